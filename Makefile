@@ -1,0 +1,50 @@
+# The two set-up commands are `make demo` and `make test`; both make .venv if it is not there.
+PYTHON ?= python3
+VENV := .venv
+RUN := $(VENV)/bin
+PIP := $(RUN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+TEST_PACKAGES := "hypothesis>=6.120" "mypy>=1.15" "pytest>=8.3" "pytest-cov>=6.0" \
+	"pytest-randomly>=3.16" "ruff>=0.11" types-PyYAML
+
+.PHONY: demo test nightly lint bench docs clean
+
+demo: $(VENV)/core ## noise a bundled text into out/demo and show it
+	$(RUN)/noisegen augment noisegen/demo/demo.tsv -o out/demo --seed 7 --edits --force --quiet
+	$(RUN)/noisegen preview --seed 7 --rows 6
+	$(RUN)/noisegen stats out/demo
+
+test: $(VENV)/all ## install everything and run the tests
+	$(RUN)/python -m pytest $(ARGS)
+
+nightly: $(VENV)/all ## the heavy statistical checks too
+	$(RUN)/python -m pytest -m "nightly or not nightly" $(ARGS)
+
+lint: $(VENV)/all ## format, style, types
+	$(RUN)/ruff format --check .
+	$(RUN)/ruff check .
+	$(RUN)/mypy
+
+bench: $(VENV)/bench ## ratios against limits and peers, each in one run
+	$(RUN)/python -m benchmarks
+
+docs: $(VENV)/all ## write the generated pages
+	$(RUN)/python tools/make_docs.py
+
+$(VENV)/python: 
+	$(PYTHON) -m venv $(VENV)
+	touch $@
+
+$(VENV)/core: $(VENV)/python pyproject.toml constraints.txt
+	$(PIP) -e .
+	touch $@
+
+$(VENV)/all: $(VENV)/core
+	$(PIP) -e ".[en,hf,plot,dask]" $(TEST_PACKAGES)
+	touch $@
+
+$(VENV)/bench: $(VENV)/all
+	$(PIP) nlpaug textnoisr
+	touch $@
+
+clean:
+	rm -rf $(VENV) out

@@ -1,0 +1,65 @@
+"""Make and mine realistic noisy text, and train sentence encoders that withstand it.
+
+The names here are the public ones; each is imported when first used, so that `import noisegen` and
+`noisegen --help` stay fast.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from noisegen.version import __version__
+
+if TYPE_CHECKING:
+    from noisegen.draws import Draws
+    from noisegen.engine import noise
+    from noisegen.errors import NoisegenError
+    from noisegen.generation import augment
+    from noisegen.info import TransformInfo, list_transforms
+    from noisegen.lexicon import Lexicon
+    from noisegen.manifest import Manifest
+    from noisegen.mapper import Collator, Mapper
+    from noisegen.recipe import Recipe
+    from noisegen.registry import lexical, transform
+
+_HOMES = {
+    "Collator": "mapper",
+    "Draws": "draws",
+    "Lexicon": "lexicon",
+    "Manifest": "manifest",
+    "Mapper": "mapper",
+    "NoisegenError": "errors",
+    "Recipe": "recipe",
+    "TransformInfo": "info",
+    "augment": "generation",
+    "lexical": "registry",
+    "list_transforms": "info",
+    "noise": "engine",
+    "transform": "registry",
+}
+
+__all__ = [
+    "Collator",
+    "Draws",
+    "Lexicon",
+    "Manifest",
+    "Mapper",
+    "NoisegenError",
+    "Recipe",
+    "TransformInfo",
+    "__version__",
+    "augment",
+    "lexical",
+    "list_transforms",
+    "noise",
+    "transform",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'noisegen' has no attribute {name!r}")
+    return getattr(import_module(f"noisegen.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

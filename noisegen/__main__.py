@@ -1,0 +1,5 @@
+"""`python -m noisegen` is the command line."""
+
+from noisegen.cli import main
+
+main()

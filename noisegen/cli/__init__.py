@@ -1,0 +1,54 @@
+"""The command line: one file a command; each parses, calls the library once, and prints."""
+
+import sys
+
+import click
+
+from noisegen.cli.augment import augment
+from noisegen.cli.preview import preview
+from noisegen.cli.stats import stats
+from noisegen.cli.transforms import transforms
+from noisegen.errors import NoisegenError, UsageError
+from noisegen.version import __version__
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="noisegen")
+def noisegen() -> None:
+    """Make realistic noisy text.
+
+    Example: noisegen augment news.txt -o out --seed 7
+    """
+
+
+for command in (augment, preview, stats, transforms):
+    noisegen.add_command(command)
+
+
+def main() -> None:
+    """Run the program; see `run` for what its exit codes mean."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command and return its exit code.
+
+    0 done, 1 an error to act on, 2 wrong usage, 3 damaged input was salved, 130 interrupted.
+    """
+    try:
+        return noisegen(arguments, prog_name="noisegen", standalone_mode=False) or 0
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except UsageError as error:
+        click.echo(f"error: {error}", err=True)
+        return 2
+    except NoisegenError as error:
+        click.echo(f"error: {error}", err=True)
+        return 1
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("interrupted; finished shards are kept: run again with --resume", err=True)
+        return 130
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader of a pipe has gone: nothing is left to say
+        return 0

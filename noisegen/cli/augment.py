@@ -1,0 +1,109 @@
+"""`noisegen augment`."""
+
+import os
+import shlex
+import sys
+from typing import Any
+
+import click
+
+from noisegen.cli.options import column_options, print_json, read_settings, recipe_options
+from noisegen.cli.progress import progress
+
+
+@click.command()
+@click.argument("sources", nargs=-1, metavar="SOURCE...")
+@click.option("-o", "--out", type=click.Path(file_okay=False), help="Folder for the shards.")
+@recipe_options
+@column_options
+@click.option("--tokens", metavar="COLUMN", help="Column with the list of tokens of each row.")
+@click.option("--labels", metavar="COLUMN", help="Column with the list of their labels.")
+@click.option("--copies", type=int, default=1, show_default=True, help="Noisy copies of each row.")
+@click.option("--edits", is_flag=True, help="Add the changed spans.")
+@click.option("--rows-per-shard", type=int, default=100_000, show_default=True)
+@click.option("--limit", type=int, help="Only the first rows of the input.")
+@click.option("--workers", type=int, help="Processes; one a CPU if not given.")
+@click.option(
+    "--executor", default="processes", show_default=True, metavar="processes|serial|dask:ADDRESS"
+)
+@click.option("--part", metavar="I/N", help="Make every N-th shard, from the I-th: 1/4 ... 4/4.")
+@click.option("--resume", is_flag=True, help="Go on with a run of the same configuration.")
+@click.option("--force", is_flag=True, help="Write over a folder that is not empty.")
+@click.option(
+    "--from",
+    "manifest",
+    type=click.Path(),
+    metavar="MANIFEST",
+    help="Make the rows of an earlier run again.",
+)
+@click.option("--dry-run", is_flag=True, help="Show the plan and ten rows; write nothing.")
+@click.option("--json", "as_json", is_flag=True, help="Print the totals as JSON.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress, no summary.")
+def augment(sources: tuple[str, ...], **options: Any) -> int:
+    """Write clean/noisy pairs as Parquet shards.
+
+    SOURCE: files, folders, globs or - (.txt .tsv .csv .jsonl .parquet, also .gz .zst .bz2 .xz), or
+    hf:NAME[:CONFIG][:SPLIT].  Example: noisegen augment news.txt -o out --seed 7
+    """  # fmt: skip
+    from pathlib import Path
+
+    from noisegen.generation import carry_out, cpus, prepare
+
+    request = _request(sources, options)
+    if options["dry_run"]:
+        return _dry_run(request)
+    if options["out"] is None:
+        raise click.UsageError("say where the shards go: -o FOLDER")
+    run = prepare(request, Path(options["out"]))
+    _warn(run, options["quiet"])
+    with progress(options["quiet"]) as advance:
+        made = carry_out(
+            run,
+            workers=max(1, options["workers"] or cpus()),
+            executor=options["executor"],
+            part=options["part"],
+            resume=options["resume"],
+            force=options["force"],
+            progress=advance,
+            command=shlex.join(["noisegen", *sys.argv[1:]]),
+        )
+    if options["as_json"]:
+        print_json({"out": options["out"], "shards": len(made.shards), **made.totals})
+    elif not options["quiet"]:
+        click.echo(f"{options['out']}: {made.summary()}", err=True)
+    return 3 if made.totals["dropped"] else 0
+
+
+def _request(sources: tuple[str, ...], options: dict[str, Any]) -> Any:
+    from dataclasses import fields
+
+    from noisegen.generation import Request, request_of
+    from noisegen.manifest import Manifest
+
+    if options["manifest"]:
+        return request_of(Manifest.load(options["manifest"]))
+    if not sources:
+        raise click.UsageError("name at least one SOURCE (or --from MANIFEST)")
+    known = {field.name for field in fields(Request)}
+    chosen = {name: value for name, value in options.items() if name in known}
+    return Request(sources, values=read_settings(options["settings"]), **chosen)
+
+
+def _warn(run: Any, quiet: bool) -> None:
+    for skipped in run.skipped:
+        click.echo(f"skipped {skipped}", err=True)
+    if run.left_out and not quiet:
+        names = ", ".join(run.left_out)
+        click.echo(f"hint: no data for language {run.request.lang!r}: left out {names}", err=True)
+
+
+def _dry_run(request: Any) -> int:
+    from rich.console import Console
+
+    from noisegen.preview import render
+    from noisegen.previews import examples_of, plan_of
+
+    console = Console(no_color=bool(os.environ.get("NO_COLOR")) or None)
+    console.print(plan_of(request), markup=False, highlight=False)
+    render(examples_of(request, rows=10), console)
+    return 0

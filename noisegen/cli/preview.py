@@ -1,0 +1,38 @@
+"""`noisegen preview`."""
+
+from typing import Any
+
+import click
+
+from noisegen.cli.options import column_options, print_json, read_settings, recipe_options
+
+
+@click.command()
+@click.argument("texts", nargs=-1, metavar="[TEXT or SOURCE]")
+@recipe_options
+@column_options
+@click.option("-n", "--rows", type=int, default=10, show_default=True, help="Rows to show.")
+@click.option("--json", "as_json", is_flag=True, help="Print the rows as JSON.")
+def preview(texts: tuple[str, ...], rows: int, as_json: bool, **options: Any) -> int:
+    """Show text before and after, with the changed spans coloured; writes nothing.
+
+    Without TEXT or SOURCE it shows the bundled demo text.
+    Example: noisegen preview "See you tomorrow, my friend." -t abr1:rate=1
+    """
+    from rich.console import Console
+
+    from noisegen.preview import render
+    from noisegen.previews import examples_of, request_for
+
+    options["values"] = read_settings(options.pop("settings"))
+    examples = examples_of(request_for(texts, options), rows)
+    if as_json:
+        print_json(
+            [
+                example._asdict() if hasattr(example, "_asdict") else vars(example)
+                for example in examples
+            ]
+        )
+    else:
+        render(examples, Console())
+    return 0

@@ -1,0 +1,61 @@
+"""Progress on stderr: a bar on a terminal, one plain line every few seconds elsewhere."""
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+SECONDS_BETWEEN_LINES = 5
+
+
+@contextmanager
+def progress(quiet: bool, done: str = "rows") -> Iterator[Callable[[Any], None] | None]:
+    """Yield a function to call with every finished shard; None when nothing is to be shown."""
+    if quiet:
+        yield None
+    elif sys.stderr.isatty():
+        with _bar(done) as advance:
+            yield advance
+    else:
+        yield _lines(done)
+
+
+@contextmanager
+def _bar(done: str) -> Iterator[Callable[[Any], None]]:
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.completed:,.0f} " + done),
+        TextColumn("{task.fields[shards]:,} shards"),
+        TextColumn("{task.speed:,.0f}/s", style="dim"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("noise", total=None, shards=0)
+        bar.tasks[0].fields["shards"] = 0
+
+        def advance(shard: Any) -> None:
+            bar.tasks[0].fields["shards"] += 1
+            bar.advance(task, shard.rows)
+
+        yield advance
+
+
+def _lines(done: str) -> Callable[[Any], None]:
+    began = last = time.monotonic()
+    rows = 0
+
+    def advance(shard: Any) -> None:
+        nonlocal last, rows
+        rows += shard.rows
+        now = time.monotonic()
+        if now - last >= SECONDS_BETWEEN_LINES:
+            last = now
+            click.echo(f"{rows:,} {done}, {rows / (now - began):,.0f}/s", err=True)
+
+    return advance

@@ -1,0 +1,37 @@
+"""`noisegen transforms`."""
+
+import click
+
+from noisegen.cli.options import print_json
+
+
+@click.command()
+@click.argument("name", required=False)
+@click.option(
+    "--code",
+    multiple=True,
+    type=click.Path(exists=True, dir_okay=False),
+    metavar="FILE.py",
+    help="Run a file that registers transforms; repeatable.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+def transforms(name: str | None, code: tuple[str, ...], as_json: bool) -> int:
+    """List the transforms, or show one: parameters, examples, data and licence, file:line.
+
+    Example: noisegen transforms spac
+    """  # fmt: skip
+    from rich.console import Console
+
+    from noisegen import registry
+    from noisegen.info import describe, info, list_transforms, table
+
+    for path in code:
+        registry.load_code(path)
+    if as_json:
+        found = info(name) if name else [one.to_dict() for one in list_transforms()]
+        print_json(found if isinstance(found, list) else found.to_dict())
+    elif name:
+        Console().print(describe(info(name)), highlight=False)
+    else:
+        Console().print(table(list_transforms()))
+    return 0

@@ -1,0 +1,231 @@
+"""Keyed randomness: every draw is a pure function of (seed, name, id, draw number).
+
+Streams are splitmix64 (Steele, Lea and Flood, 2014). `Draws` is the scalar form, the functions over
+arrays give the same bits. The high 48 bits of a draw decide, its low 16 bits choose an alternative.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache, cached_property
+from hashlib import blake2b
+from itertools import accumulate
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+U64 = npt.NDArray[np.uint64]
+I64 = npt.NDArray[np.int64]
+T = TypeVar("T")
+
+GOLDEN = 0x9E3779B97F4A7C15
+MASK = (1 << 64) - 1
+DECISION_BITS, CHOICE_BITS = 48, 16
+CERTAIN = 1 << DECISION_BITS
+GAPS_MAX = (
+    1024  # a gap table stops here: "no hit in 1,024 positions" is one more outcome, then draw again
+)
+
+
+def mix(z: int) -> int:
+    """Return the splitmix64 output for state z, both 64-bit."""
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK
+    return z ^ (z >> 31)
+
+
+def mix_array(z: U64) -> U64:
+    """Return `mix` of every element."""
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+def name_number(name: str) -> int:
+    """Return the 64-bit number of a name (BLAKE2b, 8 bytes)."""
+    return int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), "little")
+
+
+def stream_key(seed: int, name: str, copy: int = 0) -> int:
+    """Return the key of one transform's stream; copy 0 has the seed itself."""
+    seed = mix((seed + copy * GOLDEN) & MASK) if copy else seed & MASK
+    return mix(seed ^ name_number(name))
+
+
+def row_key(stream: int, row_id: int) -> int:
+    """Return the key of one row of a stream."""
+    return mix((stream + (row_id + 1) * GOLDEN) & MASK)
+
+
+def row_keys(stream: int, row_ids: U64) -> U64:
+    """Return `row_key` of every id."""
+    return mix_array(np.uint64(stream) + (row_ids + np.uint64(1)) * np.uint64(GOLDEN))
+
+
+def fork(key: int, name: str) -> int:
+    """Return the key of an independent stream of the same row."""
+    return mix(key ^ name_number(name))
+
+
+def fork_array(keys: U64, name: str) -> U64:
+    """Return `fork` of every key."""
+    return mix_array(keys ^ np.uint64(name_number(name)))
+
+
+def draw_array(keys: U64, numbers: I64 | int) -> U64:
+    """Return draw number `numbers` (from 0) of every key."""
+    if isinstance(numbers, int):
+        return mix_array(keys + np.uint64((numbers + 1) * GOLDEN & MASK))
+    return mix_array(keys + (numbers.astype(np.uint64) + np.uint64(1)) * np.uint64(GOLDEN))
+
+
+def decisions(draws: U64) -> I64:
+    """Return the 48 bits that decide."""
+    return (draws >> np.uint64(CHOICE_BITS)).astype(np.int64)
+
+
+def choices(draws: U64) -> I64:
+    """Return the 16 bits that choose."""
+    return (draws & np.uint64((1 << CHOICE_BITS) - 1)).astype(np.int64)
+
+
+def fraction(rate: float | str | Fraction) -> Fraction:
+    """Return the decimal number that the user wrote, exactly: 0.1 is 1/10."""
+    return rate if isinstance(rate, Fraction) else Fraction(str(rate))
+
+
+@cache
+def threshold(rate: float | Fraction) -> int:
+    """Return t such that a 48-bit decision below t happens with chance `rate`."""
+    return min(int(fraction(rate) * CERTAIN), CERTAIN)
+
+
+@cache
+def gap_table(rate: float | Fraction) -> tuple[int, ...]:
+    """Return T[k] = 2^48 (1 - (1 - rate)^(k + 1)): a decision below T[k] means a gap of at most k.
+
+    Integers with 128 fractional bits, so every CPU has the same table.
+    """
+    one = 1 << 128
+    miss = one - int(min(fraction(rate), Fraction(1)) * one)
+    missed = accumulate([miss] * GAPS_MAX, lambda left, factor: (left * factor) >> 128)
+    table = [(one - left) >> 80 for left in missed]
+    return tuple(table[: table.index(CERTAIN) + 1] if CERTAIN in table else table)
+
+
+@dataclass(frozen=True)
+class Hits:
+    """Positions hit: `rows` (ascending), `positions` in the row, `choices` (16 bits each)."""
+
+    rows: I64
+    positions: I64
+    choices: I64
+
+
+class GapTables:
+    """Gap tables of several rates side by side, so that rows may differ in their rate."""
+
+    def __init__(self, rates: Sequence[Fraction]) -> None:
+        self.rates = np.array([float(rate) for rate in rates])
+        tables = [np.array(gap_table(rate), dtype=np.int64) for rate in rates]
+        self._sizes = np.array([len(table) for table in tables], dtype=np.int64)
+        self._bases = np.concatenate([[0], np.cumsum(self._sizes)])[:-1]
+        self._flat = np.concatenate([t + (i << DECISION_BITS) for i, t in enumerate(tables)])
+
+    def gaps(self, decided: I64, variants: I64) -> tuple[I64, npt.NDArray[np.bool_]]:
+        """Return how many positions each decision passes over, and whether a hit follows."""
+        found = np.searchsorted(self._flat, decided + (variants << DECISION_BITS), side="right")
+        gaps = found - self._bases[variants]
+        return gaps, gaps < self._sizes[variants]
+
+    def hits(self, keys: U64, lengths: I64, variants: I64) -> Hits:
+        """Hit every position of every row independently with its rate.
+
+        `keys`, `lengths` (positions of a row) and `variants` (its rate's index): one entry a row.
+        """
+        parts: list[tuple[I64, I64, I64]] = []
+        rows = np.flatnonzero(lengths > 0)
+        done, drawn = np.zeros(len(rows), np.int64), np.zeros(len(rows), np.int64)
+        while len(rows):
+            # Enough draws for most rows at once; how many never changes which draw is which.
+            counts = ((lengths[rows] - done) * self.rates[variants[rows]] * 1.2).astype(
+                np.int64
+            ) + 4
+            firsts = np.cumsum(counts) - counts
+            owner = np.repeat(np.arange(len(rows)), counts)
+            number = np.arange(len(owner)) - firsts[owner] + drawn[owner]
+            draws = draw_array(keys[rows[owner]], number)
+            gaps, hit = self.gaps(decisions(draws), variants[rows[owner]])
+            ends = np.cumsum(gaps + hit)  # positions consumed, over all rows
+            ends += (done - np.concatenate([[0], ends])[firsts])[owner]
+            keep = hit & (ends <= lengths[rows[owner]])
+            parts.append((rows[owner[keep]], ends[keep] - 1, choices(draws[keep])))
+            done, drawn = ends[firsts + counts - 1], drawn + counts
+            left = done < lengths[rows]
+            rows, done, drawn = rows[left], done[left], drawn[left]
+        return _in_row_order(parts)
+
+
+def _in_row_order(parts: list[tuple[I64, I64, I64]]) -> Hits:
+    if not parts:
+        return Hits(*(np.zeros(0, np.int64) for _ in range(3)))
+    rows, positions, chosen = (np.concatenate(column) for column in zip(*parts, strict=True))
+    if len(parts) > 1:
+        order = np.argsort(rows, kind="stable")
+        rows, positions, chosen = rows[order], positions[order], chosen[order]
+    return Hits(rows, positions, chosen)
+
+
+class Draws:
+    """The stream of one row: what a plug-in gets as its only source of chance."""
+
+    def __init__(self, key: int) -> None:
+        self.key = key
+        self.number = 0
+
+    def __repr__(self) -> str:
+        return f"Draws(key={self.key:#018x}, number={self.number})"
+
+    def integer(self) -> int:
+        """Return the next 64-bit draw."""
+        self.number += 1
+        return mix((self.key + self.number * GOLDEN) & MASK)
+
+    def below(self, n: int) -> int:
+        """Return an integer from 0 to n - 1, each with equal chance (n below 2^32)."""
+        return ((self.integer() >> CHOICE_BITS) * n) >> DECISION_BITS
+
+    def hit(self, rate: float) -> bool:
+        """Return True with chance `rate`; draws nothing at rate 0."""
+        limit = threshold(rate)
+        return bool(limit) and self.integer() >> CHOICE_BITS < limit
+
+    def pick(self, options: Sequence[T], weights: Sequence[int] | None = None) -> T:
+        """Return one of the options, with chances proportional to integer weights if given."""
+        if weights is None:
+            return options[self.below(len(options))]
+        sums = list(accumulate(weights))
+        return options[bisect_right(sums, self.below(sums[-1]))]
+
+    def positions(self, length: int, rate: float) -> Iterator[int]:
+        """Yield the positions in range(length) that are hit, each with chance `rate`."""
+        table, position = gap_table(rate), 0
+        while position < length:
+            gap = bisect_right(table, self.integer() >> CHOICE_BITS)
+            position += gap
+            if gap < len(table):
+                if position >= length:
+                    return
+                yield position
+                position += 1
+
+    def fork(self, name: str) -> "Draws":
+        """Return an independent stream of the same row."""
+        return Draws(fork(self.key, name))
+
+    @cached_property
+    def seed(self) -> int:
+        """A 32-bit seed for code that brings its own generator."""
+        return fork(self.key, "seed") & 0xFFFFFFFF

@@ -1,0 +1,250 @@
+"""A recipe over one Arrow batch.
+
+Turn by turn: the rows that have a k-th step are gathered in the order of their steps, every kernel
+proposes edits for its run of rows, and all edits of the turn are applied at once.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from noisegen import registry
+from noisegen.draws import I64
+from noisegen.edits import Composed, Edits, Rewrite, compose
+from noisegen.errors import UsageError
+from noisegen.ids import id_numbers
+from noisegen.mixing import Dice, Plan, draw_plan, draw_strengths, factors
+from noisegen.recipe import Recipe, parse_step, recipe_names, step_values
+from noisegen.registry import Kernel, Settings
+from noisegen.text import Spans, Texts, protect_kinds, protected
+
+PROTECTED = "url,mention,hashtag,email"
+EDITS = pa.list_(
+    pa.struct(
+        [
+            ("transform", pa.string()),
+            ("clean_start", pa.int32()),
+            ("clean_end", pa.int32()),
+            ("noisy_start", pa.int32()),
+            ("noisy_end", pa.int32()),
+        ]
+    )
+)
+
+
+@dataclass(frozen=True)
+class Noised:
+    """The noisy rows of a batch, what each drew, and the account of edits if it was asked for."""
+
+    noisy: pa.Array
+    plan: Plan
+    account: Composed
+
+
+@dataclass(frozen=True)
+class RowSpans:
+    """Protected spans per row: positions are bytes in the row; sorted."""
+
+    rows: I64
+    starts: I64
+    stops: I64
+
+    @classmethod
+    def of(cls, texts: Texts, kinds: tuple[str, ...]) -> "RowSpans":
+        """Find the spans of all rows."""
+        found = protected(texts, kinds)
+        rows = texts.rows_of(found.starts)
+        origin = texts.offsets[rows]
+        return cls(rows, found.starts - origin, found.stops - origin)
+
+    def placed(self, texts: Texts, places: I64) -> tuple["RowSpans", Spans]:
+        """Return the spans of the rows that have a place (>= 0) in `texts`, and where they lie."""
+        here = np.flatnonzero(places[self.rows] >= 0)
+        here = here[np.argsort(places[self.rows[here]], kind="stable")]
+        rows = self.rows[here]
+        origin = texts.offsets[places[rows]]
+        spans = Spans(origin + self.starts[here], origin + self.stops[here])
+        return RowSpans(rows, self.starts[here], self.stops[here]), spans
+
+    def updated(self, ours: "RowSpans", moved: Spans, texts: Texts, places: I64) -> "RowSpans":
+        """Return all spans, those of the rows placed in `texts` (`ours`) where they moved to."""
+        if not len(ours.rows):
+            return self
+        rest, origin = places[self.rows] < 0, texts.offsets[places[ours.rows]]
+        rows = np.concatenate([self.rows[rest], ours.rows])
+        starts = np.concatenate([self.starts[rest], moved.starts - origin])
+        stops = np.concatenate([self.stops[rest], moved.stops - origin])
+        order = np.lexsort((starts, rows))
+        return RowSpans(rows[order], starts[order], stops[order])
+
+
+class Engine:
+    """A recipe made ready to run: its kernels, in the order of its steps."""
+
+    def __init__(self, recipe: Recipe, settings: Settings | None = None) -> None:
+        self.recipe = recipe
+        self.settings = replace(settings or Settings(), factors=factors(recipe))
+        self._steps = recipe.steps()
+        self.kernels: list[Kernel] = []
+        self.rates: list[list[str]] = []
+        for step in self._steps:
+            transform = registry.get(step.transform)
+            transform.check_language(self.settings.lang)
+            self.kernels.append(transform.make(self.settings, step_values(step)))
+            self.rates.append([p.name for p in transform.parameters.values() if p.is_rate])
+
+    @cached_property
+    def names(self) -> pa.Array:
+        """The transform of every step."""
+        return pa.array([step.transform for step in self._steps], pa.string())
+
+    def noise(
+        self, clean: pa.Array, dice: Dice, protect: tuple[str, ...] = (), account: bool = False
+    ) -> Noised:
+        """Return the noisy rows of a string column without nulls."""
+        plan = draw_plan(self.recipe, dice)
+        outputs, last = [clean.cast(pa.binary())], np.arange(len(clean))
+        spans = RowSpans.of(Texts.from_arrow(outputs[0]), protect)
+        composed, turn, first = Composed.none(), 0, 0
+        while len((drawn := plan.turn(turn))[0]):
+            rows, steps = drawn
+            texts = Texts.from_arrow(outputs[-1].take(pa.array(last[rows] - first)))
+            places = np.full(len(clean), -1)
+            places[rows] = np.arange(len(rows))
+            ours, here = spans.placed(texts, places)
+            rewrite = Rewrite.of(self._propose(texts, rows, steps, dice, here))
+            written = rewrite.apply(texts)
+            spans = spans.updated(ours, rewrite.moved(here, int(texts.offsets[0])), written, places)
+            if account:
+                makers = np.int64(1) << steps
+                composed = compose(composed, rewrite.composed(texts, rows, makers))
+            first += len(outputs[-1])
+            last[rows] = first + places[rows]
+            outputs.append(written.to_arrow())
+            turn += 1
+        noisy = pa.concat_arrays(outputs).take(pa.array(last)) if turn else outputs[0]
+        return Noised(noisy.cast(pa.string()), plan, composed)
+
+    def _propose(
+        self, texts: Texts, rows: I64, steps: I64, dice: Dice, spans: Spans
+    ) -> list[tuple[int, Edits]]:
+        """Return the edits of one turn: the first row of every run with one step, and its edits."""
+        runs = np.flatnonzero(np.diff(steps, prepend=-1))
+        parts = []
+        for first, stop in zip(runs.tolist(), [*runs[1:].tolist(), len(rows)], strict=True):
+            number, chosen = int(steps[first]), rows[first:stop]
+            step = self._steps[number]
+            variants = draw_strengths(self.recipe, step, self.rates[number], chosen, dice)
+            keys = dice.keys(step.label, chosen)
+            edits = self.kernels[number].propose(texts[first:stop], keys, variants)
+            parts.append((first, edits.outside(spans)))
+        return parts
+
+    def transforms(self, plan: Plan, rows: int) -> pa.Array:
+        """Return the column `transforms`: what each row drew, in applied order."""
+        offsets = np.searchsorted(plan.rows, np.arange(rows + 1)).astype(np.int32)
+        return pa.ListArray.from_arrays(pa.array(offsets), self.names.take(pa.array(plan.steps)))
+
+    def edits(self, clean: Texts, noisy: Texts, account: Composed) -> pa.Array:
+        """Return the column `edits`, in characters."""
+        masks, which = np.unique(account.makers, return_inverse=True)
+        names = [self._makers(int(mask)) for mask in masks]
+        columns = [pa.array(names, pa.string()).take(pa.array(which))]
+        for texts, positions in (
+            (clean, account.clean_starts), (clean, account.clean_stops),
+            (noisy, account.noisy_starts), (noisy, account.noisy_stops),
+        ):  # fmt: skip
+            columns.append(pa.array(characters(texts, account.rows, positions).astype(np.int32)))
+        offsets = np.searchsorted(account.rows, np.arange(len(clean) + 1)).astype(np.int32)
+        structs = pa.StructArray.from_arrays(columns, fields=list(EDITS.value_type))
+        return pa.ListArray.from_arrays(pa.array(offsets), structs).cast(EDITS)
+
+    def _makers(self, mask: int) -> str:
+        numbers = [number for number in range(len(self.kernels)) if mask >> number & 1]
+        return "+".join(dict.fromkeys(self._steps[number].transform for number in numbers))
+
+
+def characters(texts: Texts, rows: I64, positions: I64) -> I64:
+    """Turn byte positions in rows into character positions."""
+    if texts.is_ascii:
+        return positions
+    continues = (texts.values & 0xC0) == 0x80
+    before = np.concatenate([[0], np.cumsum(continues, dtype=np.int32)])
+    origin = texts.offsets[rows]
+    found: I64 = positions - (before[origin + positions] - before[origin])
+    return found
+
+
+def noise_table(
+    recipe: Recipe,
+    table: pa.Table,
+    *,
+    seed: int = 0,
+    copy: int = 0,
+    edits: bool = False,
+    lang: str = "en",
+    protect: str = PROTECTED,
+) -> pa.Table:
+    """Return the table with noisy and transforms (and edits) added; see `Recipe.noise_batch`."""
+    name = next((name for name in ("clean", "text") if name in table.column_names), None)
+    if name is None:
+        raise UsageError(f"the table needs a column clean or text; it has {table.column_names}")
+    clean = pc.cast(table[name], pa.string()).combine_chunks()
+    numbered = np.arange(len(table), dtype=np.uint64)
+    ids = id_numbers(table["id"].combine_chunks()) if "id" in table.column_names else numbered
+    engine = Engine(recipe.for_language(lang)[0], Settings(lang))
+    return add_noise(engine, table, clean, Dice(ids, seed, copy), protect_kinds(protect), edits)
+
+
+def add_noise(
+    engine: Engine,
+    table: pa.Table,
+    clean: pa.Array,
+    dice: Dice,
+    protect: tuple[str, ...],
+    edits: bool,
+) -> pa.Table:
+    """Append noisy, transforms (and edits) to a table whose text column is `clean`."""
+    noised = engine.noise(clean, dice, protect, account=edits)
+    table = table.append_column("noisy", noised.noisy)
+    table = table.append_column("transforms", engine.transforms(noised.plan, len(clean)))
+    if edits:
+        both = Texts.from_arrow(clean), Texts.from_arrow(noised.noisy)
+        table = table.append_column("edits", engine.edits(*both, noised.account))
+    return table
+
+
+def noise(
+    text: str,
+    recipe: str | Recipe = "mix_all",
+    *,
+    seed: int = 0,
+    id: int | str = 0,  # noqa: A002 - the name of the column
+    lang: str = "en",
+    protect: str = PROTECTED,
+) -> str:
+    """Return one text with noise; the same as for a row of this id in a run with this seed."""
+    from noisegen.ids import id_number
+
+    engine = engine_for(recipe, lang)
+    dice = Dice(np.array([id_number(id)], np.uint64), seed)
+    noised = engine.noise(pa.array([text]), dice, protect_kinds(protect))
+    return str(noised.noisy[0])
+
+
+def engine_for(recipe: str | Recipe, lang: str) -> Engine:
+    """Return the engine of a recipe, a packaged recipe's name or a single transform's name."""
+    if isinstance(recipe, str):
+        return _named_engine(recipe, lang)
+    return Engine(recipe.for_language(lang)[0], Settings(lang))
+
+
+@cache
+def _named_engine(name: str, lang: str) -> Engine:
+    """Return the engine of a packaged recipe, a recipe file or NAME[:parameter=value,...]."""
+    if name in recipe_names() or name.endswith((".yaml", ".yml")):
+        return Engine(Recipe.named(name).for_language(lang)[0], Settings(lang))
+    return Engine(Recipe.of([parse_step(name)], name), Settings(lang))

@@ -1,0 +1,126 @@
+"""The transform that a word list is: matches, parts of speech if asked for, draws, replacements."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from noisegen.characters import Variants
+from noisegen.draws import I64, U64, choices, decisions, draw_array, threshold
+from noisegen.edits import Edits
+from noisegen.errors import LexiconError
+from noisegen.lexicon import POS, Parser, parser_of
+from noisegen.phrases import Matches, PhraseTable, load_table
+from noisegen.registry import DICTIONARIES, Parameter, Settings, Transform, register
+from noisegen.taggers import Tagger, make_tagger
+from noisegen.text import Texts
+
+
+@dataclass(frozen=True)
+class LexicalSource:
+    """Where the word list of a transform lies: a path ('{lang}' in it is the language)."""
+
+    name: str
+    path: Callable[[], Path]
+    tags: str = ""
+    parser: Parser | None = None
+    langs: tuple[str, ...] = ("*",)
+
+    def files(self, settings: Settings) -> list[Path]:
+        """Return the files that a kernel for these settings reads."""
+        from noisegen.transforms import nlaug_data
+
+        theirs = nlaug_data.files(settings.nlaug_data, self.name) if settings.nlaug_data else []
+        return theirs or [Path(str(self.path()).replace("{lang}", settings.lang))]
+
+    def languages(self) -> list[str]:
+        """Return the languages that have a file."""
+        before, found, after = str(self.path()).partition("{lang}")
+        if not found:
+            return list(self.langs)
+        return sorted(path.parent.name for path in Path(before).glob(f"*{after}"))
+
+    def table(self, settings: Settings) -> PhraseTable:
+        """Return the compiled word list, from the user's NL-Augmenter checkout if there is one."""
+        from noisegen.transforms import nlaug_data
+
+        theirs = nlaug_data.vocabulary(settings.nlaug_data, self.name)
+        if theirs is not None:
+            return theirs
+        path = self.files(settings)[0]
+        return load_table(path, self.parser or parser_of(path))
+
+    def kernel(self, settings: Settings, rate: float) -> "LexicalKernel":
+        """Make the kernel for a language and rate."""
+        limits = np.array([threshold(part) for part in settings.rates(rate)], np.int64)
+        tagger = make_tagger(settings.tagger, settings.lang) if self.tags else None
+        return LexicalKernel(self.table(settings), limits, tagger, self.tags)
+
+
+def register_lexicon(source: LexicalSource, rate: float, summary: str) -> None:
+    """Register a word list as a transform with the default rate `rate`."""
+
+    def make(settings: Settings, values: Mapping[str, Any]) -> LexicalKernel:
+        return source.kernel(settings, float(values["rate"]))
+
+    rates = {"rate": Parameter("rate", rate, float)}
+    register(Transform(source.name, summary, rates, make, source.languages, source.files))
+
+
+def packaged(name: str) -> Path:
+    """Return the path template of a packaged word list."""
+    return DICTIONARIES / "{lang}" / f"{name}.tsv"
+
+
+def codespell_dictionary() -> Path:
+    """Return the dictionary file of the codespell package, without importing it."""
+    spec = find_spec("codespell_lib")
+    if spec is None or spec.origin is None:
+        raise LexiconError("codespell is not installed; run: pip install codespell")
+    return Path(spec.origin).parent / "data" / "dictionary.txt"
+
+
+@dataclass(frozen=True)
+class LexicalKernel:
+    """Replace each match with its rate; `limits` holds the 48-bit threshold of every strength."""
+
+    table: PhraseTable
+    limits: I64
+    tagger: Tagger | None
+    tags: str
+
+    def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
+        """Propose the replacements of all rows."""
+        matches = self.table.find(texts)
+        matches, pos = self._eligible(texts, matches)
+        if not len(matches):
+            return Edits.none()
+        number = np.arange(len(matches)) - np.searchsorted(matches.rows, matches.rows)
+        draws = draw_array(keys[matches.rows], number)
+        hit = decisions(draws) < self.limits[variants["rate"][matches.rows]]
+        if not hit.all():
+            matches, pos, draws = matches.take(hit), pos[hit], draws[hit]
+        drawn = self.table.alternatives(texts.values, matches, pos, choices(draws))
+        return Edits(matches.rows, matches.starts, matches.stops, drawn, self.table.pool)
+
+    def _eligible(self, texts: Texts, matches: Matches) -> tuple[Matches, I64]:
+        """Drop matches with the wrong part of speech; return the `groups` column of the rest."""
+        if self.tagger is None or not len(matches):
+            return matches, self._first_pos[matches.keys]
+        tags = self.tagger.tag(texts, matches)
+        if self.tags == "no-verb":
+            keep = tags != POS.index("VERB")
+            matches = matches.take(keep)
+            return matches, self._first_pos[matches.keys]
+        keep = self.table.groups[matches.keys, tags] >= 0
+        return matches.take(keep), tags[keep]
+
+    @cached_property
+    def _first_pos(self) -> I64:
+        """The first part of speech that each key has alternatives for."""
+        first: I64 = np.argmax(self.table.groups >= 0, axis=1).astype(np.int64)
+        return first

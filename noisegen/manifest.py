@@ -1,0 +1,125 @@
+"""The manifest of an output folder: what was asked, what each shard holds, totals, versions."""
+
+import hashlib
+import json
+import os
+import platform
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from noisegen.errors import OutputError
+from noisegen.version import __version__
+
+PACKAGES = ("noisegen", "numpy", "pyarrow", "codespell", "spacy", "datasets", "distributed")
+
+
+@dataclass(frozen=True)
+class Shard:
+    """What one shard holds; the error sums are over a sample, scaled to the shard."""
+
+    file: str
+    rows: int
+    changed: int
+    sha256: str = ""
+    first_row: int = 0
+    rows_in: int = 0
+    dropped: dict[str, int] = field(default_factory=dict)
+    characters: int = 0
+    character_errors: int = 0
+    words: int = 0
+    word_errors: int = 0
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """All that is needed to make the same rows again, and what came out."""
+
+    version: str
+    command: str
+    seed: int
+    recipe: dict[str, Any]
+    recipe_digest: str
+    sources: list[dict[str, Any]]
+    dictionaries: list[dict[str, str]]
+    options: dict[str, Any]
+    shards: list[dict[str, Any]]
+    totals: dict[str, Any]
+    packages: dict[str, str]
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Manifest":
+        """Read manifest.json (or the one in a folder); raises OutputError."""
+        path = Path(path)
+        path = path / "manifest.json" if path.is_dir() else path
+        try:
+            return cls(**json.loads(path.read_text("utf-8")))
+        except (OSError, ValueError, TypeError) as error:
+            raise OutputError(f"{path} is not a manifest of noisegen: {error}") from error
+
+    def to_json(self) -> str:
+        """Return the file's text."""
+        return json.dumps(asdict(self), indent=1, ensure_ascii=False) + "\n"
+
+    def summary(self) -> str:
+        """Return one line for people."""
+        totals = self.totals
+        share = totals["changed"] / max(1, totals["rows"])
+        line = (
+            f"{totals['rows']:,} rows in {len(self.shards):,} shards; {share:.1%} changed, "
+            f"CER {totals['cer']:.2%}, WER {totals['wer']:.2%}"
+        )
+        dropped = ", ".join(f"{reason} {count:,}" for reason, count in totals["dropped"].items())
+        return f"{line}; dropped or damaged: {dropped}" if dropped else line
+
+
+def totals(shards: Iterable[Shard], duplicate_ids: int = 0) -> dict[str, Any]:
+    """Add the shards up; rates are errors per clean character and word."""
+    shards = list(shards)
+    dropped: Counter[str] = Counter()
+    for shard in shards:
+        dropped.update(shard.dropped)
+    if duplicate_ids:
+        dropped["duplicate_id"] = duplicate_ids
+    sums = {name: sum(getattr(shard, name) for shard in shards) for name in _SUMMED}
+    return {
+        "rows": sums["rows"],
+        "changed": sums["changed"],
+        "cer": round(sums["character_errors"] / max(1, sums["characters"]), 6),
+        "wer": round(sums["word_errors"] / max(1, sums["words"]), 6),
+        "rows_in": sums["rows_in"],
+        "dropped": dict(sorted(dropped.items())),
+    }
+
+
+_SUMMED = ("rows", "changed", "rows_in", "characters", "character_errors", "words", "word_errors")
+
+
+def packages() -> dict[str, str]:
+    """Return the versions that can matter for the output."""
+    found = {"python": platform.python_version()}
+    for name in PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found | {"noisegen": __version__}
+
+
+def file_digest(path: Path) -> str:
+    """Return the SHA-256 of a file, in hex."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a small file at once: temporary name, fsync, rename."""
+    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    with temporary.open("w", encoding="utf-8", newline="\n") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)

@@ -1,0 +1,298 @@
+"""Recipes: which transforms a row gets, in which order, how strong; YAML both ways."""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from noisegen import registry
+from noisegen.draws import fraction
+from noisegen.errors import RecipeError, UsageError, did_you_mean
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+RECIPES = Path(__file__).parent / "recipes"
+KINDS = ("sequence", "shuffle", "one_of")
+STEPS_MAX = 62  # the makers of an edit are bits of a 64-bit integer
+_OPTIONS = ("p", "weight")
+
+
+@dataclass(frozen=True)
+class Step:
+    """One transform: the chance `p` that a row gets it, and its parameters where given."""
+
+    transform: str
+    values: dict[str, Any] = field(default_factory=dict)
+    p: Fraction = Fraction(1)
+    weight: int = 1
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Members run in order (sequence), in uniform order (shuffle), or only one of them (one_of)."""
+
+    kind: str
+    members: tuple["Step | Group", ...]
+    p: Fraction = Fraction(1)
+    weight: int = 1
+    label: str = ""
+
+
+Member = Step | Group
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A named mix. `strength` maps factors of the rates below 1 to weights; each row draws one."""
+
+    name: str
+    root: Group
+    strength: tuple[tuple[Fraction, int], ...] = ((Fraction(1), 1),)
+
+    @classmethod
+    def of(cls, steps: Sequence[Step], name: str = "steps") -> "Recipe":
+        """Return a recipe that applies the steps in order."""
+        return _checked(cls(name, Group("sequence", tuple(steps))))
+
+    @classmethod
+    def from_yaml(cls, path: str | Path) -> "Recipe":
+        """Read a recipe file; raises RecipeError saying which part is wrong."""
+        try:
+            return parse(Path(path).read_text("utf-8"), str(path))
+        except (OSError, UnicodeDecodeError) as error:
+            raise RecipeError(f"cannot read recipe {str(path)!r}: {error}") from error
+
+    @classmethod
+    def named(cls, name: str) -> "Recipe":
+        """Return a packaged recipe, or the one in a YAML file."""
+        if name.endswith((".yaml", ".yml")):
+            return cls.from_yaml(name)
+        if name not in recipe_names():
+            near = did_you_mean(name, recipe_names()) or f"; known: {', '.join(recipe_names())}"
+            raise RecipeError(f"no recipe named {name!r}{near}, or give a .yaml file")
+        return cls.from_yaml(RECIPES / f"{name}.yaml")
+
+    def to_yaml(self) -> str:
+        """Return the recipe as YAML that `from_yaml` reads."""
+        import yaml
+
+        return yaml.safe_dump(self.to_dict(), sort_keys=False, allow_unicode=True)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, as in the YAML file."""
+        strength = {_number(factor): weight for factor, weight in self.strength}
+        return {"name": self.name, "strength": strength, "steps": _plain(self.root)["sequence"]}
+
+    def steps(self) -> list[Step]:
+        """Return all steps, in the order of the file."""
+        return list(_leaves(self.root))
+
+    def with_values(self, settings: Mapping[str, object]) -> "Recipe":
+        """Return the recipe with parameters set: {'leet.rate': 0.05}, {'fing.p': 0.2}."""
+        root = self.root
+        for key, value in settings.items():
+            name, dot, parameter = key.rpartition(".")
+            known = [step.transform for step in self.steps()]
+            if not dot or name not in known:
+                near = did_you_mean(name or key, known) or f"; its steps: {', '.join(known)}"
+                raise UsageError(f"cannot set {key!r}: recipe {self.name} has no such step{near}")
+            root = _with_value(root, name, parameter, value)
+        return _checked(replace(self, root=root))
+
+    def for_language(self, lang: str) -> tuple["Recipe", list[str]]:
+        """Return the recipe without the steps that have no data for a language, and their names."""
+        left_out = [step.transform for step in self.steps() if not _speaks(step.transform, lang)]
+        if len(left_out) == len(self.steps()):
+            registry.get(left_out[0]).check_language(lang)
+        return replace(self, root=_without(self.root, set(left_out))), left_out
+
+    @property
+    def digest(self) -> str:
+        """A hash of all that decides the noise: steps with every parameter, order, strengths."""
+        full = {**self.to_dict(), "values": [step_values(step) for step in self.steps()]}
+        del full["name"]
+        content = json.dumps(full, sort_keys=True, default=str)
+        return hashlib.sha256(content.encode()).hexdigest()[:16]
+
+    def noise_batch(
+        self, table: "pa.Table", seed: int = 0, *, edits: bool = False, lang: str = "en"
+    ) -> "pa.Table":
+        """Return the table with noisy and transforms (and edits) added.
+
+        `table` has a column `clean` or `text`, and `id` (else rows are numbered from 0).
+        """
+        from noisegen.engine import noise_table
+
+        return noise_table(self, table, seed=seed, edits=edits, lang=lang)
+
+
+def recipe_names() -> list[str]:
+    """Return the names of the packaged recipes."""
+    return sorted(path.stem for path in RECIPES.glob("*.yaml"))
+
+
+def step_values(step: Step) -> dict[str, Any]:
+    """Return every parameter of a step, defaults included; raises UsageError for unknown ones."""
+    return registry.get(step.transform).values(step.values)
+
+
+def parse_step(text: str) -> Step:
+    """Read NAME[:k=v,...] of the command line; a name may hold colons itself (nlaugmenter:X)."""
+    name, _, options = text.rpartition(":") if "=" in text else (text, "", "")
+    pairs = [pair.partition("=") for pair in options.split(",") if pair]
+    if any(not equals for _, equals, _ in pairs):
+        raise UsageError(f"cannot read {text!r}: write NAME or NAME:parameter=value,...")
+    return _step(name, {key.strip(): value for key, _, value in pairs}, f"step {text!r}")
+
+
+def parse(text: str, where: str) -> Recipe:
+    """Read the YAML of a recipe."""
+    import yaml
+
+    try:
+        content = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise RecipeError(f"{where} is not YAML: {' '.join(str(error).split())}") from error
+    if not isinstance(content, dict):
+        raise RecipeError(f"{where}: a recipe is a mapping with name and steps")
+    unknown = set(content) - {"name", "extends", "set", "strength", "steps"}
+    if unknown:
+        raise RecipeError(f"{where}: unknown key {sorted(unknown)[0]!r}")
+    name = str(content.get("name") or Path(where).stem)
+    if "extends" in content:
+        base = Recipe.named(str(content["extends"]))
+        return replace(base.with_values(content.get("set") or {}), name=name)
+    steps = content.get("steps")
+    if not isinstance(steps, list) or not steps:
+        raise RecipeError(f"{where}: steps must be a list of transforms")
+    root = Group(
+        "sequence", tuple(_member(item, f"{where} step {i}") for i, item in enumerate(steps, 1))
+    )
+    return _checked(Recipe(name, root, _strength(content.get("strength") or {1: 1}, where)))
+
+
+def _strength(content: object, where: str) -> tuple[tuple[Fraction, int], ...]:
+    try:
+        pairs = tuple((fraction(factor), int(weight)) for factor, weight in dict(content).items())  # type: ignore[call-overload]
+    except (TypeError, ValueError) as error:
+        raise RecipeError(f"{where}: strength must map factors to whole weights") from error
+    if any(factor < 0 or weight < 1 for factor, weight in pairs):
+        raise RecipeError(
+            f"{where}: strength needs factors of at least 0 and weights of at least 1"
+        )
+    return pairs
+
+
+def _member(item: object, where: str) -> Member:
+    if isinstance(item, str):
+        return _step(item, {}, where)
+    if not isinstance(item, dict) or not item:
+        raise RecipeError(f"{where}: write a transform's name, 'name: {{...}}', or a group")
+    kind = next((kind for kind in KINDS if kind in item), None)
+    if kind is None:
+        ((name, options),) = item.items() if len(item) == 1 else [("", None)]
+        if not name or not isinstance(options or {}, dict):
+            raise RecipeError(f"{where}: {item!r} is not 'name: {{parameter: value}}'")
+        return _step(str(name), options or {}, where)
+    if not isinstance(item[kind], list) or not item[kind]:
+        raise RecipeError(f"{where}: {kind} needs a list of steps")
+    members = tuple(_member(part, f"{where}.{i}") for i, part in enumerate(item[kind], 1))
+    unknown = set(item) - {kind, *_OPTIONS}
+    if unknown:
+        raise RecipeError(f"{where}: {kind} has no option {sorted(unknown)[0]!r}")
+    return Group(kind, members, _chance(item, where), _weight(item, where))
+
+
+def _step(name: str, options: Mapping[str, Any], where: str) -> Step:
+    values = {key: value for key, value in options.items() if key not in _OPTIONS}
+    try:
+        registry.get(name).values(values)
+    except UsageError as error:
+        raise RecipeError(f"{where}: {error}") from error
+    return Step(name, values, _chance(options, where), _weight(options, where))
+
+
+def _chance(options: Mapping[str, Any], where: str) -> Fraction:
+    try:
+        p = fraction(options.get("p", 1))
+    except ValueError as error:
+        raise RecipeError(f"{where}: p = {options['p']!r} is not a number") from error
+    if not 0 <= p <= 1:
+        raise RecipeError(f"{where}: p = {options['p']} is outside 0 to 1")
+    return p
+
+
+def _weight(options: Mapping[str, Any], where: str) -> int:
+    weight = options.get("weight", 1)
+    if not str(weight).isdecimal() or int(weight) < 1:
+        raise RecipeError(f"{where}: weight = {weight!r} is not a whole number of at least 1")
+    return int(weight)
+
+
+def _leaves(member: Member) -> Iterator[Step]:
+    if isinstance(member, Step):
+        yield member
+        return
+    for part in member.members:
+        yield from _leaves(part)
+
+
+def _checked(recipe: Recipe) -> Recipe:
+    """Give every member a label (fing, fing#2: streams must differ) and check the recipe."""
+    if len(recipe.steps()) > STEPS_MAX:
+        raise RecipeError(f"recipe {recipe.name} has over {STEPS_MAX} steps")
+    for step in recipe.steps():
+        step_values(step)
+    return replace(recipe, root=_labelled(recipe.root, {}))
+
+
+def _labelled(member: Any, seen: dict[str, int]) -> Any:
+    name = member.transform if isinstance(member, Step) else member.kind
+    seen[name] = seen.get(name, 0) + 1
+    label = name if seen[name] == 1 else f"{name}#{seen[name]}"
+    if isinstance(member, Step):
+        return replace(member, label=label)
+    members = tuple(_labelled(part, seen) for part in member.members)
+    return replace(member, label=label, members=members)
+
+
+def _with_value(member: Any, name: str, parameter: str, value: object) -> Any:
+    if isinstance(member, Group):
+        parts = tuple(_with_value(part, name, parameter, value) for part in member.members)
+        return replace(member, members=parts)
+    if member.transform != name:
+        return member
+    if parameter == "p":
+        return replace(member, p=_chance({"p": value}, f"{name}.p"))
+    return replace(member, values={**member.values, parameter: value})
+
+
+def _without(group: Group, names: set[str]) -> Group:
+    """Return a group without some transforms; labels stay, so the rest keeps its noise."""
+    kept = [
+        _without(part, names) if isinstance(part, Group) else part
+        for part in group.members
+        if isinstance(part, Group) or part.transform not in names
+    ]
+    return replace(group, members=tuple(kept))
+
+
+def _speaks(name: str, lang: str) -> bool:
+    return bool({lang, "*"} & set(registry.get(name).languages()))
+
+
+def _number(value: Fraction) -> float | int:
+    return int(value) if value.denominator == 1 else float(value)
+
+
+def _plain(member: Member) -> dict[str, Any]:
+    options: dict[str, Any] = {} if member.p == 1 else {"p": _number(member.p)}
+    options |= {} if member.weight == 1 else {"weight": member.weight}
+    if isinstance(member, Step):
+        return {member.transform: {**options, **member.values}}
+    return {member.kind: [_plain(part) for part in member.members], **options}

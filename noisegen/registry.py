@@ -1,0 +1,276 @@
+"""The registry of transforms: name -> how to make its kernel, its parameters, languages, examples.
+
+A transform is registered as data (`lexical`), as one plain function (`transform`), or, inside the
+package, as a function that makes a kernel (`kernel`). All three are found in the same way.
+"""
+
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from noisegen.characters import Variants, strengths
+from noisegen.draws import U64, GapTables, fraction
+from noisegen.edits import Edits
+from noisegen.errors import NoisegenError, UsageError, did_you_mean
+from noisegen.text import Texts
+
+ENTRY_POINTS = "noisegen.transforms"
+DICTIONARIES = Path(__file__).parent / "dictionaries"
+F = TypeVar("F", bound=Callable[..., Any])
+Value = float | int | str | bool | None
+
+
+class Kernel(Protocol):
+    """What the engine runs: proposes the edits of neighbouring rows."""
+
+    def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
+        """Return the edits of all rows; `keys` and each of `variants` have one entry a row."""
+        ...
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a kernel is made for."""
+
+    lang: str = "en"
+    factors: tuple[Fraction, ...] = (Fraction(1),)
+    nlaug_data: Path | None = None
+    tagger: str = "auto"
+
+    def rates(self, rate: float) -> tuple[Fraction, ...]:
+        """Return a rate at every strength of the recipe."""
+        return strengths(fraction(rate), self.factors)
+
+    def gaps(self, rate: float) -> GapTables:
+        """Return the gap tables of a rate at every strength of the recipe."""
+        return GapTables(self.rates(rate))
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """An option of a transform, read from the signature of its function."""
+
+    name: str
+    default: Value
+    kind: type
+
+    @property
+    def is_rate(self) -> bool:
+        """Whether this is a chance per word or character."""
+        return self.name == "rate" or self.name.endswith("_rate")
+
+    def read(self, owner: str, value: object) -> Value:
+        """Return a value given as text or number; raises UsageError."""
+        name = f"{owner}.{self.name}"
+        try:
+            known: Value = _READERS[self.kind](value)
+        except (ValueError, KeyError) as error:
+            raise UsageError(f"{name} = {value!r} is not a {self.kind.__name__}") from error
+        if self.is_rate and not 0 <= float(known or 0) <= 1:
+            raise UsageError(f"{name} = {value} is outside 0 to 1")
+        return known
+
+
+_READERS: dict[type, Callable[[Any], Value]] = {
+    float: float,
+    int: int,
+    str: str,
+    bool: lambda value: {"true": True, "false": False}[str(value).lower()],
+}
+
+
+@dataclass(frozen=True)
+class Transform:
+    """One named kind of noise. `make` gives its kernel for settings and parameter values."""
+
+    name: str
+    summary: str
+    parameters: dict[str, Parameter]
+    make: Callable[[Settings, Mapping[str, Any]], Kernel] = field(repr=False)
+    languages: Callable[[], list[str]] = field(repr=False)
+    data: Callable[[Settings], list[Path]] = field(repr=False, default=lambda _: [])
+    origin: Callable[..., Any] | None = field(repr=False, default=None)
+    keeps_meaning: bool = True
+
+    def values(self, given: Mapping[str, object]) -> dict[str, Value]:
+        """Return the value of every parameter; raises UsageError for an unknown or wrong one."""
+        for name in given:
+            if name not in self.parameters:
+                near = (
+                    did_you_mean(name, self.parameters) or f"; it has {', '.join(self.parameters)}"
+                )
+                raise UsageError(f"{self.name} has no parameter {name!r}{near}")
+        return {
+            name: parameter.read(self.name, given[name]) if name in given else parameter.default
+            for name, parameter in self.parameters.items()
+        }
+
+    def check_language(self, lang: str) -> None:
+        """Raise UsageError naming the languages, unless there is data for this one."""
+        known = self.languages()
+        if lang not in known and "*" not in known:
+            raise UsageError(
+                f"{self.name} has no data for language {lang!r}; it has {', '.join(known)}"
+            )
+
+    @property
+    def source(self) -> str:
+        """Where it is defined, as file:line."""
+        if self.origin is None:
+            return ""
+        _, line = inspect.getsourcelines(self.origin)
+        return f"{inspect.getsourcefile(self.origin)}:{line}"
+
+
+_REGISTERED: dict[str, Transform] = {}
+
+
+def register(made: Transform) -> None:
+    """Add a transform; raises UsageError for a name that is taken by another."""
+    if made.name in _REGISTERED:
+        raise UsageError(f"a transform named {made.name!r} is registered already")
+    _REGISTERED[made.name] = made
+
+
+def names() -> list[str]:
+    """Return the names of all transforms, plug-ins included, sorted."""
+    _load_built_ins()
+    return sorted({*_REGISTERED, *_entry_points()})
+
+
+def get(name: str) -> Transform:
+    """Return a transform; raises UsageError with the nearest name."""
+    _load_built_ins()
+    if name not in _REGISTERED and name in _entry_points():
+        _load_entry_point(name)
+    if name not in _REGISTERED and name.startswith("nlaugmenter:"):
+        from noisegen.transforms import nlaugmenter
+
+        register(nlaugmenter.adapt(name))
+    if name not in _REGISTERED:
+        near = did_you_mean(name, names()) or f"; known: {', '.join(names())}"
+        raise UsageError(f"no transform named {name!r}{near}")
+    return _REGISTERED[name]
+
+
+def _load_built_ins() -> None:
+    import noisegen.transforms  # noqa: F401 - registers them
+
+
+def _entry_points() -> dict[str, Any]:
+    from importlib.metadata import entry_points
+
+    return {point.name: point for point in entry_points(group=ENTRY_POINTS)}
+
+
+def _load_entry_point(name: str) -> None:
+    """Import a plug-in; a function that did not register itself is registered under the name."""
+    try:
+        function = _entry_points()[name].load()
+    except Exception as error:
+        raise NoisegenError(f"plug-in {name!r} cannot be imported: {error!r}") from error
+    if name not in _REGISTERED:
+        transform(name)(function)
+
+
+def load_code(path: str | Path) -> None:
+    """Run a Python file that registers transforms (`--code`)."""
+    import runpy
+
+    try:
+        runpy.run_path(str(path), run_name=f"noisegen_code_{Path(path).stem}")
+    except NoisegenError:
+        raise
+    except Exception as error:
+        raise UsageError(f"--code {path} failed: {type(error).__name__}: {error}") from error
+
+
+def transform(
+    name: str, langs: list[str] | None = None, keeps_meaning: bool = True
+) -> Callable[[F], F]:
+    """Register a plain function `(text, draws, *, rate, ...) -> str` as a transform.
+
+    The first line of its docstring is its help; its keyword-only parameters are its options, and
+    those named rate or *_rate are scaled by the strength that a recipe draws. `keeps_meaning` is
+    False where content may be added or dropped.
+    """
+
+    def add(function: F) -> F:
+        from noisegen.rowwise import RowFunction
+
+        register(
+            Transform(
+                name, summary_of(function), parameters_of(function),
+                lambda settings, given: RowFunction(name, function, dict(given), settings.factors),
+                lambda: langs or ["*"], origin=function, keeps_meaning=keeps_meaning,
+            )
+        )  # fmt: skip
+        return function
+
+    return add
+
+
+def kernel(
+    name: str, data: Callable[[Settings], list[Path]], languages: Callable[[], list[str]]
+) -> Callable[[F], F]:
+    """Register a function `(settings, *, rate, ...) -> Kernel` as a transform."""
+
+    def add(function: F) -> F:
+        register(
+            Transform(
+                name, summary_of(function), parameters_of(function),
+                lambda settings, values: function(settings, **values),
+                languages, data, function,
+            )
+        )  # fmt: skip
+        return function
+
+    return add
+
+
+def lexical(
+    name: str, path: str | Path, *, rate: float = 1.0, summary: str = "", tags: str = "",
+) -> None:  # fmt: skip
+    """Register a word list as a transform: each match is replaced with chance `rate`.
+
+    `path` is a TSV (its head names source, license and lang) or a mined dictionary in Parquet;
+    '{lang}' in it stands for the language. `tags` is '' (any), 'equal' (the entry's part of speech
+    must be that of the match) or 'no-verb' (the match must not be a verb).
+    """
+    from noisegen.lexical import LexicalSource, register_lexicon
+
+    source = LexicalSource(name, lambda: Path(path), tags)
+    register_lexicon(source, rate, summary or f"Replace words of {Path(path).name}.")
+
+
+def summary_of(function: Callable[..., Any]) -> str:
+    """Return the first line of a docstring."""
+    return (inspect.getdoc(function) or "").split("\n")[0]
+
+
+def parameters_of(function: Callable[..., Any]) -> dict[str, Parameter]:
+    """Return the keyword-only parameters of a function."""
+    hints = inspect.signature(function, eval_str=True).parameters.values()
+    return {
+        hint.name: Parameter(hint.name, hint.default, _kind(hint.annotation, hint.default))
+        for hint in hints
+        if hint.kind is inspect.Parameter.KEYWORD_ONLY
+    }
+
+
+def _kind(annotation: Any, default: Value) -> type:
+    """Return float, int, str or bool: the annotation, or what it allows beside None."""
+    options = [kind for kind in getattr(annotation, "__args__", [annotation]) if kind in _READERS]
+    return options[0] if options else type(default)
+
+
+_EXAMPLE = re.compile(r"'([^']+(?:'\w[^']*)*)' -> '([^']+(?:'\w[^']*)*)'")
+
+
+def examples_in(summary: str) -> list[tuple[str, str]]:
+    """Return the examples of a summary, written 'before' -> 'after'."""
+    return _EXAMPLE.findall(summary)

@@ -1,0 +1,333 @@
+"""SOURCE to Arrow tables with ids: rows are cut into tasks, and a task is read in batches."""
+
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from itertools import chain
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from noisegen.errors import SourceError
+from noisegen.inputs import BOM, LISTS, Columns, Input, Piece, agree, expand, plain, whole
+from noisegen.json_lines import json_table
+from noisegen.readers import (
+    CODE,
+    KEPT,
+    REASON,
+    REASONS,
+    SCAN,
+    TEXT_MAX,
+    Codes,
+    Damaged,
+    Mask,
+    as_text,
+    blocks,
+    csv_tables,
+    delimited,
+    hf_tables,
+    line_ranges,
+    opened,
+    parquet_tables,
+    reading,
+    with_reasons,
+)
+
+__all__ = ["Batch", "Columns", "Input", "Piece", "Task", "expand", "read", "tasks"]
+
+STREAM_BYTES = 64 << 20  # of rows in a task that carries them
+
+
+@dataclass(frozen=True)
+class Task:
+    """One shard: rows named by pieces, or the rows of a source that can only be streamed."""
+
+    number: int
+    first_row: int
+    rows: int
+    pieces: tuple[Piece, ...] = ()
+    table: pa.Table | None = None
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Rows with `id`, `clean` and all other columns, and how many were dropped for what reason."""
+
+    table: pa.Table
+    dropped: Counter[str]
+
+
+def tasks(
+    inputs: Sequence[Input], columns: Columns, rows_per_shard: int, limit: int | None = None
+) -> Iterator[Task]:
+    """Yield the shards in input order; files are checked first, and lines counted on the way.
+
+    Raises SourceError for files that cannot be read, do not agree, or have no rows at all.
+    """
+    rows_per_shard = min(rows_per_shard, limit or rows_per_shard)
+    first = 0
+    for number, (pieces, table) in enumerate(_shards(inputs, columns, rows_per_shard)):
+        rows = sum(piece.rows for piece in pieces) if table is None else len(table)
+        if limit is not None and first + rows >= limit:
+            rows = limit - first
+            pieces = _first_rows(pieces, rows)
+            yield Task(number, first, rows, pieces, table and _whole_buffers(table.slice(0, rows)))
+            return
+        yield Task(number, first, rows, pieces, table)
+        first += rows
+    if not first:
+        raise SourceError(f"no rows in {', '.join(item.path for item in inputs)}")
+
+
+def _first_rows(pieces: tuple[Piece, ...], rows: int) -> tuple[Piece, ...]:
+    kept = []
+    for piece in pieces:
+        if rows > 0:
+            kept.append(replace(piece, rows=min(piece.rows, rows)))
+        rows -= piece.rows
+    return tuple(kept)
+
+
+def _shards(
+    inputs: Sequence[Input], columns: Columns, rows_per_shard: int
+) -> Iterator[tuple[tuple[Piece, ...], pa.Table | None]]:
+    """Yield the content of the tasks; a streamed source begins and ends its own."""
+    files = _agreed(inputs, columns)
+    first = next((piece for _, piece in files if piece), None)
+    held: list[Piece] = []
+    room = rows_per_shard
+    for item, piece in files:
+        if piece and not item.streamed:
+            for part in _cut(piece, room, rows_per_shard):
+                held.append(part)
+                room -= part.rows
+                if not room:
+                    yield tuple(held), None
+                    held, room = [], rows_per_shard
+            continue
+        if held:
+            yield tuple(held), None
+            held, room = [], rows_per_shard
+        tables: Iterator[pa.Table] = hf_tables(item.path) if piece is None else iter(())
+        if piece is None and (table := next(tables, None)) is not None:
+            piece = Piece(item.path, "hf", 0, 0, 0, plain(table.schema, columns))
+            piece = agree(piece, first or piece, columns)
+            first, tables = first or piece, _conform(chain([table], tables), piece)
+        elif piece:
+            tables = _stream(item, piece, columns)
+        yield from (((), table) for table in regroup(tables, rows_per_shard, STREAM_BYTES))
+    if held:
+        yield tuple(held), None
+
+
+def _agreed(inputs: Sequence[Input], columns: Columns) -> list[tuple[Input, Piece | None]]:
+    """Return the inputs that hold something, files as pieces with the same columns."""
+    first: Piece | None = None
+    files: list[tuple[Input, Piece | None]] = []
+    for item in inputs:
+        piece = whole(item, columns) if item.kind not in ("hf", "") else None
+        if piece is not None:
+            piece = agree(piece, first or piece, columns)
+            first = first or piece
+        if piece is not None or item.kind == "hf":
+            files.append((item, piece))
+    return files
+
+
+def _cut(piece: Piece, first: int, step: int) -> Iterator[Piece]:
+    """Cut a file after its first `first` rows and then after every `step`."""
+    if piece.kind == "parquet":
+        starts = [0, *range(first, piece.rows, step)] if piece.rows else []
+        for start, stop in zip(starts, [*starts[1:], piece.rows], strict=True):
+            yield replace(piece, start=start, stop=stop, rows=stop - start)
+        return
+    with reading(piece.path):
+        for start, stop, rows in line_ranges(piece.path, piece.start, first, step):
+            yield replace(piece, start=start, stop=stop, rows=rows)
+
+
+def _stream(item: Input, piece: Piece, columns: Columns) -> Iterator[pa.Table]:
+    """Yield the rows of a file or of stdin from beginning to end; damage ends them with a row."""
+    opening = opened(piece.path, item.compression)
+    with reading(piece.path), opening if piece.path != "-" else nullcontext(_stdin) as read:
+        parts = blocks(read, SCAN)
+        try:
+            begun = (part[piece.start :].removeprefix(BOM) for part in [next(parts, b"")])
+            yield from _tables(chain(begun, parts), piece, columns)
+        except Damaged:
+            nothing = pa.table([pa.nulls(1, kind) for kind in piece.schema.types], piece.schema)
+            yield with_reasons(nothing, np.array([CODE["truncated"]], np.int8))
+
+
+def _stdin(size: int) -> bytes:
+    return sys.stdin.buffer.read(size)
+
+
+def _tables(parts: Iterable[bytes], piece: Piece, columns: Columns) -> Iterator[pa.Table]:
+    """Yield whole lines as tables, with the columns in the order of the run."""
+    parts = (part for part in parts if part)
+    if piece.kind == "csv":
+        tables = csv_tables(parts, piece.names)
+    elif piece.kind == "jsonl":
+        tables = (json_table(part, piece.schema, columns.source) for part in parts)
+    else:
+        tabs = piece.kind == "tsv"
+        tables = (delimited(part, piece.names, tabs=tabs) for part in parts)
+    yield from (table.select([*piece.schema.names, REASON]) for table in tables)
+
+
+def _conform(tables: Iterable[pa.Table], piece: Piece) -> Iterator[pa.Table]:
+    """Yield tables with the columns and types of the piece."""
+    with reading(piece.path):
+        for table in tables:
+            table = table.select(piece.schema.names)
+            table = table if table.schema.equals(piece.schema) else table.cast(piece.schema)
+            yield with_reasons(table, np.zeros(len(table), np.int8))
+
+
+def read(
+    task: Task, columns: Columns, batch_rows: int = 100_000, batch_bytes: int = 16 << 20
+) -> Iterator[Batch]:
+    """Yield the rows of a task in batches of about so many rows and bytes at most.
+
+    Every column is one chunk. Raises SourceError for a file that is gone, damaged or changed.
+    """
+    pieces = (_piece_tables(piece, columns, batch_bytes) for piece in task.pieces)
+    tables = chain.from_iterable(pieces) if task.table is None else [task.table]
+    first = task.first_row
+    for table in regroup(tables, batch_rows, batch_bytes):
+        yield _batch(table, columns.of(table.column_names), first)
+        first += len(table)
+
+
+def _piece_tables(piece: Piece, columns: Columns, batch_bytes: int) -> Iterator[pa.Table]:
+    left = piece.rows
+    if piece.kind == "parquet":
+        stop = piece.start + left
+        tables = _conform(parquet_tables(piece.path, piece.start, stop, batch_bytes), piece)
+    else:
+        tables = _line_tables(piece, columns, batch_bytes)
+    for table in tables:
+        yield table.slice(0, left)
+        left -= len(table)
+        if left <= 0:
+            return
+    raise SourceError(
+        f"{piece.path}: {left:,} rows are gone; it has changed since they were counted"
+    )
+
+
+def _line_tables(piece: Piece, columns: Columns, batch_bytes: int) -> Iterator[pa.Table]:
+    with reading(piece.path), opened(piece.path, "", piece.start, piece.stop) as lines:
+        yield from _tables(blocks(lines, batch_bytes), piece, columns)
+
+
+def regroup(tables: Iterable[pa.Table], rows_max: int, bytes_max: int) -> Iterator[pa.Table]:
+    """Yield the same rows in tables of `rows_max` rows, fewer where they exceed `bytes_max`."""
+    held: list[pa.Table] = []
+    room, size = rows_max, 0
+    for table in chain.from_iterable(_small(table, bytes_max // 8) for table in tables):
+        at = 0
+        while at < len(table):
+            part = table.slice(at, room)
+            if held and size + part.nbytes > bytes_max:
+                yield _whole_buffers(*held)
+                held, room, size = [], rows_max, 0
+                continue
+            held.append(part)
+            at, room, size = at + len(part), room - len(part), size + part.nbytes
+            if not room:
+                yield _whole_buffers(*held)
+                held, room, size = [], rows_max, 0
+    if held:
+        yield _whole_buffers(*held)
+
+
+def _small(table: pa.Table, bytes_max: int) -> Iterator[pa.Table]:
+    """Halve a table until it is small, or halving no longer helps."""
+    half = len(table) // 2
+    if table.nbytes <= bytes_max or not half:
+        yield table
+        return
+    parts = table.slice(0, half), table.slice(half)
+    if max(part.nbytes for part in parts) > 0.99 * table.nbytes and half < 1:
+        yield table
+        return
+    for part in parts:
+        yield from _small(part, bytes_max)
+
+
+def _whole_buffers(*tables: pa.Table) -> pa.Table:
+    """Join tables into one chunk a column that owns no more than its rows.
+
+    A slice is pickled with all of its parent; the empty slice makes Arrow copy.
+    """
+    return pa.concat_tables([*tables, tables[0].slice(0, 0)]).combine_chunks()
+
+
+def _batch(table: pa.Table, columns: Columns, first: int) -> Batch:
+    """Give rows their ids and texts, and drop those that cannot be used."""
+    codes = table[REASON].to_numpy().copy()
+    built = {
+        "id": _ids(table, columns, first, codes),
+        "clean": _texts(table, columns, codes),
+    }
+    for name in table.column_names:
+        if name in (columns.tokens, columns.labels):
+            built[name] = table[name].cast(LISTS)
+        elif name not in (REASON, columns.row_id, columns.source):
+            built[name] = table[name]
+    keep = np.isin(codes, KEPT)
+    made = pa.table(built)
+    counts = np.bincount(codes, minlength=len(REASONS))
+    dropped = {reason: int(counts[CODE[reason]]) for reason in REASONS[1:] if counts[CODE[reason]]}
+    return Batch(made if keep.all() else made.filter(keep).combine_chunks(), Counter(dropped))
+
+
+def _mark(codes: Codes, where: Mask, reason: str) -> None:
+    codes[where & np.isin(codes, KEPT)] = CODE[reason]
+
+
+def _mask(booleans: pa.Array) -> Mask:
+    """Return booleans with null as false."""
+    return np.asarray(pc.fill_null(booleans, False).to_numpy(zero_copy_only=False), np.bool_)
+
+
+def _ids(table: pa.Table, columns: Columns, first: int, codes: Codes) -> pa.Array:
+    if columns.row_id is None:
+        return pa.array(np.arange(first, first + len(table), dtype=np.int64))
+    column = table[columns.row_id].combine_chunks()
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    _mark(codes, _mask(pc.is_null(column)), "null_id")
+    if pa.types.is_integer(column.type):
+        return column.cast(pa.int64())
+    ids, wrong = as_text(_binary(column))
+    _mark(codes, wrong, "not_utf8")
+    return ids
+
+
+def _texts(table: pa.Table, columns: Columns, codes: Codes) -> pa.Array:
+    column = table[columns.source].combine_chunks()
+    if columns.tokens and columns.labels:
+        tokens, labels = column.cast(LISTS), table[columns.labels].combine_chunks().cast(LISTS)
+        column = pc.binary_join(tokens, " ")
+        _mark(codes, _mask(pc.is_null(column)), "null_text")
+        equal = pc.equal(pc.list_value_length(tokens), pc.list_value_length(labels))
+        whole = pc.is_valid(pc.binary_join(labels, " "))
+        _mark(codes, ~(_mask(equal) & _mask(whole)), "unequal_labels")
+    _mark(codes, _mask(pc.is_null(column)), "null_text")
+    column = _binary(column)
+    too_long = _mask(pc.greater(pc.binary_length(column), TEXT_MAX))
+    _mark(codes, too_long, "row_too_long")
+    texts, wrong = as_text(pc.if_else(too_long, None, column) if too_long.any() else column)
+    _mark(codes, wrong, "not_utf8")
+    return texts
+
+
+def _binary(column: pa.Array) -> pa.Array:
+    """Return strings as the bytes that they are."""
+    return column.cast(pa.large_binary() if column.type == pa.large_string() else pa.binary())

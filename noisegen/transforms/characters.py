@@ -1,0 +1,43 @@
+"""The three of RoLASER's twelve that work on characters: typing slips, leetspeak, blanks."""
+
+from pathlib import Path
+
+from noisegen import keyboards
+from noisegen.characters import Blanks, CharacterMap, Substitution
+from noisegen.lexicon import Lexicon
+from noisegen.registry import DICTIONARIES, Settings, kernel
+from noisegen.transforms import nlaug_data
+
+
+def _layout_file(settings: Settings) -> list[Path]:
+    return [keyboards.KEYBOARDS / f"{keyboards.keyboard_of(settings.lang).name}.tsv"]
+
+
+@kernel("fing", _layout_file, keyboards.languages)
+def fing(settings: Settings, *, rate: float = 0.05, layout: str | None = None) -> Substitution:
+    """Hit a neighbouring key: 'see you soon' -> 'sew you siob'."""
+    entries = nlaug_data.characters(settings.nlaug_data, "fing")
+    entries = entries or keyboards.keyboard_of(settings.lang, layout).neighbours()
+    return Substitution(CharacterMap(entries), settings.gaps(rate))
+
+
+def _leet_file(settings: Settings) -> list[Path]:
+    return [DICTIONARIES / settings.lang / "leet.tsv"]
+
+
+def _leet_languages() -> list[str]:
+    return sorted(path.parent.name for path in DICTIONARIES.glob("*/leet.tsv"))
+
+
+@kernel("leet", _leet_file, _leet_languages)
+def leet(settings: Settings, *, rate: float = 0.1) -> Substitution:
+    """Replace letters by digits and signs that look alike: 'elite' -> '3l1t3'."""
+    entries = nlaug_data.characters(settings.nlaug_data, "leet")
+    entries = entries or Lexicon.load(_leet_file(settings)[0]).entries
+    return Substitution(CharacterMap(entries), settings.gaps(rate))
+
+
+@kernel("spac", lambda settings: [], lambda: ["*"])
+def spac(settings: Settings, *, drop_rate: float = 0.1, add_rate: float = 0.05) -> Blanks:
+    """Drop blanks and add blanks inside words: 'see you soon' -> 'see yousoo n'."""
+    return Blanks(settings.gaps(drop_rate), settings.gaps(add_rate))

@@ -1,0 +1,55 @@
+"""What several tests share: real sentences, odd sentences, a cache of their own."""
+
+import csv
+import gzip
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+from noisegen.registry import DICTIONARIES
+from noisegen.testing import ODD_TEXTS
+
+SHARED = Path(__file__).parents[2] / "shared" / "data"
+
+settings.register_profile("default", deadline=None, derandomize=True)
+settings.register_profile("nightly", deadline=None, max_examples=2_000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _own_cache(tmp_path_factory):
+    """Compile lexicons into a folder of this run, not the user's."""
+    os.environ["NOISEGEN_CACHE"] = str(tmp_path_factory.mktemp("cache"))
+
+
+@pytest.fixture(scope="session")
+def demo() -> list[dict[str, str]]:
+    """The bundled sentences, in ten languages."""
+    with (DICTIONARIES.parent / "demo" / "demo.tsv").open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+
+
+@pytest.fixture(scope="session")
+def demo_texts(demo) -> list[str]:
+    return [row["text"] for row in demo]
+
+
+@pytest.fixture(scope="session")
+def odd_texts() -> list[str]:
+    """Empty, blank, combining, ZWJ, CRLF, dotted I, URLs, and one row of 100 kB."""
+    return [*ODD_TEXTS, "I'm going to see 2 people’s friends, bcs they’re here. " * 2_000]
+
+
+@pytest.fixture(scope="session")
+def wiki_sentences() -> list[str]:
+    """10,000 real Wikipedia sentences; skips where the development data is absent."""
+    rows = []
+    for name in ("tune", "validation"):
+        path = SHARED / "wiki-split" / f"{name}.tsv.gz"
+        if not path.exists():
+            pytest.skip("no development data")
+        with gzip.open(path, "rt", encoding="utf-8") as file:
+            rows += [line.split("\t")[0] for line in file]
+    return rows

@@ -1,0 +1,379 @@
+"""Made checkouts in the documented formats; every entry here is invented."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from noisegen.errors import LexiconError, NoisegenError, UsageError
+from noisegen.lexicon import POS, Entry
+from noisegen.phrases import PhraseTable
+from noisegen.text import Texts
+from noisegen.transforms import nlaug_data
+
+LAYOUTS = ["nlaugmenter/transformations", "transformations", "."]
+ABR1 = ("abbreviation_transformation/phrase_abbrev_dict.json",
+        "abbreviation_transformation/word_abbrev_dict.json")  # fmt: skip
+ABR2 = "insert_abbreviation/replacement_rules_en.txt"
+ABR3 = "replace_abbreviation_and_acronyms/abbreviations.txt"
+CONT = "contraction_expansions/transformation.py"
+DYSL = "dyslexia_words_swap/data.json"
+FING = "butter_fingers_perturbation/transformation.py"
+LEET = "leet_letters/transformation.py"
+SLNG = ("slangificator/Slang_Nouns.txt", "slangificator/Slang_Adjectives.txt",
+        "slangificator/Slang_Adverbs.txt")  # fmt: skip
+SPEL = "replace_spelling/spell_errors.json"
+WEEK = ("weekday_month_abbreviation/weekday_month_abb_en.json",
+        "weekday_month_abbreviation/weekday_month_exp_en.json")  # fmt: skip
+
+
+def write(folder: Path, files: dict[str, str], layout: str = "transformations") -> Path:
+    for name, content in files.items():
+        path = folder / layout / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content, encoding="utf-8")
+    return folder
+
+
+def table_of(folder: Path, name: str, files: dict[str, str]) -> PhraseTable:
+    table = nlaug_data.vocabulary(write(folder, files), name)
+    assert table is not None
+    return table
+
+
+def noisy(table: PhraseTable, text: str, tag: str = "", choice: int = 0) -> str:
+    """Replace every match by the alternative at `choice` of 65,536."""
+    texts = Texts.from_strings([text])
+    matches = table.find(texts)
+    tags = np.full(len(matches), POS.index(tag))
+    known = table.groups[matches.keys, tags] >= 0
+    matches, tags = matches.take(known), tags[known]
+    drawn = table.alternatives(texts.values, matches, tags, np.full(len(matches), choice))
+    parts, done = [], 0
+    content = text.encode()
+    for start, stop, place in zip(matches.starts, matches.stops, drawn, strict=True):
+        parts += [content[done:start], table.pool[int(place)].as_py()]
+        done = stop
+    return b"".join([*parts, content[done:]]).decode()
+
+
+def outcomes(table: PhraseTable, text: str, tag: str = "") -> Counter[str]:
+    """Count the alternatives over 64 equal parts of all choices."""
+    return Counter(noisy(table, text, tag, choice) for choice in range(0, 1 << 16, 1 << 10))
+
+
+def week(abbreviation: str) -> dict[str, str]:
+    return {WEEK[0]: json.dumps({"Monday": abbreviation}), WEEK[1]: "{}"}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_every_layout_is_found(tmp_path: Path, layout: str) -> None:
+    folder = write(tmp_path, week("Mo9"), layout)
+    table = nlaug_data.vocabulary(folder, "week")
+    assert table is not None
+    assert noisy(table, "on Monday") == "on Mo9"
+    assert nlaug_data.files(folder, "week") == [tmp_path / layout / name for name in WEEK]
+
+
+def test_the_newer_layout_wins_over_the_older(tmp_path: Path) -> None:
+    write(tmp_path, week("Old"), "transformations")
+    write(tmp_path, week("New"), "nlaugmenter/transformations")
+    table = nlaug_data.vocabulary(tmp_path, "week")
+    assert table is not None
+    assert noisy(table, "Monday") == "New"
+
+
+@pytest.mark.parametrize("name", ["homo", "spac", "fing", "echo"])
+def test_a_transform_without_words_in_a_checkout_has_no_vocabulary(
+    tmp_path: Path, name: str
+) -> None:
+    assert nlaug_data.vocabulary(tmp_path, name) is None
+
+
+@pytest.mark.parametrize("name", ["homo", "spac", "abr1", "echo"])
+def test_a_transform_without_characters_in_a_checkout_has_none(tmp_path: Path, name: str) -> None:
+    assert nlaug_data.characters(tmp_path, name) is None
+
+
+def test_without_a_folder_there_is_nothing() -> None:
+    assert nlaug_data.vocabulary(None, "abr1") is None
+    assert nlaug_data.characters(None, "leet") is None
+    assert nlaug_data.files(None, "abr1") == []
+
+
+def test_a_transform_without_files_names_none(tmp_path: Path) -> None:
+    assert nlaug_data.files(tmp_path, "homo") == []
+
+
+def abr1(folder: Path, phrases: dict[str, str], words: dict[str, str]) -> PhraseTable:
+    files = {ABR1[0]: json.dumps(phrases), ABR1[1]: json.dumps(words)}
+    return table_of(folder, "abr1", files)
+
+
+def test_abr1_reads_phrases_and_words(tmp_path: Path) -> None:
+    table = abr1(tmp_path, {"mind the gap": "mtg"}, {"kettle": "ktl"})
+    assert noisy(table, "mind the gap, kettle") == "mtg, ktl"
+
+
+def test_the_head_names_files_and_language(tmp_path: Path) -> None:
+    head = abr1(tmp_path, {"mind the gap": "mtg"}, {"kettle": "ktl"}).head
+    assert (head["name"], head["lang"]) == ("abr1", "en")
+    assert all(str(tmp_path / "transformations" / name) in head["source"] for name in ABR1)
+
+
+@pytest.mark.parametrize(
+    ("clean", "short"),
+    [
+        (" kettle", "ktl"),
+        ("kettle  pot", "kp"),
+        ("kettle?", "ktl"),
+        ("kettle", ""),
+        ("kettle", " "),
+        ("kettle", "KETTLE"),
+        ("kettle", "[email\u00a0protected]"),
+        ("kettle" * 11, "ktl"),
+    ],
+)
+def test_entries_that_cannot_be_used_are_dropped(tmp_path: Path, clean: str, short: str) -> None:
+    table = abr1(tmp_path, {clean: short}, {"spoon": "spn"})
+    assert noisy(table, f"{clean} kettle pot spoon") == f"{clean} kettle pot spn"
+
+
+def test_the_lower_case_key_wins_where_keys_differ_only_in_case(tmp_path: Path) -> None:
+    words = {"Kettle": "KTX", "kettle": "ktl", "KETTLE": "KTY"}
+    table = abr1(tmp_path, {"mind the gap": "mtg"}, words)
+    assert set(outcomes(table, "kettle")) == {"ktl"}
+    assert set(outcomes(table, "Kettle")) == {"Ktl"}
+
+
+def test_a_key_with_a_capital_asks_for_one(tmp_path: Path) -> None:
+    table = abr1(tmp_path, {"mind the gap": "mtg"}, {"Kettle": "KTL"})
+    assert noisy(table, "a kettle, a Kettle") == "a kettle, a KTL"
+
+
+def abr2(folder: Path, rules: str) -> PhraseTable:
+    return table_of(folder, "abr2", {ABR2: rules})
+
+
+def test_abr2_reads_the_noisy_side_first(tmp_path: Path) -> None:
+    table = abr2(tmp_path, "mtg  = mind the gap\nfoo foo\t=  spoon \n\n")
+    assert noisy(table, "Mind the gap with a spoon") == "Mtg with a foo foo"
+
+
+def test_abr2_skips_comments_and_lines_without_a_sign(tmp_path: Path) -> None:
+    table = abr2(tmp_path, "#1 = spoon\nkettle\nsp=kettle\nptt = pot\n")
+    assert noisy(table, "spoon kettle pot") == "spoon kettle ptt"
+
+
+def test_abr2_prefers_the_first_rule(tmp_path: Path) -> None:
+    table = abr2(tmp_path, "one = spoon\ntwo = spoon\n")
+    assert set(outcomes(table, "spoon")) == {"one"}
+
+
+def test_abr2_prefers_the_rule_with_more_elements(tmp_path: Path) -> None:
+    table = abr2(tmp_path, 'one = is it hot\ntwo = is it hot ("?")\n')
+    assert noisy(table, "is it hot") == "two"
+
+
+@pytest.mark.parametrize(
+    ("source", "text", "expected"),
+    [
+        ("mind (the) gap", "mind gap, mind the gap", "X, X"),
+        ("well (,) mind it", "well mind it", "X"),
+        ("(w)hole spoon", "hole spoon, whole spoon", "X, X"),
+        ("gl(oo)m", "glm gloom", "X X"),
+        ('is it hot ("?")', "is it hot?", "X?"),
+        ("spoon+ it", "spoon it", "X"),
+    ],
+)
+def test_abr2_understands_rule_elements(
+    tmp_path: Path, source: str, text: str, expected: str
+) -> None:
+    assert noisy(abr2(tmp_path, f"X = {source}\n"), text) == expected
+
+
+@pytest.mark.parametrize(
+    "source", ["a Spoon", "don't spoon", "spoon/fork", "spoon|fork", "spoon,fork", "one (spoon"]
+)
+def test_abr2_drops_rules_that_never_fire(tmp_path: Path, source: str) -> None:
+    table = abr2(tmp_path, f"X = {source}\nptt = pot\n")
+    text = f"{source} A Spoon spoon fork pot"
+    assert noisy(table, text) == f"{source} A Spoon spoon fork ptt"
+
+
+def abr3(folder: Path, lines: str) -> PhraseTable:
+    return table_of(folder, "abr3", {ABR3: lines})
+
+
+def test_abr3_goes_both_ways_whatever_the_case(tmp_path: Path) -> None:
+    table = abr3(tmp_path, "MTG:Mind The Gap\n")
+    assert noisy(table, "please mind the gap") == "please MTG"
+    assert noisy(table, "please mtg") == "please mind the gap"
+
+
+def test_abr3_splits_at_the_first_colon_and_prefers_the_first_line(tmp_path: Path) -> None:
+    table = abr3(tmp_path, "MTG:Mind The Gap\n\nMTG:More To Give\nM9:mind the gap\nSP:a:spoon\n")
+    assert set(outcomes(table, "mtg")) == {"mind the gap"}
+    assert set(outcomes(table, "mind the gap")) == {"MTG"}
+    assert noisy(table, "sp") == "a:spoon"
+
+
+CONT_CODE = """
+raise SystemExit("this file must never run")
+PATTERN = "\\d+"
+
+class ContractionExpansions:
+    def __init__(self):
+        super().__init__()
+        self.other = {"x": 1}
+        self.contraction_map = {
+            "spoon'll": "spoon will", "gap's": "gap is", "thegap's": "gap is",
+            "I'n": "I not", "i'n": "i not",
+        }
+"""
+
+
+def test_cont_is_read_from_code_that_does_not_run(tmp_path: Path) -> None:
+    table = table_of(tmp_path, "cont", {CONT: CONT_CODE})
+    assert noisy(table, "the spoon'll fall") == "the spoon will fall"
+    assert noisy(table, "The spoon will fall") == "The spoon'll fall"
+
+
+def test_cont_inverts_to_the_last_form_and_prefers_lower_case(tmp_path: Path) -> None:
+    table = table_of(tmp_path, "cont", {CONT: CONT_CODE})
+    assert set(outcomes(table, "gap is")) == {"thegap's"}
+    assert set(outcomes(table, "i'n")) == {"i not"}
+    assert set(outcomes(table, "I'n")) == {"I not"}
+
+
+def test_dysl_swaps_both_ways_and_the_inverse_wins(tmp_path: Path) -> None:
+    groups = {"one": {"spoon": "snoop", "gap": "pag"}, "two": {"kettle": "gap"}}
+    table = table_of(tmp_path, "dysl", {DYSL: json.dumps(groups)})
+    assert noisy(table, "spoon snoop") == "snoop spoon"
+    assert set(outcomes(table, "gap")) == {"kettle"}
+    assert noisy(table, "kettle pag") == "gap gap"
+
+
+def slng(folder: Path, nouns: str, adjectives: str, adverbs: str) -> PhraseTable:
+    return table_of(folder, "slng", dict(zip(SLNG, (nouns, adjectives, adverbs), strict=True)))
+
+
+def test_slng_asks_for_the_part_of_speech_of_its_file(tmp_path: Path) -> None:
+    table = slng(tmp_path, "calm, chillout,chillouts\n", "calm,chill\n", "calmly,chillingly")
+    assert noisy(table, "calm", "NOUN") == "chillout"
+    assert noisy(table, "calm", "ADJ") == "chill"
+    assert noisy(table, "calmly", "ADV") == "chillingly"
+    assert noisy(table, "calm", "VERB") == "calm"
+    assert noisy(table, "calm", "") == "calm"
+
+
+@pytest.mark.parametrize(
+    ("lemma", "plural"),
+    [("spoon", "spoons"), ("box", "boxes"), ("lunch", "lunches"), ("city", "cities"),
+     ("day", "days"), ("gas", "gases")],
+)  # fmt: skip
+def test_slng_gives_plurals_their_own_form(tmp_path: Path, lemma: str, plural: str) -> None:
+    table = slng(tmp_path, f"{lemma},one,many\n", "calm,chill\n", "calmly,x\n")
+    assert noisy(table, f"{lemma} {plural}", "NOUN") == "one many"
+
+
+def test_slng_repeats_are_alternatives_and_bad_rows_are_skipped(tmp_path: Path) -> None:
+    nouns = "spoon,a,as\nspoon,b,bs\n\nkettle,k\n,c,s\nfork,,y\n"
+    table = slng(tmp_path, nouns, "calm,chill\n", "calmly,x\n")
+    assert outcomes(table, "spoon", "NOUN") == {"a": 32, "b": 32}
+    assert noisy(table, "kettle fork s", "NOUN") == "kettle fork s"
+
+
+def test_spel_repeats_weigh(tmp_path: Path) -> None:
+    words = {"spoon": ["spon", "spon", "spooon", "spon", "Spoon"]}
+    table = table_of(tmp_path, "spel", {SPEL: json.dumps(words)})
+    assert outcomes(table, "spoon") == {"spon": 48, "spooon": 16}
+
+
+def test_spel_reads_underscores_as_blanks(tmp_path: Path) -> None:
+    table = table_of(tmp_path, "spel", {SPEL: json.dumps({"a_spoon": ["a_spon"]})})
+    assert noisy(table, "a spoon") == "a spon"
+
+
+def test_week_leaves_out_what_is_no_noise(tmp_path: Path) -> None:
+    short = {"Monday": "Mo9.", "May": "May"}
+    full = {"Mo9.": "Monday", "Mo9": "Monday", "May": "May"}
+    table = table_of(tmp_path, "week", dict(zip(WEEK, map(json.dumps, (short, full)), strict=True)))
+    assert noisy(table, "Monday, May, monday, Mo9") == "Mo9., May, monday, Monday"
+
+
+def test_leet_is_read_from_code_with_its_case(tmp_path: Path) -> None:
+    code = 'import nothing\nleet_letter_mappings = {"A": "4", "b": "13", "cc": "1", "d": "d"}\n'
+    found = nlaug_data.characters(write(tmp_path, {LEET: code}), "leet")
+    assert found == [Entry("A", "4"), Entry("b", "13")]
+
+
+def test_leet_may_be_annotated(tmp_path: Path) -> None:
+    code = 'leet_letter_mappings: dict = {"A": "4"}\nnothing: dict\n'
+    assert nlaug_data.characters(write(tmp_path, {LEET: code}), "leet") == [Entry("A", "4")]
+
+
+@pytest.mark.parametrize("name", ["key_approx", "keyApprox"])
+def test_fing_weighs_neighbours_and_gives_capitals_theirs(tmp_path: Path, name: str) -> None:
+    lines = [f"{name} = {{}}", f'{name}["q"] = "qww1"', f'{name}[" "] = " "', 'x["a"] = "b"']
+    code = "def butter_finger(text):\n" + "".join(f"    {line}\n" for line in lines)
+    found = nlaug_data.characters(write(tmp_path, {FING: code}), "fing")
+    assert found == [
+        Entry("q", "w", 2), Entry("q", "1"), Entry("Q", "W", 2), Entry("Q", "1"),
+    ]  # fmt: skip
+
+
+def test_a_missing_folder_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no folder '.*nowhere'; give the root"):
+        nlaug_data.vocabulary(tmp_path / "nowhere", "abr1")
+
+
+def test_a_folder_that_is_no_checkout_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no transformations folder in .*; give the root"):
+        nlaug_data.characters(tmp_path, "leet")
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    write(tmp_path, {ABR1[0]: "{}"})
+    with pytest.raises(LexiconError, match=r"no file '.*word_abbrev_dict\.json'"):
+        nlaug_data.files(tmp_path, "abr1")
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "content"),
+    [
+        ("dysl", DYSL, "{"),
+        ("dysl", DYSL, "[]"),
+        ("dysl", DYSL, '{"one": ["spoon"]}'),
+        ("dysl", DYSL, '{"one": {"spoon": 1}}'),
+        ("spel", SPEL, '{"spoon": "spon"}'),
+        ("spel", SPEL, '{"spoon": [1]}'),
+        ("spel", SPEL, "{}"),
+        ("abr2", ABR2, "# nothing\n"),
+        ("abr3", ABR3, "MTG mind the gap\n"),
+        ("cont", CONT, "def broken(:\n"),
+        ("cont", CONT, "self.contraction_mop = {}\n"),
+        ("cont", CONT, "self.contraction_map = read()\n"),
+        ("cont", CONT, "self.contraction_map = {[]: 1}\n"),
+        ("cont", CONT, "self.contraction_map = {'a': 1}\n"),
+    ],
+)
+def test_a_damaged_file_is_named_in_one_line(
+    tmp_path: Path, name: str, file: str, content: str
+) -> None:
+    write(tmp_path, {file: content})
+    with pytest.raises(LexiconError) as caught:
+        nlaug_data.vocabulary(tmp_path, name)
+    message = str(caught.value)
+    assert str(tmp_path / "transformations" / file) in message
+    assert "check the file out again" in message
+    assert "\n" not in message
+
+
+def test_a_file_that_is_not_utf8_is_named(tmp_path: Path) -> None:
+    write(tmp_path, {LEET: ""})
+    (tmp_path / "transformations" / LEET).write_bytes(b"x = '\xff'\n")
+    with pytest.raises(NoisegenError, match="leet_letters"):
+        nlaug_data.characters(tmp_path, "leet")
