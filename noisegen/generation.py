@@ -79,6 +79,7 @@ class Run:
     job: Job
     config: dict[str, Any]
     left_out: list[str]
+    skipped: list[str]
 
     def tasks(self) -> Iterator[Task]:
         """Yield the tasks, one a shard."""
@@ -118,7 +119,8 @@ def prepare(request: Request, out: Path) -> Run:
     for path in request.code:
         registry.load_code(path)
     recipe, left_out = recipe_of(request)
-    inputs = expand(request.sources)
+    found = expand(request.sources)
+    inputs = [item for item in found if not item.skipped]
     nlaug_data = Path(request.nlaug_data).resolve() if request.nlaug_data else None
     job = Job(
         out.resolve(), recipe.to_yaml(), "", request.seed, request.copies, request.lang,
@@ -132,12 +134,20 @@ def prepare(request: Request, out: Path) -> Run:
         "seed": request.seed,
         "recipe": recipe.to_dict(),
         "recipe_digest": recipe.digest,
-        "sources": [{"path": str(i.path), "bytes": i.size} for i in inputs],
+        "sources": [{"path": item.path, "bytes": item.size} for item in inputs],
         "dictionaries": dictionaries(recipe, job),
         "options": _options(request) | {"tagger": taggers[0] if taggers else None},
     }
     job = replace(job, config=json.dumps(config, sort_keys=True, ensure_ascii=False))
-    return Run(request, recipe, inputs, job, config, left_out)
+    skipped = [f"{item.path}: {item.skipped}" for item in found if item.skipped]
+    return Run(
+        request, recipe, [_absolute(item) for item in inputs], job, config, left_out, skipped
+    )
+
+
+def _absolute(item: Input) -> Input:
+    """Return an input whose path means the same to workers elsewhere."""
+    return replace(item, path=str(Path(item.path).resolve())) if item.size is not None else item
 
 
 def recipe_of(request: Request) -> tuple[Recipe, list[str]]:

@@ -114,7 +114,7 @@ def _expanded(source: str) -> Iterator[Input]:
                 yield from (_file(Path(folder, name)) for name in sorted(files) if name[0] != ".")
     elif path.exists():
         yield _file(path)
-    elif found := sorted(glob.glob(source, recursive=True)):
+    elif found := sorted(glob.glob(source, recursive=True)):  # noqa: PTH207
         yield from chain.from_iterable(map(_expanded, found))
     else:
         raise SourceError(f"{source!r}: no such file or folder")
@@ -160,9 +160,8 @@ def _lines(path: str, kind: str, head: bytes, columns: Columns, size: int) -> Pi
     if kind == "txt":
         names = [columns.source]
     elif kind == "jsonl":
-        wanted = {columns.text: pa.string()}
-        if columns.tokens and columns.labels:
-            wanted = {columns.tokens: LISTS, columns.labels: LISTS}
+        lists = {name: LISTS for name in (columns.tokens, columns.labels) if name}
+        wanted = {columns.text: pa.string()} | lists
         return Piece(path, kind, start, size, 0, json_schema(head, wanted))
     else:
         names, length = header(head, kind)

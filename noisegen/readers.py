@@ -61,7 +61,7 @@ def _reader(file: io.BufferedReader, compression: str) -> Read:
     if compression == "zst":
         read = pa.CompressedInputStream(pa.PythonFile(file), "zstd").read
     elif compression == "gz":  # read1, because read loses what it has when damage follows
-        read = gzip.open(file).read1
+        read = gzip.open(file).read1  # noqa: SIM115  (closed with its file)
     else:
         read = (bz2.open if compression == "bz2" else lzma.open)(file).read1
 

@@ -1,7 +1,6 @@
 """SOURCE to Arrow tables with ids: rows are cut into tasks, and a task is read in batches."""
 
 import sys
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -9,22 +8,16 @@ from itertools import chain
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from noisegen.batches import Batch, batch_of, joined, regroup
 from noisegen.errors import SourceError
-from noisegen.inputs import BOM, LISTS, Columns, Input, Piece, agree, expand, plain, whole
+from noisegen.inputs import BOM, Columns, Input, Piece, agree, expand, plain, whole
 from noisegen.json_lines import json_table
 from noisegen.readers import (
     CODE,
-    KEPT,
     REASON,
-    REASONS,
     SCAN,
-    TEXT_MAX,
-    Codes,
     Damaged,
-    Mask,
-    as_text,
     blocks,
     csv_tables,
     delimited,
@@ -34,7 +27,7 @@ from noisegen.readers import (
     parquet_tables,
     reading,
     with_reasons,
-)
+)  # fmt: skip
 
 __all__ = ["Batch", "Columns", "Input", "Piece", "Task", "expand", "read", "tasks"]
 
@@ -52,14 +45,6 @@ class Task:
     table: pa.Table | None = None
 
 
-@dataclass(frozen=True)
-class Batch:
-    """Rows with `id`, `clean` and all other columns, and how many were dropped for what reason."""
-
-    table: pa.Table
-    dropped: Counter[str]
-
-
 def tasks(
     inputs: Sequence[Input], columns: Columns, rows_per_shard: int, limit: int | None = None
 ) -> Iterator[Task]:
@@ -74,7 +59,7 @@ def tasks(
         if limit is not None and first + rows >= limit:
             rows = limit - first
             pieces = _first_rows(pieces, rows)
-            yield Task(number, first, rows, pieces, table and _whole_buffers(table.slice(0, rows)))
+            yield Task(number, first, rows, pieces, table and joined(table.slice(0, rows)))
             return
         yield Task(number, first, rows, pieces, table)
         first += rows
@@ -155,8 +140,9 @@ def _stream(item: Input, piece: Piece, columns: Columns) -> Iterator[pa.Table]:
     with reading(piece.path), opening if piece.path != "-" else nullcontext(_stdin) as read:
         parts = blocks(read, SCAN)
         try:
-            begun = (part[piece.start :].removeprefix(BOM) for part in [next(parts, b"")])
-            yield from _tables(chain(begun, parts), piece, columns)
+            head = next(parts, b"")
+            head = head.removeprefix(BOM) if read is _stdin else head[piece.start :]
+            yield from _tables(chain([head], parts), piece, columns)
         except Damaged:
             nothing = pa.table([pa.nulls(1, kind) for kind in piece.schema.types], piece.schema)
             yield with_reasons(nothing, np.array([CODE["truncated"]], np.int8))
@@ -199,7 +185,7 @@ def read(
     tables = chain.from_iterable(pieces) if task.table is None else [task.table]
     first = task.first_row
     for table in regroup(tables, batch_rows, batch_bytes):
-        yield _batch(table, columns.of(table.column_names), first)
+        yield batch_of(table, columns.of(table.column_names), first)
         first += len(table)
 
 
@@ -223,111 +209,3 @@ def _piece_tables(piece: Piece, columns: Columns, batch_bytes: int) -> Iterator[
 def _line_tables(piece: Piece, columns: Columns, batch_bytes: int) -> Iterator[pa.Table]:
     with reading(piece.path), opened(piece.path, "", piece.start, piece.stop) as lines:
         yield from _tables(blocks(lines, batch_bytes), piece, columns)
-
-
-def regroup(tables: Iterable[pa.Table], rows_max: int, bytes_max: int) -> Iterator[pa.Table]:
-    """Yield the same rows in tables of `rows_max` rows, fewer where they exceed `bytes_max`."""
-    held: list[pa.Table] = []
-    room, size = rows_max, 0
-    for table in chain.from_iterable(_small(table, bytes_max // 8) for table in tables):
-        at = 0
-        while at < len(table):
-            part = table.slice(at, room)
-            if held and size + part.nbytes > bytes_max:
-                yield _whole_buffers(*held)
-                held, room, size = [], rows_max, 0
-                continue
-            held.append(part)
-            at, room, size = at + len(part), room - len(part), size + part.nbytes
-            if not room:
-                yield _whole_buffers(*held)
-                held, room, size = [], rows_max, 0
-    if held:
-        yield _whole_buffers(*held)
-
-
-def _small(table: pa.Table, bytes_max: int) -> Iterator[pa.Table]:
-    """Halve a table until it is small, or halving no longer helps."""
-    half = len(table) // 2
-    if table.nbytes <= bytes_max or not half:
-        yield table
-        return
-    parts = table.slice(0, half), table.slice(half)
-    if max(part.nbytes for part in parts) > 0.99 * table.nbytes and half < 1:
-        yield table
-        return
-    for part in parts:
-        yield from _small(part, bytes_max)
-
-
-def _whole_buffers(*tables: pa.Table) -> pa.Table:
-    """Join tables into one chunk a column that owns no more than its rows.
-
-    A slice is pickled with all of its parent; the empty slice makes Arrow copy.
-    """
-    return pa.concat_tables([*tables, tables[0].slice(0, 0)]).combine_chunks()
-
-
-def _batch(table: pa.Table, columns: Columns, first: int) -> Batch:
-    """Give rows their ids and texts, and drop those that cannot be used."""
-    codes = table[REASON].to_numpy().copy()
-    built = {
-        "id": _ids(table, columns, first, codes),
-        "clean": _texts(table, columns, codes),
-    }
-    for name in table.column_names:
-        if name in (columns.tokens, columns.labels):
-            built[name] = table[name].cast(LISTS)
-        elif name not in (REASON, columns.row_id, columns.source):
-            built[name] = table[name]
-    keep = np.isin(codes, KEPT)
-    made = pa.table(built)
-    counts = np.bincount(codes, minlength=len(REASONS))
-    dropped = {reason: int(counts[CODE[reason]]) for reason in REASONS[1:] if counts[CODE[reason]]}
-    return Batch(made if keep.all() else made.filter(keep).combine_chunks(), Counter(dropped))
-
-
-def _mark(codes: Codes, where: Mask, reason: str) -> None:
-    codes[where & np.isin(codes, KEPT)] = CODE[reason]
-
-
-def _mask(booleans: pa.Array) -> Mask:
-    """Return booleans with null as false."""
-    return np.asarray(pc.fill_null(booleans, False).to_numpy(zero_copy_only=False), np.bool_)
-
-
-def _ids(table: pa.Table, columns: Columns, first: int, codes: Codes) -> pa.Array:
-    if columns.row_id is None:
-        return pa.array(np.arange(first, first + len(table), dtype=np.int64))
-    column = table[columns.row_id].combine_chunks()
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    _mark(codes, _mask(pc.is_null(column)), "null_id")
-    if pa.types.is_integer(column.type):
-        return column.cast(pa.int64())
-    ids, wrong = as_text(_binary(column))
-    _mark(codes, wrong, "not_utf8")
-    return ids
-
-
-def _texts(table: pa.Table, columns: Columns, codes: Codes) -> pa.Array:
-    column = table[columns.source].combine_chunks()
-    if columns.tokens and columns.labels:
-        tokens, labels = column.cast(LISTS), table[columns.labels].combine_chunks().cast(LISTS)
-        column = pc.binary_join(tokens, " ")
-        _mark(codes, _mask(pc.is_null(column)), "null_text")
-        equal = pc.equal(pc.list_value_length(tokens), pc.list_value_length(labels))
-        whole = pc.is_valid(pc.binary_join(labels, " "))
-        _mark(codes, ~(_mask(equal) & _mask(whole)), "unequal_labels")
-    _mark(codes, _mask(pc.is_null(column)), "null_text")
-    column = _binary(column)
-    too_long = _mask(pc.greater(pc.binary_length(column), TEXT_MAX))
-    _mark(codes, too_long, "row_too_long")
-    texts, wrong = as_text(pc.if_else(too_long, None, column) if too_long.any() else column)
-    _mark(codes, wrong, "not_utf8")
-    return texts
-
-
-def _binary(column: pa.Array) -> pa.Array:
-    """Return strings as the bytes that they are."""
-    return column.cast(pa.large_binary() if column.type == pa.large_string() else pa.binary())

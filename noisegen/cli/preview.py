@@ -21,15 +21,16 @@ def preview(texts: tuple[str, ...], rows: int, as_json: bool, **options: Any) ->
     """
     from rich.console import Console
 
+    from noisegen.generation import Request
     from noisegen.preview import render
-    from noisegen.previews import examples_of, request_for
+    from noisegen.previews import examples_of
 
     options["values"] = read_settings(options.pop("settings"))
-    examples = examples_of(request_for(texts, options), rows)
+    examples = examples_of(Request(texts, **options), rows)
     if as_json:
         print_json(
             [
-                example._asdict() if hasattr(example, "_asdict") else vars(example)
+                {**vars(example), "changes": [c._asdict() for c in example.changes]}
                 for example in examples
             ]
         )
