@@ -143,6 +143,19 @@ class Composed:
         """Return the chosen edits."""
         return Composed(*(column[chosen] for column in self.columns()))
 
+    def split(self, chosen: Bool) -> tuple["Composed", "Composed"]:
+        """Return the edits of the chosen rows (one flag a row of the batch), and the rest."""
+        here = chosen[self.rows]
+        return self.take(here), self.take(~here)
+
+    @classmethod
+    def join(cls, parts: list["Composed"]) -> "Composed":
+        """Return the account of parts that have no row in common."""
+        columns = [
+            np.concatenate(column) for column in zip(*(p.columns() for p in parts), strict=True)
+        ]
+        return cls(*columns).take(np.argsort(columns[0], kind="stable"))
+
     def columns(self) -> tuple[I64, I64, I64, I64, I64, I64]:
         """Return rows, clean starts and stops, noisy starts and stops, makers."""
         clean, noisy = (self.clean_starts, self.clean_stops), (self.noisy_starts, self.noisy_stops)
@@ -160,7 +173,7 @@ def compose(first: Composed, second: Composed) -> Composed:
     rows = np.concatenate([first.rows, second.rows])
     starts = np.concatenate([first.noisy_starts, second.clean_starts])
     stops = np.concatenate([first.noisy_stops, second.clean_stops])
-    order = np.lexsort((stops, starts, rows))
+    order = np.argsort(rows * _ROW + starts, kind="stable")  # two ascending runs: a merge
     rows, starts, stops = rows[order], starts[order], stops[order]
     heads = _group_heads(rows, starts, stops)
     makers = np.concatenate([first.makers, second.makers])[order]

@@ -108,7 +108,7 @@ class Engine:
         plan = draw_plan(self.recipe, dice)
         outputs, last = [clean.cast(pa.binary())], np.arange(len(clean))
         spans = RowSpans.of(Texts.from_arrow(outputs[0]), protect)
-        composed, turn, first = Composed.none(), 0, 0
+        composed, settled, turn, first = Composed.none(), [Composed.none()], 0, 0
         while len((drawn := plan.turn(turn))[0]):
             rows, steps = drawn
             texts = Texts.from_arrow(outputs[-1].take(pa.array(last[rows] - first)))
@@ -119,6 +119,8 @@ class Engine:
             written = rewrite.apply(texts)
             spans = spans.updated(ours, rewrite.moved(here, int(texts.offsets[0])), written, places)
             if account:
+                composed, rest = composed.split(places >= 0)
+                settled.append(rest)
                 makers = np.int64(1) << steps
                 composed = compose(composed, rewrite.composed(texts, rows, makers))
             first += len(outputs[-1])
@@ -126,7 +128,7 @@ class Engine:
             outputs.append(written.to_arrow())
             turn += 1
         noisy = pa.concat_arrays(outputs).take(pa.array(last)) if turn else outputs[0]
-        return Noised(noisy.cast(pa.string()), plan, composed)
+        return Noised(noisy.cast(pa.string()), plan, Composed.join([*settled, composed]))
 
     def _propose(
         self, texts: Texts, rows: I64, steps: I64, dice: Dice, spans: Spans
@@ -150,9 +152,11 @@ class Engine:
 
     def edits(self, clean: Texts, noisy: Texts, account: Composed) -> pa.Array:
         """Return the column `edits`, in characters."""
-        masks, which = np.unique(account.makers, return_inverse=True)
-        names = [self._makers(int(mask)) for mask in masks]
-        columns = [pa.array(names, pa.string()).take(pa.array(which))]
+        makers = pa.array(account.makers).dictionary_encode()
+        names = pa.array(
+            [self._makers(mask) for mask in makers.dictionary.to_pylist()], pa.string()
+        )
+        columns = [names.take(makers.indices)]
         for texts, positions in (
             (clean, account.clean_starts), (clean, account.clean_stops),
             (noisy, account.noisy_starts), (noisy, account.noisy_stops),
@@ -160,7 +164,7 @@ class Engine:
             columns.append(pa.array(characters(texts, account.rows, positions).astype(np.int32)))
         offsets = np.searchsorted(account.rows, np.arange(len(clean) + 1)).astype(np.int32)
         structs = pa.StructArray.from_arrays(columns, fields=list(EDITS.value_type))
-        return pa.ListArray.from_arrays(pa.array(offsets), structs).cast(EDITS)
+        return pa.ListArray.from_arrays(pa.array(offsets), structs, type=EDITS)
 
     def _makers(self, mask: int) -> str:
         numbers = [number for number in range(len(self.kernels)) if mask >> number & 1]
@@ -171,10 +175,9 @@ def characters(texts: Texts, rows: I64, positions: I64) -> I64:
     """Turn byte positions in rows into character positions."""
     if texts.is_ascii:
         return positions
-    continues = (texts.values & 0xC0) == 0x80
-    before = np.concatenate([[0], np.cumsum(continues, dtype=np.int32)])
-    origin = texts.offsets[rows]
-    found: I64 = positions - (before[origin + positions] - before[origin])
+    continues = np.flatnonzero((texts.values & 0xC0) == 0x80)
+    before = np.searchsorted(continues, texts.offsets)[rows]
+    found: I64 = positions - np.searchsorted(continues, texts.offsets[rows] + positions) + before
     return found
 
 

@@ -17,7 +17,7 @@ from noisegen.lexicon import POS, Parser, parser_of
 from noisegen.phrases import Matches, PhraseTable, load_table
 from noisegen.registry import DICTIONARIES, Parameter, Settings, Transform, register
 from noisegen.taggers import Tagger, make_tagger
-from noisegen.text import Texts
+from noisegen.text import Texts, ordinals
 
 
 @dataclass(frozen=True)
@@ -99,8 +99,7 @@ class LexicalKernel:
         matches, pos = self._eligible(texts, matches)
         if not len(matches):
             return Edits.none()
-        number = np.arange(len(matches)) - np.searchsorted(matches.rows, matches.rows)
-        draws = draw_array(keys[matches.rows], number)
+        draws = draw_array(keys[matches.rows], ordinals(matches.rows))
         hit = decisions(draws) < self.limits[variants["rate"][matches.rows]]
         if not hit.all():
             matches, pos, draws = matches.take(hit), pos[hit], draws[hit]

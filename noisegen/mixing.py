@@ -22,6 +22,7 @@ from noisegen.draws import (
     threshold,
 )
 from noisegen.recipe import Group, Member, Recipe, Step
+from noisegen.text import ordinals
 
 
 @dataclass(frozen=True)
@@ -51,8 +52,7 @@ class Plan:
     @cached_property
     def turns(self) -> I64:
         """The place of each pair in its row, from 0."""
-        turns: I64 = np.arange(len(self.rows)) - np.searchsorted(self.rows, self.rows)
-        return turns
+        return ordinals(self.rows)
 
     def turn(self, number: int) -> tuple[I64, I64]:
         """Return the rows that have a step of this number and the steps, sorted by step."""

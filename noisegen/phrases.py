@@ -33,7 +33,7 @@ from noisegen.text import (
     words_of,
 )
 
-FORMAT = 1  # of the compiled cache; raise it when anything below changes what a table means
+FORMAT = 2  # of the compiled cache; raise it when anything below changes what a table means
 WORD_BYTES_MAX = 64  # longer words are in no lexicon and match nothing
 _SLOTS_PER_ENTRY = 4
 _BYTES_KEPT = np.array([(1 << (8 * n)) - 1 for n in range(9)], dtype=np.uint64)
@@ -243,7 +243,9 @@ def build(lexicon: Lexicon) -> PhraseTable:
 
 
 def _forms(entry: Entry) -> tuple[str, str, str]:
-    return entry.noisy, capitalize(entry.noisy), upper(entry.noisy)
+    """Return a replacement as written, Title and UPPER; an acronym's expansion is never UPPER."""
+    acronym = entry.clean == upper(entry.clean)
+    return entry.noisy, capitalize(entry.noisy), entry.noisy if acronym else upper(entry.noisy)
 
 
 def _uppers(groups: list[list[Entry]]) -> I64:

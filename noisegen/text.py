@@ -26,7 +26,6 @@ _IS_ASCII_WORD = bytes(1 if c else 0 for c in _ASCII_WORD)
 _IS_WORD = bytes(1 if c or i >= 0xC3 else 0 for i, c in enumerate(_ASCII_WORD))
 # Characters led by C2 (U+0080-00BF), E2 (U+2000-2FFF), E3 80 (U+3000-303F), EF B8 (U+FE00-FE3F) and
 # F0 9F (U+1F000-1FFFF) are signs, not letters: quotes, dashes, arrows, variation selectors, emoji.
-_SIGN_LEADS = (0xC2, 0xE2)
 _SIGN_PAIRS = ((0xE3, 0x80), (0xEF, 0xB8), (0xF0, 0x9F))
 
 
@@ -117,8 +116,9 @@ class Texts:
         return not len(self.window) or int(self.window.max()) < 128
 
     def rows_of(self, positions: I64) -> I64:
-        """Return the row of every position."""
-        return np.searchsorted(self.offsets, positions, side="right").astype(np.int64) - 1
+        """Return the row of every position, given in ascending order."""
+        counts = np.diff(np.searchsorted(positions, self.offsets, side="left"))
+        return np.repeat(np.arange(len(self)), counts)
 
 
 def folded(window: U8) -> U8:
@@ -160,6 +160,12 @@ def words_of(texts: Texts) -> Words:
     return Words(starts, stops, texts.rows_of(starts))
 
 
+def ordinals(rows: I64) -> I64:
+    """Return for ascending row numbers the place of each among its equals, from 0."""
+    heads = np.flatnonzero(np.diff(rows, prepend=-1))
+    return np.arange(len(rows)) - np.repeat(heads, np.diff(np.append(heads, len(rows))))
+
+
 def _word_bytes(window: U8, is_ascii: bool) -> Bool:
     table = _IS_ASCII_WORD if is_ascii else _IS_WORD
     word = np.frombuffer(bytearray(window.tobytes().translate(table)), np.bool_)
@@ -173,7 +179,7 @@ def _spread_over_characters(window: U8, word: Bool) -> None:
     leads = np.flatnonzero(window >= 0xC2)
     lead = window[leads]
     follow = window[leads + 1]
-    sign = np.isin(lead, _SIGN_LEADS)
+    sign = (lead == 0xC2) | (lead == 0xE2)
     for first, second in _SIGN_PAIRS:
         sign |= (lead == first) & (follow == second)
     for size, least in ((1, 0xC2), (2, 0xE0), (3, 0xF0)):
@@ -185,13 +191,15 @@ def _spread_over_characters(window: U8, word: Bool) -> None:
 def _join_apostrophes(window: U8, word: Bool, edges: I64) -> None:
     """Mark apostrophes between two word characters of a row as part of the word."""
     padded = np.concatenate([[False], word, [False]])
+    at_edge = np.zeros(len(word) + 1, np.bool_)
+    at_edge[edges] = True
     for mark in APOSTROPHES:
         code = mark.encode()
         found = np.flatnonzero(window[: len(window) - len(code) + 1] == code[0])
         for offset in range(1, len(code)):
             found = found[window[found + offset] == code[offset]]
         inside = padded[found] & padded[found + len(code) + 1]
-        inside &= ~np.isin(found, edges) & ~np.isin(found + len(code), edges)
+        inside &= ~at_edge[found] & ~at_edge[found + len(code)]
         for offset in range(len(code)):
             word[found[inside] + offset] = True
 

@@ -126,11 +126,14 @@ def raised(text: str) -> str:
     )
 
 
-def recased(match: str, noisy: str) -> str:
+def recased(match: str, entry: Entry) -> str:
+    noisy = entry.noisy
     if lower(match[0]) == match[0]:
         return noisy
     not_lower = all(not "a" <= match[at] <= "z" for at in (1, -1)) if len(match) > 1 else False
-    return raised(noisy) if not_lower else raised(noisy[:1]) + noisy[1:]
+    if not_lower:
+        return noisy if raised(entry.clean) == entry.clean else raised(noisy)
+    return raised(noisy[:1]) + noisy[1:]
 
 
 @cache
@@ -171,6 +174,11 @@ def matches(text: str, name: str, lang: str) -> list[tuple[int, int]]:
     return found
 
 
+def rule_tag(text: str, start: int, stop: int) -> int:
+    size = taggers.CONTEXT_BYTES
+    return taggers.rule_tag(text[:start].encode()[-size:], text[stop:].encode()[:size])
+
+
 TAGS = {"abr3": "no-verb", "slng": "equal"}
 
 
@@ -182,7 +190,7 @@ def lexical(
         group = lexicon(step.transform, lang)[lower(text[start:stop])][1]
         kept = group
         if step.transform in TAGS:
-            tag = POS[taggers.rule_tag(text, start, stop)]
+            tag = POS[rule_tag(text, start, stop)]
             if TAGS[step.transform] == "no-verb":
                 if tag == "VERB":
                     continue
@@ -195,9 +203,7 @@ def lexical(
             kept = [entry for entry in kept if entry.pos == first]
         draw = draws.integer()
         if draw >> 16 < threshold(rates["rate"]):
-            edits.append(
-                (start, stop, recased(text[start:stop], choose(kept, draw & 0xFFFF).noisy))
-            )
+            edits.append((start, stop, recased(text[start:stop], choose(kept, draw & 0xFFFF))))
     return edits
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from noisegen.edits import Edits, Rewrite
 from noisegen.errors import LexiconError, NoisegenError, UsageError
 from noisegen.lexicon import POS, Entry
 from noisegen.phrases import PhraseTable
@@ -51,12 +52,8 @@ def noisy(table: PhraseTable, text: str, tag: str = "", choice: int = 0) -> str:
     known = table.groups[matches.keys, tags] >= 0
     matches, tags = matches.take(known), tags[known]
     drawn = table.alternatives(texts.values, matches, tags, np.full(len(matches), choice))
-    parts, done = [], 0
-    content = text.encode()
-    for start, stop, place in zip(matches.starts, matches.stops, drawn, strict=True):
-        parts += [content[done:start], table.pool[int(place)].as_py()]
-        done = stop
-    return b"".join([*parts, content[done:]]).decode()
+    edits = Edits(matches.rows, matches.starts, matches.stops, drawn, table.pool)
+    return Rewrite.of([(0, edits)]).apply(texts).to_strings()[0]
 
 
 def outcomes(table: PhraseTable, text: str, tag: str = "") -> Counter[str]:
@@ -85,16 +82,13 @@ def test_the_newer_layout_wins_over_the_older(tmp_path: Path) -> None:
     assert noisy(table, "Monday") == "New"
 
 
-@pytest.mark.parametrize("name", ["homo", "spac", "fing", "echo"])
-def test_a_transform_without_words_in_a_checkout_has_no_vocabulary(
-    tmp_path: Path, name: str
-) -> None:
+@pytest.mark.parametrize("name", ["homo", "spac", "echo"])
+def test_a_transform_without_data_in_a_checkout_has_none(tmp_path: Path, name: str) -> None:
     assert nlaug_data.vocabulary(tmp_path, name) is None
-
-
-@pytest.mark.parametrize("name", ["homo", "spac", "abr1", "echo"])
-def test_a_transform_without_characters_in_a_checkout_has_none(tmp_path: Path, name: str) -> None:
     assert nlaug_data.characters(tmp_path, name) is None
+    assert nlaug_data.files(tmp_path, name) == []
+    assert nlaug_data.vocabulary(tmp_path, "fing") is None
+    assert nlaug_data.characters(tmp_path, "abr1") is None
 
 
 def test_without_a_folder_there_is_nothing() -> None:
@@ -103,39 +97,23 @@ def test_without_a_folder_there_is_nothing() -> None:
     assert nlaug_data.files(None, "abr1") == []
 
 
-def test_a_transform_without_files_names_none(tmp_path: Path) -> None:
-    assert nlaug_data.files(tmp_path, "homo") == []
-
-
 def abr1(folder: Path, phrases: dict[str, str], words: dict[str, str]) -> PhraseTable:
     files = {ABR1[0]: json.dumps(phrases), ABR1[1]: json.dumps(words)}
     return table_of(folder, "abr1", files)
 
 
-def test_abr1_reads_phrases_and_words(tmp_path: Path) -> None:
+def test_abr1_reads_phrases_and_words_and_its_head_names_both_files(tmp_path: Path) -> None:
     table = abr1(tmp_path, {"mind the gap": "mtg"}, {"kettle": "ktl"})
     assert noisy(table, "mind the gap, kettle") == "mtg, ktl"
-
-
-def test_the_head_names_files_and_language(tmp_path: Path) -> None:
-    head = abr1(tmp_path, {"mind the gap": "mtg"}, {"kettle": "ktl"}).head
-    assert (head["name"], head["lang"]) == ("abr1", "en")
-    assert all(str(tmp_path / "transformations" / name) in head["source"] for name in ABR1)
+    assert all(str(tmp_path / "transformations" / name) in table.head["source"] for name in ABR1)
 
 
 @pytest.mark.parametrize(
     ("clean", "short"),
-    [
-        (" kettle", "ktl"),
-        ("kettle  pot", "kp"),
-        ("kettle?", "ktl"),
-        ("kettle", ""),
-        ("kettle", " "),
-        ("kettle", "KETTLE"),
-        ("kettle", "[email\u00a0protected]"),
-        ("kettle" * 11, "ktl"),
-    ],
-)
+    [(" kettle", "ktl"), ("kettle  pot", "kp"), ("kettle?", "ktl"), ("kettle", ""),
+     ("kettle", " "), ("kettle", "KETTLE"), ("kettle", "[email\u00a0protected]"),
+     ("kettle" * 11, "ktl")],
+)  # fmt: skip
 def test_entries_that_cannot_be_used_are_dropped(tmp_path: Path, clean: str, short: str) -> None:
     table = abr1(tmp_path, {clean: short}, {"spoon": "spn"})
     assert noisy(table, f"{clean} kettle pot spoon") == f"{clean} kettle pot spn"
@@ -153,28 +131,33 @@ def test_a_key_with_a_capital_asks_for_one(tmp_path: Path) -> None:
     assert noisy(table, "a kettle, a Kettle") == "a kettle, a KTL"
 
 
-def abr2(folder: Path, rules: str) -> PhraseTable:
-    return table_of(folder, "abr2", {ABR2: rules})
-
-
-def test_abr2_reads_the_noisy_side_first(tmp_path: Path) -> None:
-    table = abr2(tmp_path, "mtg  = mind the gap\nfoo foo\t=  spoon \n\n")
-    assert noisy(table, "Mind the gap with a spoon") == "Mtg with a foo foo"
-
-
-def test_abr2_skips_comments_and_lines_without_a_sign(tmp_path: Path) -> None:
-    table = abr2(tmp_path, "#1 = spoon\nkettle\nsp=kettle\nptt = pot\n")
-    assert noisy(table, "spoon kettle pot") == "spoon kettle ptt"
-
-
-def test_abr2_prefers_the_first_rule(tmp_path: Path) -> None:
-    table = abr2(tmp_path, "one = spoon\ntwo = spoon\n")
-    assert set(outcomes(table, "spoon")) == {"one"}
-
-
-def test_abr2_prefers_the_rule_with_more_elements(tmp_path: Path) -> None:
-    table = abr2(tmp_path, 'one = is it hot\ntwo = is it hot ("?")\n')
-    assert noisy(table, "is it hot") == "two"
+@pytest.mark.parametrize(
+    ("name", "file", "content", "text", "expected"),
+    [
+        ("abr2", ABR2, "mtg  = mind the gap\nfoo foo\t=  spoon \n\n", "Mind the gap, spoon",
+         "Mtg, foo foo"),
+        ("abr2", ABR2, "#1 = spoon\nkettle\nsp=kettle\nptt = pot\n", "spoon kettle pot",
+         "spoon kettle ptt"),
+        ("abr2", ABR2, "one = spoon\ntwo = spoon\n", "spoon", "one"),
+        ("abr2", ABR2, 'one = is it hot\ntwo = is it hot ("?")\n', "is it hot", "two"),
+        ("abr3", ABR3, "MTG:Mind The Gap\n", "please mind the gap", "please MTG"),
+        ("abr3", ABR3, "MTG:Mind The Gap\n", "please mtg", "please mind the gap"),
+        ("abr3", ABR3, "SP:a:spoon\n", "sp", "a:spoon"),
+        ("abr3", ABR3, "MTG:Mind it\n\nMTG:More to give\nM9:mind it\n", "mtg, mind it",
+         "mind it, MTG"),
+        ("spel", SPEL, '{"a_spoon": ["a_spon"]}', "a spoon", "a spon"),
+        ("dysl", DYSL, '{"one": {"spoon": "snoop"}}', "spoon snoop", "snoop spoon"),
+        ("dysl", DYSL, '{"one": {"gap": "pag"}, "two": {"kettle": "gap"}}', "gap kettle pag",
+         "kettle gap gap"),
+    ],
+    ids=["noisy side first", "comments and lines without sign skipped", "first rule wins",
+         "more elements win", "long to short", "short to long", "first colon", "first line wins",
+         "underscore is a blank", "both ways", "inverse wins"],
+)  # fmt: skip
+def test_formats(
+    tmp_path: Path, name: str, file: str, content: str, text: str, expected: str
+) -> None:
+    assert set(outcomes(table_of(tmp_path, name, {file: content}), text)) == {expected}
 
 
 @pytest.mark.parametrize(
@@ -191,33 +174,16 @@ def test_abr2_prefers_the_rule_with_more_elements(tmp_path: Path) -> None:
 def test_abr2_understands_rule_elements(
     tmp_path: Path, source: str, text: str, expected: str
 ) -> None:
-    assert noisy(abr2(tmp_path, f"X = {source}\n"), text) == expected
+    assert noisy(table_of(tmp_path, "abr2", {ABR2: f"X = {source}\n"}), text) == expected
 
 
 @pytest.mark.parametrize(
     "source", ["a Spoon", "don't spoon", "spoon/fork", "spoon|fork", "spoon,fork", "one (spoon"]
 )
 def test_abr2_drops_rules_that_never_fire(tmp_path: Path, source: str) -> None:
-    table = abr2(tmp_path, f"X = {source}\nptt = pot\n")
+    table = table_of(tmp_path, "abr2", {ABR2: f"X = {source}\nptt = pot\n"})
     text = f"{source} A Spoon spoon fork pot"
     assert noisy(table, text) == f"{source} A Spoon spoon fork ptt"
-
-
-def abr3(folder: Path, lines: str) -> PhraseTable:
-    return table_of(folder, "abr3", {ABR3: lines})
-
-
-def test_abr3_goes_both_ways_whatever_the_case(tmp_path: Path) -> None:
-    table = abr3(tmp_path, "MTG:Mind The Gap\n")
-    assert noisy(table, "please mind the gap") == "please MTG"
-    assert noisy(table, "please mtg") == "please mind the gap"
-
-
-def test_abr3_splits_at_the_first_colon_and_prefers_the_first_line(tmp_path: Path) -> None:
-    table = abr3(tmp_path, "MTG:Mind The Gap\n\nMTG:More To Give\nM9:mind the gap\nSP:a:spoon\n")
-    assert set(outcomes(table, "mtg")) == {"mind the gap"}
-    assert set(outcomes(table, "mind the gap")) == {"MTG"}
-    assert noisy(table, "sp") == "a:spoon"
 
 
 CONT_CODE = """
@@ -246,14 +212,6 @@ def test_cont_inverts_to_the_last_form_and_prefers_lower_case(tmp_path: Path) ->
     assert set(outcomes(table, "gap is")) == {"thegap's"}
     assert set(outcomes(table, "i'n")) == {"i not"}
     assert set(outcomes(table, "I'n")) == {"I not"}
-
-
-def test_dysl_swaps_both_ways_and_the_inverse_wins(tmp_path: Path) -> None:
-    groups = {"one": {"spoon": "snoop", "gap": "pag"}, "two": {"kettle": "gap"}}
-    table = table_of(tmp_path, "dysl", {DYSL: json.dumps(groups)})
-    assert noisy(table, "spoon snoop") == "snoop spoon"
-    assert set(outcomes(table, "gap")) == {"kettle"}
-    assert noisy(table, "kettle pag") == "gap gap"
 
 
 def slng(folder: Path, nouns: str, adjectives: str, adverbs: str) -> PhraseTable:
@@ -292,11 +250,6 @@ def test_spel_repeats_weigh(tmp_path: Path) -> None:
     assert outcomes(table, "spoon") == {"spon": 48, "spooon": 16}
 
 
-def test_spel_reads_underscores_as_blanks(tmp_path: Path) -> None:
-    table = table_of(tmp_path, "spel", {SPEL: json.dumps({"a_spoon": ["a_spon"]})})
-    assert noisy(table, "a spoon") == "a spon"
-
-
 def test_week_leaves_out_what_is_no_noise(tmp_path: Path) -> None:
     short = {"Monday": "Mo9.", "May": "May"}
     full = {"Mo9.": "Monday", "Mo9": "Monday", "May": "May"}
@@ -304,15 +257,11 @@ def test_week_leaves_out_what_is_no_noise(tmp_path: Path) -> None:
     assert noisy(table, "Monday, May, monday, Mo9") == "Mo9., May, monday, Monday"
 
 
-def test_leet_is_read_from_code_with_its_case(tmp_path: Path) -> None:
-    code = 'import nothing\nleet_letter_mappings = {"A": "4", "b": "13", "cc": "1", "d": "d"}\n'
+@pytest.mark.parametrize("name", ["leet_letter_mappings", "leet_letter_mappings: dict"])
+def test_leet_is_read_from_code_with_its_case(tmp_path: Path, name: str) -> None:
+    code = f'import nothing\nx: dict\n{name} = {{"A": "4", "b": "13", "cc": "1", "d": "d"}}\n'
     found = nlaug_data.characters(write(tmp_path, {LEET: code}), "leet")
     assert found == [Entry("A", "4"), Entry("b", "13")]
-
-
-def test_leet_may_be_annotated(tmp_path: Path) -> None:
-    code = 'leet_letter_mappings: dict = {"A": "4"}\nnothing: dict\n'
-    assert nlaug_data.characters(write(tmp_path, {LEET: code}), "leet") == [Entry("A", "4")]
 
 
 @pytest.mark.parametrize("name", ["key_approx", "keyApprox"])
@@ -325,14 +274,12 @@ def test_fing_weighs_neighbours_and_gives_capitals_theirs(tmp_path: Path, name: 
     ]  # fmt: skip
 
 
-def test_a_missing_folder_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no folder '.*nowhere'; give the root"):
-        nlaug_data.vocabulary(tmp_path / "nowhere", "abr1")
-
-
-def test_a_folder_that_is_no_checkout_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no transformations folder in .*; give the root"):
-        nlaug_data.characters(tmp_path, "leet")
+@pytest.mark.parametrize(
+    ("folder", "what"), [("nowhere", "no folder"), (".", "no transformations folder")]
+)
+def test_a_folder_that_is_no_checkout_is_named(tmp_path: Path, folder: str, what: str) -> None:
+    with pytest.raises(UsageError, match=f"{what}.* '{tmp_path}.*give the root of"):
+        nlaug_data.vocabulary(tmp_path / folder, "abr1")
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
@@ -343,23 +290,15 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "file", "content"),
-    [
-        ("dysl", DYSL, "{"),
-        ("dysl", DYSL, "[]"),
-        ("dysl", DYSL, '{"one": ["spoon"]}'),
-        ("dysl", DYSL, '{"one": {"spoon": 1}}'),
-        ("spel", SPEL, '{"spoon": "spon"}'),
-        ("spel", SPEL, '{"spoon": [1]}'),
-        ("spel", SPEL, "{}"),
-        ("abr2", ABR2, "# nothing\n"),
-        ("abr3", ABR3, "MTG mind the gap\n"),
-        ("cont", CONT, "def broken(:\n"),
-        ("cont", CONT, "self.contraction_mop = {}\n"),
-        ("cont", CONT, "self.contraction_map = read()\n"),
-        ("cont", CONT, "self.contraction_map = {[]: 1}\n"),
-        ("cont", CONT, "self.contraction_map = {'a': 1}\n"),
-    ],
-)
+    [("dysl", DYSL, "{"), ("dysl", DYSL, "[]"), ("dysl", DYSL, '{"one": ["spoon"]}'),
+     ("dysl", DYSL, '{"one": {"spoon": 1}}'), ("spel", SPEL, '{"spoon": "spon"}'),
+     ("spel", SPEL, '{"spoon": [1]}'), ("spel", SPEL, "{}"), ("abr2", ABR2, "# nothing\n"),
+     ("abr3", ABR3, "MTG mind the gap\n"), ("cont", CONT, "def broken(:\n"),
+     ("cont", CONT, "self.contraction_mop = {}\n"),
+     ("cont", CONT, "self.contraction_map = read()\n"),
+     ("cont", CONT, "self.contraction_map = {[]: 1}\n"),
+     ("cont", CONT, "self.contraction_map = {'a': 1}\n")],
+)  # fmt: skip
 def test_a_damaged_file_is_named_in_one_line(
     tmp_path: Path, name: str, file: str, content: str
 ) -> None:
