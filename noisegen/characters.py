@@ -147,7 +147,7 @@ class Blanks:
         at = texts.offsets[hits.rows] + hits.positions
         points = code_points(texts.values, at)
         ends = at + utf8_lengths(points)
-        fit = (points >= 0) & ~_is_blank(texts.values[at]) & (points != 0x200D)
+        fit = (points >= 0) & ~_is_space(points) & (points != 0x200D)
         fit &= ends < texts.offsets[hits.rows + 1]
         rows, ends = hits.rows[fit], ends[fit]
         following = code_points(texts.values, ends)
@@ -156,7 +156,8 @@ class Blanks:
 
 
 def _is_blank(values: U8) -> Bool:
-    return (values == 0x20) | (values == 0x09)
+    blank: Bool = (values == 0x20) | (values == 0x09)
+    return blank
 
 
 def _is_space(points: I64) -> Bool:

@@ -69,7 +69,7 @@ class LengthBin:
 class Statistics:
     """What a run did; a ratio is None where there is nothing to divide by.
 
-    `cer_of_changed_rows` counts rows by CER in steps of 0.02; its last entry is for 1 and above.
+    `cer_of_changed_rows` counts rows by CER in steps of 0.01; its last entry is for 1 and above.
     """
 
     shards: int

@@ -17,7 +17,7 @@ from noisegen.lexicon import POS, Parser, parser_of
 from noisegen.phrases import Matches, PhraseTable, load_table
 from noisegen.registry import DICTIONARIES, Parameter, Settings, Transform, register
 from noisegen.taggers import Tagger, make_tagger
-from noisegen.text import Texts, ordinals
+from noisegen.text import U8, Bool, Texts, ordinals
 
 
 @dataclass(frozen=True)
@@ -104,17 +104,41 @@ class LexicalKernel:
         if not hit.all():
             matches, pos, draws = matches.take(hit), pos[hit], draws[hit]
         drawn = self.table.alternatives(texts.values, matches, pos, choices(draws))
-        return Edits(matches.rows, matches.starts, matches.stops, drawn, self.table.pool)
+        return Edits(
+            matches.rows, matches.starts, self._past_dots(texts, matches, drawn), drawn,
+            self.table.pool,
+        )  # fmt: skip
+
+    def _past_dots(self, texts: Texts, matches: Matches, drawn: I64) -> I64:
+        """Take in the dot behind a match that the replacement brings itself or no longer needs.
+
+        'on Sunday.' becomes 'on Sun.', not 'Sun..'; a dot before a blank and a digit or small
+        letter belongs to an abbreviation: 'Sept. 5' becomes 'September 5'.
+        """
+        after = texts.offsets[matches.rows + 1] - matches.stops
+        here, blank, then = (
+            texts.values[np.minimum(matches.stops + ahead, len(texts.values) - 1)]
+            for ahead in range(3)
+        )
+        goes_on = (after > 2) & (blank == ord(" ")) & _is_small_or_digit(then)
+        dotted = (after > 0) & (here == ord("."))
+        return matches.stops + (dotted & (goes_on | self._ends_in_dot[drawn]))
+
+    @cached_property
+    def _ends_in_dot(self) -> Bool:
+        pool = Texts.from_arrow(self.table.pool)
+        ends: Bool = pool.values[pool.offsets[1:] - 1] == ord(".")
+        return ends
 
     def _eligible(self, texts: Texts, matches: Matches) -> tuple[Matches, I64]:
         """Drop matches with the wrong part of speech; return the `groups` column of the rest."""
         if self.tagger is None or not len(matches):
             return matches, self._first_pos[matches.keys]
-        tags = self.tagger.tag(texts, matches)
+        best, second = self.tagger.tag(texts, matches)
         if self.tags == "no-verb":
-            keep = tags != POS.index("VERB")
-            matches = matches.take(keep)
+            matches = matches.take(best != POS.index("VERB"))
             return matches, self._first_pos[matches.keys]
+        tags = np.where(self.table.groups[matches.keys, best] >= 0, best, second)
         keep = self.table.groups[matches.keys, tags] >= 0
         return matches.take(keep), tags[keep]
 
@@ -123,3 +147,7 @@ class LexicalKernel:
         """The first part of speech that each key has alternatives for."""
         first: I64 = np.argmax(self.table.groups >= 0, axis=1).astype(np.int64)
         return first
+
+
+def _is_small_or_digit(values: U8) -> Bool:
+    return ((values >= 97) & (values <= 122)) | ((values >= 48) & (values <= 57))

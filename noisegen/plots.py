@@ -4,7 +4,8 @@ import io
 import os
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from warnings import catch_warnings, filterwarnings
 
 from noisegen.errors import MissingExtra, OutputError
 from noisegen.figures import Statistics
@@ -14,15 +15,17 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 # Okabe and Ito's palette, told apart by the colour-blind.
+_CER_SHOWN = 0.99  # of the changed rows; the others are in the last bar
 _BLUE, _ORANGE, _GREEN, _PURPLE, _GREY = "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#595959"
+_MARKER: dict[str, Any] = {"color": _ORANGE, "mec": "black", "clip_on": False}
 _PAGE = """<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><title>{title}</title>
 <style>body {{ margin: 1em auto; max-width: 80em }} svg {{ width: 100%; height: auto }}</style>
 </head>
-<body role="img" aria-label="{title}">
+<body><main role="img" aria-label="{title}">
 {svg}
-</body>
+</main></body>
 </html>
 """
 
@@ -33,7 +36,9 @@ def write(statistics: Statistics, path: Path) -> None:
     Raises MissingExtra without matplotlib, OutputError if the file cannot be written.
     """
     figure = _draw(statistics)
-    content = _page(statistics, figure) if path.suffix.lower() == ".html" else _png(figure)
+    with catch_warnings():  # a transform may have a name that the font cannot write
+        filterwarnings("ignore", "Glyph .* missing")
+        content = _page(statistics, figure) if path.suffix.lower() == ".html" else _png(figure)
     temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     try:
         temporary.write_bytes(content)
@@ -100,7 +105,7 @@ def _draw_per_row(axes: "Axes", statistics: Statistics) -> None:
     axes.bar(numbers, shares, color=_BLUE, label="this run")
     if any(line.expected is not None for line in drawn):
         expected = [100 * (line.expected or 0) / statistics.rows for line in drawn]
-        axes.plot(numbers, expected, "D", color=_ORANGE, mec="black", label="expected of mix_all")
+        axes.plot(numbers, expected, "D", label="expected of mix_all", **_MARKER)
         axes.legend(frameon=False)
     axes.set_xticks(numbers if len(numbers) <= 16 else numbers[:: len(numbers) // 8])
     axes.set_xlabel("transforms drawn")
@@ -153,11 +158,11 @@ def _draw_cer(axes: "Axes", statistics: Statistics) -> None:
     if not statistics.changed:
         _say(axes, "no changed rows")
         return
-    step = 100 / (len(counts) - 1)
-    last = max(place for place, count in enumerate(counts) if count)
-    shares = [100 * count / statistics.changed for count in counts[: last + 1]]
-    lows = [place * step for place in range(last + 1)]
-    axes.bar(lows, shares, step, align="edge", color=_PURPLE, edgecolor="white", linewidth=0.5)
-    open_end = "; the last bar is 100% and above" if last == len(counts) - 1 else ""
-    axes.set_xlabel(f"character error rate, % (bars of {step:.0f}{open_end})")
+    reached = [sum(counts[: place + 1]) for place in range(len(counts))]
+    last = next(i for i, rows in enumerate(reached) if rows >= _CER_SHOWN * statistics.changed)
+    heights = [*counts[:last], sum(counts[last:])]
+    shares = [100 * rows / statistics.changed for rows in heights]
+    axes.bar(range(last + 1), shares, 1, align="edge", color=_PURPLE, edgecolor="white")
+    rest = f"; the last bar: {last}% and above" if reached[last] < statistics.changed else ""
+    axes.set_xlabel(f"character error rate in %{rest}")
     axes.set_ylabel("% of changed rows")

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -125,8 +125,8 @@ def _agreed(inputs: Sequence[Input], columns: Columns) -> list[tuple[Input, Piec
 def _cut(piece: Piece, first: int, step: int) -> Iterator[Piece]:
     """Cut a file after its first `first` rows and then after every `step`."""
     if piece.kind == "parquet":
-        starts = [0, *range(first, piece.rows, step)] if piece.rows else []
-        for start, stop in zip(starts, [*starts[1:], piece.rows], strict=True):
+        bounds = [0, *range(first, piece.rows, step), piece.rows]
+        for start, stop in pairwise(bounds if piece.rows else []):
             yield replace(piece, start=start, stop=stop, rows=stop - start)
         return
     with reading(piece.path):

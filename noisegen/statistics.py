@@ -47,6 +47,7 @@ def render(statistics: Statistics, console: "Console") -> None:
     tables = (_summary, _per_row, _transforms, _edit_kinds, _row_lengths)
     for table in tables:
         console.print(table(statistics))
+        console.print()
 
 
 def plot(statistics: Statistics, path: Path) -> None:
@@ -179,9 +180,15 @@ def _number(value: float | None, digits: int = 0) -> str:
     return "-" if value is None else f"{value:,.{digits}f}"
 
 
+def _titled(title: str, lines: box.Box | None) -> Table:
+    table = Table(title=title, title_justify="left", title_style="bold", box=lines)
+    table.show_edge = table.pad_edge = False
+    return table
+
+
 def _table(title: str, *columns: str) -> Table:
     """Return a table: the first column to the left, figures to the right, then a bar."""
-    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
+    table = _titled(title, box.SIMPLE_HEAD)
     for place, column in enumerate(columns):
         table.add_column(column, justify="right" if place else "left", no_wrap=bool(place))
     table.add_column("", style="cyan", no_wrap=True, min_width=_BAR)
@@ -189,9 +196,8 @@ def _table(title: str, *columns: str) -> Table:
 
 
 def _summary(statistics: Statistics) -> Table:
-    table = Table(
-        title="run", title_justify="left", title_style="bold", box=None, show_header=False
-    )
+    table = _titled("the run", None)
+    table.show_header = False
     found, tokens = statistics, statistics.type_token_ratio
     copies = f", {found.copies:,} copies of each" if found.copies > 1 else ""
     sample = " (a sample)" if tokens.is_sample else ""

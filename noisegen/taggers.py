@@ -21,12 +21,12 @@ TAGGERS = ("auto", "spacy", "rule")
 
 
 class Tagger(Protocol):
-    """Gives every match a column of `PhraseTable.groups`: an index in `POS`."""
+    """Gives every match its two likeliest parts of speech, as indices in `POS`, best first."""
 
     name: str
 
     def tag(self, texts: Texts, matches: Matches) -> I64:
-        """Return the tag of every match."""
+        """Return the tags of every match, shape (2, matches)."""
         ...
 
 
@@ -63,8 +63,8 @@ class SpacyTagger:
         self._tags: dict[str, list[tuple[int, int]]] = {}
 
     def tag(self, texts: Texts, matches: Matches) -> I64:
-        """Return the tag of every match."""
-        tags = np.zeros(len(matches), np.int64)
+        """Return the tag of every match, twice."""
+        tags = np.zeros((2, len(matches)), np.int64)
         rows = np.unique(matches.rows)
         strings = dict(zip(rows.tolist(), texts.to_arrow().take(rows).to_pylist(), strict=True))
         self._remember([text.decode() for text in strings.values()])
@@ -73,9 +73,9 @@ class SpacyTagger:
             text = strings[row]
             if len(text) > TAGGED_CHARS_MAX:
                 start, stop = int(matches.starts[place]), int(matches.stops[place])
-                tags[place] = tag_in_row(texts, row, start, stop)
+                tags[:, place] = tag_in_row(texts, row, start, stop)
             else:
-                tags[place] = self._tag_at(text.decode(), len(text[:end].decode()))
+                tags[:, place] = self._tag_at(text.decode(), len(text[:end].decode()))
         return tags
 
     def _remember(self, strings: list[str]) -> None:
@@ -102,32 +102,32 @@ class RuleTagger:
     name = "rule"
 
     def tag(self, texts: Texts, matches: Matches) -> I64:
-        """Return the tag of every match."""
-        tags = np.empty(len(matches), np.int64)
+        """Return the tags of every match, shape (2, matches)."""
+        tags = np.empty((2, len(matches)), np.int64)
         places = (matches.rows, matches.starts, matches.stops)
         for at, (row, start, stop) in enumerate(zip(*(p.tolist() for p in places), strict=True)):
-            tags[at] = tag_in_row(texts, row, start, stop)
+            tags[:, at] = tag_in_row(texts, row, start, stop)
         return tags
 
 
-def tag_in_row(texts: Texts, row: int, start: int, stop: int) -> int:
-    """Return the rule's tag of the match [start, stop) in a row of texts."""
+def tag_in_row(texts: Texts, row: int, start: int, stop: int) -> tuple[int, int]:
+    """Return the rule's tags of the match [start, stop) in a row of texts."""
     low, high = int(texts.offsets[row]), int(texts.offsets[row + 1])
     before = texts.values[max(low, start - CONTEXT_BYTES) : start].tobytes()
-    return rule_tag(before, texts.values[stop : min(high, stop + CONTEXT_BYTES)].tobytes())
+    return rule_tags(before, texts.values[stop : min(high, stop + CONTEXT_BYTES)].tobytes())
 
 
-def rule_tag(before: bytes, after: bytes) -> int:
-    """Return the tag of a match from up to `CONTEXT_BYTES` on either side.
+def rule_tags(before: bytes, after: bytes) -> tuple[int, int]:
+    """Return the tags of a match from up to `CONTEXT_BYTES` on either side, best first.
 
-    After a word that allows adjectives and nouns, a word that goes on into a content word is the
-    adjective. Where the word before says nothing, the match can only be an adverb.
+    After a word that allows nouns and adjectives, a word that goes on into a content word is rather
+    the adjective. Where the word before says nothing, the match can only be an adverb.
     """
     allowed = before_words().get(_word(_BEFORE.search(before)), ("ADV",))
-    if "ADJ" in allowed and "NOUN" in allowed:
-        following = _word(_AFTER.match(after))
-        allowed = ("ADJ",) if following and following not in before_words() else ("NOUN",)
-    return POS.index(allowed[0])
+    following = _word(_AFTER.match(after))
+    if allowed[0] == "NOUN" and following and following not in before_words():
+        allowed = allowed[::-1]
+    return POS.index(allowed[0]), POS.index(allowed[-1])
 
 
 CONTEXT_BYTES = 24  # no function word of the rule is longer

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 LENGTH_EDGES = (0, 10, 20, 40, 80, 160, 320, 640, 1280)  # characters; the last bin is open
-CER_BINS = 50  # of 0.02 each, and one more for 1 and above
+CER_BINS = 100  # of 0.01 each, and one more for 1 and above
 KINDS = ("substitution", "insertion", "deletion")
 KIND_ROWS_MAX = 20_000
 TOKEN_ROWS_MAX = 100_000

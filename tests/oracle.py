@@ -174,9 +174,10 @@ def matches(text: str, name: str, lang: str) -> list[tuple[int, int]]:
     return found
 
 
-def rule_tag(text: str, start: int, stop: int) -> int:
+def rule_tags(text: str, start: int, stop: int) -> list[str]:
     size = taggers.CONTEXT_BYTES
-    return taggers.rule_tag(text[:start].encode()[-size:], text[stop:].encode()[:size])
+    tags = taggers.rule_tags(text[:start].encode()[-size:], text[stop:].encode()[:size])
+    return [POS[tag] for tag in tags]
 
 
 TAGS = {"abr3": "no-verb", "slng": "equal"}
@@ -190,12 +191,13 @@ def lexical(
         group = lexicon(step.transform, lang)[lower(text[start:stop])][1]
         kept = group
         if step.transform in TAGS:
-            tag = POS[rule_tag(text, start, stop)]
+            best, second = rule_tags(text, start, stop)
             if TAGS[step.transform] == "no-verb":
-                if tag == "VERB":
+                if best == "VERB":
                     continue
             else:
-                kept = [entry for entry in group if entry.pos == tag]
+                kept = [entry for entry in group if entry.pos == best]
+                kept = kept or [entry for entry in group if entry.pos == second]
         if not kept:
             continue
         if TAGS.get(step.transform) != "equal":
@@ -203,7 +205,10 @@ def lexical(
             kept = [entry for entry in kept if entry.pos == first]
         draw = draws.integer()
         if draw >> 16 < threshold(rates["rate"]):
-            edits.append((start, stop, recased(text[start:stop], choose(kept, draw & 0xFFFF))))
+            noisy = recased(text[start:stop], choose(kept, draw & 0xFFFF))
+            inner_dot = re.match(r"\. [a-z0-9]", text[stop:])
+            own_dot = noisy.endswith(".") and text[stop : stop + 1] == "."
+            edits.append((start, stop + bool(inner_dot or own_dot), noisy))
     return edits
 
 
@@ -256,7 +261,7 @@ def blanks(
         if at not in starts or starts[at] + 1 == len(text):
             continue
         here, after = text[starts[at]], text[starts[at] + 1]
-        if here in " \t\u200d" or after in " \t\r\n" or joined_to_previous(after):
+        if here in " \t\r\n\u200d" or after in " \t\r\n" or joined_to_previous(after):
             continue
         edits.append((starts[at] + 1, starts[at] + 1, " "))
     return sorted(edits)

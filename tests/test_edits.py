@@ -1,11 +1,11 @@
 """Edits are applied once and composed over steps; a character-by-character account must agree."""
 
 import numpy as np
+import oracle
 import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-import oracle
 from noisegen.edits import Composed, Edits, Rewrite, compose
 from noisegen.text import Spans, Texts
 

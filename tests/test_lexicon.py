@@ -4,12 +4,12 @@ import multiprocessing
 import os
 import random
 
+import oracle
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import noisegen
-import oracle
 from noisegen import phrases
 from noisegen.errors import LexiconError
 from noisegen.lexical import codespell_dictionary
@@ -59,7 +59,7 @@ def test_a_list_without_licence_does_not_load():
 
 
 def test_files_that_cannot_be_read_say_so(tmp_path):
-    with pytest.raises(LexiconError, match="cannot read lexicon .*none.tsv': No such file"):
+    with pytest.raises(LexiconError, match=r"cannot read lexicon .*none\.tsv': No such file"):
         Lexicon.load(tmp_path / "none.tsv")
     (tmp_path / "bad.parquet").write_bytes(b"PAR1 no")
     with pytest.raises(LexiconError, match="is not a Parquet file"):

@@ -1,9 +1,7 @@
-"""Blocks, lines, fields, CSV, JSON lines and row ranges."""
+"""Blocks, lines, fields, CSV and row ranges."""
 
 import csv
 import io
-import json
-import math
 import pickle
 from pathlib import Path
 
@@ -13,22 +11,13 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from source_files import reasons, rows
 
-from noisegen import json_lines, readers
+from noisegen import readers
 from noisegen.errors import SourceError
-from noisegen.json_lines import json_schema, json_table
-from noisegen.readers import REASON, REASONS, blocks, csv_tables, delimited, line_ranges
+from noisegen.readers import blocks, csv_tables, delimited, line_ranges
 
 SIZES = st.integers(1, 9)
-
-
-def reasons(table: pa.Table) -> list[str]:
-    return [REASONS[code] for code in table[REASON].to_pylist()]
-
-
-def rows(table: pa.Table) -> list[tuple[object, ...]]:
-    names = [name for name in table.column_names if name != REASON]
-    return list(zip(*(table[name].to_pylist() for name in names), strict=True))
 
 
 @given(st.text("a\n", max_size=40), SIZES)
@@ -143,100 +132,6 @@ def test_a_csv_field_over_the_limit_is_dropped(monkeypatch: pytest.MonkeyPatch) 
     assert reasons(table) == ["row_too_long", ""]
 
 
-SCALAR = st.none() | st.booleans() | st.integers() | st.floats() | st.text("aé\ud800\0", max_size=3)
-VALUE = st.recursive(
-    SCALAR,
-    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from("pq"), inner),
-)
-ROW = st.fixed_dictionaries(
-    {"text": st.text(max_size=3) | SCALAR}, optional={"m": VALUE, "n": VALUE}
-)
-
-
-@given(st.lists(ROW | VALUE, max_size=6), st.integers(0, 6))
-def test_json_line_by_line_agrees_with_arrow(lines: list[object], sampled: int) -> None:
-    texts = [json.dumps(line).encode() + b"\n" for line in lines]
-    schema = json_schema(b"".join(texts[:sampled]), {"text": pa.string()})
-    if "text" not in schema.names:
-        return
-    for part in texts:
-        fast = json_lines._in_order(part, schema)
-        slow, codes = json_lines._line_by_line(part, schema, "text")
-        if fast is not None:
-            assert list(codes) == [0]
-            assert same(fast.to_pylist(), slow.to_pylist())
-    whole = json_table(b"".join(texts), schema, "text") if texts else None
-    single = [json_table(part, schema, "text") for part in texts]
-    if whole is not None:
-        assert whole.schema == single[0].schema
-        assert same(whole.to_pylist(), pa.concat_tables(single).to_pylist())
-
-
-def same(one: object, other: object) -> bool:
-    """Compare with nan equal to nan."""
-    return repr(one) == repr(other)
-
-
-def test_json_types_are_joined_over_the_rows_seen() -> None:
-    sample = (
-        b'{"text": "a", "n": 1, "l": [], "o": {"b": 1}, "z": null, "d": "2020-01-01"}\nnot json\n'
-        b'{"text": "b", "n": 1.5, "l": [1], "o": {"a": "x"}, "e": {}}\n{"\\ud800": 1}\n3\n'
-    )
-    schema = json_schema(sample, {"text": pa.string()})
-    assert schema == pa.schema(
-        {
-            "text": pa.string(),
-            "n": pa.float64(),
-            "l": pa.list_(pa.int64()),
-            "o": pa.struct({"a": pa.string(), "b": pa.int64()}),
-            "z": pa.string(),
-            "d": pa.string(),
-            "e": pa.string(),
-        }
-    )
-
-
-@pytest.mark.parametrize(
-    ("line", "reason"),
-    [
-        (b'{"text": "a", "n": 1}', ""),
-        (b'{"text": "a"}  ', ""),
-        (b'{"text": "a", "n": NaN}', "unexpected_field"),
-        (b'{"text": "a", "m": 1}', "unexpected_field"),
-        (b'{"text": "a", "n": "one"}', "unexpected_field"),
-        (b'{"text": "a", "n": 1e3}', "unexpected_field"),
-        (b'{"text": 1}', "missing_text"),
-        (b'{"text": null}', "missing_text"),
-        (b'{"n": 1}', "missing_text"),
-        (b"{}", "missing_text"),
-        (b"", "bad_json"),
-        (b"[1]", "bad_json"),
-        (b'"text"', "bad_json"),
-        (b'{"text": "a"', "bad_json"),
-        (b'{"text": "a"} {"text": "b"}', "bad_json"),
-        (b'{"text": "a"}{"text": "b"}', "bad_json"),
-        (b"[" * 100_000, "bad_json"),
-        (b'{"text": "\xff"}', "not_utf8"),
-        (b'{"text": "\\ud800"}', "not_utf8"),
-    ],
-)
-@pytest.mark.parametrize("neighbour", [b"", b'{"text": "b", "n": 2}\n', b"null\n"])
-def test_a_json_line_has_its_reason_whatever_stands_beside_it(
-    line: bytes, reason: str, neighbour: bytes
-) -> None:
-    schema = pa.schema({"text": pa.string(), "n": pa.int64()})
-    table = json_table(neighbour + line + b"\n", schema, "text")
-    assert reasons(table)[-1] == reason
-    assert table["text"].to_pylist()[-1] == ("a" if reason in ("", "unexpected_field") else None)
-
-
-def test_nan_in_json_is_kept() -> None:
-    schema = pa.schema({"text": pa.string(), "x": pa.float64()})
-    lines = b'{"text": "a", "x": NaN}\n', b'{"text": "a", "x": NaN} \n'
-    for line in lines:
-        assert math.isnan(json_table(line, schema, "text")["x"][0].as_py())
-
-
 @pytest.mark.parametrize("group", [1, 7, 100])
 def test_parquet_ranges_are_those_asked_for(tmp_path: Path, group: int) -> None:
     path = str(tmp_path / "a.parquet")
@@ -250,7 +145,7 @@ def test_parquet_ranges_are_those_asked_for(tmp_path: Path, group: int) -> None:
 def test_a_parquet_error_is_one_line(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     path.write_bytes(b"PAR1 and no more")
-    with pytest.raises(SourceError, match="cannot read .*a.parquet: ") as caught:
+    with pytest.raises(SourceError, match=r"cannot read .*a\.parquet: ") as caught:
         readers.parquet_head(str(path))
     assert "\n" not in str(caught.value)
 

@@ -1,11 +1,11 @@
 """Words, case, protected spans: the array forms agree with the obvious ones."""
 
 import numpy as np
+import oracle
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import oracle
 from noisegen.errors import UsageError
 from noisegen.text import (
     PROTECTABLE,

@@ -8,33 +8,30 @@ import numpy as np
 import pytest
 
 from noisegen.edits import Edits, Rewrite
-from noisegen.errors import LexiconError, NoisegenError, UsageError
+from noisegen.errors import LexiconError, UsageError
 from noisegen.lexicon import POS, Entry
 from noisegen.phrases import PhraseTable
 from noisegen.text import Texts
 from noisegen.transforms import nlaug_data
 
 LAYOUTS = ["nlaugmenter/transformations", "transformations", "."]
-ABR1 = ("abbreviation_transformation/phrase_abbrev_dict.json",
-        "abbreviation_transformation/word_abbrev_dict.json")  # fmt: skip
+ABR1 = [f"abbreviation_transformation/{kind}_abbrev_dict.json" for kind in ("phrase", "word")]
 ABR2 = "insert_abbreviation/replacement_rules_en.txt"
 ABR3 = "replace_abbreviation_and_acronyms/abbreviations.txt"
 CONT = "contraction_expansions/transformation.py"
 DYSL = "dyslexia_words_swap/data.json"
 FING = "butter_fingers_perturbation/transformation.py"
 LEET = "leet_letters/transformation.py"
-SLNG = ("slangificator/Slang_Nouns.txt", "slangificator/Slang_Adjectives.txt",
-        "slangificator/Slang_Adverbs.txt")  # fmt: skip
+SLNG = [f"slangificator/Slang_{kind}.txt" for kind in ("Nouns", "Adjectives", "Adverbs")]
 SPEL = "replace_spelling/spell_errors.json"
-WEEK = ("weekday_month_abbreviation/weekday_month_abb_en.json",
-        "weekday_month_abbreviation/weekday_month_exp_en.json")  # fmt: skip
+WEEK = [f"weekday_month_abbreviation/weekday_month_{way}_en.json" for way in ("abb", "exp")]
 
 
 def write(folder: Path, files: dict[str, str], layout: str = "transformations") -> Path:
     for name, content in files.items():
         path = folder / layout / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(content, encoding="utf-8")
+        path.write_bytes(content.encode(errors="surrogateescape"))
     return folder
 
 
@@ -61,13 +58,9 @@ def outcomes(table: PhraseTable, text: str, tag: str = "") -> Counter[str]:
     return Counter(noisy(table, text, tag, choice) for choice in range(0, 1 << 16, 1 << 10))
 
 
-def week(abbreviation: str) -> dict[str, str]:
-    return {WEEK[0]: json.dumps({"Monday": abbreviation}), WEEK[1]: "{}"}
-
-
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_every_layout_is_found(tmp_path: Path, layout: str) -> None:
-    folder = write(tmp_path, week("Mo9"), layout)
+    folder = write(tmp_path, {WEEK[0]: '{"Monday": "Mo9"}', WEEK[1]: "{}"}, layout)
     table = nlaug_data.vocabulary(folder, "week")
     assert table is not None
     assert noisy(table, "on Monday") == "on Mo9"
@@ -75,11 +68,9 @@ def test_every_layout_is_found(tmp_path: Path, layout: str) -> None:
 
 
 def test_the_newer_layout_wins_over_the_older(tmp_path: Path) -> None:
-    write(tmp_path, week("Old"), "transformations")
-    write(tmp_path, week("New"), "nlaugmenter/transformations")
-    table = nlaug_data.vocabulary(tmp_path, "week")
-    assert table is not None
-    assert noisy(table, "Monday") == "New"
+    for layout in LAYOUTS[:2]:
+        write(tmp_path, {LEET: f'leet_letter_mappings = {{"A": "{layout}"}}'}, layout)
+    assert nlaug_data.characters(tmp_path, "leet") == [Entry("A", LAYOUTS[0])]
 
 
 @pytest.mark.parametrize("name", ["homo", "spac", "echo"])
@@ -163,14 +154,11 @@ def test_formats(
 @pytest.mark.parametrize(
     ("source", "text", "expected"),
     [
-        ("mind (the) gap", "mind gap, mind the gap", "X, X"),
-        ("well (,) mind it", "well mind it", "X"),
-        ("(w)hole spoon", "hole spoon, whole spoon", "X, X"),
-        ("gl(oo)m", "glm gloom", "X X"),
-        ('is it hot ("?")', "is it hot?", "X?"),
-        ("spoon+ it", "spoon it", "X"),
+        ("mind (the) gap", "mind gap, mind the gap", "X, X"), ("gl(oo)m", "glm gloom", "X X"),
+        ("(w)hole spoon", "hole spoon, whole spoon", "X, X"), ("spoon+ it", "spoon it", "X"),
+        ('is it hot ("?")', "is it hot?", "X?"), ("well (,) mind it", "well mind it", "X"),
     ],
-)
+)  # fmt: skip
 def test_abr2_understands_rule_elements(
     tmp_path: Path, source: str, text: str, expected: str
 ) -> None:
@@ -238,7 +226,7 @@ def test_slng_gives_plurals_their_own_form(tmp_path: Path, lemma: str, plural: s
 
 
 def test_slng_repeats_are_alternatives_and_bad_rows_are_skipped(tmp_path: Path) -> None:
-    nouns = "spoon,a,as\nspoon,b,bs\n\nkettle,k\n,c,s\nfork,,y\n"
+    nouns = "spoon,a,as\nspoon,b,bs\n\nkettle,k\n,c,cs\nfork,,y\n"
     table = slng(tmp_path, nouns, "calm,chill\n", "calmly,x\n")
     assert outcomes(table, "spoon", "NOUN") == {"a": 32, "b": 32}
     assert noisy(table, "kettle fork s", "NOUN") == "kettle fork s"
@@ -297,7 +285,7 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
      ("cont", CONT, "self.contraction_mop = {}\n"),
      ("cont", CONT, "self.contraction_map = read()\n"),
      ("cont", CONT, "self.contraction_map = {[]: 1}\n"),
-     ("cont", CONT, "self.contraction_map = {'a': 1}\n")],
+     ("cont", CONT, "self.contraction_map = {'a': 1}\n"), ("cont", CONT, "x = '\udcff'\n")],
 )  # fmt: skip
 def test_a_damaged_file_is_named_in_one_line(
     tmp_path: Path, name: str, file: str, content: str
@@ -309,10 +297,3 @@ def test_a_damaged_file_is_named_in_one_line(
     assert str(tmp_path / "transformations" / file) in message
     assert "check the file out again" in message
     assert "\n" not in message
-
-
-def test_a_file_that_is_not_utf8_is_named(tmp_path: Path) -> None:
-    write(tmp_path, {LEET: ""})
-    (tmp_path / "transformations" / LEET).write_bytes(b"x = '\xff'\n")
-    with pytest.raises(NoisegenError, match="leet_letters"):
-        nlaug_data.characters(tmp_path, "leet")

@@ -83,11 +83,8 @@ class Fussy(module.SentenceOperation):
     def __init__(self, model):
         super().__init__()
 
-class Targeted(module.SentenceAndTargetOperation):
-    pass
-
-class Helper:
-    pass
+class Targeted(module.SentenceAndTargetOperation): pass
+class Helper: pass
 '''
 FOLDERS = {
     "shuffle": SHUFFLE,
@@ -96,12 +93,7 @@ FOLDERS = {
     "crashing": "class Crashing(SentenceOperation): pass\n",
     "torn": "class Torn(:\n",
 }
-ROWS = [
-    "the quick brown fox",
-    "jumps over the lazy dog",
-    "and naps in the sun",
-    "the quick brown fox",
-]
+ROWS = ["the quick brown fox", "jumps over dogs", "and naps here", "the quick brown fox"]
 
 
 def forget() -> None:
@@ -181,10 +173,10 @@ def test_python_and_numpy_dice_are_both_seeded() -> None:
 def test_the_global_generators_stay_as_they_were(name: str) -> None:
     random.seed(11)
     np.random.seed(11)
-    state, state_of_numpy = random.getstate(), np.random.get_state()[1].tobytes()
+    state, state_of_numpy = random.getstate(), str(np.random.get_state())
     outputs(kernel(name), dict(enumerate(ROWS)))
     assert random.getstate() == state
-    assert np.random.get_state()[1].tobytes() == state_of_numpy
+    assert str(np.random.get_state()) == state_of_numpy
 
 
 def test_the_global_generators_stay_after_a_failure() -> None:

@@ -1,0 +1,193 @@
+"""The output folder: may it be written, which shards are there to keep, manifest and card last."""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from noisegen import manifest
+from noisegen.card import card
+from noisegen.draws import mix_array
+from noisegen.errors import OutputError
+from noisegen.ids import id_numbers
+from noisegen.manifest import Manifest, Shard
+from noisegen.request import Run
+from noisegen.shards import is_parquet, read_note
+
+SHARDS = "part-*.parquet"
+TEMPORARY = "part-*.parquet.*.tmp"
+OURS = (SHARDS, TEMPORARY, "manifest.json", "README.md", "*.json.*.tmp", "README.md.*.tmp")
+IDS_AT_ONCE = 4_000_000  # held in memory while duplicate ids are counted: 32 MB
+
+_NUMBER = re.compile(r"part-(\d{5,})\.parquet")
+
+Part = tuple[int, int]  # (remainder, count): the shards whose number has this remainder
+
+
+def open_folder(run: Run, part: Part, *, resume: bool, force: bool) -> dict[int, Shard]:
+    """Make the folder or check what is in it; return the shards that are there to keep.
+
+    Raises OutputError for a folder that cannot be written, or holds something else.
+    """
+    out = run.job.out
+    _refuse_inputs(run)
+    with manifest.writing(out):
+        out.mkdir(parents=True, exist_ok=True)
+        present = any(out.iterdir())
+    if force:
+        _remove(path for pattern in OURS for path in out.glob(pattern))
+        return {}
+    if present and not resume:
+        raise OutputError(f"{out} is not empty; add --resume to go on or --force to write over it")
+    _earlier(run)
+    done = {number_of(path): shard for path, shard in _shards(run)}
+    remove_temporary(out, part)
+    return done
+
+
+def _refuse_inputs(run: Run) -> None:
+    """Never take a file for a shard that a run reads."""
+    for item in run.inputs:
+        if Path(item.path).parent == run.job.out and number_of(Path(item.path)) is not None:
+            raise OutputError(f"{item.path} is an input, and its name one of the output: use -o")
+
+
+def number_of(path: Path) -> int | None:
+    """Return the number of a shard from its file name; None for any other file."""
+    found = _NUMBER.fullmatch(path.name)
+    return int(found[1]) if found else None
+
+
+def remove_temporary(out: Path, part: Part) -> None:
+    """Remove what a run that was cut short left of the shards of this part."""
+    for path in out.glob(TEMPORARY):
+        number = number_of(Path(path.name.rsplit(".", 2)[0]))
+        if number is not None and number % part[1] == part[0]:
+            _remove([path])
+
+
+def _remove(paths: Iterable[Path]) -> None:
+    for path in paths:
+        with manifest.writing(path):
+            path.unlink(missing_ok=True)
+
+
+def _shards(run: Run) -> Iterator[tuple[Path, Shard]]:
+    """Yield the finished shards in the folder; raises OutputError for another configuration."""
+    for path in sorted(run.job.out.glob(SHARDS)):
+        if number_of(path) is None:
+            raise OutputError(f"{path} is no shard of this run: move it, or use another folder")
+        note = read_note(path)
+        if note is not None:
+            _agree(run, note[0])
+            yield path, note[1]
+        elif is_parquet(path):
+            raise OutputError(f"{path} was not made by this program: use another folder")
+
+
+def _earlier(run: Run) -> Manifest | None:
+    """Return the manifest in the folder; raises OutputError for one of another configuration."""
+    path = run.job.out / "manifest.json"
+    if not path.exists():
+        return None
+    found = Manifest.load(path)
+    _agree(run, json.dumps({name: getattr(found, name) for name in run.config}))
+    return found
+
+
+def _agree(run: Run, config: str) -> None:
+    theirs, ours = json.loads(config), json.loads(run.job.config)
+    if theirs != ours:
+        raise OutputError(
+            f"{run.job.out} was made with another configuration ({difference(theirs, ours)}); "
+            "use another folder, or --force to write over it"
+        )
+
+
+def difference(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> str:
+    """Name the first thing that differs between two configurations; '' if nothing does."""
+    for name in ours:
+        old, new = theirs.get(name), ours[name]
+        if old == new:
+            continue
+        if isinstance(old, dict) and isinstance(new, dict) and name == "options":
+            return difference(old, new)
+        shown = f"{name} {old!r}, not {new!r}"
+        return shown if len(shown) < 80 else f"other {name}"
+    return "other options" if theirs != ours else ""
+
+
+def is_finished(run: Run) -> Manifest | None:
+    """Return the manifest in the folder if it lists just the shards that are there."""
+    found = _earlier(run)
+    if found is None or not (run.job.out / "README.md").exists():
+        return None
+    shards = [(shard.file, shard.rows) for _, shard in _shards(run)]
+    return found if [(one["file"], one["rows"]) for one in found.shards] == shards else None
+
+
+def finish(run: Run, command: str, made: Mapping[str, Shard]) -> Manifest:
+    """Write manifest and card for the shards present; again if another part added some."""
+    out = run.job.out
+    while True:
+        shards = [shard for _, shard in _shards(run)]
+        listed = _listed(out, shards, _digests(run) | {n: s.sha256 for n, s in made.items()})
+        duplicates = duplicate_ids(run, shards) if run.request.id_column else 0
+        written = Manifest(
+            command=command, shards=listed, totals=manifest.totals(shards, duplicates),
+            packages=manifest.packages(), **run.config,
+        )  # fmt: skip
+        manifest.write_text(out / "manifest.json", written.to_json())
+        manifest.write_text(out / "README.md", card(written))
+        if [shard.file for _, shard in _shards(run)] == [shard.file for shard in shards]:
+            return written
+
+
+def _digests(run: Run) -> dict[str, str]:
+    """Return the digests of the last manifest, of the shards that are not newer than it."""
+    found, path = _earlier(run), run.job.out / "manifest.json"
+    if found is None:
+        return {}
+    written = path.stat().st_mtime_ns
+    old = ((one["file"], one["sha256"]) for one in found.shards)
+    return {
+        name: digest
+        for name, digest in old
+        if (file := run.job.out / name).exists() and file.stat().st_mtime_ns < written
+    }
+
+
+def _listed(out: Path, shards: list[Shard], digests: Mapping[str, str]) -> list[dict[str, Any]]:
+    return [
+        {
+            "file": shard.file,
+            "rows": shard.rows,
+            "changed": shard.changed,
+            "sha256": digests.get(shard.file) or manifest.file_digest(out / shard.file),
+        }
+        for shard in shards
+    ]
+
+
+def duplicate_ids(run: Run, shards: list[Shard]) -> int:
+    """Count the rows whose id an earlier row has, in bounded memory."""
+    paths = [run.job.out / shard.file for shard in shards]
+    copies = run.request.copies
+    passes = sum(shard.rows for shard in shards) // copies // IDS_AT_ONCE + 1
+    return sum(_repeated(paths, copies, number, passes) for number in range(passes))
+
+
+def _repeated(paths: list[Path], copies: int, number: int, passes: int) -> int:
+    parts = [np.zeros(0, np.uint64)]
+    for path in paths:
+        table = pq.read_table(path, columns=["id", "copy"] if copies > 1 else ["id"])
+        if copies > 1:
+            table = table.filter(table["copy"].to_numpy() == 0)
+        ids = id_numbers(table["id"].combine_chunks())
+        parts.append(ids[mix_array(ids) % np.uint64(passes) == number])
+    ids = np.concatenate(parts)
+    return len(ids) - len(np.unique(ids))

@@ -1,0 +1,104 @@
+"""Inputs in every format, and all rows of a run: what the tests of sources share."""
+
+import bz2
+import csv
+import gzip
+import io
+import json
+import lzma
+import pickle
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from noisegen.readers import REASON, REASONS
+from noisegen.sources import Columns, Task, expand, read, tasks
+
+TEXT = Columns()
+NAMED = Columns(tokens="words", labels="tags")
+File = Callable[[str, bytes], Path]
+
+
+def zst(data: bytes) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.CompressedOutputStream(sink, "zstd") as stream:
+        stream.write(data)
+    return bytes(sink.getvalue())
+
+
+PACK: dict[str, Callable[[bytes], bytes]] = {
+    "": bytes,
+    ".gz": gzip.compress,
+    ".zst": zst,
+    ".bz2": bz2.compress,
+    ".xz": lzma.compress,
+}
+
+
+def as_csv(texts: Sequence[str]) -> bytes:
+    file = io.StringIO(newline="")
+    csv.writer(file).writerows([("n", "text"), *enumerate(texts)])
+    return file.getvalue().encode()
+
+
+def as_parquet(texts: Sequence[str]) -> bytes:
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table({"text": pa.array(texts, pa.string())}), sink, row_group_size=2)
+    return bytes(sink.getvalue())
+
+
+FORMATS: dict[str, Callable[[Sequence[str]], bytes]] = {
+    "txt": lambda texts: "".join(f"{text}\n" for text in texts).encode(),
+    "tsv": lambda texts: "".join(f"{text}\tx\n" for text in ["text", *texts]).encode(),
+    "csv": as_csv,
+    "jsonl": lambda texts: "".join(json.dumps({"text": t}) + "\n" for t in texts).encode(),
+    "parquet": as_parquet,
+}
+
+
+def all_tasks(
+    *paths: object, columns: Columns = TEXT, shard: int = 1000, limit: int | None = None
+) -> list[Task]:
+    return list(tasks(expand([str(path) for path in paths]), columns, shard, limit))
+
+
+def rows_of(
+    *paths: object, columns: Columns = TEXT, shard: int = 1000, limit: int | None = None,
+    batch_bytes: int = 1 << 20,
+) -> tuple[pa.Table, Counter[str]]:  # fmt: skip
+    dropped: Counter[str] = Counter()
+    tables = []
+    for task in all_tasks(*paths, columns=columns, shard=shard, limit=limit):
+        for batch in read(pickle.loads(pickle.dumps(task)), columns, 50, batch_bytes):
+            tables.append(batch.table)
+            dropped += batch.dropped
+    return pa.concat_tables(tables), dropped
+
+
+def clean(*paths: object, **options: object) -> list[str]:
+    table: pa.Table = rows_of(*paths, **options)[0]  # type: ignore[arg-type]
+    return list(table["clean"].to_pylist())
+
+
+def writer(folder: Path) -> File:
+    """Return the function that writes a file into a folder."""
+
+    def write(name: str, data: bytes) -> Path:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+        return path
+
+    return write
+
+
+def reasons(table: pa.Table) -> list[str]:
+    return [REASONS[code] for code in table[REASON].to_pylist()]
+
+
+def rows(table: pa.Table) -> list[tuple[object, ...]]:
+    names = [name for name in table.column_names if name != REASON]
+    return list(zip(*(table[name].to_pylist() for name in names), strict=True))

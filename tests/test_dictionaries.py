@@ -1,0 +1,133 @@
+"""Every shipped word list: readable, licensed, clean, as large as promised."""
+
+import pytest
+
+from noisegen import keyboards
+from noisegen.lexicon import Lexicon, head_of
+from noisegen.registry import DICTIONARIES
+from noisegen.text import fold
+
+LISTS = sorted(p for p in DICTIONARIES.glob("??/*.tsv") if p.stem not in ("leet", "before"))
+LEET = sorted(DICTIONARIES.glob("??/leet.tsv"))
+
+
+def entries(name: str, lang: str = "en"):
+    return Lexicon.load(DICTIONARIES / lang / f"{name}.tsv").entries
+
+
+def named(paths):
+    return [pytest.param(path, id=f"{path.parent.name}/{path.stem}") for path in paths]
+
+
+@pytest.mark.parametrize("path", named(LISTS))
+def test_a_word_list_is_well_formed(path):
+    lexicon = Lexicon.load(path)
+    assert lexicon.head["name"] == path.stem
+    assert lexicon.head["lang"] == path.parent.name
+    triples = [(entry.clean, entry.noisy, entry.pos) for entry in lexicon.entries]
+    assert len(set(triples)) == len(triples)
+    for entry in lexicon.entries:
+        assert entry.noisy == entry.noisy.strip()
+        assert fold(entry.noisy) != fold(entry.clean)
+        assert "’" not in entry.clean
+        assert 1 <= len(entry.clean.split(" ")) <= 5
+        assert not set(entry.noisy) & set("@\t\n[]<>") or path.stem == "abr1"
+    cleans = [entry.clean for entry in lexicon.entries]
+    assert len({fold(clean) for clean in cleans}) == len(set(cleans))
+    assert cleans == sorted(cleans)
+
+
+@pytest.mark.parametrize("path", named(LEET))
+def test_a_character_list_maps_single_characters(path):
+    lexicon = Lexicon.load(path)
+    assert all(len(entry.clean) == 1 for entry in lexicon.entries)
+    assert not any(entry.noisy.isalpha() for entry in lexicon.entries)
+    assert {"a", "E", "o", "s"} <= {entry.clean for entry in lexicon.entries}
+
+
+def test_every_data_file_names_its_source_and_licence():
+    for path in DICTIONARIES.rglob("*.tsv"):
+        assert {"source", "license"} <= set(head_of(path)), path
+
+
+def test_the_lists_are_as_large_as_promised():
+    abbreviations = {e[:2] for name in ("abr1", "abr2", "abr3") for e in entries(name)}
+    assert len(abbreviations) >= 1_000
+    assert len({entry.clean for entry in entries("homo")}) >= 1_500
+    assert len(entries("slng")) >= 300
+    assert len(entries("dysl")) >= 200
+
+
+def test_contractions_are_complete():
+    known = {entry[:2] for entry in entries("cont")}
+    verbs = "is are was were do does did have has had will would could should must can"
+    auxiliaries = verbs.split(" ")
+    for word in auxiliaries:
+        short = {"will": "won't", "can": "can't"}.get(word, f"{word}n't")
+        assert (f"{word} not", short) in known
+        assert any(clean == short for clean, _ in known)
+    for pronoun in ("i", "you", "he", "she", "it", "we", "they"):
+        for verb, short in (("will", "'ll"), ("would", "'d"), ("had", "'d")):
+            assert any(c == f"{pronoun} {verb}" and n.lower() == pronoun + short for c, n in known)
+    assert {n for c, n in known if c == "she's"} == {"she is", "she has"}
+    assert any(clean == "wouldn't've" for clean, _ in known)
+
+
+def test_homophones_are_common_words_not_names():
+    pairs = {entry[:2] for entry in entries("homo")}
+    for clean, noisy in (("their", "there"), ("week", "weak"), ("write", "right"), ("its", "it's")):
+        assert (clean, noisy) in pairs
+    assert all(fold(noisy) == noisy or "'" in noisy for _, noisy in pairs)
+    words = {word for pair in pairs for word in pair}
+    assert not words & {"hugh", "mei", "c", "sieh", "tse", "bae", "bi", "b", "u"}
+
+
+def test_senses_that_the_old_lists_got_wrong_are_absent():
+    abbreviations = {entry.clean for name in ("abr1", "abr2") for entry in entries(name)}
+    assert not abbreviations & {"said", "address", "march", "may", "georgia", "canada"}
+    assert not {e.noisy for e in entries("abr3")} & {"accounts payable", "break it down"}
+    assert not {"face", "power"} & {entry.clean for entry in entries("slng")}
+    dysl = {entry[:2] for entry in entries("dysl")}
+    assert not dysl & {("mate", "malt"), ("since", "cents"), ("height", "knight")}
+
+
+@pytest.mark.parametrize("lang", ["en", "de", "fr", "es", "tr", "hi"])
+def test_languages_have_weekdays_and_months(lang):
+    noisy = list(entries("week", lang))
+    assert len({entry.clean for entry in noisy}) >= 18
+    assert any(len(entry.noisy) < len(entry.clean) for entry in noisy)
+    assert any(len(entry.noisy) > len(entry.clean) for entry in noisy)
+
+
+@pytest.mark.parametrize(
+    ("layout", "key", "expected"),
+    [
+        ("qwerty", "s", "adewxz"),
+        ("qwerty", "p", "lo"),
+        ("azerty", "a", "qzé"),
+        ("qwertz", "z", "ghtu"),
+        ("spanish", "ñ", "lp"),
+        ("turkish", "ı", "jkou"),
+        ("inscript", "क", "गदतरसष"),
+    ],
+)
+def test_neighbours_come_from_where_the_keys_are(layout, key, expected):
+    pairs = keyboards.keyboard_of("en", layout).neighbours()
+    found = {entry.noisy for entry in pairs if entry.clean == key}
+    if layout == "inscript":
+        assert {"ग", "त"} <= found
+    else:
+        assert found == set(expected)
+
+
+def test_neighbours_are_letters_and_never_the_key_itself():
+    for keyboard in keyboards.all_keyboards():
+        for entry in keyboard.neighbours():
+            assert entry.clean != entry.noisy
+            assert not set(entry.noisy) & set("[];'0123456789")
+            assert entry.noisy.strip()
+
+
+def test_keyboards_are_chosen_by_language():
+    assert keyboards.keyboard_of("fr").name == "azerty"
+    assert {"en", "fr", "de", "es", "tr", "hi"} <= set(keyboards.languages())
