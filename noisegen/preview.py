@@ -213,7 +213,8 @@ def _wrap(blocks: Iterator[_Block], width: int) -> Iterator[list[_Block]]:
         if line and used + block.width > width:
             blank = max((i + 1 for i, part in enumerate(line) if part.is_blank), default=0)
             word = sum(part.width for part in line[blank:])
-            cut = blank if blank and word <= width // 2 else len(line)
+            begun = blank and word <= width // 2 and not block.is_blank
+            cut = blank if begun else len(line)
             yield line[:cut]
             line = line[cut:]
             used = sum(part.width for part in line)

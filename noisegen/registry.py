@@ -241,7 +241,7 @@ def lexical(
     '{lang}' in it stands for the language. `tags` is '' (any), 'equal' (the entry's part of speech
     must be that of the match) or 'no-verb' (the match must not be a verb).
     """
-    from noisegen.lexical import LexicalSource, register_lexicon
+    from noisegen.wordlists import LexicalSource, register_lexicon
 
     source = LexicalSource(name, lambda: Path(path), tags)
     register_lexicon(source, rate, summary or f"Replace words of {Path(path).name}.")

@@ -14,10 +14,10 @@ from itertools import accumulate
 
 from noisegen import keyboards, registry, taggers
 from noisegen.draws import Draws, fraction, gap_table, row_key, stream_key, threshold
-from noisegen.lexical import codespell_dictionary, packaged
 from noisegen.lexicon import POS, Entry, Lexicon, parse_codespell
 from noisegen.recipe import Recipe, Step, step_values
 from noisegen.text import PROTECTABLE, is_word
+from noisegen.wordlists import codespell_dictionary, packaged
 
 Edit = tuple[int, int, str]
 

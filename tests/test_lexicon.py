@@ -12,10 +12,10 @@ import pytest
 import noisegen
 from noisegen import phrases
 from noisegen.errors import LexiconError
-from noisegen.lexical import codespell_dictionary
 from noisegen.lexicon import Entry, Lexicon, matchable, parse_codespell, parse_tsv
 from noisegen.phrases import build, load_table
 from noisegen.text import Texts
+from noisegen.wordlists import codespell_dictionary
 
 HEAD = "# name: pets\n# lang: en\n# source: field notes\n# license: CC0-1.0\n"
 

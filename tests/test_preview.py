@@ -66,7 +66,7 @@ def test_a_row_without_colour_looks_like_this() -> None:
         "row 7  abr1, fing, spac  CER 29.0%\n"
         "clean  see you tomorrow␣at the sta··tion\n"
         "noisy  c·· u·· tomorroe·at the sta␣xtion\n"
-        "       ^^^ ^^^        ^^           ^^\n"
+        "       ^^^ ^^^        ^^          ^^\n"
         "\n"
         "1 row, 1 changed; changes by transform:\n"
         "abr1 2   fing 1   fing + spac 1   spac 1\n"

@@ -15,7 +15,7 @@ def _layout_file(settings: Settings) -> list[Path]:
 
 @kernel("fing", _layout_file, keyboards.languages)
 def fing(settings: Settings, *, rate: float = 0.05, layout: str | None = None) -> Substitution:
-    """Hit a neighbouring key: 'see you soon' -> 'sew you siob'."""
+    """Hit a neighbouring key: 'soon' -> 'aiib'."""
     entries = nlaug_data.characters(settings.nlaug_data, "fing")
     entries = entries or keyboards.keyboard_of(settings.lang, layout).neighbours()
     return Substitution(CharacterMap(entries), settings.gaps(rate))
@@ -31,7 +31,7 @@ def _leet_languages() -> list[str]:
 
 @kernel("leet", _leet_file, _leet_languages)
 def leet(settings: Settings, *, rate: float = 0.1) -> Substitution:
-    """Replace letters by digits and signs that look alike: 'elite' -> '3l1t3'."""
+    """Replace letters by digits and signs that look alike: 'elite' -> '31173'."""
     entries = nlaug_data.characters(settings.nlaug_data, "leet")
     entries = entries or Lexicon.load(_leet_file(settings)[0]).entries
     return Substitution(CharacterMap(entries), settings.gaps(rate))
@@ -39,5 +39,5 @@ def leet(settings: Settings, *, rate: float = 0.1) -> Substitution:
 
 @kernel("spac", lambda settings: [], lambda: ["*"])
 def spac(settings: Settings, *, drop_rate: float = 0.1, add_rate: float = 0.05) -> Blanks:
-    """Drop blanks and add blanks inside words: 'see you soon' -> 'see yousoo n'."""
+    """Drop blanks and add blanks inside words: 'so it is' -> 's oi ti s'."""
     return Blanks(settings.gaps(drop_rate), settings.gaps(add_rate))

@@ -3,9 +3,9 @@
 Rates are those of RoLASER, Appendix A; a transform without one there changes every match.
 """
 
-from noisegen.lexical import LexicalSource, codespell_dictionary, packaged, register_lexicon
 from noisegen.lexicon import parse_codespell
 from noisegen.registry import lexical
+from noisegen.wordlists import LexicalSource, codespell_dictionary, packaged, register_lexicon
 
 lexical(
     "abr1", packaged("abr1"), rate=0.1,
@@ -13,7 +13,7 @@ lexical(
 )  # fmt: skip
 lexical(
     "abr2", packaged("abr2"),
-    summary="Shorten words as in posts and notes: 'I am going to ask' -> 'I am gonna ask'.",
+    summary="Shorten words as in posts and notes: 'I was going to ask' -> 'I was gonna ask'.",
 )  # fmt: skip
 lexical(
     "abr3", packaged("abr3"), tags="no-verb",
