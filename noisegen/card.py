@@ -1,14 +1,18 @@
 """The dataset card (README.md) of an output folder, which `datasets.load_dataset` reads."""
 
+import json
 from collections.abc import Iterable
 
 from noisegen.manifest import Manifest
+from noisegen.recipe import parse
+
+SOURCES_MAX = 20  # named in the card; the manifest has them all
 
 _HEAD = """---
 configs:
 - config_name: default
   data_files: part-*.parquet
-language: {lang}
+language: ["{lang}"]
 tags: [noise, user-generated-content, noisegen]
 ---
 
@@ -53,7 +57,13 @@ def card(made: Manifest) -> str:
         columns["copy"] = "number of the noisy copy; (id, copy) names a row"
     if made.options["edits"]:
         columns["edits"] = "changed spans on both sides, in characters"
-    names = dict.fromkeys(note["transform"] for note in made.dictionaries)
+    if made.options["tokens"]:
+        columns["noisy_tokens"] = "the tokens of the noisy text"
+        columns["noisy_labels"] = "their labels, those of the clean tokens they came from"
+    recipe, _ = parse(json.dumps(made.recipe), "manifest").for_language(made.options["lang"])
+    names = dict.fromkeys(step.transform for step in recipe.steps())
+    paths = [f"`{source['path']}`" for source in made.sources]
+    more = f" and {len(paths) - SOURCES_MAX:,} more" if len(paths) > SOURCES_MAX else ""
     return _HEAD.format(
         lang=made.options["lang"],
         version=made.version,
@@ -63,8 +73,8 @@ def card(made: Manifest) -> str:
         columns=_rows(columns.items()),
         recipe=made.recipe["name"],
         digest=made.recipe_digest,
-        transforms=", ".join(f"`{name}`" for name in names) or "see the recipe in manifest.json",
-        sources=", ".join(f"`{source['path']}`" for source in made.sources),
+        transforms=", ".join(f"`{name}`" for name in names),
+        sources=", ".join(paths[:SOURCES_MAX]) + more,
         dictionaries=_rows(
             (d["transform"], d["file"], d.get("source", ""), d.get("license", ""))
             for d in made.dictionaries
@@ -73,4 +83,5 @@ def card(made: Manifest) -> str:
 
 
 def _rows(rows: Iterable[Iterable[str]]) -> str:
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in rows)
+    cells = ([cell.replace("|", "\\|") for cell in row] for row in rows)
+    return "\n".join(f"| {' | '.join(row)} |" for row in cells)

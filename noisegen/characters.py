@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -99,6 +100,8 @@ def _bounds(number: int, group: list[Entry]) -> list[int]:
 class Substitution:
     """Replace characters of a map, each with chance `rate`."""
 
+    reads_words: ClassVar[bool] = False
+
     characters: CharacterMap
     gaps: GapTables
 
@@ -121,6 +124,8 @@ _BLANKS = pa.array([b"", b" "], pa.binary())
 @dataclass(frozen=True)
 class Blanks:
     """Drop blanks (space, tab) with one chance, add one between two non-blanks with another."""
+
+    reads_words: ClassVar[bool] = False
 
     drop: GapTables
     add: GapTables

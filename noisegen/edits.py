@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from noisegen.draws import I64
-from noisegen.text import Bool, Spans, Texts
+from noisegen.spans import Spans
+from noisegen.text import Bool, Texts
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,8 @@ from noisegen.ids import id_numbers
 from noisegen.mixing import Dice, Plan, draw_plan, draw_strengths, factors
 from noisegen.recipe import Recipe, parse_step, recipe_names, step_values
 from noisegen.registry import Kernel, Settings
-from noisegen.text import Spans, Texts, protect_kinds, protected
+from noisegen.spans import Spans, protect_kinds, protected
+from noisegen.text import Bool, Texts
 
 PROTECTED = "url,mention,hashtag,email"
 EDITS = pa.list_(
@@ -97,6 +98,11 @@ class Engine:
             self.rates.append([p.name for p in transform.parameters.values() if p.is_rate])
 
     @cached_property
+    def _read_words(self) -> Bool:
+        """Which steps look at words."""
+        return np.array([kernel.reads_words for kernel in self.kernels], np.bool_)
+
+    @cached_property
     def names(self) -> pa.Array:
         """The transform of every step."""
         return pa.array([step.transform for step in self._steps], pa.string())
@@ -109,7 +115,7 @@ class Engine:
         outputs, last = [clean.cast(pa.binary())], np.arange(len(clean))
         spans = RowSpans.of(Texts.from_arrow(outputs[0]), protect)
         composed, settled, turn, first = Composed.none(), [Composed.none()], 0, 0
-        while len((drawn := plan.turn(turn))[0]):
+        while len((drawn := plan.turn(turn, ~self._read_words))[0]):
             rows, steps = drawn
             texts = Texts.from_arrow(outputs[-1].take(pa.array(last[rows] - first)))
             places = np.full(len(clean), -1)
@@ -134,14 +140,17 @@ class Engine:
         self, texts: Texts, rows: I64, steps: I64, dice: Dice, spans: Spans
     ) -> list[tuple[int, Edits]]:
         """Return the edits of one turn: the first row of every run with one step, and its edits."""
+        wordy = texts[0 : np.count_nonzero(self._read_words[steps])]  # tokenised together
         runs = np.flatnonzero(np.diff(steps, prepend=-1))
         parts = []
         for first, stop in zip(runs.tolist(), [*runs[1:].tolist(), len(rows)], strict=True):
             number, chosen = int(steps[first]), rows[first:stop]
+            kernel = self.kernels[number]
+            part = wordy[first:stop] if kernel.reads_words else texts[first:stop]
             step = self._steps[number]
             variants = draw_strengths(self.recipe, step, self.rates[number], chosen, dice)
             keys = dice.keys(step.label, chosen)
-            edits = self.kernels[number].propose(texts[first:stop], keys, variants)
+            edits = kernel.propose(part, keys, variants)
             parts.append((first, edits.outside(spans)))
         return parts
 

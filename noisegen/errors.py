@@ -41,6 +41,10 @@ class MissingExtra(NoisegenError):  # noqa: N818 - reads as what it is
 
     def __init__(self, package: str, extra: str) -> None:
         super().__init__(f"{package!r} is not installed; run: pip install 'noisegen[{extra}]'")
+        self._given = package, extra
+
+    def __reduce__(self) -> tuple[type, tuple[str, str]]:
+        return type(self), self._given  # raised in a worker, it is pickled
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

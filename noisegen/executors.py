@@ -3,12 +3,19 @@
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
-from itertools import islice
-from multiprocessing import connection, get_context, parent_process
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    CancelledError,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    wait,
+)
+from contextlib import AbstractContextManager, contextmanager
+from itertools import chain, islice
+from multiprocessing import connection, get_context
 from typing import Any, TypeVar
 
 from noisegen.errors import MissingExtra, NoisegenError, UsageError
@@ -18,85 +25,145 @@ R = TypeVar("R")
 
 TRIES = 3
 IN_FLIGHT_PER_WORKER = 2  # bounds what is planned ahead, and so the memory of streamed sources
+DASK = "dask:"
+DASK_SECONDS = 20  # for a scheduler to answer
+DIED = (
+    f"a worker process died {TRIES} times (out of memory? a script without "
+    "`if __name__ == '__main__':`?); finished shards are kept: run again with --resume and fewer "
+    "--workers or --rows-per-shard"
+)
+
+
+def check(executor: str) -> None:
+    """Raise UsageError unless there is such an executor."""
+    if executor not in ("serial", "processes") and not executor.removeprefix(DASK) != executor:
+        raise UsageError(f"no executor {executor!r}; write serial, processes or dask:ADDRESS")
 
 
 def run(
     function: Callable[[T], R], tasks: Iterable[T], executor: str = "processes", workers: int = 1
-) -> Iterator[R]:
+) -> Generator[R, None, None]:
     """Yield the result of every task, as they finish.
 
-    `executor` is 'serial', 'processes' (serial too with one worker) or 'dask:ADDRESS'. A task whose
-    worker is lost runs again, `TRIES` times at most; an error raised by a task is raised here.
+    `executor` is 'serial', 'processes' (serial too for one worker or task) or 'dask:ADDRESS'. A
+    task whose worker is lost runs again, `TRIES` times in all; an error that it raises is raised
+    here. Close the generator to end the workers at once.
     """
-    if executor.startswith("dask:"):
-        with _dask(executor.removeprefix("dask:")) as (pool, size):
-            yield from _spread(lambda: pool, function, tasks, size)
-    elif executor not in ("serial", "processes"):
-        raise UsageError(f"no executor {executor!r}; write serial, processes or dask:ADDRESS")
-    elif executor == "serial" or workers == 1:
-        yield from map(function, tasks)
+    check(executor)
+    left = iter(tasks)
+    if executor.startswith(DASK):
+        with _dask(executor.removeprefix(DASK)) as (pool, size):
+            lost = yield from _until_broken(pool, function, ((task, 1) for task in left), size)
+            if lost:
+                raise NoisegenError(DIED)
+        return
+    head = list(islice(left, 2))
+    if executor == "serial" or workers == 1 or len(head) < 2:
+        yield from map(function, chain(head, left))
     else:
-        yield from _spread(lambda: _processes(workers), function, tasks, workers)
+        yield from _spread(lambda: _processes(workers), function, chain(head, left), workers)
 
 
-def _processes(workers: int) -> ProcessPoolExecutor:
-    # Spawned, not forked: Arrow's threads do not survive a fork.
-    return ProcessPoolExecutor(workers, get_context("spawn"), initializer=_start_worker)
+@contextmanager
+def _processes(workers: int) -> Iterator[ProcessPoolExecutor]:
+    """Start worker processes; an exception ends them, whatever they are doing."""
+    context = get_context("spawn")  # not forked: Arrow's threads do not survive that
+    alive, held = context.Pipe(duplex=False)
+    with alive, held:
+        pool = ProcessPoolExecutor(workers, context, _start_worker, (alive,))
+        try:
+            yield pool
+        except BaseException:
+            held.close()
+            raise
+        finally:
+            pool.shutdown(cancel_futures=True)
 
 
-def _start_worker() -> None:
-    """Leave Ctrl-C to the parent, and end with it even if it is killed."""
+def _start_worker(alive: connection.Connection) -> None:
+    """Leave Ctrl-C to the parent, and end when it lets go of the pipe, even by being killed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    threading.Thread(target=_end_with, args=(alive,), daemon=True).start()
 
 
-def _end_with_parent() -> None:
-    parent = parent_process()
-    if parent is not None:
-        connection.wait([parent.sentinel])
-        os._exit(1)
+def _end_with(alive: connection.Connection) -> None:
+    connection.wait([alive])
+    os._exit(1)
+
+
+Try = tuple[T, int]
 
 
 def _spread(
-    make_pool: Callable[[], Executor], function: Callable[[T], R], tasks: Iterable[T], workers: int
+    open_pool: Callable[[], AbstractContextManager[Executor]],
+    function: Callable[[T], R],
+    tasks: Iterator[T],
+    workers: int,
 ) -> Iterator[R]:
-    """Keep a few tasks in flight; make a new pool when one breaks."""
-    pool, left = make_pool(), iter(tasks)
-    running: dict[Future[R], tuple[T, int]] = {}
+    """Run all tasks; open a new pool when one breaks."""
+    lost: list[Try[T]] = []
+    fresh = ((task, 1) for task in tasks)
+    while True:
+        with open_pool() as pool:
+            lost = yield from _until_broken(pool, function, chain(lost, fresh), workers)
+        if not lost:
+            return
+
+
+def _until_broken(
+    pool: Executor, function: Callable[[T], R], queue: Iterator[Try[T]], workers: int
+) -> Generator[R, None, list[Try[T]]]:
+    """Keep a few tasks in flight and yield results; return what is to be tried again."""
+    running: dict[Future[R], Try[T]] = {}
+    while True:
+        for task, tries in islice(queue, max(0, workers * IN_FLIGHT_PER_WORKER - len(running))):
+            running[_submit(pool, function, task)] = (task, tries)
+        if not running:
+            return []
+        done, _ = wait(running, return_when=FIRST_COMPLETED)
+        broken = any(map(_is_lost, done))
+        if broken:
+            done, _ = wait(running, timeout=10)
+        for future in [future for future in done if not _is_lost(future)]:
+            del running[future]
+            yield future.result()
+        if broken:
+            return [_again(*lost) for lost in running.values()]
+
+
+def _submit(pool: Executor, function: Callable[[T], R], task: T) -> Future[R]:
+    """Submit a task; the future of one for a pool that just broke is lost too."""
     try:
-        while True:
-            for task in islice(left, max(0, workers * IN_FLIGHT_PER_WORKER - len(running))):
-                running[pool.submit(function, task)] = (task, 1)
-            if not running:
-                return
-            done, _ = wait(running, return_when=FIRST_COMPLETED)
-            broken = [future for future in done if _is_lost(future)]
-            for future in done - set(broken):
-                del running[future]
-                yield future.result()
-            if broken:
-                pool.shutdown(wait=False, cancel_futures=True)
-                pool = make_pool()
-                running = dict(_again(pool, function, list(running.values())))
+        with _without_interrupt():
+            return pool.submit(function, task)
+    except BrokenExecutor as error:
+        future: Future[R] = Future()
+        future.set_exception(error)
+        return future
+
+
+@contextmanager
+def _without_interrupt() -> Iterator[None]:
+    """Start processes such that Ctrl-C, which goes to all of them, reaches only the parent."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
     finally:
-        pool.shutdown(wait=False, cancel_futures=True)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _is_lost(future: Future[R]) -> bool:
-    return not future.cancelled() and isinstance(future.exception(), BrokenProcessPool)
+    return not future.cancelled() and isinstance(future.exception(), BrokenExecutor)
 
 
-def _again(
-    pool: Executor, function: Callable[[T], R], lost: list[tuple[T, int]]
-) -> Iterator[tuple[Future[R], tuple[T, int]]]:
-    """Submit tasks again after a worker was lost; any of them may have been its end."""
-    for task, tries in lost:
-        if tries == TRIES:
-            raise NoisegenError(
-                f"a worker process died {TRIES} times in a row (out of memory?); finished shards "
-                "are kept: run again with --resume and fewer --workers or --rows-per-shard"
-            )
-        yield pool.submit(function, task), (task, tries + 1)
+def _again(task: T, tries: int) -> Try[T]:
+    """Count a try: any of the tasks in flight may have been the end of a worker."""
+    if tries == TRIES:
+        raise NoisegenError(DIED)
+    return task, tries + 1
 
 
 @contextmanager
@@ -104,14 +171,25 @@ def _dask(address: str) -> Iterator[tuple[Executor, int]]:
     """Connect to a scheduler; yield its executor and the number of its threads."""
     try:
         from distributed import Client
+        from distributed.scheduler import KilledWorker
     except ImportError as error:
         raise MissingExtra("distributed", "dask") from error
     try:
-        client: Any = Client(address, timeout="20s")  # type: ignore[no-untyped-call]
+        client: Any = Client(address, timeout=DASK_SECONDS)  # type: ignore[no-untyped-call]
     except (OSError, ValueError) as error:
-        raise NoisegenError(f"no Dask scheduler answers at {address!r}: {error}") from error
+        raise NoisegenError(
+            f"no Dask scheduler answers at {address!r}: {error}; is it running?"
+        ) from error
+    pool = client.get_executor()
     try:
-        size = sum(client.nthreads().values())
-        yield client.get_executor(retries=TRIES), max(1, size)
+        yield pool, max(1, sum(client.nthreads().values()))
+    except KilledWorker as error:
+        raise NoisegenError(DIED) from error
+    except (CancelledError, OSError) as error:
+        raise NoisegenError(
+            f"lost the Dask scheduler at {address!r}; finished shards are kept: run again with "
+            "--resume"
+        ) from error
     finally:
+        pool.shutdown(wait=False)
         client.close()

@@ -20,7 +20,8 @@ from noisegen.shards import is_parquet, read_note
 
 SHARDS = "part-*.parquet"
 TEMPORARY = "part-*.parquet.*.tmp"
-OURS = (SHARDS, TEMPORARY, "manifest.json", "README.md", "*.json.*.tmp", "README.md.*.tmp")
+NOTES_TEMPORARY = ("manifest.json.*.tmp", "README.md.*.tmp")
+OURS = (SHARDS, TEMPORARY, "manifest.json", "README.md", *NOTES_TEMPORARY)
 IDS_AT_ONCE = 4_000_000  # held in memory while duplicate ids are counted: 32 MB
 
 _NUMBER = re.compile(r"part-(\d{5,})\.parquet")
@@ -44,7 +45,7 @@ def open_folder(run: Run, part: Part, *, resume: bool, force: bool) -> dict[int,
     if present and not resume:
         raise OutputError(f"{out} is not empty; add --resume to go on or --force to write over it")
     _earlier(run)
-    done = {number_of(path): shard for path, shard in _shards(run)}
+    done = dict(_shards(run))
     remove_temporary(out, part)
     return done
 
@@ -68,6 +69,8 @@ def remove_temporary(out: Path, part: Part) -> None:
         number = number_of(Path(path.name.rsplit(".", 2)[0]))
         if number is not None and number % part[1] == part[0]:
             _remove([path])
+    if part[1] == 1:
+        _remove(path for pattern in NOTES_TEMPORARY for path in out.glob(pattern))
 
 
 def _remove(paths: Iterable[Path]) -> None:
@@ -76,15 +79,16 @@ def _remove(paths: Iterable[Path]) -> None:
             path.unlink(missing_ok=True)
 
 
-def _shards(run: Run) -> Iterator[tuple[Path, Shard]]:
-    """Yield the finished shards in the folder; raises OutputError for another configuration."""
-    for path in sorted(run.job.out.glob(SHARDS)):
-        if number_of(path) is None:
-            raise OutputError(f"{path} is no shard of this run: move it, or use another folder")
+def _shards(run: Run) -> Iterator[tuple[int, Shard]]:
+    """Yield the finished shards in their order; raises OutputError for what is none of this run."""
+    found = {number_of(path): path for path in run.job.out.glob(SHARDS)}
+    if None in found:
+        raise OutputError(f"{found[None]} is no shard of this run: use another folder")
+    for number, path in sorted((number or 0, path) for number, path in found.items()):
         note = read_note(path)
         if note is not None:
             _agree(run, note[0])
-            yield path, note[1]
+            yield number, note[1]
         elif is_parquet(path):
             raise OutputError(f"{path} was not made by this program: use another folder")
 
@@ -100,10 +104,9 @@ def _earlier(run: Run) -> Manifest | None:
 
 
 def _agree(run: Run, config: str) -> None:
-    theirs, ours = json.loads(config), json.loads(run.job.config)
-    if theirs != ours:
+    if found := difference(json.loads(config), run.config):
         raise OutputError(
-            f"{run.job.out} was made with another configuration ({difference(theirs, ours)}); "
+            f"{run.job.out} was made with another configuration ({found}); "
             "use another folder, or --force to write over it"
         )
 
@@ -184,7 +187,8 @@ def duplicate_ids(run: Run, shards: list[Shard]) -> int:
 def _repeated(paths: list[Path], copies: int, number: int, passes: int) -> int:
     parts = [np.zeros(0, np.uint64)]
     for path in paths:
-        table = pq.read_table(path, columns=["id", "copy"] if copies > 1 else ["id"])
+        with pq.ParquetFile(path) as file:
+            table = file.read(["id", "copy"] if copies > 1 else ["id"])
         if copies > 1:
             table = table.filter(table["copy"].to_numpy() == 0)
         ids = id_numbers(table["id"].combine_chunks())

@@ -1,13 +1,14 @@
 """Labels carried over noise: every noisy token gets the label of the clean token it came from."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise
 from typing import Any
 
 import pyarrow as pa
 
 Edit = dict[str, Any]
+BLANK_OF_EDIT = -1
 
 
 def aligned(
@@ -28,32 +29,52 @@ def aligned(
 def carry(
     tokens: Sequence[str], labels: Sequence[Any], noisy: str, edits: Sequence[Edit]
 ) -> tuple[list[str], list[Any]]:
-    """Return the blank-separated tokens of the noisy text and their labels.
+    """Return the tokens of the noisy text and their labels.
 
-    The clean text is the tokens joined by one blank. A token that begins in an unchanged part comes
-    from the clean token there; the k-th of n tokens that begin in a changed span comes from the
-    same share of the clean tokens of that span. A token split in two continues its label (B-x,
-    then I-x); tokens merged into one keep the first label.
+    The clean text is the tokens joined by one blank. The noisy text is split where these blanks are
+    left and at any blank that an edit wrote. A token that begins in an unchanged part comes from
+    the clean token there; the k-th of n tokens that begin in a changed span comes from the same
+    share of the clean tokens of that span. A token split in two continues its label (B-x, then
+    I-x); tokens merged into one keep the first label.
     """
+    if not edits:
+        return list(tokens), list(labels)
     starts = list(accumulate((len(token) + 1 for token in tokens), initial=0))[:-1]
-    words, begins = _split(noisy)
-    owners = [_owner(begin, starts, edits, begins) for begin in begins]
-    if not owners:
-        return [], []
-    carried = [labels[owners[0]]]
-    for before, owner in pairwise(owners):
-        carried.append(_inside(labels[owner]) if owner == before else labels[owner])
-    return words, carried
+    pieces = list(_pieces(tokens, starts, noisy, edits))
+    begins = [begin for begin, _ in pieces]
+    owners = [_owner(begin, starts, edits, begins) if starts else None for begin in begins]
+    carried: list[Any] = []
+    for before, owner in pairwise([None, *owners]):
+        label = "O" if owner is None else labels[owner]
+        carried.append(_inside(label) if owner == before else label)
+    return [noisy[begin:end] for begin, end in pieces], carried
 
 
-def _split(text: str) -> tuple[list[str], list[int]]:
-    words = text.split()
-    begins, at = [], 0
-    for word in words:
-        at = text.index(word, at)
-        begins.append(at)
-        at += len(word)
-    return words, begins
+def _pieces(
+    tokens: Sequence[str], starts: list[int], noisy: str, edits: Sequence[Edit]
+) -> Iterator[tuple[int, int]]:
+    """Yield where the noisy tokens begin and end; an empty one only where a clean one is empty."""
+    ends = [(-1, 0), *_blanks(starts, noisy, edits), (len(noisy), len(tokens))]
+    for (before, token), (end, following) in pairwise(ends):
+        untouched = token != BLANK_OF_EDIT and following == token + 1
+        if end > before + 1 or (untouched and not tokens[token]):
+            yield before + 1, end
+
+
+def _blanks(starts: list[int], noisy: str, edits: Sequence[Edit]) -> list[tuple[int, int]]:
+    """Return the blanks that split the noisy text, each with the clean token that follows it."""
+    found = []
+    for token, start in enumerate(starts[1:], 1):
+        number = bisect_right(edits, start - 1, key=lambda edit: edit["clean_start"]) - 1
+        if number < 0:
+            found.append((start - 1, token))
+        elif edits[number]["clean_end"] <= start - 1:
+            shift = edits[number]["noisy_end"] - edits[number]["clean_end"]
+            found.append((start - 1 + shift, token))
+    for edit in edits:
+        span = range(edit["noisy_start"], edit["noisy_end"])
+        found += [(at, BLANK_OF_EDIT) for at in span if noisy[at].isspace()]
+    return sorted(found)
 
 
 def _owner(begin: int, starts: list[int], edits: Sequence[Edit], begins: list[int]) -> int:

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from noisegen.errors import LexiconError
-from noisegen.text import fold, is_word
+from noisegen.text import fold
+from noisegen.words import is_word
 
 POS = ("", "NOUN", "ADJ", "ADV", "VERB")  # universal part-of-speech tags that an entry may ask for
 

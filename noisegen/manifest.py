@@ -1,11 +1,13 @@
 """The manifest of an output folder: what was asked, what each shard holds, totals, versions."""
 
+import errno
 import hashlib
 import json
 import os
 import platform
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -58,7 +60,7 @@ class Manifest:
         try:
             return cls(**json.loads(path.read_text("utf-8")))
         except (OSError, ValueError, TypeError) as error:
-            raise OutputError(f"{path} is not a manifest of noisegen: {error}") from error
+            raise OutputError(f"{path} is not the manifest of an augment run: {error}") from error
 
     def to_json(self) -> str:
         """Return the file's text."""
@@ -116,10 +118,26 @@ def file_digest(path: Path) -> str:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a small file at once: temporary name, fsync, rename."""
+    """Write a small file at once: temporary name, fsync, rename; raises OutputError."""
     temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    with temporary.open("w", encoding="utf-8", newline="\n") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
+    with writing(path):
+        try:
+            with temporary.open("w", encoding="utf-8", newline="\n") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Turn what a full disk or a forbidden folder raises into an OutputError of one line."""
+    try:
+        yield
+    except OSError as error:
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+        hint = "; free some space, then run again with --resume" if full else ""
+        reason = error.strerror or str(error).splitlines()[0]
+        raise OutputError(f"cannot write {path}: {reason}{hint}") from error

@@ -3,18 +3,21 @@
 The noise of a row is a function of (seed, id, epoch), whatever the number of loader workers.
 """
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from noisegen.engine import PROTECTED, engine_for
-from noisegen.errors import UsageError
+from noisegen.engine import PROTECTED, Engine, engine_for
+from noisegen.errors import UsageError, did_you_mean
 from noisegen.ids import id_numbers
 from noisegen.mixing import Dice
-from noisegen.recipe import Recipe
-from noisegen.text import protect_kinds
+from noisegen.recipe import Recipe, parse
+from noisegen.spans import protect_kinds
 
 
 @dataclass(frozen=True)
@@ -36,20 +39,45 @@ class Mapper:
 
     def __call__(
         self, batch: Mapping[str, Sequence[Any]], indices: Sequence[int] | None = None
-    ) -> dict[str, list[str]]:
-        """Return the noisy column for a batch of columns."""
-        ids = batch.get(self.id_column, indices)
+    ) -> dict[str, list[str | None]]:
+        """Return the noisy column for a batch of columns; a row without text stays without."""
+        # Not batch.get: the lazy batch of `datasets` would fall back even where the column is.
+        ids = batch[self.id_column] if self.id_column in batch else indices  # noqa: SIM401
         if ids is None:
             raise UsageError(f"no column {self.id_column!r}: name one, or map with_indices=True")
+        if self.text_column not in batch:
+            near = did_you_mean(self.text_column, batch)
+            raise UsageError(f"no column {self.text_column!r} among: {', '.join(batch)}{near}")
         return {self.noisy_column: self.noise(batch[self.text_column], ids)}
 
-    def noise(self, texts: Sequence[str], ids: Sequence[int] | Sequence[str]) -> list[str]:
+    def noise(
+        self, texts: Sequence[str | None], ids: Sequence[int] | Sequence[str]
+    ) -> list[str | None]:
         """Return the noisy texts of rows with these ids."""
-        dice = Dice(id_numbers(pa.array(list(ids))), self.seed, self.epoch)
-        engine = engine_for(self.recipe, self.lang)
+        numbers = pa.array(list(ids))
+        if numbers.null_count or not (
+            pa.types.is_integer(numbers.type) or pa.types.is_string(numbers.type)
+        ):
+            raise UsageError(f"ids are integers or strings, without nulls, not {numbers.type}")
         clean = pa.array(list(texts), pa.string())
-        noisy: list[str] = engine.noise(clean, dice, protect_kinds(self.protect)).noisy.to_pylist()
+        noised = _engine(self.recipe, self.lang).noise(
+            clean.fill_null(""), Dice(id_numbers(numbers), self.seed, self.epoch),
+            protect_kinds(self.protect),
+        )  # fmt: skip
+        noisy: list[str | None] = pc.if_else(clean.is_valid(), noised.noisy, None).to_pylist()
         return noisy
+
+
+def _engine(recipe: str | Recipe, lang: str) -> Engine:
+    """Return the engine, made once in a process."""
+    if isinstance(recipe, str):
+        return engine_for(recipe, lang)
+    return _engine_of(json.dumps(recipe.to_dict(), default=str), lang)
+
+
+@cache
+def _engine_of(recipe: str, lang: str) -> Engine:
+    return engine_for(parse(recipe, "recipe"), lang)
 
 
 @dataclass

@@ -22,7 +22,7 @@ from noisegen.draws import (
     threshold,
 )
 from noisegen.recipe import Group, Member, Recipe, Step
-from noisegen.text import ordinals
+from noisegen.text import Bool, ordinals
 
 
 @dataclass(frozen=True)
@@ -54,10 +54,14 @@ class Plan:
         """The place of each pair in its row, from 0."""
         return ordinals(self.rows)
 
-    def turn(self, number: int) -> tuple[I64, I64]:
-        """Return the rows that have a step of this number and the steps, sorted by step."""
+    def turn(self, number: int, last: Bool) -> tuple[I64, I64]:
+        """Return the rows that have a step of this number and the steps.
+
+        Rows are sorted by step; steps flagged in `last` come after the others.
+        """
         at = np.flatnonzero(self.turns == number)
-        at = at[np.argsort(self.steps[at], kind="stable")]
+        steps = self.steps[at]
+        at = at[np.argsort(steps + last[steps] * len(last), kind="stable")]
         return self.rows[at], self.steps[at]
 
 

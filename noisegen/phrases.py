@@ -16,39 +16,30 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from noisegen.draws import CHOICE_BITS, I64, U64, mix_array
+from noisegen.draws import CHOICE_BITS, I64, U64
 from noisegen.errors import LexiconError
 from noisegen.lexicon import POS, Entry, Lexicon, Parser, read_lexicon_file
-from noisegen.text import (
-    APOSTROPHES,
-    U8,
-    Bool,
-    Texts,
-    Words,
-    capitalize,
-    fold,
-    folded,
-    is_upper,
-    upper,
-    words_of,
-)
+from noisegen.text import U8, Bool, Texts, capitalize, fold, is_upper, upper
+from noisegen.words import APOSTROPHES, WORD_BYTES_MAX, extend
 
-FORMAT = 2  # of the compiled cache; raise it when anything below changes what a table means
-WORD_BYTES_MAX = 64  # longer words are in no lexicon and match nothing
+FORMAT = 3  # of the compiled cache; raise it when anything below changes what a table means
 _SLOTS_PER_ENTRY = 4
-_BYTES_KEPT = np.array([(1 << (8 * n)) - 1 for n in range(9)], dtype=np.uint64)
-_SPREAD = np.uint64(0x9FB21C651E98DF25)
 I32 = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True)
 class Matches:
-    """Matches in `Texts`: row, byte range, and key of the table; ascending and disjoint."""
+    """Matches in `Texts`: row, byte range, key of the table, numbers of first and last word.
+
+    Ascending and disjoint.
+    """
 
     rows: I64
     starts: I64
     stops: I64
     keys: I64
+    firsts: I64
+    lasts: I64
 
     def take(self, chosen: Bool | I64) -> "Matches":
         """Return the chosen matches."""
@@ -85,25 +76,24 @@ class PhraseTable:
 
     def find(self, texts: Texts) -> Matches:
         """Find all matches, leftmost-longest."""
-        words, window, base = words_of(texts), folded(texts.window), int(texts.offsets[0])
-        hashes = word_hashes(window, words.starts - base, words.stops - base)
-        gaps = _gap_bytes(window, base, words)
-        best = np.zeros(len(hashes), np.int64)
-        last = np.arange(len(hashes))
-        at, state = np.arange(len(hashes)), hashes
+        words = texts.tokens
+        best = np.zeros(len(words), np.int64)
+        last = np.arange(len(words))
+        at, state = np.arange(len(words)), words.hashes
         for count in range(1, self.words_max + 1):
             entries = self.look_up(state)
             hit = entries > 1
             best[at[hit]], last[at[hit]] = entries[hit] >> 1, at[hit] + count - 1
-            on = np.flatnonzero((entries & 1 == 1) & (at + count < len(hashes)))
-            on = on[gaps[at[on] + count - 1] > 0]
+            on = np.flatnonzero((entries & 1 == 1) & (at + count < len(words)))
+            on = on[words.gaps[at[on] + count - 1] > 0]
             at, state = at[on], state[on]
             if not len(at):
                 break
-            state = _extend(state, gaps[at + count - 1], hashes[at + count])
+            state = extend(state, words.gaps[at + count - 1], words.hashes[at + count])
         found = np.flatnonzero(best)
-        stops = words.stops[last[found]]
-        matches = Matches(words.rows[found], words.starts[found], stops, best[found])
+        last = last[found]
+        rows, starts, stops = words.rows[found], words.starts[found], words.stops[last]
+        matches = Matches(rows, starts, stops, best[found], found, last)
         return _leftmost(self._capitals_met(texts.values, matches))
 
     def _capitals_met(self, values: U8, matches: Matches) -> Matches:
@@ -139,40 +129,6 @@ class PhraseTable:
         drawn = np.searchsorted(self.uppers, (groups << 17) + chosen, side="right")
         cases: I64 = case_classes(values, matches.starts, matches.stops)
         return drawn * 3 + cases
-
-
-def word_hashes(window: U8, starts: I64, stops: I64) -> U64:
-    """Return a 64-bit hash of every word, 0 for words over `WORD_BYTES_MAX`."""
-    padded = np.concatenate([window, np.zeros(8, np.uint8)])
-    loads = np.ndarray(len(window) + 1, "<u8", padded, strides=(1,))
-    left = stops - starts
-    hashes = left.astype(np.uint64)
-    at, state = starts, hashes
-    longer = np.arange(len(starts))
-    while len(at):
-        state = (state ^ (loads[at] & _BYTES_KEPT[np.minimum(left, 8)])) * _SPREAD
-        state = state ^ (state >> np.uint64(32))
-        hashes[longer] = state
-        more = np.flatnonzero((left > 8) & (left <= WORD_BYTES_MAX))
-        longer, state, at, left = longer[more], state[more], at[more] + 8, left[more] - 8
-    hashes = mix_array(hashes)
-    hashes[stops - starts > WORD_BYTES_MAX] = 0
-    return hashes
-
-
-def _extend(state: U64, gap: I64, hashes: U64) -> U64:
-    """Return the hash of a phrase that goes on with a byte and a word."""
-    mixed: U64 = mix_array(state + gap.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)) ^ hashes
-    return mixed
-
-
-def _gap_bytes(window: U8, base: int, words: Words) -> I64:
-    """Return the single byte between each word and the next of its row, else 0."""
-    gaps = np.zeros(len(words.starts), np.int64)
-    single = (words.starts[1:] - words.stops[:-1] == 1) & (words.rows[1:] == words.rows[:-1])
-    at = np.flatnonzero(single)
-    gaps[at] = window[words.stops[at] - base]
-    return gaps
 
 
 def case_classes(values: U8, starts: I64, stops: I64) -> I64:
@@ -265,9 +221,8 @@ def _spellings(clean: str) -> set[str]:
 def _hash_table(cleans: list[str], name: str) -> tuple[U64, I32, int]:
     spelled = [(form, key) for key, clean in enumerate(cleans, 1) for form in _spellings(clean)]
     texts = Texts.from_strings([form for form, _ in spelled])
-    words, window = words_of(texts), folded(texts.window)
-    hashes = word_hashes(window, words.starts, words.stops)
-    gaps = _gap_bytes(window, 0, words)
+    words = texts.tokens
+    hashes, gaps = words.hashes, words.gaps
     firsts = np.searchsorted(words.rows, np.arange(len(spelled) + 1))
     entries: dict[int, int] = {}
     for row, (form, key) in enumerate(spelled):
@@ -277,7 +232,7 @@ def _hash_table(cleans: list[str], name: str) -> tuple[U64, I32, int]:
         state = hashes[span.start : span.start + 1]
         for word in span[1:]:
             entries[int(state[0])] = entries.get(int(state[0]), 0) | 1
-            state = _extend(state, gaps[word - 1 : word], hashes[word : word + 1])
+            state = extend(state, gaps[word - 1 : word], hashes[word : word + 1])
         entries[int(state[0])] = entries.get(int(state[0]), 0) | key * 2
     words_max = int(np.diff(firsts).max()) if spelled else 0
     return *_fill(entries), words_max

@@ -7,10 +7,10 @@ from pathlib import Path
 import pyarrow as pa
 
 from noisegen.engine import add_noise
-from noisegen.generation import Request, Run, prepare
 from noisegen.ids import id_numbers
 from noisegen.mixing import Dice
 from noisegen.preview import Change, Example
+from noisegen.request import Request, Run, prepare
 from noisegen.sources import read
 
 DEMO = Path(__file__).parent / "demo" / "demo.tsv"

@@ -23,12 +23,13 @@ from noisegen.errors import MissingExtra, SourceError
 Mask = npt.NDArray[np.bool_]
 Codes = npt.NDArray[np.int8]
 Read = Callable[[int], bytes]
+_CsvRow = list[str] | str  # fields, or the reason to drop them
 
 TEXT_MAX = 32 << 20  # bytes of one text
 LINE_MAX = 2 * TEXT_MAX  # bytes kept of one line: a JSON line is longer than its text
 SCAN = 4 << 20  # bytes at once while lines are counted: fits into the cache
 CHUNK = 16 << 10  # decompressed at once: what is lost before damage in .zst, which gives no less
-PARQUET_ROWS = 4096  # decoded at once: few enough even for long texts
+ROWS = 4096  # decoded at once: few enough even for long texts
 REASON = "\x00reason"  # the column with the index into REASONS
 REASONS = (
     "", "not_utf8", "null_text", "bad_json", "missing_text", "wrong_columns", "unexpected_field",
@@ -78,7 +79,7 @@ def blocks(read: Read, size: int) -> Iterator[bytes]:
     """Yield whole lines, about `size` bytes of them; of a line over LINE_MAX only its beginning."""
     held, end = bytearray(), 0
     try:
-        while chunk := read(max(1, size - len(held))):
+        while chunk := read(size - len(held) % size):
             if not end and len(held) > LINE_MAX:
                 del held[LINE_MAX + 1 :]
                 chunk = chunk[at:] if (at := chunk.find(b"\n")) >= 0 else b""
@@ -86,15 +87,22 @@ def blocks(read: Read, size: int) -> Iterator[bytes]:
                 end = len(held) + at + 1
             held += chunk
             if end and len(held) >= size:
-                yield bytes(held[:end])
-                del held[:end]
+                yield _taken(held, end)
                 end = 0
     except Damaged:
         if end:
-            yield bytes(held[:end])
+            yield _taken(held, end)
         raise
     if held:
         yield bytes(held)
+
+
+def _taken(held: bytearray, end: int) -> bytes:
+    """Remove the beginning and return it, copied once."""
+    with memoryview(held) as view:
+        taken = bytes(view[:end])
+    del held[:end]
+    return taken
 
 
 def line_ranges(path: str, start: int, first: int, step: int) -> Iterator[tuple[int, int, int]]:
@@ -175,38 +183,41 @@ def csv_tables(parts: Iterator[bytes], names: Sequence[str]) -> Iterator[pa.Tabl
     while True:
         rows, failure = _csv_rows(reader, len(names))
         if rows:
-            codes = np.array([code for code, _ in rows], np.int8)
-            fields = [row if row else [None] * len(names) for _, row in rows]
-            columns = [pa.array(column, pa.string()) for column in zip(*fields, strict=True)]
-            yield with_reasons(pa.table(columns, list(names)), codes)
+            yield _csv_table(rows, names)
         if isinstance(failure, Damaged):
             raise failure
         if failure:
             return
 
 
+def _csv_table(rows: list[_CsvRow], names: Sequence[str]) -> pa.Table:
+    nothing = [None] * len(names)
+    fields = zip(*(nothing if isinstance(row, str) else row for row in rows), strict=True)
+    try:
+        columns = [pa.array(column, pa.string()) for column in fields]
+    except UnicodeEncodeError:
+        return _csv_table([row if all(map(is_unicode, row)) else "not_utf8" for row in rows], names)
+    codes = [CODE[row] if isinstance(row, str) else 0 for row in rows]
+    return with_reasons(pa.table(columns, list(names)), np.array(codes, np.int8))
+
+
 def _text_lines(block: bytes) -> io.StringIO:
     return io.StringIO(block.decode("utf-8", "surrogateescape"), newline="\n")
 
 
-def _csv_rows(
-    reader: Iterator[list[str]], width: int
-) -> tuple[list[tuple[int, list[str]]], Exception | None]:
-    """Return up to a batch of rows, those to drop with a code, and what ended the file if so."""
-    rows: list[tuple[int, list[str]]] = []
+def _csv_rows(reader: Iterator[list[str]], width: int) -> tuple[list[_CsvRow], Exception | None]:
+    """Return up to a batch of rows, and what ended the file if it has ended."""
+    rows: list[_CsvRow] = []
     size, before = 0, csv.field_size_limit(TEXT_MAX)
     try:
-        while len(rows) < PARQUET_ROWS and size < SCAN:
+        while len(rows) < ROWS and size < SCAN:
             try:
                 row = next(reader) or [""]
             except csv.Error as error:
-                too_long = "field larger" in str(error)
-                rows.append((CODE["row_too_long" if too_long else "wrong_columns"], []))
+                rows.append("row_too_long" if "field larger" in str(error) else "wrong_columns")
                 continue
             size += sum(map(len, row))
-            wrong = "wrong_columns" if len(row) != width else ""
-            wrong = wrong or ("" if all(map(is_unicode, row)) else "not_utf8")
-            rows.append((CODE[wrong], [] if wrong else row))
+            rows.append(row if len(row) == width else "wrong_columns")
     except (StopIteration, Damaged) as failure:
         return rows, failure
     finally:
@@ -244,7 +255,7 @@ def parquet_tables(path: str, start: int, stop: int, batch_bytes: int) -> Iterat
         at = int(starts[first])
         size = sum(group.total_byte_size for group in groups[first:last])
         rows = batch_bytes * int(starts[last] - at) // max(size, 1)
-        rows = min(max(rows, 1), PARQUET_ROWS)
+        rows = min(max(rows, 1), ROWS)
         for batch in file.iter_batches(rows, list(range(first, last)), use_threads=False):
             skipped = min(max(start - at, 0), len(batch))
             at += len(batch)
@@ -281,6 +292,6 @@ def hf_tables(spec: str) -> Iterator[pa.Table]:
     config, split = (*rest, "", "")[:2]
     try:
         data = datasets.load_dataset(name, config or None, split=split or "train", streaming=True)
-        yield from data.with_format("arrow").iter(batch_size=PARQUET_ROWS)
+        yield from data.with_format("arrow").iter(batch_size=ROWS)
     except Exception as error:  # whatever a dataset or its network raises
         raise SourceError(f"cannot read {spec}: {first_line(error)}") from error

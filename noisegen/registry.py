@@ -4,13 +4,14 @@ A transform is registered as data (`lexical`), as one plain function (`transform
 package, as a function that makes a kernel (`kernel`). All three are found in the same way.
 """
 
+import hashlib
 import inspect
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from noisegen.characters import Variants, strengths
 from noisegen.draws import U64, GapTables, fraction
@@ -25,7 +26,12 @@ Value = float | int | str | bool | None
 
 
 class Kernel(Protocol):
-    """What the engine runs: proposes the edits of neighbouring rows."""
+    """What the engine runs: proposes the edits of neighbouring rows.
+
+    `reads_words` is True where it needs `texts.tokens`, which such kernels share.
+    """
+
+    reads_words: ClassVar[bool]
 
     def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
         """Return the edits of all rows; `keys` and each of `variants` have one entry a row."""
@@ -127,6 +133,7 @@ class Transform:
 
 
 _REGISTERED: dict[str, Transform] = {}
+_CODE: dict[Path, tuple[str, set[str]]] = {}  # digest of a file that ran, and what it registered
 
 
 def register(made: Transform) -> None:
@@ -178,15 +185,30 @@ def _load_entry_point(name: str) -> None:
 
 
 def load_code(path: str | Path) -> None:
-    """Run a Python file that registers transforms (`--code`)."""
+    """Run a Python file that registers transforms (`--code`); not again unless it has changed."""
     import runpy
 
+    file = Path(path).resolve()
     try:
-        runpy.run_path(str(path), run_name=f"noisegen_code_{Path(path).stem}")
+        digest = hashlib.sha256(file.read_bytes()).hexdigest()
+    except OSError as error:
+        raise UsageError(f"--code {path} cannot be read: {error.strerror}") from error
+    before, names = _CODE.get(file, ("", set()))
+    if before == digest:
+        return
+    for name in names:
+        _REGISTERED.pop(name, None)
+    _load_built_ins()
+    known = set(_REGISTERED)
+    try:
+        runpy.run_path(str(file), run_name=f"noisegen_code_{file.stem}")
     except NoisegenError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise UsageError(f"--code {path} failed: {type(error).__name__}: {error}") from error
+    finally:
+        _CODE[file] = "", set(_REGISTERED) - known
+    _CODE[file] = digest, _CODE[file][1]
 
 
 def transform(

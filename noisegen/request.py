@@ -16,7 +16,7 @@ from noisegen.recipe import Recipe, parse, parse_step
 from noisegen.registry import Settings
 from noisegen.shards import Job
 from noisegen.sources import Columns, Input, Task, expand, tasks
-from noisegen.text import protect_kinds
+from noisegen.spans import protect_kinds
 from noisegen.version import __version__
 
 
@@ -116,6 +116,7 @@ def prepare(request: Request, out: Path) -> Run:
         "dictionaries": dictionaries(recipe, job),
         "options": _options(request, job) | {"tagger": tagger},
     }
+    config = json.loads(json.dumps(config))  # as it comes back from the manifest
     job = replace(job, config=json.dumps(config, sort_keys=True, ensure_ascii=False))
     skipped = [f"{item.path}: {item.skipped}" for item in found if item.skipped]
     return Run(

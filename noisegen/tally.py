@@ -151,7 +151,8 @@ class Tally:
             before = clean[edit["clean_start"] : edit["clean_end"]]
             after = noisy[edit["noisy_start"] : edit["noisy_end"]]
             self.all_kinds[edit_kind(before, after)] += 1
-            self.by_transform.update((name, "edits") for name in edit["transform"].split("+"))
+            for name in edit["transform"].split("+"):
+                self.by_transform[name, "edits"] += 1
 
     def statistics(self, shards: int, chances: Sequence[float] | None) -> Statistics:
         """Return the figures; `chances` are those of the transforms of a row, if they are known."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -88,6 +88,8 @@ def codespell_dictionary() -> Path:
 class LexicalKernel:
     """Replace each match with its rate; `limits` holds the 48-bit threshold of every strength."""
 
+    reads_words: ClassVar[bool] = True
+
     table: PhraseTable
     limits: I64
     tagger: Tagger | None
@@ -122,7 +124,8 @@ class LexicalKernel:
         )
         goes_on = (after > 2) & (blank == ord(" ")) & _is_small_or_digit(then)
         dotted = (after > 0) & (here == ord("."))
-        return matches.stops + (dotted & (goes_on | self._ends_in_dot[drawn]))
+        stops: I64 = matches.stops + (dotted & (goes_on | self._ends_in_dot[drawn]))
+        return stops
 
     @cached_property
     def _ends_in_dot(self) -> Bool:

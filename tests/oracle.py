@@ -9,15 +9,16 @@ import unicodedata
 from bisect import bisect_right
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
 from itertools import accumulate
 
 from noisegen import keyboards, registry, taggers
 from noisegen.draws import Draws, fraction, gap_table, row_key, stream_key, threshold
 from noisegen.lexicon import POS, Entry, Lexicon, parse_codespell
 from noisegen.recipe import Recipe, Step, step_values
-from noisegen.text import PROTECTABLE, is_word
+from noisegen.spans import PROTECTABLE
 from noisegen.wordlists import codespell_dictionary, packaged
+from noisegen.words import is_word
 
 Edit = tuple[int, int, str]
 
@@ -109,9 +110,10 @@ def in_word(text: str, at: int) -> bool:
     return text[at] in "'’" and inside and is_word(text[at - 1]) and is_word(text[at + 1])
 
 
-def words(text: str) -> list[tuple[int, int]]:
+@lru_cache(maxsize=4)
+def words(text: str) -> tuple[tuple[int, int], ...]:
     marks = "".join("w" if in_word(text, at) else " " for at in range(len(text)))
-    return [match.span() for match in re.finditer("w+", marks)]
+    return tuple(match.span() for match in re.finditer("w+", marks))
 
 
 def lower(text: str) -> str:
@@ -174,10 +176,26 @@ def matches(text: str, name: str, lang: str) -> list[tuple[int, int]]:
     return found
 
 
-def rule_tags(text: str, start: int, stop: int) -> list[str]:
-    size = taggers.CONTEXT_BYTES
-    tags = taggers.rule_tags(text[:start].encode()[-size:], text[stop:].encode()[:size])
-    return [POS[tag] for tag in tags]
+def spelled(text: str, span: tuple[int, int]) -> str:
+    return lower(text[slice(*span)]).replace("’", "'")
+
+
+@lru_cache(maxsize=4)
+def spans_at(spans: tuple[tuple[int, int], ...], end: int) -> dict[int, list[tuple[int, int]]]:
+    """Words by where they begin (end 0) or stop (end 1)."""
+    return {span[end]: [span] for span in spans}
+
+
+def rule_tags(text: str, start: int, stop: int) -> tuple[str, str]:
+    """The two likeliest tags of a match by the words one blank before and after it."""
+    listed, spans = taggers.before_words(), words(text)
+    before = [span for span in spans_at(spans, 1).get(start - 1, []) if text[start - 1] == " "]
+    after = [span for span in spans_at(spans, 0).get(stop + 1, []) if text[stop] == " "]
+    before, after = ([spelled(text, span) for span in found] for found in (before, after))
+    allowed = listed.get(before[-1], ("ADV",)) if before else ("ADV",)
+    if allowed[0] == "NOUN" and after and after[0] not in listed:
+        allowed = allowed[::-1]
+    return allowed[0], allowed[-1]
 
 
 TAGS = {"abr3": "no-verb", "slng": "equal"}

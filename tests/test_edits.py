@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noisegen.edits import Composed, Edits, Rewrite, compose
-from noisegen.text import Spans, Texts
+from noisegen.spans import Spans
+from noisegen.text import Texts
 
 ROW = st.text(st.sampled_from("abcde é東"), max_size=12)
 

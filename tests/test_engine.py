@@ -13,7 +13,7 @@ from noisegen.errors import UsageError
 from noisegen.mixing import Dice
 from noisegen.recipe import Recipe, Step, parse
 from noisegen.registry import Settings
-from noisegen.text import protect_kinds
+from noisegen.spans import protect_kinds
 
 TWELVE = [
     "abr1",

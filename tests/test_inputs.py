@@ -4,6 +4,8 @@ import gzip
 import sys
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from source_files import NAMED, TEXT, File, clean, rows_of, writer
 
@@ -82,6 +84,7 @@ def test_folders_and_globs_are_sorted_and_strangers_skipped(file: File, tmp_path
         ("a.csv", b"x" * 200_000 + b"\na\n", TEXT, "no header: field larger"),
         ("a.jsonl", b'{"text": 1, "x": 2}\n', Columns("x", row_id="y"), "no column 'y'"),
         ("a.tsv", b"words\ttags\na\tO\n", NAMED, "'words' is no list of strings but string"),
+        ("a.jsonl", b'{"text": "a", "n": 1}\n', Columns("n", row_id="x"), "no column 'x'"),
         ("a.parquet", b"PAR1", TEXT, "cannot read "),
     ],
 )
@@ -113,3 +116,9 @@ def test_files_may_have_their_columns_in_another_order(file: File, tmp_path: Pat
     table, _ = rows_of(tmp_path)
     assert table.column_names == ["id", "clean", "n", "m"]
     assert table["n"].to_pylist() == ["1", "3", "5"]
+
+
+def test_a_column_of_numbers_is_no_text(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"n": [1]}), tmp_path / "a.parquet")
+    with pytest.raises(SourceError, match="column 'n' is no text but int64"):
+        rows_of(tmp_path, columns=Columns("n"))

@@ -104,3 +104,17 @@ def test_nan_in_json_is_kept() -> None:
     lines = b'{"text": "a", "x": NaN}\n', b'{"text": "a", "x": NaN} \n'
     for line in lines:
         assert math.isnan(json_table(line, schema, "text")["x"][0].as_py())
+
+
+def test_an_overlong_json_line_is_dropped_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(json_lines, "LINE_MAX", 30)
+    data = b'{"text": "a"}\n{"text": "' + b"b" * 30 + b'"}\n{"text": "c"}\n'
+    table = json_table(data, pa.schema({"text": pa.string()}), "text")
+    assert table["text"].to_pylist() == ["a", None, "c"]
+    assert reasons(table) == ["", "row_too_long", ""]
+
+
+def test_integers_too_large_for_a_column_become_floats() -> None:
+    sample = b'{"n": %d, "huge": %d}' % (2**64, 10**400)
+    schema = json_schema(sample, {})
+    assert schema == pa.schema({"n": pa.float64(), "huge": pa.string()})

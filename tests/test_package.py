@@ -12,8 +12,8 @@ import noisegen
 PACKAGE = Path(noisegen.__file__).parent
 LAYERS = (  # a module imports only from its own layer or those before it
     {"version", "errors"},
-    {"draws", "text"},
-    {"ids", "edits", "lexicon", "measures", "graphemes"},
+    {"draws", "text", "words"},
+    {"ids", "spans", "edits", "lexicon", "measures", "graphemes"},
     {"characters", "phrases"},
     {"registry"},
     {"rowwise", "wordlists", "taggers", "keyboards", "transforms"},

@@ -89,6 +89,8 @@ def test_a_task_holds_pieces_of_small_files_and_ends_at_a_streamed_source(file: 
         (0, 4, 2), (4, 4, 2), (8, 1, 1), (9, 2, 0), (11, 3, 1),
     ]  # fmt: skip
     assert found[3].table is not None
+    assert clean(*names, shard=8, limit=4) == ["a", "b", "c", "a"]
+    assert [len(task.pieces) for task in all_tasks(*names, shard=4, limit=5)] == [2, 1]
 
 
 def test_a_streamed_task_ends_early_by_bytes_and_pickles_without_its_neighbours(
@@ -154,6 +156,7 @@ def test_a_hugging_face_folder_is_streamed(file: File, tmp_path: Path) -> None:
         assert table["clean"].to_pylist() == [f"{split} {n}" for n in range(30)]
         assert table["n"].to_pylist() == list(range(30))
         assert not dropped
+    assert clean(f"hf:{tmp_path / 'set'}", f"hf:{tmp_path / 'set'}:test", limit=31)[30] == "test 0"
     with pytest.raises(SourceError, match=r"cannot read hf:/no/such: ") as caught:
         rows_of("hf:/no/such")
     assert "\n" not in str(caught.value)

@@ -7,19 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noisegen.errors import UsageError
-from noisegen.text import (
-    PROTECTABLE,
-    Texts,
-    capitalize,
-    fold,
-    folded,
-    is_upper,
-    is_word,
-    protect_kinds,
-    protected,
-    upper,
-    words_of,
-)
+from noisegen.spans import PROTECTABLE, protect_kinds, protected
+from noisegen.text import Texts, capitalize, fold, folded, is_upper, upper
+from noisegen.words import is_word, tokenize
 
 ROWS = st.lists(st.text(max_size=30), max_size=8)
 WORDY = st.text(st.sampled_from("aZé’'ß×ÞÀ \t.\u0301👨\u200d東_9-"), max_size=20)
@@ -27,7 +17,7 @@ WORDY = st.text(st.sampled_from("aZé’'ß×ÞÀ \t.\u0301👨\u200d東_9-"), m
 
 def words_as_strings(rows: list[str]) -> list[list[str]]:
     texts = Texts.from_strings(rows)
-    words = words_of(texts)
+    words = tokenize(texts)
     found: list[list[str]] = [[] for _ in rows]
     for row, start, stop in zip(words.rows, words.starts, words.stops, strict=True):
         found[row].append(texts.values[start:stop].tobytes().decode())

@@ -13,8 +13,8 @@ from noisegen.engine import PROTECTED, Engine
 from noisegen.mixing import Dice
 from noisegen.recipe import Recipe, Step
 from noisegen.registry import Settings
+from noisegen.spans import protect_kinds
 from noisegen.testing import check_rate, check_transform
-from noisegen.text import protect_kinds
 
 TWELVE = sorted("abr1 abr2 abr3 cont dysl fing homo leet slng spac spel week".split())  # noqa: SIM905
 LANGS = ("de", "fr", "es", "tr", "hi")

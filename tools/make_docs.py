@@ -1,8 +1,8 @@
-"""Write the generated pages: docs/transforms.md, docs/cli.md, noisegen/dictionaries/README.md.
+"""Write the generated parts of docs/transforms.md, docs/cli.md, noisegen/dictionaries/README.md.
 
-`--check` writes nothing, names the pages that differ, and exits 1 if there are any. Figures and
-examples come from the English rows of the demo text, seed 0, id = row number in the file, with the
-rule tagger: so they are the same whether or not spaCy is installed.
+A page keeps what stands above its marker; all below is made anew. `--check` writes nothing, names
+the pages that differ, and exits 1 if there are any. Figures and examples come from the English rows
+of the demo text with the rule tagger, so they are the same whether or not spaCy is installed.
 """
 
 import argparse
@@ -20,19 +20,19 @@ from noisegen import registry
 from noisegen.cli import noisegen as program
 from noisegen.engine import PROTECTED, Engine
 from noisegen.info import TransformInfo, list_transforms
-from noisegen.lexicon import CODESPELL, head_of
+from noisegen.lexicon import head_of
 from noisegen.measures import error_counts
 from noisegen.mixing import Dice
 from noisegen.recipe import Recipe, Step
 from noisegen.registry import DICTIONARIES, Settings
-from noisegen.text import protect_kinds
+from noisegen.spans import protect_kinds
 
 ROOT = Path(__file__).parents[1]
 DEMO = ROOT / "noisegen" / "demo" / "demo.tsv"
-MADE = "<!-- Made by tools/make_docs.py: run `make docs`; do not edit. -->"
+MARKER = "<!-- Below: made by tools/make_docs.py; run `make docs`, do not edit. -->\n"
 SHOWN, SHOWN_CHARS_MAX = 3, 90
 
-CHARACTER_RATES = {
+MEANINGS = {
     "fing": "Chance per character that has a neighbouring key.",
     "leet": "Chance per character that has a look-alike.",
     "drop_rate": "Chance per blank (space or tab) that it is dropped.",
@@ -40,58 +40,7 @@ CHARACTER_RATES = {
     "layout": "Keyboard: azerty, inscript, italian, qwerty, qwertz, russian, spanish, turkish. "
     "Without it, the one of the language.",
 }
-MATCH_RATE = "Chance per match of the word list. Matches do not overlap; the longest one counts."
-
-TRANSFORMS_HEAD = f"""{MADE}
-
-# Transforms
-
-What each built-in transform does, with figures and examples that were measured, not chosen.
-
-**How it was measured.** The 300 English rows of `noisegen/demo/demo.tsv`, seed 0, each row under
-its row number as id, urls, mentions, hashtags and e-mail addresses protected, `--tagger rule`,
-codespell {{codespell}}. *Changed* is the share of rows whose noisy text differs from the clean one.
-*CER* is the Levenshtein distance in characters, summed over all rows and divided by the number of
-clean characters; unchanged rows count. Each transform runs alone on every row, at its defaults.
-In the recipe `mix_all` a row gets it with chance 0.1, so the shares there are about a tenth.
-
-**Examples** are the first rows of at most {SHOWN_CHARS_MAX} characters that change. At rate 1 every
-match changes, so they show what a transform can do, not what a usual run looks like. See one
-yourself: `noisegen preview noisegen/demo/demo.tsv -t abr1:rate=1 --tagger rule`.
-"""
-
-CLI_HEAD = f"""{MADE}
-
-# Command line
-
-`python -m noisegen` is the same program. Data goes to stdout, everything else to stderr. Every
-command has `-h`. Colour and bars are left out where output is no terminal, or `NO_COLOR` is set.
-
-| exit code | meaning |
-|---|---|
-| 0 | done |
-| 1 | an error you can act on; one line on stderr says what, where and what to do |
-| 2 | wrong usage: an unknown option, name or value |
-| 3 | done, but rows were dropped or damaged; the counts are printed and in the manifest |
-| 130 | interrupted; finished shards are kept, and `--resume` goes on |
-"""
-
-LISTS_HEAD = f"""{MADE}
-
-# Word lists and keyboards
-
-Every list that noisegen ships. A list names its source and licence in its first lines; one without
-them does not load. *Entries* counts the lines below the header. The code is under Apache-2.0; where
-a list has another licence, that licence holds for the list.
-
-| file | language | entries | source | licence |
-|---|---|---|---|---|
-"""
-LISTS_TAIL = f"""
-`spel` has no list here: it reads `dictionary.txt` of the installed package `codespell`
-({CODESPELL["license"]}), turned round from correction to misspelling.
-`before.tsv` is no transform: the rule tagger reads from it what may follow a function word.
-"""
+MATCH_RATE = "Chance per match of the word list."
 
 Row = tuple[int, str]  # id, text
 
@@ -125,7 +74,7 @@ def code(value: object) -> str:
 
 def meaning(one: TransformInfo, parameter: str) -> str:
     """Say what a parameter of a built-in transform is."""
-    known = CHARACTER_RATES.get(one.name if parameter == "rate" else parameter)
+    known = MEANINGS.get(one.name if parameter == "rate" else parameter)
     return known or MATCH_RATE
 
 
@@ -169,51 +118,53 @@ def _data(one: TransformInfo) -> str:
     return table(("data", "source", "licence"), lines)
 
 
-def transforms_page() -> str:
-    """Return docs/transforms.md."""
+def transforms_part() -> str:
+    """Return the sections of docs/transforms.md."""
     rows = english_rows()
     built_in = [one for one in list_transforms() if _is_ours(one.name)]
-    head = TRANSFORMS_HEAD.format(codespell=version("codespell"))
-    return head + "".join(section(one, rows) for one in built_in)
+    measured = f"\nMeasured with codespell {version('codespell')}.\n"
+    return measured + "".join(section(one, rows) for one in built_in)
 
 
 def _is_ours(name: str) -> bool:
     return registry.get(name).make.__module__.startswith("noisegen.")
 
 
-def cli_page() -> str:
-    """Return docs/cli.md."""
-    return CLI_HEAD + "".join(_command(name, one) for name, one in program.commands.items())
+def cli_part() -> str:
+    """Return the sections of docs/cli.md."""
+    group = click.Context(program, info_name="noisegen", **program.context_settings)
+    return "".join(_command(name, one, group) for name, one in program.commands.items())
 
 
-def _command(name: str, command: click.Command) -> str:
-    context = click.Context(command, info_name=f"noisegen {name}", max_content_width=80)
+def _command(name: str, command: click.Command, group: click.Context) -> str:
+    context = click.Context(command, info_name=name, parent=group)
     usage = " ".join(command.collect_usage_pieces(context))
     text = "\n\n".join(" ".join(part.split()) for part in (command.help or "").split("\n\n"))
-    records = (option.get_help_record(context) for option in command.get_params(context))
-    options = [(code(record[0]), record[1].replace("|", "\\|")) for record in records if record]
-    heading = f"\n## {name}\n\n```text\n{context.info_name} {usage}\n```\n\n{text}\n\n"
-    return heading + table(("option", "meaning"), options)
+    options = (one for one in command.get_params(context) if isinstance(one, click.Option))
+    records = (option.get_help_record(context) for option in options)
+    lines = [(code(record[0]), record[1].replace("|", "\\|")) for record in records if record]
+    heading = f"\n## {name}\n\n```text\n{context.command_path} {usage}\n```\n\n{text}\n\n"
+    return heading + table(("option", "meaning"), lines)
 
 
-def lists_page() -> str:
-    """Return noisegen/dictionaries/README.md."""
-    paths = sorted(DICTIONARIES.glob("*/*.tsv"))
-    return LISTS_HEAD + "".join(map(_list_line, paths)) + LISTS_TAIL
+def lists_part() -> str:
+    """Return the table of noisegen/dictionaries/README.md."""
+    lines = map(_list_line, sorted(DICTIONARIES.glob("*/*.tsv")))
+    return "\n" + table(("file", "language", "entries", "source", "licence"), lines)
 
 
-def _list_line(path: Path) -> str:
+def _list_line(path: Path) -> tuple[str, ...]:
     lines = [line for line in path.read_text("utf-8").splitlines() if line]
     langs = next(line[8:] for line in lines if line.startswith("# lang: "))
     entries = sum(not line.startswith("# ") for line in lines) - 1
     name, head = path.relative_to(DICTIONARIES).as_posix(), head_of(path)
-    return f"| [{name}]({name}) | {langs} | {entries:,} | {head['source']} | {head['license']} |\n"
+    return f"[{name}]({name})", langs, f"{entries:,}", head["source"], head["license"]
 
 
-PAGES: dict[Path, Callable[[], str]] = {
-    ROOT / "docs" / "transforms.md": transforms_page,
-    ROOT / "docs" / "cli.md": cli_page,
-    DICTIONARIES / "README.md": lists_page,
+PARTS: dict[Path, Callable[[], str]] = {
+    ROOT / "docs" / "transforms.md": transforms_part,
+    ROOT / "docs" / "cli.md": cli_part,
+    DICTIONARIES / "README.md": lists_part,
 }
 
 
@@ -223,9 +174,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--check", action="store_true", help="only say which pages differ")
     check = parser.parse_args(arguments).check
     stale = []
-    for path, make in PAGES.items():
-        text = make()
-        if not path.exists() or path.read_text("utf-8") != text:
+    for path, make in PARTS.items():
+        old = path.read_text("utf-8")
+        text = old.partition(MARKER)[0] + MARKER + make()
+        if text != old:
             stale.append(path.relative_to(ROOT).as_posix())
             if not check:
                 path.write_text(text, "utf-8", newline="\n")

@@ -6,8 +6,15 @@ import sys
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
-from noisegen.cli.options import column_options, print_json, read_settings, recipe_options
+from noisegen.cli.options import (
+    column_options,
+    plain_examples,
+    print_json,
+    read_settings,
+    recipe_options,
+)
 from noisegen.cli.progress import progress
 
 
@@ -47,19 +54,20 @@ def augment(sources: tuple[str, ...], **options: Any) -> int:
     """  # fmt: skip
     from pathlib import Path
 
-    from noisegen.generation import carry_out, cpus, prepare
+    from noisegen.generation import carry_out, cpus
+    from noisegen.request import prepare
 
     request = _request(sources, options)
     if options["dry_run"]:
-        return _dry_run(request)
+        return _dry_run(request, options["as_json"])
     if options["out"] is None:
         raise click.UsageError("say where the shards go: -o FOLDER")
     run = prepare(request, Path(options["out"]))
-    _warn(run, options["quiet"])
+    _warn(run, options)
     with progress(options["quiet"]) as advance:
         made = carry_out(
             run,
-            workers=max(1, options["workers"] or cpus()),
+            workers=cpus() if options["workers"] is None else options["workers"],
             executor=options["executor"],
             part=options["part"],
             resume=options["resume"],
@@ -77,33 +85,61 @@ def augment(sources: tuple[str, ...], **options: Any) -> int:
 def _request(sources: tuple[str, ...], options: dict[str, Any]) -> Any:
     from dataclasses import fields
 
-    from noisegen.generation import Request, request_of
     from noisegen.manifest import Manifest
+    from noisegen.request import Request, request_of
 
+    known = {field.name for field in fields(Request)}
     if options["manifest"]:
+        _refuse_others(sources, known)
         return request_of(Manifest.load(options["manifest"]))
     if not sources:
         raise click.UsageError("name at least one SOURCE (or --from MANIFEST)")
-    known = {field.name for field in fields(Request)}
     chosen = {name: value for name, value in options.items() if name in known}
     return Request(sources, values=read_settings(options["settings"]), **chosen)
 
 
-def _warn(run: Any, quiet: bool) -> None:
+def _refuse_others(sources: tuple[str, ...], known: set[str]) -> None:
+    """Refuse what would change the rows of an earlier run."""
+    context = click.get_current_context()
+    given = [
+        parameter.opts[0]
+        for parameter in context.command.params
+        if parameter.name in known | {"settings"}
+        and context.get_parameter_source(parameter.name) is not ParameterSource.DEFAULT
+    ]
+    if given:
+        raise click.UsageError(f"--from makes the same rows again: leave out {given[0]}")
+
+
+def _warn(run: Any, options: dict[str, Any]) -> None:
+    """Say on stderr what may surprise."""
+    from noisegen.folder import difference
+    from noisegen.manifest import Manifest
+
+    if options["quiet"]:
+        return
     for skipped in run.skipped:
         click.echo(f"skipped {skipped}", err=True)
-    if run.left_out and not quiet:
-        names = ", ".join(run.left_out)
+    if run.left_out:
+        names = ", ".join(dict.fromkeys(run.left_out))
         click.echo(f"hint: no data for language {run.request.lang!r}: left out {names}", err=True)
+    if options["manifest"]:
+        earlier = vars(Manifest.load(options["manifest"]))
+        if changed := difference(earlier, run.config):
+            click.echo(f"hint: the rows may differ, for this has changed: {changed}", err=True)
 
 
-def _dry_run(request: Any) -> int:
+def _dry_run(request: Any, as_json: bool) -> int:
     from rich.console import Console
 
     from noisegen.preview import render
     from noisegen.previews import examples_of, plan_of
 
+    examples = examples_of(request, rows=10)
+    if as_json:
+        print_json({"plan": plan_of(request), "rows": plain_examples(examples)})
+        return 0
     console = Console(no_color=bool(os.environ.get("NO_COLOR")) or None)
-    console.print(plan_of(request), markup=False, highlight=False)
-    render(examples_of(request, rows=10), console)
+    console.print(plan_of(request), markup=False, highlight=False, soft_wrap=True)
+    render(examples, console)
     return 0

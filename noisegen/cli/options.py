@@ -63,3 +63,11 @@ def read_settings(settings: tuple[str, ...]) -> dict[str, object]:
 def print_json(content: object) -> None:
     """Print one JSON object on stdout."""
     click.echo(json.dumps(content, ensure_ascii=False))
+
+
+def plain_examples(examples: list[Any]) -> list[dict[str, Any]]:
+    """Return the rows of a preview as JSON knows them."""
+    return [
+        {**vars(example), "changes": [change._asdict() for change in example.changes]}
+        for example in examples
+    ]

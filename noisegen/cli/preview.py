@@ -4,7 +4,13 @@ from typing import Any
 
 import click
 
-from noisegen.cli.options import column_options, print_json, read_settings, recipe_options
+from noisegen.cli.options import (
+    column_options,
+    plain_examples,
+    print_json,
+    read_settings,
+    recipe_options,
+)
 
 
 @click.command()
@@ -21,19 +27,14 @@ def preview(texts: tuple[str, ...], rows: int, as_json: bool, **options: Any) ->
     """
     from rich.console import Console
 
-    from noisegen.generation import Request
     from noisegen.preview import render
     from noisegen.previews import examples_of
+    from noisegen.request import Request
 
     options["values"] = read_settings(options.pop("settings"))
     examples = examples_of(Request(texts, **options), rows)
     if as_json:
-        print_json(
-            [
-                {**vars(example), "changes": [c._asdict() for c in example.changes]}
-                for example in examples
-            ]
-        )
+        print_json({"rows": plain_examples(examples)})
     else:
         render(examples, Console())
     return 0

@@ -28,8 +28,8 @@ def transforms(name: str | None, code: tuple[str, ...], as_json: bool) -> int:
     for path in code:
         registry.load_code(path)
     if as_json:
-        found = info(name) if name else [one.to_dict() for one in list_transforms()]
-        print_json(found if isinstance(found, list) else found.to_dict())
+        listed = [one.to_dict() for one in list_transforms()] if not name else []
+        print_json(info(name).to_dict() if name else {"transforms": listed})
     elif name:
         Console().print(describe(info(name)), highlight=False)
     else:

@@ -16,8 +16,9 @@ from typing import NamedTuple
 
 from noisegen.errors import LexiconError, UsageError
 from noisegen.lexicon import Entry, Lexicon, matchable
-from noisegen.phrases import WORD_BYTES_MAX, PhraseTable, build
+from noisegen.phrases import PhraseTable, build
 from noisegen.text import fold, is_upper
+from noisegen.words import WORD_BYTES_MAX
 
 Reader = Callable[[Path], Iterable[Entry]]
 

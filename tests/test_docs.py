@@ -1,0 +1,199 @@
+"""The documentation is true: generated pages are fresh, shown commands and code do what they show.
+
+In a page, a fenced block whose first line names a file is written to the folder, `console` is run
+and compared (`...` stands for anything, a line of it for any lines), `python` is run: an
+`expression  # -> value` is checked, and what it prints is the next `text` block. All other blocks
+are only read.
+"""
+
+import contextlib
+import io
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import click
+import pytest
+
+import noisegen
+from noisegen import cli, engine, mapper, registry, shards, taggers
+from noisegen.info import TransformInfo, at_full_rate, list_transforms
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted(
+    path
+    for path in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *ROOT.glob("noisegen/**/*.md")]
+    if path.name[0] != "."
+)
+PLAYED = [
+    path for path in PAGES if re.search(r"^```(console|python)\n", path.read_text("utf-8"), re.M)
+]
+TRIED = 200  # ids
+
+
+class Block(NamedTuple):
+    kind: str
+    file: str
+    body: str
+
+
+def read(name: str) -> str:
+    return (ROOT / name).read_text("utf-8")
+
+
+def blocks(text: str) -> list[Block]:
+    found = re.findall(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    return [Block(*parts) for parts in found]
+
+
+def built_in() -> list[TransformInfo]:
+    return [one for one in list_transforms() if ":" not in one.name]
+
+
+# What is generated.
+
+
+def test_generated_pages_are_fresh():
+    made = read("docs/transforms.md")
+    from importlib.metadata import version
+
+    if f"codespell {version('codespell')}" not in made:
+        pytest.skip("another codespell than the one of the page")
+    done = subprocess.run(
+        [sys.executable, "tools/make_docs.py", "--check"], cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_every_command_and_option_is_on_its_page():
+    page = read("docs/cli.md")
+    for name, command in cli.noisegen.commands.items():
+        section = page.partition(f"\n## {name}\n")[2].partition("\n## ")[0]
+        assert f"noisegen {name}" in section
+        for parameter in command.params:
+            if isinstance(parameter, click.Option):
+                assert all(option in section for option in parameter.opts), parameter.opts
+
+
+def test_every_public_name_is_on_the_python_page():
+    page = read("docs/python.md")
+    assert [name for name in noisegen.__all__ if not re.search(rf"\b{name}\b", page)] == []
+
+
+@pytest.mark.parametrize("one", built_in(), ids=lambda one: one.name)
+def test_every_transform_is_in_the_readme_and_on_its_page(one):
+    assert f"\n## {one.name}\n" in read("docs/transforms.md")
+    (before, after), *_ = one.examples
+    row = next(
+        line for line in read("README.md").splitlines() if line.startswith(f"| `{one.name}`")
+    )
+    assert f"| {before} | {after} |" in row
+
+
+@pytest.mark.parametrize("one", built_in(), ids=lambda one: one.name)
+def test_the_examples_of_a_summary_are_real(one):
+    for before, after in one.examples:
+        assert after in at_full_rate(one.name, [before] * TRIED)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_relative_link_exists(page):
+    links = re.findall(r"\]\(([^)#\s]+)", page.read_text("utf-8"))
+    local = [link for link in links if "://" not in link]
+    assert [link for link in local if not (page.parent / link).exists()] == []
+
+
+# What is shown.
+
+
+@contextlib.contextmanager
+def fresh() -> Iterator[None]:
+    """Undo what is registered inside, and forget engines made before and inside."""
+    registry.names()
+    kept = [(table, dict(table)) for table in (registry._REGISTERED, registry._CODE)]
+    _forget()
+    try:
+        yield
+    finally:
+        for table, before in kept:
+            table.clear()
+            table.update(before)
+        _forget()
+
+
+def _forget() -> None:
+    for module in (engine, mapper, shards):
+        for made in vars(module).values():
+            getattr(made, "cache_clear", int)()
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder like a checkout, on a machine of one core without spaCy, 80 columns wide."""
+    (tmp_path / "noisegen").symlink_to(ROOT / "noisegen")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr(taggers, "installed_model", lambda lang: None)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0}, raising=False)
+    with fresh():
+        yield tmp_path
+
+
+def shown_by(command: str) -> str:
+    """Run `noisegen ...` and return what a terminal shows of it."""
+    program, *arguments = shlex.split(command)
+    assert program == "noisegen", command
+    screen = io.StringIO()
+    with fresh(), contextlib.redirect_stdout(screen), contextlib.redirect_stderr(screen):
+        cli.run(arguments)
+    return screen.getvalue().replace(f"{Path.cwd()}/", "")
+
+
+def session(body: str) -> str:
+    """Run the commands of a console block and return it as it should read."""
+    commands = [line for line in body.splitlines() if line.startswith("$ ")]
+    shown = "".join(f"{line}\n{shown_by(line[2:])}" for line in commands)
+    return "\n".join(line.rstrip() for line in shown.splitlines()).rstrip() + "\n"
+
+
+def fits(wanted: str, shown: str) -> bool:
+    parts = [re.escape(part) for part in re.split(r"^\.\.\.\n", wanted + "\n", flags=re.MULTILINE)]
+    inline = [part.replace(r"\.\.\.", ".*") for part in parts]
+    return re.fullmatch(r"(?:.*\n)*?".join(inline), shown + "\n") is not None
+
+
+def run_python(body: str, names: dict[str, object]) -> str:
+    """Run a block with its checks and return what it prints."""
+    checked = re.sub(r"^(\S.*?)  # -> (.*)$", r"_same(\1, \2)", body, flags=re.MULTILINE)
+    screen = io.StringIO()
+    with contextlib.redirect_stdout(screen):
+        exec(compile(checked, "page", "exec", dont_inherit=True), names)
+    return screen.getvalue()
+
+
+def _same(found: object, wanted: object) -> None:
+    assert found == wanted
+
+
+@pytest.mark.parametrize("page", PLAYED, ids=lambda page: page.name)
+def test_shown_commands_and_code_do_what_they_show(page, folder):
+    names: dict[str, object] = {"_same": _same, "__name__": "page"}
+    printed = ""
+    for block in blocks(page.read_text("utf-8")):
+        if printed:
+            assert block.kind == "text"
+            assert block.body == printed
+            printed = ""
+        elif block.file:
+            (folder / block.file).write_text(block.body, "utf-8", newline="")
+        elif block.kind == "console":
+            shown = session(block.body)
+            assert fits(block.body, shown), f"{page.name} should read:\n{shown}"
+        elif block.kind == "python":
+            printed = run_python(block.body, names)
+    assert not printed
