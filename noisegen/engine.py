@@ -199,6 +199,7 @@ def noise_table(
     edits: bool = False,
     lang: str = "en",
     protect: str = PROTECTED,
+    tagger: str = "auto",
 ) -> pa.Table:
     """Return the table with noisy and transforms (and edits) added; see `Recipe.noise_batch`."""
     name = next((name for name in ("clean", "text") if name in table.column_names), None)
@@ -207,7 +208,7 @@ def noise_table(
     clean = pc.cast(table[name], pa.string()).combine_chunks()
     numbered = np.arange(len(table), dtype=np.uint64)
     ids = id_numbers(table["id"].combine_chunks()) if "id" in table.column_names else numbered
-    engine = Engine(recipe.for_language(lang)[0], Settings(lang))
+    engine = engine_for(recipe, lang, tagger)
     return add_noise(engine, table, clean, Dice(ids, seed, copy), protect_kinds(protect), edits)
 
 
@@ -237,26 +238,33 @@ def noise(
     id: int | str = 0,  # noqa: A002 - the name of the column
     lang: str = "en",
     protect: str = PROTECTED,
+    tagger: str = "auto",
 ) -> str:
-    """Return one text with noise; the same as for a row of this id in a run with this seed."""
+    """Return one text with noise; the same as for a row of this id in a run with this seed.
+
+    `recipe` is a Recipe, the name of a packaged one, a .yaml file, or NAME[:parameter=value,...] of
+    one transform. `tagger` is auto, spacy or rule: what slng and abr3 ask for parts of speech.
+    """
     from noisegen.ids import id_number
 
-    engine = engine_for(recipe, lang)
+    engine = engine_for(recipe, lang, tagger)
     dice = Dice(np.array([id_number(id)], np.uint64), seed)
     noised = engine.noise(pa.array([text]), dice, protect_kinds(protect))
     return str(noised.noisy[0])
 
 
-def engine_for(recipe: str | Recipe, lang: str) -> Engine:
+def engine_for(recipe: str | Recipe, lang: str = "en", tagger: str = "auto") -> Engine:
     """Return the engine of a recipe, a packaged recipe's name or a single transform's name."""
     if isinstance(recipe, str):
-        return _named_engine(recipe, lang)
-    return Engine(recipe.for_language(lang)[0], Settings(lang))
+        return _named_engine(recipe, lang, tagger)
+    return Engine(recipe.for_language(lang)[0], Settings(lang, tagger=tagger))
 
 
 @cache
-def _named_engine(name: str, lang: str) -> Engine:
+def _named_engine(name: str, lang: str, tagger: str) -> Engine:
     """Return the engine of a packaged recipe, a recipe file or NAME[:parameter=value,...]."""
     if name in recipe_names() or name.endswith((".yaml", ".yml")):
-        return Engine(Recipe.named(name).for_language(lang)[0], Settings(lang))
-    return Engine(Recipe.of([parse_step(name)], name), Settings(lang))
+        recipe = Recipe.named(name).for_language(lang)[0]
+    else:
+        recipe = Recipe.of([parse_step(name)], name)
+    return Engine(recipe, Settings(lang, tagger=tagger))

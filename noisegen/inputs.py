@@ -25,7 +25,9 @@ from noisegen.readers import (
 KINDS = ("txt", "tsv", "csv", "jsonl", "parquet")
 COMPRESSIONS = ("gz", "zst", "bz2", "xz")
 ENDINGS = ".txt, .tsv, .csv, .jsonl (each also with .gz, .zst, .bz2, .xz) and .parquet"
-RESERVED = ("id", "clean", "noisy", "transforms", "edits", "copy")
+RESERVED = (
+    "id", "clean", "noisy", "transforms", "edits", "copy", "noisy_tokens", "noisy_labels",
+)  # fmt: skip
 BOM = b"\xef\xbb\xbf"
 LISTS = pa.list_(pa.string())
 _HEAD = 64 << 10

@@ -88,15 +88,15 @@ def parse_tsv(content: bytes, where: str) -> Lexicon:
     return Lexicon(head, list(_tsv_entries(lines[number + 1 :], columns, where, number + 2)))
 
 
-def head_of(path: Path) -> dict[str, str]:
-    """Return source and license of a word list, also of codespell's, which has no head."""
+def head_of(path: Path, *keys: str) -> dict[str, str]:
+    """Return source and license, or other keys, of a word list; codespell's has no head."""
     if path.name == "dictionary.txt":
         head = CODESPELL
     else:
         with path.open(encoding="utf-8", errors="replace") as file:
             lines = takewhile(lambda line: line.startswith("#"), file)
             head = {key: value for line in lines for key, value in _head_fields(line).items()}
-    return {key: head[key] for key in ("source", "license") if key in head}
+    return {key: head[key] for key in keys or ("source", "license") if key in head}
 
 
 def _head_fields(line: str) -> dict[str, str]:

@@ -5,7 +5,7 @@ The noise of a row is a function of (seed, id, epoch), whatever the number of lo
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -36,6 +36,7 @@ class Mapper:
     lang: str = "en"
     protect: str = PROTECTED
     epoch: int = 0
+    tagger: str = "auto"
 
     def __call__(
         self, batch: Mapping[str, Sequence[Any]], indices: Sequence[int] | None = None
@@ -60,7 +61,7 @@ class Mapper:
         ):
             raise UsageError(f"ids are integers or strings, without nulls, not {numbers.type}")
         clean = pa.array(list(texts), pa.string())
-        noised = _engine(self.recipe, self.lang).noise(
+        noised = _engine(self.recipe, self.lang, self.tagger).noise(
             clean.fill_null(""), Dice(id_numbers(numbers), self.seed, self.epoch),
             protect_kinds(self.protect),
         )  # fmt: skip
@@ -68,16 +69,16 @@ class Mapper:
         return noisy
 
 
-def _engine(recipe: str | Recipe, lang: str) -> Engine:
+def _engine(recipe: str | Recipe, lang: str, tagger: str) -> Engine:
     """Return the engine, made once in a process."""
     if isinstance(recipe, str):
-        return engine_for(recipe, lang)
-    return _engine_of(json.dumps(recipe.to_dict(), default=str), lang)
+        return engine_for(recipe, lang, tagger)
+    return _engine_of(json.dumps(recipe.to_dict(), default=str), lang, tagger)
 
 
 @cache
-def _engine_of(recipe: str, lang: str) -> Engine:
-    return engine_for(parse(recipe, "recipe"), lang)
+def _engine_of(recipe: str, lang: str, tagger: str) -> Engine:
+    return engine_for(parse(recipe, "recipe"), lang, tagger)
 
 
 @dataclass
@@ -96,7 +97,8 @@ class Collator:
     lang: str = "en"
     protect: str = PROTECTED
     collate: Callable[[list[dict[str, Any]]], Any] | None = None
-    epoch: int = field(default=0)
+    epoch: int = 0
+    tagger: str = "auto"
 
     def set_epoch(self, epoch: int) -> None:
         """Choose the noise of a pass over the data."""
@@ -106,7 +108,7 @@ class Collator:
         """Return the batch."""
         mapper = Mapper(
             self.recipe, self.seed, self.text_column, self.id_column, self.noisy_column,
-            self.lang, self.protect, self.epoch,
+            self.lang, self.protect, self.epoch, self.tagger,
         )  # fmt: skip
         texts = [row[self.text_column] for row in rows]
         noisy = mapper.noise(texts, [row[self.id_column] for row in rows])

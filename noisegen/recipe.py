@@ -74,7 +74,7 @@ class Recipe:
             return cls.from_yaml(name)
         if name not in recipe_names():
             near = did_you_mean(name, recipe_names()) or f"; known: {', '.join(recipe_names())}"
-            raise RecipeError(f"no recipe named {name!r}{near}, or give a .yaml file")
+            raise UsageError(f"no recipe named {name!r}{near}, or give a .yaml file")
         return cls.from_yaml(RECIPES / f"{name}.yaml")
 
     def to_yaml(self) -> str:
@@ -120,15 +120,16 @@ class Recipe:
         return hashlib.sha256(content.encode()).hexdigest()[:16]
 
     def noise_batch(
-        self, table: "pa.Table", seed: int = 0, *, edits: bool = False, lang: str = "en"
+        self, table: "pa.Table", seed: int = 0, *, edits: bool = False, **options: Any
     ) -> "pa.Table":
         """Return the table with noisy and transforms (and edits) added.
 
-        `table` has a column `clean` or `text`, and `id` (else rows are numbered from 0).
+        `table` has a column `clean` or `text`, and `id` (else rows are numbered from 0). `options`
+        are lang, protect and tagger, as for `noisegen.noise`.
         """
         from noisegen.engine import noise_table
 
-        return noise_table(self, table, seed=seed, edits=edits, lang=lang)
+        return noise_table(self, table, seed=seed, edits=edits, **options)
 
 
 def recipe_names() -> list[str]:
@@ -165,6 +166,8 @@ def parse(text: str, where: str) -> Recipe:
         raise RecipeError(f"{where}: unknown key {sorted(unknown)[0]!r}")
     name = str(content.get("name") or Path(where).stem)
     if "extends" in content:
+        if {"steps", "strength"} & set(content):
+            raise RecipeError(f"{where}: a recipe that extends another has no steps or strength")
         base = Recipe.named(str(content["extends"]))
         return replace(base.with_values(content.get("set") or {}), name=name)
     steps = content.get("steps")
@@ -211,10 +214,11 @@ def _member(item: object, where: str) -> Member:
 def _step(name: str, options: Mapping[str, Any], where: str) -> Step:
     values = {key: value for key, value in options.items() if key not in _OPTIONS}
     try:
-        registry.get(name).values(values)
+        read = registry.get(name).values(values)
     except UsageError as error:
         raise RecipeError(f"{where}: {error}") from error
-    return Step(name, values, _chance(options, where), _weight(options, where))
+    known = {key: read[key] for key in values}
+    return Step(name, known, _chance(options, where), _weight(options, where))
 
 
 def _chance(options: Mapping[str, Any], where: str) -> Fraction:
@@ -269,7 +273,8 @@ def _with_value(member: Any, name: str, parameter: str, value: object) -> Any:
         return member
     if parameter == "p":
         return replace(member, p=_chance({"p": value}, f"{name}.p"))
-    return replace(member, values={**member.values, parameter: value})
+    known = registry.get(name).values({parameter: value})
+    return replace(member, values={**member.values, parameter: known[parameter]})
 
 
 def _without(group: Group, names: set[str]) -> Group:

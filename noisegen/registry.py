@@ -263,10 +263,16 @@ def lexical(
     '{lang}' in it stands for the language. `tags` is '' (any), 'equal' (the entry's part of speech
     must be that of the match) or 'no-verb' (the match must not be a verb).
     """
-    from noisegen.wordlists import LexicalSource, register_lexicon
+    from noisegen.wordlists import (
+        LexicalSource,
+        languages_of,
+        register_lexicon,
+        summary_of_list,
+    )
 
-    source = LexicalSource(name, lambda: Path(path), tags)
-    register_lexicon(source, rate, summary or f"Replace words of {Path(path).name}.")
+    where = Path(path)
+    source = LexicalSource(name, lambda: where, tags, langs=languages_of(where))
+    register_lexicon(source, rate, summary or summary_of_list(where))
 
 
 def summary_of(function: Callable[..., Any]) -> str:

@@ -13,7 +13,7 @@ from noisegen.characters import Variants
 from noisegen.draws import I64, U64, choices, decisions, draw_array, threshold
 from noisegen.edits import Edits
 from noisegen.errors import LexiconError
-from noisegen.lexicon import POS, Parser, parser_of
+from noisegen.lexicon import POS, Lexicon, Parser, head_of, parser_of
 from noisegen.phrases import Matches, PhraseTable, load_table
 from noisegen.registry import DICTIONARIES, Parameter, Settings, Transform, register
 from noisegen.taggers import Tagger, make_tagger
@@ -69,6 +69,20 @@ def register_lexicon(source: LexicalSource, rate: float, summary: str) -> None:
 
     rates = {"rate": Parameter("rate", rate, float)}
     register(Transform(source.name, summary, rates, make, source.languages, source.files))
+
+
+def languages_of(path: Path) -> tuple[str, ...]:
+    """Return the languages in a word list's head; any language where it has none."""
+    lang = head_of(path, "lang").get("lang", "*") if path.exists() else "*"
+    return tuple(lang.split())
+
+
+def summary_of_list(path: Path) -> str:
+    """Return a summary with the first entry of a TSV as its example."""
+    if path.suffix == ".parquet" or "{lang}" in str(path):
+        return f"Replace words of {path.name}."
+    first = Lexicon.load(path).entries[0]
+    return f"Replace words of {path.name}: '{first.clean}' -> '{first.noisy}'."
 
 
 def packaged(name: str) -> Path:

@@ -109,7 +109,7 @@ def test_values_can_be_set_and_the_digest_tells():
     recipe = Recipe.named("mix_all")
     changed = recipe.with_values({"leet.rate": "0.3", "fing.p": "1"})
     assert changed.digest != recipe.digest
-    assert recipe.with_values({"leet.rate": 0.1}).digest == recipe.digest
+    assert recipe.with_values({"leet.rate": "0.1"}).digest == recipe.digest
     with pytest.raises(UsageError, match="no such step; did you mean 'leet'"):
         recipe.with_values({"leat.rate": 1})
     with pytest.raises(UsageError, match="leet has no parameter 'rat'; did you mean 'rate'"):
@@ -126,7 +126,7 @@ def test_steps_without_data_for_a_language_are_left_out():
 
 def test_steps_of_the_command_line():
     step = parse_step("spac:drop_rate=0.3,p=0.5")
-    assert (step.transform, step.p, step.values) == ("spac", Fraction(1, 2), {"drop_rate": "0.3"})
+    assert (step.transform, step.p, step.values) == ("spac", Fraction(1, 2), {"drop_rate": 0.3})
     assert parse_step("week").values == {}
 
 
@@ -148,6 +148,7 @@ def test_steps_of_the_command_line():
         ("steps: [{one_of: [{fing: {weight: 0}}]}]", "weight = 0 is not a whole number"),
         ("strength: {a: 1}\nsteps: [fing]", "strength must map factors to whole weights"),
         ("strength: {-1: 1}\nsteps: [fing]", "strength needs factors of at least 0"),
+        ("extends: mix_all\nsteps: [fing]", "extends another has no steps or strength"),
         ("extends: mix_al", "no recipe named 'mix_al'; did you mean 'mix_all'"),
     ],
 )

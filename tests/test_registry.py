@@ -93,7 +93,21 @@ def test_a_name_is_registered_once():
     with pytest.raises(UsageError, match="'echo' is registered already"):
         noisegen.transform("echo")(echo)
     with pytest.raises(UsageError, match="'fing' is registered already"):
-        noisegen.lexical("fing", "x.tsv")
+        noisegen.lexical("fing", registry.DICTIONARIES / "en" / "homo.tsv")
+
+
+def test_a_word_list_without_summary_shows_its_first_entry_and_its_languages(tmp_path):
+    path = tmp_path / "regional.tsv"
+    head = "# name: regional   # lang: en de   # source: notes   # license: CC0-1.0\n"
+    path.write_text(f"{head}clean\tnoisy\tweight\ngoing to\tgonna\t8\n")
+    noisegen.lexical("regional", path)
+    assert (
+        registry.get("regional").summary == "Replace words of regional.tsv: 'going to' -> 'gonna'."
+    )
+    assert registry.get("regional").languages() == ["en", "de"]
+    check_transform("regional")
+    with pytest.raises(NoisegenError, match="cannot read lexicon"):
+        noisegen.lexical("missing", tmp_path / "missing.tsv")
 
 
 def test_an_unknown_name_gets_the_nearest():
