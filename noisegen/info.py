@@ -11,6 +11,7 @@ from noisegen import registry
 from noisegen.engine import Engine
 from noisegen.lexicon import head_of
 from noisegen.mixing import Dice
+from noisegen.previews import DEMO
 from noisegen.recipe import Recipe, Step
 from noisegen.registry import Settings, Transform
 
@@ -99,16 +100,30 @@ def _languages(one: TransformInfo) -> str:
 
 
 def describe(one: TransformInfo) -> "Group":
-    """Return one transform for the terminal."""
+    """Return one transform for the terminal, with examples from the bundled text."""
     from rich.console import Group
+    from rich.table import Table
     from rich.text import Text
 
-    lines = [Text(one.name, "bold cyan"), Text(one.summary), Text(f"languages   {_languages(one)}")]
-    lines += [Text(f"parameter   {name} = {value}") for name, value in one.parameters.items()]
+    grid = Table.grid(padding=(0, 2))
+    grid.add_row("languages", Text(_languages(one)))
+    for name, value in one.parameters.items():
+        grid.add_row("parameter", Text(f"{name} = {value}"))
+    for clean, noisy in real_examples(one):
+        grid.add_row("example", Text(f"{clean}\n{noisy}"))
     for note in one.data:
         licence = f"{note.get('source', '')} ({note.get('license', 'no licence named')})"
-        lines.append(Text(f"data        {note['file']}: {licence}"))
+        grid.add_row("data", Text(f"{note['file']}: {licence}"))
     if not one.keeps_meaning:
-        lines.append(Text("caution     may add or drop content"))
-    lines.append(Text(f"defined in  {one.source}"))
-    return Group(*lines)
+        grid.add_row("caution", "may add or drop content")
+    grid.add_row("defined in", Text(one.source))
+    return Group(Text(one.name, "bold cyan"), Text(one.summary), grid)
+
+
+def real_examples(one: TransformInfo, count: int = 2) -> list[tuple[str, str]]:
+    """Return the shortest bundled sentences that a transform changes when every rate is 1."""
+    lang = "en" if {"en", "*"} & set(one.languages) else one.languages[0]
+    rows = [line.split("\t") for line in DEMO.read_text("utf-8").splitlines()[1:]]
+    texts = sorted({text for text, _, spoken in rows if spoken == lang}, key=lambda t: (len(t), t))
+    pairs = zip(texts, at_full_rate(one.name, texts, lang), strict=True)
+    return [(clean, noisy) for clean, noisy in pairs if clean != noisy][:count]

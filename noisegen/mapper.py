@@ -55,6 +55,8 @@ class Mapper:
         self, texts: Sequence[str | None], ids: Sequence[int] | Sequence[str]
     ) -> list[str | None]:
         """Return the noisy texts of rows with these ids."""
+        if not len(ids):
+            return []
         numbers = pa.array(list(ids))
         if numbers.null_count or not (
             pa.types.is_integer(numbers.type) or pa.types.is_string(numbers.type)
@@ -115,4 +117,4 @@ class Collator:
         noised = [{**row, self.noisy_column: text} for row, text in zip(rows, noisy, strict=True)]
         if self.collate is not None:
             return self.collate(noised)
-        return {name: [row[name] for row in noised] for name in noised[0]}
+        return {name: [row[name] for row in noised] for name in (noised or [{}])[0]}

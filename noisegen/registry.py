@@ -99,7 +99,7 @@ class Transform:
     make: Callable[[Settings, Mapping[str, Any]], Kernel] = field(repr=False)
     languages: Callable[[], list[str]] = field(repr=False)
     data: Callable[[Settings], list[Path]] = field(repr=False, default=lambda _: [])
-    origin: Callable[..., Any] | None = field(repr=False, default=None)
+    source: str = field(repr=False, default="")  # where it is defined, as file:line
     keeps_meaning: bool = True
 
     def values(self, given: Mapping[str, object]) -> dict[str, Value]:
@@ -122,14 +122,6 @@ class Transform:
             raise UsageError(
                 f"{self.name} has no data for language {lang!r}; it has {', '.join(known)}"
             )
-
-    @property
-    def source(self) -> str:
-        """Where it is defined, as file:line."""
-        if self.origin is None:
-            return ""
-        _, line = inspect.getsourcelines(self.origin)
-        return f"{inspect.getsourcefile(self.origin)}:{line}"
 
 
 _REGISTERED: dict[str, Transform] = {}
@@ -228,7 +220,7 @@ def transform(
             Transform(
                 name, summary_of(function), parameters_of(function),
                 lambda settings, given: RowFunction(name, function, dict(given), settings.factors),
-                lambda: langs or ["*"], origin=function, keeps_meaning=keeps_meaning,
+                lambda: langs or ["*"], source=defined_at(function), keeps_meaning=keeps_meaning,
             )
         )  # fmt: skip
         return function
@@ -246,7 +238,7 @@ def kernel(
             Transform(
                 name, summary_of(function), parameters_of(function),
                 lambda settings, values: function(settings, **values),
-                languages, data, function,
+                languages, data, defined_at(function),
             )
         )  # fmt: skip
         return function
@@ -272,7 +264,21 @@ def lexical(
 
     where = Path(path)
     source = LexicalSource(name, lambda: where, tags, langs=languages_of(where))
-    register_lexicon(source, rate, summary or summary_of_list(where))
+    register_lexicon(source, rate, summary or summary_of_list(where), called_from(1))
+
+
+def defined_at(made: Callable[..., Any]) -> str:
+    """Return file:line of a function or class, '' where its source is not at hand."""
+    try:
+        return f"{inspect.getsourcefile(made)}:{inspect.getsourcelines(made)[1]}"
+    except (OSError, TypeError):
+        return ""
+
+
+def called_from(depth: int) -> str:
+    """Return file:line of a caller; 1 is the caller of the function that asks."""
+    frame = inspect.stack(0)[depth + 1]
+    return f"{frame.filename}:{frame.lineno}"
 
 
 def summary_of(function: Callable[..., Any]) -> str:

@@ -15,7 +15,14 @@ from noisegen.edits import Edits
 from noisegen.errors import LexiconError
 from noisegen.lexicon import POS, Lexicon, Parser, head_of, parser_of
 from noisegen.phrases import Matches, PhraseTable, load_table
-from noisegen.registry import DICTIONARIES, Parameter, Settings, Transform, register
+from noisegen.registry import (
+    DICTIONARIES,
+    Parameter,
+    Settings,
+    Transform,
+    called_from,
+    register,
+)
 from noisegen.taggers import Tagger, make_tagger
 from noisegen.text import U8, Bool, Texts, ordinals
 
@@ -61,14 +68,18 @@ class LexicalSource:
         return LexicalKernel(self.table(settings), limits, tagger, self.tags)
 
 
-def register_lexicon(source: LexicalSource, rate: float, summary: str) -> None:
+def register_lexicon(
+    source: LexicalSource, rate: float, summary: str, place: str | None = None
+) -> None:
     """Register a word list as a transform with the default rate `rate`."""
 
     def make(settings: Settings, values: Mapping[str, Any]) -> LexicalKernel:
         return source.kernel(settings, float(values["rate"]))
 
     rates = {"rate": Parameter("rate", rate, float)}
-    register(Transform(source.name, summary, rates, make, source.languages, source.files))
+    place = place or called_from(1)
+    languages, files = source.languages, source.files
+    register(Transform(source.name, summary, rates, make, languages, files, place))
 
 
 def languages_of(path: Path) -> tuple[str, ...]:

@@ -164,7 +164,7 @@ def test_letters_alone_change_no_label(rows):
 @pytest.fixture
 def tagged(tmp_path):
     rows = [
-        {"words": ["See", "you", "in", "New", "York"], "tags": ["O", "O", "O", "B-LOC", "I-LOC"], "n": 1},
+        {"words": ["See", "New", "York"], "tags": ["O", "B-LOC", "I-LOC"], "n": 1},
         {"words": [], "tags": [], "n": 2},
         {"words": ["as", "soon", "as", "possible"], "tags": ["O"] * 4, "n": 3},
     ] * 20  # fmt: skip
@@ -175,8 +175,8 @@ def tagged(tmp_path):
 
 @pytest.mark.parametrize("name", ["in.parquet", "in.jsonl"])
 def test_a_run_with_labels_adds_both_columns_last(tagged, name):
-    augment(tagged / name, tagged / "out", tokens="words", labels="tags", transforms=HEAVY, copies=2,
-            edits=True)  # fmt: skip
+    options = {"tokens": "words", "labels": "tags", "transforms": HEAVY}
+    augment(tagged / name, tagged / "out", **options, copies=2, edits=True)
     rows = table(tagged / "out")
 
     assert rows.column_names == [

@@ -10,7 +10,8 @@ from noisegen.transforms import nlaug_data
 
 
 def _layout_file(settings: Settings) -> list[Path]:
-    return [keyboards.KEYBOARDS / f"{keyboards.keyboard_of(settings.lang).name}.tsv"]
+    theirs = nlaug_data.files(settings.nlaug_data, "fing") if settings.nlaug_data else []
+    return theirs or [keyboards.KEYBOARDS / f"{keyboards.keyboard_of(settings.lang).name}.tsv"]
 
 
 @kernel("fing", _layout_file, keyboards.languages)
@@ -22,7 +23,8 @@ def fing(settings: Settings, *, rate: float = 0.05, layout: str | None = None) -
 
 
 def _leet_file(settings: Settings) -> list[Path]:
-    return [DICTIONARIES / settings.lang / "leet.tsv"]
+    theirs = nlaug_data.files(settings.nlaug_data, "leet") if settings.nlaug_data else []
+    return theirs or [DICTIONARIES / settings.lang / "leet.tsv"]
 
 
 def _leet_languages() -> list[str]:

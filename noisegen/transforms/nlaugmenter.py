@@ -22,7 +22,7 @@ import numpy as np
 
 from noisegen.draws import Draws
 from noisegen.errors import NoisegenError, UsageError, did_you_mean
-from noisegen.registry import Parameter, Settings, Transform, Value, summary_of
+from noisegen.registry import Parameter, Settings, Transform, Value, defined_at, summary_of
 from noisegen.rowwise import RowFunction
 from noisegen.transforms.nlaug_data import source_tree
 
@@ -43,7 +43,7 @@ def adapt(name: str) -> Transform:
     summary = summary_of(found) if found.__doc__ else f"Run {class_name} of NL-Augmenter."
     return Transform(
         name, summary, _parameters(found), partial(_make, name, found),
-        partial(_languages, found), origin=found,
+        partial(_languages, found), source=defined_at(found),
     )  # fmt: skip
 
 

@@ -1,0 +1,415 @@
+"""What goes wrong for a user is one clear line and the right exit code, never a traceback."""
+
+import gzip
+import json
+import shutil
+import zlib
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from runs import DEMO, command, left_over, table
+
+from noisegen import executors
+from noisegen.cli import run
+
+FING = ("-t", "fing:rate=0.1")
+
+
+@pytest.fixture
+def failed(tmp_path, capfd):
+    """Run `augment` and return its exit code and the lines of stderr."""
+
+    def check(source, *options, out="out"):
+        words = ["augment", source, "-o", tmp_path / out, "--workers", "1", *options]
+        code = run(list(map(str, words)))
+        stdout, stderr = capfd.readouterr()
+        assert "Traceback" not in stderr
+        assert "Exception ignored" not in stderr
+        assert stdout == ""
+        if (tmp_path / out).is_dir():
+            assert left_over(tmp_path / out) == []
+        return code, stderr.splitlines()
+
+    return check
+
+
+@pytest.fixture
+def file(tmp_path):
+    def write(name, content):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return write
+
+
+@pytest.fixture
+def plug_in(file):
+    """Write a plug-in: a name (they stay registered), and the body of its function."""
+
+    def write(name, body, head=""):
+        return file(
+            f"{name}.py",
+            f"import noisegen\n{head}\n@noisegen.transform('{name}')\n"
+            f"def f(text, draws, *, rate: float = 1.0):\n    {body}\n",
+        )
+
+    return write
+
+
+def test_a_missing_file(failed):
+    assert failed("nowhere.txt", *FING) == (1, ["error: 'nowhere.txt': no such file or folder"])
+
+
+def test_a_file_of_an_unknown_kind(failed, file):
+    code, [line] = failed(file("a.docx", b"x"), *FING)
+
+    assert code == 1
+    assert "a.docx: unknown ending; .txt, .tsv" in line
+
+
+def test_a_wrong_column(failed):
+    code, [line] = failed(DEMO, *FING, "--text-column", "txet")
+
+    assert code == 1
+    assert "no column 'txet' among: text, kind, lang; did you mean 'text'?" in line
+
+
+def test_a_wrong_id_column(failed):
+    code, [line] = failed(DEMO, *FING, "--id-column", "knd")
+
+    assert code == 1
+    assert "did you mean 'kind'?" in line
+
+
+@pytest.mark.parametrize("name", ["in.txt", "in.tsv", "in.jsonl", "in.csv"])
+def test_an_empty_input(failed, file, tmp_path, name):
+    code, [line] = failed(file(name, b""), *FING)
+
+    assert code == 1
+    assert line == f"error: no rows in {tmp_path / name}"
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_parquet_file_without_rows(failed, tmp_path):
+    pq.write_table(pa.table({"text": pa.array([], pa.string())}), tmp_path / "in.parquet")
+    code, [line] = failed(tmp_path / "in.parquet", *FING)
+
+    assert (code, "no rows" in line) == (1, True)
+
+
+def test_an_empty_folder(failed, tmp_path):
+    (tmp_path / "folder").mkdir()
+    code, [line] = failed(tmp_path / "folder", *FING)
+
+    assert code == 1
+    assert "nothing to read" in line or "no" in line
+
+
+def test_bytes_that_are_not_utf8_are_counted(failed, file, tmp_path):
+    code, [line] = failed(file("in.txt", b"see you\nna\xefve\nat the station\n"), *FING)
+
+    assert code == 3
+    assert line.endswith("dropped or damaged: not_utf8 1")
+    assert table(tmp_path / "out")["id"].to_pylist() == [0, 2]
+
+
+def test_only_damaged_rows(failed, file, tmp_path):
+    code, [line] = failed(file("in.txt", b"\xff\n\xfe\n"), *FING)
+
+    assert code == 3
+    assert line.endswith("0 rows in 1 shards; 0.0% changed, CER 0.00%, WER 0.00%; dropped or "
+                         "damaged: not_utf8 2")  # fmt: skip
+    assert table(tmp_path / "out").num_rows == 0
+
+
+def test_a_row_of_ten_megabytes(failed, file, tmp_path):
+    row = "see you tomorrow " * (10 * 2**20 // 17)
+    code, _ = failed(file("in.txt", f"short\n{row}\nshort\n"), *FING)
+
+    assert code == 0
+    assert table(tmp_path / "out")["clean"].to_pylist() == ["short", row, "short"]
+    assert table(tmp_path / "out")["noisy"][1].as_py() != row
+
+
+def test_a_truncated_parquet_file(failed, file, tmp_path):
+    pq.write_table(pa.table({"text": ["a"] * 1000}), tmp_path / "whole.parquet")
+    content = (tmp_path / "whole.parquet").read_bytes()
+    code, [line] = failed(file("in.parquet", content[:-20]), *FING)
+
+    assert code == 1
+    assert line.startswith(f"error: cannot read {tmp_path / 'in.parquet'}: ")
+
+
+def test_a_parquet_file_damaged_in_the_middle(failed, file, tmp_path):
+    rows = [f"row {number}" * 9 for number in range(5_000)]
+    pq.write_table(pa.table({"text": rows}), tmp_path / "whole.parquet", use_dictionary=False)
+    content = bytearray((tmp_path / "whole.parquet").read_bytes())
+    content[5_000:9_000] = bytes(4_000)
+    code, [line] = failed(file("in.parquet", bytes(content)), *FING)
+
+    assert code == 1
+    assert "in.parquet" in line
+
+
+def test_a_truncated_gzip_file_is_salved(failed, file, tmp_path):
+    lines = "".join(f"{zlib.crc32(b'%d' % number)} see you\n" for number in range(20_000))
+    content = gzip.compress(lines.encode())
+    code, [line] = failed(file("in.txt.gz", content[: len(content) // 2]), *FING)
+
+    assert code == 3
+    assert line.endswith("dropped or damaged: truncated 1")
+    rows = table(tmp_path / "out")
+    assert rows["clean"].to_pylist() == lines.splitlines()[: len(rows)]
+    assert len(rows) > 5_000
+
+
+def test_a_file_that_is_no_gzip(failed, file):
+    code, [line] = failed(file("in.txt.gz", b"plain text\n"), *FING)
+
+    assert code == 1
+    assert "in.txt.gz: damaged before its first row" in line
+
+
+def test_json_lines_that_are_none_are_counted(failed, file, tmp_path):
+    code, [line] = failed(
+        file("in.jsonl", '{"text": "see you"}\n{"text": \n{"text": null}\n'), *FING
+    )
+
+    assert code == 3
+    assert "bad_json 1" in line
+    assert table(tmp_path / "out")["id"].to_pylist() == [0]
+
+
+def test_rows_with_a_field_too_many_are_counted(failed, file):
+    code, [line] = failed(file("in.tsv", "text\tn\na b\t1\nc d\t2\t3\n"), *FING)
+
+    assert code == 3
+    assert line.endswith("dropped or damaged: wrong_columns 1")
+
+
+def test_duplicate_ids_are_kept_and_counted(failed, file, tmp_path):
+    path = file("in.tsv", "key\ttext\na\tone\nb\ttwo\na\tthree\n")
+    code, [line] = failed(path, *FING, "--id-column", "key", "--rows-per-shard", "1")
+
+    assert code == 3
+    assert line.endswith("dropped or damaged: duplicate_id 1")
+    assert table(tmp_path / "out").num_rows == 3
+
+
+def test_inputs_with_other_columns(failed, file, tmp_path):
+    file("data/a.tsv" if (tmp_path / "data").mkdir() else "data/a.tsv", "text\tn\na\t1\n")
+    file("data/b.tsv", "text\tm\na\t1\n")
+    code, [line] = failed(tmp_path / "data", *FING)
+
+    assert code == 1
+    assert "differ: column 'n'" in line
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["-t", "fign"], "no transform named 'fign'; did you mean 'fing'?"),
+        (["-t", "fing:rat=0.1"], "fing has no parameter 'rat'; did you mean 'rate'?"),
+        (["-t", "fing:rate=1.5"], "fing.rate = 1.5 is outside 0 to 1"),
+        (["-t", "fing:rate=-0.1"], "outside 0 to 1"),
+        (["-t", "fing:rate=nan"], "fing.rate"),
+        (["-t", "fing:rate=much"], "fing.rate = 'much' is not a float"),
+        (["-t", "fing:rate"], "fing:rate"),
+        (["-t", ""], "no transform named ''"),
+        (["--set", "leet.rate=2"], "outside 0 to 1"),
+        (["--set", "leeet.rate=1"], "did you mean 'leet'?"),
+        (["--set", "leet"], "write TRANSFORM.PARAM=VALUE"),
+        (["-t", "abr1", "--lang", "sw"], "abr1 has no data for language 'sw'; it has en"),
+        (["--part", "0/3"], "write I/N with I from 1 to N"),
+        (["--part", "4/3"], "write I/N with I from 1 to N"),
+        (["--rows-per-shard", "0"], "--rows-per-shard 0 must be at least 1"),
+        (["--rows-per-shard", "many"], "'many' is not a valid integer"),
+        (["--copies", "0"], "--copies 0 must be at least 1"),
+        (["--limit", "0"], "--limit 0 must be at least 1"),
+        (["--workers", "0"], "--workers 0 must be at least 1"),
+        (["--tokens", "kind"], "--tokens and --labels go together"),
+        (["--labels", "kind"], "--tokens and --labels go together"),
+        (["--protect", "urls"], "url"),
+        (["--executor", "threads"], "write serial, processes or dask:ADDRESS"),
+        (["--force", "--resume"], "choose one"),
+        (["--force", "--part", "1/2"], "other parts"),
+        (["--code", "nowhere.py"], "nowhere.py"),
+        (["--nowhere"], "No such option"),
+        (["--tagger", "best"], "is not one of"),
+    ],
+)
+def test_wrong_usage_is_code_2(failed, tmp_path, options, message):
+    code, lines = failed(DEMO, *options)
+
+    assert code == 2
+    assert message in lines[-1]
+    assert not (tmp_path / "out").exists()
+
+
+def test_no_source_and_no_out_are_wrong_usage(capfd):
+    assert run(["augment"]) == 2
+    assert "name at least one SOURCE" in capfd.readouterr().err
+    assert run(["augment", str(DEMO)]) == 2
+    assert "-o FOLDER" in capfd.readouterr().err
+
+
+def test_out_may_be_no_file(failed, file):
+    file("out", b"a file")
+    code, lines = failed(DEMO, *FING)
+
+    assert code == 2
+    assert "is a file" in lines[-1]
+
+
+def test_an_unknown_recipe(failed):
+    code, [line] = failed(DEMO, "--recipe", "mix_al")
+
+    assert code == 1
+    assert "no recipe named 'mix_al'; did you mean 'mix_all'?" in line
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("steps: [fing", "is not YAML"),
+        ("just text", "a recipe is a mapping with name and steps"),
+        ("steps: []", "steps must be a list"),
+        ("steps:\n- fign: {}", "step 1: no transform named 'fign'; did you mean 'fing'?"),
+        ("steps:\n- fing: {p: 2}", "p = 2 is outside 0 to 1"),
+        ("stps:\n- fing", "unknown key 'stps'"),
+        ("steps:\n- fing\nstrength: {a: b}", "strength"),
+        (b"\xff\xfe", "cannot read recipe"),
+        ("steps:\n- fing: {rate: [1]}", "fing.rate"),
+        ("steps:\n- one_of: fing", "one_of needs a list"),
+    ],
+)
+def test_a_broken_recipe(failed, file, content, message):
+    code, [line] = failed(DEMO, "--recipe", file("r.yaml", content))
+
+    assert code in (1, 2)
+    assert message in line
+
+
+def test_a_recipe_that_is_not_there(failed):
+    code, [line] = failed(DEMO, "--recipe", "nowhere.yaml")
+
+    assert code == 1
+    assert "cannot read recipe 'nowhere.yaml'" in line
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("def broken(:", "SyntaxError"),
+        ("import nothing_of_this_name", "ModuleNotFoundError: No module named 'nothing_of"),
+        ("1 / 0", "ZeroDivisionError: division by zero"),
+        ("raise SystemExit(3)", "SystemExit: 3"),
+        ("import noisegen\nnoisegen.transform('fing')(lambda text, draws, *, rate=1.0: text)",
+         "'fing' is registered already"),
+    ],
+)  # fmt: skip
+def test_a_plug_in_file_with_an_error(failed, file, content, message):
+    code, [line] = failed(DEMO, "--code", file("plugin.py", content), *FING)
+
+    assert code == 2
+    assert message in line
+
+
+def test_a_plug_in_that_raises_on_a_row(failed, plug_in):
+    path = plug_in("picky", "return text[100]")
+    code, [line] = failed(DEMO, "--code", path, "-t", "picky")
+
+    assert code == 1
+    assert line.startswith("error: transform 'picky' failed on '")
+    assert line.endswith("IndexError: string index out of range")
+
+
+@pytest.mark.parametrize(("name", "value"), [("five", "5"), ("nil", "None"), ("raw", "b'x'")])
+def test_a_plug_in_that_returns_no_text(failed, plug_in, name, value):
+    path = plug_in(name, f"return {value}")
+    code, [line] = failed(DEMO, "--code", path, "-t", name)
+
+    assert code == 1
+    assert line.startswith(f"error: transform {name!r} failed on '")
+
+
+def test_a_plug_in_that_returns_half_a_character(failed, plug_in):
+    path = plug_in("half", r"return text + '\ud83d'")
+    code, [line] = failed(DEMO, "--code", path, "-t", "half")
+
+    assert code == 1
+    assert "transform 'half' failed" in line
+
+
+def test_a_plug_in_works(failed, plug_in, tmp_path):
+    code, _ = failed(DEMO, "--code", plug_in("loud", "return text.upper()"), "-t", "loud")
+
+    assert code == 0
+    rows = table(tmp_path / "out").to_pylist()
+    assert all(row["noisy"] == row["clean"].upper() for row in rows)
+
+
+def test_a_dask_address_where_nobody_listens(failed, monkeypatch):
+    monkeypatch.setattr(executors, "DASK_SECONDS", 0.5)
+    code, [line] = failed(DEMO, *FING, "--executor", "dask:tcp://127.0.0.1:1")
+
+    assert code == 1
+    assert line.startswith("error: no Dask scheduler answers at 'tcp://127.0.0.1:1'")
+
+
+@pytest.mark.parametrize(
+    "content", ["text\n", "{}", "[1, 2]", '{"command": "noisegen mine-wiki"}', b"\xff"]
+)
+def test_from_a_file_that_is_no_manifest(failed, file, tmp_path, content, capfd):
+    path = file("manifest.json", content)
+    code = run(["augment", "--from", str(path), "-o", str(tmp_path / "out")])
+    [line] = capfd.readouterr().err.splitlines()
+
+    assert code == 1
+    assert "is not the manifest of an augment run" in line
+
+
+@pytest.mark.parametrize("more", [["--seed", "3"], ["--set", "leet.rate=1"], [str(DEMO)]])
+def test_from_a_manifest_nothing_else_can_be_asked(failed, tmp_path, more, capfd):
+    failed(DEMO, *FING, "--limit", "5")
+    made = str(tmp_path / "out" / "manifest.json")
+
+    assert run(["augment", "--from", made, "-o", str(tmp_path / "two"), *more]) == 2
+    assert "--from makes the same rows again: leave out" in capfd.readouterr().err
+
+
+def test_from_a_manifest_whose_source_changed_says_so(failed, file, tmp_path, capfd):
+    source = file("in.txt", "see you\n")
+    failed(source, *FING)
+    file("in.txt", "see you tomorrow\n")
+
+    made = str(tmp_path / "out" / "manifest.json")
+    assert run(["augment", "--from", made, "-o", str(tmp_path / "two"), "--workers", "1"]) == 0
+    assert "hint: the rows may differ, for this has changed: " in capfd.readouterr().err
+
+
+def test_unread_files_of_a_folder_are_named(failed, tmp_path):
+    (tmp_path / "data").mkdir()
+    shutil.copy(DEMO, tmp_path / "data" / "a.tsv")
+    (tmp_path / "data" / "b.pdf").write_bytes(b"x")
+    code, lines = failed(tmp_path / "data", *FING)
+
+    assert code == 0
+    assert lines[0] == f"skipped {tmp_path / 'data' / 'b.pdf'}: unknown ending"
+
+
+def test_the_count_of_dropped_rows_is_in_the_json(failed, file, tmp_path, capfd):
+    source = file("in.txt", b"see you\n\xff\n")
+    code = run(["augment", str(source), "-o", str(tmp_path / "out"), "--json", *FING])
+
+    assert code == 3
+    assert json.loads(capfd.readouterr().out)["dropped"] == {"not_utf8": 1}
+
+
+def test_a_failure_in_a_process_of_its_own_prints_one_line_too():
+    result = command("augment", "nowhere.txt", "-o", "out")
+
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr == "error: 'nowhere.txt': no such file or folder\n"
