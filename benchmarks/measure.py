@@ -11,6 +11,7 @@ from pathlib import Path
 
 ROWS = 200_000
 REPEATS = 3
+CPU_LIMIT = 300  # seconds that a child may use: nothing here needs as much
 CHILD = Path(__file__).with_name("child.py")
 ROOT = Path(__file__).parents[1]
 
@@ -24,6 +25,10 @@ class Target:
     sign: str
     bound: float
     on: str = "ratio"
+
+    def reached(self, value: float) -> bool:
+        """Tell whether a figure is within the bound."""
+        return value >= self.bound if self.sign == ">=" else value < self.bound
 
     def __str__(self) -> str:
         return f"{self.sign} {self.bound:g}" + (" (ours)" if self.on == "ours" else "")
@@ -53,8 +58,7 @@ class Result:
         if self.target is None:
             return False if self.failed else None
         value = self.ratio if self.target.on == "ratio" else self.ours
-        reached = value >= self.target.bound if self.target.sign == ">=" else value < self.target.bound
-        return reached and not self.failed
+        return self.target.reached(value) and not self.failed
 
     @property
     def verdict(self) -> str:
@@ -87,10 +91,19 @@ class Skipped:
 
 @dataclass(frozen=True)
 class Usage:
-    """What a child process and the processes it waited for used."""
+    """What a child process and the processes it waited for used, and its exit code."""
 
     cpu: float
     megabytes: float
+    code: int
+
+
+class ChildFailed(Exception):  # noqa: N818 - reads as what happened
+    """A child that ended with an error, or at `CPU_LIMIT`."""
+
+    def __init__(self, usage: Usage) -> None:
+        super().__init__(f"ended with code {usage.code} after {usage.cpu:.0f} CPU s")
+        self.usage = usage
 
 
 def cpu(work: Callable[[], object]) -> Callable[[], float]:
@@ -105,12 +118,15 @@ def cpu(work: Callable[[], object]) -> Callable[[], float]:
 
 
 def child(command: Sequence[str], env: Mapping[str, str] | None = None) -> Usage:
-    """Run Python with these arguments and return what it used."""
-    launcher = [sys.executable, "-I", "-S", str(CHILD)]
+    """Run Python with these arguments and return what it used; raises ChildFailed."""
+    launcher = [sys.executable, "-I", "-S", str(CHILD), str(CPU_LIMIT), sys.executable]
     done = subprocess.run(
-        [*launcher, sys.executable, *command], env=env, cwd=ROOT, check=True, capture_output=True
+        [*launcher, *command], env=env, cwd=ROOT, check=True, stdout=subprocess.PIPE
     )
-    return Usage(**json.loads(done.stdout.splitlines()[-1]))
+    usage = Usage(**json.loads(done.stdout))
+    if usage.code:
+        raise ChildFailed(usage)
+    return usage
 
 
 def best(jobs: Mapping[str, Callable[[], float]], repeats: int = REPEATS) -> dict[str, float]:

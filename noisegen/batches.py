@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from noisegen.inputs import LISTS, Columns
 from noisegen.readers import CODE, KEPT, REASON, REASONS, TEXT_MAX, Codes, Mask, as_text
+from noisegen.text import as_arrow
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,7 @@ def _mask(booleans: pa.Array) -> Mask:
 
 def _ids(table: pa.Table, columns: Columns, first: int, codes: Codes) -> pa.Array:
     if columns.row_id is None:
-        return pa.array(np.arange(first, first + len(table), dtype=np.int64))
+        return as_arrow(np.arange(first, first + len(table), dtype=np.int64))
     column = table[columns.row_id].combine_chunks()
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)

@@ -12,7 +12,6 @@ from functools import cache
 from typing import ClassVar
 
 import numpy as np
-import pyarrow as pa
 
 from noisegen.draws import CHOICE_BITS, I64, U64, GapTables, fork_array
 from noisegen.edits import Edits
@@ -83,7 +82,7 @@ class CharacterMap:
             np.int64,
         )
         noisy = [entry.noisy for clean in ordered for entry in groups[clean]]
-        self.pool = pa.array([text.encode() for text in noisy], pa.binary())
+        self.pool = Texts.from_strings(noisy).to_arrow()
 
     def places(self, points: I64) -> tuple[I64, Bool]:
         """Return the index of each code point in the map, and whether it is there."""
@@ -118,7 +117,7 @@ class Substitution:
         return Edits(rows, at, stops, replacements.astype(np.int64), self.characters.pool)
 
 
-_BLANKS = pa.array([b"", b" "], pa.binary())
+_BLANKS = Texts.from_strings(["", " "]).to_arrow()
 
 
 @dataclass(frozen=True)

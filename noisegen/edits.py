@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from noisegen.draws import I64
 from noisegen.spans import Spans
-from noisegen.text import Bool, Texts
+from noisegen.text import Bool, Texts, as_arrow
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Edits:
     def none(cls) -> "Edits":
         """Return no edits at all."""
         none = np.zeros(0, np.int64)
-        return cls(none, none, none, none, pa.array([], pa.binary()))
+        return cls(none, none, none, none, Texts.from_strings([]).to_arrow())
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -50,7 +50,7 @@ class Edits:
 
     def written(self) -> Texts:
         """Return the replacement of every edit."""
-        return Texts.from_arrow(self.pool.take(pa.array(self.replacements)))
+        return Texts.from_arrow(self.pool.take(as_arrow(self.replacements)))
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class Rewrite:
         )
         order = np.arange(2 * count + 1)
         order[1::2] = 2 * count + 1 + np.arange(count)
-        joined = Texts.from_arrow(pieces.to_arrow().take(pa.array(order)))
+        joined = Texts.from_arrow(pieces.to_arrow().take(as_arrow(order)))
         added = np.bincount(self.rows, self.growth, len(texts)).astype(np.int64)
         return Texts(joined.window, np.concatenate([[0], np.cumsum(texts.lengths + added)]))
 

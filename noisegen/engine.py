@@ -20,7 +20,7 @@ from noisegen.mixing import Dice, Plan, draw_plan, draw_strengths, factors
 from noisegen.recipe import Recipe, parse_step, recipe_names, step_values
 from noisegen.registry import Kernel, Settings
 from noisegen.spans import Spans, protect_kinds, protected
-from noisegen.text import Bool, Texts
+from noisegen.text import Bool, Texts, as_arrow
 
 PROTECTED = "url,mention,hashtag,email"
 EDITS = pa.list_(
@@ -105,7 +105,7 @@ class Engine:
     @cached_property
     def names(self) -> pa.Array:
         """The transform of every step."""
-        return pa.array([step.transform for step in self._steps], pa.string())
+        return Texts.from_strings([step.transform for step in self._steps]).to_arrow(pa.string())
 
     def noise(
         self, clean: pa.Array, dice: Dice, protect: tuple[str, ...] = (), account: bool = False
@@ -117,7 +117,7 @@ class Engine:
         composed, settled, turn, first = Composed.none(), [Composed.none()], 0, 0
         while len((drawn := plan.turn(turn, ~self._read_words))[0]):
             rows, steps = drawn
-            texts = Texts.from_arrow(outputs[-1].take(pa.array(last[rows] - first)))
+            texts = Texts.from_arrow(outputs[-1].take(as_arrow(last[rows] - first)))
             places = np.full(len(clean), -1)
             places[rows] = np.arange(len(rows))
             ours, here = spans.placed(texts, places)
@@ -133,7 +133,7 @@ class Engine:
             last[rows] = first + places[rows]
             outputs.append(written.to_arrow())
             turn += 1
-        noisy = pa.concat_arrays(outputs).take(pa.array(last)) if turn else outputs[0]
+        noisy = pa.concat_arrays(outputs).take(as_arrow(last)) if turn else outputs[0]
         return Noised(noisy.cast(pa.string()), plan, Composed.join([*settled, composed]))
 
     def _propose(
@@ -157,23 +157,21 @@ class Engine:
     def transforms(self, plan: Plan, rows: int) -> pa.Array:
         """Return the column `transforms`: what each row drew, in applied order."""
         offsets = np.searchsorted(plan.rows, np.arange(rows + 1)).astype(np.int32)
-        return pa.ListArray.from_arrays(pa.array(offsets), self.names.take(pa.array(plan.steps)))
+        return pa.ListArray.from_arrays(as_arrow(offsets), self.names.take(as_arrow(plan.steps)))
 
     def edits(self, clean: Texts, noisy: Texts, account: Composed) -> pa.Array:
         """Return the column `edits`, in characters."""
-        makers = pa.array(account.makers).dictionary_encode()
-        names = pa.array(
-            [self._makers(mask) for mask in makers.dictionary.to_pylist()], pa.string()
-        )
-        columns = [names.take(makers.indices)]
+        makers = as_arrow(account.makers).dictionary_encode()
+        names = [self._makers(mask) for mask in makers.dictionary.to_pylist()]
+        columns = [Texts.from_strings(names).to_arrow(pa.string()).take(makers.indices)]
         for texts, positions in (
             (clean, account.clean_starts), (clean, account.clean_stops),
             (noisy, account.noisy_starts), (noisy, account.noisy_stops),
         ):  # fmt: skip
-            columns.append(pa.array(characters(texts, account.rows, positions).astype(np.int32)))
+            columns.append(as_arrow(characters(texts, account.rows, positions).astype(np.int32)))
         offsets = np.searchsorted(account.rows, np.arange(len(clean) + 1)).astype(np.int32)
         structs = pa.StructArray.from_arrays(columns, fields=list(EDITS.value_type))
-        return pa.ListArray.from_arrays(pa.array(offsets), structs, type=EDITS)
+        return pa.ListArray.from_arrays(as_arrow(offsets), structs, type=EDITS)
 
     def _makers(self, mask: int) -> str:
         numbers = [number for number in range(len(self.kernels)) if mask >> number & 1]
@@ -249,7 +247,9 @@ def noise(
 
     engine = engine_for(recipe, lang, tagger)
     dice = Dice(np.array([id_number(id)], np.uint64), seed)
-    noised = engine.noise(pa.array([text]), dice, protect_kinds(protect))
+    noised = engine.noise(
+        Texts.from_strings([text]).to_arrow(pa.string()), dice, protect_kinds(protect)
+    )
     return str(noised.noisy[0])
 
 

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from noisegen.draws import MASK, U64
+from noisegen.text import as_numpy
 
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 
@@ -24,7 +25,7 @@ def id_number(row_id: int | str) -> int:
 def id_numbers(row_ids: pa.Array) -> U64:
     """Return `id_number` of every id of an integer or string column."""
     if pa.types.is_integer(row_ids.type):
-        numbers = row_ids.cast(pa.uint64(), safe=False).to_numpy(zero_copy_only=False)
-        return np.asarray(numbers, dtype=np.uint64)
+        numbers: U64 = as_numpy(row_ids.cast(pa.uint64(), safe=False))
+        return numbers
     texts = pc.cast(row_ids, pa.string()).to_pylist()
     return np.fromiter((id_number(text) for text in texts), np.uint64, len(texts))

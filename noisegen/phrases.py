@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,10 +20,10 @@ import pyarrow as pa
 from noisegen.draws import CHOICE_BITS, I64, U64
 from noisegen.errors import LexiconError
 from noisegen.lexicon import POS, Entry, Lexicon, Parser, read_lexicon_file
-from noisegen.text import U8, Bool, Texts, capitalize, fold, is_upper, upper
+from noisegen.text import U8, Bool, Texts, as_arrow, as_numpy, capitalize, fold, is_upper, upper
 from noisegen.words import APOSTROPHES, WORD_BYTES_MAX, extend
 
-FORMAT = 3  # of the compiled cache; raise it when anything below changes what a table means
+FORMAT = 4  # of the compiled cache; raise it when anything below changes what a table means
 _SLOTS_PER_ENTRY = 4
 I32 = npt.NDArray[np.int32]
 
@@ -61,7 +62,7 @@ class PhraseTable:
 
     slots: U64
     slot_entries: I32
-    capital_keys: npt.NDArray[np.bool_]
+    capital_keys: U8
     groups: I32
     uppers: I64
     pool_values: U8
@@ -192,7 +193,7 @@ def build(lexicon: Lexicon) -> PhraseTable:
         [form for group in groups.values() for e in group for form in _forms(e)]
     )
     return PhraseTable(
-        slots, entries, np.array([any(map(is_upper, clean)) for clean in cleans]), table,
+        slots, entries, np.array([any(map(is_upper, clean)) for clean in cleans], np.uint8), table,
         _uppers(list(groups.values())), pool.window, pool.offsets.astype(np.int32),
         lexicon.head, words_max,
     )  # fmt: skip
@@ -281,8 +282,10 @@ def _arrays() -> list[str]:
 
 def _save(table: PhraseTable, path: Path) -> None:
     """Write one record: every array a list. Concurrent writers each rename a file of their own."""
-    columns = [pa.array(getattr(table, name).ravel()) for name in _arrays()]
-    lists = [pa.ListArray.from_arrays(pa.array([0, len(c)], pa.int32()), c) for c in columns]
+    columns = [as_arrow(getattr(table, name).ravel()) for name in _arrays()]
+    lists = [
+        pa.ListArray.from_arrays(as_arrow(np.array([0, len(c)], np.int32)), c) for c in columns
+    ]
     note = json.dumps({"head": table.head, "words_max": table.words_max})
     batch = pa.record_batch(lists, _arrays()).replace_schema_metadata({"noisegen": note})
     try:
@@ -300,6 +303,6 @@ def _save(table: PhraseTable, path: Path) -> None:
 def _open(path: Path) -> PhraseTable:
     batch = pa.ipc.open_file(pa.memory_map(str(path))).get_batch(0)
     note = json.loads(batch.schema.metadata[b"noisegen"])
-    arrays = {name: batch[name].values.to_numpy(zero_copy_only=False) for name in _arrays()}
+    arrays: dict[str, Any] = {name: as_numpy(batch[name].values) for name in _arrays()}
     arrays["groups"] = arrays["groups"].reshape(-1, len(POS))
     return PhraseTable(**arrays, **note)

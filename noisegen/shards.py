@@ -24,7 +24,7 @@ from noisegen.mixing import Dice
 from noisegen.recipe import parse
 from noisegen.registry import Settings
 from noisegen.sources import Batch, Columns, Task, read
-from noisegen.text import Texts
+from noisegen.text import Texts, as_arrow
 
 SAMPLED_ROWS = 2_000  # of a shard, evenly spaced, on which character and word errors are counted
 METADATA = "noisegen"
@@ -161,7 +161,7 @@ def _table(job: Job, given: pa.Table, clean: pa.Array, noised: Noised, copy: int
         "transforms": engine.transforms(noised.plan, len(clean)),
     }
     if job.copies > 1:
-        columns["copy"] = pa.array(np.full(len(clean), copy, np.int32))
+        columns["copy"] = as_arrow(np.full(len(clean), copy, np.int32))
     columns |= {name: given[name] for name in given.column_names if name not in columns}
     if job.edits or job.columns.labels is not None:
         edits = engine.edits(
@@ -177,7 +177,7 @@ def _table(job: Job, given: pa.Table, clean: pa.Array, noised: Noised, copy: int
 def _counted(shard: Shard, clean: pa.Array, noised: Noised, step: int) -> Shard:
     """Return the shard with a batch counted in; errors on every step-th row, times step."""
     differs = pc.not_equal(clean, noised.noisy)
-    sample = pa.array(np.arange(0, len(clean), step))
+    sample = as_arrow(np.arange(0, len(clean), step))
     cleans, noisies = clean.take(sample).to_pylist(), noised.noisy.take(sample).to_pylist()
     character_errors, word_errors = error_counts(cleans, noisies)
     return replace(

@@ -6,7 +6,7 @@ Case is folded for ASCII and Latin-1 letters only, where it never changes the le
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -45,6 +45,18 @@ def capitalize(text: str) -> str:
     return upper(text[:1]) + text[1:]
 
 
+def as_arrow(values: npt.NDArray[Any]) -> pa.Array:
+    """View numbers as an Arrow array; `pa.array` would import pandas where it is installed."""
+    buffer = pa.py_buffer(np.ascontiguousarray(values))
+    return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, buffer])
+
+
+def as_numpy(array: pa.Array) -> npt.NDArray[Any]:
+    """View an Arrow array of numbers without nulls."""
+    dtype = array.type.to_pandas_dtype()
+    return np.frombuffer(array.buffers()[1], dtype)[array.offset :][: len(array)]
+
+
 @dataclass(frozen=True)
 class Texts:
     """Rows of UTF-8: row i is values[offsets[i]:offsets[i + 1]]; positions index `values`."""
@@ -66,7 +78,9 @@ class Texts:
     @classmethod
     def from_strings(cls, rows: list[str]) -> "Texts":
         """Encode Python strings."""
-        return cls.from_arrow(pa.array(rows, pa.string()))
+        encoded = [row.encode() for row in rows]
+        offsets = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
+        return cls(np.frombuffer(b"".join(encoded), np.uint8), offsets)
 
     def to_arrow(self, kind: pa.DataType = pa.binary()) -> pa.Array:  # noqa: B008 - a constant
         """Return the rows as an Arrow array over the same buffer."""
