@@ -17,12 +17,12 @@ from noisegen.characters import Variants, strengths
 from noisegen.draws import U64, GapTables, fraction
 from noisegen.edits import Edits
 from noisegen.errors import NoisegenError, UsageError, did_you_mean
+from noisegen.parameters import Parameter, Value, parameters_of
 from noisegen.text import Texts
 
 ENTRY_POINTS = "noisegen.transforms"
 DICTIONARIES = Path(__file__).parent / "dictionaries"
 F = TypeVar("F", bound=Callable[..., Any])
-Value = float | int | str | bool | None
 
 
 class Kernel(Protocol):
@@ -54,39 +54,6 @@ class Settings:
     def gaps(self, rate: float) -> GapTables:
         """Return the gap tables of a rate at every strength of the recipe."""
         return GapTables(self.rates(rate))
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """An option of a transform, read from the signature of its function."""
-
-    name: str
-    default: Value
-    kind: type
-
-    @property
-    def is_rate(self) -> bool:
-        """Whether this is a chance per word or character."""
-        return self.name == "rate" or self.name.endswith("_rate")
-
-    def read(self, owner: str, value: object) -> Value:
-        """Return a value given as text or number; raises UsageError."""
-        name = f"{owner}.{self.name}"
-        try:
-            known: Value = _READERS[self.kind](value)
-        except (ValueError, KeyError) as error:
-            raise UsageError(f"{name} = {value!r} is not a {self.kind.__name__}") from error
-        if self.is_rate and not 0 <= float(known or 0) <= 1:
-            raise UsageError(f"{name} = {value} is outside 0 to 1")
-        return known
-
-
-_READERS: dict[type, Callable[[Any], Value]] = {
-    float: float,
-    int: int,
-    str: str,
-    bool: lambda value: {"true": True, "false": False}[str(value).lower()],
-}
 
 
 @dataclass(frozen=True)
@@ -284,22 +251,6 @@ def called_from(depth: int) -> str:
 def summary_of(function: Callable[..., Any]) -> str:
     """Return the first line of a docstring."""
     return (inspect.getdoc(function) or "").split("\n")[0]
-
-
-def parameters_of(function: Callable[..., Any]) -> dict[str, Parameter]:
-    """Return the keyword-only parameters of a function."""
-    hints = inspect.signature(function, eval_str=True).parameters.values()
-    return {
-        hint.name: Parameter(hint.name, hint.default, _kind(hint.annotation, hint.default))
-        for hint in hints
-        if hint.kind is inspect.Parameter.KEYWORD_ONLY
-    }
-
-
-def _kind(annotation: Any, default: Value) -> type:
-    """Return float, int, str or bool: the annotation, or what it allows beside None."""
-    options = [kind for kind in getattr(annotation, "__args__", [annotation]) if kind in _READERS]
-    return options[0] if options else type(default)
 
 
 _EXAMPLE = re.compile(r"'([^']+(?:'\w[^']*)*)' -> '([^']+(?:'\w[^']*)*)'")

@@ -14,15 +14,9 @@ from noisegen.draws import I64, U64, choices, decisions, draw_array, threshold
 from noisegen.edits import Edits
 from noisegen.errors import LexiconError
 from noisegen.lexicon import POS, Lexicon, Parser, head_of, parser_of
+from noisegen.parameters import Parameter
 from noisegen.phrases import Matches, PhraseTable, load_table
-from noisegen.registry import (
-    DICTIONARIES,
-    Parameter,
-    Settings,
-    Transform,
-    called_from,
-    register,
-)
+from noisegen.registry import DICTIONARIES, Settings, Transform, called_from, register
 from noisegen.taggers import Tagger, make_tagger
 from noisegen.text import U8, Bool, Texts, ordinals
 

@@ -13,7 +13,7 @@ PACKAGE = Path(noisegen.__file__).parent
 LAYERS = (  # a module imports only from its own layer or those before it
     {"version", "errors"},
     {"draws", "text", "words"},
-    {"ids", "spans", "edits", "lexicon", "measures", "graphemes"},
+    {"ids", "spans", "parameters", "edits", "lexicon", "measures", "graphemes"},
     {"characters", "phrases"},
     {"registry"},
     {"rowwise", "wordlists", "taggers", "keyboards", "transforms"},

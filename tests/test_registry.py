@@ -11,8 +11,9 @@ from noisegen import registry
 from noisegen.engine import Engine
 from noisegen.errors import NoisegenError, UsageError
 from noisegen.mixing import Dice
+from noisegen.parameters import Parameter
 from noisegen.recipe import Recipe, Step, parse
-from noisegen.registry import Parameter, examples_in
+from noisegen.registry import examples_in
 from noisegen.rowwise import difference
 from noisegen.testing import check_transform
 

@@ -22,7 +22,8 @@ import numpy as np
 
 from noisegen.draws import Draws
 from noisegen.errors import NoisegenError, UsageError, did_you_mean
-from noisegen.registry import Parameter, Settings, Transform, Value, defined_at, summary_of
+from noisegen.parameters import Parameter, Value
+from noisegen.registry import Settings, Transform, defined_at, summary_of
 from noisegen.rowwise import RowFunction
 from noisegen.transforms.nlaug_data import source_tree
 

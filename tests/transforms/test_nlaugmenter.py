@@ -13,7 +13,8 @@ import pytest
 from noisegen.draws import row_key, stream_key
 from noisegen.edits import Rewrite
 from noisegen.errors import NoisegenError, UsageError
-from noisegen.registry import Parameter, Settings
+from noisegen.parameters import Parameter
+from noisegen.registry import Settings
 from noisegen.rowwise import RowFunction
 from noisegen.text import Texts
 from noisegen.transforms import nlaugmenter
