@@ -78,23 +78,25 @@ class PhraseTable:
     def find(self, texts: Texts) -> Matches:
         """Find all matches, leftmost-longest."""
         words = texts.tokens
-        best = np.zeros(len(words), np.int64)
-        last = np.arange(len(words))
-        at, state = np.arange(len(words)), words.hashes
-        for count in range(1, self.words_max + 1):
-            entries = self.look_up(state)
-            hit = entries > 1
-            best[at[hit]], last[at[hit]] = entries[hit] >> 1, at[hit] + count - 1
-            on = np.flatnonzero((entries & 1 == 1) & (at + count < len(words)))
-            on = on[words.gaps[at[on] + count - 1] > 0]
-            at, state = at[on], state[on]
+        entries = self.look_up(words.hashes)
+        first = np.flatnonzero(entries)
+        entries, state = entries[first], words.hashes[first]
+        best, last = entries >> 1, first.copy()
+        at = np.arange(len(first))  # the phrases that may go on
+        for count in range(1, self.words_max):
+            end = first[at] + count - 1
+            on = (entries & 1 == 1) & (words.gaps[end] > 0)
+            at, state, end = at[on], state[on], end[on]
             if not len(at):
                 break
-            state = extend(state, words.gaps[at + count - 1], words.hashes[at + count])
-        found = np.flatnonzero(best)
-        last = last[found]
-        rows, starts, stops = words.rows[found], words.starts[found], words.stops[last]
-        matches = Matches(rows, starts, stops, best[found], found, last)
+            state = extend(state, words.gaps[end], words.hashes[end + 1])
+            entries = self.look_up(state)
+            longer = entries > 1
+            best[at[longer]], last[at[longer]] = entries[longer] >> 1, end[longer] + 1
+        found = best > 0
+        first, last, keys = first[found], last[found], best[found]
+        rows, starts, stops = words.rows[first], words.starts[first], words.stops[last]
+        matches = Matches(rows, starts, stops, keys, first, last)
         return _leftmost(self._capitals_met(texts.values, matches))
 
     def _capitals_met(self, values: U8, matches: Matches) -> Matches:
