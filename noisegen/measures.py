@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from rapidfuzz.distance import Levenshtein
 
-
 EXACT_MAX = 20_000  # characters or words: time grows with the square, to 6 ms here
 HEAD = 10_000  # of a longer text is aligned, and the errors in its first half are scaled
 

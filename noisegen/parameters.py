@@ -28,7 +28,7 @@ class Parameter:
         name = f"{owner}.{self.name}"
         try:
             known: Value = _READERS[self.kind](value)
-        except (ValueError, KeyError) as error:
+        except (ValueError, KeyError, TypeError) as error:
             raise UsageError(f"{name} = {value!r} is not a {self.kind.__name__}") from error
         if self.is_rate and not 0 <= float(known or 0) <= 1:
             raise UsageError(f"{name} = {value} is outside 0 to 1")

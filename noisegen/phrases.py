@@ -23,7 +23,7 @@ from noisegen.lexicon import POS, Entry, Lexicon, Parser, read_lexicon_file
 from noisegen.text import U8, Bool, Texts, as_arrow, as_numpy, capitalize, fold, is_upper, upper
 from noisegen.words import APOSTROPHES, WORD_BYTES_MAX, extend
 
-FORMAT = 4  # of the compiled cache; raise it when anything below changes what a table means
+FORMAT = 5  # of the compiled cache; raise it when anything below changes what a table means
 _SLOTS_PER_ENTRY = 4
 I32 = npt.NDArray[np.int32]
 
@@ -113,17 +113,15 @@ class PhraseTable:
         """Return the table's entry for every hash, 0 where there is none."""
         mask = len(self.slots) - 1
         entries = np.zeros(len(hashes), np.int64)
-        slots = (hashes & np.uint64(mask)).astype(np.int64)
-        stored = self.slots[slots]
-        equal = np.flatnonzero(stored == hashes)
-        entries[equal] = self.slot_entries[slots[equal]]
-        left = np.flatnonzero((stored != hashes) & (stored != 0))
+        slots = (hashes & np.uint64(mask)).view(np.int64)
+        left = np.flatnonzero(self.slots[slots])
         while len(left):
+            at = slots[left]
+            equal = self.slots[at] == hashes[left]
+            entries[left[equal]] = self.slot_entries[at[equal]]
+            left = left[~equal]
             slots[left] = (slots[left] + 1) & mask
-            stored, wanted = self.slots[slots[left]], hashes[left]
-            equal = left[stored == wanted]
-            entries[equal] = self.slot_entries[slots[equal]]
-            left = left[(stored != wanted) & (stored != 0)]
+            left = left[self.slots[slots[left]] != 0]
         return entries
 
     def alternatives(self, values: U8, matches: Matches, pos: I64, chosen: I64) -> I64:

@@ -70,18 +70,16 @@ def _find(texts: Texts) -> tuple[I64, I64, I64]:
         none = np.zeros(0, np.int64)
         return none, none, none
     edges = (texts.offsets - base)[1:-1]
-    edges = edges[(edges > 0) & (edges < len(window))]
+    edges = edges[(np.diff(edges, prepend=0) > 0) & (edges < len(window))]
     word = _word_bytes(window, texts.is_ascii)
     _join_apostrophes(window, word, edges)
-    before = np.empty_like(word)  # whether the byte before, in the same row, is of a word
-    before[0], before[1:] = False, word[:-1]
-    before[edges] = False
-    after = np.empty_like(word)
-    after[-1], after[:-1] = False, word[1:]
-    after[edges - 1] = False
-    starts = np.flatnonzero(word & ~before) + base
-    stops = np.flatnonzero(word & ~after) + 1 + base
-    return starts, stops, texts.rows_of(starts)
+    padded = np.concatenate([[False], word, [False]])
+    turns = np.flatnonzero(padded[1:] != padded[:-1])  # start, stop, start, ..., stop
+    glued = edges[word[edges - 1] & word[edges]]  # rows that touch without a blank between
+    if len(glued):
+        turns = np.sort(np.concatenate([turns, glued, glued]), kind="stable")
+    starts = turns[::2] + base
+    return starts, turns[1::2] + base, texts.rows_of(starts)
 
 
 def _word_bytes(window: U8, is_ascii: bool) -> Bool:
@@ -136,7 +134,6 @@ def word_hashes(window: U8, starts: I64, stops: I64) -> U64:
         hashes[longer] = state
         more = np.flatnonzero((left > 8) & (left <= WORD_BYTES_MAX))
         longer, state, at, left = longer[more], state[more], at[more] + 8, left[more] - 8
-    hashes = mix_array(hashes)
     hashes[stops - starts > WORD_BYTES_MAX] = 0
     return hashes
 

@@ -268,7 +268,7 @@ def test_out_may_be_no_file(failed, file):
 def test_an_unknown_recipe(failed):
     code, [line] = failed(DEMO, "--recipe", "mix_al")
 
-    assert code == 1
+    assert code == 2
     assert "no recipe named 'mix_al'; did you mean 'mix_all'?" in line
 
 
@@ -346,7 +346,8 @@ def test_a_plug_in_that_returns_half_a_character(failed, plug_in):
 
 
 def test_a_plug_in_works(failed, plug_in, tmp_path):
-    code, _ = failed(DEMO, "--code", plug_in("loud", "return text.upper()"), "-t", "loud")
+    path = plug_in("loud", "return text.upper()")
+    code, _ = failed(DEMO, "--code", path, "-t", "loud", "--protect", "none")
 
     assert code == 0
     rows = table(tmp_path / "out").to_pylist()

@@ -28,20 +28,16 @@ def _bar(done: str) -> Iterator[Callable[[Any], None]]:
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    columns = (
-        SpinnerColumn(),
-        TextColumn("{task.completed:,.0f} " + done),
-        TextColumn("{task.fields[shards]:,} shards"),
-        TextColumn("{task.speed:,.0f}/s", style="dim"),
-        TimeElapsedColumn(),
-    )
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    began, rows, shards = time.monotonic(), 0, 0
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("noise", total=None, shards=0)
-        bar.tasks[0].fields["shards"] = 0
+        task = bar.add_task(f"0 {done}")
 
         def advance(shard: Any) -> None:
-            bar.tasks[0].fields["shards"] += 1
-            bar.advance(task, shard.rows)
+            nonlocal rows, shards
+            rows, shards = rows + shard.rows, shards + 1
+            speed = rows / max(time.monotonic() - began, 1e-3)
+            bar.update(task, description=f"{rows:,} {done}, {shards:,} shards, {speed:,.0f}/s")
 
         yield advance
 
