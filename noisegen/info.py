@@ -13,7 +13,7 @@ from noisegen.lexicon import head_of
 from noisegen.mixing import Dice
 from noisegen.previews import DEMO
 from noisegen.recipe import Recipe, Step
-from noisegen.registry import Settings, Transform
+from noisegen.registry import DICTIONARIES, Settings, Transform
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -64,11 +64,12 @@ def _data(transform: Transform) -> list[dict[str, str]]:
 
 
 def _short(path: Path) -> str:
-    """Return a path from the package or the site-packages folder down."""
+    """Return a packaged file's path from its package down, any other path as it is."""
+    if path.is_relative_to(DICTIONARIES):
+        return path.relative_to(DICTIONARIES.parent).as_posix()
     parts = path.parts
-    for anchor in ("noisegen", "site-packages"):
-        if anchor in parts:
-            return "/".join(parts[len(parts) - parts[::-1].index(anchor) :])
+    if "site-packages" in parts:
+        return "/".join(parts[len(parts) - parts[::-1].index("site-packages") :])
     return str(path)
 
 
