@@ -15,7 +15,7 @@ CPU_LIMIT = 300  # seconds that a child may use: nothing here needs as much
 CHILD = Path(__file__).with_name("child.py")
 ROOT = Path(__file__).parents[1]
 
-Results = Callable[[int], Iterator["Result"]]
+Results = Callable[[int], Iterator["Result | Skipped"]]
 
 
 @dataclass(frozen=True)

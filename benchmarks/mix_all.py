@@ -3,6 +3,7 @@
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import noisegen
 from benchmarks import copy_limit, inputs
@@ -12,7 +13,7 @@ from noisegen.taggers import installed_model
 SPACY_SHARE = 20  # spaCy is slow: it gets every so-many-th part of the rows
 
 
-def run(source: Path, **given: object) -> Callable[[], float]:
+def run(source: Path, **given: Any) -> Callable[[], float]:
     """Return the job that measures `augment` with mix_all."""
     out = source.parent / "out"
     return cpu(lambda: noisegen.augment(source, out, id_column="id", force=True, **given))

@@ -49,7 +49,8 @@ def ours(name: str) -> Noiser:
     def noiser(sentences: list[str]) -> list[str]:
         ids = np.arange(len(sentences), dtype=np.uint64)
         noisy = engine.noise(pa.array(sentences, pa.string()), Dice(ids, 7), kinds).noisy
-        return noisy.to_pylist()
+        texts: list[str] = noisy.to_pylist()
+        return texts
 
     return noiser
 
@@ -58,14 +59,16 @@ def keyboard_aug() -> Noiser:
     """Return nlpaug's keyboard slips with its defaults."""
     from nlpaug.augmenter.char import KeyboardAug
 
-    return KeyboardAug().augment
+    noiser: Noiser = KeyboardAug().augment
+    return noiser
 
 
 def spelling_aug() -> Noiser:
     """Return nlpaug's misspellings with its defaults."""
     from nlpaug.augmenter.word import SpellingAug
 
-    return SpellingAug().augment
+    noiser: Noiser = SpellingAug().augment
+    return noiser
 
 
 def char_noise() -> Noiser:

@@ -58,9 +58,10 @@ def _joins(point: int) -> bool:
 
 def joins(points: I64) -> Bool:
     """Tell for every code point whether it belongs to the character before it."""
-    kinds, which = np.unique(points, return_inverse=True)
-    answers = np.array([point >= 0x300 and _joins(point) for point in kinds.tolist()], np.bool_)
-    found: Bool = answers[which]
+    found = np.zeros(len(points), np.bool_)
+    high = np.flatnonzero(points >= 0x300)
+    kinds, which = np.unique(points[high], return_inverse=True)
+    found[high] = np.array([_joins(point) for point in kinds.tolist()], np.bool_)[which]
     return found
 
 

@@ -115,6 +115,9 @@ def gap_table(rate: float | Fraction) -> tuple[int, ...]:
     return tuple(table[: table.index(CERTAIN) + 1] if CERTAIN in table else table)
 
 
+_HEAD_BITS = 12
+
+
 @dataclass(frozen=True)
 class Hits:
     """Positions hit: `rows` (ascending), `positions` in the row, `choices` (16 bits each)."""
@@ -133,10 +136,21 @@ class GapTables:
         self._sizes = np.array([len(table) for table in tables], dtype=np.int64)
         self._bases = np.concatenate([[0], np.cumsum(self._sizes)])[:-1]
         self._flat = np.concatenate([t + (i << DECISION_BITS) for i, t in enumerate(tables)])
+        self._padded = np.append(self._flat, np.iinfo(np.int64).max)
+        # A decision's leading bits lead to its place; where several bounds share them, search.
+        step = 1 << (DECISION_BITS - _HEAD_BITS)
+        edges = np.arange(len(rates) << _HEAD_BITS) * step
+        self._firsts = np.searchsorted(self._flat, edges, side="right")
+        self._wide = np.searchsorted(self._flat, edges + step - 1, side="right") > self._firsts + 1
 
     def gaps(self, decided: I64, variants: I64) -> tuple[I64, npt.NDArray[np.bool_]]:
         """Return how many positions each decision passes over, and whether a hit follows."""
-        found = np.searchsorted(self._flat, decided + (variants << DECISION_BITS), side="right")
+        value = decided + (variants << DECISION_BITS)
+        head = value >> (DECISION_BITS - _HEAD_BITS)
+        found = self._firsts[head]
+        found += self._padded[found] <= value
+        wide = np.flatnonzero(self._wide[head])
+        found[wide] = np.searchsorted(self._flat, value[wide], side="right")
         gaps = found - self._bases[variants]
         return gaps, gaps < self._sizes[variants]
 
@@ -150,9 +164,8 @@ class GapTables:
         done, drawn = np.zeros(len(rows), np.int64), np.zeros(len(rows), np.int64)
         while len(rows):
             # Enough draws for most rows at once; how many never changes which draw is which.
-            counts = ((lengths[rows] - done) * self.rates[variants[rows]] * 1.2).astype(
-                np.int64
-            ) + 4
+            expected = (lengths[rows] - done) * self.rates[variants[rows]]
+            counts = (expected * 1.1).astype(np.int64) + 3
             firsts = np.cumsum(counts) - counts
             owner = np.repeat(np.arange(len(rows)), counts)
             number = np.arange(len(owner)) - firsts[owner] + drawn[owner]

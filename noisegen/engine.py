@@ -5,7 +5,7 @@ proposes edits for its run of rows, and all edits of the turn are applied at onc
 """
 
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 import pyarrow as pa
@@ -255,15 +255,16 @@ def noise(
 
 def engine_for(recipe: str | Recipe, lang: str = "en", tagger: str = "auto") -> Engine:
     """Return the engine of a recipe, a packaged recipe's name or a single transform's name."""
-    if isinstance(recipe, str):
+    if isinstance(recipe, str) and not recipe.endswith((".yaml", ".yml")):
         return _named_engine(recipe, lang, tagger)
+    recipe = Recipe.named(recipe) if isinstance(recipe, str) else recipe
     return Engine(recipe.for_language(lang)[0], Settings(lang, tagger=tagger))
 
 
-@cache
+@lru_cache(maxsize=64)
 def _named_engine(name: str, lang: str, tagger: str) -> Engine:
-    """Return the engine of a packaged recipe, a recipe file or NAME[:parameter=value,...]."""
-    if name in recipe_names() or name.endswith((".yaml", ".yml")):
+    """Return the engine of a packaged recipe or of NAME[:parameter=value,...]."""
+    if name in recipe_names():
         recipe = Recipe.named(name).for_language(lang)[0]
     else:
         recipe = Recipe.of([parse_step(name)], name)

@@ -1,5 +1,6 @@
 """Running tasks: one after another, in a pool of processes, or on a Dask cluster; the same rows."""
 
+import logging
 import os
 import signal
 import threading
@@ -53,7 +54,7 @@ def run(
     left = iter(tasks)
     if executor.startswith(DASK):
         with _dask(executor.removeprefix(DASK)) as (pool, size):
-            lost = yield from _until_broken(pool, function, ((task, 1) for task in left), size)
+            lost = yield from _side_by_side(pool, function, left, size)
             if lost:
                 raise NoisegenError(DIED)
         return
@@ -101,23 +102,39 @@ def _spread(
     workers: int,
 ) -> Iterator[R]:
     """Run all tasks; open a new pool when one breaks."""
-    lost: list[Try[T]] = []
-    fresh = ((task, 1) for task in tasks)
+    suspects: list[Try[T]] = []
     while True:
         with open_pool() as pool:
-            lost = yield from _until_broken(pool, function, chain(lost, fresh), workers)
-        if not lost:
+            suspects = yield from _one_by_one(pool, function, suspects)
+            suspects += yield from _side_by_side(pool, function, tasks, 0 if suspects else workers)
+        if not suspects:
             return
 
 
-def _until_broken(
-    pool: Executor, function: Callable[[T], R], queue: Iterator[Try[T]], workers: int
+def _one_by_one(
+    pool: Executor, function: Callable[[T], R], suspects: list[Try[T]]
 ) -> Generator[R, None, list[Try[T]]]:
-    """Keep a few tasks in flight and yield results; return what is to be tried again."""
-    running: dict[Future[R], Try[T]] = {}
+    """Run tasks that were in flight when a pool broke: alone, so that blame falls on the right one.
+
+    Return what is left once the pool breaks again.
+    """
+    for number, (task, tries) in enumerate(suspects):
+        future = _submit(pool, function, task)
+        wait([future])
+        if _is_lost(future):
+            return [_again(task, tries), *suspects[number + 1 :]]
+        yield future.result()
+    return []
+
+
+def _side_by_side(
+    pool: Executor, function: Callable[[T], R], tasks: Iterator[T], workers: int
+) -> Generator[R, None, list[Try[T]]]:
+    """Keep a few tasks in flight and yield results; return the suspects when the pool breaks."""
+    running: dict[Future[R], T] = {}
     while True:
-        for task, tries in islice(queue, max(0, workers * IN_FLIGHT_PER_WORKER - len(running))):
-            running[_submit(pool, function, task)] = (task, tries)
+        for task in islice(tasks, max(0, workers * IN_FLIGHT_PER_WORKER - len(running))):
+            running[_submit(pool, function, task)] = task
         if not running:
             return []
         done, _ = wait(running, return_when=FIRST_COMPLETED)
@@ -128,7 +145,7 @@ def _until_broken(
             del running[future]
             yield future.result()
         if broken:
-            return [_again(*lost) for lost in running.values()]
+            return [(task, 1) for task in running.values()]
 
 
 def _submit(pool: Executor, function: Callable[[T], R], task: T) -> Future[R]:
@@ -144,15 +161,25 @@ def _submit(pool: Executor, function: Callable[[T], R], task: T) -> Future[R]:
 
 @contextmanager
 def _without_interrupt() -> Iterator[None]:
-    """Start processes such that Ctrl-C, which goes to all of them, reaches only the parent."""
+    """Put Ctrl-C off while processes start, and keep it, which goes to all of them, from them.
+
+    A blocked signal stays blocked in a child, and half a child would print a traceback.
+    """
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    missed: list[tuple[Any, ...]] = []
+    main = threading.current_thread() is threading.main_thread()
+    handler = signal.signal(signal.SIGINT, lambda *given: missed.append(given)) if main else None
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        if main:
+            signal.signal(signal.SIGINT, handler)
+        if missed and callable(handler):
+            handler(*missed[0])
 
 
 def _is_lost(future: Future[R]) -> bool:
@@ -160,8 +187,8 @@ def _is_lost(future: Future[R]) -> bool:
 
 
 def _again(task: T, tries: int) -> Try[T]:
-    """Count a try: any of the tasks in flight may have been the end of a worker."""
-    if tries == TRIES:
+    """Count a try of a task that was the end of a worker."""
+    if tries + 1 == TRIES:
         raise NoisegenError(DIED)
     return task, tries + 1
 
@@ -181,6 +208,9 @@ def _dask(address: str) -> Iterator[tuple[Executor, int]]:
             f"no Dask scheduler answers at {address!r}: {error}; is it running?"
         ) from error
     pool = client.get_executor()
+    log = logging.getLogger("distributed.client")
+    level = log.level
+    log.setLevel(logging.CRITICAL)  # a lost scheduler is one line, below, and no traceback
     try:
         yield pool, max(1, sum(client.nthreads().values()))
     except KilledWorker as error:
@@ -193,3 +223,4 @@ def _dask(address: str) -> Iterator[tuple[Executor, int]]:
     finally:
         pool.shutdown(wait=False)
         client.close()
+        log.setLevel(level)

@@ -192,6 +192,6 @@ def _repeated(paths: list[Path], copies: int, number: int, passes: int) -> int:
         if copies > 1:
             table = table.filter(table["copy"].to_numpy() == 0)
         ids = id_numbers(table["id"].combine_chunks())
-        parts.append(ids[mix_array(ids) % np.uint64(passes) == number])
-    ids = np.concatenate(parts)
-    return len(ids) - len(np.unique(ids))
+        parts.append(ids if passes == 1 else ids[mix_array(ids) % np.uint64(passes) == number])
+    ids = np.sort(np.concatenate(parts))
+    return int(np.count_nonzero(ids[1:] == ids[:-1]))

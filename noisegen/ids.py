@@ -10,14 +10,14 @@ import pyarrow.compute as pc
 from noisegen.draws import MASK, U64
 from noisegen.text import as_numpy
 
-_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
+_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}")
 
 
 def id_number(row_id: int | str) -> int:
     """Return the 64-bit number of one id; other text is hashed (BLAKE2b, 8 bytes)."""
     if isinstance(row_id, int):
         return row_id & MASK
-    if _INTEGER.fullmatch(row_id):
+    if _INTEGER.fullmatch(row_id) and -(2**63) <= int(row_id) < 2**63:
         return int(row_id) & MASK
     return int.from_bytes(blake2b(row_id.encode(), digest_size=8).digest(), "little")
 

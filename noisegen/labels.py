@@ -2,7 +2,7 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from itertools import accumulate, pairwise
+from itertools import accumulate, pairwise, takewhile
 from typing import Any
 
 import pyarrow as pa
@@ -35,7 +35,8 @@ def carry(
     left and at any blank that an edit wrote. A token that begins in an unchanged part comes from
     the clean token there; the k-th of n tokens that begin in a changed span comes from the same
     share of the clean tokens of that span. A token split in two continues its label (B-x, then
-    I-x); tokens merged into one keep the first label.
+    I-x); tokens merged into one keep the first label, and what is left of a span whose B-x went
+    into such a token begins with B-x.
     """
     if not edits:
         return list(tokens), list(labels)
@@ -46,7 +47,8 @@ def carry(
     carried: list[Any] = []
     for before, owner in pairwise([None, *owners]):
         label = "O" if owner is None else labels[owner]
-        carried.append(_inside(label) if owner == before else label)
+        label = _inside(label) if owner == before else label
+        carried.append(_begun(label, carried, labels[: owner or 0]))
     return [noisy[begin:end] for begin, end in pieces], carried
 
 
@@ -97,3 +99,17 @@ def _token_at(starts: list[int], position: int) -> int:
 def _inside(label: Any) -> Any:
     """Return the label of the rest of a token: B-x goes on as I-x."""
     return f"I-{label[2:]}" if isinstance(label, str) and label.startswith("B-") else label
+
+
+def _begun(label: Any, carried: Sequence[Any], before: Sequence[Any]) -> Any:
+    """Return B-x for an I-x whose B-x (in the clean labels `before`) went into a merged token."""
+    kind = _kind(label)
+    if kind is None or label[0] == "B" or (carried and _kind(carried[-1]) == kind):
+        return label
+    span = takewhile(lambda earlier: _kind(earlier) == kind, reversed(before))
+    return f"B-{kind}" if f"B-{kind}" in span else label
+
+
+def _kind(label: Any) -> str | None:
+    """Return x of B-x and I-x."""
+    return label[2:] if isinstance(label, str) and label[:2] in ("B-", "I-") else None

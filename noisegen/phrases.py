@@ -23,7 +23,7 @@ from noisegen.lexicon import POS, Entry, Lexicon, Parser, read_lexicon_file
 from noisegen.text import U8, Bool, Texts, as_arrow, as_numpy, capitalize, fold, is_upper, upper
 from noisegen.words import APOSTROPHES, WORD_BYTES_MAX, extend
 
-FORMAT = 5  # of the compiled cache; raise it when anything below changes what a table means
+FORMAT = 6  # of the compiled cache; raise it when anything below changes what a table means
 _SLOTS_PER_ENTRY = 4
 I32 = npt.NDArray[np.int32]
 
@@ -102,7 +102,8 @@ class PhraseTable:
     def _capitals_met(self, values: U8, matches: Matches) -> Matches:
         """Drop matches whose key asks for a capital that the text lacks."""
         asking = np.flatnonzero(self.capital_keys[matches.keys])
-        lacking = case_classes(values, matches.starts[asking], matches.stops[asking]) == 0
+        asked = self.capital_keys[matches.keys[asking]]
+        lacking = case_classes(values, matches.starts[asking], matches.stops[asking]) < asked
         if not lacking.any():
             return matches
         keep = np.ones(len(matches), np.bool_)
@@ -193,16 +194,32 @@ def build(lexicon: Lexicon) -> PhraseTable:
         [form for group in groups.values() for e in group for form in _forms(e)]
     )
     return PhraseTable(
-        slots, entries, np.array([any(map(is_upper, clean)) for clean in cleans], np.uint8), table,
+        slots, entries, np.array(list(map(_case_asked, cleans)), np.uint8), table,
         _uppers(list(groups.values())), pool.window, pool.offsets.astype(np.int32),
         lexicon.head, words_max,
     )  # fmt: skip
 
 
 def _forms(entry: Entry) -> tuple[str, str, str]:
-    """Return a replacement as written, Title and UPPER; an acronym's expansion is never UPPER."""
+    """Return a replacement as written, Title and UPPER.
+
+    Initials are never Title ('Oh my god' becomes 'omg'), an acronym's expansion never UPPER.
+    """
+    initials = "".join(word[0] for word in entry.clean.split(" "))
+    plain = len(initials) > 1 and entry.noisy == initials
     acronym = entry.clean == upper(entry.clean)
-    return entry.noisy, capitalize(entry.noisy), entry.noisy if acronym else upper(entry.noisy)
+    return (
+        entry.noisy,
+        entry.noisy if plain else capitalize(entry.noisy),
+        entry.noisy if acronym else upper(entry.noisy),
+    )
+
+
+def _case_asked(clean: str) -> int:
+    """Return the case class that a key asks for: 2 an acronym, 1 another with a capital."""
+    if not any(map(is_upper, clean)):
+        return 0
+    return 2 if len(clean) > 1 and clean == upper(clean) else 1
 
 
 def _uppers(groups: list[list[Entry]]) -> I64:

@@ -18,7 +18,7 @@ from noisegen.parameters import Parameter
 from noisegen.phrases import Matches, PhraseTable, load_table
 from noisegen.registry import DICTIONARIES, Settings, Transform, called_from, register
 from noisegen.taggers import Tagger, make_tagger
-from noisegen.text import U8, Bool, Texts, ordinals
+from noisegen.text import Bool, Texts, ordinals
 
 
 @dataclass(frozen=True)
@@ -131,19 +131,10 @@ class LexicalKernel:
         )  # fmt: skip
 
     def _past_dots(self, texts: Texts, matches: Matches, drawn: I64) -> I64:
-        """Take in the dot behind a match that the replacement brings itself or no longer needs.
-
-        'on Sunday.' becomes 'on Sun.', not 'Sun..'; a dot before a blank and a digit or small
-        letter belongs to an abbreviation: 'Sept. 5' becomes 'September 5'.
-        """
-        after = texts.offsets[matches.rows + 1] - matches.stops
-        here, blank, then = (
-            texts.values[np.minimum(matches.stops + ahead, len(texts.values) - 1)]
-            for ahead in range(3)
-        )
-        goes_on = (after > 2) & (blank == ord(" ")) & _is_small_or_digit(then)
-        dotted = (after > 0) & (here == ord("."))
-        stops: I64 = matches.stops + (dotted & (goes_on | self._ends_in_dot[drawn]))
+        """Take in the dot behind a match if the replacement has its own: 'Sun.', not 'Sun..'."""
+        here = texts.values[np.minimum(matches.stops, len(texts.values) - 1)]
+        dotted = (matches.stops < texts.offsets[matches.rows + 1]) & (here == ord("."))
+        stops: I64 = matches.stops + (dotted & self._ends_in_dot[drawn])
         return stops
 
     @cached_property
@@ -169,7 +160,3 @@ class LexicalKernel:
         """The first part of speech that each key has alternatives for."""
         first: I64 = np.argmax(self.table.groups >= 0, axis=1).astype(np.int64)
         return first
-
-
-def _is_small_or_digit(values: U8) -> Bool:
-    return ((values >= 97) & (values <= 122)) | ((values >= 48) & (values <= 57))

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from noisegen import registry
 from noisegen.registry import DICTIONARIES
 from noisegen.testing import ODD_TEXTS
 
@@ -22,6 +23,17 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 def _own_cache(tmp_path_factory):
     """Compile lexicons into a folder of this run, not the user's."""
     os.environ["NOISEGEN_CACHE"] = str(tmp_path_factory.mktemp("cache"))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _own_plug_ins():
+    """Forget the transforms that the tests of a module registered."""
+    registry.names()
+    kept = dict(registry._REGISTERED), dict(registry._CODE)
+    yield
+    for known, before in zip((registry._REGISTERED, registry._CODE), kept, strict=True):
+        known.clear()
+        known.update(before)
 
 
 @pytest.fixture(scope="session")

@@ -128,14 +128,28 @@ def raised(text: str) -> str:
     )
 
 
-def recased(match: str, entry: Entry) -> str:
-    noisy = entry.noisy
+def case_of(match: str) -> int:
+    """0 as written, 1 Title, 2 UPPER."""
     if lower(match[0]) == match[0]:
-        return noisy
-    not_lower = all(not "a" <= match[at] <= "z" for at in (1, -1)) if len(match) > 1 else False
-    if not_lower:
+        return 0
+    return 2 if len(match) > 1 and all(not "a" <= match[at] <= "z" for at in (1, -1)) else 1
+
+
+def case_asked(clean: str) -> int:
+    """An acronym asks for capitals throughout, another key with a capital for a first one."""
+    if lower(clean) == clean:
+        return 0
+    return 2 if len(clean) > 1 and raised(clean) == clean else 1
+
+
+def recased(match: str, entry: Entry) -> str:
+    noisy, case = entry.noisy, case_of(match)
+    if case == 2:
         return noisy if raised(entry.clean) == entry.clean else raised(noisy)
-    return raised(noisy[:1]) + noisy[1:]
+    initials = "".join(word[0] for word in entry.clean.split(" "))
+    if case == 1 and len(initials) > 1 and noisy == initials:
+        return noisy
+    return raised(noisy[:1]) + noisy[1:] if case else noisy
 
 
 @cache
@@ -168,8 +182,8 @@ def matches(text: str, name: str, lang: str) -> list[tuple[int, int]]:
             key = lower(text[start:stop])
             if key not in known:
                 continue
-            asks_capital = lower(known[key][0]) != known[key][0]
-            if start >= reach and not (asks_capital and lower(text[start]) == text[start]):
+            asks = case_asked(known[key][0])
+            if start >= reach and case_of(text[start:stop]) >= asks:
                 found.append((start, stop))
                 reach = stop
             break
@@ -224,9 +238,8 @@ def lexical(
         draw = draws.integer()
         if draw >> 16 < threshold(rates["rate"]):
             noisy = recased(text[start:stop], choose(kept, draw & 0xFFFF))
-            inner_dot = re.match(r"\. [a-z0-9]", text[stop:])
             own_dot = noisy.endswith(".") and text[stop : stop + 1] == "."
-            edits.append((start, stop + bool(inner_dot or own_dot), noisy))
+            edits.append((start, stop + own_dot, noisy))
     return edits
 
 

@@ -75,6 +75,13 @@ def die_once(folder, number):
     return number
 
 
+def die_once_at_five(mark, number):
+    if number == 5 and not mark.exists():
+        mark.touch()
+        os._exit(1)
+    return number
+
+
 def die(number):
     os._exit(1)
 
@@ -87,12 +94,13 @@ def whole(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def cluster():
+def cluster(tmp_path_factory):
     """A Dask scheduler on loopback with two worker processes."""
     distributed = pytest.importorskip("distributed")
     with distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, processes=True, host="127.0.0.1",
-        dashboard_address=None, silence_logs=50,
+        dashboard_address="127.0.0.1:0", silence_logs=50,
+        local_directory=str(tmp_path_factory.mktemp("dask")),
     ) as made:  # fmt: skip
         yield f"dask:{made.scheduler_address}"
 
@@ -235,6 +243,19 @@ def test_an_error_of_a_task_on_dask_is_raised_as_it_is(cluster):
         list(executors.run(fail, range(9), cluster))
 
 
+def test_tasks_lost_by_dask_run_again(tmp_path, cluster):
+    mark = tmp_path / "mark"
+    found = list(executors.run(partial(die_once_at_five, mark), range(8), cluster))
+
+    assert mark.exists()
+    assert sorted(found) == list(range(8))
+
+
+def test_a_task_that_always_kills_its_worker_on_dask_is_given_up(cluster):
+    with pytest.raises(NoisegenError, match=r"died 3 times .* run again with --resume"):
+        list(executors.run(die, range(1), cluster))
+
+
 def test_a_scheduler_that_does_not_answer_is_one_line(monkeypatch):
     monkeypatch.setattr(executors, "DASK_SECONDS", 0.5)
 
@@ -335,6 +356,20 @@ def test_ctrl_c_while_workers_start_prints_no_traceback(tmp_path, slow, started)
     assert run.returncode == 130
     assert stderr.count("\n") == 2, stderr
     wait_for(lambda: not members(run.pid), seconds=10)
+
+
+def test_ctrl_c_while_a_process_starts_comes_right_after():
+    finished = []
+
+    def start():
+        with executors._without_interrupt():
+            os.kill(os.getpid(), signal.SIGINT)
+            finished.append(True)
+
+    with pytest.raises(KeyboardInterrupt):
+        start()
+    assert finished
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_a_failing_row_ends_all_workers_and_leaves_no_half_shard(tmp_path, code):

@@ -222,6 +222,21 @@ def test_from_a_manifest_come_the_same_rows(tmp_path, options):
     assert again.recipe_digest == first.recipe_digest
 
 
+def test_from_a_manifest_a_plug_in_is_loaded(tmp_path):
+    from noisegen.cli import run
+
+    code = tmp_path / "plugin.py"
+    code.write_text(
+        "import noisegen\n@noisegen.transform('from_manifest')\n"
+        "def f(text, draws, *, rate: float = 1.0):\n    return text + draws.pick('?!')\n"
+    )
+    augment(DEMO, tmp_path / "one", transforms=["from_manifest"], code=(str(code),), limit=20)
+    made = str(tmp_path / "one" / "manifest.json")
+
+    assert run(["augment", "--from", made, "-o", str(tmp_path / "two"), "--workers", "1"]) == 0
+    assert contents(tmp_path / "two") == contents(tmp_path / "one")
+
+
 def test_the_command_of_a_call_makes_the_same_rows(tmp_path):
     import shlex
 

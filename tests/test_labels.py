@@ -218,3 +218,11 @@ def test_labels_in_a_column_of_numbers_are_refused(tmp_path):
 
     with pytest.raises(SourceError, match="'tags' is no list of strings"):
         augment(tmp_path / "in.parquet", tmp_path / "out", tokens="words", labels="tags")
+
+
+def test_what_is_left_of_a_span_whose_beginning_merged_begins_it():
+    gone = {"clean_start": 1, "clean_end": 2, "noisy_start": 1, "noisy_end": 1}
+    given = ["O", "B-TIME", "I-TIME"]
+    assert carry(["4", "me", "now"], given, "4me now", [gone]) == (["4me", "now"], ["O", "B-TIME"])
+    loose = ["O", "I-TIME", "I-TIME"]
+    assert carry(["4", "me", "now"], loose, "4me now", [gone])[1] == ["O", "I-TIME"]

@@ -36,7 +36,7 @@ def run(arguments: list[str]) -> int:
     0 done, 1 an error to act on, 2 wrong usage, 3 damaged input was salved, 130 interrupted.
     """
     try:
-        return noisegen(arguments, prog_name="noisegen", standalone_mode=False) or 0
+        return noisegen(arguments, "noisegen", standalone_mode=False, obj=arguments) or 0
     except click.ClickException as error:
         error.show()
         return error.exit_code

@@ -73,7 +73,7 @@ def augment(sources: tuple[str, ...], **options: Any) -> int:
             resume=options["resume"],
             force=options["force"],
             progress=advance,
-            command=shlex.join(["noisegen", *sys.argv[1:]]),
+            command=shlex.join(["noisegen", *(click.get_current_context().obj or sys.argv[1:])]),
         )
     if options["as_json"]:
         print_json({"out": options["out"], "shards": len(made.shards), **made.totals})

@@ -66,8 +66,17 @@ def print_json(content: object) -> None:
 
 
 def plain_examples(examples: list[Any]) -> list[dict[str, Any]]:
-    """Return the rows of a preview as JSON knows them."""
+    """Return the rows of a preview with the names of the columns of a shard."""
     return [
-        {**vars(example), "changes": [change._asdict() for change in example.changes]}
+        {
+            "id": example.row_id,
+            "clean": example.clean,
+            "noisy": example.noisy,
+            "transforms": example.transforms,
+            "edits": [dict(zip(_EDIT, change, strict=True)) for change in example.changes],
+        }
         for example in examples
     ]
+
+
+_EDIT = ("transform", "clean_start", "clean_end", "noisy_start", "noisy_end")

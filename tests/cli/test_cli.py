@@ -119,6 +119,49 @@ def test_the_json_of_a_run_is_its_totals(arguments, tmp_path, capfd):
     assert found == {"out": str(tmp_path / "out"), "shards": 1, **made.totals}
 
 
+def test_the_command_is_in_the_manifest(arguments, tmp_path):
+    import shlex
+
+    words = arguments("augment")
+    run(words)
+
+    made = noisegen.Manifest.load(tmp_path / "out")
+    assert made.command == shlex.join(["noisegen", *words])
+
+
+def test_an_interruption_is_code_130(arguments, monkeypatch, capfd):
+    from noisegen import generation
+
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(generation, "carry_out", interrupted)
+
+    assert run(arguments("augment")) == 130
+    assert "interrupted; finished shards are kept" in capfd.readouterr().err
+
+
+def test_one_transform_is_described(capfd):
+    assert run(["transforms", "fing"]) == 0
+    assert "fing" in capfd.readouterr().out
+    assert run(["transforms", "fing", "--json"]) == 0
+    assert json.loads(capfd.readouterr().out)["name"] == "fing"
+    assert run(["transforms", "fign"]) == 2
+    assert "did you mean 'fing'?" in capfd.readouterr().err
+
+
+def test_transforms_of_a_file_are_listed(tmp_path, capfd):
+    code = tmp_path / "mine.py"
+    code.write_text(
+        "import noisegen\n@noisegen.transform('mine_only')\n"
+        "def f(text, draws, *, rate: float = 1.0):\n    return text\n"
+    )
+    run(["transforms", "--code", str(code), "--json"])
+
+    listed = json.loads(capfd.readouterr().out)["transforms"]
+    assert "mine_only" in [one["name"] for one in listed]
+
+
 def test_the_summary_of_a_run_goes_to_stderr(arguments, capfd):
     run(arguments("augment"))
     stdout, stderr = capfd.readouterr()
@@ -201,7 +244,10 @@ def test_a_terminal_gets_a_bar(monkeypatch):
             advance(Shard("part", 1_500, 1))
             advance(Shard("part", 500, 1))
         monkeypatch.undo()
-        shown = os.read(parent, 100_000).decode()
+        os.set_blocking(parent, False)
+        shown = ""
+        while "2 shards" not in shown:
+            shown += os.read(parent, 100_000).decode()  # raises when there is no more
     os.close(parent)
 
     assert "2,000 rows, 2 shards, " in shown
@@ -226,7 +272,7 @@ def test_a_dry_run_as_json_is_one_object(capfd):
 
     found = json.loads(capfd.readouterr().out)
     assert len(found["rows"]) == 10
-    assert {"clean", "noisy", "transforms", "changes"} <= set(found["rows"][0])
+    assert {"id", "clean", "noisy", "transforms", "edits"} == set(found["rows"][0])
 
 
 def test_a_dry_run_shows_the_rows_of_the_run(arguments, tmp_path, capfd):
@@ -282,8 +328,9 @@ def test_importing_the_package_imports_nothing_heavy():
     assert not _imported("import noisegen") & (HEAVY | {"click", "yaml"})
 
 
-def test_help_imports_nothing_heavy():
-    called = "from noisegen.cli import run; run(['augment', '--help'])"
+@pytest.mark.parametrize("words", [["--help"], ["augment", "--help"]])
+def test_help_imports_nothing_heavy(words):
+    called = f"from noisegen.cli import run; run({words!r})"
 
     assert not _imported(called) & HEAVY
 
