@@ -40,6 +40,7 @@ def open_folder(run: Run, part: Part, *, resume: bool, force: bool) -> dict[int,
         out.mkdir(parents=True, exist_ok=True)
         present = any(out.iterdir())
     if force:
+        _refuse_foreign(out)
         _remove(path for pattern in OURS for path in out.glob(pattern))
         return {}
     if present and not resume:
@@ -55,6 +56,21 @@ def _refuse_inputs(run: Run) -> None:
     for item in run.inputs:
         if Path(item.path).parent == run.job.out and number_of(Path(item.path)) is not None:
             raise OutputError(f"{item.path} is an input, and its name one of the output: use -o")
+
+
+def _refuse_foreign(out: Path) -> None:
+    """Never write over a file whose name is one of ours and whose content is not."""
+    for path in (*out.glob(SHARDS), out / "manifest.json", out / "README.md"):
+        if path.is_file() and not _is_ours(path):
+            raise OutputError(f"noisegen did not write {path}; move it, or use another folder")
+
+
+def _is_ours(path: Path) -> bool:
+    """Tell whether an earlier run wrote a file; of shards also one that is damaged."""
+    if path.suffix == ".parquet":
+        return read_note(path) is not None or (number_of(path) is not None and not is_parquet(path))
+    text = path.read_text("utf-8", errors="replace")
+    return '"recipe_digest"' in text if path.suffix == ".json" else "made with noisegen" in text
 
 
 def number_of(path: Path) -> int | None:

@@ -380,3 +380,21 @@ def test_a_plan_can_be_made_without_a_folder(tmp_path):
 
     assert [task.rows for task in run.tasks()] == [100, 100, 100, 100, 20]
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    "name", ["README.md", "manifest.json", "part-00000.parquet", "part-x.parquet"]
+)
+def test_force_never_takes_a_file_of_somebody_else(tmp_path, name):
+    out = tmp_path / "out"
+    out.mkdir()
+    if name.endswith(".parquet"):
+        pq.write_table(pa.table({"mine": [1]}), out / name)
+    else:
+        (out / name).write_text("mine")
+    before = (out / name).read_bytes()
+
+    with pytest.raises(OutputError, match=f"noisegen did not write .*{name}"):
+        noisegen.augment(DEMO, out, transforms=["fing"], limit=5, force=True)
+
+    assert (out / name).read_bytes() == before

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -52,7 +53,11 @@ def _decorated(function: F, options: tuple[Callable[[F], F], ...]) -> F:
 
 
 def read_settings(settings: tuple[str, ...]) -> dict[str, object]:
-    """Read TRANSFORM.PARAM=VALUE."""
+    """Read TRANSFORM.PARAM=VALUE; refuse a recipe beside transforms, which would go unheard."""
+    context = click.get_current_context()
+    named = context.get_parameter_source("recipe") is not ParameterSource.DEFAULT
+    if named and context.params.get("transforms"):
+        raise click.UsageError("--recipe and -t exclude each other: a recipe names its transforms")
     pairs = [text.partition("=") for text in settings]
     for name, equals, value in pairs:
         if not (equals and value and "." in name):

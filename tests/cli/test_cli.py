@@ -341,3 +341,8 @@ def test_augment_imports_neither_torch_nor_datasets(tmp_path):
     found = _imported(f"from noisegen.cli import run; run({words!r})")
 
     assert not found & {"torch", "datasets", "distributed", "spacy", "matplotlib"}
+
+
+def test_a_recipe_beside_transforms_is_wrong_usage(capfd):
+    assert run(["preview", "See you.", "--recipe", "rolaser", *FING]) == 2
+    assert "--recipe and -t exclude each other" in capfd.readouterr().err
