@@ -213,11 +213,12 @@ def _layout(piece: Piece, columns: Columns) -> dict[str, pa.DataType]:
     for name in (columns.source, columns.row_id, columns.labels):
         if name is not None and name not in names:
             raise SourceError(_no_column(piece, name))
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise SourceError(f"{piece.path}: two columns are named {twice!r}")
     used = {columns.row_id} if columns.tokens else {columns.row_id, columns.text}
     kinds = {"id": _id_type(piece, columns.row_id), "clean": _text_type(piece, columns)}
     for field in piece.schema:
-        if names.count(field.name) > 1:
-            raise SourceError(f"{piece.path}: two columns are named {field.name!r}")
         if field.name in used:
             continue
         if field.name in RESERVED:

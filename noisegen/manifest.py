@@ -36,6 +36,9 @@ class Shard:
     word_errors: int = 0
 
 
+_KINDS = {"seed": int, "recipe": dict, "sources": list, "options": dict, "totals": dict}
+
+
 @dataclass(frozen=True)
 class Manifest:
     """All that is needed to make the same rows again, and what came out."""
@@ -58,7 +61,11 @@ class Manifest:
         path = Path(path)
         path = path / "manifest.json" if path.is_dir() else path
         try:
-            return cls(**json.loads(path.read_text("utf-8")))
+            made = cls(**json.loads(path.read_text("utf-8")))
+            for name, kind in _KINDS.items():
+                if not isinstance(getattr(made, name), kind):
+                    raise ValueError(f"{name} is not a {kind.__name__}")
+            return made
         except (OSError, ValueError, TypeError) as error:
             raise OutputError(f"{path} is not the manifest of an augment run: {error}") from error
 

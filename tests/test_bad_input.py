@@ -416,3 +416,15 @@ def test_a_failure_in_a_process_of_its_own_prints_one_line_too():
 
     assert (result.returncode, result.stdout) == (1, "")
     assert result.stderr == "error: 'nowhere.txt': no such file or folder\n"
+
+
+def test_two_text_columns_of_one_name(failed, file):
+    code, [line] = failed(file("in.csv", "text,text\na,b\n"), *FING)
+
+    assert code == 1
+    assert line.endswith("two columns are named 'text'")
+
+
+def test_an_argument_that_is_not_utf8(capfd):
+    assert run(["preview", "a\udcff do", "-t", "fing:rate=1"]) == 2
+    assert capfd.readouterr().err == "error: an argument is not valid UTF-8\n"

@@ -49,6 +49,9 @@ def run(arguments: list[str]) -> int:
     except (click.Abort, KeyboardInterrupt):
         click.echo("interrupted; finished shards are kept: run again with --resume", err=True)
         return 130
+    except UnicodeEncodeError:
+        click.echo("error: an argument is not valid UTF-8", err=True)
+        return 2
     except BrokenPipeError:
         sys.stderr.close()  # the reader of a pipe has gone: nothing is left to say
         return 0
