@@ -126,7 +126,7 @@ def test_a_key_with_a_capital_asks_for_one(tmp_path: Path) -> None:
     ("name", "file", "content", "text", "expected"),
     [
         ("abr2", ABR2, "mtg  = mind the gap\nfoo foo\t=  spoon \n\n", "Mind the gap, spoon",
-         "Mtg, foo foo"),
+         "mtg, foo foo"),
         ("abr2", ABR2, "#1 = spoon\nkettle\nsp=kettle\nptt = pot\n", "spoon kettle pot",
          "spoon kettle ptt"),
         ("abr2", ABR2, "one = spoon\ntwo = spoon\n", "spoon", "one"),
