@@ -65,8 +65,9 @@ def _candidate_rows(texts: Texts, kinds: tuple[str, ...]) -> I64:
     found = [np.zeros(0, np.int64)]
     for sign in sorted({sign for kind in kinds for sign in _SIGNALS[kind]}):
         places = np.flatnonzero(window[:-1] == ord(sign[0]))
-        if sign == "./":  # an address has a known domain behind its dot ...
-            places = places[_begins_tld(window, places + 1)]
+        if sign == "./":  # an address has www before a dot, a known domain behind one ...
+            after_www = (window[np.maximum(places - 1, 0)] | 0x20) == ord("w")
+            places = places[after_www | _begins_tld(window, places + 1)]
         elif sign == ":/":  # ... or a slash behind its colon
             places = places[window[places + 1] == ord("/")]
         places = places + texts.offsets[0]
