@@ -124,7 +124,8 @@ def _warn(run: Any, options: dict[str, Any]) -> None:
         names = ", ".join(dict.fromkeys(run.left_out))
         click.echo(f"hint: no data for language {run.request.lang!r}: left out {names}", err=True)
     if options["manifest"]:
-        earlier = vars(Manifest.load(options["manifest"]))
+        made = Manifest.load(options["manifest"])
+        earlier = {name: getattr(made, name) for name in run.config}
         if changed := difference(earlier, run.config):
             click.echo(f"hint: the rows may differ, for this has changed: {changed}", err=True)
 
