@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
-from typing import ClassVar
 
 import numpy as np
 
@@ -100,8 +99,6 @@ def _bounds(number: int, group: list[Entry]) -> list[int]:
 class Substitution:
     """Replace characters of a map, each with chance `rate`."""
 
-    reads_words: ClassVar[bool] = False
-
     characters: CharacterMap
     gaps: GapTables
 
@@ -124,8 +121,6 @@ _BLANKS = Texts.from_strings(["", " "]).to_arrow()
 @dataclass(frozen=True)
 class Blanks:
     """Drop blanks (space, tab) with one chance, add one between two non-blanks with another."""
-
-    reads_words: ClassVar[bool] = False
 
     drop: GapTables
     add: GapTables

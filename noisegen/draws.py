@@ -59,9 +59,9 @@ def row_key(stream: int, row_id: int) -> int:
     return mix((stream + (row_id + 1) * GOLDEN) & MASK)
 
 
-def row_keys(stream: int, row_ids: U64) -> U64:
-    """Return `row_key` of every id."""
-    return mix_array(np.uint64(stream) + (row_ids + np.uint64(1)) * np.uint64(GOLDEN))
+def row_keys(stream: int | U64, row_ids: U64) -> U64:
+    """Return `row_key` of every id, in one stream or each in its own."""
+    return mix_array(np.asarray(stream, np.uint64) + (row_ids + np.uint64(1)) * np.uint64(GOLDEN))
 
 
 def fork(key: int, name: str) -> int:
@@ -163,21 +163,25 @@ class GapTables:
         rows = np.flatnonzero(lengths > 0)
         done, drawn = np.zeros(len(rows), np.int64), np.zeros(len(rows), np.int64)
         while len(rows):
+            length, variant = lengths.take(rows), variants.take(rows)
             # Enough draws for most rows at once; how many never changes which draw is which.
-            expected = (lengths[rows] - done) * self.rates[variants[rows]]
+            expected = (length - done) * self.rates.take(variant)
             counts = (expected * 1.1).astype(np.int64) + 3
-            firsts = np.cumsum(counts) - counts
-            owner = np.repeat(np.arange(len(rows)), counts)
-            number = np.arange(len(owner)) - firsts[owner] + drawn[owner]
-            draws = draw_array(keys[rows[owner]], number)
-            gaps, hit = self.gaps(decisions(draws), variants[rows[owner]])
-            ends = np.cumsum(gaps + hit)  # positions consumed, over all rows
-            ends += (done - np.concatenate([[0], ends])[firsts])[owner]
-            keep = hit & (ends <= lengths[rows[owner]])
-            parts.append((rows[owner[keep]], ends[keep] - 1, choices(draws[keep])))
-            done, drawn = ends[firsts + counts - 1], drawn + counts
-            left = done < lengths[rows]
-            rows, done, drawn = rows[left], done[left], drawn[left]
+            lasts = np.cumsum(counts)  # of the draws of each row, and one more
+            firsts = lasts - counts
+            numbers = np.arange(lasts[-1]) - np.repeat(firsts - drawn, counts)
+            draws = draw_array(np.repeat(keys.take(rows), counts), numbers)
+            gaps, hit = self.gaps(decisions(draws), np.repeat(variant, counts))
+            gaps += hit
+            ends = np.cumsum(gaps)  # positions consumed, over all rows
+            ends -= np.repeat(ends.take(firsts) - gaps.take(firsts) - done, counts)
+            hit &= ends <= np.repeat(length, counts)
+            at = np.flatnonzero(hit)
+            owners = np.repeat(rows, np.add.reduceat(hit, firsts, dtype=np.int64))
+            parts.append((owners, ends.take(at) - 1, choices(draws.take(at))))
+            done, drawn = ends.take(lasts - 1), drawn + counts
+            left = np.flatnonzero(done < length)
+            rows, done, drawn = rows.take(left), done.take(left), drawn.take(left)
         return _in_row_order(parts)
 
 

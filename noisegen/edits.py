@@ -41,8 +41,9 @@ class Edits:
         """Return the chosen edits."""
         if chosen.all():
             return self
-        rows, starts, stops = self.rows[chosen], self.starts[chosen], self.stops[chosen]
-        return Edits(rows, starts, stops, self.replacements[chosen], self.pool)
+        here = np.flatnonzero(chosen)
+        rows, starts, stops = self.rows.take(here), self.starts.take(here), self.stops.take(here)
+        return Edits(rows, starts, stops, self.replacements.take(here), self.pool)
 
     def outside(self, spans: Spans) -> "Edits":
         """Return the edits that change no protected span."""

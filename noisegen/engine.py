@@ -12,15 +12,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from noisegen import registry
-from noisegen.draws import I64
+from noisegen.draws import I64, row_keys
 from noisegen.edits import Composed, Edits, Rewrite, compose
 from noisegen.errors import UsageError
 from noisegen.ids import id_numbers
-from noisegen.mixing import Dice, Plan, draw_plan, draw_strengths, factors
+from noisegen.memory import keep_freed_memory
+from noisegen.mixing import Dice, Plan, draw_plan, draw_strengths, factors, strength_label
+from noisegen.phrase_kernel import LexicalKernel, side_by_side
 from noisegen.recipe import Recipe, parse_step, recipe_names, step_values
 from noisegen.registry import Kernel, Settings
 from noisegen.spans import Spans, protect_kinds, protected
-from noisegen.text import Bool, Texts, as_arrow
+from noisegen.text import Texts, as_arrow
 
 PROTECTED = "url,mention,hashtag,email"
 EDITS = pa.list_(
@@ -86,9 +88,12 @@ class Engine:
     """A recipe made ready to run: its kernels, in the order of its steps."""
 
     def __init__(self, recipe: Recipe, settings: Settings | None = None) -> None:
+        keep_freed_memory()
         self.recipe = recipe
         self.settings = replace(settings or Settings(), factors=factors(recipe))
         self._steps = recipe.steps()
+        self._labels = [step.label for step in self._steps]
+        self._strength_labels = [strength_label(step) for step in self._steps]
         self.kernels: list[Kernel] = []
         self.rates: list[list[str]] = []
         for step in self._steps:
@@ -96,16 +101,21 @@ class Engine:
             transform.check_language(self.settings.lang)
             self.kernels.append(transform.make(self.settings, step_values(step)))
             self.rates.append([p.name for p in transform.parameters.values() if p.is_rate])
-
-    @cached_property
-    def _read_words(self) -> Bool:
-        """Which steps look at words."""
-        return np.array([kernel.reads_words for kernel in self.kernels], np.bool_)
+        lexical = [kernel for kernel in self.kernels if isinstance(kernel, LexicalKernel)]
+        self._lexical = side_by_side(lexical) if lexical else None
+        self._is_lexical = np.array([isinstance(k, LexicalKernel) for k in self.kernels], np.bool_)
+        self._lexicons = np.cumsum(self._is_lexical) - 1
 
     @cached_property
     def names(self) -> pa.Array:
         """The transform of every step."""
         return Texts.from_strings([step.transform for step in self._steps]).to_arrow(pa.string())
+
+    @property
+    def tagger(self) -> str | None:
+        """The name of the tagger that a word list of the recipe asks, if one does."""
+        taggers = self._lexical.taggers if self._lexical else ()
+        return next((tagger.name for tagger in taggers if tagger), None)
 
     def noise(
         self, clean: pa.Array, dice: Dice, protect: tuple[str, ...] = (), account: bool = False
@@ -115,7 +125,7 @@ class Engine:
         outputs, last = [clean.cast(pa.binary())], np.arange(len(clean))
         spans = RowSpans.of(Texts.from_arrow(outputs[0]), protect)
         composed, settled, turn, first = Composed.none(), [Composed.none()], 0, 0
-        while len((drawn := plan.turn(turn, ~self._read_words))[0]):
+        while len((drawn := plan.turn(turn, ~self._is_lexical))[0]):
             rows, steps = drawn
             texts = Texts.from_arrow(outputs[-1].take(as_arrow(last[rows] - first)))
             places = np.full(len(clean), -1)
@@ -139,18 +149,23 @@ class Engine:
     def _propose(
         self, texts: Texts, rows: I64, steps: I64, dice: Dice, spans: Spans
     ) -> list[tuple[int, Edits]]:
-        """Return the edits of one turn: the first row of every run with one step, and its edits."""
-        wordy = texts[0 : np.count_nonzero(self._read_words[steps])]  # tokenised together
-        runs = np.flatnonzero(np.diff(steps, prepend=-1))
+        """Return the edits of one turn: the first row of every run of a kernel, and its edits.
+
+        All word lists are one kernel: they run over their rows together.
+        """
+        ids = dice.row_ids[rows]
+        keys = row_keys(dice.streams(self._labels)[steps], ids)
+        strengths = row_keys(dice.streams(self._strength_labels)[steps], ids)
+        runs = np.flatnonzero(np.diff(np.where(self._is_lexical[steps], -1, steps), prepend=-2))
         parts = []
         for first, stop in zip(runs.tolist(), [*runs[1:].tolist(), len(rows)], strict=True):
-            number, chosen = int(steps[first]), rows[first:stop]
-            kernel = self.kernels[number]
-            part = wordy[first:stop] if kernel.reads_words else texts[first:stop]
-            step = self._steps[number]
-            variants = draw_strengths(self.recipe, step, self.rates[number], chosen, dice)
-            keys = dice.keys(step.label, chosen)
-            edits = kernel.propose(part, keys, variants)
+            here, number = slice(first, stop), int(steps[first])
+            variants = draw_strengths(self.recipe, strengths[here], self.rates[number])
+            if self._lexical and self._is_lexical[number]:
+                lexicons = self._lexicons[steps[here]]
+                edits = self._lexical.propose(texts[here], keys[here], variants, lexicons)
+            else:
+                edits = self.kernels[number].propose(texts[here], keys[here], variants)
             parts.append((first, edits.outside(spans)))
         return parts
 

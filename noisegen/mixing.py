@@ -4,7 +4,7 @@ Every decision is keyed by the label of the member it is about, so a step added 
 only the rows that draw it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -36,6 +36,10 @@ class Dice:
     def keys(self, name: str, rows: I64) -> U64:
         """Return the row keys of a stream."""
         return row_keys(stream_key(self.seed, name, self.copy), self.row_ids[rows])
+
+    def streams(self, names: Iterable[str]) -> U64:
+        """Return the keys of streams."""
+        return np.array([stream_key(self.seed, name, self.copy) for name in names], np.uint64)
 
     def decide(self, name: str, rows: I64, number: int = 0) -> I64:
         """Return one 48-bit decision for every row."""
@@ -127,15 +131,20 @@ def factors(recipe: Recipe) -> tuple[Fraction, ...]:
     return tuple(factor for factor, _ in recipe.strength)
 
 
-def draw_strengths(
-    recipe: Recipe, step: Step, rates: list[str], rows: I64, dice: Dice
-) -> dict[str, I64]:
-    """Draw which factor each rate of a step has in every row: an index in `factors`."""
+def strength_label(step: Step) -> str:
+    """Return the name of the stream that decides how strong a step is."""
+    return f"{step.label}/strength"
+
+
+def draw_strengths(recipe: Recipe, keys: U64, rates: list[str]) -> dict[str, I64]:
+    """Draw which factor each rate of a step has in every row: an index in `factors`.
+
+    `keys` are those of the rows in the streams of `strength_label`.
+    """
     if len(recipe.strength) == 1:
-        return {rate: np.zeros(len(rows), np.int64) for rate in rates}
+        return {rate: np.zeros(len(keys), np.int64) for rate in rates}
     bounds = _bounds([weight for _, weight in recipe.strength])
-    name = f"{step.label}/strength"
     return {
-        rate: np.searchsorted(bounds, dice.decide(name, rows, number), side="right")
+        rate: np.searchsorted(bounds, decisions(draw_array(keys, number)), side="right")
         for number, rate in enumerate(rates)
     }

@@ -4,14 +4,10 @@ A phrase is found word by word: the hash of its first words, the byte between, a
 gives the hash of one word more. Matches are whole words, leftmost first, then longest.
 """
 
-import json
-import os
-import tempfile
-from dataclasses import dataclass, fields
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from hashlib import blake2b
-from pathlib import Path
-from typing import Any
+from itertools import accumulate
 
 import numpy as np
 import numpy.typing as npt
@@ -19,11 +15,10 @@ import pyarrow as pa
 
 from noisegen.draws import CHOICE_BITS, I64, U64
 from noisegen.errors import LexiconError
-from noisegen.lexicon import POS, Entry, Lexicon, Parser, read_lexicon_file
-from noisegen.text import U8, Bool, Texts, as_arrow, as_numpy, capitalize, fold, is_upper, upper
-from noisegen.words import APOSTROPHES, WORD_BYTES_MAX, extend
+from noisegen.lexicon import POS, Entry, Lexicon
+from noisegen.text import U8, Bool, Texts, capitalize, fold, is_upper, upper
+from noisegen.words import APOSTROPHES, WORD_BYTES_MAX, Tokens, extend
 
-FORMAT = 6  # of the compiled cache; raise it when anything below changes what a table means
 _SLOTS_PER_ENTRY = 4
 I32 = npt.NDArray[np.int32]
 
@@ -38,13 +33,21 @@ class Matches:
     rows: I64
     starts: I64
     stops: I64
-    keys: I64
+    keys: I32
     firsts: I64
     lasts: I64
 
-    def take(self, chosen: Bool | I64) -> "Matches":
-        """Return the chosen matches."""
-        return Matches(*(getattr(self, column.name)[chosen] for column in fields(self)))
+    def take(self, chosen: I64) -> "Matches":
+        """Return the matches of these numbers."""
+        return Matches(*(getattr(self, column.name).take(chosen) for column in fields(self)))
+
+    def without(self, dropped: I64) -> "Matches":
+        """Return the other matches."""
+        if not len(dropped):
+            return self
+        keep = np.ones(len(self), np.bool_)
+        keep[dropped] = False
+        return self.take(np.flatnonzero(keep))
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -52,17 +55,18 @@ class Matches:
 
 @dataclass(frozen=True)
 class PhraseTable:
-    """A compiled lexicon.
+    """A compiled lexicon, or several side by side: a row of text is searched in one of them.
 
     `slots` (hash or 0) and `slot_entries` (key * 2 + 1 if the phrase goes on; key 0 is a mere
-    prefix) form an open hash table. Key k has the alternatives of group `groups[k, pos]` (-1:
-    none); `uppers` holds group * 2^17 + cumulative weight out of 2^16, ascending; alternative a
-    is `pool[3 * a + case]`.
+    prefix) form an open hash table, of `sizes` slots for each lexicon. Key k has the alternatives
+    of group `groups[k, pos]` (-1: none); `uppers` holds group * 2^17 + cumulative weight out of
+    2^16, ascending; alternative a is `pool[3 * a + case]`.
     """
 
     slots: U64
     slot_entries: I32
-    capital_keys: U8
+    sizes: I64
+    cases_asked: U8
     groups: I32
     uppers: I64
     pool_values: U8
@@ -75,54 +79,76 @@ class PhraseTable:
         """All replacements, three a case."""
         return Texts(self.pool_values, self.pool_offsets.astype(np.int64)).to_arrow()
 
-    def find(self, texts: Texts) -> Matches:
-        """Find all matches, leftmost-longest."""
+    def moved(self, keys: int, groups: int) -> "PhraseTable":
+        """Return the table with its keys and groups numbered from these."""
+        entries = np.where(self.slot_entries > 1, self.slot_entries + 2 * keys, self.slot_entries)
+        ranked = np.where(self.groups >= 0, self.groups + groups, -1)
+        return replace(
+            self, slot_entries=entries, groups=ranked, uppers=self.uppers + (groups << 17)
+        )
+
+    @cached_property
+    def _bases(self) -> I64:
+        """The first slot of each lexicon."""
+        return np.cumsum(self.sizes) - self.sizes
+
+    def find(self, texts: Texts, lexicons: I64 | None = None) -> Matches:
+        """Find all matches, leftmost-longest; every row in its lexicon (default: the first)."""
         words = texts.tokens
-        entries = self.look_up(words.hashes)
-        first = np.flatnonzero(entries)
-        entries, state = entries[first], words.hashes[first]
-        best, last = entries >> 1, first.copy()
-        at = np.arange(len(first))  # the phrases that may go on
-        for count in range(1, self.words_max):
-            end = first[at] + count - 1
-            on = (entries & 1 == 1) & (words.gaps[end] > 0)
-            at, state, end = at[on], state[on], end[on]
-            if not len(at):
-                break
-            state = extend(state, words.gaps[end], words.hashes[end + 1])
-            entries = self.look_up(state)
-            longer = entries > 1
-            best[at[longer]], last[at[longer]] = entries[longer] >> 1, end[longer] + 1
-        found = best > 0
-        first, last, keys = first[found], last[found], best[found]
-        rows, starts, stops = words.rows[first], words.starts[first], words.stops[last]
-        matches = Matches(rows, starts, stops, keys, first, last)
-        return _leftmost(self._capitals_met(texts.values, matches))
+        where = np.zeros(len(words), np.int64) if lexicons is None else lexicons.take(words.rows)
+        entries = self.look_up(words.hashes, where)
+        first = np.flatnonzero(entries != 0)
+        entries = entries.take(first)
+        keys, last = entries >> 1, first.copy()
+        self._grow(words, where, first, keys, last, np.flatnonzero(entries & 1))
+        found = np.flatnonzero(keys != 0)
+        first, last, keys = first.take(found), last.take(found), keys.take(found)
+        places = words.rows.take(first), words.starts.take(first), words.stops.take(last)
+        return _leftmost(self._cases_met(texts.values, Matches(*places, keys, first, last)))
 
-    def _capitals_met(self, values: U8, matches: Matches) -> Matches:
+    def _grow(
+        self, words: Tokens, where: I64, first: I64, keys: I32, last: I64, going: I64
+    ) -> None:
+        """Put the longest phrase of the matches `going` in `keys` and `last`, word by word."""
+        state = words.hashes.take(first.take(going))
+        for more in range(1, self.words_max):
+            end = first.take(going) + more
+            gaps = words.gaps.take(end - 1)
+            on = np.flatnonzero(gaps != 0)
+            if not len(on):
+                return
+            going, end = going.take(on), end.take(on)
+            state = extend(state.take(on), gaps.take(on), words.hashes.take(end))
+            entries = self.look_up(state, where.take(end))
+            whole = np.flatnonzero(entries > 1)
+            keys[going.take(whole)] = entries.take(whole) >> 1
+            last[going.take(whole)] = end.take(whole)
+            on = np.flatnonzero(entries & 1)
+            going, state = going.take(on), state.take(on)
+
+    def _cases_met(self, values: U8, matches: Matches) -> Matches:
         """Drop matches whose key asks for a capital that the text lacks."""
-        asking = np.flatnonzero(self.capital_keys[matches.keys])
-        asked = self.capital_keys[matches.keys[asking]]
-        lacking = case_classes(values, matches.starts[asking], matches.stops[asking]) < asked
-        if not lacking.any():
-            return matches
-        keep = np.ones(len(matches), np.bool_)
-        keep[asking[lacking]] = False
-        return matches.take(keep)
+        asked = self.cases_asked.take(matches.keys)
+        asking = np.flatnonzero(asked)
+        starts, stops = matches.starts.take(asking), matches.stops.take(asking)
+        lacking = case_classes(values, starts, stops) < asked.take(asking)
+        return matches.without(asking[lacking])
 
-    def look_up(self, hashes: U64) -> I64:
-        """Return the table's entry for every hash, 0 where there is none."""
-        mask = len(self.slots) - 1
-        entries = np.zeros(len(hashes), np.int64)
-        slots = (hashes & np.uint64(mask)).view(np.int64)
-        left = np.flatnonzero(self.slots[slots])
+    def look_up(self, hashes: U64, lexicons: I64) -> I32:
+        """Return the entry of every hash in its lexicon, 0 where there is none."""
+        entries = np.zeros(len(hashes), np.int32)
+        masks, bases = (self.sizes - 1).take(lexicons), self._bases.take(lexicons)
+        places, left = hashes.view(np.int64) & masks, np.arange(len(hashes))
         while len(left):
-            at = slots[left]
-            equal = self.slots[at] == hashes[left]
-            entries[left[equal]] = self.slot_entries[at[equal]]
-            left = left[~equal]
-            slots[left] = (slots[left] + 1) & mask
-            left = left[self.slots[slots[left]] != 0]
+            slots = bases + places
+            stored = self.slots.take(slots)
+            equal = stored == hashes
+            hit = np.flatnonzero(equal)
+            entries[left.take(hit)] = self.slot_entries.take(slots.take(hit))
+            on = np.flatnonzero((stored != 0) > equal)
+            left, hashes = left.take(on), hashes.take(on)
+            masks, bases = masks.take(on), bases.take(on)
+            places = (places.take(on) + _steps(hashes)) & masks
         return entries
 
     def alternatives(self, values: U8, matches: Matches, pos: I64, chosen: I64) -> I64:
@@ -131,6 +157,9 @@ class PhraseTable:
         drawn = np.searchsorted(self.uppers, (groups << 17) + chosen, side="right")
         cases: I64 = case_classes(values, matches.starts, matches.stops)
         return drawn * 3 + cases
+
+
+ARRAYS = [one.name for one in fields(PhraseTable) if one.name not in ("head", "words_max")]
 
 
 def case_classes(values: U8, starts: I64, stops: I64) -> I64:
@@ -157,20 +186,17 @@ def _is_lower(bytes_: U8) -> Bool:
 
 def _leftmost(matches: Matches) -> Matches:
     """Drop matches that overlap an earlier kept one; only runs that overlap are walked."""
-    apart = matches.starts[1:] >= np.maximum.accumulate(matches.stops)[:-1]
-    walked = np.flatnonzero(~np.append(apart, True) | ~np.append(True, apart))
-    if not len(walked):
-        return matches
+    apart = np.ones(len(matches) + 1, np.bool_)
+    apart[1:-1] = matches.starts[1:] >= np.maximum.accumulate(matches.stops)[:-1]
+    walked = np.flatnonzero(~(apart[1:] & apart[:-1]))
     dropped, reach = [], 0
-    starts, stops = matches.starts[walked].tolist(), matches.stops[walked].tolist()
+    starts, stops = matches.starts.take(walked).tolist(), matches.stops.take(walked).tolist()
     for at, start, stop in zip(walked.tolist(), starts, stops, strict=True):
         if start < reach:
             dropped.append(at)
         else:
             reach = stop
-    keep = np.ones(len(matches), np.bool_)
-    keep[dropped] = False
-    return matches.take(keep)
+    return matches.without(np.array(dropped, np.int64))
 
 
 def build(lexicon: Lexicon) -> PhraseTable:
@@ -194,8 +220,8 @@ def build(lexicon: Lexicon) -> PhraseTable:
         [form for group in groups.values() for e in group for form in _forms(e)]
     )
     return PhraseTable(
-        slots, entries, np.array(list(map(_case_asked, cleans)), np.uint8), table,
-        _uppers(list(groups.values())), pool.window, pool.offsets.astype(np.int32),
+        slots, entries, np.array([len(slots)]), np.array(list(map(_case_asked, cleans)), np.uint8),
+        table, _uppers(list(groups.values())), pool.window, pool.offsets.astype(np.int32),
         lexicon.head, words_max,
     )  # fmt: skip
 
@@ -220,6 +246,17 @@ def _case_asked(clean: str) -> int:
     if not any(map(is_upper, clean)):
         return 0
     return 2 if len(clean) > 1 and clean == upper(clean) else 1
+
+
+def side_by_side(tables: Sequence[PhraseTable]) -> PhraseTable:
+    """Return the table of several lexicons, numbered in this order."""
+    keys = accumulate([len(table.groups) for table in tables], initial=0)
+    groups = accumulate([int(table.groups.max(initial=-1)) + 1 for table in tables], initial=0)
+    moved = [table.moved(*bases) for table, *bases in zip(tables, keys, groups, strict=False)]
+    lengths = np.concatenate([[0], *(np.diff(table.pool_offsets) for table in moved)])
+    joined = {name: np.concatenate([getattr(table, name) for table in moved]) for name in ARRAYS}
+    joined["pool_offsets"] = np.cumsum(lengths).astype(np.int32)
+    return PhraseTable(**joined, head={}, words_max=max(table.words_max for table in tables))
 
 
 def _uppers(groups: list[list[Entry]]) -> I64:
@@ -257,69 +294,22 @@ def _hash_table(cleans: list[str], name: str) -> tuple[U64, I32, int]:
 
 
 def _fill(entries: dict[int, int]) -> tuple[U64, I32]:
-    """Place the entries in an open hash table, linear probing, a quarter full at most."""
+    """Place the entries in an open hash table, double hashing, a quarter full at most."""
     size = 1 << (len(entries) * _SLOTS_PER_ENTRY).bit_length()
     hashes = np.fromiter(entries, np.uint64, len(entries))
     values = np.fromiter(entries.values(), np.int32, len(entries))
     slots, stored = np.zeros(size, np.uint64), np.zeros(size, np.int32)
-    at, left = (hashes & np.uint64(size - 1)).astype(np.int64), np.arange(len(entries))
-    while len(left):
-        free = left[slots[at[left]] == 0]
+    at = hashes.view(np.int64) & (size - 1)
+    while len(hashes):
+        free = np.flatnonzero(slots[at] == 0)
         places, winners = np.unique(at[free], return_index=True)
         slots[places], stored[places] = hashes[free[winners]], values[free[winners]]
-        left = left[slots[at[left]] != hashes[left]]
-        at[left] = (at[left] + 1) & (size - 1)
+        left = np.flatnonzero(slots[at] != hashes)
+        hashes, values = hashes[left], values[left]
+        at = (at[left] + _steps(hashes)) & (size - 1)
     return slots, stored
 
 
-def load_table(path: Path, parser: Parser) -> PhraseTable:
-    """Return the compiled lexicon of a file, from the cache if its content was compiled before."""
-    content = read_lexicon_file(path)
-    key = blake2b(content, digest_size=10, person=f"noisegen {FORMAT}".encode())
-    key.update(parser.__name__.encode())
-    cached = cache_folder() / f"{path.stem}-{key.hexdigest()}.arrow"
-    try:
-        return _open(cached)
-    except (OSError, pa.ArrowInvalid):
-        table = build(parser(content, str(path)))
-    _save(table, cached)
-    return table
-
-
-def cache_folder() -> Path:
-    """Return the folder of compiled lexicons: NOISEGEN_CACHE, or the user's cache."""
-    from platformdirs import user_cache_path
-
-    return Path(os.environ.get("NOISEGEN_CACHE") or user_cache_path("noisegen", appauthor=False))
-
-
-def _arrays() -> list[str]:
-    return [field.name for field in fields(PhraseTable) if field.name not in ("head", "words_max")]
-
-
-def _save(table: PhraseTable, path: Path) -> None:
-    """Write one record: every array a list. Concurrent writers each rename a file of their own."""
-    columns = [as_arrow(getattr(table, name).ravel()) for name in _arrays()]
-    lists = [
-        pa.ListArray.from_arrays(as_arrow(np.array([0, len(c)], np.int32)), c) for c in columns
-    ]
-    note = json.dumps({"head": table.head, "words_max": table.words_max})
-    batch = pa.record_batch(lists, _arrays()).replace_schema_metadata({"noisegen": note})
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with (
-            tempfile.NamedTemporaryFile(dir=path.parent, suffix=".tmp", delete=False) as file,
-            pa.ipc.new_file(file, batch.schema) as writer,
-        ):
-            writer.write(batch)
-        Path(file.name).replace(path)
-    except OSError:
-        return  # a read-only or full cache costs time, not correctness
-
-
-def _open(path: Path) -> PhraseTable:
-    batch = pa.ipc.open_file(pa.memory_map(str(path))).get_batch(0)
-    note = json.loads(batch.schema.metadata[b"noisegen"])
-    arrays: dict[str, Any] = {name: as_numpy(batch[name].values) for name in _arrays()}
-    arrays["groups"] = arrays["groups"].reshape(-1, len(POS))
-    return PhraseTable(**arrays, **note)
+def _steps(hashes: U64) -> I64:
+    """Return how far on the next slot of every hash is."""
+    return (hashes >> np.uint64(32) | np.uint64(1)).view(np.int64)

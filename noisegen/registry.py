@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from noisegen.characters import Variants, strengths
 from noisegen.draws import U64, GapTables, fraction
@@ -26,12 +26,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Kernel(Protocol):
-    """What the engine runs: proposes the edits of neighbouring rows.
-
-    `reads_words` is True where it needs `texts.tokens`, which such kernels share.
-    """
-
-    reads_words: ClassVar[bool]
+    """What the engine runs: proposes the edits of neighbouring rows."""
 
     def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
         """Return the edits of all rows; `keys` and each of `variants` have one entry a row."""

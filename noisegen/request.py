@@ -157,8 +157,7 @@ def _job(request: Request, recipe: Recipe, out: Path) -> tuple[Job, str | None]:
         nlaug_data=Path(request.nlaug_data).resolve() if request.nlaug_data else None,
         code=tuple(_with_digest(path) for path in request.code),
     )
-    taggers = [getattr(kernel, "tagger", None) for kernel in job.engine().kernels]
-    tagger = min((str(tagger.name) for tagger in taggers if tagger), default=None)
+    tagger = job.engine().tagger
     return replace(job, tagger=tagger.partition(":")[0] if tagger else request.tagger), tagger
 
 

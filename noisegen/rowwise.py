@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -48,8 +48,6 @@ def _common(left: str, right: str) -> int:
 @dataclass(frozen=True)
 class RowFunction:
     """A row function as a kernel."""
-
-    reads_words: ClassVar[bool] = False
 
     name: str
     function: Callable[..., str]

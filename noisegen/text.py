@@ -63,8 +63,6 @@ class Texts:
 
     values: U8
     offsets: I64
-    parent: "Texts | None" = None
-    first: int = 0
 
     @classmethod
     def from_arrow(cls, array: pa.Array) -> "Texts":
@@ -96,17 +94,15 @@ class Texts:
         return len(self.offsets) - 1
 
     def __getitem__(self, rows: slice) -> "Texts":
-        """Return neighbouring rows over the same buffer, which share the tokens of all rows."""
-        return Texts(self.values, self.offsets[rows.start : rows.stop + 1], self, rows.start)
+        """Return neighbouring rows over the same buffer."""
+        return Texts(self.values, self.offsets[rows.start : rows.stop + 1])
 
     @cached_property
     def tokens(self) -> "Tokens":
-        """The words of all rows; found once for all slices."""
+        """The words of all rows."""
         from noisegen.words import tokenize
 
-        if self.parent is None:
-            return tokenize(self)
-        return self.parent.tokens.of_rows(self.first, self.first + len(self))
+        return tokenize(self)
 
     @property
     def lengths(self) -> I64:

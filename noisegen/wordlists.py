@@ -1,24 +1,22 @@
-"""The transform that a word list is: matches, parts of speech if asked for, draws, replacements."""
+"""Word lists as transforms: where they lie, what languages they have, how they are registered."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-from noisegen.characters import Variants
-from noisegen.draws import I64, U64, choices, decisions, draw_array, threshold
-from noisegen.edits import Edits
+from noisegen.compiled import load_table
+from noisegen.draws import threshold
 from noisegen.errors import LexiconError
-from noisegen.lexicon import POS, Lexicon, Parser, head_of, parser_of
+from noisegen.lexicon import Lexicon, Parser, head_of, parser_of
 from noisegen.parameters import Parameter
-from noisegen.phrases import Matches, PhraseTable, load_table
+from noisegen.phrase_kernel import LexicalKernel
+from noisegen.phrases import PhraseTable
 from noisegen.registry import DICTIONARIES, Settings, Transform, called_from, register
-from noisegen.taggers import Tagger, make_tagger
-from noisegen.text import Bool, Texts, ordinals
+from noisegen.taggers import make_tagger
 
 
 @dataclass(frozen=True)
@@ -55,11 +53,11 @@ class LexicalSource:
         path = self.files(settings)[0]
         return load_table(path, self.parser or parser_of(path))
 
-    def kernel(self, settings: Settings, rate: float) -> "LexicalKernel":
+    def kernel(self, settings: Settings, rate: float) -> LexicalKernel:
         """Make the kernel for a language and rate."""
         limits = np.array([threshold(part) for part in settings.rates(rate)], np.int64)
         tagger = make_tagger(settings.tagger, settings.lang) if self.tags else None
-        return LexicalKernel(self.table(settings), limits, tagger, self.tags)
+        return LexicalKernel(self.table(settings), limits[None], (tagger,), (self.tags,))
 
 
 def register_lexicon(
@@ -101,62 +99,3 @@ def codespell_dictionary() -> Path:
     if spec is None or spec.origin is None:
         raise LexiconError("codespell is not installed; run: pip install codespell")
     return Path(spec.origin).parent / "data" / "dictionary.txt"
-
-
-@dataclass(frozen=True)
-class LexicalKernel:
-    """Replace each match with its rate; `limits` holds the 48-bit threshold of every strength."""
-
-    reads_words: ClassVar[bool] = True
-
-    table: PhraseTable
-    limits: I64
-    tagger: Tagger | None
-    tags: str
-
-    def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
-        """Propose the replacements of all rows."""
-        matches = self.table.find(texts)
-        matches, pos = self._eligible(texts, matches)
-        if not len(matches):
-            return Edits.none()
-        draws = draw_array(keys[matches.rows], ordinals(matches.rows))
-        hit = decisions(draws) < self.limits[variants["rate"][matches.rows]]
-        if not hit.all():
-            matches, pos, draws = matches.take(hit), pos[hit], draws[hit]
-        drawn = self.table.alternatives(texts.values, matches, pos, choices(draws))
-        return Edits(
-            matches.rows, matches.starts, self._past_dots(texts, matches, drawn), drawn,
-            self.table.pool,
-        )  # fmt: skip
-
-    def _past_dots(self, texts: Texts, matches: Matches, drawn: I64) -> I64:
-        """Take in the dot behind a match if the replacement has its own: 'Sun.', not 'Sun..'."""
-        here = texts.values[np.minimum(matches.stops, len(texts.values) - 1)]
-        dotted = (matches.stops < texts.offsets[matches.rows + 1]) & (here == ord("."))
-        stops: I64 = matches.stops + (dotted & self._ends_in_dot[drawn])
-        return stops
-
-    @cached_property
-    def _ends_in_dot(self) -> Bool:
-        pool = Texts.from_arrow(self.table.pool)
-        ends: Bool = pool.values[pool.offsets[1:] - 1] == ord(".")
-        return ends
-
-    def _eligible(self, texts: Texts, matches: Matches) -> tuple[Matches, I64]:
-        """Drop matches with the wrong part of speech; return the `groups` column of the rest."""
-        if self.tagger is None or not len(matches):
-            return matches, self._first_pos[matches.keys]
-        best, second = self.tagger.tag(texts, matches)
-        if self.tags == "no-verb":
-            matches = matches.take(best != POS.index("VERB"))
-            return matches, self._first_pos[matches.keys]
-        tags = np.where(self.table.groups[matches.keys, best] >= 0, best, second)
-        keep = self.table.groups[matches.keys, tags] >= 0
-        return matches.take(keep), tags[keep]
-
-    @cached_property
-    def _first_pos(self) -> I64:
-        """The first part of speech that each key has alternatives for."""
-        first: I64 = np.argmax(self.table.groups >= 0, axis=1).astype(np.int64)
-        return first

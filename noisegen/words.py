@@ -48,12 +48,6 @@ class Tokens:
     def __len__(self) -> int:
         return len(self.starts)
 
-    def of_rows(self, first: int, stop: int) -> "Tokens":
-        """Return the words of rows [first, stop), numbered from 0."""
-        here = slice(*np.searchsorted(self.rows, (first, stop)))
-        rows = self.rows[here] - first
-        return Tokens(self.starts[here], self.stops[here], rows, self.hashes[here], self.gaps[here])
-
 
 def tokenize(texts: Texts) -> Tokens:
     """Find and hash all words."""

@@ -11,9 +11,10 @@ import pytest
 
 import noisegen
 from noisegen import phrases
+from noisegen.compiled import load_table
 from noisegen.errors import LexiconError
 from noisegen.lexicon import Entry, Lexicon, matchable, parse_codespell, parse_tsv
-from noisegen.phrases import build, load_table
+from noisegen.phrases import build
 from noisegen.text import Texts
 from noisegen.wordlists import codespell_dictionary
 
@@ -165,7 +166,7 @@ def cache(tmp_path, monkeypatch):
 
 
 def load(path) -> bytes:
-    return phrases.load_table(path, parse_tsv).pool_values.tobytes()
+    return load_table(path, parse_tsv).pool_values.tobytes()
 
 
 def test_a_compiled_lexicon_comes_back_from_the_cache(cache):
@@ -174,7 +175,7 @@ def test_a_compiled_lexicon_comes_back_from_the_cache(cache):
     written = file.stat().st_mtime_ns
     second = load_table(codespell_dictionary(), parse_codespell)
     assert file.stat().st_mtime_ns == written
-    for name in phrases._arrays():
+    for name in phrases.ARRAYS:
         assert (getattr(first, name) == getattr(second, name)).all()
     assert (first.head, first.words_max) == (second.head, second.words_max)
 

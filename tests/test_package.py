@@ -11,12 +11,13 @@ import noisegen
 
 PACKAGE = Path(noisegen.__file__).parent
 LAYERS = (  # a module imports only from its own layer or those before it
-    {"version", "errors"},
+    {"version", "errors", "memory"},
     {"draws", "text", "words"},
     {"ids", "spans", "parameters", "edits", "lexicon", "measures", "graphemes"},
     {"characters", "phrases"},
-    {"registry"},
-    {"rowwise", "wordlists", "taggers", "keyboards", "transforms"},
+    {"compiled", "registry"},
+    {"rowwise", "taggers", "keyboards", "phrase_kernel"},
+    {"wordlists", "transforms"},
     {"recipe"},
     {"mixing"},
     {"engine"},

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from noisegen.errors import RecipeError, UsageError
-from noisegen.mixing import Dice, draw_plan, draw_strengths
+from noisegen.mixing import Dice, draw_plan, draw_strengths, strength_label
 from noisegen.recipe import RECIPES, Recipe, parse, parse_step, recipe_names
 
 ROWS = 100_000
@@ -90,7 +90,8 @@ def test_nested_groups_keep_their_members_together():
 def test_strengths_have_their_weights_and_two_rates_draw_twice():
     recipe = Recipe.named("mix_all")
     spac = recipe.steps()[9]
-    found = draw_strengths(recipe, spac, ["drop_rate", "add_rate"], np.arange(ROWS), dice())
+    keys = dice().keys(strength_label(spac), np.arange(ROWS))
+    found = draw_strengths(recipe, keys, ["drop_rate", "add_rate"])
     for rate in found.values():
         shares = np.bincount(rate, minlength=3)
         assert near(shares[0], 0.25)

@@ -46,7 +46,7 @@ def noisy(table: PhraseTable, text: str, tag: str = "", choice: int = 0) -> str:
     texts = Texts.from_strings([text])
     matches = table.find(texts)
     tags = np.full(len(matches), POS.index(tag))
-    known = table.groups[matches.keys, tags] >= 0
+    known = np.flatnonzero(table.groups[matches.keys, tags] >= 0)
     matches, tags = matches.take(known), tags[known]
     drawn = table.alternatives(texts.values, matches, tags, np.full(len(matches), choice))
     edits = Edits(matches.rows, matches.starts, matches.stops, drawn, table.pool)

@@ -1,0 +1,97 @@
+"""The kernel of word lists: matches, parts of speech if asked for, draws, replacements."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from noisegen import phrases
+from noisegen.characters import Variants
+from noisegen.draws import I64, U64, choices, decisions, draw_array
+from noisegen.edits import Edits
+from noisegen.lexicon import POS
+from noisegen.phrases import I32, Matches, PhraseTable
+from noisegen.taggers import Tagger
+from noisegen.text import Bool, Texts, ordinals
+
+
+@dataclass(frozen=True)
+class LexicalKernel:
+    """Replace each match of a row in its lexicon with its rate; for one or more lexicons.
+
+    `limits` holds the 48-bit thresholds, shape (lexicons, strengths); `taggers` and `tags` (see
+    `registry.lexical`) have one entry a lexicon.
+    """
+
+    table: PhraseTable
+    limits: I64
+    taggers: tuple[Tagger | None, ...]
+    tags: tuple[str, ...]
+
+    def propose(
+        self, texts: Texts, keys: U64, variants: Variants, lexicons: I64 | None = None
+    ) -> Edits:
+        """Propose the replacements of all rows; `lexicons` is the number of each row's lexicon."""
+        lexicons = np.zeros(len(texts), np.int64) if lexicons is None else lexicons
+        matches, pos = self._eligible(texts, self.table.find(texts, lexicons), lexicons)
+        if not len(matches):
+            return Edits.none()
+        draws = draw_array(keys.take(matches.rows), ordinals(matches.rows))
+        limits = self.limits[lexicons, variants["rate"]]
+        hit = np.flatnonzero(decisions(draws) < limits.take(matches.rows))
+        matches, pos, draws = matches.take(hit), pos.take(hit), draws.take(hit)
+        drawn = self.table.alternatives(texts.values, matches, pos, choices(draws))
+        return Edits(
+            matches.rows, matches.starts, self._past_dots(texts, matches, drawn), drawn,
+            self.table.pool,
+        )  # fmt: skip
+
+    def _past_dots(self, texts: Texts, matches: Matches, drawn: I64) -> I64:
+        """Take in the dot behind a match if the replacement has its own: 'Sun.', not 'Sun..'."""
+        here = texts.values[np.minimum(matches.stops, len(texts.values) - 1)]
+        dotted = (matches.stops < texts.offsets[matches.rows + 1]) & (here == ord("."))
+        stops: I64 = matches.stops + (dotted & self._ends_in_dot[drawn])
+        return stops
+
+    @cached_property
+    def _ends_in_dot(self) -> Bool:
+        pool = Texts.from_arrow(self.table.pool)
+        ends: Bool = pool.values[pool.offsets[1:] - 1] == ord(".")
+        return ends
+
+    def _eligible(self, texts: Texts, matches: Matches, lexicons: I64) -> tuple[Matches, I64]:
+        """Drop matches with the wrong part of speech; return the `groups` column of the rest."""
+        pos = self._first_pos.take(matches.keys)
+        keep = np.ones(len(matches), np.bool_)
+        for number, (tagger, rule) in enumerate(zip(self.taggers, self.tags, strict=True)):
+            if tagger is None:
+                continue
+            here = np.flatnonzero(lexicons.take(matches.rows) == number)
+            best, second = tagger.tag(texts, matches.take(here))
+            keep[here], pos[here] = self._accepted(rule, matches.keys.take(here), best, second)
+        kept = np.flatnonzero(keep)
+        return matches.take(kept), pos.take(kept)
+
+    def _accepted(self, rule: str, keys: I32, best: I64, second: I64) -> tuple[Bool, I64]:
+        """Tell which keys may be replaced where they have these tags, and as what."""
+        if rule == "no-verb":
+            return best != POS.index("VERB"), self._first_pos.take(keys)
+        tags = np.where(self.table.groups[keys, best] >= 0, best, second)
+        return self.table.groups[keys, tags] >= 0, tags
+
+    @cached_property
+    def _first_pos(self) -> I64:
+        """The first part of speech that each key has alternatives for."""
+        first: I64 = np.argmax(self.table.groups >= 0, axis=1).astype(np.int64)
+        return first
+
+
+def side_by_side(kernels: Sequence[LexicalKernel]) -> LexicalKernel:
+    """Return the kernel of all lexicons of kernels with the same strengths."""
+    return LexicalKernel(
+        phrases.side_by_side([kernel.table for kernel in kernels]),
+        np.concatenate([kernel.limits for kernel in kernels]),
+        tuple(tagger for kernel in kernels for tagger in kernel.taggers),
+        tuple(rule for kernel in kernels for rule in kernel.tags),
+    )
