@@ -1,0 +1,1 @@
+"""Real noise: pairs and dictionaries mined from revision histories, learner text, parallel text."""
