@@ -11,10 +11,13 @@ from fractions import Fraction
 from functools import cache, cached_property
 from hashlib import blake2b
 from itertools import accumulate
+from numbers import Integral
 from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
+
+from noisegen.errors import UsageError
 
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
@@ -41,6 +44,12 @@ def mix_array(z: U64) -> U64:
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return z ^ (z >> np.uint64(31))
+
+
+def check_seed(seed: object) -> None:
+    """Raise UsageError unless this is a seed: a whole number from 0 to 2^64 - 1."""
+    if isinstance(seed, bool) or not isinstance(seed, Integral) or not 0 <= int(seed) <= MASK:
+        raise UsageError(f"seed {seed!r} is not a whole number from 0 to 2^64 - 1")
 
 
 def name_number(name: str) -> int:

@@ -4,6 +4,7 @@ Turn by turn: the rows that have a k-th step are gathered in the order of their 
 proposes edits for its run of rows, and all edits of the turn are applied at once.
 """
 
+import json
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
@@ -19,11 +20,12 @@ from noisegen.ids import id_numbers
 from noisegen.memory import keep_freed_memory
 from noisegen.mixing import Dice, Plan, draw_plan, draw_strengths, factors, strength_label
 from noisegen.phrase_kernel import LexicalKernel, side_by_side
-from noisegen.recipe import Recipe, parse_step, recipe_names, step_values
+from noisegen.recipe import Recipe, parse, step_values
 from noisegen.registry import Kernel, Settings
 from noisegen.spans import Spans, protect_kinds, protected
 from noisegen.text import Texts, as_arrow
 
+BATCH_BYTES = 8 << 20
 PROTECTED = "url,mention,hashtag,email"
 EDITS = pa.list_(
     pa.struct(
@@ -110,6 +112,17 @@ class Engine:
     def names(self) -> pa.Array:
         """The transform of every step."""
         return Texts.from_strings([step.transform for step in self._steps]).to_arrow(pa.string())
+
+    @property
+    def batch_bytes(self) -> int:
+        """How much text to noise at once: less where most characters change, for memory."""
+        rates = [
+            float(step_values(step)[name])
+            for step, names, lexical in zip(self._steps, self.rates, self._is_lexical, strict=True)
+            for name in names
+            if not lexical
+        ]
+        return int(BATCH_BYTES / max(1, 4 * max(rates, default=0)))
 
     @property
     def tagger(self) -> str | None:
@@ -233,13 +246,15 @@ def add_noise(
     protect: tuple[str, ...],
     edits: bool,
 ) -> pa.Table:
-    """Append noisy, transforms (and edits) to a table whose text column is `clean`."""
+    """Add noisy, transforms (and edits) to a table with the texts `clean`; they replace others."""
     noised = engine.noise(clean, dice, protect, account=edits)
-    table = table.append_column("noisy", noised.noisy)
-    table = table.append_column("transforms", engine.transforms(noised.plan, len(clean)))
+    made = {"noisy": noised.noisy, "transforms": engine.transforms(noised.plan, len(clean))}
     if edits:
         both = Texts.from_arrow(clean), Texts.from_arrow(noised.noisy)
-        table = table.append_column("edits", engine.edits(*both, noised.account))
+        made["edits"] = engine.edits(*both, noised.account)
+    table = table.drop_columns([name for name in made if name in table.column_names])
+    for name, column in made.items():
+        table = table.append_column(name, column)
     return table
 
 
@@ -269,18 +284,22 @@ def noise(
 
 
 def engine_for(recipe: str | Recipe, lang: str = "en", tagger: str = "auto") -> Engine:
-    """Return the engine of a recipe, a packaged recipe's name or a single transform's name."""
+    """Return the engine of a recipe or of what `Recipe.named` names, made once in a process."""
     if isinstance(recipe, str) and not recipe.endswith((".yaml", ".yml")):
         return _named_engine(recipe, lang, tagger)
     recipe = Recipe.named(recipe) if isinstance(recipe, str) else recipe
-    return Engine(recipe.for_language(lang)[0], Settings(lang, tagger=tagger))
+    return _engine_of(json.dumps(recipe.to_dict(), default=str), lang, tagger)
 
 
 @lru_cache(maxsize=64)
 def _named_engine(name: str, lang: str, tagger: str) -> Engine:
-    """Return the engine of a packaged recipe or of NAME[:parameter=value,...]."""
-    if name in recipe_names():
-        recipe = Recipe.named(name).for_language(lang)[0]
-    else:
-        recipe = Recipe.of([parse_step(name)], name)
-    return Engine(recipe, Settings(lang, tagger=tagger))
+    return _engine(Recipe.named(name), lang, tagger)
+
+
+@lru_cache(maxsize=64)
+def _engine_of(recipe: str, lang: str, tagger: str) -> Engine:
+    return _engine(parse(recipe, "recipe"), lang, tagger)
+
+
+def _engine(recipe: Recipe, lang: str, tagger: str) -> Engine:
+    return Engine(recipe.for_language(lang)[0], Settings(lang, tagger=tagger))

@@ -9,9 +9,9 @@ import pyarrow as pa
 
 from noisegen import registry
 from noisegen.engine import Engine
+from noisegen.examples import DEMO
 from noisegen.lexicon import head_of
 from noisegen.mixing import Dice
-from noisegen.previews import DEMO
 from noisegen.recipe import Recipe, Step
 from noisegen.registry import DICTIONARIES, Settings, Transform
 

@@ -113,16 +113,18 @@ def _expanded(source: str) -> Iterator[Input]:
     elif path.is_dir():
         for folder, _, files in sorted(os.walk(path)):
             if not any(part.startswith(".") for part in Path(folder).relative_to(path).parts):
-                yield from (_file(Path(folder, name)) for name in sorted(files) if name[0] != ".")
+                yield from (
+                    file_input(Path(folder, name)) for name in sorted(files) if name[0] != "."
+                )
     elif path.exists():
-        yield _file(path)
+        yield file_input(path)
     elif found := sorted(glob.glob(source, recursive=True)):  # noqa: PTH207
         yield from chain.from_iterable(map(_expanded, found))
     else:
         raise SourceError(f"{source!r}: no such file or folder")
 
 
-def _file(path: Path) -> Input:
+def file_input(path: Path) -> Input:
     """Return a file with the format that its ending says."""
     stem, _, ending = path.name.lower().rpartition(".")
     compression = ending if ending in COMPRESSIONS else ""

@@ -85,7 +85,8 @@ def parse_tsv(content: bytes, where: str) -> Lexicon:
         raise LexiconError(
             f"{where} line {number + 1}: the header must be clean, noisy, weight[, pos]"
         )
-    return Lexicon(head, list(_tsv_entries(lines[number + 1 :], columns, where, number + 2)))
+    entries = list(_tsv_entries(lines[number + 1 :], columns, where, number + 2))
+    return Lexicon(head, _some(entries, where))
 
 
 def head_of(path: Path, *keys: str) -> dict[str, str]:
@@ -130,13 +131,20 @@ def _tsv_entries(
                      f"{where} line {number}")  # fmt: skip
 
 
+def _some(entries: list[Entry], where: str) -> list[Entry]:
+    if not entries:
+        raise LexiconError(f"{where} has no entries")
+    return entries
+
+
 def _entry(clean: str, noisy: str, weight: str, pos: str, where: str) -> Entry:
     if not weight.isdecimal() or int(weight) < 1:
         raise LexiconError(f"{where}: weight {weight!r} is not a whole number of at least 1")
     if pos not in POS:
         raise LexiconError(f"{where}: pos {pos!r} is not one of {', '.join(POS[1:])}")
-    if not noisy or noisy == clean:
-        raise LexiconError(f"{where}: noisy {noisy!r} is empty or equal to clean")
+    if not noisy.strip() or noisy == clean or len(noisy.splitlines()) > 1:
+        what = "empty, equal to clean or of several lines"
+        raise LexiconError(f"{where}: noisy {noisy!r} is {what}")
     if not matchable(clean):
         raise LexiconError(
             f"{where}: clean {clean!r} must be words with one ASCII sign between them"
@@ -156,13 +164,20 @@ def parse_parquet(content: bytes, where: str) -> Lexicon:
     weight = next((name for name in ("count", "weight") if name in table.column_names), None)
     if weight is None or not {"clean", "noisy"} <= set(table.column_names):
         raise LexiconError(f"{where} needs the columns clean, noisy and count")
-    columns = (table[name].to_pylist() for name in ("clean", "noisy", weight))
+    try:
+        kinds = pa.schema([("clean", pa.string()), ("noisy", pa.string()), (weight, pa.int64())])
+        table = table.select(kinds.names).cast(kinds)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise LexiconError(f"{where}: clean and noisy are text, {weight} whole numbers") from error
+    if any(table[name].null_count for name in kinds.names):
+        raise LexiconError(f"{where}: clean, noisy and {weight} have no empty places")
+    columns = (column.to_pylist() for column in table.columns)
     entries = [
         _entry(clean, noisy, str(count), "", f"{where} row {number}")
         for number, (clean, noisy, count) in enumerate(zip(*columns, strict=True))
     ]
     head = {"name": Path(where).stem, "lang": "*", "source": where, "license": "see its manifest"}
-    return Lexicon(head, entries)
+    return Lexicon(head, _some(entries, where))
 
 
 def parse_codespell(content: bytes, where: str) -> Lexicon:

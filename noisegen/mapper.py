@@ -3,20 +3,18 @@
 The noise of a row is a function of (seed, id, epoch), whatever the number of loader workers.
 """
 
-import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from noisegen.engine import PROTECTED, Engine, engine_for
+from noisegen.engine import PROTECTED, engine_for
 from noisegen.errors import UsageError, did_you_mean
 from noisegen.ids import id_numbers
 from noisegen.mixing import Dice
-from noisegen.recipe import Recipe, parse
+from noisegen.recipe import Recipe
 from noisegen.spans import protect_kinds
 
 
@@ -63,7 +61,7 @@ class Mapper:
         ):
             raise UsageError(f"ids are integers or strings, without nulls, not {numbers.type}")
         clean = pa.array(list(texts), pa.string())
-        noised = _engine(self.recipe, self.lang, self.tagger).noise(
+        noised = engine_for(self.recipe, self.lang, self.tagger).noise(
             clean.fill_null(""), Dice(id_numbers(numbers), self.seed, self.epoch),
             protect_kinds(self.protect),
         )  # fmt: skip
@@ -71,50 +69,41 @@ class Mapper:
         return noisy
 
 
-def _engine(recipe: str | Recipe, lang: str, tagger: str) -> Engine:
-    """Return the engine, made once in a process."""
-    if isinstance(recipe, str):
-        return engine_for(recipe, lang, tagger)
-    return _engine_of(json.dumps(recipe.to_dict(), default=str), lang, tagger)
-
-
-@cache
-def _engine_of(recipe: str, lang: str, tagger: str) -> Engine:
-    return engine_for(parse(recipe, "recipe"), lang, tagger)
-
-
-@dataclass
 class Collator:
     """For `DataLoader(rows, collate_fn=Collator(...))`: noises the text of a list of row mappings.
 
-    The batch is a dict of lists, or what `collate` makes of the list of rows with noise. Call
-    `set_epoch` before each pass for fresh noise; persistent workers keep the epoch they began with.
+    The options are those of `Mapper`. The batch is a dict of lists, or what `collate` makes of the
+    list of rows with noise. Call `set_epoch` before each pass for fresh noise; persistent workers
+    keep the epoch they began with.
     """
 
-    recipe: str | Recipe = "mix_all"
-    seed: int = 0
-    text_column: str = "text"
-    id_column: str = "id"
-    noisy_column: str = "noisy"
-    lang: str = "en"
-    protect: str = PROTECTED
-    collate: Callable[[list[dict[str, Any]]], Any] | None = None
-    epoch: int = 0
-    tagger: str = "auto"
+    def __init__(
+        self,
+        recipe: str | Recipe = "mix_all",
+        *,
+        collate: Callable[[list[dict[str, Any]]], Any] | None = None,
+        **options: Any,
+    ) -> None:
+        self.mapper = Mapper(recipe, **options)
+        self.collate = collate
+
+    def __repr__(self) -> str:
+        return f"Collator({self.mapper}, collate={self.collate})"
 
     def set_epoch(self, epoch: int) -> None:
         """Choose the noise of a pass over the data."""
-        self.epoch = epoch
+        self.mapper = replace(self.mapper, epoch=epoch)
 
     def __call__(self, rows: Sequence[Mapping[str, Any]]) -> Any:
-        """Return the batch."""
-        mapper = Mapper(
-            self.recipe, self.seed, self.text_column, self.id_column, self.noisy_column,
-            self.lang, self.protect, self.epoch, self.tagger,
-        )  # fmt: skip
-        texts = [row[self.text_column] for row in rows]
-        noisy = mapper.noise(texts, [row[self.id_column] for row in rows])
-        noised = [{**row, self.noisy_column: text} for row, text in zip(rows, noisy, strict=True)]
+        """Return the batch; raises UsageError for a row without text or id column."""
+        mapper = self.mapper
+        for name in (mapper.text_column, mapper.id_column):
+            if any(name not in row for row in rows):
+                raise UsageError(f"a row has no {name!r}: name the columns of text and id")
+        texts = [row[mapper.text_column] for row in rows]
+        noisy = mapper.noise(texts, [row[mapper.id_column] for row in rows])
+        column = mapper.noisy_column
+        noised = [{**row, column: text} for row, text in zip(rows, noisy, strict=True)]
         if self.collate is not None:
             return self.collate(noised)
         return {name: [row[name] for row in noised] for name in (noised or [{}])[0]}

@@ -15,6 +15,7 @@ from noisegen.draws import (
     CERTAIN,
     I64,
     U64,
+    check_seed,
     decisions,
     draw_array,
     row_keys,
@@ -32,6 +33,9 @@ class Dice:
     row_ids: U64
     seed: int
     copy: int = 0
+
+    def __post_init__(self) -> None:
+        check_seed(self.seed)
 
     def keys(self, name: str, rows: I64) -> U64:
         """Return the row keys of a stream."""

@@ -5,6 +5,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -69,13 +70,16 @@ class Recipe:
 
     @classmethod
     def named(cls, name: str) -> "Recipe":
-        """Return a packaged recipe, or the one in a YAML file."""
+        """Return a packaged recipe, that of a YAML file, or that of one NAME[:parameter=value]."""
         if name.endswith((".yaml", ".yml")):
             return cls.from_yaml(name)
-        if name not in recipe_names():
-            near = did_you_mean(name, recipe_names()) or f"; known: {', '.join(recipe_names())}"
-            raise UsageError(f"no recipe named {name!r}{near}, or give a .yaml file")
-        return cls.from_yaml(RECIPES / f"{name}.yaml")
+        if name in recipe_names():
+            return cls.from_yaml(RECIPES / f"{name}.yaml")
+        if ":" in name or name in registry.names():
+            return cls.of([parse_step(name)], name)
+        near = did_you_mean(name, recipe_names() + registry.names())
+        known = near or f"; recipes: {', '.join(recipe_names())}, or give a .yaml file"
+        raise UsageError(f"no recipe or transform named {name!r}{known}")
 
     def to_yaml(self) -> str:
         """Return the recipe as YAML that `from_yaml` reads."""
@@ -148,7 +152,10 @@ def parse_step(text: str) -> Step:
     pairs = [pair.partition("=") for pair in options.split(",") if pair]
     if any(not equals for _, equals, _ in pairs):
         raise UsageError(f"cannot read {text!r}: write NAME or NAME:parameter=value,...")
-    return _step(name, {key.strip(): value for key, _, value in pairs}, f"step {text!r}")
+    values = {key.strip(): value for key, _, value in pairs}
+    if len(values) < len(pairs):
+        raise UsageError(f"cannot read {text!r}: it gives a parameter twice")
+    return _step(name, values, f"step {text!r}")
 
 
 def parse(text: str, where: str) -> Recipe:
@@ -156,7 +163,7 @@ def parse(text: str, where: str) -> Recipe:
     import yaml
 
     try:
-        content = yaml.safe_load(text)
+        content = yaml.load(text, _loader())
     except yaml.YAMLError as error:
         raise RecipeError(f"{where} is not YAML: {' '.join(str(error).split())}") from error
     if not isinstance(content, dict):
@@ -177,6 +184,21 @@ def parse(text: str, where: str) -> Recipe:
         "sequence", tuple(_member(item, f"{where} step {i}") for i, item in enumerate(steps, 1))
     )
     return _checked(Recipe(name, root, _strength(content.get("strength") or {1: 1}, where)))
+
+
+@cache
+def _loader() -> type:
+    """Return YAML's safe loader, refusing a key that is given twice."""
+    import yaml
+
+    class UniqueKeys(yaml.SafeLoader):
+        def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+            keys = [self.construct_object(key, deep=True) for key, _ in node.value]
+            if twice := next((key for key in keys if keys.count(key) > 1), None):
+                raise yaml.YAMLError(f"{twice!r} is given twice")
+            return super().construct_mapping(node, deep)
+
+    return UniqueKeys
 
 
 def _strength(content: object, where: str) -> tuple[tuple[Fraction, int], ...]:

@@ -7,7 +7,7 @@ package, as a function that makes a kernel (`kernel`). All three are found in th
 import hashlib
 import inspect
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
@@ -166,7 +166,7 @@ def load_code(path: str | Path) -> None:
 
 
 def transform(
-    name: str, langs: list[str] | None = None, keeps_meaning: bool = True
+    name: str, langs: Sequence[str] | str = ("*",), keeps_meaning: bool = True
 ) -> Callable[[F], F]:
     """Register a plain function `(text, draws, *, rate, ...) -> str` as a transform.
 
@@ -174,6 +174,7 @@ def transform(
     those named rate or *_rate are scaled by the strength that a recipe draws. `keeps_meaning` is
     False where content may be added or dropped.
     """
+    spoken = [langs] if isinstance(langs, str) else list(langs)
 
     def add(function: F) -> F:
         from noisegen.rowwise import RowFunction
@@ -182,7 +183,7 @@ def transform(
             Transform(
                 name, summary_of(function), parameters_of(function),
                 lambda settings, given: RowFunction(name, function, dict(given), settings.factors),
-                lambda: langs or ["*"], source=defined_at(function), keeps_meaning=keeps_meaning,
+                lambda: spoken, source=defined_at(function), keeps_meaning=keeps_meaning,
             )
         )  # fmt: skip
         return function

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from noisegen import manifest, registry
+from noisegen.draws import check_seed
 from noisegen.engine import PROTECTED
 from noisegen.errors import RecipeError, UsageError
 from noisegen.lexicon import head_of
@@ -44,6 +45,11 @@ class Request:
     tagger: str = "auto"
 
     def __post_init__(self) -> None:
+        for name in ("transforms", "code"):  # one alone may be given as it is
+            if isinstance(given := getattr(self, name), str):
+                object.__setattr__(self, name, (given,))
+        object.__setattr__(self, "lang", self.lang.lower())
+        check_seed(self.seed)
         for name in ("copies", "rows_per_shard", "limit"):
             value = getattr(self, name)
             if value is not None and value < 1:

@@ -79,8 +79,10 @@ class RowFunction:
     def _call(self, clean: str, draws: Draws, options: Mapping[str, Any]) -> str:
         try:
             noisy = self.function(clean, draws, **options)
+            if not isinstance(noisy, str):
+                raise TypeError(f"it returned {type(noisy).__name__}, not str")
             noisy.encode()
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             what = f"{type(error).__name__}: {error}"
             raise NoisegenError(
                 f"transform {self.name!r} failed on {clean[:60]!r}: {what}"

@@ -93,7 +93,7 @@ def _write(job: Job, task: Task, temporary: Path) -> Shard:
     dropped: Counter[str] = Counter()
     writer: pq.ParquetWriter | None = None
     with temporary.open("wb") as file:
-        for batch in read(task, job.columns):
+        for batch in read(task, job.columns, batch_bytes=job.engine().batch_bytes):
             dropped.update(batch.dropped)
             for table, clean, noised in _noised(job, batch):
                 writer = writer or _writer(file, table.schema)

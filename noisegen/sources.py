@@ -175,7 +175,7 @@ def _conform(tables: Iterable[pa.Table], piece: Piece) -> Iterator[pa.Table]:
 
 
 def read(
-    task: Task, columns: Columns, batch_rows: int = 100_000, batch_bytes: int = 8 << 20
+    task: Task, columns: Columns, batch_rows: int = 100_000, batch_bytes: int = 4 << 20
 ) -> Iterator[Batch]:
     """Yield the rows of a task in batches of about so many rows and bytes at most.
 

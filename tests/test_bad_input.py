@@ -269,7 +269,7 @@ def test_an_unknown_recipe(failed):
     code, [line] = failed(DEMO, "--recipe", "mix_al")
 
     assert code == 2
-    assert "no recipe named 'mix_al'; did you mean 'mix_all'?" in line
+    assert "no recipe or transform named 'mix_al'; did you mean 'mix_all'?" in line
 
 
 @pytest.mark.parametrize(

@@ -325,15 +325,16 @@ def test_a_killed_run_leaves_no_process_and_can_be_gone_on_with(
     assert Manifest.load(out).shards == Manifest.load(slow_whole).shards
 
 
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize(("workers", "whom"), [(1, "parent"), (2, "parent"), (2, "all")])
 def test_an_interrupted_run_says_so_and_can_be_gone_on_with(
-    tmp_path, slow, slow_whole, started, workers, whom
+    tmp_path, slow, slow_whole, started, workers, whom, sent
 ):
     out = tmp_path / "out"
     words = words_for(out, "--code", slow, "--workers", str(workers), first="slow")
     run = started(*words)
     wait_for(lambda: len(shards(out)) >= 2)
-    (os.kill if whom == "parent" else os.killpg)(run.pid, signal.SIGINT)
+    (os.kill if whom == "parent" else os.killpg)(run.pid, sent)
     stdout, stderr = run.communicate(timeout=20)
 
     assert (run.returncode, stdout) == (130, "")

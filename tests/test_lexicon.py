@@ -34,7 +34,7 @@ def test_a_tsv_is_read_with_its_head():
 
 def test_the_head_may_stand_in_one_line():
     head = "# name: pets   # lang: en   # source: field notes 2026   # license: CC0-1.0\n"
-    assert tsv("clean\tnoisy\n", head).head["source"] == "field notes 2026"
+    assert tsv("clean\tnoisy\ndog\tdoggo\n", head).head["source"] == "field notes 2026"
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,10 @@ def test_the_head_may_stand_in_one_line():
     [
         ("clean\tnoisy\tweight\ndog\tdoggo\t0\n", "line 6: weight '0' is not a whole number"),
         ("clean\tnoisy\tweight\ndog\tdoggo\n", "line 6: 2 columns, not 3"),
-        ("clean\tnoisy\ndog\tdog\n", "line 6: noisy 'dog' is empty or equal to clean"),
+        ("clean\tnoisy\ndog\tdog\n", "line 6: noisy 'dog' is empty, equal to clean or"),
+        ("clean\tnoisy\ndog\t \u3000\n", "is empty, equal to clean or of several lines"),
+        ("clean\tnoisy\ndog\tdog\u2028go\n", "is empty, equal to clean or of several lines"),
+        ("clean\tnoisy\n", "pets.tsv has no entries"),
         ("clean\tnoisy\ndog.\tdoggo\n", "line 6: clean 'dog.' must be words"),
         ("clean\tnoisy\nthe  dog\tdoggo\n", "line 6: clean 'the  dog' must be words"),
         ("clean\tnoisy\tpos\ndog\tdoggo\tXX\n", "line 6: pos 'XX' is not one of NOUN, ADJ"),
@@ -79,6 +82,24 @@ def test_a_mined_dictionary_is_a_lexicon(tmp_path):
     pq.write_table(table.drop_columns("count"), tmp_path / "e.parquet")
     with pytest.raises(LexiconError, match="needs the columns clean, noisy and count"):
         Lexicon.load(tmp_path / "e.parquet")
+
+
+@pytest.mark.parametrize(
+    ("clean", "noisy", "count", "message"),
+    [
+        (["dog", None], ["doog", "ct"], [1, 1], "clean, noisy and count have no empty places"),
+        (["dog"], ["doog"], [1.5], "clean and noisy are text, count whole numbers"),
+        (["dog"], ["doog"], ["many"], "clean and noisy are text, count whole numbers"),
+        ([["dog"]], ["doog"], [1], "clean and noisy are text, count whole numbers"),
+        (["dog"], ["doog"], [0], "row 0: weight '0' is not a whole number"),
+        ([], [], [], "has no entries"),
+    ],
+)
+def test_a_mined_dictionary_that_is_none(tmp_path, clean, noisy, count, message):
+    columns = {"clean": clean, "noisy": noisy, "count": count}
+    pq.write_table(pa.table(columns), tmp_path / "d.parquet")
+    with pytest.raises(LexiconError, match=message):
+        Lexicon.load(tmp_path / "d.parquet")
 
 
 @pytest.mark.parametrize("phrase", ["dog", "the dog", "e-mail", "don't", "a.m", "été"])

@@ -8,6 +8,7 @@ from runs import DEMO, augment, noisy_of, table
 
 import noisegen
 from noisegen import Collator, Mapper, Recipe
+from noisegen.engine import Engine
 from noisegen.errors import UsageError
 
 STEP = "fing:rate=0.2"
@@ -90,11 +91,9 @@ def test_one_text_gets_the_noise_of_its_row(expected):
 
 
 def test_a_recipe_may_be_an_object(expected, monkeypatch):
-    from noisegen import mapper
-
     made = []
-    engine_for = mapper.engine_for
-    monkeypatch.setattr(mapper, "engine_for", lambda *given: made.append(1) or engine_for(*given))
+    of = Engine.__init__
+    monkeypatch.setattr(Engine, "__init__", lambda *given: made.append(1) or of(*given))
     recipe = Recipe.of([noisegen.recipe.parse_step(STEP)], "of this test")
     mapped = Mapper(recipe, seed=7)
 
@@ -175,3 +174,8 @@ def test_numbers_of_other_libraries_are_ids(expected):
 
     assert Mapper(STEP, seed=7).noise(TEXTS, np.arange(40, dtype=np.uint16)) == expected
     assert Mapper(STEP, seed=7).noise(TEXTS, pa.array(range(40)).to_pylist()) == expected
+
+
+def test_a_collator_names_the_column_that_a_row_lacks():
+    with pytest.raises(UsageError, match="a row has no 'id': name the columns of text and id"):
+        Collator(STEP)([{"text": "see you"}])

@@ -150,7 +150,7 @@ def test_steps_of_the_command_line():
         ("strength: {a: 1}\nsteps: [fing]", "strength must map factors to whole weights"),
         ("strength: {-1: 1}\nsteps: [fing]", "strength needs factors of at least 0"),
         ("extends: mix_all\nsteps: [fing]", "extends another has no steps or strength"),
-        ("extends: mix_al", "no recipe named 'mix_al'; did you mean 'mix_all'"),
+        ("extends: mix_al", "no recipe or transform named 'mix_al'; did you mean 'mix_all'"),
     ],
 )
 def test_what_is_wrong_with_a_recipe_is_said(text, message):

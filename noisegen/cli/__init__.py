@@ -1,5 +1,7 @@
 """The command line: one file a command; each parses, calls the library once, and prints."""
 
+import os
+import signal
 import sys
 
 import click
@@ -27,6 +29,7 @@ for command in (augment, preview, stats, transforms):
 
 def main() -> None:
     """Run the program; see `run` for what its exit codes mean."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # cleans up as Ctrl-C does
     sys.exit(run(sys.argv[1:]))
 
 
@@ -36,7 +39,10 @@ def run(arguments: list[str]) -> int:
     0 done, 1 an error to act on, 2 wrong usage, 3 damaged input was salved, 130 interrupted.
     """
     try:
-        return noisegen(arguments, "noisegen", standalone_mode=False, obj=arguments) or 0
+        code = noisegen(arguments, "noisegen", standalone_mode=False, obj=arguments) or 0
+        if sys.stdout:
+            sys.stdout.flush()
+        return code
     except click.ClickException as error:
         error.show()
         return error.exit_code
@@ -52,6 +58,18 @@ def run(arguments: list[str]) -> int:
     except UnicodeEncodeError:
         click.echo("error: an argument is not valid UTF-8", err=True)
         return 2
-    except BrokenPipeError:
-        sys.stderr.close()  # the reader of a pipe has gone: nothing is left to say
+    except (BrokenPipeError, SystemExit):  # the reader of a pipe has had enough; click then exits
+        _drop_stdout()
         return 0
+    except OSError as error:
+        _drop_stdout()
+        what = error.filename or "cannot write the output"
+        click.echo(f"error: {what}: {error.strerror}", err=True)
+        return 1
+
+
+def _drop_stdout() -> None:
+    """Send what is still in the buffer nowhere, so that leaving does not fail on it once more."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.close(nowhere)

@@ -131,16 +131,15 @@ def _warn(run: Any, options: dict[str, Any]) -> None:
 
 
 def _dry_run(request: Any, as_json: bool) -> int:
-    from rich.console import Console
-
+    from noisegen.cli.terminal import Terminal
+    from noisegen.examples import examples_of, plan_of
     from noisegen.preview import render
-    from noisegen.previews import examples_of, plan_of
 
     examples = examples_of(request, rows=10)
     if as_json:
         print_json({"plan": plan_of(request), "rows": plain_examples(examples)})
         return 0
-    console = Console(no_color=bool(os.environ.get("NO_COLOR")) or None)
+    console = Terminal(no_color=bool(os.environ.get("NO_COLOR")) or None)
     console.print(plan_of(request), markup=False, highlight=False, soft_wrap=True)
     render(examples, console)
     return 0

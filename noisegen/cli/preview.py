@@ -17,7 +17,9 @@ from noisegen.cli.options import (
 @click.argument("texts", nargs=-1, metavar="[TEXT or SOURCE]")
 @recipe_options
 @column_options
-@click.option("-n", "--rows", type=int, default=10, show_default=True, help="Rows to show.")
+@click.option(
+    "-n", "--rows", type=click.IntRange(min=1), default=10, show_default=True, help="Rows to show."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the rows as JSON.")
 def preview(texts: tuple[str, ...], rows: int, as_json: bool, **options: Any) -> int:
     """Show text before and after, with the changed spans coloured; writes nothing.
@@ -25,10 +27,9 @@ def preview(texts: tuple[str, ...], rows: int, as_json: bool, **options: Any) ->
     Without TEXT or SOURCE it shows the bundled demo text.
     Example: noisegen preview "See you tomorrow, my friend." -t abr1:rate=1
     """
-    from rich.console import Console
-
+    from noisegen.cli.terminal import Terminal
+    from noisegen.examples import examples_of
     from noisegen.preview import render
-    from noisegen.previews import examples_of
     from noisegen.request import Request
 
     options["values"] = read_settings(options.pop("settings"))
@@ -36,5 +37,5 @@ def preview(texts: tuple[str, ...], rows: int, as_json: bool, **options: Any) ->
     if as_json:
         print_json({"rows": plain_examples(examples)})
     else:
-        render(examples, Console())
+        render(examples, Terminal())
     return 0

@@ -21,15 +21,14 @@ def stats(out: Path, plot: Path | None, as_json: bool) -> int:
 
     Example: noisegen stats out --plot out.html
     """  # fmt: skip
-    from rich.console import Console
-
     from noisegen import statistics
+    from noisegen.cli.terminal import Terminal
 
     found = statistics.measure(out)
     if as_json:
         print_json(found.to_dict())
     else:
-        statistics.render(found, Console())
+        statistics.render(found, Terminal())
     if plot:
         statistics.plot(found, plot)
         click.echo(f"wrote {plot}", err=True)

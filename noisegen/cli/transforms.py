@@ -20,9 +20,8 @@ def transforms(name: str | None, code: tuple[str, ...], as_json: bool) -> int:
 
     Example: noisegen transforms spac
     """  # fmt: skip
-    from rich.console import Console
-
     from noisegen import registry
+    from noisegen.cli.terminal import Terminal
     from noisegen.info import describe, info, list_transforms, table
 
     for path in code:
@@ -31,7 +30,7 @@ def transforms(name: str | None, code: tuple[str, ...], as_json: bool) -> int:
         listed = [one.to_dict() for one in list_transforms()] if not name else []
         print_json(info(name).to_dict() if name else {"transforms": listed})
     elif name:
-        Console().print(describe(info(name)), highlight=False)
+        Terminal().print(describe(info(name)), highlight=False)
     else:
-        Console().print(table(list_transforms()))
+        Terminal().print(table(list_transforms()))
     return 0

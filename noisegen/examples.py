@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from noisegen.engine import add_noise
 from noisegen.ids import id_numbers
+from noisegen.inputs import file_input
 from noisegen.mixing import Dice
 from noisegen.preview import Change, Example
 from noisegen.request import Request, Run, prepare
@@ -17,10 +18,12 @@ DEMO = Path(__file__).parent / "demo" / "demo.tsv"
 
 
 def is_source(text: str) -> bool:
-    """Tell whether an argument names a source rather than being a text."""
+    """Tell whether an argument names a source, there or not, rather than being a text."""
     if text == "-" or text.startswith("hf:"):
         return True
-    return len(text) < 1024 and " " not in text and (Path(text).exists() or "*" in text)
+    if len(text) > 1024 or " " in text:
+        return False
+    return Path(text).exists() or "*" in text or not file_input(Path(text)).skipped
 
 
 def examples_of(request: Request, rows: int) -> list[Example]:
