@@ -190,3 +190,16 @@ def test_an_empty_batch_stays_empty():
 def test_one_string_is_noised_by_a_transform_too():
     assert noisegen.noise("on Monday", "week:rate=1", id=3) != "on Monday"
     assert noisegen.noise("on Monday", "week:rate=0") == "on Monday"
+
+
+def test_a_column_noisy_that_was_there_is_replaced():
+    given = pa.table({"noisy": ["x"], "text": ["see you"]})
+    made = Recipe.named("leet:rate=1").noise_batch(given, edits=True)
+    assert made.column_names == ["text", "noisy", "transforms", "edits"]
+    assert made["noisy"].to_pylist() != ["x"]
+
+
+@pytest.mark.parametrize("seed", [-1, 1 << 64, 1.5, "7", True])
+def test_a_seed_that_is_none_is_refused(seed):
+    with pytest.raises(UsageError, match="is not a whole number from 0 to"):
+        noisegen.noise("see you", "leet", seed=seed)

@@ -6,7 +6,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from runs import DEMO, table
 
+import noisegen
 from noisegen.errors import RecipeError, UsageError
 from noisegen.mixing import Dice, draw_plan, draw_strengths, strength_label
 from noisegen.recipe import RECIPES, Recipe, parse, parse_step, recipe_names
@@ -171,3 +173,13 @@ def test_recipe_files_say_their_own_name():
 def test_a_recipe_file_that_is_missing_says_so(tmp_path):
     with pytest.raises(RecipeError, match="cannot read recipe"):
         Recipe.named(str(tmp_path / "none.yaml"))
+
+
+def test_a_transform_may_stand_where_a_recipe_is_named(tmp_path):
+    recipe = Recipe.named("leet:rate=1")
+    assert [(step.transform, step.values) for step in recipe.steps()] == [("leet", {"rate": 1.0})]
+    given = {"seed": 3, "limit": 20}
+    one = noisegen.augment(DEMO, tmp_path / "a", recipe="leet:rate=1", **given)
+    two = noisegen.augment(DEMO, tmp_path / "b", transforms="leet:rate=1", **given)
+    assert table(tmp_path / "a")["noisy"] == table(tmp_path / "b")["noisy"]
+    assert two.totals == one.totals

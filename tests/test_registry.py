@@ -130,9 +130,15 @@ def test_a_plug_in_that_fails_says_which_row():
         noised("broken", ["some text"])
 
 
+def test_a_plug_in_that_leaves_is_an_error():
+    noisegen.transform("leaver")(lambda text, draws, *, rate=1.0: exit(0))
+    with pytest.raises(NoisegenError, match="transform 'leaver' failed on 'a': SystemExit: 0"):
+        noised("leaver", ["a"])
+
+
 def test_a_plug_in_that_returns_something_else_says_so():
     noisegen.transform("silent")(lambda text, draws, *, rate=1.0: None)
-    with pytest.raises(NoisegenError, match="transform 'silent' failed on"):
+    with pytest.raises(NoisegenError, match="'silent' failed on 'a': TypeError: it returned None"):
         noised("silent", ["a"])
     noisegen.transform("lone")(lambda text, draws, *, rate=1.0: "\ud800")
     with pytest.raises(NoisegenError, match="transform 'lone' failed on"):
@@ -223,3 +229,10 @@ def test_examples_are_read_from_a_summary():
         ("I do not", "I don't"),
         ("a", "b"),
     ]
+
+
+@pytest.mark.parametrize("given", ["de", ["de"]])
+def test_languages_of_a_function_may_be_one(given):
+    name = f"one_{type(given).__name__}"
+    noisegen.transform(name, langs=given)(lambda text, draws: text)
+    assert registry.get(name).languages() == ["de"]
