@@ -183,7 +183,8 @@ def parse_parquet(content: bytes, where: str) -> Lexicon:
 def parse_codespell(content: bytes, where: str) -> Lexicon:
     """Invert codespell's dictionary: `wrong->right[, right2,][ reason]` per line.
 
-    A word's misspellings share its weight equally; one with n corrections counts 1/n.
+    A word's misspellings share its weight equally; one with n corrections counts 1/n. What nobody
+    would write for the word is left out, see `_plausible`.
     """
     entries = []
     for line in content.decode().splitlines():
@@ -192,9 +193,34 @@ def parse_codespell(content: bytes, where: str) -> Lexicon:
         if reason.startswith("disabled"):
             continue
         weight = max(1, 12 // len(rights))
+        if len(rights) > 1:
+            rights = [right for right in rights if " " not in right.strip()]
         pairs = [(fold(right.strip()), fold(wrong)) for right in rights if matchable(right.strip())]
-        entries += [Entry(*pair, weight) for pair in pairs if pair[0] != pair[1]]
+        entries += [Entry(*pair, weight) for pair in pairs if _plausible(*pair)]
     return Lexicon(dict(CODESPELL), sorted(set(entries)))
+
+
+_SPELLED_MIN, _ERRORS_MAX = 4, 3
+
+
+def _plausible(clean: str, noisy: str) -> bool:
+    """Tell whether people misspell so: up to three errors, in ASCII.
+
+    Codespell lists one odd slip for many of the commonest words (is: ois, in: inh), which would
+    stand in a fifth of all sentences. Words under four letters are mistyped, not misspelled: two
+    letters swapped, one left out, or one doubled.
+    """
+    from rapidfuzz.distance import OSA
+
+    if clean == noisy or not noisy.isascii() or OSA.distance(clean, noisy) > _ERRORS_MAX:
+        return False
+    if len(clean) >= _SPELLED_MIN:
+        return True
+    doubled = {clean[:at] + clean[at] + clean[at:] for at in range(len(clean))}
+    dropped = (
+        {clean[:at] + clean[at + 1 :] for at in range(len(clean))} if len(clean) > 2 else set()
+    )
+    return sorted(clean) == sorted(noisy) or noisy in doubled | dropped
 
 
 def matchable(phrase: str) -> bool:

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from noisegen import phrases
 from noisegen.characters import Variants
@@ -13,7 +15,9 @@ from noisegen.edits import Edits
 from noisegen.lexicon import POS
 from noisegen.phrases import I32, Matches, PhraseTable
 from noisegen.taggers import Tagger
-from noisegen.text import Bool, Texts, ordinals
+from noisegen.text import Bool, Texts, as_arrow, ordinals
+
+CLITICS = "(?i)['\u2019](m|re|s|ve|d|ll)$"
 
 
 @dataclass(frozen=True)
@@ -42,10 +46,24 @@ class LexicalKernel:
         hit = np.flatnonzero(decisions(draws) < limits.take(matches.rows))
         matches, pos, draws = matches.take(hit), pos.take(hit), draws.take(hit)
         drawn = self.table.alternatives(texts.values, matches, pos, choices(draws))
+        matches, drawn = self._leaning(texts, matches, drawn, lexicons)
         return Edits(
             matches.rows, matches.starts, self._past_dots(texts, matches, drawn), drawn,
             self.table.pool,
         )  # fmt: skip
+
+    def _leaning(
+        self, texts: Texts, matches: Matches, drawn: I64, lexicons: I64
+    ) -> tuple[Matches, I64]:
+        """Drop clitics with nothing to lean on: "You have." is no "You've."."""
+        asked = np.array([rule == "clitic" for rule in self.tags])
+        here = np.flatnonzero(asked[lexicons.take(matches.rows)])
+        follows = texts.tokens.gaps.take(matches.lasts.take(here)) == ord(" ")
+        here = here[~follows]
+        written = self.table.pool.take(as_arrow(drawn.take(here))).cast(pa.string())
+        clitic = pc.match_substring_regex(written, CLITICS).to_numpy(zero_copy_only=False)
+        kept = np.delete(np.arange(len(matches)), here[clitic.astype(np.bool_)])
+        return matches.take(kept), drawn.take(kept)
 
     def _past_dots(self, texts: Texts, matches: Matches, drawn: I64) -> I64:
         """Take in the dot behind a match if the replacement has its own: 'Sun.', not 'Sun..'."""

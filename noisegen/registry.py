@@ -216,7 +216,8 @@ def lexical(
 
     `path` is a TSV (its head names source, license and lang) or a mined dictionary in Parquet;
     '{lang}' in it stands for the language. `tags` is '' (any), 'equal' (the entry's part of speech
-    must be that of the match) or 'no-verb' (the match must not be a verb).
+    must be that of the match), 'no-verb' (the match must not be a verb) or 'clitic' (a replacement
+    that ends in one, such as "you've", needs a word after it).
     """
     from noisegen.wordlists import (
         LexicalSource,

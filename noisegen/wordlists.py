@@ -56,7 +56,8 @@ class LexicalSource:
     def kernel(self, settings: Settings, rate: float) -> LexicalKernel:
         """Make the kernel for a language and rate."""
         limits = np.array([threshold(part) for part in settings.rates(rate)], np.int64)
-        tagger = make_tagger(settings.tagger, settings.lang) if self.tags else None
+        asks = self.tags in ("equal", "no-verb")
+        tagger = make_tagger(settings.tagger, settings.lang) if asks else None
         return LexicalKernel(self.table(settings), limits[None], (tagger,), (self.tags,))
 
 

@@ -213,6 +213,13 @@ def rule_tags(text: str, start: int, stop: int) -> tuple[str, str]:
 
 
 TAGS = {"abr3": "no-verb", "slng": "equal"}
+CLITICS = {mark + end for mark in "'’" for end in ("m", "re", "s", "ve", "d", "ll")}
+
+
+def leans_on_nothing(text: str, stop: int, noisy: str) -> bool:
+    """Tell whether a clitic ends what is written and no word follows one blank later."""
+    follows = text[stop : stop + 1] == " " and stop + 1 in spans_at(words(text), 0)
+    return not follows and any(noisy.lower().endswith(clitic) for clitic in CLITICS)
 
 
 def lexical(
@@ -238,6 +245,8 @@ def lexical(
         draw = draws.integer()
         if draw >> 16 < threshold(rates["rate"]):
             noisy = recased(text[start:stop], choose(kept, draw & 0xFFFF))
+            if step.transform == "cont" and leans_on_nothing(text, stop, noisy):
+                continue
             own_dot = noisy.endswith(".") and text[stop : stop + 1] == "."
             edits.append((start, stop + own_dot, noisy))
     return edits

@@ -118,10 +118,21 @@ def test_codespell_is_inverted():
     )
     assert parse_codespell(lines, "dictionary.txt").entries == [
         Entry("and", "adn", 6),
-        Entry("and/or", "adn", 6),
         Entry("receive", "recieve", 12),
         Entry("the", "teh", 12),
     ]
+
+
+def test_what_nobody_misspells_so_is_left_out():
+    lines = (
+        "ois->is\nsi->is\niss->is\nfo->of\nf->of\nnd->and\nofo->of\nalot->a lot\n"
+        "acceptin->accepting, accept in\nabsodeflyly->absolutely\nсontain->contain\n"
+    )
+    pairs = {(e.clean, e.noisy) for e in parse_codespell(lines.encode(), "x").entries}
+    assert pairs == {
+        ("is", "si"), ("is", "iss"), ("of", "fo"), ("and", "nd"), ("a lot", "alot"),
+        ("accepting", "acceptin"),
+    }  # fmt: skip
 
 
 def test_matches_are_leftmost_longest_whole_words_like_the_oracle(

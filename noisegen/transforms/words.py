@@ -21,7 +21,7 @@ lexical(
     "'as soon as possible' -> 'ASAP'.",
 )  # fmt: skip
 lexical(
-    "cont", packaged("cont"),
+    "cont", packaged("cont"), tags="clitic",
     summary="Contract and expand: 'I do not know' -> 'I don't know'.",
 )  # fmt: skip
 lexical(
