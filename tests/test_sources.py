@@ -141,9 +141,9 @@ def test_corrupt_data_ends_a_file_but_not_the_run(file: File) -> None:
 
 def test_stdin_is_lines_of_text(monkeypatch: pytest.MonkeyPatch) -> None:
     data = b"\xef\xbb\xbf" + b"".join(b"%d\n" % n for n in range(100))
-    for limit in (None, 10):
+    for limit, rows in ((None, 100), (10, 10)):
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
-        assert len(clean("-", shard=30, limit=limit)) == (limit or 100)
+        assert len(clean("-", shard=30, limit=limit)) == rows
 
 
 def test_a_hugging_face_folder_is_streamed(file: File, tmp_path: Path) -> None:
