@@ -59,7 +59,7 @@ def info(name: str) -> TransformInfo:
 
 def _data(transform: Transform) -> list[dict[str, str]]:
     langs = [lang for lang in transform.languages() if lang != "*"] or ["en"]
-    paths = dict.fromkeys(path for lang in langs for path in transform.data(Settings(lang)))
+    paths = dict.fromkeys(path for lang in langs for path in transform.data(Settings(lang), {}))
     return [{"file": _short(path), **head_of(path)} for path in paths]
 
 

@@ -175,6 +175,7 @@ def parse_parquet(content: bytes, where: str) -> Lexicon:
     entries = [
         _entry(clean, noisy, str(count), "", f"{where} row {number}")
         for number, (clean, noisy, count) in enumerate(zip(*columns, strict=True))
+        if matchable(clean)  # "пов’язана" is one word to its miner and none to a lexicon
     ]
     head = {"name": Path(where).stem, "lang": "*", "source": where, "license": "see its manifest"}
     return Lexicon(head, _some(entries, where))

@@ -51,6 +51,9 @@ class Settings:
         return GapTables(self.rates(rate))
 
 
+Data = Callable[[Settings, Mapping[str, Any]], list[Path]]  # the files read for these values
+
+
 @dataclass(frozen=True)
 class Transform:
     """One named kind of noise. `make` gives its kernel for settings and parameter values."""
@@ -60,7 +63,7 @@ class Transform:
     parameters: dict[str, Parameter]
     make: Callable[[Settings, Mapping[str, Any]], Kernel] = field(repr=False)
     languages: Callable[[], list[str]] = field(repr=False)
-    data: Callable[[Settings], list[Path]] = field(repr=False, default=lambda _: [])
+    data: Data = field(repr=False, default=lambda *_: [])
     source: str = field(repr=False, default="")  # where it is defined, as file:line
     keeps_meaning: bool = True
 
@@ -191,9 +194,7 @@ def transform(
     return add
 
 
-def kernel(
-    name: str, data: Callable[[Settings], list[Path]], languages: Callable[[], list[str]]
-) -> Callable[[F], F]:
+def kernel(name: str, data: Data, languages: Callable[[], list[str]]) -> Callable[[F], F]:
     """Register a function `(settings, *, rate, ...) -> Kernel` as a transform."""
 
     def add(function: F) -> F:

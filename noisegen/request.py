@@ -13,7 +13,7 @@ from noisegen.engine import PROTECTED
 from noisegen.errors import RecipeError, UsageError
 from noisegen.lexicon import head_of
 from noisegen.manifest import Manifest
-from noisegen.recipe import Recipe, parse, parse_step
+from noisegen.recipe import Recipe, parse, parse_step, step_values
 from noisegen.registry import Settings
 from noisegen.shards import Job
 from noisegen.sources import Columns, Input, Task, expand, tasks
@@ -187,11 +187,12 @@ def dictionaries(recipe: Recipe, job: Job) -> list[dict[str, str]]:
     """Return the word lists of a recipe with hash, source and licence."""
     settings = Settings(job.lang, nlaug_data=job.nlaug_data)
     found = []
-    for name in dict.fromkeys(step.transform for step in recipe.steps()):
-        for path in registry.get(name).data(settings):
-            note = {"transform": name, "file": path.name, "sha256": manifest.file_digest(path)}
+    for step in recipe.steps():
+        for path in registry.get(step.transform).data(settings, step_values(step)):
+            digest = manifest.file_digest(path)
+            note = {"transform": step.transform, "file": path.name, "sha256": digest}
             found.append(note | head_of(path))
-    return found
+    return [note for place, note in enumerate(found) if note not in found[:place]]
 
 
 def request_of(made: Manifest) -> Request:

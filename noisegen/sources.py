@@ -102,7 +102,7 @@ def _shards(
             piece = agree(piece, first or piece, columns)
             first, tables = first or piece, _conform(chain([table], tables), piece)
         elif piece:
-            tables = _stream(item, piece, columns)
+            tables = stream(item, piece, columns)
         yield from (((), table) for table in regroup(tables, rows_per_shard, STREAM_BYTES))
     if held:
         yield tuple(held), None
@@ -134,7 +134,7 @@ def _cut(piece: Piece, first: int, step: int) -> Iterator[Piece]:
             yield replace(piece, start=start, stop=stop, rows=rows)
 
 
-def _stream(item: Input, piece: Piece, columns: Columns) -> Iterator[pa.Table]:
+def stream(item: Input, piece: Piece, columns: Columns) -> Iterator[pa.Table]:
     """Yield the rows of a file or of stdin from beginning to end; damage ends them with a row."""
     opening = opened(piece.path, item.compression)
     with reading(piece.path), opening if piece.path != "-" else nullcontext(_stdin) as read:

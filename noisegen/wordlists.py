@@ -71,8 +71,13 @@ def register_lexicon(
 
     rates = {"rate": Parameter("rate", rate, float)}
     place = place or called_from(1)
-    languages, files = source.languages, source.files
-    register(Transform(source.name, summary, rates, make, languages, files, place))
+    languages = source.languages
+    register(
+        Transform(
+            source.name, summary, rates, make, languages,
+            lambda settings, _: source.files(settings), place,
+        )
+    )  # fmt: skip
 
 
 def languages_of(path: Path) -> tuple[str, ...]:

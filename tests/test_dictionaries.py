@@ -21,19 +21,19 @@ def named(paths):
 
 @pytest.mark.parametrize("path", named(LISTS))
 def test_a_word_list_is_well_formed(path):
-    lexicon = Lexicon.load(path)
+    lexicon, seen = Lexicon.load(path), str if path.stem == "wiki" else fold  # in wiki case counts
     assert lexicon.head["name"] == path.stem
     assert lexicon.head["lang"] == path.parent.name
     triples = [(entry.clean, entry.noisy, entry.pos) for entry in lexicon.entries]
     assert len(set(triples)) == len(triples)
     for entry in lexicon.entries:
         assert entry.noisy == entry.noisy.strip()
-        assert fold(entry.noisy) != fold(entry.clean)
+        assert seen(entry.noisy) != seen(entry.clean)
         assert "’" not in entry.clean
         assert 1 <= len(entry.clean.split(" ")) <= 5
         assert not set(entry.noisy) & set("@\t\n[]<>") or path.stem == "abr1"
     cleans = [entry.clean for entry in lexicon.entries]
-    assert len({fold(clean) for clean in cleans}) == len(set(cleans))
+    assert len({seen(clean) for clean in cleans}) == len(set(cleans))
     assert cleans == sorted(cleans)
 
 

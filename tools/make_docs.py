@@ -136,15 +136,17 @@ def cli_part() -> str:
     return "".join(_command(name, one, group) for name, one in program.commands.items())
 
 
-def _command(name: str, command: click.Command, group: click.Context) -> str:
+def _command(name: str, command: click.Command, group: click.Context, level: str = "##") -> str:
     context = click.Context(command, info_name=name, parent=group)
+    below = command.commands if isinstance(command, click.Group) else {}
+    parts = [_command(f"{name} {sub}", one, group, "###") for sub, one in below.items()]
     usage = " ".join(command.collect_usage_pieces(context))
     text = "\n\n".join(" ".join(part.split()) for part in (command.help or "").split("\n\n"))
     options = (one for one in command.get_params(context) if isinstance(one, click.Option))
     records = (option.get_help_record(context) for option in options)
     lines = [(code(record[0]), record[1].replace("|", "\\|")) for record in records if record]
-    heading = f"\n## {name}\n\n```text\n{context.command_path} {usage}\n```\n\n{text}\n\n"
-    return heading + table(("option", "meaning"), lines)
+    heading = f"\n{level} {name}\n\n```text\n{context.command_path} {usage}\n```\n\n{text}\n\n"
+    return heading + table(("option", "meaning"), lines) + "".join(parts)
 
 
 def lists_part() -> str:

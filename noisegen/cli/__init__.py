@@ -7,6 +7,10 @@ import sys
 import click
 
 from noisegen.cli.augment import augment
+from noisegen.cli.dictionary import dictionary
+from noisegen.cli.mine_lang8 import mine_lang8
+from noisegen.cli.mine_pairs import mine_pairs
+from noisegen.cli.mine_wiki import mine_wiki
 from noisegen.cli.preview import preview
 from noisegen.cli.stats import stats
 from noisegen.cli.transforms import transforms
@@ -17,13 +21,16 @@ from noisegen.version import __version__
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="noisegen")
 def noisegen() -> None:
-    """Make realistic noisy text.
+    """Make and mine realistic noisy text.
 
     Example: noisegen augment news.txt -o out --seed 7
     """
 
 
-for command in (augment, preview, stats, transforms):
+_COMMANDS = (
+    augment, preview, transforms, stats, mine_wiki, mine_lang8, mine_pairs, dictionary,
+)  # fmt: skip
+for command in _COMMANDS:
     noisegen.add_command(command)
 
 

@@ -1,9 +1,9 @@
 """What miners produce: sentence pairs with the words replaced in them, and an account of losses."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, Self
 
 
 class WordPair(NamedTuple):
@@ -44,13 +44,37 @@ class Task:
     paths: tuple[str, ...]
 
 
+DAMAGE_MAX = 1_000  # lines kept of a task
+
+
+class Damage(list[str]):
+    """Lines that say where something was lost, and what; `total` counts those beyond the first."""
+
+    total = 0
+
+    def append(self, line: str) -> None:
+        """Count a line, and keep it if there is room."""
+        self.total += 1
+        if len(self) < DAMAGE_MAX:
+            super().append(line)
+
+    def extend(self, lines: Iterable[str]) -> None:
+        """Append every line."""
+        for line in lines:
+            self.append(line)
+
+    def __iadd__(self, lines: Iterable[str]) -> Self:  # type: ignore[misc,override]
+        self.extend(lines)
+        return self
+
+
 @dataclass
 class Account:
     """What a miner read (pages, revisions, bytes, ...), dropped for what reason, and lost."""
 
     read: Counter[str] = field(default_factory=Counter)
     dropped: Counter[str] = field(default_factory=Counter)
-    damaged: list[str] = field(default_factory=list)  # one line each: where, what was lost
+    damaged: Damage = field(default_factory=Damage)
 
 
 class Miner(Protocol):

@@ -1,3 +1,3 @@
 """The built-in transforms; importing this package registers them."""
 
-from noisegen.transforms import characters, words  # noqa: F401
+from noisegen.transforms import characters, wiki, words  # noqa: F401

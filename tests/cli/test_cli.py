@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import click
+import mining_inputs
 import pyarrow.parquet as pq
 import pytest
 from runs import DEMO, PROGRAM, command, shards, table
@@ -23,6 +24,10 @@ RUNS = {
     "preview": ["See you tomorrow.", *FING],
     "transforms": [],
     "stats": ["MADE"],
+    "mine-wiki": ["DUMP", "-o", "OUT", "--workers", "1"],
+    "mine-lang8": ["FILE", "-o", "OUT", "--workers", "1"],
+    "mine-pairs": ["PAIRS", "-o", "OUT", "--workers", "1"],
+    "dictionary": ["show", "MINED"],
 }
 ESCAPE = "\x1b["
 
@@ -35,12 +40,24 @@ def made(tmp_path_factory):
     return out
 
 
+@pytest.fixture(scope="module")
+def mined(tmp_path_factory):
+    """The folder of a mining run."""
+    folder = tmp_path_factory.mktemp("mined")
+    assert (
+        run(["mine-pairs", mining_inputs.write(folder)["PAIRS"], "-o", str(folder / "out"), "-q"])
+        == 0
+    )
+    return folder / "out"
+
+
 @pytest.fixture
-def arguments(tmp_path, made):
+def arguments(tmp_path, made, mined):
     """Return the arguments of a short run of a command."""
 
     def of(name):
-        places = {"OUT": str(tmp_path / "out"), "MADE": str(made)}
+        places = {"OUT": str(tmp_path / "out"), "MADE": str(made), "MINED": str(mined)}
+        places |= mining_inputs.write(tmp_path)
         return [name, *(places.get(word, word) for word in RUNS[name])]
 
     return of
@@ -69,13 +86,15 @@ def test_every_option_is_explained(name):
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_the_example_of_the_help_can_be_run(name, tmp_path, made, monkeypatch, capfd):
+def test_the_example_of_the_help_can_be_run(name, tmp_path, made, mined, monkeypatch, capfd):
     import shlex
 
     monkeypatch.chdir(tmp_path)
     (tmp_path / "news.txt").write_text("see you tomorrow\n")
-    if name == "stats":
-        (tmp_path / "out").symlink_to(made)
+    (tmp_path / "lang-8.dat").write_text(mining_inputs.M2)
+    mining_inputs.write(tmp_path)
+    if name in ("stats", "dictionary"):
+        (tmp_path / "out").symlink_to(made if name == "stats" else mined)
     text = " ".join((cli.noisegen.commands[name].help or "").split())
     words = shlex.split(text.partition("Example: noisegen ")[2])
 
@@ -259,7 +278,7 @@ def test_a_dry_run_writes_nothing(arguments, tmp_path, capfd):
 
     assert (code, stderr) == (0, "")
     assert "nothing is written" in stdout
-    assert list(tmp_path.iterdir()) == []
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_dry_run_needs_no_out(capfd):

@@ -1,0 +1,289 @@
+"""The folder of a mining run: what is done, what may be resumed, dictionary and manifest last."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from noisegen import manifest
+from noisegen.errors import OutputError
+from noisegen.folder import Part, difference
+from noisegen.mining.counts import merged
+from noisegen.mining.dictionary import Left, Thresholds, kept
+from noisegen.mining.dictionary_files import write_both
+from noisegen.mining.mined_card import card
+from noisegen.shards import is_parquet
+
+METADATA = "noisegen"
+DAMAGE_MAX = 1_000  # lines of damage in the manifest
+DICTIONARY = ("dictionary.parquet", "dictionary.tsv")
+_SHARDS = ("pairs/part-*.parquet", "words/part-*.parquet")
+_WRITTEN = (*DICTIONARY, "manifest.json", "README.md")
+_NUMBER = re.compile(r"part-(\d{5,})\.parquet")
+
+
+def pairs_path(out: Path, number: int) -> Path:
+    """Return the file of a task's sentence pairs."""
+    return out / "pairs" / f"part-{number:05d}.parquet"
+
+
+def words_path(out: Path, number: int) -> Path:
+    """Return the file of a task's word counts, before any threshold."""
+    return out / "words" / f"part-{number:05d}.parquet"
+
+
+@dataclass(frozen=True)
+class Mined:
+    """What one task gave: rows of pairs, rows of word counts, and the account of its losses."""
+
+    number: int
+    rows: int
+    words: int = 0
+    words_sha256: str = ""
+    read: dict[str, int] = field(default_factory=dict)
+    dropped: dict[str, int] = field(default_factory=dict)
+    damaged: int = 0
+    damage: list[str] = field(default_factory=list)
+    sha256: str = ""  # of the pairs; the note inside them cannot say it
+
+
+def read_note(path: Path) -> tuple[str, Mined] | None:
+    """Return the configuration and account of a finished task; None if it is not one of ours."""
+    try:
+        note = json.loads((pq.read_metadata(path).metadata or {})[METADATA.encode()])
+        return note.pop("config"), Mined(**note)
+    except (OSError, pa.ArrowException, KeyError, ValueError, TypeError, AttributeError):
+        return None
+
+
+@dataclass(frozen=True)
+class MiningManifest:
+    """What was asked of a mining run, and what came out; `missing_tasks` is 0 once all is there."""
+
+    version: str
+    command: str
+    kind: str
+    lang: str
+    options: dict[str, Any]
+    sources: list[dict[str, Any]]
+    thresholds: dict[str, int]
+    shards: list[dict[str, Any]]
+    totals: dict[str, Any]
+    dictionary: dict[str, Any]
+    damage: list[str]
+    missing_tasks: int
+    packages: dict[str, str]
+
+    @classmethod
+    def load(cls, path: str | Path) -> "MiningManifest":
+        """Read manifest.json (or the one in a folder); raises OutputError."""
+        path = Path(path)
+        path = path / "manifest.json" if path.is_dir() else path
+        try:
+            return cls(**json.loads(path.read_text("utf-8")))
+        except (OSError, ValueError, TypeError) as error:
+            raise OutputError(f"{path} is not the manifest of a mining run: {error}") from error
+
+    def to_json(self) -> str:
+        """Return the file's text."""
+        return json.dumps(asdict(self), indent=1, ensure_ascii=False) + "\n"
+
+    def summary(self) -> str:
+        """Return one line for people."""
+        totals = self.totals
+        parts = [f"{totals['pairs']:,} pairs in {len(self.shards):,} shards"]
+        if self.missing_tasks:
+            parts.append(f"{self.missing_tasks:,} tasks to do: run the other parts")
+        else:
+            words, entries = self.dictionary["words"], self.dictionary["entries"]
+            parts.append(f"dictionary: {entries:,} wrong forms of {words:,} words")
+        for name, counts in (("pairs", totals["dropped"]), ("words", self.dictionary["dropped"])):
+            if counts:
+                listed = ", ".join(f"{reason} {count:,}" for reason, count in counts.items())
+                parts.append(f"{name} dropped: {listed}")
+        return "; ".join(parts + [f"damaged: {totals['damaged']:,}"] * bool(totals["damaged"]))
+
+
+@dataclass(frozen=True)
+class MinedFolder:
+    """An output folder bound to a configuration and to the numbers of its tasks."""
+
+    out: Path
+    config: dict[str, Any]
+    numbers: list[int]
+
+    def open(self, part: Part, *, resume: bool, force: bool) -> dict[int, Mined]:
+        """Make the folder or check what is in it; return the tasks that need not be done again.
+
+        Raises OutputError for a folder that cannot be written, or holds something else.
+        """
+        with manifest.writing(self.out):
+            self.out.mkdir(parents=True, exist_ok=True)
+            present = any(self.out.iterdir())
+        if force:
+            self._refuse_foreign()
+            _remove(path for pattern in (*_SHARDS, *_WRITTEN) for path in self.out.glob(pattern))
+            self.remove_temporary((0, 1))
+        elif present and not resume:
+            hint = "add --resume to go on or --force to write over it"
+            raise OutputError(f"{self.out} is not empty; {hint}")
+        with manifest.writing(self.out):
+            for name in ("pairs", "words"):
+                (self.out / name).mkdir(exist_ok=True)
+        self._agree_with_manifest()
+        self.remove_temporary(part)
+        return self.done()
+
+    def done(self) -> dict[int, Mined]:
+        """Return the finished tasks; raises OutputError for what is none of this run."""
+        found = {}
+        for path in sorted(self.out.glob(_SHARDS[0])):
+            note = read_note(path)
+            if note is None and is_parquet(path):
+                raise OutputError(f"{path} was not made by this program: use another folder")
+            if note is None:
+                continue
+            self._agree(json.loads(note[0]))
+            if _has_words(self.out, note[1]):
+                found[note[1].number] = note[1]
+        return found
+
+    def _refuse_foreign(self) -> None:
+        """Never write over a file whose name is one of ours and whose content is not."""
+        for path in (*self.out.glob(_SHARDS[0]), self.out / "manifest.json"):
+            if path.exists() and not _is_ours(path):
+                raise OutputError(f"noisegen did not mine {path}; move it, or use another folder")
+
+    def _agree_with_manifest(self) -> None:
+        path = self.out / "manifest.json"
+        if path.exists():
+            found = MiningManifest.load(path)
+            self._agree({name: getattr(found, name) for name in self.config})
+
+    def _agree(self, theirs: dict[str, Any]) -> None:
+        if found := difference(theirs, self.config):
+            raise OutputError(
+                f"{self.out} was mined with another configuration ({found}); "
+                "use another folder, or --force to write over it"
+            )
+
+    def remove_temporary(self, part: Part) -> None:
+        """Remove what a run that was cut short left of the tasks of this part."""
+        for path in self.out.glob("*/part-*.parquet.*.tmp"):
+            number = _NUMBER.fullmatch(path.name.rsplit(".", 2)[0])
+            if number and int(number[1]) % part[1] == part[0]:
+                _remove([path])
+        if part[1] == 1:
+            _remove(path for name in _WRITTEN for path in self.out.glob(f"{name}.*.tmp"))
+
+    def finish(
+        self, thresholds: Thresholds, command: str, digests: Mapping[int, str]
+    ) -> MiningManifest:
+        """Write dictionary, manifest and card, unless tasks are missing or nothing is new.
+
+        `digests` are those of the shards that were just written.
+        """
+        done = self.done()
+        numbers = [number for number in self.numbers if number in done]
+        known = self._known_digests() | {
+            pairs_path(self.out, n).name: d for n, d in digests.items()
+        }
+        made = MiningManifest(
+            command=command, thresholds=asdict(thresholds), totals=_totals(done.values()),
+            shards=[self._listed(done[number], known) for number in numbers],
+            dictionary={"words": 0, "entries": 0, "dropped": {}},
+            damage=[line for n in numbers for line in done[n].damage][:DAMAGE_MAX],
+            missing_tasks=len(self.numbers) - len(numbers), packages=manifest.packages(),
+            **self.config,
+        )  # fmt: skip
+        if made.missing_tasks:
+            return made
+        earlier = self._earlier(made)
+        return earlier or self._merge(made, thresholds, numbers)
+
+    def _known_digests(self) -> dict[str, str]:
+        """Return the digests in the last manifest of the shards that are older than it."""
+        path = self.out / "manifest.json"
+        if not path.exists():
+            return {}
+        listed = (
+            (self.out / one["file"], one["sha256"]) for one in MiningManifest.load(path).shards
+        )
+        written = path.stat().st_mtime_ns
+        return {
+            file.name: digest
+            for file, digest in listed
+            if file.exists() and file.stat().st_mtime_ns < written
+        }
+
+    def _listed(self, mined: Mined, digests: Mapping[str, str]) -> dict[str, Any]:
+        path = pairs_path(self.out, mined.number)
+        return {
+            "file": f"pairs/{path.name}",
+            "rows": mined.rows,
+            "words": mined.words,
+            "sha256": digests.get(path.name) or manifest.file_digest(path),
+            "words_sha256": mined.words_sha256,
+        }
+
+    def _earlier(self, made: MiningManifest) -> MiningManifest | None:
+        """Return the manifest that is there if it says the same and all its files are there."""
+        if not all((self.out / name).exists() for name in _WRITTEN):
+            return None
+        found = MiningManifest.load(self.out)
+        same = (found.shards, found.thresholds) == (made.shards, made.thresholds)
+        digests = {name: manifest.file_digest(self.out / name) for name in DICTIONARY}
+        return found if same and found.dictionary.get("sha256") == digests else None
+
+    def _merge(
+        self, made: MiningManifest, thresholds: Thresholds, numbers: list[int]
+    ) -> MiningManifest:
+        left = Left()
+        counts = merged([words_path(self.out, number) for number in numbers])
+        entries = write_both(kept(counts, thresholds, left), self.out)
+        dictionary = {
+            "words": left.words,
+            "entries": entries,
+            "dropped": dict(sorted(left.dropped.items())),
+            "sha256": {name: manifest.file_digest(self.out / name) for name in DICTIONARY},
+        }
+        made = replace(made, dictionary=dictionary)
+        manifest.write_text(self.out / "manifest.json", made.to_json())
+        manifest.write_text(self.out / "README.md", card(made))
+        return made
+
+
+def _has_words(out: Path, mined: Mined) -> bool:
+    path = words_path(out, mined.number)
+    return path.exists() and manifest.file_digest(path) == mined.words_sha256
+
+
+def _is_ours(path: Path) -> bool:
+    """Tell whether an earlier run wrote a file; of shards also one that is damaged."""
+    if path.suffix == ".parquet":
+        return read_note(path) is not None or not is_parquet(path)
+    return '"missing_tasks"' in path.read_text("utf-8", errors="replace")
+
+
+def _remove(paths: Iterable[Path]) -> None:
+    for path in paths:
+        with manifest.writing(path):
+            path.unlink(missing_ok=True)
+
+
+def _totals(done: Iterable[Mined]) -> dict[str, Any]:
+    read: Counter[str] = Counter()
+    dropped: Counter[str] = Counter()
+    pairs = damaged = 0
+    for mined in done:
+        read.update(mined.read)
+        dropped.update(mined.dropped)
+        pairs, damaged = pairs + mined.rows, damaged + mined.damaged
+    sums = {"read": dict(sorted(read.items())), "dropped": dict(sorted(dropped.items()))}
+    return {"pairs": pairs, **sums, "damaged": damaged}
