@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from noisegen.lexicon import Lexicon
     from noisegen.manifest import Manifest
     from noisegen.mapper import Collator, Mapper
+    from noisegen.mining.commands import mine_lang8, mine_pairs, mine_wiki
     from noisegen.recipe import Recipe
     from noisegen.registry import lexical, transform
 
@@ -33,6 +34,9 @@ _HOMES = {
     "augment": "generation",
     "lexical": "registry",
     "list_transforms": "info",
+    "mine_lang8": "mining.commands",
+    "mine_pairs": "mining.commands",
+    "mine_wiki": "mining.commands",
     "noise": "engine",
     "transform": "registry",
 }
@@ -50,6 +54,9 @@ __all__ = [
     "augment",
     "lexical",
     "list_transforms",
+    "mine_lang8",
+    "mine_pairs",
+    "mine_wiki",
     "noise",
     "transform",
 ]

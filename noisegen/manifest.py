@@ -78,11 +78,17 @@ class Manifest:
         totals = self.totals
         share = totals["changed"] / max(1, totals["rows"])
         line = (
-            f"{totals['rows']:,} rows in {len(self.shards):,} shards; {share:.1%} changed, "
+            f"{counted(totals['rows'], 'row')} in {counted(len(self.shards), 'shard')}; "
+            f"{share:.1%} changed, "
             f"CER {totals['cer']:.2%}, WER {totals['wer']:.2%}"
         )
         dropped = ", ".join(f"{reason} {count:,}" for reason, count in totals["dropped"].items())
         return f"{line}; dropped or damaged: {dropped}" if dropped else line
+
+
+def counted(count: int, noun: str) -> str:
+    """Return '1 row', '1,200 rows'."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def totals(shards: Iterable[Shard], duplicate_ids: int = 0) -> dict[str, Any]:

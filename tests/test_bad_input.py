@@ -119,7 +119,7 @@ def test_only_damaged_rows(failed, file, tmp_path):
     code, [line] = failed(file("in.txt", b"\xff\n\xfe\n"), *FING)
 
     assert code == 3
-    assert line.endswith("0 rows in 1 shards; 0.0% changed, CER 0.00%, WER 0.00%; dropped or "
+    assert line.endswith("0 rows in 1 shard; 0.0% changed, CER 0.00%, WER 0.00%; dropped or "
                          "damaged: not_utf8 2")  # fmt: skip
     assert table(tmp_path / "out").num_rows == 0
 

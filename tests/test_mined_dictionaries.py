@@ -2,6 +2,7 @@
 
 import csv
 import importlib.util
+import re
 import unicodedata
 from pathlib import Path
 
@@ -79,6 +80,16 @@ def test_real_misspellings_are_there(lang, clean, noisy):
 @pytest.mark.parametrize(("lang", "clean", "noisy"), OTHER_WORDS)
 def test_what_is_another_word_is_not(lang, clean, noisy):
     assert (clean, noisy) not in pairs(lang)
+
+
+def test_the_page_on_mining_counts_the_entries():
+    page = (ROOT / "docs" / "mining.md").read_text("utf-8")
+    told = {}
+    for langs, counts in re.findall(
+        r"^\| (`..`(?:, `..`)*) \| ([\d,]+(?:, [\d,]+)*) \|", page, re.M
+    ):
+        told |= zip(re.findall(r"`(..)`", langs), counts.split(", "), strict=True)
+    assert told == {lang: f"{len(load(path_of(lang))):,}" for lang in LANGS}
 
 
 def test_words_left_out_by_hand_are_on_neither_side():

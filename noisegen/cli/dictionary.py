@@ -99,6 +99,7 @@ def filter_(source: Path, out: Path, lang: str | None, as_json: bool, **threshol
 def _filtered(
     sources: tuple[Path, ...], out: Path, lang: str | None, as_json: bool, given: dict[str, int]
 ) -> int:
+    from noisegen.manifest import counted
     from noisegen.mining.dictionary import Thresholds
     from noisegen.mining.dictionary_commands import save, select
 
@@ -110,7 +111,7 @@ def _filtered(
                     "dropped": dropped})  # fmt: skip
         return 0
     listed = ", ".join(f"{reason} {count:,}" for reason, count in dropped.items())
-    said = f"{out}: {len(entries):,} wrong forms of {left.words:,} words"
+    said = f"{out}: {counted(len(entries), 'wrong form')} of {counted(left.words, 'word')}"
     click.echo(f"{said}; dropped: {listed}" if listed else said, err=True)
     return 0
 

@@ -19,17 +19,7 @@ def mine_lang8(files: tuple[str, ...], **options: Any) -> int:
     FILE: Lang-8 entries (a JSON array a line) or M2, compressed or not; its content tells which.
     Example: noisegen mine-lang8 lang-8.dat -o out --lang ja
     """
-    from noisegen.mining.filters import profile
-    from noisegen.mining.lang8 import Lang8Miner, lang8_tasks
-    from noisegen.mining.languages import language
+    from noisegen.mining.commands import mine_lang8 as mine
 
-    spoken = language(options["lang"], fuzzy_pinyin=options["fuzzy_pinyin"])
-    chosen = profile(options["profile"], options["max_char_distance"])
-    miner = Lang8Miner(spoken, chosen, options["with_uncorrected"])
-    config = {name: options[name] for name in _CONFIG}
-    return mine_and_report(
-        lang8_tasks(files), miner, options, config=config, kind="lang8", lang=spoken.code
-    )
-
-
-_CONFIG = ("profile", "max_char_distance", "fuzzy_pinyin", "with_uncorrected")
+    own = {name: options[name] for name in ("lang", "with_uncorrected")}
+    return mine_and_report(mine, files, options, **own)[0]

@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from noisegen.cli.mining_options import mine_and_report, mining_options, splitter_option
+from noisegen.cli.mining_options import mine_and_report, mining_options, splitter_option, tell
 
 
 @click.command("mine-pairs")
@@ -27,30 +27,12 @@ def mine_pairs(sources: tuple[str, ...], **options: Any) -> int:
     SOURCE: tables as for augment (.tsv .csv .jsonl .parquet, compressed or not, hf:NAME), or a text
     file with --clean-file.  Example: noisegen mine-pairs pairs.tsv -o out --lang en
     """  # fmt: skip
-    from noisegen.mining.filters import profile
-    from noisegen.mining.languages import language
-    from noisegen.mining.parallel import PairsMiner, aligned_tasks, table_tasks
+    from noisegen.mining.commands import mine_pairs as mine
 
-    spoken = language(
-        options["lang"], splitter=options["splitter"], fuzzy_pinyin=options["fuzzy_pinyin"]
-    )
-    chosen = profile(options["profile"], options["max_char_distance"])
-    columns = (options["noisy_column"], options["clean_columns"], options["lang_column"])
-    miner = PairsMiner(spoken, chosen, *columns, options["split"])
-    skipped: list[str] = []
-    if options["clean_files"]:
-        if len(sources) > 1:
-            raise click.UsageError("--clean-file goes with one SOURCE, the noisy text file")
-        tasks = aligned_tasks(sources[0], options["clean_files"])
-    else:
-        tasks, skipped = table_tasks(sources, miner)
-    for one in () if options["quiet"] else skipped:
-        click.echo(f"skipped {one}", err=True)
-    config = {name: options[name] for name in _CONFIG}
-    return mine_and_report(tasks, miner, options, config=config, kind="pairs", lang=spoken.code)
+    own = {name: options[name] for name in _OWN}
+    return mine_and_report(mine, sources, options, tell=tell(options), **own)[0]
 
 
-_CONFIG = (
-    "profile", "max_char_distance", "fuzzy_pinyin", "splitter", "split",
-    "noisy_column", "clean_columns", "lang_column", "clean_files",
+_OWN = (
+    "lang", "splitter", "split", "noisy_column", "clean_columns", "lang_column", "clean_files",
 )  # fmt: skip

@@ -3,6 +3,7 @@
 import shlex
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar
 
 import click
@@ -54,49 +55,45 @@ def mining_options(function: F) -> F:
     return function
 
 
-def thresholds_of(options: dict[str, Any]) -> Any:
-    """Return the thresholds of the profile, with those that were given."""
-    from dataclasses import replace
+def mine_and_report(
+    function: Callable[..., Any], sources: tuple[str, ...], options: dict[str, Any], **own: Any
+) -> tuple[int, Any]:
+    """Call a mining function, print the summary, and return exit code and manifest.
 
-    from noisegen.mining.dictionary import THRESHOLDS
-
-    names = ("min_pages", "min_count", "balance", "top")
-    given = {name: options[name] for name in names if options[name] is not None}
-    return replace(THRESHOLDS[options["profile"]], **given)
-
-
-def mine_and_report(tasks: Any, miner: Any, options: dict[str, Any], **what: Any) -> int:
-    """Mine, print the summary, and return the exit code: 3 for damaged input.
-
-    `what` are config, kind and lang of `mine`.
+    `own` are the options of one command alone. The code is 3 for damaged input.
     """
-    from pathlib import Path
-
-    from noisegen.cli.progress import progress
+    from noisegen.cli.progress import mining_progress
     from noisegen.generation import cpus
-    from noisegen.mining.output import mine
 
-    with progress(options["quiet"], "pairs") as advance:
-        made = mine(
-            tasks,
-            miner,
-            Path(options["out"]),
+    out, quiet = options["out"], options["quiet"]
+    with mining_progress(quiet) as (advance, running):
+        made = function(
+            sources,
+            out,
             workers=cpus() if options["workers"] is None else options["workers"],
-            thresholds=thresholds_of(options),
             progress=advance,
+            running=running,
             command=shlex.join(["noisegen", *(click.get_current_context().obj or sys.argv[1:])]),
             **{name: options[name] for name in _PASSED},
-            **what,
+            **own,
         )
     if options["as_json"]:
         after = {"dictionary": made.dictionary, "missing_tasks": made.missing_tasks}
-        print_json({"out": options["out"], "shards": len(made.shards), **made.totals, **after})
-    elif not options["quiet"]:
+        print_json({"out": out, "shards": len(made.shards), **made.totals, **after})
+    elif not quiet:
         for line in made.damage[:DAMAGE_SHOWN]:
             click.echo(f"damaged: {line}", err=True)
-        click.echo(f"{options['out']}: {made.summary()}", err=True)
-    return 3 if made.totals["damaged"] else 0
+        click.echo(f"{out}: {made.summary()}", err=True)
+    return (3 if made.totals["damaged"] else 0), made
 
 
-_PASSED = ("executor", "part", "resume", "force", "strict")
+def tell(options: dict[str, Any]) -> Callable[[str], None] | None:
+    """Return what prints a line on standard error, None when nothing is to be printed."""
+    return None if options["quiet"] else partial(click.echo, err=True)
+
+
+_PASSED = (
+    "profile", "max_char_distance", "fuzzy_pinyin", "min_pages", "min_count", "balance", "top",
+    "executor", "part", "resume", "force", "strict",
+)  # fmt: skip
 DAMAGE_SHOWN = 10  # lines; all are in the manifest

@@ -2,6 +2,7 @@
 
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -55,3 +56,55 @@ def _lines(done: str) -> Callable[[Any], None]:
             click.echo(f"{rows:,} {done}, {rows / (now - began):,.0f}/s", err=True)
 
     return advance
+
+
+@contextmanager
+def mining_progress(quiet: bool) -> Iterator[tuple[Any, Any]]:
+    """Yield what to call with every finished task, and with what the running ones have read."""
+    if quiet:
+        yield None, None
+        return
+    state = _Mining()
+    if not sys.stderr.isatty():
+        yield state.add, state.line
+        return
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("reading")
+        yield state.add, lambda counts: bar.update(task, description=state.text(counts))
+
+
+class _Mining:
+    """What has been mined so far."""
+
+    def __init__(self) -> None:
+        self.began = self.last = time.monotonic()
+        self.tasks = self.pairs = 0
+        self.read: Counter[str] = Counter()
+
+    def add(self, mined: Any) -> None:
+        """Count a finished task."""
+        self.tasks, self.pairs = self.tasks + 1, self.pairs + mined.rows
+        self.read.update(mined.read)
+
+    def text(self, running: Counter[str]) -> str:
+        """Return one line: what is done, and what is read with the speed of it."""
+        total = self.read + running
+        speed = total["bytes"] / 1e6 / max(time.monotonic() - self.began, 1e-3)
+        parts = [f"{total[name]:,} {name}" for name in _READ if total[name]]
+        parts += [f"{speed:,.0f} MB/s"] if total["bytes"] else []
+        done = f"{self.tasks:,} files done, {self.pairs:,} pairs"
+        return "; ".join([done, ", ".join(parts)] if parts else [done])
+
+    def line(self, running: Counter[str]) -> None:
+        """Print the line, every few seconds."""
+        now = time.monotonic()
+        if now - self.last >= SECONDS_BETWEEN_LINES:
+            self.last = now
+            click.echo(self.text(running), err=True)
+
+
+_READ = ("pages", "revisions", "entries", "rows")

@@ -97,12 +97,15 @@ class MiningManifest:
     def summary(self) -> str:
         """Return one line for people."""
         totals = self.totals
-        parts = [f"{totals['pairs']:,} pairs in {len(self.shards):,} shards"]
+        shards = manifest.counted(len(self.shards), "shard")
+        parts = [f"{manifest.counted(totals['pairs'], 'pair')} in {shards}"]
         if self.missing_tasks:
-            parts.append(f"{self.missing_tasks:,} tasks to do: run the other parts")
+            left = manifest.counted(self.missing_tasks, "task")
+            parts.append(f"{left} to do: run the other parts")
         else:
             words, entries = self.dictionary["words"], self.dictionary["entries"]
-            parts.append(f"dictionary: {entries:,} wrong forms of {words:,} words")
+            forms, of = manifest.counted(entries, "wrong form"), manifest.counted(words, "word")
+            parts.append(f"dictionary: {forms} of {of}")
         for name, counts in (("pairs", totals["dropped"]), ("words", self.dictionary["dropped"])):
             if counts:
                 listed = ", ".join(f"{reason} {count:,}" for reason, count in counts.items())

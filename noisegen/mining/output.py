@@ -18,7 +18,7 @@ from noisegen import executors
 from noisegen.errors import NoisegenError, SourceError, UsageError
 from noisegen.generation import parse_part
 from noisegen.manifest import file_digest, writing
-from noisegen.mining import mined_folder
+from noisegen.mining import live, mined_folder
 from noisegen.mining.counts import WordCounter, write_counts
 from noisegen.mining.dictionary import Thresholds
 from noisegen.mining.dictionary_files import atomic
@@ -70,13 +70,15 @@ def mine(
     strict: bool = False,
     thresholds: Thresholds,
     progress: Callable[[Mined], None] | None = None,
+    running: live.Show | None = None,
     command: str | None = None,
 ) -> MiningManifest:
     """Mine all tasks into `out`: pairs, word counts, and, once none is missing, the dictionary.
 
     `config` are the options that decide what is mined, as JSON knows them; `kind` is wiki, lang8 or
     pairs; `part` 'I/N' does every N-th task from the I-th; `strict` makes damage an error.
-    Thresholds may differ between runs: a later run applies its own. Raises NoisegenError.
+    Thresholds may differ between runs: a later run applies its own. `progress` is called with every
+    finished task, `running` every second with what is read by running ones. Raises NoisegenError.
     """
     mine_part = parse_part(part)
     _check(workers, executor, part, resume, force)
@@ -88,7 +90,10 @@ def mine(
     missing = [t for t in tasks if t.number % mine_part[1] == mine_part[0] and t.number not in done]
     missing.sort(key=_size, reverse=True)  # the longest first, so that none is left for the end
     try:
-        with closing(executors.run(partial(mine_task, job), missing, executor, workers)) as it:
+        with (
+            live.watched(mined_folder.pairs_path(job.out, 0).parent, running),
+            closing(executors.run(partial(mine_task, job), missing, executor, workers)) as it,
+        ):
             for mined in it:
                 digests[mined.number] = mined.sha256
                 if progress:
@@ -181,11 +186,13 @@ def _write_pairs(job: Job, task: Task, writer: pq.ParquetWriter, counter: WordCo
     """Write the pairs of a task, count their words, and return the account."""
     account, rows = Account(), 0
     found = _distinct(_mined(job.miner, task, account), account)
-    while part := list(islice(found, ROWS)):
-        for pair, _ in part:
-            counter.add(pair)
-        writer.write_batch(_batch(part, writer.schema))
-        rows += len(part)
+    shard = mined_folder.pairs_path(job.out, task.number)
+    with live.telling(shard.with_name(f"{shard.name}.live.tmp"), account):
+        while part := list(islice(found, ROWS)):
+            for pair, _ in part:
+                counter.add(pair)
+            writer.write_batch(_batch(part, writer.schema))
+            rows += len(part)
     if job.strict and account.damaged:
         more = f" (and {account.damaged.total - 1:,} more)" if account.damaged[1:] else ""
         raise SourceError(f"damaged input: {account.damaged[0]}{more}; --strict makes it an error")

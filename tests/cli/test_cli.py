@@ -186,7 +186,7 @@ def test_the_summary_of_a_run_goes_to_stderr(arguments, capfd):
     stdout, stderr = capfd.readouterr()
 
     assert stdout == ""
-    assert re.fullmatch(r".*/out: 420 rows in 1 shards; \S+% changed, CER \S+%, WER \S+%\n", stderr)
+    assert re.fullmatch(r".*/out: 420 rows in 1 shard; \S+% changed, CER \S+%, WER \S+%\n", stderr)
 
 
 def test_quiet_prints_nothing(arguments, tmp_path, capfd):

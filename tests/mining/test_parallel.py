@@ -287,7 +287,7 @@ def test_the_command_writes_pairs_and_dictionary(write, tmp_path, capfd):
     code, stdout, stderr = command(write("a.tsv", table(ROWS)), "-o", out, capfd=capfd)
 
     assert (code, stdout) == (0, "")
-    assert f"{out}: 3 pairs in 1 shards; dictionary: 4 wrong forms of 4 words" in stderr
+    assert f"{out}: 3 pairs in 1 shard; dictionary: 4 wrong forms of 4 words" in stderr
     rows = pq.read_table(out / "dictionary.parquet").to_pylist()
     assert {(row["clean"], row["noisy"]) for row in rows} == WORDS
     made = MiningManifest.load(out)

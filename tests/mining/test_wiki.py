@@ -303,7 +303,7 @@ def test_a_dump_of_another_language_is_told(tmp_path, capsys):
     assert re.search("skipped .*de.xml: its site info", told)
     assert re.search("skipped .*sums.txt: no MediaWiki export", told)
     assert re.search("skipped .*done.flag: no MediaWiki export", told)
-    assert "1 pairs in 1 shards" in told
+    assert "1 pair in 1 shard" in told
     assert re.search(r"revisions +2", told)
 
 
