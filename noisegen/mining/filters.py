@@ -2,7 +2,7 @@
 
 Sentences are dropped as equal, too_short, too_long, length_differs, too_different, and by strict
 also as markup, held_key, numbers_differ. Word pairs are dropped as word_no_letter, word_equal,
-word_too_far, word_moved, and for reasons that a language gives.
+word_too_far, word_moved, by strict also as word_case, and for reasons that a language gives.
 """
 
 import re
@@ -186,6 +186,8 @@ def _word_pairs(
             reason, kind = language.word_kind(clean, noisy)
             if reason is None and language.is_spaced:
                 reason = _distance_reason(noisy, clean, profile.char_distance_max)
+            if reason is None and kind == "case" and profile.has_quality_rules:
+                reason = "word_case"  # style, and names, which are words of their own
             yield WordPair(clean, noisy, kind), reason
 
 

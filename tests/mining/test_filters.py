@@ -110,6 +110,13 @@ def test_words_replaced_one_by_one(noisy, clean, expected, dropped):
     ) == (expected, dropped)
 
 
+def test_strict_takes_no_change_of_case_alone():
+    verdict = judge("teh Cat" + LONG, "the cat" + LONG, EN, STRICT)
+
+    assert [pair[:2] for pair in verdict.words] == [("the", "teh")]
+    assert verdict.dropped_words == {"word_case": 1}
+
+
 def test_a_kind_comes_with_the_words():
     [pair] = judge("the Cat" + LONG, "the cat" + LONG, EN, RCP).words
 
