@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from noisegen.manifest import Manifest
     from noisegen.mapper import Collator, Mapper
     from noisegen.mining.commands import mine_lang8, mine_pairs, mine_wiki
+    from noisegen.preparing.run import prepare
     from noisegen.recipe import Recipe
     from noisegen.registry import lexical, transform
 
@@ -38,6 +39,7 @@ _HOMES = {
     "mine_pairs": "mining.commands",
     "mine_wiki": "mining.commands",
     "noise": "engine",
+    "prepare": "preparing.run",
     "transform": "registry",
 }
 
@@ -58,6 +60,7 @@ __all__ = [
     "mine_pairs",
     "mine_wiki",
     "noise",
+    "prepare",
     "transform",
 ]
 

@@ -11,6 +11,7 @@ from noisegen.cli.dictionary import dictionary
 from noisegen.cli.mine_lang8 import mine_lang8
 from noisegen.cli.mine_pairs import mine_pairs
 from noisegen.cli.mine_wiki import mine_wiki
+from noisegen.cli.prepare import prepare
 from noisegen.cli.preview import preview
 from noisegen.cli.stats import stats
 from noisegen.cli.transforms import transforms
@@ -28,7 +29,7 @@ def noisegen() -> None:
 
 
 _COMMANDS = (
-    augment, preview, transforms, stats, mine_wiki, mine_lang8, mine_pairs, dictionary,
+    augment, preview, transforms, stats, prepare, mine_wiki, mine_lang8, mine_pairs, dictionary,
 )  # fmt: skip
 for command in _COMMANDS:
     noisegen.add_command(command)

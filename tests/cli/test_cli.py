@@ -1,5 +1,6 @@
 """The command line as a whole: help, streams, quiet, JSON, colour, what is imported."""
 
+import gzip
 import json
 import re
 import subprocess
@@ -28,6 +29,7 @@ RUNS = {
     "mine-lang8": ["FILE", "-o", "OUT", "--workers", "1"],
     "mine-pairs": ["PAIRS", "-o", "OUT", "--workers", "1"],
     "dictionary": ["show", "MINED"],
+    "prepare": ["RAW", "-o", "OUT", "--workers", "1"],
 }
 ESCAPE = "\x1b["
 
@@ -92,6 +94,7 @@ def test_the_example_of_the_help_can_be_run(name, tmp_path, made, mined, monkeyp
     monkeypatch.chdir(tmp_path)
     (tmp_path / "news.txt").write_text("see you tomorrow\n")
     (tmp_path / "lang-8.dat").write_text(mining_inputs.M2)
+    (tmp_path / "crawl.jsonl.gz").write_bytes(gzip.compress(mining_inputs.RAW.encode()))
     mining_inputs.write(tmp_path)
     if name in ("stats", "dictionary"):
         (tmp_path / "out").symlink_to(made if name == "stats" else mined)
