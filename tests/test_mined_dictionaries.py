@@ -20,7 +20,7 @@ LICENCES = {"Apache-2.0", "CC-BY-4.0", "CC-BY-SA-4.0", "MIT"}
 ROOT = Path(__file__).parents[1]
 REAL = [
     ("de", "müssen", "mussen"), ("de", "Gesellschaft", "Geselschaft"),
-    ("en", "hierarchy", "heirarchy"), ("en", "Ukraine", "Ukrain"), ("en", "foreign", "foriegn"),
+    ("en", "hierarchy", "heirarchy"), ("en", "Ukraine", "Ukrain"), ("en", "existence", "existance"),
     ("es", "también", "tambien"), ("es", "más", "mas"), ("fr", "cette", "cete"), ("fr", "à", "a"),
     ("hi", "में", "मे"), ("hi", "नहीं", "नही"), ("is", "kannski", "kanski"), ("is", "ég", "eg"),
     ("ru", "сегодня", "седня"), ("ru", "еще", "еше"), ("uk", "якість", "якіть"),

@@ -26,7 +26,7 @@ _out = click.option("-o", "--out", type=PATH, required=True, help="File: .parque
 _lang = click.option("--lang", help="Only the entries of this language.")
 _json = click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 _THRESHOLDS = (
-    click.option("--min-pages", type=int, default=1, show_default=True,
+    click.option("--min-pages", type=int, default=0, show_default=True,
                  help="Pages (or rows) that a word pair needs."),
     click.option("--min-count", type=int, default=1, show_default=True,
                  help="Sentence pairs that a word pair needs."),

@@ -17,7 +17,7 @@ from noisegen.cli.mining_options import mine_and_report, mining_options, splitte
     "skip",
     flag_value=False,
     default=True,
-    help="Compare whole pages: slow, and the same pairs.",
+    help="Compare whole pages: slow, to check the short cuts.",
 )
 @mining_options
 def mine_wiki(sources: tuple[str, ...], **options: Any) -> int:

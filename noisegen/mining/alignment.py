@@ -9,6 +9,7 @@ from rapidfuzz.process import cdist
 LIKENESS_MIN = 0.5  # 1 - Levenshtein distance / length of the longer, in characters
 SENTENCE_MAX = 5_000  # characters
 WORK_MAX = 1 << 32  # characters of the old sentences times those of the new ones: 0.2 s
+PAIRS_MAX = 250_000  # old sentences times new ones: 0.1 s, however short they are
 
 
 def align(old: Sequence[str], new: Sequence[str]) -> tuple[list[tuple[str, str]], str | None]:
@@ -20,7 +21,8 @@ def align(old: Sequence[str], new: Sequence[str]) -> tuple[list[tuple[str, str]]
     ours, theirs = _only(old, new), _only(new, old)
     if not (ours and theirs):
         return [], None
-    if sum(map(len, ours)) * sum(map(len, theirs)) > WORK_MAX:
+    work = sum(map(len, ours)) * sum(map(len, theirs))
+    if work > WORK_MAX or len(ours) * len(theirs) > PAIRS_MAX:
         return [], "edit_many_sentences"
     if len(ours) == len(theirs) == 1:
         alike = Levenshtein.normalized_similarity(ours[0], theirs[0], score_cutoff=LIKENESS_MIN)

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import deque
-from collections.abc import Collection, Hashable, Iterable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -10,19 +10,23 @@ from noisegen.mining.pairs import SentencePair
 from noisegen.mining.revisions import Revision
 
 RADIUS = 15  # edits within which a text that comes back is a revert (mwreverts' default)
+LINES_MAX = 100_000  # between the first and the last line that differ
 _STEP = 128  # bytes compared at once, at least: lines are wanted, which are as long
+_WITH_THE_PAGE = ""  # in place of a sentence that is gone because all is
 _STANDING_MAX = 100  # texts remembered before those that are too old are forgotten
 
 FIRST, SAME, REVERT, WITHHELD, EDIT = "first", "null_edits", "reverts", "withheld", "edits"
 
 
-def changed_lines(old: bytes, new: bytes) -> tuple[list[bytes], list[bytes]]:
+def changed_lines(old: bytes, new: bytes) -> tuple[list[bytes], list[bytes]] | None:
     """Return the lines that only the old text has and those that only the new one has, in order.
 
     Lines outside of what lies between the common beginning and end are not looked at; a line
-    that moves is no change.
+    that moves is no change. None where over `LINES_MAX` lines lie between them.
     """
     ours, theirs = _window(old, new)
+    if max(ours.count(b"\n"), theirs.count(b"\n")) > LINES_MAX:
+        return None
     before, after = ours.split(b"\n"), theirs.split(b"\n")
     if len(before) == len(after) == 1:
         return ([], []) if before == after else (before, after)
@@ -84,7 +88,7 @@ class _Pending:
 
     index: int
     pair: SentencePair
-    trail: list[tuple[int, str | None]]  # edit, sentence; None where it is gone
+    trail: list[tuple[int, str | None]]  # edit, sentence; None where it is gone for good
 
 
 @dataclass
@@ -148,7 +152,22 @@ class History:
         """Keep a pair of the latest revision until no revert can withdraw it."""
         self._pending.append(_Pending(self._index, pair, [(self._index, pair.clean)]))
 
-    def follow(self, removed: Collection[str], successors: Iterable[tuple[str, str]]) -> None:
+    def rewritten(self, text: bytes) -> None:
+        """Note that the latest revision, now `text`, is blank, new, or restored after that.
+
+        A pair is still there if its clean words are.
+        """
+        for waiting in self._pending:
+            if waiting.index < self._index and waiting.trail[-1][1] is not None:
+                last = next(sentence for _, sentence in reversed(waiting.trail) if sentence)
+                wanted = [word.clean for word in waiting.pair.words] or [last]
+                there = all(one.encode() in text for one in wanted)
+                waiting.trail.append((self._index, last if there else _WITH_THE_PAGE))
+
+    def follow(
+        self, removed: Collection[str], successors: Iterable[tuple[str, str]],
+        tokens: Callable[[str], list[str]],
+    ) -> None:  # fmt: skip
         """Note the sentences that the latest revision removed, and those that took their place.
 
         A pair of words outlives its sentence where the next one still has all its clean words.
@@ -161,7 +180,8 @@ class History:
             if sentence is not None and sentence in removed and waiting.index < self._index:
                 following = next_of.get(sentence)
                 words = waiting.pair.words
-                kept = following and words and all(word.clean in following for word in words)
+                found = set(tokens(following)) if following and words else set()
+                kept = words and found.issuperset(word.clean for word in words)
                 waiting.trail.append((self._index, following if kept else None))
 
     @property
@@ -176,4 +196,4 @@ class History:
         """
         while self.has_settled or (ended and self._pending):
             waiting = self._pending.popleft()
-            yield waiting.pair, waiting.trail[-1][1] is not None
+            yield waiting.pair, bool(waiting.trail[-1][1])

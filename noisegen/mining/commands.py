@@ -35,6 +35,7 @@ def mine_wiki(
     spoken = language(lang, splitter=splitter, fuzzy_pinyin=options.get("fuzzy_pinyin", False))
     tasks, left_out = tasks_of(_listed(dumps), spoken.code)
     _told(left_out, tell)
+    options["left_out"] = left_out
     miner = WikiMiner(spoken, _profile(options), skip=skip)
     own = {"splitter": splitter, "skip": skip}
     return _mine(tasks, miner, out, "wiki", spoken.code, own, options)
@@ -76,10 +77,15 @@ def mine_pairs(
     given, corrected = _listed(sources), _listed(clean_files)
     if corrected and len(given) > 1:
         raise UsageError("--clean-file goes with one SOURCE, the noisy text file")
+    if corrected and (lang_column or (noisy_column, columns) != ("noisy", ("clean",))):
+        raise UsageError("--clean-file goes with text files, which have no columns")
+    if noisy_column in columns:
+        raise UsageError(f"column {noisy_column!r} cannot be both noisy and clean")
     tasks, skipped = (
         (aligned_tasks(given[0], corrected), []) if corrected else table_tasks(given, miner)
     )
     _told(skipped, tell)
+    options["left_out"] = skipped
     own = {
         "splitter": splitter, "split": split, "noisy_column": noisy_column,
         "clean_columns": columns, "lang_column": lang_column, "clean_files": corrected,

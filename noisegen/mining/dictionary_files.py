@@ -11,6 +11,7 @@ from typing import IO
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from noisegen.errors import UsageError
 from noisegen.manifest import writing
 from noisegen.mining.dictionary import Alternative
 
@@ -89,7 +90,13 @@ def write_tsv(entries: Iterable[Alternative], path: Path) -> None:
 
 
 def write_lexicon(entries: Iterable[Alternative], path: Path, head: dict[str, str]) -> None:
-    """Write clean, noisy, weight below a head with name, lang, source and license."""
+    """Write clean, noisy, weight below a head with name, lang, source and license.
+
+    Raises UsageError for a value of several lines.
+    """
+    for key, value in head.items():
+        if len(value.splitlines()) > 1:
+            raise UsageError(f"{key} {value!r} must be one line")
     with atomic(path) as file:
         file.writelines(f"# {key}: {value}\n".encode() for key, value in head.items())
         file.write(_line(("clean", "noisy", "weight")))

@@ -108,7 +108,7 @@ def _needed(names: list[str], where: str) -> list[str]:
 
 def _tsv_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the rows of a TSV with a header line; `# lang: xx` above it is their language."""
-    with path.open(encoding="utf-8", newline="\n") as file:
+    with path.open(encoding="utf-8-sig", newline="\n") as file:
         try:
             lines = enumerate((line.rstrip("\r\n") for line in file), 1)
             head, number, names = _head(lines, path)
@@ -221,4 +221,9 @@ def _word(word: list[Alternative], path: Path) -> list[Alternative]:
         return [entry._replace(prob=entry.count / counts) for entry in word]
     if abs(total - 1) > PROB_SLACK:
         raise LexiconError(f"{path}: the prob of {word[0].clean!r} add up to {total:.3g}, not to 1")
+    counts = sum(entry.count for entry in word)
+    if any(abs(entry.prob - entry.count / counts) > PROB_SLACK for entry in word):
+        raise LexiconError(
+            f"{path}: prob and count of {word[0].clean!r} disagree; give one of them"
+        )
     return word

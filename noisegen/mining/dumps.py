@@ -28,21 +28,28 @@ def tasks_of(sources: Sequence[str], lang: str) -> tuple[list[Task], list[str]]:
     SourceError for what is missing, empty or not what its ending says, and if nothing is left.
     """
     left_out: list[str] = []
-    files = []
+    files: dict[Path, Path] = {}  # by the name of the dump without that of its compression
     for path in _expanded(sources):
+        dump = path.with_suffix("") if path.suffix.lower() != ".xml" else path
         reason = _reason_against(path, lang)
+        if not reason and dump in files:
+            reason = f"the same dump as {files[dump].name}, in another compression"
         if reason:
             left_out.append(f"{path}: {reason}")
         else:
-            files.append(path)
+            files[dump] = path
     if not files:
         raise SourceError("; ".join(left_out[:3]) or f"no files in {', '.join(sources)}")
-    return [Task(number, paths) for number, paths in enumerate(_grouped(files))], left_out
+    return [Task(number, paths) for number, paths in enumerate(_grouped(files.values()))], left_out
 
 
 def _expanded(sources: Iterable[str]) -> list[Path]:
+    """Return the files in order, each once, under whatever name it is given first."""
     found = [path for source in sources for path in _files(source)]
-    return list(dict.fromkeys(Path(os.path.abspath(path)) for path in found))  # noqa: PTH100
+    first: dict[Path, Path] = {}
+    for path in found:
+        first.setdefault(path.resolve(), Path(os.path.abspath(path)))  # noqa: PTH100
+    return list(first.values())
 
 
 def _files(source: str) -> Iterator[Path]:

@@ -19,6 +19,7 @@ from noisegen.mining.languages import Language
 from noisegen.mining.pairs import WordPair
 
 _HELD_KEY = re.compile(r"([^\W\d_])\1{4}")  # a letter five times
+_DIGITS = re.compile(r"\d+")
 _MARKUP = ("[[", "]]", "{{", "}}", "''", "</", "/>", "||", "==", "://")
 
 
@@ -166,11 +167,9 @@ def _quality(noisy: str, clean: str, ours: list[str], theirs: list[str]) -> str 
 
 
 def _numbers(tokens: list[str]) -> list[str]:
-    """Return the tokens with digits and no letters, so '1987' and not 'g00d'."""
+    """Return the numbers in tokens that begin with a digit: '1987', '1830s', not 'g00d'."""
     return sorted(
-        token
-        for token in tokens
-        if any(map(str.isdecimal, token)) and not any(map(str.isalpha, token))
+        number for token in tokens if token[:1].isdecimal() for number in _DIGITS.findall(token)
     )
 
 

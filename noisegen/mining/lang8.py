@@ -89,10 +89,12 @@ class Lang8Miner:
 
 def lang8_tasks(sources: Sequence[str]) -> list[Task]:
     """Return a task for each file; raises SourceError for what is missing or of another kind."""
-    paths = [str(Path(source).resolve()) for source in sources]
-    for source, path in zip(sources, paths, strict=True):
-        if not Path(path).is_file():
-            raise SourceError(f"{source!r}: no such file")
+    for source in sources:
+        if not Path(source).is_file():
+            what = "a folder; name its files" if Path(source).is_dir() else "no such file"
+            raise SourceError(f"{source!r}: {what}")
+    paths = list(dict.fromkeys(str(Path(source).resolve()) for source in sources))
+    for path in paths:
         kind_of(path)
     return [Task(number, (path,)) for number, path in enumerate(paths)]
 
@@ -111,8 +113,12 @@ def kind_of(path: str) -> str:
         return LANG8
     if head.startswith((b"S ", b"S\n", b"S\r")):
         return M2
-    found = "empty" if not head else "neither Lang-8 (a JSON array a line) nor M2 (S and A lines)"
-    raise SourceError(f"{path}: {found}; mine-pairs reads other parallel text")
+    if not head:
+        raise SourceError(f"{path}: the file is empty")
+    raise SourceError(
+        f"{path}: neither Lang-8 (a JSON array a line) nor M2 (S and A lines); mine-pairs reads "
+        "other parallel text"
+    )
 
 
 def _compression(path: str) -> str:

@@ -21,15 +21,17 @@ Show = Callable[[Counter[str]], None]
 @contextmanager
 def telling(path: Path, account: Account) -> Iterator[None]:
     """Keep what a task has read in a file, until it ends."""
-    written = path.with_name(f"{path.name}.new.tmp")
+    written = path.with_name(path.name.replace(".live.", ".newlive."))
 
     def tell() -> None:
         written.write_text(json.dumps(dict(account.read)), "utf-8")
         written.replace(path)
 
-    with _every(SECONDS, tell):
-        yield
-    path.unlink(missing_ok=True)
+    try:
+        with _every(SECONDS, tell):
+            yield
+    finally:
+        path.unlink(missing_ok=True)
 
 
 @contextmanager

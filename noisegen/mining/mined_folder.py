@@ -3,11 +3,12 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -77,6 +78,7 @@ class MiningManifest:
     totals: dict[str, Any]
     dictionary: dict[str, Any]
     damage: list[str]
+    left_out: list[str]
     missing_tasks: int
     packages: dict[str, str]
 
@@ -106,6 +108,9 @@ class MiningManifest:
             words, entries = self.dictionary["words"], self.dictionary["entries"]
             forms, of = manifest.counted(entries, "wrong form"), manifest.counted(words, "word")
             parts.append(f"dictionary: {forms} of {of}")
+            if shared := self.dictionary.get("pages_in_several_files"):
+                pages = manifest.counted(shared, "page")
+                parts.append(f"{pages} in several files, which count more than once")
         for name, counts in (("pairs", totals["dropped"]), ("words", self.dictionary["dropped"])):
             if counts:
                 listed = ", ".join(f"{reason} {count:,}" for reason, count in counts.items())
@@ -126,11 +131,13 @@ class MinedFolder:
 
         Raises OutputError for a folder that cannot be written, or holds something else.
         """
+        self._refuse_inputs()
         with manifest.writing(self.out):
             self.out.mkdir(parents=True, exist_ok=True)
             present = any(self.out.iterdir())
-        if force:
+        if force or resume:
             self._refuse_foreign()
+        if force:
             _remove(path for pattern in (*_SHARDS, *_WRITTEN) for path in self.out.glob(pattern))
             self.remove_temporary((0, 1))
         elif present and not resume:
@@ -157,10 +164,19 @@ class MinedFolder:
                 found[note[1].number] = note[1]
         return found
 
+    def _refuse_inputs(self) -> None:
+        """Never write into a folder that a run reads: --force would remove its input."""
+        for source in self.config["sources"]:
+            if Path(source["path"]).resolve().is_relative_to(self.out):
+                raise OutputError(f"{source['path']} is an input and lies in the output: use -o")
+
     def _refuse_foreign(self) -> None:
         """Never write over a file whose name is one of ours and whose content is not."""
-        for path in (*self.out.glob(_SHARDS[0]), self.out / "manifest.json"):
-            if path.exists() and not _is_ours(path):
+        shards = [path for pattern in _SHARDS for path in sorted(self.out.glob(pattern))]
+        written = [path for name in _WRITTEN if (path := self.out / name).exists()]
+        mined = any(map(_is_ours, [*shards, *(p for p in written if p.suffix == ".json")]))
+        for path in [*shards, *written]:
+            if not (_is_ours(path) if path.suffix in (".parquet", ".json") else mined):
                 raise OutputError(f"noisegen did not mine {path}; move it, or use another folder")
 
     def _agree_with_manifest(self) -> None:
@@ -186,11 +202,12 @@ class MinedFolder:
             _remove(path for name in _WRITTEN for path in self.out.glob(f"{name}.*.tmp"))
 
     def finish(
-        self, thresholds: Thresholds, command: str, digests: Mapping[int, str]
-    ) -> MiningManifest:
+        self, thresholds: Thresholds, command: str, digests: Mapping[int, str],
+        left_out: Sequence[str] = (),
+    ) -> MiningManifest:  # fmt: skip
         """Write dictionary, manifest and card, unless tasks are missing or nothing is new.
 
-        `digests` are those of the shards that were just written.
+        `digests` are those of the shards that were just written, `left_out` says what is not mined.
         """
         done = self.done()
         numbers = [number for number in self.numbers if number in done]
@@ -202,6 +219,7 @@ class MinedFolder:
             shards=[self._listed(done[number], known) for number in numbers],
             dictionary={"words": 0, "entries": 0, "dropped": {}},
             damage=[line for n in numbers for line in done[n].damage][:DAMAGE_MAX],
+            left_out=list(left_out),
             missing_tasks=len(self.numbers) - len(numbers), packages=manifest.packages(),
             **self.config,
         )  # fmt: skip
@@ -254,12 +272,24 @@ class MinedFolder:
             "words": left.words,
             "entries": entries,
             "dropped": dict(sorted(left.dropped.items())),
+            "pages_in_several_files": shared_pages([pairs_path(self.out, n) for n in numbers]),
             "sha256": {name: manifest.file_digest(self.out / name) for name in DICTIONARY},
         }
         made = replace(made, dictionary=dictionary)
         manifest.write_text(self.out / "manifest.json", made.to_json())
         manifest.write_text(self.out / "README.md", card(made))
         return made
+
+
+def shared_pages(paths: Sequence[Path]) -> int:
+    """Return how many pages with pairs occur in more than one file; 0 where there are no pages."""
+    found = []
+    for path in paths:
+        if "page_id" in pq.read_schema(path).names:
+            pages = pq.read_table(path, columns=["page_id"])["page_id"]
+            found.append(pages.unique().to_numpy())
+    together = np.concatenate(found) if found else np.zeros(0, np.int64)
+    return int(np.count_nonzero(np.unique(together, return_counts=True)[1] > 1))
 
 
 def _has_words(out: Path, mined: Mined) -> bool:
@@ -270,8 +300,13 @@ def _has_words(out: Path, mined: Mined) -> bool:
 def _is_ours(path: Path) -> bool:
     """Tell whether an earlier run wrote a file; of shards also one that is damaged."""
     if path.suffix == ".parquet":
-        return read_note(path) is not None or not is_parquet(path)
+        return not is_parquet(path) or read_note(path) is not None or _is_counts(path)
     return '"missing_tasks"' in path.read_text("utf-8", errors="replace")
+
+
+def _is_counts(path: Path) -> bool:
+    """Tell whether a file holds word counts or a dictionary."""
+    return {"lang", "clean", "noisy", "count"} <= set(pq.read_schema(path).names)
 
 
 def _remove(paths: Iterable[Path]) -> None:

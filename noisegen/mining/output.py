@@ -72,6 +72,7 @@ def mine(
     progress: Callable[[Mined], None] | None = None,
     running: live.Show | None = None,
     command: str | None = None,
+    left_out: Sequence[str] = (),
 ) -> MiningManifest:
     """Mine all tasks into `out`: pairs, word counts, and, once none is missing, the dictionary.
 
@@ -100,7 +101,7 @@ def mine(
                     progress(mined)
     finally:
         folder.remove_temporary(mine_part)
-    return folder.finish(thresholds, command or f"noisegen mine-{kind}", digests)
+    return folder.finish(thresholds, command or f"noisegen mine-{kind}", digests, left_out)
 
 
 def _check(workers: int, executor: str, part: str | None, resume: bool, force: bool) -> None:
@@ -117,7 +118,7 @@ def bound_config(
 ) -> dict[str, Any]:
     """Return what a folder is bound to; raises SourceError for a file that is not there."""
     sources = [
-        {"task": task.number, "path": path, "bytes": _bytes(path)}
+        {"task": task.number, "path": path, "bytes": _bytes(path), "modified": _modified(path)}
         for task in tasks
         for path in task.paths
     ]
@@ -133,6 +134,11 @@ def _bytes(path: str) -> int | None:
         return Path(path).stat().st_size
     except OSError as error:
         raise SourceError(f"cannot read {path}: {error.strerror}") from error
+
+
+def _modified(path: str) -> int | None:
+    """Return when a file was written, in nanoseconds: one of equal size may be another."""
+    return None if _bytes(path) is None else Path(path).stat().st_mtime_ns
 
 
 def _size(task: Task) -> int:

@@ -195,7 +195,8 @@ def table_tasks(sources: Sequence[str], miner: PairsMiner) -> tuple[list[Task], 
     read = [item for item in inputs if not item.skipped]
     for item in read:
         miner.check(item)
-    tasks = [Task(number, (_absolute(item),)) for number, item in enumerate(read)]
+    paths = dict.fromkeys(map(_absolute, read))
+    tasks = [Task(number, (path,)) for number, path in enumerate(paths)]
     return tasks, [f"{item.path}: {item.skipped}" for item in inputs if item.skipped]
 
 

@@ -26,7 +26,8 @@ from noisegen.mining.scanner import read_revisions
 LINE_MAX = 64 << 10  # bytes of a line that is cleaned
 LINES_MAX = 60  # changed on one side: more is a rewrite or vandalism, not a correction
 SHRINK = 5  # an edit that leaves less than a fifth of a page blanks it
-CACHE_MAX = 20_000  # lines of a page that are kept clean
+CACHE_BYTES = 16 << 20  # of the lines of a page that are kept clean
+_MANY: tuple[list[bytes], list[bytes]] = ([b""] * (LINES_MAX + 1), [])
 _ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&#039;", "'"), ("&amp;", "&"))
 
 
@@ -84,6 +85,7 @@ class _PageMiner:
     source: str
     history: History = field(init=False)
     lines: dict[bytes, list[str]] = field(default_factory=dict)
+    cached: int = 0  # bytes of `lines`
     noted: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -116,11 +118,16 @@ class _PageMiner:
 
     def _compare(self, old: Revision, new: Revision) -> None:
         """Put the pairs of an edit among those that wait."""
-        before, after = self._sentences(old.raw or b"", new.raw or b"")
+        found = self._sentences(old.raw or b"", new.raw or b"")
+        if found is None:
+            self.history.rewritten(new.raw or b"")
+            return
+        before, after = found
         if not before:
             return
         matches, reason = align(before, after)
-        self.history.follow(set(before).difference(after), matches)
+        tokens = self.miner.language.tokens
+        self.history.follow(set(before).difference(after), matches, tokens)
         if reason:
             self.account.dropped[reason] += 1
         if matches and (new.timestamp or "") < (old.timestamp or ""):
@@ -143,15 +150,15 @@ class _PageMiner:
             comment_flag=_speaks_of_reverts(new.comment), reverted=False,
         )  # fmt: skip
 
-    def _sentences(self, old: bytes, new: bytes) -> tuple[list[str], list[str]]:
-        """Return the sentences of both sides that may differ; none if it is no correction."""
+    def _sentences(self, old: bytes, new: bytes) -> tuple[list[str], list[str]] | None:
+        """Return the sentences of both sides that may differ; None for what is no correction."""
         if len(new) * SHRINK < len(old):
             self.account.dropped["edit_shrinks"] += 1
-            return [], []
-        ours, theirs = changed_lines(old, new)
+            return None
+        ours, theirs = changed_lines(old, new) or _MANY
         if max(len(ours), len(theirs)) > LINES_MAX:
             self.account.dropped["edit_many_lines"] += 1
-            return [], []
+            return None
         self.account.read["changed_bytes"] += sum(map(len, theirs))
         if not self.miner.skip:
             ours, theirs = old.split(b"\n"), new.split(b"\n")
@@ -165,8 +172,10 @@ class _PageMiner:
         for line in lines:
             found = self.lines.get(line)
             if found is None:
-                if len(self.lines) >= CACHE_MAX:
+                self.cached += len(line)
+                if self.cached > CACHE_BYTES:
                     self.lines.clear()
+                    self.cached = len(line)
                 found = self.lines[line] = self._cleaned(line)
             sentences += found
         return sentences

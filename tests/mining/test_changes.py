@@ -1,11 +1,21 @@
 """Edits, null edits, reverts, and the window of lines that changed."""
 
 import random
+from copy import deepcopy
 
 import pytest
 
 from noisegen.mining import changes
-from noisegen.mining.changes import EDIT, FIRST, REVERT, SAME, WITHHELD, History, changed_lines
+from noisegen.mining.changes import (
+    EDIT,
+    FIRST,
+    LINES_MAX,
+    REVERT,
+    SAME,
+    WITHHELD,
+    History,
+    changed_lines,
+)
 from noisegen.mining.pairs import SentencePair, WordPair
 from noisegen.mining.revisions import Page, Revision
 
@@ -33,7 +43,7 @@ def mined(texts):
         step = history.add(rev(text))
         if step.previous is not None:
             old = step.previous.raw.decode()
-            history.follow({old}, [(old, text)])
+            history.follow({old}, [(old, text)], str.split)
             history.wait(pair(old, text))
         left += history.settled()
     left += history.settled(ended=True)
@@ -99,7 +109,7 @@ def test_a_pair_of_words_outlives_its_sentence_while_its_clean_words_are_there()
     history.wait(pair("A teh b.", "A the b.", ("the", "teh")))
     history.wait(pair("X.", "A the b."))
     history.add(rev("A the bee."))
-    history.follow({"A the b."}, [("A the b.", "A the bee.")])
+    history.follow({"A the b."}, [("A the b.", "A the bee.")], str.split)
 
     assert [survived for _, survived in history.settled(ended=True)] == [True, False]
 
@@ -110,7 +120,7 @@ def test_a_revert_brings_a_sentence_back():
         history.add(rev(text))
     history.wait(pair("A teh b.", "A the b.", ("the", "teh")))
     history.add(rev("HAHA"))
-    history.follow({"A the b."}, [])
+    history.follow({"A the b."}, [], str.split)
     assert history.add(rev("A the b.")).kind == REVERT
 
     assert [survived for _, survived in history.settled(ended=True)] == [True]
@@ -165,3 +175,42 @@ def test_the_common_ends_are_found_up_to_a_step():
         assert prefix - 2 * changes._STEP < found <= prefix
         found = changes.common_suffix(one, bytes(other), room)
         assert suffix - 2 * changes._STEP < found <= suffix
+
+
+def test_a_page_that_is_blanked_takes_its_pairs_along_until_it_is_restored():
+    history = History()
+    for text in ("A teh b.", "A the b."):
+        history.add(rev(text))
+    history.wait(pair("A teh b.", "A the b.", ("the", "teh")))
+    history.add(rev(""))
+    history.rewritten(b"")
+    assert [survived for _, survived in deepcopy(history).settled(ended=True)] == [False]
+    history.add(rev("A the b, and more."))  # no revert: it is another text
+    history.rewritten(b"A the b, and more.")
+    assert [survived for _, survived in history.settled(ended=True)] == [True]
+
+
+def test_a_pair_that_was_undone_does_not_come_back_with_the_page():
+    history = History()
+    for text in ("A teh b.", "A the b."):
+        history.add(rev(text))
+    history.wait(pair("A teh b.", "A the b.", ("the", "teh")))
+    history.add(rev("A th b."))
+    history.follow({"A the b."}, [("A the b.", "A th b.")], str.split)
+    history.add(rev("All the new."))
+    history.rewritten(b"All the new.")
+    assert [survived for _, survived in history.settled(ended=True)] == [False]
+
+
+def test_a_clean_word_lives_on_as_a_word_not_as_letters():
+    history = History()
+    history.add(rev("x"))
+    history.add(rev("y"))
+    history.wait(pair("An cat.", "A cat.", ("A", "An")))
+    history.add(rev("z"))
+    history.follow({"A cat."}, [("A cat.", "AN cat.")], str.split)
+    assert [survived for _, survived in history.settled(ended=True)] == [False]
+
+
+def test_a_window_of_endless_lines_is_not_taken_apart():
+    assert changed_lines(b"a", b"\n" * (LINES_MAX + 2)) is None

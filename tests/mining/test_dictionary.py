@@ -385,3 +385,17 @@ def test_wrong_commands_are_one_clear_line(words, code, said, tmp_path, monkeypa
     assert (found, stdout) == (code, "")
     assert said in stderr
     assert "Traceback" not in stderr
+
+
+def test_a_dictionary_without_pages_is_filtered_by_what_is_asked(tmp_path):
+    (tmp_path / "a.tsv").write_text("clean\tnoisy\tcount\nthe\tteh\t3\n", "utf-8-sig")
+    out = tmp_path / "b.tsv"
+    assert cli.run(["dictionary", "filter", str(tmp_path / "a.tsv"), "-o", str(out)]) == 0
+    assert [entry.noisy for entry in load(out)] == ["teh"]
+
+
+def test_counts_and_probabilities_that_disagree_are_refused(tmp_path):
+    path = tmp_path / "a.tsv"
+    path.write_text("clean\tnoisy\tcount\tprob\nthe\tteh\t1\t0.95\nthe\tthw\t1\t0.05\n")
+    with pytest.raises(LexiconError, match="prob and count of 'the' disagree; give one of them"):
+        load(path)

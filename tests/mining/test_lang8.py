@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 from conftest import SHARED
 
-from noisegen.cli.mine_lang8 import mine_lang8
+from noisegen.cli import noisegen
 from noisegen.errors import SourceError
 from noisegen.mining import lang8
 from noisegen.mining.filters import PROFILES
@@ -225,8 +225,8 @@ def test_the_content_of_a_file_tells_its_kind(content, kind, ending, file):
 @pytest.mark.parametrize(
     ("content", "name", "message"),
     [
-        (b"", "a.dat", "a.dat: empty"),
-        (b"\n \n", "a.dat", "a.dat: empty"),
+        (b"", "a.dat", "a.dat: the file is empty"),
+        (b"\n \n", "a.dat", "a.dat: the file is empty"),
         (b"a\tb\n", "a.tsv", "neither Lang-8 .* mine-pairs reads other parallel text"),
         (b"no gzip", "a.gz", "a.gz: damaged before its first line"),
     ],
@@ -265,9 +265,8 @@ def test_a_miner_pickles():
 
 
 def run(*arguments):
-    return CliRunner().invoke(
-        mine_lang8, [*map(str, arguments), "--workers", "1"], standalone_mode=False
-    )
+    words = ["mine-lang8", *map(str, arguments), "--workers", "1"]
+    return CliRunner().invoke(noisegen, words, "noisegen", standalone_mode=False)
 
 
 def test_the_command_writes_pairs_and_dictionary(file, tmp_path):

@@ -7,10 +7,12 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from mined import LineMiner, run, tasks_of
 
+import noisegen
 from noisegen.errors import NoisegenError, OutputError, SourceError, UsageError
 from noisegen.manifest import file_digest
 from noisegen.mining import counts
@@ -450,3 +452,46 @@ def test_the_card_lets_datasets_read_both_tables(files, tmp_path, monkeypatch):
     pairs = datasets.load_dataset(out, "pairs", split="train", cache_dir=cache)
     words = datasets.load_dataset(out, "dictionary", split="train", cache_dir=cache)
     assert (len(pairs), len(words)) == (made.totals["pairs"], made.dictionary["entries"])
+
+
+# What a run must not touch.
+
+
+@pytest.mark.parametrize("name", ["pairs/part-00000.parquet", "dictionary.tsv"])
+def test_an_input_in_the_output_is_refused_before_it_is_removed(tmp_path, name):
+    made = tmp_path / "made"
+    noisegen.mine_pairs(_pairs(tmp_path), made)
+    before = {path: path.read_bytes() for path in made.rglob("*") if path.is_file()}
+    with pytest.raises(OutputError, match="is an input and lies in the output"):
+        noisegen.mine_pairs(made / name, made, force=True)
+    assert {path: path.read_bytes() for path in made.rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.parametrize("how", [{"force": True}, {"resume": True}, {"part": "1/1"}])
+@pytest.mark.parametrize("name", ["README.md", "dictionary.tsv", "words/part-00000.parquet"])
+def test_files_of_others_are_never_written_over(tmp_path, name, how):
+    theirs = tmp_path / "out" / name
+    theirs.parent.mkdir(parents=True)
+    if theirs.suffix == ".parquet":
+        pq.write_table(pa.table({"mine": [1]}), theirs)
+    else:
+        theirs.write_text("mine")
+    content = theirs.read_bytes()
+    with pytest.raises(OutputError, match="noisegen did not mine"):
+        noisegen.mine_pairs(_pairs(tmp_path), tmp_path / "out", **how)
+    assert theirs.read_bytes() == content
+
+
+def test_a_source_of_equal_size_that_was_written_later_is_another(tmp_path):
+    source = _pairs(tmp_path)
+    noisegen.mine_pairs(source, tmp_path / "out")
+    source.write_text(source.read_text().replace("definately", "definatley"))
+    with pytest.raises(OutputError, match="another configuration"):
+        noisegen.mine_pairs(source, tmp_path / "out", resume=True)
+
+
+def _pairs(folder):
+    path = folder / "pairs.tsv"
+    noisy = "They will definately close the old bridge near the harbour ."
+    path.write_text(f"noisy\tclean\n{noisy}\t{noisy.replace('definately', 'definitely')}\n")
+    return path

@@ -14,7 +14,8 @@ import pytest
 from runs import DEMO, contents, left_over, shards, table, wait_for
 
 import noisegen
-from noisegen.cli.prepare import prepare as command
+from noisegen.cli import noisegen as program
+from noisegen.cli import run as command
 from noisegen.errors import OutputError, SourceError, UsageError
 from noisegen.preparing import prepare, run
 from noisegen.preparing.cleaning import clean_lines
@@ -286,7 +287,7 @@ def test_japanese_is_split_and_compared(tmp_path):
 def test_the_command(raw, tmp_path, capfd):
     out = tmp_path / "out"
     arguments = [str(raw), "-o", str(out), "--identify", "no", "--workers", "1"]
-    assert command.main(arguments, standalone_mode=False) == 0
+    assert command(["prepare", *arguments]) == 0
     stdout, stderr = capfd.readouterr()
     assert stdout == ""
     assert f"{out}: {PreparingManifest.load(out).summary()}" in stderr
@@ -297,7 +298,7 @@ def test_the_command_prints_json_and_says_that_rows_were_damaged(tmp_path, capfd
     source = tmp_path / "a.txt"
     source.write_bytes(b"A whole line of good text.\n\xff\n")
     arguments = [str(source), "-o", str(tmp_path / "out"), "--workers", "1", "--json"]
-    assert command.main(arguments, standalone_mode=False) == 3
+    assert command(["prepare", *arguments]) == 3
     printed = json.loads(capfd.readouterr().out)
     assert printed["kept"] == 1
     assert printed["damaged"] == {"not_utf8": 1}
@@ -306,6 +307,6 @@ def test_the_command_prints_json_and_says_that_rows_were_damaged(tmp_path, capfd
 def test_the_options_of_the_command_are_those_of_the_library():
     from dataclasses import fields
 
-    options = {option.name: option.default for option in command.params}
+    options = {option.name: option.default for option in program.commands["prepare"].params}
     for field in fields(run.Wish):
         assert options[field.name] == field.default or field.default is None, field.name
