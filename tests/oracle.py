@@ -12,6 +12,9 @@ from fractions import Fraction
 from functools import cache, lru_cache
 from itertools import accumulate
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from noisegen import keyboards, registry, taggers
 from noisegen.draws import Draws, fraction, gap_table, row_key, stream_key, threshold
 from noisegen.lexicon import POS, Entry, Lexicon, parse_codespell
@@ -307,7 +310,26 @@ def blanks(
     return sorted(edits)
 
 
-KERNELS = {"fing": substituted, "leet": substituted, "spac": blanks}
+def capitals(
+    text: str, step: Step, rates: dict[str, Fraction], draws: Draws, lang: str
+) -> list[Edit]:
+    edits = []
+    for start, stop in words(text):
+        if decide(draws) < threshold(rates["rate"]):
+            word = text[start:stop]
+            noisy = "".join(map(capital, word.replace("i", "İ") if lang == "tr" else word))
+            edits += [(start, stop, noisy)] if noisy != word else []
+    return edits
+
+
+@cache
+def capital(character: str) -> str:
+    """Unicode's simple mapping: one character for one."""
+    found: str = pc.utf8_upper(pa.scalar(character)).as_py()
+    return found
+
+
+KERNELS = {"fing": substituted, "leet": substituted, "spac": blanks, "caps": capitals}
 
 
 # --- spans and the account of edits --------------------------------------------------------------

@@ -48,7 +48,8 @@ LIVELY_TEXT = st.lists(st.sampled_from(LIVELY_WORDS.split(" ")), max_size=20).ma
 
 
 def heavy_mix() -> Recipe:
-    return parse(HEAVY % ", ".join(f"{{{name}: {{p: 0.3}}}}" for name in TWELVE), "heavy")
+    names = (f"{{{name}: {{p: 0.3}}}}" for name in [*TWELVE, "caps"])
+    return parse(HEAVY % ", ".join(names), "heavy")
 
 
 def compare(recipe: Recipe, rows: list[str], seed: int = 7, lang: str = "en", copy: int = 0) -> int:
@@ -70,13 +71,13 @@ def single(name: str, **values: float) -> Recipe:
     return Recipe.of([Step(name, values)])
 
 
-@pytest.mark.parametrize("name", TWELVE)
+@pytest.mark.parametrize("name", [*TWELVE, "caps"])
 def test_each_transform_agrees_with_the_oracle(name, demo_texts, odd_texts, wiki_sentences):
     changed = compare(single(name), demo_texts + odd_texts + wiki_sentences[:1_500])
     assert changed > 5
 
 
-@pytest.mark.parametrize("name", TWELVE)
+@pytest.mark.parametrize("name", [*TWELVE, "caps"])
 def test_each_transform_agrees_with_the_oracle_on_bundled_text(name, demo_texts, odd_texts):
     rate = {} if name == "spac" else {"rate": 0.5}
     assert compare(single(name, **rate), demo_texts + odd_texts, seed=1) > 5
@@ -111,6 +112,14 @@ def test_other_languages_agree_with_the_oracle(lang, demo):
     assert {step.transform for step in recipe.steps()} == {"fing", "leet", "spac", "week"}
     assert "homo" in left_out
     assert compare(recipe, rows, lang=lang) > 15
+
+
+@pytest.mark.parametrize("lang", ["de", "hi", "tr"])
+def test_capitals_of_other_languages_agree_with_the_oracle(lang, demo):
+    rows = [row["text"] for row in demo if row["lang"] == lang]
+    changed = compare(single("caps", rate=0.5), rows, lang=lang)
+    assert changed > 5 or lang == "hi"
+    assert ("İ" in noisegen.noise("iyi günler", "caps", lang=lang)) == (lang == "tr")
 
 
 def test_text_outside_the_edits_is_equal_on_both_sides(demo_texts):

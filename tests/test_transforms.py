@@ -37,7 +37,7 @@ def outcomes(name, text, rows=300, **options):
     return set(noised(name, [text] * rows, **options))
 
 
-@pytest.mark.parametrize("name", TWELVE)
+@pytest.mark.parametrize("name", [*TWELVE, "caps"])
 def test_every_transform_keeps_the_promises(name):
     check_transform(name)
 
@@ -58,6 +58,8 @@ def test_other_languages_keep_them_too(name, lang, demo):
         ("abr3", "the CEO", {"the chief executive officer"}),
         ("cont", "I do not know", {"I don't know"}),
         ("cont", "It is late.", {"It's late."}),
+        ("caps", "see you, straße ǆ don’t 4th", {"SEE YOU, STRAẞE Ǆ DON’T 4TH"}),
+        ("caps", "Москва ﬁ 東京 OK", {"МОСКВА ﬁ 東京 OK"}),
         ("cont", "It is. You have, and they're.", {"It is. You have, and they are."}),
         ("cont", "i am late", {"i'm late"}),
         ("cont", "What's happened?", {"What has happened?"}),
@@ -249,7 +251,7 @@ def test_names_are_the_golden_list():
     """Nothing disappears or is renamed unnoticed."""
     ours = str(Path(registry.__file__).parent)
     built_in = [name for name in registry.names() if registry.get(name).source.startswith(ours)]
-    assert built_in == sorted([*TWELVE, "wiki"])
+    assert built_in == sorted([*TWELVE, "caps", "wiki"])
 
 
 def test_global_random_states_stay(demo_texts):

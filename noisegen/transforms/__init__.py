@@ -1,3 +1,3 @@
 """The built-in transforms; importing this package registers them."""
 
-from noisegen.transforms import characters, wiki, words  # noqa: F401
+from noisegen.transforms import case, characters, wiki, words  # noqa: F401
