@@ -7,19 +7,19 @@ of all misspellings, and has no capitals.
 """
 
 import gzip
+import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import noisegen
 from benchmarks.measure import ROOT, Result, Skipped, report
 from noisegen.mining.counts import WordCounter
 from noisegen.mining.dictionary import THRESHOLDS, Alternative, Thresholds, kept
 from noisegen.mining.dictionary_reading import load
-from noisegen.mining.dumps import tasks_of
 from noisegen.mining.filters import PROFILES, judge
 from noisegen.mining.languages import Language, language
-from noisegen.mining.pairs import Account, SentencePair
-from noisegen.mining.wiki import WikiMiner
+from noisegen.mining.pairs import SentencePair
 
 DATA = ROOT.parent / "shared" / "data"
 TYPOS = DATA / "is-wiki-typos"
@@ -103,13 +103,9 @@ def _english() -> Iterator[Result]:
 
 def histories(profile: str) -> list[Alternative]:
     """Return the dictionary of the English histories, one page being enough."""
-    tasks, _ = tasks_of([str(HISTORIES)], "en")
-    miner = WikiMiner(language("en"), PROFILES[profile])
-    with WordCounter() as counter:
-        for task in tasks:
-            for pair in miner(task, Account()):
-                counter.add(pair)
-        return list(kept(counter.rows(), ONE_PAGE if profile == "strict" else THRESHOLDS[profile]))
+    with tempfile.TemporaryDirectory(prefix="noisegen-bench-") as folder:
+        noisegen.mine_wiki(HISTORIES, folder, profile=profile, min_pages=1)
+        return load(Path(folder, "dictionary.parquet"))
 
 
 def codespell() -> set[Words]:

@@ -32,6 +32,9 @@ _THRESHOLDS = (
                  help="Sentence pairs that a word pair needs."),
     click.option("--balance", type=int, default=0, show_default=True,
                  help="How many times its reverse a word pair must be; 0 for any."),
+    click.option("--frequency", type=int, default=0, show_default=True,
+                 help="How many times as frequent in the corrected sentences of a mining run the "
+                 "right word must be; 0 for any."),
     click.option("--top", type=int, default=20, show_default=True,
                  help="Wrong forms kept of a word; 0 for all."),
 )  # fmt: skip
@@ -136,6 +139,7 @@ def export(
 
     Example: noisegen dictionary export out -o rcp.json
     """
+    from noisegen.manifest import counted
     from noisegen.mining.dictionary_commands import entries_of, save
 
     entries = entries_of(source, lang)
@@ -143,5 +147,6 @@ def export(
     if as_json:
         print_json({"out": str(out), "entries": len(entries)})
     else:
-        click.echo(f"{out}: {len(entries):,} entries", err=True)
+        forms = counted(len(entries), "wrong form")
+        click.echo(f"{out}: {forms}", err=True)
     return 0

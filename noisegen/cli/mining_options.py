@@ -28,6 +28,9 @@ _OPTIONS = (
                  help="Dictionary: sentence pairs that a word pair needs."),
     click.option("--balance", type=int, metavar="N",
                  help="Dictionary: how many times its reverse a word pair must be; 0 for any."),
+    click.option("--frequency", type=int, metavar="N",
+                 help="Dictionary: how many times as frequent in the corrected sentences the right "
+                 "word must be; 0 for any."),
     click.option("--top", type=int, metavar="N",
                  help="Dictionary: wrong forms kept of a word; 0 for all."),
     click.option("--workers", type=int, help="Processes; one a CPU if not given."),
@@ -93,7 +96,8 @@ def tell(options: dict[str, Any]) -> Callable[[str], None] | None:
 
 
 _PASSED = (
-    "profile", "max_char_distance", "fuzzy_pinyin", "min_pages", "min_count", "balance", "top",
+    "profile", "max_char_distance", "fuzzy_pinyin",
+    "min_pages", "min_count", "balance", "frequency", "top",
     "executor", "part", "resume", "force", "strict",
 )  # fmt: skip
 DAMAGE_SHOWN = 10  # lines; all are in the manifest

@@ -26,8 +26,9 @@ def mine_wiki(
     word pairs; `tell` hears of files that are left out.
 
     `options` of every mining function: profile (rcp, strict, all), max_char_distance ('none' or a
-    number), fuzzy_pinyin; min_pages, min_count, balance, top (see `Thresholds`); workers, executor,
-    part, resume, force, strict (damage is an error), progress. Raises NoisegenError.
+    number), fuzzy_pinyin; min_pages, min_count, balance, frequency, top (see `Thresholds`);
+    workers, executor, part, resume, force, strict (damage is an error), progress. Raises
+    NoisegenError.
     """
     from noisegen.mining.dumps import tasks_of
     from noisegen.mining.wiki import WikiMiner
@@ -114,7 +115,7 @@ def _profile(options: dict[str, Any]) -> Profile:
 
 def _thresholds(name: str, options: dict[str, Any]) -> Thresholds:
     """Return the thresholds of a profile, with those that were given."""
-    names = ("min_pages", "min_count", "balance", "top")
+    names = ("min_pages", "min_count", "balance", "frequency", "top")
     given = {name: options.pop(name, None) for name in names}
     chosen = {name: value for name, value in given.items() if value is not None}
     return replace(THRESHOLDS[name], **chosen)

@@ -1,5 +1,6 @@
 """What `noisegen dictionary` does: choose entries of files and mining runs, show and save them."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from heapq import nlargest
 from pathlib import Path
@@ -10,7 +11,7 @@ from noisegen.mining import dictionary_files
 from noisegen.mining.counts import Count, merged, summed
 from noisegen.mining.dictionary import ANY, Alternative, Left, Thresholds, counts_of, kept
 from noisegen.mining.dictionary_reading import load
-from noisegen.mining.mined_folder import MiningManifest
+from noisegen.mining.mined_folder import MiningManifest, seen_words
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -29,19 +30,30 @@ def select(
 ) -> tuple[list[Alternative], Left]:
     """Return what passes of the added counts of dictionaries, and an account of the rest.
 
-    Of a mining run all that was counted takes part, of a file what it has.
+    Of a mining run all that was counted takes part, and its sentences tell how frequent words are;
+    of a file what it has.
     """
-    left = Left()
+    left, seen = Left(), Counter[tuple[str, str]]()
+    for source in filter(Path.is_dir, sources):
+        pairs = _shards(source)
+        seen.update(seen_words([_words(path) for path in pairs], pairs, thresholds))
     counts = summed(*map(_counts, sources))
     chosen = (row for row in counts if lang in (None, row.lang))
-    return list(kept(chosen, thresholds, left)), left
+    return list(kept(chosen, thresholds, left, seen)), left
 
 
 def _counts(source: Path) -> Iterator[Count]:
     if not source.is_dir():
         return counts_of(load(source))
-    made = MiningManifest.load(source)
-    return merged([source / shard["file"].replace("pairs/", "words/", 1) for shard in made.shards])
+    return merged([_words(path) for path in _shards(source)])
+
+
+def _shards(folder: Path) -> list[Path]:
+    return [folder / shard["file"] for shard in MiningManifest.load(folder).shards]
+
+
+def _words(pairs: Path) -> Path:
+    return pairs.parent.with_name("words") / pairs.name
 
 
 def top(entries: Sequence[Alternative], rows: int) -> list[Alternative]:

@@ -16,8 +16,9 @@ from noisegen import manifest
 from noisegen.errors import OutputError
 from noisegen.folder import Part, difference
 from noisegen.mining.counts import merged
-from noisegen.mining.dictionary import Left, Thresholds, kept
+from noisegen.mining.dictionary import Frequencies, Left, Thresholds, kept
 from noisegen.mining.dictionary_files import write_both
+from noisegen.mining.frequencies import frequencies, words_of
 from noisegen.mining.mined_card import card
 from noisegen.shards import is_parquet
 
@@ -266,19 +267,29 @@ class MinedFolder:
         self, made: MiningManifest, thresholds: Thresholds, numbers: list[int]
     ) -> MiningManifest:
         left = Left()
-        counts = merged([words_path(self.out, number) for number in numbers])
-        entries = write_both(kept(counts, thresholds, left), self.out)
+        words = [words_path(self.out, number) for number in numbers]
+        pairs = [pairs_path(self.out, number) for number in numbers]
+        seen = seen_words(words, pairs, thresholds)
+        entries = write_both(kept(merged(words), thresholds, left, seen), self.out)
         dictionary = {
             "words": left.words,
             "entries": entries,
             "dropped": dict(sorted(left.dropped.items())),
-            "pages_in_several_files": shared_pages([pairs_path(self.out, n) for n in numbers]),
+            "pages_in_several_files": shared_pages(pairs),
             "sha256": {name: manifest.file_digest(self.out / name) for name in DICTIONARY},
         }
         made = replace(made, dictionary=dictionary)
         manifest.write_text(self.out / "manifest.json", made.to_json())
         manifest.write_text(self.out / "README.md", card(made))
         return made
+
+
+def seen_words(words: Sequence[Path], pairs: Sequence[Path], thresholds: Thresholds) -> Frequencies:
+    """Return how often the words of the dictionary stand in corrected sentences, if it matters."""
+    if not thresholds.frequency:
+        return {}
+    entries = kept(merged(list(words)), replace(thresholds, frequency=0, top=0))
+    return frequencies(pairs, words_of(entries))
 
 
 def shared_pages(paths: Sequence[Path]) -> int:

@@ -29,7 +29,9 @@ def test_a_function_and_its_command_write_the_same(table, tmp_path):
 
 def test_thresholds_of_a_profile_can_be_changed_one_by_one(table, tmp_path):
     made = noisegen.mine_pairs(table, tmp_path / "a", profile="strict", min_pages=1)
-    assert made.thresholds == {"min_pages": 1, "min_count": 1, "balance": 3, "top": 20}
+    assert made.thresholds == {
+        "min_pages": 1, "min_count": 1, "balance": 3, "frequency": 10, "top": 20,
+    }  # fmt: skip
     with pytest.raises(UsageError, match="--min-pages -1 must be at least 0"):
         noisegen.mine_pairs(table, tmp_path / "b", min_pages=-1)
 
