@@ -65,3 +65,15 @@ def wiki_sentences() -> list[str]:
         with gzip.open(path, "rt", encoding="utf-8") as file:
             rows += [line.split("\t")[0] for line in file]
     return rows
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    """A Dask scheduler on loopback with two worker processes."""
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, host="127.0.0.1",
+        dashboard_address="127.0.0.1:0", silence_logs=50,
+        local_directory=str(tmp_path_factory.mktemp("dask")),
+    ) as made:  # fmt: skip
+        yield f"dask:{made.scheduler_address}"

@@ -93,18 +93,6 @@ def whole(tmp_path_factory):
     return out
 
 
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory):
-    """A Dask scheduler on loopback with two worker processes."""
-    distributed = pytest.importorskip("distributed")
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, host="127.0.0.1",
-        dashboard_address="127.0.0.1:0", silence_logs=50,
-        local_directory=str(tmp_path_factory.mktemp("dask")),
-    ) as made:  # fmt: skip
-        yield f"dask:{made.scheduler_address}"
-
-
 @pytest.fixture
 def code(tmp_path):
     """Write a plug-in."""

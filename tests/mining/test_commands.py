@@ -48,3 +48,12 @@ def test_what_is_left_out_is_told(table, tmp_path):
 def test_an_option_that_is_none_is_an_error(table, tmp_path):
     with pytest.raises(TypeError, match="profil"):
         noisegen.mine_pairs(table, tmp_path / "out", profil="rcp")
+
+
+def test_dask_writes_the_same(table, tmp_path, cluster):
+    again = tmp_path / "more.jsonl"
+    again.write_text(table.read_text().replace("harbour", "market"))
+    for name, options in (("one", {"workers": 1}), ("dask", {"executor": cluster})):
+        noisegen.mine_pairs([table, again], tmp_path / name, **options)
+    for name in ("dictionary.tsv", "pairs/part-00000.parquet", "pairs/part-00001.parquet"):
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "dask" / name).read_bytes()

@@ -100,6 +100,12 @@ def test_workers_write_the_same_bytes(raw, tmp_path):
     assert everything(tmp_path / "one") == everything(tmp_path / "serial")
 
 
+def test_dask_writes_the_same_bytes(raw, tmp_path, cluster):
+    prepared(raw, tmp_path / "one")
+    prepared(raw, tmp_path / "dask", executor=cluster)
+    assert everything(tmp_path / "one") == everything(tmp_path / "dask")
+
+
 def test_a_killed_run_resumes_to_the_same_bytes(raw, tmp_path):
     out, whole = tmp_path / "out", tmp_path / "whole"
     options = ["--rows-per-shard", "20", "--identify", "no", "--workers", "2", "-q"]
