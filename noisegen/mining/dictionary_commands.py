@@ -1,6 +1,5 @@
 """What `noisegen dictionary` does: choose entries of files and mining runs, show and save them."""
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from heapq import nlargest
 from pathlib import Path
@@ -11,7 +10,8 @@ from noisegen.mining import dictionary_files
 from noisegen.mining.counts import Count, merged, summed
 from noisegen.mining.dictionary import ANY, Alternative, Left, Thresholds, counts_of, kept
 from noisegen.mining.dictionary_reading import load
-from noisegen.mining.mined_folder import MiningManifest, seen_words
+from noisegen.mining.frequencies import seen_words
+from noisegen.mining.mined_folder import MiningManifest
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -33,10 +33,9 @@ def select(
     Of a mining run all that was counted takes part, and its sentences tell how frequent words are;
     of a file what it has.
     """
-    left, seen = Left(), Counter[tuple[str, str]]()
-    for source in filter(Path.is_dir, sources):
-        pairs = _shards(source)
-        seen.update(seen_words([_words(path) for path in pairs], pairs, thresholds))
+    left = Left()
+    pairs = [path for source in filter(Path.is_dir, sources) for path in _shards(source)]
+    seen = seen_words([_words(path) for path in pairs], pairs, thresholds)
     counts = summed(*map(_counts, sources))
     chosen = (row for row in counts if lang in (None, row.lang))
     return list(kept(chosen, thresholds, left, seen)), left

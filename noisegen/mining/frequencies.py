@@ -1,20 +1,29 @@
 """How often words stand in corrected sentences: a wrong form that is common there is a word."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from functools import cache
 from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from noisegen.mining.dictionary import Alternative, Frequencies
+from noisegen.mining.counts import merged
+from noisegen.mining.dictionary import Frequencies, Thresholds, kept
 from noisegen.mining.languages import language
 
 ROWS = 8_192
 
 
-def words_of(entries: Iterable[Alternative]) -> set[tuple[str, str]]:
-    """Return language and word of both sides of all entries."""
-    return {(entry.lang, word) for entry in entries for word in (entry.clean, entry.noisy)}
+def seen_words(words: Sequence[Path], pairs: Sequence[Path], thresholds: Thresholds) -> Frequencies:
+    """Return how often the words of word counts stand in the corrected sentences, if it matters.
+
+    `words` and `pairs` are the shards of one mining run or of several.
+    """
+    if not thresholds.frequency:
+        return {}
+    entries = kept(merged(list(words)), Thresholds(top=0))
+    both = {(entry.lang, word) for entry in entries for word in (entry.clean, entry.noisy)}
+    return frequencies(pairs, both)
 
 
 def frequencies(paths: Sequence[Path], words: Collection[tuple[str, str]]) -> Frequencies:
@@ -25,6 +34,11 @@ def frequencies(paths: Sequence[Path], words: Collection[tuple[str, str]]) -> Fr
             for batch in file.iter_batches(ROWS, columns=["lang", "clean"]):
                 rows = zip(*(column.to_pylist() for column in batch.columns), strict=True)
                 for lang, clean in rows:
-                    tokens = ((lang, token) for token in language(lang).tokens(clean))
+                    tokens = ((lang, token) for token in _tokenizer(lang)(clean))
                     found.update(word for word in tokens if word in words)
     return found
+
+
+@cache
+def _tokenizer(lang: str) -> Callable[[str], list[str]]:
+    return language(lang).tokens

@@ -16,9 +16,9 @@ from noisegen import manifest
 from noisegen.errors import OutputError
 from noisegen.folder import Part, difference
 from noisegen.mining.counts import merged
-from noisegen.mining.dictionary import Frequencies, Left, Thresholds, kept
+from noisegen.mining.dictionary import Left, Thresholds, kept
 from noisegen.mining.dictionary_files import write_both
-from noisegen.mining.frequencies import frequencies, words_of
+from noisegen.mining.frequencies import seen_words
 from noisegen.mining.mined_card import card
 from noisegen.shards import is_parquet
 
@@ -282,14 +282,6 @@ class MinedFolder:
         manifest.write_text(self.out / "manifest.json", made.to_json())
         manifest.write_text(self.out / "README.md", card(made))
         return made
-
-
-def seen_words(words: Sequence[Path], pairs: Sequence[Path], thresholds: Thresholds) -> Frequencies:
-    """Return how often the words of the dictionary stand in corrected sentences, if it matters."""
-    if not thresholds.frequency:
-        return {}
-    entries = kept(merged(list(words)), replace(thresholds, frequency=0, top=0))
-    return frequencies(pairs, words_of(entries))
 
 
 def shared_pages(paths: Sequence[Path]) -> int:

@@ -46,3 +46,17 @@ def test_it_can_be_asked_for_later_of_the_folder(tmp_path):
     words = ["dictionary", "filter", str(tmp_path / "out"), "-o", str(out), "--frequency", "2"]
     assert run(words) == 0
     assert {entry.noisy for entry in load(out)} == {"harbuor", "thne"}
+
+
+def test_the_sentences_of_all_folders_tell(tmp_path):
+    """Word pairs of one run, and the sentences of another in which the wrong form is a word."""
+    rows = {"a": [ROWS[1]], "b": ROWS[2:]}
+    for name, pairs in rows.items():
+        sides = [{"noisy": START + noisy, "clean": START + clean} for noisy, clean in pairs]
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in sides))
+        noisegen.mine_pairs(tmp_path / f"{name}.jsonl", tmp_path / name)
+    alone, _ = select([tmp_path / "a"], Thresholds(frequency=2))
+    both, left = select([tmp_path / "a", tmp_path / "b"], Thresholds(frequency=2))
+    assert {entry.noisy for entry in alone} == {"ship"}
+    assert {entry.noisy for entry in both} == {"thne"}
+    assert left.dropped == {"real_word": 1}
