@@ -13,8 +13,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
+import numpy as np
+
 from noisegen.characters import Variants, strengths
-from noisegen.draws import U64, GapTables, fraction
+from noisegen.draws import I64, U64, GapTables, fraction, threshold
 from noisegen.edits import Edits
 from noisegen.errors import NoisegenError, UsageError, did_you_mean
 from noisegen.parameters import Parameter, Value, parameters_of
@@ -45,6 +47,10 @@ class Settings:
     def rates(self, rate: float) -> tuple[Fraction, ...]:
         """Return a rate at every strength of the recipe."""
         return strengths(fraction(rate), self.factors)
+
+    def limits(self, rate: float) -> I64:
+        """Return the 48-bit threshold of a rate at every strength of the recipe."""
+        return np.array([threshold(part) for part in self.rates(rate)], np.int64)
 
     def gaps(self, rate: float) -> GapTables:
         """Return the gap tables of a rate at every strength of the recipe."""

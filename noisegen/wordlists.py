@@ -6,10 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from noisegen.compiled import load_table
-from noisegen.draws import threshold
 from noisegen.errors import LexiconError
 from noisegen.lexicon import Lexicon, Parser, head_of, parser_of
 from noisegen.parameters import Parameter
@@ -55,10 +52,10 @@ class LexicalSource:
 
     def kernel(self, settings: Settings, rate: float) -> LexicalKernel:
         """Make the kernel for a language and rate."""
-        limits = np.array([threshold(part) for part in settings.rates(rate)], np.int64)
         asks = self.tags in ("equal", "no-verb")
         tagger = make_tagger(settings.tagger, settings.lang) if asks else None
-        return LexicalKernel(self.table(settings), limits[None], (tagger,), (self.tags,))
+        limits = settings.limits(rate)[None]
+        return LexicalKernel(self.table(settings), limits, (tagger,), (self.tags,))
 
 
 def register_lexicon(

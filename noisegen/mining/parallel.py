@@ -62,8 +62,7 @@ class PairsMiner:
 
     def __call__(self, task: Task, account: Account) -> Iterator[SentencePair]:
         """Yield the pairs that pass the filters; a row is a unit."""
-        rows = aligned_rows(task, account) if task.paths[1:] else self._rows(task.paths[0], account)
-        for unit, row in enumerate(rows):
+        for unit, row in enumerate(self.rows(task, account)):
             account.read["rows"] += 1
             spoken = self.language if row.lang is None else _spoken(row.lang, self.language)
             if spoken is None:
@@ -107,7 +106,13 @@ class PairsMiner:
         given = (self.noisy_column, self.lang_column, *self.clean_columns)
         return [_column(name, schema, path) for name in given if name]
 
-    def _rows(self, path: str, account: Account) -> Iterator[Row]:
+    def rows(self, task: Task, account: Account) -> Iterator[Row]:
+        """Yield the rows of a task, whatever their sides say; damage goes to the account."""
+        if task.paths[1:]:
+            return aligned_rows(task, account)
+        return self._table_rows(task.paths[0], account)
+
+    def _table_rows(self, path: str, account: Account) -> Iterator[Row]:
         """Yield the rows of a table; those that cannot be read are null, and counted as damage."""
         lost: Counter[str] = Counter()
         (item,) = expand([path])

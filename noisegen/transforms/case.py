@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from noisegen.characters import Variants
-from noisegen.draws import I64, U64, decisions, draw_array, threshold
+from noisegen.draws import I64, U64, decisions, draw_array
 from noisegen.edits import Edits
 from noisegen.registry import Settings, kernel
 from noisegen.text import Texts, as_arrow, ordinals
@@ -48,5 +48,4 @@ def _between(texts: Texts, starts: I64, stops: I64) -> pa.Array:
 @kernel("caps", lambda *_: [], lambda: ["*"])
 def caps(settings: Settings, *, rate: float = 1.0) -> Capitals:
     """Write words in capitals: 'see you tomorrow' -> 'SEE YOU TOMORROW'."""
-    limits = np.array([threshold(part) for part in settings.rates(rate)], np.int64)
-    return Capitals(limits, settings.lang)
+    return Capitals(settings.limits(rate), settings.lang)

@@ -1,0 +1,1 @@
+"""Noise learned from real pairs, recipes fitted to them, and how real synthetic noise is."""
