@@ -1,8 +1,7 @@
 """The output folder: may it be written, which shards are there to keep, manifest and card last."""
 
 import json
-import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,23 +9,28 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from noisegen import manifest
+from noisegen.atomic import file_digest, remove, write_text
 from noisegen.card import card
 from noisegen.draws import mix_array
 from noisegen.errors import OutputError
 from noisegen.ids import id_numbers
 from noisegen.manifest import Manifest, Shard
 from noisegen.request import Run
+from noisegen.run_folder import (
+    Part,
+    agree,
+    known_digests,
+    make,
+    number_of,
+    refuse_full,
+    remove_temporary,
+)
 from noisegen.shards import is_parquet, read_note
 
 SHARDS = "part-*.parquet"
-TEMPORARY = "part-*.parquet.*.tmp"
-NOTES_TEMPORARY = ("manifest.json.*.tmp", "README.md.*.tmp")
-OURS = (SHARDS, TEMPORARY, "manifest.json", "README.md", *NOTES_TEMPORARY)
+NOTES = ("manifest.json", "README.md")
+OURS = tuple(pattern for name in (SHARDS, *NOTES) for pattern in (name, f"{name}.*.tmp"))
 IDS_AT_ONCE = 4_000_000  # held in memory while duplicate ids are counted: 32 MB
-
-_NUMBER = re.compile(r"part-(\d{5,})\.parquet")
-
-Part = tuple[int, int]  # (remainder, count): the shards whose number has this remainder
 
 
 def open_folder(run: Run, part: Part, *, resume: bool, force: bool) -> dict[int, Shard]:
@@ -36,18 +40,16 @@ def open_folder(run: Run, part: Part, *, resume: bool, force: bool) -> dict[int,
     """
     out = run.job.out
     _refuse_inputs(run)
-    with manifest.writing(out):
-        out.mkdir(parents=True, exist_ok=True)
-        present = any(out.iterdir())
+    present = make(out)
     if force:
         _refuse_foreign(out)
-        _remove(path for pattern in OURS for path in out.glob(pattern))
+        remove(*(path for pattern in OURS for path in out.glob(pattern)))
         return {}
     if present and not resume:
-        raise OutputError(f"{out} is not empty; add --resume to go on or --force to write over it")
+        refuse_full(out)
     _earlier(run)
     done = dict(_shards(run))
-    remove_temporary(out, part)
+    remove_temporary(out, part, NOTES)
     return done
 
 
@@ -73,28 +75,6 @@ def _is_ours(path: Path) -> bool:
     return '"recipe_digest"' in text if path.suffix == ".json" else "made with noisegen" in text
 
 
-def number_of(path: Path) -> int | None:
-    """Return the number of a shard from its file name; None for any other file."""
-    found = _NUMBER.fullmatch(path.name)
-    return int(found[1]) if found else None
-
-
-def remove_temporary(out: Path, part: Part) -> None:
-    """Remove what a run that was cut short left of the shards of this part."""
-    for path in out.glob(TEMPORARY):
-        number = number_of(Path(path.name.rsplit(".", 2)[0]))
-        if number is not None and number % part[1] == part[0]:
-            _remove([path])
-    if part[1] == 1:
-        _remove(path for pattern in NOTES_TEMPORARY for path in out.glob(pattern))
-
-
-def _remove(paths: Iterable[Path]) -> None:
-    for path in paths:
-        with manifest.writing(path):
-            path.unlink(missing_ok=True)
-
-
 def _shards(run: Run) -> Iterator[tuple[int, Shard]]:
     """Yield the finished shards in their order; raises OutputError for what is none of this run."""
     found = {number_of(path): path for path in run.job.out.glob(SHARDS)}
@@ -103,7 +83,7 @@ def _shards(run: Run) -> Iterator[tuple[int, Shard]]:
     for number, path in sorted((number or 0, path) for number, path in found.items()):
         note = read_note(path)
         if note is not None:
-            _agree(run, note[0])
+            agree(run.job.out, json.loads(note[0]), run.config)
             yield number, note[1]
         elif is_parquet(path):
             raise OutputError(f"{path} was not made by this program: use another folder")
@@ -115,29 +95,8 @@ def _earlier(run: Run) -> Manifest | None:
     if not path.exists():
         return None
     found = Manifest.load(path)
-    _agree(run, json.dumps({name: getattr(found, name) for name in run.config}))
+    agree(run.job.out, {name: getattr(found, name) for name in run.config}, run.config)
     return found
-
-
-def _agree(run: Run, config: str) -> None:
-    if found := difference(json.loads(config), run.config):
-        raise OutputError(
-            f"{run.job.out} was made with another configuration ({found}); "
-            "use another folder, or --force to write over it"
-        )
-
-
-def difference(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> str:
-    """Name the first thing that differs between two configurations; '' if nothing does."""
-    for name in ours:
-        old, new = theirs.get(name), ours[name]
-        if old == new:
-            continue
-        if isinstance(old, dict) and isinstance(new, dict) and name == "options":
-            return difference(old, new)
-        shown = f"{name} {old!r}, not {new!r}"
-        return shown if len(shown) < 80 else f"other {name}"
-    return "other options" if theirs != ours else ""
 
 
 def is_finished(run: Run) -> Manifest | None:
@@ -160,24 +119,16 @@ def finish(run: Run, command: str, made: Mapping[str, Shard]) -> Manifest:
             command=command, shards=listed, totals=manifest.totals(shards, duplicates),
             packages=manifest.packages(), **run.config,
         )  # fmt: skip
-        manifest.write_text(out / "manifest.json", written.to_json())
-        manifest.write_text(out / "README.md", card(written))
+        write_text(out / "manifest.json", written.to_json())
+        write_text(out / "README.md", card(written))
         if [shard.file for _, shard in _shards(run)] == [shard.file for shard in shards]:
             return written
 
 
 def _digests(run: Run) -> dict[str, str]:
     """Return the digests of the last manifest, of the shards that are not newer than it."""
-    found, path = _earlier(run), run.job.out / "manifest.json"
-    if found is None:
-        return {}
-    written = path.stat().st_mtime_ns
-    old = ((one["file"], one["sha256"]) for one in found.shards)
-    return {
-        name: digest
-        for name, digest in old
-        if (file := run.job.out / name).exists() and file.stat().st_mtime_ns < written
-    }
+    found = _earlier(run)
+    return known_digests(run.job.out, found.shards) if found else {}
 
 
 def _listed(out: Path, shards: list[Shard], digests: Mapping[str, str]) -> list[dict[str, Any]]:
@@ -186,7 +137,7 @@ def _listed(out: Path, shards: list[Shard], digests: Mapping[str, str]) -> list[
             "file": shard.file,
             "rows": shard.rows,
             "changed": shard.changed,
-            "sha256": digests.get(shard.file) or manifest.file_digest(out / shard.file),
+            "sha256": digests.get(shard.file) or file_digest(out / shard.file),
         }
         for shard in shards
     ]

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from noisegen import executors, folder
-from noisegen.errors import UsageError
 from noisegen.manifest import Manifest, Shard
 from noisegen.request import Request, Run, prepare
+from noisegen.run_folder import check_options, remove_temporary
 from noisegen.shards import make_shard
 from noisegen.sources import Task
 
@@ -51,8 +51,7 @@ def carry_out(
     progress: Progress | None, command: str,
 ) -> Manifest:  # fmt: skip
     """Make the shards that are missing and write manifest and card."""
-    mine = parse_part(part)
-    _check(workers, executor, part, resume, force)
+    mine = check_options(workers, executor, part, resume, force)
     planned = run.tasks()
     first = next(planned)  # so that a source that cannot be read leaves the folder alone
     done = folder.open_folder(run, mine, resume=resume or part is not None, force=force)
@@ -69,29 +68,8 @@ def carry_out(
                 if progress:
                     progress(shard)
     finally:
-        folder.remove_temporary(run.job.out, mine)
+        remove_temporary(run.job.out, mine, folder.NOTES)
     return (folder.is_finished(run) if not made else None) or folder.finish(run, command, made)
-
-
-def _check(workers: int, executor: str, part: str | None, resume: bool, force: bool) -> None:
-    """Refuse wrong usage before anything is read or removed."""
-    executors.check(executor)
-    if workers < 1:
-        raise UsageError(f"--workers {workers} must be at least 1")
-    if force and resume:
-        raise UsageError("--resume keeps what is there, --force does not: choose one")
-    if force and part is not None:
-        raise UsageError("--force would remove the shards of the other parts: use an empty folder")
-
-
-def parse_part(part: str | None) -> folder.Part:
-    """Read 'I/N' (I from 1 to N): the remainder of the shard numbers to make, and N."""
-    if part is None:
-        return 0, 1
-    number, _, count = part.partition("/")
-    if not (number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count)):
-        raise UsageError(f"cannot read part {part!r}: write I/N with I from 1 to N, such as 2/8")
-    return int(number) - 1, int(count)
 
 
 def _is_done(shard: Shard | None, task: Task) -> bool:

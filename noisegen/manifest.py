@@ -1,19 +1,14 @@
 """The manifest of an output folder: what was asked, what each shard holds, totals, versions."""
 
-import errno
-import hashlib
-import json
-import os
 import platform
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from noisegen.errors import OutputError
+from noisegen.run_folder import load_manifest, manifest_text
 from noisegen.version import __version__
 
 PACKAGES = ("noisegen", "numpy", "pyarrow", "codespell", "spacy", "datasets", "distributed")
@@ -58,20 +53,17 @@ class Manifest:
     @classmethod
     def load(cls, path: str | Path) -> "Manifest":
         """Read manifest.json (or the one in a folder); raises OutputError."""
-        path = Path(path)
-        path = path / "manifest.json" if path.is_dir() else path
-        try:
-            made = cls(**json.loads(path.read_text("utf-8")))
-            for name, kind in _KINDS.items():
-                if not isinstance(getattr(made, name), kind):
-                    raise ValueError(f"{name} is not a {kind.__name__}")
-            return made
-        except (OSError, ValueError, TypeError) as error:
-            raise OutputError(f"{path} is not the manifest of an augment run: {error}") from error
+        return load_manifest(cls, path, "an augment run")
+
+    def __post_init__(self) -> None:
+        """Raise TypeError where a file that was read holds something else."""
+        for name, kind in _KINDS.items():
+            if not isinstance(getattr(self, name), kind):
+                raise TypeError(f"{name} is not a {kind.__name__}")
 
     def to_json(self) -> str:
         """Return the file's text."""
-        return json.dumps(asdict(self), indent=1, ensure_ascii=False) + "\n"
+        return manifest_text(self)
 
     def summary(self) -> str:
         """Return one line for people."""
@@ -122,35 +114,3 @@ def packages() -> dict[str, str]:
         except PackageNotFoundError:
             continue
     return found | {"noisegen": __version__}
-
-
-def file_digest(path: Path) -> str:
-    """Return the SHA-256 of a file, in hex."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a small file at once: temporary name, fsync, rename; raises OutputError."""
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    with writing(path):
-        try:
-            with temporary.open("w", encoding="utf-8", newline="\n") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
-
-
-@contextmanager
-def writing(path: Path) -> Iterator[None]:
-    """Turn what a full disk or a forbidden folder raises into an OutputError of one line."""
-    try:
-        yield
-    except OSError as error:
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-        hint = "; free some space, then run again with --resume" if full else ""
-        reason = error.strerror or str(error).splitlines()[0]
-        raise OutputError(f"cannot write {path}: {reason}{hint}") from error

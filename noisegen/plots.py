@@ -1,13 +1,13 @@
 """The figures of a run as one picture of four panels, PNG or self-contained HTML."""
 
 import io
-import os
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from warnings import catch_warnings, filterwarnings
 
-from noisegen.errors import MissingExtra, OutputError
+from noisegen.atomic import atomic
+from noisegen.errors import MissingExtra
 from noisegen.figures import Statistics
 
 if TYPE_CHECKING:
@@ -39,13 +39,8 @@ def write(statistics: Statistics, path: Path) -> None:
     with catch_warnings():  # a transform may have a name that the font cannot write
         filterwarnings("ignore", "Glyph .* missing")
         content = _page(statistics, figure) if path.suffix.lower() == ".html" else _png(figure)
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    try:
-        temporary.write_bytes(content)
-        temporary.replace(path)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise OutputError(f"cannot write {str(path)!r}: {error.strerror}") from error
+    with atomic(path) as file:
+        file.write(content)
 
 
 def _png(figure: "Figure") -> bytes:

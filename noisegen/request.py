@@ -7,7 +7,8 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from noisegen import manifest, registry
+from noisegen import registry
+from noisegen.atomic import file_digest
 from noisegen.draws import check_seed
 from noisegen.engine import PROTECTED
 from noisegen.errors import RecipeError, UsageError
@@ -168,7 +169,7 @@ def _job(request: Request, recipe: Recipe, out: Path) -> tuple[Job, str | None]:
 
 
 def _with_digest(path: str) -> tuple[str, str]:
-    return str(Path(path).resolve()), manifest.file_digest(Path(path))
+    return str(Path(path).resolve()), file_digest(Path(path))
 
 
 def _absolute(item: Input) -> Input:
@@ -189,7 +190,7 @@ def dictionaries(recipe: Recipe, job: Job) -> list[dict[str, str]]:
     found = []
     for step in recipe.steps():
         for path in registry.get(step.transform).data(settings, step_values(step)):
-            digest = manifest.file_digest(path)
+            digest = file_digest(path)
             note = {"transform": step.transform, "file": path.name, "sha256": digest}
             found.append(note | head_of(path))
     return [note for place, note in enumerate(found) if note not in found[:place]]

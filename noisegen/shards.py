@@ -1,13 +1,12 @@
 """One task in, one shard out: read rows, noise them, write Parquet, rename when complete."""
 
 import json
-import os
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import IO
 
 import numpy as np
 import pyarrow as pa
@@ -15,10 +14,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from noisegen import labels, registry
+from noisegen.atomic import atomic, file_digest
 from noisegen.engine import Engine, Noised
-from noisegen.errors import NoisegenError, OutputError
+from noisegen.errors import OutputError
 from noisegen.ids import id_numbers
-from noisegen.manifest import Shard, file_digest, writing
+from noisegen.manifest import Shard
 from noisegen.measures import error_counts
 from noisegen.mixing import Dice
 from noisegen.recipe import parse
@@ -74,42 +74,31 @@ def shard_path(out: Path, number: int) -> Path:
 def make_shard(job: Job, task: Task) -> Shard:
     """Make one shard and return what it holds; raises OutputError if it cannot be written."""
     path = shard_path(job.out, task.number)
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    with writing(path):
-        try:
-            shard = _write(job, task, temporary)
-            temporary.replace(path)
-        except MemoryError as error:
-            hint = "run again with --resume and fewer --workers or --rows-per-shard"
-            raise NoisegenError(f"not enough memory to make {path}; {hint}") from error
-        finally:
-            temporary.unlink(missing_ok=True)
-        return replace(shard, file=path.name, sha256=file_digest(path))
+    with atomic(path) as file:
+        shard = _write(job, task, file)
+    return replace(shard, file=path.name, sha256=file_digest(path))
 
 
-def _write(job: Job, task: Task, temporary: Path) -> Shard:
-    """Write all rows and, last, what the shard holds as metadata; the file is on disk on return."""
+def _write(job: Job, task: Task, file: IO[bytes]) -> Shard:
+    """Write all rows and, last, what the shard holds as metadata."""
     shard = Shard("", 0, 0, first_row=task.first_row, rows_in=task.rows)
     dropped: Counter[str] = Counter()
     writer: pq.ParquetWriter | None = None
-    with temporary.open("wb") as file:
-        for batch in read(task, job.columns, batch_bytes=job.engine().batch_bytes):
-            dropped.update(batch.dropped)
-            for table, clean, noised in _noised(job, batch):
-                writer = writer or _writer(file, table.schema)
-                writer.write_table(table, row_group_size=max(1, len(table)))
-                shard = _counted(shard, clean, noised, max(1, task.rows // SAMPLED_ROWS))
-        shard = replace(shard, dropped=dict(dropped))
-        if writer is None:
-            raise OutputError(f"no rows for shard {task.number}")
-        writer.add_key_value_metadata({METADATA: _note(job, shard)})
-        writer.close()
-        file.flush()
-        os.fsync(file.fileno())
+    for batch in read(task, job.columns, batch_bytes=job.engine().batch_bytes):
+        dropped.update(batch.dropped)
+        for table, clean, noised in _noised(job, batch):
+            writer = writer or _writer(file, table.schema)
+            writer.write_table(table, row_group_size=max(1, len(table)))
+            shard = _counted(shard, clean, noised, max(1, task.rows // SAMPLED_ROWS))
+    shard = replace(shard, dropped=dict(dropped))
+    if writer is None:
+        raise OutputError(f"no rows for shard {task.number}")
+    writer.add_key_value_metadata({METADATA: _note(job, shard)})
+    writer.close()
     return shard
 
 
-def _writer(file: Any, schema: pa.Schema) -> pq.ParquetWriter:
+def _writer(file: IO[bytes], schema: pa.Schema) -> pq.ParquetWriter:
     # zstd 1 beats snappy in speed and size; dictionary pages for unique text are waste.
     names = [f"{name}.list.element" for name in ("transforms", "noisy_labels")]
     return pq.ParquetWriter(

@@ -239,7 +239,7 @@ def test_inputs_with_other_columns(failed, file, tmp_path):
         (["--protect", "urls"], "url"),
         (["--executor", "threads"], "write serial, processes or dask:ADDRESS"),
         (["--force", "--resume"], "choose one"),
-        (["--force", "--part", "1/2"], "other parts"),
+        (["--force", "--part", "1/2"], "choose one"),
         (["--code", "nowhere.py"], "nowhere.py"),
         (["--nowhere"], "No such option"),
         (["--tagger", "best"], "is not one of"),

@@ -13,10 +13,10 @@ from runs import DEMO, augment, contents, noisy_of, shards, table
 import noisegen
 from noisegen.card import card
 from noisegen.errors import OutputError, SourceError, UsageError
-from noisegen.generation import parse_part
 from noisegen.manifest import Manifest
 from noisegen.measures import character_errors, error_counts
 from noisegen.request import Request, prepare, recipe_of
+from noisegen.run_folder import parse_part
 from noisegen.shards import SAMPLED_ROWS
 
 EDITS = pa.list_(

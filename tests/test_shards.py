@@ -144,10 +144,10 @@ def test_nothing_to_do_rewrites_nothing(tmp_path, whole):
 
 def test_nothing_to_do_hashes_nothing(tmp_path, whole, monkeypatch):
     augment(DEMO, tmp_path / "out", rows_per_shard=60, transforms=FAST)
-    digest = folder.manifest.file_digest
+    digest = folder.file_digest
     hashed = []
     monkeypatch.setattr(
-        folder.manifest, "file_digest", lambda path: (hashed.append(path.suffix), digest(path))[1]
+        folder, "file_digest", lambda path: (hashed.append(path.suffix), digest(path))[1]
     )
 
     _resume(tmp_path / "out")

@@ -113,8 +113,8 @@ def _refuse_others(sources: tuple[str, ...], known: set[str]) -> None:
 
 def _warn(run: Any, options: dict[str, Any]) -> None:
     """Say on stderr what may surprise."""
-    from noisegen.folder import difference
     from noisegen.manifest import Manifest
+    from noisegen.run_folder import difference
 
     if options["quiet"]:
         return

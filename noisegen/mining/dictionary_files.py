@@ -1,18 +1,16 @@
 """Dictionary files: Parquet and TSV with all columns, the paper's JSON, a lexicon; and back."""
 
 import json
-import os
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
-from typing import IO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from noisegen.atomic import atomic
 from noisegen.errors import UsageError
-from noisegen.manifest import writing
 from noisegen.mining.dictionary import Alternative
 
 SCHEMA = pa.schema(
@@ -23,21 +21,6 @@ SCHEMA = pa.schema(
     ]
 )
 ROWS = 65_536  # written at once
-
-
-@contextmanager
-def atomic(path: Path) -> Iterator[IO[bytes]]:
-    """Give a file to write that takes its name when all of it is on disk; raises OutputError."""
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    with writing(path):
-        try:
-            with temporary.open("wb") as file:
-                yield file
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
 
 
 def write_both(entries: Iterable[Alternative], out: Path) -> int:

@@ -1,7 +1,6 @@
 """The folder of a mining run: what is done, what may be resumed, dictionary and manifest last."""
 
 import json
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -12,14 +11,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from noisegen import manifest
+from noisegen import manifest, run_folder
+from noisegen.atomic import file_digest, remove, write_text, writing
 from noisegen.errors import OutputError
-from noisegen.folder import Part, difference
 from noisegen.mining.counts import merged
 from noisegen.mining.dictionary import Left, Thresholds, kept
 from noisegen.mining.dictionary_files import write_both
 from noisegen.mining.frequencies import seen_words
 from noisegen.mining.mined_card import card
+from noisegen.run_folder import Part
 from noisegen.shards import is_parquet
 
 METADATA = "noisegen"
@@ -27,7 +27,6 @@ DAMAGE_MAX = 1_000  # lines of damage in the manifest
 DICTIONARY = ("dictionary.parquet", "dictionary.tsv")
 _SHARDS = ("pairs/part-*.parquet", "words/part-*.parquet")
 _WRITTEN = (*DICTIONARY, "manifest.json", "README.md")
-_NUMBER = re.compile(r"part-(\d{5,})\.parquet")
 
 
 def pairs_path(out: Path, number: int) -> Path:
@@ -86,16 +85,11 @@ class MiningManifest:
     @classmethod
     def load(cls, path: str | Path) -> "MiningManifest":
         """Read manifest.json (or the one in a folder); raises OutputError."""
-        path = Path(path)
-        path = path / "manifest.json" if path.is_dir() else path
-        try:
-            return cls(**json.loads(path.read_text("utf-8")))
-        except (OSError, ValueError, TypeError) as error:
-            raise OutputError(f"{path} is not the manifest of a mining run: {error}") from error
+        return run_folder.load_manifest(cls, path, "a mining run")
 
     def to_json(self) -> str:
         """Return the file's text."""
-        return json.dumps(asdict(self), indent=1, ensure_ascii=False) + "\n"
+        return run_folder.manifest_text(self)
 
     def summary(self) -> str:
         """Return one line for people."""
@@ -133,18 +127,15 @@ class MinedFolder:
         Raises OutputError for a folder that cannot be written, or holds something else.
         """
         self._refuse_inputs()
-        with manifest.writing(self.out):
-            self.out.mkdir(parents=True, exist_ok=True)
-            present = any(self.out.iterdir())
+        present = run_folder.make(self.out)
         if force or resume:
             self._refuse_foreign()
         if force:
-            _remove(path for pattern in (*_SHARDS, *_WRITTEN) for path in self.out.glob(pattern))
-            self.remove_temporary((0, 1))
+            remove(*(path for name in (*_SHARDS, *_WRITTEN) for path in self.out.glob(name)))
+            self.remove_temporary(run_folder.WHOLE)
         elif present and not resume:
-            hint = "add --resume to go on or --force to write over it"
-            raise OutputError(f"{self.out} is not empty; {hint}")
-        with manifest.writing(self.out):
+            run_folder.refuse_full(self.out)
+        with writing(self.out):
             for name in ("pairs", "words"):
                 (self.out / name).mkdir(exist_ok=True)
         self._agree_with_manifest()
@@ -160,7 +151,7 @@ class MinedFolder:
                 raise OutputError(f"{path} was not made by this program: use another folder")
             if note is None:
                 continue
-            self._agree(json.loads(note[0]))
+            run_folder.agree(self.out, json.loads(note[0]), self.config)
             if _has_words(self.out, note[1]):
                 found[note[1].number] = note[1]
         return found
@@ -184,23 +175,12 @@ class MinedFolder:
         path = self.out / "manifest.json"
         if path.exists():
             found = MiningManifest.load(path)
-            self._agree({name: getattr(found, name) for name in self.config})
-
-    def _agree(self, theirs: dict[str, Any]) -> None:
-        if found := difference(theirs, self.config):
-            raise OutputError(
-                f"{self.out} was mined with another configuration ({found}); "
-                "use another folder, or --force to write over it"
-            )
+            theirs = {name: getattr(found, name) for name in self.config}
+            run_folder.agree(self.out, theirs, self.config)
 
     def remove_temporary(self, part: Part) -> None:
         """Remove what a run that was cut short left of the tasks of this part."""
-        for path in self.out.glob("*/part-*.parquet.*.tmp"):
-            number = _NUMBER.fullmatch(path.name.rsplit(".", 2)[0])
-            if number and int(number[1]) % part[1] == part[0]:
-                _remove([path])
-        if part[1] == 1:
-            _remove(path for name in _WRITTEN for path in self.out.glob(f"{name}.*.tmp"))
+        run_folder.remove_temporary(self.out, part, _WRITTEN, "*")
 
     def finish(
         self, thresholds: Thresholds, command: str, digests: Mapping[int, str],
@@ -212,9 +192,8 @@ class MinedFolder:
         """
         done = self.done()
         numbers = [number for number in self.numbers if number in done]
-        known = self._known_digests() | {
-            pairs_path(self.out, n).name: d for n, d in digests.items()
-        }
+        known = self._known_digests() | {f"pairs/{pairs_path(self.out, n).name}": digest
+                                         for n, digest in digests.items()}  # fmt: skip
         made = MiningManifest(
             command=command, thresholds=asdict(thresholds), totals=_totals(done.values()),
             shards=[self._listed(done[number], known) for number in numbers],
@@ -231,18 +210,9 @@ class MinedFolder:
 
     def _known_digests(self) -> dict[str, str]:
         """Return the digests in the last manifest of the shards that are older than it."""
-        path = self.out / "manifest.json"
-        if not path.exists():
+        if not (self.out / "manifest.json").exists():
             return {}
-        listed = (
-            (self.out / one["file"], one["sha256"]) for one in MiningManifest.load(path).shards
-        )
-        written = path.stat().st_mtime_ns
-        return {
-            file.name: digest
-            for file, digest in listed
-            if file.exists() and file.stat().st_mtime_ns < written
-        }
+        return run_folder.known_digests(self.out, MiningManifest.load(self.out).shards)
 
     def _listed(self, mined: Mined, digests: Mapping[str, str]) -> dict[str, Any]:
         path = pairs_path(self.out, mined.number)
@@ -250,7 +220,7 @@ class MinedFolder:
             "file": f"pairs/{path.name}",
             "rows": mined.rows,
             "words": mined.words,
-            "sha256": digests.get(path.name) or manifest.file_digest(path),
+            "sha256": digests.get(f"pairs/{path.name}") or file_digest(path),
             "words_sha256": mined.words_sha256,
         }
 
@@ -260,7 +230,7 @@ class MinedFolder:
             return None
         found = MiningManifest.load(self.out)
         same = (found.shards, found.thresholds) == (made.shards, made.thresholds)
-        digests = {name: manifest.file_digest(self.out / name) for name in DICTIONARY}
+        digests = {name: file_digest(self.out / name) for name in DICTIONARY}
         return found if same and found.dictionary.get("sha256") == digests else None
 
     def _merge(
@@ -276,11 +246,11 @@ class MinedFolder:
             "entries": entries,
             "dropped": dict(sorted(left.dropped.items())),
             "pages_in_several_files": shared_pages(pairs),
-            "sha256": {name: manifest.file_digest(self.out / name) for name in DICTIONARY},
+            "sha256": {name: file_digest(self.out / name) for name in DICTIONARY},
         }
         made = replace(made, dictionary=dictionary)
-        manifest.write_text(self.out / "manifest.json", made.to_json())
-        manifest.write_text(self.out / "README.md", card(made))
+        write_text(self.out / "manifest.json", made.to_json())
+        write_text(self.out / "README.md", card(made))
         return made
 
 
@@ -297,7 +267,7 @@ def shared_pages(paths: Sequence[Path]) -> int:
 
 def _has_words(out: Path, mined: Mined) -> bool:
     path = words_path(out, mined.number)
-    return path.exists() and manifest.file_digest(path) == mined.words_sha256
+    return path.exists() and file_digest(path) == mined.words_sha256
 
 
 def _is_ours(path: Path) -> bool:
@@ -310,12 +280,6 @@ def _is_ours(path: Path) -> bool:
 def _is_counts(path: Path) -> bool:
     """Tell whether a file holds word counts or a dictionary."""
     return {"lang", "clean", "noisy", "count"} <= set(pq.read_schema(path).names)
-
-
-def _remove(paths: Iterable[Path]) -> None:
-    for path in paths:
-        with manifest.writing(path):
-            path.unlink(missing_ok=True)
 
 
 def _totals(done: Iterable[Mined]) -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """A mining run: one task in, one shard of pairs with its word counts out; then the dictionary."""
 
 import json
-import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
@@ -15,15 +14,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from noisegen import executors
-from noisegen.errors import NoisegenError, SourceError, UsageError
-from noisegen.generation import parse_part
-from noisegen.manifest import file_digest, writing
+from noisegen.atomic import atomic, file_digest
+from noisegen.errors import SourceError
 from noisegen.mining import live, mined_folder
 from noisegen.mining.counts import WordCounter, write_counts
 from noisegen.mining.dictionary import Thresholds
-from noisegen.mining.dictionary_files import atomic
 from noisegen.mining.mined_folder import Mined, MiningManifest
 from noisegen.mining.pairs import Account, Miner, SentencePair, Task, WordPair
+from noisegen.run_folder import check_options
 from noisegen.version import __version__
 
 ROWS = 8_192  # of a row group of pairs
@@ -81,8 +79,7 @@ def mine(
     Thresholds may differ between runs: a later run applies its own. `progress` is called with every
     finished task, `running` every second with what is read by running ones. Raises NoisegenError.
     """
-    mine_part = parse_part(part)
-    _check(workers, executor, part, resume, force)
+    mine_part = check_options(workers, executor, part, resume, force)
     bound = bound_config(tasks, config, kind, lang)
     job = Job(out.resolve(), json.dumps(bound, sort_keys=True), kind, miner, strict)
     folder = mined_folder.MinedFolder(job.out, bound, [task.number for task in tasks])
@@ -102,15 +99,6 @@ def mine(
     finally:
         folder.remove_temporary(mine_part)
     return folder.finish(thresholds, command or f"noisegen mine-{kind}", digests, left_out)
-
-
-def _check(workers: int, executor: str, part: str | None, resume: bool, force: bool) -> None:
-    """Refuse wrong usage before anything is read or removed."""
-    executors.check(executor)
-    if workers < 1:
-        raise UsageError(f"--workers {workers} must be at least 1")
-    if force and (resume or part is not None):
-        raise UsageError("--force removes what is there; --resume and --part keep it: choose one")
 
 
 def bound_config(
@@ -153,17 +141,8 @@ def mine_task(job: Job, task: Task) -> Mined:
     """
     pairs = mined_folder.pairs_path(job.out, task.number)
     words = mined_folder.words_path(job.out, task.number)
-    temporary = pairs.with_name(f"{pairs.name}.{os.getpid()}.tmp")
-    with writing(pairs):
-        try:
-            with temporary.open("wb") as file:
-                mined = _write(job, task, file, words)
-            temporary.replace(pairs)
-        except MemoryError as error:
-            hint = "run again with --resume and fewer --workers"
-            raise NoisegenError(f"not enough memory to make {pairs}; {hint}") from error
-        finally:
-            temporary.unlink(missing_ok=True)
+    with atomic(pairs) as file:
+        mined = _write(job, task, file, words)
     return replace(mined, sha256=file_digest(pairs))
 
 
@@ -177,8 +156,6 @@ def _write(job: Job, task: Task, file: IO[bytes], words: Path) -> Mined:
         note = json.dumps({"config": job.config, **asdict(mined)})
         writer.add_key_value_metadata({mined_folder.METADATA: note})
         writer.close()
-        file.flush()
-        os.fsync(file.fileno())
     return mined
 
 

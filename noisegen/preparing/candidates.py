@@ -13,10 +13,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from noisegen import manifest
+from noisegen.atomic import atomic, write_text
 from noisegen.draws import I64, U64
-from noisegen.errors import NoisegenError
-from noisegen.mining.dictionary_files import atomic
 from noisegen.mining.languages import Language
 from noisegen.preparing.duplicates import (
     BANDS,
@@ -90,13 +88,9 @@ def make_candidates(job: Job, portion: Portion) -> Found:
             kind: stack.enter_context(atomic(work_path(job.out, kind, portion.number)))
             for kind in KINDS[:-1]
         }
-        try:
-            found = _Candidates(job, files).take(portion)
-        except MemoryError as error:
-            hint = "run again with --resume and fewer --workers or --rows-per-shard"
-            raise NoisegenError(f"not enough memory for {portion.parts[0][0]}; {hint}") from error
+        found = _Candidates(job, files).take(portion)
     note = json.dumps({"config": job.config, **asdict(found)})
-    manifest.write_text(work_path(job.out, "note", portion.number), note)
+    write_text(work_path(job.out, "note", portion.number), note)
     return found
 
 

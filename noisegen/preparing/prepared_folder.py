@@ -4,7 +4,7 @@ import json
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +12,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from noisegen import manifest
+from noisegen import manifest, run_folder
+from noisegen.atomic import atomic, file_digest, write_text, writing
 from noisegen.errors import OutputError
-from noisegen.folder import difference
-from noisegen.mining.dictionary_files import atomic
 from noisegen.preparing.candidates import (
     KINDS,
     WORK,
@@ -50,16 +49,11 @@ class PreparingManifest:
     @classmethod
     def load(cls, path: str | Path) -> "PreparingManifest":
         """Read manifest.json (or the one in a folder); raises OutputError."""
-        path = Path(path)
-        path = path / "manifest.json" if path.is_dir() else path
-        try:
-            return cls(**json.loads(path.read_text("utf-8")))
-        except (OSError, ValueError, TypeError) as error:
-            raise OutputError(f"{path} is not the manifest of a prepare run: {error}") from error
+        return run_folder.load_manifest(cls, path, "a prepare run")
 
     def to_json(self) -> str:
         """Return the file's text."""
-        return json.dumps(asdict(self), indent=1, ensure_ascii=False) + "\n"
+        return run_folder.manifest_text(self)
 
     def summary(self) -> str:
         """Return one line for people."""
@@ -90,21 +84,17 @@ class PreparedFolder:
         Raises OutputError for a folder that cannot be written, or holds something else.
         """
         out = self.job.out
-        with manifest.writing(out):
-            out.mkdir(parents=True, exist_ok=True)
-            present = any(out.iterdir())
+        present = run_folder.make(out)
         if present and (force or resume):
             self._refuse_foreign()
         if force:
             self._remove(OURS)
         elif present and not resume:
-            raise OutputError(
-                f"{out} is not empty; add --resume to go on or --force to write over it"
-            )
+            run_folder.refuse_full(out)
         if (made := self._finished()) is not None:
             self._remove(())
             return made
-        with manifest.writing(out):
+        with writing(out):
             (out / WORK).mkdir(exist_ok=True)
         self.remove_temporary()
         return None
@@ -128,7 +118,7 @@ class PreparedFolder:
 
     def _remove(self, patterns: Iterable[str]) -> None:
         out = self.job.out
-        with manifest.writing(out):
+        with writing(out):
             for path in [path for pattern in patterns for path in out.glob(pattern)]:
                 path.unlink()
             if (out / WORK).exists():
@@ -137,7 +127,7 @@ class PreparedFolder:
     def remove_temporary(self) -> None:
         """Remove what a run that was cut short left half written."""
         out = self.job.out
-        with manifest.writing(out):
+        with writing(out):
             for path in [
                 *out.glob("*.tmp"),
                 *out.glob(f"{WORK}/*.tmp"),
@@ -151,27 +141,20 @@ class PreparedFolder:
         if not (out / "manifest.json").exists():
             return None
         found = PreparingManifest.load(out)
-        self._agree({name: getattr(found, name) for name in self.config})
+        theirs = {name: getattr(found, name) for name in self.config}
+        run_folder.agree(out, theirs, self.config)
         whole = (out / "README.md").exists() and all(
-            (out / shard["file"]).exists()
-            and manifest.file_digest(out / shard["file"]) == shard["sha256"]
+            (out / shard["file"]).exists() and file_digest(out / shard["file"]) == shard["sha256"]
             for shard in found.shards
         )
         return found if whole else None
-
-    def _agree(self, theirs: dict[str, Any]) -> None:
-        if found := difference(theirs, self.config):
-            raise OutputError(
-                f"{self.job.out} was prepared with another configuration ({found}); "
-                "use another folder, or --force to write over it"
-            )
 
     def done(self) -> dict[int, Found]:
         """Return the finished portions; raises OutputError for those of another configuration."""
         found = {}
         for path in sorted((self.job.out / WORK).glob("note-*.json")):
             if (note := read_note(path)) is not None:
-                self._agree(json.loads(note[0]))
+                run_folder.agree(self.job.out, json.loads(note[0]), self.config)
                 one = note[1]
                 if all(work_path(self.job.out, kind, one.number).exists() for kind in KINDS):
                     found[one.number] = one
@@ -193,8 +176,8 @@ class PreparedFolder:
             command=command, shards=shards, totals=_totals(found, codes),
             packages=manifest.packages(), **self.config,
         )  # fmt: skip
-        manifest.write_text(out / "manifest.json", made.to_json())
-        manifest.write_text(out / "README.md", card(made))
+        write_text(out / "manifest.json", made.to_json())
+        write_text(out / "README.md", card(made))
         self._remove(())
         return made
 
@@ -212,7 +195,7 @@ class PreparedFolder:
                 kept = batch.filter(pa.array(codes[at : at + len(batch)] == KEPT)).select(order)
                 at, rows = at + len(batch), rows + len(kept)
                 to.write_batch(kept)
-        return {"file": path.name, "rows": rows, "sha256": manifest.file_digest(path)}
+        return {"file": path.name, "rows": rows, "sha256": file_digest(path)}
 
 
 def _totals(found: Sequence[Found], codes: Codes) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from noisegen.preparing import identification
 from noisegen.preparing.candidates import DUPLICATES, Found, Job, Portion, make_candidates
 from noisegen.preparing.prepared_folder import PreparedFolder, PreparingManifest
 from noisegen.preparing.sentences import Criteria
+from noisegen.run_folder import check_options
 from noisegen.sources import STREAM_BYTES, Task, tasks
 from noisegen.version import __version__
 
@@ -80,7 +81,7 @@ def prepare(
     """
     named = [sources] if isinstance(sources, str | Path) else list(sources)
     wish = Wish(**options)
-    _check(workers, executor, resume, force)
+    check_options(workers, executor, None, resume, force)
     inputs = expand([str(source) for source in named])
     job, config = _job(wish, inputs, Path(out))
     planned = _portions(inputs, job.columns, wish.rows_per_shard, wish.limit)
@@ -108,15 +109,6 @@ def prepare(
     return folder.finish(
         found_all, wish.similarity, command or wish.command(list(map(str, named)), out)
     )
-
-
-def _check(workers: int, executor: str, resume: bool, force: bool) -> None:
-    """Refuse wrong usage before anything is read or removed."""
-    executors.check(executor)
-    if workers < 1:
-        raise UsageError(f"--workers {workers} must be at least 1")
-    if force and resume:
-        raise UsageError("--resume keeps what is there, --force does not: choose one")
 
 
 def _job(wish: Wish, inputs: Sequence[Input], out: Path) -> tuple[Job, dict[str, Any]]:

@@ -1,0 +1,63 @@
+"""Files that take their name when all of them is on disk: temporary name, fsync, rename."""
+
+import errno
+import hashlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from noisegen.errors import NoisegenError, OutputError
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Turn what a full disk or a forbidden folder raises into an OutputError of one line."""
+    try:
+        yield
+    except OSError as error:
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+        hint = "; free some space, then run again with --resume" if full else ""
+        reason = error.strerror or str(error).splitlines()[0]
+        raise OutputError(f"cannot write {path}: {reason}{hint}") from error
+
+
+@contextmanager
+def atomic(path: Path) -> Iterator[IO[bytes]]:
+    """Give a file to write that takes its name at the end; raises OutputError.
+
+    Where the block fails, nothing is left of it. A lack of memory becomes a NoisegenError.
+    """
+    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    with writing(path):
+        try:
+            with temporary.open("wb") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(path)
+        except MemoryError as error:
+            hint = "run again with --resume, fewer --workers or smaller shards"
+            raise NoisegenError(f"not enough memory to make {path}; {hint}") from error
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a small file at once; raises OutputError."""
+    with atomic(path) as file:
+        file.write(text.encode())
+
+
+def file_digest(path: Path) -> str:
+    """Return the SHA-256 of a file, in hex."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def remove(*paths: Path) -> None:
+    """Remove files, if they are there; raises OutputError."""
+    for path in paths:
+        with writing(path):
+            path.unlink(missing_ok=True)
