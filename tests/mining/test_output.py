@@ -13,8 +13,8 @@ import pytest
 from mined import LineMiner, run, tasks_of
 
 import noisegen
-from noisegen.errors import NoisegenError, OutputError, SourceError, UsageError
 from noisegen.atomic import file_digest
+from noisegen.errors import NoisegenError, OutputError, SourceError, UsageError
 from noisegen.mining import counts
 from noisegen.mining.counts import Count, WordCounter, merged, read_counts, write_counts
 from noisegen.mining.dictionary import Thresholds
