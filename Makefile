@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin
 PIP := $(RUN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
-TEST_PACKAGES := "hypothesis>=6.120" "mypy>=1.15" "pytest>=8.3" "pytest-cov>=6.0" \
+TEST_PACKAGES := "hypothesis>=6.120" "mypy>=1.15" "playwright>=1.48" "pytest>=8.3" "pytest-cov>=6.0" \
 	"pytest-randomly>=3.16" "ruff>=0.11" types-PyYAML
 
 .PHONY: demo test nightly lint bench docs clean
@@ -39,7 +39,7 @@ $(VENV)/core: $(VENV)/python pyproject.toml constraints.txt
 	touch $@
 
 $(VENV)/all: $(VENV)/core
-	$(PIP) -e ".[en,zh,ja,7z,punkt,lid,laser,social,hf,plot,dask]" $(TEST_PACKAGES)
+	$(PIP) -e ".[en,zh,ja,7z,punkt,lid,laser,social,hf,plot,dask,realism,review]" $(TEST_PACKAGES)
 	touch $@
 
 $(VENV)/bench: $(VENV)/all

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from noisegen import registry
 from noisegen.engine import Engine
+from noisegen.errors import UsageError
 from noisegen.examples import DEMO
 from noisegen.lexicon import head_of
 from noisegen.mixing import Dice
@@ -73,10 +74,10 @@ def _short(path: Path) -> str:
     return str(path)
 
 
-def at_full_rate(name: str, texts: list[str], lang: str = "en") -> list[str]:
-    """Return texts as a transform leaves them when every rate is 1."""
+def at_rate(name: str, texts: list[str], lang: str = "en", rate: float = 1) -> list[str]:
+    """Return texts as a transform leaves them when every rate is 1, or another."""
     transform = registry.get(name)
-    rates: dict[str, Any] = {p.name: 1.0 for p in transform.parameters.values() if p.is_rate}
+    rates: dict[str, Any] = {p.name: rate for p in transform.parameters.values() if p.is_rate}
     engine = Engine(Recipe.of([Step(name, rates)]), Settings(lang))
     dice = Dice(np.arange(len(texts), dtype=np.uint64), 0)
     noisy: list[str] = engine.noise(pa.array(texts, pa.string()), dice).noisy.to_pylist()
@@ -92,7 +93,8 @@ def table(found: list[TransformInfo]) -> "Table":
         shown.add_column(column)
     for one in found:
         options = " ".join(f"{name}={value}" for name, value in one.parameters.items())
-        shown.add_row(f"[bold cyan]{one.name}[/]", one.summary, options, _languages(one))
+        summary = one.summary if one.keeps_meaning else f"{one.summary} Adds content."
+        shown.add_row(f"[bold cyan]{one.name}[/]", summary, options, _languages(one))
     return shown
 
 
@@ -122,9 +124,15 @@ def describe(one: TransformInfo) -> "Group":
 
 
 def real_examples(one: TransformInfo, count: int = 2) -> list[tuple[str, str]]:
-    """Return the shortest bundled sentences that a transform changes when every rate is 1."""
+    """Return the shortest bundled sentences that a transform changes when every rate is 1.
+
+    One that needs a file of the user has none.
+    """
     lang = "en" if {"en", "*"} & set(one.languages) else one.languages[0]
     rows = [line.split("\t") for line in DEMO.read_text("utf-8").splitlines()[1:]]
     texts = sorted({text for text, _, spoken in rows if spoken == lang}, key=lambda t: (len(t), t))
-    pairs = zip(texts, at_full_rate(one.name, texts, lang), strict=True)
+    try:
+        pairs = zip(texts, at_rate(one.name, texts, lang), strict=True)
+    except UsageError:
+        return []
     return [(clean, noisy) for clean, noisy in pairs if clean != noisy][:count]

@@ -200,15 +200,20 @@ def transform(
     return add
 
 
-def kernel(name: str, data: Data, languages: Callable[[], list[str]]) -> Callable[[F], F]:
-    """Register a function `(settings, *, rate, ...) -> Kernel` as a transform."""
+def kernel(
+    name: str, data: Data, languages: Callable[[], list[str]], keeps_meaning: bool = True
+) -> Callable[[F], F]:
+    """Register a function `(settings, *, rate, ...) -> Kernel` as a transform.
+
+    `keeps_meaning` is False where content may be added or dropped.
+    """
 
     def add(function: F) -> F:
         register(
             Transform(
                 name, summary_of(function), parameters_of(function),
                 lambda settings, values: function(settings, **values),
-                languages, data, defined_at(function),
+                languages, data, defined_at(function), keeps_meaning,
             )
         )  # fmt: skip
         return function

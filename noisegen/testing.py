@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from noisegen import registry
 from noisegen.engine import Engine
-from noisegen.info import at_full_rate
+from noisegen.info import at_rate
 from noisegen.mixing import Dice
 from noisegen.recipe import Recipe, Step
 from noisegen.registry import Settings, Transform
@@ -103,9 +103,7 @@ def _check_rows_are_independent(transform: Transform, lang: str, texts: tuple[st
 
 
 def _check_odd_text(transform: Transform, lang: str) -> None:
-    for text, noisy in zip(
-        ODD_TEXTS, at_full_rate(transform.name, list(ODD_TEXTS), lang), strict=True
-    ):
+    for text, noisy in zip(ODD_TEXTS, at_rate(transform.name, list(ODD_TEXTS), lang), strict=True):
         noisy.encode()
         breaks = noisy.count("\n") + noisy.count("\r")
         added = breaks > text.count("\n") + text.count("\r")

@@ -22,7 +22,7 @@ import pytest
 
 import noisegen
 from noisegen import cli, engine, mapper, registry, shards, taggers
-from noisegen.info import TransformInfo, at_full_rate, list_transforms
+from noisegen.info import TransformInfo, at_rate, list_transforms
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(
@@ -33,7 +33,8 @@ PAGES = sorted(
 PLAYED = [
     path for path in PAGES if re.search(r"^```(console|python)\n", path.read_text("utf-8"), re.M)
 ]
-TRIED = 200  # ids
+TRIED = 500  # ids
+LEARNED = ("channel",)  # transforms that do nothing without a file of the user
 
 
 class Block(NamedTuple):
@@ -97,8 +98,15 @@ def test_every_transform_is_in_the_readme_and_on_its_page(one):
 
 @pytest.mark.parametrize("one", built_in(), ids=lambda one: one.name)
 def test_the_examples_of_a_summary_are_real(one):
+    if one.name in LEARNED:
+        pytest.skip("its test learns a profile first")
+    langs = ["en"] if {"en", "*"} & set(one.languages) else one.languages
     for before, after in one.examples:
-        assert after in at_full_rate(one.name, [before] * TRIED)
+        assert any(
+            after in at_rate(one.name, [before] * TRIED, lang, rate)
+            for lang in langs
+            for rate in (1, 0.5)
+        )
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

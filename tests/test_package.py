@@ -16,7 +16,7 @@ LAYERS = (  # a module imports only from its own layer or those before it
     {"ids", "spans", "parameters", "edits", "lexicon", "measures", "graphemes"},
     {"characters", "phrases"},
     {"compiled", "registry"},
-    {"rowwise", "taggers", "keyboards", "phrase_kernel"},
+    {"rowwise", "taggers", "keyboards", "phrase_kernel", "word_kernel"},
     {"wordlists", "transforms"},
     {"recipe"},
     {"mixing"},

@@ -18,6 +18,9 @@ from noisegen.spans import protect_kinds
 from noisegen.testing import check_rate, check_transform
 
 TWELVE = sorted("abr1 abr2 abr3 cont dysl fing homo leet slng spac spel week".split())  # noqa: SIM905
+POSTS = sorted(
+    "apos caps cens clip diac emot init intj join latn long mash phon punc rebus vowl".split()  # noqa: SIM905
+)
 LANGS = ("de", "fr", "es", "tr", "hi")
 FOREIGN = [(name, lang) for lang in LANGS for name in ("fing", "leet", "spac", "week")]
 
@@ -251,7 +254,7 @@ def test_names_are_the_golden_list():
     """Nothing disappears or is renamed unnoticed."""
     ours = str(Path(registry.__file__).parent)
     built_in = [name for name in registry.names() if registry.get(name).source.startswith(ours)]
-    assert built_in == sorted([*TWELVE, "caps", "wiki"])
+    assert built_in == sorted([*TWELVE, *POSTS, "channel", "wiki"])
 
 
 def test_global_random_states_stay(demo_texts):

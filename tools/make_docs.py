@@ -1,8 +1,9 @@
 """Write the generated parts of docs/transforms.md, docs/cli.md, noisegen/dictionaries/README.md.
 
 A page keeps what stands above its marker; all below is made anew. `--check` writes nothing, names
-the pages that differ, and exits 1 if there are any. Figures and examples come from the English rows
-of the demo text with the rule tagger, so they are the same whether or not spaCy is installed.
+the pages that differ, and exits 1 if there are any. Figures and examples come from the demo text,
+its English rows where a transform has data for English, with the rule tagger, so they are the same
+whether or not spaCy is installed.
 """
 
 import argparse
@@ -31,8 +32,28 @@ ROOT = Path(__file__).parents[1]
 DEMO = ROOT / "noisegen" / "demo" / "demo.tsv"
 MARKER = "<!-- Below: made by tools/make_docs.py; run `make docs`, do not edit. -->\n"
 SHOWN, SHOWN_CHARS_MAX = 3, 90
+NEEDS_A_FILE = ("channel",)  # of the user
 
 MEANINGS = {
+    "apos": "Chance per word with an apostrophe.",
+    "caps": "Chance per word.",
+    "channel": "Factor of all chances of the profile; 1 is as it was learned.",
+    "diac": "Chance per word with a mark on a letter.",
+    "emot": "Chance per end of a sentence.",
+    "intj": "Chance per end of a sentence, start of a text, or comma between two clauses.",
+    "latn": "Chance per word; for one style throughout leave it at 1.",
+    "long": "Chance per word that people often lengthen; less for others.",
+    "mash": "Chance per word of letters that the keyboard has.",
+    "phon": "Chance per match of the word list, and per other word that a rule fits.",
+    "vowl": "Chance per word that can be read without some of its vowels.",
+    "wiki": "Of L tokens, 1 to ceil(min(4, rate L)) are replaced, as far as the dictionary goes.",
+    "case": "`upper` or `lower`: capitals, or small letters.",
+    "comma_rate": "Chance per comma that it is dropped.",
+    "repeat_rate": "Chance per mark at an end that it is repeated.",
+    "blank_rate": "Chance per mark that a blank is put before it.",
+    "glue_rate": "Chance per mark that the blank behind it is dropped.",
+    "dictionary": "A mined dictionary or the folder of a run; without it, the packaged one.",
+    "profile": "A folder that `noisegen learn` wrote.",
     "fing": "Chance per character that has a neighbouring key.",
     "leet": "Chance per character that has a look-alike.",
     "drop_rate": "Chance per blank (space or tab) that it is dropped.",
@@ -45,16 +66,26 @@ MATCH_RATE = "Chance per match of the word list."
 Row = tuple[int, str]  # id, text
 
 
-def english_rows() -> list[Row]:
-    """Return the English rows of the demo text with their numbers in the file."""
+def rows_by_language() -> dict[str, list[Row]]:
+    """Return the rows of the demo text with their numbers in the file."""
     with DEMO.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
-    return [(number, row["text"]) for number, row in enumerate(rows) if row["lang"] == "en"]
+    found: dict[str, list[Row]] = {}
+    for number, row in enumerate(rows):
+        found.setdefault(row["lang"], []).append((number, row["text"]))
+    return found
 
 
-def noised(name: str, rows: Sequence[Row], values: dict[str, float]) -> list[str]:
+def shown_language(one: TransformInfo, known: Iterable[str]) -> str:
+    """Return the language that examples are in: English where a transform has it."""
+    if {"en", "*"} & set(one.languages):
+        return "en"
+    return next(lang for lang in known if lang in one.languages)
+
+
+def noised(name: str, rows: Sequence[Row], values: dict[str, float], lang: str = "en") -> list[str]:
     """Return the rows as one transform leaves them."""
-    engine = Engine(Recipe.of([Step(name, values)]), Settings("en", tagger="rule"))
+    engine = Engine(Recipe.of([Step(name, values)]), Settings(lang, tagger="rule"))
     dice = Dice(np.array([number for number, _ in rows], np.uint64), 0)
     clean = pa.array([text for _, text in rows], pa.string())
     noisy: list[str] = engine.noise(clean, dice, protect_kinds(PROTECTED)).noisy.to_pylist()
@@ -74,6 +105,8 @@ def code(value: object) -> str:
 
 def meaning(one: TransformInfo, parameter: str) -> str:
     """Say what a parameter of a built-in transform is."""
+    if (one.name, parameter) == ("punc", "drop_rate"):
+        return "Chance per text that its last mark is dropped."
     known = MEANINGS.get(one.name if parameter == "rate" else parameter)
     return known or MATCH_RATE
 
@@ -89,26 +122,40 @@ def examples(rows: Sequence[Row], noisy: Sequence[str], most: int) -> str:
     return f"```text\n{blocks}\n```\n" + (fewer if len(short) < most else "")
 
 
-def section(one: TransformInfo, rows: Sequence[Row]) -> str:
+def section(one: TransformInfo, rows: Sequence[Row], lang: str) -> str:
     """Return what there is to say about one transform."""
-    rates = [p.name for p in registry.get(one.name).parameters.values() if p.is_rate]
-    clean = [text for _, text in rows]
-    usual = noised(one.name, rows, {})
-    changed = sum(before != after for before, after in zip(clean, usual, strict=True))
-    cer = error_counts(clean, usual)[0] / sum(map(len, clean))
-    setting = ", ".join(f"`{name}={one.parameters[name]}`" for name in rates)
     lines = [(code(n), code(v), meaning(one, n)) for n, v in one.parameters.items()]
     parts = [
         f"\n## {one.name}\n\n{one.summary}\n",
         f"Languages: {'any' if one.languages == ['*'] else ', '.join(one.languages)}.\n",
         table(("parameter", "default", "meaning"), lines),
-        f"At {setting}: **{changed / len(rows):.1%} of rows changed, CER {cer:.2%}**.\n",
+    ]
+    parts += [] if one.keeps_meaning else ["It adds content, so it is in no packaged recipe.\n"]
+    if one.name in NEEDS_A_FILE:
+        parts.append("Its noise is that of the profile: [learn.md](learn.md) has examples.\n")
+    else:
+        parts += figures(one, rows, lang)
+    return "\n".join([*parts, _data(one)])
+
+
+def figures(one: TransformInfo, rows: Sequence[Row], lang: str) -> list[str]:
+    """Return how much a transform changes, and examples."""
+    rates = [p.name for p in registry.get(one.name).parameters.values() if p.is_rate]
+    clean = [text for _, text in rows]
+    usual = noised(one.name, rows, {}, lang)
+    changed = sum(before != after for before, after in zip(clean, usual, strict=True))
+    cer = error_counts(clean, usual)[0] / sum(map(len, clean))
+    setting = ", ".join(f"`{name}={one.parameters[name]}`" for name in rates)
+    spoken = "" if lang == "en" else f" ({lang})"
+    full = noised(one.name, rows, dict.fromkeys(rates, 1.0), lang)
+    parts = [
+        f"At {setting}: **{changed / len(rows):.1%} of rows changed, CER {cer:.2%}**{spoken}.\n",
         "At rate 1:\n",
-        examples(rows, noised(one.name, rows, dict.fromkeys(rates, 1.0)), SHOWN),
+        examples(rows, full, SHOWN),
     ]
     if any(one.parameters[name] != 1 for name in rates):
         parts += ["At the default:\n", examples(rows, usual, 1)]
-    return "\n".join([*parts, _data(one)])
+    return parts
 
 
 def _data(one: TransformInfo) -> str:
@@ -120,10 +167,13 @@ def _data(one: TransformInfo) -> str:
 
 def transforms_part() -> str:
     """Return the sections of docs/transforms.md."""
-    rows = english_rows()
+    rows = rows_by_language()
     built_in = [one for one in list_transforms() if _is_ours(one.name)]
     measured = f"\nMeasured with codespell {version('codespell')}.\n"
-    return measured + "".join(section(one, rows) for one in built_in)
+    spoken = [shown_language(one, rows) for one in built_in]
+    return measured + "".join(
+        section(one, rows[lang], lang) for one, lang in zip(built_in, spoken, strict=True)
+    )
 
 
 def _is_ours(name: str) -> bool:

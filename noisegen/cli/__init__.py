@@ -7,12 +7,16 @@ import sys
 import click
 
 from noisegen.cli.augment import augment
+from noisegen.cli.calibrate import calibrate
 from noisegen.cli.dictionary import dictionary
+from noisegen.cli.learn import learn
 from noisegen.cli.mine_lang8 import mine_lang8
 from noisegen.cli.mine_pairs import mine_pairs
 from noisegen.cli.mine_wiki import mine_wiki
 from noisegen.cli.prepare import prepare
 from noisegen.cli.preview import preview
+from noisegen.cli.realism import realism
+from noisegen.cli.review import review
 from noisegen.cli.stats import stats
 from noisegen.cli.transforms import transforms
 from noisegen.errors import NoisegenError, UsageError
@@ -30,6 +34,7 @@ def noisegen() -> None:
 
 _COMMANDS = (
     augment, preview, transforms, stats, prepare, mine_wiki, mine_lang8, mine_pairs, dictionary,
+    learn, calibrate, realism, review,
 )  # fmt: skip
 for command in _COMMANDS:
     noisegen.add_command(command)

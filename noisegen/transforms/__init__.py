@@ -1,3 +1,19 @@
 """The built-in transforms; importing this package registers them."""
 
-from noisegen.transforms import case, characters, wiki, words  # noqa: F401
+from noisegen.transforms import (  # noqa: F401
+    apostrophes,
+    case,
+    channel,
+    characters,
+    diacritics,
+    insertions,
+    latin,
+    lengthening,
+    mashing,
+    phonetic,
+    posts,
+    punctuation,
+    vowels,
+    wiki,
+    words,
+)

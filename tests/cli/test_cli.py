@@ -30,6 +30,10 @@ RUNS = {
     "mine-pairs": ["PAIRS", "-o", "OUT", "--workers", "1"],
     "dictionary": ["show", "MINED"],
     "prepare": ["RAW", "-o", "OUT", "--workers", "1"],
+    "learn": ["PAIRS", "-o", "OUT"],
+    "calibrate": [str(DEMO), *("--recipe", "fing", "--target-cer", "0.02", "-o", "OUT.yaml")],
+    "realism": ["--real", "PAIRS", "--recipe", "fing"],
+    "review": ["make", str(DEMO), "-o", "OUT", *FING, "--strengths", "0.1,0.2", "--rows", "5"],
 }
 ESCAPE = "\x1b["
 
@@ -59,6 +63,7 @@ def arguments(tmp_path, made, mined):
 
     def of(name):
         places = {"OUT": str(tmp_path / "out"), "MADE": str(made), "MINED": str(mined)}
+        places["OUT.yaml"] = str(tmp_path / "out.yaml")
         places |= mining_inputs.write(tmp_path)
         return [name, *(places.get(word, word) for word in RUNS[name])]
 
@@ -92,7 +97,7 @@ def test_the_example_of_the_help_can_be_run(name, tmp_path, made, mined, monkeyp
     import shlex
 
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "news.txt").write_text("see you tomorrow\n")
+    (tmp_path / "news.txt").write_text("The government condemned it.\n" * 50)
     (tmp_path / "lang-8.dat").write_text(mining_inputs.M2)
     (tmp_path / "crawl.jsonl.gz").write_bytes(gzip.compress(mining_inputs.RAW.encode()))
     mining_inputs.write(tmp_path)

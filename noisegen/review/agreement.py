@@ -1,0 +1,65 @@
+"""Agreement of several reviewers, and the interval of a share."""
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+F64 = npt.NDArray[np.float64]
+Metric = Literal["nominal", "ordinal"]
+Z95 = 1.959963984540054  # the normal quantile of 97.5 %
+
+
+def krippendorff_alpha(
+    units: Iterable[Sequence[int]], categories: int, metric: Metric
+) -> float | None:
+    """Return Krippendorff's alpha of values 0 to `categories` - 1, one sequence a unit.
+
+    A unit has the values that its reviewers gave; missing ones are left out, so units may differ in
+    length. 1 is full agreement, 0 that of chance; None where no unit has two values or all values
+    are the same. Source: Krippendorff, Computing Krippendorff's Alpha-Reliability (2011), the
+    general form with coincidence matrices.
+    """
+    observed = coincidences(units, categories)
+    totals = observed.sum(axis=0)
+    distance = _distances(totals, metric)
+    expected = float((np.outer(totals, totals) * distance).sum())
+    if not expected:
+        return None
+    return float(1 - (totals.sum() - 1) * (observed * distance).sum() / expected)
+
+
+def coincidences(units: Iterable[Sequence[int]], categories: int) -> F64:
+    """Return the matrix of value pairs within units, a unit of m values weighing 1 / (m - 1)."""
+    matrix = np.zeros((categories, categories))
+    for unit in units:
+        if len(unit) > 1:
+            counts = np.bincount(unit, minlength=categories)
+            matrix += (np.outer(counts, counts) - np.diag(counts)) / (len(unit) - 1)
+    return matrix
+
+
+def _distances(totals: F64, metric: Metric) -> F64:
+    """Return the squared difference of every pair of values."""
+    if metric == "nominal":
+        return 1 - np.eye(len(totals))
+    # The values between two ranks, both ends counted by half.
+    middles = np.cumsum(totals) - totals / 2
+    squared: F64 = (middles[:, None] - middles[None, :]) ** 2
+    return squared
+
+
+def wilson(share: float, n: int) -> tuple[float, float]:
+    """Return the 95 % score interval of a share of n observations (Wilson, 1927).
+
+    The share may be a mean of values from 0 to 1: their variance is at most that of a yes and no,
+    so the interval is then wide enough.
+    """
+    if not n:
+        return 0.0, 1.0
+    z = Z95**2 / n
+    middle = (share + z / 2) / (1 + z)
+    reach = Z95 / (1 + z) * math.sqrt(share * (1 - share) / n + z / (4 * n))
+    return max(0.0, middle - reach), min(1.0, middle + reach)

@@ -1,0 +1,164 @@
+"""Serve a review on this machine: a free port, a token, and an end without loss."""
+
+import errno
+import secrets
+import socket
+import webbrowser
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Timer
+from typing import TYPE_CHECKING
+
+from noisegen.errors import MissingExtra, NoisegenError, UsageError
+from noisegen.review.store import reading
+
+if TYPE_CHECKING:
+    import uvicorn
+    from starlette.types import ASGIApp
+
+    from noisegen.review.review_file import ReviewFile
+
+HOST, PORT = "127.0.0.1", 8765
+PORTS_TRIED = 50
+CONNECTIONS_MAX = 500
+_IN_USE = errno.EADDRINUSE
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Server:
+    """A review ready to be served: the socket is bound, so the address is sure."""
+
+    review: "ReviewFile"
+    host: str
+    token: str
+    listening: socket.socket
+
+    @property
+    def port(self) -> int:
+        """The port that is bound, also where 0 was asked for."""
+        return int(self.listening.getsockname()[1])
+
+    @property
+    def address(self) -> str:
+        """What a reviewer opens: http://HOST:PORT/?token=..."""
+        host = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(self.host, self.host)
+        shown = f"[{host}]" if ":" in host else host
+        return f"http://{shown}:{self.port}/?token={self.token}"
+
+    def guarded(self) -> "ASGIApp":
+        """Return the application behind its guard."""
+        from noisegen.review.application import application
+        from noisegen.review.guards import Guard, own_names
+
+        cookie = f"noisegen-review-{self.port}"  # cookies do not tell ports apart
+        return Guard(application(self.review), self.token, cookie, own_names(self.host))
+
+    def uvicorn(self) -> "uvicorn.Server":
+        """Return the server process; `run(sockets=[listening])` serves until it is told to end."""
+        import uvicorn
+
+        config = uvicorn.Config(
+            self.guarded(), log_level="warning", access_log=False, server_header=False,
+            date_header=False, lifespan="off", ws="none", http="h11", loop="asyncio",
+            limit_concurrency=CONNECTIONS_MAX, timeout_graceful_shutdown=2, proxy_headers=False,
+        )  # fmt: skip
+        return uvicorn.Server(config)
+
+
+def prepare(path: str | Path, host: str = HOST, port: int = PORT) -> Server:
+    """Open a review and bind its port.
+
+    Raises SourceError for a file that is no review, NoisegenError for a port in use (a free one is
+    named), MissingExtra without starlette and uvicorn.
+    """
+    try:
+        import starlette  # noqa: F401
+        import uvicorn  # noqa: F401
+    except ImportError as error:
+        raise MissingExtra(error.name or "uvicorn", "review") from error
+    from noisegen.review.review_file import ReviewFile
+
+    path = Path(path)
+    with reading(path):
+        review = ReviewFile(path)
+    try:
+        listening = _bound(host, port)
+    except BaseException:
+        review.close()
+        raise
+    return Server(review, host, secrets.token_urlsafe(32), listening)
+
+
+def serve(
+    path: str | Path,
+    *,
+    host: str = HOST,
+    port: int = PORT,
+    open_browser: bool = False,
+    tell: Tell | None = None,
+) -> None:
+    """Serve a review until interrupted; every answer is stored as it is given.
+
+    `tell` gets the address with its token, and warnings; else they are printed. Raises
+    NoisegenError; see `prepare`.
+    """
+    tell = tell or (lambda line: print(line, flush=True))
+    from noisegen.review.guards import is_loopback
+
+    made = prepare(path, host, port)
+    with closing(made.review), closing(made.listening):
+        try:
+            if not is_loopback(host):
+                tell(
+                    f"warning: {host} can be reached from other machines; who has the address can "
+                    f"review and read the texts, and it is not encrypted"
+                )
+            tell(f"open {made.address}")
+            tell("end with Ctrl-C; every answer is stored at once")
+            if open_browser:
+                Timer(0.5, webbrowser.open, [made.address]).start()
+            made.uvicorn().run(sockets=[made.listening])
+        except KeyboardInterrupt:
+            tell(f"ended; the answers are in {path}")
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    if not 0 <= port <= 65535:
+        raise UsageError(f"--port {port} is not between 0 and 65535")
+    try:
+        return _socket(host, port)
+    except OSError as error:
+        if _is_free(host, 0) is None:
+            raise UsageError(f"cannot serve on host {host!r}: {error.strerror}") from error
+        reason = "is in use" if error.errno == _IN_USE else f"cannot be used ({error.strerror})"
+        near = range(port + 1, min(port + PORTS_TRIED, 65535))
+        free = next((one for one in near if _is_free(host, one)), None) or _is_free(host, 0)
+        raise NoisegenError(f"port {port} of {host} {reason}; a free one: --port {free}") from error
+
+
+def _socket(host: str, port: int) -> socket.socket:
+    family, kind, protocol, _, place = socket.getaddrinfo(
+        host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )[0]
+    # With its protocol named, asyncio sends small answers without waiting (40 ms) for more.
+    made = socket.socket(family, kind, protocol)
+    try:
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.bind(place)
+        made.listen()
+    except BaseException:
+        made.close()
+        raise
+    return made
+
+
+def _is_free(host: str, port: int) -> int | None:
+    """Return the port if it can be bound (for 0, one that can), else None."""
+    try:
+        with _socket(host, port) as tried:
+            return int(tried.getsockname()[1])
+    except OSError:
+        return None

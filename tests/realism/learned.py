@@ -1,0 +1,41 @@
+"""Profiles for tests: learned from sentences with noise of known kinds."""
+
+from functools import cache
+
+import pyarrow as pa
+
+from noisegen.realism.learning import learn
+from noisegen.realism.pairs import Pairs
+from noisegen.recipe import Recipe
+
+
+def noised_by(texts, recipe, seed=0, lang="en"):
+    """Texts with the noise of a recipe's steps."""
+    table = Recipe.named(recipe).noise_batch(pa.table({"clean": texts}), seed=seed, lang=lang)
+    return table["noisy"].to_pylist()
+
+
+def noisy_pairs(texts):
+    """(noisy, clean) with errors of several kinds."""
+    texts = list(texts)
+    noisy = noised_by(texts, "mix_all", 5)
+    spaced = noised_by(texts, "spac", 6)
+    bare = [text.replace(",", "").rstrip(".") for text in texts]
+    small = [text.lower() for text in texts]
+    gone = [text.replace(" the ", " ").replace(" a ", " the ") for text in texts]
+    titled = [text[:1].lower() + text[1:] for text in texts]
+    sides = (noisy, spaced, bare, gone, titled, texts, small[: len(small) // 3])
+    return [pair for side in sides for pair in zip(side, texts, strict=False)]
+
+
+def pairs_of(pairs):
+    return Pairs([noisy for noisy, _ in pairs], [clean for _, clean in pairs])
+
+
+@cache
+def _learned(pairs, lang, min_count):
+    return learn(pairs_of(pairs), lang, min_count)
+
+
+def profile_of(pairs, lang="en", min_count=2):
+    return _learned(tuple(pairs), lang, min_count)

@@ -1,0 +1,163 @@
+"""The transform channel: the promises of all transforms, and the figures of its profile."""
+
+import math
+from collections import Counter
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from learned import noised_by, noisy_pairs, pairs_of, profile_of
+
+import noisegen
+from noisegen import registry
+from noisegen.engine import PROTECTED, Engine
+from noisegen.errors import SourceError, UsageError
+from noisegen.mixing import Dice
+from noisegen.realism import profile_files
+from noisegen.realism.figures import divergences, measure
+from noisegen.realism.learning import learn
+from noisegen.recipe import Recipe, Step
+from noisegen.registry import Settings, Transform
+from noisegen.spans import protect_kinds
+from noisegen.testing import check_transform
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, demo_texts):
+    path = tmp_path_factory.mktemp("profiles") / "profile"
+    profile_files.save(profile_of(noisy_pairs(demo_texts)), path)
+    return path
+
+
+def noised(folder, texts, lang="en", seed=0, protect=(), **values):
+    engine = Engine(
+        Recipe.of([Step("channel", {"profile": str(folder), **values})]), Settings(lang)
+    )
+    dice = Dice(np.arange(len(texts), dtype=np.uint64), seed)
+    return engine.noise(pa.array(texts, pa.string()), dice, protect).noisy.to_pylist()
+
+
+def test_channel_keeps_the_promises(folder):
+    """With a profile given: without one there is nothing that it could do."""
+    ours = registry.get("channel")
+    parameters = {**ours.parameters, "profile": type(ours.parameters["profile"])(
+        "profile", str(folder), str)}  # fmt: skip
+    registry.register(
+        Transform("channel-here", ours.summary, parameters, ours.make, ours.languages, ours.data)
+    )
+    check_transform("channel-here")
+
+
+def test_its_example_is_within_reach(tmp_path):
+    (clean, noisy), = registry.examples_in(registry.get("channel").summary)  # fmt: skip
+    pairs = [(noisy, clean), (f"{noisy} so", f"{clean} so")]
+    profile_files.save(profile_of(pairs), tmp_path)
+    assert noisy in noised(tmp_path, [clean] * 200)
+
+
+def test_protected_spans_stay(folder):
+    spans = "https://example.org/the-end?see=you @the_people #the you@the.com"
+    texts = [f"The people, {spans} because the friends see you."] * 50
+    kinds = protect_kinds(PROTECTED)
+    for noisy in noised(folder, texts, protect=kinds):
+        assert all(span in noisy for span in spans.split())
+
+
+def test_line_breaks_stay(folder):
+    texts = ["The people\nsee the\r\nfriends.\u2028And the end\n"] * 200
+    assert {"".join(c for c in row if c in "\n\r\u2028") for row in noised(folder, texts)} == {
+        "\n\r\n\u2028\n"
+    }
+
+
+def test_no_row_loses_all_its_words(folder, demo_texts):
+    texts = ["the", "The.", "the the", *demo_texts] * 30
+    assert all(any(c.isalnum() for c in row) for row in noised(folder, texts))
+
+
+def test_the_rate_scales_the_noise(folder, demo_texts):
+    texts = demo_texts * 20
+    edits = {rate: measure(texts, noised(folder, texts, rate=rate)).cer for rate in (0, 0.3, 1)}
+    assert edits[0] == 0 < edits[0.3] < 0.6 * edits[1]
+
+
+def test_another_seed_makes_other_noise(folder, demo_texts):
+    assert noised(folder, demo_texts, seed=1) != noised(folder, demo_texts, seed=2)
+
+
+def test_a_profile_of_another_language_is_told(folder, demo_texts):
+    with pytest.warns(UserWarning, match="is of language 'en', the text of 'de'"):
+        noised(folder, demo_texts[:1], lang="de")
+
+
+def test_a_profile_must_be_given(tmp_path):
+    with pytest.raises(UsageError, match="learn one with noisegen learn PAIRS -o PROFILE"):
+        noisegen.noise("so it is", "channel")
+    with pytest.raises(SourceError, match="is no profile"):
+        noised(tmp_path, ["so it is"])
+
+
+def test_a_profile_learned_anew_is_read_anew(tmp_path, demo_texts):
+    first = profile_of([(f"teh {text}", f"the {text}") for text in demo_texts])
+    profile_files.save(first, tmp_path)
+    before = noised(tmp_path, ["the end of the day"] * 50)
+    profile_files.save(profile_of([(text, text) for text in demo_texts]), tmp_path)
+    assert noised(tmp_path, ["the end of the day"] * 50) != before
+
+
+def test_a_profile_without_edits_changes_nothing(tmp_path, demo_texts):
+    profile_files.save(profile_of([(text, text) for text in demo_texts]), tmp_path)
+    assert noised(tmp_path, demo_texts) == demo_texts
+
+
+def test_the_digest_of_its_files_is_known_to_the_manifest(folder):
+    files = registry.get("channel").data(Settings(), {"profile": str(folder)})
+    assert {path.name for path in files} >= {"profile.json", "words.parquet"}
+
+
+@pytest.fixture(scope="module")
+def learned_and_made(tmp_path_factory, wiki_sentences):
+    """Noise of known steps on 5,000 rows, and that of the profile of 2,500 others on the same."""
+    recipe = "mix_all"
+    fitted, rows = wiki_sentences[:2_500], wiki_sentences[4_000:9_000]
+    pairs = zip(noised_by(fitted, recipe, 1), fitted, strict=True)
+    path = tmp_path_factory.mktemp("learned") / "profile"
+    profile_files.save(learn(pairs_of(list(pairs))), path)
+    return measure(rows, noised_by(rows, recipe, 2)), measure(rows, noised(path, rows))
+
+
+def test_the_share_of_changed_rows_is_that_of_the_profile(learned_and_made):
+    real, made = learned_and_made
+    sigma = math.sqrt(0.5 * 0.5 * (1 / 2_500 + 2 / 5_000))
+    assert abs(real.changed_share - made.changed_share) < 4 * sigma
+
+
+def test_edits_per_row_are_those_of_the_profile(learned_and_made):
+    real, made = learned_and_made
+    for ours, theirs in zip(real.edits_per_row, made.edits_per_row, strict=True):
+        share = (ours + theirs) / 10_000
+        sigma = math.sqrt(share * (1 - share) * (1 / 2_500 + 2 / 5_000))
+        assert abs(ours - theirs) / 5_000 < 5 * sigma + 0.01
+
+
+def test_errors_are_as_many_as_in_the_profile(learned_and_made):
+    real, made = learned_and_made
+    assert made.cer == pytest.approx(real.cer, rel=0.25)
+    assert made.wer == pytest.approx(real.wer, rel=0.15)
+
+
+def test_kinds_of_edit_are_those_of_the_profile(learned_and_made):
+    found = divergences(*learned_and_made)
+    assert found["kinds"] < 0.05
+    assert found["edits_per_row"] < 0.01
+    assert found["sentence_positions"] < 0.01
+
+
+def test_what_becomes_of_a_word_has_the_shares_of_the_pairs(tmp_path):
+    clean = [f"see the {number} because" for number in range(2_000)]
+    forms = ["becuase", "cuz", "bcs", "because"]
+    noisy = [f"see the {number} {forms[number % 4]}" for number in range(2_000)]
+    profile_files.save(profile_of(list(zip(noisy, clean, strict=True))), tmp_path)
+    counts = Counter(row.rpartition(" ")[2] for row in noised(tmp_path, clean))
+    for form in forms:
+        assert abs(counts[form] - 500) < 5 * math.sqrt(2_000 * 0.25 * 0.75)

@@ -1,0 +1,231 @@
+"""The review file: reviewers, answers that are never lost, files that are no review."""
+
+import sqlite3
+import threading
+
+import pytest
+from reviews import made, rows_of
+
+from noisegen import review
+from noisegen.errors import SourceError
+from noisegen.review.kinds import shipped_kinds
+from noisegen.review.review_file import KINDS_MAX, Refused, ReviewFile
+
+
+@pytest.fixture
+def path(tmp_path):
+    return made(tmp_path, rows=5, count=60)
+
+
+@pytest.fixture
+def opened(path):
+    found = ReviewFile(path)
+    yield found
+    found.close()
+
+
+def test_a_reviewer_sees_no_strength_recipe_or_source(opened):
+    key = opened.join("Ana", None)["reviewer"]
+    seen = str([opened.item(key, place) for place in range(15)])
+    assert not any(name in seen for name in ("low", "middle", "high", "review.sqlite"))
+    assert set(opened.item(key, 0)) == {
+        "item", "place", "lang", "clean", "noisy", "slots", "answers", "kinds",
+    }  # fmt: skip
+
+
+def test_each_change_of_an_answer_is_stored_and_the_last_counts(opened, path):
+    key = opened.join("Ana", None)["reviewer"]
+    for number, value in enumerate(("realistic", "unrealistic", "moderate")):
+        opened.answer(key, 3, "realism", value, f"n{number}")
+    assert rows_of(path, "SELECT value FROM answers ORDER BY id") == [
+        ('"realistic"',), ('"unrealistic"',), ('"moderate"',),
+    ]  # fmt: skip
+    assert rows_of(path, "SELECT item, question, value FROM latest") == [
+        (3, "realism", '"moderate"')
+    ]
+
+
+def test_an_answer_sent_twice_is_stored_once_and_does_not_come_back(opened, path):
+    key = opened.join("Ana", None)["reviewer"]
+    opened.answer(key, 3, "realism", "realistic", "first")
+    opened.answer(key, 3, "realism", "moderate", "second")
+    opened.answer(key, 3, "realism", "realistic", "first")
+    assert rows_of(path, "SELECT value FROM latest") == [('"moderate"',)]
+    assert rows_of(path, "SELECT nonce FROM answers") == [("first",), ("second",)]
+
+
+def test_a_reviewer_goes_on_at_the_first_item_that_is_not_complete(opened):
+    key = opened.join("Ana", None)["reviewer"]
+    order = [opened.item(key, place)["item"] for place in range(15)]
+    for place in (0, 1, 3):
+        opened.answer(key, order[place], "realism", "realistic", f"r{place}")
+        opened.answer(key, order[place], "meaning", "yes", f"m{place}")
+    opened.answer(key, order[2], "realism", "realistic", "r2")
+    assert opened.state(key) == {"name": "Ana", "total": 15, "complete": 3, "next": 2}
+    opened.answer(key, order[2], "meaning", "no", "m2")
+    assert opened.state(key)["next"] == 4
+
+
+def test_the_second_stage_comes_after_the_first_for_everybody(opened, path):
+    key = opened.join("Ana", None)["reviewer"]
+    before = [opened.item(key, place)["item"] for place in range(15)]
+    review.more(path, rows=4, strength="low")
+    after = [opened.item(key, place)["item"] for place in range(19)]
+    assert after[:15] == before
+    assert opened.state(key)["total"] == 19
+
+
+@pytest.mark.parametrize(
+    "name", ["ana", "ANA", " Ana ", "Ａｎａ", "A\u200bna".replace("\u200b", "")]
+)
+def test_a_name_in_use_is_refused_unless_it_is_the_same_person(opened, name):
+    key = opened.join("Ana", None)["reviewer"]
+    with pytest.raises(Refused, match="taken"):
+        opened.join(name, None)
+    assert opened.join(name, None, same=True) == {"reviewer": key, "name": "Ana"}
+
+
+@pytest.mark.parametrize("name", ["", "  ", "\u200b", "x" * 61, None, 3, ["Ana"], "x" * 100_000])
+def test_a_name_that_cannot_be_read_is_refused(opened, name):
+    with pytest.raises(Refused, match="name"):
+        opened.join(name, None)
+
+
+def test_a_name_of_signs_that_change_the_direction_loses_them(opened):
+    assert opened.join("\u202eevil\x00 name\n", None)["name"] == "evil name"
+
+
+@pytest.mark.parametrize(
+    ("question", "value"),
+    [
+        ("realism", "very"), ("realism", None), ("realism", ["realistic"]), ("meaning", "maybe"),
+        ("kinds", [999]), ("kinds", "typo"), ("kinds", [True]), ("kinds", [1.0]),
+        ("comment", "x" * 2_001), ("comment", 3), ("strength", "low"), (None, "yes"),
+        ("__class__", "yes"),
+    ],
+)  # fmt: skip
+def test_an_answer_that_is_none_is_refused(opened, path, question, value):
+    key = opened.join("Ana", None)["reviewer"]
+    with pytest.raises(Refused, match="value"):
+        opened.answer(key, 1, question, value, "n")
+    assert rows_of(path, "SELECT * FROM answers") == []
+
+
+@pytest.mark.parametrize("item", [0, -1, 16, 10**40, True, "1", None, 1.0])
+def test_an_item_that_is_not_there_is_refused(opened, item):
+    key = opened.join("Ana", None)["reviewer"]
+    with pytest.raises(Refused, match="item"):
+        opened.answer(key, item, "realism", "realistic", "n")
+
+
+@pytest.mark.parametrize("key", ["", None, "nobody", "' OR 1=1 --"])
+def test_an_unknown_reviewer_is_refused(opened, key):
+    with pytest.raises(Refused, match="reviewer"):
+        opened.state(key)
+
+
+def test_a_new_kind_becomes_an_option_for_all_and_stands_once(opened):
+    ana, ben = (opened.join(name, None)["reviewer"] for name in ("Ana", "Ben"))
+    number = opened.add_kind(ana, "  keyboard   mash ")["kind"]
+    assert opened.add_kind(ben, "Keyboard Mash")["kind"] == number
+    names = [kind["name"] for kind in opened.item(ben, 0)["kinds"]]
+    assert names == [kind.name for kind in shipped_kinds()] + ["keyboard mash"]
+    opened.answer(ben, 1, "kinds", [number, 1], "n")
+    assert opened.add_kind(ana, "typo")["kind"] == 1
+
+
+def test_there_is_an_end_to_new_kinds(opened):
+    key = opened.join("Ana", None)["reviewer"]
+    for number in range(KINDS_MAX - len(shipped_kinds())):
+        opened.add_kind(key, f"kind {number}")
+    with pytest.raises(Refused, match="full"):
+        opened.add_kind(key, "one more")
+
+
+def test_the_keys_of_the_kinds_are_free_and_differ():
+    letters = [kind.letter for kind in shipped_kinds()]
+    assert len(set(letters)) == len(letters)
+    assert not set(letters) & set("123ynu?/+")
+
+
+def test_answers_of_many_threads_all_arrive(opened, path):
+    keys = [opened.join(f"reviewer {number}", None)["reviewer"] for number in range(6)]
+
+    def review_all(key: str) -> None:
+        for item in range(1, 16):
+            opened.answer(key, item, "realism", "realistic", f"{item}")
+
+    threads = [threading.Thread(target=review_all, args=(key,)) for key in keys]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert rows_of(path, "SELECT count(*) FROM latest") == [(90,)]
+
+
+def test_an_answer_is_in_the_file_while_it_is_open(opened, path):
+    key = opened.join("Ana", None)["reviewer"]
+    opened.answer(key, 1, "meaning", "unsure", "n")
+    assert rows_of(path, "SELECT value FROM latest") == [('"unsure"',)]
+
+
+def test_a_closed_review_is_one_file(path):
+    opened = ReviewFile(path)
+    opened.join("Ana", None)
+    opened.close()
+    assert [other.name for other in path.parent.glob("review.sqlite*")] == ["review.sqlite"]
+
+
+# Files that are no review.
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(SourceError, match="there is no review"):
+        review.report(tmp_path / "none.sqlite")
+
+
+def test_a_file_that_is_no_database_is_refused(tmp_path):
+    path = tmp_path / "text.sqlite"
+    path.write_text("This is a letter, not a database. " * 50)
+    with pytest.raises(SourceError, match="cannot use the review"):
+        review.report(path)
+
+
+def test_another_database_is_refused_and_left_alone(tmp_path):
+    path = tmp_path / "other.sqlite"
+    with sqlite3.connect(path) as other:
+        other.execute("CREATE TABLE t (a)")
+    other.close()
+    before = path.read_bytes()
+    with pytest.raises(SourceError, match="is not a review"):
+        review.report(path)
+    assert path.read_bytes() == before
+
+
+def test_a_review_of_another_version_says_so(path):
+    with sqlite3.connect(path) as opened:
+        opened.execute("PRAGMA user_version = 2")
+    opened.close()
+    with pytest.raises(SourceError, match="has format 2, this noisegen reads 1"):
+        review.report(path)
+
+
+def test_a_truncated_review_is_refused_in_one_line(path):
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) // 2])
+    with pytest.raises(SourceError, match="cannot use the review"):
+        review.report(path)
+
+
+@pytest.mark.parametrize(
+    ("question", "value"),
+    [("realism", '"very"'), ("realism", "[1]"), ("kinds", "[1,,2]"), ("kinds", "{}"),
+     ("lang", '"xx"'), ("comment", "3"), ("meaning", "yes")],
+)  # fmt: skip
+def test_an_answer_that_no_page_sends_is_said(path, question, value):
+    with sqlite3.connect(path) as opened:
+        opened.execute("INSERT INTO reviewers VALUES (1, 'k', 'Ana', 'ana', '[]', 0)")
+        opened.execute("INSERT INTO latest VALUES (1, 1, ?, ?)", (question, value))
+    opened.close()
+    with pytest.raises(SourceError, match="damaged"):
+        review.report(path)

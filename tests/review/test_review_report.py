@@ -1,0 +1,207 @@
+"""The report of a review: shares, the rule, agreement, kinds; also of reviews hardly begun."""
+
+import io
+from itertools import count
+from pathlib import Path
+
+import pytest
+from reviews import made, rows_of, sentences
+from rich.console import Console
+
+from noisegen import review
+from noisegen.errors import OutputError
+from noisegen.review.agreement import wilson
+from noisegen.review.choice import Judged, most_realistic
+from noisegen.review.review_file import ReviewFile
+from noisegen.review.tables import render
+
+NUMBERS = count()
+STRENGTH = "SELECT items.id, strength FROM items JOIN groups ON groups.id = group_id"
+
+
+def judge(path: Path, name: str, answers: dict[int, dict[str, object]]) -> None:
+    """Store the answers of one reviewer, by item."""
+    opened = ReviewFile(path)
+    opened._opened.execute("PRAGMA synchronous = OFF")  # thousands of answers, no crash to fear
+    key = opened.join(name, None, same=True)["reviewer"]
+    for item, given in answers.items():
+        for question, value in given.items():
+            opened.answer(key, item, question, value, f"{next(NUMBERS)}")
+    opened.close()
+
+
+def verdicts(path: Path, unrealistic: dict[str, int]) -> dict[int, dict[str, object]]:
+    """Answer everything; of each strength so many first items are unrealistic."""
+    left, answers = dict(unrealistic), {}
+    for item, strength in rows_of(path, STRENGTH + " ORDER BY items.id"):
+        bad = left.get(strength, 0) > 0
+        left[strength] = left.get(strength, 0) - 1
+        answers[item] = {"realism": "unrealistic" if bad else "realistic", "meaning": "yes"}
+    return answers
+
+
+def shown(found: review.reporting.Report) -> str:
+    console = Console(file=io.StringIO(), width=200)
+    render(found, console)
+    return console.file.getvalue()
+
+
+@pytest.fixture
+def path(tmp_path):
+    return made(tmp_path)
+
+
+def test_an_untouched_review_has_a_report(path, tmp_path):
+    found = review.report(path, tmp_path / "report.html")
+    assert (found.items, found.judged, found.answers) == (45, 0, 0)
+    assert {(one.passes, one.reason) for one in found.verdicts} == {(None, "nothing is judged yet")}
+    assert "0 of 45 rows judged; 0 reviewers" in shown(found)
+    page = (tmp_path / "report.html").read_text()
+    assert "Nobody has reviewed yet" in page
+    assert "No kind was named yet" in page
+
+
+def test_a_review_half_answered_says_what_is_missing(path):
+    answers = verdicts(path, {})
+    judge(path, "Ana", {item: answers[item] for item in list(answers)[:20]})
+    judge(path, "Ben", {1: {"meaning": "no"}, 2: {"kinds": [1]}, 3: {"comment": "hm"}})
+    found = review.report(path)
+    assert found.judged == 20
+    assert sum(one.judged for one in found.groups) == 20
+    assert "25 rows of the first stage not judged yet" in found.verdicts[0].reason
+    assert [(one.name, one.items, one.complete) for one in found.reviewers] == [
+        ("Ana", 20, 20), ("Ben", 0, 0),
+    ]  # fmt: skip
+    shown(found)
+
+
+def test_shares_and_intervals_are_those_of_the_items(path):
+    judge(path, "Ana", verdicts(path, {"high": 6, "middle": 1}))
+    found = {one.strength: one for one in review.report(path).groups}
+    assert found["high"].realistic == pytest.approx(9 / 15)
+    assert (found["high"].low, found["high"].high) == wilson(9 / 15, 15)
+    assert found["low"].realistic == found["low"].meaning_kept == 1
+    assert found["middle"].moderate_or_better == pytest.approx(14 / 15)
+
+
+def test_a_row_judged_by_two_counts_once_with_their_mean(path):
+    answers = verdicts(path, {})
+    judge(path, "Ana", answers)
+    for given in answers.values():
+        given["realism"] = "moderate"
+    judge(path, "Ben", answers)
+    one = review.report(path).groups[0]
+    assert (one.judged, one.realistic, one.moderate_or_better) == (15, 0.5, 1.0)
+    assert (one.low, one.high) == wilson(0.5, 15)
+
+
+# The rule of RCP.
+
+
+def test_the_most_realistic_strength_is_chosen_and_of_equal_ones_the_strongest():
+    found = [
+        Judged("0.05", 0.05, 15, 1.0),
+        Judged("0.2", 0.2, 15, 0.8),
+        Judged("0.1", 0.1, 15, 1.0),
+    ]
+    assert most_realistic(found).strength == "0.1"
+    assert most_realistic(found[:2]).strength == "0.05"
+    assert most_realistic([Judged("a", None, 15, 1.0), Judged("b", None, 15, 1.0)]).strength == "b"
+    assert most_realistic([Judged("a", None, 0, 0.0)]) is None
+
+
+@pytest.mark.parametrize(("unrealistic", "passes"), [(0, True), (3, True), (4, False)])
+def test_the_cut_off_is_95_per_cent_of_15_and_60(path, unrealistic, passes):
+    judge(path, "Ana", verdicts(path, {"high": 5, "low": 5, "middle": 1}))
+    assert [one.strength for one in review.report(path).verdicts] == ["middle"]
+    review.more(path, rows=60)
+    judge(path, "Ana", verdicts(path, {"high": 5, "low": 5, "middle": unrealistic}))
+    (verdict,) = review.report(path).verdicts
+    assert verdict.passes is passes  # 72 of 75 is 96 %, 71 is 94.7 %
+    assert "of 75 rows realistic" in verdict.reason
+    assert "fewer" not in verdict.reason
+
+
+def test_a_cut_off_over_fewer_rows_than_rcp_had_says_so(path):
+    judge(path, "Ana", verdicts(path, {}))
+    review.more(path, rows=5)
+    judge(path, "Ana", verdicts(path, {}))
+    (verdict,) = review.report(path).verdicts
+    assert verdict.passes
+    assert verdict.reason.endswith("fewer than the 75 rows of RCP")
+
+
+def test_best_is_the_strength_that_the_reviewers_found_most_realistic(tmp_path):
+    source, path = tmp_path / "clean.txt", tmp_path / "r.sqlite"
+    source.write_text("\n".join(clean for clean, _ in sentences(300)))
+    review.make(source, path, transforms=("fing",), strengths="0.05,0.1,0.2")
+    judge(path, "Ana", verdicts(path, {"0.05": 4, "0.1": 1, "0.2": 9}))
+    assert {group.strength for group, _ in review.more(path).drawn} == {"0.1"}
+    found = review.report(path)
+    assert [(one.strength, one.passes) for one in found.verdicts] == [("0.1", None)]
+    assert "60 rows not judged yet" in found.verdicts[0].reason
+
+
+# Agreement, kinds.
+
+
+def test_agreement_is_of_the_rows_that_two_judged(path):
+    judge(path, "Ana", verdicts(path, {"high": 9}))
+    answers = verdicts(path, {"high": 9})
+    judge(path, "Ben", {item: answers[item] for item in list(answers)[:30]})
+    found = {one.question: one for one in review.report(path).agreement}
+    assert (found["realism"].alpha, found["realism"].items) == (1.0, 30)
+    assert found["meaning unchanged"].alpha is None  # all said yes
+
+
+def test_kinds_are_shares_of_the_judged_rows_and_agreed_upon_or_not(path):
+    for name, kinds in (("Ana", [1, 2]), ("Ben", [1])):
+        judge(path, name, {item: {"realism": "realistic", "kinds": kinds if item % 2 else []}
+                           for item in range(1, 11)})  # fmt: skip
+    found = review.report(path)
+    assert found.kinds[0].shares["typo"] == 0.5
+    assert found.kinds[0].shares["misspelling"] == 0.25
+    alphas = {one.question: one.alpha for one in found.agreement}
+    assert alphas["kind: typo"] == 1
+    assert alphas["kind: misspelling"] < 0.5
+
+
+# The page.
+
+
+def test_the_page_is_one_file_that_asks_for_nothing(path, tmp_path):
+    judge(path, "Ana", {1: {"realism": "realistic", "kinds": [1], "comment": "fine"}})
+    review.report(path, tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text()
+    assert "Heat map: kinds of noise by language" in page
+    assert "default-src 'none'" in page
+    assert not any(word in page for word in ("<script", "src=", "href=", "url(", "@import"))
+
+
+def test_texts_in_the_page_are_escaped(path, tmp_path):
+    opened = ReviewFile(path)
+    key = opened.join("<img src=x>", None)["reviewer"]
+    kind = opened.add_kind(key, "<b>kind</b>")["kind"]
+    opened.answer(key, 1, "realism", "realistic", "1")
+    opened.answer(key, 1, "kinds", [kind], "2")
+    opened.answer(key, 1, "comment", "</td><script>alert(1)</script>", "3")
+    opened.close()
+    review.report(path, tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text()
+    assert "&lt;b&gt;kind" in page
+    assert not any(word in page for word in ("<img", "<b>", "<script"))
+
+
+def test_a_page_that_cannot_be_written_is_said(path, tmp_path):
+    with pytest.raises(OutputError, match="cannot write"):
+        review.report(path, tmp_path / "none" / "report.html")
+
+
+def test_a_report_can_be_had_while_the_server_has_the_file(path):
+    opened = ReviewFile(path)
+    key = opened.join("Ana", None)["reviewer"]
+    opened.answer(key, 1, "realism", "realistic", "n")
+    assert review.report(path).judged == 1
+    opened.answer(key, 2, "realism", "realistic", "m")
+    opened.close()
+    assert review.report(path).judged == 2

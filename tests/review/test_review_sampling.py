@@ -1,0 +1,276 @@
+"""What is drawn for a review, and what stays hidden."""
+
+import json
+from collections import Counter
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from reviews import made, output, rows_of, sentences
+
+from noisegen import review
+from noisegen.draws import row_key, stream_key
+from noisegen.errors import OutputError, SourceError, UsageError
+from noisegen.ids import id_number
+from noisegen.recipe import Recipe
+from noisegen.registry import DICTIONARIES
+from noisegen.review.changes import marked, tokens
+from noisegen.review.sampling import order_of, slots_of
+from noisegen.review.strengths import Strength, parse_strengths, strength_of
+
+DEMO = DICTIONARIES.parent / "demo" / "demo.tsv"
+ITEMS = (
+    "SELECT items.id, stage, lang, recipe, strength, clean, noisy, slots FROM items"
+    " JOIN groups ON groups.id = group_id ORDER BY items.id"
+)
+
+
+def test_a_review_has_15_rows_of_every_strength_and_no_text_twice(tmp_path):
+    items = rows_of(made(tmp_path), ITEMS)
+    assert Counter(item[4] for item in items) == {"low": 15, "middle": 15, "high": 15}
+    assert len({item[5] for item in items}) == 45
+    assert all(item[5] != item[6] for item in items)
+
+
+def test_the_sample_is_that_of_its_slow_twin(tmp_path):
+    names, texts = ("low", "middle", "high"), [clean for clean, _ in sentences(300)]
+    left = {}
+    for name in names:
+        stream = stream_key(5, f"review/unknown/{name}")
+        left[name] = sorted(texts, key=lambda text, s=stream: row_key(s, id_number(text)))
+    drawn = {name: [] for name in names}
+    for _ in range(15):
+        for name in names:
+            text = left[name][0]
+            drawn[name].append(text)
+            for others in left.values():
+                others.remove(text)
+    items = rows_of(made(tmp_path, seed=5), ITEMS)
+    for name in names:
+        assert {item[5] for item in items if item[4] == name} == set(drawn[name])
+
+
+def test_the_order_of_the_items_says_nothing_of_their_strength(tmp_path):
+    strengths = [item[4] for item in rows_of(made(tmp_path, rows=200, count=900), ITEMS)]
+    places = {name: np.flatnonzero(np.array(strengths) == name) for name in set(strengths)}
+    for name in places:  # the mean place of 200 of 600 varies by about 10
+        assert abs(places[name].mean() - 299.5) < 40
+    runs = sum(a != b for a, b in pairwise(strengths))
+    assert 340 < runs < 460  # 400 expected
+
+
+def test_a_seed_settles_the_sample_and_another_changes_it(tmp_path):
+    drawn = [
+        rows_of(made(tmp_path / str(place), seed=seed), ITEMS)
+        for place, seed in enumerate((1, 1, 2))
+    ]
+    assert drawn[0] == drawn[1] != drawn[2]
+
+
+def test_rows_that_did_not_change_are_counted_and_not_drawn(tmp_path):
+    pairs = [(clean, clean if place % 3 else noisy) for place, (clean, noisy)
+             in enumerate(sentences(30))]  # fmt: skip
+    found = review.make(output(tmp_path / "out", pairs), tmp_path / "r.sqlite", rows=20)
+    ((group, drawn),) = found.drawn
+    assert (group.rows, group.changed, drawn) == (30, 10, 10)
+    assert "20 of 30 rows unchanged; 10 fewer than asked" in found.lines()[0]
+
+
+def test_long_texts_are_counted_and_not_drawn(tmp_path):
+    pairs = [*sentences(3), ("word " * 500, "wrod " * 500)]
+    found = review.make(output(tmp_path / "out", pairs), tmp_path / "r.sqlite")
+    assert [(group.too_long, drawn) for group, drawn in found.drawn] == [(1, 3)]
+
+
+def test_what_is_scarce_is_shared_among_the_strengths(tmp_path):
+    path = made(tmp_path, rows=15, count=10)
+    counts = Counter(item[4] for item in rows_of(path, ITEMS))
+    assert sorted(counts.values()) == [3, 3, 4]
+
+
+def test_clean_text_is_noised_at_every_strength_in_every_language(tmp_path):
+    found = review.make(
+        DEMO, tmp_path / "r.sqlite", rows=4, transforms=("fing",), strengths="0.02,x4"
+    )
+    drawn = {group.name: count for group, count in found.drawn}
+    assert drawn["en", "fing", "0.02"] == drawn["tr", "fing", "x4"] == 4
+    assert drawn["ja", "fing", "x4"] == 0  # fing knows no Japanese keyboard
+    changed = {group.strength: group.changed for group, _ in found.drawn if group.lang == "en"}
+    assert changed["x4"] > changed["0.02"]
+
+
+def test_the_second_stage_adds_rows_of_one_strength_and_repeats_none(tmp_path):
+    path = made(tmp_path)
+    before = rows_of(path, ITEMS)
+    review.more(path, rows=60, strength="middle")
+    items = rows_of(path, ITEMS)
+    assert items[:45] == before
+    assert {(item[1], item[4]) for item in items[45:]} == {(2, "middle")}
+    assert len(items) == 105
+    assert len({item[5] for item in items}) == 105
+
+
+def test_the_second_stage_of_clean_text_has_its_recipe_and_strength(tmp_path):
+    path = tmp_path / "r.sqlite"
+    review.make(DEMO, path, rows=5, transforms=("fing",), strengths="0.02,0.1", limit=300)
+    review.more(path, rows=10, strength="0.1")
+    added = [item for item in rows_of(path, ITEMS) if item[1] == 2]
+    assert len(added) == 10
+    again = Recipe.named("fing").with_values({"fing.rate": 0.1})
+    import pyarrow as pa
+
+    ids = rows_of(path, "SELECT row_id, clean, noisy FROM items WHERE stage = 2")
+    table = pa.table({"id": [int(row[0]) for row in ids], "clean": [row[1] for row in ids]})
+    assert again.noise_batch(table)["noisy"].to_pylist() == [row[2] for row in ids]
+
+
+def test_best_needs_answers(tmp_path):
+    with pytest.raises(UsageError, match="nothing is judged yet"):
+        review.more(made(tmp_path))
+
+
+def test_a_strength_that_is_not_there_is_named_with_those_that_are(tmp_path):
+    with pytest.raises(UsageError, match=r"no strength '0.3'; it has low, middle, high"):
+        review.more(made(tmp_path), strength="0.3")
+
+
+def test_the_second_stage_says_where_the_sources_have_gone(tmp_path):
+    path = made(tmp_path)
+    (tmp_path / "low").rename(tmp_path / "elsewhere")
+    with pytest.raises((SourceError, UsageError)):
+        review.more(path, strength="low")
+    folders = [tmp_path / "elsewhere", tmp_path / "middle", tmp_path / "high"]
+    with pytest.raises(
+        SourceError, match="nothing to review"
+    ):  # the strength was the folder's name
+        review.more(path, strength="low", sources=folders)
+
+
+def test_an_existing_review_is_never_written_over(tmp_path):
+    path = made(tmp_path)
+    before = path.read_bytes()
+    with pytest.raises(OutputError, match="--more"):
+        review.make(tmp_path / "low", path)
+    assert path.read_bytes() == before
+
+
+def test_nothing_is_left_behind_where_nothing_changed(tmp_path):
+    same = [(clean, clean) for clean, _ in sentences(5)]
+    with pytest.raises(SourceError, match="of 5 rows none changed"):
+        review.make(output(tmp_path / "out", same), tmp_path / "r.sqlite")
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({}, "needs --strengths"),
+        ({"strengths": "0.1,0.1"}, "write each once"),
+        ({"strengths": "0.1,"}, "write each once"),
+        ({"strengths": "strong"}, "no rate such as 0.1"),
+        ({"strengths": "2"}, "outside 0 to 1"),
+        ({"strengths": "0.1", "rows": 0}, "at least 1"),
+        ({"strengths": "0.1", "seed": -1}, "seed"),
+    ],
+)
+def test_wrong_usage_is_said_in_one_line(tmp_path, options, said):
+    with pytest.raises(UsageError, match=said):
+        review.make(DEMO, tmp_path / "r.sqlite", transforms=("fing",), **options)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_damaged_shard_is_named(tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "part-00000.parquet").write_bytes(b"PAR1 nothing")
+    with pytest.raises(SourceError, match="part-00000"):
+        review.make(tmp_path / "out", tmp_path / "r.sqlite")
+
+
+def test_slots_are_those_of_the_labels(tmp_path):
+    import noisegen
+
+    source = tmp_path / "rows.jsonl"
+    tags = ["O", "B-city", "I-city", "O", "B-time", "O"]
+    words = ("from", "new", "brindle", "at", "nine")
+    lines = [json.dumps({"words": [*words, str(n)], "tags": tags}) for n in range(20)]
+    source.write_text("\n".join(lines))
+    noisegen.augment(source, tmp_path / "out", transforms=("fing:rate=0.3",), tokens="words",
+                     labels="tags")  # fmt: skip
+    review.make(tmp_path / "out", tmp_path / "r.sqlite", rows=5)
+    (item, *_) = rows_of(tmp_path / "r.sqlite", ITEMS)
+    assert item[3] == "fing"
+    assert item[4] == "0.3"  # the one rate of its recipe
+    assert '[["city", "new brindle"], ["time", "nine"]]' in item[7]
+
+
+def test_slots_join_what_goes_on_and_part_what_begins():
+    labels = ["B-a", "I-a", "B-a", "O", "I-b", "x"]
+    found = slots_of(list("abcdef"), labels)
+    assert found == [("a", "a b"), ("a", "c"), ("b", "e"), ("x", "f")]
+    assert slots_of([], []) == []
+
+
+def test_every_reviewer_has_an_order_of_their_own_and_the_stages_in_turn():
+    items, stages = np.arange(1, 101), np.repeat([1, 2], 50)
+    orders = [order_of(0, name, items, stages) for name in ("ana", "ben")]
+    for order in orders:
+        assert sorted(order[:50].tolist()) == list(range(1, 51))
+        assert sorted(order.tolist()) == list(range(1, 101))
+    assert orders[0].tolist() != orders[1].tolist()
+    assert (orders[0] == order_of(0, "ana", items, stages)).all()
+
+
+# Strengths.
+
+
+def test_a_number_sets_every_rate_and_a_factor_multiplies_those_below_one():
+    recipe = Recipe.named("mix_all")
+    settled = Strength("0.2").applied(recipe).steps()
+    assert {value for step in settled for name, value in step.values.items() if "rate" in name} == {
+        0.2
+    }
+    assert Strength("x0.5").applied(recipe).strength[0][0] == recipe.strength[0][0] / 2
+
+
+@pytest.mark.parametrize("label", ["1e9", "inf", "nan", "-1", "x", "", "1/3", "9" * 50])
+def test_a_name_is_no_number(label):
+    assert Strength(label).value is None
+
+
+def test_strengths_are_read_in_order():
+    assert [one.value for one in parse_strengths(" .05, x2")] == [0.05, 2.0]
+
+
+def test_the_strength_of_a_recipe_is_its_one_rate():
+    assert strength_of({"steps": [{"shuffle": [{"wiki": {"rate": 0.1}}, "spac"]}]}) == "0.1"
+    assert strength_of({"steps": [{"a": {"rate": 0.1}}, {"b": {"add_rate": 0.2}}]}) is None
+    assert strength_of({}) is None
+
+
+# Marks.
+
+
+@pytest.mark.parametrize(
+    ("clean", "noisy", "changed"),
+    [
+        ("see you tomorrow", "see u tomorrow", [["you"], ["u"]]),
+        ("see you", "seeyou", [["see you"], ["seeyou"]]),
+        ("我今天去学校", "我今天去学笑", [["校"], ["笑"]]),
+        ("यह बहुत है", "यह बहूत है", [["बहुत"], ["बहूत"]]),
+        ("so good", "so  good", [[" "], ["  "]]),
+        ("same", "same", [[], []]),
+        ("", "new", [[], ["new"]]),
+    ],
+)
+def test_whole_words_and_single_cjk_signs_are_marked(clean, noisy, changed):
+    assert [[text for differs, text in side if differs] for side in marked(clean, noisy)] == changed
+
+
+def test_marked_parts_joined_are_the_texts_and_equal_parts_are_equal(demo_texts, odd_texts):
+    texts = [*demo_texts, *(text[:300] for text in odd_texts)]
+    for clean, noisy in pairwise(texts):
+        sides = marked(clean, noisy)
+        assert ["".join(text for _, text in side) for side in sides] == [clean, noisy]
+        kept = ["".join(text for differs, text in side if not differs) for side in sides]
+        assert kept[0] == kept[1]
+        assert "".join(tokens(clean)) == clean

@@ -1,0 +1,266 @@
+"""Emoticons and interjections: places, rates, the slow twin, and that nothing else changes."""
+
+import math
+import re
+
+import numpy as np
+import oracle
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from noisegen import registry
+from noisegen.edits import Edits
+from noisegen.engine import PROTECTED, Engine, add_noise
+from noisegen.lexicon import Lexicon
+from noisegen.mixing import Dice
+from noisegen.recipe import Recipe, Step
+from noisegen.registry import DICTIONARIES, Settings, examples_in
+from noisegen.spans import protect_kinds
+from noisegen.testing import check_transform
+from noisegen.text import Texts
+from noisegen.transforms import insertions
+
+BOTH = ("emot", "intj")
+SPOKEN = sorted(path.parent.name for path in DICTIONARIES.glob("*/intj.tsv"))
+KINDS = protect_kinds(PROTECTED)
+LIVELY = (
+    'I you see them Berlin station, because and Yes. No! Why? ... … ?! Prof. 1,000 (well) "so" '
+    "tomorrow. letter! москва. 東京。 😂 \r\n \n \t https://a.org. @you, #tag. a\u0301 ' - , . ! ?"
+)
+LIVELY_ROWS = st.lists(st.sampled_from(LIVELY.split(" ")), max_size=20).map(" ".join)
+
+
+# --- the slow twin: one row, character by character ----------------------------------------------
+
+BLANKS = " \t\n\r\v\f"
+
+
+def line_ends(text):
+    """Behind the last sign of every line."""
+    ends, start = [], 0
+    for line in re.findall(r"[^\n\r]*[\n\r]|[^\n\r]+", text):
+        inked = line.rstrip(BLANKS)
+        ends += [start + len(inked)] if inked else []
+        start += len(line)
+    return ends
+
+
+def inner_ends(text):
+    """Behind a mark that ends a sentence: a blank and a new sentence follow."""
+    found = []
+    for match in re.finditer(r"[.!?](?= [^a-z0-9])", text):
+        at = match.start()
+        before = [start for start, stop in oracle.words(text) if stop == at]
+        if match.group() != "." or (before and at - before[0] >= 5):
+            found.append(at + 1)
+    return found
+
+
+def end_kind(text, at):
+    last, before = text[at - 1], text[at - 2 : at - 1]
+    if at < 2 or last not in ".!?" or before in tuple(".!?" + BLANKS):
+        return ("end",)
+    return ("end", "before", "instead") if last == "." else ("end", "before")
+
+
+def places(text):
+    """(position, what a list may hold for it), by position."""
+    found = []
+    stripped = text.lstrip(BLANKS)
+    if stripped[:1].isalpha():
+        role = "opening" if stripped[0].isupper() else "start"
+        found.append((len(text) - len(stripped), (role,)))
+    if text.count(",") == 1 and ", " in text:
+        at = text.index(",")
+        starts = [start for start, _ in oracle.words(text)]
+        before = sum(start < at for start in starts)
+        if min(before, len(starts) - before) >= 3:
+            found.append((at + 1, ("comma",)))
+    found += [(at, end_kind(text, at)) for at in {*line_ends(text), *inner_ends(text)}]
+    return sorted(found)
+
+
+def listed(name, lang):
+    own = DICTIONARIES / lang / f"{name}.tsv"
+    return Lexicon.load(own if own.exists() else DICTIONARIES / "any" / f"{name}.tsv").entries
+
+
+def inserted(text, step, rates, draws, lang):
+    edits = []
+    for at, roles in places(text):
+        group = [entry for role in roles for entry in listed_for(step.transform, lang, role)]
+        group.sort(key=listed(step.transform, lang).index)
+        if not group:
+            continue
+        draw = draws.integer()
+        if draw >> 16 < oracle.threshold(rates["rate"]):
+            made = oracle.choose(group, draw & 0xFFFF)
+            start = at - (made.clean in ("before", "instead"))
+            stop = at if made.clean == "instead" else start
+            leading = made.clean in ("start", "opening")
+            edits.append((start, stop, f"{made.noisy} " if leading else f" {made.noisy}"))
+    return edits
+
+
+def listed_for(name, lang, role):
+    return [entry for entry in listed(name, lang) if entry.clean == role]
+
+
+listed = oracle.cache(listed)
+oracle.KERNELS |= {"emot": inserted, "intj": inserted}
+
+
+def agree(name, rows, lang="en", seed=7, **values):
+    """Assert that engine and slow twin agree on text and edits; return how many rows change."""
+    recipe, clean = Recipe.of([Step(name, values)]), pa.array(rows, pa.string())
+    dice = Dice(np.arange(len(rows), dtype=np.uint64), seed)
+    table = add_noise(
+        Engine(recipe, Settings(lang)), pa.table({"clean": clean}), clean, dice, KINDS, True
+    )
+    for number, made in enumerate(table.to_pylist()):
+        expected = oracle.noise(rows[number], recipe, seed, number, KINDS, lang)
+        assert made["noisy"] == expected.noisy
+        assert [tuple(edit.values()) for edit in made["edits"]] == expected.edits
+    return sum(a != b for a, b in zip(rows, table["noisy"].to_pylist(), strict=True))
+
+
+def noised(name, texts, lang="en", kinds=(), **values):
+    engine = Engine(Recipe.of([Step(name, values or {"rate": 1})]), Settings(lang))
+    dice = Dice(np.arange(len(texts), dtype=np.uint64), 0)
+    return engine.noise(pa.array(texts, pa.string()), dice, kinds).noisy.to_pylist()
+
+
+# --- promises ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_insertions_keep_the_promises(name):
+    check_transform(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "lang"), [("emot", "ru"), ("emot", "ja"), *[("intj", lang) for lang in SPOKEN]]
+)
+def test_other_languages_keep_them_too(name, lang, demo):
+    rows = [row["text"] for row in demo if row["lang"] == lang] or ["東京は晴れ。", "Всё. Да!"]
+    check_transform(name, lang, tuple(rows))
+    assert agree(name, rows, lang, rate=1) == len(rows)
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_insertions_say_that_they_add_content(name):
+    assert not registry.get(name).keeps_meaning
+    assert registry.get("caps").keeps_meaning
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_the_slow_twin_agrees_on_real_sentences(name, wiki_sentences, odd_texts, demo_texts):
+    untokenised = [row.replace(" .", ".") for row in wiki_sentences[:700]]
+    rows = untokenised + wiki_sentences[700:1_000] + odd_texts[:-1] + demo_texts
+    assert agree(name, rows, rate=0.6) > 700
+
+
+@given(st.lists(st.text(max_size=40) | LIVELY_ROWS, min_size=1, max_size=12), st.integers(0, 99))
+@settings(max_examples=60)
+def test_the_slow_twin_agrees_on_any_text(rows, seed):
+    for name in BOTH:
+        agree(name, rows, seed=seed, rate=0.8)
+
+
+@pytest.mark.parametrize(
+    ("name", "lang", "clean", "one_of"),
+    [
+        ("emot", "en", "See you.", {"See you :)", "See you. 😂", "See you 😂"}),
+        ("emot", "en", "Where? Here!", {"Where? 😂 Here! 😂"}),
+        ("emot", "en", "one\r\ntwo \n", {"one 😂\r\ntwo 😂 \n"}),
+        ("emot", "en", "see http://a.org", {"see http://a.org 😂"}),
+        ("emot", "ru", "Увидимся.", {"Увидимся ))", "Увидимся )"}),
+        ("emot", "ja", "東京。", {"東京。 😂"}),
+        ("intj", "en", "he forgot", {"lol he forgot haha"}),
+        ("intj", "en", "He forgot.", {"Lol. He forgot lol"}),
+        ("intj", "en", "... no way", {"... no way lol"}),
+        ("intj", "de", "er hat es vergessen", {"haha er hat es vergessen lol"}),
+        ("intj", "pt", "esqueci", {"nossa esqueci kkkk"}),
+    ],
+)
+def test_what_it_does_at_rate_one(name, lang, clean, one_of):
+    assert one_of <= set(noised(name, [clean] * 5_000, lang))
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_the_example_of_the_summary_is_reached(name):
+    ((clean, noisy),) = examples_in(registry.get(name).summary)
+    assert noisy in noised(name, [clean] * 1_000, rate=0.5)
+
+
+def kinds_at(text):
+    return [
+        (int(at), int(kind))
+        for _, at, kind in zip(*insertions.places(Texts.from_strings([text])), strict=True)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", []),
+        (" \n", []),
+        ("Hi", [(0, insertions.OPENING), (2, insertions.BARE)]),
+        ("hi.", [(0, insertions.START), (3, insertions.STOP)]),
+        ("5 of?", [(5, insertions.MARK)]),
+        ("5 of...", [(7, insertions.BARE)]),
+        ("5 of ?", [(6, insertions.BARE)]),
+        (".", [(1, insertions.BARE)]),
+        ("5 Mr. Smith of St. Louis", [(24, insertions.BARE)]),
+        ("5 letters. Then", [(10, insertions.STOP), (15, insertions.BARE)]),
+        ("5 letters. then", [(15, insertions.BARE)]),
+        ("5 a b c, d e f", [(8, insertions.COMMA), (14, insertions.BARE)]),
+        ("5 a, b, c, d", [(12, insertions.BARE)]),
+        ("5 a b, d e f", [(6, insertions.COMMA), (12, insertions.BARE)]),
+        ("5 a, d e f", [(10, insertions.BARE)]),
+    ],
+)
+def test_the_places_of_a_text(text, expected):
+    assert kinds_at(text) == expected
+
+
+@pytest.mark.parametrize(("name", "text"), [("emot", "see it"), ("intj", "5 of them")])
+@pytest.mark.parametrize("rate", [0.1, 0.3])
+def test_places_are_hit_at_their_rate(name, text, rate):
+    (kernel,) = Engine(Recipe.of([Step(name, {"rate": rate})])).kernels
+    rows, numbers = Texts.from_strings([text] * 5_000), np.arange(5_000, dtype=np.uint64)
+    keys = (Dice(numbers, seed).keys(name, np.arange(5_000)) for seed in range(10))
+    variants = {"rate": np.zeros(5_000, np.int64)}
+    hits = sum(len(kernel.propose(rows, key, variants)) for key in keys)
+    assert abs(hits - 50_000 * rate) <= 4 * math.sqrt(50_000 * rate * (1 - rate))
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_only_insertions_and_final_stops_change(name, wiki_sentences):
+    rows = [row.replace(" .", ".") for row in wiki_sentences[:500]]
+    (kernel,) = Engine(Recipe.of([Step(name, {"rate": 1})])).kernels
+    texts = Texts.from_strings(rows)
+    keys = Dice(np.arange(500, dtype=np.uint64), 3).keys(name, np.arange(500))
+    edits: Edits = kernel.propose(texts, keys, {"rate": np.zeros(500, np.int64)})
+    assert len(edits) >= 500
+    replaced = texts.values[edits.starts[edits.stops > edits.starts]]
+    assert set(replaced.tolist()) == {ord(".")}
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_protected_spans_stay_whole(name):
+    spans = "https://a.org/a.B. @you #tag. me@a.com"
+    rows = [f"See {spans} Then go.", f"{spans}"] * 100
+    for clean, noisy in zip(rows, noised(name, rows, kinds=KINDS), strict=True):
+        assert spans in noisy
+        assert noisy != clean
+
+
+def test_places_in_a_slice_are_those_of_its_rows():
+    rows = ["Hi. There.", "", "ого. Да!", "so be it, all of you lot", "x"]
+    texts = Texts.from_strings(rows)
+    whole = list(zip(*(column.tolist() for column in insertions.places(texts)), strict=True))
+    part = list(zip(*(column.tolist() for column in insertions.places(texts[2:5])), strict=True))
+    assert part == [(row - 2, at, kind) for row, at, kind in whole if row >= 2]

@@ -1,0 +1,241 @@
+"""`phon`: words spelled as they sound, from a list and by rules."""
+
+import re
+from functools import cache
+
+import numpy as np
+import oracle
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_engine import ANY_TEXT, KINDS, LIVELY_WORDS, compare, single
+from test_transforms import noised, outcomes
+from test_word_kernel import ruled
+
+import noisegen.transforms.phonetic  # noqa: F401 - registers it
+from noisegen.draws import Draws
+from noisegen.engine import Engine
+from noisegen.lexicon import Lexicon
+from noisegen.mixing import Dice
+from noisegen.registry import DICTIONARIES, Settings, examples_in, get
+from noisegen.testing import check_rate, check_transform
+
+LANGS = ["de", "en", "es", "fr", "it", "nl", "pl", "pt", "ru", "tr", "uk"]
+WORDS = (
+    "Going to the NIGHT school, don't know enough. organisation jumping philadelphia je ne sais "
+    "pas ça va hablamos llamada geliyorum красивого Сейчас gehen"
+)
+LIVELY_TEXT = st.lists(st.sampled_from(f"{LIVELY_WORDS} {WORDS}".split(" ")), max_size=20).map(
+    " ".join
+)
+COMMON = (
+    "good gud, what wut, that dat, enough enuf, through thru, night nite, love luv, though tho, "
+    "school skool, because cuz, was wuz, said sed, this dis, phone fone, right rite, thanks fanx, "
+    "you ya, have hav, give giv, some sum, girl gurl, head hed, wrong rong, brother brotha, "
+    "special speshul, nation nashun, quick kwik, boys boyz, really reely"
+)
+
+
+@cache
+def rows_of(lang: str) -> list[list[str]]:
+    path = DICTIONARIES / lang / "phon_rules.tsv"
+    lines = path.read_text(encoding="utf-8").split("\n") if path.exists() else []
+    return [line.split("\t") for line in lines if line and not line.startswith("#")][1:]
+
+
+def respelled_slowly(word: str, lang: str) -> list[tuple[str, int]]:
+    """Every rule at every place, then every two that leave room for each other."""
+    if len(word) < 4 or not word.isalpha() or word != word.lower():
+        return []
+    places, weights = [], {}
+    for pattern, noisy, weight in rows_of(lang):
+        for match in re.finditer(pattern, word):
+            places.append((match.start(), match.end(), match.expand(noisy), int(weight)))
+    for start, stop, noisy, weight in places:
+        once = word[:start] + noisy + word[stop:]
+        weights[once] = max(weights.get(once, 0), weight * 100)
+        for other_start, other_stop, other, other_weight in places:
+            if other_start >= stop:
+                twice = word[:start] + noisy + word[stop:other_start] + other + word[other_stop:]
+                weights[twice] = max(weights.get(twice, 0), weight * other_weight * 2)
+    weights.pop(word, None)
+    return sorted(weights.items(), key=lambda pair: (-pair[1], pair[0]))[:6]
+
+
+def respelled_rows(text, step, rates, draws, lang):
+    """The slow twin: matches of the list, then words outside them, each from its own stream."""
+    listed = oracle.lexical(text, step, rates, Draws(draws.key), lang)
+    taken = oracle.matches(text, "phon", lang)
+    others = ruled(respelled_slowly)(text, step, rates, draws.fork("rules"), lang)
+    free = [e for e in others if not any(start <= e[0] < stop for start, stop in taken)]
+    return sorted(listed + free)
+
+
+oracle.KERNELS |= {"phon": respelled_rows}
+
+
+@pytest.mark.parametrize("lang", LANGS)
+def test_it_keeps_the_promises(lang, demo):
+    rows = [row["text"] for row in demo if row["lang"] == lang][:20]
+    rows.append(", ".join(entry.clean for entry in _entries(lang)[:40]))
+    check_transform("phon", lang, tuple(rows))
+    assert noised("phon", rows, lang) != rows
+
+
+def test_its_languages_are_those_with_a_list():
+    assert get("phon").languages() == LANGS
+
+
+@pytest.mark.parametrize("rate", [0.15, 1])
+def test_it_agrees_with_the_oracle(demo_texts, odd_texts, wiki_sentences, rate):
+    rows = demo_texts + odd_texts + wiki_sentences[:600]
+    assert compare(single("phon", rate=rate), rows) > 500
+
+
+@pytest.mark.parametrize("lang", LANGS)
+def test_other_languages_agree_with_the_oracle(lang, demo):
+    rows = [row["text"] for row in demo if row["lang"] == lang]
+    rows += [" ".join(entry.clean for entry in _entries(lang)[first::50]) for first in range(20)]
+    assert compare(single("phon", rate=0.7), rows, lang=lang) >= 10
+
+
+@given(
+    st.lists(ANY_TEXT | LIVELY_TEXT, min_size=1, max_size=20),
+    st.integers(0, 2**64 - 1),
+)
+@settings(max_examples=40)
+@pytest.mark.parametrize("lang", ["en", "fr"])
+def test_any_text_agrees_with_the_oracle(lang, rows, seed):
+    compare(single("phon", rate=0.6), rows, seed, lang=lang)
+
+
+@pytest.mark.parametrize(
+    ("lang", "text", "some_of"),
+    [
+        ("en", "good", {"gud"}),
+        ("en", "what was that", {"wut wuz dat", "wat woz dat", "wot waz dat"}),
+        ("en", "enough", {"enuf", "enuff", "nuff"}),
+        ("en", "through the night", {"thru da nite", "thru tha nyt"}),
+        ("en", "I love school though", {"Ah luv skool tho", "Oi luv skool tho"}),
+        ("en", "because he said this", {"cuz 'e sed dis"}),
+        ("en", "the right phone", {"da rite fone"}),
+        ("en", "going to", {"gonna", "gunna"}),
+        ("en", "want to", {"wanna", "wana"}),
+        ("en", "thanks", {"thanx", "fanx", "tanks"}),
+        ("en", "you have", {"ya hav", "yoo hav"}),
+        ("en", "give some", {"giv sum", "giv som"}),
+        ("en", "My Brother, FRIENDS", {"Mah Brotha, FRENDS"}),
+        ("en", "organisation", {"organisashun"}),
+        ("en", "jumping", {"jumpin", "jumpin'"}),
+        ("fr", "quoi", {"koi", "kwa"}),
+        ("fr", "C'est ça", {"C sa"}),
+        ("fr", "je ne sais pas", {"chépa", "jsais pas"}),
+        ("fr", "équipe", {"ékipe"}),
+        ("es", "aquí que", {"aki ke"}),
+        ("es", "hablamos", {"ablamos"}),
+        ("de", "Das ist nicht", {"Dat is nich", "Das is nich"}),
+        ("de", "habe ich", {"habsch", "hab ich"}),
+        ("de", "lustig", {"lustich"}),
+        ("tr", "bir şey", {"bişey"}),
+        ("tr", "okuyorum", {"okuyom"}),
+        ("pt", "não", {"naum", "num"}),
+        ("pt", "primeira", {"primera"}),
+        ("it", "perché", {"perké", "xke"}),
+        ("it", "occhiata", {"okkiata"}),
+        ("nl", "ik weet", {"kweet"}),
+        ("pl", "wszystko", {"fszystko", "wszysko"}),
+        ("ru", "Сейчас", {"Щас", "Ща"}),
+        ("ru", "что", {"чо", "чё"}),
+        ("ru", "красивого", {"красивово"}),
+        ("uk", "що", {"шо"}),
+    ],
+)
+def test_what_it_does(lang, text, some_of):
+    assert outcomes("phon", text, 500, lang=lang) & some_of
+
+
+def test_its_examples_are_reachable():
+    for clean, noisy in examples_in(get("phon").summary):
+        assert noisy in outcomes("phon", clean, 2_000)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Thompson Philadelphia", "NATO QUANGO", "qu1ck h4cking", "http ftp", "東京 हिन्दी"],
+)
+def test_names_numbers_and_other_scripts_stay(text):
+    assert outcomes("phon", text, 50) == {text}
+
+
+def test_a_word_inside_a_phrase_is_not_respelled_by_itself():
+    """The phrase is one match: its words draw nothing of their own."""
+    assert outcomes("phon", "going to", 300) == {
+        entry.noisy for entry in _entries("en") if entry.clean == "going to"
+    }
+
+
+def test_words_of_the_list_are_hit_at_the_rate():
+    def hits(clean, noisy):
+        pairs = zip(clean.split(), noisy.split(), strict=True)
+        return sum(a != b for a, b in pairs), len(clean.split())
+
+    check_rate("phon", "good head school that enough", hits, 0.15)
+    check_rate("phon", "organisation jumping philadelphia", hits, 0.15)
+
+
+def test_protected_spans_and_line_breaks_stay():
+    spans = "https://example.org/good?the=night @the_good #school you@the.com"
+    text = f"the good\r\n{spans}\nnight\tschool"
+    for noisy in noised_with_spans([text] * 20):
+        assert spans in noisy
+        assert [c for c in noisy if c.isspace()] == [c for c in text if c.isspace()]
+
+
+def noised_with_spans(texts):
+    engine = Engine(single("phon", rate=1), Settings())
+    dice = Dice(np.arange(len(texts), dtype=np.uint64), 0)
+    return engine.noise(pa.array(texts), dice, KINDS).noisy.to_pylist()
+
+
+# --- the data ------------------------------------------------------------------------------------
+
+
+def _list(lang):
+    return DICTIONARIES / lang / "phon.tsv"
+
+
+def _entries(lang):
+    return Lexicon.load(_list(lang)).entries
+
+
+@pytest.mark.parametrize("lang", LANGS)
+def test_rules_are_well_formed(lang):
+    rows = rows_of(lang)
+    assert rows
+    for pattern, noisy, weight in rows:
+        assert 1 <= int(weight) <= 100
+        assert not re.search(r"[*+?}]\+|\(\?>", pattern)  # Python 3.11.2 has these wrong
+        assert not re.search(re.compile(pattern), "")
+        assert noisy == noisy.strip().lower()
+    assert len({tuple(row[:2]) for row in rows}) == len(rows)
+
+
+def test_the_english_list_is_as_large_as_promised():
+    words = {entry.clean for entry in _entries("en")}
+    assert len(words) >= 20_000
+    assert _list("en").stat().st_size < 2_500_000
+    assert (DICTIONARIES / "en" / "phon.LICENSE.txt").exists()
+
+
+def test_common_words_have_what_people_write():
+    pairs = {entry[:2] for entry in _entries("en")}
+    assert {tuple(pair.split(" ")) for pair in COMMON.split(", ")} <= pairs
+
+
+def test_a_respelling_is_no_other_common_word():
+    """Unless it sounds the same ("wood" for "would") or was listed by hand ("tree" for "three")."""
+    pairs = {entry[:2] for entry in _entries("en")}
+    wrong = {("book", "buck"), ("late", "lat"), ("stood", "stud"), ("walk", "work")}
+    wrong |= {("come", "cum"), ("then", "ten"), ("both", "boat"), ("thin", "tin")}
+    assert not pairs & wrong

@@ -1,0 +1,160 @@
+"""Take the screenshots of docs/review.md: the page in light and dark, and a report.
+
+The text is the bundled demo text and invented pairs; answers are drawn by key. Needs the extra
+`review`, playwright, Pillow, and a Chromium that is installed.
+Run: python tools/review_screenshots.py [FOLDER]
+"""
+
+import os
+import shutil
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from PIL import Image
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from noisegen import review
+from noisegen.draws import Draws
+from noisegen.examples import DEMO
+from noisegen.review.review_file import ReviewFile
+from noisegen.review.server import Server, prepare
+
+IMAGES = Path(__file__).parents[1] / "docs" / "images"
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+STRENGTHS = "0.02,0.05,0.1"
+HEBREW = ("אני הולך לשוק בבוקר כי הלחם טרי", "אני הולך לשוק בבוקרר כי הלכם טרי")
+# Of 100 answers at each strength, how many are realistic, and how many at least moderately so.
+JUDGED = {"0.02": (97, 99), "0.05": (80, 95), "0.1": (45, 80)}
+KINDS = {2: 40, 4: 15, 9: 10, 10: 25, 12: 20}  # seen beside typos, of 100 rows
+LANGS = ("de", "en", "es", "tr")
+
+
+def main() -> None:
+    """Write the images."""
+    out = Path(sys.argv[1]) if len(sys.argv) > 1 else IMAGES
+    out.mkdir(parents=True, exist_ok=True)
+    program = next(filter(None, map(shutil.which, NAMES)), None)
+    with tempfile.TemporaryDirectory() as name, sync_playwright() as running:
+        folder = Path(name)
+        sandbox = [] if os.getuid() else ["--no-sandbox"]
+        browser = running.chromium.launch(executable_path=program, args=sandbox)
+        _pages(browser, folder, out)
+        _report(browser, folder, out)
+        browser.close()
+    for path in out.glob("review-*.png"):
+        with Image.open(path) as image:
+            image.quantize(128, dither=Image.Dither.NONE).save(path, optimize=True)
+
+
+def _pages(browser: Browser, folder: Path, out: Path) -> None:
+    """Show a pair in light, another with its keys in dark, and one from right to left."""
+    path = folder / "page.sqlite"
+    review.make(DEMO, path, transforms=("fing:rate=0.01", "abr1:rate=0.2"), strengths="x1,x1.5,x2",
+                limit=300)  # fmt: skip
+    with _served(path) as server:
+        for name, options in (("light", {}), ("dark", {"color_scheme": "dark"})):
+            page = browser.new_page(viewport={"width": 960, "height": 860}, **options)
+            _start(page, server, f"Ana ({name})")
+            page.keyboard.press("1")
+            page.keyboard.press("t")
+            page.keyboard.press("y")
+            if name == "dark":
+                _show_keys(page)
+            page.get_by_text("Saved", exact=True).wait_for()
+            page.screenshot(path=out / f"review-{name}.png", full_page=True)
+    _right_to_left(browser, folder, out)
+
+
+def _right_to_left(browser: Browser, folder: Path, out: Path) -> None:
+    made = folder / "hebrew"
+    made.mkdir()
+    rows = {"id": [0], "clean": [HEBREW[0]], "noisy": [HEBREW[1]], "lang": ["he"]}
+    pq.write_table(pa.table(rows), made / "part-00000.parquet")
+    review.make(made, folder / "hebrew.sqlite")
+    with _served(folder / "hebrew.sqlite") as server:
+        page = browser.new_page(viewport={"width": 400, "height": 640})
+        _start(page, server, "Ana")
+        page.screenshot(path=out / "review-phone.png")
+
+
+def _start(page: Page, server: Server, name: str) -> None:
+    page.goto(server.address)
+    page.locator("#name").fill(name)
+    page.keyboard.press("Enter")
+    page.locator("#review").wait_for()
+
+
+def _show_keys(page: Page) -> None:
+    page.keyboard.press("?")
+    page.get_by_label("Show them beside the answers").check()
+    page.keyboard.press("Escape")
+
+
+def _report(browser: Browser, folder: Path, out: Path) -> None:
+    path, page_path = folder / "report.sqlite", folder / "report.html"
+    source = folder / "demo.tsv"
+    lines = DEMO.read_text("utf-8").splitlines(keepends=True)
+    source.write_text("".join(
+        line for line in lines if line.rstrip("\n").rpartition("\t")[2] in ("lang", *LANGS)
+    ), "utf-8")  # fmt: skip
+    review.make(source, path, transforms=("fing",), strengths=STRENGTHS, rows=6)
+    for name in ("Ana", "Ben"):
+        _judge(path, name)
+    review.more(path, rows=9)
+    for name in ("Ana", "Ben"):
+        _judge(path, name)
+    review.report(path, page_path)
+    page = browser.new_page(viewport={"width": 1060, "height": 900})
+    page.goto(page_path.as_uri())
+    page.screenshot(path=out / "review-report.png", full_page=True)
+
+
+def _judge(path: Path, name: str) -> None:
+    """Answer what is open, as drawn by a key of the reviewer."""
+    opened = ReviewFile(path)
+    key = opened.join(name, None, same=True)["reviewer"]
+    database = opened._opened
+    query = "SELECT items.id, strength FROM items JOIN groups ON groups.id = group_id"
+    for item, strength in database.execute(query).fetchall():
+        for question, value in _answers(item, strength, name).items():
+            opened.answer(key, item, question, value, f"{item}/{question}")
+    database.execute("UPDATE answers SET at = 13 * item + reviewer * (item % 7)")
+    opened.close()
+
+
+def _answers(item: int, strength: str, name: str) -> dict[str, Any]:
+    shared = Draws(item).below(100)  # most of an answer is in the text, the rest in the reader
+    drawn = shared + Draws(item).fork(name).below(12) - 6
+    realistic, moderate = JUDGED[strength]
+    realism = (
+        "realistic" if drawn < realistic else "moderate" if drawn < moderate else "unrealistic"
+    )
+    kinds = [
+        1,
+        *(kind for kind, share in KINDS.items() if (shared * kind) % 100 + drawn % 9 < share),
+    ]
+    return {"realism": realism, "meaning": "yes" if drawn < 92 else "unsure", "kinds": kinds}
+
+
+@contextmanager
+def _served(path: Path) -> Iterator[Server]:
+    server = prepare(path, port=0)
+    running = server.uvicorn()
+    thread = threading.Thread(target=running.run, kwargs={"sockets": [server.listening]})
+    thread.start()
+    try:
+        yield server
+    finally:
+        running.should_exit = True
+        thread.join()
+
+
+if __name__ == "__main__":
+    main()
