@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from noisegen.mapper import Collator, Mapper
     from noisegen.mining.commands import mine_lang8, mine_pairs, mine_wiki
     from noisegen.preparing.run import prepare
+    from noisegen.realism.calibration import calibrate
     from noisegen.recipe import Recipe
     from noisegen.registry import lexical, transform
 
@@ -33,6 +34,7 @@ _HOMES = {
     "Recipe": "recipe",
     "TransformInfo": "info",
     "augment": "generation",
+    "calibrate": "realism.calibration",
     "lexical": "registry",
     "list_transforms": "info",
     "mine_lang8": "mining.commands",
@@ -54,6 +56,7 @@ __all__ = [
     "TransformInfo",
     "__version__",
     "augment",
+    "calibrate",
     "lexical",
     "list_transforms",
     "mine_lang8",

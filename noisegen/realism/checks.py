@@ -9,6 +9,7 @@ from math import sqrt
 
 from rapidfuzz.distance import Levenshtein
 
+from noisegen.intervals import wilson
 from noisegen.realism.alignment import edits, token_spans
 from noisegen.realism.pairs import Pairs
 
@@ -17,7 +18,6 @@ SAMPLE = 10_000  # pairs that are looked at
 UNRELATED_MAX = 0.2  # share of pairs that may have little text in common; 0.04 in MuCGEC, the most
 _LIKE_MIN = 0.4  # 1 - Levenshtein distance / length; chance pairs of one language have 0.2 to 0.35
 _SWAPPED = 3.0  # standard errors
-_Z95 = 1.96
 _OTHER_LANGUAGE_MAX = 0.2  # share of clean texts
 _LANGUAGE_CHARS_MIN = 20  # shorter texts are not identified
 _LANGUAGE_SAMPLE = 500
@@ -34,20 +34,10 @@ def warnings(pairs: Pairs, lang: str = "") -> list[str]:
     return [line for lines in checks for line in lines]
 
 
-def interval(successes: int, n: int) -> tuple[float, float]:
-    """Return Wilson's 95 % interval of a share (Wilson, 1927); (0, 1) where n is 0."""
-    if not n:
-        return 0.0, 1.0
-    share, square = successes / n, _Z95**2
-    middle = (share + square / (2 * n)) / (1 + square / n)
-    half = _Z95 * sqrt(share * (1 - share) / n + square / (4 * n * n)) / (1 + square / n)
-    return max(0.0, middle - half), min(1.0, middle + half)
-
-
 def _few(pairs: Pairs) -> Iterator[str]:
     if len(pairs) < FEW:
         changed = sum(a != b for a, b in zip(pairs.noisy, pairs.clean, strict=True))
-        low, high = interval(changed, len(pairs))
+        low, high = wilson(changed / len(pairs), len(pairs))
         yield (
             f"only {len(pairs)} pairs: the share of changed rows is {changed / len(pairs):.0%} "
             f"(95 % interval {low:.0%} to {high:.0%}), and rarer habits are guesses; "

@@ -69,8 +69,7 @@ def fit(recipe: Recipe, real: F64, bench: Bench, rounds: int, tick: Tick | None 
     steps = StepFactors.of(recipe, real, lambda one: done(bench.measure(one, every), one.name))
     factors, fits = steps.first(), list[Fit]()
     for number in range(1, rounds + 1):
-        shares = steps.shares(factors)
-        kept = {k: f for k, f in steps.named(factors).items() if shares[k] >= NEGLIGIBLE}
+        kept = _kept(steps, factors)
         tried = []
         for evenness in (fits[-1].evenness,) if fits else EVENNESS:
             made = [_at(recipe, kept, factor, evenness) for factor in LADDER]
@@ -81,6 +80,12 @@ def fit(recipe: Recipe, real: F64, bench: Bench, rounds: int, tick: Tick | None 
         fits.append(best)
         factors = steps.corrected(factors * best.mean, best.touched, best.measured)
     return min(fits, key=lambda found: distance(real, found.measured))
+
+
+def _kept(steps: StepFactors, factors: F64) -> dict[str, float]:
+    """Return the factors of steps that are not negligible; all if no step helps at all."""
+    named, shares = steps.named(factors), steps.shares(factors)
+    return {k: f for k, f in named.items() if shares[k] >= NEGLIGIBLE} or named
 
 
 def tiered(recipe: Recipe, found: Fit) -> Recipe:

@@ -31,8 +31,9 @@ def chosen(real: F64, ladder: Sequence[F64], most: int) -> tuple[Tier, ...]:
 
     `ladder` has the vector measured at each factor of `LADDER`.
     """
-    options = [_shares(real, ladder, rungs) for rungs in _choices(most)]
-    return min(options, key=lambda tiers: _price(real, ladder, tiers))
+    options = [found for rungs in _choices(most) if (found := _shares(real, ladder, rungs))]
+    least = (Tier(LADDER[0], SHARE_MIN),)  # where real rows hardly ever change
+    return min(options or [least], key=lambda tiers: _price(real, ladder, tiers))
 
 
 def mixed(ladder: Sequence[F64], tiers: Sequence[Tier]) -> F64:

@@ -1,6 +1,5 @@
-"""Agreement of several reviewers, and the interval of a share."""
+"""Agreement of several reviewers."""
 
-import math
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
@@ -9,7 +8,6 @@ import numpy.typing as npt
 
 F64 = npt.NDArray[np.float64]
 Metric = Literal["nominal", "ordinal"]
-Z95 = 1.959963984540054  # the normal quantile of 97.5 %
 
 
 def krippendorff_alpha(
@@ -49,17 +47,3 @@ def _distances(totals: F64, metric: Metric) -> F64:
     middles = np.cumsum(totals) - totals / 2
     squared: F64 = (middles[:, None] - middles[None, :]) ** 2
     return squared
-
-
-def wilson(share: float, n: int) -> tuple[float, float]:
-    """Return the 95 % score interval of a share of n observations (Wilson, 1927).
-
-    The share may be a mean of values from 0 to 1: their variance is at most that of a yes and no,
-    so the interval is then wide enough.
-    """
-    if not n:
-        return 0.0, 1.0
-    z = Z95**2 / n
-    middle = (share + z / 2) / (1 + z)
-    reach = Z95 / (1 + z) * math.sqrt(share * (1 - share) / n + z / (4 * n))
-    return max(0.0, middle - reach), min(1.0, middle + reach)

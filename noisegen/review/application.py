@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import sqlite3
+import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -108,6 +110,9 @@ async def _answered(work: Callable[..., dict[str, Any]], *given: Any) -> Respons
         return JSONResponse(await run_in_threadpool(work, *given))
     except Refused as refused:
         return JSONResponse({"reason": refused.reason}, refused.status)
+    except sqlite3.Error as error:  # a full disk, a file in use: the page tries again
+        print(f"cannot use the review: {error}", file=sys.stderr, flush=True)
+        return JSONResponse({"reason": "file"}, 503)
 
 
 async def _body(request: Request) -> dict[str, Any]:

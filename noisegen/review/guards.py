@@ -4,10 +4,10 @@ import ipaddress
 import re
 import secrets
 import socket
-from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qs
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import cookie_parser
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -85,11 +85,9 @@ class Guard:
 
 
 def _cookies(headers: Headers, name: str) -> list[str]:
-    try:
-        cookie = SimpleCookie(headers.get("cookie", "")).get(name)
-    except CookieError:
-        return []
-    return [cookie.value] if cookie else []
+    """Return our cookie. Those of other programs on this machine may have any form."""
+    cookies = cookie_parser(headers.get("cookie", ""))
+    return [cookies[name]] if name in cookies else []
 
 
 def _from_own_page(headers: Headers) -> bool:

@@ -6,6 +6,7 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 from noisegen.errors import SourceError
 from noisegen.review.choice import Judged
@@ -35,9 +36,10 @@ class Item:
     kinds: dict[int, list[int]] = field(default_factory=dict)
     comment: dict[int, str] = field(default_factory=dict)
 
-    def share(self, *values: str) -> float:
+    def share(self, *values: str) -> Fraction:
         """Return the share of its reviewers who answered question 1 with one of `values`."""
-        return sum(answer in values for answer in self.realism.values()) / len(self.realism)
+        named = sum(answer in values for answer in self.realism.values())
+        return Fraction(named, len(self.realism))
 
 
 def items_of(opened: sqlite3.Connection) -> list[Item]:
@@ -47,12 +49,13 @@ def items_of(opened: sqlite3.Connection) -> list[Item]:
         " JOIN groups ON groups.id = group_id ORDER BY items.id"
     )
     found = {row[0]: Item(*row) for row in opened.execute(query)}
+    known = {number for (number,) in opened.execute("SELECT id FROM reviewers")}
     answers = opened.execute("SELECT reviewer, item, question, value FROM latest")
     for reviewer, item, question, value in answers:
         given = json.loads(value) if _may_be(question, value) else None
-        if given is None or item not in found:
+        if given is None or item not in found or reviewer not in known:
             raise SourceError(f"the review is damaged: no such answer to {question!r}: {value!r}")
-        getattr(found[item], question)[reviewer] = given
+        getattr(found[item], question)[reviewer] = whole(given) if question == "comment" else given
     return list(found.values())
 
 
@@ -79,7 +82,15 @@ def judged(opened: sqlite3.Connection) -> dict[tuple[str, str], list[Judged]]:
     return found
 
 
-def mean(shares: Iterable[float]) -> float:
-    """Return the mean, 0 of nothing."""
-    listed = list(shares)
-    return sum(listed) / len(listed) if listed else 0.0
+def mean(shares: Iterable[Fraction | float]) -> float:
+    """Return the mean, 0 of nothing.
+
+    It is rounded once, at the end: thirds that add up to the cut-off reach it.
+    """
+    listed = [Fraction(share) for share in shares]
+    return float(sum(listed) / len(listed)) if listed else 0.0
+
+
+def whole(text: str) -> str:
+    """Return a text with half signs (lone surrogates), which no file takes, replaced."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

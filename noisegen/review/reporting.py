@@ -9,8 +9,10 @@ from itertools import pairwise
 from pathlib import Path
 from statistics import median
 
+from noisegen.errors import UsageError
+from noisegen.intervals import wilson
 from noisegen.manifest import counted
-from noisegen.review.agreement import Metric, krippendorff_alpha, wilson
+from noisegen.review.agreement import Metric, krippendorff_alpha
 from noisegen.review.choice import CUT_OFF, FIRST_STAGE, SECOND_STAGE, Judged, most_realistic
 from noisegen.review.figures import (
     Agreement,
@@ -30,10 +32,13 @@ ALL_ROWS = FIRST_STAGE + SECOND_STAGE
 def report(path: str | Path, out: str | Path | None = None) -> Report:
     """Return the figures of a review and, with `out`, write them as one self-contained HTML page.
 
-    Raises SourceError for a file that is no review, OutputError if the page cannot be written.
+    Raises SourceError for a file that is no review, UsageError for `out` that is the review,
+    OutputError if the page cannot be written.
     """
     found = measure(Path(path))
     if out is not None:
+        if Path(out).exists() and Path(out).samefile(path):
+            raise UsageError(f"-o {str(out)!r} is the review itself: give the page another name")
         from noisegen.atomic import write_text
         from noisegen.review.report_page import page
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from noisegen.draws import I64
 from noisegen.review.changes import marked
-from noisegen.review.judgements import MEANING, REALISM
+from noisegen.review.judgements import MEANING, REALISM, whole
 from noisegen.review.sampling import order_of
 from noisegen.review.store import connect, transaction
 
@@ -121,7 +121,7 @@ class ReviewFile:
             reviewer, _, order = self._reviewer(key)
             if type(item) is not int or item.bit_length() > 32 or item not in order:
                 raise Refused("item")
-            if not isinstance(nonce, str) or not 0 < len(nonce) <= 64:
+            if not isinstance(nonce, str) or not nonce.isascii() or not 0 < len(nonce) <= 64:
                 raise Refused("nonce")
             checked = self._checked(question, value)
             self._opened.execute(
@@ -164,6 +164,7 @@ class ReviewFile:
             value = sorted(set(value)) if isinstance(value, list) and good else value
         elif question == "comment":
             good = isinstance(value, str) and len(value) <= COMMENT_MAX
+            value = whole(value) if isinstance(value, str) else value
         else:
             allowed = {"realism": REALISM, "meaning": MEANING}.get(str(question), ())
             good = isinstance(value, str) and value in allowed

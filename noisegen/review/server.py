@@ -130,6 +130,8 @@ def _bound(host: str, port: int) -> socket.socket:
         raise UsageError(f"--port {port} is not between 0 and 65535")
     try:
         return _socket(host, port)
+    except UnicodeError as error:  # a part of the name is empty or too long
+        raise UsageError(f"cannot serve on host {host!r}: it is no host name") from error
     except OSError as error:
         if _is_free(host, 0) is None:
             raise UsageError(f"cannot serve on host {host!r}: {error.strerror}") from error

@@ -119,12 +119,10 @@ def transaction(opened: sqlite3.Connection) -> Iterator[None]:
 def created(path: Path) -> Iterator[sqlite3.Connection]:
     """Make an empty review; the file appears under its name when the block ends well.
 
-    Raises OutputError if there is a file of this name or it cannot be written.
+    Raises OutputError if there is a file of this name, or what a crash left of one, or it cannot
+    be written.
     """
-    if path.exists():
-        raise OutputError(
-            f"there is {str(path)!r} already; add rows with --more N, or give another name"
-        )
+    _must_be_free(path)
     temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     try:
         with closing(sqlite3.connect(temporary, isolation_level=None)) as made:
@@ -135,11 +133,25 @@ def created(path: Path) -> Iterator[sqlite3.Connection]:
             add_kinds(made, shipped_kinds())
             yield made
         _on_disk(temporary)
+        _must_be_free(path)  # another may have made one while rows were drawn
         temporary.replace(path)
     except (sqlite3.Error, OSError) as error:
         raise OutputError(f"cannot write the review {str(path)!r}: {error}") from error
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _must_be_free(path: Path) -> None:
+    if path.exists():
+        raise OutputError(
+            f"there is {str(path)!r} already; add rows with --more N, or give another name"
+        )
+    for ending in ("-wal", "-journal"):  # SQLite would play these answers into the new review
+        if (left := path.with_name(f"{path.name}{ending}")).exists():
+            raise OutputError(
+                f"there is {str(left)!r} of a review that was removed: move it away, or give "
+                f"another name"
+            )
 
 
 def _on_disk(path: Path) -> None:

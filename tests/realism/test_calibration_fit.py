@@ -110,6 +110,18 @@ def test_there_are_no_more_tiers_than_fit_into_a_recipe():
     assert len(chosen(real, ladder, most=9)) == 3
 
 
+def test_where_rows_hardly_ever_change_there_is_still_a_tier():
+    ladder = [rung(edits) for edits in (1, 2, 4, 6, 9)]
+    found = chosen(mixed(ladder, (Tier(1.0, 0.0005),)), ladder, most=3)
+    assert [tier.share for tier in found] == [0.005]
+
+
+def test_noise_that_no_step_resembles_is_fitted_without_failing(texts):
+    real = vector(texts, [f"{text} indeed" for text in texts], "en")
+    found = fit(Recipe.named("caps"), real, Bench(texts[:60], RULE), 1)
+    assert tiered(Recipe.named("caps"), found).steps()
+
+
 def test_a_fitted_recipe_is_one_of_its_tiers_for_the_share_of_rows():
     recipe = one_rate_each(parse(START, "start"))
     tiers = (Tier(0.45, 0.25), Tier(2.2, 0.05))

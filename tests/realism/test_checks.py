@@ -4,7 +4,7 @@ import pytest
 
 import noisegen
 from benchmarks import real_pairs
-from noisegen.realism.checks import interval, warnings
+from noisegen.realism.checks import warnings
 from noisegen.realism.pairs import Pairs
 
 
@@ -51,20 +51,6 @@ def test_another_language_is_noticed(demo):
     [line] = warnings(Pairs(texts, texts), "fr")
     assert "another language than 'fr'" in line
     assert warnings(Pairs(texts, texts), "de") == []
-
-
-@pytest.mark.parametrize(
-    ("successes", "n", "low", "high"),
-    # Newcombe (1998), table I, method 3: the score method without correction.
-    [
-        (81, 263, 0.2553, 0.3662),
-        (15, 148, 0.0624, 0.1605),
-        (0, 20, 0, 0.1611),
-        (1, 29, 0.0061, 0.1718),
-    ],
-)
-def test_wilsons_interval_is_that_of_the_literature(successes, n, low, high):
-    assert interval(successes, n) == pytest.approx((low, high), abs=5e-5)
 
 
 @pytest.mark.parametrize("name", real_pairs.SETS)

@@ -6,7 +6,7 @@ from itertools import permutations
 import pytest
 
 from noisegen.draws import Draws
-from noisegen.review.agreement import krippendorff_alpha, wilson
+from noisegen.review.agreement import krippendorff_alpha
 
 # Krippendorff (2011), worked examples A to C: a row an observer, a blank where a value is missing.
 BINARY = ("0100000010", "1110010000")
@@ -77,16 +77,3 @@ def test_alpha_is_none_where_it_is_not_defined(units):
 
 def test_alpha_of_full_agreement_is_one():
     assert krippendorff_alpha([[0, 0], [1, 1], [2, 2, 2]], 3, "ordinal") == pytest.approx(1)
-
-
-# The bounds satisfy |p - bound| = z sqrt(bound (1 - bound) / n), which defines them.
-@pytest.mark.parametrize(("hits", "n"), [(0, 15), (1, 15), (14, 15), (71, 75), (75, 75), (1, 2)])
-def test_wilson_solves_its_equation(hits, n):
-    for bound in wilson(hits / n, n):
-        assert abs(hits / n - bound) == pytest.approx(
-            1.959964 * (bound * (1 - bound) / n) ** 0.5, abs=1e-6
-        )
-
-
-def test_wilson_of_nothing_is_everything():
-    assert wilson(0.0, 0) == (0.0, 1.0)

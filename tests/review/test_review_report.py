@@ -10,7 +10,7 @@ from rich.console import Console
 
 from noisegen import review
 from noisegen.errors import OutputError
-from noisegen.review.agreement import wilson
+from noisegen.intervals import wilson
 from noisegen.review.choice import Judged, most_realistic
 from noisegen.review.review_file import ReviewFile
 from noisegen.review.tables import render

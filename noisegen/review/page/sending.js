@@ -57,7 +57,7 @@ export async function persist(work) {
     } catch (problem) {
       if (!(problem instanceof Problem)) throw problem;
       tellProblem(problem.reason);
-      if (!["away", "token"].includes(problem.reason)) throw problem;
+      if (!["away", "token", "file"].includes(problem.reason)) throw problem;
       await new Promise((resolve) => { setTimeout(resolve, RETRY); });
     }
   }
@@ -68,6 +68,8 @@ const STALE = {
     "start it again with noisegen review serve.",
   token: "The server was started again and has a new token. Open the new address that it has " +
     "printed, in this browser; this page then goes on by itself.",
+  file: "The server cannot use the review file just now: its disk may be full. This page tries " +
+    "again by itself.",
   review: "The server now serves another review. Reload this page to review that one.",
   reviewer: "The review file was replaced and does not know you. Reload this page to begin again.",
 };
