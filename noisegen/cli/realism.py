@@ -60,8 +60,10 @@ def realism(out: Path | None, quiet: bool, as_json: bool, **options: Any) -> int
     Example: noisegen realism --real pairs.tsv --recipe mix_all -o report.html
     """  # fmt: skip
     from noisegen.cli.terminal import Terminal
-    from noisegen.realism import reading, tables
+    from noisegen.realism import pairs, reading, tables
 
+    if out:
+        pairs.refuse_onto(out, [*options["real"], *options["synthetic"]])
     found = reading.realism(progress=_silent if quiet else _tell, **options)
     for line in found.warnings:
         click.echo(f"warning: {line}", err=True)

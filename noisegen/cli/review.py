@@ -80,8 +80,9 @@ def make(sources: tuple[str, ...], out: Path, as_json: bool, **options: Any) -> 
         _refuse(("strength",), "is for --more")
         made = review.make(sources, out, **options)
     else:
+        code = options.pop("code")
         _refuse((*options, "settings"), "was settled when the review was made: leave it out")
-        made = review.more(out, rows=number, strength=strength, sources=sources)
+        made = review.more(out, rows=number, strength=strength, sources=sources, code=code)
     if as_json:
         print_json(made.to_dict())
         return 0

@@ -26,7 +26,7 @@ from noisegen.draws import (
 )
 from noisegen.edits import Edits
 from noisegen.realism.channel_habits import with_habits
-from noisegen.realism.channel_letters import LetterTable, letter_edits
+from noisegen.realism.channel_letters import LetterTable, Misspelt, letter_edits
 from noisegen.realism.channel_model import (
     AS_WRITTEN,
     CHANCE_BITS,
@@ -281,10 +281,16 @@ class _Batch:
     def _spelled(self, hit: I64, options: I64, units: _Units, letters: LetterTable) -> _Part:
         """Change letters of words."""
         words, base = self.words, self.words.base
-        starts, stops = words.starts.take(hit) - base, words.stops.take(hit) - base
-        places, keys = self.options.hows.take(options), units.keys.take(words.rows.take(hit))
-        numbers = words.numbers.take(hit) * DRAWS_EACH + LETTER
-        found = letter_edits(letters, words.small, starts, stops, places, keys, numbers)
+        starts = words.starts.take(hit) - base
+        asked = Misspelt(
+            starts,
+            words.stops.take(hit) - base,
+            words.hashes.take(hit),
+            self.options.hows.take(options),
+            units.keys.take(words.rows.take(hit)),
+            words.numbers.take(hit) * DRAWS_EACH + LETTER,
+        )
+        found = letter_edits(letters, words.small, asked)
         # The high half of the draw chose the place, the low half chooses what comes there.
         made = self.options.drawn(found.groups, found.draws << np.uint64(64 - CHANCE_BITS))
         coarse = np.flatnonzero(self.options.kinds.take(made) == COARSER)

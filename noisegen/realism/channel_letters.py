@@ -18,18 +18,6 @@ _START, _END = ord(START), ord(END)
 _PLACES = {START: 1, END: 2, "": 3}  # instead of a letter before
 
 
-@dataclass(frozen=True)
-class Sites:
-    """Places where letters of words may change: letters [at, at + size) of `framed` letters.
-
-    One for each letter and size; `ends` says where those of each word end.
-    """
-
-    weights: I64
-    groups: I64
-    ends: I64
-
-
 class LetterTable:
     """The contexts of a channel: group and weight of letters between neighbours, or at a place."""
 
@@ -127,8 +115,30 @@ def framed(small: U8, starts: I64, stops: I64) -> Framed:
 
 
 @dataclass(frozen=True)
+class Misspelt:
+    """Words whose letters change: byte range in small letters, hash, in how many places.
+
+    Draw `numbers` + k of `keys` is for place k.
+    """
+
+    starts: I64
+    stops: I64
+    hashes: U64
+    places: I64
+    keys: U64
+    numbers: I64
+
+    def distinct(self) -> tuple[I64, I64]:
+        """Return one of each equal words, and which of those each word equals."""
+        alone = np.arange(len(self.hashes)).astype(np.uint64)  # a word without hash equals none
+        hashes = np.where(self.hashes == 0, alone, self.hashes)
+        _, first, which = np.unique(hashes, return_index=True, return_inverse=True)
+        return first, which
+
+
+@dataclass(frozen=True)
 class LetterEdits:
-    """Byte ranges in words, the words, and the option of each change. Ascending and disjoint."""
+    """Changes, ascending and disjoint: numbers of the words, byte ranges, groups, and draws."""
 
     words: I64
     starts: I64
@@ -137,34 +147,37 @@ class LetterEdits:
     draws: U64
 
 
-def letter_edits(
-    table: LetterTable, small: U8, starts: I64, stops: I64, places: I64, keys: U64, numbers: I64
-) -> LetterEdits:
-    """Choose up to `places` parts of each word to change; draw `numbers` + k is for place k.
+def letter_edits(table: LetterTable, small: U8, words: Misspelt) -> LetterEdits:
+    """Choose the parts of words that change.
 
     Parts that begin at or before an earlier one, or overlap it, are left out.
     """
-    frame = framed(small, starts, stops)
+    first, which = words.distinct()
+    frame = framed(small, words.starts.take(first), words.stops.take(first))
     weights, groups = _sites(table, frame)
     sums = np.concatenate([[0], np.cumsum(weights.ravel())])
     bounds = np.append(frame.firsts, len(frame.letters)) * SIZES
-    low, high = sums.take(bounds[:-1]), sums.take(bounds[1:])
-    columns = []
-    for turn in range(int(places.max(initial=0))):
-        words = np.flatnonzero((places > turn) & (high > low))
-        draws = draw_array(keys.take(words), numbers.take(words) + turn)
-        first = (draws >> np.uint64(64 - CHANCE_BITS)).astype(np.int64)
-        target = low.take(words) + (first * (high - low).take(words) >> CHANCE_BITS)
-        site = np.searchsorted(sums, target, side="right") - 1
-        columns.append((words, site, draws))
-    if not columns:
+    low, high = sums.take(bounds[:-1]).take(which), sums.take(bounds[1:]).take(which)
+    parts = []
+    for turn in range(int(words.places.max(initial=0))):
+        here = np.flatnonzero((words.places > turn) & (high > low))
+        draws = draw_array(words.keys.take(here), words.numbers.take(here) + turn)
+        target = (draws >> np.uint64(64 - CHANCE_BITS)).astype(np.int64)
+        target = low.take(here) + (target * (high - low).take(here) >> CHANCE_BITS)
+        parts.append((here, np.searchsorted(sums, target, side="right") - 1, draws))
+    if not parts:
         none = np.zeros(0, np.int64)
         return LetterEdits(none, none, none, none, none.astype(np.uint64))
-    words = np.concatenate([column[0] for column in columns])
-    site = np.concatenate([column[1] for column in columns])
-    drawn = np.concatenate([column[2] for column in columns])
-    order = np.argsort(site, kind="stable")  # at the same place, in the order of the turns
-    return _apart(frame, words.take(order), site.take(order), drawn.take(order), groups.ravel())
+    owners, site = (np.concatenate([part[column] for part in parts]) for column in (0, 1))
+    draws = np.concatenate([part[2] for part in parts])
+    order = np.lexsort((site, owners))  # stable: at the same place in the order of the turns
+    owners, site, draws = owners.take(order), site.take(order), draws.take(order)
+    kept = _apart(owners, site)
+    owners, site, draws = owners.take(kept), site.take(kept), draws.take(kept)
+    at, moved = site // SIZES, words.starts - words.starts.take(first).take(which)
+    starts, stops = frame.starts.take(at), frame.starts.take(at + site % SIZES)
+    shift = moved.take(owners)
+    return LetterEdits(owners, starts + shift, stops + shift, groups.ravel().take(site), draws)
 
 
 def _sites(table: LetterTable, frame: Framed) -> tuple[I64, I64]:
@@ -183,8 +196,8 @@ def _sites(table: LetterTable, frame: Framed) -> tuple[I64, I64]:
     return weights, groups
 
 
-def _apart(frame: Framed, words: I64, site: I64, draws: U64, groups: I64) -> LetterEdits:
-    """Return the changes, which ascend, without those that conflict with one before them."""
+def _apart(words: I64, site: I64) -> I64:
+    """Return which of the changes, which ascend, do not conflict with one before them."""
     at = site // SIZES
     ends = at + site % SIZES
     turn = ordinals(words)
@@ -193,8 +206,4 @@ def _apart(frame: Framed, words: I64, site: I64, draws: U64, groups: I64) -> Let
         here = np.flatnonzero(turn >= back)
         earlier = here - back
         keep[here] &= (at.take(here) >= ends.take(earlier)) & (at.take(here) > at.take(earlier))
-    kept = np.flatnonzero(keep)
-    starts, stops = frame.starts.take(at.take(kept)), frame.starts.take(ends.take(kept))
-    return LetterEdits(
-        words.take(kept), starts, stops, groups.take(site.take(kept)), draws.take(kept)
-    )
+    return np.flatnonzero(keep)

@@ -132,6 +132,8 @@ def _warnings(
     for name, pairs in (("real", real), ("synthetic", synthetic)):
         for reason, lost in pairs.dropped.items():
             yield f"{name} set: dropped {lost:,} pairs: {reason}"
+        if pairs.noisy == pairs.clean:
+            yield f"{name} set: no row differs from its clean version, so there is no noise to compare"
     if shared is not None:
         if shared < min(len(real), rows_max):
             yield (

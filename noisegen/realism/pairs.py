@@ -91,6 +91,13 @@ def read_pairs(
     return pairs
 
 
+def refuse_onto(out: Path, sources: Sequence[str]) -> None:
+    """Raise UsageError if what is written to `out` would replace one of the sources."""
+    for source in sources:
+        if out.exists() and Path(source).exists() and out.samefile(source):
+            raise UsageError(f"-o {str(out)!r} is one of the sources: give another name")
+
+
 Sides = tuple[str | None, str | None]  # noisy, clean
 
 

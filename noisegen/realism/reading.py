@@ -1,7 +1,6 @@
 """The two sets of a comparison: read from files, or made by a recipe."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from noisegen.errors import UsageError
 from noisegen.realism.comparison import ROWS_MAX, Realism, compare
@@ -37,8 +36,7 @@ def realism(
     if recipe is None:
         theirs = read_pairs(list(synthetic))
     else:
-        ours = replace(ours.sample(rows_max), dropped=ours.dropped, damaged=ours.damaged)
-        theirs = noised(ours.clean, recipe, seed, lang)
+        theirs = noised(ours.sample(rows_max).clean, recipe, seed, lang)
     return compare(ours, theirs, lang=lang, rows_max=rows_max, progress=progress)
 
 

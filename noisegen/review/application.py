@@ -2,8 +2,8 @@
 
 import asyncio
 import json
+import logging
 import sqlite3
-import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from starlette.routing import Route
 
 from noisegen.review.review_file import Refused, ReviewFile
 
+_LOG = logging.getLogger(__name__)
 PAGE = Path(__file__).with_name("page")
 BODY_MAX = 16 << 10  # bytes
 BODY_SECONDS = 10.0
@@ -111,7 +112,7 @@ async def _answered(work: Callable[..., dict[str, Any]], *given: Any) -> Respons
     except Refused as refused:
         return JSONResponse({"reason": refused.reason}, refused.status)
     except sqlite3.Error as error:  # a full disk, a file in use: the page tries again
-        print(f"cannot use the review: {error}", file=sys.stderr, flush=True)
+        _LOG.error("cannot use the review: %s", error)
         return JSONResponse({"reason": "file"}, 503)
 
 

@@ -51,10 +51,13 @@ class Plan:
 
     @classmethod
     def loads(cls, text: str) -> "Plan":
-        """Read what `dumps` wrote."""
-        content = json.loads(text)
-        lists = {name: tuple(content[name]) for name in ("sources", "strengths", "code")}
-        return cls(**{**content, **lists})
+        """Read what `dumps` wrote; raises SourceError for anything else."""
+        try:
+            content = json.loads(text)
+            lists = {name: tuple(content[name]) for name in ("sources", "strengths", "code")}
+            return cls(**{**content, **lists})
+        except (ValueError, KeyError, TypeError) as error:
+            raise SourceError("the review is damaged: nothing says how it was made") from error
 
     def dumps(self) -> str:
         """Return the plan as JSON."""

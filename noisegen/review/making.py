@@ -17,7 +17,7 @@ from noisegen.review.candidates import Plan, candidates, is_output
 from noisegen.review.choice import FIRST_STAGE, SECOND_STAGE, most_realistic
 from noisegen.review.judgements import judged
 from noisegen.review.sampling import Row, pools, sample, shuffled
-from noisegen.review.store import Group, connect, created, reading, transaction
+from noisegen.review.store import Group, connect, created, reading, settled, transaction
 from noisegen.review.strengths import parse_strengths
 
 Drawn = list[tuple[Group, list[Row]]]
@@ -97,28 +97,38 @@ def more(
     rows: int = SECOND_STAGE,
     strength: str = "best",
     sources: Sequence[str | Path] = (),
+    code: Sequence[str | Path] = (),
 ) -> Made:
     """Add `rows` rows of one strength to a review, none with a text that is in it.
 
     `strength` 'best' is for each language and recipe the one that was judged most realistic. The
-    rows come from the sources of the review, or from `sources` where those have moved. Raises
-    NoisegenError.
+    rows come from the sources of the review, or from `sources` where those have moved. `code` are
+    the Python files that the review was made with: a review is data, none of it is run on its word.
+    Raises NoisegenError.
     """
     path = Path(out)
     if rows < 1:
         raise UsageError(f"--more {rows} must be at least 1")
     with reading(path), closing(connect(path)) as opened:
-        plan = Plan.loads(_value(opened, "plan"))
-        if sources:
-            plan = replace(plan, sources=_absolute(tuple(map(str, sources))))
-        if "-" in plan.sources and not sources:
-            raise UsageError("the review was made from standard input: name its source again")
+        plan = _again(Plan.loads(settled(opened, "plan")), sources, code)
         chosen = _best(opened) if strength == "best" else _named(opened, strength)
-        taken = _texts(opened)
-        drawn = _drawn(plan, rows, taken, chosen)
+        before = _newest(opened)
+        drawn = _drawn(plan, rows, _texts(opened), chosen)
         with transaction(opened):
+            if _newest(opened) != before:
+                raise UsageError("the review was given other rows meanwhile: run again")
             _insert(opened, drawn, plan.seed, stage=2)
     return Made(path, 2, rows, [(group, len(part)) for group, part in drawn])
+
+
+def _again(plan: Plan, sources: Sequence[str | Path], code: Sequence[str | Path]) -> Plan:
+    """Return the plan of a second stage, with what was named anew."""
+    if plan.code and not code:
+        raise UsageError(f"the review was made with --code {plan.code[0]}: name it again")
+    if "-" in plan.sources and not sources:
+        raise UsageError("the review was made from standard input: name its source again")
+    named = _absolute(tuple(map(str, sources))) or plan.sources
+    return replace(plan, sources=named, code=_absolute(tuple(map(str, code))))
 
 
 def _plan(
@@ -186,8 +196,8 @@ def _insert(opened: sqlite3.Connection, drawn: Drawn, seed: int, stage: int) -> 
         )  # fmt: skip
 
 
-def _value(opened: sqlite3.Connection, name: str) -> str:
-    return str(opened.execute("SELECT value FROM review WHERE name = ?", (name,)).fetchone()[0])
+def _newest(opened: sqlite3.Connection) -> int:
+    return int(opened.execute("SELECT ifnull(max(id), 0) FROM items").fetchone()[0])
 
 
 def _texts(opened: sqlite3.Connection) -> dict[str, set[str]]:

@@ -15,7 +15,7 @@ from noisegen.draws import I64
 from noisegen.review.changes import marked
 from noisegen.review.judgements import MEANING, REALISM, whole
 from noisegen.review.sampling import order_of
-from noisegen.review.store import connect, transaction
+from noisegen.review.store import connect, settled, transaction
 
 NAME_MAX, KIND_MAX, COMMENT_MAX = 60, 40, 2_000  # characters
 KINDS_MAX = 100  # of a review; a reviewer adds a few
@@ -37,8 +37,7 @@ class ReviewFile:
     def __init__(self, path: Path) -> None:
         self._lock = threading.RLock()
         self._opened = connect(path, threads=True)
-        values = dict(self._opened.execute("SELECT name, value FROM review").fetchall())
-        self.id, self._seed = values["id"], int(values["seed"])
+        self.id, self._seed = settled(self._opened, "id"), int(settled(self._opened, "seed"))
 
     def close(self) -> None:
         """Close the file; all answers are in it already."""

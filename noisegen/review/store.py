@@ -103,16 +103,25 @@ def reading(path: Path) -> Iterator[None]:
         raise SourceError(f"cannot use the review {str(path)!r}: {error}") from error
 
 
+def settled(opened: sqlite3.Connection, name: str) -> str:
+    """Return what was settled when the review was made; raises SourceError if it is not there."""
+    row = opened.execute("SELECT value FROM review WHERE name = ?", (name,)).fetchone()
+    if row is None:
+        raise SourceError(f"the review is damaged: it has no {name}")
+    return str(row[0])
+
+
 @contextmanager
 def transaction(opened: sqlite3.Connection) -> Iterator[None]:
     """Write all that is done inside, or nothing."""
     opened.execute("BEGIN IMMEDIATE")
     try:
         yield
+        opened.execute("COMMIT")
     except BaseException:
-        opened.execute("ROLLBACK")
+        if opened.in_transaction:
+            opened.execute("ROLLBACK")
         raise
-    opened.execute("COMMIT")
 
 
 @contextmanager

@@ -28,18 +28,19 @@ ENDING_MAX = 2  # letters of an ending ('t, 's, 're) that the apostrophe strays 
 def misplaced(word: str, lang: str) -> list[tuple[str, int]]:
     """Return what a word may become without its apostrophes, as a `word_kernel.WordRule`."""
     at = next((at for at, sign in enumerate(word) if sign in APOSTROPHES), 0)
-    if not at:
+    before, sign, after = word[:at], word[at : at + 1], word[at + 1 :]
+    if not before or (before + after).isdecimal():  # 5'11 is a measure
         return []
-    before, sign, after = word[:at], word[at], word[at + 1 :]
     slips = BETWEEN if lang in PARTED else WITHIN
     forms = {
         "".join(part for part in word if part not in APOSTROPHES): slips.dropped * len(SIGNS),
         f"{before} {after}": slips.blank * len(SIGNS),
         **{before + other + after: slips.other_sign for other in SIGNS},
     }
-    if slips.early and len(after) <= ENDING_MAX:
-        forms[before[:-1] + sign + before[-1] + after] = slips.early * len(SIGNS)
+    if slips.late and len(after) <= ENDING_MAX:
         forms[before + after + sign] = slips.late * len(SIGNS)
+        if len(before) > 1:
+            forms[before[:-1] + sign + before[-1] + after] = slips.early * len(SIGNS)
     return list(forms.items())
 
 

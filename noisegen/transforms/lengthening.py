@@ -63,7 +63,9 @@ def _is_vowel(letter: str) -> bool:
 
 
 def _may_be_held(word: str) -> bool:
-    """Tell whether a word is letters, no acronym, and holds none of them yet."""
+    """Tell whether a word is letters, each with its marks, no acronym, and holds none yet."""
+    if not unicodedata.is_normalized("NFC", word):  # the mark would stay behind at the last letter
+        return False
     letters = all(unicodedata.category(sign)[0] in "LM" for sign in word)
     thrice = any(a == b == c for (a, b), (_, c) in pairwise(pairwise(word.lower())))
     return letters and len(word) in LENGTHS and not word.isupper() and not thrice

@@ -50,8 +50,8 @@ _POOL = pa.concat_arrays([_REPEATS.pool, Texts.from_strings(["", " "]).to_arrow(
 class Marks:
     """Marks of `Texts`: row, byte range, code point. `row_ends` is where rows end but for blanks.
 
-    A mark is `free` if a blank or the row's end follows, or if none needs to; it is `single` if it
-    touches no other mark.
+    A mark is `free` if a blank or the row's end follows, or if none needs to; it is `first` if only
+    blanks stand before it in its row; it is `single` if it touches no other mark.
     """
 
     rows: I64
@@ -59,6 +59,7 @@ class Marks:
     stops: I64
     points: I64
     free: Bool
+    first: Bool
     row_ends: I64
 
     @classmethod
@@ -72,7 +73,9 @@ class Marks:
         last = stops == texts.offsets[rows + 1]
         follows = texts.values.take(np.where(last, at, stops))
         free = last | _BLANKS[follows] | np.isin(points, _WIDE)
-        return cls(rows, at, stops, points, free, _row_ends(texts))
+        inked = np.flatnonzero(~_BLANKS[texts.window]) + texts.offsets[0]
+        first = np.searchsorted(inked, at) == np.searchsorted(inked, texts.offsets).take(rows)
+        return cls(rows, at, stops, points, free, first, _row_ends(texts))
 
     @cached_property
     def single(self) -> Bool:
@@ -138,7 +141,8 @@ class MarkDraws:
 class Punctuation:
     """Change marks, each way with its own rate; `limits` has the thresholds of every strength.
 
-    What is left out is not repeated, set apart or glued.
+    What is left out is not repeated, set apart or glued. What begins a row is not left out: a row
+    that is '?' alone would be empty.
     """
 
     limits: Mapping[str, I64]
@@ -164,13 +168,14 @@ class Punctuation:
 
 def _ends_lost(texts: Texts, marks: Marks, drawn: MarkDraws) -> Change:
     """Leave out the mark that ends a row; more than one ('...', '?!') mean something."""
-    at, _ = drawn.hit("drop_rate", marks.final & marks.single)
+    at, _ = drawn.hit("drop_rate", marks.final & marks.single & ~marks.first)
     return Change.to(_NOTHING, at, _with_blank(texts, marks, at), marks.stops.take(at))
 
 
 def _commas_lost(texts: Texts, marks: Marks, drawn: MarkDraws) -> Change:
     """Leave commas out; a wide one, which no blank follows, becomes a blank."""
-    at, _ = drawn.hit("comma_rate", marks.single & marks.free & np.isin(marks.points, _COMMAS))
+    between = marks.single & marks.free & ~marks.first
+    at, _ = drawn.hit("comma_rate", between & np.isin(marks.points, _COMMAS))
     wide = np.isin(marks.points.take(at), _WIDE)
     inside = marks.stops.take(at) < marks.row_ends.take(marks.rows.take(at))
     written = np.where(wide & inside, _BLANK, _NOTHING)

@@ -2,6 +2,7 @@
 
 import sqlite3
 import threading
+from contextlib import closing
 
 import pytest
 from reviews import made, rows_of
@@ -10,6 +11,7 @@ from noisegen import review
 from noisegen.errors import SourceError
 from noisegen.review.kinds import shipped_kinds
 from noisegen.review.review_file import KINDS_MAX, Refused, ReviewFile
+from noisegen.review.store import connect, transaction
 
 
 @pytest.fixture
@@ -229,3 +231,49 @@ def test_an_answer_that_no_page_sends_is_said(path, question, value):
     opened.close()
     with pytest.raises(SourceError, match="damaged"):
         review.report(path)
+
+
+def test_an_answer_of_nobody_is_said(path):
+    with sqlite3.connect(path) as opened:
+        opened.execute("INSERT INTO latest VALUES (9, 1, 'comment', '\"hi\"')")
+    opened.close()
+    with pytest.raises(SourceError, match="damaged"):
+        review.report(path)
+
+
+@pytest.mark.parametrize("name", ["id", "seed"])
+def test_a_review_without_its_head_is_damaged(path, name):
+    with sqlite3.connect(path) as opened:
+        opened.execute("DELETE FROM review WHERE name = ?", (name,))
+    opened.close()
+    with pytest.raises(SourceError, match=f"damaged: it has no {name}"):
+        ReviewFile(path)
+
+
+def test_half_a_sign_in_a_comment_is_replaced_and_the_rest_kept(opened, path, tmp_path):
+    key = opened.join("Ana", None)["reviewer"]
+    item = opened.item(key, 0)["item"]
+    opened.answer(key, item, "comment", "so \ud83d real \ud83d\ude00", "1")
+    assert opened.item(key, 0)["answers"]["comment"] == "so \ufffd real \U0001f600"
+    assert review.report(path, tmp_path / "r.html").comments[0][2] == "so \ufffd real \U0001f600"
+
+
+def test_half_a_sign_in_a_file_of_someone_else_is_replaced(path, tmp_path):
+    with sqlite3.connect(path) as opened:
+        opened.execute("INSERT INTO reviewers VALUES (1, 'k', 'Ana', 'ana', '[]', 0)")
+        opened.execute("INSERT INTO latest VALUES (1, 1, 'comment', '\"\\ud83d\"')")
+    opened.close()
+    review.report(path, tmp_path / "r.html")
+    assert "\ufffd" in (tmp_path / "r.html").read_text()
+
+
+def test_a_commit_that_fails_leaves_no_transaction_open(path):
+    def insert_of_no_group() -> None:
+        with transaction(opened):
+            opened.execute("PRAGMA defer_foreign_keys = ON")
+            opened.execute("INSERT INTO items VALUES (NULL, 1, 999, '', 'a', 'b', 'null')")
+
+    with closing(connect(path)) as opened:
+        with pytest.raises(sqlite3.IntegrityError):
+            insert_of_no_group()
+        assert not opened.in_transaction

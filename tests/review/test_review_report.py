@@ -1,6 +1,7 @@
 """The report of a review: shares, the rule, agreement, kinds; also of reviews hardly begun."""
 
 import io
+from fractions import Fraction
 from itertools import count
 from pathlib import Path
 
@@ -9,9 +10,10 @@ from reviews import made, rows_of, sentences
 from rich.console import Console
 
 from noisegen import review
-from noisegen.errors import OutputError
+from noisegen.errors import OutputError, UsageError
 from noisegen.intervals import wilson
-from noisegen.review.choice import Judged, most_realistic
+from noisegen.review.choice import CUT_OFF, Judged, most_realistic
+from noisegen.review.judgements import mean
 from noisegen.review.review_file import ReviewFile
 from noisegen.review.tables import render
 
@@ -205,3 +207,20 @@ def test_a_report_can_be_had_while_the_server_has_the_file(path):
     opened.answer(key, 2, "realism", "realistic", "m")
     opened.close()
     assert review.report(path).judged == 2
+
+
+def test_thirds_that_add_up_to_the_cut_off_reach_it():
+    """57 of 60 is 95 %, however the nine noes of three reviewers fall on the rows."""
+    for first in range(52):
+        shares = [Fraction(1)] * first + [Fraction(2, 3)] * 9 + [Fraction(1)] * (51 - first)
+        assert mean(shares) == CUT_OFF
+    assert mean([]) == 0
+
+
+def test_the_page_never_replaces_the_review(path, tmp_path):
+    link = tmp_path / "link.html"
+    link.symlink_to(path)
+    for out in (path, link):
+        with pytest.raises(UsageError, match="is the review itself"):
+            review.report(path, out)
+    assert review.report(path).items == 45

@@ -1,6 +1,7 @@
 """What is drawn for a review, and what stays hidden."""
 
 import json
+import sqlite3
 from collections import Counter
 from itertools import pairwise
 
@@ -14,8 +15,10 @@ from noisegen.errors import OutputError, SourceError, UsageError
 from noisegen.ids import id_number
 from noisegen.recipe import Recipe
 from noisegen.registry import DICTIONARIES
+from noisegen.review import making
 from noisegen.review.changes import marked, tokens
 from noisegen.review.sampling import order_of, slots_of
+from noisegen.review.store import created
 from noisegen.review.strengths import Strength, parse_strengths, strength_of
 
 DEMO = DICTIONARIES.parent / "demo" / "demo.tsv"
@@ -274,3 +277,60 @@ def test_marked_parts_joined_are_the_texts_and_equal_parts_are_equal(demo_texts,
         kept = ["".join(text for differs, text in side if not differs) for side in sides]
         assert kept[0] == kept[1]
         assert "".join(tokens(clean)) == clean
+
+
+def test_what_a_crash_left_of_another_review_is_not_played_into_a_new_one(tmp_path):
+    low = output(tmp_path / "low", sentences(20))
+    path = tmp_path / "r.sqlite"
+    (tmp_path / "r.sqlite-wal").write_bytes(b"answers")
+    with pytest.raises(OutputError, match=r"r\.sqlite-wal' of a review that was removed"):
+        review.make(low, path)
+    assert not path.exists()
+
+
+def test_a_review_made_meanwhile_is_not_written_over(tmp_path):
+    path = tmp_path / "r.sqlite"
+    with pytest.raises(OutputError, match="already"), created(path):
+        path.write_bytes(b"of another process")
+    assert path.read_bytes() == b"of another process"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_rows_added_meanwhile_stop_a_second_stage(tmp_path, monkeypatch):
+    path = made(tmp_path)
+    drawn = making._drawn
+
+    def slow(*given):
+        monkeypatch.setattr(making, "_drawn", drawn)
+        review.more(path, rows=2, strength="low")
+        return drawn(*given)
+
+    monkeypatch.setattr(making, "_drawn", slow)
+    with pytest.raises(UsageError, match="meanwhile"):
+        review.more(path, rows=2, strength="low")
+    assert rows_of(path, "SELECT count(*) FROM items WHERE stage = 2") == [(2,)]
+
+
+def test_no_code_runs_because_a_review_names_it(tmp_path):
+    path, code, mark = made(tmp_path), tmp_path / "own.py", tmp_path / "ran"
+    code.write_text(f"open({str(mark)!r}, 'w').close()")
+    with sqlite3.connect(path) as opened:
+        (text,) = opened.execute("SELECT value FROM review WHERE name = 'plan'").fetchone()
+        plan = json.dumps({**json.loads(text), "code": [str(code)]})
+        opened.execute("UPDATE review SET value = ? WHERE name = 'plan'", (plan,))
+    opened.close()
+    with pytest.raises(UsageError, match=r"made with --code .*own\.py"):
+        review.more(path, strength="low", rows=1)
+    assert not mark.exists()
+    assert review.more(path, strength="low", rows=1, code=[code]).items == 1
+    assert mark.exists()
+
+
+@pytest.mark.parametrize("plan", ["{}", "[]", "[", '{"sources": 3}'])
+def test_a_damaged_plan_is_said(tmp_path, plan):
+    path = made(tmp_path)
+    with sqlite3.connect(path) as opened:
+        opened.execute("UPDATE review SET value = ? WHERE name = 'plan'", (plan,))
+    opened.close()
+    with pytest.raises(SourceError, match="nothing says how it was made"):
+        review.more(path, strength="low")

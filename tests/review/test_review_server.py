@@ -4,6 +4,7 @@ import contextlib
 import http.client
 import re
 import socket
+import sqlite3
 import time
 
 import pytest
@@ -186,7 +187,9 @@ def test_a_port_in_use_is_said_with_a_free_one(server, path):
         tried.bind(("127.0.0.1", int(free[1])))
 
 
-@pytest.mark.parametrize(("host", "port"), [("127.0.0.1", 70_000), ("no such host", 0)])
+@pytest.mark.parametrize(
+    ("host", "port"), [("::1", 70_000), ("no such host", 0), ("a" * 70, 0), ("a..b", 0)]
+)
 def test_an_impossible_address_is_wrong_usage(path, host, port):
     with pytest.raises(UsageError):
         prepare(path, host, port)
@@ -216,3 +219,20 @@ def test_small_answers_do_not_wait_for_more_to_send(server):
             assert connection.getresponse().read()
             times.append(time.perf_counter() - start)
     assert min(times[2:]) < 0.03
+
+
+def test_a_foreign_cookie_of_any_form_does_not_lock_us_out(client, server):
+    for foreign in ('prefs={"dark":true}', "a b", "x[1]=2", ""):
+        cookies = f"{foreign}; {client.cookie(server.token)}"
+        assert client.get("/api/review", Cookie=cookies)[0] == 200
+
+
+def test_a_file_that_cannot_be_written_is_said_and_works_again_later(path, server, client, caplog):
+    item = client.join("Fay").get("/api/items/0")[1]["item"]
+    server.review._opened.execute("PRAGMA busy_timeout = 50")
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        body = {"item": item, "question": "realism", "value": "moderate", "nonce": "f"}
+        assert client.post("/api/answers", body) == (503, {"reason": "file"})
+        assert "cannot use the review: database is locked" in caplog.text
+    assert client.post("/api/answers", body) == (200, {"stored": True})

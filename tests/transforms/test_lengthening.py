@@ -99,7 +99,7 @@ def held(word):
 
 
 @pytest.mark.parametrize(
-    "text", ["x", "CEO USA", "a1b2 x_y", "zzz brrrr", "qzx", "incomprehensible", "東京 ไทย 한국"]
+    "text", ["x", "e\u0301te\u0301", "CEO USA", "a1b2 x_y", "zzz brrrr", "qzx", "incomprehensible", "東京 ไทย 한국"]
 )
 def test_acronyms_numbers_and_what_is_held_already_stay(text):
     assert outcomes("long", text) == {text}

@@ -61,9 +61,10 @@ def mark_edits(text, at, end, hit, choice):
     single = not (before and before in all_marks) and not (after and after in all_marks)
     free = not after or after in BLANKS or mark in WIDE
     final = mark in ENDS and at + 1 == end
-    if single and final and hit["drop_rate"]:
+    inked = bool(text[:at].strip(BLANKS))
+    if inked and single and final and hit["drop_rate"]:
         return [(at - (before == " "), at + 1, "")]
-    if single and free and mark in COMMAS and hit["comma_rate"]:
+    if inked and single and free and mark in COMMAS and hit["comma_rate"]:
         written = " " if mark in WIDE and at + 1 < end else ""
         return [(at - (before == " "), at + 1, written)]
     edits, behind = [], before and before not in BLANKS
@@ -116,7 +117,7 @@ def test_each_way_alone_agrees_with_the_oracle(rows, name):
         ("drop_rate", "Yes. I know.", "Yes. I know"),
         ("drop_rate", "Really? \n", "Really \n"),
         ("drop_rate", "Ça va ?", "Ça va"),
-        ("drop_rate", " .", ""),
+        ("drop_rate", " .", " ."),
         ("drop_rate", "No." + " " * BLANKS_MAX, "No" + " " * BLANKS_MAX),
         ("drop_rate", "No." + " " * (BLANKS_MAX + 1), "No." + " " * (BLANKS_MAX + 1)),
         ("drop_rate", "wait... what?!", "wait... what?!"),
@@ -124,9 +125,11 @@ def test_each_way_alone_agrees_with_the_oracle(rows, name):
         ("drop_rate", "वह गया।", "वह गया"),
         ("drop_rate", "هل؟", "هل"),
         ("drop_rate", "no mark", "no mark"),
-        ("drop_rate", ".", ""),
+        ("drop_rate", ".", "."),
+        ("drop_rate", ") ?", ")"),
         ("comma_rate", "well, 1,000 of them, yes,", "well 1,000 of them yes"),
         ("comma_rate", "well , yes", "well yes"),
+        ("comma_rate", "  ,", "  ,"),
         ("comma_rate", "你好，世界，", "你好 世界"),
         ("comma_rate", "نعم، أنا", "نعم أنا"),
         ("blank_rate", "hi! you: 10:30, ok; :) end.", "hi ! you : 10:30 , ok ; :) end."),
