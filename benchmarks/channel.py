@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from benchmarks import real_pairs
 from benchmarks.measure import Result, Skipped, Target, best, cpu, rates, report
 from benchmarks.mechanisms import noiser
-from noisegen.realism.learning import learn
+from noisegen.realism.learning import profile_of
 from noisegen.realism.pairs import Pairs
 from noisegen.realism.profile_files import save
 from noisegen.recipe import Recipe, parse_step
@@ -29,7 +29,7 @@ def results(rows: int) -> Iterator[Result | Skipped]:
         return
     for name in (PROFILE_OF, "jfleg"):
         with tempfile.TemporaryDirectory(prefix="noisegen-bench-") as folder:
-            save(learn(pairs_of(name), real_pairs.SETS[name].lang), folder)
+            save(profile_of(pairs_of(name), real_pairs.SETS[name].lang), folder)
             step = parse_step(f"channel:profile={folder}")
             both = Recipe.of([parse_step("fing"), parse_step("spel")])
             recipes = {"channel": Recipe.of([step]), "both": both}
@@ -38,7 +38,7 @@ def results(rows: int) -> Iterator[Result | Skipped]:
         yield Result(f"channel of {name}", speed["channel"], speed["both"], "k rows/s",
                      "fing and spel together", Target(">=", 0.5))  # fmt: skip
     pairs = pairs_of(LEARNT_FROM).take(range(PAIRS))
-    seconds = best({"learn": cpu(lambda: learn(pairs, "uk"))}, repeats=1)["learn"]
+    seconds = best({"learn": cpu(lambda: profile_of(pairs, "uk"))}, repeats=1)["learn"]
     yield Result(f"learn from {PAIRS:,} pairs", seconds, SECONDS_MAX, "CPU s", "the limit",
                  Target("<=", 1.0))  # fmt: skip
 

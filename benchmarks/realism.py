@@ -16,9 +16,10 @@ import pyarrow.parquet as pq
 from benchmarks.real_pairs import SETS, available, load
 from noisegen.errors import NoisegenError
 from noisegen.mining.commands import mine_pairs
+from noisegen.realism import profile_files
 from noisegen.realism.comparison import Realism, compare
 from noisegen.realism.figures import HISTOGRAMS
-from noisegen.realism.learning import learn
+from noisegen.realism.learning import profile_of
 from noisegen.realism.noising import Noising
 from noisegen.realism.pairs import Pairs
 from noisegen.realism.real_fit import calibrate_pairs
@@ -39,7 +40,7 @@ def recipes(name: str, pairs: Pairs, folder: Path) -> Iterator[tuple[str, str]]:
     yield "wiki", _wiki(lang, fitted, folder)
     if "ugc" in recipe_names():
         yield "ugc", "ugc"
-    learn(fitted, lang).save(folder / "profile")
+    profile_files.save(profile_of(fitted, lang), folder / "profile")
     yield "channel", f"channel:profile={folder / 'profile'}"
     base = Recipe.named("ugc" if "ugc" in recipe_names() else "mix_all")
     path = folder / "calibrated.yaml"

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from noisegen.mining.commands import mine_lang8, mine_pairs, mine_wiki
     from noisegen.preparing.run import prepare
     from noisegen.realism.calibration import calibrate
+    from noisegen.realism.profile_commands import learn
+    from noisegen.realism.reading import compare
     from noisegen.recipe import Recipe
     from noisegen.registry import lexical, transform
 
@@ -35,6 +37,8 @@ _HOMES = {
     "TransformInfo": "info",
     "augment": "generation",
     "calibrate": "realism.calibration",
+    "compare": "realism.reading",
+    "learn": "realism.profile_commands",
     "lexical": "registry",
     "list_transforms": "info",
     "mine_lang8": "mining.commands",
@@ -57,6 +61,8 @@ __all__ = [
     "__version__",
     "augment",
     "calibrate",
+    "compare",
+    "learn",
     "lexical",
     "list_transforms",
     "mine_lang8",

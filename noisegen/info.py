@@ -93,7 +93,7 @@ def table(found: list[TransformInfo]) -> "Table":
         shown.add_column(column)
     for one in found:
         options = " ".join(f"{name}={value}" for name, value in one.parameters.items())
-        summary = one.summary if one.keeps_meaning else f"{one.summary} Adds content."
+        summary = one.summary if one.keeps_meaning else f"{one.summary} May add or drop content."
         shown.add_row(f"[bold cyan]{one.name}[/]", summary, options, _languages(one))
     return shown
 

@@ -24,6 +24,7 @@ from noisegen.text import Texts
 
 ENTRY_POINTS = "noisegen.transforms"
 DICTIONARIES = Path(__file__).parent / "dictionaries"
+_LANGUAGE = re.compile("[A-Za-z]{2,8}(?:[-_][A-Za-z0-9]{1,8})*")
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -43,6 +44,11 @@ class Settings:
     factors: tuple[Fraction, ...] = (Fraction(1),)
     nlaug_data: Path | None = None
     tagger: str = "auto"
+
+    def __post_init__(self) -> None:
+        """Raise UsageError for what is no code of a language: it names folders of word lists."""
+        if not _LANGUAGE.fullmatch(self.lang):
+            raise UsageError(f"no language code: {self.lang!r}; write one such as en, pt-BR or zh")
 
     def rates(self, rate: float) -> tuple[Fraction, ...]:
         """Return a rate at every strength of the recipe."""

@@ -130,7 +130,11 @@ def section(one: TransformInfo, rows: Sequence[Row], lang: str) -> str:
         f"Languages: {'any' if one.languages == ['*'] else ', '.join(one.languages)}.\n",
         table(("parameter", "default", "meaning"), lines),
     ]
-    parts += [] if one.keeps_meaning else ["It adds content, so it is in no packaged recipe.\n"]
+    parts += (
+        []
+        if one.keeps_meaning
+        else ["It may add or drop content, so it is in no packaged recipe.\n"]
+    )
     if one.name in NEEDS_A_FILE:
         parts.append("Its noise is that of the profile: [learn.md](learn.md) has examples.\n")
     else:

@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+import warnings
 
 import click
 
@@ -43,6 +44,7 @@ for command in _COMMANDS:
 def main() -> None:
     """Run the program; see `run` for what its exit codes mean."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # cleans up as Ctrl-C does
+    warnings.showwarning = lambda message, *_: click.echo(f"warning: {message}", err=True)
     sys.exit(run(sys.argv[1:]))
 
 

@@ -56,9 +56,9 @@ def from_(sources: tuple[str, ...], out: Path, as_json: bool, quiet: bool, **opt
     Example: noisegen learn pairs.tsv -o profile
     """
     from noisegen.manifest import counted
-    from noisegen.realism.profile_commands import learn_profile
+    from noisegen.realism.profile_commands import learn as learn_from
 
-    made = learn_profile(sources, out, **options)
+    made = learn_from(sources, out, **options)
     for line in [*made.warnings, *(f"damaged: {line}" for line in made.damaged)]:
         click.echo(f"warning: {line}", err=True)
     totals = made.profile.totals

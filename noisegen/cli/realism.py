@@ -63,8 +63,9 @@ def realism(out: Path | None, quiet: bool, as_json: bool, **options: Any) -> int
     from noisegen.realism import pairs, reading, tables
 
     if out:
-        pairs.refuse_onto(out, [*options["real"], *options["synthetic"]])
-    found = reading.realism(progress=_silent if quiet else _tell, **options)
+        files = options["clean_file"], options["recipe"]
+        pairs.refuse_onto(out, [*options["real"], *options["synthetic"], *filter(None, files)])
+    found = reading.compare(progress=_silent if quiet else _tell, **options)
     for line in found.warnings:
         click.echo(f"warning: {line}", err=True)
     if as_json:

@@ -113,7 +113,7 @@ def alongside(real: Pairs, synthetic: Pairs, rows_max: int) -> tuple[Pairs, Pair
     partners = [
         (number, places[text].pop()) for number, text in enumerate(real.clean) if places.get(text)
     ]
-    if len(partners) >= min(PAIRED_MIN, len(real)):
+    if len(partners) >= min(PAIRED_MIN, len(real), len(synthetic)):
         ours, theirs = zip(*partners, strict=True)
         return real.take(ours).sample(rows_max), synthetic.take(theirs).sample(rows_max), True
     most = min(len(real), len(synthetic), rows_max)
@@ -133,7 +133,7 @@ def _warnings(
         for reason, lost in pairs.dropped.items():
             yield f"{name} set: dropped {lost:,} pairs: {reason}"
         if pairs.noisy == pairs.clean:
-            yield f"{name} set: no row differs from its clean version, so there is no noise to compare"
+            yield f"{name} set: no row differs from its clean version: there is no noise to compare"
     if shared is not None:
         if shared < min(len(real), rows_max):
             yield (

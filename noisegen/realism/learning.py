@@ -50,7 +50,7 @@ EDITS_MAX = 60
 CONTEXT_MIN = 5  # words that have some letters between two others, for a count without changes
 
 
-def learn(pairs: Pairs, lang: str = "en", min_count: int = MIN_COUNT) -> Profile:
+def profile_of(pairs: Pairs, lang: str = "en", min_count: int = MIN_COUNT) -> Profile:
     """Return the profile of pairs; see the module for what is kept."""
     tally = _Tally()
     for noisy, clean in zip(pairs.noisy, pairs.clean, strict=True):

@@ -67,7 +67,7 @@ def read_pairs(
     clean_file: str | None = None,
     limit: int = PAIRS_MAX,
 ) -> Pairs:
-    """Read pairs, at most `limit`: those with an empty side are dropped and counted.
+    """Read pairs, at most `limit`: others, and those with an empty side, are dropped and counted.
 
     `sources` are tables (.tsv .csv .jsonl .parquet, compressed or not, hf:NAME), M2 files (.m2, or
     .m2.gz; the first annotator), folders written by augment or mine-*, or one text file with
@@ -79,8 +79,8 @@ def read_pairs(
     columns = noisy_column, clean_column
     for noisy, clean in _rows(sources, columns, clean_file, account):
         if len(pairs) == limit:
-            break
-        if noisy is None or clean is None or not (noisy.strip() and clean.strip()):
+            account.dropped["over_limit"] += 1
+        elif noisy is None or clean is None or not (noisy.strip() and clean.strip()):
             account.dropped["empty_side"] += 1
         else:
             pairs.noisy.append(noisy)

@@ -7,8 +7,8 @@ from typing import Any
 
 from noisegen.errors import OutputError
 from noisegen.realism import checks, profile_files
-from noisegen.realism.learning import MIN_COUNT, fitted, learn
-from noisegen.realism.pairs import read_pairs
+from noisegen.realism.learning import MIN_COUNT, fitted, profile_of
+from noisegen.realism.pairs import read_pairs, refuse_onto
 from noisegen.realism.profile import Profile, merged
 from noisegen.realism.profile_files import HEAD
 
@@ -29,7 +29,7 @@ class Learned:
                 "dropped": self.dropped, "damaged": self.damaged}  # fmt: skip
 
 
-def learn_profile(
+def learn(
     sources: Sequence[str],
     out: str | Path,
     *,
@@ -42,10 +42,11 @@ def learn_profile(
 ) -> Learned:
     """Learn from pairs (see `pairs.read_pairs`) and write the profile; raises NoisegenError."""
     check_free(out, force)
+    refuse_onto(Path(out), list(sources))
     pairs = read_pairs(
         sources, noisy_column=noisy_column, clean_column=clean_column, clean_file=clean_file
     )
-    profile = learn(pairs, lang, min_count)
+    profile = profile_of(pairs, lang, min_count)
     doubts = checks.warnings(pairs, lang)
     if not profile.totals["edits"]:
         doubts.append("no pair differs: the profile makes no noise")

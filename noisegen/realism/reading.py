@@ -3,13 +3,14 @@
 from collections.abc import Callable, Sequence
 
 from noisegen.errors import UsageError
-from noisegen.realism.comparison import ROWS_MAX, Realism, compare
+from noisegen.realism import comparison
+from noisegen.realism.comparison import ROWS_MAX, Realism
 from noisegen.realism.noising import Noising
 from noisegen.realism.pairs import Pairs, read_pairs
 from noisegen.recipe import Recipe
 
 
-def realism(
+def compare(
     real: Sequence[str],
     synthetic: Sequence[str] = (),
     *,
@@ -37,7 +38,7 @@ def realism(
         theirs = read_pairs(list(synthetic))
     else:
         theirs = noised(ours.sample(rows_max).clean, recipe, seed, lang)
-    return compare(ours, theirs, lang=lang, rows_max=rows_max, progress=progress)
+    return comparison.compare(ours, theirs, lang=lang, rows_max=rows_max, progress=progress)
 
 
 def noised(clean: Sequence[str], recipe: str, seed: int, lang: str) -> Pairs:

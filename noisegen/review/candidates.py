@@ -186,10 +186,16 @@ def _with_noise(engine: Engine | None, table: pa.Table, plan: Plan) -> pa.Table:
 
 def _by_language(table: pa.Table, group: Group, column: str) -> Iterator[Candidates]:
     """Yield the rows of each language: that in `column` if there is one, else the group's."""
-    if column not in table.column_names or not pa.types.is_string(table[column].type):
+    if column not in table.column_names or not _is_text(table[column].type):
         yield Candidates(group, table)
         return
-    spoken = pc.fill_null(table[column], group.lang)
+    spoken = pc.fill_null(pc.cast(table[column], pa.string()), group.lang)
     for lang in sorted(pc.unique(spoken).to_pylist()):
         rows = np.flatnonzero(pc.equal(spoken, lang).to_numpy())
         yield Candidates(group._replace(lang=lang.lower()), table.take(rows))
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    """Tell whether a column has text, also as pandas (categories) and other programs write it."""
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))

@@ -25,12 +25,16 @@ Drawn = list[tuple[Group, list[Row]]]
 
 @dataclass(frozen=True)
 class Made:
-    """What was put into a review: for every group, how many rows were drawn of how many."""
+    """What was put into a review: for every group, how many rows were drawn of how many.
+
+    `unjudged` rows of the first stage had no say in which strength is the best.
+    """
 
     path: Path
     stage: int
     asked: int
     drawn: list[tuple[Group, int]]
+    unjudged: int = 0
 
     @property
     def items(self) -> int:
@@ -39,12 +43,17 @@ class Made:
 
     def lines(self) -> list[str]:
         """Return what people should know, a line a group."""
-        return [_line(group, count, self.asked) for group, count in self.drawn]
+        lines = [_line(group, count, self.asked) for group, count in self.drawn]
+        if self.unjudged:
+            left = counted(self.unjudged, "row")
+            lines.append(f"warning: {left} of the first stage not judged yet; the best may change")
+        return lines
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data."""
         groups = [{**group._asdict(), "drawn": count} for group, count in self.drawn]
-        return {"out": str(self.path), "stage": self.stage, "items": self.items, "groups": groups}
+        added = {"stage": self.stage, "items": self.items, "unjudged": self.unjudged}
+        return {"out": str(self.path), **added, "groups": groups}
 
 
 def _line(group: Group, count: int, asked: int) -> str:
@@ -112,13 +121,14 @@ def more(
     with reading(path), closing(connect(path)) as opened:
         plan = _again(Plan.loads(settled(opened, "plan")), sources, code)
         chosen = _best(opened) if strength == "best" else _named(opened, strength)
+        unjudged = _unjudged(opened) if strength == "best" else 0
         before = _newest(opened)
         drawn = _drawn(plan, rows, _texts(opened), chosen)
         with transaction(opened):
             if _newest(opened) != before:
                 raise UsageError("the review was given other rows meanwhile: run again")
             _insert(opened, drawn, plan.seed, stage=2)
-    return Made(path, 2, rows, [(group, len(part)) for group, part in drawn])
+    return Made(path, 2, rows, [(group, len(part)) for group, part in drawn], unjudged)
 
 
 def _again(plan: Plan, sources: Sequence[str | Path], code: Sequence[str | Path]) -> Plan:
@@ -194,6 +204,14 @@ def _insert(opened: sqlite3.Connection, drawn: Drawn, seed: int, stage: int) -> 
             " ?, id, ?, ?, ?, ? FROM groups WHERE (lang, recipe, strength) = (?, ?, ?)",
             (stage, row.row_id, row.clean, row.noisy, json.dumps(row.slots), *group.name),
         )  # fmt: skip
+
+
+def _unjudged(opened: sqlite3.Connection) -> int:
+    query = (
+        "SELECT count(*) FROM items WHERE stage = 1"
+        " AND id NOT IN (SELECT item FROM latest WHERE question = 'realism')"
+    )
+    return int(opened.execute(query).fetchone()[0])
 
 
 def _newest(opened: sqlite3.Connection) -> int:

@@ -19,7 +19,7 @@ def _files(settings: Settings, values: Mapping[str, Any]) -> list[Path]:
     return sorted(path for path in Path(profile).glob("*") if path.is_file()) if profile else []
 
 
-@kernel("channel", _files, lambda: ["*"])
+@kernel("channel", _files, lambda: ["*"], keeps_meaning=False)
 def channel(settings: Settings, *, profile: str | None = None, rate: float = 1.0) -> Kernel:
     """Make noise as learned from real pairs (see learn): 'I believe it' -> 'i beleive it'.
 

@@ -14,7 +14,6 @@ from noisegen.word_kernel import WordKernel
 FORMS_MAX = 8  # ways to write a word, the likeliest
 WHOLE = 1 << 40  # weights of a word's forms are shares of it
 LETTERS_MAX = 4  # that are written as one
-JOINERS = {0x200C: None, 0x200D: None}  # zero width: they shape letters, and are none
 FULL_STOPS = "।॥։"  # no signs to the tokenizer, so they are at the end of words
 Written = list[tuple[str, int]]  # Latin letters with their weights
 LetterTable = dict[str, dict[str, Written]]  # letters -> where ('' is anywhere) -> what is written
@@ -38,7 +37,7 @@ def latinised(
 
     There are none if the table lacks a letter of it. `spoken` is applied first, see `with_schwas`.
     """
-    plain = unicodedata.normalize("NFC", word.lower()).translate(JOINERS)
+    plain = unicodedata.normalize("NFC", word.lower())
     core = plain.rstrip(FULL_STOPS)
     whole = table.get(core, {}).get("word")
     units = [whole] if whole else _units(spoken(core), table)

@@ -4,7 +4,7 @@ from functools import cache
 
 import pyarrow as pa
 
-from noisegen.realism.learning import learn
+from noisegen.realism.learning import profile_of
 from noisegen.realism.pairs import Pairs
 from noisegen.recipe import Recipe
 
@@ -34,8 +34,8 @@ def pairs_of(pairs):
 
 @cache
 def _learned(pairs, lang, min_count):
-    return learn(pairs_of(pairs), lang, min_count)
+    return profile_of(pairs_of(pairs), lang, min_count)
 
 
-def profile_of(pairs, lang="en", min_count=2):
+def learned_profile(pairs, lang="en", min_count=2):
     return _learned(tuple(pairs), lang, min_count)

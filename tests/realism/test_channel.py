@@ -6,7 +6,7 @@ from collections import Counter
 import numpy as np
 import pyarrow as pa
 import pytest
-from learned import noised_by, noisy_pairs, pairs_of, profile_of
+from learned import learned_profile, noised_by, noisy_pairs, pairs_of
 
 import noisegen
 from noisegen import registry
@@ -15,7 +15,7 @@ from noisegen.errors import SourceError, UsageError
 from noisegen.mixing import Dice
 from noisegen.realism import profile_files
 from noisegen.realism.figures import divergences, measure
-from noisegen.realism.learning import learn
+from noisegen.realism.learning import profile_of
 from noisegen.recipe import Recipe, Step
 from noisegen.registry import Settings, Transform
 from noisegen.spans import protect_kinds
@@ -25,7 +25,7 @@ from noisegen.testing import check_transform
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory, demo_texts):
     path = tmp_path_factory.mktemp("profiles") / "profile"
-    profile_files.save(profile_of(noisy_pairs(demo_texts)), path)
+    profile_files.save(learned_profile(noisy_pairs(demo_texts)), path)
     return path
 
 
@@ -51,7 +51,7 @@ def test_channel_keeps_the_promises(folder):
 def test_its_example_is_within_reach(tmp_path):
     (clean, noisy), = registry.examples_in(registry.get("channel").summary)  # fmt: skip
     pairs = [(noisy, clean), (f"{noisy} so", f"{clean} so")]
-    profile_files.save(profile_of(pairs), tmp_path)
+    profile_files.save(learned_profile(pairs), tmp_path)
     assert noisy in noised(tmp_path, [clean] * 200)
 
 
@@ -85,7 +85,7 @@ def test_another_seed_makes_other_noise(folder, demo_texts):
     assert noised(folder, demo_texts, seed=1) != noised(folder, demo_texts, seed=2)
 
 
-def test_a_profile_of_another_language_is_told(folder, demo_texts):
+def test_a_learned_profile_another_language_is_told(folder, demo_texts):
     with pytest.warns(UserWarning, match="is of language 'en', the text of 'de'"):
         noised(folder, demo_texts[:1], lang="de")
 
@@ -98,15 +98,15 @@ def test_a_profile_must_be_given(tmp_path):
 
 
 def test_a_profile_learned_anew_is_read_anew(tmp_path, demo_texts):
-    first = profile_of([(f"teh {text}", f"the {text}") for text in demo_texts])
+    first = learned_profile([(f"teh {text}", f"the {text}") for text in demo_texts])
     profile_files.save(first, tmp_path)
     before = noised(tmp_path, ["the end of the day"] * 50)
-    profile_files.save(profile_of([(text, text) for text in demo_texts]), tmp_path)
+    profile_files.save(learned_profile([(text, text) for text in demo_texts]), tmp_path)
     assert noised(tmp_path, ["the end of the day"] * 50) != before
 
 
 def test_a_profile_without_edits_changes_nothing(tmp_path, demo_texts):
-    profile_files.save(profile_of([(text, text) for text in demo_texts]), tmp_path)
+    profile_files.save(learned_profile([(text, text) for text in demo_texts]), tmp_path)
     assert noised(tmp_path, demo_texts) == demo_texts
 
 
@@ -122,7 +122,7 @@ def learned_and_made(tmp_path_factory, wiki_sentences):
     fitted, rows = wiki_sentences[:2_500], wiki_sentences[4_000:9_000]
     pairs = zip(noised_by(fitted, recipe, 1), fitted, strict=True)
     path = tmp_path_factory.mktemp("learned") / "profile"
-    profile_files.save(learn(pairs_of(list(pairs))), path)
+    profile_files.save(profile_of(pairs_of(list(pairs))), path)
     return measure(rows, noised_by(rows, recipe, 2)), measure(rows, noised(path, rows))
 
 
@@ -157,7 +157,7 @@ def test_what_becomes_of_a_word_has_the_shares_of_the_pairs(tmp_path):
     clean = [f"see the {number} because" for number in range(2_000)]
     forms = ["becuase", "cuz", "bcs", "because"]
     noisy = [f"see the {number} {forms[number % 4]}" for number in range(2_000)]
-    profile_files.save(profile_of(list(zip(noisy, clean, strict=True))), tmp_path)
+    profile_files.save(learned_profile(list(zip(noisy, clean, strict=True))), tmp_path)
     counts = Counter(row.rpartition(" ")[2] for row in noised(tmp_path, clean))
     for form in forms:
         assert abs(counts[form] - 500) < 5 * math.sqrt(2_000 * 0.25 * 0.75)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from learned import noisy_pairs, profile_of
+from learned import learned_profile, noisy_pairs
 
 from noisegen.draws import GOLDEN, MASK, fork, mix, row_key, row_keys, stream_key
 from noisegen.edits import Rewrite
@@ -258,13 +258,13 @@ def assert_twins(texts, profile, rate=Fraction(1), seed=0):
 
 @pytest.mark.parametrize("rate", [Fraction(1), Fraction(3, 10)])
 def test_the_kernel_does_what_the_twin_does(rate, demo_texts):
-    profile = profile_of(noisy_pairs(demo_texts))
+    profile = learned_profile(noisy_pairs(demo_texts))
     written = assert_twins(demo_texts * 10, profile, rate, seed=3)
     assert written != demo_texts * 10
 
 
 def test_odd_texts_are_no_exception(odd_texts, demo_texts):
-    assert_twins(odd_texts[:-1] * 30, profile_of(noisy_pairs(demo_texts)))
+    assert_twins(odd_texts[:-1] * 30, learned_profile(noisy_pairs(demo_texts)))
 
 
 PIECES = st.sampled_from(
@@ -281,4 +281,4 @@ def test_any_row_is_no_exception(pieces, seed):
 def _odd_profile():
     clean = ["The naïve e 好的 Москва 1st the end.", "the мы 東京 ไทย, é", "THE end of the a. 好的"]
     noisy = ["Teh naive  好得 москва the end", "мы the 东京 ไท e", "the end off a the 好"]
-    return profile_of(list(zip(noisy, clean, strict=True)), min_count=1)
+    return learned_profile(list(zip(noisy, clean, strict=True)), min_count=1)

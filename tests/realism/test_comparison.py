@@ -141,6 +141,7 @@ def test_a_set_without_changes_is_compared() -> None:
     assert found.real.edits == 0
     assert found.divergences["kinds"].value == 1
     assert found.two_sample.changed_rows is None
+    assert any("real set: no row differs" in line for line in found.warnings)
 
 
 def test_scikit_learn_missing_is_said(monkeypatch, real: Pairs) -> None:
@@ -219,6 +220,27 @@ def test_the_command_compares_with_a_folder_of_augment(source: Path, tmp_path, c
 def test_one_kind_of_synthetic_noise_must_be_chosen(source: Path, extra, capsys) -> None:
     assert run(["realism", "--real", str(source), *extra]) == 2
     assert "give either --synthetic or --recipe" in capsys.readouterr().err
+
+
+def test_the_page_never_replaces_a_source(source: Path, tmp_path, capsys) -> None:
+    path = tmp_path / "pairs.tsv"
+    before = source.read_bytes()
+    path.write_bytes(before)
+    words = ["realism", "--quiet", "-o", str(path)]
+    for given in (["--real", str(path), "--recipe", "spac"],
+                  ["--real", str(source), "--synthetic", str(path)]):  # fmt: skip
+        assert run([*words, *given]) == 2
+        assert "is one of the sources" in capsys.readouterr().err
+    assert path.read_bytes() == before
+
+
+def test_fewer_rows_are_compared_of_all_that_were_read(source: Path, capsys) -> None:
+    words = ["--real", str(source), "--recipe", "spac:add_rate=0.05", "--rows", "60"]
+    assert run(["realism", *words, "--json", "--quiet"]) == 0
+    printed = capsys.readouterr()
+    found = json.loads(printed.out)
+    assert (found["pairs_read"], found["real"]["rows"], found["is_paired"]) == ([500, 60], 60, True)
+    assert printed.err == ""
 
 
 def test_a_missing_source_is_one_line(tmp_path, capsys) -> None:

@@ -4,11 +4,11 @@ import math
 from collections import Counter
 
 import pytest
-from learned import noised_by, pairs_of, profile_of
+from learned import learned_profile, noised_by, pairs_of
 
 from noisegen import keyboards
 from noisegen.realism.evidence import evidence
-from noisegen.realism.learning import learn
+from noisegen.realism.learning import profile_of
 from noisegen.realism.letter_changes import changes
 from noisegen.realism.profile import SAME, SMALL_CASE, TITLE_CASE, GapKey, HabitKey, WordKey
 from noisegen.realism.row_factors import FACTOR_BITS
@@ -60,20 +60,20 @@ def test_letters_that_changed(clean, noisy, found):
 
 
 def test_a_small_letter_behind_an_inserted_word_is_put_down_to_it():
-    profile = profile_of([("Ella es alta", "Es alta")] * 2 + [("Ella es", "Es")], min_count=1)
+    profile = learned_profile([("Ella es alta", "Es alta")] * 2 + [("Ella es", "Es")], min_count=1)
     assert profile.gaps[GapKey("es", True, "", "Ella ", SMALL_CASE)] == 3
     assert profile.words[WordKey("es", 3, "es", SAME)] == 3
 
 
 def test_a_capital_behind_a_dropped_word_is_put_down_to_it():
-    profile = profile_of([("Es alta", "Ella es alta"), ("Es", "Ella es")], min_count=1)
+    profile = learned_profile([("Es alta", "Ella es alta"), ("Es", "Ella es")], min_count=1)
     assert profile.words[WordKey("ella", 3, "", TITLE_CASE)] == 2
 
 
 def test_habits_of_rows_are_no_changes_of_words(demo_texts):
     clean = [text for text in demo_texts if sum(c.isupper() for c in text) > 1 and text.isascii()]
     noisy = [text.lower() if number % 4 == 0 else text for number, text in enumerate(clean)]
-    profile = profile_of(list(zip(noisy, clean, strict=True)))
+    profile = learned_profile(list(zip(noisy, clean, strict=True)))
     shown, not_shown = (profile.habits[HabitKey("small", flag)] for flag in (True, False))
     assert (shown, not_shown) == (len(clean[::4]), len(clean) - len(clean[::4]))
     assert all(key.noisy == key.clean and key.written == SAME for key in profile.words)
@@ -81,7 +81,7 @@ def test_habits_of_rows_are_no_changes_of_words(demo_texts):
 
 def test_a_line_break_is_never_learned():
     pairs = [("so it\nis", "so it is"), ("so\nit", "so it"), ("so\u2028it", "so it")] * 3
-    profile = profile_of([(f"{noisy} {n}", f"{clean} {n}") for n, (noisy, clean) in
+    profile = learned_profile([(f"{noisy} {n}", f"{clean} {n}") for n, (noisy, clean) in
                           enumerate(pairs)], min_count=1)  # fmt: skip
     texts = [part for key in profile.gaps for part in (key.gap, key.noisy) if part]
     assert not any(len(text.splitlines()) > 1 or text in "\n\u2028" for text in texts)
@@ -90,7 +90,7 @@ def test_a_line_break_is_never_learned():
 def test_blanks_dropped_with_a_known_rate_are_found_again(wiki_sentences):
     clean = wiki_sentences[:3_000]
     noisy = noised_by(clean, "spac:drop_rate=0.1,add_rate=0")
-    profile = learn(pairs_of(list(zip(noisy, clean, strict=True))))
+    profile = profile_of(pairs_of(list(zip(noisy, clean, strict=True))))
     blanks = Counter()
     for key, count in profile.gaps.items():
         if key.gap == " " and key.noisy is not None:
@@ -103,7 +103,7 @@ def test_blanks_dropped_with_a_known_rate_are_found_again(wiki_sentences):
 def test_neighbouring_keys_are_found_again(wiki_sentences):
     clean = wiki_sentences[:3_000]
     noisy = noised_by(clean, "fing:rate=0.02")
-    profile = learn(pairs_of(list(zip(noisy, clean, strict=True))))
+    profile = profile_of(pairs_of(list(zip(noisy, clean, strict=True))))
     pairs = {(entry.clean, entry.noisy) for entry in keyboards.keyboard_of("en", None).neighbours()}
     single = Counter()
     for key, count in profile.letters.items():
@@ -116,7 +116,7 @@ def test_neighbouring_keys_are_found_again(wiki_sentences):
 def test_misspellings_of_a_word_are_found_again():
     clean = [f"I receive letter number {number}" for number in range(4_000)]
     noisy = noised_by(clean, "spel:rate=0.2")
-    profile = learn(pairs_of(list(zip(noisy, clean, strict=True))))
+    profile = profile_of(pairs_of(list(zip(noisy, clean, strict=True))))
     counts = {key.noisy: n for key, n in profile.words.items() if key.clean == "receive"}
     changed = 1 - counts["receive"] / sum(counts.values())
     assert abs(changed - 0.2) < 4 * math.sqrt(0.2 * 0.8 / 4_000)
@@ -127,16 +127,16 @@ def test_rows_with_equal_chances_have_factors_near_one(wiki_sentences):
     """Noise without heaps: the spread of the fitted factors is that of no mixture."""
     clean = wiki_sentences[:3_000]
     noisy = noised_by(clean, "spac:drop_rate=0.1,add_rate=0")
-    factors = learn(pairs_of(list(zip(noisy, clean, strict=True)))).factors
+    factors = profile_of(pairs_of(list(zip(noisy, clean, strict=True)))).factors
     near = sum(weight for _, gaps, weight in factors if 0.7 < gaps / (1 << FACTOR_BITS) < 1.6)
     assert near > 0.85 * sum(weight for *_, weight in factors)
 
 
 def test_the_same_sentence_again_is_no_second_witness():
     pairs = [("my quolls sleep", "my quolls sleep")] * 9 + [("my dog", "my dog")]
-    assert {key.clean for key in profile_of(pairs).words} == {"my"}
+    assert {key.clean for key in learned_profile(pairs).words} == {"my"}
 
 
 def test_learning_makes_the_same_profile_in_any_order(demo_texts):
     pairs = list(zip(noised_by(demo_texts, "mix_all", 3), demo_texts, strict=True))
-    assert profile_of(pairs).digest == profile_of(pairs[::-1]).digest
+    assert learned_profile(pairs).digest == learned_profile(pairs[::-1]).digest

@@ -7,28 +7,28 @@ from dataclasses import replace
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from learned import noisy_pairs, pairs_of, profile_of
+from learned import learned_profile, noisy_pairs, pairs_of
 
 from noisegen.errors import OutputError, SourceError, UsageError
 from noisegen.realism import profile_files
-from noisegen.realism.learning import learn
+from noisegen.realism.learning import profile_of
 from noisegen.realism.profile import WordKey, merged
 from noisegen.realism.profile_commands import check_free
 
 
 @pytest.fixture
 def saved(tmp_path, demo_texts):
-    profile = profile_of(noisy_pairs(demo_texts))
+    profile = learned_profile(noisy_pairs(demo_texts))
     profile_files.save(profile, tmp_path / "profile")
     return tmp_path / "profile"
 
 
 def test_a_profile_is_read_back_as_it_was_written(saved, demo_texts):
-    assert profile_files.load(saved) == profile_of(noisy_pairs(demo_texts))
+    assert profile_files.load(saved) == learned_profile(noisy_pairs(demo_texts))
 
 
 def test_the_same_pairs_give_the_same_files(saved, tmp_path, demo_texts):
-    profile_files.save(learn(pairs_of(noisy_pairs(demo_texts)), "en"), tmp_path / "again")
+    profile_files.save(profile_of(pairs_of(noisy_pairs(demo_texts)), "en"), tmp_path / "again")
     for path in saved.iterdir():
         assert path.read_bytes() == (tmp_path / "again" / path.name).read_bytes()
 
@@ -39,7 +39,10 @@ def test_a_profile_is_small(saved):
 
 def test_merging_adds_counts_up(demo_texts):
     pairs = noisy_pairs(demo_texts)
-    first, second = profile_of(pairs[: len(pairs) // 2]), profile_of(pairs[len(pairs) // 2 :])
+    first, second = (
+        learned_profile(pairs[: len(pairs) // 2]),
+        learned_profile(pairs[len(pairs) // 2 :]),
+    )
     both = merged([first, second])
     assert both.totals["pairs"] == len(pairs)
     assert both.words == first.words + second.words
@@ -48,14 +51,14 @@ def test_merging_adds_counts_up(demo_texts):
 
 def test_what_is_kept_at_any_count_is_the_same_learned_at_once_or_merged(demo_texts):
     pairs = noisy_pairs(demo_texts)
-    parts = [profile_of(part, min_count=1) for part in (pairs[::2], pairs[1::2])]
-    both, whole = merged(parts), profile_of(pairs, min_count=1)
+    parts = [learned_profile(part, min_count=1) for part in (pairs[::2], pairs[1::2])]
+    both, whole = merged(parts), learned_profile(pairs, min_count=1)
     assert both.words == whole.words
     assert both.rows == whole.rows
 
 
 def test_profiles_of_several_languages_are_not_merged(demo_texts):
-    profile = profile_of(noisy_pairs(demo_texts))
+    profile = learned_profile(noisy_pairs(demo_texts))
     with pytest.raises(UsageError, match="several languages cannot be merged: en, is"):
         merged([profile, replace(profile, lang="is")])
 
@@ -67,7 +70,7 @@ def tokens(text):
 def test_no_four_words_of_the_source_are_in_a_profile(wiki_sentences):
     clean = wiki_sentences[:600]
     noisy = [text.replace(" the ", " a ").replace(", ", " and also ") for text in clean]
-    profile = profile_of(list(zip(noisy, clean, strict=True)))
+    profile = learned_profile(list(zip(noisy, clean, strict=True)))
     texts = [text for table in (profile.words, profile.gaps, profile.letters) for key in table
              for text in key if isinstance(text, str)]  # fmt: skip
     assert max(len(tokens(text)) for text in texts) <= 2
@@ -78,7 +81,7 @@ def test_no_four_words_of_the_source_are_in_a_profile(wiki_sentences):
 def test_what_stands_in_one_pair_only_is_not_kept():
     pairs = [("see you tomorow Zebulon", "see you tomorrow Zebulon"), ("you see", "see you"),
              ("to tomorow", "today tomorrow"), ("my secret, tomorrow", "tomorrow")]  # fmt: skip
-    profile = profile_of(pairs * 3)
+    profile = learned_profile(pairs * 3)
     assert not any("zebulon" in str(key) or "secret" in str(key)
                    for table in (profile.words, profile.gaps) for key in table)  # fmt: skip
     assert profile.words[WordKey("tomorrow", 0, "tomorow", 0)] == 6
@@ -87,7 +90,7 @@ def test_what_stands_in_one_pair_only_is_not_kept():
 def test_a_slip_seen_once_is_kept_an_odd_form_is_not():
     pairs = [("they beleive it", "they believe it"), ("they xyzzy it", "they believe it"),
              ("they believe", "they believe")]  # fmt: skip
-    forms = {key.noisy for key in profile_of(pairs).words if key.clean == "believe"}
+    forms = {key.noisy for key in learned_profile(pairs).words if key.clean == "believe"}
     assert forms == {"beleive", "believe", None}
 
 

@@ -6,6 +6,8 @@ from collections import Counter
 from itertools import pairwise
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from reviews import made, output, rows_of, sentences
 
@@ -17,6 +19,7 @@ from noisegen.recipe import Recipe
 from noisegen.registry import DICTIONARIES
 from noisegen.review import making
 from noisegen.review.changes import marked, tokens
+from noisegen.review.review_file import ReviewFile
 from noisegen.review.sampling import order_of, slots_of
 from noisegen.review.store import created
 from noisegen.review.strengths import Strength, parse_strengths, strength_of
@@ -334,3 +337,26 @@ def test_a_damaged_plan_is_said(tmp_path, plan):
     opened.close()
     with pytest.raises(SourceError, match="nothing says how it was made"):
         review.more(path, strength="low")
+
+
+@pytest.mark.parametrize("kind", ["string", "large_string", "dictionary"])
+def test_a_column_of_languages_is_read_in_every_form_of_text(tmp_path, kind):
+    texts = [text for text, _ in sentences(20)]
+    langs = pa.array(["en", "de"] * 10)
+    langs = langs.dictionary_encode() if kind == "dictionary" else langs.cast(kind)
+    pq.write_table(pa.table({"text": texts, "lang": langs}), tmp_path / "c.parquet")
+    source, out = str(tmp_path / "c.parquet"), tmp_path / "r.sqlite"
+    drawn = review.make(source, out, rows=2, strengths="0.5", transforms=("fing",)).drawn
+    assert {group.lang: count for group, count in drawn} == {"de": 2, "en": 2}
+
+
+def test_a_best_of_few_answers_is_said_to_be_open(tmp_path):
+    path = made(tmp_path)
+    opened = ReviewFile(path)
+    key = opened.join("Ana", None)["reviewer"]
+    opened.answer(key, opened.item(key, 0)["item"], "realism", "realistic", "1")
+    opened.close()
+    found = review.more(path, rows=2)
+    assert found.unjudged == 44
+    assert found.lines()[-1].startswith("warning: 44 rows of the first stage not judged yet")
+    assert review.more(path, rows=2, strength="low").unjudged == 0

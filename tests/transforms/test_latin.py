@@ -70,7 +70,7 @@ def split(core: str, lang: str) -> list[list[tuple[str, int]]] | None:
 
 def latinised_slowly(word: str, lang: str) -> list[tuple[str, int]]:
     """Letter by letter, keeping the eight likeliest beginnings."""
-    plain = unicodedata.normalize("NFC", word.lower()).replace("\u200c", "").replace("\u200d", "")
+    plain = unicodedata.normalize("NFC", word.lower())
     core = plain.rstrip("।॥։")
     spoken = with_schwas(core) if lang == "hi" else core
     units = [ways(core, lang, ("word",))] if ways(core, lang, ("word",)) else split(spoken, lang)
@@ -125,7 +125,6 @@ def test_any_text_agrees_with_the_oracle(lang, rows, seed):
         ("hi", "मैं घर जा रहा हूँ।", {"main ghar ja raha hoon.", "mai ghar ja raha hu."}),
         ("hi", "नहीं", {"nahi", "nahin", "nai"}),
         ("hi", "हो ।", {"ho ."}),
-        ("hi", "क्\u200dया प\u200cर", {"kya par"}),
         ("ru", "привет", {"privet"}),
         ("ru", "что ЧТО Что", {"chto 4TO Chto", "4to CHTO 4to"}),
         ("ru", "хорошая", {"horoshaya", "xoroshaja", "horoshaia"}),

@@ -122,6 +122,11 @@ def test_what_it_does_at_rate_one(name, lang, clean, one_of):
     assert one_of <= set(noised(name, [clean] * 1_500, lang))
 
 
+def test_parts_of_numbers_stay():
+    rows = ["two hundred, twenty-two", "fifty"]
+    assert noised("rebus", rows) == ["2 hundred, twenty-2", "fifty"]
+
+
 @pytest.mark.parametrize("name", FIVE)
 def test_the_example_of_the_summary_is_reached(name):
     found = examples_in(registry.get(name).summary)
