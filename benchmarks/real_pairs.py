@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import pyarrow.csv
+
 from benchmarks.measure import ROOT
 from noisegen.mining.languages import language
 from noisegen.mining.m2 import blocks
@@ -63,14 +65,15 @@ def _m2(path: str) -> Iterator[Pair]:
 
 def _cowsl2h() -> Iterator[Pair]:
     """Yield the sentences of essays that have as many as their correction."""
-    csv.field_size_limit(1 << 30)
-    spanish = language("es")
+    spanish, columns = language("es"), ["essay", "corrected1"]
+    options = pyarrow.csv.ParseOptions(newlines_in_values=True)
+    chosen = pyarrow.csv.ConvertOptions(include_columns=columns)
     for path in sorted((DATA / "cowsl2h").glob("*.csv.gz")):
-        with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
-            for row in csv.DictReader(file):
-                sides = [spanish.sentences(row[one] or "") for one in ("essay", "corrected1")]
-                if len(sides[0]) == len(sides[1]):
-                    yield from zip(*sides, strict=True)
+        table = pyarrow.csv.read_csv(path, parse_options=options, convert_options=chosen)
+        for essay, corrected in zip(*table.to_pydict().values(), strict=True):
+            sides = spanish.sentences(essay or ""), spanish.sentences(corrected or "")
+            if len(sides[0]) == len(sides[1]):
+                yield from zip(*sides, strict=True)
 
 
 def _ua_gec() -> Iterator[Pair]:
