@@ -6,12 +6,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich import box
 from rich.table import Table
 from rich.text import Text
 
 from noisegen.errors import SourceError, UsageError
 from noisegen.figures import Statistics
+from noisegen.tables import bar, percent, titled
 from noisegen.tally import Tally
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ __all__ = ["Statistics", "measure", "plot", "render"]
 
 _BATCH_ROWS = 4096
 _BAR = 24  # columns
-_EIGHTHS = " ▏▎▍▌▋▊▉"
 
 
 def measure(folder: Path) -> Statistics:
@@ -163,32 +162,14 @@ def _chances(manifest: Path) -> list[float] | None:
 # Tables.
 
 
-def _bar(value: float, most: float) -> str:
-    """Return a bar of eighths of a column; a value above 0 shows at least one eighth."""
-    eighths = round(value / most * _BAR * 8) if most else 0
-    eighths = max(eighths, 1) if value else 0
-    return "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
-
-
-def _percent(share: float | None, digits: int = 1) -> str:
-    """Return a share in per cent, '-' for None."""
-    return "-" if share is None else f"{share:.{digits}%}"
-
-
 def _number(value: float | None, digits: int = 0) -> str:
     """Return a number with thousands separators, '-' for None."""
     return "-" if value is None else f"{value:,.{digits}f}"
 
 
-def _titled(title: str, lines: box.Box | None) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold", box=lines)
-    table.show_edge = table.pad_edge = False
-    return table
-
-
 def _table(title: str, *columns: str) -> Table:
     """Return a table: the first column to the left, figures to the right, then a bar."""
-    table = _titled(title, box.SIMPLE_HEAD)
+    table = titled(title)
     for place, column in enumerate(columns):
         table.add_column(column, justify="right" if place else "left", no_wrap=bool(place))
     table.add_column("", style="cyan", no_wrap=True, min_width=_BAR)
@@ -196,16 +177,16 @@ def _table(title: str, *columns: str) -> Table:
 
 
 def _summary(statistics: Statistics) -> Table:
-    table = _titled("the run", None)
+    table = titled("the run", None)
     table.show_header = False
     found, tokens = statistics, statistics.type_token_ratio
     copies = f", {found.copies:,} copies of each" if found.copies > 1 else ""
     sample = " (a sample)" if tokens.is_sample else ""
     lines = {
         "rows": f"{found.rows:,} in {found.shards:,} shard{'s' * (found.shards != 1)}{copies}",
-        "changed": f"{found.changed:,} ({_percent(found.changed_share)})",
-        "CER": f"{_percent(found.cer, 2)} of {found.clean_characters:,} characters",
-        "WER": f"{_percent(found.wer, 2)} of {found.clean_words:,} words",
+        "changed": f"{found.changed:,} ({percent(found.changed_share)})",
+        "CER": f"{percent(found.cer, 2)} of {found.clean_characters:,} characters",
+        "WER": f"{percent(found.wer, 2)} of {found.clean_words:,} words",
         "length": f"noisy / clean {_number(found.length_ratio, 4)} in characters",
         "type/token": f"clean {_number(tokens.clean, 4)}, noisy {_number(tokens.noisy, 4)}, "
         f"noisy / clean {_number(tokens.quotient, 4)}; {tokens.rows:,} rows{sample}",
@@ -222,10 +203,10 @@ def _per_row(statistics: Statistics) -> Table:
     shown = [line for line in drawn if line.rows or (line.expected or 0) >= 0.5]
     most = max((line.rows for line in shown), default=0)
     for line in shown:
-        share = _percent(line.rows / statistics.rows) if statistics.rows else "-"
+        share = percent(line.rows / statistics.rows) if statistics.rows else "-"
         expected = [_number(line.expected)] if expects else []
         figures = (str(line.transforms), _number(line.rows), share, *expected)
-        table.add_row(*figures, _bar(line.rows, most))
+        table.add_row(*figures, bar(line.rows, most))
     return table
 
 
@@ -235,8 +216,8 @@ def _transforms(statistics: Statistics) -> Table:
     table = _table("transforms: rows drawn, drawn alone, and changed of these", "", *titles)
     for line in statistics.transforms:
         figures = [_number(line.rows), _number(line.rows_alone), _number(line.changed_alone)]
-        figures += [_percent(line.changed_alone_share), *([_number(line.edits)] if counted else [])]
-        table.add_row(Text(line.name), *figures, _bar(line.changed_alone_share or 0, 1))
+        figures += [percent(line.changed_alone_share), *([_number(line.edits)] if counted else [])]
+        table.add_row(Text(line.name), *figures, bar(line.changed_alone_share or 0, 1))
     return table
 
 
@@ -249,9 +230,9 @@ def _edit_kinds(statistics: Statistics) -> Table:
     total = sum(line.characters + line.blanks for line in found.kinds)
     for line in found.kinds:
         count = line.characters + line.blanks
-        share = _percent(count / total) if total else "-"
+        share = percent(count / total) if total else "-"
         figures = (_number(line.characters), _number(line.blanks), share)
-        table.add_row(line.kind, *figures, _bar(count, total))
+        table.add_row(line.kind, *figures, bar(count, total))
     return table
 
 
@@ -265,5 +246,5 @@ def _row_lengths(statistics: Statistics) -> Table:
         span = (
             f"{line.low:,} or more" if line.high is None else f"{line.low:,} to {line.high - 1:,}"
         )
-        table.add_row(span, _number(line.clean), _number(line.noisy), _bar(line.clean, most))
+        table.add_row(span, _number(line.clean), _number(line.noisy), bar(line.clean, most))
     return table

@@ -18,6 +18,7 @@ from shard_files import ROWS, edits_column, shard
 from noisegen import statistics, tally
 from noisegen.errors import NoisegenError
 from noisegen.figures import Drawn, EditKind, LengthBin, Statistics, TransformFigures
+from noisegen.tables import bar
 
 
 def printed(found: Statistics, width: int = 80) -> str:
@@ -223,9 +224,9 @@ def test_the_tables_look_like_this(found: Statistics) -> None:
 
 
 def test_a_bar_shows_what_is_not_nothing() -> None:
-    assert statistics._bar(1, 10_000) == "▏"
-    assert statistics._bar(0, 10_000) == statistics._bar(0, 0) == ""
-    assert statistics._bar(1, 1) == "█" * 24
+    assert bar(1, 10_000) == "▏"
+    assert bar(0, 10_000) == bar(0, 0) == ""
+    assert bar(1, 1) == "█" * 24
 
 
 def test_an_empty_run_has_no_rates(tmp_path: Path) -> None:

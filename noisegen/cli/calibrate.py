@@ -59,7 +59,10 @@ def calibrate(
     from noisegen.cli.terminal import Terminal
     from noisegen.realism.calibrated import render
     from noisegen.realism.calibration import calibrate as run
+    from noisegen.realism.pairs import refuse_onto
 
+    if out:
+        refuse_onto(out, [*source, *options["real"], *filter(None, [options["clean_file"]])])
     options["values"] = read_settings(options.pop("settings"))
     options["name"] = out.stem if out else None
     with _progress(quiet) as tick:

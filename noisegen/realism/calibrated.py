@@ -86,11 +86,9 @@ _NUMBERS = ("target", "before", "reached", "real")
 
 
 def _table(title: str, *columns: str) -> "Table":
-    from rich import box
-    from rich.table import Table
+    from noisegen.tables import titled
 
-    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
-    table.show_edge = table.pad_edge = False
+    table = titled(title)
     for column in columns:
         table.add_column(column, justify="right" if column in _NUMBERS else "left")
     return table

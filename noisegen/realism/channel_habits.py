@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 
-from noisegen.characters import code_points
+from noisegen.characters import code_points, utf8_lengths
 from noisegen.draws import I64
 from noisegen.edits import Edits
 from noisegen.realism.letters import bare, lower
@@ -30,7 +30,7 @@ def with_habits(edits: Edits, texts: Texts, habits: I64) -> Edits:
                     np.bool_)  # fmt: skip
     changed = np.flatnonzero(~same.take(which))
     at, owners, points = at.take(changed), owners.take(changed), points.take(changed)
-    stops = at + 1 + (points >= 0x80) + (points >= 0x800) + (points >= 0x10000)
+    stops = at + utf8_lengths(points)
     starts, stops = np.concatenate([edits.starts, at]), np.concatenate([edits.stops, stops])
     order = np.lexsort((stops, starts))
     replacements = np.concatenate([edits.replacements, which.take(changed) + len(edits.pool)])

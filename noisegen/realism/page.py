@@ -11,7 +11,8 @@ from noisegen.atomic import write_text
 from noisegen.errors import MissingExtra
 from noisegen.realism.comparison import Realism
 from noisegen.realism.figures import HISTOGRAMS
-from noisegen.realism.tables import TITLES, auc_text, percent, rates, shares, tests, visible
+from noisegen.realism.tables import TITLES, auc_text, rates, shares, tests, visible
+from noisegen.tables import percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

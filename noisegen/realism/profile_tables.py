@@ -5,19 +5,18 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import TypeVar
 
-from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from noisegen.realism.evidence import END, START
 from noisegen.realism.profile import SAME, HabitKey, Profile
+from noisegen.tables import bar, titled
 
 TOP = 15  # lines of a table
 EDITS_SHOWN = 12
 K = TypeVar("K", bound=tuple[object, ...])
 _BAR = 24  # columns
-_EIGHTHS = " ▏▎▍▌▋▊▉"
 _WRITTEN = ("", "in small letters", "with a capital", "in capitals")
 
 
@@ -111,15 +110,8 @@ def _row_edits(profile: Profile) -> Counter[int]:
     return edits
 
 
-def _bar(value: float, most: float) -> str:
-    """Return a bar of eighths of a column; a value above 0 shows at least one eighth."""
-    eighths = max(round(value / most * _BAR * 8), 1) if value else 0
-    return "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
-
-
 def _titled(title: str, *columns: str) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
-    table.show_edge = table.pad_edge = False
+    table = titled(title)
     for place, column in enumerate(columns):
         table.add_column(column, justify="left" if place < len(columns) - 2 else "right")
     table.add_column("", style="cyan", no_wrap=True, min_width=_BAR)
@@ -131,14 +123,14 @@ def _lines(title: str, lines: Iterator[Line], top: int) -> Table:
     shown = list(islice(lines, top))
     most = max((count for *_, count, _ in shown), default=0)
     for clean, noisy, count, share in shown:
-        bar = _bar(count, most)
-        table.add_row(Text(clean), Text(noisy), f"{count:,}", f"{share:.1%}", bar)
+        drawn = bar(count, most)
+        table.add_row(Text(clean), Text(noisy), f"{count:,}", f"{share:.1%}", drawn)
     return table
 
 
 def _summary(profile: Profile) -> Table:
-    table = Table(title="the profile", title_justify="left", title_style="bold", box=None)
-    table.show_header = table.pad_edge = False
+    table = titled("the profile", None)
+    table.show_header = False
     totals, kept = profile.totals, {key.clean for key in profile.words}
     pairs = max(1, totals["pairs"])
     lines = {
@@ -160,7 +152,7 @@ def _edits_per_row(profile: Profile) -> Table:
     for number in range(max(edits, default=-1) + 1):
         name = f"{number}{' or more' * (number == EDITS_SHOWN)}"
         count = edits[number]
-        table.add_row(name, f"{count:,}", f"{count / rows:.1%}", _bar(count, most))
+        table.add_row(name, f"{count:,}", f"{count / rows:.1%}", bar(count, most))
     return table
 
 

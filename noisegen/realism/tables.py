@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 
-from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -10,6 +9,7 @@ from rich.text import Text
 from noisegen.realism.comparison import Realism
 from noisegen.realism.figures import HISTOGRAMS, NoiseFigures
 from noisegen.realism.two_sample import Auc, TwoSample
+from noisegen.tables import bar, percent, titled
 
 TITLES = {
     "kinds": "kinds of edit",
@@ -18,7 +18,6 @@ TITLES = {
     "word_positions": "place in the word",
 }
 _BAR = 16  # columns
-_SHADES = "▏▎▍▌▋▊▉█"
 
 
 def render(found: Realism, console: Console) -> None:
@@ -26,11 +25,6 @@ def render(found: Realism, console: Console) -> None:
     for table in (_summary, _tests, _divergences, _kinds, _edits_per_row, _places, _telling):
         console.print(table(found))
         console.print()
-
-
-def percent(share: float | None, digits: int = 1) -> str:
-    """Return a share in per cent, '-' for None."""
-    return "-" if share is None else f"{share:.{digits}%}"
 
 
 def rates(found: NoiseFigures) -> dict[str, str]:
@@ -90,8 +84,7 @@ def visible(ngram: str) -> str:
 
 def _titled(title: str, *columns: str) -> Table:
     """Return a table: the first column to the left, the others to the right."""
-    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
-    table.show_edge = table.pad_edge = False
+    table = titled(title)
     for place, column in enumerate(columns):
         table.add_column(column, justify="right" if place else "left", no_wrap=True)
     return table
@@ -122,7 +115,7 @@ def _divergences(found: Realism) -> Table:
         one = found.divergences[name]
         interval = f"{one.low:.3f}\u2013{one.high:.3f}"
         figures = f"{one.value:.3f}", interval, f"{one.floor:.3f}"
-        table.add_row(TITLES[name], *figures, _bar(one.value, 1))
+        table.add_row(TITLES[name], *figures, bar(one.value, 1, _BAR))
     return table
 
 
@@ -154,7 +147,7 @@ def _side_by_side(found: Realism, name: str, names: Sequence[str], shown: Sequen
     for place, label in enumerate(names):
         if label in shown:
             real, synthetic = sides[0][place], sides[1][place]
-            bars = _bar(real, most), _bar(synthetic, most)
+            bars = bar(real, most, _BAR), bar(synthetic, most, _BAR)
             table.add_row(label, percent(real), bars[0], percent(synthetic), bars[1])
     return table
 
@@ -173,9 +166,3 @@ def _telling(found: Realism) -> Table:
         figures = percent(one.real_share), percent(one.synthetic_share)
         table.add_row(Text(visible(one.ngram)), *figures, one.side, examples)
     return table
-
-
-def _bar(value: float, most: float) -> str:
-    """Return a bar of eighths of a column; a value above 0 shows at least one eighth."""
-    eighths = max(round(value / most * _BAR * 8), 1) if most and value else 0
-    return "█" * (eighths // 8) + (_SHADES[eighths % 8 - 1] if eighths % 8 else "")

@@ -5,7 +5,7 @@ from html import escape
 
 from noisegen.manifest import counted
 from noisegen.review.figures import GroupFigures, KindShares, Report
-from noisegen.review.tables import percent
+from noisegen.tables import percent
 
 _PAGE = """<!doctype html>
 <html lang="en">

@@ -2,12 +2,12 @@
 
 from typing import TYPE_CHECKING
 
-from rich import box
 from rich.table import Table
 from rich.text import Text
 
 from noisegen.manifest import counted
 from noisegen.review.figures import Report
+from noisegen.tables import percent, titled
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -26,15 +26,9 @@ def render(report: Report, console: "Console") -> None:
             console.print(made)
 
 
-def percent(share: float | None, digits: int = 1) -> str:
-    """Return a share in per cent, '-' for None."""
-    return "-" if share is None else f"{share:.{digits}%}"
-
-
 def _table(title: str, *columns: str, left: int = 1) -> Table:
     """Return a table whose first `left` columns stand to the left, the others to the right."""
-    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
-    table.show_edge = table.pad_edge = False
+    table = titled(title)
     for place, column in enumerate(columns):
         table.add_column(column, justify="left" if place < left else "right", no_wrap=place >= left)
     return table

@@ -60,8 +60,8 @@ class Slips:
 class Mashing:
     """Mash words, each with its rate; a word is letters of the keyboard, three of them at least.
 
-    Draw i of a row decides on its i-th word. The first letter stays, as it is seldom wrong (in 1 to
-    7 % of misspellings by the counts that Kukich reviews, 1992). The others are parted into as many
+    Draw i of a row decides on its i-th word. The first letter stays, as it is seldom wrong (Kukich,
+    1992). The others are parted into as many
     runs as there are slips; draws 6i + 2k and 6i + 2k + 1 of the stream "slip" make the k-th.
     """
 

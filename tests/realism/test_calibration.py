@@ -183,3 +183,13 @@ def test_ugc_makes_noise_in_other_languages(lang, demo):
     texts = [row["text"] for row in demo if row["lang"] == lang] or ["Día claro, señor."]
     noisy = Noising(lang).noise(Recipe.named("ugc-heavy"), texts * 20)
     assert sum(a != b for a, b in zip(texts * 20, noisy, strict=True)) > len(texts) * 4
+
+
+def test_a_recipe_is_never_written_over_its_pairs(tmp_path, capfd):
+    pairs = tmp_path / "pairs.tsv"
+    pairs.write_text("noisy\tclean\nteh cat\tthe cat\n")
+
+    code = cli.run(["calibrate", "--recipe", "fing", "--real", str(pairs), "-o", str(pairs)])
+
+    assert (code, pairs.read_text()) == (2, "noisy\tclean\nteh cat\tthe cat\n")
+    assert "is one of the sources" in capfd.readouterr().err
