@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from noisegen.realism.reading import compare
     from noisegen.recipe import Recipe
     from noisegen.registry import lexical, transform
+    from noisegen.training.run import train
 
 _HOMES = {
     "Collator": "mapper",
@@ -46,6 +47,7 @@ _HOMES = {
     "mine_wiki": "mining.commands",
     "noise": "engine",
     "prepare": "preparing.run",
+    "train": "training.run",
     "transform": "registry",
 }
 
@@ -70,6 +72,7 @@ __all__ = [
     "mine_wiki",
     "noise",
     "prepare",
+    "train",
     "transform",
 ]
 

@@ -19,6 +19,7 @@ from noisegen.cli.preview import preview
 from noisegen.cli.realism import realism
 from noisegen.cli.review import review
 from noisegen.cli.stats import stats
+from noisegen.cli.train import train
 from noisegen.cli.transforms import transforms
 from noisegen.errors import NoisegenError, UsageError
 from noisegen.version import __version__
@@ -35,7 +36,7 @@ def noisegen() -> None:
 
 _COMMANDS = (
     augment, preview, transforms, stats, prepare, mine_wiki, mine_lang8, mine_pairs, dictionary,
-    learn, calibrate, realism, review,
+    learn, calibrate, realism, review, train,
 )  # fmt: skip
 for command in _COMMANDS:
     noisegen.add_command(command)

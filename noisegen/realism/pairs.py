@@ -98,6 +98,22 @@ def refuse_onto(out: Path, sources: Sequence[str]) -> None:
             raise UsageError(f"-o {str(out)!r} is one of the sources: give another name")
 
 
+def stream_pairs(sources: Sequence[str], dropped: Counter[str]) -> Iterator[tuple[str, str]]:
+    """Yield (noisy, clean) row by row; pairs with an empty side are counted in `dropped`.
+
+    Sources and errors as in `read_pairs`; damage in an input raises SourceError.
+    """
+    account = Account()
+    for noisy, clean in _rows(sources, ("noisy", "clean"), None, account):
+        if noisy is None or clean is None or not (noisy.strip() and clean.strip()):
+            dropped["empty_side"] += 1
+        else:
+            yield noisy, clean
+    dropped.update(account.dropped)
+    if account.damaged:
+        raise SourceError(f"damaged input: {account.damaged[0]}")
+
+
 Sides = tuple[str | None, str | None]  # noisy, clean
 
 

@@ -1,0 +1,1 @@
+"""Metrics of sentence encoders under noise, their statistics, and the report."""

@@ -1,0 +1,1 @@
+"""Distilling robust students: data, objectives, the loop, checkpoints."""

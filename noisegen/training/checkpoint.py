@@ -1,0 +1,130 @@
+"""Checkpoints: weights, moments of the optimiser and the position, written under their name last.
+
+A checkpoint is a folder of two safetensors files and state.json; nothing in it is executed.
+"""
+
+import json
+import os
+import shutil
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from noisegen.atomic import writing
+from noisegen.errors import OutputError
+from noisegen.training.chunks import Position
+from noisegen.training.schedule import Progress
+
+
+@dataclass(frozen=True)
+class State:
+    """Where a run is, besides weights and moments."""
+
+    progress: Progress
+    position: Position
+    best: float | None  # the lowest validation loss so far
+    config: str  # digest of the settings and the data
+
+
+def save_checkpoint(
+    folder: Path, student: nn.Module, optimizer: torch.optim.Optimizer, state: State, keep: int
+) -> Path:
+    """Write step-NNNNNN and remove all but the `keep` newest; raises OutputError."""
+    path = folder / f"step-{state.progress.updates:07d}"
+    with writing(path):
+        folder.mkdir(parents=True, exist_ok=True)
+        for left in folder.glob("*.tmp"):
+            shutil.rmtree(left)
+        temporary = folder / f"{path.name}.tmp"
+        temporary.mkdir()
+        save_weights(student, temporary / "model.safetensors")
+        save_file(_moments(student, optimizer), temporary / "optimizer.safetensors")
+        (temporary / "state.json").write_text(json.dumps(asdict(state)))
+        for file in temporary.iterdir():
+            _sync(file)
+        if path.exists():
+            shutil.rmtree(path)
+        temporary.rename(path)
+        _sync(folder)
+        for old in checkpoints(folder)[:-keep]:
+            shutil.rmtree(old)
+    return path
+
+
+def save_weights(student: nn.Module, path: Path) -> None:
+    """Write the weights alone; tied ones are cloned."""
+    save_file(
+        {name: value.detach().cpu().clone() for name, value in student.state_dict().items()}, path
+    )
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def checkpoints(folder: Path) -> list[Path]:
+    """Return the complete checkpoints, oldest first."""
+    return sorted(path for path in folder.glob("step-*") if path.suffix != ".tmp")
+
+
+def load_checkpoint(
+    folder: Path, student: nn.Module, optimizer: torch.optim.Optimizer, config: str
+) -> State:
+    """Take up the newest checkpoint; raises OutputError if none can be read or it is foreign."""
+    found = checkpoints(folder)
+    if not found:
+        raise OutputError(f"{folder} has no checkpoint to resume from; run without --resume")
+    path = found[-1]
+    try:
+        state = _state(json.loads((path / "state.json").read_text()))
+        if state.config != config:
+            raise OutputError(
+                f"{path} was made with other settings or data; resume with the same, or use "
+                "another folder"
+            )
+        student.load_state_dict(load_file(path / "model.safetensors"))
+        _load_moments(student, optimizer, load_file(path / "optimizer.safetensors"))
+    except (OSError, ValueError, KeyError, TypeError, RuntimeError, SafetensorError) as error:
+        reason = str(error).splitlines()[0]
+        raise OutputError(
+            f"cannot read checkpoint {path}: {reason}; remove that folder and resume from the one "
+            "before"
+        ) from error
+    return state
+
+
+def _state(said: dict[str, Any]) -> State:
+    return State(
+        Progress(**said["progress"]), Position(**said["position"]), said["best"], said["config"]
+    )
+
+
+def _trained(student: nn.Module) -> dict[str, nn.Parameter]:
+    return {name: weight for name, weight in student.named_parameters() if weight.requires_grad}
+
+
+def _moments(student: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    return {
+        f"{name}|{key}": value.detach().cpu().contiguous()
+        for name, weight in _trained(student).items()
+        for key, value in optimizer.state[weight].items()
+    }
+
+
+def _load_moments(
+    student: nn.Module, optimizer: torch.optim.Optimizer, moments: dict[str, Tensor]
+) -> None:
+    weights = _trained(student)
+    for name, value in moments.items():
+        weight, _, key = name.rpartition("|")
+        device = "cpu" if key == "step" else weights[weight].device
+        optimizer.state[weights[weight]][key] = value.to(device)

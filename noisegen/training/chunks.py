@@ -1,0 +1,112 @@
+"""A chunk of an epoch: its rows noised, as token ids, and put into batches."""
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from noisegen.encoders.encoder import Tokenizer
+from noisegen.encoders.ragged import Ragged
+from noisegen.engine import PROTECTED, engine_for
+from noisegen.mixing import Dice
+from noisegen.spans import protect_kinds
+from noisegen.training.pair_data import PairData, Rows
+from noisegen.training.plan import chunks_of, plan
+
+PIECE_ROWS = 4_096  # rows noised and tokenised at a time
+
+
+@dataclass(frozen=True)
+class Position:
+    """Where a run is: the step `step` of this chunk of this epoch comes next."""
+
+    epoch: int = 0
+    chunk: int = 0
+    step: int = 0
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Row i has token ids `noisy[i]` and `clean[i]` and the teacher's vector of text `owner[i]`."""
+
+    noisy: Ragged
+    clean: Ragged
+    owner: npt.NDArray[np.int32]
+    steps: list[list[Rows]]
+
+
+@dataclass(frozen=True)
+class NoiseSource:
+    """Whence the noisy side comes: `stored` in DATA, or a recipe that noises anew every epoch."""
+
+    recipe: str = "stored"
+    seed: int = 0
+    lang: str = "en"
+
+    def noisy(self, data: PairData, rows: Rows, epoch: int) -> list[str]:
+        """Return the noisy texts of these pairs."""
+        if self.recipe == "stored":
+            return list(data.noisy.take(rows).to_pylist())
+        clean = data.clean.take(data.owner[rows]).cast(pa.string())
+        dice = Dice(rows.astype(np.uint64), self.seed, epoch)
+        engine = engine_for(self.recipe, self.lang, "auto")
+        return list(engine.noise(clean, dice, protect_kinds(PROTECTED)).noisy.to_pylist())
+
+
+class Chunks:
+    """The chunks of all epochs, each made while the one before is trained on."""
+
+    def __init__(
+        self, data: PairData, noise: NoiseSource, tokenizer: Tokenizer, *,
+        budget: int, seed: int, world: int = 1, both_sides: bool = False,
+    ) -> None:  # fmt: skip
+        self.data, self.noise, self.tokenizer = data, noise, tokenizer
+        self.budget, self.seed, self.world, self.both_sides = budget, seed, world, both_sides
+
+    def make(self, epoch: int, number: int) -> Chunk | None:
+        """Return a chunk; None where the epoch has no more."""
+        chunks = chunks_of(self.data.training, self.seed, epoch)
+        if number >= len(chunks):
+            return None
+        noisy, clean, owner = self.tokens(chunks[number], epoch)
+        sides = [noisy.lengths, clean.lengths] if self.both_sides else [noisy.lengths]
+        steps = plan(np.stack(sides, 1), self.budget, self.seed, epoch, number, self.world)
+        return Chunk(noisy, clean, owner, steps)
+
+    def tokens(self, rows: Rows, epoch: int) -> tuple[Ragged, Ragged, npt.NDArray[np.int32]]:
+        """Return the ids of both sides of these pairs, and the number of each clean text.
+
+        Clean ids are only made where an objective reads them.
+        """
+        noisy, clean = [], []
+        for first in range(0, len(rows), PIECE_ROWS):
+            piece = rows[first : first + PIECE_ROWS]
+            noisy.append(self.tokenizer.tokenize(self.noise.noisy(self.data, piece, epoch)))
+            texts = self._clean(piece) if self.both_sides else [""] * 0
+            clean.append(self.tokenizer.tokenize(texts))
+        return Ragged.joined(noisy), Ragged.joined(clean), self.data.owner[rows]
+
+    def _clean(self, rows: Rows) -> Sequence[str]:
+        return list(self.data.clean.take(self.data.owner[rows]).to_pylist())
+
+    def from_position(self, start: Position) -> Iterator[tuple[Position, Chunk]]:
+        """Yield chunks without end, with where they are; the next one is made meanwhile."""
+        with ThreadPoolExecutor(1) as ahead:
+            at = start
+            coming = ahead.submit(self._next, at)
+            while True:
+                at, chunk = coming.result()
+                after = Position(at.epoch, at.chunk + 1)
+                coming = ahead.submit(self._next, after)
+                yield at, chunk
+
+    def _next(self, at: Position) -> tuple[Position, Chunk]:
+        chunk = self.make(at.epoch, at.chunk)
+        if chunk is None:
+            at = Position(at.epoch + 1)
+            chunk = self.make(at.epoch, 0)
+        assert chunk is not None
+        return at, chunk

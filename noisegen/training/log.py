@@ -1,0 +1,95 @@
+"""What a run tells: log.jsonl always, TensorBoard where it is asked for, a line for people."""
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from noisegen.atomic import writing
+
+Sink = Callable[[dict[str, Any]], None]  # takes one row of figures
+
+
+class JsonLines:
+    """A line a row; a resumed run goes on after the step it resumes from."""
+
+    def __init__(self, path: Path, step: int) -> None:
+        self.path = path
+        with writing(path):
+            kept = path.read_text().splitlines() if path.exists() else []
+            rows = [line for line in kept if _step(line) <= step] if step else []
+            path.write_text("".join(f"{line}\n" for line in rows))
+
+    def __call__(self, row: dict[str, Any]) -> None:
+        """Write it, rounded to six digits."""
+        with writing(self.path), self.path.open("a") as file:
+            file.write(json.dumps({key: _rounded(value) for key, value in row.items()}) + "\n")
+
+
+def _step(line: str) -> float:
+    """Return the step of a line; a line that was cut short belongs to none."""
+    try:
+        return float(json.loads(line)["step"])
+    except (ValueError, KeyError, TypeError):
+        return float("inf")
+
+
+def _rounded(value: Any) -> Any:
+    return float(f"{value:.6g}") if isinstance(value, float) else value
+
+
+def tensorboard(folder: Path) -> Sink:
+    """Return a sink for TensorBoard; raises MissingExtra."""
+    from noisegen.errors import MissingExtra
+
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError as error:
+        raise MissingExtra("tensorboard", "tensorboard") from error
+    writer: Any = SummaryWriter(str(folder))
+
+    def write(row: dict[str, Any]) -> None:
+        for name, value in row.items():
+            if isinstance(value, int | float) and name != "step":
+                writer.add_scalar(name, value, row["step"])
+        writer.flush()
+
+    return write
+
+
+def tee(sinks: Sequence[Sink]) -> Sink:
+    """Return a sink that gives every row to all."""
+
+    def write(row: dict[str, Any]) -> None:
+        for sink in sinks:
+            sink(row)
+
+    return write
+
+
+def line_of(row: dict[str, Any]) -> str:
+    """Return the figures of a step in one line."""
+    parts = " ".join(
+        f"{name.removeprefix('loss_')} {row[name]:.4f}"
+        for name in row
+        if name.startswith("loss_") and len([n for n in row if n.startswith("loss_")]) > 1
+    )
+    said = [
+        f"step {row['step']:,}",
+        f"loss {row['loss']:.4f}" + (f" ({parts})" if parts else ""),
+        f"{row['tokens_per_second']:,.0f} tok/s",
+        f"pad {row['padding']:.1%}",
+    ]
+    if row.get("mfu") is not None:
+        said.append(f"mfu {row['mfu']:.0%}")
+    said += [f"wait {row['wait']:.0%}", f"{row['done']:.0%}", f"eta {clock(row['eta'])}"]
+    return "  ".join(said)
+
+
+def clock(seconds: float) -> str:
+    """Return 1h02m, 6m12s or 9s."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours}h{minutes:02d}m"
+    return f"{minutes}m{rest:02d}s" if minutes else f"{rest}s"

@@ -1,0 +1,98 @@
+"""DATA of `noisegen train`: pairs of noisy and clean text, kept on disk once per run.
+
+RUN/data has every distinct clean text once, the noisy side of each pair, and which clean text it
+belongs to. Pairs with an empty side are dropped and counted; some clean texts are held out.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from noisegen.atomic import atomic, write_text
+from noisegen.draws import mix, name_number
+from noisegen.errors import SourceError
+from noisegen.realism.pairs import stream_pairs
+from noisegen.training.text_store import TextStore, write_texts
+
+CHARACTERS_MAX = 20_000  # of a text; the tokenizer cuts far earlier
+Rows = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class PairData:
+    """Noisy text `noisy[i]` belongs to clean text `clean[owner[i]]`.
+
+    `training` and `validation` are pair numbers; no clean text has pairs in both.
+    """
+
+    clean: TextStore
+    noisy: TextStore
+    owner: npt.NDArray[np.int32]
+    training: Rows
+    validation: Rows
+    dropped: Counter[str]
+
+
+def prepare_data(folder: Path, sources: Sequence[str], held_out: int, seed: int) -> PairData:
+    """Read DATA into the folder; about `held_out` pairs, at most a tenth, are kept for validation.
+
+    Raises SourceError where nothing is left to train on.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    dropped: Counter[str] = Counter()
+    known: dict[bytes, int] = {}
+    with atomic(folder / "owner") as owners:
+
+        def noisy_side() -> Iterator[str]:
+            for noisy, clean in stream_pairs(sources, dropped):
+                key = blake2b(clean.encode(), digest_size=16).digest()
+                owners.write(np.int32(known.setdefault(key, len(known))).tobytes())
+                yield noisy[:CHARACTERS_MAX]
+
+        noisy = write_texts(folder, "noisy", noisy_side())
+    if not len(noisy):
+        raise SourceError(f"no pairs to train on in {', '.join(sources)}")
+    write_texts(folder, "clean", _first_of_each(sources, known))
+    share = min(0.1, held_out / len(noisy))
+    write_text(folder / "data.json", json.dumps({"share": share, "seed": seed, "dropped": dropped}))
+    return open_data(folder)
+
+
+def _first_of_each(sources: Sequence[str], known: dict[bytes, int]) -> Iterator[str]:
+    """Read again: every clean text where it was first met, so that none is held in memory."""
+    at = 0
+    for _, clean in stream_pairs(sources, Counter()):
+        key = blake2b(clean.encode(), digest_size=16).digest()
+        if known[key] == at:
+            yield clean[:CHARACTERS_MAX]
+            at += 1
+
+
+def open_data(folder: Path) -> PairData:
+    """Open what `prepare_data` wrote; raises SourceError if it is not there or damaged."""
+    try:
+        said = json.loads((folder / "data.json").read_text())
+        clean, noisy = TextStore(folder, "clean"), TextStore(folder, "noisy")
+        owner = np.memmap(folder / "owner", np.int32, "r")
+    except (OSError, ValueError) as error:
+        raise SourceError(f"{folder} has no training data: {error}") from error
+    held = _held_out(clean, said["share"], said["seed"])[owner]
+    return PairData(
+        clean, noisy, owner, np.flatnonzero(~held), np.flatnonzero(held), Counter(said["dropped"])
+    )
+
+
+def _held_out(clean: TextStore, share: float, seed: int) -> npt.NDArray[np.bool_]:
+    """Decide for every clean text by its content, so that no order or copy changes it."""
+    key, limit = mix(seed), int(share * 2**64)
+    held = np.zeros(len(clean), np.bool_)
+    for first in range(0, len(clean), 65_536):
+        texts = clean.take(np.arange(first, min(first + 65_536, len(clean)))).to_pylist()
+        held[first : first + len(texts)] = [mix(key ^ name_number(text)) < limit for text in texts]
+    return held

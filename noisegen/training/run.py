@@ -1,0 +1,208 @@
+"""`train`: from DATA to RUN/student."""
+
+import json
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import torch
+import yaml
+
+from noisegen.atomic import write_text
+from noisegen.compiled import cache_folder
+from noisegen.encoders.encoder import Encoder
+from noisegen.encoders.folders import save_folder
+from noisegen.encoders.sentence_encoder import SentenceEncoder
+from noisegen.encoders.specs import open_encoder
+from noisegen.errors import OutputError, SourceError
+from noisegen.run_folder import make, refuse_full
+from noisegen.training.chunks import Chunks, NoiseSource
+from noisegen.training.estimate import estimate
+from noisegen.training.log import JsonLines, Sink, tee, tensorboard
+from noisegen.training.loop import Loop
+from noisegen.training.losses import Weighted
+from noisegen.training.model_card import model_card
+from noisegen.training.pair_data import PairData, open_data, prepare_data
+from noisegen.training.settings import Settings, load_settings
+from noisegen.training.students import make_student
+from noisegen.training.teacher_vectors import teacher_vectors
+from noisegen.training.validation import Validation
+from noisegen.training.workers import Workers, join_workers
+from noisegen.version import __version__
+
+Tell = Callable[[str], None]
+_OURS = (
+    "config.yaml",
+    "log.jsonl",
+    "metrics.json",
+    "data",
+    "checkpoints",
+    "student",
+    "tensorboard",
+)
+
+
+def train(
+    data: Sequence[str],
+    out: str | Path,
+    *,
+    preset: str = "quickstart",
+    config: str | Path | None = None,
+    values: Mapping[str, Any] | None = None,
+    device: str = "auto",
+    resume: bool = False,
+    force: bool = False,
+    dry_run: bool = False,
+    sinks: Sequence[Sink] = (),
+    boards: bool = False,
+    tell: Tell = lambda line: None,
+) -> dict[str, Any]:
+    """Distil a student from a teacher on noisy and clean pairs; return its validation figures.
+
+    `data`: folders of augment or mine, tables with columns noisy and clean. `values` are settings
+    over those of the preset and the file (`Settings`). Writes RUN/student, checkpoints, log.jsonl,
+    config.yaml and metrics.json. With `dry_run` nothing is trained: the estimate is returned.
+    Raises UsageError, SourceError, OutputError, and NoisegenError where training cannot go on.
+    """
+    settings, out = load_settings(preset, config, values), Path(out)
+    workers = join_workers(device)
+    said = {"version": __version__, "data": [str(one) for one in data], **settings.to_dict()}
+    teacher = open_encoder(settings.teacher)
+    student = make_student(settings, teacher).to(workers.device)
+    if dry_run:
+        return _estimate(data, settings, student)
+    _claim(out, said, resume, force, workers)
+    pairs = _pairs(out / "data", data, settings, resume, workers)
+    tell(f"{len(pairs.training):,} pairs to train on, {len(pairs.validation):,} to choose by")
+    loop = _loop(settings, student, teacher, pairs, out, workers, said, tell)
+    if resume:
+        loop.resume()
+    rows: list[Sink] = [*sinks]
+    if workers.leads:
+        rows.append(JsonLines(out / "log.jsonl", loop.progress.updates))
+        rows += [tensorboard(out / "tensorboard")] if boards else []
+    loop.report = tee(rows)
+    loop.run()
+    return _finish(loop, student, out, said) if workers.leads else {}
+
+
+def _estimate(data: Sequence[str], settings: Settings, student: SentenceEncoder) -> dict[str, Any]:
+    with TemporaryDirectory() as folder:
+        pairs = _pairs(Path(folder), data, settings, False, Workers())
+        return estimate(settings, student, _chunks(settings, pairs, student, Workers())).to_dict()
+
+
+def _claim(out: Path, said: dict[str, Any], resume: bool, force: bool, workers: Workers) -> None:
+    """Make the folder ours, or refuse it; raises OutputError."""
+    path = out / "config.yaml"
+    if resume:
+        if not path.is_file():
+            raise OutputError(f"{out} has no run to resume: no config.yaml")
+        theirs = yaml.safe_load(path.read_text("utf-8"))
+        different = [key for key in said if theirs.get(key) != said[key]]
+        if different:
+            name = different[0]
+            raise OutputError(
+                f"{out} was trained with {name} {theirs.get(name)!r}, not {said[name]!r}; resume "
+                "with the same settings, or use another folder"
+            )
+    elif workers.leads:
+        if make(out) and not force:
+            refuse_full(out)
+        for name in _OURS:
+            _remove(out / name)
+        write_text(path, yaml.safe_dump(said, sort_keys=False, allow_unicode=True))
+    workers.wait()
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _pairs(
+    folder: Path, data: Sequence[str], settings: Settings, resume: bool, workers: Workers
+) -> PairData:
+    if workers.leads and not (resume and (folder / "data.json").exists()):
+        prepare_data(folder, [str(one) for one in data], settings.validation_rows, settings.seed)
+    workers.wait()
+    pairs = open_data(folder)
+    if len(pairs.training) < workers.world or not len(pairs.validation):
+        raise SourceError(
+            f"{len(pairs.training)} pairs to train on and {len(pairs.validation)} to validate: "
+            "give more data"
+        )
+    return pairs
+
+
+def _chunks(
+    settings: Settings, pairs: PairData, student: SentenceEncoder, workers: Workers
+) -> Chunks:
+    noise = NoiseSource(settings.noise, settings.seed, settings.lang)
+    return Chunks(
+        pairs, noise, student.tokenizer, budget=settings.batch_tokens, seed=settings.seed,
+        world=workers.world * settings.accumulate,
+        both_sides=Weighted.parse(settings.objective).needs_clean,
+    )  # fmt: skip
+
+
+def _loop(
+    settings: Settings, student: SentenceEncoder, teacher: Encoder, pairs: PairData, out: Path,
+    workers: Workers, said: dict[str, Any], tell: Tell,
+) -> Loop:  # fmt: skip
+    if isinstance(teacher, SentenceEncoder):
+        teacher.to(workers.device)
+    folder = cache_folder() / "vectors"
+    done = 0
+
+    def progress(rows: int) -> None:
+        nonlocal done
+        done += rows
+        tell(f"teacher's vectors: {done:,} of {len(pairs.clean):,}")
+
+    if workers.leads:  # the others then find them in the cache
+        vectors = teacher_vectors(teacher, pairs.clean, folder, progress)
+    workers.wait()
+    if not workers.leads:
+        vectors = teacher_vectors(teacher, pairs.clean, folder)
+    chunks = _chunks(settings, pairs, student, workers)
+    validation = _validation(settings, chunks, pairs, vectors)
+    digest = sha256(json.dumps([said, len(pairs.noisy), teacher.digest]).encode()).hexdigest()
+    return Loop(settings, student, chunks, vectors, validation, out, workers=workers, config=digest)
+
+
+def _validation(settings: Settings, chunks: Chunks, pairs: PairData, vectors: Any) -> Validation:
+    """Noise the held-out pairs once, as no epoch of training does."""
+    rows = pairs.validation[: settings.validation_rows]
+    both = Chunks(
+        pairs, chunks.noise, chunks.tokenizer, budget=chunks.budget, seed=chunks.seed,
+        both_sides=True,
+    )  # fmt: skip
+    noisy, clean, owner = both.tokens(rows, epoch=2**20)
+    return Validation(noisy, clean, vectors.take(np.asarray(owner)))
+
+
+def _finish(
+    loop: Loop, student: SentenceEncoder, out: Path, said: dict[str, Any]
+) -> dict[str, Any]:
+    """Write the best weights as a folder, and what they reached."""
+    from safetensors.torch import load_file
+
+    student.load_state_dict(load_file(out / "checkpoints" / "best.safetensors"))
+    figures = loop.validation.measure(student)
+    found = {
+        "validation": figures, "updates": loop.progress.updates, "pairs": loop.progress.pairs,
+        "seconds": round(loop.progress.seconds, 1),
+        "parameters": sum(weight.numel() for weight in student.parameters()),
+    }  # fmt: skip
+    with torch.no_grad():
+        save_folder(student.cpu(), out / "student")
+    write_text(out / "student" / "README.md", model_card(said, found))
+    write_text(out / "metrics.json", json.dumps(found, indent=1) + "\n")
+    return found

@@ -1,0 +1,57 @@
+"""The processes of a run: one, or those that torchrun started."""
+
+import os
+from dataclasses import dataclass, field
+
+import torch
+import torch.distributed as dist
+from torch import nn
+
+
+@dataclass(frozen=True)
+class Workers:
+    """The place of one process: number `rank` of `world`."""
+
+    rank: int = 0
+    world: int = 1
+    device: torch.device = field(default_factory=lambda: torch.device("cpu"))
+
+    @property
+    def leads(self) -> bool:
+        """Whether this is the process that writes and prints."""
+        return self.rank == 0
+
+    def average_gradients(self, weights: list[nn.Parameter]) -> None:
+        """Put the sum of all processes' gradients in the place of each one's, at one go."""
+        if self.world == 1:
+            return
+        gradients = [w.grad if w.grad is not None else torch.zeros_like(w) for w in weights]
+        flat = torch.cat([gradient.flatten() for gradient in gradients])
+        dist.all_reduce(flat)
+        parts = torch.split(flat, [gradient.numel() for gradient in gradients])
+        for weight, part in zip(weights, parts, strict=True):
+            weight.grad = part.view_as(weight)
+
+    def agreed(self, value: float) -> float:
+        """Return the largest of all processes' values, such as the seconds that went by."""
+        if self.world == 1:
+            return value
+        shared = torch.tensor(value, dtype=torch.float64, device=self.device)
+        dist.all_reduce(shared, dist.ReduceOp.MAX)
+        return float(shared)
+
+    def wait(self) -> None:
+        """Wait until all processes are here."""
+        if self.world > 1:
+            dist.barrier()
+
+
+def join_workers(device: str = "auto") -> Workers:
+    """Return the place of this process, from the variables that torchrun sets."""
+    cuda = torch.cuda.is_available() if device == "auto" else device.startswith("cuda")
+    world, rank = int(os.environ.get("WORLD_SIZE", 1)), int(os.environ.get("RANK", 0))
+    number = int(os.environ.get("LOCAL_RANK", 0))
+    here = torch.device(f"cuda:{number}" if cuda else "cpu")
+    if world > 1 and not dist.is_initialized():
+        dist.init_process_group("nccl" if cuda else "gloo")
+    return Workers(rank, world, here)
