@@ -59,8 +59,9 @@ def prepare_data(folder: Path, sources: Sequence[str], held_out: int, seed: int)
     if not len(noisy):
         raise SourceError(f"no pairs to train on in {', '.join(sources)}")
     write_texts(folder, "clean", _first_of_each(sources, known))
-    share = min(0.1, held_out / len(noisy))
-    write_text(folder / "data.json", json.dumps({"share": share, "seed": seed, "dropped": dropped}))
+    texts = max(1, round(len(known) * min(0.1, held_out / len(noisy))))
+    said = {"held_out": texts, "seed": seed, "dropped": dropped}
+    write_text(folder / "data.json", json.dumps(said))
     return open_data(folder)
 
 
@@ -82,17 +83,18 @@ def open_data(folder: Path) -> PairData:
         owner = np.memmap(folder / "owner", np.int32, "r")
     except (OSError, ValueError) as error:
         raise SourceError(f"{folder} has no training data: {error}") from error
-    held = _held_out(clean, said["share"], said["seed"])[owner]
+    held = _held_out(clean, said["held_out"], said["seed"])[owner]
     return PairData(
         clean, noisy, owner, np.flatnonzero(~held), np.flatnonzero(held), Counter(said["dropped"])
     )
 
 
-def _held_out(clean: TextStore, share: float, seed: int) -> npt.NDArray[np.bool_]:
-    """Decide for every clean text by its content, so that no order or copy changes it."""
-    key, limit = mix(seed), int(share * 2**64)
-    held = np.zeros(len(clean), np.bool_)
+def _held_out(clean: TextStore, count: int, seed: int) -> npt.NDArray[np.bool_]:
+    """Choose so many clean texts by their content, so that no order or copy changes it."""
+    key, numbers = mix(seed), np.zeros(len(clean), np.uint64)
     for first in range(0, len(clean), 65_536):
         texts = clean.take(np.arange(first, min(first + 65_536, len(clean)))).to_pylist()
-        held[first : first + len(texts)] = [mix(key ^ name_number(text)) < limit for text in texts]
+        numbers[first : first + len(texts)] = [mix(key ^ name_number(text)) for text in texts]
+    held = np.zeros(len(clean), np.bool_)
+    held[np.argpartition(numbers, min(count, len(clean) - 1))[:count]] = True
     return held

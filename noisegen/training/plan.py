@@ -30,8 +30,8 @@ def plan(
     """Return the steps of a chunk; each is `world` batches of row numbers.
 
     `lengths` (rows, sides): the tokens of each side, the first counts most. A batch has at most
-    `budget` tokens in the rectangle of its longest side (one row, if it alone has more); every row
-    is in one batch. Raises ValueError for fewer rows than `world`.
+    `budget` tokens in the rectangle of its longest side (one row, if it alone has more);
+    every row is in one batch. Raises ValueError for fewer rows than `world`.
     """
     if len(lengths) < world:
         raise ValueError(f"{len(lengths)} rows cannot be dealt to {world} processes")
@@ -39,9 +39,8 @@ def plan(
     mixed = random.permutation(len(lengths))
     order = mixed[np.lexsort(lengths[mixed].T[::-1])]
     batches = [order[first:stop] for first, stop in _cuts(lengths.max(1)[order], budget)]
+    _fill_last_step(batches, world)
     steps = [batches[at : at + world] for at in range(0, len(batches), world)]
-    if len(steps[-1]) < world:
-        steps[-1] = _even(steps, world)
     return [steps[number] for number in random.permutation(len(steps))]
 
 
@@ -55,10 +54,10 @@ def _cuts(lengths: npt.NDArray[np.int64], budget: int) -> Iterator[tuple[int, in
     yield first, len(lengths)
 
 
-def _even(steps: list[list[Rows]], world: int) -> list[Rows]:
-    """Deal the rows of the last step, and of the one before if they are too few, to all."""
-    rows = np.concatenate(steps[-1])
-    if len(rows) < world:
-        steps.pop()
-        rows = np.concatenate([*steps[-1], rows])
-    return np.array_split(rows, world)
+def _fill_last_step(batches: list[Rows], world: int) -> None:
+    """Halve the largest batches until every step has `world`; join rows where all are alone."""
+    while len(batches) % world and max(map(len, batches)) > 1:
+        largest = max(range(len(batches)), key=lambda at: len(batches[at]))
+        batches[largest : largest + 1] = np.array_split(batches[largest], 2)
+    while len(batches) % world:
+        batches[-2:] = [np.concatenate(batches[-2:])]

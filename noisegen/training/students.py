@@ -1,7 +1,7 @@
 """The student at its start: a copy of the teacher, some of its layers, or another encoder."""
 
 from copy import deepcopy
-from typing import Any, cast
+from typing import Any
 
 import torch
 from torch import nn
@@ -44,7 +44,7 @@ def _start(spec: str, teacher: Encoder) -> SentenceEncoder:
     if spec == "char":
         from noisegen.encoders.character_start import character_student
 
-        return cast(SentenceEncoder, character_student())
+        return character_student()
     if spec == "copy" or kind == "layers":
         if not isinstance(teacher, SentenceEncoder):
             raise UsageError(

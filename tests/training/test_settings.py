@@ -1,0 +1,62 @@
+import pytest
+
+from noisegen.errors import UsageError
+from noisegen.training.settings import PRESETS, load_settings, parse_values, seconds
+
+
+@pytest.mark.parametrize("path", sorted(PRESETS.glob("*.yaml")), ids=lambda path: path.stem)
+def test_every_preset_can_be_read(path):
+    assert load_settings(path.stem).preset == path.stem
+
+
+def test_the_papers_values():
+    rolaser, char = load_settings("rolaser"), load_settings("c-rolaser")
+
+    assert (rolaser.lr, rolaser.warmup, rolaser.clip, rolaser.eps) == (1e-4, 1000, 5.0, 1e-6)
+    assert (rolaser.betas, rolaser.dropout, rolaser.epochs) == ((0.9, 0.98), 0.1, 100)
+    assert (rolaser.objective, rolaser.pooling, rolaser.project) == ("mse_sum", "max", "before")
+    assert (char.lr, char.student) == (5e-5, "char")
+    two = load_settings("two-term")
+    assert (two.objective, two.lr, two.warmup, two.max_length) == ("two_term", 2e-5, 20_000, 128)
+
+
+def test_a_file_goes_over_the_preset_and_values_over_the_file(tmp_path):
+    path = tmp_path / "mine.yaml"
+    path.write_text("lr: 3.0e-5\nsteps: 10\n")
+
+    found = load_settings("quickstart", path, {"lr": 1e-3, "betas": [0.8, 0.9]})
+
+    assert (found.lr, found.steps, found.time_limit, found.betas) == (1e-3, 10, None, (0.8, 0.9))
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [({"learning": 1}, "no setting 'learning'"), ({"lr": "high"}, "'high' is no float"),
+     ({"lr": -1.0}, "lr -1.0 is not above 0"), ({"pooling": "sum"}, "mean, max or cls"),
+     ({"steps": 1.5}, "1.5 is no int"), ({"lower": "yes"}, "is no bool"),
+     ({"epochs": 1, "steps": 2}, "give one of"), ({"time_limit": "soon"}, "write 90s, 10m or 2h"),
+     ({"lr": None}, "None is no float")],
+)  # fmt: skip
+def test_bad_values_are_refused(values, said):
+    with pytest.raises(UsageError, match=said):
+        load_settings("quickstart", None, values)
+
+
+def test_an_unknown_preset_and_a_bad_file_are_refused(tmp_path):
+    with pytest.raises(UsageError, match="did you mean 'rolaser'"):
+        load_settings("rolasr")
+    (tmp_path / "list.yaml").write_text("- 1\n")
+    (tmp_path / "bad.yaml").write_text("a: [\n")
+    for name, said in [("list.yaml", "not a mapping"), ("bad.yaml", "cannot read"),
+                       ("none.yaml", "cannot read")]:  # fmt: skip
+        with pytest.raises(UsageError, match=said):
+            load_settings("quickstart", tmp_path / name)
+
+
+def test_times_and_pairs_of_key_and_value():
+    assert [seconds(text) for text in ("90", "90s", "1.5m", "2h")] == [90, 90, 90, 7200]
+    assert parse_values(["lr=1e-3", "freeze=[embeddings]"]) == {
+        "lr": "1e-3", "freeze": ["embeddings"]
+    }  # fmt: skip
+    with pytest.raises(UsageError, match="write KEY=VALUE"):
+        parse_values(["lr"])

@@ -1,0 +1,234 @@
+"""Training end to end on a tiny teacher: it learns, it resumes bit by bit, it refuses."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+import torch
+import yaml
+from safetensors.torch import load_file
+
+import noisegen
+from noisegen.encoders.specs import open_encoder
+from noisegen.errors import NoisegenError, OutputError, SourceError, UsageError
+from noisegen.training.losses import Weighted
+
+SHORT = {
+    "steps": 12, "validate_every": 4, "batch_tokens": 512, "precision": "fp32",
+    "validation_rows": 30, "negatives": 16, "lr": 1e-3, "warmup": 2,
+}  # fmt: skip
+
+
+@pytest.fixture
+def train(tiny_bert, pairs_file):
+    def run(out, data=pairs_file, resume=False, force=False, dry_run=False, **values):
+        said = {"teacher": str(tiny_bert), **SHORT, **values}
+        return noisegen.train([data], out, values=said, resume=resume, force=force,
+                              dry_run=dry_run)  # fmt: skip
+
+    return run
+
+
+def rows_of(run):
+    return [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
+
+
+def validations(run):
+    return [row["validation_loss"] for row in rows_of(run) if "validation_loss" in row]
+
+
+def test_a_student_learns_and_its_folder_opens(train, tmp_path):
+    found = train(tmp_path / "run", steps=60, student="layers:0", objective="two_term")
+    losses = validations(tmp_path / "run")
+
+    assert min(losses[1:]) < 0.6 * losses[0]
+    assert found["validation"]["loss"] == pytest.approx(min(losses), rel=1e-5)
+    assert json.loads((tmp_path / "run" / "metrics.json").read_text()) == found
+    said = yaml.safe_load((tmp_path / "run" / "config.yaml").read_text())
+    assert (said["steps"], said["preset"]) == (60, "quickstart")
+    card = (tmp_path / "run" / "student" / "README.md").read_text()
+    assert "ugc" in card
+    assert f"{found['validation']['drift']:.4f}" in card
+
+
+def test_sentence_transformers_opens_the_student(train, tmp_path, sentences):
+    from sentence_transformers import SentenceTransformer
+
+    train(tmp_path / "run", project="before", pooling="max")
+    ours = open_encoder(str(tmp_path / "run" / "student")).encode(sentences[:20])
+    theirs = SentenceTransformer(str(tmp_path / "run" / "student"), device="cpu")
+
+    assert abs(theirs.encode(sentences[:20]) - ours).max() < 1e-5
+    assert not list((tmp_path / "run" / "student").rglob("*.bin"))
+
+
+@pytest.mark.parametrize("noise", ["stored", "ugc"])
+def test_a_resumed_run_ends_with_the_same_bits(train, tmp_path, noise):
+    values = {"noise": noise, "dropout": 0.1}
+    train(tmp_path / "whole", **values)
+    half = tmp_path / "half"
+    train(half, **values)
+    for name in ("step-0000012", "step-0000008"):
+        for file in sorted((half / "checkpoints" / name).iterdir()):
+            file.unlink()
+        (half / "checkpoints" / name).rmdir()
+
+    train(half, resume=True, **values)
+
+    one, other = (
+        load_file(run / "checkpoints" / "step-0000012" / "model.safetensors")
+        for run in (tmp_path / "whole", half)
+    )
+    assert all(torch.equal(one[name], other[name]) for name in one)
+    assert validations(tmp_path / "whole") == validations(half)
+
+
+def test_a_killed_run_is_taken_up_and_ends_as_if_it_had_not_been(
+    train, tmp_path, tiny_bert, pairs_file
+):
+    train(tmp_path / "whole", steps=60)
+    given = [f"--set={key}={value}" for key, value in SHORT.items() if key != "steps"]
+    out = tmp_path / "killed"
+    command = [sys.executable, "-m", "noisegen", "train", str(pairs_file), "-o", str(out),
+               "--teacher", str(tiny_bert), "--steps", "60", *given]  # fmt: skip
+    child = subprocess.Popen(command, stderr=subprocess.DEVNULL, env={**os.environ})
+    while child.poll() is None and not (out / "checkpoints" / "step-0000008").exists():
+        time.sleep(0.005)
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+
+    train(out, steps=60, resume=True)
+
+    one, other = (
+        load_file(run / "checkpoints" / "step-0000060" / "model.safetensors")
+        for run in (tmp_path / "whole", out)
+    )
+    assert all(torch.equal(one[name], other[name]) for name in one)
+
+
+def test_accumulated_batches_give_the_gradient_of_one_large_batch(tiny_bert):
+    """Every batch weighs as many sentences as it has."""
+    student = open_encoder(str(tiny_bert))
+    from noisegen.encoders.tokens import Padded
+    from noisegen.training.losses import Batch, Output
+
+    objective = Weighted.parse("mse_sum")
+    texts = [f"sentence number {i} is here" for i in range(10)]
+    teacher = torch.randn(10, 32)
+
+    def gradient(parts):
+        student.zero_grad()
+        for rows in parts:
+            ids = student.tokenizer.tokenize([texts[row] for row in rows])
+            vectors = student(Padded.of(ids, 0))
+            loss, _ = objective(Batch(teacher[rows]), Output(vectors))
+            (loss * len(rows) / 10).backward()
+        return torch.cat([w.grad.flatten() for w in student.parameters() if w.grad is not None])
+
+    whole, parted = gradient([list(range(10))]), gradient([[0, 1, 2], [3], [4, 5, 6, 7, 8, 9]])
+    assert torch.allclose(whole, parted, atol=1e-5)
+
+
+def test_a_dry_run_says_what_it_costs_and_writes_nothing(train, tmp_path):
+    found = train(tmp_path / "run", dry_run=True)
+
+    assert found["pairs"] > 300
+    assert found["parameters"] == found["trained"] > 10_000
+    assert not (tmp_path / "run").exists()
+
+
+def test_other_settings_are_no_continuation(train, tmp_path):
+    train(tmp_path / "run")
+    with pytest.raises(OutputError, match=r"trained with lr 0\.001, not 0\.01"):
+        train(tmp_path / "run", resume=True, lr=1e-2)
+    with pytest.raises(OutputError, match="not empty"):
+        train(tmp_path / "run")
+    with pytest.raises(OutputError, match="no run to resume"):
+        train(tmp_path / "other", resume=True)
+    train(tmp_path / "run", force=True, steps=4)
+
+
+def test_a_corrupt_checkpoint_is_one_line(train, tmp_path):
+    train(tmp_path / "run")
+    path = tmp_path / "run" / "checkpoints" / "step-0000012" / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:1000])
+
+    with pytest.raises(OutputError, match=r"cannot read checkpoint .*step-0000012"):
+        train(tmp_path / "run", resume=True)
+
+
+def test_a_loss_that_is_no_number_stops_and_the_last_good_weights_stay(train, tmp_path):
+    with pytest.raises(NoisegenError, match="last good"):
+        train(tmp_path / "run", lr=1e30, warmup=0, clip=1e30, normalize=False)
+
+    good = load_file(tmp_path / "run" / "checkpoints" / "best.safetensors")
+    assert all(torch.isfinite(value).all() for value in good.values())
+
+
+def test_drift_above_the_limit_stops(train, tmp_path):
+    with pytest.raises(NoisegenError, match=r"clean drift .* above max_drift 1e-06 at step 4"):
+        train(tmp_path / "run", max_drift=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [("clean\tnoisy\n", "no "), ("clean\tnoisy\n\tx\ny\t\n", "no pairs to train on"),
+     ("clean\tnoisy\na\tb\n", "give more data")],
+)  # fmt: skip
+def test_data_without_pairs_is_refused(train, tmp_path, content, said):
+    path = tmp_path / "data.tsv"
+    path.write_text(content)
+    with pytest.raises(SourceError, match=said):
+        train(tmp_path / "run", data=path)
+
+
+def test_one_long_text_does_no_harm(train, tmp_path, sentences):
+    path = tmp_path / "data.tsv"
+    rows = [f"{text}\t{text}" for text in [*sentences[:80], "word " * 20_000]]
+    path.write_text("\n".join(["clean\tnoisy", *rows]) + "\n")
+
+    train(tmp_path / "run", data=path, steps=4)
+
+
+def test_no_clean_text_is_on_both_sides(train, tmp_path, pairs_file, sentences):
+    from noisegen.training.pair_data import prepare_data
+
+    path = tmp_path / "twice.tsv"
+    lines = pairs_file.read_text().splitlines()
+    path.write_text("\n".join([*lines, *lines[1:]]) + "\n")
+    data = prepare_data(tmp_path / "data", [str(path)], 60, 0)
+
+    assert len(data.clean) == len(set(sentences))
+    assert not {*data.owner[data.training]} & {*data.owner[data.validation]}
+    assert len(data.training) + len(data.validation) == 2 * len(sentences)
+    assert 20 < len(data.validation) < 120
+    clean = data.clean.take(data.owner).to_pylist()
+    assert clean == [line.split("\t")[0] for line in [*lines[1:], *lines[1:]]]
+
+
+def test_teachers_vectors_are_computed_once(tiny_bert, tmp_path, sentences):
+    from noisegen.training.teacher_vectors import teacher_vectors
+    from noisegen.training.text_store import write_texts
+
+    teacher, asked = open_encoder(str(tiny_bert)), []
+    encode = teacher.encode
+    teacher.encode = lambda texts: (asked.append(len(texts)), encode(texts))[1]
+    texts = write_texts(tmp_path, "clean", sentences)
+    for _ in range(2):
+        vectors = teacher_vectors(teacher, texts, tmp_path / "cache")
+
+    assert asked == [len(sentences)]
+    import numpy as np
+
+    rows = np.array([5, 0, 5, 399])
+    wanted = encode([sentences[row] for row in rows])
+    assert abs(vectors.take(rows) - wanted).max() < 2e-3
+
+
+def test_the_wrong_teacher_is_named(train, tmp_path):
+    with pytest.raises(UsageError, match="no model 'minilmm'"):
+        train(tmp_path / "run", teacher="minilmm")
