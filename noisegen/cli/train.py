@@ -70,7 +70,7 @@ def train(
 
     DATA are folders of augment or mine, or tables with columns noisy and clean.
 
-    Example: noisegen train pairs.tsv -o run --time-limit 10m
+    Example: noisegen train out -o run --time-limit 10m
     """  # fmt: skip
     from noisegen.training.run import train as run
     from noisegen.training.settings import parse_values

@@ -34,7 +34,9 @@ RUNS = {
     "calibrate": [str(DEMO), *("--recipe", "fing", "--target-cer", "0.02", "-o", "OUT.yaml")],
     "realism": ["--real", "PAIRS", "--recipe", "fing"],
     "review": ["make", str(DEMO), "-o", "OUT", *FING, "--strengths", "0.1,0.2", "--rows", "5"],
+    "train": ["MADE", "-o", "OUT", "--teacher", "TINY", "--steps", "1"],
 }
+SHORTER = {"train": ["--dry-run"]}  # what the example of the help gets here
 ESCAPE = "\x1b["
 
 
@@ -58,11 +60,12 @@ def mined(tmp_path_factory):
 
 
 @pytest.fixture
-def arguments(tmp_path, made, mined):
+def arguments(tmp_path, made, mined, tiny_bert):
     """Return the arguments of a short run of a command."""
 
     def of(name):
         places = {"OUT": str(tmp_path / "out"), "MADE": str(made), "MINED": str(mined)}
+        places["TINY"] = str(tiny_bert)
         places["OUT.yaml"] = str(tmp_path / "out.yaml")
         places |= mining_inputs.write(tmp_path)
         return [name, *(places.get(word, word) for word in RUNS[name])]
@@ -101,12 +104,12 @@ def test_the_example_of_the_help_can_be_run(name, tmp_path, made, mined, monkeyp
     (tmp_path / "lang-8.dat").write_text(mining_inputs.M2)
     (tmp_path / "crawl.jsonl.gz").write_bytes(gzip.compress(mining_inputs.RAW.encode()))
     mining_inputs.write(tmp_path)
-    if name in ("stats", "dictionary"):
-        (tmp_path / "out").symlink_to(made if name == "stats" else mined)
+    if name in ("stats", "dictionary", "train"):
+        (tmp_path / "out").symlink_to(mined if name == "dictionary" else made)
     text = " ".join((cli.noisegen.commands[name].help or "").split())
     words = shlex.split(text.partition("Example: noisegen ")[2])
 
-    assert run(words) == 0, capfd.readouterr().err
+    assert run([*words, *SHORTER.get(name, [])]) == 0, capfd.readouterr().err
 
 
 def test_the_version():

@@ -1,35 +1,8 @@
-"""A tiny teacher of the real layout, and pairs of our own to train on."""
+"""Pairs of our own to train on."""
 
 import pytest
 
 import noisegen
-
-
-@pytest.fixture(scope="session")
-def tiny_bert(tmp_path_factory):
-    """A folder with a BERT of two layers, 32 wide, and word pieces of our sentences."""
-    import torch
-    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
-    from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
-
-    folder = tmp_path_factory.mktemp("tiny")
-    signs = list("abcdefghijklmnopqrstuvwxyz0123456789.,'!?-")
-    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *signs, *(f"##{sign}" for sign in signs)]
-    vocabulary = {piece: number for number, piece in enumerate(pieces)}
-    backend = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
-    backend.normalizer = normalizers.BertNormalizer(lowercase=True)
-    backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    backend.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
-    PreTrainedTokenizerFast(
-        tokenizer_object=backend, pad_token="[PAD]", unk_token="[UNK]", model_max_length=128
-    ).save_pretrained(folder)
-    torch.manual_seed(0)
-    config = BertConfig(
-        vocab_size=len(pieces), hidden_size=32, num_hidden_layers=2, num_attention_heads=4,
-        intermediate_size=64, max_position_embeddings=128, initializer_range=0.2,
-    )  # fmt: skip
-    BertModel(config, add_pooling_layer=False).save_pretrained(folder)
-    return folder
 
 
 @pytest.fixture(scope="session")
