@@ -122,7 +122,7 @@ class Loop:
             share = len(batches[place]) / total
             (loss * share).backward()  # type: ignore[no-untyped-call]
             self._count(loss, parts, share)
-        self.workers.average_gradients(self.weights)
+        self.workers.sum_gradients(self.weights)
         norm = float(torch.nn.utils.clip_grad_norm_(self.weights, settings.clip))
         self._refuse_nan(norm)
         for group in self.optimizer.param_groups:

@@ -21,7 +21,7 @@ class Workers:
         """Whether this is the process that writes and prints."""
         return self.rank == 0
 
-    def average_gradients(self, weights: list[nn.Parameter]) -> None:
+    def sum_gradients(self, weights: list[nn.Parameter]) -> None:
         """Put the sum of all processes' gradients in the place of each one's, at one go."""
         if self.world == 1:
             return
