@@ -14,8 +14,10 @@ SETTINGS = ("noise=stored", "precision=fp32", "batch_tokens=512", "validation_ro
 
 def run(launcher, pairs_file, tiny_bert, out, accumulate):
     given = [f"--set={one}" for one in (*SETTINGS, f"accumulate={accumulate}")]
-    command = [sys.executable, *launcher, "-m", "noisegen", "train", str(pairs_file),
-               "-o", str(out), "--teacher", str(tiny_bert), "--steps", "4", "--device", "cpu", *given]  # fmt: skip
+    command = [
+        *(sys.executable, *launcher, "-m", "noisegen", "train", str(pairs_file), "-o", str(out)),
+        *("--teacher", str(tiny_bert), "--steps", "4", "--device", "cpu", *given),
+    ]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=200)
     assert done.returncode == 0, done.stderr

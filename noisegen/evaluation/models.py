@@ -1,0 +1,136 @@
+"""The models of an evaluation: names, the baseline, and how a student was trained."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from noisegen.encoders.encoder import Encoder
+from noisegen.errors import SourceError, UsageError
+from noisegen.evaluation.results import Model
+
+LOG_MAX = 20_000  # rows of a training log that are kept
+STUDENT = "student"  # the folder of a training run that holds its model
+
+
+@dataclass(frozen=True)
+class Named:
+    """A model that was asked for: its name in tables, and its SPEC."""
+
+    name: str
+    spec: str
+
+
+def named_models(specs: Sequence[str], baseline: str | None) -> list[Named]:
+    """Return the baseline, then the other models, under names that differ.
+
+    A SPEC may be NAME=SPEC. Without `baseline` it is the teacher of the first model, if that was
+    trained by noisegen, else the first model itself. Raises UsageError for no model.
+    """
+    if not specs:
+        raise UsageError("no model to evaluate; name one, such as minilm or RUN/student")
+    models = [_named(spec) for spec in specs]
+    first = _named(baseline) if baseline else _teacher(models[0]) or models[0]
+    others = [model for model in models if model.spec != first.spec]
+    if baseline is None or "=" not in baseline:  # a name given with the models holds
+        first = next((model for model in models if model.spec == first.spec), first)
+    return _apart([first, *others])
+
+
+def _named(given: str) -> Named:
+    name, equals, spec = given.partition("=")
+    if equals and spec and not Path(given).exists() and not set(name) & set("/\\:"):
+        return Named(name, spec)
+    return Named(_short(given), given)
+
+
+def _short(spec: str) -> str:
+    """Return a short name: of RUN/student RUN, of a folder its last part, else the SPEC."""
+    path = Path(spec)
+    if not path.is_dir():
+        return spec
+    path = path.resolve()
+    return path.parent.name if path.name == STUDENT and path.parent.name else path.name
+
+
+def _apart(models: Sequence[Named]) -> list[Named]:
+    seen: dict[str, int] = {}
+    made = []
+    for model in models:
+        count = seen[model.name] = seen.get(model.name, 0) + 1
+        made.append(model if count == 1 else Named(f"{model.name}-{count}", model.spec))
+    return made
+
+
+def _teacher(model: Named) -> Named | None:
+    run = _run_of(model.spec)
+    teacher = (_config(run) or {}).get("teacher") if run else None
+    return _named(teacher) if isinstance(teacher, str) and teacher else None
+
+
+def _run_of(spec: str) -> Path | None:
+    """Return the folder of the run that made a student."""
+    path = Path(spec)
+    run = path.resolve().parent
+    return run if path.is_dir() and (run / "config.yaml").is_file() else None
+
+
+def _config(run: Path) -> dict[str, Any] | None:
+    import yaml
+
+    try:
+        found = yaml.safe_load((run / "config.yaml").read_text("utf-8"))
+    except (OSError, ValueError, yaml.YAMLError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def training_of(models: Sequence[Named]) -> dict[str, Any] | None:
+    """Return config and log of the first model that a run of ours made; None where none was.
+
+    What is missing or cannot be read is left out: the report then has no learning curve.
+    """
+    for model in models:
+        run = _run_of(model.spec)
+        if run is not None and (config := _config(run)) is not None:
+            return {"model": model.name, "config": config, "log": _log(run / "log.jsonl")}
+    return None
+
+
+def _log(path: Path) -> list[dict[str, Any]]:
+    rows = []
+    try:
+        with path.open(encoding="utf-8") as file:
+            for line, _ in zip(file, range(LOG_MAX), strict=False):
+                row = _row(line)
+                if row:
+                    rows.append(row)
+    except (OSError, UnicodeDecodeError):
+        return rows
+    return rows
+
+
+def _row(line: str) -> dict[str, Any]:
+    try:
+        found = json.loads(line)
+    except ValueError:  # cut short by a stop
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def opened(model: Named) -> Encoder:
+    """Open a model; raises UsageError or SourceError naming it."""
+    from noisegen.encoders.specs import open_encoder
+
+    try:
+        return open_encoder(model.spec)
+    except SourceError as error:
+        raise SourceError(f"model {model.name}: {error}") from error
+
+
+def described(model: Named, encoder: Encoder, *, baseline: bool) -> Model:
+    """Return what tables and the report say of a model."""
+    weights = getattr(encoder, "parameters", None)
+    count = sum(one.numel() for one in weights()) if callable(weights) else None
+    return Model(model.name, model.spec, encoder.width, encoder.digest, count, baseline)

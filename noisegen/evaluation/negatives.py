@@ -1,0 +1,124 @@
+"""Hard negatives: for each sentence others that say something else in nearly the same words.
+
+Three families, as in xSIM++ (Chen and others, 2023), by a generator of our own: figures found with
+these negatives are not comparable with those of xSIM++.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from noisegen.draws import Draws, check_seed, name_number, row_key, stream_key
+from noisegen.errors import UsageError
+from noisegen.evaluation import altered_statements
+from noisegen.evaluation.altered_names import Names
+from noisegen.evaluation.altered_numbers import number_changes
+from noisegen.evaluation.parsing import parsed
+
+KINDS = ("number", "entity", "causality")
+PER_KIND = 3
+CHARS_MAX = 2_000  # of a text that gets negatives: a parser's memory grows with the text
+_TRIES = 3  # draws for each negative wanted; the same one may come twice
+
+Alter = Callable[[int, Draws], str | None]  # row, draws -> an altered text, if there is one
+
+
+@dataclass(frozen=True)
+class HardNegatives:
+    """`texts[i]` is the text of row `sources[i]` with one thing altered, of family `kinds[i]`.
+
+    `note` says how they were found.
+    """
+
+    texts: list[str]
+    sources: npt.NDArray[np.int64]
+    kinds: list[str]
+    note: str = ""
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+
+def hard_negatives(
+    texts: Sequence[str], *, seed: int = 0, lang: str = "en", per_kind: int = PER_KIND
+) -> HardNegatives:
+    """Make up to `per_kind` negatives of every family for every text.
+
+    A negative differs from all texts and from all other negatives; of equal texts the first has
+    them. The draws are keyed by the text itself, so a text's negatives do not depend on its place;
+    names come from the other texts. English has all three families, better with spaCy's English
+    model; other languages have numbers alone. Raises UsageError for a wrong seed or `per_kind`.
+    """
+    check_seed(seed)
+    if per_kind < 0:
+        raise UsageError(f"per_kind {per_kind} must be at least 0")
+    rows = _rows(texts)
+    kept = [texts[row] for row in rows]
+    families, note = _families(kept, lang)
+    seen = set(texts)
+    made = [
+        (new, rows[place], kind)
+        for place, text in enumerate(kept)
+        for kind, alter in families.items()
+        for new in _some(alter, place, text, stream_key(seed, f"hard:{kind}"), per_kind, seen)
+    ]
+    sources = np.array([source for _, source, _ in made], np.int64)
+    return HardNegatives([new for new, _, _ in made], sources, [kind for *_, kind in made], note)
+
+
+def _rows(texts: Sequence[str]) -> list[int]:
+    """Return the first row of each text that is not too long."""
+    first = {text: row for row, text in reversed(list(enumerate(texts)))}
+    return sorted(row for text, row in first.items() if len(text) <= CHARS_MAX)
+
+
+def _families(texts: Sequence[str], lang: str) -> tuple[dict[str, Alter], str]:
+    """Return what alters a text, by family, and a note on how."""
+    numbers = {"number": _numbers(texts, lang)}
+    if lang != "en":
+        return numbers, "numbers only: names and statements are altered in English alone"
+    documents = parsed(texts, lang)
+    names = Names.of(texts, documents)
+    statements = _statements(texts, documents)
+    how = "as spaCy reads them" if documents is not None else "by rules, without spaCy's model"
+    return {**numbers, "entity": names.altered, "causality": statements}, f"sentences {how}"
+
+
+def _numbers(texts: Sequence[str], lang: str) -> Alter:
+    def alter(row: int, draws: Draws) -> str | None:
+        found = number_changes(texts[row], draws, lang)
+        return draws.pick(found).applied(texts[row]) if found else None
+
+    return alter
+
+
+def _statements(texts: Sequence[str], documents: Sequence[Any] | None) -> Alter:
+    if documents is None:
+        ways = [altered_statements.plain_changes(text) for text in texts]
+    else:
+        ways = [altered_statements.changes(document) for document in documents]
+
+    def alter(row: int, draws: Draws) -> str | None:
+        return altered_statements.apply(texts[row], draws.pick(ways[row])) if ways[row] else None
+
+    return alter
+
+
+def _some(
+    alter: Alter, place: int, text: str, stream: int, most: int, seen: set[str]
+) -> Iterator[str]:
+    """Yield up to `most` altered texts that nothing equals yet; they join what was seen."""
+    draws = Draws(row_key(stream, name_number(text)))
+    for _ in range(most * _TRIES):
+        if not most:
+            return
+        new = alter(place, draws.fork(str(draws.integer())))
+        if new is None:
+            return
+        if new not in seen:
+            seen.add(new)
+            most -= 1
+            yield new

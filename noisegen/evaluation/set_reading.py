@@ -1,0 +1,157 @@
+"""Tables with named columns, read for an evaluation: bounded, cleaned of rows without text."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from noisegen.batches import regroup
+from noisegen.errors import SourceError, did_you_mean
+from noisegen.inputs import COMPRESSIONS, KINDS, Columns, Input, expand, whole
+from noisegen.readers import (
+    CODE,
+    KEPT,
+    REASON,
+    REASONS,
+    as_text,
+    hf_tables,
+    parquet_tables,
+    reading,
+    with_reasons,
+)
+from noisegen.sources import stream
+
+ROWS_MAX = 1_000_000  # that are held in memory
+_BATCH_BYTES, _BATCH_ROWS = 4 << 20, 10_000
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Columns of text of one source; `dropped` counts rows by reason, `damaged` says what was lost.
+
+    The lists are equally long, and no cell is blank.
+    """
+
+    columns: dict[str, list[str]]
+    dropped: Counter[str] = field(default_factory=Counter)
+    damaged: list[str] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values())))
+
+    def sample(self, most: int) -> "Cells":
+        """Return at most so many rows, spread evenly over all."""
+        if len(self) <= most:
+            return self
+        rows = [number * len(self) // most for number in range(most)]
+        kept = {name: [cells[row] for row in rows] for name, cells in self.columns.items()}
+        return Cells(kept, self.dropped, self.damaged)
+
+
+def read_cells(source: str, choices: Sequence[Sequence[str]], what: str) -> Cells:
+    """Read the first of the `choices` of columns that the source has.
+
+    `source` is a file, folder, glob or hf:...; of a text file, the one column is its lines. `what`
+    names the set in errors. Raises SourceError for what is missing and where no row is left.
+    """
+    read = Cells({})
+    rows: list[tuple[str, ...]] = []
+    names: tuple[str, ...] = ()
+    for item in expand([source]):
+        for table in _tables(item, choices[0][0]) if not item.skipped else ():
+            names = names or _chosen(table, choices, item.path, what)
+            rows += _rows(table, names, item.path, read)
+            if len(rows) >= ROWS_MAX:
+                break
+    if not rows:
+        lost = ", ".join(f"{count:,} {reason}" for reason, count in read.dropped.items())
+        raise SourceError(f"{source}: no rows for {what}{f' ({lost})' if lost else ''}")
+    columns = dict(zip(names, map(list, zip(*rows[:ROWS_MAX], strict=True)), strict=True))
+    return Cells(columns, read.dropped, read.damaged)
+
+
+def name_of(source: str) -> str:
+    """Return a short name of a source: the file's without folder and endings."""
+    name = source.rstrip("/").rpartition("/")[2] or source
+    for ending in (*COMPRESSIONS, *KINDS, "m2"):
+        name = name.removesuffix(f".{ending}")
+    return name
+
+
+def named_source(given: str) -> tuple[str, str]:
+    """Split NAME=SOURCE; a source without a name is called as its file."""
+    name, equals, source = given.partition("=")
+    if equals and source and not Path(given).exists() and not set(name) & set("/\\:*"):
+        return name, source
+    return name_of(given), given
+
+
+def _tables(item: Input, text: str) -> Iterator[pa.Table]:
+    """Yield the rows of an input in small tables, with the column REASON."""
+    if item.kind == "hf":
+        tables = hf_tables(item.path)
+    else:
+        piece = whole(item, Columns(text=text))
+        if piece is None:
+            return
+        if piece.kind != "parquet":
+            yield from regroup(stream(item, piece, Columns(text=text)), _BATCH_ROWS, _BATCH_BYTES)
+            return
+        tables = parquet_tables(piece.path, 0, piece.rows, _BATCH_BYTES)
+    with reading(item.path):
+        for table in regroup(tables, _BATCH_ROWS, _BATCH_BYTES):
+            yield with_reasons(table, np.zeros(len(table), np.int8))
+
+
+def _chosen(
+    table: pa.Table, choices: Sequence[Sequence[str]], path: str, what: str
+) -> tuple[str, ...]:
+    there = [name for name in table.column_names if name != REASON]
+    found = next((names for names in choices if set(names) <= set(there)), None)
+    if found is not None:
+        return tuple(found)
+    lacks = next(name for name in choices[0] if name not in there)
+    wanted = " or ".join(", ".join(names) for names in choices)
+    raise SourceError(
+        f"{path}: no column {lacks!r} among: {', '.join(there[:30])}"
+        f"{did_you_mean(lacks, there)}; {what} needs the columns {wanted}"
+    )
+
+
+def _rows(
+    table: pa.Table, names: Sequence[str], path: str, read: Cells
+) -> Iterator[tuple[str, ...]]:
+    """Yield the rows whose cells all hold something; count the others."""
+    codes = table[REASON].to_numpy().copy()
+    for name in names:
+        if name not in table.column_names:
+            raise SourceError(f"{path}: no column {name!r}, which the files before it have")
+    columns = [_texts(table[name], name, path, codes) for name in names]
+    lost = Counter(REASONS[code] for code in codes.tolist() if code not in KEPT)
+    read.damaged.extend(f"{path}: {count:,} rows {reason}" for reason, count in lost.items())
+    for code, cells in zip(codes.tolist(), zip(*columns, strict=True), strict=True):
+        if code not in KEPT:
+            continue
+        if all(cell and not cell.isspace() for cell in cells):
+            yield cells
+        else:
+            read.dropped["empty_cell"] += 1
+
+
+def _texts(column: pa.ChunkedArray, name: str, path: str, codes: Any) -> list[str | None]:
+    """Return a column as strings, numbers written out; what is not UTF-8 is null and marked."""
+    array = column.combine_chunks()
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    if pa.types.is_binary(array.type) or pa.types.is_large_binary(array.type):
+        array, wrong = as_text(array.cast(pa.binary()))
+        codes[wrong] = CODE["not_utf8"]
+    try:
+        texts: list[str | None] = array.cast(pa.string()).to_pylist()
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise SourceError(f"{path}: column {name!r} is no text or number: {array.type}") from error
+    return texts

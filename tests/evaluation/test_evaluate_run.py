@@ -1,0 +1,365 @@
+"""An evaluation as a whole: files, figures that simple code confirms, comparisons, bad models."""
+
+import csv
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from noisegen.encoders.encoder import Vectors
+from noisegen.encoders.specs import open_encoder
+from noisegen.errors import OutputError, SourceError, UsageError
+from noisegen.evaluation import vector_store
+from noisegen.evaluation.comparing import Contest, compare, scores
+from noisegen.evaluation.measuring import Measured, measure
+from noisegen.evaluation.models import named_models, training_of
+from noisegen.evaluation.negatives import hard_negatives
+from noisegen.evaluation.run import evaluate
+from noisegen.evaluation.sets import PairSet, StsSet
+from noisegen.evaluation.vector_store import VectorStore
+
+
+class Letters:
+    """Texts to counts of letters, remembering what it was asked for."""
+
+    name, digest = "letters", "0"
+
+    def __init__(self, width: int = 128, shift: int = 0) -> None:
+        self.width, self.shift = width, shift
+        self.asked: list[str] = []
+
+    def encode(self, texts, progress=None) -> Vectors:
+        self.asked += texts
+        made = np.zeros((len(texts), self.width), np.float32)
+        for row, text in enumerate(texts):
+            for place, mark in enumerate(text):
+                made[row, (ord(mark) * (self.shift + 1)) % self.width] += 1 + 0.01 * place
+        return made + 1e-3
+
+
+@pytest.fixture(scope="session")
+def clean(demo) -> list[str]:
+    return [row["text"] for row in demo if row["lang"] == "en"][:40]
+
+
+@pytest.fixture(scope="session")
+def noisy(clean) -> list[str]:
+    return [
+        text.lower().replace("e", "3", 2) if row % 4 else text for row, text in enumerate(clean)
+    ]
+
+
+@pytest.fixture(scope="session")
+def pairs_file(tmp_path_factory, clean, noisy):
+    path = tmp_path_factory.mktemp("pairs") / "posts.tsv"
+    rows = [f"{one}\t{other}" for one, other in zip(noisy, clean, strict=True)]
+    path.write_text("\n".join(["noisy\tclean", *rows]) + "\n", "utf-8")
+    return str(path)
+
+
+@pytest.fixture(scope="session")
+def files(tmp_path_factory, clean, noisy):
+    """A source of each other kind."""
+    root = tmp_path_factory.mktemp("files")
+    half = len(clean) // 2
+    tables = {
+        "news.tsv": [("text",), *((text,) for text in clean)],
+        "sts.tsv": [("sentence1", "sentence2", "score"),
+                    *((*two, row % 5) for row, two in enumerate(zip(clean, noisy, strict=True)))],
+        "match.tsv": [("source", "target"), *zip(clean, noisy, strict=True)],
+        "topics.tsv": [("text", "label"), *((text, "ab"[row < half])
+                                            for row, text in enumerate(clean))],
+        "same.tsv": [("sentence1", "sentence2", "label"),
+                     *((text, noisy[row - row % 2], 1 - row % 2)
+                       for row, text in enumerate(clean))],
+    }  # fmt: skip
+    for name, rows in tables.items():
+        lines = ["\t".join(map(str, row)) for row in rows]
+        (root / name).write_text("\n".join(lines) + "\n", "utf-8")
+    return {name.partition(".")[0]: str(root / name) for name in tables}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory, tiny_models, pairs_file, files):
+    """Two tiny models on every kind of set."""
+    out = tmp_path_factory.mktemp("report")
+    models = [f"first={tiny_models()}", f"second={tiny_models(seed=1)}"]
+    results = evaluate(
+        models, out, pairs=pairs_file, source=files["news"], transforms="leet,ugc", seeds=2,
+        sts=files["sts"], retrieval=files["match"], labelled=(files["topics"], files["same"]),
+    )  # fmt: skip
+    return results, out
+
+
+def test_all_kinds_of_sets_have_their_figures(run):
+    results, _ = run
+    kinds = {one.name: one.kind for one in results.datasets}
+    assert kinds == {
+        "posts": "pairs", "sts": "sts", "match": "retrieval", "topics": "classification",
+        "same": "pair_classification", "leet": "noise", "ugc": "noise",
+    }  # fmt: skip
+    found = results.scores["second"]
+    assert {"distance", "drift", "anchored_distance", "xsim_hard_error"} <= set(found["posts"])
+    assert set(found["sts"]) == {"sts_clean", "sts_one_noisy", "sts_both_noisy"}
+    assert set(found["match"]) == {"accuracy_forward", "accuracy_backward"}
+    assert {"accuracy_clean", "f1_noisy", "class_similarity"} <= set(found["topics"])
+    assert len(found["leet"]["distance"].seeds) == 2
+    assert results.baseline.name == "first"
+    assert "ttr_ratio" in results.scores["first"]["posts"]
+
+
+def test_the_files_say_what_the_results_say(run):
+    results, out = run
+    assert json.loads((out / "metrics.json").read_text()) == results.metrics()
+    assert json.loads((out / "results.json").read_text())["settings"]["seeds"] == 2
+    assert "</html>" in (out / "report.html").read_text()
+    with (out / "metrics.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == sum(len(m) for sets in results.scores.values() for m in sets.values())
+    for row in rows:
+        score = results.scores[row["model"]][row["dataset"]][row["metric"]]
+        assert float(row["value"]) == score.value
+    assert not [path for path in out.iterdir() if path.suffix == ".tmp"]
+
+
+def test_the_figures_of_pairs_are_those_of_their_definitions(run, tiny_models, clean, noisy):
+    """The slow, obvious way: each text encoded by itself, cosines one by one."""
+    results, _ = run
+    models = {
+        name: open_encoder(str(tiny_models(seed=seed)))
+        for seed, name in enumerate(("first", "second"))
+    }
+
+    def distance(one, other):
+        one, other = one.astype(np.float64), other.astype(np.float64)
+        return 1 - one @ other / np.linalg.norm(one) / np.linalg.norm(other)
+
+    def mean(name, left, right, anchor):
+        sides = [
+            (models[name].encode([a])[0], models[anchor].encode([b])[0])
+            for a, b in zip(left, right, strict=True)
+        ]
+        return np.mean([distance(*side) for side in sides])
+
+    for name in models:
+        found = {key: one.value for key, one in results.scores[name]["posts"].items()}
+        assert found["distance"] == pytest.approx(mean(name, noisy, clean, name), abs=1e-6)
+        assert found["anchored_distance"] == pytest.approx(
+            mean(name, noisy, clean, "first"), abs=1e-6
+        )
+        assert found["drift"] == pytest.approx(mean(name, clean, clean, "first"), abs=1e-6)
+        changed = [pair for pair in zip(noisy, clean, strict=True) if pair[0] != pair[1]]
+        assert found["distance_changed"] == pytest.approx(
+            mean(name, *zip(*changed, strict=True), name), abs=1e-6
+        )
+
+
+def test_an_interval_holds_its_figure(run):
+    results, _ = run
+    found = [one for sets in results.scores.values() for m in sets.values() for one in m.values()]
+    with_interval = [one for one in found if one.low is not None]
+    assert len(with_interval) > 20
+    assert all(one.low - 1e-9 <= one.value <= one.high + 1e-9 for one in with_interval)
+
+
+def test_every_comparison_has_the_difference_of_its_figures(run):
+    results, _ = run
+    for one in results.comparisons:
+        ours, theirs = (
+            results.scores[name][one.dataset][one.metric].value for name in ("second", "first")
+        )
+        assert one.difference == pytest.approx(ours - theirs, abs=1e-9)
+        assert 0 < one.p <= one.p_holm <= 1
+    tests = {(one.dataset, one.metric): one.test for one in results.comparisons}
+    assert tests["posts", "xsim_error"] == "mcnemar"
+    assert tests["leet", "xsim_error"] == "bootstrap"
+    assert tests["sts", "sts_one_noisy"] == "bootstrap"
+
+
+def test_a_model_against_itself_differs_in_nothing(tmp_path, tiny_models, pairs_file):
+    models = [f"one={tiny_models()}", f"other={tiny_models()}/."]
+    results = evaluate(models, tmp_path, pairs=pairs_file)
+    assert results.comparisons
+    for one in results.comparisons:
+        assert (one.difference, one.p, one.p_holm) == (0, 1, 1)
+        assert one.repaired in (None, 0)
+
+
+def test_doses_begin_at_nothing(run):
+    results, _ = run
+    assert {(one.model, one.dataset) for one in results.doses} == {
+        ("first", "ugc"),
+        ("second", "ugc"),
+    }
+    for one in results.doses:
+        assert one.distance[0] == pytest.approx(0, abs=1e-6)
+        assert one.distance[0] < one.distance[1] < one.distance[3]
+
+
+def test_examples_and_maps_show_natural_pairs(run):
+    results, _ = run
+    repaired = [one for one in results.examples if one.kind == "repaired"]
+    gains = [one.distances["first"] - one.distances["second"] for one in repaired]
+    assert gains == sorted(gains, reverse=True)
+    assert all(gain > 0 for gain in gains)
+    broken = [one.distances["second"] for one in results.examples if one.kind == "broken"]
+    assert broken == sorted(broken, reverse=True)
+    [projection] = results.projections
+    assert projection.dataset == "posts"
+    assert set(projection.points) == {"first", "second"}
+
+
+def test_models_of_another_width_have_no_drift_and_it_is_said(tmp_path, tiny_models, pairs_file):
+    models = [f"wide={tiny_models()}", f"narrow={tiny_models(16, 1)}"]
+    results = evaluate(models, tmp_path, pairs=pairs_file)
+    assert not {"drift", "anchored_distance"} & set(results.scores["narrow"]["posts"])
+    assert "distance" in results.scores["narrow"]["posts"]
+    assert "narrow is 16 wide and wide 32: no drift" in results.settings["notes"][0]
+
+
+def test_one_model_alone_is_its_own_baseline(tmp_path, tiny_models, pairs_file):
+    results = evaluate(
+        str(tiny_models()), tmp_path / "new" / "report", pairs=pairs_file, hard=False
+    )
+    assert len(results.models) == 1
+    assert not results.comparisons
+    assert {one.kind for one in results.examples} == {"broken"}
+    assert "xsim_hard_error" not in next(iter(results.scores.values()))["posts"]
+
+
+def test_paper_stats_compare_seeds_by_t_tests(tmp_path, tiny_models, files):
+    models = [str(tiny_models()), str(tiny_models(seed=1))]
+    results = evaluate(
+        models, tmp_path, source=files["news"], transforms="leet", seeds=3, paper_stats=True,
+        hard=False,
+    )  # fmt: skip
+    assert {one.test for one in results.comparisons} == {"t"}
+
+
+def test_a_text_of_100_000_characters_goes_through(tmp_path, tiny_models):
+    long = "so long " * 12_500
+    path = tmp_path / "long.tsv"
+    path.write_text(f"noisy\tclean\n{long}x\t{long}\nhi\thello\nyo\tyes 12\n", "utf-8")
+    results = evaluate([str(tiny_models())], tmp_path / "out", pairs=str(path))
+    assert results.datasets[0].rows == 3
+    assert (tmp_path / "out" / "report.html").stat().st_size < 1_000_000
+
+
+# The parts.
+
+
+def test_a_text_is_encoded_once(clean, noisy):
+    encoder = Letters()
+    store = VectorStore(encoder)
+    one = PairSet("a", "pairs", clean, (noisy, clean), "a", negatives=hard_negatives(clean))
+    measure(one, store, store(clean))
+    measure(one, store, None)
+    assert len(encoder.asked) == len(set(encoder.asked)) == len(set(one.texts()))
+
+
+def test_a_store_gives_what_the_encoder_gives_whatever_it_forgot(clean, monkeypatch):
+    monkeypatch.setattr(vector_store, "KEPT_BYTES", 4 * 128 * 7)
+    encoder, store = Letters(), VectorStore(Letters())
+    for start in range(0, len(clean), 3):
+        texts = [*clean[start : start + 4], clean[0], clean[start]]
+        np.testing.assert_array_equal(store(texts), encoder.encode(texts))
+    assert len(store._places) <= 7
+
+
+def measured(one: PairSet, encoder: Letters, anchor: Letters) -> dict[str, Measured]:
+    return {one.name: measure(one, VectorStore(encoder), VectorStore(anchor)(one.clean))}
+
+
+def test_holm_corrects_over_the_sets_of_a_kind(clean, noisy):
+    sets = [
+        PairSet(f"n{seed}", "noise", clean, (noisy[seed:] + clean[:seed],), "g", (seed,))
+        for seed in range(3)
+    ]
+    sides = [{}, {}]
+    for one in sets:
+        for side, encoder in zip(sides, (Letters(64, 1), Letters(64)), strict=True):
+            side |= measured(one, encoder, Letters(64))
+    found = compare(sets, Contest("ours", sides[0], sides[1]))
+    for metric in ("distance", "xsim_error"):
+        family = [one for one in found if one.metric == metric]
+        assert len(family) == 3
+        least = min(family, key=lambda one: one.p)
+        assert least.p_holm == pytest.approx(min(1, 3 * least.p))
+
+
+def test_no_errors_at_all_leave_room_for_some(clean):
+    one = PairSet("a", "pairs", clean, (clean,), "a")
+    found = scores([one], measured(one, Letters(), Letters()))["a"]["xsim_error"]
+    assert (found.value, found.low) == (0, 0)
+    assert found.high > 0.5
+
+
+def test_sts_is_100_times_the_correlation_of_ranks(clean):
+    scipy = pytest.importorskip("scipy.stats")
+    gold = np.arange(len(clean), dtype=float) % 5
+    one = StsSet("s", clean, clean[::-1], clean, clean[::-1], gold)
+    store = VectorStore(Letters())
+    units = [side / np.linalg.norm(side, axis=1, keepdims=True)
+             for side in (store(clean), store(clean[::-1]))]  # fmt: skip
+    cosines = np.einsum("ij,ij->i", *units)
+    expected = 100 * scipy.spearmanr(np.round(cosines, 6), gold).statistic
+    assert measure(one, store).seeds["sts_clean"][0] == pytest.approx(expected, abs=0.5)
+
+
+# Models.
+
+
+def written(run, config: str, log: str = "") -> str:
+    (run / "config.yaml").write_text(config)
+    (run / "log.jsonl").write_text(log)
+    return str(run / "student")
+
+
+def test_the_teacher_of_a_student_is_the_baseline(tmp_path, tiny_models, pairs_file):
+    run = tmp_path / "better"
+    shutil.copytree(tiny_models(seed=1), run / "student")
+    spec = written(run, f"teacher: {tiny_models()}\n", '{"step": 1, "loss": 0.5}\n{"step": 2, "lo')
+    results = evaluate([spec], tmp_path / "out", pairs=pairs_file, hard=False)
+    assert [model.name for model in results.models] == [tiny_models().name, "better"]
+    assert results.baseline.spec == str(tiny_models())
+    assert results.training["log"] == [{"step": 1, "loss": 0.5}]
+    assert results.training["config"]["teacher"] == str(tiny_models())
+
+
+@pytest.mark.parametrize("config", ["[1, 2]", "teacher: [", ""])
+def test_a_config_that_says_nothing_is_passed_over(tmp_path, tiny_models, config):
+    shutil.copytree(tiny_models(), tmp_path / "run" / "student")
+    spec = written(tmp_path / "run", config)
+    assert [model.spec for model in named_models([spec], None)] == [spec]
+    assert training_of(named_models([spec], None)) is None
+
+
+def test_models_have_names_that_differ():
+    named = named_models(["minilm", "x=use", "x=npy:a.npy"], None)
+    assert [model.name for model in named] == ["minilm", "x", "x-2"]
+    named = named_models(["mine=use", "minilm"], "minilm")
+    assert [(model.name, model.spec) for model in named] == [("minilm", "minilm"), ("mine", "use")]
+    named = named_models(["mine=minilm", "use"], "minilm")
+    assert [model.name for model in named] == ["mine", "use"]
+
+
+def test_a_model_that_is_none_is_refused_before_any_work(tmp_path, tiny_models, pairs_file):
+    with pytest.raises(UsageError, match=r"no model 'minilmm'.*did you mean 'minilm'"):
+        evaluate([str(tiny_models()), "minilmm"], tmp_path / "out", pairs=pairs_file)
+    (tmp_path / "none").mkdir()
+    with pytest.raises(SourceError, match=r"model none: .*is no model"):
+        evaluate([str(tmp_path / "none")], tmp_path / "out", pairs=pairs_file)
+    with pytest.raises(UsageError, match="no model to evaluate"):
+        evaluate([], tmp_path / "out", pairs=pairs_file)
+    with pytest.raises(UsageError, match="has no option 'pair'"):
+        evaluate(["minilm"], tmp_path / "out", pair=pairs_file)
+
+
+def test_a_full_folder_is_kept_unless_forced(tmp_path, tiny_models, pairs_file):
+    (tmp_path / "mine.txt").write_text("keep me")
+    with pytest.raises(OutputError, match="is not empty; add --force"):
+        evaluate([str(tiny_models())], tmp_path, pairs=pairs_file)
+    evaluate([str(tiny_models())], tmp_path, pairs=pairs_file, force=True, hard=False)
+    assert (tmp_path / "mine.txt").read_text() == "keep me"
+    assert (tmp_path / "report.html").exists()

@@ -1,0 +1,36 @@
+"""The public names: all there, lazily, none hidden by a module of the same name."""
+
+import subprocess
+import sys
+from importlib import import_module
+from pkgutil import iter_modules
+
+import pytest
+
+import noisegen.evaluation as package
+
+
+def test_every_name_is_what_its_home_defines():
+    assert sorted(package._HOMES) == package.__all__
+    for name in package.__all__:
+        assert getattr(package, name).__name__ == name
+    assert set(dir(package)) == set(package.__all__)
+
+
+def test_no_module_has_the_name_of_a_function():
+    assert not {module.name for module in iter_modules(package.__path__)} & set(package.__all__)
+
+
+def test_other_names_are_refused():
+    with pytest.raises(AttributeError, match="has no attribute 'laser'"):
+        _ = package.laser
+
+
+def test_metrics_of_arrays_start_without_torch():
+    homes = sorted({package._HOMES[name] for name in package.__all__})
+    imports = "; ".join(f"import noisegen.evaluation.{home}" for home in homes)
+    heavy = "['torch', 'sklearn', 'scipy', 'transformers']"
+    code = f"import sys; {imports}; print([one for one in {heavy} if one in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+    assert import_module("noisegen.evaluation.margin_search").xsim is package.xsim

@@ -1,0 +1,199 @@
+"""Sets of an evaluation: read from any table, bounded, and noised by seed."""
+
+import gzip
+import json
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from noisegen.errors import SourceError, UsageError
+from noisegen.evaluation.set_making import Request, make_sets
+from noisegen.evaluation.set_reading import named_source, read_cells
+from noisegen.evaluation.transform_choice import MIXES, POSTS, ROLASER, chosen_recipes
+from noisegen.realism.noising import Noising
+from noisegen.recipe import Recipe
+
+STS = [("a cat sat", "a cat was sitting", 4.5), ("it rains", "the sun shines", 0.5)]
+COLUMNS = ("sentence1", "sentence2", "score")
+
+
+def told(request: Request):
+    return make_sets(request, lambda line: None)
+
+
+def write(path, rows, names=COLUMNS, mark="\t"):
+    lines = [mark.join(map(str, row)) for row in [names, *rows]]
+    path.write_text("\n".join(lines) + "\n", "utf-8")
+    return str(path)
+
+
+@pytest.fixture
+def sources(tmp_path):
+    """The same rows in every format."""
+    made = [write(tmp_path / "a.tsv", STS), write(tmp_path / "b.csv", STS, mark=",")]
+    (tmp_path / "c.tsv.gz").write_bytes(gzip.compress((tmp_path / "a.tsv").read_bytes()))
+    rows = [dict(zip(COLUMNS, row, strict=True)) for row in STS]
+    (tmp_path / "d.jsonl").write_text("\n".join(map(json.dumps, rows)) + "\n")
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "e.parquet")
+    return [*made, *(str(tmp_path / name) for name in ("c.tsv.gz", "d.jsonl", "e.parquet"))]
+
+
+def test_every_format_gives_the_same_set(sources):
+    for source in sources:
+        [found] = told(Request(sts=[source])).sets
+        assert list(zip(found.first, found.second, found.scores.tolist(), strict=True)) == STS
+
+
+def test_blank_and_missing_cells_are_dropped_and_counted(tmp_path):
+    table = {
+        "sentence1": ["a", None, " ", "d", "e"],
+        "sentence2": ["b", "b", "b", "b", "b"],
+        "score": [1.0, 2.0, 3.0, float("nan"), 2.0],
+    }
+    pq.write_table(pa.table(table), tmp_path / "a.parquet")
+    made = told(Request(sts=[str(tmp_path / "a.parquet")]))
+    assert made.sets[0].scores.tolist() == [1.0, 2.0]
+    assert made.notes == ["a: dropped 3 rows: empty_cell 2, score_is_no_number 1"]
+
+
+def test_damage_is_told(tmp_path):
+    path = tmp_path / "a.tsv"
+    write(path, STS)
+    path.write_bytes(path.read_bytes() + b"\xff\xfe\tb\t3\n")
+    made = told(Request(sts=[str(path)]))
+    assert len(made.sets[0]) == 2
+    assert made.damaged == [f"{path}: 1 rows not_utf8"]
+
+
+def test_files_of_a_folder_are_one_set(tmp_path):
+    (tmp_path / "set").mkdir()
+    for name in ("a", "b"):
+        write(tmp_path / "set" / f"{name}.tsv", STS)
+    [found] = told(Request(sts=[str(tmp_path / "set")])).sets
+    assert (found.name, len(found)) == ("set", 4)
+
+
+def test_a_sample_is_spread_evenly(tmp_path):
+    texts = [f"sentence number {number}" for number in range(100)]
+    path = write(tmp_path / "a.tsv", [(text,) for text in texts], names=("text",))
+    cells = read_cells(path, [("text",)], "--source")
+    assert cells.sample(10).columns["text"] == texts[::10]
+    assert cells.sample(1_000) is cells
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("folder/news.tsv.gz", ("news", "folder/news.tsv.gz")),
+        ("mine=folder/news.tsv", ("mine", "folder/news.tsv")),
+        ("folder/a=b.tsv", ("a=b", "folder/a=b.tsv")),
+        ("hf:glue:stsb", ("hf:glue:stsb", "hf:glue:stsb")),
+    ],
+)
+def test_sources_have_names(given, expected):
+    assert named_source(given) == expected
+
+
+def test_two_sources_of_one_name_are_told_apart(tmp_path):
+    (tmp_path / "x").mkdir()
+    both = [write(tmp_path / "a.tsv", STS), write(tmp_path / "x" / "a.tsv", STS)]
+    assert [one.name for one in told(Request(sts=both)).sets] == ["a", "a-2"]
+
+
+# Noise.
+
+
+def test_all_is_rolaser_posts_and_two_mixes_as_far_as_the_language_has_them():
+    assert set(chosen_recipes(["all"], "en")) == {*ROLASER, *POSTS, *MIXES}
+    french = chosen_recipes(["all"], "fr")
+    assert "fing" in french
+    assert "slng" not in french
+    assert list(chosen_recipes(["leet, fing", "spac:add_rate=0,drop_rate=0.2"], "en")) == [
+        "leet", "fing", "spac:add_rate=0,drop_rate=0.2",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("names", "lang"), [(["lete"], "en"), (["slng"], "fr"), ([], "en")])
+def test_noise_that_is_none_is_refused(names, lang):
+    with pytest.raises(UsageError):
+        chosen_recipes(names, lang)
+
+
+@pytest.fixture
+def text_file(tmp_path, demo_texts):
+    path = tmp_path / "text.txt"
+    path.write_text("\n".join(demo_texts[:40]) + "\n", "utf-8")
+    return str(path)
+
+
+def test_noise_is_that_of_the_recipe_by_seed(text_file):
+    made = told(Request(source=text_file, transforms="leet,ugc", seeds=3))
+    for one in made.sets:
+        assert one.seeds == (100, 101, 102)
+        for seed, noisy in zip(one.seeds, one.noisy, strict=True):
+            assert list(noisy) == Noising().noise(Recipe.named(one.name), one.clean, seed)
+
+
+def test_recipes_alone_have_strengths_and_none_is_no_noise(text_file):
+    [dose] = told(Request(source=text_file, transforms="leet,ugc", seeds=1)).doses
+    assert dose.name == "ugc"
+    assert dose.strengths == (0.0, 0.5, 1.0, 1.5)
+    changed = [sum(a != b for a, b in zip(side, dose.clean, strict=True)) for side in dose.noisy]
+    assert changed[0] == 0
+    assert changed == sorted(changed)
+    assert changed[1] < changed[3]
+
+
+def test_equal_texts_are_on_one_side_of_the_split(tmp_path):
+    rows = [(f"text {number % 20}", "xy"[number % 2]) for number in range(200)]
+    path = write(tmp_path / "a.tsv", rows, names=("text", "label"))
+    [found] = told(Request(labelled=[path])).sets
+    sides = {text: set() for text in found.clean}
+    for text, held in zip(found.clean, found.tested, strict=True):
+        sides[text].add(bool(held))
+    assert all(len(side) == 1 for side in sides.values())
+    assert 0 < found.tested.sum() < len(found)
+
+
+# What cannot be used.
+
+
+def refused(**options) -> str:
+    with pytest.raises((SourceError, UsageError)) as error:
+        told(Request(**options))
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+def test_a_missing_column_names_those_there_are(tmp_path):
+    path = write(tmp_path / "a.csv", [("hello",)], names=("text",))
+    assert "no column 'label' among: text" in refused(labelled=[path])
+    assert "needs the columns source, target" in refused(retrieval=[path])
+
+
+@pytest.mark.parametrize(
+    ("rows", "names", "kind", "said"),
+    [
+        ([("a", "x"), ("b", "x")], ("text", "label"), "labelled", "all labels are 'x'"),
+        ([("a", "b", "yes"), ("c", "d", "no")], ("sentence1", "sentence2", "label"), "labelled",
+         "label 'yes' of a pair of sentences is not 0 or 1"),
+        ([("a", "b", "high")], COLUMNS, "sts", "no score is a number; the first is 'high'"),
+        ([("a", "b", 1), ("c", "d", 1)], COLUMNS, "sts", "all scores are 1"),
+        ([("a", "b", 1)], COLUMNS, "sts", "one row is left"),
+        ([("a", "")], ("source", "target"), "retrieval", "no rows for --retrieval (1 empty_cell)"),
+    ],
+)  # fmt: skip
+def test_rows_that_cannot_be_used_are_named(tmp_path, rows, names, kind, said):
+    assert said in refused(**{kind: [write(tmp_path / "a.tsv", rows, names=names)]})
+
+
+@pytest.mark.parametrize("kind", ["source", "sts", "retrieval", "labelled", "pairs"])
+def test_an_empty_file_is_refused(tmp_path, kind):
+    (tmp_path / "a.tsv").touch()
+    assert "no " in refused(**{kind: [str(tmp_path / "a.tsv")]})
+
+
+def test_nothing_to_evaluate_on_is_refused():
+    with pytest.raises(UsageError, match="nothing to evaluate on"):
+        Request()

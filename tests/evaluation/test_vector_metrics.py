@@ -1,0 +1,148 @@
+"""Distances, matching, similarity, D_avg and type/token ratio equal their obvious versions."""
+
+import brute_force
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+
+from noisegen.encoders.ragged import Ragged
+from noisegen.errors import UsageError
+from noisegen.evaluation import (
+    cosine_distance,
+    cosine_distances,
+    matching_accuracy,
+    mean_class_similarity,
+    sts_spearman,
+    type_token_ratio,
+)
+from noisegen.evaluation.class_similarity import class_similarities
+from noisegen.evaluation.distances import pair_distances
+from noisegen.evaluation.similarity import mean_ranks, spearman
+from noisegen.evaluation.type_token import type_token_change
+
+
+@pytest.fixture
+def draws():
+    return np.random.Generator(np.random.PCG64(11))
+
+
+def test_distances_are_those_of_a_loop_at_any_scale_and_type(draws):
+    noisy, clean = draws.standard_normal((2, 50, 7))
+    expected = [1 - brute_force.cosine(a, b) for a, b in zip(noisy, clean, strict=True)]
+    np.testing.assert_allclose(cosine_distances(noisy, 9 * clean), expected, atol=1e-12)
+    half = cosine_distances(noisy.astype(np.float16), clean.astype(np.float16))
+    np.testing.assert_allclose(half, expected, atol=5e-3)
+    assert cosine_distance(noisy, clean) == pytest.approx(np.mean(expected))
+
+
+def test_equal_vectors_have_distance_zero_exactly(draws):
+    vectors = draws.standard_normal((200, 384)).astype(np.float32)
+    assert not cosine_distances(vectors, vectors).any()
+
+
+def test_changed_pairs_alone_make_the_second_distance(draws):
+    noisy, clean = draws.standard_normal((2, 6, 3))
+    noisy[:2] = clean[:2]
+    changed = np.array([False, False, True, True, True, True])
+    found = cosine_distance(noisy, clean, changed)
+    assert found == pytest.approx(cosine_distance(noisy[2:], clean[2:]))
+    assert found > cosine_distance(noisy, clean)
+    assert np.isnan(cosine_distance(noisy, clean, np.zeros(6, bool)))
+
+
+def test_drift_and_anchored_distance_are_against_the_baselines_clean_vectors(draws):
+    noisy, clean, anchor = draws.standard_normal((3, 5, 4))
+    found = pair_distances(noisy, clean, np.array([True] * 4 + [False]), anchor)
+    assert list(found) == ["distance", "distance_changed", "drift", "anchored_distance"]
+    np.testing.assert_array_equal(found["drift"], cosine_distances(clean, anchor))
+    np.testing.assert_array_equal(found["anchored_distance"], cosine_distances(noisy, anchor))
+    assert len(found["distance_changed"]) == 4
+
+
+def test_a_baseline_of_another_width_gives_no_drift(draws):
+    noisy, clean = draws.standard_normal((2, 5, 4))
+    found = pair_distances(noisy, clean, np.ones(5, bool), draws.standard_normal((5, 8)))
+    assert list(found) == ["distance", "distance_changed"]
+
+
+def test_matching_counts_ties_as_correct_and_equals_a_double_loop(draws):
+    for number in range(200):
+        n, width = int(draws.integers(1, 12)), int(draws.integers(1, 5))
+        x, y = draws.integers(-1, 2, (2, n, width)).astype(np.float32)
+        if number % 2:
+            x = y + draws.standard_normal((n, width)).astype(np.float32)
+        found = matching_accuracy(x, y)
+        assert found.forward.tolist() == brute_force.matching(x.tolist(), y.tolist())
+        assert found.backward.tolist() == brute_force.matching(y.tolist(), x.tolist())
+
+
+def test_matching_gives_per_cent_both_ways_and_their_mean():
+    x = np.array([[1, 0], [1, 0.1], [0, 1]])
+    y = np.array([[1, 0], [1, 0], [0, 1]])
+    found = matching_accuracy(x, y)
+    assert found.accuracy_forward == 100
+    assert found.accuracy_backward == pytest.approx(200 / 3)
+    assert found.accuracy == pytest.approx(250 / 3)
+
+
+def test_ranks_and_correlation_with_ties_are_scipys(draws):
+    for _ in range(100):
+        n = int(draws.integers(2, 40))
+        one, other = draws.integers(0, 6, (2, n)).astype(float)
+        one[0], other[0] = 7, 9  # not all equal
+        assert spearman(one, other) == pytest.approx(spearmanr(one, other).statistic)
+    assert mean_ranks(np.array([5.0, 1, 5, 0])).tolist() == [3.5, 2, 3.5, 1]
+    assert np.isnan(spearman(np.ones(3), np.arange(3.0)))
+
+
+def test_sts_is_a_hundred_times_the_correlation_of_cosine_and_score(draws):
+    x, y = draws.standard_normal((2, 30, 4))
+    cosines = [brute_force.cosine(a, b) for a, b in zip(x, y, strict=True)]
+    scores = draws.integers(0, 6, 30)
+    assert sts_spearman(x, y, scores) == pytest.approx(100 * spearmanr(cosines, scores).statistic)
+    with pytest.raises(UsageError, match="30 similarities, but 29 scores"):
+        sts_spearman(x, y, scores[1:])
+
+
+def test_class_similarity_equals_the_double_loop(draws):
+    for _ in range(50):
+        n = int(draws.integers(4, 30))
+        vectors = draws.standard_normal((n, 5)) + 0.5
+        vectors[0] = 0
+        labels = [*"aabb", *(str(one) for one in draws.integers(0, 5, n - 4))]
+        expected = brute_force.class_similarity(vectors.tolist(), labels)
+        assert mean_class_similarity(vectors, labels) == pytest.approx(expected, abs=1e-6)
+
+
+def test_classes_of_one_text_have_no_weight():
+    vectors = np.array([[1.0, 0], [1, 0], [0, 1], [1, 1]])
+    assert mean_class_similarity(vectors, ["a", "a", "b", "c"]) == 1
+    assert class_similarities(vectors, ["a", "a", "b", "c"]) == {"a": (1, 2)}
+    with pytest.raises(UsageError, match="no class has two texts"):
+        mean_class_similarity(vectors, ["a", "b", "c", "d"])
+    with pytest.raises(UsageError, match="4 vectors, but 1 labels"):
+        mean_class_similarity(vectors, ["a"])
+
+
+def test_type_token_ratio_is_over_all_texts_together():
+    assert type_token_ratio(["see you", "see me see"]) == 60
+    assert type_token_ratio(["abc", "ab"], list) == 60
+    assert type_token_change(["c u soon", "c me"], ["see you soon", "see me"]) == 1
+    assert np.isnan(type_token_ratio([]))
+    assert np.isnan(type_token_change(["a"], ["", " "]))
+
+
+def test_special_ids_are_no_tokens():
+    cut = Ragged.of([[101, 7, 8, 102], [101, 7, 102], [101, 102]])
+    assert type_token_ratio(cut, without={101, 102}) == pytest.approx(200 / 3)
+    assert type_token_ratio(cut) == pytest.approx(400 / 9)
+
+
+@pytest.mark.parametrize("metric", [cosine_distance, matching_accuracy])
+def test_sides_that_are_no_pairs_are_refused(metric):
+    with pytest.raises(UsageError, match="3 vectors on one side of the pairs, 2 on the other"):
+        metric(np.ones((3, 2)), np.ones((2, 2)))
+    with pytest.raises(UsageError, match="width 2 cannot be compared with width 3"):
+        metric(np.ones((2, 2)), np.ones((2, 3)))
+    with pytest.raises(UsageError, match="vector 1 holds NaN"):
+        metric(np.array([[1, 2], [np.nan, 0]]), np.ones((2, 2)))
