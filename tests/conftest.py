@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+import noisegen
 from noisegen import registry
 from noisegen.registry import DICTIONARIES
 from noisegen.testing import ODD_TEXTS
@@ -104,3 +105,72 @@ def tiny_bert(tmp_path_factory):
     )  # fmt: skip
     BertModel(config, add_pooling_layer=False).save_pretrained(folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def sentences(demo):
+    """English sentences, four hundred of them, made of the bundled ones."""
+    texts = [row["text"] for row in demo if row["lang"] == "en"]
+    made = [f"{a[:40]} {b[-40:]}" for a in texts for b in texts if a != b]
+    return list(dict.fromkeys(made))[:400]
+
+
+@pytest.fixture(scope="session")
+def pairs_file(tmp_path_factory, sentences):
+    """Pairs as a table: the noise of `fing`."""
+    path = tmp_path_factory.mktemp("pairs") / "pairs.tsv"
+    rows = [
+        f"{text}\t{noisegen.noise(text, 'ugc', seed=1, id=number)}"
+        for number, text in enumerate(sentences)
+    ]
+    path.write_text("\n".join(["clean\tnoisy", *rows]) + "\n")
+    return path
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _two_threads():
+    import torch
+
+    torch.set_num_threads(2)
+
+
+LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789.,!?'"
+
+
+@pytest.fixture(scope="session")
+def tiny_models(tmp_path_factory):
+    """Return a function that makes the folder of a BERT model of one layer, by width and seed."""
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    root = tmp_path_factory.mktemp("tiny")
+
+    def made(width: int = 32, seed: int = 0):
+        folder = root / f"bert-{width}-{seed}"
+        if folder.exists():
+            return folder
+        folder.mkdir()
+        words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+        words += list(LETTERS) + [f"##{letter}" for letter in LETTERS]
+        (folder / "vocab.txt").write_text("\n".join(words) + "\n", "utf-8")
+        tokenizer = transformers.BertTokenizerFast(str(folder / "vocab.txt"), model_max_length=128)
+        tokenizer.save_pretrained(folder)
+        config = transformers.BertConfig(
+            vocab_size=len(words), hidden_size=width, num_hidden_layers=1, num_attention_heads=2,
+            intermediate_size=64, max_position_embeddings=128,
+        )  # fmt: skip
+        with torch.random.fork_rng():
+            torch.manual_seed(seed)
+            transformers.BertModel(config).save_pretrained(folder)
+        return folder
+
+    return made
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _one_thread():
+    """Let tiny models compute without threads that wait for each other."""
+    torch = pytest.importorskip("torch")
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
