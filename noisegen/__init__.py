@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from noisegen.draws import Draws
     from noisegen.engine import noise
     from noisegen.errors import NoisegenError
+    from noisegen.evaluation.run import evaluate
     from noisegen.generation import augment
     from noisegen.info import TransformInfo, list_transforms
     from noisegen.lexicon import Lexicon
@@ -39,6 +40,7 @@ _HOMES = {
     "augment": "generation",
     "calibrate": "realism.calibration",
     "compare": "realism.reading",
+    "evaluate": "evaluation.run",
     "learn": "realism.profile_commands",
     "lexical": "registry",
     "list_transforms": "info",
@@ -64,6 +66,7 @@ __all__ = [
     "augment",
     "calibrate",
     "compare",
+    "evaluate",
     "learn",
     "lexical",
     "list_transforms",

@@ -127,13 +127,6 @@ def pairs_file(tmp_path_factory, sentences):
     return path
 
 
-@pytest.fixture(autouse=True, scope="session")
-def _two_threads():
-    import torch
-
-    torch.set_num_threads(2)
-
-
 LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789.,!?'"
 
 
@@ -166,11 +159,8 @@ def tiny_models(tmp_path_factory):
     return made
 
 
-@pytest.fixture(autouse=True, scope="module")
+@pytest.fixture(autouse=True, scope="session")
 def _one_thread():
     """Let tiny models compute without threads that wait for each other."""
     torch = pytest.importorskip("torch")
-    before = torch.get_num_threads()
     torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)

@@ -10,6 +10,7 @@ import click
 from noisegen.cli.augment import augment
 from noisegen.cli.calibrate import calibrate
 from noisegen.cli.dictionary import dictionary
+from noisegen.cli.evaluate import evaluate
 from noisegen.cli.learn import learn
 from noisegen.cli.mine_lang8 import mine_lang8
 from noisegen.cli.mine_pairs import mine_pairs
@@ -36,7 +37,7 @@ def noisegen() -> None:
 
 _COMMANDS = (
     augment, preview, transforms, stats, prepare, mine_wiki, mine_lang8, mine_pairs, dictionary,
-    learn, calibrate, realism, review, train,
+    learn, calibrate, realism, review, train, evaluate,
 )  # fmt: skip
 for command in _COMMANDS:
     noisegen.add_command(command)

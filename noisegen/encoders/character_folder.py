@@ -4,7 +4,6 @@ The folder's config.json says `noisegen_characters`, so that no other program ta
 with random embeddings of words.
 """
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from torch import Tensor, nn
 
 from noisegen.encoders.character_start import NETWORKS, character_network, load
 from noisegen.encoders.character_words import FILE, WordTokenizer
+from noisegen.encoders.files import read_json, read_weights, write_json
 from noisegen.errors import SourceError, UsageError
 
 KIND = "noisegen_characters"
@@ -25,7 +25,7 @@ def save_network(network: Any, tokenizer: WordTokenizer, folder: Path) -> None:
     from safetensors.torch import save_file
 
     said = {"model_type": KIND, "network": network.config.to_dict()}
-    (folder / "config.json").write_text(json.dumps(said, indent=1) + "\n", "utf-8")
+    write_json(folder / "config.json", said)
     weights = {name: value.contiguous() for name, value in network.state_dict().items()}
     save_file(weights, folder / WEIGHTS, metadata={"format": "pt"})
     tokenizer.save(folder)
@@ -54,31 +54,6 @@ def open_network(folder: Path) -> tuple[Any, WordTokenizer]:
         raise SourceError(f"cannot open the model {folder}: {' '.join(str(e).split())}") from e
     load(network, read_weights(folder / WEIGHTS), folder)
     return network.eval(), tokenizer
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """Return an object of JSON; raises SourceError."""
-    try:
-        said = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as error:
-        raise SourceError(f"cannot read {path}: {error}") from error
-    if not isinstance(said, dict):
-        raise SourceError(f"{path} does not hold an object")
-    return said
-
-
-def read_weights(path: Path) -> dict[str, Tensor]:
-    """Return the tensors of a safetensors file; raises SourceError."""
-    from safetensors import SafetensorError
-    from safetensors.torch import load_file
-
-    try:
-        return load_file(path)
-    except (OSError, SafetensorError) as error:
-        pickled = any(path.parent.glob("*.bin")) and not path.exists()
-        hint = "; its weights are pickled: convert them to model.safetensors" if pickled else ""
-        reason = str(error).splitlines()[0]
-        raise SourceError(f"cannot read {path}: {reason}{hint}") from error
 
 
 class CharacterTransformer(nn.Module):

@@ -8,7 +8,8 @@ from torch import Tensor
 
 from noisegen.encoders.character_cnn import CharacterCNN
 from noisegen.encoders.character_words import CHARACTER_KINDS, PAD, WordTokenizer
-from noisegen.encoders.folders import LENGTH_MAX
+from noisegen.encoders.encoder import LENGTH_MAX
+from noisegen.encoders.files import read_json, read_weights
 from noisegen.encoders.head import HeadSettings
 from noisegen.encoders.sentence_encoder import SentenceEncoder
 from noisegen.errors import SourceError, UsageError
@@ -74,8 +75,6 @@ def open_character_bert(
     """
     from huggingface_hub.errors import StrictDataclassError
     from transformers import BertConfig
-
-    from noisegen.encoders.character_folder import read_json, read_weights
 
     folder = Path(folder)
     said = read_json(folder / "config.json")

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noisegen.encoders.ragged import Ints, Ragged
+from noisegen.encoders.surrogates import whole
 from noisegen.errors import NoisegenError
 
 CHARACTERS = 50  # of a word: at most 48 bytes, between a sign that begins and one that ends it
@@ -143,7 +144,7 @@ class WordTokenizer:
         known, add, lower = self.table.known, self.table.add, self.lower
         words = [
             word
-            for chunk in _unicode(text).split(" ")
+            for chunk in whole(text).split(" ")
             for word in (_remembered if len(chunk) <= CHUNK_MAX else basic_words)(chunk, lower)
         ]
         ids = [known.get(word) or add(word) for word in words[: self.max_length - 2]]
@@ -175,8 +176,3 @@ def _rules(lower: bool) -> tuple[Callable[[str], str], Callable[[str], list[tupl
 
     clean = normalizers.BertNormalizer(strip_accents=False, lowercase=lower)
     return clean.normalize_str, pre_tokenizers.BertPreTokenizer().pre_tokenize_str
-
-
-def _unicode(text: str) -> str:
-    """Return the text with `?` for each half of a pair of surrogates, which has no UTF-8."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()

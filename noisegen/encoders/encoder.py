@@ -10,6 +10,7 @@ import numpy.typing as npt
 from noisegen.encoders.ragged import Ragged
 
 Vectors = npt.NDArray[np.float32]
+LENGTH_MAX = 512  # tokens of a text, where a model does not say fewer
 Progress = Callable[[int], None]  # is told how many texts were done since the last call
 
 

@@ -4,7 +4,6 @@ A folder is data: its weights are read from safetensors alone, its own code is n
 the modules of sentence-transformers just those are known that `_STEPS` names.
 """
 
-import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -13,13 +12,20 @@ from typing import Any
 
 import torch
 
+from noisegen.encoders import character_folder as characters
+from noisegen.encoders.character_words import WordTokenizer
+from noisegen.encoders.encoder import LENGTH_MAX, Tokenizer
+from noisegen.encoders.files import pickled_hint, read_json, read_weights, write_json
 from noisegen.encoders.head import POOLINGS, Head, HeadSettings
 from noisegen.encoders.pieces import PieceTokenizer, lowered
 from noisegen.encoders.sentence_encoder import SentenceEncoder
 from noisegen.errors import SourceError
 
-LENGTH_MAX = 512  # tokens of a text, where the folder does not say fewer
-_STEPS = ("Transformer", "Pooling", "Dense", "Normalize")
+_NETWORKS = {  # what the first step is called: by sentence-transformers, or with characters
+    "Transformer": "sentence_transformers.models.Transformer",
+    "CharacterTransformer": f"{characters.__name__}.CharacterTransformer",
+}
+_STEPS = (*_NETWORKS, "Pooling", "Dense", "Normalize")
 _IDENTITY = "torch.nn.modules.linear.Identity"
 _MODES = {"cls": "cls_token", "mean": "mean_tokens", "max": "max_tokens"}  # pooling_mode_...
 _PACKAGE = "sentence_transformers.models"
@@ -38,7 +44,7 @@ def open_folder(
     inner = folder / modules[0]["path"] if modules else folder
     if not (inner / "config.json").is_file():
         raise SourceError(f"{folder} is no model: no config.json; give a Hugging Face folder")
-    network, tokenizer = _network(inner), _tokenizer(inner)
+    network, tokenizer = _opened(inner)
     settings, projection = _head(folder, modules[1:])
     encoder = SentenceEncoder(network, tokenizer, head or settings, name or str(folder))
     if head is None and projection is not None:
@@ -46,19 +52,12 @@ def open_folder(
     return encoder.eval()
 
 
-def _json(path: Path) -> Any:
-    try:
-        return json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as error:
-        raise SourceError(f"cannot read {path}: {error}") from error
-
-
 def _modules(folder: Path) -> list[dict[str, Any]]:
     """Return the steps of modules.json, [] where there is none."""
     path = folder / "modules.json"
     if not path.is_file():
         return []
-    steps = _json(path)
+    steps = read_json(path, list)
     try:
         kinds = [_kind(step) for step in steps]
         inside = all(
@@ -66,18 +65,28 @@ def _modules(folder: Path) -> list[dict[str, Any]]:
         )
     except (KeyError, TypeError) as error:
         raise SourceError(f"{path} is not the modules.json of a model: {error!r}") from error
-    if not inside or kinds[:1] != ["Transformer"] or not set(kinds) <= set(_STEPS):
+    if not inside or not {*kinds[:1]} & {*_NETWORKS} or not set(kinds) <= set(_STEPS):
         shown = ", ".join(kinds) or "none"
         raise SourceError(f"{path} has steps {shown}; known are {', '.join(_STEPS)}, in this order")
     return list(steps)
 
 
 def _kind(step: dict[str, Any]) -> str:
-    package, _, kind = str(step["type"]).rpartition(".")
-    return kind if package.startswith("sentence_transformers.") else f"{package}.{kind}"
+    name = str(step["type"])
+    known = name.startswith("sentence_transformers.") or name in _NETWORKS.values()
+    return name.rpartition(".")[2] if known else name
+
+
+def _opened(folder: Path) -> tuple[Any, Tokenizer]:
+    """Return the network and its tokenizer."""
+    if read_json(folder / "config.json").get("model_type") == characters.KIND:
+        return characters.open_network(folder)
+    return _network(folder), _tokenizer(folder)
 
 
 def _network(folder: Path) -> Any:
+    from huggingface_hub.errors import StrictDataclassError as Invalid
+    from safetensors import SafetensorError
     from transformers import AutoModel
 
     try:
@@ -86,11 +95,11 @@ def _network(folder: Path) -> Any:
                 folder, use_safetensors=True, local_files_only=True, trust_remote_code=False,
                 dtype=torch.float32, output_loading_info=True,
             )  # fmt: skip
-    except (OSError, ValueError, RuntimeError, KeyError) as error:
-        reason = str(error).strip().splitlines()[0]
-        pickled = any(folder.glob("*.bin")) or any(folder.glob("*.pt"))
-        hint = "; its weights are pickled: convert them to model.safetensors" if pickled else ""
-        raise SourceError(f"cannot open the model {folder}: {reason}{hint}") from error
+    except (OSError, ValueError, RuntimeError, KeyError, SafetensorError, Invalid) as error:
+        reason = " ".join(str(error).split())
+        raise SourceError(
+            f"cannot open the model {folder}: {reason}{pickled_hint(folder)}"
+        ) from error
     missing = sorted(name for name in info["missing_keys"] if not name.startswith("pooler."))
     if missing:
         raise SourceError(f"{folder} lacks {len(missing)} weights, the first is {missing[0]}")
@@ -121,12 +130,14 @@ def _tokenizer(folder: Path) -> PieceTokenizer:
     from transformers import AutoTokenizer
 
     written = folder / "sentence_bert_config.json"
-    said = _json(written) if written.is_file() else {}
+    said = read_json(written) if written.is_file() else {}
     try:
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, use_fast=True)
         length = min(
             said.get("max_seq_length") or LENGTH_MAX, tokenizer.model_max_length, LENGTH_MAX
         )
+        if len(tokenizer) <= len(tokenizer.all_special_tokens):
+            raise ValueError("it has no vocabulary")
         cut = PieceTokenizer(tokenizer, length)
     except (OSError, ValueError, KeyError) as error:
         raise SourceError(f"cannot open the tokenizer of {folder}: {error}") from error
@@ -141,16 +152,8 @@ def _head(folder: Path, steps: Sequence[dict[str, Any]]) -> tuple[HeadSettings, 
         if kind == "Pooling":
             settings, pooled = replace(settings, pooling=_pooling(path)), True
         elif kind == "Dense" and projection is None:
-            said = _json(path / "config.json")
-            if said.get("activation_function", _IDENTITY) != _IDENTITY:
-                raise SourceError(
-                    f"{path} has an activation function; only linear layers are known"
-                )
-            settings = replace(
-                settings, projection=int(said["out_features"]), bias=bool(said.get("bias", True)),
-                place="after" if pooled else "before",
-            )  # fmt: skip
-            projection = path
+            place = "after" if pooled else "before"
+            settings, projection = replace(settings, place=place, **_linear(path)), path
         elif kind == "Normalize" and pooled:
             settings = replace(settings, normalize=True)
         else:
@@ -158,8 +161,19 @@ def _head(folder: Path, steps: Sequence[dict[str, Any]]) -> tuple[HeadSettings, 
     return settings, projection
 
 
+def _linear(path: Path) -> dict[str, Any]:
+    """Return width and bias of a Dense step."""
+    said = read_json(path / "config.json")
+    if said.get("activation_function", _IDENTITY) != _IDENTITY:
+        raise SourceError(f"{path} has an activation function; only linear layers are known")
+    width = said.get("out_features")
+    if not isinstance(width, int) or width < 1:
+        raise SourceError(f"{path}/config.json: out_features is {width!r}, not a width")
+    return {"projection": width, "bias": bool(said.get("bias", True))}
+
+
 def _pooling(path: Path) -> str:
-    said = _json(path / "config.json")
+    said = read_json(path / "config.json")
     modes = [name for name, key in _MODES.items() if said.get(f"pooling_mode_{key}")]
     mode = said.get("pooling_mode", modes)
     mode = mode if isinstance(mode, str) else "+".join(mode)
@@ -169,17 +183,15 @@ def _pooling(path: Path) -> str:
 
 
 def _load_projection(head: Head, folder: Path) -> None:
-    from safetensors import SafetensorError
-    from safetensors.torch import load_file
-
     assert head.projection is not None
+    path = folder / "model.safetensors"
+    weights = read_weights(path)
     try:
-        weights = load_file(folder / "model.safetensors")
         head.projection.load_state_dict(
             {name.removeprefix("linear."): value for name, value in weights.items()}
         )
-    except (OSError, SafetensorError, RuntimeError) as error:
-        raise SourceError(f"cannot read {folder}/model.safetensors: {error}") from error
+    except RuntimeError as error:
+        raise SourceError(f"{path} does not fit its config.json: {error}") from error
 
 
 def save_folder(encoder: SentenceEncoder, folder: Path) -> None:
@@ -187,29 +199,35 @@ def save_folder(encoder: SentenceEncoder, folder: Path) -> None:
     from safetensors.torch import save_file
 
     folder.mkdir(parents=True, exist_ok=True)
-    with _quietly():
-        encoder.network.save_pretrained(folder)  # type: ignore[operator]
-    encoder.tokenizer.save(folder)
-    said = {"max_seq_length": encoder.tokenizer.max_length, "do_lower_case": False}
-    _write(folder / "sentence_bert_config.json", said)
+    kind = _save_network(encoder, folder)
     steps = _steps(encoder.head, int(encoder.config.hidden_size))
     for path, config in steps:
         (folder / path).mkdir(exist_ok=True)
         if config is not None:
-            _write(folder / path / "config.json", config)
+            write_json(folder / path / "config.json", config)
         if path.endswith("Dense"):
             weights = encoder.head.projection.state_dict()  # type: ignore[union-attr]
             named = {f"linear.{name}": value.contiguous() for name, value in weights.items()}
             save_file(named, folder / path / "model.safetensors")
-    listed = [("", "Transformer"), *((path, path.partition("_")[2]) for path, _ in steps)]
-    _write(folder / "modules.json", [
-        {"idx": i, "name": str(i), "path": path, "type": f"{_PACKAGE}.{kind}"}
+    listed = [("", _NETWORKS[kind])]
+    listed += [(path, f"{_PACKAGE}.{path.partition('_')[2]}") for path, _ in steps]
+    write_json(folder / "modules.json", [
+        {"idx": i, "name": str(i), "path": path, "type": kind}
         for i, (path, kind) in enumerate(listed)
     ])  # fmt: skip
 
 
-def _write(path: Path, value: Any) -> None:
-    path.write_text(json.dumps(value, indent=1) + "\n", "utf-8")
+def _save_network(encoder: SentenceEncoder, folder: Path) -> str:
+    """Write network and tokenizer; return the name of the first step."""
+    if isinstance(encoder.tokenizer, WordTokenizer):
+        characters.save_network(encoder.network, encoder.tokenizer, folder)
+        return "CharacterTransformer"
+    with _quietly():
+        encoder.network.save_pretrained(folder)  # type: ignore[operator]
+    encoder.tokenizer.save(folder)
+    said = {"max_seq_length": encoder.tokenizer.max_length, "do_lower_case": False}
+    write_json(folder / "sentence_bert_config.json", said)
+    return "Transformer"
 
 
 def _steps(head: Head, hidden: int) -> list[tuple[str, Any]]:

@@ -22,6 +22,7 @@ from noisegen.atomic import file_digest
 from noisegen.encoders.encoder import Progress, Vectors
 from noisegen.encoders.ragged import Ragged
 from noisegen.encoders.sentence_encoder import by_length
+from noisegen.encoders.surrogates import whole
 from noisegen.encoders.tokens import Padded
 from noisegen.errors import MissingExtra, SourceError
 from noisegen.preparing.laser import laser_text
@@ -84,7 +85,7 @@ class Laser2(nn.Module):
 
     def tokenize(self, texts: Sequence[str]) -> Ragged:
         """Return the ids of the prepared texts, each with the end sign last."""
-        prepared = [laser_text(_unicode(text)) for text in texts]
+        prepared = [laser_text(whole(text)) for text in texts]
         return Ragged.of([self._ids(row) for row in self._pieces.encode(prepared, out_type=str)])
 
     def _ids(self, pieces: Sequence[str]) -> list[int]:
@@ -104,10 +105,6 @@ class Laser2(nn.Module):
                     if progress:
                         progress(len(rows))
         return out
-
-
-def _unicode(text: str) -> str:
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def open_laser2(folder: str | Path) -> Laser2:

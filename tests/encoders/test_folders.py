@@ -1,0 +1,251 @@
+"""Folders of Hugging Face and sentence-transformers: opened, saved, refused."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from noisegen.encoders.encoder import Encoder
+from noisegen.encoders.folders import open_folder, save_folder
+from noisegen.encoders.head import HeadSettings
+from noisegen.encoders.specs import open_encoder
+from noisegen.errors import SourceError, UsageError
+
+sentence_transformers = pytest.importorskip("sentence_transformers")
+
+TEXTS = ["see you tomorrow", "c u 2moro!!!", "", "a much longer sentence about nothing at all"]
+LINEAR = "torch.nn.modules.linear.Identity"
+HEADS = [
+    HeadSettings("mean"), HeadSettings("max"), HeadSettings("cls", normalize=True),
+    HeadSettings("max", 24, "before", bias=False), HeadSettings("mean", 24, "after"),
+    HeadSettings("cls", 40, "after", normalize=True), HeadSettings("mean", 8, "before"),
+]  # fmt: skip
+
+
+@pytest.fixture
+def folder(tiny_bert, tmp_path) -> Path:
+    """A copy that a test may spoil."""
+    return Path(shutil.copytree(tiny_bert, tmp_path / "model"))
+
+
+def theirs(folder):
+    return sentence_transformers.SentenceTransformer(
+        str(folder), device="cpu", local_files_only=True
+    )
+
+
+def with_steps(folder: Path, *steps: tuple[str, dict[str, object] | None]) -> Path:
+    """Write modules.json with these steps after the network, and their config.json."""
+    package = "sentence_transformers.models"
+    listed = [{"idx": 0, "name": "0", "path": "", "type": f"{package}.Transformer"}]
+    for number, (kind, config) in enumerate(steps, 1):
+        path = f"{number}_{kind}"
+        (folder / path).mkdir()
+        (folder / path / "config.json").write_text(json.dumps(config))
+        listed.append(
+            {"idx": number, "name": str(number), "path": path, "type": f"{package}.{kind}"}
+        )
+    (folder / "modules.json").write_text(json.dumps(listed))
+    return folder
+
+
+def pooled_by(**modes):
+    return "Pooling", {"word_embedding_dimension": 32, **modes}
+
+
+def test_a_plain_folder_is_pooled_by_the_mean(tiny_bert):
+    encoder = open_folder(tiny_bert)
+    assert isinstance(encoder, Encoder)
+    assert (encoder.width, encoder.name) == (32, str(tiny_bert))
+    assert not encoder.training
+    np.testing.assert_allclose(encoder.encode(TEXTS), theirs(tiny_bert).encode(TEXTS), atol=1e-6)
+
+
+@pytest.mark.parametrize("head", HEADS, ids=str)
+def test_a_saved_folder_gives_the_same_vectors_here_and_there(tiny_bert, tmp_path, head):
+    torch.manual_seed(4)
+    encoder = open_folder(tiny_bert, head=head)
+    save_folder(encoder, tmp_path / "student")
+    expected = encoder.encode(TEXTS)
+    opened = open_folder(tmp_path / "student")
+    assert opened.head.settings == head
+    assert opened.digest == encoder.digest
+    np.testing.assert_array_equal(opened.encode(TEXTS), expected)
+    np.testing.assert_allclose(theirs(tmp_path / "student").encode(TEXTS), expected, atol=1e-6)
+
+
+def test_what_sentence_transformers_saves_opens_here(tiny_bert, tmp_path):
+    models = sentence_transformers.sentence_transformer.modules
+    network = models.Transformer(str(tiny_bert), max_seq_length=20)
+    torch.manual_seed(4)
+    model = sentence_transformers.SentenceTransformer(
+        modules=[
+            network, models.Pooling(32, pooling_mode="max"),
+            models.Dense(32, 12, activation_function=torch.nn.Identity()), models.Normalize(),
+        ],
+        device="cpu",
+    )  # fmt: skip
+    model.save(str(tmp_path / "model"), create_model_card=False)
+    encoder = open_folder(tmp_path / "model")
+    assert encoder.head.settings == HeadSettings("max", 12, "after", normalize=True)
+    assert encoder.tokenizer.max_length == 20
+    long = [*TEXTS, "many words " * 50]
+    np.testing.assert_allclose(encoder.encode(long), model.encode(long), atol=1e-6)
+
+
+def test_a_head_that_is_asked_for_takes_the_place_of_the_folder_s(folder):
+    with_steps(folder, pooled_by(pooling_mode_max_tokens=True))
+    assert open_folder(folder).head.settings.pooling == "max"
+    assert open_folder(folder, head=HeadSettings("cls", 5)).width == 5
+
+
+def test_vectors_do_not_depend_on_the_other_texts(tiny_bert):
+    encoder = open_folder(tiny_bert)
+    together = encoder.encode(TEXTS)
+    for number, text in enumerate(TEXTS):
+        np.testing.assert_allclose(encoder.encode([text])[0], together[number], atol=1e-6)
+    assert encoder.encode([]).shape == (0, 32)
+
+
+def test_the_pooler_that_nothing_uses_is_not_kept(folder):
+    from transformers import BertConfig, BertModel
+
+    torch.manual_seed(1)
+    BertModel(BertConfig.from_pretrained(folder)).save_pretrained(folder)
+    assert not [name for name in open_folder(folder).state_dict() if "pooler" in name]
+
+
+def spoil_config(folder):
+    (folder / "config.json").unlink()
+
+
+def spoil_json(folder):
+    (folder / "config.json").write_text("{")
+
+
+def spoil_field(folder):
+    said = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(said | {"hidden_size": "x"}))
+
+
+def spoil_kind(folder):
+    (folder / "config.json").write_text('{"model_type": "no such model"}')
+
+
+def spoil_list(folder):
+    (folder / "config.json").write_text("[1]")
+
+
+def spoil_weights(folder):
+    path = folder / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:-1_000])
+
+
+def spoil_pickled(folder):
+    torch.save(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
+    (folder / "model.safetensors").unlink()
+
+
+def spoil_missing(folder):
+    weights = load_file(folder / "model.safetensors")
+    del weights["encoder.layer.1.output.dense.bias"]
+    save_file(weights, folder / "model.safetensors", {"format": "pt"})
+
+
+def spoil_size(folder):
+    weights = load_file(folder / "model.safetensors")
+    weights["encoder.layer.1.output.dense.bias"] = torch.ones(3)
+    save_file(weights, folder / "model.safetensors", {"format": "pt"})
+
+
+def spoil_tokenizer(folder):
+    (folder / "tokenizer.json").write_text("{}")
+
+
+def spoil_no_tokenizer(folder):
+    for path in folder.glob("tokenizer*"):
+        path.unlink()
+
+
+def spoil_code(folder):
+    said = json.loads((folder / "config.json").read_text())
+    said |= {"model_type": "own", "auto_map": {"AutoModel": "own.Own", "AutoConfig": "own.Config"}}
+    (folder / "config.json").write_text(json.dumps(said))
+    (folder / "own.py").write_text("raise SystemExit('the code of the folder was run')\n")
+
+
+SPOILED = [
+    (spoil_config, "is no model: no config.json"), (spoil_json, "cannot"), (spoil_field, "cannot"),
+    (spoil_kind, "cannot"), (spoil_list, "does not hold an object"), (spoil_weights, "cannot"),
+    (spoil_pickled, "weights are pickled: convert them"), (spoil_missing, "lacks 1 weights"),
+    (spoil_size, "cannot|size"), (spoil_tokenizer, "tokenizer"), (spoil_no_tokenizer, "tokenizer"),
+    (spoil_code, "cannot"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("spoil", "message"), SPOILED)
+def test_a_folder_that_is_no_model_is_one_clear_line(folder, spoil, message, capfd):
+    spoil(folder)
+    with pytest.raises(SourceError, match=message) as caught:
+        open_folder(folder)
+    assert "\n" not in str(caught.value)
+    assert str(folder) in str(caught.value)
+    assert capfd.readouterr() == ("", "")
+
+
+DENSE = {"in_features": 32, "out_features": 4, "bias": True, "activation_function": LINEAR}
+MEAN = pooled_by(pooling_mode="mean")
+STEPS = [
+    ([pooled_by(pooling_mode="lasttoken")], "pools by lasttoken"),
+    ([pooled_by(pooling_mode=["cls", "max"])], r"pools by cls\+max"),
+    ([pooled_by()], "pools by"),
+    ([MEAN, ("LSTM", {})], "has steps"),
+    ([("Normalize", {}), MEAN], "not known at this place"),
+    ([MEAN, ("Dense", DENSE)], r"cannot read .*model\.safetensors"),
+    ([MEAN, ("Dense", DENSE | {"activation_function": "torch.nn.Tanh"})], "activation function"),
+    ([MEAN, ("Dense", {"bias": True})], r"config\.json"),
+    ([MEAN, ("Dense", DENSE | {"out_features": "many"})], r"config\.json"),
+    ([MEAN, ("Dense", [1])], r"config\.json"), ([("Pooling", [1])], r"config\.json"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("steps", "message"), STEPS)
+def test_steps_that_are_not_known_are_one_clear_line(folder, steps, message):
+    with_steps(folder, *steps)
+    with pytest.raises(SourceError, match=message) as caught:
+        open_folder(folder)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        [], {}, [3], [{"path": ""}], [{"path": "", "type": 3}], 7,
+        [{"path": "", "type": "os.system"}],
+        [{"path": "..", "type": "sentence_transformers.models.Transformer"}],
+        [{"path": "/etc", "type": "sentence_transformers.models.Transformer"}],
+        [{"path": 3, "type": "sentence_transformers.models.Transformer"}],
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_foreign_list_of_modules_is_one_clear_line(folder, said):
+    (folder / "modules.json").write_text(json.dumps(said))
+    with pytest.raises(SourceError, match=r"modules\.json") as caught:
+        open_folder(folder)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("minilmm", "did you mean 'minilm'"), ("npy:", "names nothing after npy:"),
+        ("nowhere", "no model 'nowhere': a folder, or one of minilm, use, hf:"),
+    ],
+)  # fmt: skip
+def test_a_spec_that_is_none_is_one_clear_line(spec, message):
+    with pytest.raises(UsageError, match=message):
+        open_encoder(spec)
