@@ -5,10 +5,10 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from noisegen.cells import Cells, named_source, read_cells
 from noisegen.draws import name_number
 from noisegen.errors import SourceError, UsageError
 from noisegen.evaluation.negatives import HardNegatives, hard_negatives
-from noisegen.evaluation.set_reading import Cells, named_source, read_cells
 from noisegen.evaluation.sets import (
     Bool,
     DoseSet,

@@ -124,7 +124,7 @@ def _rows(
     for task in lang8_tasks(annotated) if annotated else []:
         for learnt in m2_sentences(task.paths[0], _ANY, account):
             yield learnt.noisy, learnt.corrections[0].text if learnt.corrections else learnt.noisy
-    tables = [_shards(source) for source in sources if source not in annotated]
+    tables = [shards_of(source) for source in sources if source not in annotated]
     if clean_file is not None and len(tables) != 1:
         raise UsageError(f"--clean-file goes with one text file, not with {len(tables)}")
     if not tables:
@@ -136,7 +136,7 @@ def _rows(
             yield row.noisy, next(iter(row.clean), None)
 
 
-def _shards(source: str) -> str:
+def shards_of(source: str) -> str:
     """Return what to read of a folder that augment or mine-* wrote; else the source itself."""
     folder = Path(source)
     if not (folder / "manifest.json").is_file():

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from noisegen.draws import DECISION_BITS
 from noisegen.encoders.encoder import Tokenizer
 from noisegen.encoders.ragged import Ragged
 from noisegen.engine import PROTECTED, engine_for
@@ -38,21 +39,46 @@ class Chunk:
     steps: list[list[Rows]]
 
 
+STORED = "stored"
+
+
 @dataclass(frozen=True)
 class NoiseSource:
-    """Whence the noisy side comes: `stored` in DATA, or a recipe that noises anew every epoch."""
+    """Whence the noisy side comes: `stored` in DATA, or a recipe that noises anew every epoch.
 
-    recipe: str = "stored"
+    Of several, joined by +, every row draws one anew in every epoch.
+    """
+
+    spec: str = STORED
     seed: int = 0
     lang: str = "en"
 
+    @property
+    def recipes(self) -> list[str]:
+        """What is joined."""
+        return [name.strip() for name in self.spec.split("+")]
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether the noisy side of DATA is read."""
+        return STORED in self.recipes
+
     def noisy(self, data: PairData, rows: Rows, epoch: int) -> list[str]:
         """Return the noisy texts of these pairs."""
-        if self.recipe == "stored":
+        names, out = self.recipes, np.empty(len(rows), object)
+        dice = Dice(rows.astype(np.uint64), self.seed, epoch)
+        drawn = dice.decide("source of noise", np.arange(len(rows))) * len(names) >> DECISION_BITS
+        for number, name in enumerate(names):
+            chosen = np.flatnonzero(drawn == number)
+            out[chosen] = self._made(name, data, rows[chosen], epoch)
+        return list(out)
+
+    def _made(self, recipe: str, data: PairData, rows: Rows, epoch: int) -> list[str]:
+        if recipe == STORED:
             return list(data.noisy.take(rows).to_pylist())
         clean = data.clean.take(data.owner[rows]).cast(pa.string())
         dice = Dice(rows.astype(np.uint64), self.seed, epoch)
-        engine = engine_for(self.recipe, self.lang, "auto")
+        engine = engine_for(recipe, self.lang, "auto")
         return list(engine.noise(clean, dice, protect_kinds(PROTECTED)).noisy.to_pylist())
 
 

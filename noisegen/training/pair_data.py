@@ -6,7 +6,7 @@ belongs to. Pairs with an empty side are dropped and counted; some clean texts a
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -15,12 +15,14 @@ import numpy as np
 import numpy.typing as npt
 
 from noisegen.atomic import atomic, write_text
+from noisegen.cells import Cells, stream_cells
 from noisegen.draws import mix, name_number
 from noisegen.errors import SourceError
-from noisegen.realism.pairs import stream_pairs
+from noisegen.realism.pairs import shards_of, stream_pairs
 from noisegen.training.text_store import TextStore, write_texts
 
 CHARACTERS_MAX = 20_000  # of a text; the tokenizer cuts far earlier
+_CLEAN = (("clean",), ("text",))  # columns that hold clean text
 Rows = npt.NDArray[np.int64]
 
 
@@ -39,18 +41,22 @@ class PairData:
     dropped: Counter[str]
 
 
-def prepare_data(folder: Path, sources: Sequence[str], held_out: int, seed: int) -> PairData:
+def prepare_data(
+    folder: Path, sources: Sequence[str], held_out: int, seed: int, *, clean_only: bool = False
+) -> PairData:
     """Read DATA into the folder; about `held_out` pairs, at most a tenth, are kept for validation.
 
-    Raises SourceError where nothing is left to train on.
+    With `clean_only` DATA is clean text, and the noisy side of a pair is its clean side. Raises
+    SourceError where nothing is left to train on.
     """
+    read = _clean_pairs if clean_only else stream_pairs
     folder.mkdir(parents=True, exist_ok=True)
     dropped: Counter[str] = Counter()
     known: dict[bytes, int] = {}
     with atomic(folder / "owner") as owners:
 
         def noisy_side() -> Iterator[str]:
-            for noisy, clean in stream_pairs(sources, dropped):
+            for noisy, clean in read(sources, dropped):
                 key = blake2b(clean.encode(), digest_size=16).digest()
                 owners.write(np.int32(known.setdefault(key, len(known))).tobytes())
                 yield noisy[:CHARACTERS_MAX]
@@ -58,17 +64,27 @@ def prepare_data(folder: Path, sources: Sequence[str], held_out: int, seed: int)
         noisy = write_texts(folder, "noisy", noisy_side())
     if not len(noisy):
         raise SourceError(f"no pairs to train on in {', '.join(sources)}")
-    write_texts(folder, "clean", _first_of_each(sources, known))
+    write_texts(folder, "clean", _first_of_each(read(sources, Counter()), known))
     texts = max(1, round(len(known) * min(0.1, held_out / len(noisy))))
     said = {"held_out": texts, "seed": seed, "dropped": dropped}
     write_text(folder / "data.json", json.dumps(said))
     return open_data(folder)
 
 
-def _first_of_each(sources: Sequence[str], known: dict[bytes, int]) -> Iterator[str]:
-    """Read again: every clean text where it was first met, so that none is held in memory."""
+def _clean_pairs(sources: Sequence[str], dropped: Counter[str]) -> Iterator[tuple[str, str]]:
+    """Yield every text twice; damage in an input raises SourceError."""
+    for source in sources:
+        read = Cells({}, dropped)
+        for (text,) in stream_cells(shards_of(source), _CLEAN, "training", read):
+            yield text, text
+        if read.damaged:
+            raise SourceError(f"damaged input: {read.damaged[0]}")
+
+
+def _first_of_each(pairs: Iterable[tuple[str, str]], known: dict[bytes, int]) -> Iterator[str]:
+    """Return every clean text where it was first met, so that none is held in memory."""
     at = 0
-    for _, clean in stream_pairs(sources, Counter()):
+    for _, clean in pairs:
         key = blake2b(clean.encode(), digest_size=16).digest()
         if known[key] == at:
             yield clean[:CHARACTERS_MAX]

@@ -130,7 +130,11 @@ def _pairs(
     folder: Path, data: Sequence[str], settings: Settings, resume: bool, workers: Workers
 ) -> PairData:
     if workers.leads and not (resume and (folder / "data.json").exists()):
-        prepare_data(folder, [str(one) for one in data], settings.validation_rows, settings.seed)
+        noise = NoiseSource(settings.noise)
+        prepare_data(
+            folder, [str(one) for one in data], settings.validation_rows, settings.seed,
+            clean_only=not noise.is_stored,
+        )  # fmt: skip
     workers.wait()
     pairs = open_data(folder)
     if len(pairs.training) < workers.world or not len(pairs.validation):

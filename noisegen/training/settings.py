@@ -25,7 +25,7 @@ class Settings:
     teacher: str = "minilm"
     student: str = "copy"  # copy, layers:0,3,5, char, or a SPEC of a folder
     objective: str = "two_term"  # names of losses.py with weights: two_term+0.2*info_nce
-    noise: str = "stored"  # or a recipe: noise anew in every epoch
+    noise: str = "stored"  # or recipes: noise anew in every epoch, of stored+ugc+mix_all one a row
     lang: str = "en"
     pooling: str | None = None  # mean, max, cls; None: the student's own
     project: str | None = None  # before, after pooling; None: no projection

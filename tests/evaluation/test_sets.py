@@ -9,7 +9,7 @@ import pytest
 
 from noisegen.errors import SourceError, UsageError
 from noisegen.evaluation.set_making import Request, make_sets
-from noisegen.evaluation.set_reading import named_source, read_cells
+from noisegen.cells import named_source, read_cells
 from noisegen.evaluation.transform_choice import MIXES, POSTS, ROLASER, chosen_recipes
 from noisegen.realism.noising import Noising
 from noisegen.recipe import Recipe

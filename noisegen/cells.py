@@ -1,8 +1,9 @@
-"""Tables with named columns, read for an evaluation: bounded, cleaned of rows without text."""
+"""Columns of text that a user named by what they hold: read bounded, or streamed, and cleaned."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -59,19 +60,31 @@ def read_cells(source: str, choices: Sequence[Sequence[str]], what: str) -> Cell
     names the set in errors. Raises SourceError for what is missing and where no row is left.
     """
     read = Cells({})
-    rows: list[tuple[str, ...]] = []
-    names: tuple[str, ...] = ()
+    rows = list(islice(stream_cells(source, choices, what, read), ROWS_MAX))
+    return Cells(
+        {name: [cells[place] for cells in rows] for place, name in enumerate(read.columns)},
+        read.dropped, read.damaged,
+    )  # fmt: skip
+
+
+def stream_cells(
+    source: str, choices: Sequence[Sequence[str]], what: str, read: Cells
+) -> Iterator[tuple[str, ...]]:
+    """Yield the rows of a source of any size, as `read_cells` reads them.
+
+    `read` is told the names of the columns, what was dropped and what is damaged.
+    """
+    empty = True
     for item in expand([source]):
         for table in _tables(item, choices[0][0]) if not item.skipped else ():
-            names = names or _chosen(table, choices, item.path, what)
-            rows += _rows(table, names, item.path, read)
-            if len(rows) >= ROWS_MAX:
-                break
-    if not rows:
+            if not read.columns:
+                read.columns.update({name: [] for name in _chosen(table, choices, item.path, what)})
+            for cells in _rows(table, tuple(read.columns), item.path, read):
+                empty = False
+                yield cells
+    if empty:
         lost = ", ".join(f"{count:,} {reason}" for reason, count in read.dropped.items())
         raise SourceError(f"{source}: no rows for {what}{f' ({lost})' if lost else ''}")
-    columns = dict(zip(names, map(list, zip(*rows[:ROWS_MAX], strict=True)), strict=True))
-    return Cells(columns, read.dropped, read.damaged)
 
 
 def name_of(source: str) -> str:
