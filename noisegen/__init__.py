@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from noisegen.version import __version__
 
 if TYPE_CHECKING:
+    from noisegen.demo.run import quickstart
     from noisegen.draws import Draws
     from noisegen.engine import noise
     from noisegen.errors import NoisegenError
@@ -49,6 +50,7 @@ _HOMES = {
     "mine_wiki": "mining.commands",
     "noise": "engine",
     "prepare": "preparing.run",
+    "quickstart": "demo.run",
     "train": "training.run",
     "transform": "registry",
 }
@@ -75,6 +77,7 @@ __all__ = [
     "mine_wiki",
     "noise",
     "prepare",
+    "quickstart",
     "train",
     "transform",
 ]

@@ -17,6 +17,7 @@ from noisegen.cli.mine_pairs import mine_pairs
 from noisegen.cli.mine_wiki import mine_wiki
 from noisegen.cli.prepare import prepare
 from noisegen.cli.preview import preview
+from noisegen.cli.quickstart import quickstart
 from noisegen.cli.realism import realism
 from noisegen.cli.review import review
 from noisegen.cli.stats import stats
@@ -37,7 +38,7 @@ def noisegen() -> None:
 
 _COMMANDS = (
     augment, preview, transforms, stats, prepare, mine_wiki, mine_lang8, mine_pairs, dictionary,
-    learn, calibrate, realism, review, train, evaluate,
+    learn, calibrate, realism, review, train, evaluate, quickstart,
 )  # fmt: skip
 for command in _COMMANDS:
     noisegen.add_command(command)

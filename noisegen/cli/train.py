@@ -18,7 +18,7 @@ _SETTINGS = ("teacher", "student", "objective", "noise", "lang", "seed", "epochs
 
 @click.command()
 @click.argument("data", nargs=-1, required=True)
-@click.option("-o", "--out", required=True, metavar="RUN", help="Folder of the run.")
+@click.option("-o", "--out", metavar="RUN", help="Folder of the run.")
 @click.option(
     "--preset",
     default="quickstart",
@@ -51,17 +51,24 @@ _SETTINGS = ("teacher", "student", "objective", "noise", "lang", "seed", "epochs
 @click.option(
     "--max-drift", type=float, help="Stop when the mean of 1 - cos(T[clean], S[clean]) is above."
 )
-@click.option("--device", default="auto", show_default=True, help="cpu or cuda.")
+@click.option("--device", default="auto", show_default=True, help="cpu, cuda, cuda:1 or auto.")
 @click.option("--resume", is_flag=True, help="Go on from the newest checkpoint.")
 @click.option("--force", is_flag=True, help="Remove the run that is in the folder.")
 @click.option("--dry-run", is_flag=True, help="Print what it will cost; train nothing.")
+@click.option("--bench", "timed", is_flag=True, help="Time updates and data; train nothing.")
+@click.option(
+    "--bench-seconds", "seconds", type=click.FloatRange(0.01), default=10.0, show_default=True,
+    help="Of each figure of --bench.",
+)  # fmt: skip
 @click.option("--tensorboard", "boards", is_flag=True, help="Write RUN/tensorboard too.")
 @click.option("--quiet", is_flag=True, help="Print no progress.")
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 def train(
     data: tuple[str, ...],
-    out: str,
+    out: str | None,
     given: tuple[str, ...],
+    timed: bool,
+    seconds: float,
     quiet: bool,
     as_json: bool,
     **options: Any,
@@ -79,14 +86,45 @@ def train(
     names = (*_SETTINGS, "max_drift")
     values |= {name: options.pop(name) for name in names if options[name] is not None}
     options = {name: value for name, value in options.items() if name not in names}
-    with _progress(quiet) as (sink, tell):
-        found = run(data, out, values=values, sinks=[sink], tell=tell, **options)
+    if timed:
+        where = {name: options[name] for name in ("preset", "config", "device")}
+        _bench(data, seconds, quiet, as_json, values=values, **where)
+        return
+    if out is None and not options["dry_run"]:
+        raise click.UsageError("Missing option '-o' / '--out'.")
+    with progress(quiet) as (sink, tell):
+        found = run(data, out or ".", values=values, sinks=[sink], tell=tell, **options)
     if as_json:
         print_json(found)
     elif options["dry_run"]:
         _print_estimate(found)
     elif found:
-        _print_figures(found, Path(out))
+        _print_figures(found, Path(out or "."))
+
+
+def _bench(
+    data: tuple[str, ...], seconds: float, quiet: bool, as_json: bool, **options: Any
+) -> None:
+    """Time updates and data, and print the figures."""
+    from noisegen.training.bench import bench
+
+    with progress(quiet) as (_, tell):
+        found = bench(data, seconds=seconds, tell=tell, **options)
+    if as_json:
+        print_json(found.to_dict())
+        return
+    how = f"{'packed' if found.packed else 'padded'} batches{', compiled' * found.compiled}"
+    click.echo(
+        f"{found.device}, {found.precision}, {how}: {found.tokens_per_row:.1f} tokens a row, "
+        f"{found.padding:.1%} padding"
+    )
+    for what, speed, mfu in (
+        ("updates on random ids", found.step, found.step_mfu),
+        ("updates on DATA", found.data, found.mfu),
+        ("noise and tokenizer alone", found.loader, None),
+    ):
+        click.echo(f"{what:<26}{speed:>12,.0f} tokens/s" + (f"  mfu {mfu:.1%}" if mfu else ""))
+    click.echo(f"the loader costs {found.loader_cost:.1%}")
 
 
 def _print_estimate(found: dict[str, Any]) -> None:
@@ -115,7 +153,7 @@ Sinks = tuple[Callable[[dict[str, Any]], None], Callable[[str], None]]
 
 
 @contextmanager
-def _progress(quiet: bool) -> Iterator[Sinks]:
+def progress(quiet: bool) -> Iterator[Sinks]:
     """Yield what takes rows of the log and what takes lines: a live line, or one now and then."""
     if quiet:
         yield (lambda row: None), (lambda line: None)

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from noisegen.encoders.encoder import Progress, Tokenizer, Vectors
 from noisegen.encoders.head import Head, HeadSettings
+from noisegen.encoders.packed import Packed
 from noisegen.encoders.ragged import Ints
 from noisegen.encoders.tokens import Padded
 
@@ -52,7 +53,7 @@ class SentenceEncoder(nn.Module):
             found.update(value.detach().cpu().contiguous().flatten().view(torch.uint8).numpy())
         return found.hexdigest()
 
-    def forward(self, batch: Padded) -> Tensor:
+    def forward(self, batch: Padded | Packed) -> Tensor:
         """Return shape (rows, width), float32."""
         vectors: Tensor = self.head(batch.states(self.network), batch)
         return vectors

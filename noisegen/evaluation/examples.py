@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from noisegen.encoders.encoder import Vectors
 from noisegen.evaluation.measuring import Measured
 from noisegen.evaluation.results import Example
 from noisegen.evaluation.sets import EvaluationSet, PairSet
@@ -30,7 +29,8 @@ def told(sets: Sequence[EvaluationSet]) -> list[PairSet]:
 def examples(sets: Sequence[PairSet], found: Found, baseline: str) -> list[Example]:
     """Return the pairs whose distance fell most from the baseline to the other models' mean.
 
-    Then those whose distance is the largest still; with the baseline alone, only these.
+    It must have halved. Then come others, whose distance is the largest still; with the baseline
+    alone, only these.
     """
     rows = [(one, row) for one in sets for row in np.flatnonzero(one.changed[0]).tolist()]
     if not rows:
@@ -41,10 +41,11 @@ def examples(sets: Sequence[PairSet], found: Found, baseline: str) -> list[Examp
         for name, of_sets in found.items()
     }
     now = np.mean([distances[name] for name in others], axis=0)
-    gained = distances[baseline] - now
-    repaired = [place for place in np.argsort(-gained, kind="stable") if gained[place] > 0]
-    broken = np.argsort(-now, kind="stable").tolist()
-    chosen = [("repaired", place) for place in repaired[:EXAMPLES]]
+    before = distances[baseline]
+    gained = np.argsort(now - before, kind="stable")
+    repaired = gained[now[gained] <= before[gained] / 2][:EXAMPLES].tolist()
+    broken = [place for place in np.argsort(-now, kind="stable") if place not in repaired]
+    chosen = [("repaired", place) for place in repaired]
     chosen += [("broken", place) for place in broken[:EXAMPLES]]
     return [
         Example(
@@ -61,8 +62,3 @@ def mapped_rows(one: PairSet) -> list[int]:
     rows = np.flatnonzero(one.changed[0]).tolist() or list(range(len(one)))
     most = min(MAPPED, len(rows))
     return [rows[place * len(rows) // most] for place in range(most)]
-
-
-def sides(clean: Vectors, noisy: Vectors, rows: Sequence[int]) -> tuple[Vectors, Vectors]:
-    """Return the vectors of the rows on the map."""
-    return clean[list(rows)], noisy[list(rows)]

@@ -43,21 +43,23 @@ class HardNegatives:
 
 
 def hard_negatives(
-    texts: Sequence[str], *, seed: int = 0, lang: str = "en", per_kind: int = PER_KIND
-) -> HardNegatives:
+    texts: Sequence[str], *, seed: int = 0, lang: str = "en", per_kind: int = PER_KIND,
+    parse: bool = True,
+) -> HardNegatives:  # fmt: skip
     """Make up to `per_kind` negatives of every family for every text.
 
     A negative differs from all texts and from all other negatives; of equal texts the first has
     them. The draws are keyed by the text itself, so a text's negatives do not depend on its place;
     names come from the other texts. English has all three families, better with spaCy's English
-    model; other languages have numbers alone. Raises UsageError for a wrong seed or `per_kind`.
+    model, which is used where it is installed unless `parse` is false (rules are far faster); other
+    languages have numbers alone. Raises UsageError for a wrong seed or `per_kind`.
     """
     check_seed(seed)
     if per_kind < 0:
         raise UsageError(f"per_kind {per_kind} must be at least 0")
     rows = _rows(texts)
     kept = [texts[row] for row in rows]
-    families, note = _families(kept, lang)
+    families, note = _families(kept, lang, parse)
     seen = set(texts)
     made = [
         (new, rows[place], kind)
@@ -75,12 +77,12 @@ def _rows(texts: Sequence[str]) -> list[int]:
     return sorted(row for text, row in first.items() if len(text) <= CHARS_MAX)
 
 
-def _families(texts: Sequence[str], lang: str) -> tuple[dict[str, Alter], str]:
+def _families(texts: Sequence[str], lang: str, parse: bool) -> tuple[dict[str, Alter], str]:
     """Return what alters a text, by family, and a note on how."""
     numbers = {"number": _numbers(texts, lang)}
     if lang != "en":
         return numbers, "numbers only: names and statements are altered in English alone"
-    documents = parsed(texts, lang)
+    documents = parsed(texts, lang) if parse else None
     names = Names.of(texts, documents)
     statements = _statements(texts, documents)
     how = "as spaCy reads them" if documents is not None else "by rules, without spaCy's model"

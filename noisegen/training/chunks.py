@@ -13,6 +13,7 @@ from noisegen.encoders.encoder import Tokenizer
 from noisegen.encoders.ragged import Ragged
 from noisegen.engine import PROTECTED, engine_for
 from noisegen.mixing import Dice
+from noisegen.recipe import Recipe
 from noisegen.spans import protect_kinds
 from noisegen.training.pair_data import PairData, Rows
 from noisegen.training.plan import chunks_of, plan
@@ -46,12 +47,17 @@ STORED = "stored"
 class NoiseSource:
     """Whence the noisy side comes: `stored` in DATA, or a recipe that noises anew every epoch.
 
-    Of several, joined by +, every row draws one anew in every epoch.
+    Of several, joined by +, every row draws one anew in every epoch. Raises UsageError for others.
     """
 
     spec: str = STORED
     seed: int = 0
     lang: str = "en"
+
+    def __post_init__(self) -> None:
+        for name in self.recipes:  # a wrong name shows before anything is read
+            if name != STORED:
+                Recipe.named(name)
 
     @property
     def recipes(self) -> list[str]:

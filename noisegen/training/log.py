@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from noisegen.atomic import writing
+from noisegen.atomic import write_text, writing
 
 Sink = Callable[[dict[str, Any]], None]  # takes one row of figures
 
@@ -15,10 +15,9 @@ class JsonLines:
 
     def __init__(self, path: Path, step: int) -> None:
         self.path = path
-        with writing(path):
-            kept = path.read_text().splitlines() if path.exists() else []
-            rows = [line for line in kept if _step(line) <= step] if step else []
-            path.write_text("".join(f"{line}\n" for line in rows))
+        kept = path.read_text().splitlines() if path.exists() else []
+        rows = [line for line in kept if _step(line) <= step] if step else []
+        write_text(path, "".join(f"{line}\n" for line in rows))
 
     def __call__(self, row: dict[str, Any]) -> None:
         """Write it, rounded to six digits."""

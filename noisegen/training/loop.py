@@ -7,24 +7,31 @@ share of the sentences of all of them, so 1 process x N batches and N x 1 give t
 import math
 import time
 from collections import defaultdict
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Generator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
+from noisegen.encoders.ragged import Ragged
 from noisegen.encoders.sentence_encoder import SentenceEncoder
-from noisegen.encoders.tokens import Padded
 from noisegen.errors import NoisegenError
-from noisegen.training.checkpoint import State, load_checkpoint, save_checkpoint, save_weights
+from noisegen.training.checkpoint import (
+    State,
+    load_checkpoint,
+    save_checkpoint,
+    save_weights,
+    writing_weights,
+)
 from noisegen.training.chunks import Chunk, Chunks, Position
+from noisegen.training.computation import Computation
+from noisegen.training.interrupts import held_back
 from noisegen.training.log import Sink
 from noisegen.training.losses import Batch, Output, Weighted
-from noisegen.training.plan import Rows, generator
+from noisegen.training.negatives import Ints, Negatives
+from noisegen.training.plan import Rows
 from noisegen.training.schedule import Progress, learning_rate
 from noisegen.training.settings import Settings
 from noisegen.training.teacher_vectors import TeacherVectors
@@ -40,13 +47,16 @@ class Loop:
     def __init__(
         self, settings: Settings, student: SentenceEncoder, chunks: Chunks,
         vectors: TeacherVectors, validation: Validation, folder: Path,
-        *, workers: Workers | None = None, config: str = "", report: Sink | None = None,
+        *, negatives: Negatives | None = None, workers: Workers | None = None, config: str = "",
+        report: Sink | None = None,
     ) -> None:  # fmt: skip
         self.settings, self.student, self.chunks = settings, student, chunks
         self.vectors, self.validation, self.folder = vectors, validation, folder
+        self.negatives = negatives
         self.workers, self.config = workers or Workers(), config
         self.report: Sink = report or (lambda row: None)
         self.objective = Weighted.parse(settings.objective)
+        self.computation = Computation(settings, student, self.workers.device)
         self.weights = [weight for weight in student.parameters() if weight.requires_grad]
         self.optimizer = torch.optim.AdamW(
             self.weights, lr=settings.lr, betas=settings.betas, eps=settings.eps,
@@ -55,7 +65,8 @@ class Loop:
         self.progress, self.position = Progress(), Position()
         self.best: float | None = None
         self.rows = len(chunks.data.training)
-        self._window: dict[str, float] = defaultdict(float)
+        self.window: dict[str, Any] = defaultdict(float)  # sums since the last row of the log
+        self._asked: Callable[[], bool] = lambda: False
         self._logged = Progress()
         self._saved = self._validated = -1
 
@@ -70,33 +81,41 @@ class Loop:
         """Train to the end; return the last validation's figures.
 
         Raises NoisegenError for a loss that is no number, or drift above the limit; what was good
-        is kept in checkpoints. An interrupt writes a checkpoint before it goes on its way.
+        is kept in checkpoints. Ctrl-C and SIGTERM wait for the end of an update and a checkpoint,
+        then raise KeyboardInterrupt; a second one raises it at once.
         """
         self.student.train()
-        try:
+        with held_back() as self._asked:
             if not self.progress.updates:
                 self.validate()
             self._updates()
-        except KeyboardInterrupt:
+            found = self.validate()
             self.checkpoint()
-            raise
-        found = self.validate()
-        self.checkpoint()
+            self._stop_if_asked()
         return found
 
+    def _stop_if_asked(self) -> None:
+        """Stop all processes where one of them was asked to."""
+        if self.workers.agreed(float(self._asked())):
+            self.checkpoint()
+            raise KeyboardInterrupt
+
     def _updates(self) -> None:
+        if self.progress.share(self.settings, self.rows) >= 1:
+            return  # a run that was resumed at its end
         began = time.monotonic() - self.progress.seconds
-        for chunk, number, batches, waited in self._steps():
-            self._window["wait"] += waited
+        for chunk, number, batches, waited in self.steps():
+            self.window["wait"] += waited
             self.update(chunk, batches)
             seconds = self.workers.agreed(time.monotonic() - began)
             self.progress = replace(self.progress, seconds=seconds)
             self.position = replace(self.position, step=number + 1)
             self._after_update()
+            self._stop_if_asked()
             if self.progress.share(self.settings, self.rows) >= 1:
                 return
 
-    def _steps(self) -> Iterator[tuple[Chunk, int, list[Rows], float]]:
+    def steps(self) -> Generator[tuple[Chunk, int, list[Rows], float], None, None]:
         """Yield every step from the position on: chunk, number, batches, seconds of waiting."""
         chunks = self.chunks.from_position(self.position)
         while True:
@@ -128,39 +147,32 @@ class Loop:
         for group in self.optimizer.param_groups:
             group["lr"] = learning_rate(settings, self.progress, self.rows)
         self.optimizer.step()
-        self._window["grad_norm"] += norm
+        self.window["grad_norm"] += norm
         done = self.progress
         self.progress = replace(done, updates=done.updates + 1, pairs=done.pairs + total)
 
     def loss(self, chunk: Chunk, rows: Rows, place: int) -> tuple[Tensor, dict[str, Tensor]]:
         """Return the loss of a batch and its parts; `place` tells apart batches of one update."""
         owners = chunk.owner[rows]
-        with self._precision():
+        with self.computation.precision():
             noisy = self._encoded(chunk.noisy.take(rows))
             clean = self._encoded(chunk.clean.take(rows)) if self.objective.needs_clean else None
         teacher = torch.from_numpy(self.vectors.take(owners)).to(self.workers.device)
-        batch = Batch(teacher, self._negatives(place), self.settings.temperature)
+        batch = Batch(teacher, self._negatives(owners, place), self.settings.temperature)
         return self.objective(batch, Output(noisy, clean))
 
-    def _encoded(self, ids: Any) -> Tensor:
-        batch = Padded.of(ids, self.student.tokenizer.pad_id, self.workers.device)
-        self._window["tokens"] += len(ids.values)
-        self._window["computed"] += batch.tokens
-        vectors: Tensor = self.student(batch)
-        return vectors
+    def _encoded(self, ids: Ragged) -> Tensor:
+        batch = self.computation.batch(ids)
+        self.window["rows"] += len(ids)
+        self.window["tokens"] += len(ids.values)
+        self.window["computed"] += batch.tokens
+        return self.computation.vectors(batch)
 
-    def _negatives(self, place: int) -> Tensor | None:
-        count = min(self.settings.negatives, len(self.vectors))
-        if not (self.objective.is_contrastive and count):
+    def _negatives(self, owners: Ints, place: int) -> Tensor | None:
+        if self.negatives is None or not self.objective.is_contrastive:
             return None
-        random = generator(self.settings.seed, self.progress.updates, place, 2)
-        rows = random.integers(0, len(self.vectors), count)
-        return torch.from_numpy(self.vectors.take(np.sort(rows))).to(self.workers.device)
-
-    def _precision(self) -> AbstractContextManager[Any]:
-        if not uses_bf16(self.settings.precision, self.workers.device):
-            return nullcontext()
-        return torch.autocast(self.workers.device.type, torch.bfloat16)
+        found = self.negatives.take(owners, self.progress.updates, place)
+        return torch.from_numpy(found).to(self.workers.device)
 
     def _refuse_nan(self, norm: float) -> None:
         if not math.isfinite(norm):
@@ -172,7 +184,7 @@ class Loop:
     def _count(self, loss: Tensor, parts: dict[str, Tensor], share: float) -> None:
         named = {"loss": loss.detach(), **{f"loss_{name}": part for name, part in parts.items()}}
         for name, value in named.items():
-            self._window[name] += float(value) * share
+            self.window[name] += value.detach().double() * share  # a float would wait for the GPU
 
     def _after_update(self) -> None:
         step = self.progress.updates
@@ -184,18 +196,21 @@ class Loop:
 
     def _log(self) -> None:
         """Report the means of the updates since the last row."""
-        window, self._window = self._window, defaultdict(float)
+        window, self.window = self.window, defaultdict(float)
         now, last = self.progress, self._logged
         updates = max(1, now.updates - last.updates)
         seconds = max(1e-9, now.seconds - last.seconds)
         self._logged = now
         done = now.share(self.settings, self.rows)
-        losses = {k: v / updates for k, v in window.items() if k.startswith("loss")}
+        losses = {k: float(v) / updates for k, v in window.items() if k.startswith("loss")}
+        speed = window["tokens"] / seconds
+        share = self.computation.mfu(speed, window["tokens"] / max(1, window["rows"]))
+        mfu = {} if share is None else {"mfu": share}
         self.report({
             "step": now.updates, **losses, "grad_norm": window["grad_norm"] / updates,
             "lr": self.optimizer.param_groups[0]["lr"], "pairs": now.pairs,
             "epoch": self.position.epoch, "tokens": window["tokens"] * self.workers.world,
-            "tokens_per_second": window["tokens"] * self.workers.world / seconds,
+            "tokens_per_second": speed * self.workers.world, **mfu,
             "padding": 1 - window["tokens"] / max(1, window["computed"]),
             "wait": min(1.0, window["wait"] / seconds), "done": done, "seconds": now.seconds,
             "eta": now.seconds * (1 - done) / max(done, 1e-9),
@@ -223,8 +238,9 @@ class Loop:
         if self.workers.leads:
             folder = self.folder / "checkpoints"
             folder.mkdir(parents=True, exist_ok=True)
-            save_weights(self.student, folder / "best.tmp")
-            (folder / "best.tmp").replace(folder / "best.safetensors")
+            with writing_weights(folder / "best.safetensors"):
+                save_weights(self.student, folder / "best.tmp")
+                (folder / "best.tmp").replace(folder / "best.safetensors")
 
     def checkpoint(self) -> None:
         """Write a checkpoint, unless this step has one."""
@@ -234,13 +250,3 @@ class Loop:
             save_checkpoint(folder, self.student, self.optimizer, state, self.settings.keep)
         self._saved = self.progress.updates
         self.workers.wait()
-
-
-def uses_bf16(precision: str, device: torch.device) -> bool:
-    """Tell whether the network runs in bf16: as asked, or where the machine computes in it."""
-    if precision != "auto":
-        return precision == "bf16"
-    if device.type == "cuda":
-        return bool(torch.cuda.is_bf16_supported())
-    units = torch.cpu.get_capabilities()  # without them bf16 is slower than fp32
-    return bool(units.get("avx512_bf16") or units.get("amx_bf16"))

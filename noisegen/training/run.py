@@ -20,16 +20,25 @@ from noisegen.encoders.sentence_encoder import SentenceEncoder
 from noisegen.encoders.specs import open_encoder
 from noisegen.errors import OutputError, SourceError
 from noisegen.run_folder import make, refuse_full
+from noisegen.training.checkpoint import writing_weights
 from noisegen.training.chunks import Chunks, NoiseSource
+from noisegen.training.computation import uses_bf16
 from noisegen.training.estimate import estimate
 from noisegen.training.log import JsonLines, Sink, tee, tensorboard
 from noisegen.training.loop import Loop
 from noisegen.training.losses import Weighted
 from noisegen.training.model_card import model_card
+from noisegen.training.negatives import (
+    HardTexts,
+    Negatives,
+    open_hard_texts,
+    write_hard_texts,
+)
 from noisegen.training.pair_data import PairData, open_data, prepare_data
 from noisegen.training.settings import Settings, load_settings
 from noisegen.training.students import make_student
-from noisegen.training.teacher_vectors import teacher_vectors
+from noisegen.training.teacher_vectors import TeacherVectors, teacher_vectors
+from noisegen.training.text_store import TextStore
 from noisegen.training.validation import Validation
 from noisegen.training.workers import Workers, join_workers
 from noisegen.version import __version__
@@ -76,7 +85,7 @@ def train(
     if dry_run:
         return _estimate(data, settings, student)
     _claim(out, said, resume, force, workers)
-    pairs = _pairs(out / "data", data, settings, resume, workers)
+    pairs = make_pairs(out / "data", data, settings, resume, workers)
     tell(f"{len(pairs.training):,} pairs to train on, {len(pairs.validation):,} to choose by")
     loop = _loop(settings, student, teacher, pairs, out, workers, said, tell)
     if resume:
@@ -92,8 +101,9 @@ def train(
 
 def _estimate(data: Sequence[str], settings: Settings, student: SentenceEncoder) -> dict[str, Any]:
     with TemporaryDirectory() as folder:
-        pairs = _pairs(Path(folder), data, settings, False, Workers())
-        return estimate(settings, student, _chunks(settings, pairs, student, Workers())).to_dict()
+        pairs = make_pairs(Path(folder), data, settings, False, Workers())
+        chunks = make_chunks(settings, pairs, student, Workers())
+        return estimate(settings, student, chunks).to_dict()
 
 
 def _claim(out: Path, said: dict[str, Any], resume: bool, force: bool, workers: Workers) -> None:
@@ -126,9 +136,10 @@ def _remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _pairs(
+def make_pairs(
     folder: Path, data: Sequence[str], settings: Settings, resume: bool, workers: Workers
 ) -> PairData:
+    """Read DATA into the folder, if it is not there; raises SourceError for too little of it."""
     if workers.leads and not (resume and (folder / "data.json").exists()):
         noise = NoiseSource(settings.noise)
         prepare_data(
@@ -145,9 +156,10 @@ def _pairs(
     return pairs
 
 
-def _chunks(
+def make_chunks(
     settings: Settings, pairs: PairData, student: SentenceEncoder, workers: Workers
 ) -> Chunks:
+    """Return the chunks of these pairs, with the noise and the batches that the settings name."""
     noise = NoiseSource(settings.noise, settings.seed, settings.lang)
     return Chunks(
         pairs, noise, student.tokenizer, budget=settings.batch_tokens, seed=settings.seed,
@@ -162,23 +174,58 @@ def _loop(
 ) -> Loop:  # fmt: skip
     if isinstance(teacher, SentenceEncoder):
         teacher.to(workers.device)
-    folder = cache_folder() / "vectors"
-    done = 0
+    vectors = _vectors(settings, teacher, pairs.clean, "teacher's vectors", workers, tell)
+    chunks = make_chunks(settings, pairs, student, workers)
+    validation = _validation(settings, chunks, pairs, vectors)
+    hard = _hard(settings, teacher, pairs, out / "data", workers, tell)
+    negatives = Negatives(vectors, settings.negatives, settings.seed, hard)
+    digest = sha256(json.dumps([said, len(pairs.noisy), teacher.digest]).encode()).hexdigest()
+    return Loop(
+        settings, student, chunks, vectors, validation, out, negatives=negatives, workers=workers,
+        config=digest,
+    )  # fmt: skip
+
+
+def _vectors(
+    settings: Settings, teacher: Encoder, texts: TextStore, what: str, workers: Workers, tell: Tell
+) -> TeacherVectors:
+    """Return the teacher's vectors; a network computes them in the precision of the student.
+
+    In bf16 MiniLM's are off by 1 - cos = 1e-5, a thousandth of what light noise does to them.
+    """
+    device = workers.device
+    half = isinstance(teacher, SentenceEncoder) and uses_bf16(settings.precision, device)
+    folder, done = cache_folder() / ("vectors-bf16" if half else "vectors"), 0
 
     def progress(rows: int) -> None:
         nonlocal done
         done += rows
-        tell(f"teacher's vectors: {done:,} of {len(pairs.clean):,}")
+        tell(f"{what}: {done:,} of {len(texts):,}")
 
     if workers.leads:  # the others then find them in the cache
-        vectors = teacher_vectors(teacher, pairs.clean, folder, progress)
+        with torch.autocast(device.type, torch.bfloat16, enabled=half):
+            vectors = teacher_vectors(teacher, texts, folder, progress)
     workers.wait()
-    if not workers.leads:
-        vectors = teacher_vectors(teacher, pairs.clean, folder)
-    chunks = _chunks(settings, pairs, student, workers)
-    validation = _validation(settings, chunks, pairs, vectors)
-    digest = sha256(json.dumps([said, len(pairs.noisy), teacher.digest]).encode()).hexdigest()
-    return Loop(settings, student, chunks, vectors, validation, out, workers=workers, config=digest)
+    return vectors if workers.leads else teacher_vectors(teacher, texts, folder)
+
+
+def _hard(
+    settings: Settings, teacher: Encoder, pairs: PairData, folder: Path, workers: Workers,
+    tell: Tell,
+) -> tuple[HardTexts, TeacherVectors] | None:  # fmt: skip
+    """Return hard negatives with the teacher's vectors, where the settings ask for them."""
+    most = settings.hard_negatives
+    if not (most and Weighted.parse(settings.objective).is_contrastive):
+        return None
+    if workers.leads and not (folder / "hard.rows").exists():
+        tell("hard negatives")
+        write_hard_texts(folder, pairs.clean, most, settings.seed, settings.lang)
+    workers.wait()
+    texts = open_hard_texts(folder)
+    if not len(texts.texts):
+        return None
+    what = "vectors of hard negatives"
+    return texts, _vectors(settings, teacher, texts.texts, what, workers, tell)
 
 
 def _validation(settings: Settings, chunks: Chunks, pairs: PairData, vectors: Any) -> Validation:
@@ -205,7 +252,7 @@ def _finish(
         "seconds": round(loop.progress.seconds, 1),
         "parameters": sum(weight.numel() for weight in student.parameters()),
     }  # fmt: skip
-    with torch.no_grad():
+    with torch.no_grad(), writing_weights(out / "student"):
         save_folder(student.cpu(), out / "student")
     write_text(out / "student" / "README.md", model_card(said, found))
     write_text(out / "metrics.json", json.dumps(found, indent=1) + "\n")

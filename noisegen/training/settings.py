@@ -49,7 +49,10 @@ class Settings:
     dropout: float = 0.0
     temperature: float = 0.05
     negatives: int = 1024  # teacher's vectors of other texts, for contrastive objectives
+    hard_negatives: int = 0  # for each text so many with one thing altered; the teacher reads them
     precision: str = "auto"  # bf16, fp32
+    packed: bool | None = None  # rows without padding; None: on CUDA in bf16 without dropout
+    compile: bool = False  # the network by torch.compile, for packed batches on CUDA
     validation_rows: int = 500
     validate_every: int = 500  # updates
     keep: int = 3  # checkpoints
@@ -82,7 +85,8 @@ _CHECKS: dict[str, Any] = {
                     lambda v: v >= 1),
     **dict.fromkeys(("epochs", "steps", "time_limit"), lambda v: v is None or v > 0),
     **dict.fromkeys(("lr", "clip", "eps", "temperature"), lambda v: v > 0),
-    **dict.fromkeys(("warmup", "weight_decay", "negatives", "seed"), lambda v: v >= 0),
+    **dict.fromkeys(("warmup", "weight_decay", "negatives", "hard_negatives", "seed"),
+                    lambda v: v >= 0),
     "dropout": lambda v: 0 <= v < 1,
     "max_length": lambda v: v >= 8,
     "max_drift": lambda v: v is None or v > 0,
@@ -94,7 +98,8 @@ _MEANT = {
                     "at least 1"),
     **dict.fromkeys(("epochs", "steps", "time_limit", "lr", "clip", "eps", "temperature",
                      "max_drift"), "above 0"),
-    **dict.fromkeys(("warmup", "weight_decay", "negatives", "seed"), "0 or more"),
+    **dict.fromkeys(("warmup", "weight_decay", "negatives", "hard_negatives", "seed"),
+                    "0 or more"),
     "dropout": "from 0 to below 1", "max_length": "at least 8",
 }  # fmt: skip
 _FIELDS = {field.name: field for field in fields(Settings)}

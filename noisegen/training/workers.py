@@ -7,6 +7,8 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
+from noisegen.errors import UsageError
+
 
 @dataclass(frozen=True)
 class Workers:
@@ -47,11 +49,33 @@ class Workers:
 
 
 def join_workers(device: str = "auto") -> Workers:
-    """Return the place of this process, from the variables that torchrun sets."""
-    cuda = torch.cuda.is_available() if device == "auto" else device.startswith("cuda")
+    """Return the place of this process, from the variables that torchrun sets.
+
+    `device` is cpu, cuda, cuda:NUMBER, or auto: CUDA where there is any. Raises UsageError.
+    """
     world, rank = int(os.environ.get("WORLD_SIZE", 1)), int(os.environ.get("RANK", 0))
-    number = int(os.environ.get("LOCAL_RANK", 0))
-    here = torch.device(f"cuda:{number}" if cuda else "cpu")
+    here = _device(device, int(os.environ.get("LOCAL_RANK", 0)), world)
+    cuda = here.type == "cuda"
+    if cuda:
+        torch.cuda.set_device(here)
     if world > 1 and not dist.is_initialized():
         dist.init_process_group("nccl" if cuda else "gloo")
     return Workers(rank, world, here)
+
+
+def _device(name: str, local_rank: int, world: int) -> torch.device:
+    """Return what is meant; of several processes on a machine each has a device of its own."""
+    kind, colon, number = name.partition(":")
+    is_known = name in ("auto", "cpu", "cuda") or (kind == "cuda" and number.isdecimal())
+    if not is_known:
+        raise UsageError(f"device {name!r}: write cpu, cuda, cuda:1 or auto")
+    if kind == "cpu" or (kind == "auto" and not torch.cuda.is_available()):
+        return torch.device("cpu")
+    if colon and world > 1:
+        raise UsageError(f"device {name!r} is one for {world} processes: give --device cuda")
+    index, count = int(number or local_rank), torch.cuda.device_count()
+    if not torch.cuda.is_available():
+        raise UsageError(f"device {name!r}: torch finds no CUDA here; give --device cpu")
+    if index >= count:
+        raise UsageError(f"device 'cuda:{index}': there are {count}, counted from 0")
+    return torch.device(f"cuda:{index}")

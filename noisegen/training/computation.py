@@ -1,0 +1,80 @@
+"""How a student computes on a device: precision, batches padded or packed, compiled or not."""
+
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from noisegen.encoders.packed import Packed, first_position, is_packable
+from noisegen.encoders.ragged import Ragged
+from noisegen.encoders.sentence_encoder import SentenceEncoder
+from noisegen.encoders.tokens import Padded
+from noisegen.errors import UsageError
+from noisegen.training.estimate import flop_per_token
+from noisegen.training.peaks import peak_of
+from noisegen.training.settings import Settings
+
+
+class Computation:
+    """Rows of ids to vectors, as settings and device have it; raises UsageError for what cannot be.
+
+    `network` is the student's, or the same weights compiled.
+    """
+
+    def __init__(self, settings: Settings, student: SentenceEncoder, device: torch.device) -> None:
+        self.settings, self.student, self.device = settings, student, device
+        self.bf16 = uses_bf16(settings.precision, device)
+        self.packed = self._uses_packed()
+        self.network: Any = student.network
+        if settings.compile:
+            if not (self.packed and device.type == "cuda"):
+                raise UsageError("compile=true is for packed batches on CUDA: leave it out")
+            self.network = torch.compile(student.network)
+        self.peak = peak_of(device)
+
+    def _uses_packed(self) -> bool:
+        """Unless asked for, not with dropout: the kernel drops no weights of the attention."""
+        settings, cuda = self.settings, self.device.type == "cuda"
+        if settings.packed is None:
+            return cuda and self.bf16 and not settings.dropout and is_packable(self.student.config)
+        if settings.packed:
+            first_position(self.student.config)
+            if cuda and not self.bf16:
+                raise UsageError("packed batches on CUDA need precision bf16: or give packed=false")
+        return settings.packed
+
+    def precision(self) -> AbstractContextManager[Any]:
+        """Return what the network is to run in; heads and losses compute in float32 anyway."""
+        return torch.autocast(self.device.type, torch.bfloat16) if self.bf16 else nullcontext()
+
+    def batch(self, ids: Ragged) -> Padded | Packed:
+        """Put rows of ids on the device; for a compiled network in few shapes."""
+        pad_id = self.student.tokenizer.pad_id
+        if not self.packed:
+            return Padded.of(ids, pad_id, self.device)
+        if not self.settings.compile:
+            return Packed.of(ids, pad_id, self.device)
+        tokens, longest = self.settings.batch_tokens, self.student.tokenizer.max_length
+        return Packed.of(ids, pad_id, self.device, tokens=tokens, longest=longest)
+
+    def vectors(self, batch: Padded | Packed) -> Tensor:
+        """Return shape (rows, width), float32."""
+        vectors: Tensor = self.student.head(batch.states(self.network), batch)
+        return vectors
+
+    def mfu(self, tokens_per_second: float, tokens_per_row: float) -> float | None:
+        """Return the share of the device's bf16 peak at this speed; None where it is not known."""
+        if not self.peak:
+            return None
+        return tokens_per_second * flop_per_token(self.student, tokens_per_row) / self.peak
+
+
+def uses_bf16(precision: str, device: torch.device) -> bool:
+    """Tell whether the network runs in bf16: as asked, or where the machine computes in it."""
+    if precision != "auto":
+        return precision == "bf16"
+    if device.type == "cuda":
+        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
+    units = torch.cpu.get_capabilities()  # without them bf16 is slower than fp32
+    return bool(units.get("avx512_bf16") or units.get("amx_bf16"))

@@ -1,0 +1,98 @@
+"""`noisegen quickstart`: from nothing to a student, a report and three honest lines."""
+
+import dataclasses
+import json
+
+import pytest
+
+import noisegen
+from noisegen.cli import run
+from noisegen.demo import run as demo
+from noisegen.demo.headlines import headlines
+from noisegen.demo.texts import Split
+from noisegen.evaluation.results import Comparison, Dataset, Model, Results, Score
+
+pytest.importorskip("gensim")
+
+
+@pytest.fixture
+def small(monkeypatch, tiny_bert, sentences):
+    """The same with a tiny teacher and a little text."""
+    split = Split(sentences[:200], sentences[200:230])
+    monkeypatch.setattr(demo, "demo_texts", lambda: split)
+    monkeypatch.setattr(demo, "TEACHER", str(tiny_bert))
+    monkeypatch.setattr(demo, "SENTENCES", 20)
+
+
+def test_one_command_makes_texts_pairs_student_and_report(small, tmp_path, capsys):
+    out = tmp_path / "first"
+    assert run(["quickstart", "-o", str(out), "--time-limit", "2s", "-q"]) == 0
+
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 4
+    assert lines[0].startswith("distance of noisy text to its clean form: ")
+    assert "documents" in lines[1]
+    assert lines[2].startswith("worse: ")
+    assert lines[3].endswith(str(out / "report" / "report.html"))
+    assert "slope" in (out / "report" / "report.html").read_text()
+    assert noisegen.Manifest.load(out / "pairs").totals["rows"] == 200
+    figures = json.loads((out / "report" / "metrics.json").read_text())
+    assert {"sentences", "documents"} < figures["student"].keys()
+    metrics = json.loads((out / "run" / "metrics.json").read_text())
+    assert metrics["updates"] > 3
+
+
+def test_json_is_the_report_s(small, tmp_path, capsys):
+    out = tmp_path / "first"
+    assert run(["quickstart", "-o", str(out), "--time-limit", "1s", "--json", "-q"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told == json.loads((out / "report" / "metrics.json").read_text())
+
+
+def test_a_folder_that_is_not_empty_is_refused(small, tmp_path, capsys):
+    (tmp_path / "mine").write_text("kept")
+    assert run(["quickstart", "-o", str(tmp_path), "-q"]) == 1
+    assert "not empty" in capsys.readouterr().err
+    assert (tmp_path / "mine").read_text() == "kept"
+
+
+def results(*figures):
+    """Results of two models on a noise `leet`, of a baseline's and a student's (metric, value)."""
+    scores = {
+        name: {
+            "leet": {metric: Score(values[side]) for metric, *values, _ in figures[:3]},
+            "news": {metric: Score(values[side]) for metric, *values, _ in figures[3:]},
+        }
+        for side, name in enumerate(("minilm", "student"))
+    }
+    compared = tuple(
+        Comparison("student", "leet" if number < 3 else "news", metric, after - before, "t", p, p)
+        for number, (metric, before, after, p) in enumerate(figures)
+    )
+    models = Model("minilm", "minilm", 8, "", baseline=True), Model("student", "s", 8, "")
+    sets = Dataset("leet", "noise", 9), Dataset("news", "sts", 9)
+    return Results(models, sets, scores, compared)
+
+
+FIGURES = (
+    ("distance", 0.2, 0.08, 0.001), ("xsim_error", 4.0, 5.0, 0.4), ("drift", 0.0, 0.0123, 1.0),
+    ("sts_clean", 80.0, 79.0, 0.001), ("sts_one_noisy", 60.0, 66.0, 0.001),
+)  # fmt: skip
+
+
+def test_the_three_lines_tell_what_is_better_and_what_is_not():
+    noise, similarity, rest = headlines(results(*FIGURES))
+
+    assert "leet 0.200 -> 0.080, x0.40 on average; halved or better for 1 of 1 kinds" in noise
+    assert "news 80.0 -> 79.0 clean, 60.0 -> 66.0 noisy; clean text moved by 0.012" in similarity
+    assert rest.startswith("worse: STS, both clean on news 80.0 -> 79.0. No difference shown in 2 ")
+
+
+def test_what_is_worse_is_never_left_out():
+    worse = dataclasses.replace(
+        results(*FIGURES),
+        comparisons=tuple(
+            Comparison("student", "leet", "distance", 0.1, "t", 0.0, 0.0) for _ in range(7)
+        ),
+    )
+    assert "and 3 more" in headlines(worse)[2]

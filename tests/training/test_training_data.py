@@ -1,0 +1,128 @@
+"""What a batch is made of: texts, the noise of each epoch, hard negatives."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+import noisegen
+from noisegen.errors import SourceError, UsageError
+from noisegen.evaluation.negatives import hard_negatives
+from noisegen.training.chunks import NoiseSource
+from noisegen.training.negatives import Negatives, open_hard_texts, write_hard_texts
+from noisegen.training.pair_data import prepare_data
+from noisegen.training.teacher_vectors import TeacherVectors
+from noisegen.training.text_store import write_texts
+
+
+@pytest.fixture
+def data(tmp_path, pairs_file):
+    return prepare_data(tmp_path / "data", [str(pairs_file)], 20, 0)
+
+
+def test_clean_text_is_enough_for_noise_on_the_fly(tmp_path, sentences):
+    news, table = tmp_path / "news.txt", tmp_path / "table.tsv"
+    news.write_text("\n".join([*sentences[:50], "", "  "]) + "\n")
+    table.write_text("\n".join(["n\ttext", *(f"1\t{text}" for text in sentences[50:60])]) + "\n")
+
+    data = prepare_data(tmp_path / "data", [str(news), str(table)], 5, 0, clean_only=True)
+
+    assert data.clean.take(np.arange(60)).to_pylist() == sentences[:60]
+    assert data.noisy.take(np.arange(60)).to_pylist() == sentences[:60]
+    assert len(data.training) + len(data.validation) == 60
+
+
+def test_text_without_a_column_to_read_is_one_clear_line(tmp_path):
+    path = tmp_path / "table.tsv"
+    path.write_text("title\tbody\na\tb\n")
+    with pytest.raises(SourceError, match="no column 'clean' among: title, body"):
+        prepare_data(tmp_path / "data", [str(path)], 5, 0, clean_only=True)
+
+
+def test_each_row_draws_one_of_several_noises_in_every_epoch(data):
+    rows = np.arange(len(data.owner))
+    clean = data.clean.take(data.owner).to_pylist()
+    mixed = NoiseSource("stored+fing:rate=0.2 + caps", seed=3)
+    alone = {
+        name: NoiseSource(name, seed=3).noisy(data, rows, 1)
+        for name in ("stored", "fing:rate=0.2", "caps")
+    }
+
+    found = mixed.noisy(data, rows, 1)
+    own = Counter(
+        name for row, text in enumerate(found) for name in alone
+        if text == alone[name][row] and text != clean[row]
+    )  # fmt: skip
+
+    assert all(text in {side[row] for side in alone.values()} for row, text in enumerate(found))
+    assert min(own.values()) > len(rows) / 3 * 0.6
+    assert len(own) == 3
+    assert mixed.noisy(data, rows, 1) == found != mixed.noisy(data, rows, 2)
+    assert mixed.noisy(data, rows[5:9], 1) == found[5:9]
+
+
+def test_noise_of_a_row_is_that_of_the_library(data):
+    rows, clean = np.arange(30), data.clean.take(data.owner[:30]).to_pylist()
+    expected = [noisegen.noise(text, "caps", seed=3, id=row) for row, text in enumerate(clean)]
+    assert NoiseSource("caps", seed=3).noisy(data, rows, 0) == expected
+
+
+def test_an_unknown_noise_is_named():
+    with pytest.raises(UsageError, match="'ugcc'; did you mean 'ugc'"):
+        NoiseSource("stored+ugcc")
+
+
+TEXTS = [
+    "It cost 1,200 dollars in May 2014.", "Anna moved to Lisbon with Peter.", "so",
+    "The roads are safe and the old house is not sold.", "Three trains leave at 7:45.",
+]  # fmt: skip
+
+
+def test_hard_negatives_are_kept_by_text(tmp_path):
+    clean = write_texts(tmp_path, "clean", TEXTS)
+    write_hard_texts(tmp_path, clean, 2, 0, "en")
+    hard = open_hard_texts(tmp_path)
+
+    possible = hard_negatives(TEXTS, per_kind=2, parse=False)
+    for row in range(len(TEXTS)):
+        found = hard.texts.take(hard.rows(np.array([row]))).to_pylist()
+        of_row = [t for t, s in zip(possible.texts, possible.sources, strict=True) if s == row]
+        assert set(found) <= set(of_row)
+        assert len(found) == min(2, len(of_row))
+    assert len(hard.rows(np.array([2]))) == 0
+    assert list(hard.rows(np.array([3, 0]))) == [
+        *hard.rows(np.array([3])), *hard.rows(np.array([0])),
+    ]  # fmt: skip
+
+
+def test_a_batch_gets_random_vectors_and_those_hard_for_it(tmp_path):
+    clean = write_texts(tmp_path, "clean", TEXTS)
+    hard = write_hard_texts(tmp_path, clean, 1, 0, "en")
+    numbers = np.arange(len(hard.texts), dtype=np.float16)[:, None]
+    some = TeacherVectors([np.arange(100, 105, dtype=np.float16)[:, None]])
+    negatives = Negatives(some, 3, 7, (hard, TeacherVectors([numbers])))
+
+    found = negatives.take(np.array([4, 0, 4]), 11, 0)
+
+    assert found.shape == (5, 1)
+    assert (found[:3] >= 100).all()
+    assert sorted(found[3:, 0]) == sorted(hard.rows(np.array([0, 4])))
+    assert (negatives.take(np.array([4, 0, 4]), 11, 0) == found).all()
+    assert any((negatives.take(np.array([4]), step, 0)[:3] != found[:3]).any() for step in range(9))
+
+
+def test_a_run_learns_with_hard_negatives(tmp_path, tiny_bert, sentences):
+    path = tmp_path / "clean.txt"
+    path.write_text("\n".join(sentences[:120]) + "\n")
+    values = {
+        "teacher": str(tiny_bert), "noise": "stored+fing", "objective": "mse_sum+0.2*info_nce",
+        "hard_negatives": 1, "steps": 2, "batch_tokens": 256, "precision": "fp32",
+    }  # fmt: skip
+    with pytest.raises(SourceError, match="noisy"):
+        noisegen.train([str(path)], tmp_path / "run", values=values)
+    told = []
+    noisegen.train(
+        [str(path)], tmp_path / "run", values=values | {"noise": "fing"}, force=True,
+        tell=told.append,
+    )  # fmt: skip
+    assert any("vectors of hard negatives" in line for line in told)
