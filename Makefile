@@ -16,8 +16,9 @@ demo: $(VENV)/core ## noise a bundled text into out/demo and show it
 test: $(VENV)/all ## install everything and run the tests
 	$(RUN)/python -m pytest $(ARGS)
 
-nightly: $(VENV)/all ## the heavy statistical checks too
-	$(RUN)/python -m pytest -m "nightly or not nightly" $(ARGS)
+nightly: $(VENV)/all ## the heavy checks too, and which lines no test reaches
+	$(RUN)/python -m pytest -m "nightly or not nightly" \
+		--cov=noisegen --cov-report=term:skip-covered $(ARGS)
 
 lint: $(VENV)/all ## format, style, types
 	$(RUN)/ruff format --check .

@@ -327,7 +327,7 @@ def test_an_interrupted_run_says_so_and_can_be_gone_on_with(
 
     assert (run.returncode, stdout) == (130, "")
     # click ends the line in which a terminal has shown ^C
-    assert stderr == "\ninterrupted; finished shards are kept: run again with --resume\n"
+    assert stderr == "\ninterrupted; what is finished is kept: run again with --resume\n"
     wait_for(lambda: not members(run.pid), seconds=10)
     assert left_over(out) == []
     assert 2 <= len(shards(out)) < 7

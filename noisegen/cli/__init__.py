@@ -71,7 +71,7 @@ def run(arguments: list[str]) -> int:
         click.echo(f"error: {error}", err=True)
         return 1
     except (click.Abort, KeyboardInterrupt):
-        click.echo("interrupted; finished shards are kept: run again with --resume", err=True)
+        click.echo("interrupted; what is finished is kept: run again with --resume", err=True)
         return 130
     except UnicodeEncodeError:
         click.echo("error: an argument is not valid UTF-8", err=True)

@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from noisegen.encoders.packed import Packed
 from noisegen.encoders.tokens import Padded
 
 POOLINGS = ("mean", "max", "cls")
@@ -40,7 +41,7 @@ class Head(nn.Module):
             else None
         )
 
-    def forward(self, states: Tensor, batch: Padded) -> Tensor:
+    def forward(self, states: Tensor, batch: Padded | Packed) -> Tensor:
         """Return shape (rows, width), float32."""
         with torch.autocast(states.device.type, enabled=False):
             vectors = states.float()
@@ -48,7 +49,7 @@ class Head(nn.Module):
                 vectors = step(vectors)
             return vectors
 
-    def _steps(self, batch: Padded) -> list[Any]:
+    def _steps(self, batch: Padded | Packed) -> list[Any]:
         pool = getattr(batch, self.settings.pooling)
         steps = [pool]
         if self.projection is not None:

@@ -67,7 +67,7 @@ class Packed:
         """Return the last hidden states, (tokens, hidden); raises UsageError."""
         config: Any = network.config
         positions = self.places + first_position(config)
-        with _attention(config):
+        with attending(config, ATTENTION):
             output: Any = network(
                 input_ids=self.ids[None], position_ids=positions[None],
                 cu_seq_lens_q=self.offsets, max_length_q=self.longest, seq_idx=self.owner,
@@ -143,10 +143,10 @@ AttentionInterface.register(ATTENTION, attend)  # no mask of that name: transfor
 
 
 @contextmanager
-def _attention(config: Any) -> Iterator[None]:
-    """Let the network attend by rows; afterwards as it did, for batches with padding."""
+def attending(config: Any, name: str) -> Iterator[None]:
+    """Let the network attend by this implementation of transformers; afterwards as it did."""
     before = config._attn_implementation
-    config._attn_implementation = ATTENTION
+    config._attn_implementation = name
     try:
         yield
     finally:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from noisegen.atomic import file_digest
 from noisegen.encoders.encoder import Progress, Vectors
+from noisegen.encoders.mapped import let_go
 from noisegen.errors import SourceError
 
 _KEY_BYTES = 16  # of a text's digest: no two texts will ever share one
@@ -50,6 +51,7 @@ class StoredVectors:
         for first in range(0, len(texts), _ROWS):
             some = rows[first : first + _ROWS]
             out[first : first + len(some)] = self._vectors[some]
+            let_go(self._vectors)
             if progress:
                 progress(len(some))
         if not np.isfinite(out).all():

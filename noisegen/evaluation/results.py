@@ -141,3 +141,35 @@ class Results:
     def to_dict(self) -> dict[str, Any]:
         """Return the content of results.json."""
         return asdict(self)
+
+    @classmethod
+    def from_dict(cls, said: dict[str, Any]) -> "Results":
+        """Return what `to_dict` told, also where it went through JSON."""
+        found = {
+            name: tuple(_made(kind, one) for one in said[name]) for name, kind in _LISTED.items()
+        }
+        scores = {
+            model: {
+                dataset: {metric: _made(Score, score) for metric, score in of_set.items()}
+                for dataset, of_set in of_model.items()
+            }
+            for model, of_model in said["scores"].items()
+        }
+        return cls(scores=scores, training=said["training"], settings=said["settings"], **found)
+
+
+_LISTED = {
+    "models": Model, "datasets": Dataset, "comparisons": Comparison, "doses": Dose,
+    "examples": Example, "projections": Projection,
+}  # fmt: skip
+
+
+def _made(kind: Any, said: dict[str, Any]) -> Any:
+    return kind(**{name: _tuples(value) for name, value in said.items()})
+
+
+def _tuples(value: Any) -> Any:
+    """Return lists as the tuples they were before JSON, in dictionaries too."""
+    if isinstance(value, dict):
+        return {name: _tuples(one) for name, one in value.items()}
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value

@@ -3,9 +3,13 @@
 A checkpoint is a folder of two safetensors files and state.json; nothing in it is executed.
 """
 
+import errno
 import json
 import os
+import re
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -36,17 +40,21 @@ def save_checkpoint(
 ) -> Path:
     """Write step-NNNNNN and remove all but the `keep` newest; raises OutputError."""
     path = folder / f"step-{state.progress.updates:07d}"
-    with writing(path):
+    with writing_weights(path):
         folder.mkdir(parents=True, exist_ok=True)
         for left in folder.glob("*.tmp"):
             shutil.rmtree(left)
         temporary = folder / f"{path.name}.tmp"
         temporary.mkdir()
-        save_weights(student, temporary / "model.safetensors")
-        save_file(_moments(student, optimizer), temporary / "optimizer.safetensors")
-        (temporary / "state.json").write_text(json.dumps(asdict(state)))
-        for file in temporary.iterdir():
-            _sync(file)
+        try:
+            save_weights(student, temporary / "model.safetensors")
+            save_file(_moments(student, optimizer), temporary / "optimizer.safetensors")
+            (temporary / "state.json").write_text(json.dumps(asdict(state)))
+            for file in temporary.iterdir():
+                _sync(file)
+        except BaseException:
+            shutil.rmtree(temporary, ignore_errors=True)  # a full disk needs its space
+            raise
         if path.exists():
             shutil.rmtree(path)
         temporary.rename(path)
@@ -54,6 +62,18 @@ def save_checkpoint(
         for old in checkpoints(folder)[:-keep]:
             shutil.rmtree(old)
     return path
+
+
+@contextmanager
+def writing_weights(path: Path) -> Iterator[None]:
+    """Turn what a full disk raises, safetensors' own error too, into an OutputError of one line."""
+    with writing(path):
+        try:
+            yield
+        except SafetensorError as error:
+            found = re.search(r"os error (\d+)", str(error))  # it says the number in its text alone
+            number = int(found[1]) if found else errno.EIO
+            raise OSError(number, os.strerror(number)) from error
 
 
 def save_weights(student: nn.Module, path: Path) -> None:

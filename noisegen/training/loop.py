@@ -60,7 +60,7 @@ class Loop:
         self.weights = [weight for weight in student.parameters() if weight.requires_grad]
         self.optimizer = torch.optim.AdamW(
             self.weights, lr=settings.lr, betas=settings.betas, eps=settings.eps,
-            weight_decay=settings.weight_decay, fused=self.workers.device.type == "cuda",
+            weight_decay=settings.weight_decay, fused=True,
         )  # fmt: skip
         self.progress, self.position = Progress(), Position()
         self.best: float | None = None

@@ -8,12 +8,14 @@ one by one, so a run that was cut short loses one block at most.
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from noisegen.atomic import atomic
 from noisegen.encoders.encoder import Encoder, Vectors
+from noisegen.encoders.mapped import let_go
 from noisegen.errors import NoisegenError
 from noisegen.training.text_store import TextStore
 
@@ -30,12 +32,16 @@ class TeacherVectors:
     def __len__(self) -> int:
         return sum(len(block) for block in self._blocks)
 
+    def __reduce__(self) -> tuple[Callable[[list[str]], "TeacherVectors"], tuple[list[str]]]:
+        return _reopened, ([str(cast(Any, block).filename) for block in self._blocks],)
+
     def take(self, rows: npt.NDArray[np.integer]) -> Vectors:
         """Return shape (rows, width), float32."""
         out = np.empty((len(rows), self.width), np.float32)
         for number in np.unique(rows // BLOCK_ROWS).tolist():
             here = rows // BLOCK_ROWS == number
             out[here] = self._blocks[number][rows[here] % BLOCK_ROWS]
+            let_go(self._blocks[number])
         return out
 
 
@@ -58,9 +64,19 @@ def teacher_vectors(
     return TeacherVectors(blocks)
 
 
+def _reopened(paths: list[str]) -> TeacherVectors:
+    """Open files that are there: a copy of vectors does not hold them."""
+    return TeacherVectors([_mapped(Path(path)) for path in paths])
+
+
+def _mapped(path: Path) -> npt.NDArray[np.float16]:
+    found: npt.NDArray[np.float16] = np.load(path, mmap_mode="r", allow_pickle=False)
+    return found
+
+
 def _block(teacher: Encoder, texts: list[str], path: Path) -> npt.NDArray[np.float16]:
     try:
-        found: npt.NDArray[np.float16] = np.load(path, mmap_mode="r", allow_pickle=False)
+        found = _mapped(path)
         if found.shape == (len(texts), teacher.width) and found.dtype == np.float16:
             return found
     except (OSError, ValueError):
@@ -70,5 +86,4 @@ def _block(teacher: Encoder, texts: list[str], path: Path) -> npt.NDArray[np.flo
         raise NoisegenError(f"teacher {teacher.name} gives vectors that are no float16 numbers")
     with atomic(path) as file:
         np.save(file, vectors, allow_pickle=False)
-    made: npt.NDArray[np.float16] = np.load(path, mmap_mode="r", allow_pickle=False)
-    return made
+    return _mapped(path)

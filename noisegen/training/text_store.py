@@ -4,30 +4,42 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from noisegen.atomic import atomic
+from noisegen.encoders.mapped import let_go
 
 
 class TextStore:
     """A column of texts in two files, NAME.text (UTF-8) and NAME.offsets (int64)."""
 
     def __init__(self, folder: Path, name: str) -> None:
+        self._given = folder, name
         text, offsets = folder / f"{name}.text", folder / f"{name}.offsets"
         self._rows = offsets.stat().st_size // 8 - 1
-        self._array = pa.LargeStringArray.from_buffers(self._rows, _mapped(offsets), _mapped(text))
+        self._parts = _mapped(offsets), _mapped(text)
+        self._array = pa.LargeStringArray.from_buffers(
+            self._rows, *(pa.py_buffer(part) for part in self._parts)
+        )
 
     def __len__(self) -> int:
         return self._rows
 
+    def __reduce__(self) -> tuple[type, tuple[Path, str]]:
+        return type(self), self._given  # a copy opens the files, it does not hold their text
+
     def take(self, rows: "np.ndarray[tuple[int], np.dtype[np.integer]]") -> pa.Array:
         """Return these texts, in this order, as an array of strings."""
-        return self._array.take(pa.array(rows))
+        found = self._array.take(pa.array(rows))
+        for part in self._parts:
+            let_go(part)
+        return found
 
 
-def _mapped(path: Path) -> pa.Buffer:
-    size = path.stat().st_size  # an empty file cannot be mapped
-    return pa.py_buffer(np.memmap(path, np.uint8, "r") if size else b"")
+def _mapped(path: Path) -> npt.NDArray[np.uint8]:
+    """Map a file; an empty one cannot be."""
+    return np.memmap(path, np.uint8, "r") if path.stat().st_size else np.zeros(0, np.uint8)
 
 
 def write_texts(folder: Path, name: str, texts: Iterable[str]) -> TextStore:

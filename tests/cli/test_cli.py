@@ -183,7 +183,7 @@ def test_an_interruption_is_code_130(arguments, monkeypatch, capfd):
     monkeypatch.setattr(generation, "carry_out", interrupted)
 
     assert run(arguments("augment")) == 130
-    assert "interrupted; finished shards are kept" in capfd.readouterr().err
+    assert "interrupted; what is finished is kept" in capfd.readouterr().err
 
 
 def test_one_transform_is_described(capfd):

@@ -185,7 +185,7 @@ def test_data_without_pairs_is_refused(train, tmp_path, content, said):
     path = tmp_path / "data.tsv"
     path.write_text(content)
     with pytest.raises(SourceError, match=said):
-        train(tmp_path / "run", data=path)
+        train(tmp_path / "run", data=path, noise="stored")
 
 
 def test_one_long_text_does_no_harm(train, tmp_path, sentences):

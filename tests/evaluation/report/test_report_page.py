@@ -1,5 +1,6 @@
 """The report as HTML, without a browser: structure, escaping, figures, missing parts."""
 
+import json
 import re
 from dataclasses import replace
 
@@ -202,3 +203,12 @@ def test_the_file_takes_its_name_when_it_is_whole(results, tmp_path):
 def test_a_folder_that_is_not_there_is_one_clear_line(results, tmp_path):
     with pytest.raises(OutputError, match=r"cannot write .*report\.html: "):
         write(results, tmp_path / "none" / "report.html")
+
+
+def test_results_come_back_from_json_and_draw_the_same_page(tmp_path):
+    results = made()
+    again = Results.from_dict(json.loads(json.dumps(results.to_dict())))
+    assert again == results
+    for name, one in (("a", results), ("b", again)):
+        write(one, tmp_path / name)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()

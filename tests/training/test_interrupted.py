@@ -1,0 +1,157 @@
+"""A run that is asked to stop, or whose disk is full, goes on later as if nothing had been."""
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+import noisegen
+from noisegen.errors import OutputError
+from noisegen.training.interrupts import held_back
+
+SETTINGS = {"noise": "stored", "precision": "fp32", "batch_tokens": 512, "validation_rows": 30,
+            "validate_every": 1000, "lr": 1e-3, "warmup": 2, "dropout": 0.1}  # fmt: skip
+STEPS = 40
+
+
+@pytest.fixture(scope="module")
+def train(tiny_bert, pairs_file):
+    values = {**SETTINGS, "teacher": str(tiny_bert), "steps": STEPS}
+
+    def run(out, sinks=(), **more):
+        noisegen.train([str(pairs_file)], out, values=values, device="cpu", sinks=sinks, **more)
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def whole(train, tmp_path_factory):
+    """The weights of a run that nothing disturbed."""
+    out = tmp_path_factory.mktemp("whole") / "run"
+    train(out)
+    return weights(out)
+
+
+def weights(run, step=STEPS):
+    return load_file(run / "checkpoints" / f"step-{step:07d}" / "model.safetensors")
+
+
+def same(one, other):
+    return all(torch.equal(value, other[name]) for name, value in one.items())
+
+
+def has_begun(run):
+    path = run / "log.jsonl"
+    return path.exists() and '"loss_' in path.read_text()
+
+
+def test_sigterm_keeps_a_checkpoint_and_the_rest_follows_bit_by_bit(
+    train, tiny_bert, pairs_file, tmp_path, whole
+):
+    out = tmp_path / "run"
+    given = [f"--set={name}={value}" for name, value in SETTINGS.items()]
+    command = [sys.executable, "-m", "noisegen", "train", str(pairs_file), "-o", str(out),
+               "--teacher", str(tiny_bert), "--steps", str(STEPS), "--device", "cpu", "--quiet",
+               *given]  # fmt: skip
+    threads = str(torch.get_num_threads())  # sums of another number of threads round otherwise
+    environment = {**os.environ, "OMP_NUM_THREADS": threads}
+    child = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
+    while child.poll() is None and not has_begun(out):
+        time.sleep(0.002)
+    child.send_signal(signal.SIGTERM)
+    _, said = child.communicate(timeout=60)
+
+    assert child.returncode == 130, said
+    assert len(said.split()) > 1
+    assert len(said.strip().split("\n")) == 1
+    assert "--resume" in said
+    (kept,) = (out / "checkpoints").glob("step-*")
+    assert 0 < int(kept.name.removeprefix("step-")) < STEPS
+
+    train(out, resume=True)
+    assert same(weights(out), whole)
+    assert (out / "student" / "model.safetensors").exists()
+
+
+@pytest.fixture
+def interrupted(train, tmp_path):
+    """A run that Ctrl-C ended after ten updates."""
+
+    def stop(row):
+        if row["step"] == 10:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        train(tmp_path / "run", sinks=[stop])
+    return tmp_path / "run"
+
+
+def test_a_full_disk_leaves_the_last_checkpoint_and_one_line(train, interrupted, whole):
+    """Files cannot grow beyond what the weights take; the optimiser's moments are twice that."""
+    kept = interrupted / "checkpoints" / "step-0000010"
+    before = {path.name: path.read_bytes() for path in kept.iterdir()}
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    most = 3 * len(before["model.safetensors"]) // 2
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, limits[1]))
+    try:
+        with pytest.raises(OutputError) as raised:
+            train(interrupted, resume=True)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert str(raised.value).startswith("cannot write ")
+    assert "free some space, then run again with --resume" in str(raised.value)
+    assert "\n" not in str(raised.value)
+    assert {path.name: path.read_bytes() for path in kept.iterdir()} == before
+
+    train(interrupted, resume=True)
+    assert same(weights(interrupted), whole)
+    assert not list((interrupted / "checkpoints").glob("*.tmp"))
+
+
+def test_a_run_that_ended_is_not_trained_further(train, interrupted, whole):
+    for _ in range(2):
+        train(interrupted, resume=True)
+        last = max((interrupted / "checkpoints").glob("step-*"))
+        assert last.name == f"step-{STEPS:07d}"
+        assert same(weights(interrupted), whole)
+
+
+def test_a_first_signal_waits_and_a_second_one_does_not():
+    before = signal.getsignal(signal.SIGTERM)
+    with held_back() as asked:
+        assert not asked()
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert asked()
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+    assert signal.getsignal(signal.SIGTERM) == before
+
+
+def test_in_another_thread_signals_go_where_they_went():
+    found = []
+
+    def look():
+        with held_back() as asked:
+            found.append((signal.getsignal(signal.SIGTERM), asked()))
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    thread.join()
+    assert found == [(signal.getsignal(signal.SIGTERM), False)]
+
+
+def test_all_processes_stop_where_one_was_asked(train, tmp_path, monkeypatch):
+    """They would wait for each other for ever if one went on alone."""
+    monkeypatch.setattr("noisegen.training.workers.Workers.agreed", lambda self, value: value or 1)
+    with pytest.raises(KeyboardInterrupt):
+        train(tmp_path / "run")
+    assert [path.name for path in (tmp_path / "run" / "checkpoints").glob("step-*")] == [
+        "step-0000001"
+    ]
