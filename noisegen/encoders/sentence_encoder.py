@@ -12,10 +12,10 @@ from torch import Tensor, nn
 from noisegen.encoders.encoder import Progress, Tokenizer, Vectors
 from noisegen.encoders.head import Head, HeadSettings
 from noisegen.encoders.packed import Packed
-from noisegen.encoders.ragged import Ints
+from noisegen.encoders.ragged import Ints, Ragged
 from noisegen.encoders.tokens import Padded
 
-ENCODE_TOKENS = 8_192  # of one forward pass, padding included
+CPU_TOKENS, DEVICE_TOKENS = 1_024, 32_768  # of a forward pass: a core's cache holds so many
 
 
 class SentenceEncoder(nn.Module):
@@ -60,12 +60,16 @@ class SentenceEncoder(nn.Module):
 
     def encode(self, texts: Sequence[str], progress: Progress | None = None) -> Vectors:
         """Return shape (texts, width); longest texts first, so that little is padding."""
-        out = np.zeros((len(texts), self.width), np.float32)
-        ids = self.tokenizer.tokenize(texts)
+        return self.encode_ids(self.tokenizer.tokenize(texts), progress)
+
+    def encode_ids(self, ids: Ragged, progress: Progress | None = None) -> Vectors:
+        """Return shape (rows, width), of texts that are tokenised."""
+        out = np.zeros((len(ids), self.width), np.float32)
+        budget = CPU_TOKENS if self.device.type == "cpu" else DEVICE_TOKENS
         training = self.training
         self.eval()
         with torch.inference_mode():
-            for rows in by_length(ids.lengths, ENCODE_TOKENS):
+            for rows in by_length(ids.lengths, budget):
                 batch = Padded.of(ids.take(rows), self.tokenizer.pad_id, self.device)
                 out[rows] = self(batch).cpu().numpy()
                 if progress:

@@ -146,5 +146,4 @@ def _load_moments(
     weights = _trained(student)
     for name, value in moments.items():
         weight, _, key = name.rpartition("|")
-        device = "cpu" if key == "step" else weights[weight].device
-        optimizer.state[weights[weight]][key] = value.to(device)
+        optimizer.state[weights[weight]][key] = value.to(weights[weight].device)

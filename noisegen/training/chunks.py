@@ -41,6 +41,7 @@ class Chunk:
 
 
 STORED = "stored"
+VALIDATION_EPOCH = 2**20  # no epoch of training has its noise
 
 
 @dataclass(frozen=True)

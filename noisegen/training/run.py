@@ -21,7 +21,7 @@ from noisegen.encoders.specs import open_encoder
 from noisegen.errors import OutputError, SourceError
 from noisegen.run_folder import make, refuse_full
 from noisegen.training.checkpoint import writing_weights
-from noisegen.training.chunks import Chunks, NoiseSource
+from noisegen.training.chunks import VALIDATION_EPOCH, Chunks, NoiseSource
 from noisegen.training.computation import uses_bf16
 from noisegen.training.estimate import estimate
 from noisegen.training.log import JsonLines, Sink, tee, tensorboard
@@ -235,7 +235,7 @@ def _validation(settings: Settings, chunks: Chunks, pairs: PairData, vectors: An
         pairs, chunks.noise, chunks.tokenizer, budget=chunks.budget, seed=chunks.seed,
         both_sides=True,
     )  # fmt: skip
-    noisy, clean, owner = both.tokens(rows, epoch=2**20)
+    noisy, clean, owner = both.tokens(rows, epoch=VALIDATION_EPOCH)
     return Validation(noisy, clean, vectors.take(np.asarray(owner)))
 
 

@@ -19,7 +19,7 @@ from noisegen.encoders.encoder import LENGTH_MAX
 from noisegen.encoders.pieces import PieceTokenizer
 from noisegen.encoders.specs import open_encoder
 from noisegen.errors import MissingExtra, UsageError
-from noisegen.training.chunks import PIECE_ROWS, NoiseSource
+from noisegen.training.chunks import PIECE_ROWS, VALIDATION_EPOCH, NoiseSource
 from noisegen.training.losses import TEMPERATURE, Batch, Output, Weighted
 from noisegen.training.pair_data import PairData, open_data, prepare_data
 from noisegen.training.plan import Rows, plan
@@ -27,7 +27,6 @@ from noisegen.training.teacher_vectors import TeacherVectors, teacher_vectors
 
 SPARE = 0.02  # batches of an epoch above those of the first, as noise changes lengths
 _WIDER = 1.01  # the budget of an epoch that has no room even so
-_VALIDATION_EPOCH = 2**20  # no epoch of training has its noise
 
 
 class Datasets(NamedTuple):
@@ -65,14 +64,14 @@ def noisy_pairs(
     def dataset(rows: Rows, epoch: int | None) -> Any:
         return _dataset(rows, PairTexts(pairs, source, vectors, both_sides, epoch))
 
-    return Datasets(dataset(pairs.training, None), dataset(pairs.validation, _VALIDATION_EPOCH))
+    return Datasets(dataset(pairs.training, None), dataset(pairs.validation, VALIDATION_EPOCH))
 
 
 def _dataset(rows: Rows, texts: "PairTexts") -> Any:
     try:
         from datasets import Dataset
     except ImportError as error:
-        raise MissingExtra("datasets", "hf") from error
+        raise MissingExtra("datasets", "st") from error
     return Dataset.from_dict({"pair": rows}).with_transform(texts)
 
 

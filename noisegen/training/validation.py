@@ -3,14 +3,10 @@
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 
 from noisegen.encoders.encoder import Vectors
 from noisegen.encoders.ragged import Ragged
-from noisegen.encoders.sentence_encoder import SentenceEncoder, by_length
-from noisegen.encoders.tokens import Padded
-
-VALIDATION_TOKENS = 8_192
+from noisegen.encoders.sentence_encoder import SentenceEncoder
 
 
 @dataclass(frozen=True)
@@ -29,7 +25,7 @@ class Validation:
         `distance`: mean 1 - cosine of S[clean] and T[clean], S[noisy] and T[clean], S[noisy] and
         S[clean]. `missed`: share of noisy sides whose nearest teacher vector is another's.
         """
-        noisy, clean = (_encoded(student, side) for side in (self.noisy, self.clean))
+        noisy, clean = (student.encode_ids(side) for side in (self.noisy, self.clean))
         found = {
             "loss_clean": _squared(self.teacher, clean),
             "loss_noisy": _squared(self.teacher, noisy),
@@ -39,18 +35,6 @@ class Validation:
             "missed": _missed(noisy, self.teacher),
         }
         return {"loss": found["loss_clean"] + found["loss_noisy"], **found}
-
-
-def _encoded(student: SentenceEncoder, ids: Ragged) -> Vectors:
-    out = np.empty((len(ids), student.width), np.float32)
-    training = student.training
-    student.eval()
-    with torch.inference_mode():
-        for rows in by_length(ids.lengths, VALIDATION_TOKENS):
-            batch = Padded.of(ids.take(rows), student.tokenizer.pad_id, student.device)
-            out[rows] = student(batch).cpu().numpy()
-    student.train(training)
-    return out
 
 
 def _squared(a: Vectors, b: Vectors) -> float:

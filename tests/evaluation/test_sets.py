@@ -7,9 +7,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from noisegen.cells import named_source, read_cells
 from noisegen.errors import SourceError, UsageError
 from noisegen.evaluation.set_making import Request, make_sets
-from noisegen.cells import named_source, read_cells
 from noisegen.evaluation.transform_choice import MIXES, POSTS, ROLASER, chosen_recipes
 from noisegen.realism.noising import Noising
 from noisegen.recipe import Recipe
