@@ -15,7 +15,7 @@ class JsonLines:
 
     def __init__(self, path: Path, step: int) -> None:
         self.path = path
-        kept = path.read_text().splitlines() if path.exists() else []
+        kept = path.read_text("utf-8", "replace").splitlines() if path.exists() else []
         rows = [line for line in kept if _step(line) <= step] if step else []
         write_text(path, "".join(f"{line}\n" for line in rows))
 

@@ -6,6 +6,7 @@ sentences and one process or many give the same gradient.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from math import inf
 
 import torch
 from torch import Tensor
@@ -151,6 +152,9 @@ def _part(text: str) -> tuple[float, str]:
         near = did_you_mean(name, OBJECTIVES)
         raise UsageError(f"no objective {name!r} among {', '.join(OBJECTIVES)}{near}")
     try:
-        return (float(weight) if star else 1.0), name
+        found = float(weight) if star else 1.0
     except ValueError:
         raise UsageError(f"objective {text!r}: write WEIGHT*NAME, such as 0.2*info_nce") from None
+    if not 0 < found < inf:
+        raise UsageError(f"objective {text!r}: its weight must be above 0 and finite")
+    return found, name

@@ -97,12 +97,15 @@ def open_data(folder: Path) -> PairData:
         said = json.loads((folder / "data.json").read_text())
         clean, noisy = TextStore(folder, "clean"), TextStore(folder, "noisy")
         owner = np.memmap(folder / "owner", np.int32, "r")
-    except (OSError, ValueError) as error:
-        raise SourceError(f"{folder} has no training data: {error}") from error
-    held = _held_out(clean, said["held_out"], said["seed"])[owner]
-    return PairData(
-        clean, noisy, owner, np.flatnonzero(~held), np.flatnonzero(held), Counter(said["dropped"])
-    )
+        held = _held_out(clean, said["held_out"], said["seed"])[owner]
+        dropped = Counter(said["dropped"])
+        if len(owner) != len(noisy):
+            raise ValueError(f"{len(owner):,} owners of {len(noisy):,} texts")
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        raise SourceError(
+            f"{folder} has no training data: {error!r}; begin anew in another folder"
+        ) from error
+    return PairData(clean, noisy, owner, np.flatnonzero(~held), np.flatnonzero(held), dropped)
 
 
 def _held_out(clean: TextStore, count: int, seed: int) -> npt.NDArray[np.bool_]:

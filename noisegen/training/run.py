@@ -36,7 +36,7 @@ from noisegen.training.negatives import (
 )
 from noisegen.training.pair_data import PairData, open_data, prepare_data
 from noisegen.training.settings import Settings, load_settings
-from noisegen.training.students import make_student
+from noisegen.training.students import interpolate, make_student
 from noisegen.training.teacher_vectors import TeacherVectors, teacher_vectors
 from noisegen.training.text_store import TextStore
 from noisegen.training.validation import Validation
@@ -96,7 +96,7 @@ def train(
         rows += [tensorboard(out / "tensorboard")] if boards else []
     loop.report = tee(rows)
     loop.run()
-    return _finish(loop, student, out, said) if workers.leads else {}
+    return _finish(loop, teacher, out, said) if workers.leads else {}
 
 
 def _estimate(data: Sequence[str], settings: Settings, student: SentenceEncoder) -> dict[str, Any]:
@@ -239,13 +239,14 @@ def _validation(settings: Settings, chunks: Chunks, pairs: PairData, vectors: An
     return Validation(noisy, clean, vectors.take(np.asarray(owner)))
 
 
-def _finish(
-    loop: Loop, student: SentenceEncoder, out: Path, said: dict[str, Any]
-) -> dict[str, Any]:
+def _finish(loop: Loop, teacher: Encoder, out: Path, said: dict[str, Any]) -> dict[str, Any]:
     """Write the best weights as a folder, and what they reached."""
     from safetensors.torch import load_file
 
+    student, share = loop.student, loop.settings.interpolate
     student.load_state_dict(load_file(out / "checkpoints" / "best.safetensors"))
+    if share < 1:
+        interpolate(student, make_student(loop.settings, teacher), share)
     figures = loop.validation.measure(student)
     found = {
         "validation": figures, "updates": loop.progress.updates, "pairs": loop.progress.pairs,

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,7 @@ class Settings:
     validation_rows: int = 500
     validate_every: int = 500  # updates
     keep: int = 3  # checkpoints
+    interpolate: float = 1.0  # share of what was trained in the student's weights, else its start's
     max_drift: float | None = None  # stop when 1 - cos(T[clean], S[clean]) is above
     seed: int = 0
 
@@ -83,11 +85,15 @@ _CHECKS: dict[str, Any] = {
     "precision": lambda v: v in ("auto", "bf16", "fp32"),
     **dict.fromkeys(("batch_tokens", "accumulate", "validate_every", "keep", "validation_rows"),
                     lambda v: v >= 1),
-    **dict.fromkeys(("epochs", "steps", "time_limit"), lambda v: v is None or v > 0),
-    **dict.fromkeys(("lr", "clip", "eps", "temperature"), lambda v: v > 0),
-    **dict.fromkeys(("warmup", "weight_decay", "negatives", "hard_negatives", "seed"),
-                    lambda v: v >= 0),
+    **dict.fromkeys(("epochs", "steps", "time_limit"), lambda v: v is None or 0 < v < inf),
+    **dict.fromkeys(("lr", "eps", "temperature"), lambda v: 0 < v < inf),
+    "clip": lambda v: v > 0,  # inf clips nothing
+    **dict.fromkeys(("warmup", "weight_decay", "negatives", "hard_negatives"),
+                    lambda v: 0 <= v < inf),
+    "seed": lambda v: 0 <= v < 2**32,  # torch takes 64 bits, dropout multiplies it
+    "betas": lambda v: all(0 <= beta < 1 for beta in v),
     "dropout": lambda v: 0 <= v < 1,
+    "interpolate": lambda v: 0 < v <= 1,
     "max_length": lambda v: v >= 8,
     "max_drift": lambda v: v is None or v > 0,
 }  # fmt: skip
@@ -96,14 +102,17 @@ _MEANT = {
     "schedule": "linear or constant", "precision": "auto, bf16 or fp32",
     **dict.fromkeys(("batch_tokens", "accumulate", "validate_every", "keep", "validation_rows"),
                     "at least 1"),
-    **dict.fromkeys(("epochs", "steps", "time_limit", "lr", "clip", "eps", "temperature",
-                     "max_drift"), "above 0"),
-    **dict.fromkeys(("warmup", "weight_decay", "negatives", "hard_negatives", "seed"),
-                    "0 or more"),
-    "dropout": "from 0 to below 1", "max_length": "at least 8",
+    **dict.fromkeys(("clip", "max_drift"), "above 0"),
+    **dict.fromkeys(("epochs", "steps", "time_limit", "lr", "eps", "temperature"),
+                    "above 0 and finite"),
+    **dict.fromkeys(("warmup", "weight_decay", "negatives", "hard_negatives"),
+                    "0 or more, and finite"),
+    "seed": "from 0 to below 2**32", "betas": "two numbers from 0 to below 1",
+    "dropout": "from 0 to below 1", "interpolate": "above 0, at most 1", "max_length": "at least 8",
 }  # fmt: skip
 _FIELDS = {field.name: field for field in fields(Settings)}
 _LENGTHS = ("epochs", "steps", "time_limit")
+_RECORDED = ("version", "data")  # what config.yaml of a run says besides its settings
 
 
 def load_settings(
@@ -119,6 +128,8 @@ def load_settings(
         raise UsageError(f"no preset {preset!r} among {', '.join(names)}{near}")
     merged: dict[str, Any] = {"preset": preset}
     for layer in (_read(path), _read(Path(config)) if config else {}, values or {}):
+        if layer.get("preset", preset) != preset:
+            raise UsageError(f"setting preset: give it as --preset {layer['preset']}")
         if any(layer.get(name) is not None for name in _LENGTHS):  # another length replaces one
             merged = {name: value for name, value in merged.items() if name not in _LENGTHS}
         merged |= {name: _value(name, value) for name, value in layer.items()}
@@ -137,7 +148,7 @@ def _read(path: Path) -> dict[str, Any]:
         raise UsageError(f"cannot read {path}: {str(error).splitlines()[0]}") from error
     if not isinstance(found, dict):
         raise UsageError(f"{path} is not a mapping of settings to values")
-    return found
+    return {name: value for name, value in found.items() if name not in _RECORDED}
 
 
 def parse_values(given: Sequence[str]) -> dict[str, Any]:
@@ -147,14 +158,17 @@ def parse_values(given: Sequence[str]) -> dict[str, Any]:
         name, equals, value = one.partition("=")
         if not equals:
             raise UsageError(f"--set {one!r}: write KEY=VALUE")
-        values[name] = yaml.safe_load(value)
+        try:
+            values[name] = yaml.safe_load(value)
+        except (ValueError, yaml.YAMLError):
+            raise UsageError(f"--set {one!r}: the value is no YAML; put text in quotes") from None
     return values
 
 
 def _value(name: str, value: Any) -> Any:
     """Check the type of a value from outside; raises UsageError."""
     if name not in _FIELDS:
-        raise UsageError(f"no setting {name!r}{did_you_mean(name, _FIELDS)}")
+        raise UsageError(f"no setting {name!r}{did_you_mean(str(name), _FIELDS)}")
     if name == "time_limit" and isinstance(value, str):
         return seconds(value)
     given = _FIELDS[name].type
@@ -164,7 +178,7 @@ def _value(name: str, value: Any) -> Any:
     wanted = kind.removesuffix(" | None")
     try:
         return _READERS[wanted](value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError, LookupError):
         raise UsageError(f"setting {name}: {value!r} is no {wanted}") from None
 
 
@@ -180,13 +194,18 @@ def _whole(value: Any) -> int:
     return int(value)
 
 
+def _two(values: Any) -> tuple[float, float]:
+    first, second = values
+    return float(first), float(second)
+
+
 _READERS: dict[str, Any] = {
     "str": str,
     "bool": _flag,
     "int": _whole,
     "float": float,
-    "tuple[str, ...]": lambda value: (value,) if isinstance(value, str) else tuple(value),
-    "tuple[float, float]": lambda value: (float(value[0]), float(value[1])),
+    "tuple[str, ...]": lambda value: (value,) if isinstance(value, str) else tuple(map(str, value)),
+    "tuple[float, float]": _two,
 }
 
 

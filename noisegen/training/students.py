@@ -62,12 +62,13 @@ def _start(spec: str, teacher: Encoder) -> SentenceEncoder:
 def _thinned(encoder: SentenceEncoder, numbers: str) -> SentenceEncoder:
     """Keep these layers of the network, counted from 0."""
     stack = _layers(encoder.network)
-    try:
-        kept = [stack[int(number)] for number in numbers.split(",")]
-    except (ValueError, IndexError):
+    chosen = [int(number) if number.strip().isdecimal() else -1 for number in numbers.split(",")]
+    if len(set(chosen)) < len(chosen) or not set(chosen) <= set(range(len(stack))):
         raise UsageError(
-            f"student 'layers:{numbers}': write numbers from 0 to {len(stack) - 1}, as layers:0,3,5"
-        ) from None
+            f"student 'layers:{numbers}': write numbers from 0 to {len(stack) - 1}, each once, as "
+            "layers:0,3,5"
+        )
+    kept = [stack[number] for number in chosen]
     del stack[:]
     stack.extend(kept)
     encoder.config.num_hidden_layers = len(kept)
@@ -96,6 +97,19 @@ def _head(settings: Settings, start: SentenceEncoder, teacher: Encoder) -> HeadS
         bias=settings.projection_bias if project else own.bias,
         normalize=normal if settings.normalize is None else settings.normalize,
     )
+
+
+def interpolate(student: SentenceEncoder, start: SentenceEncoder, share: float) -> None:
+    """Draw the student's weights back to those it began with: `share` of what it learned stays.
+
+    A copy of the teacher loses most of its drift so, and little of its robustness (WiSE-FT:
+    Wortsman and others, 2022, section 3; `share` is their alpha).
+    """
+    begun = start.state_dict()
+    with torch.no_grad():
+        for name, weight in student.state_dict().items():
+            if weight.is_floating_point():
+                weight.lerp_(begun[name].to(weight), 1 - share)
 
 
 def _check_width(student: SentenceEncoder, teacher: Encoder) -> None:

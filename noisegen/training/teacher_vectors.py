@@ -81,7 +81,8 @@ def _block(teacher: Encoder, texts: list[str], path: Path) -> npt.NDArray[np.flo
             return found
     except (OSError, ValueError):
         pass  # not there, or cut short by a full disk: made anew
-    vectors = teacher.encode(texts).astype(np.float16)
+    with np.errstate(over="ignore"):  # what float16 cannot hold is refused below
+        vectors = teacher.encode(texts).astype(np.float16)
     if not np.isfinite(vectors).all():
         raise NoisegenError(f"teacher {teacher.name} gives vectors that are no float16 numbers")
     with atomic(path) as file:

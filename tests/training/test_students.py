@@ -4,7 +4,7 @@ import torch
 from noisegen.encoders.folders import open_folder
 from noisegen.errors import UsageError
 from noisegen.training.settings import load_settings
-from noisegen.training.students import make_student
+from noisegen.training.students import interpolate, make_student
 
 
 @pytest.fixture
@@ -81,3 +81,15 @@ def test_small_letters_first(teacher):
 def test_students_that_cannot_be(teacher, values, said):
     with pytest.raises(UsageError, match=said):
         student(teacher, **values)
+
+
+def test_a_student_can_be_drawn_back_to_where_it_began(teacher):
+    ours = student(teacher)
+    with torch.no_grad():
+        for weight in ours.parameters():
+            weight.add_(1)
+    interpolate(ours, student(teacher), 0.25)
+
+    for one, other in zip(ours.parameters(), teacher.parameters(), strict=True):
+        assert torch.allclose(one, other + 0.25, atol=1e-6)
+    assert student(teacher).encode(TEXTS).tolist() == teacher.encode(TEXTS).tolist()

@@ -87,6 +87,20 @@ def test_a_resumed_run_ends_with_the_same_bits(train, tmp_path, noise):
     assert validations(tmp_path / "whole") == validations(half)
 
 
+def test_an_interpolated_student_lies_between_the_best_weights_and_the_start(
+    train, tmp_path, tiny_bert
+):
+    found = train(tmp_path / "run", steps=60, student="layers:0", interpolate=0.5)
+    start = open_encoder(str(tiny_bert)).state_dict()
+    best = load_file(tmp_path / "run" / "checkpoints" / "best.safetensors")
+    student = open_encoder(str(tmp_path / "run" / "student")).state_dict()
+
+    assert any((best[name] != start[name]).any() for name in best)
+    for name in best:
+        assert torch.allclose(student[name], (best[name] + start[name]) / 2, atol=1e-6)
+    assert found["validation"]["loss"] > min(validations(tmp_path / "run"))
+
+
 def test_a_killed_run_is_taken_up_and_ends_as_if_it_had_not_been(
     train, tmp_path, tiny_bert, pairs_file
 ):
