@@ -28,6 +28,7 @@ from noisegen.sources import stream
 
 ROWS_MAX = 1_000_000  # that are held in memory
 _BATCH_BYTES, _BATCH_ROWS = 4 << 20, 10_000
+Choices = Sequence[Sequence[str]]  # sets of columns, the first that a source has is read
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class Cells:
         return Cells(kept, self.dropped, self.damaged)
 
 
-def read_cells(source: str, choices: Sequence[Sequence[str]], what: str) -> Cells:
+def read_cells(source: str, choices: Choices, what: str) -> Cells:
     """Read the first of the `choices` of columns that the source has.
 
     `source` is a file, folder, glob or hf:...; of a text file, the one column is its lines. `what`
@@ -68,7 +69,7 @@ def read_cells(source: str, choices: Sequence[Sequence[str]], what: str) -> Cell
 
 
 def stream_cells(
-    source: str, choices: Sequence[Sequence[str]], what: str, read: Cells
+    source: str, choices: Choices, what: str, read: Cells
 ) -> Iterator[tuple[str, ...]]:
     """Yield the rows of a source of any size, as `read_cells` reads them.
 
@@ -76,9 +77,9 @@ def stream_cells(
     """
     empty = True
     for item in expand([source]):
-        for table in _tables(item, choices[0][0]) if not item.skipped else ():
+        for names, table in _tables(item, choices, what) if not item.skipped else ():
             if not read.columns:
-                read.columns.update({name: [] for name in _chosen(table, choices, item.path, what)})
+                read.columns.update({name: [] for name in names})
             for cells in _rows(table, tuple(read.columns), item.path, read):
                 empty = False
                 yield cells
@@ -103,34 +104,38 @@ def named_source(given: str) -> tuple[str, str]:
     return name_of(given), given
 
 
-def _tables(item: Input, text: str) -> Iterator[pa.Table]:
-    """Yield the rows of an input in small tables, with the column REASON."""
-    if item.kind == "hf":
-        tables = hf_tables(item.path)
-    else:
-        piece = whole(item, Columns(text=text))
-        if piece is None:
-            return
+def _tables(item: Input, choices: Choices, what: str) -> Iterator[tuple[tuple[str, ...], pa.Table]]:
+    """Yield the rows of an input in small tables, with the columns to read and REASON."""
+    columns = Columns(text=choices[0][0])
+    piece = whole(item, columns) if item.kind != "hf" else None
+    if piece is not None:
+        chosen = _chosen(piece.schema.names, choices, item.path, what)
         if piece.kind != "parquet":
-            yield from regroup(stream(item, piece, Columns(text=text)), _BATCH_ROWS, _BATCH_BYTES)
+            for table in regroup(stream(item, piece, columns), _BATCH_ROWS, _BATCH_BYTES):
+                yield chosen, table
             return
         tables = parquet_tables(piece.path, 0, piece.rows, _BATCH_BYTES)
+    elif item.kind == "hf":
+        tables = hf_tables(item.path)
+    else:
+        return
     with reading(item.path):
         for table in regroup(tables, _BATCH_ROWS, _BATCH_BYTES):
-            yield with_reasons(table, np.zeros(len(table), np.int8))
+            chosen = _chosen(table.column_names, choices, item.path, what)
+            yield chosen, with_reasons(table, np.zeros(len(table), np.int8))
 
 
-def _chosen(
-    table: pa.Table, choices: Sequence[Sequence[str]], path: str, what: str
-) -> tuple[str, ...]:
-    there = [name for name in table.column_names if name != REASON]
+def _chosen(there: list[str], choices: Choices, path: str, what: str) -> tuple[str, ...]:
+    twice = next((name for name in there if there.count(name) > 1), None)
+    if twice is not None:
+        raise SourceError(f"{path}: two columns are named {twice!r}")
     found = next((names for names in choices if set(names) <= set(there)), None)
     if found is not None:
         return tuple(found)
     lacks = next(name for name in choices[0] if name not in there)
     wanted = " or ".join(", ".join(names) for names in choices)
     raise SourceError(
-        f"{path}: no column {lacks!r} among: {', '.join(there[:30])}"
+        f"{path}: no column {lacks!r} among: {', '.join(there[:30]) or 'none'}"
         f"{did_you_mean(lacks, there)}; {what} needs the columns {wanted}"
     )
 

@@ -5,6 +5,7 @@ from statistics import fmean
 
 from noisegen.evaluation.metrics import METRICS
 from noisegen.evaluation.report.findings import ALPHA, verdict
+from noisegen.evaluation.report.wording import number
 from noisegen.evaluation.results import Comparison, Results
 
 _SHOWN_MAX = 4  # figures named in the third line
@@ -44,12 +45,13 @@ def _similarities(found: Results) -> str:
         for one in found.datasets
         if one.kind == "sts"
     ]
-    return f"similarity (Spearman): {'; '.join(said)}; clean text moved by {max(drifts):.3f}"
+    moved = f"clean text moved by {max(drifts):.3f}"
+    return f"order of similarities (Spearman): {'; '.join(said)}; {moved}"
 
 
 def _change(found: Results, dataset: str, metric: str) -> str:
     before, after = _sides(found, dataset, metric)
-    return f"{before:.1f} -> {after:.1f}"
+    return " -> ".join(number(METRICS[metric], value) for value in (before, after))
 
 
 def _not_better(found: Results) -> str:

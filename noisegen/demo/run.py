@@ -3,10 +3,12 @@
 import csv
 import io
 import shutil
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 import noisegen
 from noisegen.atomic import write_text
@@ -14,16 +16,23 @@ from noisegen.demo.headlines import headlines
 from noisegen.demo.texts import compared_documents, demo_texts
 from noisegen.encoders.encoder import Encoder
 from noisegen.encoders.specs import open_encoder
+from noisegen.errors import OutputError
 from noisegen.evaluation.results import Results
-from noisegen.evaluation.unit_vectors import cosines
+from noisegen.evaluation.unit_vectors import unit
 from noisegen.run_folder import make, refuse_full
 
 TEACHER = "minilm"
-NOISE = "ugc-heavy"  # of the shards, and of one side of the STS pairs
-FRESH = f"stored+{NOISE}+mix_all"  # a row's noise in each epoch is one of these
+NOISE = "ugc-heavy"  # of the shards
+SETTINGS = {
+    "noise": "stored+mix_all+leet+fing+spac",  # those of RoLASER's that move the teacher most
+    "lr": 2e-4, "validate_every": 50, "validation_rows": 200,
+}  # fmt: skip
+SIMILARITY_NOISE = "leet"  # of one side of the pairs with similarities, or of both
+RANKS = (1, 4, 16, 64)  # of the neighbours that a held-out sentence is paired with
 TIME_LIMIT = "7m"
 SENTENCES = 200  # of those held out, for each kind of noise
-_OURS = ("texts", "pairs", "run", "report")
+TRAINING = "training.txt"  # in texts/, the first file that is written
+_OURS = ("pairs", "run", "report", "texts")
 
 Tell = Callable[[str], None]
 
@@ -49,17 +58,20 @@ def quickstart(
     out = Path(out)
     if make(out) and not force:
         refuse_full(out)
+    found = [name for name in _OURS if (out / name).exists()]
+    if found and not (out / "texts" / TRAINING).is_file():
+        raise OutputError(f"{out} has {found[0]}, but is of no quickstart: use another folder")
     for name in _OURS:
         shutil.rmtree(out / name, ignore_errors=True)
     tell("texts")
     texts = write_demo_texts(out / "texts", open_encoder(TEACHER))
     tell("augment")
     noisegen.augment(
-        texts / "training.txt", out / "pairs", recipe=NOISE, seed=seed, edits=True, workers=1
+        texts / TRAINING, out / "pairs", recipe=NOISE, seed=seed, edits=True, workers=1
     )
     noisegen.train(
         [str(out / "pairs")], out / "run", sinks=sinks, tell=tell,
-        values={"teacher": TEACHER, "noise": FRESH, "time_limit": time_limit, "seed": seed},
+        values={"teacher": TEACHER, "time_limit": time_limit, "seed": seed, **SETTINGS},
     )  # fmt: skip
     results = _measured(out, texts, tell)
     return Quickstart(headlines(results), results)
@@ -69,7 +81,8 @@ def _measured(out: Path, texts: Path, tell: Tell) -> Results:
     """Evaluate the student on text kept out of training."""
     return noisegen.evaluate(
         [f"student={out / 'run' / 'student'}"], out / "report", baseline=TEACHER,
-        source=[f"news={texts / 'held_out.txt'}"], seeds=1, limit=SENTENCES, noise=NOISE,
+        source=[f"news={texts / 'held_out.txt'}"], seeds=1, limit=SENTENCES,
+        noise=SIMILARITY_NOISE,
         sts=[f"{name}={texts / name}.tsv" for name in ("sentences", "documents")],
         progress=_told(tell),
     )  # fmt: skip
@@ -82,27 +95,27 @@ def _told(tell: Tell) -> Callable[[str, int, int], None]:
 def write_demo_texts(folder: Path, teacher: Encoder) -> Path:
     """Write training.txt, held_out.txt and two sets with similarities; return the folder.
 
-    documents.tsv: news documents that people compared. sentences.tsv: pairs of held-out sentences
-    with the teacher's cosine, since no sentences come with human scores; a student that keeps the
-    order of these similarities behaves as its teacher does.
+    documents.tsv: news documents that people compared. sentences.tsv: held-out sentences, each with
+    neighbours near and far, and the teacher's cosine, since no sentences come with human scores: a
+    student that keeps the order of these similarities under noise is one to rely on.
     """
     split = demo_texts()
     make(folder)
-    write_text(folder / "training.txt", "\n".join(split.training) + "\n")
+    write_text(folder / TRAINING, "\n".join(split.training) + "\n")
     write_text(folder / "held_out.txt", "\n".join(split.held_out) + "\n")
     write_text(folder / "documents.tsv", _sts(compared_documents()))
     write_text(folder / "sentences.tsv", _sts(_neighbours(split.held_out, teacher)))
     return folder
 
 
-def _neighbours(texts: Sequence[str], teacher: Encoder) -> Iterable[tuple[str, str, float]]:
-    """Pair each sentence with the next one, mostly of the same document, and with a far one."""
-    vectors = teacher.encode(texts)
-    for step in (1, len(texts) // 2):
-        first, second = texts[:-step], texts[step:]
-        yield from zip(
-            first, second, cosines(vectors[:-step], vectors[step:]).tolist(), strict=True
-        )
+def _neighbours(texts: Sequence[str], teacher: Encoder) -> Iterator[tuple[str, str, float]]:
+    """Yield each sentence with neighbours near and far, and the teacher's cosine."""
+    vectors = unit(teacher.encode(texts))
+    scores = vectors @ vectors.T
+    order = np.argsort(-scores, axis=1, kind="stable")
+    for row, text in enumerate(texts):
+        for other in order[row, [rank for rank in RANKS if rank < len(texts)]].tolist():
+            yield text, texts[other], float(scores[row, other])
 
 
 def _sts(rows: Iterable[tuple[str, str, float]]) -> str:

@@ -29,6 +29,8 @@ _STEPS = (*_NETWORKS, "Pooling", "Dense", "Normalize")
 _IDENTITY = "torch.nn.modules.linear.Identity"
 _MODES = {"cls": "cls_token", "mean": "mean_tokens", "max": "max_tokens"}  # pooling_mode_...
 _PACKAGE = "sentence_transformers.models"
+# What transformers raises for values in a config that are of a wrong type, or out of range.
+_UNFIT = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError)
 
 
 def open_folder(
@@ -63,7 +65,7 @@ def _modules(folder: Path) -> list[dict[str, Any]]:
         inside = all(
             (folder / step["path"]).resolve().is_relative_to(folder.resolve()) for step in steps
         )
-    except (KeyError, TypeError) as error:
+    except (KeyError, TypeError, ValueError) as error:
         raise SourceError(f"{path} is not the modules.json of a model: {error!r}") from error
     if not inside or not {*kinds[:1]} & {*_NETWORKS} or not set(kinds) <= set(_STEPS):
         shown = ", ".join(kinds) or "none"
@@ -95,8 +97,10 @@ def _network(folder: Path) -> Any:
                 folder, use_safetensors=True, local_files_only=True, trust_remote_code=False,
                 dtype=torch.float32, output_loading_info=True,
             )  # fmt: skip
-    except (OSError, ValueError, RuntimeError, KeyError, SafetensorError, Invalid) as error:
+    except (*_UNFIT, OSError, RuntimeError, SafetensorError, Invalid) as error:
         reason = " ".join(str(error).split())
+        if "ignore_mismatched_sizes" in reason:  # the report that it speaks of is not shown
+            reason = "its weights have other shapes than its config.json says"
         raise SourceError(
             f"cannot open the model {folder}: {reason}{pickled_hint(folder)}"
         ) from error
@@ -139,7 +143,7 @@ def _tokenizer(folder: Path) -> PieceTokenizer:
         if len(tokenizer) <= len(tokenizer.all_special_tokens):
             raise ValueError("it has no vocabulary")
         cut = PieceTokenizer(tokenizer, length)
-    except (OSError, ValueError, KeyError) as error:
+    except (*_UNFIT, OSError) as error:
         raise SourceError(f"cannot open the tokenizer of {folder}: {error}") from error
     return lowered(cut) if said.get("do_lower_case") else cut
 
@@ -176,7 +180,7 @@ def _pooling(path: Path) -> str:
     said = read_json(path / "config.json")
     modes = [name for name, key in _MODES.items() if said.get(f"pooling_mode_{key}")]
     mode = said.get("pooling_mode", modes)
-    mode = mode if isinstance(mode, str) else "+".join(mode)
+    mode = "+".join(map(str, mode)) if isinstance(mode, list) else mode
     if mode not in POOLINGS:
         raise SourceError(f"{path} pools by {mode}; known are {', '.join(POOLINGS)}")
     return mode

@@ -32,6 +32,12 @@ def open_encoder(spec: str) -> Encoder:
     raise UsageError(f"no model {spec!r}: a folder, or one of {', '.join(known)}{near}")
 
 
+def names_model(spec: str) -> bool:
+    """Tell whether a SPEC can be opened: a known word or beginning, or a folder that is there."""
+    kind, colon, _ = spec.partition(":")
+    return spec in _PACKAGED or bool(colon and kind in _PREFIXED) or Path(spec).is_dir()
+
+
 def _opener(home: str) -> Callable[..., Encoder]:
     module, name = home.split(":")
     return cast(Callable[..., Encoder], getattr(import_module(f"noisegen.encoders.{module}"), name))

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from noisegen.encoders.encoder import Encoder
+from noisegen.encoders.specs import names_model
 from noisegen.errors import SourceError, UsageError
+from noisegen.evaluation.naming import names_apart
 from noisegen.evaluation.results import Model
 
 LOG_MAX = 20_000  # rows of a training log that are kept
@@ -26,7 +28,8 @@ def named_models(specs: Sequence[str], baseline: str | None) -> list[Named]:
     """Return the baseline, then the other models, under names that differ.
 
     A SPEC may be NAME=SPEC. Without `baseline` it is the teacher of the first model, if that was
-    trained by noisegen, else the first model itself. Raises UsageError for no model.
+    trained by noisegen, else the first model itself. Raises UsageError for no model, and for
+    a teacher that is not there.
     """
     if not specs:
         raise UsageError("no model to evaluate; name one, such as minilm or RUN/student")
@@ -55,18 +58,20 @@ def _short(spec: str) -> str:
 
 
 def _apart(models: Sequence[Named]) -> list[Named]:
-    seen: dict[str, int] = {}
-    made = []
-    for model in models:
-        count = seen[model.name] = seen.get(model.name, 0) + 1
-        made.append(model if count == 1 else Named(f"{model.name}-{count}", model.spec))
-    return made
+    names = names_apart([model.name for model in models])
+    return [Named(name, model.spec) for name, model in zip(names, models, strict=True)]
 
 
 def _teacher(model: Named) -> Named | None:
     run = _run_of(model.spec)
     teacher = (_config(run) or {}).get("teacher") if run else None
-    return _named(teacher) if isinstance(teacher, str) and teacher else None
+    if not isinstance(teacher, str) or not teacher:
+        return None
+    if not names_model(teacher):  # a folder, named from where the student was trained
+        raise UsageError(
+            f"the teacher of {model.spec} was {teacher!r}, which is not here: give --baseline"
+        )
+    return _named(teacher)
 
 
 def _run_of(spec: str) -> Path | None:

@@ -8,6 +8,7 @@ import numpy as np
 from noisegen.cells import Cells, named_source, read_cells
 from noisegen.draws import name_number
 from noisegen.errors import SourceError, UsageError
+from noisegen.evaluation.naming import names_apart
 from noisegen.evaluation.negatives import HardNegatives, hard_negatives
 from noisegen.evaluation.sets import (
     Bool,
@@ -108,11 +109,11 @@ def make_sets(request: Request, tell: Tell) -> Sets:
 
 def _name_apart(made: Sets) -> None:
     """Give sets that would have the same name a number."""
-    seen: dict[str, int] = {}
-    for place, one in enumerate(made.sets):
-        seen[one.name] = seen.get(one.name, 0) + 1
-        if seen[one.name] > 1:
-            made.sets[place] = replace(one, name=f"{one.name}-{seen[one.name]}")
+    names = names_apart([one.name for one in made.sets])
+    made.sets = [
+        replace(one, name=name) if one.name != name else one
+        for one, name in zip(made.sets, names, strict=True)
+    ]
 
 
 def _kept(cells: Cells, name: str, limit: int, made: Sets) -> Cells:

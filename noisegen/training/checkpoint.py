@@ -51,14 +51,14 @@ def save_checkpoint(
             save_file(_moments(student, optimizer), temporary / "optimizer.safetensors")
             (temporary / "state.json").write_text(json.dumps(asdict(state)))
             for file in temporary.iterdir():
-                _sync(file)
+                sync(file)
         except BaseException:
             shutil.rmtree(temporary, ignore_errors=True)  # a full disk needs its space
             raise
         if path.exists():
             shutil.rmtree(path)
         temporary.rename(path)
-        _sync(folder)
+        sync(folder)
         for old in checkpoints(folder)[:-keep]:
             shutil.rmtree(old)
     return path
@@ -83,7 +83,18 @@ def save_weights(student: nn.Module, path: Path) -> None:
     )
 
 
-def _sync(path: Path) -> None:
+def load_weights(student: nn.Module, path: Path) -> None:
+    """Take up what save_weights wrote; raises OutputError."""
+    try:
+        student.load_state_dict(load_file(path))
+    except (OSError, RuntimeError, SafetensorError) as error:
+        raise OutputError(
+            f"cannot read {path}: {str(error).splitlines()[0]}; train anew in another folder"
+        ) from error
+
+
+def sync(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on the disk."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -102,7 +113,7 @@ def load_checkpoint(
     """Take up the newest checkpoint; raises OutputError if none can be read or it is foreign."""
     found = checkpoints(folder)
     if not found:
-        raise OutputError(f"{folder} has no checkpoint to resume from; run without --resume")
+        raise OutputError(f"{folder} has no checkpoint to resume from; begin anew: --force")
     path = found[-1]
     try:
         state = _state(json.loads((path / "state.json").read_text()))
@@ -123,6 +134,9 @@ def load_checkpoint(
 
 
 def _state(said: dict[str, Any]) -> State:
+    numbers = (*said["progress"].values(), *said["position"].values(), said["best"] or 0)
+    if not all(isinstance(number, int | float) for number in numbers):
+        raise ValueError("state.json has text where numbers belong")
     return State(
         Progress(**said["progress"]), Position(**said["position"]), said["best"], said["config"]
     )

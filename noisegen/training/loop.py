@@ -23,6 +23,7 @@ from noisegen.training.checkpoint import (
     load_checkpoint,
     save_checkpoint,
     save_weights,
+    sync,
     writing_weights,
 )
 from noisegen.training.chunks import Chunk, Chunks, Position
@@ -240,6 +241,7 @@ class Loop:
             folder.mkdir(parents=True, exist_ok=True)
             with writing_weights(folder / "best.safetensors"):
                 save_weights(self.student, folder / "best.tmp")
+                sync(folder / "best.tmp")
                 (folder / "best.tmp").replace(folder / "best.safetensors")
 
     def checkpoint(self) -> None:

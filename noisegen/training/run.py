@@ -1,7 +1,6 @@
 """`train`: from DATA to RUN/student."""
 
 import json
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -10,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import torch
-import yaml
 
 from noisegen.atomic import write_text
 from noisegen.compiled import cache_folder
@@ -18,11 +16,11 @@ from noisegen.encoders.encoder import Encoder
 from noisegen.encoders.folders import save_folder
 from noisegen.encoders.sentence_encoder import SentenceEncoder
 from noisegen.encoders.specs import open_encoder
-from noisegen.errors import OutputError, SourceError
-from noisegen.run_folder import make, refuse_full
-from noisegen.training.checkpoint import writing_weights
+from noisegen.errors import SourceError, UsageError
+from noisegen.training.checkpoint import load_weights, writing_weights
 from noisegen.training.chunks import VALIDATION_EPOCH, Chunks, NoiseSource
-from noisegen.training.computation import uses_bf16
+from noisegen.training.claim import claim, removed_if_not_begun
+from noisegen.training.computation import Computation, uses_bf16
 from noisegen.training.estimate import estimate
 from noisegen.training.log import JsonLines, Sink, tee, tensorboard
 from noisegen.training.loop import Loop
@@ -44,15 +42,6 @@ from noisegen.training.workers import Workers, join_workers
 from noisegen.version import __version__
 
 Tell = Callable[[str], None]
-_OURS = (
-    "config.yaml",
-    "log.jsonl",
-    "metrics.json",
-    "data",
-    "checkpoints",
-    "student",
-    "tensorboard",
-)
 
 
 def train(
@@ -77,17 +66,23 @@ def train(
     config.yaml and metrics.json. With `dry_run` nothing is trained: the estimate is returned.
     Raises UsageError, SourceError, OutputError, and NoisegenError where training cannot go on.
     """
+    if resume and force:
+        raise UsageError("--force removes the run that is there, --resume goes on: choose one")
     settings, out = load_settings(preset, config, values), Path(out)
     workers = join_workers(device)
     said = {"version": __version__, "data": [str(one) for one in data], **settings.to_dict()}
     teacher = open_encoder(settings.teacher)
     student = make_student(settings, teacher).to(workers.device)
+    _check(settings, student, workers)
     if dry_run:
         return _estimate(data, settings, student)
-    _claim(out, said, resume, force, workers)
-    pairs = make_pairs(out / "data", data, settings, resume, workers)
-    tell(f"{len(pairs.training):,} pairs to train on, {len(pairs.validation):,} to choose by")
-    loop = _loop(settings, student, teacher, pairs, out, workers, said, tell)
+    if workers.leads or resume:
+        claim(out, said, resume=resume, force=force)
+    workers.wait()
+    with removed_if_not_begun(out, ours=workers.leads and not resume):
+        pairs = make_pairs(out / "data", data, settings, resume, workers)
+        tell(f"{len(pairs.training):,} pairs to train on, {len(pairs.validation):,} to choose by")
+        loop = _loop(settings, student, teacher, pairs, out, workers, said, tell)
     if resume:
         loop.resume()
     rows: list[Sink] = [*sinks]
@@ -99,41 +94,22 @@ def train(
     return _finish(loop, teacher, out, said) if workers.leads else {}
 
 
+def _check(settings: Settings, student: SentenceEncoder, workers: Workers) -> None:
+    """Refuse what cannot be trained before a run is removed for it; raises UsageError."""
+    objective = Weighted.parse(settings.objective)
+    if settings.hard_negatives and not objective.is_contrastive:
+        raise UsageError(
+            f"hard_negatives are for info_nce: add +0.2*info_nce to {settings.objective}"
+        )
+    NoiseSource(settings.noise)
+    Computation(settings, student, workers.device)
+
+
 def _estimate(data: Sequence[str], settings: Settings, student: SentenceEncoder) -> dict[str, Any]:
     with TemporaryDirectory() as folder:
         pairs = make_pairs(Path(folder), data, settings, False, Workers())
         chunks = make_chunks(settings, pairs, student, Workers())
         return estimate(settings, student, chunks).to_dict()
-
-
-def _claim(out: Path, said: dict[str, Any], resume: bool, force: bool, workers: Workers) -> None:
-    """Make the folder ours, or refuse it; raises OutputError."""
-    path = out / "config.yaml"
-    if resume:
-        if not path.is_file():
-            raise OutputError(f"{out} has no run to resume: no config.yaml")
-        theirs = yaml.safe_load(path.read_text("utf-8"))
-        different = [key for key in said if theirs.get(key) != said[key]]
-        if different:
-            name = different[0]
-            raise OutputError(
-                f"{out} was trained with {name} {theirs.get(name)!r}, not {said[name]!r}; resume "
-                "with the same settings, or use another folder"
-            )
-    elif workers.leads:
-        if make(out) and not force:
-            refuse_full(out)
-        for name in _OURS:
-            _remove(out / name)
-        write_text(path, yaml.safe_dump(said, sort_keys=False, allow_unicode=True))
-    workers.wait()
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
 
 
 def make_pairs(
@@ -215,7 +191,7 @@ def _hard(
 ) -> tuple[HardTexts, TeacherVectors] | None:  # fmt: skip
     """Return hard negatives with the teacher's vectors, where the settings ask for them."""
     most = settings.hard_negatives
-    if not (most and Weighted.parse(settings.objective).is_contrastive):
+    if not most:
         return None
     if workers.leads and not (folder / "hard.rows").exists():
         tell("hard negatives")
@@ -241,10 +217,8 @@ def _validation(settings: Settings, chunks: Chunks, pairs: PairData, vectors: An
 
 def _finish(loop: Loop, teacher: Encoder, out: Path, said: dict[str, Any]) -> dict[str, Any]:
     """Write the best weights as a folder, and what they reached."""
-    from safetensors.torch import load_file
-
     student, share = loop.student, loop.settings.interpolate
-    student.load_state_dict(load_file(out / "checkpoints" / "best.safetensors"))
+    load_weights(student, out / "checkpoints" / "best.safetensors")
     if share < 1:
         interpolate(student, make_student(loop.settings, teacher), share)
     figures = loop.validation.measure(student)

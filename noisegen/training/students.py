@@ -6,7 +6,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from noisegen.encoders.encoder import Encoder
+from noisegen.encoders.character_words import WordTokenizer
+from noisegen.encoders.encoder import Encoder, Tokenizer
 from noisegen.encoders.head import HeadSettings
 from noisegen.encoders.pieces import PieceTokenizer, lowered
 from noisegen.encoders.sentence_encoder import SentenceEncoder
@@ -23,12 +24,7 @@ def make_student(settings: Settings, teacher: Encoder) -> SentenceEncoder:
     torch.manual_seed(settings.seed)  # new layers are drawn at random
     start = _start(settings.student, teacher)
     head = _head(settings, start, teacher)
-    tokenizer = start.tokenizer
-    if isinstance(tokenizer, PieceTokenizer):
-        tokenizer = PieceTokenizer(
-            tokenizer.tokenizer, min(settings.max_length, tokenizer.max_length)
-        )
-        tokenizer = lowered(tokenizer) if settings.lower else tokenizer
+    tokenizer = _cut(start.tokenizer, settings.max_length, settings.lower)
     student = SentenceEncoder(start.network, tokenizer, head, "student")
     if head == start.head.settings:
         student.head.load_state_dict(start.head.state_dict())
@@ -36,6 +32,17 @@ def make_student(settings: Settings, teacher: Encoder) -> SentenceEncoder:
     _set_dropout(student, settings.dropout)
     _freeze(student, settings.freeze)
     return student
+
+
+def _cut(tokenizer: Tokenizer, max_length: int, lower: bool) -> Tokenizer:
+    """Return the tokenizer with texts cut no later than at `max_length` pieces, or words."""
+    length = min(max_length, tokenizer.max_length)
+    if isinstance(tokenizer, PieceTokenizer):
+        cut = PieceTokenizer(tokenizer.tokenizer, length)
+        return lowered(cut) if lower else cut
+    if isinstance(tokenizer, WordTokenizer):
+        return tokenizer.with_rules(length, lower=lower or tokenizer.lower)
+    return tokenizer
 
 
 def _start(spec: str, teacher: Encoder) -> SentenceEncoder:

@@ -50,7 +50,7 @@ def teacher_vectors(
 ) -> TeacherVectors:
     """Return the teacher's vectors of all texts, from the folder where they are there.
 
-    Raises NoisegenError if the teacher yields what is no finite number.
+    Raises NoisegenError if the teacher yields what is no finite number, or nothing but zeros.
     """
     home = folder / teacher.digest[:16]
     home.mkdir(parents=True, exist_ok=True)
@@ -85,6 +85,10 @@ def _block(teacher: Encoder, texts: list[str], path: Path) -> npt.NDArray[np.flo
         vectors = teacher.encode(texts).astype(np.float16)
     if not np.isfinite(vectors).all():
         raise NoisegenError(f"teacher {teacher.name} gives vectors that are no float16 numbers")
+    if not vectors.any(axis=1).all():
+        raise NoisegenError(
+            f"teacher {teacher.name} gives a vector of zeros: nothing to learn from"
+        )
     with atomic(path) as file:
         np.save(file, vectors, allow_pickle=False)
     return _mapped(path)

@@ -56,6 +56,15 @@ def test_a_folder_that_is_not_empty_is_refused(small, tmp_path, capsys):
     assert (tmp_path / "mine").read_text() == "kept"
 
 
+@pytest.mark.parametrize("name", ["texts", "pairs", "report"])
+def test_force_removes_no_folder_that_only_has_the_name(small, tmp_path, capsys, name):
+    (tmp_path / name).mkdir()
+    (tmp_path / name / "mine").write_text("kept")
+    assert run(["quickstart", "-o", str(tmp_path), "-q", "--force"]) == 1
+    assert f"has {name}, but is of no quickstart" in capsys.readouterr().err
+    assert (tmp_path / name / "mine").read_text() == "kept"
+
+
 def results(*figures):
     """Results of two models on a noise `leet`, of a baseline's and a student's (metric, value)."""
     scores = {

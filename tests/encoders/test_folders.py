@@ -178,12 +178,33 @@ def spoil_code(folder):
     (folder / "own.py").write_text("raise SystemExit('the code of the folder was run')\n")
 
 
+def spoil_heads(folder):
+    said = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(said | {"num_attention_heads": 0}))
+
+
+def spoil_length(folder):
+    (folder / "sentence_bert_config.json").write_text('{"max_seq_length": "x"}')
+
+
+def spoil_negative_length(folder):
+    (folder / "sentence_bert_config.json").write_text('{"max_seq_length": -5}')
+
+
+def spoil_shapes(folder):
+    said = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(said | {"hidden_size": 64}))
+
+
 SPOILED = [
     (spoil_config, "is no model: no config.json"), (spoil_json, "cannot"), (spoil_field, "cannot"),
     (spoil_kind, "cannot"), (spoil_list, "does not hold an object"), (spoil_weights, "cannot"),
     (spoil_pickled, "weights are pickled: convert them"), (spoil_missing, "lacks 1 weights"),
     (spoil_size, "cannot|size"), (spoil_tokenizer, "tokenizer"), (spoil_no_tokenizer, "tokenizer"),
-    (spoil_code, "cannot"),
+    (spoil_code, "cannot"), (spoil_heads, "cannot open the model"),
+    (spoil_shapes, "other shapes than its config.json"),
+    (spoil_length, "cannot open the tokenizer"),
+    (spoil_negative_length, "cannot open the tokenizer"),
 ]  # fmt: skip
 
 

@@ -327,6 +327,14 @@ def test_the_teacher_of_a_student_is_the_baseline(tmp_path, tiny_models, pairs_f
     assert results.training["config"]["teacher"] == str(tiny_models())
 
 
+def test_a_teacher_that_is_not_there_is_named_with_the_way_out(tmp_path):
+    (tmp_path / "run" / "student").mkdir(parents=True)
+    spec = written(tmp_path / "run", "teacher: models/mine\n")
+    with pytest.raises(UsageError, match="'models/mine', which is not here: give --baseline"):
+        named_models([spec], None)
+    assert [model.spec for model in named_models([spec], "minilm")] == ["minilm", spec]
+
+
 @pytest.mark.parametrize("config", ["[1, 2]", "teacher: [", ""])
 def test_a_config_that_says_nothing_is_passed_over(tmp_path, tiny_models, config):
     shutil.copytree(tiny_models(), tmp_path / "run" / "student")

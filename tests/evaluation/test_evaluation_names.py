@@ -8,6 +8,7 @@ from pkgutil import iter_modules
 import pytest
 
 import noisegen.evaluation as package
+from noisegen.evaluation.naming import names_apart
 
 
 def test_every_name_is_what_its_home_defines():
@@ -34,3 +35,13 @@ def test_metrics_of_arrays_start_without_torch():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
     assert import_module("noisegen.evaluation.margin_search").xsim is package.xsim
+
+
+@pytest.mark.parametrize(
+    ("names", "apart"),
+    [(["a", "b"], ["a", "b"]), (["a", "a", "a"], ["a", "a-2", "a-3"]),
+     (["a", "a", "a-2"], ["a", "a-3", "a-2"]), (["a-2", "a", "a"], ["a-2", "a", "a-3"]),
+     (["a", "a", "a-2", "a-2"], ["a", "a-3", "a-2", "a-2-2"]), ([], [])],
+)  # fmt: skip
+def test_no_two_models_or_sets_keep_their_figures_under_one_name(names, apart):
+    assert names_apart(names) == apart

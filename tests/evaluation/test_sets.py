@@ -197,3 +197,16 @@ def test_an_empty_file_is_refused(tmp_path, kind):
 def test_nothing_to_evaluate_on_is_refused():
     with pytest.raises(UsageError, match="nothing to evaluate on"):
         Request()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("twice.tsv", "clean\tclean\na\tb\n", "two columns are named 'clean'"),
+        ("broken.jsonl", '{"clean\n{x\n', "no column 'clean' among: none"),
+    ],
+)
+def test_a_table_without_a_column_of_its_own_is_one_clear_line(tmp_path, name, content, said):
+    (tmp_path / name).write_text(content)
+    with pytest.raises(SourceError, match=said):
+        read_cells(str(tmp_path / name), (("clean",), ("text",)), "training")

@@ -1,4 +1,5 @@
 import pytest
+import yaml
 
 from noisegen.errors import UsageError
 from noisegen.training.settings import PRESETS, load_settings, parse_values, seconds
@@ -35,7 +36,12 @@ def test_a_file_goes_over_the_preset_and_values_over_the_file(tmp_path):
      ({"lr": -1.0}, "lr -1.0 is not above 0"), ({"pooling": "sum"}, "mean, max or cls"),
      ({"steps": 1.5}, "1.5 is no int"), ({"lower": "yes"}, "is no bool"),
      ({"epochs": 1, "steps": 2}, "give one of"), ({"time_limit": "soon"}, "write 90s, 10m or 2h"),
-     ({"lr": None}, "None is no float")],
+     ({"lr": None}, "None is no float"), ({"lr": float("inf")}, "above 0 and finite"),
+     ({"epochs": float("inf")}, "above 0 and finite"), ({"time_limit": "inf"}, "and finite"),
+     ({"steps": float("inf")}, "inf is no int"), ({"betas": [1]}, "is no tuple"),
+     ({"betas": {"a": 1}}, "is no tuple"), ({"betas": [0.9, 2]}, "two numbers from 0"),
+     ({"seed": 2**64}, "from 0 to below"), ({"preset": "rolaser"}, "as --preset rolaser"),
+     ({3: 4}, "no setting 3")],
 )  # fmt: skip
 def test_bad_values_are_refused(values, said):
     with pytest.raises(UsageError, match=said):
@@ -60,3 +66,21 @@ def test_times_and_pairs_of_key_and_value():
     }  # fmt: skip
     with pytest.raises(UsageError, match="write KEY=VALUE"):
         parse_values(["lr"])
+
+
+@pytest.mark.parametrize(
+    "value", ["[", "!!python/object/apply:os.getcwd []", "a: b: c", "2020-13-45"]
+)
+def test_a_value_that_is_no_yaml_is_refused(value):
+    with pytest.raises(UsageError, match="the value is no YAML"):
+        parse_values([f"lr={value}"])
+
+
+def test_the_config_of_a_run_is_a_file_of_settings(tmp_path):
+    path = tmp_path / "config.yaml"
+    said = load_settings("two-term", None, {"steps": 7, "freeze": ["embeddings"]})
+    path.write_text(yaml.safe_dump({"version": "0.1", "data": ["news.txt"], **said.to_dict()}))
+
+    assert load_settings("two-term", path) == said
+    with pytest.raises(UsageError, match="as --preset two-term"):
+        load_settings("quickstart", path)

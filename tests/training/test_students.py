@@ -75,12 +75,31 @@ def test_small_letters_first(teacher):
     ("values", "said"),
     [({"student": "layers:7"}, "write numbers from 0 to 1"),
      ({"student": "layers:"}, "write numbers from 0 to 1"),
+     ({"student": "layers:0,0"}, "each once"),  # one layer twice cannot be saved
+     ({"student": "layers:-1"}, "write numbers from 0 to 1"),
      ({"student": "nothing"}, "no model 'nothing'"),
      ({"freeze": ["embedings"]}, "no weight of the student begins so")],
 )  # fmt: skip
 def test_students_that_cannot_be(teacher, values, said):
     with pytest.raises(UsageError, match=said):
         student(teacher, **values)
+
+
+def test_length_and_small_letters_are_asked_of_words_as_of_pieces(teacher, monkeypatch):
+    from transformers import BertConfig
+
+    from noisegen.encoders import character_start
+
+    small = BertConfig(
+        hidden_size=32, num_hidden_layers=1, num_attention_heads=2, intermediate_size=64
+    )
+    made = character_start.character_student(small)
+    monkeypatch.setattr(character_start, "character_student", lambda: made)
+
+    found = student(teacher, student="char", max_length=16, lower=True).tokenizer
+
+    assert (found.max_length, found.lower) == (16, True)
+    assert found.tokenize(["Word " * 100]).lengths.tolist() == [16]
 
 
 def test_a_student_can_be_drawn_back_to_where_it_began(teacher):

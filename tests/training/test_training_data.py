@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 import noisegen
-from noisegen.errors import SourceError, UsageError
+from noisegen.encoders.specs import open_encoder
+from noisegen.errors import NoisegenError, SourceError, UsageError
 from noisegen.evaluation.negatives import hard_negatives
 from noisegen.training.chunks import NoiseSource
 from noisegen.training.negatives import Negatives, open_hard_texts, write_hard_texts
 from noisegen.training.pair_data import prepare_data
-from noisegen.training.teacher_vectors import TeacherVectors
+from noisegen.training.teacher_vectors import TeacherVectors, teacher_vectors
 from noisegen.training.text_store import write_texts
 
 
@@ -126,3 +127,17 @@ def test_a_run_learns_with_hard_negatives(tmp_path, tiny_bert, sentences):
         tell=told.append,
     )  # fmt: skip
     assert any("vectors of hard negatives" in line for line in told)
+
+
+def test_hard_negatives_without_a_contrast_are_refused(tmp_path, tiny_bert, pairs_file):
+    values = {"teacher": str(tiny_bert), "hard_negatives": 1, "objective": "two_term", "steps": 1}
+    with pytest.raises(UsageError, match=r"add \+0\.2\*info_nce to two_term"):
+        noisegen.train([str(pairs_file)], tmp_path / "run", values=values)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_teacher_of_zeros_is_refused(tmp_path, tiny_bert):
+    teacher = open_encoder(str(tiny_bert))
+    teacher.encode = lambda texts: np.zeros((len(texts), 32), np.float32)
+    with pytest.raises(NoisegenError, match="a vector of zeros"):
+        teacher_vectors(teacher, write_texts(tmp_path, "clean", TEXTS), tmp_path / "cache")
