@@ -12,7 +12,7 @@ from noisegen.cli.train import progress
 @click.option("-o", "--out", required=True, type=click.Path(file_okay=False, path_type=Path),
               metavar="DIR", help="Folder for texts, pairs, run and report.")  # fmt: skip
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
-@click.option("--time-limit", default="7m", show_default=True, help="Of training alone.")
+@click.option("--time-limit", default="8m", show_default=True, help="Of training alone.")
 @click.option("--force", is_flag=True, help="Replace what is in the folder.")
 @click.option("--json", "as_json", is_flag=True, help="Print metrics.json of the report.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")

@@ -25,11 +25,11 @@ TEACHER = "minilm"
 NOISE = "ugc-heavy"  # of the shards
 SETTINGS = {
     "noise": "stored+mix_all+leet+fing+spac",  # those of RoLASER's that move the teacher most
-    "lr": 2e-4, "validate_every": 50, "validation_rows": 200,
+    "lr": 1.5e-4, "validate_every": 50, "validation_rows": 200,
 }  # fmt: skip
 SIMILARITY_NOISE = "leet"  # of one side of the pairs with similarities, or of both
 RANKS = (1, 4, 16, 64)  # of the neighbours that a held-out sentence is paired with
-TIME_LIMIT = "7m"
+TIME_LIMIT = "8m"
 SENTENCES = 200  # of those held out, for each kind of noise
 TRAINING = "training.txt"  # in texts/, the first file that is written
 _OURS = ("pairs", "run", "report", "texts")
