@@ -16,9 +16,7 @@ def test_ten_minutes_make_a_robust_student(tmp_path):
     leet = next(name for name in noises if "leet" in name)
     assert after[leet]["distance"] <= 0.5 * before[leet]["distance"]
     assert max(after[name]["drift"] for name in noises) <= 0.03
-    sentences = before["sentences"], after["sentences"]
-    noisy, clean = (
-        [side[metric] for side in sentences] for metric in ("sts_one_noisy", "sts_clean")
-    )
-    assert noisy[1] - noisy[0] >= 5
-    assert clean[1] - clean[0] >= -0.5
+    for name in ("sentences", "documents"):
+        assert after[name]["sts_one_noisy"] - before[name]["sts_one_noisy"] >= 5
+    assert after["documents"]["sts_clean"] - before["documents"]["sts_clean"] >= -0.5
+    assert after["sentences"]["sts_clean"] >= 98.5  # of 100, the order of the teacher itself
