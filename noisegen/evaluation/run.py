@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -144,7 +145,8 @@ def _results(work: _Work, request: Request, paper_stats: bool, began: float) -> 
     told = examples.told(sets)
     settings = {
         **_plain(request), "recipe": request.noise if request.sts or request.labelled else "",
-        "paper_stats": paper_stats, "notes": [*work.sets.notes, *_width_notes(work.models)],
+        "paper_stats": paper_stats,
+        "notes": [*work.sets.notes, *_width_notes(work.models), *_sts_notes(work)],
         "damaged": work.sets.damaged, "versions": _versions(),
         "seconds": round(time.monotonic() - began, 1),
     }  # fmt: skip
@@ -182,6 +184,17 @@ def _width_notes(models: Sequence[Model]) -> list[str]:
         "no drift and no anchored distance"
         for model in models
         if model.width != first.width
+    ]
+
+
+def _sts_notes(work: _Work) -> list[str]:
+    """Say where a correlation is left out: ranks of equal cosines have none."""
+    return [
+        f"{one.name}: all cosines of {model} are equal in {metric}, which is left out"
+        for one in work.sets.sets
+        for model, found in work.found.items()
+        for metric, values in found[one.name].seeds.items()
+        if one.kind == "sts" and not all(map(isfinite, values))
     ]
 
 

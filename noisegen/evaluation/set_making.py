@@ -218,7 +218,8 @@ def _labelled(
     clean = kept.columns["text" if "text" in kept.columns else "sentence1"]
     noisy = Noising(request.lang).noise(recipe, clean, FIRST_SEED)
     if "sentence2" not in kept.columns:
-        return LabelledSet(name, clean, noisy, labels, _tested(clean, labels, source), note)
+        tested = _tested(clean, labels, source)
+        return LabelledSet(name, clean, noisy, labels, tested, _joined(note, _new(labels, tested)))
     truth = _binary(labels, source)
     return LabelledPairSet(name, clean, kept.columns["sentence2"], noisy, truth, note)
 
@@ -232,6 +233,13 @@ def _tested(texts: Sequence[str], labels: Sequence[str], source: str) -> Bool:
             f"{source}: too few texts with labels to train on some and test on others"
         )
     return tested
+
+
+def _new(labels: Sequence[str], tested: Bool) -> str:
+    """Say how many texts cannot be right, as no text to train on has their label; '' for none."""
+    trained = {label for label, held in zip(labels, tested, strict=True) if not held}
+    lost = sum(held and label not in trained for label, held in zip(labels, tested, strict=True))
+    return f"{lost:,} texts to test on have a label that none to train on has" if lost else ""
 
 
 def _binary(labels: Sequence[str], source: str) -> list[int]:

@@ -371,3 +371,12 @@ def test_a_full_folder_is_kept_unless_forced(tmp_path, tiny_models, pairs_file):
     evaluate([str(tiny_models())], tmp_path, pairs=pairs_file, force=True, hard=False)
     assert (tmp_path / "mine.txt").read_text() == "keep me"
     assert (tmp_path / "report.html").exists()
+
+
+def test_a_correlation_that_is_left_out_is_told(tmp_path, tiny_models):
+    path = tmp_path / "same.tsv"
+    path.write_text("sentence1\tsentence2\tscore\nSame.\tSame.\t1\nAgain.\tAgain.\t2\n")
+    found = evaluate([str(tiny_models())], tmp_path / "report", sts=str(path), noise="fing:rate=0")
+
+    assert found.scores[found.baseline.name]["same"] == {}
+    assert "same: all cosines of" in found.settings["notes"][0]

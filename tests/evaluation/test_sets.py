@@ -156,6 +156,14 @@ def test_equal_texts_are_on_one_side_of_the_split(tmp_path):
     assert 0 < found.tested.sum() < len(found)
 
 
+def test_labels_that_no_text_to_train_on_has_are_told(tmp_path):
+    rows = [(f"text {number}", f"label {number}") for number in range(30)]
+    path = write(tmp_path / "a.tsv", rows, names=("text", "label"))
+    [found] = told(Request(labelled=[path])).sets
+    lost = int(found.tested.sum())
+    assert f"{lost} texts to test on have a label that none to train on has" in found.note
+
+
 # What cannot be used.
 
 
