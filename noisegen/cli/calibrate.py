@@ -1,16 +1,13 @@
 """`noisegen calibrate`."""
 
-import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 
 from noisegen.cli.options import print_json, read_settings
-from noisegen.cli.progress import SECONDS_BETWEEN_LINES
+from noisegen.cli.progress import counted_progress
 
 
 @click.command()
@@ -65,7 +62,7 @@ def calibrate(
         refuse_onto(out, [*source, *options["real"], *filter(None, [options["clean_file"]])])
     options["values"] = read_settings(options.pop("settings"))
     options["name"] = out.stem if out else None
-    with _progress(quiet) as tick:
+    with counted_progress(quiet, "measuring", _line) as tick:
         made = run(source=source, tell=_tell(quiet), tick=tick, **options)
     for line in made.warnings:
         click.echo(f"warning: {line}", err=True)
@@ -89,31 +86,5 @@ def _tell(quiet: bool) -> Callable[[str], None]:
     return lambda line: None if quiet else click.echo(f"hint: {line}", err=True)
 
 
-@contextmanager
-def _progress(quiet: bool) -> Iterator[Callable[[str, int, int], None] | None]:
-    """Yield what to call after each measurement: a bar on a terminal, else a line now and then."""
-    if quiet:
-        yield None
-    elif sys.stderr.isatty():
-        from rich.console import Console
-        from rich.progress import Progress
-
-        with Progress(console=Console(stderr=True), transient=True) as bar:
-            task = bar.add_task("measuring", total=None)
-            yield lambda what, done, total: bar.update(
-                task, description=what, completed=done, total=total or None
-            )
-    else:
-        yield _lines()
-
-
-def _lines() -> Callable[[str, int, int], None]:
-    last = time.monotonic()
-
-    def advance(what: str, done: int, total: int) -> None:
-        nonlocal last
-        if time.monotonic() - last >= SECONDS_BETWEEN_LINES:
-            last = time.monotonic()
-            click.echo(f"{done}{f' of {total}' if total else ''} measured: {what}", err=True)
-
-    return advance
+def _line(what: str, done: int, total: int) -> str:
+    return f"{done}{f' of {total}' if total else ''} measured: {what}"

@@ -1,16 +1,12 @@
 """`noisegen evaluate`."""
 
-import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import click
 
 from noisegen.cli.options import print_json
-from noisegen.cli.progress import SECONDS_BETWEEN_LINES
+from noisegen.cli.progress import counted_progress
 
 
 @click.command()
@@ -65,7 +61,7 @@ def evaluate(
     """  # fmt: skip
     from noisegen.evaluation.run import evaluate as run
 
-    with _progress(quiet) as tick:
+    with counted_progress(quiet, "reading", _line) as tick:
         found = run(models, out, progress=tick, strengths=_factors(strengths), **options)
     for note in found.settings["notes"]:
         click.echo(f"note: {note}", err=True)
@@ -91,32 +87,5 @@ def _factors(text: str) -> tuple[float, ...]:
         ) from error
 
 
-@contextmanager
-def _progress(quiet: bool) -> Iterator[Callable[[str, int, int], None] | None]:
-    """Yield what to call with what is done: a bar on a terminal, else a line now and then."""
-    if quiet:
-        yield None
-    elif sys.stderr.isatty():
-        from rich.console import Console
-        from rich.progress import Progress
-
-        with Progress(console=Console(stderr=True), transient=True) as bar:
-            task = bar.add_task("reading", total=None)
-            yield lambda what, done, total: bar.update(
-                task, description=what, completed=done, total=total or None
-            )
-    else:
-        yield _lines()
-
-
-def _lines() -> Callable[[str, int, int], None]:
-    last = time.monotonic()
-
-    def advance(what: str, done: int, total: int) -> None:
-        nonlocal last
-        if time.monotonic() - last >= SECONDS_BETWEEN_LINES:
-            last = time.monotonic()
-            count = f", {done:,} of {total:,} texts" if total else ""
-            click.echo(f"{what}{count}", err=True)
-
-    return advance
+def _line(what: str, done: int, total: int) -> str:
+    return f"{what}, {done:,} of {total:,} texts" if total else what

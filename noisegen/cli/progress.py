@@ -58,6 +58,43 @@ def _lines(done: str) -> Callable[[Any], None]:
     return advance
 
 
+Counted = Callable[[str, int, int], None]  # what is done, how many, of how many (0: unknown)
+
+
+@contextmanager
+def counted_progress(
+    quiet: bool, doing: str, line: Callable[[str, int, int], str]
+) -> Iterator[Counted | None]:
+    """Yield what to call with what is done: a bar on a terminal, else `line` of it now and then."""
+    if quiet:
+        yield None
+    elif sys.stderr.isatty():
+        from rich.console import Console
+        from rich.progress import Progress
+
+        with Progress(console=Console(stderr=True), transient=True) as bar:
+            task = bar.add_task(doing, total=None)
+            yield lambda what, done, total: bar.update(
+                task, description=what, completed=done, total=total or None
+            )
+    else:
+        show = now_and_then(time.monotonic())
+        yield lambda what, done, total: show(line(what, done, total))
+
+
+def now_and_then(last: float = 0.0) -> Callable[[str], None]:
+    """Return what prints a line, unless there was one a few seconds ago; `last` says when."""
+
+    def show(line: str) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last >= SECONDS_BETWEEN_LINES:
+            last = now
+            click.echo(line, err=True)
+
+    return show
+
+
 @contextmanager
 def mining_progress(quiet: bool) -> Iterator[tuple[Any, Any]]:
     """Yield what to call with every finished task, and with what the running ones have read."""

@@ -1,7 +1,6 @@
 """`noisegen train`."""
 
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,8 +9,8 @@ from typing import Any
 import click
 
 from noisegen.cli.options import print_json
+from noisegen.cli.progress import now_and_then
 
-SECONDS_BETWEEN_LINES = 5
 _SETTINGS = ("teacher", "student", "objective", "noise", "lang", "seed", "epochs", "steps",
              "time_limit")  # fmt: skip
 
@@ -75,7 +74,8 @@ def train(
 ) -> None:
     """Distil a robust student: noisy text where the teacher puts its clean form.
 
-    DATA are folders of augment or mine, or tables with columns noisy and clean.
+    DATA is clean text where --noise is a recipe; else pairs: folders of augment or mine, or tables
+    with columns noisy and clean.
 
     Example: noisegen train out -o run --time-limit 10m
     """  # fmt: skip
@@ -163,8 +163,8 @@ def progress(quiet: bool) -> Iterator[Sinks]:
         with Console(stderr=True).status("reading") as status:
             yield _rows(status.update), status.update
     else:
-        now_and_then = _now_and_then()
-        yield _rows(now_and_then), now_and_then
+        show = now_and_then()
+        yield _rows(show), show
 
 
 def _rows(show: Callable[[str], None]) -> Callable[[dict[str, Any]], None]:
@@ -175,16 +175,3 @@ def _rows(show: Callable[[str], None]) -> Callable[[dict[str, Any]], None]:
             show(line_of(row))
 
     return sink
-
-
-def _now_and_then() -> Callable[[str], None]:
-    last = 0.0
-
-    def show(line: str) -> None:
-        nonlocal last
-        now = time.monotonic()
-        if now - last >= SECONDS_BETWEEN_LINES:
-            last = now
-            click.echo(line, err=True)
-
-    return show

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 import noisegen
 from noisegen.atomic import write_text
 from noisegen.demo.headlines import headlines
@@ -17,8 +15,8 @@ from noisegen.demo.texts import compared_documents, demo_texts
 from noisegen.encoders.encoder import Encoder
 from noisegen.encoders.specs import open_encoder
 from noisegen.errors import OutputError
+from noisegen.evaluation.neighbours import neighbours
 from noisegen.evaluation.results import Results
-from noisegen.evaluation.unit_vectors import unit
 from noisegen.run_folder import make, refuse_full
 
 TEACHER = "minilm"
@@ -110,12 +108,11 @@ def write_demo_texts(folder: Path, teacher: Encoder) -> Path:
 
 def _neighbours(texts: Sequence[str], teacher: Encoder) -> Iterator[tuple[str, str, float]]:
     """Yield each sentence with neighbours near and far, and the teacher's cosine."""
-    vectors = unit(teacher.encode(texts))
-    scores = vectors @ vectors.T
-    order = np.argsort(-scores, axis=1, kind="stable")
+    vectors = teacher.encode(texts)
+    found = neighbours(vectors, vectors, max(RANKS) + 1)  # the nearest is the sentence itself
     for row, text in enumerate(texts):
-        for other in order[row, [rank for rank in RANKS if rank < len(texts)]].tolist():
-            yield text, texts[other], float(scores[row, other])
+        for rank in (rank for rank in RANKS if rank < len(texts)):
+            yield text, texts[found.rows[row, rank]], float(found.cosines[row, rank])
 
 
 def _sts(rows: Iterable[tuple[str, str, float]]) -> str:

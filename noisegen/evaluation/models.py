@@ -11,6 +11,7 @@ from noisegen.encoders.specs import names_model
 from noisegen.errors import SourceError, UsageError
 from noisegen.evaluation.naming import names_apart
 from noisegen.evaluation.results import Model
+from noisegen.training.claim import CONFIG, read_config
 
 LOG_MAX = 20_000  # rows of a training log that are kept
 STUDENT = "student"  # the folder of a training run that holds its model
@@ -64,7 +65,7 @@ def _apart(models: Sequence[Named]) -> list[Named]:
 
 def _teacher(model: Named) -> Named | None:
     run = _run_of(model.spec)
-    teacher = (_config(run) or {}).get("teacher") if run else None
+    teacher = (read_config(run) or {}).get("teacher") if run else None
     if not isinstance(teacher, str) or not teacher:
         return None
     if not names_model(teacher):  # a folder, named from where the student was trained
@@ -78,17 +79,7 @@ def _run_of(spec: str) -> Path | None:
     """Return the folder of the run that made a student."""
     path = Path(spec)
     run = path.resolve().parent
-    return run if path.is_dir() and (run / "config.yaml").is_file() else None
-
-
-def _config(run: Path) -> dict[str, Any] | None:
-    import yaml
-
-    try:
-        found = yaml.safe_load((run / "config.yaml").read_text("utf-8"))
-    except (OSError, ValueError, yaml.YAMLError):
-        return None
-    return found if isinstance(found, dict) else None
+    return run if path.is_dir() and (run / CONFIG).is_file() else None
 
 
 def training_of(models: Sequence[Named]) -> dict[str, Any] | None:
@@ -98,7 +89,7 @@ def training_of(models: Sequence[Named]) -> dict[str, Any] | None:
     """
     for model in models:
         run = _run_of(model.spec)
-        if run is not None and (config := _config(run)) is not None:
+        if run is not None and (config := read_config(run)) is not None:
             return {"model": model.name, "config": config, "log": _log(run / "log.jsonl")}
     return None
 

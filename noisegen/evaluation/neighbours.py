@@ -6,6 +6,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from noisegen.encoders.precision import cpu_has_bf16
 from noisegen.evaluation.unit_vectors import (
     F32,
     F64,
@@ -69,11 +70,9 @@ def _of_block(x: Vectors, first: int, y: Vectors, k: int, precision: Precision) 
 def _computes_in_bfloat16() -> bool:
     """Tell whether torch is there and the processor multiplies in bfloat16."""
     try:
-        import torch
+        return cpu_has_bf16()
     except ImportError:
         return False
-    units = torch.cpu.get_capabilities()
-    return bool(units.get("avx512_bf16") or units.get("amx_bf16"))
 
 
 def _in_bfloat16(x: F32) -> Callable[[F32], F32]:

@@ -28,7 +28,7 @@ def claim(out: Path, said: Mapping[str, Any], *, resume: bool, force: bool) -> N
     if make(out) and not force:
         refuse_full(out)
     found = [name for name in OURS if (out / name).exists()]
-    if found and "teacher" not in (_config(out) or {}):
+    if found and "teacher" not in (read_config(out) or {}):
         raise OutputError(
             f"{out} has {found[0]}, but no run of train to replace: use another folder"
         )
@@ -50,7 +50,7 @@ def removed_if_not_begun(out: Path, *, ours: bool) -> Iterator[None]:
 def _agree(out: Path, said: Mapping[str, Any]) -> None:
     if not (out / CONFIG).is_file():
         raise OutputError(f"{out} has no run to resume: no {CONFIG}")
-    theirs = _config(out)
+    theirs = read_config(out)
     if theirs is None:
         raise OutputError(f"{out / CONFIG} cannot be read: train anew in another folder")
     name = next((key for key in said if theirs.get(key) != said[key]), None)
@@ -61,8 +61,8 @@ def _agree(out: Path, said: Mapping[str, Any]) -> None:
         )
 
 
-def _config(out: Path) -> dict[str, Any] | None:
-    """Return what config.yaml says; None where it is missing or cannot be read."""
+def read_config(out: Path) -> dict[str, Any] | None:
+    """Return what a run's config.yaml says; None where it is missing or cannot be read."""
     try:
         found = yaml.safe_load((out / CONFIG).read_text("utf-8"))
     except (OSError, ValueError, yaml.YAMLError):

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from noisegen.encoders.packed import Packed, attending, first_position, is_packable
+from noisegen.encoders.precision import cpu_has_bf16
 from noisegen.encoders.ragged import Ragged
 from noisegen.encoders.sentence_encoder import SentenceEncoder
 from noisegen.encoders.tokens import Padded
@@ -87,5 +88,4 @@ def uses_bf16(precision: str, device: torch.device) -> bool:
         return precision == "bf16"
     if device.type == "cuda":
         return bool(torch.cuda.is_bf16_supported(including_emulation=False))
-    units = torch.cpu.get_capabilities()  # without them bf16 is slower than fp32
-    return bool(units.get("avx512_bf16") or units.get("amx_bf16"))
+    return cpu_has_bf16()

@@ -61,9 +61,10 @@ def train(
 ) -> dict[str, Any]:
     """Distil a student from a teacher on noisy and clean pairs; return its validation figures.
 
-    `data`: folders of augment or mine, tables with columns noisy and clean. `values` are settings
-    over those of the preset and the file (`Settings`). Writes RUN/student, checkpoints, log.jsonl,
-    config.yaml and metrics.json. With `dry_run` nothing is trained: the estimate is returned.
+    `data`: clean text where noise is made by recipes, else pairs: folders of augment or mine, or
+    tables with columns noisy and clean. `values` are settings over those of the preset and the
+    file (`Settings`). Writes RUN/student, checkpoints, log.jsonl, config.yaml and metrics.json.
+    With `dry_run` nothing is trained: the estimate is returned.
     Raises UsageError, SourceError, OutputError, and NoisegenError where training cannot go on.
     """
     if resume and force:

@@ -7,6 +7,7 @@ import numpy as np
 from noisegen.encoders.encoder import Vectors
 from noisegen.encoders.ragged import Ragged
 from noisegen.encoders.sentence_encoder import SentenceEncoder
+from noisegen.evaluation.unit_vectors import cosines, unit
 
 
 @dataclass(frozen=True)
@@ -41,16 +42,11 @@ def _squared(a: Vectors, b: Vectors) -> float:
     return float(np.square(a - b).sum(1).mean())
 
 
-def _unit(a: Vectors) -> Vectors:
-    unit: Vectors = a / np.maximum(np.linalg.norm(a, axis=1, keepdims=True), 1e-12)
-    return unit
-
-
 def _distance(a: Vectors, b: Vectors) -> float:
-    return float(1 - (_unit(a) * _unit(b)).sum(1).mean())
+    return float(1 - cosines(a, b).mean())
 
 
 def _missed(noisy: Vectors, teacher: Vectors) -> float:
     """Return the share of rows with another vector nearer than their own, or its equal."""
-    scores = _unit(noisy) @ _unit(teacher).T
+    scores = unit(noisy) @ unit(teacher).T
     return float((scores.max(1) > np.diag(scores) + 1e-6).mean())
