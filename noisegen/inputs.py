@@ -110,13 +110,13 @@ def _expanded(source: str) -> Iterator[Input]:
     path = Path(source)
     if source == "-" or source.startswith("hf:"):
         yield Input(source, "txt" if source == "-" else "hf")
-    elif path.is_dir():
+    elif source and path.is_dir():  # the path of '' is the current folder
         for folder, _, files in sorted(os.walk(path)):
             if not any(part.startswith(".") for part in Path(folder).relative_to(path).parts):
                 yield from (
                     file_input(Path(folder, name)) for name in sorted(files) if name[0] != "."
                 )
-    elif path.exists():
+    elif source and path.exists():
         yield file_input(path)
     elif found := sorted(glob.glob(source, recursive=True)):  # noqa: PTH207
         yield from chain.from_iterable(map(_expanded, found))

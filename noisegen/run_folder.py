@@ -42,6 +42,8 @@ def parse_part(part: str | None) -> Part:
 
 def make(out: Path) -> bool:
     """Make the folder; tell whether something is in it; raises OutputError."""
+    if out.exists() and not out.is_dir():
+        raise OutputError(f"{out} is a file: name a folder to write into")
     with writing(out):
         out.mkdir(parents=True, exist_ok=True)
         return any(out.iterdir())

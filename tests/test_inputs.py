@@ -98,6 +98,8 @@ def test_errors_say_what_and_where(
 
 
 def test_a_missing_file_is_named() -> None:
+    with pytest.raises(SourceError, match="'': no such file or folder"):
+        expand([""])
     with pytest.raises(SourceError, match=r"'no/such\.txt': no such file or folder"):
         expand(["no/such.txt"])
 

@@ -25,7 +25,7 @@ def open_encoder(spec: str) -> Encoder:
         if not rest:
             raise UsageError(f"{spec!r} names nothing after {kind}:")
         return _opener(_PREFIXED[kind])(rest)
-    if Path(spec).is_dir():
+    if _is_folder(spec):
         return _opener("folders:open_folder")(spec)
     known = [*_PACKAGED, *(f"{kind}:..." for kind in _PREFIXED)]
     near = did_you_mean(spec, _PACKAGED)
@@ -35,7 +35,11 @@ def open_encoder(spec: str) -> Encoder:
 def names_model(spec: str) -> bool:
     """Tell whether a SPEC can be opened: a known word or beginning, or a folder that is there."""
     kind, colon, _ = spec.partition(":")
-    return spec in _PACKAGED or bool(colon and kind in _PREFIXED) or Path(spec).is_dir()
+    return spec in _PACKAGED or bool(colon and kind in _PREFIXED) or _is_folder(spec)
+
+
+def _is_folder(spec: str) -> bool:
+    return bool(spec) and Path(spec).is_dir()  # the path of '' is the current folder
 
 
 def _opener(home: str) -> Callable[..., Encoder]:

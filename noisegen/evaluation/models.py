@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -29,12 +30,15 @@ def named_models(specs: Sequence[str], baseline: str | None) -> list[Named]:
     """Return the baseline, then the other models, under names that differ.
 
     A SPEC may be NAME=SPEC. Without `baseline` it is the teacher of the first model, if that was
-    trained by noisegen, else the first model itself. Raises UsageError for no model, and for
-    a teacher that is not there.
+    trained by noisegen, else the first model itself. Raises UsageError for no model, for one that
+    is named twice, and for a teacher that is not there.
     """
     if not specs:
         raise UsageError("no model to evaluate; name one, such as minilm or RUN/student")
     models = [_named(spec) for spec in specs]
+    twice = next((a for a, b in combinations(models, 2) if a.spec == b.spec), None)
+    if twice:
+        raise UsageError(f"the model {twice.spec} is named twice")
     first = _named(baseline) if baseline else _teacher(models[0]) or models[0]
     others = [model for model in models if model.spec != first.spec]
     if baseline is None or "=" not in baseline:  # a name given with the models holds

@@ -1,6 +1,6 @@
 """What a training run is asked to do: presets, a file, and single values, each over the last."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from math import inf
 from pathlib import Path
@@ -175,11 +175,11 @@ def _value(name: str, value: Any) -> Any:
     kind = given.__name__ if type(given) is type else str(given)
     if value is None and "None" in kind:
         return None
-    wanted = kind.removesuffix(" | None")
+    read, wanted = _READERS[kind.removesuffix(" | None")]
     try:
-        return _READERS[wanted](value)
+        return read(value)
     except (TypeError, ValueError, OverflowError, LookupError):
-        raise UsageError(f"setting {name}: {value!r} is no {wanted}") from None
+        raise UsageError(f"setting {name}: {value!r} is not {wanted}") from None
 
 
 def _flag(value: Any) -> bool:
@@ -199,13 +199,17 @@ def _two(values: Any) -> tuple[float, float]:
     return float(first), float(second)
 
 
-_READERS: dict[str, Any] = {
-    "str": str,
-    "bool": _flag,
-    "int": _whole,
-    "float": float,
-    "tuple[str, ...]": lambda value: (value,) if isinstance(value, str) else tuple(map(str, value)),
-    "tuple[float, float]": _two,
+def _names(value: Any) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) else tuple(map(str, value))
+
+
+_READERS: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "str": (str, "text"),
+    "bool": (_flag, "true or false"),
+    "int": (_whole, "a whole number"),
+    "float": (float, "a number"),
+    "tuple[str, ...]": (_names, "a list of names"),
+    "tuple[float, float]": (_two, "two numbers"),
 }
 
 

@@ -265,6 +265,7 @@ def test_a_foreign_list_of_modules_is_one_clear_line(folder, said):
     [
         ("minilmm", "did you mean 'minilm'"), ("npy:", "names nothing after npy:"),
         ("nowhere", "no model 'nowhere': a folder, or one of minilm, use, hf:"),
+        ("", "no model '': a folder, or one of"),
     ],
 )  # fmt: skip
 def test_a_spec_that_is_none_is_one_clear_line(spec, message):

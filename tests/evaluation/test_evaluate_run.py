@@ -352,6 +352,11 @@ def test_models_have_names_that_differ():
     assert [model.name for model in named] == ["mine", "use"]
 
 
+def test_a_model_that_is_named_twice_is_refused():
+    with pytest.raises(UsageError, match="the model use is named twice"):
+        named_models(["x=use", "minilm", "y=use"], None)
+
+
 def test_a_model_that_is_none_is_refused_before_any_work(tmp_path, tiny_models, pairs_file):
     with pytest.raises(UsageError, match=r"no model 'minilmm'.*did you mean 'minilm'"):
         evaluate([str(tiny_models()), "minilmm"], tmp_path / "out", pairs=pairs_file)

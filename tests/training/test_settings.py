@@ -32,14 +32,14 @@ def test_a_file_goes_over_the_preset_and_values_over_the_file(tmp_path):
 
 @pytest.mark.parametrize(
     ("values", "said"),
-    [({"learning": 1}, "no setting 'learning'"), ({"lr": "high"}, "'high' is no float"),
+    [({"learning": 1}, "no setting 'learning'"), ({"lr": "high"}, "'high' is not a number"),
      ({"lr": -1.0}, "lr -1.0 is not above 0"), ({"pooling": "sum"}, "mean, max or cls"),
-     ({"steps": 1.5}, "1.5 is no int"), ({"lower": "yes"}, "is no bool"),
+     ({"steps": 1.5}, "1.5 is not a whole number"), ({"lower": "yes"}, "is not true or false"),
      ({"epochs": 1, "steps": 2}, "give one of"), ({"time_limit": "soon"}, "write 90s, 10m or 2h"),
-     ({"lr": None}, "None is no float"), ({"lr": float("inf")}, "above 0 and finite"),
+     ({"lr": None}, "None is not a number"), ({"lr": float("inf")}, "above 0 and finite"),
      ({"epochs": float("inf")}, "above 0 and finite"), ({"time_limit": "inf"}, "and finite"),
-     ({"steps": float("inf")}, "inf is no int"), ({"betas": [1]}, "is no tuple"),
-     ({"betas": {"a": 1}}, "is no tuple"), ({"betas": [0.9, 2]}, "two numbers from 0"),
+     ({"steps": float("inf")}, "inf is not a whole number"), ({"betas": [1]}, "is not two numbers"),
+     ({"betas": {"a": 1}}, "is not two numbers"), ({"betas": [0.9, 2]}, "two numbers from 0"),
      ({"seed": 2**64}, "from 0 to below"), ({"preset": "rolaser"}, "as --preset rolaser"),
      ({3: 4}, "no setting 3")],
 )  # fmt: skip
