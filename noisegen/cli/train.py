@@ -80,7 +80,7 @@ def train(
     Example: noisegen train out -o run --time-limit 10m
     """  # fmt: skip
     from noisegen.training.run import train as run
-    from noisegen.training.settings import parse_values
+    from noisegen.training.setting_values import parse_values
 
     values = parse_values(given)
     names = (*_SETTINGS, "max_drift")

@@ -20,7 +20,8 @@ from noisegen.training.loop import Loop
 from noisegen.training.negatives import Negatives
 from noisegen.training.plan import CHUNK_ROWS, Rows, generator
 from noisegen.training.run import make_chunks, make_pairs
-from noisegen.training.settings import load_settings
+from noisegen.training.setting_values import load_settings
+from noisegen.training.settings import Settings
 from noisegen.training.students import make_student
 from noisegen.training.teacher_vectors import BLOCK_ROWS, TeacherVectors
 from noisegen.training.validation import Validation
@@ -76,7 +77,7 @@ def bench(
     some chunks go by, as in a long run; few rows have more padding, which is left out of account.
     Raises what `train` raises.
     """
-    settings, workers = load_settings(preset, config, values), join_workers(device)
+    settings, workers = load_settings(Settings, preset, config, values), join_workers(device)
     if workers.world > 1:
         raise UsageError("bench times one process: start it without torchrun")
     teacher = open_encoder(settings.teacher)

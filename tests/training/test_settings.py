@@ -2,7 +2,13 @@ import pytest
 import yaml
 
 from noisegen.errors import UsageError
-from noisegen.training.settings import PRESETS, load_settings, parse_values, seconds
+from noisegen.training import setting_values
+from noisegen.training.setting_values import PRESETS, parse_values, seconds
+from noisegen.training.settings import Settings
+
+
+def load_settings(*args):
+    return setting_values.load_settings(Settings, *args)
 
 
 @pytest.mark.parametrize("path", sorted(PRESETS.glob("*.yaml")), ids=lambda path: path.stem)

@@ -6,7 +6,7 @@ import torch
 from noisegen.encoders.specs import open_encoder
 from noisegen.training import computation
 from noisegen.training.computation import Computation
-from noisegen.training.settings import load_settings
+from noisegen.training.settings import Settings
 
 
 @pytest.fixture
@@ -18,7 +18,11 @@ def student(tiny_bert):
 
 def step(student, texts, precision):
     """Return vectors and the gradient of the first layer's queries, and how it attended."""
-    made = Computation(load_settings(values={"precision": precision}), student, torch.device("cpu"))
+    made = Computation(
+        Settings(epochs=1, precision=precision),
+        student,
+        torch.device("cpu"),
+    )
     used = []
     layer = student.network.encoder.layer[0].attention
     hook = layer.register_forward_hook(lambda *_: used.append(student.config._attn_implementation))

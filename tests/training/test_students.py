@@ -3,7 +3,8 @@ import torch
 
 from noisegen.encoders.folders import open_folder
 from noisegen.errors import UsageError
-from noisegen.training.settings import load_settings
+from noisegen.training.setting_values import load_settings
+from noisegen.training.settings import Settings
 from noisegen.training.students import interpolate, make_student
 
 
@@ -13,7 +14,7 @@ def teacher(tiny_bert):
 
 
 def student(teacher, **values):
-    return make_student(load_settings("quickstart", None, values), teacher)
+    return make_student(load_settings(Settings, "quickstart", None, values), teacher)
 
 
 TEXTS = ["see you tomorrow", "c u 2moro", "a much longer sentence about nothing at all"]
