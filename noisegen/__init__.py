@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from noisegen.realism.reading import compare
     from noisegen.recipe import Recipe
     from noisegen.registry import lexical, transform
-    from noisegen.training.run import train
+    from noisegen.training.methods import train
 
 _HOMES = {
     "Collator": "mapper",
@@ -51,7 +51,7 @@ _HOMES = {
     "noise": "engine",
     "prepare": "preparing.run",
     "quickstart": "demo.run",
-    "train": "training.run",
+    "train": "training.methods",
     "transform": "registry",
 }
 

@@ -16,13 +16,15 @@ _SETTINGS = ("teacher", "student", "objective", "noise", "lang", "seed", "epochs
 
 
 @click.command()
-@click.argument("data", nargs=-1, required=True)
+@click.argument("data", nargs=-1)
+@click.option(
+    "--list", "listed", is_flag=True, help="Show the presets: paper, data, cost, command."
+)
 @click.option("-o", "--out", metavar="RUN", help="Folder of the run.")
 @click.option(
     "--preset",
-    default="quickstart",
-    show_default=True,
-    help="quickstart, rolaser, c-rolaser or two-term.",
+    metavar="NAME",
+    help="One of --list; without it quickstart, or what the objective belongs to.",
 )
 @click.option("--config", metavar="FILE.yaml", help="Settings over those of the preset.")
 @click.option(
@@ -64,6 +66,7 @@ _SETTINGS = ("teacher", "student", "objective", "noise", "lang", "seed", "epochs
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 def train(
     data: tuple[str, ...],
+    listed: bool,
     out: str | None,
     given: tuple[str, ...],
     timed: bool,
@@ -79,9 +82,14 @@ def train(
 
     Example: noisegen train out -o run --time-limit 10m
     """  # fmt: skip
-    from noisegen.training.run import train as run
+    from noisegen.training.methods import train as run
     from noisegen.training.setting_values import parse_values
 
+    if listed:
+        _list(as_json)
+        return
+    if not data:
+        raise click.UsageError("Missing argument 'DATA...'.")
     values = parse_values(given)
     names = (*_SETTINGS, "max_drift")
     values |= {name: options.pop(name) for name in names if options[name] is not None}
@@ -100,6 +108,20 @@ def train(
         _print_estimate(found)
     elif found:
         _print_figures(found, Path(out or "."))
+
+
+def _list(as_json: bool) -> None:
+    """Print the presets."""
+    from noisegen.training.preset import preset_names, read_preset
+
+    found = [read_preset(name) for name in preset_names()]
+    if as_json:
+        print_json({"presets": [one.to_dict() for one in found]})
+        return
+    for one in found:
+        click.echo(f"{click.style(one.name, bold=True)}: {one.paper}")
+        for what in ("objective", "data", "cost", "command"):
+            click.echo(f"  {what:<10} {getattr(one, what)}")
 
 
 def _bench(

@@ -19,6 +19,7 @@ from noisegen.training.chunks import Chunk, Chunks
 from noisegen.training.loop import Loop
 from noisegen.training.negatives import Negatives
 from noisegen.training.plan import CHUNK_ROWS, Rows, generator
+from noisegen.training.preset import DEFAULT
 from noisegen.training.run import make_chunks, make_pairs
 from noisegen.training.setting_values import load_settings
 from noisegen.training.settings import Settings
@@ -63,7 +64,7 @@ class Bench:
 def bench(
     data: Sequence[str],
     *,
-    preset: str = "quickstart",
+    preset: str | None = None,
     config: str | Path | None = None,
     values: Mapping[str, Any] | None = None,
     device: str = "auto",
@@ -77,7 +78,8 @@ def bench(
     some chunks go by, as in a long run; few rows have more padding, which is left out of account.
     Raises what `train` raises.
     """
-    settings, workers = load_settings(Settings, preset, config, values), join_workers(device)
+    settings = load_settings(Settings, preset or DEFAULT, config, values)
+    workers = join_workers(device)
     if workers.world > 1:
         raise UsageError("bench times one process: start it without torchrun")
     teacher = open_encoder(settings.teacher)

@@ -8,10 +8,10 @@ from typing import Any, TypeVar
 import yaml
 
 from noisegen.errors import UsageError, did_you_mean
+from noisegen.training.preset import read_preset
 from noisegen.training.run_settings import LENGTHS, RunSettings
 
 S = TypeVar("S", bound=RunSettings)
-PRESETS = Path(__file__).parent / "presets"
 _UNITS = {"s": 1, "m": 60, "h": 3600}
 _RECORDED = ("version", "data")  # what config.yaml of a run says besides its settings
 
@@ -28,26 +28,13 @@ def load_settings(
     """
     known = {field.name: field for field in fields(kind)}
     merged: dict[str, Any] = {"preset": preset}
-    for layer in (read_preset(preset), _read(Path(config)) if config else {}, values or {}):
+    for layer in (read_preset(preset).values, _read(Path(config)) if config else {}, values or {}):
         if layer.get("preset", preset) != preset:
             raise UsageError(f"setting preset: give it as --preset {layer['preset']}")
         if any(layer.get(name) is not None for name in LENGTHS):  # another length replaces one
             merged = {name: value for name, value in merged.items() if name not in LENGTHS}
         merged |= {name: _value(known, name, value) for name, value in layer.items()}
     return kind(**merged)
-
-
-def preset_names() -> list[str]:
-    """Return the names of all presets."""
-    return sorted(path.stem for path in PRESETS.glob("*.yaml"))
-
-
-def read_preset(preset: str) -> dict[str, Any]:
-    """Return the values of a preset; raises UsageError."""
-    if preset not in (names := preset_names()):
-        near = did_you_mean(preset, names)
-        raise UsageError(f"no preset {preset!r} among {', '.join(names)}{near}")
-    return _read(PRESETS / f"{preset}.yaml")
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -46,7 +46,7 @@ def test_it_says_what_updates_and_data_yield(timed, monkeypatch):
 def test_data_that_come_slowly_cost_what_they_cost(timed, monkeypatch):
     make = Chunks.make
     quick = timed()
-    monkeypatch.setattr(Chunks, "make", lambda *given: (time.sleep(0.2), make(*given))[1])
+    monkeypatch.setattr(Chunks, "make", lambda *given: (time.sleep(1), make(*given))[1])
     slow = timed()
 
     assert slow.loader < 0.5 * quick.loader

@@ -1,0 +1,44 @@
+import json
+import shlex
+
+import pytest
+
+from noisegen.cli import run
+from noisegen.cli.train import train
+from noisegen.training.methods import METHODS
+from noisegen.training.preset import preset_names, read_preset
+
+
+@pytest.mark.parametrize("name", preset_names())
+def test_a_preset_says_what_it_follows_needs_and_costs(name):
+    found = read_preset(name)
+
+    assert found.method in METHODS
+    assert all((found.paper, found.data, found.cost, found.objective))
+
+
+@pytest.mark.parametrize("name", preset_names())
+def test_the_command_of_a_preset_can_be_typed(name):
+    program, command, *words = shlex.split(read_preset(name).command)
+    given = train.make_context("train", words).params
+
+    assert (program, command) == ("noisegen", "train")
+    assert (given["preset"] or preset_names()[0]) == name
+    assert given["data"]
+    assert given["out"]
+
+
+def test_the_list_shows_every_preset(capsys):
+    assert run(["train", "--list"]) == 0
+    shown = capsys.readouterr().out
+    assert run(["train", "--list", "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)["presets"]
+
+    assert [one["name"] for one in listed] == preset_names()
+    assert all(f"{one['name']}: {one['paper']}" in shown for one in listed)
+    assert all(one["command"] in shown for one in listed)
+
+
+def test_without_data_the_usage_is_shown(capsys):
+    assert run(["train"]) == 2
+    assert "Missing argument 'DATA...'" in capsys.readouterr().err
