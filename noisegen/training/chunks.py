@@ -1,8 +1,9 @@
 """A chunk of an epoch: its rows noised, as token ids, and put into batches."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +20,7 @@ from noisegen.training.pair_data import PairData, Rows
 from noisegen.training.plan import chunks_of, plan
 
 PIECE_ROWS = 4_096  # rows noised and tokenised at a time
+C = TypeVar("C")
 
 
 @dataclass(frozen=True)
@@ -127,19 +129,29 @@ class Chunks:
 
     def from_position(self, start: Position) -> Iterator[tuple[Position, Chunk]]:
         """Yield chunks without end, with where they are; the next one is made meanwhile."""
-        with ThreadPoolExecutor(1) as ahead:
-            at = start
-            coming = ahead.submit(self._next, at)
-            while True:
-                at, chunk = coming.result()
-                after = Position(at.epoch, at.chunk + 1)
-                coming = ahead.submit(self._next, after)
-                yield at, chunk
+        return made_ahead(self.make, start)
 
-    def _next(self, at: Position) -> tuple[Position, Chunk]:
-        chunk = self.make(at.epoch, at.chunk)
+
+def made_ahead(
+    make: Callable[[int, int], C | None], start: Position
+) -> Iterator[tuple[Position, C]]:
+    """Yield what `make(epoch, number)` makes, without end; the next one is made meanwhile.
+
+    Where an epoch has no more, `make` returns None.
+    """
+
+    def following(at: Position) -> tuple[Position, C]:
+        chunk = make(at.epoch, at.chunk)
         if chunk is None:
             at = Position(at.epoch + 1)
-            chunk = self.make(at.epoch, 0)
+            chunk = make(at.epoch, 0)
         assert chunk is not None
         return at, chunk
+
+    with ThreadPoolExecutor(1) as ahead:
+        at = start
+        coming = ahead.submit(following, at)
+        while True:
+            at, chunk = coming.result()
+            coming = ahead.submit(following, Position(at.epoch, at.chunk + 1))
+            yield at, chunk

@@ -14,6 +14,7 @@ from noisegen.run_folder import make, refuse_full
 
 CONFIG = "config.yaml"
 OURS = ("log.jsonl", "metrics.json", "data", "checkpoints", "student", "tensorboard", CONFIG)
+_SAID = {"version", "data", "preset"}  # what config.yaml of every run says
 
 
 def claim(out: Path, said: Mapping[str, Any], *, resume: bool, force: bool) -> None:
@@ -28,7 +29,7 @@ def claim(out: Path, said: Mapping[str, Any], *, resume: bool, force: bool) -> N
     if make(out) and not force:
         refuse_full(out)
     found = [name for name in OURS if (out / name).exists()]
-    if found and "teacher" not in (read_config(out) or {}):
+    if found and not (read_config(out) or {}).keys() >= _SAID:
         raise OutputError(
             f"{out} has {found[0]}, but no run of train to replace: use another folder"
         )

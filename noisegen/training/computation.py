@@ -1,7 +1,7 @@
 """How a student computes on a device: precision, batches padded or packed, compiled or not."""
 
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -14,11 +14,39 @@ from noisegen.encoders.tokens import Padded
 from noisegen.errors import UsageError
 from noisegen.training.estimate import flop_per_token
 from noisegen.training.peaks import peak_of
-from noisegen.training.settings import Settings
 
 # Tokens of a row up to which products of matrices attend faster than torch's fused kernel, in bf16
 # on a CPU: forward and backward of 64 x 32 tokens, 12 heads, 7 ms against 57; of 4 x 512, 146: 102.
 _PLAIN_LONGEST = 256
+
+
+class ComputationSettings(Protocol):
+    """What a method's settings say about how to compute."""
+
+    @property
+    def precision(self) -> str:
+        """One of auto, bf16 and fp32."""
+        ...
+
+    @property
+    def packed(self) -> bool | None:
+        """Whether rows are without padding; None: where that is possible and fast."""
+        ...
+
+    @property
+    def compile(self) -> bool:
+        """Whether the network is compiled, for packed batches on CUDA."""
+        ...
+
+    @property
+    def dropout(self) -> float:
+        """The share of states that is dropped."""
+        ...
+
+    @property
+    def batch_tokens(self) -> int:
+        """The tokens of a batch, padding included."""
+        ...
 
 
 class Computation:
@@ -27,7 +55,9 @@ class Computation:
     `network` is the student's, or the same weights compiled.
     """
 
-    def __init__(self, settings: Settings, student: SentenceEncoder, device: torch.device) -> None:
+    def __init__(
+        self, settings: ComputationSettings, student: SentenceEncoder, device: torch.device
+    ) -> None:
         self.settings, self.student, self.device = settings, student, device
         self.bf16 = uses_bf16(settings.precision, device)
         self.packed = self._uses_packed()
@@ -63,10 +93,14 @@ class Computation:
         tokens, longest = self.settings.batch_tokens, self.student.tokenizer.max_length
         return Packed.of(ids, pad_id, self.device, tokens=tokens, longest=longest)
 
+    def states(self, batch: Padded | Packed) -> Tensor:
+        """Return the last hidden states, of shape as `batch.states` has them."""
+        with self._attention(batch):
+            return batch.states(self.network)
+
     def vectors(self, batch: Padded | Packed) -> Tensor:
         """Return shape (rows, width), float32."""
-        with self._attention(batch):
-            vectors: Tensor = self.student.head(batch.states(self.network), batch)
+        vectors: Tensor = self.student.head(self.states(batch), batch)
         return vectors
 
     def _attention(self, batch: Padded | Packed) -> AbstractContextManager[Any]:

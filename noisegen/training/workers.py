@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import torch
 import torch.distributed as dist
-from torch import nn
+from torch import Tensor, nn
 
 from noisegen.errors import UsageError
 
@@ -41,6 +41,20 @@ class Workers:
         shared = torch.tensor(value, dtype=torch.float64, device=self.device)
         dist.all_reduce(shared, dist.ReduceOp.MAX)
         return float(shared)
+
+    def summed(self, value: float) -> float:
+        """Return the sum of all processes' values."""
+        if self.world == 1:
+            return value
+        shared = torch.tensor(value, dtype=torch.float64, device=self.device)
+        dist.all_reduce(shared)
+        return float(shared)
+
+    def gather(self, rows: Tensor) -> Tensor:
+        """Put together what each process has of the rows, zeros where another has them."""
+        if self.world > 1:
+            dist.all_reduce(rows)
+        return rows
 
     def wait(self) -> None:
         """Wait until all processes are here."""
