@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from noisegen.atomic import sync
 from noisegen.encoders.ragged import Ragged
 from noisegen.encoders.sentence_encoder import SentenceEncoder
 from noisegen.errors import NoisegenError
@@ -23,7 +24,6 @@ from noisegen.training.checkpoint import (
     load_checkpoint,
     save_checkpoint,
     save_weights,
-    sync,
     writing_weights,
 )
 from noisegen.training.chunks import Chunk, Chunks, Position
