@@ -3,6 +3,8 @@
 import errno
 import hashlib
 import os
+import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -42,6 +44,39 @@ def atomic(path: Path) -> Iterator[IO[bytes]]:
             raise NoisegenError(f"not enough memory to make {path}; {hint}") from error
         finally:
             temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def atomic_folder(path: Path) -> Iterator[Path]:
+    """Give an empty folder to fill that takes its name at the end; raises OutputError.
+
+    Where another process took the name meanwhile, its folder stays. Where the block fails, nothing
+    is left of it.
+    """
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        made = Path(tempfile.mkdtemp(".tmp", f"{path.name}.", path.parent))
+        try:
+            yield made
+            for file in made.rglob("*"):
+                sync(file)
+            made.chmod(0o755)
+            try:
+                made.rename(path)
+            except OSError:
+                if not path.is_dir():
+                    raise
+        finally:
+            shutil.rmtree(made, ignore_errors=True)
+
+
+def sync(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def write_text(path: Path, text: str) -> None:

