@@ -13,7 +13,8 @@ from noisegen.errors import OutputError
 from noisegen.run_folder import make, refuse_full
 
 CONFIG = "config.yaml"
-OURS = ("log.jsonl", "metrics.json", "data", "checkpoints", "student", "tensorboard", CONFIG)
+OURS = ("log.jsonl", "metrics.json", "data", "checkpoints", "student", "tensorboard", "heads",
+        "language", CONFIG)  # fmt: skip
 
 
 def claim(out: Path, said: Mapping[str, Any], *, resume: bool, force: bool) -> None:
