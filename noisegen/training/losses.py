@@ -1,21 +1,23 @@
 """Objectives: functions of a batch and the student's output that return named losses.
 
 Every loss is a mean over the sentences of the batch, so that the loop can weigh batches by their
-sentences and one process or many give the same gradient.
+sentences and one process or many give the same gradient. `dream`, `meat` and `oracle` train heads
+on frozen vectors: they have batches and outputs of their own.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from math import inf
 
 import torch
 from torch import Tensor
 from torch.nn.functional import cosine_similarity, cross_entropy, mse_loss, normalize
 
-from noisegen.errors import UsageError, did_you_mean
+from noisegen.disentangling.objectives import dream as dream
+from noisegen.disentangling.objectives import meat as meat
+from noisegen.disentangling.objectives import oracle as oracle
+from noisegen.training.weighted import Losses, Parts, read_weighted, weighted_sum
 
 TEMPERATURE = 0.05  # of NT-Xent, as in RCP's code
-Losses = dict[str, Tensor]
 
 
 @dataclass(frozen=True)
@@ -119,12 +121,12 @@ NEED_CLEAN = ("two_term", "nt_xent")
 class Weighted:
     """Objectives with weights, written `two_term+0.2*info_nce`."""
 
-    parts: tuple[tuple[float, str], ...]
+    parts: Parts
 
     @classmethod
     def parse(cls, text: str) -> "Weighted":
         """Read NAME or WEIGHT*NAME, joined by +; raises UsageError."""
-        return cls(tuple(_part(part.strip()) for part in text.split("+")))
+        return cls(read_weighted(text, OBJECTIVES))
 
     @property
     def needs_clean(self) -> bool:
@@ -138,23 +140,5 @@ class Weighted:
 
     def __call__(self, batch: Batch, output: Output) -> tuple[Tensor, Losses]:
         """Return the weighted sum and its parts by name, unweighted."""
-        total, parts = torch.zeros((), device=batch.teacher.device), Losses()
-        for weight, name in self.parts:
-            for part, value in OBJECTIVES[name](batch, output).items():
-                total = total + weight * value
-                parts[part] = parts.get(part, 0) + value.detach()
-        return total, parts
-
-
-def _part(text: str) -> tuple[float, str]:
-    weight, star, name = text.rpartition("*")
-    if name not in OBJECTIVES:
-        near = did_you_mean(name, OBJECTIVES)
-        raise UsageError(f"no objective {name!r} among {', '.join(OBJECTIVES)}{near}")
-    try:
-        found = float(weight) if star else 1.0
-    except ValueError:
-        raise UsageError(f"objective {text!r}: write WEIGHT*NAME, such as 0.2*info_nce") from None
-    if not 0 < found < inf:
-        raise UsageError(f"objective {text!r}: its weight must be above 0 and finite")
-    return found, name
+        found = ((weight, OBJECTIVES[name](batch, output)) for weight, name in self.parts)
+        return weighted_sum(found, batch.teacher.device)

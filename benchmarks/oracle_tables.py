@@ -1,0 +1,143 @@
+"""DREAM, MEAT and ORACLE as in the paper's Tables 3 and 4: `python -m benchmarks.oracle_tables`.
+
+Trains heads on tatoeba-opus with an encoder's frozen vectors and measures them on held-out pairs,
+on STS and on tables of code-switched pairs. Prints mean and sd over seeds; writes table.json and
+the picture of one run's vectors.
+"""
+
+import argparse
+import csv
+import gzip
+import json
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+from rich.console import Console
+
+from benchmarks.oracle_data import Pair, bitext, write_tables
+from benchmarks.real_pairs import DATA
+from noisegen.cells import named_source, read_cells
+from noisegen.compiled import cache_folder
+from noisegen.disentangling import pictures
+from noisegen.disentangling.heads import load_heads
+from noisegen.disentangling.measures import (
+    Retrieval,
+    Sets,
+    Similarity,
+    columns_of,
+    flat,
+    measure,
+    measure_heads,
+)
+from noisegen.disentangling.run import train
+from noisegen.disentangling.table import Spread, over_runs, plain, render
+from noisegen.encoders.encoder import Vectors
+from noisegen.encoders.specs import open_encoder
+from noisegen.training.setting_values import parse_values
+from noisegen.training.teacher_vectors import teacher_vectors
+from noisegen.training.text_store import write_texts
+
+OBJECTIVES = ("dream", "dream+oracle", "meat", "meat+oracle")
+ALONE = "encoder alone"
+Scored = tuple[str, str, float]
+
+
+def similarities() -> dict[str, list[Scored]]:
+    """Return the pairs of the open STS benchmark and of SICK with their scores."""
+    folder = DATA / "sts"
+    with gzip.open(folder / "stsb-open-dev.tsv.gz", "rt", encoding="utf-8") as lines:
+        benchmark = [line.rstrip("\n").split("\t") for line in lines]
+    with gzip.open(folder / "SICK_trial.txt.gz", "rt", encoding="utf-8") as lines:
+        sick = list(csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))[1:]
+    return {
+        "stsb": [(row[5], row[6], float(row[4])) for row in benchmark if len(row) > 6],
+        "sick": [(row[1], row[2], float(row[3])) for row in sick if len(row) > 3],
+    }
+
+
+def switched(given: list[str]) -> Iterator[tuple[str, list[Pair]]]:
+    """Return tables of code-switched sentences and what they say in one language."""
+    for name, source in map(named_source, given):
+        columns = read_cells(source, (("source", "target"), ("noisy", "clean")), "pairs").columns
+        yield name, list(zip(*columns.values(), strict=True))
+
+
+def cached(spec: str, texts: list[str]) -> Callable[[Iterable[str]], Vectors]:
+    """Return what gives the frozen vectors of these texts; they stay in the cache of training."""
+    known = {text: row for row, text in enumerate(dict.fromkeys(texts))}
+    with TemporaryDirectory() as folder:
+        store = write_texts(Path(folder), "texts", known)
+        made = teacher_vectors(open_encoder(spec), store, cache_folder() / "vectors")
+    return lambda wanted: made.take(np.array([known[text] for text in wanted]))
+
+
+def make_sets(spec: str, test: dict[str, list[Pair]], tables: list[str]) -> Sets:
+    """Encode everything that heads are measured on."""
+    groups = [("retrieval", test), ("code-switched", dict(switched(tables)))]
+    pairs = [(group, name, rows) for group, found in groups for name, rows in found.items()]
+    scored = similarities()
+    texts = [text for *_, rows in pairs for row in rows for text in row]
+    texts += [text for rows in scored.values() for row in rows for text in row[:2]]
+    vectors = cached(spec, texts)
+    retrieval = [
+        Retrieval(name, *(vectors(side) for side in zip(*rows, strict=True)), group)
+        for group, name, rows in pairs
+    ]
+    similarity = [
+        Similarity(name, vectors(first), vectors(second), scores)
+        for name, (first, second, scores) in (
+            (name, tuple(zip(*rows, strict=True))) for name, rows in scored.items()
+        )
+    ]
+    return Sets(retrieval, similarity)
+
+
+def runs(given: argparse.Namespace, tables: list[str], sets: Sets) -> dict[str, dict[str, Spread]]:
+    """Train and measure every objective with every seed."""
+    alone = {f"meaning.{name}": value for name, value in measure(sets, lambda v: v).items()}
+    table = {ALONE: over_runs([alone])}
+    for objective in given.objectives:
+        found = []
+        for seed in range(given.seeds):
+            run = given.out / f"{objective}-{seed}"
+            values = {"teacher": given.teacher, "objective": objective, "seed": seed}
+            done = train(tables, run, preset=given.preset, force=True,
+                         values={**values, **parse_values(given.set)})  # fmt: skip
+            heads, _ = load_heads(run / "heads")
+            found.append({**flat(measure_heads(sets, heads)), "seconds": done["seconds"],
+                          "updates": done["updates"]})  # fmt: skip
+        table[objective] = over_runs(found)
+        print(objective, {name: str(table[objective][name]) for name in ("seconds", "updates")})
+    return table
+
+
+def main() -> None:
+    """Read the arguments; train, measure, print, draw."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("-o", "--out", type=Path, required=True)
+    parser.add_argument("--teacher", default="use", help="SPEC of the frozen encoder")
+    parser.add_argument("--preset", default="oracle-small")
+    parser.add_argument("--set", nargs="*", default=[], metavar="KEY=VALUE")
+    parser.add_argument("--objectives", nargs="+", default=[*OBJECTIVES])
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--pairs", type=int, default=3_000, help="a language, to train on")
+    parser.add_argument("--part", choices=("test", "development"), default="test")
+    parser.add_argument("--codeswitch", nargs="*", default=[], metavar="[NAME=]TABLE")
+    given = parser.parse_args()
+    parts = bitext(given.pairs)
+    tables = write_tables(parts.training, given.out / "data")
+    sets = make_sets(given.teacher, getattr(parts, given.part), given.codeswitch)
+    table = runs(given, tables, sets)
+    columns = columns_of(sets)
+    for side in ("meaning", "language"):
+        chosen = [name for name in columns if name.startswith(side)]
+        render(table, chosen, f"{side} vectors, {given.teacher}", Console(width=120))
+    (given.out / "table.json").write_text(json.dumps(plain(table), indent=1) + "\n")
+    heads, _ = load_heads(given.out / f"{given.objectives[-1]}-0" / "heads")
+    pictures.write(sets.retrieval, heads, given.out / "vectors.html", source="en")
+
+
+if __name__ == "__main__":
+    main()
