@@ -21,7 +21,7 @@ from noisegen.memory import keep_freed_memory
 from noisegen.mixing import Dice, Plan, draw_plan, draw_strengths, factors, strength_label
 from noisegen.phrase_kernel import LexicalKernel, side_by_side
 from noisegen.recipe import Recipe, parse, step_values
-from noisegen.registry import Kernel, Settings
+from noisegen.registry import Kernel, Settings, SparingKernel
 from noisegen.spans import Spans, protect_kinds, protected
 from noisegen.text import Texts, as_arrow
 
@@ -178,7 +178,9 @@ class Engine:
                 lexicons = self._lexicons[steps[here]]
                 edits = self._lexical.propose(texts[here], keys[here], variants, lexicons)
             else:
-                edits = self.kernels[number].propose(texts[here], keys[here], variants)
+                kernel = self.kernels[number]
+                kernel = kernel.sparing(spans) if isinstance(kernel, SparingKernel) else kernel
+                edits = kernel.propose(texts[here], keys[here], variants)
             parts.append((first, edits.outside(spans)))
         return parts
 

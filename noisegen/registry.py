@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from noisegen.draws import I64, U64, GapTables, fraction, threshold
 from noisegen.edits import Edits
 from noisegen.errors import NoisegenError, UsageError, did_you_mean
 from noisegen.parameters import Parameter, Value, parameters_of
+from noisegen.spans import Spans
 from noisegen.text import Texts
 
 ENTRY_POINTS = "noisegen.transforms"
@@ -33,6 +34,15 @@ class Kernel(Protocol):
 
     def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
         """Return the edits of all rows; `keys` and each of `variants` have one entry a row."""
+        ...
+
+
+@runtime_checkable
+class SparingKernel(Kernel, Protocol):
+    """A kernel that must know what is protected before it chooses."""
+
+    def sparing(self, spans: Spans) -> Kernel:
+        """Return the kernel that proposes nothing within these spans of the texts to come."""
         ...
 
 

@@ -33,7 +33,7 @@ def load(path: str | Path) -> list[Alternative]:
     shares of the counts. Raises LexiconError of one line: file, row, and what is wrong.
     """
     path = Path(path)
-    read = {".parquet": _parquet_rows, ".json": _json_rows}.get(path.suffix, _tsv_rows)
+    read = {".parquet": parquet_rows, ".json": _json_rows}.get(path.suffix, _tsv_rows)
     try:
         if path.stat().st_size > BYTES_MAX:
             raise LexiconError(f"{path} has over {BYTES_MAX >> 30} GB: no dictionary")
@@ -46,7 +46,8 @@ def load(path: str | Path) -> list[Alternative]:
         raise LexiconError(f"{path} is not a Parquet file: {reason}") from error
 
 
-def _parquet_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+def parquet_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield where each row of a Parquet file is, and its known columns; raises LexiconError."""
     names = _parquet_columns(pq.read_schema(path), path)
     texts = [name for name in names if name in TEXTS]  # as numbers of words that are stored once
     number = 0

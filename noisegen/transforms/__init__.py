@@ -5,6 +5,7 @@ from noisegen.transforms import (  # noqa: F401
     case,
     channel,
     characters,
+    codeswitch,
     diacritics,
     insertions,
     latin,

@@ -1,0 +1,1 @@
+"""Bilingual dictionaries: read from files of several formats, compiled, and built from bitext."""

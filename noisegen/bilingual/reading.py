@@ -1,0 +1,177 @@
+"""Bilingual dictionaries read from files: MUSE, FreeDict, TSV, Parquet, tables of languages.
+
+MUSE (Conneau et al., 2018, "Word Translation Without Parallel Data") has a word and a translation
+in a line, and as many lines for a word as it has translations.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, product
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from noisegen.bilingual.freedict import tei_rows
+from noisegen.bilingual.translations import WEIGHT_MAX, Row, Translations, gathered
+from noisegen.errors import LexiconError
+from noisegen.inputs import COMPRESSIONS
+from noisegen.mining.dictionary_reading import parquet_rows
+from noisegen.readers import Damaged, blocks, first_line, opened
+
+BYTES_MAX = 1 << 30  # of a file, decompressed
+BLOCK = 1 << 20
+PARTS = 1_000_000  # the weight of a probability of 1
+BETWEEN = "|"  # two alternatives of a cell
+WEIGHTS = ("weight", "count", "prob")
+
+
+@dataclass(frozen=True)
+class Languages:
+    """The language of the text, and that of the translations if it is known."""
+
+    lang: str
+    into: str | None = None
+
+
+def load(path: str | Path, lang: str, into: str | None = None) -> Translations:
+    """Read the translations of a file; raises LexiconError of one line.
+
+    The file is Parquet by its ending; else what it begins with tells TEI, a table with a header
+    line, and MUSE apart. It may be compressed (.gz, .xz, .bz2, .zst).
+    """
+    path, languages = Path(path), Languages(lang, into)
+    try:
+        read = _parquet if path.suffix == ".parquet" else _read
+        found = gathered(read(path, languages))
+    except (OSError, Damaged) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise LexiconError(f"cannot read dictionary {str(path)!r}: {reason}") from error
+    except pa.ArrowException as error:
+        raise LexiconError(f"{path} is not a Parquet file: {first_line(error)}") from error
+    return _usable(found, path)
+
+
+def _usable(found: Translations, path: Path) -> Translations:
+    """Refuse a file that holds no dictionary."""
+    bad, good = found.dropped["bad_line"], len(found.entries)
+    if not good or bad > good:
+        lost = ", ".join(f"{reason} {count:,}" for reason, count in found.dropped.most_common())
+        raise LexiconError(
+            f"{path} is no bilingual dictionary: {good:,} translations"
+            f"{f', dropped: {lost}' if lost else ''}; its lines are 'word translation', or it has "
+            "a header with clean and noisy"
+        )
+    return found
+
+
+def _parquet(path: Path, languages: Languages) -> Iterator[Row]:
+    for _, row in parquet_rows(path):
+        if row.get("lang", "*") not in (languages.lang, "*"):
+            yield Row(reason="other_language")
+        elif not (isinstance(row["clean"], str) and isinstance(row["noisy"], str)):
+            yield Row(reason="empty")
+        else:
+            yield _weighted(row["clean"], row["noisy"], next(_weights(row), 1))
+
+
+def _read(path: Path, languages: Languages) -> Iterator[Row]:
+    ending = path.name.lower().rpartition(".")[2]
+    with opened(str(path), ending if ending in COMPRESSIONS else "") as read:
+        parts = _bounded(blocks(read, BLOCK), path)
+        first = next(parts, b"").removeprefix(b"\xef\xbb\xbf")
+        parts = chain([first], parts)
+        if first.lstrip().startswith(b"<"):
+            yield from tei_rows(parts, str(path))
+        else:
+            yield from _lines(parts, languages, str(path))
+
+
+def _bounded(parts: Iterator[bytes], path: Path) -> Iterator[bytes]:
+    size = 0
+    for part in parts:
+        size += len(part)
+        if size > BYTES_MAX:
+            raise LexiconError(f"{path} has over {BYTES_MAX >> 30} GB: no dictionary")
+        yield part
+
+
+def _lines(parts: Iterator[bytes], languages: Languages, where: str) -> Iterator[Row]:
+    """Yield the rows of a file of lines, by its header line if it has one."""
+    lines = (line.rstrip(b"\r") for part in parts for line in part.split(b"\n") if line.strip())
+    read: Callable[[str], Iterator[Row]] | None = None
+    for line in lines:
+        try:
+            text = line.decode()
+        except UnicodeDecodeError:
+            yield Row(reason="not_utf8")
+            continue
+        if text.startswith("# "):
+            _check_language(text, languages, where)
+        elif read is None:
+            read = _layout(text.split("\t"), languages) or _muse
+            yield from _muse(text) if read is _muse else ()
+        else:
+            yield from read(text)
+
+
+def _check_language(line: str, languages: Languages, where: str) -> None:
+    """Raise LexiconError where the head says that the words are of other languages."""
+    key, _, value = line[2:].partition(":")
+    wanted = {"lang": languages.lang, "into": languages.into}.get(key.strip())
+    known = value.split()
+    if wanted and known and wanted not in known and "*" not in known:
+        raise LexiconError(f"{where} has {key.strip()} {' '.join(known)}, not {wanted!r}")
+
+
+def _layout(names: Sequence[str], languages: Languages) -> Callable[[str], Iterator[Row]] | None:
+    """Return the reader of a table whose header line is this; None if it is none."""
+    if {"clean", "noisy"} <= set(names):
+        return lambda line: _table_row(names, line, languages)
+    if {languages.lang, languages.into} <= set(names):
+        return lambda line: _concept(names, line, languages)
+    return None
+
+
+def _muse(line: str) -> Iterator[Row]:
+    fields = line.split("\t") if "\t" in line else line.split()
+    yield Row(*fields) if len(fields) == 2 else Row(reason="bad_line")
+
+
+def _table_row(names: Sequence[str], line: str, languages: Languages) -> Iterator[Row]:
+    fields = line.split("\t")
+    if len(fields) != len(names):
+        yield Row(reason="bad_line")
+        return
+    row = dict(zip(names, fields, strict=True))
+    ours = {"lang": languages.lang, "into": languages.into}
+    if any(row.get(name, "*") not in (wanted, "*") for name, wanted in ours.items() if wanted):
+        yield Row(reason="other_language")
+    else:
+        yield _weighted(row["clean"], row["noisy"], next(_weights(row), 1))
+
+
+def _concept(names: Sequence[str], line: str, languages: Languages) -> Iterator[Row]:
+    """Yield the pairs of a row that has the words of several languages for one thing."""
+    row = dict(zip(names, line.split("\t"), strict=False))
+    sides = [row.get(str(name), "").split(BETWEEN) for name in (languages.lang, languages.into)]
+    yield from (Row(clean, noisy) for clean, noisy in product(*sides) if clean and noisy)
+
+
+def _weights(row: dict[str, Any]) -> Iterator[Any]:
+    return (_share(row[name]) if name == "prob" else row[name] for name in WEIGHTS if name in row)
+
+
+def _share(value: Any) -> Any:
+    """Return a probability as a weight; what is none stays."""
+    try:
+        return max(1, round(float(value) * PARTS)) if 0 < float(value) <= 1 else value
+    except (ValueError, TypeError):
+        return value
+
+
+def _weighted(clean: str, noisy: str, weight: Any) -> Row:
+    text = str(weight)
+    if not text.isdecimal() or not 1 <= int(text[:20]) <= WEIGHT_MAX:
+        return Row(reason="bad_weight")
+    return Row(clean, noisy, int(text))
