@@ -34,6 +34,14 @@ class PieceTokenizer:
         found = self._backend.encode_batch_fast([whole(text) for text in texts])
         return Ragged.of([cut.ids for cut in found])
 
+    def encodings(self, texts: Sequence[str | tuple[str, str]]) -> list[Any]:
+        """Return all that `tokenizers` tells of each text, or pair of texts: ids, offsets, types.
+
+        Offsets count characters of the text; its halves of surrogate pairs must be gone.
+        """
+        found: list[Any] = self._backend.encode_batch(list(texts))
+        return found
+
     def save(self, folder: Path) -> None:
         """Write the tokenizer's files."""
         self.tokenizer.save_pretrained(folder)

@@ -1,0 +1,82 @@
+"""Rows of a task as piece ids, and which piece begins each token."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from noisegen.encoders.encoder import Tokenizer
+from noisegen.encoders.pieces import PieceTokenizer
+from noisegen.encoders.ragged import Ragged
+from noisegen.encoders.surrogates import whole
+from noisegen.errors import UsageError
+from noisegen.tasks.rows import Row
+
+NO_PIECE = -1
+Numbers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """Rows of ids, `types` of the same shape (which sentence of a pair an id is of, from 0).
+
+    `firsts` has for each token of a row the place of its first piece, -1 where it has none: it was
+    cut off, or the tokenizer knows none of its characters.
+    """
+
+    ids: Ragged
+    types: Ragged
+    firsts: Ragged
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+def cut_into_pieces(tokenizer: Tokenizer, rows: Sequence[Row], max_length: int) -> Pieces:
+    """Tokenise rows, pairs in the tokenizer's own format; raises UsageError for one of words."""
+    if not isinstance(tokenizer, PieceTokenizer):
+        raise UsageError(
+            "a model that reads characters of whole words cannot be fine-tuned here: give a "
+            "Hugging Face folder with a tokenizer.json"
+        )
+    cut = PieceTokenizer(tokenizer.tokenizer, min(max_length, tokenizer.max_length))
+    texts = [whole(row.text) for row in rows]
+    found = cut.encodings([
+        (text, whole(row.second)) if row.second else text
+        for text, row in zip(texts, rows, strict=True)
+    ])  # fmt: skip
+    firsts = [
+        first_pieces(row.tokens, text, one.offsets) if row.tags else []
+        for row, text, one in zip(rows, texts, found, strict=True)
+    ]
+    ids, types = ([getattr(one, name) for one in found] for name in ("ids", "type_ids"))
+    return Pieces(Ragged.of(ids), Ragged.of(types), Ragged.of(firsts))
+
+
+def first_pieces(tokens: Sequence[str], text: str, offsets: Sequence[tuple[int, int]]) -> list[int]:
+    """Return the place of the first piece of every token, NO_PIECE where there is none.
+
+    `text` is the tokens joined by one blank. A piece begins at its first character that is not
+    white space; special ones cover no character.
+    """
+    owners = [number for number, token in enumerate(tokens) for _ in range(len(token) + 1)]
+    firsts = [NO_PIECE] * len(tokens)
+    for place, (start, stop) in enumerate(offsets):
+        while start < stop and text[start].isspace():
+            start += 1
+        if start < stop and firsts[owners[start]] == NO_PIECE:
+            firsts[owners[start]] = place
+    return firsts
+
+
+def vocabulary_of(parts: Sequence[Pieces], pad_id: int) -> Numbers:
+    """Return all ids that occur, ascending, and all up to the padding's."""
+    used = [part.ids.values.astype(np.int64) for part in parts]
+    return np.unique(np.concatenate([np.arange(pad_id + 1), *used]))
+
+
+def renumbered(part: Pieces, kept: Numbers) -> Pieces:
+    """Return the same with ids replaced by their places in `kept`, which has them all."""
+    values = np.searchsorted(kept, part.ids.values).astype(np.int32)
+    return Pieces(Ragged(values, part.ids.offsets), part.types, part.firsts)

@@ -1,0 +1,60 @@
+"""Named entities in the format of WikiANN: a line a token, `lang:token TAB tag`."""
+
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+from noisegen.cells import ROWS_MAX
+from noisegen.errors import SourceError
+from noisegen.tasks.files import lines_of
+from noisegen.tasks.rows import Row, RowSet
+
+
+def read_wikiann(source: str, lang: str) -> RowSet:
+    """Read the sentences of one language; raises SourceError where there is none.
+
+    A token without `lang:` before it counts as of the language that is asked for.
+    """
+    path = Path(source)
+    if not path.is_file():
+        raise SourceError(f"{source!r}: no such file")
+    found = RowSet("wikiann")
+    for lines in islice(_sentences(path, found.damaged), ROWS_MAX):
+        row = _row(lines, lang)
+        if isinstance(row, Row):
+            found.rows.append(row)
+        else:
+            found.dropped[row] += 1
+    return found
+
+
+def _sentences(path: Path, damaged: list[str]) -> Iterator[list[bytes]]:
+    held: list[bytes] = []
+    for line in lines_of(path, damaged):
+        if line.strip():
+            held.append(line)
+        elif held:
+            yield held
+            held = []
+    if held:
+        yield held
+
+
+def _row(lines: list[bytes], lang: str) -> Row | str:
+    """Return a sentence, or the reason to drop it."""
+    try:
+        cells = [line.decode().split("\t") for line in lines]
+    except UnicodeDecodeError:
+        return "not_utf8"
+    if any(len(cell) < 2 or not cell[0].strip() or not cell[-1].strip() for cell in cells):
+        return "unequal_labels"
+    tokens, tags = zip(*((cell[0], cell[-1].strip()) for cell in cells), strict=True)
+    beginning = tokens[0].partition(":")[0]
+    is_named = all(
+        token.startswith(f"{beginning}:") and token != f"{beginning}:" for token in tokens
+    )
+    if is_named and beginning != lang and beginning.isalpha():
+        return "other_language"
+    if is_named and beginning == lang:
+        tokens = tuple(token.removeprefix(f"{lang}:") for token in tokens)
+    return Row(tokens, tags)
