@@ -68,9 +68,9 @@ def train(
         claim(out, said, resume=resume, force=force)
     workers.wait()
     with removed_if_not_begun(out, ours=workers.leads and not resume):
-        pairs = _pairs(out / "data", data, settings, resume, workers)
+        pairs = make_pairs(out / "data", data, settings, resume, workers)
         tell(f"{len(pairs.training):,} pairs to train on, {len(pairs.validation):,} to choose by")
-        trainer = _trainer(settings, model, pairs, out, workers, said)
+        trainer = make_trainer(settings, model, pairs, out, workers, said)
     if resume:
         trainer.resume()
     trainer.report = _report(out, trainer, sinks, boards)
@@ -90,7 +90,7 @@ def _model(settings: PretrainSettings, workers: Workers, tell: Tell) -> MaskedMo
     return model
 
 
-def _pairs(
+def make_pairs(
     folder: Path, data: Sequence[str], settings: PretrainSettings, resume: bool, workers: Workers
 ) -> PairData:
     """Read DATA into the folder, if it is not there; raises SourceError for too little of it."""
@@ -127,10 +127,11 @@ def _chunks(
     return MaskedChunks(chunks, masker, settings.batch_pairs)
 
 
-def _trainer(
+def make_trainer(
     settings: PretrainSettings, model: MaskedModel, pairs: PairData, out: Path, workers: Workers,
     said: dict[str, Any],
 ) -> Pretraining:  # fmt: skip
+    """Return the run at its start; `said` is what its config.yaml says."""
     chunks = _chunks(settings, pairs, model, workers)
     rows = pairs.validation[: settings.validation_rows]
     masked = chunks.texts(rows, VALIDATION_EPOCH)
@@ -166,7 +167,7 @@ def _estimate(
 ) -> dict[str, Any]:
     """Measure the first chunk of the data and count the model's weights."""
     with TemporaryDirectory() as folder:
-        pairs = _pairs(Path(folder), data, settings, False, Workers())
+        pairs = make_pairs(Path(folder), data, settings, False, Workers())
         chunk = _chunks(settings, pairs, model, Workers()).make(0, 0)
         assert chunk is not None
         lengths = chunk.texts.ids.lengths
