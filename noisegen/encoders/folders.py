@@ -92,7 +92,7 @@ def _network(folder: Path) -> Any:
     from transformers import AutoModel
 
     try:
-        with _quietly():
+        with quietly():
             network, info = AutoModel.from_pretrained(
                 folder, use_safetensors=True, local_files_only=True, trust_remote_code=False,
                 dtype=torch.float32, output_loading_info=True,
@@ -113,7 +113,7 @@ def _network(folder: Path) -> Any:
 
 
 @contextmanager
-def _quietly() -> Iterator[None]:
+def quietly() -> Iterator[None]:
     """Keep bars and reports of transformers off the terminal."""
     from transformers.utils import logging as found
 
@@ -226,7 +226,7 @@ def _save_network(encoder: SentenceEncoder, folder: Path) -> str:
     if isinstance(encoder.tokenizer, WordTokenizer):
         characters.save_network(encoder.network, encoder.tokenizer, folder)
         return "CharacterTransformer"
-    with _quietly():
+    with quietly():
         encoder.network.save_pretrained(folder)  # type: ignore[operator]
     encoder.tokenizer.save(folder)
     said = {"max_seq_length": encoder.tokenizer.max_length, "do_lower_case": False}

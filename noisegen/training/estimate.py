@@ -1,5 +1,6 @@
 """What a run will cost, before it starts: parameters, tokens, operations, memory."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -45,8 +46,13 @@ def estimate(settings: Settings, student: SentenceEncoder, chunks: Chunks) -> Es
     return Estimate(
         sum(every), trained, pairs, tokens / rows, rows / len(chunk.steps), 1 - tokens / computed,
         round(pairs / rows * len(chunk.steps)), flop_per_token(student, tokens / rows),
-        sum(every) * 4 + trained * (_BYTES - 4),
+        weight_bytes(every, [trained]),
     )  # fmt: skip
+
+
+def weight_bytes(every: Sequence[int], trained: Sequence[int]) -> int:
+    """Return the bytes of weights, given their sizes, with gradients and moments of the trained."""
+    return sum(every) * 4 + sum(trained) * (_BYTES - 4)
 
 
 def flop_per_token(student: SentenceEncoder, length: float) -> float:

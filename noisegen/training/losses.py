@@ -89,12 +89,23 @@ def info_nce(batch: Batch, output: Output) -> Losses:
 
 def nt_xent(batch: Batch, output: Output) -> Losses:
     """NT-Xent of the two sides of the student: 2N anchors, 2N - 2 negatives each (RCP, eq. 1)."""
-    sides = normalize(torch.cat([output.noisy, output.clean_side]))
-    scores = sides @ sides.T / batch.temperature
-    scores.fill_diagonal_(-torch.inf)
-    half = len(output.noisy)
-    partner = torch.arange(len(sides), device=sides.device).roll(half)
+    scores = pair_scores(torch.cat([output.noisy, output.clean_side]), batch.temperature)
+    partner = torch.arange(len(scores), device=scores.device).roll(len(output.noisy))
     return {"contrast": cross_entropy(scores, partner)}
+
+
+def pair_scores(vectors: Tensor, temperature: float, others: Tensor | None = None) -> Tensor:
+    """Return cosines over the temperature of all vectors to all, and to `others`; -inf to itself.
+
+    `vectors` (2N, width): one side of N pairs, then the other. Shape (2N, 2N + others).
+    """
+    sides = normalize(vectors)
+    scores = sides @ sides.T / temperature
+    itself = torch.eye(len(scores), dtype=torch.bool, device=scores.device)
+    scores = scores.masked_fill(itself, -inf)
+    if others is None:
+        return scores
+    return torch.cat([scores, sides @ normalize(others).T / temperature], 1)
 
 
 def _squared(teacher: Tensor, student: Tensor) -> Tensor:

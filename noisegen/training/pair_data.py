@@ -42,9 +42,10 @@ class PairData:
 
 
 def prepare_data(
-    folder: Path, sources: Sequence[str], held_out: int, seed: int, *, clean_only: bool = False
-) -> PairData:
-    """Read DATA into the folder; about `held_out` pairs, at most a tenth, are kept for validation.
+    folder: Path, sources: Sequence[str], held_out: int, seed: int,
+    *, clean_only: bool = False, share: float = 0.1,
+) -> PairData:  # fmt: skip
+    """Read DATA into the folder; about `held_out` pairs, at most `share`, are for validation.
 
     With `clean_only` DATA is clean text, and the noisy side of a pair is its clean side. Raises
     SourceError where nothing is left to train on.
@@ -65,7 +66,7 @@ def prepare_data(
     if not len(noisy):
         raise SourceError(f"no pairs to train on in {', '.join(sources)}")
     write_texts(folder, "clean", _first_of_each(read(sources, Counter()), known))
-    texts = max(1, round(len(known) * min(0.1, held_out / len(noisy))))
+    texts = max(1, round(len(known) * min(share, held_out / len(noisy))))
     said = {"held_out": texts, "seed": seed, "dropped": dropped}
     write_text(folder / "data.json", json.dumps(said))
     return open_data(folder)

@@ -29,7 +29,7 @@ def make_student(settings: Settings, teacher: Encoder) -> SentenceEncoder:
     if head == start.head.settings:
         student.head.load_state_dict(start.head.state_dict())
     _check_width(student, teacher)
-    _set_dropout(student, settings.dropout)
+    set_dropout(student, settings.dropout)
     _freeze(student, settings.freeze)
     return student
 
@@ -128,7 +128,8 @@ def _check_width(student: SentenceEncoder, teacher: Encoder) -> None:
         )
 
 
-def _set_dropout(student: SentenceEncoder, share: float) -> None:
+def set_dropout(student: nn.Module, share: float) -> None:
+    """Let every layer that drops states or weights drop this share of them."""
     for module in student.modules():
         if isinstance(module, nn.Dropout):
             module.p = share

@@ -1,0 +1,200 @@
+"""`train` with a preset of pre-training: from DATA to RUN/student."""
+
+import json
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import torch
+
+from noisegen.atomic import write_text
+from noisegen.encoders.ragged import Ragged
+from noisegen.errors import SourceError, UsageError
+from noisegen.pretraining.masked_chunks import MaskedChunks
+from noisegen.pretraining.masked_model import MaskedModel, open_model
+from noisegen.pretraining.masking import NO_TARGET, Masked, Masker
+from noisegen.pretraining.model_card import model_card
+from noisegen.pretraining.objective import Objective
+from noisegen.pretraining.pretraining import Pretraining
+from noisegen.pretraining.settings import PretrainSettings
+from noisegen.pretraining.validation import Validation
+from noisegen.training.checkpoint import load_weights, writing_weights
+from noisegen.training.chunks import VALIDATION_EPOCH, Chunks, NoiseSource
+from noisegen.training.claim import claim, removed_if_not_begun
+from noisegen.training.computation import Computation
+from noisegen.training.estimate import Estimate, flop_per_token, weight_bytes
+from noisegen.training.log import JsonLines, Sink, tee, tensorboard
+from noisegen.training.pair_data import PairData, open_data, prepare_data
+from noisegen.training.run import Tell
+from noisegen.training.setting_values import load_settings
+from noisegen.training.workers import Workers, join_workers
+from noisegen.version import __version__
+
+
+def train(
+    data: Sequence[str],
+    out: str | Path,
+    *,
+    preset: str = "rcp",
+    config: str | Path | None = None,
+    values: Mapping[str, Any] | None = None,
+    device: str = "auto",
+    resume: bool = False,
+    force: bool = False,
+    dry_run: bool = False,
+    sinks: Sequence[Sink] = (),
+    boards: bool = False,
+    tell: Tell = lambda line: None,
+) -> dict[str, Any]:
+    """Pre-train a masked-language model on noisy and clean pairs; return its validation figures.
+
+    `data`: as for distillation. `values` are settings over those of the preset and the file
+    (`PretrainSettings`). Writes RUN/student, checkpoints, log.jsonl, config.yaml and metrics.json.
+    With `dry_run` nothing is trained: the estimate is returned.
+    Raises UsageError, SourceError, OutputError, and NoisegenError where training cannot go on.
+    """
+    if resume and force:
+        raise UsageError("--force removes the run that is there, --resume goes on: choose one")
+    settings, out = load_settings(PretrainSettings, preset, config, values), Path(out)
+    workers = join_workers(device)
+    said = {"version": __version__, "data": [str(one) for one in data], **settings.to_dict()}
+    model = _model(settings, workers, tell)
+    if dry_run:
+        return _estimate(data, settings, model)
+    if workers.leads or resume:
+        claim(out, said, resume=resume, force=force)
+    workers.wait()
+    with removed_if_not_begun(out, ours=workers.leads and not resume):
+        pairs = make_pairs(out / "data", data, settings, resume, workers)
+        tell(f"{len(pairs.training):,} pairs to train on, {len(pairs.validation):,} to choose by")
+        trainer = make_trainer(settings, model, pairs, out, workers, said)
+    if resume:
+        trainer.resume()
+    trainer.report = _report(out, trainer, sinks, boards)
+    trainer.run()
+    return _finish(trainer, out, said) if workers.leads else {}
+
+
+def _model(settings: PretrainSettings, workers: Workers, tell: Tell) -> MaskedModel:
+    """Open the model and refuse what cannot be trained, before a run is removed for it."""
+    if settings.batch_pairs < workers.world:
+        raise UsageError(f"batch_pairs {settings.batch_pairs} is less than the processes")
+    NoiseSource(settings.noise)
+    model = open_model(settings).to(workers.device)
+    Computation(settings, model.encoder, workers.device)
+    if model.is_new:
+        tell(f"{settings.student} has no head that fills masks: a new one, tied to its embeddings")
+    return model
+
+
+def make_pairs(
+    folder: Path, data: Sequence[str], settings: PretrainSettings, resume: bool, workers: Workers
+) -> PairData:
+    """Read DATA into the folder, if it is not there; raises SourceError for too little of it."""
+    if workers.leads and not (resume and (folder / "data.json").exists()):
+        prepare_data(
+            folder, [str(one) for one in data], settings.validation_rows, settings.seed,
+            clean_only=not NoiseSource(settings.noise).is_stored, share=settings.validation_share,
+        )  # fmt: skip
+    workers.wait()
+    pairs = open_data(folder)
+    if len(pairs.training) < workers.world or not len(pairs.validation):
+        raise SourceError(
+            f"{len(pairs.training)} pairs to train on and {len(pairs.validation)} to validate: "
+            "give more data"
+        )
+    first = pairs.owner[pairs.training[0]]
+    if Objective.of(settings).contrast and (pairs.owner[pairs.training] == first).all():
+        raise SourceError(
+            "all pairs to train on have the same clean text, so nothing can be told apart: "
+            "give more data, or --objective mlm"
+        )
+    return pairs
+
+
+def _chunks(
+    settings: PretrainSettings, pairs: PairData, model: MaskedModel, workers: Workers
+) -> MaskedChunks:
+    tokenizer = model.encoder.tokenizer
+    chunks = Chunks(
+        pairs, NoiseSource(settings.noise, settings.seed, settings.lang), tokenizer,
+        budget=settings.batch_tokens, seed=settings.seed, world=workers.world, both_sides=True,
+    )  # fmt: skip
+    masker = Masker.of(tokenizer, settings.mask_rate, settings.seed)
+    return MaskedChunks(chunks, masker, settings.batch_pairs)
+
+
+def make_trainer(
+    settings: PretrainSettings, model: MaskedModel, pairs: PairData, out: Path, workers: Workers,
+    said: dict[str, Any],
+) -> Pretraining:  # fmt: skip
+    """Return the run at its start; `said` is what its config.yaml says."""
+    chunks = _chunks(settings, pairs, model, workers)
+    rows = pairs.validation[: settings.validation_rows]
+    masked = chunks.texts(rows, VALIDATION_EPOCH)
+    validation = Validation(
+        _plain(masked), masked, Objective.of(settings),
+        Computation(settings, model.encoder, workers.device), settings.batch_tokens,
+        settings.batch_pairs,
+    )  # fmt: skip
+    digest = sha256(json.dumps([said, len(pairs.noisy), model.encoder.digest]).encode())
+    return Pretraining(
+        settings, model, chunks, validation, out, workers=workers, config=digest.hexdigest()
+    )
+
+
+def _plain(masked: Masked) -> Masked:
+    """Return the same texts without masks."""
+    there, put = masked.targets, masked.ids
+    ids = np.where(there.values == NO_TARGET, put.values, there.values).astype(np.int32)
+    none = np.full(len(ids), NO_TARGET, np.int32)
+    return Masked(Ragged(ids, put.offsets), Ragged(none, put.offsets))
+
+
+def _report(out: Path, trainer: Pretraining, sinks: Sequence[Sink], boards: bool) -> Sink:
+    rows: list[Sink] = [*sinks]
+    if trainer.workers.leads:
+        rows.append(JsonLines(out / "log.jsonl", trainer.progress.updates))
+        rows += [tensorboard(out / "tensorboard")] if boards else []
+    return tee(rows)
+
+
+def _estimate(
+    data: Sequence[str], settings: PretrainSettings, model: MaskedModel
+) -> dict[str, Any]:
+    """Measure the first chunk of the data and count the model's weights."""
+    with TemporaryDirectory() as folder:
+        pairs = make_pairs(Path(folder), data, settings, False, Workers())
+        chunk = _chunks(settings, pairs, model, Workers()).make(0, 0)
+        assert chunk is not None
+        lengths = chunk.texts.ids.lengths
+        tokens = int(lengths.sum())
+        batches = [rows for step in chunk.steps for rows in step]
+        computed = sum(len(rows) * int(lengths[rows].max()) for rows in batches)
+        every = [weight.numel() for weight in model.parameters()]
+        updates = len(chunk.steps)
+        return Estimate(
+            sum(every), sum(every), len(pairs.training), tokens / chunk.pairs,
+            chunk.pairs / updates, 1 - tokens / computed,
+            round(len(pairs.training) / chunk.pairs * updates),
+            flop_per_token(model.encoder, tokens / len(lengths)), weight_bytes(every, every),
+        ).to_dict()  # fmt: skip
+
+
+def _finish(trainer: Pretraining, out: Path, said: dict[str, Any]) -> dict[str, Any]:
+    """Write the best weights as a folder, and what they reached."""
+    model = trainer.student
+    load_weights(model, out / "checkpoints" / "best.safetensors")
+    found = {
+        "validation": trainer.validation.measure(model), "updates": trainer.progress.updates,
+        "pairs": trainer.progress.pairs, "seconds": round(trainer.progress.seconds, 1),
+        "parameters": sum(weight.numel() for weight in model.parameters()),
+    }  # fmt: skip
+    with torch.no_grad(), writing_weights(out / "student"):
+        model.cpu().save(out / "student")
+    write_text(out / "student" / "README.md", model_card(said, found))
+    write_text(out / "metrics.json", json.dumps(found, indent=1) + "\n")
+    return found
