@@ -222,7 +222,9 @@ def test_every_text_is_kept_once_and_every_pair_finds_its_own(tmp_path):
 
 def test_noise_is_a_language_too(tmp_path, sentences):
     (tmp_path / "clean.txt").write_text("\n".join(sentences[:200]) + "\n")
-    noisegen.augment(tmp_path / "clean.txt", tmp_path / "out", recipe="ugc", seed=1)
+    noisegen.augment(
+        tmp_path / "clean.txt", tmp_path / "out", transforms=["fing:p=0.5", "leet:p=0.3"], seed=1
+    )
     rows = pq.read_table(tmp_path / "out" / "part-00000.parquet").to_pylist()
     changed = [row for row in rows if row["noisy"] != row["clean"]]
 
