@@ -9,17 +9,15 @@ import argparse
 import csv
 import gzip
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
-import numpy as np
 from rich.console import Console
 
+from benchmarks.frozen_vectors import cached
 from benchmarks.oracle_data import Pair, bitext, write_tables
 from benchmarks.real_pairs import DATA
 from noisegen.cells import named_source, read_cells
-from noisegen.compiled import cache_folder
 from noisegen.disentangling import pictures
 from noisegen.disentangling.heads import load_heads
 from noisegen.disentangling.measures import (
@@ -33,11 +31,7 @@ from noisegen.disentangling.measures import (
 )
 from noisegen.disentangling.run import train
 from noisegen.disentangling.table import Spread, over_runs, plain, render
-from noisegen.encoders.encoder import Vectors
-from noisegen.encoders.specs import open_encoder
 from noisegen.training.setting_values import parse_values
-from noisegen.training.teacher_vectors import teacher_vectors
-from noisegen.training.text_store import write_texts
 
 OBJECTIVES = ("dream", "dream+oracle", "meat", "meat+oracle")
 ALONE = "encoder alone"
@@ -62,15 +56,6 @@ def switched(given: list[str]) -> Iterator[tuple[str, list[Pair]]]:
     for name, source in map(named_source, given):
         columns = read_cells(source, (("source", "target"), ("noisy", "clean")), "pairs").columns
         yield name, list(zip(*columns.values(), strict=True))
-
-
-def cached(spec: str, texts: list[str]) -> Callable[[Iterable[str]], Vectors]:
-    """Return what gives the frozen vectors of these texts; they stay in the cache of training."""
-    known = {text: row for row, text in enumerate(dict.fromkeys(texts))}
-    with TemporaryDirectory() as folder:
-        store = write_texts(Path(folder), "texts", known)
-        made = teacher_vectors(open_encoder(spec), store, cache_folder() / "vectors")
-    return lambda wanted: made.take(np.array([known[text] for text in wanted]))
 
 
 def make_sets(spec: str, test: dict[str, list[Pair]], tables: list[str]) -> Sets:

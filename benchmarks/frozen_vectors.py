@@ -1,0 +1,24 @@
+"""Frozen vectors of any texts, kept in the cache that training has too."""
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from noisegen.compiled import cache_folder
+from noisegen.encoders.encoder import Vectors
+from noisegen.encoders.specs import open_encoder
+from noisegen.training.teacher_vectors import teacher_vectors
+from noisegen.training.text_store import write_texts
+
+Lookup = Callable[[Iterable[str]], Vectors]
+
+
+def cached(spec: str, texts: Iterable[str]) -> Lookup:
+    """Return what gives the vectors of these texts."""
+    known = {text: row for row, text in enumerate(dict.fromkeys(texts))}
+    with TemporaryDirectory() as folder:
+        store = write_texts(Path(folder), "texts", known)
+        made = teacher_vectors(open_encoder(spec), store, cache_folder() / "vectors")
+    return lambda wanted: made.take(np.array([known[text] for text in wanted]))
