@@ -3,6 +3,7 @@
 import json
 import os
 import tempfile
+from collections.abc import Callable
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -20,13 +21,22 @@ FORMAT = 8  # of a compiled lexicon; raise it when a change alters what a table 
 def load_table(path: Path, parser: Parser) -> PhraseTable:
     """Return the compiled lexicon of a file, from the cache if its content was compiled before."""
     content = read_lexicon_file(path)
+    return cached_table(
+        path.stem, content, parser.__name__, lambda: build(parser(content, str(path)))
+    )
+
+
+def cached_table(
+    name: str, content: bytes, meant: str, make: Callable[[], PhraseTable]
+) -> PhraseTable:
+    """Return what `make` compiles of a content, or did before; `meant` says how it is read."""
     key = blake2b(content, digest_size=10, person=f"noisegen {FORMAT}".encode())
-    key.update(parser.__name__.encode())
-    cached = cache_folder() / f"{path.stem}-{key.hexdigest()}.arrow"
+    key.update(meant.encode())
+    cached = cache_folder() / f"{name}-{key.hexdigest()}.arrow"
     try:
         return _open(cached)
     except (OSError, ValueError, KeyError):
-        table = build(parser(content, str(path)))
+        table = make()
     _save(table, cached)
     return table
 

@@ -254,7 +254,7 @@ def test_names_are_the_golden_list():
     """Nothing disappears or is renamed unnoticed."""
     ours = str(Path(registry.__file__).parent)
     built_in = [name for name in registry.names() if registry.get(name).source.startswith(ours)]
-    assert built_in == sorted([*TWELVE, *POSTS, "channel", "wiki"])
+    assert built_in == sorted([*TWELVE, *POSTS, "channel", "codeswitch", "wiki"])
 
 
 def test_global_random_states_stay(demo_texts):

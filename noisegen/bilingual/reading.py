@@ -41,6 +41,7 @@ def load(path: str | Path, lang: str, into: str | None = None) -> Translations:
     line, and MUSE apart. It may be compressed (.gz, .xz, .bz2, .zst).
     """
     path, languages = Path(path), Languages(lang, into)
+    check_size(path)
     try:
         read = _parquet if path.suffix == ".parquet" else _read
         found = gathered(read(path, languages))
@@ -50,6 +51,12 @@ def load(path: str | Path, lang: str, into: str | None = None) -> Translations:
     except pa.ArrowException as error:
         raise LexiconError(f"{path} is not a Parquet file: {first_line(error)}") from error
     return _usable(found, path)
+
+
+def check_size(path: Path) -> None:
+    """Raise LexiconError for a file that is too large to be a dictionary."""
+    if path.is_file() and path.stat().st_size > BYTES_MAX:
+        raise LexiconError(f"{path} has over {BYTES_MAX >> 30} GB: no dictionary")
 
 
 def _usable(found: Translations, path: Path) -> Translations:
@@ -135,7 +142,7 @@ def _layout(names: Sequence[str], languages: Languages) -> Callable[[str], Itera
 
 def _muse(line: str) -> Iterator[Row]:
     fields = line.split("\t") if "\t" in line else line.split()
-    yield Row(*fields) if len(fields) == 2 else Row(reason="bad_line")
+    yield Row(fields[0], fields[1]) if len(fields) == 2 else Row(reason="bad_line")
 
 
 def _table_row(names: Sequence[str], line: str, languages: Languages) -> Iterator[Row]:

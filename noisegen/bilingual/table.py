@@ -11,9 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from noisegen.bilingual.reading import load
+from noisegen.bilingual.reading import check_size, load
+from noisegen.compiled import cached_table
 from noisegen.draws import I64
-from noisegen.lexicon import Entry, Lexicon
+from noisegen.lexicon import Entry, Lexicon, read_lexicon_file
 from noisegen.phrases import Matches, PhraseTable, build, case_classes
 from noisegen.text import Texts, fold
 
@@ -33,7 +34,9 @@ class Alternative(NamedTuple):
 @lru_cache(maxsize=8)
 def table_of(path: Path, written: int, lang: str, into: str | None) -> PhraseTable:
     """Return the compiled dictionary of a file as it was `written`; raises LexiconError."""
-    return compiled(load(path, lang, into).entries)
+    check_size(path)
+    content, meant = read_lexicon_file(path), f"codeswitch {lang} {into} {path.suffix}"
+    return cached_table(path.stem, content, meant, lambda: compiled(load(path, lang, into).entries))
 
 
 def compiled(entries: list[Entry]) -> PhraseTable:

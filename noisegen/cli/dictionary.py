@@ -1,4 +1,4 @@
-"""`noisegen dictionary`: show, merge, filter, export."""
+"""`noisegen dictionary`: show, merge, filter, export, build, translations."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import click
 
 from noisegen.cli.options import print_json
+from noisegen.cli.progress import counted_progress
 
 F = TypeVar("F", bound=Callable[..., Any])
 PATH = click.Path(path_type=Path)
@@ -15,10 +16,11 @@ FORMATS = ("parquet", "tsv", "json", "lexicon")
 
 @click.group()
 def dictionary() -> None:
-    """Look at mined dictionaries, merge, filter and export them.
+    """Look at mined dictionaries, merge, filter and export them; build bilingual ones.
 
     DICTIONARY: a .parquet, .tsv or .json file, or the folder of a mining run, which keeps all
-    counts.  Example: noisegen dictionary show out --word definitely
+    counts. `build` and `translations` are for the bilingual dictionaries of `codeswitch`.
+    Example: noisegen dictionary show out --word definitely
     """
 
 
@@ -149,4 +151,108 @@ def export(
     else:
         forms = counted(len(entries), "wrong form")
         click.echo(f"{out}: {forms}", err=True)
+    return 0
+
+
+_from = click.option("--lang", required=True, help="Language of the words.")
+_into = click.option("--into", required=True, help="Language of their translations.")
+
+
+@dictionary.command()
+@click.argument("sources", nargs=-1, required=True, metavar="BITEXT...")
+@click.option("-o", "--out", type=PATH, required=True, help="File: .tsv or .parquet.")
+@_from
+@_into
+@click.option(
+    "--columns",
+    metavar="A,B",
+    help="Columns of the two languages, or their numbers in files without a header line; "
+    "else they are named as the languages.",
+)
+@click.option(
+    "--min-count",
+    type=int,
+    default=2,
+    show_default=True,
+    help="How often a translation must be expected, and each word occur.",
+)
+@click.option(
+    "--min-prob",
+    type=float,
+    default=0.1,
+    show_default=True,
+    help="Share of its word that a translation needs, in both directions.",
+)
+@click.option("--top", type=int, default=5, show_default=True, help="Translations kept of a word.")
+@click.option(
+    "--source",
+    "origin",
+    default="built with noisegen from bitext",
+    show_default=True,
+    help="For the head of the file: where the sentences come from.",
+)
+@click.option(
+    "--license",
+    "licence",
+    default="see its source",
+    show_default=True,
+    help="For the head of the file.",
+)
+@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@_json
+def build(
+    sources: tuple[str, ...], out: Path, lang: str, into: str, columns: str | None, origin: str,
+    licence: str, quiet: bool, as_json: bool, **thresholds: Any,
+) -> int:  # fmt: skip
+    """Learn the translations of words from sentence pairs, for codeswitch:dictionary=OUT.
+
+    BITEXT: tables (.tsv, .csv, .jsonl, .parquet, hf:...) with a column for each language. Words are
+    aligned in both directions by IBM model 1.
+    Example: noisegen dictionary build deu-eng.tsv --columns 1,2 --lang de --into en -o de-en.tsv
+    """
+    from noisegen.bilingual import building
+
+    chosen = building.Thresholds(**thresholds)
+    building.check_output(out)
+    first, _, second = (columns or f"{lang},{into}").partition(",")
+    line = lambda what, done, total: f"{what}: round {done} of {total}"  # noqa: E731
+    with counted_progress(quiet, "reading", line) as tell:
+        built = building.build(sources, (first, second), chosen, tell or building.silent)
+    head = {"name": out.stem, "lang": lang, "into": into, "source": origin, "license": licence}
+    building.write(built, out, head)
+    if as_json:
+        print_json({"out": str(out), **built.account()})
+    else:
+        click.echo(f"{out}: {built.summary()}", err=True)
+    return 0
+
+
+@dictionary.command()
+@click.argument("source", type=PATH, metavar="[FILE]", required=False)
+@_from
+@click.option("--into", help="Language of the translations.")
+@click.option("-w", "--word", help="Only this word: all its translations.")
+@click.option("-n", "--rows", type=int, default=20, show_default=True, help="Words to show.")
+@_json
+def translations(
+    source: Path | None, lang: str, into: str | None, word: str | None, rows: int, as_json: bool
+) -> int:
+    """Show what `codeswitch` reads of a bilingual dictionary, the packaged one without FILE.
+
+    FILE: MUSE text, FreeDict's TEI, a table (.tsv, .parquet) with the columns clean and noisy, or
+    with one for each language.  Example: noisegen dictionary translations --lang en -w light
+    """
+    from rich.console import Console
+
+    from noisegen.bilingual import showing
+
+    found = showing.read(source, lang, into)
+    chosen = showing.chosen(found, word, rows)
+    if as_json:
+        print_json(showing.account(found, chosen))
+        return 0
+    if word and not chosen:
+        click.echo(f"hint: no translation of {word!r}", err=True)
+    Console().print(showing.table(chosen))
+    click.echo(showing.summary(found), err=True)
     return 0

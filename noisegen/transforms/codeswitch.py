@@ -79,12 +79,14 @@ def _files(settings: Settings, values: Mapping[str, Any]) -> list[Path]:
 
 @kernel("codeswitch", _files, lambda: ["*"])
 def codeswitch(
-    settings: Settings, *, dictionary: str | None = None, into: str | None = None, rate: float = RATE
-) -> CodeSwitch:
+    settings: Settings, *, dictionary: str | None = None, into: str | None = None,
+    rate: float = RATE,
+) -> CodeSwitch:  # fmt: skip
     """Replace words by translations, at least one: 'where is my house' -> 'where is mi casa'."""
     from noisegen.bilingual.packaged import source
     from noisegen.bilingual.table import table_of
 
     path, other = source(dictionary, settings.lang, into)
     written = path.stat().st_mtime_ns if path.exists() else 0
-    return CodeSwitch(table_of(path.resolve(), written, settings.lang, other), settings.limits(rate))
+    table = table_of(path.resolve(), written, settings.lang, other)
+    return CodeSwitch(table, settings.limits(rate))
