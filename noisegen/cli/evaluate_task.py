@@ -38,7 +38,7 @@ from noisegen.cli.progress import counted_progress
 )  # fmt: skip
 @click.option("--lr", type=click.FloatRange(0, min_open=True),
               help="Default: RCP's, 1e-4 for SNIPS and ATIS, else 2e-5.")  # fmt: skip
-@click.option("--batch-tokens", type=click.IntRange(1), default=1024, show_default=True,
+@click.option("--batch-tokens", type=click.IntRange(1), default=512, show_default=True,
               help="Pieces of one update, padding included.")  # fmt: skip
 @click.option("--max-length", type=click.IntRange(8),
               help="Pieces of a row. Default: 50 for SNIPS and ATIS, else 128.")  # fmt: skip
@@ -68,9 +68,11 @@ def evaluate_task(
         print_json(found.metrics())
     elif not quiet:
         from noisegen.cli.terminal import Terminal
-        from noisegen.tasks.results import table_of
+        from noisegen.tasks.results import legend, tables_of
 
-        Terminal().print(table_of(found))
+        for table in tables_of(found):
+            Terminal().print(table)
+        click.echo(legend(found))
         click.echo(f"wrote {out / 'metrics.json'}", err=True)
     for line in found.settings["damaged"]:
         click.echo(f"damaged: {line}", err=True)

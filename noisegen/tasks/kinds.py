@@ -14,6 +14,11 @@ class Task:
     has_label: bool
     metrics: tuple[str, ...]
 
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """The metrics that tables show."""
+        return tuple(name for name in self.metrics if name != "hallucinated_tokens")
+
 
 @dataclass(frozen=True)
 class FineTuning:

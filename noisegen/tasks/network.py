@@ -124,6 +124,6 @@ def keep_embeddings(network: nn.Module, kept: Ints) -> None:
     holder: Any = network
     full = holder.get_input_embeddings()
     rows = torch.from_numpy(kept).to(full.weight.device)
-    small = nn.Embedding(len(kept), full.embedding_dim, padding_idx=full.padding_idx)
-    small.weight = nn.Parameter(full.weight.detach()[rows].clone())
+    weights = full.weight.detach()[rows].clone()
+    small = nn.Embedding.from_pretrained(weights, freeze=False, padding_idx=full.padding_idx)
     holder.set_input_embeddings(small)

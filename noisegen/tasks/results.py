@@ -3,7 +3,7 @@
 import csv
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -67,31 +67,33 @@ def metrics_csv(figures: Sequence[Figure]) -> str:
     return lines.getvalue()
 
 
-def table_of(results: TaskResults) -> Table:
-    """Return the table that RCP prints: metric and language down, models across."""
+def tables_of(results: TaskResults) -> Iterator[Table]:
+    """Yield a table for every metric that is shown, as RCP prints them: models across."""
     models = list(dict.fromkeys(one.model for one in results.figures))
     found = {(one.model, one.lang, one.side, one.metric): one for one in results.figures}
     keys = dict.fromkeys((one.lang, one.side) for one in results.figures)
-    table = titled(_title(results))
-    for name in ("", "test", "text"):
-        table.add_column(name, no_wrap=True)
-    for name in models:
-        table.add_column(name, justify="right", no_wrap=True)
-    for metric in results.task.metrics:
-        shown = METRICS[metric]
+    for metric in results.task.shown:
+        table = titled(METRICS[metric])
+        table.padding, table.collapse_padding = (0, 1, 0, 0), True
+        for name in ("", ""):
+            table.add_column(name, no_wrap=True)
+        for name in models:
+            table.add_column(name, justify="right", no_wrap=True)
         for lang in dict.fromkeys(lang for lang, _ in keys):
             for side in (side for side in _SIDES if (lang, side) in keys):
                 cells = [_cell(found.get((model, lang, side, metric))) for model in models]
-                table.add_row(*map(Text, (shown, lang if side == CLEAN else "", side)), *cells)
-                shown = ""
-        table.add_section()
-    return table
+                table.add_row(Text(lang if side == CLEAN else ""), Text(side), *cells)
+        yield table
 
 
-def _title(results: TaskResults) -> str:
-    rows, seeds = results.settings["training"][0]["rows"], len(results.settings["seeds"])
-    over = f"mean ± sd of {seeds} seeds" if seeds > 1 else "one seed"
-    return f"{results.task.name}: trained on {rows:,} {results.settings['lang']} rows, {over}"
+def legend(results: TaskResults) -> str:
+    """Return what a reader of the tables must know."""
+    said = results.settings
+    rows, seeds = said["training"][0]["rows"], len(said["seeds"])
+    over = f"mean±sd of {seeds} seeds" if seeds > 1 else "one seed"
+    compared = any(one.side == CHANGE for one in results.figures)
+    change = f"; {CHANGE}: noisy minus clean, same rows" if compared else ""
+    return f"trained on {rows:,} {said['lang']} rows, {over}{change}"
 
 
 def _cell(figure: Figure | None) -> Text:
@@ -99,5 +101,5 @@ def _cell(figure: Figure | None) -> Text:
         return Text("-")
     sign = "+" if figure.side == CHANGE else ""
     digits = 1 if figure.metric not in _COUNTS or len(figure.values) > 1 else 0
-    spread = "" if figure.sd is None else f" ±{figure.sd:.{digits}f}"
+    spread = "" if figure.sd is None else f"±{figure.sd:.{digits}f}"
     return Text(f"{figure.mean:{sign}.{digits}f}{spread}")

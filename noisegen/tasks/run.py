@@ -50,7 +50,7 @@ class Request:
     growth: float | None = None
     lr: float | None = None
     max_length: int | None = None
-    batch_tokens: int = 1024
+    batch_tokens: int = 512
     fast: bool = False
     device: str = "auto"
 

@@ -45,7 +45,7 @@ def read_snips(source: str) -> RowSet:
 
 def _requests(path: Path, dropped: Counter[str]) -> Iterator[tuple[str, Any]]:
     try:
-        content = json.loads(read_bytes(path).decode("utf-8", "replace"))
+        content = json.loads(_decoded(read_bytes(path)))
     except (ValueError, RecursionError) as error:
         raise SourceError(f"{path} is no JSON: {str(error).splitlines()[0]}") from error
     if not isinstance(content, Mapping):
@@ -55,6 +55,15 @@ def _requests(path: Path, dropped: Counter[str]) -> Iterator[tuple[str, Any]]:
             yield from ((intent, request) for request in requests)
         else:
             dropped["bad_row"] += 1
+
+
+def _decoded(content: bytes) -> str:
+    """Return UTF-8 as text; the published files have an emoji as two halves of a pair in it."""
+    try:
+        halves = content.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        return content.decode("utf-8", "replace")
+    return halves.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _row(intent: str, request: Any) -> Row | None:

@@ -28,7 +28,7 @@ class Tuning:
 
     epochs: float
     lr: float
-    batch_tokens: int = 1024
+    batch_tokens: int = 512
     max_length: int = 50
     clip: float = 1.0
     seed: int = 0

@@ -1,6 +1,7 @@
 """Named entities in the format of WikiANN: a line a token, `lang:token TAB tag`."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -8,6 +9,8 @@ from noisegen.cells import ROWS_MAX
 from noisegen.errors import SourceError
 from noisegen.tasks.files import lines_of
 from noisegen.tasks.rows import Row, RowSet
+
+_PREFIXED = re.compile(r"([a-z]{2,3}(?:-[a-z-]+)?):.")
 
 
 def read_wikiann(source: str, lang: str) -> RowSet:
@@ -49,12 +52,14 @@ def _row(lines: list[bytes], lang: str) -> Row | str:
     if any(len(cell) < 2 or not cell[0].strip() or not cell[-1].strip() for cell in cells):
         return "unequal_labels"
     tokens, tags = zip(*((cell[0], cell[-1].strip()) for cell in cells), strict=True)
-    beginning = tokens[0].partition(":")[0]
-    is_named = all(
-        token.startswith(f"{beginning}:") and token != f"{beginning}:" for token in tokens
-    )
-    if is_named and beginning != lang and beginning.isalpha():
+    found = _language(tokens)
+    if found not in (None, lang):
         return "other_language"
-    if is_named and beginning == lang:
-        tokens = tuple(token.removeprefix(f"{lang}:") for token in tokens)
-    return Row(tokens, tags)
+    shown = tokens if found is None else tuple(token.removeprefix(f"{lang}:") for token in tokens)
+    return Row(shown, tags)
+
+
+def _language(tokens: Sequence[str]) -> str | None:
+    """Return the code that stands before every token; None where none does."""
+    codes = {match[1] if (match := _PREFIXED.match(token)) else None for token in tokens}
+    return codes.pop() if len(codes) == 1 else None

