@@ -105,8 +105,8 @@ def _table_rows(file: Bitext, dropped: Counter[str]) -> Iterator[Row]:
         yield cells[0], cells[1], _said(dict(zip(read.columns, cells, strict=True)), file)
     if read.unread.pop("truncated", 0):
         raise SourceError(f"{file.paths[0]}: damaged, its end is missing; get the file again")
-    dropped["empty_side"] += read.dropped["empty_cell"]
-    dropped["unreadable"] += read.unread.total()
+    lost = {"empty_side": read.dropped["empty_cell"], "unreadable": read.unread.total()}
+    dropped.update({reason: count for reason, count in lost.items() if count})
 
 
 def _said(row: dict[str, str], file: Bitext) -> Kind:
