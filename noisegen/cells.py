@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -35,12 +35,14 @@ Choices = Sequence[Sequence[str]]  # sets of columns, the first that a source ha
 class Cells:
     """Columns of text of one source; `dropped` counts rows by reason, `damaged` says what was lost.
 
-    The lists are equally long, and no cell is blank.
+    The lists are equally long, and no cell is blank. `unread` counts the rows of `damaged`, by the
+    reasons of `readers.REASONS`.
     """
 
     columns: dict[str, list[str]]
     dropped: Counter[str] = field(default_factory=Counter)
     damaged: list[str] = field(default_factory=list)
+    unread: Counter[str] = field(default_factory=Counter)
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
@@ -57,15 +59,16 @@ class Cells:
 def read_cells(source: str, choices: Choices, what: str) -> Cells:
     """Read the first of the `choices` of columns that the source has.
 
-    `source` is a file, folder, glob or hf:...; of a text file, the one column is its lines. `what`
-    names the set in errors. Raises SourceError for what is missing and where no row is left.
+    `source` is a file, folder, glob or hf:...; of a text file, the one column is its lines. Columns
+    of a file without a header are numbers from 1. `what` names the set in errors. Raises
+    SourceError for what is missing and where no row is left.
     """
     read = Cells({})
     rows = list(islice(stream_cells(source, choices, what, read), ROWS_MAX))
-    return Cells(
-        {name: [cells[place] for cells in rows] for place, name in enumerate(read.columns)},
-        read.dropped, read.damaged,
-    )  # fmt: skip
+    return replace(
+        read,
+        columns={name: [cells[place] for cells in rows] for place, name in enumerate(read.columns)},
+    )
 
 
 def stream_cells(
@@ -129,7 +132,8 @@ def _chosen(there: list[str], choices: Choices, path: str, what: str) -> tuple[s
     twice = next((name for name in there if there.count(name) > 1), None)
     if twice is not None:
         raise SourceError(f"{path}: two columns are named {twice!r}")
-    found = next((names for names in choices if set(names) <= set(there)), None)
+    numbered = [[Columns(text=name).of(there).text for name in names] for names in choices]
+    found = next((names for names in numbered if set(names) <= set(there)), None)
     if found is not None:
         return tuple(found)
     lacks = next(name for name in choices[0] if name not in there)
@@ -150,6 +154,7 @@ def _rows(
             raise SourceError(f"{path}: no column {name!r}, which the files before it have")
     columns = [_texts(table[name], name, path, codes) for name in names]
     lost = Counter(REASONS[code] for code in codes.tolist() if code not in KEPT)
+    read.unread.update(lost)
     read.damaged.extend(f"{path}: {count:,} rows {reason}" for reason, count in lost.items())
     for code, cells in zip(codes.tolist(), zip(*columns, strict=True), strict=True):
         if code not in KEPT:

@@ -18,6 +18,7 @@ from noisegen.encoders.encoder import LENGTH_MAX, Tokenizer
 from noisegen.encoders.files import pickled_hint, read_json, read_weights, write_json
 from noisegen.encoders.head import POOLINGS, Head, HeadSettings
 from noisegen.encoders.pieces import PieceTokenizer, lowered
+from noisegen.encoders.prepared import PreparedTokenizer, opened_tokenizer
 from noisegen.encoders.sentence_encoder import SentenceEncoder
 from noisegen.errors import SourceError
 
@@ -47,6 +48,7 @@ def open_folder(
     if not (inner / "config.json").is_file():
         raise SourceError(f"{folder} is no model: no config.json; give a Hugging Face folder")
     network, tokenizer = _opened(inner)
+    tokenizer = opened_tokenizer(tokenizer, inner)
     settings, projection = _head(folder, modules[1:])
     encoder = SentenceEncoder(network, tokenizer, head or settings, name or str(folder))
     if head is None and projection is not None:
@@ -223,13 +225,17 @@ def save_folder(encoder: SentenceEncoder, folder: Path) -> None:
 
 def _save_network(encoder: SentenceEncoder, folder: Path) -> str:
     """Write network and tokenizer; return the name of the first step."""
-    if isinstance(encoder.tokenizer, WordTokenizer):
-        characters.save_network(encoder.network, encoder.tokenizer, folder)
+    tokenizer = encoder.tokenizer
+    if isinstance(tokenizer, PreparedTokenizer):
+        tokenizer.note(folder)
+        tokenizer = tokenizer.tokenizer
+    if isinstance(tokenizer, WordTokenizer):
+        characters.save_network(encoder.network, tokenizer, folder)
         return "CharacterTransformer"
     with quietly():
         encoder.network.save_pretrained(folder)  # type: ignore[operator]
-    encoder.tokenizer.save(folder)
-    said = {"max_seq_length": encoder.tokenizer.max_length, "do_lower_case": False}
+    tokenizer.save(folder)
+    said = {"max_seq_length": tokenizer.max_length, "do_lower_case": False}
     write_json(folder / "sentence_bert_config.json", said)
     return "Transformer"
 

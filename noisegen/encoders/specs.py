@@ -1,4 +1,4 @@
-"""SPEC to encoder: `minilm`, `use`, `e5`, a folder, or `hf:`, `laser2:`, `npy:`, `heads:` and more."""
+"""SPEC to encoder: a packaged one, a folder, or KIND:REST, such as hf:NAME or npy:FILE."""
 
 from collections.abc import Callable
 from importlib import import_module
@@ -13,6 +13,7 @@ _PREFIXED = {
     "hf": "hub:open_hub",
     "laser2": "laser2:open_laser2",
     "npy": "vectors:open_vectors",
+    "social": "prepared:open_social",
     "heads": ".disentangling.head_encoder:open_heads",
 }  # modules of this package, or of the one above
 

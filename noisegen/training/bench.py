@@ -13,7 +13,6 @@ import numpy as np
 import torch
 
 from noisegen.encoders.ragged import Ragged
-from noisegen.encoders.specs import open_encoder
 from noisegen.errors import UsageError
 from noisegen.training.chunks import Chunk, Chunks
 from noisegen.training.loop import Loop
@@ -23,7 +22,7 @@ from noisegen.training.preset import DEFAULT
 from noisegen.training.run import make_chunks, make_pairs
 from noisegen.training.setting_values import load_settings
 from noisegen.training.settings import Settings
-from noisegen.training.students import make_student
+from noisegen.training.students import make_student, open_teacher
 from noisegen.training.teacher_vectors import BLOCK_ROWS, TeacherVectors
 from noisegen.training.validation import Validation
 from noisegen.training.workers import join_workers
@@ -82,7 +81,7 @@ def bench(
     workers = join_workers(device)
     if workers.world > 1:
         raise UsageError("bench times one process: start it without torchrun")
-    teacher = open_encoder(settings.teacher)
+    teacher = open_teacher(settings)
     student = make_student(settings, teacher).to(workers.device)
     with TemporaryDirectory() as folder:
         pairs = make_pairs(Path(folder), data, settings, False, workers)

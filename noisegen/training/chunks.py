@@ -50,7 +50,8 @@ VALIDATION_EPOCH = 2**20  # no epoch of training has its noise
 class NoiseSource:
     """Whence the noisy side comes: `stored` in DATA, or a recipe that noises anew every epoch.
 
-    Of several, joined by +, every row draws one anew in every epoch. Raises UsageError for others.
+    RECIPE noises the clean side, `stored:RECIPE` the stored noisy side in its own language. Of
+    several, joined by +, every row draws one anew in every epoch. Raises UsageError for others.
     """
 
     spec: str = STORED
@@ -58,23 +59,23 @@ class NoiseSource:
     lang: str = "en"
 
     def __post_init__(self) -> None:
-        for name in self.recipes:  # a wrong name shows before anything is read
-            if name != STORED:
-                Recipe.named(name)
+        for _, recipe in map(_side, self.parts):
+            if recipe:  # a wrong name shows before anything is read
+                Recipe.named(recipe)
 
     @property
-    def recipes(self) -> list[str]:
+    def parts(self) -> list[str]:
         """What is joined."""
         return [name.strip() for name in self.spec.split("+")]
 
     @property
     def is_stored(self) -> bool:
         """Whether the noisy side of DATA is read."""
-        return STORED in self.recipes
+        return any(stored for stored, _ in map(_side, self.parts))
 
     def noisy(self, data: PairData, rows: Rows, epoch: int) -> list[str]:
         """Return the noisy texts of these pairs."""
-        names, out = self.recipes, np.empty(len(rows), object)
+        names, out = self.parts, np.empty(len(rows), object)
         dice = Dice(rows.astype(np.uint64), self.seed, epoch)
         drawn = dice.decide("source of noise", np.arange(len(rows))) * len(names) >> DECISION_BITS
         for number, name in enumerate(names):
@@ -82,13 +83,32 @@ class NoiseSource:
             out[chosen] = self._made(name, data, rows[chosen], epoch)
         return list(out)
 
-    def _made(self, recipe: str, data: PairData, rows: Rows, epoch: int) -> list[str]:
-        if recipe == STORED:
-            return list(data.noisy.take(rows).to_pylist())
-        clean = data.clean.take(data.owner[rows]).cast(pa.string())
+    def _made(self, name: str, data: PairData, rows: Rows, epoch: int) -> list[str]:
+        stored, recipe = _side(name)
+        if not stored:
+            clean = data.clean.take(data.owner[rows])
+            return self._noised(recipe, self.lang, clean, rows, epoch)
+        texts = data.noisy.take(rows)
+        if not recipe:
+            return list(texts.to_pylist())
+        out, langs = np.empty(len(rows), object), data.lang[rows]
+        for number in np.unique(langs).tolist():
+            here = np.flatnonzero(langs == number)
+            some = texts.take(pa.array(here))
+            out[here] = self._noised(recipe, data.langs[number], some, rows[here], epoch)
+        return list(out)
+
+    def _noised(self, recipe: str, lang: str, texts: pa.Array, rows: Rows, epoch: int) -> list[str]:
         dice = Dice(rows.astype(np.uint64), self.seed, epoch)
-        engine = engine_for(recipe, self.lang, "auto")
-        return list(engine.noise(clean, dice, protect_kinds(PROTECTED)).noisy.to_pylist())
+        engine = engine_for(recipe, lang, "auto")
+        noised = engine.noise(texts.cast(pa.string()), dice, protect_kinds(PROTECTED))
+        return list(noised.noisy.to_pylist())
+
+
+def _side(name: str) -> tuple[bool, str]:
+    """Split `stored`, `stored:RECIPE` or RECIPE into whether the noisy side is read, and RECIPE."""
+    begin, _, recipe = name.partition(":")
+    return (True, recipe) if begin == STORED else (False, name)
 
 
 class Chunks:

@@ -1,12 +1,14 @@
 """DATA of `noisegen train`: pairs of noisy and clean text, kept on disk once per run.
 
-RUN/data has every distinct clean text once, the noisy side of each pair, and which clean text it
-belongs to. Pairs with an empty side are dropped and counted; some clean texts are held out.
+RUN/data has every distinct clean text once, the noisy side of each pair, its language, and which
+clean text it belongs to. Pairs with an empty side are dropped and counted; some clean texts are
+held out. Of bitext the side in the teacher's language is clean, and its translation is noisy.
 """
 
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -15,6 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from noisegen.atomic import atomic, write_text
+from noisegen.bitext import stream_bitext
+from noisegen.bitext_files import Bitext, find_bitext
 from noisegen.cells import Cells, stream_cells
 from noisegen.draws import mix, name_number
 from noisegen.errors import SourceError
@@ -30,44 +34,91 @@ Rows = npt.NDArray[np.int64]
 class PairData:
     """Noisy text `noisy[i]` belongs to clean text `clean[owner[i]]`.
 
-    `training` and `validation` are pair numbers; no clean text has pairs in both.
+    It is of language `langs[lang[i]]`. `training` and `validation` are pair numbers; no clean text
+    has pairs in both.
     """
 
     clean: TextStore
     noisy: TextStore
     owner: npt.NDArray[np.int32]
+    lang: npt.NDArray[np.uint16]
+    langs: tuple[str, ...]
     training: Rows
     validation: Rows
     dropped: Counter[str]
 
 
+@dataclass(frozen=True)
+class Reading:
+    """How DATA is read: with `clean_only` as clean text, which is then its own noisy side.
+
+    `lang` is the language of clean text. Of bitext come at most `most` rows of each language pair
+    of each data set.
+    """
+
+    clean_only: bool = False
+    lang: str = "en"
+    most: int | None = None
+
+    def pairs(
+        self, sources: Sequence[str], dropped: Counter[str]
+    ) -> Iterator[tuple[str, str, str]]:
+        """Yield noisy and clean text, with the language of the noisy one; raises SourceError."""
+        found = {source: find_bitext(source) for source in sources}
+        plain = [source for source in sources if not found[source]]
+        read = _clean_pairs if self.clean_only else stream_pairs
+        for noisy, clean in read(plain, dropped):
+            yield noisy, clean, self.lang
+        yield from self._translations([file for of in found.values() for file in of], dropped)
+
+    def _translations(
+        self, files: Sequence[Bitext], dropped: Counter[str]
+    ) -> Iterator[tuple[str, str, str]]:
+        for file in files:
+            if self.lang not in file.langs and not file.is_mixed:
+                raise SourceError(
+                    f"{file.paths[0]} is in {' and '.join(file.langs)}; one side must be in the "
+                    f"teacher's language, {self.lang} (another: --set lang=...)"
+                )
+        for pair in stream_bitext(files, dropped, self.most):
+            if pair.source_lang == self.lang:
+                yield pair.target, pair.source, pair.target_lang
+            elif pair.target_lang == self.lang:
+                yield pair.source, pair.target, pair.source_lang
+            else:
+                dropped[f"no_{self.lang}"] += 1
+
+
 def prepare_data(
     folder: Path, sources: Sequence[str], held_out: int, seed: int,
-    *, clean_only: bool = False, share: float = 0.1,
+    reading: Reading | None = None, *, share: float = 0.1,
 ) -> PairData:  # fmt: skip
     """Read DATA into the folder; about `held_out` pairs, at most `share`, are for validation.
 
-    With `clean_only` DATA is clean text, and the noisy side of a pair is its clean side. Raises
-    SourceError where nothing is left to train on.
+    Sources may be bitext (`bitext_files.find_bitext`) and others together. Raises SourceError where
+    nothing is left to train on.
     """
-    read = _clean_pairs if clean_only else stream_pairs
+    reading = reading or Reading()
     folder.mkdir(parents=True, exist_ok=True)
     dropped: Counter[str] = Counter()
     known: dict[bytes, int] = {}
-    with atomic(folder / "owner") as owners:
+    langs: dict[str, int] = {}
+    with ExitStack() as stack:
+        owners, spoken = (stack.enter_context(atomic(folder / name)) for name in ("owner", "lang"))
 
         def noisy_side() -> Iterator[str]:
-            for noisy, clean in read(sources, dropped):
+            for noisy, clean, lang in reading.pairs(sources, dropped):
                 key = blake2b(clean.encode(), digest_size=16).digest()
                 owners.write(np.int32(known.setdefault(key, len(known))).tobytes())
+                spoken.write(np.uint16(langs.setdefault(lang, len(langs))).tobytes())
                 yield noisy[:CHARACTERS_MAX]
 
         noisy = write_texts(folder, "noisy", noisy_side())
     if not len(noisy):
         raise SourceError(f"no pairs to train on in {', '.join(sources)}")
-    write_texts(folder, "clean", _first_of_each(read(sources, Counter()), known))
+    write_texts(folder, "clean", _first_of_each(reading.pairs(sources, Counter()), known))
     texts = max(1, round(len(known) * min(share, held_out / len(noisy))))
-    said = {"held_out": texts, "seed": seed, "dropped": dropped}
+    said = {"held_out": texts, "seed": seed, "dropped": dropped, "langs": list(langs)}
     write_text(folder / "data.json", json.dumps(said))
     return open_data(folder)
 
@@ -82,10 +133,10 @@ def _clean_pairs(sources: Sequence[str], dropped: Counter[str]) -> Iterator[tupl
             raise SourceError(f"damaged input: {read.damaged[0]}")
 
 
-def _first_of_each(pairs: Iterable[tuple[str, str]], known: dict[bytes, int]) -> Iterator[str]:
+def _first_of_each(pairs: Iterable[tuple[str, str, str]], known: dict[bytes, int]) -> Iterator[str]:
     """Return every clean text where it was first met, so that none is held in memory."""
     at = 0
-    for _, clean in pairs:
+    for _, clean, _ in pairs:
         key = blake2b(clean.encode(), digest_size=16).digest()
         if known[key] == at:
             yield clean[:CHARACTERS_MAX]
@@ -98,15 +149,17 @@ def open_data(folder: Path) -> PairData:
         said = json.loads((folder / "data.json").read_text())
         clean, noisy = TextStore(folder, "clean"), TextStore(folder, "noisy")
         owner = np.memmap(folder / "owner", np.int32, "r")
+        lang = np.memmap(folder / "lang", np.uint16, "r")
         held = _held_out(clean, said["held_out"], said["seed"])[owner]
-        dropped = Counter(said["dropped"])
-        if len(owner) != len(noisy):
-            raise ValueError(f"{len(owner):,} owners of {len(noisy):,} texts")
+        dropped, langs = Counter(said["dropped"]), tuple(said["langs"])
+        if not len(owner) == len(lang) == len(noisy):
+            raise ValueError(f"{len(owner):,} owners, {len(lang):,} languages of {len(noisy):,}")
     except (OSError, ValueError, LookupError, TypeError) as error:
         raise SourceError(
             f"{folder} has no training data: {error!r}; begin anew in another folder"
         ) from error
-    return PairData(clean, noisy, owner, np.flatnonzero(~held), np.flatnonzero(held), dropped)
+    parts = np.flatnonzero(~held), np.flatnonzero(held)
+    return PairData(clean, noisy, owner, lang, langs, *parts, dropped)
 
 
 def _held_out(clean: TextStore, count: int, seed: int) -> npt.NDArray[np.bool_]:

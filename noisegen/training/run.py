@@ -15,7 +15,6 @@ from noisegen.compiled import cache_folder
 from noisegen.encoders.encoder import Encoder
 from noisegen.encoders.folders import save_folder
 from noisegen.encoders.sentence_encoder import SentenceEncoder
-from noisegen.encoders.specs import open_encoder
 from noisegen.errors import SourceError, UsageError
 from noisegen.training.checkpoint import load_weights, writing_weights
 from noisegen.training.chunks import VALIDATION_EPOCH, Chunks, NoiseSource
@@ -32,10 +31,10 @@ from noisegen.training.negatives import (
     open_hard_texts,
     write_hard_texts,
 )
-from noisegen.training.pair_data import PairData, open_data, prepare_data
+from noisegen.training.pair_data import PairData, Reading, open_data, prepare_data
 from noisegen.training.setting_values import load_settings
 from noisegen.training.settings import Settings
-from noisegen.training.students import interpolate, make_student
+from noisegen.training.students import interpolate, make_student, open_teacher
 from noisegen.training.teacher_vectors import TeacherVectors, teacher_vectors
 from noisegen.training.text_store import TextStore
 from noisegen.training.validation import Validation
@@ -73,7 +72,7 @@ def train(
     settings, out = load_settings(Settings, preset, config, values), Path(out)
     workers = join_workers(device)
     said = {"version": __version__, "data": [str(one) for one in data], **settings.to_dict()}
-    teacher = open_encoder(settings.teacher)
+    teacher = open_teacher(settings)
     student = make_student(settings, teacher).to(workers.device)
     _check(settings, student, workers)
     if dry_run:
@@ -122,7 +121,7 @@ def make_pairs(
         noise = NoiseSource(settings.noise)
         prepare_data(
             folder, [str(one) for one in data], settings.validation_rows, settings.seed,
-            clean_only=not noise.is_stored,
+            Reading(not noise.is_stored, settings.lang, settings.bitext_rows),
         )  # fmt: skip
     workers.wait()
     pairs = open_data(folder)

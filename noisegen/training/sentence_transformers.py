@@ -21,7 +21,7 @@ from noisegen.encoders.specs import open_encoder
 from noisegen.errors import MissingExtra, UsageError
 from noisegen.training.chunks import PIECE_ROWS, VALIDATION_EPOCH, NoiseSource
 from noisegen.training.losses import TEMPERATURE, Batch, Output, Weighted
-from noisegen.training.pair_data import PairData, prepare_data
+from noisegen.training.pair_data import PairData, Reading, prepare_data
 from noisegen.training.plan import Rows, plan
 from noisegen.training.teacher_vectors import TeacherVectors, teacher_vectors
 
@@ -56,7 +56,7 @@ def noisy_pairs(
     """
     source, folder = NoiseSource(noise, seed, lang), Path(folder)
     texts = [str(one) for one in data]
-    pairs = prepare_data(folder, texts, held_out, seed, clean_only=not source.is_stored)
+    pairs = prepare_data(folder, texts, held_out, seed, Reading(not source.is_stored, lang))
     vectors = teacher_vectors(open_encoder(teacher), pairs.clean, cache_folder() / "vectors")
 
     def dataset(rows: Rows, epoch: int | None) -> Any:

@@ -22,6 +22,8 @@ class Settings(RunSettings):
         **RunSettings.checks,
         **dict.fromkeys(("batch_tokens", "accumulate"), AT_LEAST_ONE),
         **dict.fromkeys(("negatives", "hard_negatives"), ZERO_OR_MORE),
+        "bitext_rows": (lambda v: v is None or v >= 1, "at least 1"),
+        "prepare": one_of(None, "social"),
         "pooling": one_of(None, "mean", "max", "cls"),
         "project": one_of(None, "before", "after"),
         "precision": one_of("auto", "bf16", "fp32"),
@@ -35,8 +37,10 @@ class Settings(RunSettings):
     teacher: str = "minilm"
     student: str = "copy"  # copy, layers:0,3,5, char, or a SPEC of a folder
     objective: str = "two_term"  # names of losses.py with weights: two_term+0.2*info_nce
-    noise: str = "stored"  # or recipes: noise anew in every epoch, of stored+ugc+mix_all one a row
-    lang: str = "en"
+    noise: str = "stored"  # or recipes: noise anew every epoch; stored+ugc+stored:ugc: one a row
+    lang: str = "en"  # of clean text
+    bitext_rows: int | None = None  # of each language pair of each data set, the first
+    prepare: str | None = None  # social: what teacher and student read, as CT-XLMR-SE's
     pooling: str | None = None  # mean, max, cls; None: the student's own
     project: str | None = None  # before, after pooling; None: no projection
     projection_bias: bool = True

@@ -10,10 +10,17 @@ from noisegen.encoders.character_words import WordTokenizer
 from noisegen.encoders.encoder import Encoder, Tokenizer
 from noisegen.encoders.head import HeadSettings
 from noisegen.encoders.pieces import PieceTokenizer, lowered
+from noisegen.encoders.prepared import PreparedTokenizer, prepared, with_preparation
 from noisegen.encoders.sentence_encoder import SentenceEncoder
 from noisegen.encoders.specs import open_encoder
 from noisegen.errors import UsageError
 from noisegen.training.settings import Settings
+
+
+def open_teacher(settings: Settings) -> Encoder:
+    """Open the teacher, its texts prepared as the settings say; raises UsageError, SourceError."""
+    teacher = open_encoder(settings.teacher)
+    return prepared(teacher, settings.prepare) if settings.prepare else teacher
 
 
 def make_student(settings: Settings, teacher: Encoder) -> SentenceEncoder:
@@ -25,6 +32,8 @@ def make_student(settings: Settings, teacher: Encoder) -> SentenceEncoder:
     start = _start(settings.student, teacher)
     head = _head(settings, start, teacher)
     tokenizer = _cut(start.tokenizer, settings.max_length, settings.lower)
+    if settings.prepare:
+        tokenizer = with_preparation(tokenizer, settings.prepare)
     student = SentenceEncoder(start.network, tokenizer, head, "student")
     if head == start.head.settings:
         student.head.load_state_dict(start.head.state_dict())
@@ -37,6 +46,8 @@ def make_student(settings: Settings, teacher: Encoder) -> SentenceEncoder:
 def _cut(tokenizer: Tokenizer, max_length: int, lower: bool) -> Tokenizer:
     """Return the tokenizer with texts cut no later than at `max_length` pieces, or words."""
     length = min(max_length, tokenizer.max_length)
+    if isinstance(tokenizer, PreparedTokenizer):
+        return PreparedTokenizer(_cut(tokenizer.tokenizer, length, lower), tokenizer.preparation)
     if isinstance(tokenizer, PieceTokenizer):
         cut = PieceTokenizer(tokenizer.tokenizer, length)
         return lowered(cut) if lower else cut

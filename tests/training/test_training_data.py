@@ -11,7 +11,7 @@ from noisegen.errors import NoisegenError, SourceError, UsageError
 from noisegen.evaluation.negatives import hard_negatives
 from noisegen.training.chunks import NoiseSource
 from noisegen.training.negatives import Negatives, open_hard_texts, write_hard_texts
-from noisegen.training.pair_data import prepare_data
+from noisegen.training.pair_data import Reading, prepare_data
 from noisegen.training.teacher_vectors import TeacherVectors, teacher_vectors
 from noisegen.training.text_store import write_texts
 
@@ -26,7 +26,7 @@ def test_clean_text_is_enough_for_noise_on_the_fly(tmp_path, sentences):
     news.write_text("\n".join([*sentences[:50], "", "  "]) + "\n")
     table.write_text("\n".join(["n\ttext", *(f"1\t{text}" for text in sentences[50:60])]) + "\n")
 
-    data = prepare_data(tmp_path / "data", [str(news), str(table)], 5, 0, clean_only=True)
+    data = prepare_data(tmp_path / "data", [str(news), str(table)], 5, 0, Reading(clean_only=True))
 
     assert data.clean.take(np.arange(60)).to_pylist() == sentences[:60]
     assert data.noisy.take(np.arange(60)).to_pylist() == sentences[:60]
@@ -37,7 +37,7 @@ def test_text_without_a_column_to_read_is_one_clear_line(tmp_path):
     path = tmp_path / "table.tsv"
     path.write_text("title\tbody\na\tb\n")
     with pytest.raises(SourceError, match="no column 'clean' among: title, body"):
-        prepare_data(tmp_path / "data", [str(path)], 5, 0, clean_only=True)
+        prepare_data(tmp_path / "data", [str(path)], 5, 0, Reading(clean_only=True))
 
 
 def test_each_row_draws_one_of_several_noises_in_every_epoch(data):
