@@ -40,7 +40,7 @@ $(VENV)/core: $(VENV)/python pyproject.toml constraints.txt
 	touch $@
 
 $(VENV)/all: $(VENV)/core
-	$(PIP) -e ".[en,zh,ja,7z,punkt,lid,laser,social,hf,plot,dask,realism,review,train,use,demo,tensorboard,st]" $(TEST_PACKAGES)
+	$(PIP) -e ".[en,zh,ja,7z,punkt,lid,laser,social,hf,plot,dask,realism,review,train,use,e5,demo,tensorboard,st]" $(TEST_PACKAGES)
 	touch $@
 
 $(VENV)/bench: $(VENV)/all

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from noisegen.realism.reading import compare
     from noisegen.recipe import Recipe
     from noisegen.registry import lexical, transform
+    from noisegen.tasks.run import evaluate_task
     from noisegen.training.methods import train
 
 _HOMES = {
@@ -42,6 +43,7 @@ _HOMES = {
     "calibrate": "realism.calibration",
     "compare": "realism.reading",
     "evaluate": "evaluation.run",
+    "evaluate_task": "tasks.run",
     "learn": "realism.profile_commands",
     "lexical": "registry",
     "list_transforms": "info",
@@ -69,6 +71,7 @@ __all__ = [
     "calibrate",
     "compare",
     "evaluate",
+    "evaluate_task",
     "learn",
     "lexical",
     "list_transforms",

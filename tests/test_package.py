@@ -23,7 +23,8 @@ LAYERS = (  # a module imports only from its own layer or those before it
     {"engine"},
 )
 LAZY = ("torch", "spacy", "nltk", "jieba", "pypinyin", "datasets", "matplotlib", "distributed")
-TENSORS = ("encoders", "training", "evaluation", "demo")  # built on torch: imported where used
+TENSORS = ("encoders", "training", "pretraining", "disentangling", "evaluation", "tasks", "demo")
+# built on torch: imported where used
 
 
 def modules() -> list[Path]:

@@ -11,6 +11,7 @@ from noisegen.cli.augment import augment
 from noisegen.cli.calibrate import calibrate
 from noisegen.cli.dictionary import dictionary
 from noisegen.cli.evaluate import evaluate
+from noisegen.cli.evaluate_task import evaluate_task
 from noisegen.cli.learn import learn
 from noisegen.cli.mine_lang8 import mine_lang8
 from noisegen.cli.mine_pairs import mine_pairs
@@ -38,7 +39,7 @@ def noisegen() -> None:
 
 _COMMANDS = (
     augment, preview, transforms, stats, prepare, mine_wiki, mine_lang8, mine_pairs, dictionary,
-    learn, calibrate, realism, review, train, evaluate, quickstart,
+    learn, calibrate, realism, review, train, evaluate, evaluate_task, quickstart,
 )  # fmt: skip
 for command in _COMMANDS:
     noisegen.add_command(command)

@@ -150,6 +150,9 @@ def _bench(
 
 
 def _print_estimate(found: dict[str, Any]) -> None:
+    if "pairs" not in found:  # of heads
+        click.echo(f"{found['weights']:,} weights")
+        return
     click.echo(
         f"{found['parameters']:,} weights, {found['trained']:,} trained "
         f"({found['weight_bytes'] / 1e9:.2f} GB with gradients and moments)\n"
@@ -162,15 +165,25 @@ def _print_estimate(found: dict[str, Any]) -> None:
 
 def _print_figures(found: dict[str, Any], out: Path) -> None:
     said = found["validation"]
+    shown = [words.format(said[name]) for name, words in _WORDS.items() if name in said] or [
+        f"{name.replace('_', ' ')} {value:.4f}" for name, value in said.items()
+    ]
     click.echo(
         f"{found['updates']:,} updates, {found['pairs']:,} pairs in {found['seconds']:,.0f} s\n"
-        f"held out: distance {said['distance']:.4f}, to the teacher's clean vector "
-        f"{said['anchored']:.4f}, drift {said['drift']:.4f}, nearest is another's "
-        f"{said['missed']:.2%}\n"
-        f"student: {out / 'student'}"
+        f"held out: {', '.join(shown)}"
     )
+    for name in _MADE:
+        if (out / name).is_dir():
+            click.echo(f"{name}: {out / name}")
 
 
+_WORDS = {
+    "distance": "distance {:.4f}",
+    "anchored": "to the teacher's clean vector {:.4f}",
+    "drift": "drift {:.4f}",
+    "missed": "nearest is another's {:.2%}",
+}
+_MADE = ("student", "heads", "language")  # what a run may have made
 Sinks = tuple[Callable[[dict[str, Any]], None], Callable[[str], None]]
 
 

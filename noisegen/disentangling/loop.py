@@ -15,9 +15,9 @@ from noisegen.disentangling.pair_vectors import PairVectors
 from noisegen.disentangling.settings import HeadTraining
 from noisegen.errors import NoisegenError
 from noisegen.training.log import Sink
-from noisegen.training.trainer import LOG_EVERY
 from noisegen.training.plan import Rows
 from noisegen.training.schedule import Progress, learning_rate
+from noisegen.training.trainer import LOG_EVERY
 
 Weights = dict[str, Tensor]
 

@@ -27,7 +27,7 @@ from noisegen.training.claim import claim, removed_if_not_begun
 from noisegen.training.computation import Computation
 from noisegen.training.estimate import Estimate, flop_per_token, weight_bytes
 from noisegen.training.log import JsonLines, Sink, tee, tensorboard
-from noisegen.training.pair_data import PairData, open_data, prepare_data
+from noisegen.training.pair_data import PairData, Reading, open_data, prepare_data
 from noisegen.training.run import Tell
 from noisegen.training.setting_values import load_settings
 from noisegen.training.workers import Workers, join_workers
@@ -97,7 +97,8 @@ def make_pairs(
     if workers.leads and not (resume and (folder / "data.json").exists()):
         prepare_data(
             folder, [str(one) for one in data], settings.validation_rows, settings.seed,
-            clean_only=not NoiseSource(settings.noise).is_stored, share=settings.validation_share,
+            Reading(not NoiseSource(settings.noise).is_stored, settings.lang),
+            share=settings.validation_share,
         )  # fmt: skip
     workers.wait()
     pairs = open_data(folder)

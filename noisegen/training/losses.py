@@ -7,6 +7,7 @@ on frozen vectors: they have batches and outputs of their own.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from math import inf
 
 import torch
 from torch import Tensor

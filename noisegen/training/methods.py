@@ -20,6 +20,8 @@ class Method:
 
 METHODS: Mapping[str, Method] = {
     "distil": Method("noisegen.training.run"),
+    "pretrain": Method("noisegen.pretraining.run", ("mlm",), "rcp-small"),
+    "heads": Method("noisegen.disentangling.run", ("dream", "meat", "oracle"), "oracle-small"),
 }
 
 

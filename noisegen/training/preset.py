@@ -52,4 +52,4 @@ def read_preset(name: str) -> Preset:
             f"no preset {name!r} among {', '.join(names)}{did_you_mean(str(name), names)}"
         )
     values = yaml.safe_load((FOLDER / f"{name}.yaml").read_text("utf-8"))
-    return Preset(name, values.pop("method"), **values.pop("about"), values=values)
+    return Preset(name, values["method"], **values.pop("about"), values=values)

@@ -13,6 +13,8 @@ from noisegen.training.run_settings import (
     one_of,
 )
 
+METHOD = "distil"
+
 
 @dataclass(frozen=True)
 class Settings(RunSettings):
@@ -20,6 +22,7 @@ class Settings(RunSettings):
 
     checks: ClassVar[Mapping[str, Check]] = {
         **RunSettings.checks,
+        "method": (lambda v: v == METHOD, METHOD),
         **dict.fromkeys(("batch_tokens", "accumulate"), AT_LEAST_ONE),
         **dict.fromkeys(("negatives", "hard_negatives"), ZERO_OR_MORE),
         "bitext_rows": (lambda v: v is None or v >= 1, "at least 1"),
@@ -34,6 +37,7 @@ class Settings(RunSettings):
         "max_drift": (lambda v: v is None or v > 0, "above 0"),
     }
 
+    method: str = METHOD
     teacher: str = "minilm"
     student: str = "copy"  # copy, layers:0,3,5, char, or a SPEC of a folder
     objective: str = "two_term"  # names of losses.py with weights: two_term+0.2*info_nce

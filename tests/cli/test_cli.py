@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import click
+import made_tasks
 import mining_inputs
 import pyarrow.parquet as pq
 import pytest
@@ -38,8 +39,11 @@ RUNS = {
     "review": ["make", str(DEMO), "-o", "OUT", *FING, "--strengths", "0.1,0.2", "--rows", "5"],
     "train": ["MADE", "-o", "OUT", "--teacher", "TINY", "--steps", "1"],
     "evaluate": ["TINY", "-o", "OUT", "--pairs", "POSTS", "--no-hard"],
-}
+    "evaluate-task": ["TINY", "-o", "OUT", "--train", "SNIPS", "--test", "ES", "--seeds", "1",
+                      "--epochs", "1"],
+}  # fmt: skip
 SHORTER = {
+    "evaluate-task": ["--fast", "--seeds", "1"],
     "train": ["--dry-run"],
     "evaluate": ["--transforms", "fing", "--seeds", "1", "--limit", "9", "--no-hard"],
 }  # what the example of the help gets here
@@ -76,6 +80,9 @@ def arguments(tmp_path, made, mined, tiny_bert):
         places["OUT.yaml"] = str(tmp_path / "out.yaml")
         places["POSTS"] = str(tmp_path / "posts.tsv")
         Path(places["POSTS"]).write_text(POSTS)
+        if name == "evaluate-task":
+            places["SNIPS"] = str(made_tasks.snips_file(tmp_path))
+            places["ES"] = f"es={made_tasks.slots_file(tmp_path)}"
         places |= mining_inputs.write(tmp_path)
         return [name, *(places.get(word, word) for word in RUNS[name])]
 
@@ -121,6 +128,12 @@ def test_the_example_of_the_help_can_be_run(
         (tmp_path / "run").mkdir()
         (tmp_path / "run" / "student").symlink_to(tiny_bert)
         (tmp_path / "pairs.tsv").write_text(POSTS)
+    if name == "evaluate-task":
+        (tmp_path / "run").mkdir()
+        (tmp_path / "run" / "student").symlink_to(tiny_bert)
+        (tmp_path / "snips").mkdir()
+        made_tasks.snips_file(tmp_path / "snips")
+        made_tasks.slots_file(tmp_path).rename(tmp_path / "es.tsv")
     text = " ".join((cli.noisegen.commands[name].help or "").split())
     words = shlex.split(text.partition("Example: noisegen ")[2])
 
