@@ -7,7 +7,7 @@ import made_tasks
 import pytest
 from click.testing import CliRunner
 
-from noisegen.cli.evaluate_task import evaluate_task as command
+from noisegen.cli import noisegen
 from noisegen.errors import OutputError, UsageError
 from noisegen.tasks.run import evaluate_task
 from noisegen.tasks.scores import Figure, figures
@@ -25,7 +25,8 @@ def given(tmp_path):
 
 
 def run(*arguments):
-    return CliRunner().invoke(command, [str(one) for one in arguments], catch_exceptions=False)
+    words = ["evaluate-task", *map(str, arguments)]
+    return CliRunner().invoke(noisegen, words, catch_exceptions=False)
 
 
 def test_files_and_table_tell_the_same(tiny_models, given, tmp_path):

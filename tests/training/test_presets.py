@@ -1,9 +1,10 @@
 import json
 import shlex
 
+import click
 import pytest
 
-from noisegen.cli import run
+from noisegen.cli import noisegen, run
 from noisegen.cli.train import train
 from noisegen.training.methods import METHODS
 from noisegen.training.preset import preset_names, read_preset
@@ -20,7 +21,8 @@ def test_a_preset_says_what_it_follows_needs_and_costs(name):
 @pytest.mark.parametrize("name", preset_names())
 def test_the_command_of_a_preset_can_be_typed(name):
     program, command, *words = shlex.split(read_preset(name).command)
-    given = train.make_context("train", words).params
+    parent = click.Context(noisegen, **noisegen.context_settings)
+    given = train.make_context("train", words, parent).params
 
     assert (program, command) == ("noisegen", "train")
     assert (given["preset"] or preset_names()[0]) == name
