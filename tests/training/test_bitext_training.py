@@ -72,26 +72,17 @@ def test_rows_of_a_mixed_table_without_the_teachers_language_are_counted(tmp_pat
     assert dropped == {"no_en": 1}
 
 
-def test_noise_goes_onto_the_translation_in_its_language(tmp_path, bitext):
+@pytest.mark.parametrize("recipe", ["ugc-heavy", "caps", "fing:rate=0.3"])
+def test_noise_of_a_translation_is_that_of_the_library_in_its_language(tmp_path, bitext, recipe):
     data = prepare_data(tmp_path / "data", [str(bitext)], 4, 0)
-    rows = np.arange(len(data.owner))[::-1].copy()
-    found = NoiseSource("stored:caps", seed=3).noisy(data, rows, 2)
+    rows = np.random.default_rng(0).permutation(len(data.owner))
     triples = _triples(data)
-    alone = [NoiseSource("stored:caps", seed=3).noisy(data, rows[at : at + 1], 2) for at in rows]
-    assert found == [
-        text for (text,) in (alone[len(rows) - 1 - at] for at in range(len(rows)))
-    ] or (sorted(found) == sorted(text for one in alone for text in one))
-    changed = 0
-    for row, text in zip(rows, found, strict=True):
-        noisy, _, lang = triples[row]
-        assert (
-            text.lower().replace("i̇", "i")
-            in (noisy.lower(), noisy.replace("I", "ı").lower().replace("i̇", "i"))
-            or text.casefold()[:3] == noisy.casefold()[:3]
-        )
-        changed += text != noisy
-        assert lang in ("de", "tr")
-    assert changed
+    expected = [
+        noisegen.noise(triples[row][0], recipe, seed=3, id=int(row), lang=triples[row][2])
+        for row in rows
+    ]
+    assert NoiseSource(f"stored:{recipe}", seed=3).noisy(data, rows, 0) == expected
+    assert expected != [triples[row][0] for row in rows]
 
 
 def test_each_row_draws_translation_noised_translation_or_noised_english(tmp_path, bitext):
@@ -130,6 +121,8 @@ def test_bitext_trains_a_student_in_one_command(tmp_path, bitext, tiny_models):
     rows = [json.loads(line) for line in (tmp_path / "run/log.jsonl").read_text().splitlines()]
     losses = [row["validation_loss"] for row in rows if "validation_loss" in row]
     assert losses[-1] < 0.7 * losses[0]
+    card = (tmp_path / "run" / "student" / "README.md").read_text()
+    assert "noisegen.preparing.social.social_text" in card
     made = open_encoder(str(tmp_path / "run" / "student"))
     posts = ["@ann see https://t.co/x 🔥"]
     plain = [social_text(post) for post in posts]
