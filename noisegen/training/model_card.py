@@ -25,7 +25,7 @@ from sentence_transformers import SentenceTransformer
 model = SentenceTransformer("PATH/TO/THIS/FOLDER")
 vectors = model.encode(["see you tomorrow", "c u 2moro"])
 ```
-
+{prepared}
 ## What it reached
 
 On pairs kept out of training, with noise of the same kind (training chose its checkpoint by the
@@ -50,12 +50,19 @@ sentence's.
 The data and the teacher have licences of their own, which hold for this model too.
 """
 
+_PREPARED = """
+Its texts were prepared by `noisegen.preparing.{prepare}.{prepare}_text`. noisegen does so by itself
+when it opens this folder; for sentence-transformers, do it to each text before `encode`.
+"""
+
 
 def model_card(said: Mapping[str, Any], found: Mapping[str, Any]) -> str:
     """Return the card, from the run's settings and figures."""
     figures = "\n".join(f"| {name} | {value:.4f} |" for name, value in found["validation"].items())
+    prepare = said.get("prepare")
     return _CARD.format(
         figures=figures,
+        prepared=_PREPARED.format(prepare=prepare) if prepare else "",
         settings=yaml.safe_dump(dict(said), sort_keys=False, allow_unicode=True),
         **{name: said[name] for name in ("teacher", "version")},
         **{name: found[name] for name in ("pairs", "updates", "seconds", "parameters")},
