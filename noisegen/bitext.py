@@ -100,8 +100,7 @@ def _table_rows(file: Bitext, dropped: Counter[str]) -> Iterator[Row]:
     """Yield the rows of a table, with their languages and data set."""
     assert file.columns is not None
     read = Cells({})
-    wanted = [file.columns, file.columns[:2]] if file.is_mixed else [file.columns]
-    for cells in stream_cells(file.paths[0], wanted, "bitext", read):
+    for cells in stream_cells(file.paths[0], [file.columns], "bitext", read):
         yield cells[0], cells[1], _said(dict(zip(read.columns, cells, strict=True)), file)
     if read.unread.pop("truncated", 0):
         raise SourceError(f"{file.paths[0]}: damaged, its end is missing; get the file again")

@@ -11,12 +11,12 @@ from pathlib import Path
 from noisegen.cells import name_of, named_source
 from noisegen.errors import SourceError, UsageError
 from noisegen.inputs import COMPRESSIONS, Columns, file_input, whole
-from noisegen.language_codes import language_code, language_pair
+from noisegen.language_codes import is_known, language_code, language_pair
 
 SIDES = ("source", "target")
 MIXED = (*SIDES, "source_lang", "target_lang", "dataset")  # a table that says all itself
 _MEMBERS_MAX = 10_000  # files that an archive may have
-_UNPAIRED = ("noisy", "clean")  # a table with one of these columns is no bitext
+_UNPAIRED = ("noisy", "clean", "text")  # a table with one of these columns is no bitext
 _COMPRESSED = re.compile(rf"\.(?:{'|'.join(COMPRESSIONS)})$", re.IGNORECASE)
 
 
@@ -36,7 +36,7 @@ class Bitext:
     @property
     def is_mixed(self) -> bool:
         """Whether the rows may be of several languages or data sets."""
-        return self.columns == MIXED
+        return self.columns is not None and len(self.columns) > 2
 
 
 def find_bitext(source: str) -> list[Bitext]:
@@ -61,7 +61,7 @@ def find_bitext(source: str) -> list[Bitext]:
 
 def _found(source: str, said: tuple[str, str] | None) -> list[Bitext]:
     path = Path(source)
-    if source.startswith("hf:") or source == "-":
+    if source.startswith("hf:") or source in ("", "-"):
         return []
     if path.is_dir():
         return [] if (path / "manifest.json").is_file() else _in_folder(path, said)
@@ -165,21 +165,29 @@ def _table(path: Path, said: tuple[str, str] | None) -> list[Bitext]:
     piece = whole(item, Columns())
     names = piece.schema.names if piece is not None else []
     langs = said or language_pair(path.name)
+    spoken = _spoken(names)
     if not names or set(_UNPAIRED) & set(names):
         return []
     if set(SIDES) <= set(names):
-        one, other = langs or ("", "")
-        columns = MIXED if set(MIXED) <= set(names) else SIDES
-        if langs is None and columns == SIDES:
+        says = set(MIXED[2:4]) <= set(names)
+        if langs is None and not says:
             raise UsageError(f"{path}: no languages in its name or columns; write de-en={path}")
-        return [Bitext((str(path),), _codes((one, other)), _dataset(path, langs), columns)]
-    spoken = [name for name in names if language_code(name)]
-    if len(spoken) == 2:
-        one, other = spoken
-        return [Bitext((str(path),), _codes((one, other)), _dataset(path, langs), (one, other))]
+        columns = tuple(name for name in MIXED if name in names) if says else SIDES
+        return [Bitext((str(path),), _codes(langs or ("", "")), _dataset(path, langs), columns)]
+    if spoken is not None:
+        return [Bitext((str(path),), _codes(spoken), _dataset(path, langs), spoken)]
     if langs is None or item.kind not in ("tsv", "csv"):
         return []
     return [Bitext((str(path),), _codes(langs), _dataset(path, langs), ("1", "2"))]
+
+
+def _spoken(names: Sequence[str]) -> tuple[str, str] | None:
+    """Return the two columns that are named by languages; None where there are not just two.
+
+    Beside others `id` is a number, not Indonesian.
+    """
+    found = [name for name in names if is_known(name) and (name != "id" or len(names) == 2)]
+    return (found[0], found[1]) if len(found) == 2 else None
 
 
 def _lines(paths: Sequence[str], langs: tuple[str, ...], dataset: str, archive: str = "") -> Bitext:

@@ -34,10 +34,14 @@ def language_pair(name: str) -> tuple[str, str] | None:
     return next((pair for pair in reversed(found) if _are_codes(*pair)), None)
 
 
+def is_known(text: str) -> bool:
+    """Tell whether it is the code of a language in the table: `url` is of three letters too."""
+    return language_code(text) in _codes().values()
+
+
 def _are_codes(one: str, other: str) -> bool:
     """Tell whether both are codes, and one at least of a language in the table."""
-    codes = language_code(one), language_code(other)
-    return None not in codes and any(code in _codes() for code in codes)
+    return None not in map(language_code, (one, other)) and (is_known(one) or is_known(other))
 
 
 @cache

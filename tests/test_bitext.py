@@ -179,6 +179,18 @@ def test_rows_of_a_mixed_table_say_their_languages_and_are_limited_each(tmp_path
     assert dropped == {"over_limit": 16}
 
 
+def test_a_table_may_say_languages_alone(tmp_path):
+    head = "target,source_lang,source,target_lang"
+    path = _write(tmp_path / "all.csv", [head, "Yes,deu,Ja,eng", "No,tr,Hayır,en"])
+    assert _rows(path)[0] == [
+        Pair("Ja", "Yes", "de", "en", "all"), Pair("Hayır", "No", "tr", "en", "all")
+    ]  # fmt: skip
+    path = _write(tmp_path / "ids.csv", ["id,en,de", "1,Yes,Ja"])
+    assert _rows(path)[0] == [Pair("Yes", "Ja", "en", "de", "ids")]
+    path = _write(tmp_path / "words.csv", ["id,en", "Ya,Yes"])
+    assert _rows(path)[0] == [Pair("Ya", "Yes", "id", "en", "words")]
+
+
 def test_rows_of_a_table_that_cannot_be_used_are_counted(tmp_path):
     path = _write(tmp_path / "de-en.tsv", ["Ja\tYes", "Nein\t", "\tOften", "a\tb\tc", "Gut\tGood"])
     rows, dropped = _rows(path)
@@ -253,6 +265,8 @@ def test_what_is_no_bitext_is_left_to_others(tmp_path):
         (tmp_path / "de-en.txt", ["x"]),
         (tmp_path / "pairs.de-en.tsv", ["clean\tnoisy", "x\ty"]),
         (tmp_path / "news.tsv", ["id\ttitle", "x\ty"]),
+        (tmp_path / "keys.tsv", ["id\turl\tde", "x\ty\tz"]),
+        (tmp_path / "en-de.tsv", ["text\tn", "x\ty"]),
         (tmp_path / "run/manifest.json", ["{}"]),
     ]:
         _write(path, lines)

@@ -264,7 +264,7 @@ def test_a_foreign_list_of_modules_is_one_clear_line(folder, said):
     ("spec", "message"),
     [
         ("minilmm", "did you mean 'minilm'"), ("npy:", "names nothing after npy:"),
-        ("nowhere", "no model 'nowhere': a folder, or one of minilm, use, hf:"),
+        ("nowhere", "no model 'nowhere': a folder, or one of minilm, use, e5, hf:"),
         ("", "no model '': a folder, or one of"),
     ],
 )  # fmt: skip
