@@ -33,14 +33,20 @@ class Pieces:
         return len(self.ids)
 
 
-def cut_into_pieces(tokenizer: Tokenizer, rows: Sequence[Row], max_length: int) -> Pieces:
-    """Tokenise rows, pairs in the tokenizer's own format; raises UsageError for one of words."""
+def piece_tokenizer(tokenizer: Tokenizer) -> PieceTokenizer:
+    """Return a tokenizer of pieces as what it is; raises UsageError for one of words."""
     if not isinstance(tokenizer, PieceTokenizer):
         raise UsageError(
             "a model that reads characters of whole words cannot be fine-tuned here: give a "
             "Hugging Face folder with a tokenizer.json"
         )
-    cut = PieceTokenizer(tokenizer.tokenizer, min(max_length, tokenizer.max_length))
+    return tokenizer
+
+
+def cut_into_pieces(tokenizer: Tokenizer, rows: Sequence[Row], max_length: int) -> Pieces:
+    """Tokenise rows, pairs in the tokenizer's own format; raises UsageError for one of words."""
+    whole_length = piece_tokenizer(tokenizer)
+    cut = PieceTokenizer(whole_length.tokenizer, min(max_length, whole_length.max_length))
     texts = [whole(row.text) for row in rows]
     found = cut.encodings([
         (text, whole(row.second)) if row.second else text
