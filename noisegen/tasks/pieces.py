@@ -43,12 +43,16 @@ def piece_tokenizer(tokenizer: Tokenizer) -> PieceTokenizer:
     return tokenizer
 
 
-def cut_into_pieces(tokenizer: Tokenizer, rows: Sequence[Row], max_length: int) -> Pieces:
-    """Tokenise rows, pairs in the tokenizer's own format; raises UsageError for one of words."""
-    whole_length = piece_tokenizer(tokenizer)
-    cut = PieceTokenizer(whole_length.tokenizer, min(max_length, whole_length.max_length))
+def shortened(tokenizer: Tokenizer, max_length: int) -> PieceTokenizer:
+    """Return a tokenizer that cuts rows at so many pieces, or at the model's own limit."""
+    known = piece_tokenizer(tokenizer)
+    return PieceTokenizer(known.tokenizer, min(max_length, known.max_length))
+
+
+def cut_into_pieces(tokenizer: PieceTokenizer, rows: Sequence[Row]) -> Pieces:
+    """Tokenise rows, pairs in the tokenizer's own format."""
     texts = [whole(row.text) for row in rows]
-    found = cut.encodings([
+    found = tokenizer.encodings([
         (text, whole(row.second)) if row.second else text
         for text, row in zip(texts, rows, strict=True)
     ])  # fmt: skip

@@ -169,11 +169,11 @@ class _Work:
     def measure(self, model: Named) -> list[Figure]:
         """Fine-tune a model in all ways with all seeds; return its figures."""
         made: list[Figure] = []
+        encoder = _trainable(model)
         for variant in self.variants:
             name = f"{model.name}{variant.suffix}"
             self.tick(f"{name}: tokenising", self.done, self._rows)
-            length = variant.tuning.max_length
-            trial = Trial(_trainable(model), self.data, variant.rows, length)
+            trial = Trial(encoder, self.data, variant.rows, variant.tuning.max_length)
             measured = []
             for seed in SEEDS[: self.seeds]:
                 tuning = replace(variant.tuning, seed=seed)
