@@ -125,5 +125,5 @@ def keep_embeddings(network: nn.Module, kept: Ints) -> None:
     full = holder.get_input_embeddings()
     rows = torch.from_numpy(kept).to(full.weight.device)
     weights = full.weight.detach()[rows].clone()
-    small = nn.Embedding.from_pretrained(weights, freeze=False, padding_idx=full.padding_idx)
-    holder.set_input_embeddings(small)
+    made: Any = nn.Embedding.from_pretrained  # unlike the constructor it draws no random weights
+    holder.set_input_embeddings(made(weights, freeze=False, padding_idx=full.padding_idx))

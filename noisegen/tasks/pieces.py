@@ -33,16 +33,26 @@ class Pieces:
         return len(self.ids)
 
 
-def cut_into_pieces(tokenizer: Tokenizer, rows: Sequence[Row], max_length: int) -> Pieces:
-    """Tokenise rows, pairs in the tokenizer's own format; raises UsageError for one of words."""
+def piece_tokenizer(tokenizer: Tokenizer) -> PieceTokenizer:
+    """Return a tokenizer of pieces as what it is; raises UsageError for one of words."""
     if not isinstance(tokenizer, PieceTokenizer):
         raise UsageError(
             "a model that reads characters of whole words cannot be fine-tuned here: give a "
             "Hugging Face folder with a tokenizer.json"
         )
-    cut = PieceTokenizer(tokenizer.tokenizer, min(max_length, tokenizer.max_length))
+    return tokenizer
+
+
+def shortened(tokenizer: Tokenizer, max_length: int) -> PieceTokenizer:
+    """Return a tokenizer that cuts rows at so many pieces, or at the model's own limit."""
+    known = piece_tokenizer(tokenizer)
+    return PieceTokenizer(known.tokenizer, min(max_length, known.max_length))
+
+
+def cut_into_pieces(tokenizer: PieceTokenizer, rows: Sequence[Row]) -> Pieces:
+    """Tokenise rows, pairs in the tokenizer's own format."""
     texts = [whole(row.text) for row in rows]
-    found = cut.encodings([
+    found = tokenizer.encodings([
         (text, whole(row.second)) if row.second else text
         for text, row in zip(texts, rows, strict=True)
     ])  # fmt: skip

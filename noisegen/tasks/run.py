@@ -15,6 +15,7 @@ from noisegen.recipe import Recipe
 from noisegen.run_folder import make
 from noisegen.tasks.kinds import FINE_TUNING, SEEDS
 from noisegen.tasks.noising import augmented
+from noisegen.tasks.pieces import piece_tokenizer
 from noisegen.tasks.reading import TaskData, known_task, read_data
 from noisegen.tasks.results import TaskResults, write
 from noisegen.tasks.rows import Row, spread
@@ -108,11 +109,12 @@ def evaluate_task(
     data = read_data(task, request.train, request.test, lang=request.lang, noise=request.noise)
     variants = _variants(data, request, recipe)
     work = _Work(data, request.seeds, device, tick, len(chosen), variants)
-    found = [figure for model in chosen for figure in work.measure(model)]
-    results = TaskResults(
-        task, found, _settings(request, chosen, data, variants, time.monotonic() - began)
-    )
-    write(results, out)
+    found: list[Figure] = []
+    for model in chosen:
+        found += work.measure(model)
+        told = _settings(request, chosen, data, variants, time.monotonic() - began)
+        results = TaskResults(task, tuple(found), told)
+        write(results, out)  # so that a stop leaves what the models before it gave
     return results
 
 
@@ -128,6 +130,7 @@ def _trainable(model: Named) -> SentenceEncoder:
     found = opened(model)
     if not isinstance(found, SentenceEncoder):
         raise UsageError(f"model {model.name} cannot be fine-tuned: give a Hugging Face folder")
+    piece_tokenizer(found.tokenizer)
     return found
 
 
@@ -146,7 +149,7 @@ def _variants(data: TaskData, request: Request, recipe: Recipe | None) -> list[V
         growth = request.growth or paper.growth
         more = augmented(rows, recipe, growth, lang=request.lang)
         share = paper.epochs_augmented / paper.epochs
-        shorter = tuning.epochs if request.epochs else max(1.0, tuning.epochs * share)
+        shorter = tuning.epochs if request.epochs else tuning.epochs * share
         made.append(Variant(AUGMENTED, more, replace(tuning, epochs=shorter)))
     return made
 
@@ -166,11 +169,11 @@ class _Work:
     def measure(self, model: Named) -> list[Figure]:
         """Fine-tune a model in all ways with all seeds; return its figures."""
         made: list[Figure] = []
+        encoder = _trainable(model)
         for variant in self.variants:
             name = f"{model.name}{variant.suffix}"
             self.tick(f"{name}: tokenising", self.done, self._rows)
-            length = variant.tuning.max_length
-            trial = Trial(_trainable(model), self.data, variant.rows, length)
+            trial = Trial(encoder, self.data, variant.rows, variant.tuning.max_length)
             measured = []
             for seed in SEEDS[: self.seeds]:
                 tuning = replace(variant.tuning, seed=seed)

@@ -7,7 +7,14 @@ import torch
 
 from noisegen.encoders.sentence_encoder import SentenceEncoder
 from noisegen.tasks.network import Examples, TaskNetwork, examples
-from noisegen.tasks.pieces import NO_PIECE, Pieces, cut_into_pieces, renumbered, vocabulary_of
+from noisegen.tasks.pieces import (
+    NO_PIECE,
+    Pieces,
+    cut_into_pieces,
+    renumbered,
+    shortened,
+    vocabulary_of,
+)
 from noisegen.tasks.reading import CLEAN, NOISY, TaskData
 from noisegen.tasks.rows import OUTSIDE, Row
 from noisegen.tasks.scores import CHANGE, Measured, measure
@@ -54,10 +61,8 @@ class Trial:
         self.encoder, self.data = encoder, data
         self.classes = Classes.of(data)
         sides = {(t.lang, side): rows for t in data.tests for side, rows in t.sides.items()}
-        cut = [
-            cut_into_pieces(encoder.tokenizer, rows, max_length)
-            for rows in (training, *sides.values())
-        ]
+        tokenizer = shortened(encoder.tokenizer, max_length)
+        cut = [cut_into_pieces(tokenizer, rows) for rows in (training, *sides.values())]
         self.kept = vocabulary_of(cut, encoder.tokenizer.pad_id)
         first, *others = (renumbered(pieces, self.kept) for pieces in cut)
         self.training = self.classes.examples(first, training)

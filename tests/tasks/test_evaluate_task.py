@@ -114,7 +114,7 @@ def test_fast_takes_some_rows_and_few_epochs(tiny_models, given, tmp_path, monke
     run(tiny_models(), "-o", tmp_path / "r", *given, "--seeds", "1", "--fast", "-q",
         "--augment", "fing")  # fmt: skip
     said = json.loads((tmp_path / "r" / "results.json").read_text())["settings"]["training"]
-    assert [(one["rows"], one["epochs"]) for one in said] == [(10, 3.0), (55, 1.0)]
+    assert [(one["rows"], one["epochs"]) for one in said] == [(10, 3.0), (55, 0.75)]
 
 
 def test_a_full_folder_needs_force(tiny_models, given, tmp_path):

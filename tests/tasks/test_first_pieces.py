@@ -9,7 +9,7 @@ from transformers import PreTrainedTokenizerFast
 from noisegen.encoders.folders import open_folder
 from noisegen.encoders.pieces import PieceTokenizer
 from noisegen.errors import UsageError
-from noisegen.tasks.pieces import NO_PIECE, cut_into_pieces, renumbered, vocabulary_of
+from noisegen.tasks.pieces import NO_PIECE, cut_into_pieces, renumbered, shortened, vocabulary_of
 from noisegen.tasks.rows import Row
 
 ODD = [
@@ -86,7 +86,7 @@ def test_first_pieces_equal_a_plain_search(kind):
         Row(tuple(tokens), ("O",) * len(tokens))
         for tokens in (draw.choices(words, k=draw.randint(1, 12)) for _ in range(200))
     ]
-    found = cut_into_pieces(tokenizer, rows, 24)
+    found = cut_into_pieces(shortened(tokenizer, 24), rows)
     encodings = tokenizer.encodings([row.text for row in rows])
     cut_off = 0
     for number, (row, full) in enumerate(zip(rows, encodings, strict=True)):
@@ -101,7 +101,7 @@ def test_first_pieces_equal_a_plain_search(kind):
 def test_pieces_of_a_known_word_begin_where_the_word_does(kind):
     tokenizer = trained(kind)
     row = Row(("weather", "in", "york"), ("O", "O", "O"))
-    found = cut_into_pieces(tokenizer, [row], 24)
+    found = cut_into_pieces(tokenizer, [row])
     pieces = tokenizer.tokenizer.convert_ids_to_tokens(found.ids[0])
     begun = [pieces[place].lstrip("Ġ▁") for place in found.firsts[0]]
     assert all(
@@ -112,7 +112,7 @@ def test_pieces_of_a_known_word_begin_where_the_word_does(kind):
 
 def test_pairs_have_the_types_of_the_tokenizers_own_format(tiny_bert):
     tokenizer = open_folder(tiny_bert).tokenizer
-    found = cut_into_pieces(tokenizer, [Row(("a", "b"), second="c d")], 20)
+    found = cut_into_pieces(tokenizer, [Row(("a", "b"), second="c d")])
     pieces = tokenizer.tokenizer.convert_ids_to_tokens(found.ids[0])
     assert pieces == ["[CLS]", "a", "b", "[SEP]", "c", "d", "[SEP]"]
     assert found.types[0].tolist() == [0, 0, 0, 0, 1, 1, 1]
@@ -121,7 +121,7 @@ def test_pairs_have_the_types_of_the_tokenizers_own_format(tiny_bert):
 def test_renumbered_ids_name_the_same_pieces_and_the_padding_stays(tiny_bert):
     tokenizer = open_folder(tiny_bert).tokenizer
     parts = [
-        cut_into_pieces(tokenizer, [Row(tuple(text.split()))], 20) for text in ("see you", "a zoo")
+        cut_into_pieces(tokenizer, [Row(tuple(text.split()))]) for text in ("see you", "a zoo")
     ]
     kept = vocabulary_of(parts, tokenizer.pad_id)
     assert kept[tokenizer.pad_id] == tokenizer.pad_id
@@ -134,4 +134,4 @@ def test_a_model_of_whole_words_is_refused():
         pad_id, max_length = 0, 20
 
     with pytest.raises(UsageError, match="characters of whole words"):
-        cut_into_pieces(Words(), [Row(("a",))], 20)
+        shortened(Words(), 20)
