@@ -5,7 +5,7 @@ tables like CT-XLMR-SE's: D_avg on labelled tweets (its Table 2), sentence match
 directions (Table 4), and the cosines of translations (Table 6). One student learns from
 translations alone; with `--robust` another from them, from noise on them and from noise on English,
 and both are tested with noise on the translations. A folder that has a student is not trained
-again. `--json FILE` takes the figures too.
+again, one that was cut short goes on. `--json FILE` takes the figures too.
 """
 
 import argparse
@@ -41,7 +41,7 @@ SMALL = {  # what differs from the preset, so that a CPU trains it in minutes
 }  # fmt: skip
 ROBUST = "stored+stored:ugc-heavy+ugc-heavy"  # translation, noise on it, noise on English
 TEST_NOISE, TEST_SEED = "ugc-heavy", 100
-Models = dict[str, "Remembering"]
+Models = dict[str, Any]  # encoders, by their names in the tables
 Figures = dict[str, dict[str, float]]
 
 
@@ -58,6 +58,19 @@ class Remembering:
         with torch.autocast("cpu", torch.bfloat16):
             self.known.update(zip(new, self.encoder.encode(new), strict=True))
         return np.stack([self.known[text] for text in texts])
+
+
+class Projected:
+    """The vectors of an encoder, with the head of another that has the same network."""
+
+    def __init__(self, inner: Remembering, other: SentenceEncoder) -> None:
+        self.inner, self.layer = inner, other.head.projection
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """Return shape (texts, width), each of length 1."""
+        assert self.layer is not None
+        with torch.inference_mode():
+            return unit(self.layer(torch.from_numpy(self.inner.encode(texts))).numpy())
 
 
 def fitted_start(folder: Path, pairs: Sides) -> None:
@@ -91,7 +104,7 @@ def train(out: Path, parts: dict[str, tuple[Sides, Sides]], values: dict[str, An
         fitted_start(out.parent / "start", some)
     said = {**SMALL, "student": str(out.parent / "start"), **values}
     noisegen.train(
-        [str(out.parent / "bitext")], out, preset="ct", values=said, force=out.exists(),
+        [str(out.parent / "bitext")], out, preset="ct", values=said, resume=out.exists(),
         device="cpu", tell=lambda line: print(line, flush=True),
     )  # fmt: skip
 
@@ -227,9 +240,13 @@ def main() -> None:
         values = parse_values(given.values)
         values |= {"seed": seed, "time_limit": given.time_limit, "noise": noise}
         train(given.out / name.replace(" ", "-"), parts, values)
-    specs = {"minilm": TEACHER, "e5": START, "fitted": str(given.out / "start")}
-    specs |= {name: str(given.out / name.replace(" ", "-") / "student") for name in students}
-    models = {name: Remembering(open_encoder(spec)) for name, spec in specs.items()}
+    models: Models = {
+        name: Remembering(open_encoder(spec)) for name, spec in (("minilm", TEACHER), ("e5", START))
+    }
+    models["fitted"] = Projected(models["e5"], open_encoder(str(given.out / "start")))
+    for name in students:
+        student = open_encoder(str(given.out / name.replace(" ", "-") / "student"))
+        models[name] = Remembering(student)
     found = {"models": [*models], **evaluate(models, given, parts)}
     show(found, given.langs, Console(width=160))
     found["minutes"] = (time.monotonic() - began) / 60
