@@ -237,7 +237,7 @@ def test_the_command_refuses_before_it_reads(tmp_path):
     ("name", "columns", "lang"), [("deu-eng", ("1", "2"), "de"), ("eng-spa", ("2", "1"), "es")]
 )
 def test_frequent_words_of_real_bitext_have_the_packaged_translations(name, columns, lang):
-    """Measured: 0.965 of the 200 most frequent words in both languages."""
+    """Measured: 0.955 and 0.97 of the 200 most frequent words in both languages."""
     path = SHARED / "tatoeba-opus" / f"{name}.tsv.gz"
     if not path.exists():
         pytest.skip("no development data")
