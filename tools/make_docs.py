@@ -38,6 +38,7 @@ MEANINGS = {
     "apos": "Chance per word with an apostrophe.",
     "caps": "Chance per word.",
     "channel": "Factor of all chances of the profile; 1 is as it was learned.",
+    "codeswitch": "Chance per word or phrase that has a translation; one is replaced in any case.",
     "diac": "Chance per word with a mark on a letter.",
     "emot": "Chance per end of a sentence.",
     "intj": "Chance per end of a sentence, start of a text, or comma between two clauses.",
@@ -53,6 +54,7 @@ MEANINGS = {
     "blank_rate": "Chance per mark that a blank is put before it.",
     "glue_rate": "Chance per mark that the blank behind it is dropped.",
     "dictionary": "A mined dictionary or the folder of a run; without it, the packaged one.",
+    "into": "Language of the translations; without it English, for English text Spanish.",
     "profile": "A folder that `noisegen learn` wrote.",
     "fing": "Chance per character that has a neighbouring key.",
     "leet": "Chance per character that has a look-alike.",
@@ -60,6 +62,10 @@ MEANINGS = {
     "add_rate": "Chance per place between two non-blank characters that a blank is added.",
     "layout": "Keyboard: azerty, inscript, italian, qwerty, qwertz, russian, spanish, turkish. "
     "Without it, the one of the language.",
+}
+MEANINGS_OF = {  # a parameter of one transform
+    ("punc", "drop_rate"): "Chance per text that its last mark is dropped.",
+    ("codeswitch", "dictionary"): "A bilingual dictionary; without it, the packaged one.",
 }
 MATCH_RATE = "Chance per match of the word list."
 
@@ -105,10 +111,8 @@ def code(value: object) -> str:
 
 def meaning(one: TransformInfo, parameter: str) -> str:
     """Say what a parameter of a built-in transform is."""
-    if (one.name, parameter) == ("punc", "drop_rate"):
-        return "Chance per text that its last mark is dropped."
-    known = MEANINGS.get(one.name if parameter == "rate" else parameter)
-    return known or MATCH_RATE
+    known = MEANINGS_OF.get((one.name, parameter))
+    return known or MEANINGS.get(one.name if parameter == "rate" else parameter) or MATCH_RATE
 
 
 def examples(rows: Sequence[Row], noisy: Sequence[str], most: int) -> str:

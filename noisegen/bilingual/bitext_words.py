@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +13,7 @@ from noisegen.words import word_hashes
 
 I32 = npt.NDArray[np.int32]
 F32 = npt.NDArray[np.float32]
+BLOCK = 1 << 20  # cells made at once
 WITHIN = 1_000_000  # how much more a spelling counts that is not the first of its sentence
 
 
@@ -98,17 +100,35 @@ class Cells:
     def of(cls, first: Side, second: Side, rows: int) -> "Cells":
         """Return the cells of as many sentence pairs."""
         widths, heights = first.lengths(rows), second.lengths(rows)
-        sizes = widths * heights
-        row = np.repeat(np.arange(rows), sizes)
-        within = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        column, line = within // heights[row], within % heights[row]
-        firsts = (np.cumsum(widths) - widths)[row] + column
-        seconds = (np.cumsum(heights) - heights)[row] + line
-        distances = np.abs((column + 0.5) / widths[row] - (line + 0.5) / heights[row])
-        met = first.words[firsts] * len(second.spellings) + second.words[seconds]
+        ends = np.cumsum(widths * heights)
+        total = int(ends[-1])
+        edges = np.searchsorted(ends, np.arange(BLOCK, total + BLOCK, BLOCK))
+        stops = np.unique(np.append(edges[(edges > 0) & (edges < rows)], rows)).tolist()
+        firsts, seconds = np.empty(total, np.int32), np.empty(total, np.int32)
+        distances, met = np.empty(total, np.float32), np.empty(total, np.int64)
+        for start, stop in pairwise([0, *stops]):
+            here = slice(int(ends[start - 1]) if start else 0, int(ends[stop - 1]))
+            block = _block(first, second, widths, heights, start, stop)
+            firsts[here], seconds[here], distances[here], met[here] = block
         pairs, keys = np.unique(met, return_inverse=True)
-        whole = (firsts.astype(np.int32), seconds.astype(np.int32), keys.astype(np.int32))
-        return cls(*whole, pairs, distances.astype(np.float32))
+        return cls(firsts, seconds, keys.astype(np.int32), pairs, distances)
 
     def __len__(self) -> int:
         return len(self.keys)
+
+
+def _block(
+    first: Side, second: Side, widths: I64, heights: I64, start: int, stop: int
+) -> tuple[I32, I32, F32, I64]:
+    """Return numbers of both words, distances and keys of the cells of some neighbouring pairs."""
+    widths_here, heights_here = widths[start:stop], heights[start:stop]
+    sizes = widths_here * heights_here
+    row = np.repeat(np.arange(stop - start), sizes)
+    width, height = widths_here[row], heights_here[row]
+    within = np.arange(len(row)) - (np.cumsum(sizes) - sizes)[row]
+    column, line = within // height, within % height
+    firsts = (np.cumsum(widths_here) - widths_here)[row] + column + widths[:start].sum()
+    seconds = (np.cumsum(heights_here) - heights_here)[row] + line + heights[:start].sum()
+    distances = np.abs((column + 0.5) / width - (line + 0.5) / height).astype(np.float32)
+    met = first.words[firsts] * len(second.spellings) + second.words[seconds]
+    return firsts.astype(np.int32), seconds.astype(np.int32), distances, met

@@ -21,7 +21,7 @@ from noisegen.text import Bool
 
 WHAT = "a bitext (--columns A,B; numbers where there is no header line)"
 WORDS_MAX = 80  # of a sentence; longer ones are left out
-CELLS_MAX = 20_000_000  # word pairs held in memory: under 1.5 GB
+CELLS_MAX = 15_000_000  # word pairs held in memory
 SCHEMA = pa.schema(
     [
         *((name, pa.string()) for name in ("lang", "into", "clean", "noisy")),

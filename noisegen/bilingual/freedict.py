@@ -20,7 +20,7 @@ class _Entries:
     """The handlers of a parser: they gather headwords and translations, entry by entry.
 
     A translation is a `quote` in a `cit` whose type begins with 'trans', or a `tr` (TEI P4);
-    translations of examples and of their words stay out.
+    those of examples and of related entries (`re`) stay out.
     """
 
     def __init__(self, where: str) -> None:
@@ -42,7 +42,7 @@ class _Entries:
         self.path.append(f"cit {attributes.get('type', '')}" if name == "cit" else name)
         if name == "entry":
             self._forget()
-        elif self._is_headword() or self._is_translation():
+        elif "re" not in self.path and (self._is_headword() or self._is_translation()):
             self.text, self.size = [], 0
 
     def _is_headword(self) -> bool:

@@ -23,6 +23,7 @@ BYTES_MAX = 1 << 30  # of a file, decompressed
 BLOCK = 1 << 20
 PARTS = 1_000_000  # the weight of a probability of 1
 BETWEEN = "|"  # two alternatives of a cell
+FIRST = 60  # the weight of the first; the n-th has 1/n of it
 WEIGHTS = ("weight", "count", "prob")
 
 
@@ -159,10 +160,16 @@ def _table_row(names: Sequence[str], line: str, languages: Languages) -> Iterato
 
 
 def _concept(names: Sequence[str], line: str, languages: Languages) -> Iterator[Row]:
-    """Yield the pairs of a row that has the words of several languages for one thing."""
+    """Yield the pairs of a row that has the words of several languages for one thing.
+
+    The alternatives of a cell stand in the order of their use.
+    """
     row = dict(zip(names, line.split("\t"), strict=False))
-    sides = [row.get(str(name), "").split(BETWEEN) for name in (languages.lang, languages.into)]
-    yield from (Row(clean, noisy) for clean, noisy in product(*sides) if clean and noisy)
+    cells = (row.get(str(name), "").split(BETWEEN) for name in (languages.lang, languages.into))
+    sides = [[(word, FIRST // place) for place, word in enumerate(cell, 1)] for cell in cells]
+    for (clean, one), (noisy, other) in product(*sides):
+        if clean and noisy:
+            yield Row(clean, noisy, max(one * other, 1))
 
 
 def _weights(row: dict[str, Any]) -> Iterator[Any]:

@@ -16,7 +16,7 @@ from noisegen.compiled import cached_table
 from noisegen.draws import I64
 from noisegen.lexicon import Entry, Lexicon, read_lexicon_file
 from noisegen.phrases import Matches, PhraseTable, build, case_classes
-from noisegen.text import Texts, fold
+from noisegen.text import Bool, Texts, fold
 
 FORMS = 4  # of a translation: as written, Title, UPPER, and Title within a sentence
 TITLE, TITLE_WITHIN = 1, 3
@@ -92,12 +92,12 @@ def alternatives(table: PhraseTable, texts: Texts, matches: Matches, chosen: I64
     return found
 
 
-def _begins_sentence(texts: Texts, matches: Matches) -> I64:
+def _begins_sentence(texts: Texts, matches: Matches) -> Bool:
     """Tell which matches begin their row, or follow what ends a sentence or line."""
     words, base = texts.tokens, int(texts.offsets[0])
     before = np.maximum(matches.firsts - 1, 0)
     heads = (matches.firsts == 0) | (words.rows.take(before) != matches.rows)
-    ends = np.concatenate([[0], np.cumsum(_ENDS[texts.window])])
-    between = ends[matches.starts - base] > ends[words.stops.take(before) - base]
-    begins: I64 = heads | between
+    ends = np.flatnonzero(_ENDS[texts.window]) + base
+    passed = np.searchsorted(ends, matches.starts) > np.searchsorted(ends, words.stops.take(before))
+    begins: Bool = heads | passed
     return begins

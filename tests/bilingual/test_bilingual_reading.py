@@ -91,13 +91,13 @@ def test_a_file_of_other_languages_is_refused(tmp_path, lang, into):
         load(path, lang, into)
 
 
-def test_a_table_of_languages_pairs_all_alternatives(tmp_path):
+def test_a_table_of_languages_pairs_all_alternatives_the_first_most_often(tmp_path):
     text = "en\tde\tes\nyou\tdu|Sie\ttú|usted\nonly\t\tsolo\n"
     path = file(tmp_path, text)
     assert pairs(path, "de", "es") == [
-        ("du", "tú", 1), ("du", "usted", 1), ("Sie", "tú", 1), ("Sie", "usted", 1),
+        ("du", "tú", 3600), ("du", "usted", 1800), ("Sie", "tú", 1800), ("Sie", "usted", 900),
     ]  # fmt: skip
-    assert ("solo", "only", 1) in pairs(path, "es", "en")
+    assert ("solo", "only", 3600) in pairs(path, "es", "en")
 
 
 def test_parquet_has_counts_or_probabilities(tmp_path):
@@ -134,6 +134,7 @@ def test_freedict_of_other_years_is_read_and_its_examples_are_not(tmp_path):
         '<cit type="example"><quote>a bank</quote><cit type="trans"><quote>ein Ufer</quote></cit>'
         '</cit><cit type="translation"><form><orth>Bank</orth></form></cit>'
         "<eg><q>hi</q><trans><tr>nein</tr></trans></eg>"
+        '<re><form><orth>bank on</orth></form><cit type="trans"><quote>zählen</quote></cit></re>'
     )
     found = pairs(tei(tmp_path, old + ENTRY.format("bench", example)))
     assert [row[:2] for row in found] == [

@@ -4,7 +4,7 @@ import gzip
 import math
 from bisect import bisect_right
 from functools import cache
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 import numpy as np
 import oracle
@@ -133,6 +133,15 @@ def real(name: str, column: int) -> list[str]:
         return [line.rstrip("\n").split("\t")[column] for line in file]
 
 
+def treebank(name: str) -> list[str]:
+    path = SHARED / "ud-text" / f"{name}-ud-dev.conllu.gz"
+    if not path.exists():
+        pytest.skip("no development data")
+    mark = "# text = "
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        return [line[len(mark) :].rstrip("\n") for line in file if line.startswith(mark)]
+
+
 def noised(texts, lang="en", kinds=(), seed=0, **values):
     engine = Engine(Recipe.of([Step("codeswitch", values)]), Settings(lang))
     dice = Dice(np.arange(len(texts), dtype=np.uint64), seed)
@@ -161,6 +170,15 @@ def test_it_is_its_slow_twin(lang, rate, demo, odd_texts):
 def test_it_is_its_slow_twin_on_real_sentences(name, column, lang, into):
     rows = real(name, column)[:1_000]
     assert compare(single("codeswitch", into=into), rows, lang=lang) > 700
+
+
+@pytest.mark.parametrize(
+    ("name", "lang", "into"),
+    [("en_ewt", "en", "ar"), ("fr_gsd", "fr", "ro"), ("de_gsd", "de", "pt")],
+)
+def test_it_is_its_slow_twin_on_news_and_posts(name, lang, into):
+    rows = treebank(name)[:500]
+    assert compare(single("codeswitch", into=into, rate=0.1), rows, seed=5, lang=lang) > 350
 
 
 @pytest.fixture(scope="module")
@@ -289,10 +307,10 @@ def test_a_translation_of_several_words_continues_its_label(tmp_path):
     )
 
 
-def test_any_two_languages_of_the_packaged_dictionary_work():
-    for lang in languages():
-        for into in set(languages()) - {lang}:
-            assert len(load(COMMON, lang, into).entries) > 1_300
+def test_languages_of_the_packaged_dictionary_go_into_each_other():
+    ring = languages()
+    for lang, into in [*pairwise(ring), *pairwise(ring[::-1]), (ring[0], ring[-1])]:
+        assert len(load(COMMON, lang, into).entries) > 1_300
 
 
 @pytest.mark.parametrize(
