@@ -56,7 +56,7 @@ def evaluate_task(
     A MODEL is minilm, a Hugging Face folder, RUN/student or hf:NAME; NAME=MODEL names it in the
     table.
 
-    Example: noisegen evaluate-task minilm run/student -o report --train snips --test es=es.tsv
+    Example: noisegen evaluate-task run/student -o report --train en.tsv --test es=es.tsv
     """  # fmt: skip
     from noisegen.tasks.run import evaluate_task as run
 

@@ -7,7 +7,7 @@ SEEDS = (1234, 1000, 2000, 3000, 4321)  # RCP's
 
 @dataclass(frozen=True)
 class Task:
-    """What a task's rows have, the formats of its data, and its metrics, the first counts most."""
+    """What the rows of a task have, and its metrics."""
 
     name: str
     has_tags: bool
@@ -24,8 +24,8 @@ class Task:
 class FineTuning:
     """How RCP fine-tunes on one corpus (its section on experiments, and its launchers).
 
-    `epochs_augmented` and `growth` (size of the data, of 1) are for task-time augmentation. The
-    learning rate falls linearly to 0. `max_length` is in pieces. For WikiANN and XNLI the paper
+    `epochs_augmented` and `growth` (how many times as large the data then is) are for task-time
+    augmentation. The learning rate falls linearly to 0. `max_length` is in pieces. For WikiANN and XNLI the paper
     gives no augmentation and no length: these are ours.
     """
 

@@ -118,8 +118,8 @@ class TaskNetwork(nn.Module):
 def keep_embeddings(network: nn.Module, kept: Ints) -> None:
     """Leave the network the embeddings of these ids alone, which are renumbered by their place.
 
-    Pieces that no text has get no gradient, so without weight decay nothing changes but the time:
-    an update of 250,000 rows costs more than the rest of a small network.
+    Pieces that no text has get no gradient, so without weight decay nothing changes but the cost:
+    250,000 rows of 384 numbers take 0.14 s of a core for each update, and 1.5 GB.
     """
     holder: Any = network
     full = holder.get_input_embeddings()

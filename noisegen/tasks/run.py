@@ -98,7 +98,8 @@ def evaluate_task(
     request, out = _request(options), Path(out)
     task, device = known_task(request.task), join_workers(request.device).device
     recipe = Recipe.named(request.augment) if request.augment else None
-    chosen = named_models([models] if isinstance(models, str) else models, None)
+    models = [models] if isinstance(models, str) else list(models)
+    chosen = named_models(models, next(iter(models), None))
     if make(out) and not force:
         raise OutputError(f"{out} is not empty; add --force to replace the figures in it")
     tick = progress or (lambda what, done, total: None)

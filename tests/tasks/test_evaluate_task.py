@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shutil
 
 import made_tasks
 import pytest
@@ -145,6 +146,15 @@ def test_wrong_options_are_usage_errors_before_anything_is_written(
     with pytest.raises(UsageError, match=said):
         evaluate_task(models, tmp_path / "out", **asked)
     assert not (tmp_path / "out" / "metrics.json").exists()
+
+
+def test_the_teacher_of_a_student_is_not_fine_tuned_beside_it(tiny_models, given, tmp_path):
+    run_folder = tmp_path / "run"
+    shutil.copytree(tiny_models(), run_folder / "student")
+    (run_folder / "config.yaml").write_text("teacher: use\n")
+    out = tmp_path / "out"
+    run(run_folder / "student", "-o", out, *given, "--epochs", "1", "--seeds", "1", "-q")
+    assert list(json.loads((out / "metrics.json").read_text())) == ["run"]
 
 
 def test_a_model_without_weights_to_train_is_refused(tmp_path):
