@@ -34,7 +34,7 @@ FIGURES = ("distance", "relative", "anchored", "drift", "xsim_hard")
 Sets = dict[str, tuple[list[Pair], HardNegatives]]
 
 
-def test_sets(texts: list[str], rows: int) -> Sets:
+def test_sets(texts: list[str], rows: int, per_kind: int) -> Sets:
     """Return pairs by set: artificial noise of unseen sentences, natural noise; and negatives."""
     sets = {
         recipe: [(noisegen.noise(text, recipe, seed=100, id=row), text)
@@ -44,7 +44,10 @@ def test_sets(texts: list[str], rows: int) -> Sets:
     sets = {name: [pair for pair in pairs if pair[0] != pair[1]] for name, pairs in sets.items()}
     sets |= {name: changed_pairs(name, rows) for name in ENGLISH}
     return {
-        name: (pairs, hard_negatives([clean for _, clean in pairs], parse=False))
+        name: (
+            pairs,
+            hard_negatives([clean for _, clean in pairs], parse=False, per_kind=per_kind),
+        )
         for name, pairs in sets.items()
     }
 
@@ -89,6 +92,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--texts", type=int, default=6_000)
     parser.add_argument("--rows", type=int, default=600, help="of each test set")
+    parser.add_argument("--negatives", type=int, default=3, help="hard ones of a text and family")
     given = parser.parse_args()
     parts = bitext(given.texts)
     english = [
@@ -96,7 +100,7 @@ def main() -> None:
         for part in (parts.training, parts.test)
     ]
     data = augmented(english[0][: given.texts], given.out / "data")
-    sets = test_sets(english[1], given.rows)
+    sets = test_sets(english[1], given.rows, given.negatives)
     texts = [text for pairs, _ in sets.values() for pair in pairs for text in pair]
     lookup = cached(given.teacher, [*texts, *(t for _, hard in sets.values() for t in hard.texts)])
     table = {ALONE: over_runs([measured(sets, lookup, lambda vectors: vectors)])}

@@ -27,6 +27,13 @@ class Heads(nn.Module):
         """Return meaning and language vectors, each of shape (rows, width)."""
         return self.meaning(vectors), self.language(vectors)
 
+    @torch.no_grad()
+    def unfold(self, centre: Tensor, scale: float) -> None:
+        """Change the layers so that they do to e what they did to (e - centre) * scale."""
+        for layer in (self.meaning, self.language):
+            layer.weight.mul_(scale)
+            layer.bias.sub_(layer.weight @ centre)
+
 
 def linear(width: int, out: int, random: torch.Generator | None = None) -> nn.Linear:
     """Return a layer with torch's usual start, uniform within 1/sqrt(width), by this generator."""

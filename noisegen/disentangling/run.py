@@ -14,7 +14,7 @@ from noisegen.disentangling.heads import HeadConfig, Heads, save_heads
 from noisegen.disentangling.labelled_pairs import LabelledPairs, prepare_pairs
 from noisegen.disentangling.loop import HeadLoop
 from noisegen.disentangling.objectives import WeightedHeads
-from noisegen.disentangling.pair_vectors import PairVectors, parted
+from noisegen.disentangling.pair_vectors import PairVectors, Standard, parted
 from noisegen.disentangling.settings import HeadTraining
 from noisegen.disentangling.students import save_students
 from noisegen.encoders.encoder import Encoder
@@ -69,7 +69,9 @@ def train(
         vectors = _vectors(encoder, pairs.texts, tell)
         rows: list[Sink] = [*sinks, JsonLines(out / "log.jsonl", 0)]
         rows += [tensorboard(out / "tensorboard")] if boards else []
-        loop = _loop(settings, PairVectors(pairs, vectors, workers.device), tee(rows), tell)
+        standard = Standard.of(vectors) if settings.standardize else Standard.none(vectors.width)
+        found = PairVectors(pairs, vectors, workers.device, standard)
+        loop = _loop(settings, found, tee(rows), tell)
     heads = loop.run()
     return _finish(loop, heads, encoder, out)
 
@@ -124,8 +126,10 @@ def _finish(loop: HeadLoop, heads: Heads, encoder: Encoder, out: Path) -> dict[s
         "parameters": sum(weight.numel() for weight in heads.parameters()),
         "dropped": dict(pairs.dropped),
     }  # fmt: skip
+    standard = loop.vectors.standard
+    heads.cpu().unfold(torch.from_numpy(standard.centre), standard.scale)
     with torch.no_grad(), writing_weights(out / "heads"):
-        save_heads(heads.cpu(), config, out / "heads")
+        save_heads(heads, config, out / "heads")
         save_students(heads, encoder, out)
     write_text(out / "metrics.json", json.dumps(found, indent=1) + "\n")
     return found

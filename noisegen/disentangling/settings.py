@@ -35,5 +35,6 @@ class HeadTraining(RunSettings):
     objective: str = "meat+oracle"  # names of objectives.py with weights: dream+0.5*oracle
     labels: str = "language"  # what language vectors tell apart: or side (clean, noisy), transform
     languages: tuple[str, ...] = ()  # of source and target, where DATA does not say
+    standardize: bool = True  # frozen vectors to mean 0 and mean square 1; the heads take them raw
     batch_pairs: int = 512
     patience: int = 10

@@ -16,6 +16,7 @@ from safetensors.torch import load_file, save_file
 import noisegen
 from noisegen.disentangling.heads import Heads, load_heads
 from noisegen.disentangling.labelled_pairs import prepare_pairs
+from noisegen.disentangling.pair_vectors import Standard
 from noisegen.disentangling.run import train
 from noisegen.disentangling.settings import HeadTraining
 from noisegen.encoders.specs import open_encoder
@@ -172,6 +173,45 @@ def test_time_ends_a_run(tmp_path, bitext, teacher):
 def test_more_pairs_in_a_batch_than_there_are_is_one_batch(tmp_path, bitext, teacher):
     found = trained(tmp_path / "run", [bitext], teacher, batch_pairs=100_000)
     assert found["pairs"] == 6 * 108  # 120, a tenth of them held out
+
+
+class Rows:
+    """Vectors as the cache gives them."""
+
+    def __init__(self, array):
+        self.array, self.width = array, array.shape[1]
+
+    def __len__(self):
+        return len(self.array)
+
+    def take(self, rows):
+        return self.array[rows].astype(np.float32)
+
+
+def test_standard_vectors_have_mean_0_and_mean_square_1_and_heads_take_them_raw():
+    random = np.random.Generator(np.random.PCG64(0))
+    raw = random.normal(2, 0.1, (9_000, 5)).astype(np.float16)
+    standard = Standard.of(Rows(raw))
+    made = (raw.astype(np.float64) - standard.centre) * standard.scale
+    heads = Heads(5, torch.Generator().manual_seed(0))
+    wanted = [one.detach() for one in heads(torch.from_numpy(made).float())]
+    heads.unfold(torch.from_numpy(standard.centre), standard.scale)
+
+    assert np.allclose(made.mean(0), 0, atol=1e-5)
+    assert np.square(made).mean() == pytest.approx(1, rel=1e-4)
+    for one, other in zip(heads(torch.from_numpy(raw).float()), wanted, strict=True):
+        assert torch.allclose(one, other, atol=1e-3)
+    assert Standard.of(Rows(np.ones((3, 5)))).scale == 1  # all vectors are the same
+
+
+def test_standard_vectors_are_what_heads_learn_from(tmp_path, bitext, teacher):
+    plain, standard = (
+        trained(tmp_path / str(flag), [bitext], teacher, standardize=flag)["validation"]
+        for flag in (False, True)
+    )
+    assert plain["loss"] != standard["loss"]
+    heads = [load_heads(tmp_path / str(flag) / "heads")[0] for flag in (False, True)]
+    assert heads[1].meaning.weight.std() > 2 * heads[0].meaning.weight.std()  # unfolded
 
 
 # Data
@@ -373,6 +413,6 @@ def test_presets_are_read_and_the_papers_figures_stand_in_its_own(preset):
     assert said.method == "heads"
     assert said.batch_pairs == 512
     if preset == "oracle":
-        assert (said.lr, said.patience, said.schedule, said.betas) == (
-            1e-5, 10, "constant", (0.9, 0.999),
+        assert (said.lr, said.patience, said.schedule, said.betas, said.standardize) == (
+            1e-5, 10, "constant", (0.9, 0.999), False,
         )  # fmt: skip
