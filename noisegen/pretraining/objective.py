@@ -39,9 +39,9 @@ def token_losses(model: MaskedModel, states: Tensor, targets: Tensor) -> Tensor:
 
 
 def pieces(model: MaskedModel, masks: int) -> Iterator[slice]:
-    """Cut so many masks into pieces whose scores fit into memory."""
+    """Cut so many masks into pieces whose scores fit into memory; no masks are one piece."""
     size = max(1, _SCORES_MAX // len(model.embeddings))
-    for first in range(0, masks, size):
+    for first in range(0, max(1, masks), size):
         yield slice(first, first + size)
 
 

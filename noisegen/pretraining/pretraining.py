@@ -52,6 +52,7 @@ class Pretraining(Trainer[MaskedChunk]):
 
     settings: PretrainSettings
     student: MaskedModel
+    chunks: MaskedChunks
 
     def __init__(
         self, settings: PretrainSettings, model: MaskedModel, chunks: MaskedChunks,

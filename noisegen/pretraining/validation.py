@@ -58,7 +58,7 @@ class Validation:
                 token_losses(model, states[piece], targets[piece].to(states.device)).cpu()
                 for piece in pieces(model, len(states))
             ]
-        sums = by_side(torch.cat([torch.zeros(0), *found]), clean)
+        sums = by_side(torch.cat(found), clean)
         masks = (int((~clean).sum()), int(clean.sum()))
         return {
             name: total / max(1, count)
