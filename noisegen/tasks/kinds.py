@@ -25,8 +25,8 @@ class FineTuning:
     """How RCP fine-tunes on one corpus (its section on experiments, and its launchers).
 
     `epochs_augmented` and `growth` (how many times as large the data then is) are for task-time
-    augmentation. The learning rate falls linearly to 0. `max_length` is in pieces. For WikiANN and XNLI the paper
-    gives no augmentation and no length: these are ours.
+    augmentation. The learning rate falls linearly to 0. `max_length` is in pieces. For WikiANN and
+    XNLI the paper gives no augmentation and no length: these are ours.
     """
 
     epochs: float
