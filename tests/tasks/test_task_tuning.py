@@ -36,7 +36,7 @@ def nothing(rows):
     pass
 
 
-@pytest.mark.parametrize(("task", "epochs"), [("intent-slots", 40), ("ner", 20), ("nli", 40)])
+@pytest.mark.parametrize(("task", "epochs"), [("intent-slots", 40), ("ner", 20), ("nli", 25)])
 def test_a_made_task_is_learnt_to_the_end(tiny_models, tmp_path, task, epochs):
     trial = trial_of(tiny_models(width=64), tmp_path, task)
     found = trial.run(Tuning(epochs, 5e-3, 256, seed=1), CPU, nothing)
