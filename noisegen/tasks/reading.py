@@ -39,7 +39,7 @@ class TaskData:
     notes: list[str] = field(default_factory=list)
     damaged: list[str] = field(default_factory=list)
 
-    def texts(self) -> Iterable[Row]:
+    def tested(self) -> Iterable[Row]:
         """Yield all rows of all test sets."""
         for test in self.tests:
             for rows in test.sides.values():

@@ -75,6 +75,7 @@ def tables_of(results: TaskResults) -> Iterator[Table]:
     for metric in results.task.shown:
         table = titled(METRICS[metric])
         table.padding, table.collapse_padding = (0, 1, 0, 0), True
+        table.min_width = len(METRICS[metric])  # or the title breaks
         for name in ("", ""):
             table.add_column(name, no_wrap=True)
         for name in models:

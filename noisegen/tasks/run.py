@@ -157,7 +157,7 @@ def _variants(data: TaskData, request: Request, recipe: Recipe | None) -> list[V
 
 @dataclass
 class _Work:
-    """What is to be done, and how much of it was: rows read by updates, of all models and seeds."""
+    """What is to be done, and how much of it was: rows read to train and test, of all models."""
 
     data: TaskData
     seeds: int
@@ -192,7 +192,8 @@ class _Work:
     @property
     def _rows(self) -> int:
         """How many rows are read in all."""
-        once = sum(round(one.tuning.epochs * len(one.rows)) for one in self.variants)
+        tested = sum(1 for _ in self.data.tested())
+        once = sum(round(one.tuning.epochs * len(one.rows)) + tested for one in self.variants)
         return once * self.seeds * self.models
 
 

@@ -80,7 +80,7 @@ class Trial:
             network = self.network(device)
             fine_tune(network, self.training, tuning, step)
         answers = {
-            key: self.classes.read(predict(network, pieces, tuning.batch_tokens))
+            key: self.classes.read(predict(network, pieces, tuning.batch_tokens, step))
             for key, pieces in self.tests.items()
         }
         return self._measured(answers)

@@ -15,7 +15,7 @@ from noisegen.tasks.network import IGNORED, Examples, TaskNetwork
 from noisegen.tasks.pieces import NO_PIECE, Pieces
 from noisegen.training.plan import Rows, plan
 
-Step = Callable[[int], None]  # is told how many rows an update has read
+Step = Callable[[int], None]  # is told how many rows were read, by an update or a test
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class Predicted:
     tags: list[list[int]]
 
 
-def predict(network: TaskNetwork, pieces: Pieces, budget: int) -> Predicted:
+def predict(network: TaskNetwork, pieces: Pieces, budget: int, step: Step) -> Predicted:
     """Return the best class of every row and token."""
     labels = [NO_PIECE] * len(pieces)
     tags: list[list[int]] = [[] for _ in range(len(pieces))]
@@ -112,6 +112,7 @@ def predict(network: TaskNetwork, pieces: Pieces, budget: int) -> Predicted:
                     labels[row] = int(label[place].argmax())
                 if tag is not None:
                     tags[row] = _of_tokens(tag[place], pieces.firsts[row])
+            step(len(rows))
     return Predicted(labels, tags)
 
 

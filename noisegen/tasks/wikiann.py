@@ -49,9 +49,11 @@ def _row(lines: list[bytes], lang: str) -> Row | str:
         cells = [line.decode().split("\t") for line in lines]
     except UnicodeDecodeError:
         return "not_utf8"
-    if any(len(cell) < 2 or not cell[0].strip() or not cell[-1].strip() for cell in cells):
+    if any(len(cell) != 2 for cell in cells):
+        return "wrong_columns"
+    if not all(token.strip() and tag.strip() for token, tag in cells):
         return "unequal_labels"
-    tokens, tags = zip(*((cell[0], cell[-1].strip()) for cell in cells), strict=True)
+    tokens, tags = zip(*((token, tag.strip()) for token, tag in cells), strict=True)
     found = _language(tokens)
     if found not in (None, lang):
         return "other_language"

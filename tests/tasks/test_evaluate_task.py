@@ -162,3 +162,15 @@ def test_a_model_without_weights_to_train_is_refused(tmp_path):
     train = made_tasks.snips_file(tmp_path)
     with pytest.raises(UsageError, match="use cannot be fine-tuned"):
         evaluate_task(["use"], tmp_path / "out", train=str(train), test=f"es={train}")
+
+
+def test_progress_counts_all_rows_to_the_end(tiny_models, tmp_path):
+    train = made_tasks.snips_file(tmp_path)
+    told = []
+    evaluate_task(
+        [str(tiny_models())], tmp_path / "out", train=str(train), test=f"es={train}", seeds=2,
+        epochs=1, progress=lambda *said: told.append(said),
+    )  # fmt: skip
+    done = [count for _, count, _ in told]
+    assert done == sorted(done)
+    assert told[-1] == (f"{tiny_models().name}, seed 1000", 160, 160)

@@ -89,11 +89,14 @@ def test_a_table_of_multiatis_is_of_that_corpus(tmp_path):
 def test_wikiann_takes_one_language_and_counts_bad_lines(tmp_path):
     path = tmp_path / "dev"
     path.write_bytes(
-        b"es:Ana\tB-PER\nes:vive\tO\n\n\nfr:Ulm\tB-LOC\n\nes:sola\n\nes:x\xff\tO\n\nes:10:30\tO\r\n"
+        b"es:Ana\tB-PER\nes:vive\tO\n\n\nfr:Ulm\tB-LOC\n\nes:sola\n\nes:x\xff\tO\n\nes:y\t \n\n"
+        b"1\tes:z\tO\n\nes:10:30\tO\r\n"
     )
     found = read_wikiann(str(path), "es")
     assert found.rows == [Row(("Ana", "vive"), ("B-PER", "O")), Row(("10:30",), ("O",))]
-    assert found.dropped == {"other_language": 1, "unequal_labels": 1, "not_utf8": 1}
+    assert found.dropped == {
+        "other_language": 1, "wrong_columns": 2, "unequal_labels": 1, "not_utf8": 1,
+    }  # fmt: skip
 
 
 def test_nli_takes_one_language_and_one_name_for_a_class(tmp_path):

@@ -36,7 +36,7 @@ def nothing(rows):
     pass
 
 
-@pytest.mark.parametrize(("task", "epochs"), [("intent-slots", 40), ("ner", 20), ("nli", 40)])
+@pytest.mark.parametrize(("task", "epochs"), [("intent-slots", 40), ("ner", 20), ("nli", 25)])
 def test_a_made_task_is_learnt_to_the_end(tiny_models, tmp_path, task, epochs):
     trial = trial_of(tiny_models(width=64), tmp_path, task)
     found = trial.run(Tuning(epochs, 5e-3, 256, seed=1), CPU, nothing)
@@ -129,7 +129,7 @@ def test_kept_embeddings_are_those_of_their_ids(tiny_models):
 def test_tokens_without_a_piece_are_predicted_outside(tiny_models, tmp_path):
     trial = trial_of(tiny_models(), tmp_path, max_length=8)
     pieces = trial.tests["es", "clean"]
-    found = predict(trial.network(CPU), pieces, 256)
+    found = predict(trial.network(CPU), pieces, 256, nothing)
     for row, tags in enumerate(found.tags):
         assert len(tags) == len(pieces.firsts[row])
         assert [tag == -1 for tag in tags] == (pieces.firsts[row] == -1).tolist()
@@ -147,7 +147,7 @@ def test_predictions_do_not_depend_on_the_batch(tiny_models, tmp_path):
     network = trial.network(CPU)
     network.bf16 = False
     pieces = trial.tests["es", "noisy"]
-    assert predict(network, pieces, 1) == predict(network, pieces, 10_000)
+    assert predict(network, pieces, 1, nothing) == predict(network, pieces, 10_000, nothing)
 
 
 def test_a_gradient_that_is_no_number_ends_training(tiny_models, tmp_path):
