@@ -184,6 +184,15 @@ def test_every_text_of_an_epoch_is_in_one_update_with_its_other_side(trainer):
     assert chunk.pairs == len(made.chunks.chunks.data.training)
 
 
+def test_a_pair_has_the_same_masks_wherever_it_stands(trainer):
+    chunks = trainer().chunks
+    pairs = chunks.chunks.data.training[5:25]
+    one, other = chunks.texts(pairs, 1), chunks.texts(pairs[::-1], 1)
+    turned = np.concatenate([np.arange(20)[::-1], np.arange(20, 40)[::-1]])
+    assert (one.ids.values == other.take(turned).ids.values).all()
+    assert (one.targets.values == other.take(turned).targets.values).all()
+
+
 def test_the_bytes_that_backward_needs_are_counted_once():
     weight = torch.randn(30, 30, requires_grad=True)
     given = torch.randn(5, 30)
