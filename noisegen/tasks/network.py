@@ -1,6 +1,7 @@
 """An encoder with linear heads: one for the label of a text, one for the tag of every token."""
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
@@ -9,17 +10,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from noisegen.encoders.packed import attending
 from noisegen.encoders.ragged import Ints, Ragged
 from noisegen.encoders.sentence_encoder import SentenceEncoder
 from noisegen.encoders.tokens import Padded
 from noisegen.tasks.pieces import NO_PIECE, Pieces
-from noisegen.training.computation import uses_bf16
+from noisegen.training.computation import attending_fast, uses_bf16
 
 IGNORED = -100  # the class that cross-entropy leaves out
-# Pieces of a row up to which plain products attend faster than torch's fused kernel, in bf16 on a
-# CPU: as in training/computation.py.
-_PLAIN_LONGEST = 256
 
 
 @dataclass(frozen=True)
@@ -100,14 +97,8 @@ class TaskNetwork(nn.Module):
 
     def _states(self, batch: TaskBatch) -> Tensor:
         typed = {} if batch.types is None else {"token_type_ids": batch.types}
-        plain = (
-            self.bf16 and self.device.type == "cpu" and batch.padded.ids.shape[1] <= _PLAIN_LONGEST
-        )
-        kernel = "eager" if plain else self.config._attn_implementation
-        with (
-            torch.autocast(self.device.type, torch.bfloat16, enabled=self.bf16),
-            attending(self.config, kernel),
-        ):
+        fast = attending_fast(self.config, batch.padded) if self.bf16 else nullcontext()
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.bf16), fast:
             output: Any = self.network(
                 input_ids=batch.padded.ids, attention_mask=batch.padded.mask.long(), **typed
             )
