@@ -35,16 +35,21 @@ _SETTINGS = ("teacher", "student", "objective", "noise", "lang", "seed", "epochs
     help="One setting over those of the file; repeatable.",
 )
 @click.option(
-    "--teacher", metavar="SPEC", help="minilm, use, a folder, hf:NAME, laser2:FOLDER or npy:FILE."
+    "--teacher",
+    metavar="SPEC",
+    help="minilm, use, e5, a folder, hf:NAME, laser2:FOLDER, npy:FILE or social:SPEC.",
 )
-@click.option("--student", metavar="SPEC", help="copy, layers:0,3,5, char, a folder or hf:NAME.")
+@click.option(
+    "--student", metavar="SPEC", help="copy, layers:0,3,5, char, e5, a folder or hf:NAME."
+)
 @click.option("--objective", metavar="NAME[+NAME]", help="Such as two_term+0.2*info_nce.")
 @click.option(
     "--noise",
-    metavar="stored|RECIPE",
-    help="The noisy side of DATA, or noise of a recipe, anew in every epoch.",
+    metavar="stored[:RECIPE]|RECIPE",
+    help="The noisy side of DATA, noise on that in its own language, or noise on clean text, anew in "
+    "every epoch.",
 )
-@click.option("--lang", help="Language of the recipe's noise.")
+@click.option("--lang", help="Language of clean text.")
 @click.option("--seed", type=click.IntRange(0), help="Of batches, noise and new weights.")
 @click.option("--epochs", type=float, help="Passes over the data.")
 @click.option("--steps", type=click.IntRange(1), help="Updates.")
@@ -77,8 +82,8 @@ def train(
 ) -> None:
     """Distil a robust student: noisy text where the teacher puts its clean form.
 
-    DATA is clean text where --noise is a recipe; else pairs: folders of augment or mine, or tables
-    with columns noisy and clean.
+    DATA is clean text where --noise is a recipe; else pairs: folders of augment or mine, tables with
+    columns noisy and clean, or bitext (A.de,B.en; deu-eng.tsv; an OPUS folder or zip).
 
     Example: noisegen train out -o run --time-limit 10m
     """  # fmt: skip
