@@ -59,8 +59,8 @@ def measured(sets: Sets, lookup: Lookup, head: Callable[[Vectors], Vectors]) -> 
         frozen = lookup(clean for _, clean in pairs)
         noisy, clean = head(lookup(noisy for noisy, _ in pairs)), head(frozen)
         distance = cosine_distance(noisy, clean)
-        hard = xsim_hard(noisy, clean, head(lookup(negatives.texts)), negatives.sources,
-                         negatives.kinds)  # fmt: skip
+        hard = xsim_hard(noisy, clean, head(lookup(negatives.texts)), sources=negatives.sources,
+                         kinds=negatives.kinds)  # fmt: skip
         values = (distance, distance / between(clean), cosine_distance(noisy, frozen),
                   cosine_distance(clean, frozen), hard.error_rate)  # fmt: skip
         found |= {f"{name}.{figure}": value for figure, value in zip(FIGURES, values, strict=True)}

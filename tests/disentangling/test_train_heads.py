@@ -21,6 +21,7 @@ from noisegen.disentangling.run import train
 from noisegen.disentangling.settings import HeadTraining
 from noisegen.encoders.specs import open_encoder
 from noisegen.errors import NoisegenError, OutputError, SourceError, UsageError
+from noisegen.training.log import line_of
 from noisegen.training.setting_values import load_settings
 
 SHORT = {"steps": 6, "batch_pairs": 16, "warmup": 1}
@@ -73,6 +74,7 @@ def test_a_run_says_what_it_did(run, teacher):
     steps = [row for row in rows if "loss" in row]
     assert {"loss_cross_reconstruction", "loss_intra_class", "loss_discriminator"} <= {*steps[-1]}
     assert all(np.isfinite(row["loss"]) for row in steps)
+    assert "pairs/s" in line_of(steps[-1])
 
 
 def test_both_heads_open_as_encoders_over_the_frozen_one(run, teacher, sentences):
