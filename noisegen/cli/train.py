@@ -46,7 +46,7 @@ _SETTINGS = ("teacher", "student", "objective", "noise", "lang", "seed", "epochs
 @click.option(
     "--noise",
     metavar="stored[:RECIPE]|RECIPE",
-    help="The noisy side of DATA, noise on that in its own language, or noise on clean text, anew in "
+    help="The noisy side of DATA, noise on it in its own language, or noise on clean text, anew in "
     "every epoch.",
 )
 @click.option("--lang", help="Language of clean text.")
@@ -82,8 +82,8 @@ def train(
 ) -> None:
     """Distil a robust student: noisy text where the teacher puts its clean form.
 
-    DATA is clean text where --noise is a recipe; else pairs: folders of augment or mine, tables with
-    columns noisy and clean, or bitext (A.de,B.en; deu-eng.tsv; an OPUS folder or zip).
+    DATA is clean text where --noise is a recipe; else pairs: folders of augment or mine, tables
+    with columns noisy and clean, or bitext (A.de,B.en; deu-eng.tsv; an OPUS folder or zip).
 
     Example: noisegen train out -o run --time-limit 10m
     """  # fmt: skip
@@ -183,6 +183,8 @@ def _print_figures(found: dict[str, Any], out: Path) -> None:
 
 
 _WORDS = {
+    "loss_mlm_noisy": "loss under masks {:.3f} noisy",
+    "loss_mlm_clean": "{:.3f} clean",
     "distance": "distance {:.4f}",
     "anchored": "to the teacher's clean vector {:.4f}",
     "drift": "drift {:.4f}",

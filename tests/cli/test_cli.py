@@ -131,9 +131,8 @@ def test_the_example_of_the_help_can_be_run(
     if name == "evaluate-task":
         (tmp_path / "run").mkdir()
         (tmp_path / "run" / "student").symlink_to(tiny_bert)
-        (tmp_path / "snips").mkdir()
-        made_tasks.snips_file(tmp_path / "snips")
-        made_tasks.slots_file(tmp_path).rename(tmp_path / "es.tsv")
+        for lang in ("en", "es"):
+            made_tasks.slots_file(tmp_path).rename(tmp_path / f"{lang}.tsv")
     text = " ".join((cli.noisegen.commands[name].help or "").split())
     words = shlex.split(text.partition("Example: noisegen ")[2])
 
