@@ -3,6 +3,7 @@
 import csv
 import gzip
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,13 @@ SHARED = Path(__file__).parents[2] / "shared" / "data"
 settings.register_profile("default", deadline=None, derandomize=True)
 settings.register_profile("nightly", deadline=None, max_examples=2_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _interruptible():
+    """Let programs that tests start be interrupted, where a shell's `&` had them ignore it."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True, scope="session")
