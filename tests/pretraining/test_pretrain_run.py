@@ -162,6 +162,7 @@ def test_a_resumed_run_ends_with_the_same_bits(train, ended, tmp_path):
     assert said[0] == said[1]
 
 
+@pytest.mark.nightly
 def test_a_killed_run_is_taken_up_and_ends_as_if_it_had_not_been(
     train, tmp_path, tiny_models, pairs_file
 ):

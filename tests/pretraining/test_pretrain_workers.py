@@ -32,6 +32,7 @@ def run(launcher, pairs_file, out, tmp_path, values):
     return load_file(out / "checkpoints" / "step-0000004" / "model.safetensors"), rows
 
 
+@pytest.mark.nightly
 def test_two_processes_train_as_one(pairs_file, tiny_models, tmp_path):
     torchrun = ["-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", "0",
                 "--rdzv-backend", "c10d", "--rdzv-endpoint", "127.0.0.1:0"]  # fmt: skip
