@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cosine_similarity, cross_entropy, linear, mse_loss, normalize
 
-from noisegen.training.weighted import Losses, Parts, read_weighted, weighted_sum
+from noisegen.training.weighted import Losses, WeightedSum
 
 
 @dataclass(frozen=True)
@@ -216,23 +216,12 @@ OBJECTIVES: Mapping[str, HeadObjective] = {
 }
 
 
-@dataclass(frozen=True)
-class WeightedHeads:
+class WeightedHeads(WeightedSum[PairBatch, Parted]):
     """Objectives with weights, written `meat+oracle` or `dream+0.5*oracle:reference-code`."""
 
-    parts: Parts
-
-    @classmethod
-    def parse(cls, text: str) -> "WeightedHeads":
-        """Read NAME or WEIGHT*NAME, joined by +; raises UsageError."""
-        return cls(read_weighted(text, OBJECTIVES))
+    known = OBJECTIVES
 
     @property
     def is_adversarial(self) -> bool:
         """Whether a discriminator learns beside the heads."""
-        return any(name == "meat" for _, name in self.parts)
-
-    def __call__(self, batch: PairBatch, output: Parted) -> tuple[Tensor, Losses]:
-        """Return the weighted sum and its parts by name, unweighted."""
-        found = ((weight, OBJECTIVES[name](batch, output)) for weight, name in self.parts)
-        return weighted_sum(found, batch.source.device)
+        return self.has("meat")

@@ -22,7 +22,7 @@ from noisegen.encoders.specs import open_encoder
 from noisegen.errors import SourceError, UsageError
 from noisegen.training.checkpoint import writing_weights
 from noisegen.training.claim import claim, removed_if_not_begun
-from noisegen.training.log import JsonLines, Sink, tee, tensorboard
+from noisegen.training.log import Sink, run_sinks
 from noisegen.training.setting_values import load_settings
 from noisegen.training.teacher_vectors import TeacherVectors, teacher_vectors
 from noisegen.training.text_store import TextStore
@@ -67,11 +67,10 @@ def train(
     with removed_if_not_begun(out, ours=True):
         pairs = prepare_pairs(out / "data", [str(one) for one in data], settings)
         vectors = _vectors(encoder, pairs.texts, tell)
-        rows: list[Sink] = [*sinks, JsonLines(out / "log.jsonl", 0)]
-        rows += [tensorboard(out / "tensorboard")] if boards else []
+        report = run_sinks(out, 0, sinks, leads=True, boards=boards)
         standard = Standard.of(vectors) if settings.standardize else Standard.none(vectors.width)
         found = PairVectors(pairs, vectors, workers.device, standard)
-        loop = _loop(settings, found, tee(rows), tell)
+        loop = _loop(settings, found, report, tell)
     heads = loop.run()
     return _finish(loop, heads, encoder, out)
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from noisegen.atomic import write_text
 from noisegen.encoders.encoder import Vectors
-from noisegen.errors import OutputError, UsageError
+from noisegen.errors import OutputError
 from noisegen.evaluation import comparing, examples, measuring
 from noisegen.evaluation.measuring import Measured
 from noisegen.evaluation.models import Named, described, named_models, opened, training_of
@@ -24,6 +24,7 @@ from noisegen.evaluation.results import Comparison, Dataset, Dose, Model, Projec
 from noisegen.evaluation.set_making import Request, Sets, make_sets
 from noisegen.evaluation.sets import EvaluationSet, PairSet
 from noisegen.evaluation.vector_store import VectorStore
+from noisegen.keyword_options import request_of
 from noisegen.run_folder import make
 from noisegen.version import __version__
 
@@ -50,7 +51,7 @@ def evaluate(
     NoisegenError; a folder `out` that is not empty needs `force`, which replaces those four files.
     """
     began = time.monotonic()
-    request = _request(options)
+    request = request_of(Request, options, "evaluate")
     chosen = named_models([models] if isinstance(models, str) else models, baseline)
     out = Path(out)
     if make(out) and not force:
@@ -66,14 +67,6 @@ def evaluate(
     results = _results(work, request, paper_stats, began)
     write(results, out)
     return results
-
-
-def _request(options: dict[str, Any]) -> Request:
-    known = Request.__dataclass_fields__
-    wrong = next((name for name in options if name not in known), None)
-    if wrong is not None:
-        raise UsageError(f"evaluate has no option {wrong!r}; known: {', '.join(known)}")
-    return Request(**options)
 
 
 @dataclass

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -26,8 +27,8 @@ from noisegen.training.chunks import VALIDATION_EPOCH, Chunks, NoiseSource
 from noisegen.training.claim import claim, removed_if_not_begun
 from noisegen.training.computation import Computation
 from noisegen.training.estimate import Estimate, flop_per_token, weight_bytes
-from noisegen.training.log import JsonLines, Sink, tee, tensorboard
-from noisegen.training.pair_data import PairData, Reading, open_data, prepare_data
+from noisegen.training.log import Sink, run_sinks
+from noisegen.training.pair_data import PairData, Reading, prepare_data, read_once
 from noisegen.training.run import Tell
 from noisegen.training.setting_values import load_settings
 from noisegen.training.workers import Workers, join_workers
@@ -73,7 +74,8 @@ def train(
         trainer = make_trainer(settings, model, pairs, out, workers, said)
     if resume:
         trainer.resume()
-    trainer.report = _report(out, trainer, sinks, boards)
+    done, leads = trainer.progress.updates, workers.leads
+    trainer.report = run_sinks(out, done, sinks, leads=leads, boards=boards)
     trainer.run()
     return _finish(trainer, out, said) if workers.leads else {}
 
@@ -94,19 +96,11 @@ def make_pairs(
     folder: Path, data: Sequence[str], settings: PretrainSettings, resume: bool, workers: Workers
 ) -> PairData:
     """Read DATA into the folder, if it is not there; raises SourceError for too little of it."""
-    if workers.leads and not (resume and (folder / "data.json").exists()):
-        prepare_data(
-            folder, [str(one) for one in data], settings.validation_rows, settings.seed,
-            Reading(not NoiseSource(settings.noise).is_stored, settings.lang),
-            share=settings.validation_share,
-        )  # fmt: skip
-    workers.wait()
-    pairs = open_data(folder)
-    if len(pairs.training) < workers.world or not len(pairs.validation):
-        raise SourceError(
-            f"{len(pairs.training)} pairs to train on and {len(pairs.validation)} to validate: "
-            "give more data"
-        )
+    reading = Reading(not NoiseSource(settings.noise).is_stored, settings.lang)
+    sources, held_out = [str(one) for one in data], settings.validation_rows
+    share = settings.validation_share
+    prepare = partial(prepare_data, folder, sources, held_out, settings.seed, reading, share=share)
+    pairs = read_once(folder, prepare, workers, resume=resume)
     first = pairs.owner[pairs.training[0]]
     if Objective.of(settings).contrast and (pairs.owner[pairs.training] == first).all():
         raise SourceError(
@@ -153,14 +147,6 @@ def _plain(masked: Masked) -> Masked:
     ids = np.where(there.values == NO_TARGET, put.values, there.values).astype(np.int32)
     none = np.full(len(ids), NO_TARGET, np.int32)
     return Masked(Ragged(ids, put.offsets), Ragged(none, put.offsets))
-
-
-def _report(out: Path, trainer: Pretraining, sinks: Sequence[Sink], boards: bool) -> Sink:
-    rows: list[Sink] = [*sinks]
-    if trainer.workers.leads:
-        rows.append(JsonLines(out / "log.jsonl", trainer.progress.updates))
-        rows += [tensorboard(out / "tensorboard")] if boards else []
-    return tee(rows)
 
 
 def _estimate(

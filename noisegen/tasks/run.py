@@ -11,6 +11,7 @@ import torch
 from noisegen.encoders.sentence_encoder import SentenceEncoder
 from noisegen.errors import OutputError, UsageError
 from noisegen.evaluation.models import Named, named_models, opened
+from noisegen.keyword_options import request_of
 from noisegen.recipe import Recipe
 from noisegen.run_folder import make
 from noisegen.tasks.kinds import FINE_TUNING, SEEDS
@@ -95,7 +96,7 @@ def evaluate_task(
     alone. Raises NoisegenError.
     """
     began = time.monotonic()
-    request, out = _request(options), Path(out)
+    request, out = request_of(Request, options, "evaluate_task"), Path(out)
     task, device = known_task(request.task), join_workers(request.device).device
     recipe = Recipe.named(request.augment) if request.augment else None
     models = [models] if isinstance(models, str) else list(models)
@@ -117,14 +118,6 @@ def evaluate_task(
         results = TaskResults(task, tuple(found), told)
         write(results, out)  # so that a stop leaves what the models before it gave
     return results
-
-
-def _request(options: dict[str, Any]) -> Request:
-    known = Request.__dataclass_fields__
-    wrong = next((name for name in options if name not in known), None)
-    if wrong is not None:
-        raise UsageError(f"evaluate_task has no option {wrong!r}; known: {', '.join(known)}")
-    return Request(**options)
 
 
 def _trainable(model: Named) -> SentenceEncoder:

@@ -56,6 +56,13 @@ def tensorboard(folder: Path) -> Sink:
     return write
 
 
+def run_sinks(folder: Path, done: int, given: Sequence[Sink], *, leads: bool, boards: bool) -> Sink:
+    """Return the sink of a run after `done` updates: those given, and the files of the first."""
+    files: list[Sink] = [JsonLines(folder / "log.jsonl", done)] if leads else []
+    files += [tensorboard(folder / "tensorboard")] if leads and boards else []
+    return tee([*given, *files])
+
+
 def tee(sinks: Sequence[Sink]) -> Sink:
     """Return a sink that gives every row to all."""
 

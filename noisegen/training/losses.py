@@ -16,7 +16,7 @@ from torch.nn.functional import cosine_similarity, cross_entropy, mse_loss, norm
 from noisegen.disentangling.objectives import dream as dream
 from noisegen.disentangling.objectives import meat as meat
 from noisegen.disentangling.objectives import oracle as oracle
-from noisegen.training.weighted import Losses, Parts, read_weighted, weighted_sum
+from noisegen.training.weighted import Losses, WeightedSum
 
 TEMPERATURE = 0.05  # of NT-Xent, as in RCP's code
 
@@ -129,28 +129,17 @@ OBJECTIVES: Mapping[str, Objective] = {
 NEED_CLEAN = ("two_term", "nt_xent")
 
 
-@dataclass(frozen=True)
-class Weighted:
+class Weighted(WeightedSum[Batch, Output]):
     """Objectives with weights, written `two_term+0.2*info_nce`."""
 
-    parts: Parts
-
-    @classmethod
-    def parse(cls, text: str) -> "Weighted":
-        """Read NAME or WEIGHT*NAME, joined by +; raises UsageError."""
-        return cls(read_weighted(text, OBJECTIVES))
+    known = OBJECTIVES
 
     @property
     def needs_clean(self) -> bool:
         """Whether the student must encode the clean side too."""
-        return any(name in NEED_CLEAN for _, name in self.parts)
+        return self.has(*NEED_CLEAN)
 
     @property
     def is_contrastive(self) -> bool:
         """Whether it reads `batch.negatives`."""
-        return any(name == "info_nce" for _, name in self.parts)
-
-    def __call__(self, batch: Batch, output: Output) -> tuple[Tensor, Losses]:
-        """Return the weighted sum and its parts by name, unweighted."""
-        found = ((weight, OBJECTIVES[name](batch, output)) for weight, name in self.parts)
-        return weighted_sum(found, batch.teacher.device)
+        return self.has("info_nce")

@@ -7,7 +7,7 @@ held out. Of bitext the side in the teacher's language is clean, and its transla
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -24,6 +24,7 @@ from noisegen.draws import mix, name_number
 from noisegen.errors import SourceError
 from noisegen.realism.pairs import shards_of, stream_pairs
 from noisegen.training.text_store import TextStore, write_texts
+from noisegen.training.workers import Workers
 
 CHARACTERS_MAX = 20_000  # of a text; the tokenizer cuts far earlier
 _CLEAN = (("clean",), ("text",))  # columns that hold clean text
@@ -121,6 +122,25 @@ def prepare_data(
     said = {"held_out": texts, "seed": seed, "dropped": dropped, "langs": list(langs)}
     write_text(folder / "data.json", json.dumps(said))
     return open_data(folder)
+
+
+def read_once(
+    folder: Path, prepare: Callable[[], object], workers: Workers, *, resume: bool
+) -> PairData:
+    """Let the first process prepare the folder, unless a resumed run has it; all then open it.
+
+    Raises SourceError where there is too little to train on.
+    """
+    if workers.leads and not (resume and (folder / "data.json").exists()):
+        prepare()
+    workers.wait()
+    pairs = open_data(folder)
+    if len(pairs.training) < workers.world or not len(pairs.validation):
+        raise SourceError(
+            f"{len(pairs.training)} pairs to train on and {len(pairs.validation)} to validate: "
+            "give more data"
+        )
+    return pairs
 
 
 def _clean_pairs(sources: Sequence[str], dropped: Counter[str]) -> Iterator[tuple[str, str]]:

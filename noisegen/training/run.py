@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,13 +16,13 @@ from noisegen.compiled import cache_folder
 from noisegen.encoders.encoder import Encoder
 from noisegen.encoders.folders import save_folder
 from noisegen.encoders.sentence_encoder import SentenceEncoder
-from noisegen.errors import SourceError, UsageError
+from noisegen.errors import UsageError
 from noisegen.training.checkpoint import load_weights, writing_weights
 from noisegen.training.chunks import VALIDATION_EPOCH, Chunks, NoiseSource
 from noisegen.training.claim import claim, removed_if_not_begun
 from noisegen.training.computation import Computation, uses_bf16
 from noisegen.training.estimate import estimate
-from noisegen.training.log import JsonLines, Sink, tee, tensorboard
+from noisegen.training.log import Sink, run_sinks
 from noisegen.training.loop import Loop
 from noisegen.training.losses import Weighted
 from noisegen.training.model_card import model_card
@@ -31,7 +32,7 @@ from noisegen.training.negatives import (
     open_hard_texts,
     write_hard_texts,
 )
-from noisegen.training.pair_data import PairData, Reading, open_data, prepare_data
+from noisegen.training.pair_data import PairData, Reading, prepare_data, read_once
 from noisegen.training.setting_values import load_settings
 from noisegen.training.settings import Settings
 from noisegen.training.students import interpolate, make_student, open_teacher
@@ -86,11 +87,8 @@ def train(
         loop = _loop(settings, student, teacher, pairs, out, workers, said, tell)
     if resume:
         loop.resume()
-    rows: list[Sink] = [*sinks]
-    if workers.leads:
-        rows.append(JsonLines(out / "log.jsonl", loop.progress.updates))
-        rows += [tensorboard(out / "tensorboard")] if boards else []
-    loop.report = tee(rows)
+    done, leads = loop.progress.updates, workers.leads
+    loop.report = run_sinks(out, done, sinks, leads=leads, boards=boards)
     loop.run()
     return _finish(loop, teacher, out, said) if workers.leads else {}
 
@@ -117,20 +115,11 @@ def make_pairs(
     folder: Path, data: Sequence[str], settings: Settings, resume: bool, workers: Workers
 ) -> PairData:
     """Read DATA into the folder, if it is not there; raises SourceError for too little of it."""
-    if workers.leads and not (resume and (folder / "data.json").exists()):
-        noise = NoiseSource(settings.noise)
-        prepare_data(
-            folder, [str(one) for one in data], settings.validation_rows, settings.seed,
-            Reading(not noise.is_stored, settings.lang, settings.bitext_rows),
-        )  # fmt: skip
-    workers.wait()
-    pairs = open_data(folder)
-    if len(pairs.training) < workers.world or not len(pairs.validation):
-        raise SourceError(
-            f"{len(pairs.training)} pairs to train on and {len(pairs.validation)} to validate: "
-            "give more data"
-        )
-    return pairs
+    noise = NoiseSource(settings.noise)
+    reading = Reading(not noise.is_stored, settings.lang, settings.bitext_rows)
+    sources, held_out = [str(one) for one in data], settings.validation_rows
+    prepare = partial(prepare_data, folder, sources, held_out, settings.seed, reading)
+    return read_once(folder, prepare, workers, resume=resume)
 
 
 def make_chunks(
