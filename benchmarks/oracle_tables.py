@@ -1,23 +1,23 @@
 """DREAM, MEAT and ORACLE as in the paper's Tables 3 and 4: `python -m benchmarks.oracle_tables`.
 
 Trains heads on tatoeba-opus with an encoder's frozen vectors and measures them on held-out pairs,
-on STS and on tables of code-switched pairs. Prints mean and sd over seeds; writes table.json and
-the picture of one run's vectors.
+on the same with words of the other language in English (`codeswitch`), and on STS. Prints mean and
+sd over seeds; writes table.json and the picture of one run's vectors.
 """
 
 import argparse
 import csv
 import gzip
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 from rich.console import Console
 
+import noisegen
 from benchmarks.frozen_vectors import cached
 from benchmarks.oracle_data import Pair, bitext, write_tables
 from benchmarks.real_pairs import DATA
-from noisegen.cells import named_source, read_cells
+from noisegen.bilingual.packaged import languages
 from noisegen.disentangling import pictures
 from noisegen.disentangling.heads import load_heads
 from noisegen.disentangling.measures import (
@@ -35,6 +35,7 @@ from noisegen.training.setting_values import parse_values
 
 OBJECTIVES = ("dream", "dream+oracle", "meat", "meat+oracle")
 ALONE = "encoder alone"
+SWITCH, SWITCH_SEED = "codeswitch:into=en", 1
 Scored = tuple[str, str, float]
 
 
@@ -51,16 +52,26 @@ def similarities() -> dict[str, list[Scored]]:
     }
 
 
-def switched(given: list[str]) -> Iterator[tuple[str, list[Pair]]]:
-    """Return tables of code-switched sentences and what they say in one language."""
-    for name, source in map(named_source, given):
-        columns = read_cells(source, (("source", "target"), ("noisy", "clean")), "pairs").columns
-        yield name, list(zip(*columns.values(), strict=True))
+def switched(parts: dict[str, list[Pair]]) -> dict[str, list[Pair]]:
+    """Return English and the other language with some of its words in English.
+
+    As in the paper: only sentences with at least one such word; of the languages that the packaged
+    dictionary has.
+    """
+    found: dict[str, list[Pair]] = {}
+    for lang in (lang for lang in parts if lang in languages()):
+        rows = ((row, *pair) for row, pair in enumerate(parts[lang]))
+        mixed = [
+            (english, noisegen.noise(other, SWITCH, seed=SWITCH_SEED, id=row, lang=lang), other)
+            for row, english, other in rows
+        ]
+        found[lang] = [(english, text) for english, text, other in mixed if text != other]
+    return found
 
 
-def make_sets(spec: str, test: dict[str, list[Pair]], tables: list[str]) -> Sets:
+def make_sets(spec: str, test: dict[str, list[Pair]]) -> Sets:
     """Encode everything that heads are measured on."""
-    groups = [("retrieval", test), ("code-switched", dict(switched(tables)))]
+    groups = [("retrieval", test), ("code-switched", switched(test))]
     pairs = [(group, name, rows) for group, found in groups for name, rows in found.items()]
     scored = similarities()
     texts = [text for *_, rows in pairs for row in rows for text in row]
@@ -109,11 +120,10 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--pairs", type=int, default=3_000, help="a language, to train on")
     parser.add_argument("--part", choices=("test", "development"), default="test")
-    parser.add_argument("--codeswitch", nargs="*", default=[], metavar="[NAME=]TABLE")
     given = parser.parse_args()
     parts = bitext(given.pairs)
     tables = write_tables(parts.training, given.out / "data")
-    sets = make_sets(given.teacher, getattr(parts, given.part), given.codeswitch)
+    sets = make_sets(given.teacher, getattr(parts, given.part))
     table = runs(given, tables, sets)
     columns = columns_of(sets)
     for side in ("meaning", "language"):

@@ -125,7 +125,7 @@ def _list(as_json: bool) -> None:
         return
     for one in found:
         click.echo(f"{click.style(one.name, bold=True)}: {one.paper}")
-        for what in ("objective", "data", "cost", "command"):
+        for what in ("objective", "data", "cost", "command", "table"):
             click.echo(f"  {what:<10} {getattr(one, what)}")
 
 

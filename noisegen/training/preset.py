@@ -18,7 +18,8 @@ class Preset:
     """A method of training, and values for its settings; the other fields tell people of it.
 
     `paper` names what it follows, `data` what it reads, `cost` what that took whom, `command` what
-    to type.
+    to type, `table` what gives the paper's kind of table (`python -m benchmarks...`: a small one,
+    from a clone of the repository).
     """
 
     name: str
@@ -27,6 +28,7 @@ class Preset:
     data: str
     cost: str
     command: str
+    table: str
     values: Mapping[str, Any] = field(repr=False)
 
     @property

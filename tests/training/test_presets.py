@@ -1,5 +1,6 @@
 import json
 import shlex
+from pathlib import Path
 
 import click
 import pytest
@@ -8,6 +9,8 @@ from noisegen.cli import noisegen, run
 from noisegen.cli.train import train
 from noisegen.training.methods import METHODS
 from noisegen.training.preset import preset_names, read_preset
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize("name", preset_names())
@@ -30,6 +33,20 @@ def test_the_command_of_a_preset_can_be_typed(name):
     assert given["out"]
 
 
+@pytest.mark.parametrize("name", preset_names())
+def test_the_command_of_a_table_can_be_typed(name):
+    program, *words = shlex.split(read_preset(name).table)
+
+    if program == "python":
+        assert words[0] == "-m"
+        assert (ROOT / f"{words[1].replace('.', '/')}.py").exists()
+    else:
+        command = noisegen.commands[words[0]]
+        parent = click.Context(noisegen, **noisegen.context_settings)
+        assert program == "noisegen"
+        assert command.make_context(words[0], words[1:], parent).params["out"]
+
+
 def test_the_list_shows_every_preset(capsys):
     assert run(["train", "--list"]) == 0
     shown = capsys.readouterr().out
@@ -38,7 +55,7 @@ def test_the_list_shows_every_preset(capsys):
 
     assert [one["name"] for one in listed] == preset_names()
     assert all(f"{one['name']}: {one['paper']}" in shown for one in listed)
-    assert all(one["command"] in shown for one in listed)
+    assert all(one["command"] in shown and one["table"] in shown for one in listed)
 
 
 def test_without_data_the_usage_is_shown(capsys):

@@ -1,0 +1,124 @@
+"""RCP's Table 3, small: `python -m benchmarks.rcp -o DIR`.
+
+Pre-trains a multilingual encoder on Tatoeba's sentences with the noise of `ugc`, once by masks
+alone (p(aug)) and once with the contrast (RCP). Then fine-tunes on English SNIPS and tests on
+Spanish, French and Hindi requests, clean and noisy; t: with task-time augmentation. Prints a table
+of each metric, mean and sd over seeds; writes DIR/table.json. A student that is there is not
+trained again, one that was cut short goes on.
+"""
+
+import argparse
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from rich.console import Console
+
+import noisegen
+from benchmarks.real_pairs import DATA
+from noisegen.bitext import read_bitext
+from noisegen.draws import mix, name_number
+from noisegen.tasks.results import TaskResults, legend, tables_of
+from noisegen.training.setting_values import parse_values
+
+FILES = ("eng-spa", "eng-fra", "eng-hin")  # of Tatoeba
+TESTS = ("es", "fr", "hi")
+NOISE, NOISE_SEED, AUGMENT = "ugc", 1, "rcp-en-aggregate"
+OBJECTIVES = {"p(aug)": "mlm", "RCP": "mlm+nt_xent"}
+COLUMNS = {"base": "base", "p(aug)": "p(aug)", "base+t": "t", "RCP": "RCP", "RCP+t": "RCP+t"}
+
+
+def write_pairs(folder: Path, most: int) -> list[str]:
+    """Write pairs of noisy and clean sentences of each language; return their folders."""
+    texts: dict[str, dict[str, None]] = {}
+    for name in FILES:
+        for row in read_bitext([str(DATA / "tatoeba-opus" / f"{name}.tsv.gz")]).to_pylist():
+            for side in ("source", "target"):
+                texts.setdefault(row[f"{side}_lang"], {})[row[side]] = None
+    folder.mkdir(parents=True, exist_ok=True)
+    for lang, found in texts.items():
+        some = sorted(found, key=lambda text: mix(name_number(text)))[:most]
+        path = folder / f"{lang}.txt"
+        path.write_text("".join(f"{text}\n" for text in some), "utf-8")
+        out = folder / lang
+        noisegen.augment(path, out, recipe=NOISE, seed=NOISE_SEED, lang=lang, force=True)
+    return [str(folder / lang) for lang in texts]
+
+
+def pretrain(out: Path, data: Sequence[str], values: dict[str, Any]) -> str:
+    """Pre-train, if it was not done; return the SPEC of what came out."""
+    if not (out / "metrics.json").exists():
+        noisegen.train(
+            data, out, preset="rcp-small", values=values, resume=out.exists(), device="cpu",
+            tell=lambda line: print(line, flush=True),
+        )  # fmt: skip
+    return str(out / "student")
+
+
+def fine_tune(
+    models: dict[str, str], out: Path, given: argparse.Namespace, augment: str | None
+) -> TaskResults:
+    """Fine-tune models on English requests and test them in other languages."""
+    folder = DATA / "snips-multilingual"
+    last = ""
+
+    def tick(what: str, done: int, total: int) -> None:
+        nonlocal last
+        if what != last:
+            last = what
+            print(f"{what}, {done:,} of {total:,} rows", flush=True)
+
+    return noisegen.evaluate_task(
+        [f"{name}={spec}" for name, spec in models.items()], out, force=True, progress=tick,
+        train=str(DATA / "snips" / "train_*_full*"), device="cpu", augment=augment,
+        test=[f"{lang}={folder / f'{lang}.tsv'}" for lang in TESTS],
+        seeds=given.seeds, epochs=given.epochs, fast=given.epochs is None,
+    )  # fmt: skip
+
+
+def joined(with_t: TaskResults, without: TaskResults) -> TaskResults:
+    """Return one table of both, in the order of the paper's."""
+    figures = [*with_t.figures, *without.figures]
+    named = [
+        replace(figure, model=shown)
+        for name, shown in COLUMNS.items()
+        for figure in figures
+        if figure.model == name
+    ]
+    return replace(with_t, figures=named)
+
+
+def main() -> None:
+    """Read the arguments; pre-train, fine-tune, print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("-o", "--out", type=Path, required=True)
+    parser.add_argument("--model", default="e5", help="SPEC of the encoder to begin with")
+    parser.add_argument("--time-limit", default="10m", help="of each pre-training")
+    parser.add_argument("--sentences", type=int, default=8_000, help="of each language")
+    parser.add_argument("--seeds", type=int, default=3, help="of fine-tuning")
+    parser.add_argument("--epochs", type=float, help="of fine-tuning; default: --fast")
+    parser.add_argument("--set", nargs="*", default=["lr=1e-4"], dest="values", metavar="KEY=VALUE",
+                        help="of pre-training")  # fmt: skip
+    given = parser.parse_args()
+    torch.set_num_threads(1)
+    began, data = time.monotonic(), write_pairs(given.out / "pairs", given.sentences)
+    values = {"student": given.model, "time_limit": given.time_limit, **parse_values(given.values)}
+    specs = {
+        name: pretrain(given.out / name, data, {**values, "objective": objective})
+        for name, objective in OBJECTIVES.items()
+    }
+    masks = specs.pop("p(aug)")
+    with_t = fine_tune({"base": given.model, **specs}, given.out / "tasks-t", given, AUGMENT)
+    results = joined(with_t, fine_tune({"p(aug)": masks}, given.out / "tasks", given, None))
+    for table in tables_of(results):
+        Console(width=120).print(table)
+    print(legend(results), f"{(time.monotonic() - began) / 60:.0f} minutes", sep="\n")
+    (given.out / "table.json").write_text(json.dumps(results.metrics(), indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
