@@ -17,7 +17,7 @@ from noisegen.errors import UsageError
 from noisegen.pretraining.contrast import Memory
 from noisegen.pretraining.masking import Masker
 from noisegen.pretraining.settings import PretrainSettings
-from noisegen.training.students import set_dropout
+from noisegen.training.students import freeze, set_dropout
 
 
 @dataclass(frozen=True)
@@ -158,4 +158,5 @@ def _model(
     memory = Memory(settings.memory, encoder.width)
     model = MaskedModel(encoder, head, memory, whole, is_new=is_new)
     set_dropout(model, settings.dropout)
+    freeze(encoder, settings.freeze)
     return model

@@ -152,11 +152,15 @@ class Pretraining(Trainer[MaskedChunk]):
         return list(torch.split(gradient, [len(batch.targets) for batch in batches]))
 
     def _back(self, batch: Pass, gradients: Sequence[Tensor]) -> None:
-        """Carry the gradient in vectors and states to the weights, and let go of the graph."""
+        """Carry the gradient in vectors and states to the weights, and let go of the graph.
+
+        Where the whole encoder is frozen they have no graph.
+        """
         if not batch.kept:
             with self.computation.precision():
                 self._encode(batch, count=False)
-        torch.autograd.backward([batch.vectors, batch.states], gradients)
+        if batch.vectors.requires_grad:
+            torch.autograd.backward([batch.vectors, batch.states], gradients)
         del batch.vectors, batch.states
 
     def _count_losses(self, parts: dict[str, Tensor]) -> None:

@@ -162,12 +162,13 @@ def _estimate(
         batches = [rows for step in chunk.steps for rows in step]
         computed = sum(len(rows) * int(lengths[rows].max()) for rows in batches)
         every = [weight.numel() for weight in model.parameters()]
+        trained = [weight.numel() for weight in model.parameters() if weight.requires_grad]
         updates = len(chunk.steps)
         return Estimate(
-            sum(every), sum(every), len(pairs.training), tokens / chunk.pairs,
+            sum(every), sum(trained), len(pairs.training), tokens / chunk.pairs,
             chunk.pairs / updates, 1 - tokens / computed,
             round(len(pairs.training) / chunk.pairs * updates),
-            flop_per_token(model.encoder, tokens / len(lengths)), weight_bytes(every, every),
+            flop_per_token(model.encoder, tokens / len(lengths)), weight_bytes(every, trained),
         ).to_dict()  # fmt: skip
 
 

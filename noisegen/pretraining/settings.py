@@ -59,6 +59,7 @@ class PretrainSettings(RunSettings):
     dropout: float = 0.1
     temperature: float = 0.05
     memory: int = 0  # vectors of earlier updates that are negatives too (cross-batch memory)
+    freeze: tuple[str, ...] = ()  # beginnings of names of the encoder's weights that stay
     precision: str = "auto"  # bf16, fp32
     packed: bool | None = None  # rows without padding; None: on CUDA in bf16 without dropout
     compile: ClassVar[bool] = False

@@ -39,7 +39,7 @@ def make_student(settings: Settings, teacher: Encoder) -> SentenceEncoder:
         student.head.load_state_dict(start.head.state_dict())
     _check_width(student, teacher)
     set_dropout(student, settings.dropout)
-    _freeze(student, settings.freeze)
+    freeze(student, settings.freeze)
     return student
 
 
@@ -148,8 +148,11 @@ def set_dropout(student: nn.Module, share: float) -> None:
             setattr(module, "dropout_prob", share)  # noqa: B010
 
 
-def _freeze(student: SentenceEncoder, beginnings: tuple[str, ...]) -> None:
-    """Freeze the weights whose name in the network begins so, such as `embeddings`."""
+def freeze(student: SentenceEncoder, beginnings: tuple[str, ...]) -> None:
+    """Freeze the weights whose name in the network begins so, such as `embeddings`.
+
+    Raises UsageError for a beginning that none has.
+    """
     found = dict.fromkeys(beginnings, 0)
     for name, weight in student.network.named_parameters():
         for beginning in beginnings:

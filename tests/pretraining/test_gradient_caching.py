@@ -129,6 +129,22 @@ def test_what_is_not_kept_is_computed_a_second_time(trainer, monkeypatch, graph_
     assert made.window["tokens"] == real, "a second pass is no progress"
 
 
+@pytest.mark.parametrize("graph_gb", [0.0, float("inf")])
+@pytest.mark.parametrize("frozen", [("embeddings",), ("embeddings", "encoder")])
+def test_what_is_frozen_has_no_gradient_and_the_rest_its_own(trainer, frozen, graph_gb):
+    made = trainer(freeze=frozen, dropout=0.1, graph_gb=graph_gb, batch_tokens=300)
+    chunk = made.chunks.make(0, 0)
+    _, expected = plain(made, chunk, chunk.steps[0])
+    found = cached(made, chunk, chunk.steps[0])
+
+    assert_same(found, expected)
+    assert any(name.startswith("prediction.") for name in found)
+    assert not [
+        name for name in found if name.startswith(tuple(f"encoder.network.{x}" for x in frozen))
+    ]
+    assert any(name.startswith("encoder.") for name in found) == (len(frozen) == 1)
+
+
 def test_masks_alone_need_no_second_pass(trainer, monkeypatch):
     made = trainer(objective="mlm", dropout=0.1, graph_gb=0.0, batch_tokens=300)
     chunk = made.chunks.make(0, 0)

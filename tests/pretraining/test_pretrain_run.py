@@ -236,6 +236,7 @@ def test_a_dry_run_says_what_it_costs_and_writes_nothing(train, tmp_path):
      ({"batch_pairs": 1}, "batch_pairs 1 is not from 2 to"),
      ({"mask_rate": 0}, "mask_rate 0.0 is not between 0 and 1"),
      ({"memory": -1}, "memory -1 is not 0 or more"),
+     ({"freeze": ["embedings"]}, "no weight of the student begins so"),
      ({"noise": "ugk"}, "ugk"), ({"student": "use"}, "cannot be pre-trained on masks"),
      ({"temprature": 1}, "did you mean 'temperature'")],
 )  # fmt: skip
