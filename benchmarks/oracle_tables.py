@@ -131,7 +131,9 @@ def main() -> None:
         render(table, chosen, f"{side} vectors, {given.teacher}", Console(width=120))
     (given.out / "table.json").write_text(json.dumps(plain(table), indent=1) + "\n")
     heads, _ = load_heads(given.out / f"{given.objectives[-1]}-0" / "heads")
-    pictures.write(sets.retrieval, heads, given.out / "vectors.html", source="en")
+    shown = [one for one in sets.retrieval if one.group == "retrieval"]
+    texts = {one.name: one.target for one in shown}
+    pictures.write({"en": shown[0].source, **texts}, heads, given.out / "vectors.html")
 
 
 if __name__ == "__main__":

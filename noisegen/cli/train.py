@@ -177,9 +177,12 @@ def _print_figures(found: dict[str, Any], out: Path) -> None:
         f"{found['updates']:,} updates, {found['pairs']:,} pairs in {found['seconds']:,.0f} s\n"
         f"held out: {', '.join(shown)}"
     )
-    for name in _MADE:
-        if (out / name).is_dir():
-            click.echo(f"{name}: {out / name}")
+    for name, percent in found.get("retrieval", {}).items():
+        there, back = (percent[f"retrieval.{way}"] for way in ("forward", "backward"))
+        click.echo(f"retrieval by {name} vectors: {there:.1f} % there, {back:.1f} % back")
+    for name, path in _MADE.items():
+        if (out / path).exists():
+            click.echo(f"{name}: {out / path}")
 
 
 _WORDS = {
@@ -190,7 +193,9 @@ _WORDS = {
     "drift": "drift {:.4f}",
     "missed": "nearest is another's {:.2%}",
 }
-_MADE = ("student", "heads", "language")  # what a run may have made
+_MADE = {  # by what a run may have made
+    "student": "student", "heads": "heads", "language": "language", "picture": "vectors.html",
+}  # fmt: skip
 Sinks = tuple[Callable[[dict[str, Any]], None], Callable[[str], None]]
 
 

@@ -1,6 +1,6 @@
-"""Meaning and language vectors in two dimensions, coloured by language: one HTML file of SVG."""
+"""Meaning and language vectors in two dimensions, coloured by label: one HTML file of SVG."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from noisegen.atomic import write_text
 from noisegen.disentangling.heads import SIDES, Heads
-from noisegen.disentangling.measures import Retrieval, applied
+from noisegen.disentangling.measures import applied
 from noisegen.encoders.encoder import Vectors
 from noisegen.errors import MissingExtra, UsageError
 from noisegen.evaluation.report import svg
@@ -16,6 +16,7 @@ from noisegen.evaluation.report.markup import bdi, figure, tag, text
 from noisegen.evaluation.unit_vectors import unit
 
 POINTS_MAX = 1_200  # of a panel
+TEXTS_MIN = 3
 PERPLEXITY, ITERATIONS = 10, 300  # of t-SNE, as in the ORACLE paper; metric cosine
 _WIDTH, _HEIGHT, _TOP, _EDGE = 420, 400, 28, 12
 _MARK = 3.0  # pixels
@@ -37,13 +38,12 @@ color:var(--ink);background:var(--paper)}
 Points = npt.NDArray[np.float64]
 
 
-def write(sets: Sequence[Retrieval], heads: Heads, path: Path, *, source: str) -> None:
-    """Draw sources (of the language `source`) and targets of all sets, by PCA and by t-SNE.
+def write(groups: Mapping[str, Vectors], heads: Heads, path: Path) -> None:
+    """Draw texts, given as frozen vectors by their language or other label, by PCA and by t-SNE.
 
-    The name of a set is the language of its targets. Raises MissingExtra without scikit-learn,
-    UsageError for fewer than three texts.
+    Raises MissingExtra without scikit-learn, UsageError for fewer than `TEXTS_MIN` texts.
     """
-    vectors, names = _sample(sets, source)
+    vectors, names = _sample(groups)
     panels = {name: _panels(heads, vectors, names, flatten) for name, flatten in _WAYS.items()}
     figures = "".join(figure("".join(two), _CAPTIONS[name]) for name, two in panels.items())
     title = f"Meaning and language vectors of {len(names):,} texts"
@@ -53,19 +53,15 @@ def write(sets: Sequence[Retrieval], heads: Heads, path: Path, *, source: str) -
     write_text(path, page)
 
 
-def _sample(sets: Sequence[Retrieval], source: str) -> tuple[Vectors, list[str]]:
-    """Return at most POINTS_MAX vectors, as many of each set and side, with their languages."""
-    most = max(1, POINTS_MAX // max(1, 2 * len(sets)))
-    parts: list[Vectors] = []
-    names: list[str] = []
-    for one in sets:
-        for side, name in ((one.source, source), (one.target, one.name)):
-            kept = side[: min(most, len(side))]
-            parts.append(kept)
-            names += [name] * len(kept)
-    if len(names) < 3:
-        raise UsageError(f"a picture of {len(names)} texts shows nothing: give more pairs")
-    return np.concatenate(parts), names
+def _sample(groups: Mapping[str, Vectors]) -> tuple[Vectors, list[str]]:
+    """Return at most POINTS_MAX vectors, of each group the same share, with their names."""
+    total = sum(map(len, groups.values()))
+    if total < TEXTS_MIN:
+        raise UsageError(f"a picture of {total} texts shows nothing: give more pairs")
+    share = min(1.0, POINTS_MAX / total)
+    kept = {name: some[: max(1, int(share * len(some)))] for name, some in groups.items()}
+    names = [name for name, some in kept.items() for _ in some]
+    return np.concatenate(list(kept.values())), names
 
 
 Flatten = Callable[[Vectors], Points]

@@ -9,10 +9,13 @@ import torch
 
 from noisegen.atomic import write_text
 from noisegen.compiled import cache_folder
+from noisegen.disentangling import pictures
 from noisegen.disentangling.head_encoder import PREFIX
 from noisegen.disentangling.heads import HeadConfig, Heads, save_heads
+from noisegen.disentangling.held_out import by_label, retrieval_figures, retrieval_of
 from noisegen.disentangling.labelled_pairs import LabelledPairs, prepare_pairs
 from noisegen.disentangling.loop import HeadLoop
+from noisegen.disentangling.measures import Figures
 from noisegen.disentangling.objectives import WeightedHeads
 from noisegen.disentangling.pair_vectors import PairVectors, Standard, parted
 from noisegen.disentangling.settings import HeadTraining
@@ -127,8 +130,17 @@ def _finish(loop: HeadLoop, heads: Heads, encoder: Encoder, out: Path) -> dict[s
     }  # fmt: skip
     standard = loop.vectors.standard
     heads.cpu().unfold(torch.from_numpy(standard.centre), standard.scale)
+    found["retrieval"] = _held_out(loop, heads, out / "vectors.html")
     with torch.no_grad(), writing_weights(out / "heads"):
         save_heads(heads, config, out / "heads")
         save_students(heads, encoder, out)
     write_text(out / "metrics.json", json.dumps(found, indent=1) + "\n")
     return found
+
+
+def _held_out(loop: HeadLoop, heads: Heads, picture: Path) -> dict[str, Figures]:
+    """Return the retrieval among the pairs held out, and draw their texts."""
+    texts = by_label(loop.vectors, loop.validation)
+    if sum(map(len, texts.values())) >= pictures.TEXTS_MIN:
+        pictures.write(texts, heads, picture)
+    return retrieval_figures(retrieval_of(loop.vectors, loop.validation), heads)

@@ -114,7 +114,10 @@ def test_a_head_is_applied_as_torch_applies_it(planted):
 def page(planted, tmp_path_factory):
     path = tmp_path_factory.mktemp("picture") / "vectors.html"
     random = torch.Generator().manual_seed(1)
-    pictures.write(planted.retrieval, Heads(WIDTH, random), path, source="<en>")
+    one, two = planted.retrieval
+    groups = {"<en>": np.concatenate([one.source, two.source]),
+              one.name: one.target, two.name: two.target}  # fmt: skip
+    pictures.write(groups, Heads(WIDTH, random), path)
     return path
 
 
@@ -153,11 +156,21 @@ def test_the_picture_opens_in_a_browser_without_a_word(page):
 
 def test_a_picture_of_too_few_texts_is_refused(planted, tmp_path):
     one = planted.retrieval[0]
-    few = [Retrieval("de", one.source[:1], one.target[:1])]
+    few = {"en": one.source[:1], "de": one.target[:1]}
     with pytest.raises(UsageError, match="shows nothing"):
-        pictures.write(few, Heads(WIDTH), tmp_path / "p.html", source="en")
+        pictures.write(few, Heads(WIDTH), tmp_path / "p.html")
 
 
 def test_points_of_texts_that_are_all_the_same_are_drawn(tmp_path):
     same = np.ones((20, WIDTH), np.float32)
     assert np.allclose(pictures.principal_components(same), 0)
+
+
+def test_a_picture_has_the_same_share_of_every_label(planted, tmp_path, monkeypatch):
+    monkeypatch.setattr(pictures, "POINTS_MAX", 30)
+    one, two = planted.retrieval
+    groups = {"en": np.concatenate([one.source, two.source]), "de": one.target}
+    pictures.write(groups, Heads(WIDTH), tmp_path / "p.html")
+
+    text = (tmp_path / "p.html").read_text("utf-8")
+    assert [len(re.findall(rf'class="m{place} mark', text)) for place in (0, 1)] == [81, 41]
