@@ -199,7 +199,7 @@ def _table(path: Path, said: tuple[str, str] | None) -> list[Bitext]:
     names = piece.schema.names if piece is not None else []
     langs = said or language_pair(path.name)
     spoken = _spoken(names)
-    if not names or set(_UNPAIRED) & set(names) or len(spoken) > 2:
+    if not names or set(_UNPAIRED) & set(names):
         return []
     if set(SIDES) <= set(names):
         says = set(MIXED[2:4]) <= set(names)
@@ -210,7 +210,7 @@ def _table(path: Path, said: tuple[str, str] | None) -> list[Bitext]:
         return [Bitext((str(path),), _codes(langs or ("", "")), _dataset(path, langs), columns)]
     if len(spoken) == 2:
         return [Bitext((str(path),), _codes(spoken), _dataset(path, langs), spoken)]
-    if langs is None or item.kind not in ("tsv", "csv"):
+    if langs is None or len(spoken) > 2 or item.kind not in ("tsv", "csv"):
         return []
     return [Bitext((str(path),), _codes(langs), _dataset(path, langs), ("1", "2"))]
 
