@@ -166,8 +166,8 @@ _into = click.option("--into", required=True, help="Language of their translatio
 @click.option(
     "--columns",
     metavar="A,B",
-    help="Columns of the two languages, or their numbers in files without a header line, of tables "
-    "that do not say them.",
+    help="The columns of both in tables that do not say their languages; numbers where there is no "
+    "header line.",
 )
 @click.option(
     "--min-count",
@@ -206,8 +206,8 @@ def build(
 ) -> int:  # fmt: skip
     """Learn the translations of words from sentence pairs, for codeswitch:dictionary=OUT.
 
-    BITEXT: two files A.de,B.en, an OPUS folder or zip, a table deu-eng.tsv, or one with a column
-    for each language; de-en=BITEXT says them of others. Words are aligned in both directions.
+    BITEXT: A.de,B.en, an OPUS folder or zip, or a table named deu-eng.tsv or with a column for each
+    language; de-en=SOURCE where names do not say them. Words are aligned by IBM model 1.
     Example: noisegen dictionary build deu-eng.tsv --lang de --into en -o de-en.tsv
     """
     from noisegen.bilingual import building
