@@ -67,6 +67,8 @@ def test_rows_in_other_languages_are_counted(tmp_path):
 def test_columns_that_are_given_win_over_what_names_say(tmp_path):
     path = write(tmp_path / "en-fr.tsv", *map("\t".join, zip(ENGLISH, GERMAN, strict=True)))
     assert read(path, columns=("2", "1")) == ((GERMAN, ENGLISH), {})
+    with pytest.raises(SourceError, match="no column '3' among: column_1, column_2; bitext"):
+        read(path, columns=("1", "3"))
     named = write(tmp_path / "news.csv", "title,german,english", "-,Ja.,Yes.")
     assert read(named, columns=("german", "english")) == ((["Ja."], ["Yes."]), {})
 
