@@ -9,13 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.measure import ROOT
-from noisegen.bitext import Pair, read_bitext
+from benchmarks.real_pairs import DATA
+from benchmarks.tatoeba import Sides, english_pairs
 from noisegen.language_codes import language_code
 
-DATA = ROOT.parent / "shared" / "data"
 UNLABELLED = ("Not labeled", "Not applicable")
-Sides = list[tuple[str, str]]  # English, translation
 
 
 @dataclass(frozen=True)
@@ -52,13 +50,7 @@ def parted(
 
     No sentence of a test set, on either side, is in any training set; all of a test set differ.
     """
-    folder = DATA / "tatoeba-opus"
-    paths = {
-        lang: path for path in sorted(folder.glob("*.tsv.gz"))
-        if (lang := next(one for one in map(language_code, path.name.split(".")[0].split("-"))
-                         if one != "en")) in langs
-    }  # fmt: skip
-    mixed = {lang: _shuffled(read_bitext([str(paths[lang])]).to_pylist(), seed) for lang in langs}
+    mixed = {lang: _shuffled(rows, seed) for lang, rows in english_pairs(langs).items()}
     tests = {lang: _distinct(rows)[:test] for lang, rows in mixed.items()}
     held = {text for rows in tests.values() for row in rows for text in row}
     return {
@@ -67,11 +59,10 @@ def parted(
     }
 
 
-def _shuffled(rows: list[dict[str, str]], seed: int) -> Sides:
-    """Return the rows in a random order, English first."""
+def _shuffled(rows: Sides, seed: int) -> Sides:
+    """Return the rows in a random order."""
     order = np.random.Generator(np.random.PCG64(seed)).permutation(len(rows))
-    pairs = [Pair(**rows[number]) for number in order]
-    return [row[:2] if row.source_lang == "en" else row[1::-1] for row in pairs]  # type: ignore[misc]
+    return [rows[number] for number in order]
 
 
 def _distinct(rows: Sides) -> Sides:

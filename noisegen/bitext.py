@@ -9,20 +9,19 @@ import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from typing import NamedTuple
 
 import pyarrow as pa
 
-from noisegen.bitext_files import Bitext, find_bitext
-from noisegen.cells import Cells, stream_cells
+from noisegen.bitext_files import Bitext, all_bitext
+from noisegen.cells import ROWS_MAX, Cells, stream_cells
 from noisegen.errors import SourceError
 from noisegen.inputs import BOM, COMPRESSIONS
 from noisegen.language_codes import language_code
 from noisegen.readers import CHUNK, SCAN, Damaged, Read, blocks, delimited, opened
 
 TEXT_MAX = 20_000  # characters of a side: more is no sentence
-ROWS_MAX = 1_000_000  # that are held in memory
 _EXPANDS_MAX = 200  # times that a member of an archive may grow; text does so 10 times
 _ENDED = "(ended)"  # stands for the lines that a file lacks; told apart by identity
 _LANGS, _SET = ("source_lang", "target_lang"), "dataset"
@@ -49,14 +48,8 @@ def read_bitext(sources: Sequence[str], *, most: int | None = None) -> pa.Table:
     `sources` as in `find_bitext`; of each language pair of each data set come the first `most`
     rows. Raises SourceError for what is no bitext, and where no row is left.
     """
-    files: list[Bitext] = []
-    for source in sources:
-        found = find_bitext(source)
-        if not found:
-            raise SourceError(f"{source} is no bitext: give A.de,B.en or a table named after both")
-        files += found
     dropped: Counter[str] = Counter()
-    rows = [row for row, _ in zip(stream_bitext(files, dropped, most), range(ROWS_MAX))]  # noqa: B905
+    rows = list(islice(stream_bitext(all_bitext(sources), dropped, most), ROWS_MAX))
     if not rows:
         lost = ", ".join(f"{count:,} {reason}" for reason, count in dropped.items())
         raise SourceError(f"no rows in {', '.join(sources)}{f' ({lost})' if lost else ''}")

@@ -4,13 +4,13 @@ import re
 import zipfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from glob import escape
+from glob import escape, glob
 from itertools import groupby
 from pathlib import Path
 
 from noisegen.cells import name_of, named_source
 from noisegen.errors import SourceError, UsageError
-from noisegen.inputs import COMPRESSIONS, Columns, file_input, whole
+from noisegen.inputs import COMPRESSIONS, Columns, expand, file_input, whole
 from noisegen.language_codes import is_known, language_code, language_pair
 
 SIDES = ("source", "target")
@@ -39,37 +39,70 @@ class Bitext:
         return self.columns is not None and len(self.columns) > 2
 
 
-def find_bitext(source: str) -> list[Bitext]:
+def all_bitext(sources: Sequence[str], langs: tuple[str, str] | None = None) -> list[Bitext]:
+    """Return the bitext of sources that must all be bitext; raises SourceError for one that is not.
+
+    Sources and `langs` as in `find_bitext`; rows of hf:... say their languages themselves where
+    nothing else does.
+    """
+    files: list[Bitext] = []
+    for source in sources:
+        found = find_bitext(source, langs)
+        if not found and source.startswith("hf:"):
+            found = [Bitext((source,), ("", ""), source, MIXED[:4])]
+        if not found:
+            expand([source])
+            raise SourceError(
+                f"{source} is no bitext, or does not say its languages: give A.de,B.en, a name "
+                f"such as deu-eng.tsv, or de-en={source}"
+            )
+        files += found
+    return files
+
+
+def find_bitext(source: str, langs: tuple[str, str] | None = None) -> list[Bitext]:
     """Return the bitext that a SOURCE means, [] where it is none.
 
     SOURCE is `A.de,B.en` (two files of lines), the beginning that two files share (`corpus.de-en`
-    of corpus.de-en.de and corpus.de-en.en), a zip of OPUS, a folder of all such files, or a table
-    (.tsv .csv .jsonl .parquet) with columns source and target, or named by two languages; of a
-    table `deu-eng.tsv` without a header the first two columns count. Text may be .gz .zst .bz2 .xz.
-    `de-en=SOURCE` says the languages where names do not. Raises SourceError for a file without its
-    twin, UsageError for languages that are none.
+    of corpus.de-en.de and corpus.de-en.en), a zip of OPUS, a folder or glob of all such files, or a
+    table (.tsv .csv .jsonl .parquet) with columns source and target, or named by two languages; of
+    a table `deu-eng.tsv` without a header the first two columns count. Text may be .gz .zst .bz2
+    .xz. `de-en=SOURCE` says the languages where names do not (and makes hf:... bitext); so do
+    `langs`, of a SOURCE without it. Raises SourceError for a file without its twin, UsageError for
+    languages that are none.
     """
     name, rest = named_source(source)
     said = language_pair(name) if rest != source else None
     if said is None:
         rest = source
-    found = _found(rest, said)
+    found = _found(rest, said or langs)
     if said is not None and not found:
+        expand([rest])  # says so of a file that is missing, or of another format
         raise SourceError(f"{source} is no bitext: no two files and no table of two columns")
     return found
 
 
 def _found(source: str, said: tuple[str, str] | None) -> list[Bitext]:
-    path = Path(source)
-    if source.startswith("hf:") or source in ("", "-"):
+    if source.startswith("hf:"):
+        return [Bitext((source,), _codes(said), source, SIDES)] if said else []
+    if source in ("", "-"):
         return []
-    if path.is_dir():
-        return [] if (path / "manifest.json").is_file() else _in_folder(path, said)
-    if path.is_file():
-        return _in_archive(source, said) if path.suffix == ".zip" else _table(path, said)
+    if Path(source).exists():
+        return _at(Path(source), said)
     if "," in source:
         return _two_files(source, said)
-    return _with_prefix(path, said)
+    if there := sorted(glob(source, recursive=True)):  # noqa: PTH207  (a path of any folder)
+        return [file for one in there for file in _at(Path(one), said)]
+    return _with_prefix(Path(source), said)
+
+
+def _at(path: Path, said: tuple[str, str] | None) -> list[Bitext]:
+    """Return the bitext of a folder or file that is there."""
+    if path.is_dir():
+        return [] if (path / "manifest.json").is_file() else _in_folder(path, said)
+    if not path.is_file():
+        return []
+    return _in_archive(str(path), said) if path.suffix == ".zip" else _table(path, said)
 
 
 def _two_files(source: str, said: tuple[str, str] | None) -> list[Bitext]:
@@ -170,24 +203,21 @@ def _table(path: Path, said: tuple[str, str] | None) -> list[Bitext]:
         return []
     if set(SIDES) <= set(names):
         says = set(MIXED[2:4]) <= set(names)
+        langs = langs or language_pair(path.absolute().parent.name)
         if langs is None and not says:
             raise UsageError(f"{path}: no languages in its name or columns; write de-en={path}")
         columns = tuple(name for name in MIXED if name in names) if says else SIDES
         return [Bitext((str(path),), _codes(langs or ("", "")), _dataset(path, langs), columns)]
-    if spoken is not None:
+    if len(spoken) == 2:
         return [Bitext((str(path),), _codes(spoken), _dataset(path, langs), spoken)]
-    if langs is None or item.kind not in ("tsv", "csv"):
+    if langs is None or len(spoken) > 2 or item.kind not in ("tsv", "csv"):
         return []
     return [Bitext((str(path),), _codes(langs), _dataset(path, langs), ("1", "2"))]
 
 
-def _spoken(names: Sequence[str]) -> tuple[str, str] | None:
-    """Return the two columns that are named by languages; None where there are not just two.
-
-    Beside others `id` is a number, not Indonesian.
-    """
-    found = [name for name in names if is_known(name) and (name != "id" or len(names) == 2)]
-    return (found[0], found[1]) if len(found) == 2 else None
+def _spoken(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the columns that are named by languages; beside others `id` is a number."""
+    return tuple(name for name in names if is_known(name) and (name != "id" or len(names) == 2))
 
 
 def _lines(paths: Sequence[str], langs: tuple[str, ...], dataset: str, archive: str = "") -> Bitext:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from noisegen.batches import regroup
 from noisegen.errors import SourceError, did_you_mean
-from noisegen.inputs import COMPRESSIONS, KINDS, Columns, Input, expand, whole
+from noisegen.inputs import COMPRESSIONS, KINDS, Columns, Input, expand, listed, whole
 from noisegen.readers import (
     CODE,
     KEPT,
@@ -136,10 +136,11 @@ def _chosen(there: list[str], choices: Choices, path: str, what: str) -> tuple[s
     found = next((names for names in numbered if set(names) <= set(there)), None)
     if found is not None:
         return tuple(found)
-    lacks = next(name for name in choices[0] if name not in there)
+    given = zip(choices[0], numbered[0], strict=True)
+    lacks = next(name for name, column in given if column not in there)
     wanted = " or ".join(", ".join(names) for names in choices)
     raise SourceError(
-        f"{path}: no column {lacks!r} among: {', '.join(there[:30]) or 'none'}"
+        f"{path}: no column {lacks!r} among: {listed(there)}"
         f"{did_you_mean(lacks, there)}; {what} needs the columns {wanted}"
     )
 

@@ -234,12 +234,16 @@ def _layout(piece: Piece, columns: Columns) -> dict[str, pa.DataType]:
 
 
 def _no_column(piece: Piece, name: str) -> str:
-    names = [known if len(known) <= 40 else f"{known[:37]}..." for known in piece.schema.names]
-    listed = ", ".join(names[:30]) + (", ..." if len(names) > 30 else "")
     hint = did_you_mean(name, piece.schema.names)
     if not hint and piece.kind in ("csv", "tsv"):
         hint = "; without a header line, use --text-column 1"
-    return f"{piece.path}: no column {name!r} among: {listed or 'none'}{hint}"
+    return f"{piece.path}: no column {name!r} among: {listed(piece.schema.names)}{hint}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names of columns for an error, long ones and long lists of them cut."""
+    shown = [name if len(name) <= 40 else f"{name[:37]}..." for name in names[:30]]
+    return ", ".join([*shown, *["..."][: len(names) - len(shown)]]) or "none"
 
 
 def _id_type(piece: Piece, name: str | None) -> pa.DataType:

@@ -2,7 +2,7 @@
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ from noisegen.figures import (
     TypeTokenRatio,
 )
 from noisegen.measures import character_errors, word_errors
+from noisegen.spread import Spread
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,25 +43,6 @@ def edit_kind(clean: str, noisy: str) -> tuple[str, bool]:
 
 
 Kinds = Counter[tuple[str, bool]]
-
-
-@dataclass
-class Spread:
-    """An evenly spaced sample of a stream of unknown length: at most `limit` entries are kept."""
-
-    limit: int
-    seen: int = 0
-    every: int = 1
-    kept: list[Kinds] = field(default_factory=list)
-
-    def offer(self, make: Callable[[], Kinds]) -> None:
-        """Count an entry, and make and keep it if it is due."""
-        if self.seen % self.every == 0:
-            self.kept.append(make())
-        self.seen += 1
-        if len(self.kept) > self.limit:
-            del self.kept[1::2]
-            self.every *= 2
 
 
 @dataclass
@@ -104,7 +86,7 @@ class Tally:
         self.by_transform: Counter[tuple[str, str]] = Counter()
         self.lengths: Counter[tuple[str, int]] = Counter()
         self.cer_bins: Counter[int] = Counter()
-        self.kinds = Spread(KIND_ROWS_MAX)
+        self.kinds: Spread[Kinds] = Spread(KIND_ROWS_MAX)
         self.all_kinds: Kinds = Counter()
         self.tokens = Tokens(max(1, -(-rows // TOKEN_ROWS_MAX)))
 

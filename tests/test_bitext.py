@@ -14,7 +14,7 @@ import pytest
 from conftest import SHARED
 
 from noisegen.bitext import SCHEMA, TEXT_MAX, Pair, read_bitext, stream_bitext
-from noisegen.bitext_files import Bitext, find_bitext
+from noisegen.bitext_files import SIDES, Bitext, all_bitext, find_bitext
 from noisegen.errors import NoisegenError, SourceError, UsageError
 
 GERMAN = ["Die Katze schläft.", "Guten Morgen!", "Ich habe keine Zeit.", "Wo ist der Bahnhof?"]
@@ -252,6 +252,7 @@ def test_what_is_missing_or_unnamed_is_said_in_one_line(tmp_path):
         (f"{tmp_path}/t.tsv", UsageError, "no languages in its name or columns"),
         (f"{tmp_path}/many", SourceError, "many.de, many.en, many.fr"),
         (f"de-en={tmp_path}/second.txt", SourceError, "is no bitext"),
+        (f"de-en={tmp_path}/none.tsv", SourceError, "none.tsv': no such file"),
     ]:
         with pytest.raises(kind) as found:
             find_bitext(source)
@@ -267,6 +268,7 @@ def test_what_is_no_bitext_is_left_to_others(tmp_path):
         (tmp_path / "news.tsv", ["id\ttitle", "x\ty"]),
         (tmp_path / "keys.tsv", ["id\turl\tde", "x\ty\tz"]),
         (tmp_path / "en-de.tsv", ["text\tn", "x\ty"]),
+        (tmp_path / "en-fr.tsv", ["de\ten\tfr", "x\ty\tz"]),
         (tmp_path / "run/manifest.json", ["{}"]),
     ]:
         _write(path, lines)
@@ -274,6 +276,46 @@ def test_what_is_no_bitext_is_left_to_others(tmp_path):
     assert find_bitext("hf:any/set") == find_bitext("-") == find_bitext("no-such-file") == []
     with pytest.raises(SourceError, match="is no bitext"):
         read_bitext([str(tmp_path / "news.tsv")])
+
+
+def test_languages_may_be_given_for_all_sources_but_those_that_begin_with_them(tmp_path):
+    path = str(_write(tmp_path / "deu-eng.tsv", ["source\ttarget", "Sì\tYes"]))
+    for source, langs, wanted in [
+        (path, None, ("de", "en")),
+        (path, ("ita", "eng"), ("it", "en")),
+        (path, ("Italian", "noise"), ("Italian", "noise")),
+        (f"it-en={path}", ("de", "en"), ("it", "en")),
+    ]:
+        assert [file.langs for file in find_bitext(source, langs)] == [wanted]
+    head = "source,target,source_lang,target_lang"
+    path = str(_write(tmp_path / "all.csv", [head, "Ja,Yes,de,en"]))
+    (row,) = stream_bitext(find_bitext(path, ("it", "fr")), Counter())
+    assert row[2:4] == ("de", "en")
+
+
+def test_a_table_without_a_name_is_in_the_languages_of_its_folder(tmp_path, monkeypatch):
+    _write(tmp_path / "de-en/part-0.tsv", ["source\ttarget", "Ja\tYes"])
+    _write(tmp_path / "de-en/notes.tsv", ["year\tlines", "2020\t1"])
+    monkeypatch.chdir(tmp_path / "de-en")
+    for source in (tmp_path / "de-en", tmp_path / "de-en/part-0.tsv", "part-0.tsv"):
+        assert [row[:4] for row in _rows(source)[0]] == [("Ja", "Yes", "de", "en")]
+
+
+def test_a_glob_has_the_bitext_of_all_that_it_matches(tmp_path):
+    for name, lines in [("deu-eng", ["Ja\tYes"]), ("ita-eng", ["Sì\tYes"]), ("a", ["x\ty"])]:
+        _write(tmp_path / f"{name}.tsv", lines)
+    rows, _ = _rows(f"{tmp_path}/*.tsv")
+    assert [row[:4] for row in rows] == [("Ja", "Yes", "de", "en"), ("Sì", "Yes", "it", "en")]
+
+
+def test_data_of_the_hub_are_bitext_where_their_languages_are_said(tmp_path):
+    pytest.importorskip("datasets")
+    rows = [{"source": "Ja", "target": "Yes", "source_lang": "deu", "target_lang": "eng"}] * 2
+    _write(tmp_path / "set/train.jsonl", map(json.dumps, rows))
+    for source in (f"hf:{tmp_path}/set", f"de-en=hf:{tmp_path}/set"):
+        found = list(stream_bitext(all_bitext([source]), Counter()))
+        assert [row[:4] for row in found] == [("Ja", "Yes", "de", "en")] * 2
+    assert find_bitext("de-en=hf:any") == [Bitext(("hf:any",), ("de", "en"), "hf:any", SIDES)]
 
 
 def test_names_of_ntrex_tell_languages(tmp_path):

@@ -11,15 +11,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from noisegen.atomic import atomic
+from noisegen.bilingual.bitext_sides import Two, read_sides
 from noisegen.bilingual.bitext_words import Cells, Side
 from noisegen.bilingual.word_alignment import F64, Tell, translations
-from noisegen.cells import ROWS_MAX, read_cells
 from noisegen.draws import I64
 from noisegen.errors import SourceError, UsageError
 from noisegen.manifest import counted
 from noisegen.text import Bool
 
-WHAT = "a bitext (--columns A,B; numbers where there is no header line)"
 WORDS_MAX = 80  # of a sentence; longer ones are left out
 CELLS_MAX = 15_000_000  # word pairs held in memory
 SCHEMA = pa.schema(
@@ -88,40 +87,22 @@ def silent(*_: object) -> None:
 
 
 def build(
-    sources: Sequence[str], columns: tuple[str, str], thresholds: Thresholds, tell: Tell
-) -> Built:
-    """Learn the translations of words from sentence pairs; raises SourceError.
+    sources: Sequence[str], langs: Two, thresholds: Thresholds, tell: Tell,
+    *, columns: Two | None = None,
+) -> Built:  # fmt: skip
+    """Learn the translations of words from sentence pairs of two languages; raises SourceError.
 
-    `columns` are the two sides: names, or numbers in a file without a header line.
+    `columns` are the two sides where the sources do not say them: names, or numbers in a table
+    without a header line.
     """
-    pairs, dropped = _read(sources, columns)
+    dropped: Counter[str] = Counter()
+    pairs = read_sides(sources, langs, columns, dropped)
     first, second = (Side.of(texts, thresholds.min_count) for texts in pairs)
     kept = _chosen(first.lengths(len(pairs[0])), second.lengths(len(pairs[0])), dropped)
     first, second = first.of_rows(kept), second.of_rows(kept)
     cells = Cells.of(first, second, int(kept.sum()))
     counts = translations(cells, first, second, tell)
     return Built(_entries(cells, counts, first, second, thresholds), int(kept.sum()), +dropped)
-
-
-def _read(
-    sources: Sequence[str], columns: tuple[str, str]
-) -> tuple[tuple[list[str], list[str]], Counter[str]]:
-    """Return both sides of all sources, of large ones rows spread evenly over them."""
-    if not all(columns) or columns[0] == columns[1]:
-        raise UsageError(f"--columns {','.join(columns)!r} must name two columns: A,B")
-    numbers = all(name.isdecimal() for name in columns)
-    choices: list[tuple[str, ...]] = [columns]
-    choices += [tuple(f"column_{int(name)}" for name in columns)] if numbers else []
-    sides: tuple[list[str], list[str]] = [], []
-    dropped: Counter[str] = Counter()
-    for source in sources:
-        cells = read_cells(source, choices, WHAT)
-        part = cells.sample(ROWS_MAX // len(sources))
-        dropped.update(cells.dropped)
-        dropped.update({"sampled_out": len(cells) - len(part)})
-        for side, texts in zip(sides, part.columns.values(), strict=True):
-            side += texts
-    return sides, dropped
 
 
 def _chosen(widths: I64, heights: I64, dropped: Counter[str]) -> Bool:

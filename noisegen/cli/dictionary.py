@@ -166,8 +166,8 @@ _into = click.option("--into", required=True, help="Language of their translatio
 @click.option(
     "--columns",
     metavar="A,B",
-    help="Columns of the two languages, or their numbers in files without a header line; "
-    "else they are named as the languages.",
+    help="The columns of both in tables that do not say their languages; numbers where there is no "
+    "header line.",
 )
 @click.option(
     "--min-count",
@@ -206,18 +206,21 @@ def build(
 ) -> int:  # fmt: skip
     """Learn the translations of words from sentence pairs, for codeswitch:dictionary=OUT.
 
-    BITEXT: tables (.tsv, .csv, .jsonl, .parquet, hf:...) with a column for each language. Words are
-    aligned in both directions by IBM model 1.
-    Example: noisegen dictionary build deu-eng.tsv --columns 1,2 --lang de --into en -o de-en.tsv
+    BITEXT: A.de,B.en, an OPUS folder or zip, or a table named deu-eng.tsv or with a column for each
+    language; de-en=SOURCE where names do not say them. Words are aligned by IBM model 1.
+    Example: noisegen dictionary build deu-eng.tsv --lang de --into en -o de-en.tsv
     """
     from noisegen.bilingual import building
 
     chosen = building.Thresholds(**thresholds)
     building.check_output(out)
-    first, _, second = (columns or f"{lang},{into}").partition(",")
+    first, _, second = (columns or "").partition(",")
+    sides = (first, second) if columns else None
     line = lambda what, done, total: f"{what}: round {done} of {total}"  # noqa: E731
     with counted_progress(quiet, "reading", line) as tell:
-        built = building.build(sources, (first, second), chosen, tell or building.silent)
+        built = building.build(
+            sources, (lang, into), chosen, tell or building.silent, columns=sides
+        )
     head = {"name": out.stem, "lang": lang, "into": into, "source": origin, "license": licence}
     building.write(built, out, head)
     if as_json:

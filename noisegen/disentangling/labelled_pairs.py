@@ -1,11 +1,9 @@
 """DATA of heads: pairs of texts, and for each side the name of its language, or of its noise.
 
-Language: tables with columns source and target; the languages stand in columns source_lang and
-target_lang, in the settings, or in the file's name, `deu-eng.tsv`. Side: pairs of noisy and clean
-text, named so. Transform: output of augment; a noisy side is named after what made it.
+Language: bitext of every form. Side: pairs of noisy and clean text, named so. Transform: output of
+augment; a noisy side is named after what made it.
 """
 
-import re
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -17,22 +15,20 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from noisegen.cells import Cells, name_of, stream_cells
+from noisegen.bitext import TEXT_MAX, stream_bitext
+from noisegen.bitext_files import all_bitext
 from noisegen.disentangling.settings import HeadTraining
 from noisegen.errors import SourceError
 from noisegen.inputs import expand
 from noisegen.readers import parquet_head, parquet_tables
 from noisegen.realism.pairs import shards_of, stream_pairs
-from noisegen.training.pair_data import CHARACTERS_MAX
 from noisegen.training.text_store import TextStore, write_texts
 
 CLEAN, NOISY, SEVERAL = "clean", "noisy", "several"
 LABELS_MAX = 1_000
 _BATCH_BYTES = 4 << 20
-_BITEXT = (("source", "target", "source_lang", "target_lang"), ("source", "target"))
 _NOISED = ("noisy", "clean", "transforms")
 _NOISED_TYPES = [pa.string(), pa.string(), pa.list_(pa.string())]
-_NAME = re.compile(r"([a-z]{2,3}(?:_[A-Za-z]{2,4})?)-([a-z]{2,3}(?:_[A-Za-z]{2,4})?)(?:\W.*)?")
 
 Row = tuple[str, str, str, str]  # source, target, and the labels of both
 Rows = npt.NDArray[np.int32]
@@ -107,26 +103,9 @@ def _check(pairs: LabelledPairs, shown: str) -> None:
 
 
 def _bitext(sources: Sequence[str], settings: HeadTraining, dropped: Counter[str]) -> Iterator[Row]:
-    for given in sources:
-        read = Cells({}, dropped)
-        named = settings.languages or _languages_of(given)
-        for cells in stream_cells(given, _BITEXT, "languages", read):
-            source, target, *said = cells
-            labels = said or named
-            if not labels:
-                raise SourceError(
-                    f"{given} does not say its languages: give --set languages=[en,de], columns "
-                    "source_lang and target_lang, or a name such as deu-eng.tsv"
-                )
-            yield source[:CHARACTERS_MAX], target[:CHARACTERS_MAX], labels[0], labels[1]
-        if read.damaged:
-            raise SourceError(f"damaged input: {read.damaged[0]}")
-
-
-def _languages_of(source: str) -> tuple[str, ...]:
-    """Return the two languages that the name of a file says, () if it does not."""
-    found = _NAME.fullmatch(name_of(source))
-    return found.groups() if found else ()
+    said = (settings.languages[0], settings.languages[1]) if settings.languages else None
+    for pair in stream_bitext(all_bitext(sources, said), dropped):
+        yield pair[:4]
 
 
 def _sides(sources: Sequence[str], settings: HeadTraining, dropped: Counter[str]) -> Iterator[Row]:
@@ -134,7 +113,7 @@ def _sides(sources: Sequence[str], settings: HeadTraining, dropped: Counter[str]
         if noisy == clean:
             dropped["same_sides"] += 1
         else:
-            yield noisy[:CHARACTERS_MAX], clean[:CHARACTERS_MAX], NOISY, CLEAN
+            yield noisy[:TEXT_MAX], clean[:TEXT_MAX], NOISY, CLEAN
 
 
 def _transforms(
@@ -148,7 +127,7 @@ def _transforms(
                 dropped["same_sides"] += 1
             else:
                 label = names[0] if len(names or ()) == 1 else SEVERAL
-                yield noisy[:CHARACTERS_MAX], clean[:CHARACTERS_MAX], label, CLEAN
+                yield noisy[:TEXT_MAX], clean[:TEXT_MAX], label, CLEAN
 
 
 def _noised(path: str) -> Iterator[tuple[str, str, list[str]]]:

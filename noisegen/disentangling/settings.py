@@ -14,13 +14,13 @@ class HeadTraining(RunSettings):
     """All that decides a run; `config.yaml` of the run says the same.
 
     The validation loss is taken every `validate_every` updates, at least once an epoch; training
-    ends early when it was not the lowest so far `patience` times in a row. `keep` has no use here:
-    the best heads are kept.
+    ends early when it was not the lowest so far `patience` times in a row.
     """
 
     checks: ClassVar[Mapping[str, Check]] = {
         **RunSettings.checks,
         **dict.fromkeys(("batch_pairs", "patience"), AT_LEAST_ONE),
+        "keep": (lambda v: v == RunSettings.keep, "used here: of heads the best are kept"),
         "method": (lambda v: v == METHOD, METHOD),
         "labels": one_of("language", "side", "transform"),
         "languages": (
@@ -34,7 +34,7 @@ class HeadTraining(RunSettings):
     teacher: str = "minilm"  # SPEC of the encoder whose vectors are frozen
     objective: str = "meat+oracle"  # names of objectives.py with weights: dream+0.5*oracle
     labels: str = "language"  # what language vectors tell apart: or side (clean, noisy), transform
-    languages: tuple[str, ...] = ()  # of source and target, where DATA does not say
+    languages: tuple[str, ...] = ()  # of source and target, over what names of files say
     standardize: bool = True  # frozen vectors to mean 0 and mean square 1; the heads take them raw
     batch_pairs: int = 512
     patience: int = 10

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noisegen.atomic import atomic, write_text
-from noisegen.bitext import stream_bitext
+from noisegen.bitext import TEXT_MAX, stream_bitext
 from noisegen.bitext_files import Bitext, find_bitext
 from noisegen.cells import Cells, stream_cells
 from noisegen.draws import mix, name_number
@@ -26,7 +26,6 @@ from noisegen.realism.pairs import shards_of, stream_pairs
 from noisegen.training.text_store import TextStore, write_texts
 from noisegen.training.workers import Workers
 
-CHARACTERS_MAX = 20_000  # of a text; the tokenizer cuts far earlier
 _CLEAN = (("clean",), ("text",))  # columns that hold clean text
 Rows = npt.NDArray[np.int64]
 
@@ -112,7 +111,7 @@ def prepare_data(
                 key = blake2b(clean.encode(), digest_size=16).digest()
                 owners.write(np.int32(known.setdefault(key, len(known))).tobytes())
                 spoken.write(np.uint16(langs.setdefault(lang, len(langs))).tobytes())
-                yield noisy[:CHARACTERS_MAX]
+                yield noisy[:TEXT_MAX]  # the tokenizer cuts far earlier
 
         noisy = write_texts(folder, "noisy", noisy_side())
     if not len(noisy):
@@ -159,7 +158,7 @@ def _first_of_each(pairs: Iterable[tuple[str, str, str]], known: dict[bytes, int
     for _, clean, _ in pairs:
         key = blake2b(clean.encode(), digest_size=16).digest()
         if known[key] == at:
-            yield clean[:CHARACTERS_MAX]
+            yield clean[:TEXT_MAX]
             at += 1
 
 

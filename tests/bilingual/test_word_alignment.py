@@ -169,7 +169,7 @@ def test_rows_that_cannot_be_aligned_are_counted(tmp_path, monkeypatch):
     pairs += [("a", ""), ("12", "34"), (" ".join(["ba"] * 90), "ABx")]
     built = build([bitext(tmp_path, pairs)], ("en", "de"), Thresholds(), silent)
     assert built.pairs == 100
-    assert built.dropped == {"empty_cell": 1, "no_frequent_word": 1, "too_long": 1}
+    assert built.dropped == {"empty_side": 1, "no_frequent_word": 1, "too_long": 1}
     monkeypatch.setattr(building, "CELLS_MAX", 1_000)
     some = build([bitext(tmp_path, pairs)], ("en", "de"), Thresholds(), silent)
     assert 0 < some.pairs < 50
@@ -179,7 +179,7 @@ def test_rows_that_cannot_be_aligned_are_counted(tmp_path, monkeypatch):
 def test_several_files_count_as_one(tmp_path):
     _, pairs = invented(200)
     parts = [bitext(tmp_path, pairs[at::2], "", f"{at}.tsv") for at in (0, 1)]
-    built = build(parts, ("1", "2"), Thresholds(), silent)
+    built = build(parts, ("en", "de"), Thresholds(), silent, columns=("1", "2"))
     whole = build([bitext(tmp_path, pairs[::2] + pairs[1::2])], ("en", "de"), Thresholds(), silent)
     assert built == whole
 
@@ -187,14 +187,14 @@ def test_several_files_count_as_one(tmp_path):
 @pytest.mark.parametrize(
     ("columns", "kind", "message"),
     [
-        (("en", "fr"), SourceError, "no column 'fr' among: en, de.*a bitext .*needs the columns"),
+        (("en", "fr"), SourceError, "no column 'fr' among: en, de; bitext needs the columns"),
         (("en", "en"), UsageError, "must name two columns"),
         (("en", ""), UsageError, "must name two columns"),
     ],
 )
 def test_columns_that_are_none_are_named(tmp_path, columns, kind, message):
     with pytest.raises(kind, match=message):
-        build([bitext(tmp_path, [("a", "b")])], columns, Thresholds(), silent)
+        build([bitext(tmp_path, [("a", "b")])], ("en", "de"), Thresholds(), silent, columns=columns)
 
 
 def test_a_bitext_of_rare_words_says_so(tmp_path):
@@ -233,15 +233,13 @@ def test_the_command_refuses_before_it_reads(tmp_path):
     assert "write a dictionary as .tsv or .parquet" in str(done.output) + str(done.exception)
 
 
-@pytest.mark.parametrize(
-    ("name", "columns", "lang"), [("deu-eng", ("1", "2"), "de"), ("eng-spa", ("2", "1"), "es")]
-)
-def test_frequent_words_of_real_bitext_have_the_packaged_translations(name, columns, lang):
+@pytest.mark.parametrize(("name", "lang"), [("deu-eng", "de"), ("eng-spa", "es")])
+def test_frequent_words_of_real_bitext_have_the_packaged_translations(name, lang):
     """Measured: 0.955 and 0.97 of the 200 most frequent words in both languages."""
     path = SHARED / "tatoeba-opus" / f"{name}.tsv.gz"
     if not path.exists():
         pytest.skip("no development data")
-    built = build([str(path)], columns, Thresholds(top=1), silent)
+    built = build([str(path)], (lang, "en"), Thresholds(top=1), silent)
     known = defaultdict(set)
     for entry in load(COMMON, lang, "en").entries:
         known[entry.clean.lower()].add(entry.noisy.lower())
