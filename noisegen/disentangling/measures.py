@@ -12,7 +12,7 @@ import torch
 
 from noisegen.disentangling.heads import SIDES, Heads
 from noisegen.encoders.encoder import Vectors
-from noisegen.evaluation.matching import matching_accuracy
+from noisegen.evaluation.matching import retrieval_accuracy
 from noisegen.evaluation.similarity import sts_spearman
 
 Figures = dict[str, float]
@@ -50,13 +50,14 @@ class Sets:
 def measure(sets: Sets, head: Callable[[Vectors], Vectors]) -> Figures:
     """Return accuracies and Spearman's correlation x 100 of each set, and their means.
 
+    Vectors that tie share what they find: language vectors that are one constant find nothing.
     Names are GROUP.forward, GROUP.backward, GROUP.forward.NAME, ..., sts, sts.NAME.
     """
     found: Figures = {}
     for one in sets.retrieval:
-        matching = matching_accuracy(head(one.source), head(one.target))
-        found[f"{one.group}.{FORWARD}.{one.name}"] = matching.accuracy_forward
-        found[f"{one.group}.{BACKWARD}.{one.name}"] = matching.accuracy_backward
+        there, back = retrieval_accuracy(head(one.source), head(one.target))
+        found[f"{one.group}.{FORWARD}.{one.name}"] = there
+        found[f"{one.group}.{BACKWARD}.{one.name}"] = back
     for two in sets.similarity:
         found[f"{STS}.{two.name}"] = sts_spearman(head(two.first), head(two.second), two.scores)
     return {**_means(found), **found}

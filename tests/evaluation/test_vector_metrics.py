@@ -10,6 +10,7 @@ from noisegen.errors import UsageError
 from noisegen.evaluation import (
     cosine_distance,
     cosine_distances,
+    matching,
     matching_accuracy,
     mean_class_similarity,
     sts_spearman,
@@ -17,6 +18,7 @@ from noisegen.evaluation import (
 )
 from noisegen.evaluation.class_similarity import class_similarities
 from noisegen.evaluation.distances import pair_distances
+from noisegen.evaluation.matching import retrieval_accuracy
 from noisegen.evaluation.similarity import mean_ranks, spearman
 from noisegen.evaluation.type_token import type_token_change
 
@@ -74,6 +76,36 @@ def test_matching_counts_ties_as_correct_and_equals_a_double_loop(draws):
         found = matching_accuracy(x, y)
         assert found.forward.tolist() == brute_force.matching(x.tolist(), y.tolist())
         assert found.backward.tolist() == brute_force.matching(y.tolist(), x.tolist())
+
+
+def chance(x, y):
+    """The mean chance that a nearest row of y, drawn among those that tie, is a row's own."""
+    shares = []
+    for row, one in enumerate(x):
+        found = [round(brute_force.cosine(one, other), 9) for other in y]
+        best = [place for place, cosine in enumerate(found) if cosine == max(found)]
+        shares.append((row in best) / len(best))
+    return 100 * sum(shares) / len(shares)
+
+
+def test_retrieval_shares_ties_and_equals_a_double_loop(draws, monkeypatch):
+    for number in range(200):
+        n, width = int(draws.integers(1, 12)), int(draws.integers(1, 5))
+        x, y = draws.integers(-1, 2, (2, n, width)).astype(np.float32)
+        if number % 2:
+            x = y + draws.standard_normal((n, width)).astype(np.float32)
+        monkeypatch.setattr(matching, "_BLOCK", int(draws.integers(1, 40)))
+        found = retrieval_accuracy(x, y)
+        assert found == pytest.approx(
+            (chance(x.tolist(), y.tolist()), chance(y.tolist(), x.tolist()))
+        )
+
+
+@pytest.mark.parametrize(("noise", "least"), [(0, 0.2), (1e-6, 0), (1e-4, 0)])
+def test_vectors_that_are_nearly_one_constant_find_next_to_nothing(draws, noise, least):
+    constant = draws.standard_normal(16)
+    x, y = (constant + noise * draws.standard_normal((2, 500, 16))).astype(np.float32)
+    assert all(least <= share <= 2 for share in retrieval_accuracy(x, y))
 
 
 def test_matching_gives_per_cent_both_ways_and_their_mean():
