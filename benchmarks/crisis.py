@@ -224,7 +224,8 @@ def main() -> None:
     parser.add_argument("--time-limit", default="10m", help="of training, for each seed")
     parser.add_argument("--seeds", nargs="+", type=int, default=[0])
     parser.add_argument("--train", type=int, default=2_500, help="pairs of each language")
-    parser.add_argument("--robust", action="store_true", help="train a student with noise, too")
+    parser.add_argument("--robust", nargs="*", type=int, metavar="SEED",
+                        help="train students with noise, too; without seeds, of all")  # fmt: skip
     parser.add_argument("--test", type=int, default=500, help="pairs of each language")
     parser.add_argument("--news", type=int, default=100, help="lines of NTREX")
     parser.add_argument("--tweets", type=int, default=60, help="of each event")
@@ -233,9 +234,9 @@ def main() -> None:
     given = parser.parse_args()
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", os.cpu_count() or 1)))
     began, parts = time.monotonic(), parted(given.langs, given.train, given.test, seed=0)
-    noises = {"student": "stored"} | ({"robust": ROBUST} if given.robust else {})
-    students = {f"{name} {seed}": (noise, seed) for name, noise in noises.items()
-                for seed in given.seeds}  # fmt: skip
+    robust = given.seeds if given.robust == [] else given.robust or []
+    students = {f"student {seed}": ("stored", seed) for seed in given.seeds}
+    students |= {f"robust {seed}": (ROBUST, seed) for seed in robust}
     for name, (noise, seed) in students.items():
         values = parse_values(given.values)
         values |= {"seed": seed, "time_limit": given.time_limit, "noise": noise}

@@ -1,11 +1,15 @@
 """Sources to sets: what a user names is read, sampled, and given its noise."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 
 import numpy as np
 
-from noisegen.cells import Cells, named_source, read_cells
+from noisegen.bitext import stream_bitext
+from noisegen.bitext_files import SIDES, find_bitext
+from noisegen.cells import ROWS_MAX, Cells, named_source, read_cells
 from noisegen.draws import name_number
 from noisegen.errors import SourceError, UsageError
 from noisegen.evaluation.naming import names_apart
@@ -21,6 +25,7 @@ from noisegen.evaluation.sets import (
     StsSet,
 )
 from noisegen.evaluation.transform_choice import chosen_recipes
+from noisegen.language_codes import language_pair
 from noisegen.realism.noising import Noising
 from noisegen.realism.pairs import read_pairs
 from noisegen.realism.scaling import scaled
@@ -199,10 +204,28 @@ def _is_number(cell: str) -> bool:
 
 
 def _retrieval(name: str, source: str, request: Request, made: Sets) -> RetrievalSet:
-    found = read_cells(source, [("source", "target")], "--retrieval")
+    found = _translations(name, source) or read_cells(source, [SIDES], "--retrieval")
     kept = _kept(found, name, request.limit, made)
     note = _note(len(kept), len(found))
     return RetrievalSet(name, kept.columns["source"], kept.columns["target"], note)
+
+
+def _translations(name: str, source: str) -> Cells | None:
+    """Return both sides of bitext in one pair of languages; None where the source is no bitext."""
+    try:
+        files = find_bitext(source, language_pair(name))
+    except UsageError:  # a table that does not say its languages: here they do not matter
+        return None
+    if not files:
+        return None
+    dropped: Counter[str] = Counter()
+    rows = list(islice(stream_bitext(files, dropped), ROWS_MAX))
+    pairs = sorted({f"{row.source_lang}-{row.target_lang}" for row in rows})
+    if len(pairs) != 1:
+        lost = ", ".join(f"{count:,} {reason}" for reason, count in dropped.items())
+        said = f"pairs of {', '.join(pairs)}: give one a set" if pairs else f"no rows ({lost})"
+        raise SourceError(f"{source} has {said}")
+    return Cells({side: [getattr(row, side) for row in rows] for side in SIDES}, dropped)
 
 
 def _labelled(

@@ -164,6 +164,19 @@ def test_labels_that_no_text_to_train_on_has_are_told(tmp_path):
     assert f"{lost} texts to test on have a label that none to train on has" in found.note
 
 
+def test_translations_are_bitext_of_any_form(tmp_path):
+    rows = [(f"Satz {number}", f"sentence {number}") for number in range(5)]
+    for lang, side in zip(("de", "en"), zip(*rows, strict=True), strict=True):
+        (tmp_path / f"talks.{lang}").write_text("\n".join(side) + "\n", "utf-8")
+    (tmp_path / "deu-eng.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in rows), "utf-8")
+    (tmp_path / "plain.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in rows), "utf-8")
+    given = [f"{tmp_path}/talks.de,{tmp_path}/talks.en", f"{tmp_path}/deu-eng.tsv",
+             f"de-en={tmp_path}/plain.tsv"]  # fmt: skip
+
+    for one in told(Request(retrieval=given)).sets:
+        assert list(zip(one.source, one.target, strict=True)) == rows
+
+
 # What cannot be used.
 
 
@@ -172,6 +185,18 @@ def refused(**options) -> str:
         told(Request(**options))
     assert "\n" not in str(error.value)
     return str(error.value)
+
+
+def test_translations_of_several_languages_are_several_sets(tmp_path):
+    for name in ("de-en", "fr-en"):
+        (tmp_path / f"{name}.tsv").write_text("a\tb\nc\td\n")
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "empty" / "de-en.tsv").write_text("a\t\n\tb\n")
+
+    assert "has pairs of de-en, fr-en: give one a set" in refused(
+        retrieval=[str(tmp_path / "*.tsv")]
+    )
+    assert "no rows" in refused(retrieval=[str(tmp_path / "empty")])
 
 
 def test_a_missing_column_names_those_there_are(tmp_path):
