@@ -21,7 +21,8 @@ import torch
 from rich.console import Console
 
 import noisegen
-from benchmarks.crisis_data import Sides, events, news, parted, write_bitext
+from benchmarks.crisis_data import events, news, parted, write_bitext
+from benchmarks.tatoeba import Sides
 from noisegen.encoders.encoder import Encoder, Vectors
 from noisegen.encoders.folders import save_folder
 from noisegen.encoders.head import HeadSettings
@@ -244,7 +245,9 @@ def main() -> None:
     models: Models = {
         name: Remembering(open_encoder(spec)) for name, spec in (("minilm", TEACHER), ("e5", START))
     }
-    models["fitted"] = Projected(models["e5"], open_encoder(str(given.out / "start")))
+    start = open_encoder(str(given.out / "start"))
+    assert isinstance(start, SentenceEncoder)
+    models["fitted"] = Projected(models["e5"], start)
     for name in students:
         student = open_encoder(str(given.out / name.replace(" ", "-") / "student"))
         models[name] = Remembering(student)
