@@ -42,7 +42,8 @@ def examples(pieces: Pieces, tags: Sequence[Sequence[int]], labels: Sequence[int
 class TaskBatch:
     """A batch on its device; `types` where the network knows sentences of a pair apart.
 
-    `firsts` (rows, most tokens) has the place of every token's first piece, 0 where there is none.
+    `firsts` (rows, tokens) has the place of every token's first piece, 0 where there is none; it
+    ends at the last token that has one in any row: a row may have far more tokens than pieces.
     """
 
     padded: Padded
@@ -55,8 +56,10 @@ class TaskBatch:
     ) -> "TaskBatch":
         """Make one of some rows."""
         types = torch.from_numpy(pieces.types.take(rows).padded(0)).to(device) if typed else None
-        firsts = torch.from_numpy(pieces.firsts.take(rows).padded(0)).clamp(min=0).to(device)
-        return cls(Padded.of(pieces.ids.take(rows), pad_id, device), types, firsts)
+        firsts = pieces.firsts.take(rows).padded(NO_PIECE)
+        stop = int(np.flatnonzero((firsts != NO_PIECE).any(0)).max(initial=-1)) + 1
+        places = torch.from_numpy(firsts[:, :stop]).clamp(min=0).to(device)
+        return cls(Padded.of(pieces.ids.take(rows), pad_id, device), types, places)
 
 
 class TaskNetwork(nn.Module):
@@ -83,7 +86,7 @@ class TaskNetwork(nn.Module):
         self.to(device)
 
     def forward(self, batch: TaskBatch) -> tuple[Tensor | None, Tensor | None]:
-        """Return logits (rows, labels) and (rows, most tokens, tags); None without the head."""
+        """Return logits (rows, labels) and (rows, tokens in `firsts`, tags); None without head."""
         states = self.dropout(self._states(batch))
         label = self.label_head(states[:, 0]) if self.label_head is not None else None
         if self.tag_head is None:

@@ -1,13 +1,15 @@
 """Rows of a task as piece ids, and which piece begins each token."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
 
 from noisegen.encoders.encoder import Tokenizer
 from noisegen.encoders.pieces import PieceTokenizer
+from noisegen.encoders.prepared import PREPARATIONS, PreparedTokenizer
 from noisegen.encoders.ragged import Ragged
 from noisegen.encoders.surrogates import whole
 from noisegen.errors import UsageError
@@ -22,31 +24,60 @@ class Pieces:
     """Rows of ids, `types` of the same shape (which sentence of a pair an id is of, from 0).
 
     `firsts` has for each token of a row the place of its first piece, -1 where it has none: it was
-    cut off, or the tokenizer knows none of its characters.
+    cut off, or the tokenizer knows none of its characters. `is_cut` says which rows were cut.
     """
 
     ids: Ragged
     types: Ragged
     firsts: Ragged
+    is_cut: npt.NDArray[np.bool_]
 
     def __len__(self) -> int:
         return len(self.ids)
 
+    def beyond(self) -> int:
+        """Return how many tokens lie behind the last piece of their row."""
+        rows = (self.firsts[row] for row in np.flatnonzero(self.is_cut).tolist())
+        lasts = ((len(row), np.flatnonzero(row != NO_PIECE).max(initial=-1)) for row in rows)
+        return sum(length - int(last) - 1 for length, last in lasts)
 
-def piece_tokenizer(tokenizer: Tokenizer) -> PieceTokenizer:
-    """Return a tokenizer of pieces as what it is; raises UsageError for one of words."""
+
+def piece_tokenizer(tokenizer: Tokenizer, name: str) -> PieceTokenizer:
+    """Return the tokenizer of pieces that a model has, without the preparation of its texts.
+
+    Raises UsageError for one of words, MissingExtra without what the preparation needs.
+    """
+    if isinstance(tokenizer, PreparedTokenizer):
+        PREPARATIONS[tokenizer.preparation]("")
+        tokenizer = tokenizer.tokenizer
     if not isinstance(tokenizer, PieceTokenizer):
         raise UsageError(
-            "a model that reads characters of whole words cannot be fine-tuned here: give a "
+            f"model {name} reads characters of whole words and cannot be fine-tuned here: give a "
             "Hugging Face folder with a tokenizer.json"
         )
     return tokenizer
 
 
-def shortened(tokenizer: Tokenizer, max_length: int) -> PieceTokenizer:
+def prepared_rows(tokenizer: Tokenizer, rows: Sequence[Row]) -> Sequence[Row]:
+    """Return rows as a model reads them that prepares its texts.
+
+    Rows with tags are prepared token by token, so that every tag keeps its token, though that
+    becomes several words or none.
+    """
+    if not isinstance(tokenizer, PreparedTokenizer):
+        return rows
+    prepare = cache(PREPARATIONS[tokenizer.preparation])  # tokens come again and again
+    return [
+        replace(row, tokens=tuple(map(prepare, row.tokens)))
+        if row.tags
+        else replace(row, tokens=(prepare(row.text),), second=prepare(row.second))
+        for row in rows
+    ]
+
+
+def shortened(tokenizer: PieceTokenizer, max_length: int) -> PieceTokenizer:
     """Return a tokenizer that cuts rows at so many pieces, or at the model's own limit."""
-    known = piece_tokenizer(tokenizer)
-    return PieceTokenizer(known.tokenizer, min(max_length, known.max_length))
+    return PieceTokenizer(tokenizer.tokenizer, min(max_length, tokenizer.max_length))
 
 
 def cut_into_pieces(tokenizer: PieceTokenizer, rows: Sequence[Row]) -> Pieces:
@@ -61,7 +92,8 @@ def cut_into_pieces(tokenizer: PieceTokenizer, rows: Sequence[Row]) -> Pieces:
         for row, text, one in zip(rows, texts, found, strict=True)
     ]
     ids, types = ([getattr(one, name) for one in found] for name in ("ids", "type_ids"))
-    return Pieces(Ragged.of(ids), Ragged.of(types), Ragged.of(firsts))
+    is_cut = np.array([bool(one.overflowing) for one in found], np.bool_)
+    return Pieces(Ragged.of(ids), Ragged.of(types), Ragged.of(firsts), is_cut)
 
 
 def first_pieces(tokens: Sequence[str], text: str, offsets: Sequence[tuple[int, int]]) -> list[int]:
@@ -89,4 +121,4 @@ def vocabulary_of(parts: Sequence[Pieces], pad_id: int) -> Numbers:
 def renumbered(part: Pieces, kept: Numbers) -> Pieces:
     """Return the same with ids replaced by their places in `kept`, which has them all."""
     values = np.searchsorted(kept, part.ids.values).astype(np.int32)
-    return Pieces(Ragged(values, part.ids.offsets), part.types, part.firsts)
+    return replace(part, ids=Ragged(values, part.ids.offsets))

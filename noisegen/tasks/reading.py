@@ -8,6 +8,7 @@ from noisegen.errors import SourceError, UsageError
 from noisegen.tasks.kinds import TASKS, Task
 from noisegen.tasks.noising import noise_recipe, noised
 from noisegen.tasks.rows import Row, RowSet, is_marked, kind_of, unmarked
+from noisegen.tasks.scores import AVERAGE, CHANGE
 from noisegen.tasks.snips import is_snips, read_snips
 from noisegen.tasks.tables import read_nli, read_slots
 from noisegen.tasks.wikiann import read_wikiann
@@ -76,12 +77,15 @@ def read_data(
     if noise:
         data.tests = [_with_noise(data, test, noise, seed) for test in data.tests]
     _unify(data)
+    _refuse_one_class(data, train)
     _tell_unknown(data)
     return data
 
 
 def _named_test(given: str) -> tuple[str, str, str | None]:
     lang, equals, files = given.partition("=")
+    if lang.strip() == AVERAGE:
+        raise UsageError(f"--test {given!r}: {AVERAGE!r} is what the mean over languages is called")
     if not (equals and files and lang.strip()):
         raise UsageError(f"--test {given!r}: write LANG=CLEAN or LANG=CLEAN,NOISY")
     clean, comma, noisy = files.partition(",")
@@ -98,8 +102,10 @@ def _read(task: Task, source: str, lang: str) -> RowSet:
         found = read_nli(source, lang)
     else:
         found = read_snips(source) if is_snips(source) else read_slots(source)
+    found.drop_strays()
     if not found.rows:
-        lost = ", ".join(f"{count:,} {reason}" for reason, count in found.dropped.items())
+        dropped = (f"{count:,} {reason}" for reason, count in found.dropped.items())
+        lost = ", ".join([*dropped, *found.damaged])
         raise SourceError(f"{source}: no rows of language {lang!r} ({lost or 'it is empty'})")
     return found
 
@@ -113,14 +119,21 @@ def _test(data: TaskData, lang: str, clean: str, noisy: str | None) -> LanguageS
     other = _read(data.task, noisy, lang)
     _tell(data, noisy, other)
     rows = other.noisy or other.rows
-    return LanguageSet(lang, {CLEAN: found.rows, NOISY: rows}, _shared(found.rows, rows))
+    shared = _shared(found.rows, rows)
+    if shared is None:
+        data.notes.append(
+            f"{lang}: no {CHANGE}: {clean} has not all ids of {noisy}; without ids both must have "
+            "as many rows"
+        )
+    return LanguageSet(lang, {CLEAN: found.rows, NOISY: rows}, shared)
 
 
 def _shared(clean: Sequence[Row], noisy: Sequence[Row]) -> list[int] | None:
     """Return which clean row every noisy one is of: by key, or by place in files equally long."""
     numbers = {row.key: number for number, row in enumerate(clean) if row.key}
-    if len(numbers) == len(clean) and all(row.key in numbers for row in noisy):
-        return [numbers[row.key] for row in noisy]
+    keys = [row.key for row in noisy]
+    if len(numbers) == len(clean) and all(keys):
+        return [numbers[key] for key in keys] if numbers.keys() >= set(keys) else None
     return list(range(len(clean))) if len(clean) == len(noisy) else None
 
 
@@ -154,6 +167,16 @@ def _unify(data: TaskData) -> None:
         for test in data.tests
     ]
     data.notes.append("not all tags have B- and I-: they are taken off, a run of a tag is a span")
+
+
+def _refuse_one_class(data: TaskData, train: str) -> None:
+    """Raise SourceError where the training data has nothing to tell apart; note half of that."""
+    labels = {f"rows have the label {row.label}" for row in data.training if data.task.has_label}
+    tags = {f"tokens have the tag {kind_of(tag)}" for row in data.training for tag in row.tags}
+    alone = [next(iter(found)) for found in (labels, tags) if len(found) == 1]
+    if max(len(labels), len(tags)) < 2:
+        raise SourceError(f"{train}: all {' and all '.join(alone)}: there is nothing to learn")
+    data.notes += [f"{train}: all {one}, so every model will predict it" for one in alone]
 
 
 def _tell(data: TaskData, source: str, found: RowSet) -> None:

@@ -15,7 +15,7 @@ from noisegen.atomic import write_text
 from noisegen.tables import titled
 from noisegen.tasks.kinds import METRICS, Task
 from noisegen.tasks.reading import CLEAN, NOISY
-from noisegen.tasks.scores import CHANGE, Figure
+from noisegen.tasks.scores import AVERAGE, CHANGE, Figure, averaged
 
 _SIDES = (CLEAN, NOISY, CHANGE)
 _COUNTS = ("hallucinated_spans", "hallucinated_tokens")
@@ -94,7 +94,17 @@ def legend(results: TaskResults) -> str:
     over = f"mean±sd of {seeds} seeds" if seeds > 1 else "one seed"
     compared = any(one.side == CHANGE for one in results.figures)
     change = f"; {CHANGE}: noisy minus clean, same rows" if compared else ""
-    return f"trained on {rows:,} {said['lang']} rows, {over}{change}"
+    return f"trained on {rows:,} {said['lang']} rows, {over}{change}{_mean_of(results.figures)}"
+
+
+def _mean_of(figures: Sequence[Figure]) -> str:
+    """Return what the mean is over, where that is not all languages."""
+    langs = averaged(figures)
+    if {one.lang for one in figures} <= {*langs, AVERAGE}:
+        return ""
+    if len(langs) < 2:
+        return f"; no {AVERAGE}: only {langs[0]} has all sides"
+    return f"; {AVERAGE}: of {', '.join(langs)}, which have all sides"
 
 
 def _cell(figure: Figure | None) -> Text:

@@ -104,11 +104,13 @@ def evaluate_task(
     if make(out) and not force:
         raise OutputError(f"{out} is not empty; add --force to replace the figures in it")
     tick = progress or (lambda what, done, total: None)
+    notes = []
     for model in chosen:  # a wrong SPEC shows before minutes of work on the others
         tick(f"opening {model.name}", 0, 0)
-        _trainable(model)
+        notes += _left_out(model, _trainable(model))
     tick("reading", 0, 0)
     data = read_data(task, request.train, request.test, lang=request.lang, noise=request.noise)
+    data.notes += notes
     variants = _variants(data, request, recipe)
     work = _Work(data, request.seeds, device, tick, len(chosen), variants)
     found: list[Figure] = []
@@ -124,8 +126,19 @@ def _trainable(model: Named) -> SentenceEncoder:
     found = opened(model)
     if not isinstance(found, SentenceEncoder):
         raise UsageError(f"model {model.name} cannot be fine-tuned: give a Hugging Face folder")
-    piece_tokenizer(found.tokenizer)
+    piece_tokenizer(found.tokenizer, model.name)
     return found
+
+
+def _left_out(model: Named, encoder: SentenceEncoder) -> list[str]:
+    """Return what people must know of a model whose vectors are not those of its network."""
+    if encoder.head.projection is None:
+        return []
+    place = "before" if encoder.head.settings.place == "before" else "after"
+    return [
+        f"{model.name}: its projection {place} pooling is left out: token states are what is "
+        "fine-tuned"
+    ]
 
 
 def _variants(data: TaskData, request: Request, recipe: Recipe | None) -> list[Variant]:
@@ -168,6 +181,8 @@ class _Work:
             name = f"{model.name}{variant.suffix}"
             self.tick(f"{name}: tokenising", self.done, self._rows)
             trial = Trial(encoder, self.data, variant.rows, variant.tuning.max_length)
+            if not variant.suffix:  # the same rows are tested in all ways
+                self.data.notes += [f"{model.name}: {told}" for told in trial.cut_off()]
             measured = []
             for seed in SEEDS[: self.seeds]:
                 tuning = replace(variant.tuning, seed=seed)

@@ -63,13 +63,24 @@ def figures(model: str, by_seed: Sequence[Measured]) -> list[Figure]:
     return made + _averages(model, made)
 
 
+def averaged(found: Sequence[Figure]) -> list[str]:
+    """Return the languages that the mean is over: those with all sides that any of them has."""
+    sides: dict[str, set[str]] = {}
+    for one in found:
+        sides.setdefault(one.lang, set()).add(one.side)
+    sides.pop(AVERAGE, None)
+    every = set[str]().union(*sides.values())
+    return [lang for lang, some in sides.items() if some == every]
+
+
 def _averages(model: str, found: Sequence[Figure]) -> list[Figure]:
-    """Return the means over languages; of one language there is none."""
-    if len({one.lang for one in found}) < 2:
+    """Return the means over languages, the same for all sides; of one language there is none."""
+    langs = averaged(found)
+    if len(langs) < 2:
         return []
-    made = []
-    for side, metric in dict.fromkeys((one.side, one.metric) for one in found):
-        some = [one.values for one in found if (one.side, one.metric) == (side, metric)]
+    kept, made = [one for one in found if one.lang in langs], []
+    for side, metric in dict.fromkeys((one.side, one.metric) for one in kept):
+        some = [one.values for one in kept if (one.side, one.metric) == (side, metric)]
         values = tuple(map(fmean, zip(*some, strict=True)))
         made.append(Figure(model, AVERAGE, side, metric, values))
     return made

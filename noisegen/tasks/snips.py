@@ -27,23 +27,22 @@ def read_snips(source: str) -> RowSet:
     """
     found = RowSet("snips")
     for path in task_files(source, ENDINGS):
-        lost = 0
-        for intent, request in _requests(path, found.dropped):
+        lost: Counter[str] = Counter()
+        for intent, request in _requests(path, lost):
             row = _row(intent, request)
             if row is None:
-                found.dropped["bad_row"] += 1
+                lost["bad_row"] += 1
             elif _UNREADABLE in row.text:
-                lost += 1
+                lost["not_utf8"] += 1
             elif not row.tokens:
                 found.dropped["empty_cell"] += 1
             else:
-                found.rows.append(row)
-        if lost:
-            found.damaged.append(f"{path}: {lost:,} rows not_utf8")
+                found.add(row)
+        found.lose(path, lost)
     return found
 
 
-def _requests(path: Path, dropped: Counter[str]) -> Iterator[tuple[str, Any]]:
+def _requests(path: Path, lost: Counter[str]) -> Iterator[tuple[str, Any]]:
     try:
         content = json.loads(_decoded(read_bytes(path)))
     except (ValueError, RecursionError) as error:
@@ -54,7 +53,7 @@ def _requests(path: Path, dropped: Counter[str]) -> Iterator[tuple[str, Any]]:
         if isinstance(requests, list):
             yield from ((intent, request) for request in requests)
         else:
-            dropped["bad_row"] += 1
+            lost["bad_row"] += 1
 
 
 def _decoded(content: bytes) -> str:
@@ -73,6 +72,8 @@ def _row(intent: str, request: Any) -> Row | None:
     try:
         for piece in request["data"]:
             slot, words = piece.get("entity"), piece["text"].split()
+            if not isinstance(slot, str | None):
+                return None
             tokens += words
             tags += [f"{mark}-{slot}" if slot else OUTSIDE for mark in _marks(len(words))]
     except (TypeError, KeyError, AttributeError):

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import islice
 
 from noisegen.cells import ROWS_MAX, Cells, stream_cells
@@ -18,11 +19,11 @@ NLI_COLUMNS = {
     ("premise", "hypothesis", "label"): "xnli",
     ("premise", "hypo", "label"): "xnli",
 }
-_REPLACED = re.compile(r"<(\S+)\|\d+>")  # how RCP writes a token that its noise replaced
+_REPLACED = re.compile(r"<(\S+?)\|\d+>")  # how RCP writes a token that its noise replaced
 _PAIR = ("sentence1", "premise"), ("sentence2", "hypothesis", "hypo"), ("gold_label", "label")
 # The English training data of XNLI says it otherwise than its test data; - is without agreement.
 _CLASSES = {"contradictory": "contradiction"}
-_NO_CLASS = "-"
+_NO_CLASS = ("-", "-1")  # the second is what Hugging Face's data sets have
 
 
 def read_slots(source: str) -> RowSet:
@@ -32,7 +33,6 @@ def read_slots(source: str) -> RowSet:
     """
     read = Cells({})
     found = RowSet("")
-    noisy = []
     rows = stream_cells(source, list(SLOT_COLUMNS), "intent-slots", read)
     for values in islice(rows, ROWS_MAX):
         cells = dict(zip(read.columns, values, strict=True))
@@ -42,11 +42,9 @@ def read_slots(source: str) -> RowSet:
         if len(clean) != len(tags) or (other and len(other) != len(tags)):
             found.dropped["unequal_labels"] += 1
             continue
-        found.rows.append(Row(clean, tags, cells["intent"].strip(), key=cells.get("id", "")))
-        if other:
-            noisy.append(Row(other, tags, cells["intent"].strip(), key=cells["id"]))
+        row = Row(clean, tags, cells["intent"].strip(), key=cells.get("id", ""))
+        found.add(row, *([replace(row, tokens=other)] if other else []))
     found.corpus = SLOT_COLUMNS[tuple(read.columns)]
-    found.noisy = noisy or None
     _account(found, read)
     return found
 
@@ -64,11 +62,11 @@ def read_nli(source: str, lang: str) -> RowSet:
         first, second, label = (_either(cells, names).strip() for names in _PAIR)
         if cells.get("language", lang) != lang:
             found.dropped["other_language"] += 1
-        elif label == _NO_CLASS:
+        elif label in _NO_CLASS:
             found.dropped["no_label"] += 1
         else:
             label = _CLASSES.get(label, label)
-            found.rows.append(Row(tuple(first.split()), (), label, " ".join(second.split())))
+            found.add(Row(tuple(first.split()), (), label, " ".join(second.split())))
     _account(found, read)
     return found
 

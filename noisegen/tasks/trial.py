@@ -11,6 +11,8 @@ from noisegen.tasks.pieces import (
     NO_PIECE,
     Pieces,
     cut_into_pieces,
+    piece_tokenizer,
+    prepared_rows,
     renumbered,
     shortened,
     vocabulary_of,
@@ -61,12 +63,29 @@ class Trial:
         self.encoder, self.data = encoder, data
         self.classes = Classes.of(data)
         sides = {(t.lang, side): rows for t in data.tests for side, rows in t.sides.items()}
-        tokenizer = shortened(encoder.tokenizer, max_length)
-        cut = [cut_into_pieces(tokenizer, rows) for rows in (training, *sides.values())]
+        tokenizer = shortened(piece_tokenizer(encoder.tokenizer, encoder.name), max_length)
+        self.max_length = tokenizer.max_length
+        cut = [
+            cut_into_pieces(tokenizer, prepared_rows(encoder.tokenizer, rows))
+            for rows in (training, *sides.values())
+        ]
         self.kept = vocabulary_of(cut, encoder.tokenizer.pad_id)
         first, *others = (renumbered(pieces, self.kept) for pieces in cut)
         self.training = self.classes.examples(first, training)
         self.tests = dict(zip(sides, others, strict=True))
+
+    def cut_off(self) -> list[str]:
+        """Return what to tell people of test rows that are longer than the model reads."""
+        tests = self.tests.values()
+        rows = sum(int(pieces.is_cut.sum()) for pieces in tests)
+        if not rows:
+            return []
+        told = f"{rows:,} of {sum(map(len, tests)):,} test rows are cut at {self.max_length} pieces"
+        if not self.classes.tags:
+            return [told]
+        tokens = sum(len(pieces.firsts.values) for pieces in tests)
+        beyond = sum(pieces.beyond() for pieces in tests)
+        return [f"{told}: {beyond:,} of {tokens:,} tokens lie beyond and are predicted as outside"]
 
     def network(self, device: torch.device) -> TaskNetwork:
         """Return a new network with heads drawn by torch's generator."""

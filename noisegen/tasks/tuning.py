@@ -79,7 +79,7 @@ def task_loss(network: TaskNetwork, training: Examples, rows: Ints) -> Tensor:
     if label is not None:
         parts.append(_cross_entropy(label, training.labels[rows], network.device))
     if tag is not None:
-        classes = training.tags.take(rows).padded(IGNORED)
+        classes = training.tags.take(rows).padded(IGNORED)[:, : tag.shape[1]]
         parts.append(_cross_entropy(tag.flatten(0, 1), classes.ravel(), network.device))
     return torch.stack(parts).sum()
 
@@ -117,7 +117,9 @@ def predict(network: TaskNetwork, pieces: Pieces, budget: int, step: Step) -> Pr
 
 
 def _of_tokens(logits: Tensor, firsts: Ints) -> list[int]:
-    """Return the best class of every token of a row; logits are (most tokens, tags)."""
-    best = logits[: len(firsts)].argmax(-1).cpu().numpy()
-    classes: list[int] = np.where(firsts == NO_PIECE, NO_PIECE, best).tolist()
-    return classes
+    """Return the best class of every token of a row; logits are (tokens of the batch, tags)."""
+    best = logits.argmax(-1).cpu().numpy()[: len(firsts)]
+    classes = np.full(len(firsts), NO_PIECE)
+    classes[: len(best)] = np.where(firsts[: len(best)] == NO_PIECE, NO_PIECE, best)
+    found: list[int] = classes.tolist()
+    return found

@@ -10,6 +10,8 @@ from click.testing import CliRunner
 
 from noisegen.cli import noisegen
 from noisegen.errors import OutputError, UsageError
+from noisegen.tasks.kinds import TASKS
+from noisegen.tasks.results import TaskResults, legend
 from noisegen.tasks.run import evaluate_task
 from noisegen.tasks.scores import Figure, figures
 
@@ -57,14 +59,31 @@ def test_files_and_table_tell_the_same(tiny_models, given, tmp_path):
 
 
 def test_change_is_noisy_minus_clean_by_seed_and_the_mean_is_over_languages():
+    french = {("fr", "clean"): {"a": 8.0}, ("fr", "change"): {"a": 0.0}}
     seeds = [
-        {("es", "clean"): {"a": 4.0}, ("es", "change"): {"a": -1.0}, ("fr", "clean"): {"a": 8.0}},
-        {("es", "clean"): {"a": 6.0}, ("es", "change"): {"a": -3.0}, ("fr", "clean"): {"a": 8.0}},
+        {("es", "clean"): {"a": 4.0}, ("es", "change"): {"a": -1.0}, **french},
+        {("es", "clean"): {"a": 6.0}, ("es", "change"): {"a": -3.0}, **french},
     ]
     found = figures("m", seeds)
     assert Figure("m", "mean", "clean", "a", (6.0, 7.0)) in found
     change = next(one for one in found if one.lang == "es" and one.side == "change")
     assert (change.mean, change.sd) == (-2.0, pytest.approx(2**0.5))
+
+
+def test_the_mean_is_over_the_same_languages_on_every_side(tmp_path):
+    def told(langs):
+        sides = {(lang, side): {"a": n} for lang, n in langs for side in ("clean", "noisy")}
+        made = figures("m", [{**sides, ("de", "clean"): {"a": 90.0}}])
+        settings = {"training": [{"rows": 1}], "seeds": [1], "lang": "en"}
+        return made, legend(TaskResults(TASKS["nli"], made, settings))
+
+    two, line = told([("es", 2.0), ("fr", 4.0)])
+    means = [(one.side, one.values) for one in two if one.lang == "mean"]
+    assert means == [("clean", (3.0,)), ("noisy", (3.0,))]
+    assert line.endswith("; mean: of es, fr, which have all sides")
+    one, line = told([("es", 2.0)])
+    assert "mean" not in {figure.lang for figure in one}
+    assert line.endswith("; no mean: only es has all sides")
 
 
 def test_change_compares_the_rows_that_both_sides_have(tiny_models, tmp_path):

@@ -8,8 +8,17 @@ from transformers import PreTrainedTokenizerFast
 
 from noisegen.encoders.folders import open_folder
 from noisegen.encoders.pieces import PieceTokenizer
+from noisegen.encoders.prepared import PREPARATIONS, with_preparation
 from noisegen.errors import UsageError
-from noisegen.tasks.pieces import NO_PIECE, cut_into_pieces, renumbered, shortened, vocabulary_of
+from noisegen.tasks.pieces import (
+    NO_PIECE,
+    cut_into_pieces,
+    piece_tokenizer,
+    prepared_rows,
+    renumbered,
+    shortened,
+    vocabulary_of,
+)
 from noisegen.tasks.rows import Row
 
 ODD = [
@@ -77,6 +86,16 @@ def slow_firsts(tokens, offsets):
     return found
 
 
+def slow_beyond(firsts):
+    """How many tokens come behind the last that has a piece."""
+    count = 0
+    for place in reversed(firsts):
+        if place != NO_PIECE:
+            break
+        count += 1
+    return count
+
+
 @pytest.mark.parametrize("kind", ["word pieces", "bytes", "sentence pieces"])
 def test_first_pieces_equal_a_plain_search(kind):
     tokenizer = trained(kind)
@@ -93,7 +112,9 @@ def test_first_pieces_equal_a_plain_search(kind):
         length = len(found.ids[number])
         expected = slow_firsts(row.tokens, full.offsets[:length])
         assert found.firsts[number].tolist() == expected
-        cut_off += expected.count(NO_PIECE)
+        assert found.is_cut[number] == (len(full.ids) > 24)
+        cut_off += slow_beyond(expected) if found.is_cut[number] else 0
+    assert found.beyond() == cut_off
     assert cut_off  # the test has tokens behind the end
 
 
@@ -133,5 +154,43 @@ def test_a_model_of_whole_words_is_refused():
     class Words:
         pad_id, max_length = 0, 20
 
-    with pytest.raises(UsageError, match="characters of whole words"):
-        shortened(Words(), 20)
+    with pytest.raises(UsageError, match="model mine reads characters of whole words"):
+        piece_tokenizer(Words(), "mine")
+
+
+POSTS = [
+    "@ann",
+    "see",
+    "https://t.co/x?a=1",
+    "\U0001f525",
+    "&nbsp;",
+    "rock&amp;roll",
+    "cafÃ©",
+    "don't",
+]
+
+
+def test_prepared_tokens_keep_their_tags_and_have_the_pieces_of_what_they_became():
+    pytest.importorskip("ftfy")
+    prepare, tokenizer = PREPARATIONS["social"], trained("word pieces")
+    social, draw = with_preparation(tokenizer, "social"), random.Random(2)
+    for tokens in (draw.choices(POSTS, k=draw.randint(1, 9)) for _ in range(100)):
+        row = Row(tuple(tokens), tuple(f"B-{number}" for number in range(len(tokens))))
+        (read,) = prepared_rows(social, [row])
+        assert (read.tokens, read.tags) == (tuple(map(prepare, tokens)), row.tags)
+        found = cut_into_pieces(piece_tokenizer(social, "mine"), [read])
+        assert found.ids[0].tolist() == social.tokenize([" ".join(tokens)])[0].tolist()
+        (full,) = tokenizer.encodings([read.text])
+        assert found.firsts[0].tolist() == slow_firsts(read.tokens, full.offsets)
+
+
+def test_pairs_without_tags_are_prepared_as_whole_texts():
+    pytest.importorskip("ftfy")
+    social = with_preparation(trained("word pieces"), "social")
+    (read,) = prepared_rows(social, [Row(("hi", "@ann"), (), "x", "&lt;3 \U0001f525")])
+    assert (read.text, read.second, read.label) == ("hi @MENTION", "<3 :fire:", "x")
+
+
+def test_texts_of_a_model_without_preparation_stay():
+    rows = [Row(("@ann",), ("O",))]
+    assert prepared_rows(trained("bytes"), rows) is rows

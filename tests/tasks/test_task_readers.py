@@ -39,10 +39,12 @@ def test_an_emoji_in_two_halves_is_read_and_broken_text_is_told(tmp_path):
 
 def test_rows_that_are_no_requests_are_counted(tmp_path):
     rows = [{"data": [{"text": "hi"}]}, {"data": "x"}, 3, {"data": []}, {"data": [{"text": 4}]}]
+    rows.append({"data": [{"text": "x", "entity": ["artist"]}]})
     (tmp_path / "a.json").write_text(json.dumps({"Hi": rows, "Other": 5}))
     found = read_snips(str(tmp_path / "*.json"))
     assert len(found.rows) == 1
-    assert found.dropped == {"bad_row": 4, "empty_cell": 1}
+    assert found.dropped == {"empty_cell": 1}
+    assert found.damaged == [f"{tmp_path / 'a.json'}: 5 rows bad_row"]
 
 
 @pytest.mark.parametrize(
@@ -78,6 +80,21 @@ def test_marks_of_replaced_tokens_go_and_unequal_labels_are_counted(tmp_path):
     assert found.corpus == "snips"
 
 
+@pytest.mark.parametrize(
+    ("noisy", "read"),
+    [
+        ("<a|1><b|2> x", "ab x"), ("<a<b|1> <c|d|0>", "a<b c|d"), ("pre<a|1> <|1>", "prea <|1>"),
+    ],
+)  # fmt: skip
+def test_every_mark_of_a_replaced_token_goes_alone(tmp_path, noisy, read):
+    path = tmp_path / "es.tsv"
+    path.write_text(
+        "id\told_utterance\tnew_utterance\tslot_labels\tintent\n"
+        f"1\tuno dos\t{noisy}\tO O\tPlayMusic\n"
+    )
+    assert [row.text for row in read_slots(str(path)).noisy] == [read]
+
+
 def test_a_table_of_multiatis_is_of_that_corpus(tmp_path):
     path = tmp_path / "train_EN.tsv"
     path.write_text("id\tutterance\tslot_labels\tintent\n0\tto rome\tO B-toloc.city_name\tflight\n")
@@ -94,20 +111,19 @@ def test_wikiann_takes_one_language_and_counts_bad_lines(tmp_path):
     )
     found = read_wikiann(str(path), "es")
     assert found.rows == [Row(("Ana", "vive"), ("B-PER", "O")), Row(("10:30",), ("O",))]
-    assert found.dropped == {
-        "other_language": 1, "wrong_columns": 2, "unequal_labels": 1, "not_utf8": 1,
-    }  # fmt: skip
+    assert found.dropped == {"other_language": 1, "unequal_labels": 1}
+    assert found.damaged == [f"{path}: 2 rows wrong_columns", f"{path}: 1 rows not_utf8"]
 
 
 def test_nli_takes_one_language_and_one_name_for_a_class(tmp_path):
     path = tmp_path / "xnli.tsv"
     path.write_text(
         "language\tgold_label\tsentence1\tsentence2\n"
-        "es\tneutral\tUna  casa\tDos\nde\tneutral\tEin Haus\tZwei\nes\t-\ta\tb\n"
+        "es\tneutral\tUna  casa\tDos\nde\tneutral\tEin Haus\tZwei\nes\t-\ta\tb\nes\t-1\ta\tb\n"
     )
     found = read_nli(str(path), "es")
     assert found.rows == [Row(("Una", "casa"), (), "neutral", "Dos")]
-    assert found.dropped == {"other_language": 1, "no_label": 1}
+    assert found.dropped == {"other_language": 1, "no_label": 2}
     train = read_nli(str(made_tasks.nli_file(tmp_path, "train.tsv")), "en")
     assert {row.label for row in train.rows} == {"entailment", "contradiction"}
 
@@ -142,13 +158,25 @@ def test_sides_are_paired_by_id_or_by_place(tmp_path):
     clean, noisy, other = (str(tmp_path / f"{name}.tsv") for name in files)
     data = read_data(SLOTS, clean, [f"de={clean},{noisy}", f"fr={clean},{other}"])
     assert [test.shared for test in data.tests] == [[2, 0], None]
+    assert [note[:2] for note in data.notes if "no change" in note] == ["fr"]
+
+
+def test_equally_long_files_with_other_ids_are_not_paired_by_place(tmp_path):
+    for name, first in (("clean", 0), ("noisy", 7)):
+        rows = [f"{first + n}\tto rome {n}\tO city O\tflight\n" for n in range(3)]
+        head = "id\tutterance\tslot_labels\tintent\n"
+        (tmp_path / f"{name}.tsv").write_text(head + "".join(rows))
+    clean, noisy = str(tmp_path / "clean.tsv"), str(tmp_path / "noisy.tsv")
+    data = read_data(SLOTS, clean, [f"de={clean},{noisy}"])
+    assert data.tests[0].shared is None
+    assert any(note.startswith("de: no change") and noisy in note for note in data.notes)
 
 
 @pytest.mark.parametrize(
     ("tests", "said"),
     [
         ([], "no test set"), (["es"], "write LANG=CLEAN"), (["=a"], "write LANG=CLEAN"),
-        (["es=a", "es=b"], "tested twice"),
+        (["es=a", "es=b"], "tested twice"), (["mean=a"], "'mean' is what the mean"),
     ],
 )  # fmt: skip
 def test_wrong_test_sets_are_usage_errors(tmp_path, tests, said):
@@ -162,6 +190,8 @@ def test_a_language_without_data_is_refused(tmp_path):
         read_data(NER, str(train), [f"es={train}"])
     with pytest.raises(SourceError, match="no such file"):
         read_data(NER, str(train), [f"es={tmp_path / 'absent'}"])
+    with pytest.raises(SourceError, match="is a folder: name a file in it"):
+        read_data(NER, str(train), [f"es={tmp_path}"])
 
 
 def test_an_unknown_task_is_a_usage_error():

@@ -26,6 +26,22 @@ def test_f1_is_that_of_seqeval(gold, predicted, f1):
     assert count_spans([gold.split()], [predicted.split()]).f1 == pytest.approx(f1, abs=1e-6)
 
 
+@pytest.mark.nightly
+@pytest.mark.filterwarnings("ignore:.*seems not to be NE tag:UserWarning")
+@pytest.mark.parametrize("pool", [0, 1])
+def test_f1_is_that_of_seqeval_on_random_cases(pool):
+    metrics = pytest.importorskip("seqeval.metrics")
+    random = np.random.Generator(np.random.PCG64(8))
+    for _ in range(4_000):
+        lengths = random.integers(1, 12, random.integers(1, 4))
+        gold, guess = (
+            [[POOLS[pool][n] for n in random.integers(0, len(POOLS[pool]), k)] for k in lengths]
+            for _ in range(2)
+        )
+        wanted = metrics.f1_score(gold, guess, zero_division=0)
+        assert count_spans(gold, guess).f1 == pytest.approx(wanted, abs=1e-12)
+
+
 def slow_spans(tags):
     """Every stretch of tokens that is a span and cannot be longer."""
 

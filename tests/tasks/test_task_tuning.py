@@ -11,8 +11,10 @@ from noisegen.encoders.folders import open_folder
 from noisegen.encoders.ragged import Ragged
 from noisegen.errors import NoisegenError
 from noisegen.tasks.kinds import TASKS
-from noisegen.tasks.network import IGNORED, TaskNetwork, keep_embeddings
+from noisegen.tasks.network import IGNORED, TaskNetwork, examples, keep_embeddings
+from noisegen.tasks.pieces import cut_into_pieces, renumbered, shortened
 from noisegen.tasks.reading import read_data
+from noisegen.tasks.rows import Row
 from noisegen.tasks.trial import Trial
 from noisegen.tasks.tuning import Tuning, fine_tune, predict, task_loss
 
@@ -140,6 +142,29 @@ def test_tokens_without_a_piece_are_predicted_outside(tiny_models, tmp_path):
         for tag, place in zip(tags, pieces.firsts[row], strict=True)
         if place == -1
     } == {"O"}
+
+
+def test_a_batch_has_no_place_for_tokens_beyond_all_pieces(tiny_models, tmp_path):
+    trial = trial_of(tiny_models(), tmp_path, max_length=8)
+    every = np.arange(trial.encoder.config.vocab_size)
+    tokenizer = shortened(trial.encoder.tokenizer, 8)
+    rows = [Row(("a",) * length, ("O",) * length) for length in (5_000, 3)]
+    pieces = renumbered(cut_into_pieces(tokenizer, rows), every)
+    network = TaskNetwork(trial.encoder, every, 2, 3, CPU).eval()
+    network.bf16 = False
+    assert network.batch(pieces, np.arange(2)).firsts.shape == (2, 6)
+    found = predict(network, pieces, 64, nothing)
+    assert [len(tags) for tags in found.tags] == [5_000, 3]
+    assert -1 not in found.tags[0][:6] + found.tags[1]
+    assert set(found.tags[0][6:]) == {-1}
+    made = examples(pieces, [[1] * 5_000, [2] * 3], [0, 1])
+    with torch.no_grad():
+        loss = task_loss(network, made, np.arange(2))
+        label, tag = network(network.batch(pieces, np.arange(2)))
+    lost = [-label.log_softmax(-1)[row, row] for row in range(2)]
+    wanted = [(0, place, 1) for place in range(6)] + [(1, place, 2) for place in range(3)]
+    marks = [-tag.log_softmax(-1)[row, place, number] for row, place, number in wanted]
+    assert float(loss) == pytest.approx(float(sum(lost) / 2 + sum(marks) / 9), rel=1e-5)
 
 
 def test_predictions_do_not_depend_on_the_batch(tiny_models, tmp_path):
