@@ -136,8 +136,11 @@ def _chosen(there: list[str], choices: Choices, path: str, what: str) -> tuple[s
     found = next((names for names in numbered if set(names) <= set(there)), None)
     if found is not None:
         return tuple(found)
-    given = zip(choices[0], numbered[0], strict=True)
-    lacks = next(name for name, column in given if column not in there)
+    lacking = [
+        [name for name, column in zip(*pair, strict=True) if column not in there]
+        for pair in zip(choices, numbered, strict=True)
+    ]
+    lacks = min(lacking, key=len)[0]
     wanted = " or ".join(", ".join(names) for names in choices)
     raise SourceError(
         f"{path}: no column {lacks!r} among: {listed(there)}"

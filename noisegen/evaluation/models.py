@@ -36,9 +36,11 @@ def named_models(specs: Sequence[str], baseline: str | None) -> list[Named]:
     if not specs:
         raise UsageError("no model to evaluate; name one, such as minilm or RUN/student")
     models = [_named(spec) for spec in specs]
-    twice = next((a for a, b in combinations(models, 2) if a.spec == b.spec), None)
+    twice = next((pair for pair in combinations(models, 2) if pair[0].spec == pair[1].spec), None)
     if twice:
-        raise UsageError(f"the model {twice.spec} is named twice")
+        names = " and ".join(dict.fromkeys(one.name for one in twice))
+        shown = "" if names == twice[0].spec else f", as {names}"
+        raise UsageError(f"the model {twice[0].spec} is named twice{shown}")
     first = _named(baseline) if baseline else _teacher(models[0]) or models[0]
     others = [model for model in models if model.spec != first.spec]
     if baseline is None or "=" not in baseline:  # a name given with the models holds

@@ -353,6 +353,10 @@ def test_models_have_names_that_differ():
 
 
 def test_a_model_that_is_named_twice_is_refused():
+    with pytest.raises(UsageError, match=r"the model use is named twice, as a$"):
+        named_models(["a=use", "a=use"], None)
+    with pytest.raises(UsageError, match=r"the model use is named twice, as a and b$"):
+        named_models(["a=use", "b=use"], None)
     with pytest.raises(UsageError, match="the model use is named twice"):
         named_models(["x=use", "minilm", "y=use"], None)
 

@@ -211,3 +211,10 @@ def test_the_shared_requests_are_read_whole():
         "clean": 345, "noisy": 345,
     }  # fmt: skip
     assert len(data.notes) == 1  # no label that the training data has not
+
+
+def test_a_table_lacks_what_the_nearest_format_has(tmp_path):
+    path = tmp_path / "a.tsv"
+    path.write_text("id\tutterance\tintent\n1\ta b\tx\n")
+    with pytest.raises(SourceError, match="no column 'slot_labels' among: id, utterance, intent"):
+        read_slots(str(path))
