@@ -70,6 +70,18 @@ def test_a_run_says_what_it_did(run, teacher):
     assert "pairs/s" in line_of(steps[-1])
 
 
+def test_a_run_says_what_its_vectors_find_and_draws_them(run):
+    out, found, _ = run
+    ways = (
+        "retrieval.forward",
+        "retrieval.backward",
+        "retrieval.forward." + "-".join(found["labels"]),
+    )
+    assert {*found["retrieval"]} == {"encoder", "meaning", "language"}
+    assert all(0 <= side[way] <= 100 for side in found["retrieval"].values() for way in ways)
+    assert (out / "vectors.html").read_text("utf-8").count("<svg role=") == 4
+
+
 def test_both_heads_open_as_encoders_over_the_frozen_one(run, teacher, sentences):
     out, *_ = run
     frozen = open_encoder(teacher).encode(sentences[:20])
