@@ -9,15 +9,19 @@ from noisegen.encoders.encoder import Vectors
 from noisegen.training.plan import Rows
 
 ENCODER = "encoder"
+PAIRS_MAX = 1_000  # of two labels that are looked up, as in the ORACLE paper
 
 
 def retrieval_of(vectors: PairVectors, rows: Rows) -> list[Retrieval]:
-    """Return the frozen vectors of these pairs, a set for each two labels, `en-de`."""
+    """Return the frozen vectors of these pairs, a set for each two labels, `en-de`.
+
+    Of many pairs the first `PAIRS_MAX` of each are taken.
+    """
     pairs = vectors.pairs
     labels = np.stack([pairs.source_label[rows], pairs.target_label[rows]], axis=1)
     sets = []
     for source, target in np.unique(labels, axis=0).tolist():
-        some = rows[(labels == (source, target)).all(1)]
+        some = rows[(labels == (source, target)).all(1)][:PAIRS_MAX]
         there, back = (vectors.vectors.take(side[some]) for side in (pairs.source, pairs.target))
         sets.append(Retrieval(f"{pairs.names[source]}-{pairs.names[target]}", there, back))
     return sets

@@ -140,7 +140,7 @@ def _finish(loop: HeadLoop, heads: Heads, encoder: Encoder, out: Path) -> dict[s
 
 def _held_out(loop: HeadLoop, heads: Heads, picture: Path) -> dict[str, Figures]:
     """Return the retrieval among the pairs held out, and draw their texts."""
-    texts = by_label(loop.vectors, loop.validation)
+    texts = by_label(loop.vectors, loop.validation[: pictures.POINTS_MAX])
     if sum(map(len, texts.values())) >= pictures.TEXTS_MIN:
         pictures.write(texts, heads, picture)
     return retrieval_figures(retrieval_of(loop.vectors, loop.validation), heads)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from noisegen.disentangling import held_out
 from noisegen.disentangling.heads import Heads
 from noisegen.disentangling.held_out import by_label, retrieval_figures, retrieval_of
 from noisegen.disentangling.labelled_pairs import LabelledPairs
@@ -60,6 +61,18 @@ def test_retrieval_of_each_two_labels_is_that_of_a_loop(vectors):
         for labels, per_cent in found_by_loop(vectors, rows, head).items():
             assert found[name][f"retrieval.forward.{labels}"] == pytest.approx(per_cent)
     assert set(found) == {"encoder", "meaning", "language"}
+
+
+def test_of_many_pairs_the_first_are_looked_up(vectors, monkeypatch):
+    monkeypatch.setattr(held_out, "PAIRS_MAX", 3)
+    rows = np.arange(PAIRS)[::-1]
+    sizes = [len(one.source) for one in retrieval_of(vectors, rows)]
+    assert max(sizes) == 3
+    first = retrieval_of(vectors, rows)[0]
+    pairs = vectors.pairs
+    some = [row for row in rows if (NAMES[pairs.source_label[row]], NAMES[pairs.target_label[row]])
+            == tuple(first.name.split("-"))][:3]  # fmt: skip
+    assert np.array_equal(first.source, vectors.vectors.take(pairs.source[some]))
 
 
 def test_texts_are_drawn_once_under_their_label(vectors):
