@@ -28,6 +28,7 @@ from noisegen.errors import SourceError, UsageError
 from noisegen.training.checkpoint import writing_weights
 from noisegen.training.claim import claim, removed_if_not_begun
 from noisegen.training.log import Sink, run_sinks
+from noisegen.training.plan import Rows
 from noisegen.training.setting_values import load_settings
 from noisegen.training.teacher_vectors import TeacherVectors, teacher_vectors
 from noisegen.training.text_store import TextStore
@@ -71,11 +72,12 @@ def train(
     claim(out, said, resume=False, force=force, can_resume=False)
     with removed_if_not_begun(out, ours=True):
         pairs = prepare_pairs(out / "data", [str(one) for one in data], settings)
+        parts = _parted(pairs, settings)
         vectors = _vectors(encoder, pairs.texts, tell)
         report = run_sinks(out, 0, sinks, leads=True, boards=boards)
         standard = Standard.of(vectors) if settings.standardize else Standard.none(vectors.width)
         found = PairVectors(pairs, vectors, workers.device, standard)
-        loop = _loop(settings, found, report, tell)
+        loop = _loop(settings, found, *parts, report, tell)
     heads = loop.run()
     return _finish(loop, heads, encoder, out)
 
@@ -108,8 +110,8 @@ def _vectors(encoder: Encoder, texts: TextStore, tell: Tell) -> TeacherVectors:
     return teacher_vectors(encoder, texts, cache_folder() / "vectors", progress)
 
 
-def _loop(settings: HeadTraining, vectors: PairVectors, report: Sink, tell: Tell) -> HeadLoop:
-    pairs = vectors.pairs
+def _parted(pairs: LabelledPairs, settings: HeadTraining) -> tuple[Rows, Rows]:
+    """Return the pairs to train on and those to choose by; raises SourceError for too few."""
     training, validation = parted(len(pairs), settings.validation_rows, settings.seed)
     if len(training) < 2:
         raise SourceError(f"{len(pairs)} pairs, one is held out: give more data")
@@ -118,6 +120,14 @@ def _loop(settings: HeadTraining, vectors: PairVectors, report: Sink, tell: Tell
             f"{len(pairs)} pairs, one is held out, and {settings.objective} compares two: give "
             "more data, at least 20 pairs, and validation_rows of at least 2"
         )
+    return training, validation
+
+
+def _loop(
+    settings: HeadTraining, vectors: PairVectors, training: Rows, validation: Rows, report: Sink,
+    tell: Tell,
+) -> HeadLoop:  # fmt: skip
+    pairs = vectors.pairs
     tell(
         f"{len(training):,} pairs to train on, {len(validation):,} to choose by; labels "
         f"{', '.join(pairs.names)}{_dropped(pairs)}"
