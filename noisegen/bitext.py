@@ -15,7 +15,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from noisegen.bitext_files import Bitext, all_bitext
-from noisegen.cells import ROWS_MAX, Cells, stream_cells
+from noisegen.cells import ROWS_MAX, Cells, in_brackets, stream_cells
 from noisegen.errors import SourceError
 from noisegen.inputs import BOM, COMPRESSIONS
 from noisegen.language_codes import language_code
@@ -51,8 +51,7 @@ def read_bitext(sources: Sequence[str], *, most: int | None = None) -> pa.Table:
     dropped: Counter[str] = Counter()
     rows = list(islice(stream_bitext(all_bitext(sources), dropped, most), ROWS_MAX))
     if not rows:
-        lost = ", ".join(f"{count:,} {reason}" for reason, count in dropped.items())
-        raise SourceError(f"no rows in {', '.join(sources)}{f' ({lost})' if lost else ''}")
+        raise SourceError(f"no rows in {', '.join(sources)}{in_brackets(dropped)}")
     return pa.table([list(column) for column in zip(*rows, strict=True)], SCHEMA)
 
 
@@ -61,9 +60,9 @@ def stream_bitext(
 ) -> Iterator[Pair]:
     """Yield rows, at most `most` of each language pair of each data set; count those left out.
 
-    `dropped`: `empty_side`, `too_long`, `unreadable`, and `over_limit` in tables of several
-    languages; files are not read beyond their limit. Raises SourceError for aligned files of
-    unequal length, and for damage.
+    `dropped`: `empty_side`, `too_long`, `unreadable`; of tables whose rows say their languages also
+    `unknown_language`, `same_language` and `over_limit`; files are not read beyond their limit.
+    Raises SourceError for aligned files of unequal length, and for damage.
     """
     taken: Counter[Kind] = Counter()
     for file in files:
@@ -73,7 +72,7 @@ def stream_bitext(
                 if not file.is_mixed:
                     break
                 dropped["over_limit"] += 1
-            elif reason := _fault(source, target):
+            elif reason := _fault(source, target) or _misnamed(kind):
                 dropped[reason] += 1
             else:
                 taken[kind] += 1
@@ -89,6 +88,13 @@ def _fault(source: str | None, target: str | None) -> str:
     return "too_long" if max(len(source), len(target)) > TEXT_MAX else ""
 
 
+def _misnamed(kind: Kind) -> str:
+    """Return why two languages are no languages of bitext, '' if they are."""
+    if "" in kind[:2]:
+        return "unknown_language"
+    return "same_language" if kind[0] == kind[1] else ""
+
+
 def _table_rows(file: Bitext, dropped: Counter[str]) -> Iterator[Row]:
     """Yield the rows of a table, with their languages and data set."""
     assert file.columns is not None
@@ -102,9 +108,9 @@ def _table_rows(file: Bitext, dropped: Counter[str]) -> Iterator[Row]:
 
 
 def _said(row: dict[str, str], file: Bitext) -> Kind:
-    """Return the languages and the data set that a row names, or else its file."""
+    """Return the languages, '' for a word that is none, and the data set: a row's or its file's."""
     one, other = (
-        language_code(row[name]) or row[name] if name in row else lang
+        language_code(row[name]) or "" if name in row else lang
         for name, lang in zip(_LANGS, file.langs, strict=True)
     )
     return one, other, row.get(_SET, file.dataset)

@@ -84,7 +84,7 @@ def find_bitext(source: str, langs: tuple[str, str] | None = None) -> list[Bitex
 
 def _found(source: str, said: tuple[str, str] | None) -> list[Bitext]:
     if source.startswith("hf:"):
-        return [Bitext((source,), _codes(said), source, SIDES)] if said else []
+        return [Bitext((source,), _codes(said, source), source, SIDES)] if said else []
     if source in ("", "-"):
         return []
     if Path(source).exists():
@@ -207,12 +207,13 @@ def _table(path: Path, said: tuple[str, str] | None) -> list[Bitext]:
         if langs is None and not says:
             raise UsageError(f"{path}: no languages in its name or columns; write de-en={path}")
         columns = tuple(name for name in MIXED if name in names) if says else SIDES
-        return [Bitext((str(path),), _codes(langs or ("", "")), _dataset(path, langs), columns)]
+        both = _codes(langs or ("", ""), str(path))
+        return [Bitext((str(path),), both, _dataset(path, langs), columns)]
     if len(spoken) == 2:
-        return [Bitext((str(path),), _codes(spoken), _dataset(path, langs), spoken)]
+        return [Bitext((str(path),), _codes(spoken, str(path)), _dataset(path, langs), spoken)]
     if langs is None or len(spoken) > 2 or item.kind not in ("tsv", "csv"):
         return []
-    return [Bitext((str(path),), _codes(langs), _dataset(path, langs), ("1", "2"))]
+    return [Bitext((str(path),), _codes(langs, str(path)), _dataset(path, langs), ("1", "2"))]
 
 
 def _spoken(names: Sequence[str]) -> tuple[str, ...]:
@@ -221,11 +222,17 @@ def _spoken(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def _lines(paths: Sequence[str], langs: tuple[str, ...], dataset: str, archive: str = "") -> Bitext:
-    return Bitext(tuple(paths), _codes(langs), dataset, archive=archive)
+    return Bitext(tuple(paths), _codes(langs, ",".join(paths)), dataset, archive=archive)
 
 
-def _codes(langs: Sequence[str]) -> tuple[str, str]:
+def _codes(langs: Sequence[str], source: str) -> tuple[str, str]:
+    """Return the codes of both languages; raises UsageError for a source that has one alone."""
     one, other = (language_code(lang) or lang for lang in langs)
+    if one and one == other:
+        raise UsageError(
+            f"{source} is {one} on both sides: bitext is in two languages; of noisy and clean text "
+            "give a table with the columns noisy and clean"
+        )
     return one, other
 
 

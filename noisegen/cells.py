@@ -1,7 +1,7 @@
 """Columns of text that a user named by what they hold: read bounded, or streamed, and cleaned."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -87,8 +87,17 @@ def stream_cells(
                 empty = False
                 yield cells
     if empty:
-        lost = ", ".join(f"{count:,} {reason}" for reason, count in read.dropped.items())
-        raise SourceError(f"{source}: no rows for {what}{f' ({lost})' if lost else ''}")
+        raise SourceError(f"{source}: no rows for {what}{in_brackets(read.dropped)}")
+
+
+def counted(dropped: Mapping[str, int]) -> str:
+    """Return numbers of rows with their reasons, most first: '12 empty_side, 3 too_long'."""
+    return ", ".join(f"{count:,} {reason}" for reason, count in Counter(dropped).most_common())
+
+
+def in_brackets(dropped: Mapping[str, int]) -> str:
+    """Return the same as the end of an error, '' where there is none."""
+    return f" ({counted(dropped)})" if dropped else ""
 
 
 def name_of(source: str) -> str:

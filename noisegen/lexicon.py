@@ -1,15 +1,16 @@
 """Lexicons: phrase -> weighted alternatives, read from TSV or Parquet, with their licence."""
 
 import io
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from itertools import pairwise, takewhile
+from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
 from noisegen.errors import LexiconError
 from noisegen.text import fold
-from noisegen.words import is_word
+from noisegen.words import SIGNS
 
 POS = ("", "NOUN", "ADJ", "ADV", "VERB")  # universal part-of-speech tags that an entry may ask for
 
@@ -20,6 +21,11 @@ CODESPELL = {
     "source": "codespell's dictionary.txt",
     "license": "CC-BY-SA-3.0",
 }
+
+
+_ASCII_SIGN = r"\x00-/:-@\[-^`{-\x7f"
+_SIGN = _ASCII_SIGN + "".join(f"{chr(low)}-{chr(high)}" for low, high in SIGNS)
+_MATCHABLE = re.compile(f"[^{_SIGN}]+(?:[{_ASCII_SIGN}][^{_SIGN}]+)*")
 
 
 class Entry(NamedTuple):
@@ -226,7 +232,4 @@ def _plausible(clean: str, noisy: str) -> bool:
 
 def matchable(phrase: str) -> bool:
     """Tell whether a phrase is words with one ASCII character between neighbours."""
-    words = [is_word(character) for character in phrase]
-    gaps = [character for character, word in zip(phrase, words, strict=True) if not word]
-    side_by_side = any(not a and not b for a, b in pairwise(words))
-    return bool(words) and words[0] and words[-1] and not side_by_side and "".join(gaps).isascii()
+    return _MATCHABLE.fullmatch(phrase) is not None

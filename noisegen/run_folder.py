@@ -49,9 +49,10 @@ def make(out: Path) -> bool:
         return any(out.iterdir())
 
 
-def refuse_full(out: Path) -> None:
+def refuse_full(out: Path, *, can_resume: bool = True) -> None:
     """Raise OutputError: the folder is not empty, and nothing says what to do with that."""
-    raise OutputError(f"{out} is not empty; add --resume to go on or --force to write over it")
+    resume = "--resume to go on or " if can_resume else ""
+    raise OutputError(f"{out} is not empty; add {resume}--force to write over it")
 
 
 def agree(out: Path, theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> None:

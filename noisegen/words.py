@@ -20,6 +20,7 @@ _IS_ASCII_WORD = bytes(1 if c else 0 for c in _ASCII_WORD)
 _IS_WORD = bytes(1 if c or i >= 0xC3 else 0 for i, c in enumerate(_ASCII_WORD))
 # Characters led by C2 (U+0080-00BF), E2 (U+2000-2FFF), E3 80 (U+3000-303F), EF B8 (U+FE00-FE3F) and
 # F0 9F (U+1F000-1FFFF) are signs, not letters: quotes, dashes, arrows, variation selectors, emoji.
+SIGNS = ((0x80, 0xBF), (0x2000, 0x2FFF), (0x3000, 0x303F), (0xFE00, 0xFE3F), (0x1F000, 0x1FFFF))
 _SIGN_PAIRS = ((0xE3, 0x80), (0xEF, 0xB8), (0xF0, 0x9F))
 
 
@@ -28,8 +29,7 @@ def is_word(character: str) -> bool:
     number = ord(character)
     if number < 128:
         return character.isalnum() or character == "_"
-    signs = ((0x80, 0xBF), (0x2000, 0x2FFF), (0x3000, 0x303F), (0xFE00, 0xFE3F), (0x1F000, 0x1FFFF))
-    return not any(low <= number <= high for low, high in signs)
+    return not any(low <= number <= high for low, high in SIGNS)
 
 
 @dataclass(frozen=True)

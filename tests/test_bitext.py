@@ -346,3 +346,31 @@ def test_real_bitext_has_the_pairs_that_its_notes_say():
         assert set(table["source_lang"].to_pylist()) == {source}
         assert set(table["target_lang"].to_pylist()) == {target}
         assert set(table["dataset"].to_pylist()) == {"tatoeba-opus"}
+
+
+@pytest.mark.parametrize("form", ["two files", "prefix", "table", "said", "columns"])
+def test_one_language_on_both_sides_is_no_bitext(tmp_path, form):
+    for name in ("s1.en", "s2.en", "news.eng-en.eng", "news.eng-en.en"):
+        _write(tmp_path / name, ENGLISH)
+    _write(tmp_path / "eng-eng.tsv", [f"{one}\t{one}" for one in ENGLISH])
+    _write(tmp_path / "spoken.tsv", ["en\teng", *(f"{one}\t{one}" for one in ENGLISH)])
+    source = {
+        "two files": f"{tmp_path}/s1.en,{tmp_path}/s2.en", "prefix": f"{tmp_path}/news.eng-en",
+        "table": f"{tmp_path}/eng-eng.tsv", "said": f"en-eng={tmp_path}/s1.en,{tmp_path}/s2.en",
+        "columns": f"{tmp_path}/spoken.tsv",
+    }[form]  # fmt: skip
+    with pytest.raises(UsageError, match="is en on both sides: bitext is in two languages"):
+        read_bitext([source])
+
+
+def test_rows_whose_languages_are_none_or_one_are_counted(tmp_path):
+    rows = [
+        ("Ja", "Yes", "de", "en"), ("HIja'", "Yes", "klingon", "en"), ("Yes", "Yes", "en", "eng"),
+        ("Oui", "Yes", "fr", ""), ("ئەرێ", "Yes", "ckb", "eng"),
+    ]  # fmt: skip
+    path = _write(tmp_path / "any.jsonl", [
+        json.dumps(dict(zip(Pair._fields, row, strict=False))) for row in rows
+    ])  # fmt: skip
+    found, dropped = _rows(path)
+    assert [row.source_lang for row in found] == ["de", "ckb"]
+    assert dropped == {"unknown_language": 1, "same_language": 1, "empty_side": 1}

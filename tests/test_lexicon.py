@@ -17,6 +17,7 @@ from noisegen.lexicon import Entry, Lexicon, matchable, parse_codespell, parse_t
 from noisegen.phrases import build
 from noisegen.text import Texts
 from noisegen.wordlists import codespell_dictionary
+from noisegen.words import SIGNS, is_word
 
 HEAD = "# name: pets\n# lang: en\n# source: field notes\n# license: CC0-1.0\n"
 
@@ -247,3 +248,27 @@ def test_concurrent_writers_of_the_cache_do_not_meet(cache, tmp_path):
         contents = pool.map(load, [path] * 6)
     assert len(set(contents)) == 1
     assert [file.suffix for file in cache.iterdir()] == [".arrow"]
+
+
+def matchable_by_characters(phrase):
+    """Words with one ASCII character between neighbours, character by character."""
+    words = [is_word(character) for character in phrase]
+    gaps = [at for at, word in enumerate(words) if not word]
+    return (
+        bool(words) and words[0] and words[-1] and all(phrase[at].isascii() for at in gaps)
+        and not any(at + 1 in gaps for at in gaps)
+    )  # fmt: skip
+
+
+def test_phrases_are_judged_as_character_by_character():
+    edges = [at + by for low, high in SIGNS for at in (low, high) for by in (-1, 0, 1)]
+    every = [*range(0x180), *edges, 0xD800, 0x10FFFF]
+    signs = [chr(number) for number in every]
+    for sign in signs:
+        for phrase in (sign, f"a{sign}", f"{sign}a", f"a{sign}b", f"a{sign} b"):
+            assert matchable(phrase) == matchable_by_characters(phrase), ascii(phrase)
+    drawn = random.Random(0)
+    for _ in range(5_000):
+        kinds = [*"abé'- .", *drawn.sample(signs, 2)]
+        phrase = "".join(drawn.choices(kinds, k=drawn.randrange(8)))
+        assert matchable(phrase) == matchable_by_characters(phrase), ascii(phrase)

@@ -5,6 +5,7 @@ in a line, and as many lines for a word as it has translations.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain, product
 from pathlib import Path
@@ -19,7 +20,9 @@ from noisegen.inputs import COMPRESSIONS
 from noisegen.mining.dictionary_reading import parquet_rows
 from noisegen.readers import Damaged, blocks, first_line, opened
 
-BYTES_MAX = 1 << 30  # of a file, decompressed
+BYTES_MAX = 256 << 20  # of a file, decompressed; MUSE's largest have some 4 MB
+GROWS_MAX = 50  # times that a compressed file may grow; words do so 3 to 10 times
+SMALL = 1 << 16  # a compressed file below may grow as one of that size
 BLOCK = 1 << 20
 PARTS = 1_000_000  # the weight of a probability of 1
 BETWEEN = "|"  # two alternatives of a cell
@@ -45,7 +48,7 @@ def load(path: str | Path, lang: str, into: str | None = None) -> Translations:
     check_size(path)
     try:
         read = _parquet if path.suffix == ".parquet" else _read
-        found = gathered(read(path, languages))
+        found = gathered(read(path, languages), str(path))
     except (OSError, Damaged) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise LexiconError(f"cannot read dictionary {str(path)!r}: {reason}") from error
@@ -55,9 +58,32 @@ def load(path: str | Path, lang: str, into: str | None = None) -> Translations:
 
 
 def check_size(path: Path) -> None:
-    """Raise LexiconError for a file that is too large to be a dictionary."""
-    if path.is_file() and path.stat().st_size > BYTES_MAX:
-        raise LexiconError(f"{path} has over {BYTES_MAX >> 30} GB: no dictionary")
+    """Raise LexiconError for a file that is, or would unpacked be, too large for a dictionary."""
+    if not path.is_file():
+        return
+    size, ending = path.stat().st_size, _ending(path)
+    if size > BYTES_MAX:
+        raise _too_large(path)
+    most = min(BYTES_MAX, GROWS_MAX * max(size, SMALL))
+    with suppress(OSError, Damaged), opened(str(path), ending) as read:  # said when it is read
+        grown = 0
+        while ending and (part := read(BLOCK)):
+            grown += len(part)
+            if grown > most:
+                raise _too_large(path)
+
+
+def _too_large(path: Path) -> LexiconError:
+    return LexiconError(
+        f"{path} is too large for a dictionary: it has over {BYTES_MAX >> 20} MB, or is compressed "
+        f"and would grow over {GROWS_MAX} times"
+    )
+
+
+def _ending(path: Path) -> str:
+    """Return the ending of a compression, '' where there is none."""
+    ending = path.name.lower().rpartition(".")[2]
+    return ending if ending in COMPRESSIONS else ""
 
 
 def _usable(found: Translations, path: Path) -> Translations:
@@ -84,8 +110,7 @@ def _parquet(path: Path, languages: Languages) -> Iterator[Row]:
 
 
 def _read(path: Path, languages: Languages) -> Iterator[Row]:
-    ending = path.name.lower().rpartition(".")[2]
-    with opened(str(path), ending if ending in COMPRESSIONS else "") as read:
+    with opened(str(path), _ending(path)) as read:
         parts = _bounded(blocks(read, BLOCK), path)
         first = next(parts, b"").removeprefix(b"\xef\xbb\xbf")
         parts = chain([first], parts)
@@ -100,7 +125,7 @@ def _bounded(parts: Iterator[bytes], path: Path) -> Iterator[bytes]:
     for part in parts:
         size += len(part)
         if size > BYTES_MAX:
-            raise LexiconError(f"{path} has over {BYTES_MAX >> 30} GB: no dictionary")
+            raise _too_large(path)
         yield part
 
 

@@ -5,11 +5,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from noisegen.errors import LexiconError
 from noisegen.lexicon import Entry, matchable
 from noisegen.words import APOSTROPHES, WORD_BYTES_MAX
 
 TEXT_MAX = 100  # characters of a word or phrase
 WEIGHT_MAX = 1 << 40
+ENTRIES_MAX = 1_000_000  # that are held in memory; MUSE has some 100,000
 
 
 class Row(NamedTuple):
@@ -34,8 +36,11 @@ class Translations:
         return len({entry.clean for entry in self.entries})
 
 
-def gathered(rows: Iterable[Row]) -> Translations:
-    """Return the rows that can be used; the weights of equal ones add up."""
+def gathered(rows: Iterable[Row], where: str) -> Translations:
+    """Return the rows that can be used; the weights of equal ones add up.
+
+    Raises LexiconError for more than `ENTRIES_MAX`; `where` they are from.
+    """
     weights: dict[tuple[str, str], int] = {}
     dropped: Counter[str] = Counter()
     for row in rows:
@@ -45,6 +50,8 @@ def gathered(rows: Iterable[Row]) -> Translations:
             dropped[reason] += 1
         else:
             weights[pair] = min(weights.get(pair, 0) + row.weight, WEIGHT_MAX)
+            if len(weights) > ENTRIES_MAX:
+                raise LexiconError(f"{where} has over {ENTRIES_MAX:,} translations: no dictionary")
     return Translations([Entry(*pair, weight) for pair, weight in weights.items()], dropped)
 
 
@@ -57,7 +64,8 @@ def _reason(clean: str, noisy: str) -> str:
     """Return why a translation cannot be used; '' if it can."""
     if not clean or not noisy:
         return "empty"
-    if max(len(clean), len(noisy)) > TEXT_MAX or any(_long_words(clean)):
+    may_be_long = 4 * len(clean) > WORD_BYTES_MAX  # a character has 4 bytes at most
+    if max(len(clean), len(noisy)) > TEXT_MAX or (may_be_long and any(_long_words(clean))):
         return "too_long"
     if not matchable(clean):
         return "signs"

@@ -155,8 +155,8 @@ def _bench(
 
 
 def _print_estimate(found: dict[str, Any]) -> None:
-    if "pairs" not in found:  # of heads
-        click.echo(f"{found['weights']:,} weights")
+    if "padding" not in found:  # of heads
+        click.echo("{weights:,} weights\n{pairs:,} pairs of {texts:,} texts".format(**found))
         return
     click.echo(
         f"{found['parameters']:,} weights, {found['trained']:,} trained "
@@ -169,6 +169,8 @@ def _print_estimate(found: dict[str, Any]) -> None:
 
 
 def _print_figures(found: dict[str, Any], out: Path) -> None:
+    from noisegen.training.pair_data import lost
+
     said = found["validation"]
     shown = [words.format(said[name]) for name, words in _WORDS.items() if name in said] or [
         f"{name.replace('_', ' ')} {value:.4f}" for name, value in said.items()
@@ -177,6 +179,8 @@ def _print_figures(found: dict[str, Any], out: Path) -> None:
         f"{found['updates']:,} updates, {found['pairs']:,} pairs in {found['seconds']:,.0f} s\n"
         f"held out: {', '.join(shown)}"
     )
+    if words := lost(found["dropped"], found.get("cut", 0)):
+        click.echo(f"of DATA: {'; '.join(words)}")
     for name, percent in found.get("retrieval", {}).items():
         there, back = (percent[f"retrieval.{way}"] for way in ("forward", "backward"))
         click.echo(f"retrieval by {name} vectors: {there:.1f} % there, {back:.1f} % back")

@@ -55,7 +55,7 @@ def quickstart(
     """
     out = Path(out)
     if make(out) and not force:
-        refuse_full(out)
+        refuse_full(out, can_resume=False)
     found = [name for name in _OURS if (out / name).exists()]
     if found and not (out / "texts" / TRAINING).is_file():
         raise OutputError(f"{out} has {found[0]}, but is of no quickstart: use another folder")

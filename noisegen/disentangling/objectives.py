@@ -225,3 +225,8 @@ class WeightedHeads(WeightedSum[PairBatch, Parted]):
     def is_adversarial(self) -> bool:
         """Whether a discriminator learns beside the heads."""
         return self.has("meat")
+
+    @property
+    def compares_pairs(self) -> bool:
+        """Whether a part of it is about two pairs of a batch, and 0 of a single one."""
+        return self.has(*(name for name in OBJECTIVES if name != "meat"))

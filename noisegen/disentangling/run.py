@@ -3,11 +3,13 @@
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
 
 from noisegen.atomic import write_text
+from noisegen.cells import counted
 from noisegen.compiled import cache_folder
 from noisegen.disentangling import pictures
 from noisegen.disentangling.head_encoder import PREFIX
@@ -26,6 +28,7 @@ from noisegen.errors import SourceError, UsageError
 from noisegen.training.checkpoint import writing_weights
 from noisegen.training.claim import claim, removed_if_not_begun
 from noisegen.training.log import Sink, run_sinks
+from noisegen.training.plan import Rows
 from noisegen.training.setting_values import load_settings
 from noisegen.training.teacher_vectors import TeacherVectors, teacher_vectors
 from noisegen.training.text_store import TextStore
@@ -55,7 +58,7 @@ def train(
     `data`: tables with columns source and target, or with `labels` side or transform pairs of noisy
     and clean text. Writes RUN/heads, which `heads:RUN/heads` opens, log.jsonl, config.yaml and
     metrics.json; of a Hugging Face encoder also RUN/student and RUN/language, complete encoders.
-    With `dry_run` nothing is trained: the number of weights is returned.
+    With `dry_run` nothing is trained: the numbers of weights, pairs and texts are returned.
     Raises UsageError, SourceError, OutputError, and NoisegenError where training cannot go on.
     """
     if resume:
@@ -65,15 +68,16 @@ def train(
     encoder = _checked(settings, workers.world)
     said = {"version": __version__, "data": [str(one) for one in data], **settings.to_dict()}
     if dry_run:
-        return {"weights": 2 * encoder.width * (encoder.width + 1)}
-    claim(out, said, resume=False, force=force)
+        return _estimate(data, settings, encoder)
+    claim(out, said, resume=False, force=force, can_resume=False)
     with removed_if_not_begun(out, ours=True):
         pairs = prepare_pairs(out / "data", [str(one) for one in data], settings)
+        parts = _parted(pairs, settings)
         vectors = _vectors(encoder, pairs.texts, tell)
         report = run_sinks(out, 0, sinks, leads=True, boards=boards)
         standard = Standard.of(vectors) if settings.standardize else Standard.none(vectors.width)
         found = PairVectors(pairs, vectors, workers.device, standard)
-        loop = _loop(settings, found, report, tell)
+        loop = _loop(settings, found, *parts, report, tell)
     heads = loop.run()
     return _finish(loop, heads, encoder, out)
 
@@ -88,6 +92,13 @@ def _checked(settings: HeadTraining, world: int) -> Encoder:
     return open_encoder(settings.teacher)
 
 
+def _estimate(data: Sequence[str], settings: HeadTraining, encoder: Encoder) -> dict[str, Any]:
+    with TemporaryDirectory() as folder:
+        pairs = prepare_pairs(Path(folder), [str(one) for one in data], settings)
+        weights = 2 * encoder.width * (encoder.width + 1)
+        return {"weights": weights, "pairs": len(pairs), "texts": len(pairs.texts)}
+
+
 def _vectors(encoder: Encoder, texts: TextStore, tell: Tell) -> TeacherVectors:
     done = 0
 
@@ -99,11 +110,24 @@ def _vectors(encoder: Encoder, texts: TextStore, tell: Tell) -> TeacherVectors:
     return teacher_vectors(encoder, texts, cache_folder() / "vectors", progress)
 
 
-def _loop(settings: HeadTraining, vectors: PairVectors, report: Sink, tell: Tell) -> HeadLoop:
-    pairs = vectors.pairs
+def _parted(pairs: LabelledPairs, settings: HeadTraining) -> tuple[Rows, Rows]:
+    """Return the pairs to train on and those to choose by; raises SourceError for too few."""
     training, validation = parted(len(pairs), settings.validation_rows, settings.seed)
     if len(training) < 2:
         raise SourceError(f"{len(pairs)} pairs, one is held out: give more data")
+    if len(validation) < 2 and WeightedHeads.parse(settings.objective).compares_pairs:
+        raise SourceError(
+            f"{len(pairs)} pairs, one is held out, and {settings.objective} compares two: give "
+            "more data, at least 20 pairs, and validation_rows of at least 2"
+        )
+    return training, validation
+
+
+def _loop(
+    settings: HeadTraining, vectors: PairVectors, training: Rows, validation: Rows, report: Sink,
+    tell: Tell,
+) -> HeadLoop:  # fmt: skip
+    pairs = vectors.pairs
     tell(
         f"{len(training):,} pairs to train on, {len(validation):,} to choose by; labels "
         f"{', '.join(pairs.names)}{_dropped(pairs)}"
@@ -112,8 +136,7 @@ def _loop(settings: HeadTraining, vectors: PairVectors, report: Sink, tell: Tell
 
 
 def _dropped(pairs: LabelledPairs) -> str:
-    lost = ", ".join(f"{count:,} {reason}" for reason, count in pairs.dropped.items())
-    return f"; dropped {lost}" if lost else ""
+    return f"; dropped {counted(pairs.dropped)}" if pairs.dropped else ""
 
 
 def _finish(loop: HeadLoop, heads: Heads, encoder: Encoder, out: Path) -> dict[str, Any]:

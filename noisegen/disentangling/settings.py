@@ -19,7 +19,8 @@ class HeadTraining(RunSettings):
 
     checks: ClassVar[Mapping[str, Check]] = {
         **RunSettings.checks,
-        **dict.fromkeys(("batch_pairs", "patience"), AT_LEAST_ONE),
+        "patience": AT_LEAST_ONE,
+        "batch_pairs": (lambda v: v >= 2, "at least 2: pairs are compared with each other"),
         "keep": (lambda v: v == RunSettings.keep, "used here: of heads the best are kept"),
         "method": (lambda v: v == METHOD, METHOD),
         "labels": one_of("language", "side", "transform"),

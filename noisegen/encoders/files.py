@@ -15,7 +15,7 @@ def read_json(path: Path, kind: type = dict) -> Any:
     """Return an object, or a list, of JSON; raises SourceError."""
     try:
         said = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise SourceError(f"cannot read {path}: {error}") from error
     if not isinstance(said, kind):
         raise SourceError(f"{path} does not hold {_SHOWN[kind]}")

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from noisegen.batches import regroup
 from noisegen.errors import SourceError, UsageError, did_you_mean
-from noisegen.inputs import COMPRESSIONS, Columns, Input, expand, whole
+from noisegen.inputs import COMPRESSIONS, Columns, Input, expand, listed, whole
 from noisegen.mining.alignment import align
 from noisegen.mining.filters import Profile, judge
 from noisegen.mining.languages import Language, codes_by_name, language
@@ -34,6 +34,10 @@ from noisegen.sources import stream
 
 BATCH_BYTES = 4 << 20
 ROWS = 10_000  # with their texts in memory as Python strings
+OPTIONS = (
+    "; name it with --noisy-column or --clean-column",
+    "; the clean side of a text file is another one: --clean-file",
+)  # advice where a column is missing: in a table, in a text file
 
 
 class Row(NamedTuple):
@@ -50,7 +54,8 @@ class PairsMiner:
 
     Columns are names, or numbers from 1 for a file without a header line; a clean one may hold
     lists. With `lang_column` each row says its language, else it is `language`. `split` is for rows
-    of several sentences: they are split, and aligned by likeness.
+    of several sentences: they are split, and aligned by likeness. `advice` is what errors about a
+    missing column end with, as in `OPTIONS`.
     """
 
     language: Language
@@ -59,6 +64,7 @@ class PairsMiner:
     clean_columns: tuple[str, ...] = ("clean",)
     lang_column: str | None = None
     split: bool = False
+    advice: tuple[str, str] = OPTIONS
 
     def __call__(self, task: Task, account: Account) -> Iterator[SentencePair]:
         """Yield the pairs that pass the filters; a row is a unit."""
@@ -104,7 +110,17 @@ class PairsMiner:
     def _named(self, schema: pa.Schema, path: str) -> list[str]:
         """Return the names of the columns: noisy, language if any, clean; raises SourceError."""
         given = (self.noisy_column, self.lang_column, *self.clean_columns)
-        return [_column(name, schema, path) for name in given if name]
+        return [self._column(name, schema, path) for name in given if name]
+
+    def _column(self, name: str, schema: pa.Schema, path: str) -> str:
+        if name not in schema.names and name.isdecimal():
+            name = f"column_{int(name)}"
+        if name in schema.names:
+            return name
+        hint = did_you_mean(name, schema.names) or self.advice[0]
+        if len(schema.names) == 1:
+            hint = self.advice[1]
+        raise SourceError(f"{path}: no column {name!r} among: {listed(schema.names)}{hint}")
 
     def rows(self, task: Task, account: Account) -> Iterator[Row]:
         """Yield the rows of a task, whatever their sides say; damage goes to the account."""
@@ -141,17 +157,6 @@ def _spoken(name: str, like: Language) -> Language | None:
         return language(code, splitter=like.splitter, fuzzy_pinyin=like.fuzzy_pinyin)
     except UsageError:
         return None
-
-
-def _column(name: str, schema: pa.Schema, path: str) -> str:
-    if name not in schema.names and name.isdecimal():
-        name = f"column_{int(name)}"
-    if name in schema.names:
-        return name
-    hint = did_you_mean(name, schema.names) or "; name it with --noisy-column or --clean-column"
-    if len(schema.names) == 1:
-        hint = "; the clean side of a text file is another one: --clean-file"
-    raise SourceError(f"{path}: no column {name!r} among: {', '.join(schema.names[:30])}{hint}")
 
 
 def _tables(item: Input, columns: Columns) -> Iterator[pa.Table]:

@@ -16,12 +16,13 @@ from noisegen.training.plan import chunks_of, generator, plan
 class MaskedChunk:
     """Row i of `texts` is the noisy side of pair i; row `pairs` + i is its clean side.
 
-    `masks` counts those of every row. A step has whole pairs; its batches are rows of like length,
-    of either side.
+    `masks` counts those of every row, `owners` numbers the clean text that it belongs to. A step
+    has whole pairs; its batches are rows of like length, of either side.
     """
 
     texts: Masked
     masks: npt.NDArray[np.int64]
+    owners: npt.NDArray[np.int64]
     pairs: int
     steps: list[list[Rows]]
 
@@ -45,7 +46,8 @@ class MaskedChunks:
         order = generator(seed, epoch, number, 3).permutation(len(pairs))
         parts = np.array_split(order, -(-len(pairs) // self.batch_pairs))
         steps = [self._batches(texts, part, len(pairs), epoch, number) for part in parts]
-        return MaskedChunk(texts, texts.counts(), len(pairs), steps)
+        owners = np.tile(data.owner[pairs].astype(np.int64), 2)
+        return MaskedChunk(texts, texts.counts(), owners, len(pairs), steps)
 
     def texts(self, pairs: Rows, epoch: int) -> Masked:
         """Return the noisy sides of these pairs, then their clean sides, masked."""

@@ -10,14 +10,13 @@ from torch import Tensor, nn
 
 from noisegen.encoders.folders import quietly, save_folder
 from noisegen.encoders.head import HeadSettings
-from noisegen.encoders.pieces import PieceTokenizer
 from noisegen.encoders.sentence_encoder import SentenceEncoder
 from noisegen.encoders.specs import open_encoder
 from noisegen.errors import UsageError
 from noisegen.pretraining.contrast import Memory
-from noisegen.pretraining.masking import Masker
+from noisegen.pretraining.masking import Masker, inner_tokenizer
 from noisegen.pretraining.settings import PretrainSettings
-from noisegen.training.students import freeze, set_dropout
+from noisegen.training.students import cut, freeze, set_dropout
 
 
 @dataclass(frozen=True)
@@ -107,7 +106,7 @@ def open_model(settings: PretrainSettings) -> MaskedModel:
         raise UsageError(f"model {spec}: {error}") from error
     torch.manual_seed(settings.seed)  # a head that is new is drawn at random
     whole, missing = _opened(Path(start.network.name_or_path))  # type: ignore[arg-type]
-    _check_tied(spec, whole, start)
+    _check_tied(spec, whole, len(inner_tokenizer(start.tokenizer)))
     return _model(settings, start, whole, is_new=bool(missing))
 
 
@@ -123,7 +122,7 @@ def _opened(folder: Path) -> tuple[Any, set[str]]:
     return whole, set(info["missing_keys"])
 
 
-def _check_tied(spec: str, whole: Any, start: SentenceEncoder) -> None:
+def _check_tied(spec: str, whole: Any, pieces: int) -> None:
     """Refuse a head with a table of its own, and a vocabulary that the embeddings do not have."""
     embeddings = whole.get_input_embeddings().weight
     if whole.get_output_embeddings().weight is not embeddings:
@@ -131,8 +130,6 @@ def _check_tied(spec: str, whole: Any, start: SentenceEncoder) -> None:
             f"model {spec}: its head is not tied to its embeddings (tie_word_embeddings in "
             "config.json): tie them, or give another model"
         )
-    assert isinstance(start.tokenizer, PieceTokenizer)
-    pieces = len(start.tokenizer.tokenizer)
     if pieces > len(embeddings):
         raise UsageError(
             f"model {spec}: its tokenizer has {pieces:,} pieces, its embeddings "
@@ -151,9 +148,7 @@ def _model(
         whole.get_submodule(family.dense), ACT2FN[activation], whole.get_submodule(family.norm),
         whole.get_output_embeddings().bias,
     )  # fmt: skip
-    assert isinstance(start.tokenizer, PieceTokenizer)
-    length = min(settings.max_length, start.tokenizer.max_length)
-    tokenizer = PieceTokenizer(start.tokenizer.tokenizer, length)
+    tokenizer = cut(start.tokenizer, settings.max_length)
     encoder = SentenceEncoder(whole.base_model, tokenizer, HeadSettings(), settings.student)
     memory = Memory(settings.memory, encoder.width)
     model = MaskedModel(encoder, head, memory, whole, is_new=is_new)

@@ -1,6 +1,7 @@
 """Which tokens are masked, and by what: keyed draws, so that a resumed run masks the same ones."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +21,7 @@ from noisegen.draws import (
 from noisegen.encoders.encoder import Tokenizer
 from noisegen.encoders.packed import Packed
 from noisegen.encoders.pieces import PieceTokenizer
+from noisegen.encoders.prepared import PreparedTokenizer
 from noisegen.encoders.ragged import Ints, Ragged
 from noisegen.encoders.tokens import Padded
 from noisegen.errors import UsageError
@@ -62,6 +64,11 @@ class Masked:
         sums = np.concatenate([[0], np.cumsum(self.targets.values != NO_TARGET)])
         return np.diff(sums[self.ids.offsets])
 
+    def of_sides(self) -> npt.NDArray[np.int64]:
+        """Return how many targets each half of the rows has: noisy sides, then clean ones."""
+        noisy, clean = np.split(self.counts(), 2)
+        return np.array([noisy.sum(), clean.sum()])
+
     def under_masks(self, states: Tensor, batch: Padded | Packed) -> Tensor:
         """Return the states at the targets, (targets, hidden) float32, of all states of a batch."""
         places = self.places
@@ -89,8 +96,8 @@ class Masker:
     @classmethod
     def of(cls, tokenizer: Tokenizer, rate: float, seed: int) -> "Masker":
         """Make one for a tokenizer; raises UsageError where that has no token for masks."""
-        inner = tokenizer.tokenizer if isinstance(tokenizer, PieceTokenizer) else None
-        if inner is None or inner.mask_token_id is None:
+        inner = inner_tokenizer(tokenizer)
+        if inner.mask_token_id is None:
             raise UsageError("its tokenizer has no mask token: give a masked-language model")
         special = np.zeros(len(inner), np.bool_)
         special[[number for number in inner.all_special_ids if number < len(inner)]] = True
@@ -115,6 +122,14 @@ class Masker:
         both = (np.repeat(kind, ids.lengths) for kind in (keys, fork_array(keys, "token")))
         one, other = (draw_array(kind, places) for kind in both)
         return one, other
+
+
+def inner_tokenizer(tokenizer: Tokenizer) -> Any:
+    """Return the tokenizer of transformers, of prepared texts too; raises UsageError for others."""
+    pieces = tokenizer.tokenizer if isinstance(tokenizer, PreparedTokenizer) else tokenizer
+    if not isinstance(pieces, PieceTokenizer):
+        raise UsageError("its tokenizer has no word pieces to mask: give a masked-language model")
+    return pieces.tokenizer
 
 
 def _below(draws: U64, count: int) -> npt.NDArray[np.int64]:

@@ -3,10 +3,12 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from noisegen.pretraining.contrast import FORMS, Contrast
+from noisegen.pretraining.contrast import FORMS, Contrast, Sides
 from noisegen.pretraining.masked_model import MaskedModel
 from noisegen.pretraining.settings import MLM, PretrainSettings
 
@@ -26,11 +28,11 @@ class Objective:
         """Return what the settings name."""
         return cls(FORMS.get(settings.objective.removeprefix(f"{MLM}+")), settings.temperature)
 
-    def contrasted(self, vectors: Tensor, others: Tensor | None = None) -> Tensor:
-        """Return the contrast of (2N, width) vectors, 0 without one."""
+    def contrasted(self, sides: Sides) -> Tensor:
+        """Return the contrast of both sides of pairs, 0 without one."""
         if self.contrast is None:
-            return vectors.new_zeros(())
-        return self.contrast(vectors, others, self.temperature)
+            return sides.vectors.new_zeros(())
+        return self.contrast(sides, self.temperature)
 
 
 def token_losses(model: MaskedModel, states: Tensor, targets: Tensor) -> Tensor:
@@ -45,6 +47,14 @@ def pieces(model: MaskedModel, masks: int) -> Iterator[slice]:
         yield slice(first, first + size)
 
 
-def by_side(losses: Tensor, clean: Tensor) -> dict[str, Tensor]:
-    """Return the sums over the masks of each side; `clean` tells which side a mask is on."""
-    return {f"loss_mlm_{name}": losses[clean == at].sum() for at, name in enumerate(SIDES)}
+def by_side(
+    losses: Tensor, clean: Tensor, masked: npt.NDArray[np.bool_]
+) -> dict[str, Tensor]:  # fmt: skip
+    """Return the sums over the masks of each side; `clean` tells which side a mask is on.
+
+    A side that is not `masked` at all has no sum: there was nothing to predict.
+    """
+    return {
+        f"loss_mlm_{name}": losses[clean == at].sum()
+        for at, name in enumerate(SIDES) if masked[at]
+    }  # fmt: skip

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -69,25 +70,26 @@ class Pretraining(Trainer[MaskedChunk]):
     def backward(self, chunk: MaskedChunk, batches: list[Rows]) -> int:
         """Add up the gradient of the batches that are this process's part."""
         every = np.sort(np.concatenate(batches))  # the noisy sides, then the clean ones
+        masks = np.array([chunk.masks[side].sum() for side in np.split(every, 2)])
         mine = [
-            self._begun(chunk, number, batches[number], every)
+            self._begun(chunk, number, batches[number], every, masks)
             for number in range(self.workers.rank, len(batches), self.workers.world)
         ]
         # Without contrast no batch depends on another one.
         for some in [mine] if self.objective.contrast else [[batch] for batch in mine]:
             self._forward(some)
-            into_vectors = self._contrast(some, len(every))
-            into_states = self._fill(some)
+            into_vectors = self._contrast(some, chunk.owners[every])
+            into_states = self._fill(some, masks > 0)
             for batch, *gradients in zip(some, into_vectors, into_states, strict=True):
                 self._back(batch, gradients)
         return len(every) // 2
 
-    def _begun(self, chunk: MaskedChunk, number: int, texts: Rows, every: Rows) -> Pass:
+    def _begun(
+        self, chunk: MaskedChunk, number: int, texts: Rows, every: Rows, masks: Rows
+    ) -> Pass:  # fmt: skip
         device, found = self.workers.device, chunk.texts.take(texts)
-        half = len(every) // 2
-        masks = np.array([chunk.masks[side].sum() for side in (every[:half], every[half:])])
         clean = np.repeat(texts >= chunk.pairs, chunk.masks[texts])
-        weights = 1 / masks[clean.astype(np.int64)]
+        weights = (1 / np.maximum(masks, 1))[clean.astype(np.int64)]
         targets = found.targets.values[found.places].astype(np.int64)
         columns = (np.searchsorted(every, texts), targets, clean, weights.astype(np.float32))
         rows, *of_masks = (torch.from_numpy(column).to(device) for column in columns)
@@ -118,23 +120,32 @@ class Pretraining(Trainer[MaskedChunk]):
         batch.vectors = self.student.encoder.head(states, tokens)
         batch.states = batch.texts.under_masks(states, tokens)
 
-    def _contrast(self, batches: Sequence[Pass], total: int) -> list[Tensor]:
-        """Return the gradient of the contrast of all processes' texts in these vectors."""
+    def _contrast(
+        self, batches: Sequence[Pass], owners: npt.NDArray[np.int64]
+    ) -> list[Tensor]:  # fmt: skip
+        """Return the gradient of the contrast of all processes' texts in these vectors.
+
+        `owners` are those of all texts of the update, as every process knows them.
+        """
         if self.objective.contrast is None:
             return [torch.zeros_like(batch.vectors) for batch in batches]
         device = self.workers.device
-        vectors = torch.zeros(total, self.student.encoder.width, device=device)
+        vectors = torch.zeros(len(owners), self.student.encoder.width, device=device)
         for batch in batches:
             vectors[batch.rows] = batch.vectors.detach()
         vectors = self.workers.gather(vectors).requires_grad_()
-        loss = self.objective.contrasted(vectors, self.student.memory.known())
+        memory, texts = self.student.memory, torch.from_numpy(owners).to(device)
+        loss = self.objective.contrasted(memory.beside(vectors, texts))
         (gradient,) = torch.autograd.grad(loss, vectors)
-        self.student.memory.add(vectors)
+        memory.add(vectors, texts)
         self._count_losses({"loss_contrast": loss / self.workers.world})
         return [gradient[batch.rows] for batch in batches]
 
-    def _fill(self, batches: Sequence[Pass]) -> list[Tensor]:
-        """Add up the gradient of the head that fills masks; return that in the states."""
+    def _fill(self, batches: Sequence[Pass], masked: npt.NDArray[np.bool_]) -> list[Tensor]:
+        """Add up the gradient of the head that fills masks; return that in the states.
+
+        `masked` tells which of the sides have masks in the update: only these have a loss.
+        """
         states = torch.cat([batch.states.detach() for batch in batches])
         targets, clean, weights = (
             torch.cat([getattr(batch, name) for batch in batches])
@@ -148,7 +159,7 @@ class Pretraining(Trainer[MaskedChunk]):
             losses.sum().backward()  # type: ignore[no-untyped-call]
             assert some.grad is not None
             gradient[piece] = some.grad
-            self._count_losses(by_side(losses.detach(), clean[piece]))
+            self._count_losses(by_side(losses.detach(), clean[piece], masked))
         return list(torch.split(gradient, [len(batch.targets) for batch in batches]))
 
     def _back(self, batch: Pass, gradients: Sequence[Tensor]) -> None:
@@ -164,5 +175,5 @@ class Pretraining(Trainer[MaskedChunk]):
         del batch.vectors, batch.states
 
     def _count_losses(self, parts: dict[str, Tensor]) -> None:
-        whole = torch.stack([part.detach() for part in parts.values()]).sum()
+        whole = sum((part.detach() for part in parts.values()), torch.zeros(()))
         self.count({"loss": whole, **parts}, 1.0)

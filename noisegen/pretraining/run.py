@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from noisegen.atomic import write_text
+from noisegen.bitext_files import find_bitext
 from noisegen.encoders.ragged import Ragged
 from noisegen.errors import SourceError, UsageError
 from noisegen.pretraining.masked_chunks import MaskedChunks
@@ -70,14 +71,14 @@ def train(
     workers.wait()
     with removed_if_not_begun(out, ours=workers.leads and not resume):
         pairs = make_pairs(out / "data", data, settings, resume, workers)
-        tell(f"{len(pairs.training):,} pairs to train on, {len(pairs.validation):,} to choose by")
+        tell(pairs.summary)
         trainer = make_trainer(settings, model, pairs, out, workers, said)
     if resume:
         trainer.resume()
     done, leads = trainer.progress.updates, workers.leads
     trainer.report = run_sinks(out, done, sinks, leads=leads, boards=boards)
     trainer.run()
-    return _finish(trainer, out, said) if workers.leads else {}
+    return _finish(trainer, pairs, out, said) if workers.leads else {}
 
 
 def _model(settings: PretrainSettings, workers: Workers, tell: Tell) -> MaskedModel:
@@ -98,6 +99,11 @@ def make_pairs(
     """Read DATA into the folder, if it is not there; raises SourceError for too little of it."""
     reading = Reading(not NoiseSource(settings.noise).is_stored, settings.lang)
     sources, held_out = [str(one) for one in data], settings.validation_rows
+    if bitext := [source for source in sources if find_bitext(source)]:
+        raise SourceError(
+            f"{bitext[0]} is bitext: pre-training needs pairs of noisy and clean text, in columns "
+            "of these names"
+        )
     share = settings.validation_share
     prepare = partial(prepare_data, folder, sources, held_out, settings.seed, reading, share=share)
     pairs = read_once(folder, prepare, workers, resume=resume)
@@ -130,8 +136,14 @@ def make_trainer(
     chunks = _chunks(settings, pairs, model, workers)
     rows = pairs.validation[: settings.validation_rows]
     masked = chunks.texts(rows, VALIDATION_EPOCH)
+    if not masked.of_sides().any():
+        raise SourceError(
+            f"no token of the {len(rows):,} pairs held out is masked, so nothing can be learnt: "
+            f"give more data, in a script of the model, or a mask_rate above {settings.mask_rate}"
+        )
+    owners = np.tile(pairs.owner[rows].astype(np.int64), 2)
     validation = Validation(
-        _plain(masked), masked, Objective.of(settings),
+        _plain(masked), masked, owners, Objective.of(settings),
         Computation(settings, model.encoder, workers.device), settings.batch_tokens,
         settings.batch_pairs,
     )  # fmt: skip
@@ -156,7 +168,7 @@ def _estimate(
     with TemporaryDirectory() as folder:
         pairs = make_pairs(Path(folder), data, settings, False, Workers())
         chunk = _chunks(settings, pairs, model, Workers()).make(0, 0)
-        assert chunk is not None
+        assert chunk is not None  # there are pairs to train on
         lengths = chunk.texts.ids.lengths
         tokens = int(lengths.sum())
         batches = [rows for step in chunk.steps for rows in step]
@@ -172,14 +184,16 @@ def _estimate(
         ).to_dict()  # fmt: skip
 
 
-def _finish(trainer: Pretraining, out: Path, said: dict[str, Any]) -> dict[str, Any]:
+def _finish(
+    trainer: Pretraining, pairs: PairData, out: Path, said: dict[str, Any]
+) -> dict[str, Any]:  # fmt: skip
     """Write the best weights as a folder, and what they reached."""
     model = trainer.student
     load_weights(model, out / "checkpoints" / "best.safetensors")
     found = {
         "validation": trainer.validation.measure(model), "updates": trainer.progress.updates,
         "pairs": trainer.progress.pairs, "seconds": round(trainer.progress.seconds, 1),
-        "parameters": sum(weight.numel() for weight in model.parameters()),
+        "parameters": sum(weight.numel() for weight in model.parameters()), **pairs.losses,
     }  # fmt: skip
     with torch.no_grad(), writing_weights(out / "student"):
         model.cpu().save(out / "student")

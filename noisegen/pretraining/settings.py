@@ -7,8 +7,8 @@ from typing import ClassVar
 from noisegen.pretraining.contrast import FORMS
 from noisegen.training.plan import CHUNK_ROWS
 from noisegen.training.run_settings import (
-    ABOVE_ZERO,
     AT_LEAST_ONE,
+    TEMPERATURE,
     ZERO_OR_MORE,
     Check,
     RunSettings,
@@ -38,7 +38,7 @@ class PretrainSettings(RunSettings):
         "max_length": (lambda v: v >= 8, "at least 8"),
         "graph_gb": (lambda v: v >= 0, "0 or more"),  # inf keeps all
         "memory": ZERO_OR_MORE,
-        "temperature": ABOVE_ZERO,
+        "temperature": TEMPERATURE,
         "dropout": (lambda v: 0 <= v < 1, "from 0 to below 1"),
         "precision": one_of("auto", "bf16", "fp32"),
         **dict.fromkeys(

@@ -3,12 +3,14 @@
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from noisegen.encoders.encoder import Vectors
 from noisegen.encoders.sentence_encoder import by_length
 from noisegen.evaluation.unit_vectors import cosines, unit
+from noisegen.pretraining.contrast import Sides
 from noisegen.pretraining.masked_model import MaskedModel
 from noisegen.pretraining.masking import Masked
 from noisegen.pretraining.objective import Objective, by_side, pieces, token_losses
@@ -21,6 +23,7 @@ class Validation:
 
     plain: Masked
     masked: Masked
+    owners: npt.NDArray[np.int64]  # of the clean texts of all, noisy sides before clean ones
     objective: Objective
     computation: Computation
     batch_tokens: int
@@ -30,6 +33,7 @@ class Validation:
     def measure(self, model: MaskedModel) -> dict[str, float]:
         """Return the loss and its parts under fixed masks, and two figures without masks.
 
+        A side without a mask has no part in the loss.
         `distance`: mean 1 - cosine of noisy and clean side. `missed`: share of noisy sides with
         another pair's clean side nearer than their own.
         """
@@ -50,7 +54,7 @@ class Validation:
     def _losses(self, model: MaskedModel) -> tuple[dict[str, Tensor], Tensor]:
         """Return the mean loss of the masks of each side, and the vectors of all texts."""
         vectors, states = self._encoded(model, self.masked)
-        counts = self.masked.counts()
+        counts, masks = self.masked.counts(), self.masked.of_sides()
         clean = torch.from_numpy(np.repeat(np.arange(len(counts)) >= len(counts) // 2, counts))
         targets = torch.from_numpy(self.masked.targets.values[self.masked.places].astype(np.int64))
         with self.computation.precision():
@@ -58,12 +62,9 @@ class Validation:
                 token_losses(model, states[piece], targets[piece].to(states.device)).cpu()
                 for piece in pieces(model, len(states))
             ]
-        sums = by_side(torch.cat(found), clean)
-        masks = (int((~clean).sum()), int(clean.sum()))
-        return {
-            name: total / max(1, count)
-            for (name, total), count in zip(sums.items(), masks, strict=True)
-        }, vectors
+        sums = by_side(torch.cat(found), clean, masks > 0)
+        means = zip(sums.items(), masks[masks > 0].tolist(), strict=True)
+        return {name: total / count for (name, total), count in means}, vectors
 
     def _encoded(self, model: MaskedModel, texts: Masked) -> tuple[Tensor, Tensor]:
         """Return the vectors of all texts, and the states at all targets, in their order."""
@@ -84,13 +85,14 @@ class Validation:
 
     def _contrast(self, vectors: Tensor) -> float:
         """Return the mean contrast of batches as large as those of training, or nearly."""
-        noisy, clean = vectors.chunk(2)
-        count = -(-len(noisy) // self.batch_pairs)
+        pairs, owners = len(vectors) // 2, torch.from_numpy(self.owners).to(vectors.device)
+        count = -(-pairs // self.batch_pairs)
         total = 0.0
-        for some in torch.arange(len(noisy), device=vectors.device).tensor_split(count):
-            both = torch.cat([noisy[some], clean[some]])
-            total += float(self.objective.contrasted(both)) * len(some)
-        return total / len(noisy)
+        for some in torch.arange(pairs, device=vectors.device).tensor_split(count):
+            both = torch.cat([some, some + pairs])
+            sides = Sides(vectors[both], owners[both])
+            total += float(self.objective.contrasted(sides)) * len(some)
+        return total / pairs
 
 
 def _missed(noisy: Vectors, clean: Vectors) -> float:

@@ -12,11 +12,12 @@ from noisegen.mining.filters import PROFILES
 from noisegen.mining.lang8 import lang8_tasks, m2_sentences
 from noisegen.mining.languages import language
 from noisegen.mining.pairs import Account
-from noisegen.mining.parallel import PairsMiner, aligned_tasks, table_tasks
+from noisegen.mining.parallel import OPTIONS, PairsMiner, aligned_tasks, table_tasks
 
 M2_ENDINGS = (".m2", ".m2.gz")
 _ANY = language("und")  # sides are read as they are: nothing depends on the language
 PAIRS_MAX = 1_000_000  # pairs that are held in memory
+PAIRS_ARE = "; pairs are tables with the columns noisy and clean"
 HELD_BACK = 0.3  # share of the pairs that nothing is fitted to
 
 
@@ -98,28 +99,37 @@ def refuse_onto(out: Path, sources: Sequence[str]) -> None:
             raise UsageError(f"-o {str(out)!r} is one of the sources: give another name")
 
 
-def stream_pairs(sources: Sequence[str], dropped: Counter[str]) -> Iterator[tuple[str, str]]:
+def stream_pairs(
+    sources: Sequence[str], dropped: Counter[str], advice: str = PAIRS_ARE
+) -> Iterator[tuple[str, str]]:
     """Yield (noisy, clean) row by row; pairs with an empty side are counted in `dropped`.
 
-    Sources and errors as in `read_pairs`; damage in an input raises SourceError.
+    Sources and errors as in `read_pairs`, those about a missing column with `advice`; damage in an
+    input raises SourceError.
     """
     account = Account()
-    for noisy, clean in _rows(sources, ("noisy", "clean"), None, account):
+    for noisy, clean in _rows(sources, ("noisy", "clean"), None, account, (advice, advice)):
         if noisy is None or clean is None or not (noisy.strip() and clean.strip()):
             dropped["empty_side"] += 1
         else:
             yield noisy, clean
     dropped.update(account.dropped)
     if account.damaged:
-        raise SourceError(f"damaged input: {account.damaged[0]}")
+        raise damage(account.damaged)
+
+
+def damage(lines: Sequence[str]) -> SourceError:
+    """Return the error about damaged rows where no row may be lost silently."""
+    return SourceError(f"damaged input: {lines[0]}: mend the file, or take these rows out")
 
 
 Sides = tuple[str | None, str | None]  # noisy, clean
 
 
 def _rows(
-    sources: Sequence[str], columns: tuple[str, str], clean_file: str | None, account: Account
-) -> Iterator[Sides]:
+    sources: Sequence[str], columns: tuple[str, str], clean_file: str | None, account: Account,
+    advice: tuple[str, str] = OPTIONS,
+) -> Iterator[Sides]:  # fmt: skip
     annotated = [source for source in sources if source.lower().endswith(M2_ENDINGS)]
     for task in lang8_tasks(annotated) if annotated else []:
         for learnt in m2_sentences(task.paths[0], _ANY, account):
@@ -129,7 +139,7 @@ def _rows(
         raise UsageError(f"--clean-file goes with one text file, not with {len(tables)}")
     if not tables:
         return
-    miner = PairsMiner(_ANY, PROFILES["all"], columns[0], (columns[1],))
+    miner = PairsMiner(_ANY, PROFILES["all"], columns[0], (columns[1],), advice=advice)
     tasks = aligned_tasks(tables[0], [clean_file]) if clean_file else table_tasks(tables, miner)[0]
     for task in tasks:
         for row in miner.rows(task, account):

@@ -16,12 +16,13 @@ from noisegen.encoders.ragged import Ragged
 from noisegen.errors import UsageError
 from noisegen.training.chunks import Chunk, Chunks
 from noisegen.training.loop import Loop
+from noisegen.training.methods import preset_for
 from noisegen.training.negatives import Negatives
 from noisegen.training.plan import CHUNK_ROWS, Rows, generator
-from noisegen.training.preset import DEFAULT
+from noisegen.training.preset import read_preset
 from noisegen.training.run import make_chunks, make_pairs
 from noisegen.training.setting_values import load_settings
-from noisegen.training.settings import Settings
+from noisegen.training.settings import METHOD, Settings
 from noisegen.training.students import make_student, open_teacher
 from noisegen.training.teacher_vectors import BLOCK_ROWS, TeacherVectors
 from noisegen.training.validation import Validation
@@ -77,7 +78,10 @@ def bench(
     some chunks go by, as in a long run; few rows have more padding, which is left out of account.
     Raises what `train` raises.
     """
-    settings = load_settings(Settings, preset or DEFAULT, config, values)
+    preset = preset or preset_for(str((values or {}).get("objective", "")))
+    if read_preset(preset).method != METHOD:
+        raise UsageError(f"bench times distillation; preset {preset} is of another method")
+    settings = load_settings(Settings, preset, config, values)
     workers = join_workers(device)
     if workers.world > 1:
         raise UsageError("bench times one process: start it without torchrun")

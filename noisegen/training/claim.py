@@ -2,7 +2,7 @@
 
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,17 +18,20 @@ OURS = ("log.jsonl", "metrics.json", "data", "checkpoints", "student", "tensorbo
 _SAID = {"version", "data", "preset"}  # what config.yaml of every run says
 
 
-def claim(out: Path, said: Mapping[str, Any], *, resume: bool, force: bool) -> None:
+def claim(
+    out: Path, said: Mapping[str, Any], *, resume: bool, force: bool, can_resume: bool = True
+) -> None:  # fmt: skip
     """Make the folder ours, or check that it is; raises OutputError.
 
-    `said` is what config.yaml says. A folder that holds something is refused, unless `force` allows
-    to remove the run in it: never what only has the name of a part of a run, such as `data`.
+    `said` is what config.yaml says, `can_resume` whether such runs can go on. A folder that holds
+    something is refused, unless `force` allows to remove the run in it: never what only has the
+    name of a part of a run, such as `data`.
     """
     if resume:
         _agree(out, said)
         return
     if make(out) and not force:
-        refuse_full(out)
+        refuse_full(out, can_resume=can_resume)
     found = [name for name in OURS if (out / name).exists()]
     if found and not (read_config(out) or {}).keys() >= _SAID:
         raise OutputError(
@@ -46,6 +49,8 @@ def removed_if_not_begun(out: Path, *, ours: bool) -> Iterator[None]:
     except BaseException:
         if ours:
             _remove_all(out)
+            with suppress(OSError):  # something else is in it
+                out.rmdir()
         raise
 
 

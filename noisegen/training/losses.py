@@ -8,17 +8,25 @@ on frozen vectors: they have batches and outputs of their own.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import inf
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn.functional import cosine_similarity, cross_entropy, mse_loss, normalize
 
-from noisegen.disentangling.objectives import dream as dream
-from noisegen.disentangling.objectives import meat as meat
-from noisegen.disentangling.objectives import oracle as oracle
 from noisegen.training.weighted import Losses, WeightedSum
 
 TEMPERATURE = 0.05  # of NT-Xent, as in RCP's code
+_OF_HEADS = ("dream", "meat", "oracle")
+
+
+def __getattr__(name: str) -> Any:
+    """Return an objective of heads, whose package is built on this one."""
+    if name not in _OF_HEADS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from noisegen.disentangling import objectives
+
+    return getattr(objectives, name)
 
 
 @dataclass(frozen=True)
@@ -91,8 +99,7 @@ def info_nce(batch: Batch, output: Output) -> Losses:
 def nt_xent(batch: Batch, output: Output) -> Losses:
     """NT-Xent of the two sides of the student: 2N anchors, 2N - 2 negatives each (RCP, eq. 1)."""
     scores = pair_scores(torch.cat([output.noisy, output.clean_side]), batch.temperature)
-    partner = torch.arange(len(scores), device=scores.device).roll(len(output.noisy))
-    return {"contrast": cross_entropy(scores, partner)}
+    return {"contrast": cross_entropy(scores, other_sides(scores))}
 
 
 def pair_scores(vectors: Tensor, temperature: float, others: Tensor | None = None) -> Tensor:
@@ -107,6 +114,11 @@ def pair_scores(vectors: Tensor, temperature: float, others: Tensor | None = Non
     if others is None:
         return scores
     return torch.cat([scores, sides @ normalize(others).T / temperature], 1)
+
+
+def other_sides(vectors: Tensor) -> Tensor:
+    """Return the row of the other side of each row: of N pairs, one side before the other."""
+    return torch.arange(len(vectors), device=vectors.device).roll(len(vectors) // 2)
 
 
 def _squared(teacher: Tensor, student: Tensor) -> Tensor:

@@ -1,17 +1,20 @@
 """DATA of `noisegen train`: pairs of noisy and clean text, kept on disk once per run.
 
 RUN/data has every distinct clean text once, the noisy side of each pair, its language, and which
-clean text it belongs to. Pairs with an empty side are dropped and counted; some clean texts are
-held out. Of bitext the side in the teacher's language is clean, and its translation is noisy.
+clean text it belongs to. Pairs with an empty side are dropped, texts of over TEXT_MAX characters
+cut, and both counted; some clean texts are held out. Of bitext the side in the teacher's language
+is clean, and its translation is noisy.
 """
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,14 +22,15 @@ import numpy.typing as npt
 from noisegen.atomic import atomic, write_text
 from noisegen.bitext import TEXT_MAX, stream_bitext
 from noisegen.bitext_files import Bitext, find_bitext
-from noisegen.cells import Cells, stream_cells
+from noisegen.cells import Cells, counted, in_brackets, stream_cells
 from noisegen.draws import mix, name_number
 from noisegen.errors import SourceError
-from noisegen.realism.pairs import shards_of, stream_pairs
+from noisegen.realism.pairs import PAIRS_ARE, damage, shards_of, stream_pairs
 from noisegen.training.text_store import TextStore, write_texts
 from noisegen.training.workers import Workers
 
 _CLEAN = (("clean",), ("text",))  # columns that hold clean text
+_ADVICE = f"{PAIRS_ARE}; clean text alone needs a recipe, such as --noise ugc"
 Rows = npt.NDArray[np.int64]
 
 
@@ -35,7 +39,7 @@ class PairData:
     """Noisy text `noisy[i]` belongs to clean text `clean[owner[i]]`.
 
     It is of language `langs[lang[i]]`. `training` and `validation` are pair numbers; no clean text
-    has pairs in both.
+    has pairs in both. Of `cut` pairs one side at least was too long.
     """
 
     clean: TextStore
@@ -46,6 +50,24 @@ class PairData:
     training: Rows
     validation: Rows
     dropped: Counter[str]
+    cut: int = 0
+
+    @property
+    def summary(self) -> str:
+        """Return how many pairs there are, and what was lost of them."""
+        parts = [f"{len(self.training):,} pairs to train on, {len(self.validation):,} to choose by"]
+        return "; ".join([*parts, *lost(self.dropped, self.cut)])
+
+    @property
+    def losses(self) -> dict[str, Any]:
+        """Return what metrics.json says of what was lost."""
+        return {"dropped": dict(self.dropped), "cut": self.cut}
+
+
+def lost(dropped: Mapping[str, int], cut: int) -> list[str]:
+    """Return what was dropped, and how many pairs were cut, in words; nothing of none."""
+    parts = [f"dropped {counted(dropped)}"] if dropped else []
+    return parts + ([f"{cut:,} cut to {TEXT_MAX:,} characters"] if cut else [])
 
 
 @dataclass(frozen=True)
@@ -66,7 +88,7 @@ class Reading:
         """Yield noisy and clean text, with the language of the noisy one; raises SourceError."""
         found = {source: find_bitext(source) for source in sources}
         plain = [source for source in sources if not found[source]]
-        read = _clean_pairs if self.clean_only else stream_pairs
+        read = _clean_pairs if self.clean_only else partial(stream_pairs, advice=_ADVICE)
         for noisy, clean in read(plain, dropped):
             yield noisy, clean, self.lang
         yield from self._translations([file for of in found.values() for file in of], dropped)
@@ -103,11 +125,14 @@ def prepare_data(
     dropped: Counter[str] = Counter()
     known: dict[bytes, int] = {}
     langs: dict[str, int] = {}
+    cut = 0
     with ExitStack() as stack:
         owners, spoken = (stack.enter_context(atomic(folder / name)) for name in ("owner", "lang"))
 
         def noisy_side() -> Iterator[str]:
+            nonlocal cut
             for noisy, clean, lang in reading.pairs(sources, dropped):
+                cut += max(len(noisy), len(clean)) > TEXT_MAX
                 key = blake2b(clean.encode(), digest_size=16).digest()
                 owners.write(np.int32(known.setdefault(key, len(known))).tobytes())
                 spoken.write(np.uint16(langs.setdefault(lang, len(langs))).tobytes())
@@ -115,10 +140,10 @@ def prepare_data(
 
         noisy = write_texts(folder, "noisy", noisy_side())
     if not len(noisy):
-        raise SourceError(f"no pairs to train on in {', '.join(sources)}")
+        raise SourceError(f"no pairs to train on in {', '.join(sources)}{in_brackets(dropped)}")
     write_texts(folder, "clean", _first_of_each(reading.pairs(sources, Counter()), known))
     texts = max(1, round(len(known) * min(share, held_out / len(noisy))))
-    said = {"held_out": texts, "seed": seed, "dropped": dropped, "langs": list(langs)}
+    said = {"held_out": texts, "seed": seed, "langs": list(langs), "dropped": dropped, "cut": cut}
     write_text(folder / "data.json", json.dumps(said))
     return open_data(folder)
 
@@ -135,10 +160,10 @@ def read_once(
     workers.wait()
     pairs = open_data(folder)
     if len(pairs.training) < workers.world or not len(pairs.validation):
-        raise SourceError(
-            f"{len(pairs.training)} pairs to train on and {len(pairs.validation)} to validate: "
-            "give more data"
-        )
+        reason = f"{len(pairs.training)} pairs to train on and {len(pairs.validation)} to validate"
+        if len(pairs.clean) == 1 and len(pairs.noisy) > 1:
+            reason = f"all {len(pairs.noisy):,} pairs have the same clean text, which is held out"
+        raise SourceError(f"{reason}: give more data{in_brackets(pairs.dropped)}")
     return pairs
 
 
@@ -149,7 +174,7 @@ def _clean_pairs(sources: Sequence[str], dropped: Counter[str]) -> Iterator[tupl
         for (text,) in stream_cells(shards_of(source), _CLEAN, "training", read):
             yield text, text
         if read.damaged:
-            raise SourceError(f"damaged input: {read.damaged[0]}")
+            raise damage(read.damaged)
 
 
 def _first_of_each(pairs: Iterable[tuple[str, str, str]], known: dict[bytes, int]) -> Iterator[str]:
@@ -170,7 +195,7 @@ def open_data(folder: Path) -> PairData:
         owner = np.memmap(folder / "owner", np.int32, "r")
         lang = np.memmap(folder / "lang", np.uint16, "r")
         held = _held_out(clean, said["held_out"], said["seed"])[owner]
-        dropped, langs = Counter(said["dropped"]), tuple(said["langs"])
+        dropped, cut, langs = Counter(said["dropped"]), int(said["cut"]), tuple(said["langs"])
         if not len(owner) == len(lang) == len(noisy):
             raise ValueError(f"{len(owner):,} owners, {len(lang):,} languages of {len(noisy):,}")
     except (OSError, ValueError, LookupError, TypeError) as error:
@@ -178,7 +203,7 @@ def open_data(folder: Path) -> PairData:
             f"{folder} has no training data: {error!r}; begin anew in another folder"
         ) from error
     parts = np.flatnonzero(~held), np.flatnonzero(held)
-    return PairData(clean, noisy, owner, lang, langs, *parts, dropped)
+    return PairData(clean, noisy, owner, lang, langs, *parts, dropped, cut)
 
 
 def _held_out(clean: TextStore, count: int, seed: int) -> npt.NDArray[np.bool_]:

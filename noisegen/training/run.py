@@ -83,14 +83,14 @@ def train(
     workers.wait()
     with removed_if_not_begun(out, ours=workers.leads and not resume):
         pairs = make_pairs(out / "data", data, settings, resume, workers)
-        tell(f"{len(pairs.training):,} pairs to train on, {len(pairs.validation):,} to choose by")
+        tell(pairs.summary)
         loop = _loop(settings, student, teacher, pairs, out, workers, said, tell)
     if resume:
         loop.resume()
     done, leads = loop.progress.updates, workers.leads
     loop.report = run_sinks(out, done, sinks, leads=leads, boards=boards)
     loop.run()
-    return _finish(loop, teacher, out, said) if workers.leads else {}
+    return _finish(loop, teacher, pairs, out, said) if workers.leads else {}
 
 
 def _check(settings: Settings, student: SentenceEncoder, workers: Workers) -> None:
@@ -205,7 +205,9 @@ def _validation(settings: Settings, chunks: Chunks, pairs: PairData, vectors: An
     return Validation(noisy, clean, vectors.take(np.asarray(owner)))
 
 
-def _finish(loop: Loop, teacher: Encoder, out: Path, said: dict[str, Any]) -> dict[str, Any]:
+def _finish(
+    loop: Loop, teacher: Encoder, pairs: PairData, out: Path, said: dict[str, Any]
+) -> dict[str, Any]:  # fmt: skip
     """Write the best weights as a folder, and what they reached."""
     student, share = loop.student, loop.settings.interpolate
     load_weights(student, out / "checkpoints" / "best.safetensors")
@@ -215,7 +217,7 @@ def _finish(loop: Loop, teacher: Encoder, out: Path, said: dict[str, Any]) -> di
     found = {
         "validation": figures, "updates": loop.progress.updates, "pairs": loop.progress.pairs,
         "seconds": round(loop.progress.seconds, 1),
-        "parameters": sum(weight.numel() for weight in student.parameters()),
+        "parameters": sum(weight.numel() for weight in student.parameters()), **pairs.losses,
     }  # fmt: skip
     with torch.no_grad(), writing_weights(out / "student"):
         save_folder(student.cpu(), out / "student")

@@ -13,13 +13,14 @@ LENGTHS = ("epochs", "steps", "time_limit")
 AT_LEAST_ONE: Check = (lambda v: v >= 1, "at least 1")
 ABOVE_ZERO: Check = (lambda v: 0 < v < inf, "above 0 and finite")
 ZERO_OR_MORE: Check = (lambda v: 0 <= v < inf, "0 or more, and finite")
+TEMPERATURE: Check = (lambda v: 1e-3 <= v < inf, "at least 0.001, and finite")
 LENGTH: Check = (lambda v: v is None or 0 < v < inf, "above 0 and finite")
 
 
 def one_of(*names: str | None) -> Check:
     """Return the check for one of these words."""
     *some, last = (name for name in names if name is not None)
-    return lambda v: v in names, f"{', '.join(some)} or {last}"
+    return lambda v: v in names, " or ".join([*filter(None, [", ".join(some)]), last])
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,10 @@ def load_settings(
             raise UsageError(f"setting preset: give it as --preset {layer['preset']}")
         if any(layer.get(name) is not None for name in LENGTHS):  # another length replaces one
             merged = {name: value for name, value in merged.items() if name not in LENGTHS}
-        merged |= {name: _value(known, name, value) for name, value in layer.items()}
+        if foreign := [name for name in layer if name not in known]:
+            near = did_you_mean(str(foreign[0]), known)
+            raise UsageError(f"preset {preset} has no setting {foreign[0]!r}{near}")
+        merged |= {name: _value(known[name], name, value) for name, value in layer.items()}
     return kind(**merged)
 
 
@@ -61,13 +64,11 @@ def parse_values(given: Sequence[str]) -> dict[str, Any]:
     return values
 
 
-def _value(known: Mapping[str, Field[Any]], name: str, value: Any) -> Any:
+def _value(field: Field[Any], name: str, value: Any) -> Any:
     """Check the type of a value from outside; raises UsageError."""
-    if name not in known:
-        raise UsageError(f"no setting {name!r}{did_you_mean(str(name), known)}")
     if name == "time_limit" and isinstance(value, str):
         return seconds(value)
-    given = known[name].type
+    given = field.type
     kind = given.__name__ if type(given) is type else str(given)
     if value is None and "None" in kind:
         return None

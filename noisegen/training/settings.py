@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from noisegen.training.run_settings import (
-    ABOVE_ZERO,
     AT_LEAST_ONE,
+    TEMPERATURE,
     ZERO_OR_MORE,
     Check,
     RunSettings,
@@ -30,7 +30,7 @@ class Settings(RunSettings):
         "pooling": one_of(None, "mean", "max", "cls"),
         "project": one_of(None, "before", "after"),
         "precision": one_of("auto", "bf16", "fp32"),
-        "temperature": ABOVE_ZERO,
+        "temperature": TEMPERATURE,
         "dropout": (lambda v: 0 <= v < 1, "from 0 to below 1"),
         "interpolate": (lambda v: 0 < v <= 1, "above 0, at most 1"),
         "max_length": (lambda v: v >= 8, "at least 8"),

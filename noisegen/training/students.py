@@ -31,7 +31,7 @@ def make_student(settings: Settings, teacher: Encoder) -> SentenceEncoder:
     torch.manual_seed(settings.seed)  # new layers are drawn at random
     start = _start(settings.student, teacher)
     head = _head(settings, start, teacher)
-    tokenizer = _cut(start.tokenizer, settings.max_length, settings.lower)
+    tokenizer = cut(start.tokenizer, settings.max_length, settings.lower)
     if settings.prepare:
         tokenizer = with_preparation(tokenizer, settings.prepare)
     student = SentenceEncoder(start.network, tokenizer, head, "student")
@@ -43,14 +43,14 @@ def make_student(settings: Settings, teacher: Encoder) -> SentenceEncoder:
     return student
 
 
-def _cut(tokenizer: Tokenizer, max_length: int, lower: bool) -> Tokenizer:
+def cut(tokenizer: Tokenizer, max_length: int, lower: bool = False) -> Tokenizer:
     """Return the tokenizer with texts cut no later than at `max_length` pieces, or words."""
     length = min(max_length, tokenizer.max_length)
     if isinstance(tokenizer, PreparedTokenizer):
-        return PreparedTokenizer(_cut(tokenizer.tokenizer, length, lower), tokenizer.preparation)
+        return PreparedTokenizer(cut(tokenizer.tokenizer, length, lower), tokenizer.preparation)
     if isinstance(tokenizer, PieceTokenizer):
-        cut = PieceTokenizer(tokenizer.tokenizer, length)
-        return lowered(cut) if lower else cut
+        pieces = PieceTokenizer(tokenizer.tokenizer, length)
+        return lowered(pieces) if lower else pieces
     if isinstance(tokenizer, WordTokenizer):
         return tokenizer.with_rules(length, lower=lower or tokenizer.lower)
     return tokenizer

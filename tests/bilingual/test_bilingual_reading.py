@@ -1,5 +1,6 @@
 """Bilingual dictionaries: each format, what is dropped, and what is refused with one line."""
 
+import bz2
 import gzip
 import lzma
 
@@ -7,9 +8,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from noisegen.bilingual import freedict, reading
+from noisegen.bilingual import freedict, reading, translations
 from noisegen.bilingual.packaged import COMMON, languages
 from noisegen.bilingual.reading import load
+from noisegen.bilingual.table import table_of
 from noisegen.errors import LexiconError
 from noisegen.lexicon import Entry
 
@@ -186,11 +188,40 @@ def test_files_that_cannot_be_read_say_so(tmp_path):
         load(file(tmp_path, gzip.compress(b"a b\n" * 9_000)[:40], "d.txt.gz"), "en")
 
 
-def test_a_file_that_grows_without_bound_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(reading, "BYTES_MAX", 100_000)
-    path = file(tmp_path, gzip.compress(b"a b\n" * 500_000), "d.txt.gz")
-    with pytest.raises(LexiconError, match="no dictionary"):
+@pytest.mark.parametrize(
+    ("name", "packed"), [("d.txt.gz", gzip.compress), ("d.txt.xz", lzma.compress),
+                         ("d.txt.bz2", bz2.compress)],
+)  # fmt: skip
+def test_a_file_that_grows_without_bound_is_refused_before_it_is_parsed(
+    tmp_path, monkeypatch, name, packed
+):
+    def parsed(*_):
+        raise AssertionError
+
+    monkeypatch.setattr(reading, "_read", parsed)
+    path = file(tmp_path, packed(b"a b\n" * 1_000_000), name)
+    assert path.stat().st_size < reading.SMALL
+    with pytest.raises(LexiconError, match="too large for a dictionary"):
         load(path, "en")
+    with pytest.raises(LexiconError, match="too large for a dictionary"):
+        table_of(path, 0, "en", None)
+
+
+def test_a_file_of_many_bytes_or_many_translations_is_refused(tmp_path, monkeypatch):
+    path = file(tmp_path, "".join(f"word{n} wort{n}\n" for n in range(2_000)))
+    assert len(load(path, "en").entries) == 2_000
+    monkeypatch.setattr(translations, "ENTRIES_MAX", 1_999)
+    with pytest.raises(LexiconError, match="over 1,999 translations: no dictionary"):
+        load(path, "en")
+    monkeypatch.setattr(reading, "BYTES_MAX", 1_000)
+    with pytest.raises(LexiconError, match="too large for a dictionary"):
+        load(path, "en")
+
+
+def test_a_real_dictionary_in_gzip_is_read(tmp_path):
+    lines = "".join(f"{word} {word[::-1]}x\n" for word in map(str, range(10_000, 40_000)))
+    path = file(tmp_path, gzip.compress(lines.replace("1", "a").encode()), "d.txt.gz")
+    assert len(load(path, "en").entries) == 30_000
 
 
 def test_the_packaged_dictionary_is_well_formed():

@@ -47,6 +47,12 @@ def test_a_config_that_does_not_fit_is_refused(saved, values, said):
         open_encoder(f"heads:{saved}")
 
 
+def test_json_of_too_many_brackets_is_one_clear_line(saved):
+    (saved / "config.json").write_text("[" * 100_000)
+    with pytest.raises(SourceError, match=r"cannot read .*config\.json: "):
+        open_encoder(f"heads:{saved}")
+
+
 def test_foreign_folders_and_damaged_weights_are_refused(saved, tmp_path, teacher):
     for folder in (tmp_path / "none", teacher):
         with pytest.raises(SourceError):

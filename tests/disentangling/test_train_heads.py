@@ -197,7 +197,8 @@ def test_standard_vectors_are_what_heads_learn_from(tmp_path, bitext, teacher):
     [({"objective": "orcale"}, "did you mean 'oracle'"), ({"labels": "lang"}, "labels 'lang'"),
      ({"languages": ["en"]}, "two names"), ({"languages": ["en", "en"]}, "two names"),
      ({"teacher": "heads:somewhere"}, "name the encoder under them"),
-     ({"batch_pairs": 0}, "batch_pairs 0"), ({"keep": 5}, "keep 5 is not used here"),
+     ({"batch_pairs": 1}, "batch_pairs 1 is not at least 2"),
+     ({"keep": 5}, "keep 5 is not used here"),
      ({"student": "copy"}, "no setting 'student'")],
 )  # fmt: skip
 def test_a_wrong_setting_is_met_before_an_old_run_is_removed(
@@ -218,7 +219,7 @@ def test_heads_are_not_resumed(tmp_path, bitext):
 
 def test_a_run_is_replaced_by_force_alone_with_all_that_is_in_it(tmp_path, bitext, teacher):
     trained(tmp_path / "run", [bitext], teacher)
-    with pytest.raises(OutputError):
+    with pytest.raises(OutputError, match="not empty; add --force to write over it"):
         trained(tmp_path / "run", [bitext], teacher)
     (tmp_path / "run" / "heads" / "left").write_text("")
     train([str(bitext)], tmp_path / "run", force=True, values={**SHORT, "teacher": teacher})
@@ -229,14 +230,36 @@ def test_data_that_cannot_be_used_leave_nothing(tmp_path, teacher):
     few = table(tmp_path / "en-de.tsv", "source\ttarget", "a\tb", "c\td")
     with pytest.raises(SourceError, match="give more data"):
         trained(tmp_path / "run", [few], teacher)
-    assert list((tmp_path / "run").iterdir()) == []
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_dry_run_writes_nothing(tmp_path, bitext, teacher):
     found = train([str(bitext)], tmp_path / "run", dry_run=True,
                   values={**SHORT, "teacher": teacher})  # fmt: skip
-    assert found == {"weights": 2 * 33 * 32}
+    assert found == {"weights": 2 * 33 * 32, "pairs": 120, "texts": 240}
     assert not (tmp_path / "run").exists()
+    with pytest.raises(SourceError, match="no such file"):
+        train([str(tmp_path / "none.tsv")], tmp_path / "run", dry_run=True,
+              values={**SHORT, "teacher": teacher})  # fmt: skip
+
+
+@pytest.mark.parametrize("objective", ["dream", "oracle", "meat+dream:third-term"])
+@pytest.mark.parametrize(("rows", "values"), [(19, {}), (60, {"validation_rows": 1})])
+def test_one_pair_held_out_is_too_few_where_pairs_are_compared(
+    tmp_path, bitext, teacher, objective, rows, values
+):
+    """Its loss would be 0 whatever the heads do, and the untrained start stay the best."""
+    few = table(tmp_path / "en-xyz.tsv", *bitext.read_text().splitlines()[: rows + 1])
+    with pytest.raises(SourceError, match=r"one is held out, and .* compares two: .* at least 20"):
+        trained(tmp_path / "run", [few], teacher, objective=objective, **values)
+    assert not (tmp_path / "run").exists()
+    assert trained(tmp_path / "run", [few], teacher, objective="meat")["validation"]["loss"] > 0
+
+
+def test_two_pairs_held_out_are_enough(tmp_path, bitext, teacher):
+    few = table(tmp_path / "en-xyz.tsv", *bitext.read_text().splitlines()[:21])
+    found = trained(tmp_path / "run", [few], teacher, objective="dream", batch_pairs=2)
+    assert found["validation"]["loss"] > 0.1
 
 
 @pytest.mark.parametrize("preset", ["oracle", "oracle-small"])

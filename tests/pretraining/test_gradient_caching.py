@@ -12,6 +12,7 @@ from noisegen.pretraining.kept_graphs import KeptGraphs
 from noisegen.pretraining.masked_model import open_model
 from noisegen.pretraining.run import make_pairs, make_trainer
 from noisegen.pretraining.settings import PretrainSettings
+from noisegen.training.plan import chunks_of
 from noisegen.training.workers import Workers
 
 SETTINGS = {"steps": 4, "batch_pairs": 12, "batch_tokens": 600, "precision": "fp32",
@@ -20,11 +21,11 @@ SETTINGS = {"steps": 4, "batch_pairs": 12, "batch_tokens": 600, "precision": "fp
 
 @pytest.fixture(scope="module")
 def trainer(tiny_models, pairs_file, tmp_path_factory):
-    def made(**values):
+    def made(data=pairs_file, **values):
         settings = PretrainSettings(**{**SETTINGS, "student": str(tiny_models()), **values})
         folder = tmp_path_factory.mktemp("run")
         workers = Workers()
-        pairs = make_pairs(folder / "data", [str(pairs_file)], settings, False, workers)
+        pairs = make_pairs(folder / "data", [str(data)], settings, False, workers)
         trainer = make_trainer(settings, open_model(settings), pairs, folder, workers, {})
         trainer.student.train()
         return trainer
@@ -45,15 +46,23 @@ def cached(trainer, chunk, batches):
     return gradients(trainer)
 
 
-def contrast(vectors, others, temperature):
+def contrast(vectors, owners, others, owners_of_others, temperature):
     """NT-Xent by a loop over the anchors."""
     half, losses = len(vectors) // 2, []
+    every = list(zip([*owners, *owners_of_others], [*vectors, *others], strict=True))
     for i, anchor in enumerate(vectors):
-        scores = [cosine_similarity(anchor, other, 0) / temperature
-                  for k, other in enumerate([*vectors, *others]) if k != i]  # fmt: skip
         near = cosine_similarity(anchor, vectors[(i + half) % (2 * half)], 0) / temperature
-        losses.append(torch.stack(scores).logsumexp(0) - near)
+        scores = [cosine_similarity(anchor, other, 0) / temperature
+                  for owner, other in every if owner != owners[i]]  # fmt: skip
+        losses.append(torch.stack([near, *scores]).logsumexp(0) - near)
     return torch.stack(losses).mean()
+
+
+def owner_of(trainer, chunk, row):
+    """The number of the clean text of a row of the first chunk of epoch 0."""
+    data = trainer.chunks.chunks.data
+    pairs = chunks_of(data.training, trainer.chunks.chunks.seed, 0)[0]
+    return int(data.owner[pairs[row % chunk.pairs]])
 
 
 def plain(trainer, chunk, batches):
@@ -78,9 +87,10 @@ def plain(trainer, chunk, batches):
     loss = sum(cross_entropy(torch.cat(logits[side]), torch.cat(targets[side])) for side in logits)
     if trainer.objective.contrast is not None:
         every = torch.stack([vectors[row] for row in sorted(vectors)])
-        known = model.memory.known()
-        others = [] if known is None else list(known)
-        loss = loss + contrast(every, others, settings.temperature)
+        owners = [owner_of(trainer, chunk, row) for row in sorted(vectors)]
+        filled = int(model.memory.filled)
+        others = model.memory.vectors[:filled], model.memory.owners[:filled].tolist()
+        loss = loss + contrast(every, owners, *others, settings.temperature)
     loss.backward()
     return float(loss.detach()), gradients(trainer)
 
@@ -163,13 +173,32 @@ def test_a_memory_of_earlier_updates_has_negatives(trainer):
     chunk = made.chunks.make(0, 0)
     first, second = chunk.steps[:2]
     cached(made, chunk, first)
-    known = made.student.memory.known().clone()
+    memory = made.student.memory
+    known = memory.vectors[: memory.filled].clone()
     assert len(known) == 2 * len(np.concatenate(first)) // 2
     loss, expected = plain(made, chunk, second)
     made.window.clear()
     assert_same(cached(made, chunk, second), expected)
     assert float(made.window["loss"]) == pytest.approx(loss, rel=1e-5)
-    assert not torch.equal(made.student.memory.known()[: len(known)], known)
+    assert not torch.equal(memory.vectors[: len(known)], known)
+
+
+def test_pairs_of_one_clean_text_are_no_negatives_in_a_batch_or_in_memory(
+    trainer, tmp_path, sentences
+):
+    path, texts = tmp_path / "copies.tsv", sentences[:12]
+    rows = [f"{text}\t{text[copy:]}" for text in texts for copy in range(5)]
+    path.write_text("\n".join(["clean\tnoisy", *rows]) + "\n")
+    made = trainer(path, memory=1_000, dropout=0.0, validation_share=0.2)
+    chunk = made.chunks.make(0, 0)
+    for step in chunk.steps[:3]:
+        owners = {owner_of(made, chunk, row) for row in np.concatenate(step)}
+        assert len(owners) < len(np.concatenate(step)) / 2  # some are there twice
+        made.window.clear()
+        loss, expected = plain(made, chunk, step)
+        assert_same(cached(made, chunk, step), expected)
+        assert float(made.window["loss"]) == pytest.approx(loss, rel=1e-5)
+    assert made.student.memory.filled > len(texts)
 
 
 def test_the_whole_batch_is_contrasted_and_not_its_parts(trainer):

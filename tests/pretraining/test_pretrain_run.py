@@ -272,7 +272,7 @@ def test_models_that_cannot_fill_masks_are_refused(train, tmp_path, tiny_bert, t
 @pytest.mark.parametrize(
     ("pairs", "said"),
     [([], "no "), ([("", "x"), ("y", "")], "no pairs to train on"), ([("a", "b")], "more data"),
-     ([(f"x{i}", "same") for i in range(30)], "more data"),
+     ([(f"x{i}", "same") for i in range(30)], "all 30 pairs have the same clean text"),
      ([*((f"x{i}", "same") for i in range(30)), ("y", "other")], "the same clean text")],
 )  # fmt: skip
 def test_data_that_nothing_can_be_learnt_from_is_refused(train, tmp_path, pairs, said):
@@ -281,6 +281,58 @@ def test_data_that_nothing_can_be_learnt_from_is_refused(train, tmp_path, pairs,
     with pytest.raises(SourceError, match=said):
         train(tmp_path / "run", data=path)
     assert not (tmp_path / "run" / "config.yaml").exists()
+
+
+def test_bitext_is_no_noisy_text(train, tmp_path, sentences):
+    for name in ("a.de", "a.en"):
+        (tmp_path / name).write_text("\n".join(sentences) + "\n")
+    with pytest.raises(SourceError, match="is bitext: pre-training needs pairs of noisy and clean"):
+        train(tmp_path / "run", data=f"{tmp_path}/a.de,{tmp_path}/a.en")
+
+
+@pytest.mark.parametrize("lost", ["rate", "script"])
+def test_a_run_with_nothing_to_predict_is_refused(train, tmp_path, sentences, lost):
+    path = tmp_path / "pairs.tsv"
+    rows = [f"{number} {'漢字' * 5}\t{'漢' * 5}" for number in "一二三四五六七八九十"]
+    path.write_text("\n".join(["clean\tnoisy", *rows]) + "\n")
+    given = {"data": path} if lost == "script" else {"mask_rate": 1e-9}
+    with pytest.raises(SourceError, match=r"no token of the .* pairs held out is masked"):
+        train(tmp_path / "run", **given)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_side_without_masks_has_no_loss(train, tmp_path, sentences):
+    """Noisy sides of signs that the model does not know: there is nothing to mask in them."""
+    path = tmp_path / "pairs.tsv"
+    rows = [f"{text}\t漢字{'字' * (number % 7)}" for number, text in enumerate(sentences[:60])]
+    path.write_text("\n".join(["clean\tnoisy", *rows]) + "\n")
+    found = train(tmp_path / "run", data=path)
+    assert found["validation"]["loss_mlm_clean"] > 0
+    assert "loss_mlm_noisy" not in found["validation"]
+    for row in rows_of(tmp_path / "run"):
+        assert not [name for name in row if "mlm_noisy" in name]
+        parts = [value for name, value in row.items() if name.startswith("loss_")]
+        if "loss" in row:
+            assert row["loss"] == pytest.approx(sum(parts), rel=1e-4)
+
+
+def test_a_model_of_prepared_texts_is_pretrained_on_them(train, tmp_path, tiny_models):
+    from noisegen.preparing.social import social_text
+
+    found = train(tmp_path / "run", student=f"social:{tiny_models()}", steps=2)
+    assert found["updates"] == 2
+    made = open_folder(tmp_path / "run" / "student")
+    posts = ["@ann see https://t.co/x now"]
+    assert social_text(posts[0]) != posts[0]
+    assert abs(made.encode(posts) - made.encode([social_text(posts[0])])).max() < 1e-6
+    assert made.tokenizer.max_length == 48
+
+
+def test_settings_that_it_has_not_are_named(train, tmp_path):
+    with pytest.raises(UsageError, match=r"^preset rcp-small has no setting 'teacher'"):
+        train(tmp_path / "run", teacher="use")
+    with pytest.raises(UsageError, match=r"temperature 1e-30 is not at least 0\.001"):
+        train(tmp_path / "run", temperature=1e-30)
 
 
 @pytest.mark.parametrize("name", ["rcp", "rcp-aug", "rcp-reference-code", "rcp-small"])

@@ -73,6 +73,12 @@ def test_the_command_prints_it_and_writes_nothing(tiny_bert, pairs_file, tmp_pat
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("given", [("--preset", "rcp-small"), ("--objective", "meat+oracle")])
+def test_other_methods_are_not_timed(pairs_file, capsys, given):
+    assert run(["train", str(pairs_file), "--bench", "--set", "batch_pairs=8", *given]) == 2
+    assert "bench times distillation; preset" in capsys.readouterr().err
+
+
 def test_a_run_needs_its_folder(pairs_file, capsys):
     assert run(["train", str(pairs_file)]) == 2
     assert "Missing option '-o' / '--out'" in capsys.readouterr().err

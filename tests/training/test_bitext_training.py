@@ -103,6 +103,30 @@ def test_each_row_draws_translation_noised_translation_or_noised_english(tmp_pat
         NoiseSource("stored+stored:ugcc")
 
 
+def test_rows_of_bitext_that_cannot_be_read_are_counted(tmp_path, bitext, tiny_models):
+    with (bitext / "talks.de-en.de").open("ab") as file:
+        file.write(b"M\xe4rz\n\n")
+    with (bitext / "talks.de-en.en").open("ab") as file:
+        file.write(b"March\nno German\n")
+    values = {
+        "teacher": str(tiny_models(32, 0)), "student": str(tiny_models(32, 1)), "epochs": None,
+        "steps": 1, "precision": "fp32", "batch_tokens": 512,
+    }  # fmt: skip
+    told = []
+    run = tmp_path / "run"
+    noisegen.train([str(bitext)], run, preset="ct", values=values, tell=told.append)
+    found = json.loads((run / "metrics.json").read_text())
+    assert found["dropped"] == {"unreadable": 1, "empty_side": 1}
+    assert "; dropped 1 unreadable, 1 empty_side" in told[0]
+
+
+def test_rows_of_bitext_that_are_all_lost_are_named_in_the_error(tmp_path):
+    (tmp_path / "x.de").write_bytes(b"M\xe4rz\n" * 40 + b"\n" * 3)
+    (tmp_path / "x.en").write_text("March\n" * 43)
+    with pytest.raises(SourceError, match=r"no pairs .* \(40 unreadable, 3 empty_side\)$"):
+        prepare_data(tmp_path / "data", [f"{tmp_path}/x.de,{tmp_path}/x.en"], 4, 0)
+
+
 def test_the_preset_has_the_settings_of_the_paper():
     found = load_settings(Settings, "ct")
     assert (found.objective, found.lr, found.warmup, found.epochs) == ("two_term", 2e-5, 20_000, 20)

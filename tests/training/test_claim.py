@@ -74,8 +74,18 @@ def test_a_run_that_finds_nothing_to_train_on_leaves_nothing(train, tmp_path):
     with pytest.raises(SourceError, match="0 pairs to train on"):
         train(tmp_path / "run", tmp_path / "one.tsv")
 
-    assert content(tmp_path / "run") == {}
-    train(tmp_path / "run")  # the folder is as good as new
+    assert not (tmp_path / "run").exists()
+    train(tmp_path / "run")
+
+
+def test_a_run_that_cannot_begin_keeps_what_else_is_in_its_folder(train, tmp_path, made):
+    (made / "notes.txt").write_text("mine")
+    (tmp_path / "one.tsv").write_text("clean\tnoisy\na b\ta c\n")
+
+    with pytest.raises(SourceError, match="0 pairs to train on"):
+        train(made, tmp_path / "one.tsv", force=True)
+
+    assert content(made) == {str(made / "notes.txt"): b"mine"}
 
 
 def test_going_on_and_beginning_anew_exclude_each_other(made, pairs_file, capsys):

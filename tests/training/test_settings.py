@@ -48,7 +48,10 @@ def test_a_file_goes_over_the_preset_and_values_over_the_file(tmp_path):
      ({"steps": float("inf")}, "inf is not a whole number"), ({"betas": [1]}, "is not two numbers"),
      ({"betas": {"a": 1}}, "is not two numbers"), ({"betas": [0.9, 2]}, "two numbers from 0"),
      ({"seed": 2**64}, "from 0 to below"), ({"preset": "rolaser"}, "as --preset rolaser"),
-     ({3: 4}, "no setting 3")],
+     ({3: 4}, "no setting 3"), ({"prepare": "foo"}, "^prepare 'foo' is not social$"),
+     ({"temperature": 1e-30}, "temperature 1e-30 is not at least 0.001"),
+     ({"temperature": float("nan")}, "temperature nan is not at least"),
+     ({"batch_pairs": 3}, "preset quickstart has no setting 'batch_pairs'")],
 )  # fmt: skip
 def test_bad_values_are_refused(values, said):
     with pytest.raises(UsageError, match=said):

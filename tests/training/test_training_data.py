@@ -1,19 +1,22 @@
 """What a batch is made of: texts, the noise of each epoch, hard negatives."""
 
+import json
 from collections import Counter
 
 import numpy as np
 import pytest
 
 import noisegen
+from noisegen.cli import run as command
 from noisegen.encoders.specs import open_encoder
 from noisegen.errors import NoisegenError, SourceError, UsageError
 from noisegen.evaluation.negatives import hard_negatives
 from noisegen.training.chunks import NoiseSource
 from noisegen.training.negatives import Negatives, open_hard_texts, write_hard_texts
-from noisegen.training.pair_data import Reading, prepare_data
+from noisegen.training.pair_data import Reading, prepare_data, read_once
 from noisegen.training.teacher_vectors import TeacherVectors, teacher_vectors
 from noisegen.training.text_store import write_texts
+from noisegen.training.workers import Workers
 
 
 @pytest.fixture
@@ -38,6 +41,71 @@ def test_text_without_a_column_to_read_is_one_clear_line(tmp_path):
     path.write_text("title\tbody\na\tb\n")
     with pytest.raises(SourceError, match="no column 'clean' among: title, body"):
         prepare_data(tmp_path / "data", [str(path)], 5, 0, Reading(clean_only=True))
+
+
+def _pairs(path, *rows):
+    path.write_text("\n".join(["clean\tnoisy", *rows]) + "\n")
+    return str(path)
+
+
+def test_what_is_dropped_and_cut_is_counted_and_said(tmp_path, sentences):
+    rows = [f"{text}\t{text[1:]}" for text in sentences[:40]]
+    path = _pairs(tmp_path / "pairs.tsv", *rows, "\tx", " \ty", "z\t", f"long\t{'ab ' * 9_000}")
+    data = prepare_data(tmp_path / "data", [path], 5, 0)
+
+    assert (data.dropped, data.cut) == ({"empty_side": 3}, 1)
+    assert data.summary == (
+        f"{len(data.training)} pairs to train on, {len(data.validation)} to choose by; "
+        "dropped 3 empty_side; 1 cut to 20,000 characters"
+    )
+    assert max(map(len, data.noisy.take(np.arange(41)).to_pylist())) == 20_000
+    assert prepare_data(tmp_path / "more", [str(path)], 5, 0).losses == data.losses
+
+
+def test_a_run_prints_what_was_dropped_and_metrics_have_it(tmp_path, tiny_bert, sentences, capsys):
+    path = _pairs(tmp_path / "pairs.tsv", *(f"{text}\t{text}" for text in sentences[:40]), "x\t")
+    out = tmp_path / "run"
+    given = ["train", path, "-o", str(out), "--teacher", str(tiny_bert), "--noise", "stored",
+             "--steps", "1", "--set", "precision=fp32"]  # fmt: skip
+    assert command(given) == 0
+    said = capsys.readouterr()
+    assert "of DATA: dropped 1 empty_side\n" in said.out
+    assert "4 to choose by; dropped 1 empty_side" in said.err
+    found = json.loads((out / "metrics.json").read_text())
+    assert (found["dropped"], found["cut"]) == ({"empty_side": 1}, 0)
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [(["\tx", "y\t"], r"no pairs to train on in .*pairs\.tsv \(2 empty_side\)$"),
+     (["a\tb", "y\t"], r"0 pairs to train on and 1 to validate: give more data \(1 empty_side\)$"),
+     ([f"same\tx{n}" for n in range(40)], "all 40 pairs have the same clean text")],
+)  # fmt: skip
+def test_too_little_data_says_why(tmp_path, rows, said):
+    path = _pairs(tmp_path / "pairs.tsv", *rows)
+    folder = tmp_path / "data"
+    with pytest.raises(SourceError, match=said):
+        read_once(folder, lambda: prepare_data(folder, [path], 5, 0), Workers(), resume=False)
+
+
+@pytest.mark.parametrize("lines", [["before\tafter", "a\tb"], ["just text", "and more"]])
+def test_advice_about_pairs_names_no_option_that_train_lacks(tmp_path, lines):
+    path = tmp_path / ("table.tsv" if "\t" in lines[0] else "text.txt")
+    path.write_text("\n".join(lines) + "\n")
+    with pytest.raises(
+        SourceError, match=r"columns noisy and clean; .* such as --noise ugc"
+    ) as told:
+        prepare_data(tmp_path / "data", [str(path)], 5, 0)
+    assert "-column" not in str(told.value)
+    assert "-file" not in str(told.value)
+
+
+def test_a_damaged_row_of_pairs_is_refused_with_what_to_do(tmp_path):
+    path = _pairs(tmp_path / "pairs.tsv", "a\tb", "c\td\te")
+    with pytest.raises(
+        SourceError, match="1 rows wrong_columns: mend the file, or take these rows"
+    ):
+        prepare_data(tmp_path / "data", [path], 5, 0)
 
 
 def test_each_row_draws_one_of_several_noises_in_every_epoch(data):
