@@ -173,7 +173,7 @@ def _print_figures(found: dict[str, Any], out: Path) -> None:
 
     said = found["validation"]
     shown = [words.format(said[name]) for name, words in _WORDS.items() if name in said] or [
-        f"{name.replace('_', ' ')} {value:.4f}" for name, value in said.items()
+        f"{name.replace('_', ' ')} {round(value, 4):,}" for name, value in said.items()
     ]
     click.echo(
         f"{found['updates']:,} updates, {found['pairs']:,} pairs in {found['seconds']:,.0f} s\n"
