@@ -15,7 +15,8 @@ from noisegen.disentangling.settings import HeadTraining
 from noisegen.training.setting_values import load_settings
 from noisegen.training.teacher_vectors import BLOCK_ROWS, TeacherVectors
 
-WIDTH, LANGUAGES, UPDATES = 384, 12, 60
+WIDTH, UPDATES = 384, 60
+LANGS = ("ar", "de", "es", "fr", "it", "ja", "nl", "pt", "ru", "tr", "zh")  # beside English
 EPOCHS, SECONDS = 10, 120  # that a full training is meant to take
 OBJECTIVES = ("dream", "meat", "meat+oracle")
 
@@ -37,9 +38,9 @@ def made_loop(folder: Path, rows: int, objective: str) -> HeadLoop:
     values = {"objective": objective, "steps": UPDATES, "validate_every": UPDATES}
     settings: HeadTraining = load_settings(HeadTraining, "oracle-small", None, values)
     tables = []
-    for number in range(LANGUAGES - 1):
-        path = folder / f"en-l{chr(97 + number)}.tsv"
-        lines = (f"{number} {row}\t{row} {number}\n" for row in range(rows // (LANGUAGES - 1)))
+    for lang in LANGS:
+        path = folder / f"en-{lang}.tsv"
+        lines = (f"{lang} {row}\t{row} {lang}\n" for row in range(rows // len(LANGS)))
         path.write_text("source\ttarget\n" + "".join(lines))
         tables.append(str(path))
     pairs = prepare_pairs(folder / objective, tables, settings)
