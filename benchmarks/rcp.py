@@ -5,13 +5,9 @@ noise of `ugc`, once by masks alone (p(aug)) and once with the contrast (RCP). T
 English SNIPS and tests on Spanish, French and Hindi requests, clean and noisy; t: with task-time
 augmentation. Prints a table of each metric, mean and sd over seeds; writes DIR/table.json. A
 student that is there is not trained again, one that was cut short goes on.
-
-With `--english` all is in English: every tenth request of SNIPS is kept out and tested, clean and
-with the noise of `ugc-heavy`. So an English model can be asked, and pre-trained in more updates.
 """
 
 import argparse
-import gzip
 import json
 import time
 from collections.abc import Sequence
@@ -30,23 +26,20 @@ from noisegen.tasks.results import TaskResults, legend, tables_of
 from noisegen.training.setting_values import parse_values
 
 FILES = ("eng-spa", "eng-fra", "eng-hin")  # of Tatoeba
-ENGLISH = "en"
 TESTS = ("es", "fr", "hi")
-TEST_NOISE, HELD_OUT = "ugc-heavy", 10  # of English requests: one in so many is tested
 NOISE, NOISE_SEED, AUGMENT = "ugc", 1, "rcp-en-aggregate"
 HEAD = {"objective": "mlm", "freeze": ["embeddings", "encoder"], "lr": 2e-3}
 OBJECTIVES = {"p(aug)": "mlm", "RCP": "mlm+nt_xent"}
 COLUMNS = {"base": "base", "p(aug)": "p(aug)", "base+t": "t", "RCP": "RCP", "RCP+t": "RCP+t"}
 
 
-def write_pairs(folder: Path, most: int, *, english: bool) -> list[str]:
+def write_pairs(folder: Path, most: int) -> list[str]:
     """Write pairs of noisy and clean sentences of each language; return their folders."""
     texts: dict[str, dict[str, None]] = {}
     for name in FILES:
         for row in read_bitext([str(DATA / "tatoeba-opus" / f"{name}.tsv.gz")]).to_pylist():
             for side in ("source", "target"):
                 texts.setdefault(row[f"{side}_lang"], {})[row[side]] = None
-    texts = {lang: found for lang, found in texts.items() if lang == ENGLISH or not english}
     folder.mkdir(parents=True, exist_ok=True)
     for lang, found in texts.items():
         some = sorted(found, key=lambda text: mix(name_number(text)))[:most]
@@ -67,32 +60,11 @@ def pretrain(out: Path, data: Sequence[str], values: dict[str, Any]) -> str:
     return str(out / "student")
 
 
-def across_languages() -> dict[str, Any]:
-    """Return what is trained and tested on: English, and three other languages."""
-    folder = DATA / "snips-multilingual"
-    return {
-        "train": str(DATA / "snips" / "train_*_full*"),
-        "test": [f"{lang}={folder / f'{lang}.tsv'}" for lang in TESTS],
-    }
-
-
-def in_english(out: Path) -> dict[str, Any]:
-    """Part English requests into those to train on and those to test with; write both."""
-    for path in sorted((DATA / "snips").glob("train_*_full*")):
-        text = gzip.decompress(path.read_bytes()).decode("utf-8", "replace")
-        ((intent, requests),) = json.loads(text).items()
-        held = requests[::HELD_OUT]
-        kept = [one for place, one in enumerate(requests) if place % HELD_OUT]
-        for part, some in (("train", kept), ("test", held)):
-            (out / part).mkdir(parents=True, exist_ok=True)
-            (out / part / f"{intent}.json").write_text(json.dumps({intent: some}), "utf-8")
-    return {"train": str(out / "train"), "test": [f"en={out / 'test'}"], "noise": TEST_NOISE}
-
-
 def fine_tune(
-    models: dict[str, str], out: Path, given: argparse.Namespace, **options: Any
+    models: dict[str, str], out: Path, given: argparse.Namespace, augment: str | None
 ) -> TaskResults:
-    """Fine-tune models on requests and test them; say so now and then."""
+    """Fine-tune models on English requests and test them in other languages."""
+    folder = DATA / "snips-multilingual"
     last = ""
 
     def tick(what: str, done: int, total: int) -> None:
@@ -103,7 +75,9 @@ def fine_tune(
 
     return noisegen.evaluate_task(
         [f"{name}={spec}" for name, spec in models.items()], out, force=True, progress=tick,
-        device="cpu", seeds=given.seeds, epochs=given.epochs, fast=given.epochs is None, **options,
+        train=str(DATA / "snips" / "train_*_full*"), device="cpu", augment=augment,
+        test=[f"{lang}={folder / f'{lang}.tsv'}" for lang in TESTS],
+        seeds=given.seeds, epochs=given.epochs, fast=given.epochs is None,
     )  # fmt: skip
 
 
@@ -127,18 +101,13 @@ def main() -> None:
     parser.add_argument("--head-steps", type=int, default=60, help="updates of the head alone")
     parser.add_argument("--steps", type=int, default=80, help="updates of each pre-training")
     parser.add_argument("--sentences", type=int, default=8_000, help="of each language")
-    parser.add_argument("--english", action="store_true", help="fine-tune and test in English")
-    parser.add_argument("--augment", default=AUGMENT, help="recipe of t; '' for no t")
     parser.add_argument("--seeds", type=int, default=3, help="of fine-tuning")
     parser.add_argument("--epochs", type=float, help="of fine-tuning; default: --fast")
     parser.add_argument("--set", nargs="*", default=["lr=5e-5", "freeze=[embeddings]"],
                         dest="values", metavar="KEY=VALUE", help="of pre-training")  # fmt: skip
     given = parser.parse_args()
     torch.set_num_threads(1)
-    began, data = (
-        time.monotonic(),
-        write_pairs(given.out / "pairs", given.sentences, english=given.english),
-    )
+    began, data = time.monotonic(), write_pairs(given.out / "pairs", given.sentences)
     begun = {**HEAD, "student": given.model, "steps": given.head_steps}
     values = {"student": pretrain(given.out / "head", data, begun), "steps": given.steps}
     specs = {
@@ -149,10 +118,8 @@ def main() -> None:
         for name, objective in OBJECTIVES.items()
     }  # fmt: skip
     masks = specs.pop("p(aug)")
-    task = in_english(given.out / "requests") if given.english else across_languages()
-    begin = {"base": given.model, **specs}
-    with_t = fine_tune(begin, given.out / "tasks-t", given, augment=given.augment or None, **task)
-    results = joined(with_t, fine_tune({"p(aug)": masks}, given.out / "tasks", given, **task))
+    with_t = fine_tune({"base": given.model, **specs}, given.out / "tasks-t", given, AUGMENT)
+    results = joined(with_t, fine_tune({"p(aug)": masks}, given.out / "tasks", given, None))
     for table in tables_of(results):
         Console(width=120).print(table)
     print(legend(results), f"{(time.monotonic() - began) / 60:.0f} minutes", sep="\n")
