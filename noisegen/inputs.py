@@ -241,8 +241,12 @@ def _no_column(piece: Piece, name: str) -> str:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Return names of columns for an error, long ones and long lists of them cut."""
-    shown = [name if len(name) <= 40 else f"{name[:37]}..." for name in names[:30]]
+    """Return names of columns for an error, long ones and long lists of them cut.
+
+    Control characters, as a file that is no text has them, are written as escapes.
+    """
+    plain = (name if name.isprintable() else repr(name)[1:-1] for name in names[:30])
+    shown = [name if len(name) <= 40 else f"{name[:37]}..." for name in plain]
     return ", ".join([*shown, *["..."][: len(names) - len(shown)]]) or "none"
 
 

@@ -199,6 +199,11 @@ def test_translations_of_several_languages_are_several_sets(tmp_path):
     assert "no rows" in refused(retrieval=[str(tmp_path / "empty")])
 
 
+def test_columns_of_a_file_that_is_no_text_are_shown_as_escapes(tmp_path):
+    (tmp_path / "a.csv").write_text("\x01\x1b[31m,b\n1,2\n")
+    assert r"among: \x01\x1b[31m, b" in refused(labelled=[str(tmp_path / "a.csv")])
+
+
 def test_a_missing_column_names_those_there_are(tmp_path):
     path = write(tmp_path / "a.csv", [("hello",)], names=("text",))
     assert "no column 'label' among: text" in refused(labelled=[path])
