@@ -90,14 +90,14 @@ def stream_cells(
         raise SourceError(f"{source}: no rows for {what}{in_brackets(read.dropped)}")
 
 
-def counted(dropped: Mapping[str, int]) -> str:
+def by_reason(dropped: Mapping[str, int]) -> str:
     """Return numbers of rows with their reasons, most first: '12 empty_side, 3 too_long'."""
     return ", ".join(f"{count:,} {reason}" for reason, count in Counter(dropped).most_common())
 
 
 def in_brackets(dropped: Mapping[str, int]) -> str:
     """Return the same as the end of an error, '' where there is none."""
-    return f" ({counted(dropped)})" if dropped else ""
+    return f" ({by_reason(dropped)})" if dropped else ""
 
 
 def name_of(source: str) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from noisegen.bitext import stream_bitext
 from noisegen.bitext_files import Bitext, find_bitext
-from noisegen.cells import ROWS_MAX
+from noisegen.cells import ROWS_MAX, in_brackets
 from noisegen.errors import SourceError, UsageError
 from noisegen.language_codes import language_code
 from noisegen.spread import Spread
@@ -32,8 +32,9 @@ def read_sides(
     for row in _rows(files, (one, other), dropped):
         spread.offer(lambda: row)  # noqa: B023  (it is called at once)
     if not spread.seen:
-        lost = ", ".join(f"{count:,} {reason}" for reason, count in dropped.items())
-        raise SourceError(f"no pairs of {one} and {other} in {', '.join(sources)} ({lost})")
+        raise SourceError(
+            f"no pairs of {one} and {other} in {', '.join(sources)}{in_brackets(dropped)}"
+        )
     dropped["sampled_out"] += spread.seen - len(spread.kept)
     return [row[0] for row in spread.kept], [row[1] for row in spread.kept]
 

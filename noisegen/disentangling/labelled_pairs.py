@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from noisegen.bitext import TEXT_MAX, stream_bitext
 from noisegen.bitext_files import all_bitext
+from noisegen.cells import in_brackets
 from noisegen.disentangling.settings import HeadTraining
 from noisegen.errors import SourceError
 from noisegen.inputs import expand
@@ -92,9 +93,8 @@ class _Distinct:
 
 
 def _check(pairs: LabelledPairs, shown: str) -> None:
-    lost = ", ".join(f"{count:,} {reason}" for reason, count in pairs.dropped.items())
     if not len(pairs):
-        raise SourceError(f"no pairs to train on in {shown}{f' ({lost})' if lost else ''}")
+        raise SourceError(f"no pairs to train on in {shown}{in_brackets(pairs.dropped)}")
     if len(pairs.names) < 2:
         raise SourceError(f"{shown}: all texts are {pairs.names[0]}: nothing to tell it from")
     for side, rows in (("source", pairs.source), ("target", pairs.target)):

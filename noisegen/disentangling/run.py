@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from noisegen.atomic import write_text
-from noisegen.cells import counted
+from noisegen.cells import by_reason
 from noisegen.compiled import cache_folder
 from noisegen.disentangling import pictures
 from noisegen.disentangling.head_encoder import PREFIX
@@ -136,7 +136,7 @@ def _loop(
 
 
 def _dropped(pairs: LabelledPairs) -> str:
-    return f"; dropped {counted(pairs.dropped)}" if pairs.dropped else ""
+    return f"; dropped {by_reason(pairs.dropped)}" if pairs.dropped else ""
 
 
 def _finish(loop: HeadLoop, heads: Heads, encoder: Encoder, out: Path) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from noisegen.bitext import stream_bitext
 from noisegen.bitext_files import SIDES, find_bitext
-from noisegen.cells import ROWS_MAX, Cells, named_source, read_cells
+from noisegen.cells import ROWS_MAX, Cells, in_brackets, named_source, read_cells
 from noisegen.draws import name_number
 from noisegen.errors import SourceError, UsageError
 from noisegen.evaluation.naming import names_apart
@@ -222,8 +222,8 @@ def _translations(name: str, source: str) -> Cells | None:
     rows = list(islice(stream_bitext(files, dropped), ROWS_MAX))
     pairs = sorted({f"{row.source_lang}-{row.target_lang}" for row in rows})
     if len(pairs) != 1:
-        lost = ", ".join(f"{count:,} {reason}" for reason, count in dropped.items())
-        said = f"pairs of {', '.join(pairs)}: give one a set" if pairs else f"no rows ({lost})"
+        none = f"no rows{in_brackets(dropped)}"
+        said = f"pairs of {', '.join(pairs)}: give one a set" if pairs else none
         raise SourceError(f"{source} has {said}")
     return Cells({side: [getattr(row, side) for row in rows] for side in SIDES}, dropped)
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from noisegen.cells import by_reason
 from noisegen.errors import SourceError, UsageError
 from noisegen.tasks.kinds import TASKS, Task
 from noisegen.tasks.noising import noise_recipe, noised
@@ -104,8 +105,7 @@ def _read(task: Task, source: str, lang: str) -> RowSet:
         found = read_snips(source) if is_snips(source) else read_slots(source)
     found.drop_strays()
     if not found.rows:
-        dropped = (f"{count:,} {reason}" for reason, count in found.dropped.items())
-        lost = ", ".join([*dropped, *found.damaged])
+        lost = ", ".join(filter(None, [by_reason(found.dropped), *found.damaged]))
         raise SourceError(f"{source}: no rows of language {lang!r} ({lost or 'it is empty'})")
     return found
 

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from noisegen.atomic import atomic, write_text
 from noisegen.bitext import TEXT_MAX, stream_bitext
 from noisegen.bitext_files import Bitext, find_bitext
-from noisegen.cells import Cells, counted, in_brackets, stream_cells
+from noisegen.cells import Cells, by_reason, in_brackets, stream_cells
 from noisegen.draws import mix, name_number
 from noisegen.errors import SourceError
 from noisegen.realism.pairs import PAIRS_ARE, damage, shards_of, stream_pairs
@@ -66,7 +66,7 @@ class PairData:
 
 def lost(dropped: Mapping[str, int], cut: int) -> list[str]:
     """Return what was dropped, and how many pairs were cut, in words; nothing of none."""
-    parts = [f"dropped {counted(dropped)}"] if dropped else []
+    parts = [f"dropped {by_reason(dropped)}"] if dropped else []
     return parts + ([f"{cut:,} cut to {TEXT_MAX:,} characters"] if cut else [])
 
 
