@@ -6,23 +6,27 @@ PIP := $(RUN)/python -m pip install --quiet --disable-pip-version-check -c const
 TEST_PACKAGES := "hypothesis>=6.120" "import-linter>=2.1" "mypy>=1.15" "playwright>=1.48" "pytest>=8.3" "pytest-cov>=6.0" \
 	"pytest-randomly>=3.16" "pytest-xdist>=3.6" "ruff>=0.11" types-PyYAML
 
-.PHONY: demo test nightly lint bench docs clean
+.PHONY: demo test nightly coverage lint bench docs clean
 
 demo: $(VENV)/core ## noise a bundled text into out/demo and show it
 	$(RUN)/noisegen augment noisegen/demo/demo.tsv -o out/demo --seed 7 --edits --force --quiet
 	$(RUN)/noisegen preview --seed 7 --rows 6
 	$(RUN)/noisegen stats out/demo
 
-test: $(VENV)/all ## install everything and run the tests
-	$(RUN)/python -m pytest $(ARGS)
+test: $(VENV)/all ## install everything and run the tests, one process a core
+	OMP_NUM_THREADS=1 $(RUN)/python -m pytest -n auto $(ARGS)
 
-nightly: $(VENV)/all ## the heavy checks too, and which lines no test reaches
-	$(RUN)/python -m pytest -m "nightly or not nightly" \
+nightly: $(VENV)/all ## the heavy checks: many rows and seeds, long training, kills
+	OMP_NUM_THREADS=1 $(RUN)/python -m pytest -n auto -m nightly $(ARGS)
+
+coverage: $(VENV)/all ## which lines no test reaches
+	OMP_NUM_THREADS=1 $(RUN)/python -m pytest -n auto -m "nightly or not nightly" \
 		--cov=noisegen --cov-report=term:skip-covered $(ARGS)
 
-lint: $(VENV)/all ## format, style, types
+lint: $(VENV)/all ## format, style, imports, types
 	$(RUN)/ruff format --check .
 	$(RUN)/ruff check .
+	$(RUN)/lint-imports
 	$(RUN)/mypy
 
 bench: $(VENV)/bench ## ratios against limits and peers, each in one run

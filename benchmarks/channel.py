@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from benchmarks import real_pairs
 from benchmarks.measure import Result, Skipped, Target, best, cpu, rates, report
 from benchmarks.mechanisms import noiser
-from noisegen.realism.learning import profile_of
-from noisegen.realism.pairs import Pairs
-from noisegen.realism.profile_files import save
-from noisegen.recipe import Recipe, parse_step
+from noisegen.data.pairs import Pairs
+from noisegen.noise.recipe import Recipe, parse_step
+from noisegen.realism.learn import profile_of, save
 
 PROFILE_OF = "cweb:G"
 LEARNT_FROM = "ua-gec"

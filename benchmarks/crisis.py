@@ -23,15 +23,13 @@ from rich.console import Console
 import noisegen
 from benchmarks.crisis_data import events, news, parted, write_bitext
 from benchmarks.tatoeba import Sides
-from noisegen.encoders.encoder import Encoder, Vectors
+from noisegen.encoders.encoder import Encoder, Vectors, open_encoder
 from noisegen.encoders.folders import save_folder
-from noisegen.encoders.head import HeadSettings
-from noisegen.encoders.sentence_encoder import SentenceEncoder
-from noisegen.encoders.specs import open_encoder
+from noisegen.encoders.sentence_encoder import HeadSettings, SentenceEncoder
 from noisegen.evaluation import matching_accuracy, mean_class_similarity
-from noisegen.evaluation.unit_vectors import unit
-from noisegen.tables import titled
-from noisegen.training.setting_values import parse_values
+from noisegen.evaluation.similarity import unit
+from noisegen.options import parse_values
+from noisegen.report.terminal import titled
 
 LANGS = ("ar", "de", "hi", "ja", "tr")
 TEACHER, START = "social:minilm", "social:e5"

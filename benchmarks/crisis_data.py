@@ -11,7 +11,7 @@ import numpy as np
 
 from benchmarks.real_pairs import DATA
 from benchmarks.tatoeba import Sides, english_pairs
-from noisegen.language_codes import language_code
+from noisegen.text.languages import language_code
 
 UNLABELLED = ("Not labeled", "Not applicable")
 

@@ -14,12 +14,11 @@ from pathlib import Path
 
 import noisegen
 from benchmarks.measure import ROOT, Result, Skipped, report
-from noisegen.mining.counts import WordCounter
-from noisegen.mining.dictionary import THRESHOLDS, Alternative, Thresholds, kept
-from noisegen.mining.dictionary_reading import load
+from noisegen.data.dictionaries import Alternative, load_dictionary
+from noisegen.mining.dictionary import WordCounter, apply_thresholds
 from noisegen.mining.filters import PROFILES, judge
-from noisegen.mining.languages import Language, language
-from noisegen.mining.pairs import SentencePair
+from noisegen.mining.miner import THRESHOLDS, SentencePair, Thresholds
+from noisegen.text.segmentation import Language, language
 
 DATA = ROOT.parent / "shared" / "data"
 TYPOS = DATA / "is-wiki-typos"
@@ -88,14 +87,14 @@ def dictionary(
             sides = FRAME + noisy, FRAME + clean
             words = judge(*sides, spoken, PROFILES[profile]).words
             counter.add(SentencePair(*sides, spoken.code, unit, words))
-        return {(one.noisy, one.clean) for one in kept(counter.rows(), thresholds)}
+        return {(one.noisy, one.clean) for one in apply_thresholds(counter.rows(), thresholds)}
 
 
 def _english() -> Iterator[Result]:
     """Say how many entries of small dictionaries codespell knows, with that correction."""
     known = codespell()
     made = {f"{profile} --min-pages 1": histories(profile) for profile in ("rcp", "strict")}
-    for name, entries in {**made, "packaged": load(PACKAGED)}.items():
+    for name, entries in {**made, "packaged": load_dictionary(PACKAGED)}.items():
         found = without_capitals({(one.noisy, one.clean) for one in entries})
         name = f"English, {name}: known to codespell"
         yield Result(name, len(found & known), len(found), "pairs", "those without capitals")
@@ -105,7 +104,7 @@ def histories(profile: str) -> list[Alternative]:
     """Return the dictionary of the English histories, one page being enough."""
     with tempfile.TemporaryDirectory(prefix="noisegen-bench-") as folder:
         noisegen.mine_wiki(HISTORIES, folder, profile=profile, min_pages=1)
-        return load(Path(folder, "dictionary.parquet"))
+        return load_dictionary(Path(folder, "dictionary.parquet"))
 
 
 def codespell() -> set[Words]:

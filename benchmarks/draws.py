@@ -5,7 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from benchmarks.measure import Result, best, cpu, report
-from noisegen.draws import U64, Draws, draw_array, row_key, row_keys, stream_key
+from noisegen.noise.rng import Draws, draw_array, row_key, row_keys, stream_key
+from noisegen.text.buffers import U64
 
 DRAWS = 7
 STREAM = stream_key(7, "fing")

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from benchmarks.measure import ChildFailed, Result, Skipped, Target, child, report
-from noisegen.demo.texts import demo_texts
+from noisegen.demo.quickstart import demo_texts
 
 SENTENCES = 1_000
 ROWS_FULL = 200_000  # of the other benchmarks; with fewer, there are fewer sentences

@@ -6,11 +6,9 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from noisegen.compiled import cache_folder
-from noisegen.encoders.encoder import Vectors
-from noisegen.encoders.specs import open_encoder
-from noisegen.training.teacher_vectors import teacher_vectors
-from noisegen.training.text_store import write_texts
+from noisegen.encoders.encoder import Vectors, open_encoder
+from noisegen.text.resources import cache_folder
+from noisegen.training.stores import teacher_vectors, write_texts
 
 Lookup = Callable[[Iterable[str]], Vectors]
 

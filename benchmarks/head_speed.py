@@ -3,17 +3,17 @@
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
-import torch
 
 from benchmarks.measure import Result, Target, cpu, report
-from noisegen.disentangling.labelled_pairs import prepare_pairs
-from noisegen.disentangling.loop import HeadLoop
-from noisegen.disentangling.pair_vectors import PairVectors, Standard, parted
-from noisegen.disentangling.settings import HeadTraining
-from noisegen.training.setting_values import load_settings
-from noisegen.training.teacher_vectors import BLOCK_ROWS, TeacherVectors
+from noisegen.training import disentangle
+from noisegen.training.computation import Workers
+from noisegen.training.disentangle import Disentangling, VectorChunk
+from noisegen.training.settings import load_settings
+from noisegen.training.stores import BLOCK_ROWS, TeacherVectors
+from noisegen.training.trainer import Trainer
 
 WIDTH, UPDATES = 384, 60
 LANGS = ("ar", "de", "es", "fr", "it", "ja", "nl", "pt", "ru", "tr", "zh")  # beside English
@@ -26,28 +26,29 @@ def results(rows: int) -> Iterator[Result]:
     rows = min(rows, 100_000)
     with tempfile.TemporaryDirectory(prefix="noisegen-bench-") as folder:
         for objective in OBJECTIVES:
-            loop = made_loop(Path(folder), rows, objective)
-            seconds = cpu(loop.run)()
-            speed, wanted = loop.progress.pairs / seconds, 100_000 * EPOCHS / SECONDS
+            run = made_run(Path(folder), rows, objective)
+            seconds = cpu(run.run)()
+            speed, wanted = run.progress.pairs / seconds, 100_000 * EPOCHS / SECONDS
             yield Result(f"heads, {objective}", speed, wanted, "pairs/CPU s",
                          f"{EPOCHS} epochs of 100,000 in {SECONDS} s", Target(">=", 1))  # fmt: skip
 
 
-def made_loop(folder: Path, rows: int, objective: str) -> HeadLoop:
+def made_run(folder: Path, rows: int, objective: str) -> Trainer[VectorChunk]:
     """Return a run on random vectors, memory-mapped as the cache has them."""
-    values = {"objective": objective, "steps": UPDATES, "validate_every": UPDATES}
-    settings: HeadTraining = load_settings(HeadTraining, "oracle-small", None, values)
+    values = {"objective": objective, "steps": UPDATES, "validate_every": UPDATES,
+              "standardize": False, "teacher": "minilm"}  # fmt: skip
     tables = []
     for lang in LANGS:
         path = folder / f"en-{lang}.tsv"
         lines = (f"{lang} {row}\t{row} {lang}\n" for row in range(rows // len(LANGS)))
         path.write_text("source\ttarget\n" + "".join(lines))
         tables.append(str(path))
-    pairs = prepare_pairs(folder / objective, tables, settings)
-    vectors = TeacherVectors(_blocks(folder, len(pairs.texts)))
-    training, held = parted(len(pairs), settings.validation_rows, settings.seed)
-    found = PairVectors(pairs, vectors, torch.device("cpu"), Standard.none(WIDTH))
-    return HeadLoop(settings, found, training, held, lambda row: None)
+    method = Disentangling(load_settings("oracle-small", None, values), Workers(), print)
+    method.read(tables, folder / objective)
+    vectors = TeacherVectors(_blocks(folder, len(method.pairs.texts)))
+    with patch.object(disentangle, "teacher_vectors", lambda *given: vectors):
+        method.prepare(folder / objective, print)
+    return Trainer(method, folder / objective)
 
 
 def _blocks(folder: Path, rows: int) -> list[np.ndarray]:  # type: ignore[type-arg]

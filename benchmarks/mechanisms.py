@@ -8,11 +8,11 @@ import numpy as np
 
 from benchmarks import copy_limit, inputs
 from benchmarks.measure import Result, Target, best, cpu, rates, report
-from noisegen.engine import PROTECTED, Engine
-from noisegen.mixing import Dice
-from noisegen.recipe import Recipe, parse_step
-from noisegen.registry import Settings
-from noisegen.spans import protect_kinds
+from noisegen.noise.engine import Engine
+from noisegen.noise.plan import Streams
+from noisegen.noise.recipe import Recipe, parse_step
+from noisegen.noise.registry import Settings
+from noisegen.text.spans import PROTECTED, protect_kinds
 
 TARGETS = {"fing": 1.3, "leet": 1.3, "spac": 0.8}
 LEXICON_TARGET = 0.35
@@ -27,7 +27,7 @@ def noiser(recipe: Recipe, rows: int) -> Callable[[], None]:
     def work() -> None:
         for first, clean in parts:
             ids = np.arange(first, first + len(clean), dtype=np.uint64)
-            engine.noise(clean, Dice(ids, 7), kinds)
+            engine.noise(clean, Streams(ids, 7), kinds)
 
     return work
 

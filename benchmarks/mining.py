@@ -100,25 +100,18 @@ def mining(dump: Path) -> Callable[[], float]:
 
 
 def _mine(dump: Path) -> None:
-    from noisegen.mining.dictionary import Thresholds
-    from noisegen.mining.dumps import tasks_of
-    from noisegen.mining.filters import PROFILES
-    from noisegen.mining.languages import language
-    from noisegen.mining.output import mine
-    from noisegen.mining.wiki import WikiMiner
+    from noisegen.mining.mine import mine_wiki
 
-    tasks, _ = tasks_of([str(dump)], "en")
     with tempfile.TemporaryDirectory(dir=dump.parent) as out:
-        mine(tasks, WikiMiner(language("en"), PROFILES["rcp"]), Path(out), config={}, kind="wiki",
-             lang="en", executor="serial", thresholds=Thresholds())  # fmt: skip
+        mine_wiki(dump, out, executor="serial")
 
 
 def _find(dump: Path) -> int:
     """Mine without writing, as the usual recipe is measured; return the number of pairs."""
     from noisegen.mining.filters import PROFILES
-    from noisegen.mining.languages import language
-    from noisegen.mining.pairs import Account, Task
+    from noisegen.mining.miner import Account, Task
     from noisegen.mining.wiki import WikiMiner
+    from noisegen.text.segmentation import language
 
     miner = WikiMiner(language("en"), PROFILES["rcp"])
     return sum(1 for _ in miner(Task(0, (str(dump),)), Account()))

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import noisegen
 from benchmarks.real_pairs import Pair, available, load
-from noisegen.cli.terminal import Terminal
-from noisegen.evaluation.tables import render
+from noisegen.cli.common import terminal
+from noisegen.evaluation.findings import render
 
 ROWS = 600
 ENGLISH = ("jfleg", "cweb:G", "cweb:S")
@@ -55,7 +55,7 @@ def main() -> None:
         pairs=write_sets(names, given.rows, given.out / "sets"), limit=given.rows, sts=given.sts,
         noise="ugc-heavy",
     )  # fmt: skip
-    render(found, Terminal())
+    render(found, terminal())
 
 
 if __name__ == "__main__":

@@ -17,16 +17,15 @@ import noisegen
 from benchmarks.frozen_vectors import Lookup, cached
 from benchmarks.natural_noise import ENGLISH, changed_pairs
 from benchmarks.oracle_data import bitext
+from benchmarks.oracle_figures import Figures, Table, over_runs, plain
 from benchmarks.real_pairs import Pair
-from noisegen.disentangling.heads import load_heads
-from noisegen.disentangling.measures import Figures, applied
-from noisegen.disentangling.run import train
-from noisegen.disentangling.table import Table, over_runs, plain
 from noisegen.encoders.encoder import Vectors
 from noisegen.evaluation import cosine_distance, xsim_hard
 from noisegen.evaluation.negatives import HardNegatives, hard_negatives
-from noisegen.tables import titled
-from noisegen.training.setting_values import parse_values
+from noisegen.options import parse_values
+from noisegen.report.terminal import titled
+from noisegen.training.heads import applied, load_heads
+from noisegen.training.train import train
 
 RECIPES = ("ugc", "mix_all")
 ALONE = "encoder alone"
@@ -44,10 +43,7 @@ def test_sets(texts: list[str], rows: int, per_kind: int) -> Sets:
     sets = {name: [pair for pair in pairs if pair[0] != pair[1]] for name, pairs in sets.items()}
     sets |= {name: changed_pairs(name, rows) for name in ENGLISH}
     return {
-        name: (
-            pairs,
-            hard_negatives([clean for _, clean in pairs], parse=False, per_kind=per_kind),
-        )
+        name: (pairs, hard_negatives([clean for _, clean in pairs], parse=False, per_kind=per_kind))
         for name, pairs in sets.items()
     }
 

@@ -16,22 +16,24 @@ from rich.console import Console
 import noisegen
 from benchmarks.frozen_vectors import cached
 from benchmarks.oracle_data import Pair, bitext, write_tables
-from benchmarks.real_pairs import DATA
-from noisegen.bilingual.packaged import languages
-from noisegen.disentangling import pictures
-from noisegen.disentangling.heads import load_heads
-from noisegen.disentangling.measures import (
+from benchmarks.oracle_figures import (
     Retrieval,
     Sets,
     Similarity,
+    Spread,
     columns_of,
     flat,
     measure,
     measure_heads,
+    over_runs,
+    plain,
+    render,
 )
-from noisegen.disentangling.run import train
-from noisegen.disentangling.table import Spread, over_runs, plain, render
-from noisegen.training.setting_values import parse_values
+from benchmarks.real_pairs import DATA
+from noisegen.data.dictionaries import packaged_languages
+from noisegen.options import parse_values
+from noisegen.training.heads import load_heads
+from noisegen.training.train import train
 
 OBJECTIVES = ("dream", "dream+oracle", "meat", "meat+oracle")
 ALONE = "encoder alone"
@@ -59,7 +61,7 @@ def switched(parts: dict[str, list[Pair]]) -> dict[str, list[Pair]]:
     dictionary has.
     """
     found: dict[str, list[Pair]] = {}
-    for lang in (lang for lang in parts if lang in languages()):
+    for lang in (lang for lang in parts if lang in packaged_languages()):
         rows = ((row, *pair) for row, pair in enumerate(parts[lang]))
         mixed = [
             (english, noisegen.noise(other, SWITCH, seed=SWITCH_SEED, id=row, lang=lang), other)
@@ -133,7 +135,7 @@ def main() -> None:
     heads, _ = load_heads(given.out / f"{given.objectives[-1]}-0" / "heads")
     shown = [one for one in sets.retrieval if one.group == "retrieval"]
     texts = {one.name: one.target for one in shown}
-    pictures.write({"en": shown[0].source, **texts}, heads, given.out / "vectors.html")
+    heads.write_picture({"en": shown[0].source, **texts}, heads, given.out / "vectors.html")
 
 
 if __name__ == "__main__":

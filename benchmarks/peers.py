@@ -9,12 +9,12 @@ import pyarrow as pa
 
 from benchmarks import inputs
 from benchmarks.measure import Result, Skipped, best, cpu, rates, report
-from noisegen.engine import PROTECTED, Engine
-from noisegen.measures import error_counts
-from noisegen.mixing import Dice
-from noisegen.recipe import Recipe, parse_step
-from noisegen.registry import Settings
-from noisegen.spans import protect_kinds
+from noisegen.noise.engine import Engine
+from noisegen.noise.plan import Streams
+from noisegen.noise.recipe import Recipe, parse_step
+from noisegen.noise.registry import Settings
+from noisegen.text.alignment import error_counts
+from noisegen.text.spans import PROTECTED, protect_kinds
 
 ROWS = 2_000
 Noiser = Callable[[list[str]], list[str]]
@@ -48,7 +48,7 @@ def ours(name: str) -> Noiser:
 
     def noiser(sentences: list[str]) -> list[str]:
         ids = np.arange(len(sentences), dtype=np.uint64)
-        noisy = engine.noise(pa.array(sentences, pa.string()), Dice(ids, 7), kinds).noisy
+        noisy = engine.noise(pa.array(sentences, pa.string()), Streams(ids, 7), kinds).noisy
         texts: list[str] = noisy.to_pylist()
         return texts
 

@@ -10,6 +10,7 @@ student that is there is not trained again, one that was cut short goes on.
 import argparse
 import json
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,10 +21,10 @@ from rich.console import Console
 
 import noisegen
 from benchmarks.real_pairs import DATA
-from noisegen.bitext import read_bitext
-from noisegen.draws import mix, name_number
-from noisegen.tasks.results import TaskResults, legend, tables_of
-from noisegen.training.setting_values import parse_values
+from noisegen.data.bitext import all_bitext, stream_bitext
+from noisegen.evaluation.tasks.evaluate_task import TaskResults
+from noisegen.noise.rng import mix, name_number
+from noisegen.options import parse_values
 
 FILES = ("eng-spa", "eng-fra", "eng-hin")  # of Tatoeba
 TESTS = ("es", "fr", "hi")
@@ -37,9 +38,10 @@ def write_pairs(folder: Path, most: int) -> list[str]:
     """Write pairs of noisy and clean sentences of each language; return their folders."""
     texts: dict[str, dict[str, None]] = {}
     for name in FILES:
-        for row in read_bitext([str(DATA / "tatoeba-opus" / f"{name}.tsv.gz")]).to_pylist():
-            for side in ("source", "target"):
-                texts.setdefault(row[f"{side}_lang"], {})[row[side]] = None
+        files = all_bitext([str(DATA / "tatoeba-opus" / f"{name}.tsv.gz")])
+        for row in stream_bitext(files, Counter()):
+            texts.setdefault(row.source_lang, {})[row.source] = None
+            texts.setdefault(row.target_lang, {})[row.target] = None
     folder.mkdir(parents=True, exist_ok=True)
     for lang, found in texts.items():
         some = sorted(found, key=lambda text: mix(name_number(text)))[:most]
@@ -120,9 +122,9 @@ def main() -> None:
     masks = specs.pop("p(aug)")
     with_t = fine_tune({"base": given.model, **specs}, given.out / "tasks-t", given, AUGMENT)
     results = joined(with_t, fine_tune({"p(aug)": masks}, given.out / "tasks", given, None))
-    for table in tables_of(results):
+    for table in results.tables():
         Console(width=120).print(table)
-    print(legend(results), f"{(time.monotonic() - began) / 60:.0f} minutes", sep="\n")
+    print(results.legend(), f"{(time.monotonic() - began) / 60:.0f} minutes", sep="\n")
     (given.out / "table.json").write_text(json.dumps(results.metrics(), indent=1) + "\n")
 
 

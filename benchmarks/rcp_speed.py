@@ -15,16 +15,14 @@ from typing import Any
 import torch
 
 from benchmarks.measure import REPEATS, ChildFailed, Result, Skipped, Target, child, report
-from noisegen.demo.texts import demo_texts
+from noisegen.augment.on_the_fly import Mapper
+from noisegen.demo.quickstart import demo_texts
 from noisegen.errors import MissingExtra
-from noisegen.mapper import Mapper
-from noisegen.pretraining.masked_chunks import MaskedChunk
-from noisegen.pretraining.masked_model import open_model
-from noisegen.pretraining.pretraining import Pretraining
-from noisegen.pretraining.run import make_pairs, make_trainer
-from noisegen.pretraining.settings import PretrainSettings
-from noisegen.training.setting_values import load_settings
-from noisegen.training.workers import Workers
+from noisegen.training.computation import Workers
+from noisegen.training.masking import MaskedChunk
+from noisegen.training.pretrain import Pretraining
+from noisegen.training.settings import load_settings
+from noisegen.training.trainer import Trainer
 
 PAIRS = 128  # of an update
 LARGE = 2_048
@@ -65,16 +63,14 @@ def write_pairs(path: Path) -> None:
     path.write_text("\n".join(["clean\tnoisy", *lines]) + "\n")
 
 
-def trainer(pairs: Path, folder: Path, **values: Any) -> tuple[Pretraining, MaskedChunk]:
+def trainer(pairs: Path, folder: Path, **values: Any) -> tuple[Trainer[MaskedChunk], MaskedChunk]:
     """Return a run of `rcp-small` at its start, and its first chunk."""
-    said = {"batch_pairs": PAIRS, "validation_rows": 2, "dropout": 0.1, **values}
-    settings, workers = load_settings(PretrainSettings, "rcp-small", values=said), Workers()
-    data = make_pairs(folder / "data", [str(pairs)], settings, False, workers)
-    made = make_trainer(settings, open_model(settings), data, folder, workers, {})
-    made.student.train()
-    chunk = made.chunks.make(0, 0)
-    assert chunk is not None
-    return made, chunk
+    given = {"batch_pairs": PAIRS, "validation_rows": 2, "dropout": 0.1, **values}
+    method = Pretraining(load_settings("rcp-small", values=given), Workers(), print)
+    method.read([str(pairs)], folder / "data")
+    method.prepare(folder / "data", print)
+    method.network.train()
+    return Trainer(method, folder), method.batches.first()
 
 
 def _speeds(folder: Path, updates: int) -> Iterator[Result]:

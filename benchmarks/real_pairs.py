@@ -12,8 +12,8 @@ from typing import NamedTuple
 import pyarrow.csv
 
 from benchmarks.measure import ROOT
-from noisegen.mining.languages import language
-from noisegen.mining.m2 import blocks
+from noisegen.data.pairs import m2_sentences
+from noisegen.text.segmentation import language
 
 DATA = ROOT.parent / "shared" / "data"
 Pair = tuple[str, str]  # noisy, clean
@@ -58,7 +58,7 @@ def _jfleg() -> Iterator[Pair]:
 
 def _m2(path: str) -> Iterator[Pair]:
     """Yield sentences with what the first annotator made of them."""
-    for block in blocks(enumerate(_lines(path), 1)):
+    for block in m2_sentences(enumerate(_lines(path), 1)):
         noisy = " ".join(block.tokens)
         yield noisy, next(iter(block.corrected()), noisy)
 

@@ -1,7 +1,7 @@
 """How real noise is, by set and recipe: `noisegen realism` on pairs that nothing was fitted to.
 
-`python -m benchmarks.realism [SET...]` prints the table of docs/realism.md. Dictionaries, profiles
-and calibrated recipes are made from the other pairs of the same set. Takes minutes.
+`python -m benchmarks.realism [SET...]` prints the table of docs/realism.md. Dictionaries and
+profiles are made from the other pairs of the same set. Takes minutes.
 """
 
 import sys
@@ -14,42 +14,30 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks.real_pairs import SETS, available, load
+from noisegen.augment.on_the_fly import Noising
+from noisegen.data.pairs import Pairs
 from noisegen.errors import NoisegenError
-from noisegen.mining.commands import mine_pairs
-from noisegen.realism import profile_files
-from noisegen.realism.comparison import Realism, compare
-from noisegen.realism.figures import HISTOGRAMS
-from noisegen.realism.learning import profile_of
-from noisegen.realism.noising import Noising
-from noisegen.realism.pairs import Pairs
-from noisegen.realism.real_fit import calibrate_pairs
+from noisegen.mining.mine import mine_pairs
+from noisegen.noise.recipe import Recipe
+from noisegen.realism import learn
+from noisegen.realism.compare import HISTOGRAMS, Realism, compare_pairs
+from noisegen.realism.learn import profile_of
 from noisegen.realism.two_sample import Auc
-from noisegen.recipe import Recipe, recipe_names
-from noisegen.registry import DICTIONARIES
+from noisegen.text.resources import DICTIONARIES
 
 HELD_MAX = 2_000  # pairs that are judged
-ROUNDS = 3
 AUC_GAIN = 0.1  # over mix_all
 HEAD = ("set", "noise", "AUC", "AUC, changed rows", *HISTOGRAMS, "changed", "CER")
 
 
 def recipes(name: str, pairs: Pairs, folder: Path) -> Iterator[tuple[str, str]]:
     """Yield what a kind of noise is called, and its recipe; what cannot be made is left out."""
-    lang, fitted = SETS[name].lang, pairs.parted()[0]
+    lang, fitted = SETS[name].lang, pairs.split()[0]
     yield "mix_all", "mix_all"
     yield "wiki", _wiki(lang, fitted, folder)
-    if "ugc" in recipe_names():
-        yield "ugc", "ugc"
-    profile_files.save(profile_of(fitted, lang), folder / "profile")
+    yield "ugc", "ugc"
+    learn.save(profile_of(fitted, lang), folder / "profile")
     yield "channel", f"channel:profile={folder / 'profile'}"
-    base = Recipe.named("ugc" if "ugc" in recipe_names() else "mix_all")
-    path = folder / "calibrated.yaml"
-    try:  # it holds back the same pairs
-        calibrate_pairs(base, pairs, name, Noising(lang), "calibrated", 0, ROUNDS).save(path)
-    except NoisegenError as error:
-        print(f"{name}: {base.name} not calibrated: {error}", file=sys.stderr)
-        return
-    yield f"{base.name}, calibrated", str(path)
 
 
 def _wiki(lang: str, fitted: Pairs, folder: Path) -> str:
@@ -66,7 +54,7 @@ def compared(name: str) -> Iterator[tuple[str, Realism]]:
     """Yield the noises that there are for a set, each compared with the pairs held back."""
     noisy, clean = map(list, zip(*load(name), strict=True))
     pairs, lang = Pairs(noisy, clean), SETS[name].lang
-    held = pairs.parted()[1].sample(HELD_MAX)
+    held = pairs.split()[1].sample(HELD_MAX)
     with tempfile.TemporaryDirectory(prefix="noisegen-bench-") as folder:
         for noise, recipe in recipes(name, pairs, Path(folder)):
             began = time.monotonic()
@@ -75,7 +63,7 @@ def compared(name: str) -> Iterator[tuple[str, Realism]]:
             except NoisegenError as error:
                 print(f"{name}: no {noise}: {error}", file=sys.stderr)
                 continue
-            yield noise, compare(held, Pairs(made, held.clean), lang=lang)
+            yield noise, compare_pairs(held, Pairs(made, held.clean), lang=lang)
             print(f"{name}, {noise}: {time.monotonic() - began:.0f} s", file=sys.stderr)
 
 

@@ -4,8 +4,7 @@ from collections import Counter
 from collections.abc import Collection
 
 from benchmarks.real_pairs import DATA
-from noisegen.bitext import stream_bitext
-from noisegen.bitext_files import all_bitext
+from noisegen.data.bitext import all_bitext, stream_bitext
 
 FOLDER = DATA / "tatoeba-opus"
 Sides = list[tuple[str, str]]  # English, translation

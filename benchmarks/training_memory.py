@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from benchmarks import inputs
 from benchmarks.measure import ChildFailed, Result, Skipped, Target, child, report
-from noisegen.mapper import Mapper
+from noisegen.augment.on_the_fly import Mapper
 
 PAIRS_PER_ROW = 10  # of the rows that other benchmarks have: 2,000,000
 PIECE, WIDTH, STEPS = 100_000, 384, 12
@@ -75,7 +75,7 @@ def written(folder: Path, pairs: int) -> float:
 
 def minilm() -> Path:
     """Return the folder of the student."""
-    from noisegen.encoders.packaged import minilm_folder
+    from noisegen.encoders.folders import minilm_folder
 
     return minilm_folder()
 

@@ -19,13 +19,13 @@ from typing import Any
 import torch
 
 from benchmarks.measure import REPEATS, Result, Skipped, Target, report
-from noisegen.demo.texts import demo_texts
-from noisegen.encoders.packaged import minilm_folder, open_minilm
+from noisegen.augment.on_the_fly import Mapper
+from noisegen.demo.quickstart import demo_texts
+from noisegen.encoders.folders import minilm_folder, open_minilm
 from noisegen.errors import MissingExtra
-from noisegen.mapper import Mapper
-from noisegen.training.pair_data import PairData, prepare_data
-from noisegen.training.run import train
-from noisegen.training.teacher_vectors import TeacherVectors, teacher_vectors
+from noisegen.training.pairs import PairData, Reading, prepare_data
+from noisegen.training.stores import TeacherVectors, teacher_vectors
+from noisegen.training.train import train
 
 SECONDS = 20.0  # of CPU an arm has in each of the repeats, warm-up not counted
 WARM_UP = 3  # updates of theirs; ours start at the second line of the log
@@ -87,7 +87,9 @@ class Work:
         noisy = Mapper("ugc", seed=1).noise(clean, range(len(clean)))
         lines = [f"{one}\t{other}" for one, other in zip(clean, noisy, strict=True)]
         (folder / "pairs.tsv").write_text("\n".join(["clean\tnoisy", *lines]) + "\n")
-        pairs = prepare_data(folder / "data", [str(folder / "pairs.tsv")], HELD_OUT, 0)
+        pairs = prepare_data(
+            folder / "data", [str(folder / "pairs.tsv")], Reading(held_out=HELD_OUT)
+        )
         vectors = teacher_vectors(open_minilm(), pairs.clean, folder)
         return cls(folder, folder / "pairs.tsv", pairs, vectors)
 

@@ -5,91 +5,74 @@ The names here are the public ones; each is imported when first used, so that `i
 """
 
 from importlib import import_module
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from noisegen.version import __version__
 
-if TYPE_CHECKING:
-    from noisegen.demo.run import quickstart
-    from noisegen.draws import Draws
-    from noisegen.engine import noise
-    from noisegen.errors import NoisegenError
-    from noisegen.evaluation.run import evaluate
-    from noisegen.generation import augment
-    from noisegen.info import TransformInfo, list_transforms
-    from noisegen.lexicon import Lexicon
-    from noisegen.manifest import Manifest
-    from noisegen.mapper import Collator, Mapper
-    from noisegen.mining.commands import mine_lang8, mine_pairs, mine_wiki
-    from noisegen.preparing.run import prepare
-    from noisegen.realism.calibration import calibrate
-    from noisegen.realism.profile_commands import learn
-    from noisegen.realism.reading import compare
-    from noisegen.recipe import Recipe
-    from noisegen.registry import lexical, transform
-    from noisegen.tasks.run import evaluate_task
-    from noisegen.training.methods import train
+if TYPE_CHECKING:  # what editors and type checkers see
+    from noisegen.augment.augment import augment as augment
+    from noisegen.augment.catalog import TransformInfo as TransformInfo
+    from noisegen.augment.catalog import list_transforms as list_transforms
+    from noisegen.augment.on_the_fly import Collator as Collator
+    from noisegen.augment.on_the_fly import Mapper as Mapper
+    from noisegen.demo.quickstart import quickstart as quickstart
+    from noisegen.errors import NoisegenError as NoisegenError
+    from noisegen.evaluation.evaluate import evaluate as evaluate
+    from noisegen.evaluation.tasks.evaluate_task import evaluate_task as evaluate_task
+    from noisegen.mining.mine import mine_lang8 as mine_lang8
+    from noisegen.mining.mine import mine_pairs as mine_pairs
+    from noisegen.mining.mine import mine_wiki as mine_wiki
+    from noisegen.noise.engine import noise as noise
+    from noisegen.noise.lexical import lexical as lexical
+    from noisegen.noise.lexicon import Lexicon as Lexicon
+    from noisegen.noise.recipe import Recipe as Recipe
+    from noisegen.noise.registry import transform as transform
+    from noisegen.noise.rng import Draws as Draws
+    from noisegen.prepare.prepare import prepare as prepare
+    from noisegen.realism.calibrate import calibrate as calibrate
+    from noisegen.realism.compare import compare as compare
+    from noisegen.realism.learn import learn as learn
+    from noisegen.runs.manifest import Manifest as Manifest
+    from noisegen.training.train import train as train
 
-_HOMES = {
-    "Collator": "mapper",
-    "Draws": "draws",
-    "Lexicon": "lexicon",
-    "Manifest": "manifest",
-    "Mapper": "mapper",
+_MODULES = {  # of the same names, for when the program runs
+    "Collator": "augment.on_the_fly",
+    "Draws": "noise.rng",
+    "Lexicon": "noise.lexicon",
+    "Manifest": "runs.manifest",
+    "Mapper": "augment.on_the_fly",
     "NoisegenError": "errors",
-    "Recipe": "recipe",
-    "TransformInfo": "info",
-    "augment": "generation",
-    "calibrate": "realism.calibration",
-    "compare": "realism.reading",
-    "evaluate": "evaluation.run",
-    "evaluate_task": "tasks.run",
-    "learn": "realism.profile_commands",
-    "lexical": "registry",
-    "list_transforms": "info",
-    "mine_lang8": "mining.commands",
-    "mine_pairs": "mining.commands",
-    "mine_wiki": "mining.commands",
-    "noise": "engine",
-    "prepare": "preparing.run",
-    "quickstart": "demo.run",
-    "train": "training.methods",
-    "transform": "registry",
+    "Recipe": "noise.engine",
+    "TransformInfo": "augment.catalog",
+    "augment": "augment.augment",
+    "calibrate": "realism.calibrate",
+    "compare": "realism.compare",
+    "evaluate": "evaluation.evaluate",
+    "evaluate_task": "evaluation.tasks.evaluate_task",
+    "learn": "realism.learn",
+    "lexical": "noise.lexical",
+    "list_transforms": "augment.catalog",
+    "mine_lang8": "mining.mine",
+    "mine_pairs": "mining.mine",
+    "mine_wiki": "mining.mine",
+    "noise": "noise.engine",
+    "prepare": "prepare.prepare",
+    "quickstart": "demo.quickstart",
+    "train": "training.train",
+    "transform": "noise.registry",
 }
-
-__all__ = [
-    "Collator",
-    "Draws",
-    "Lexicon",
-    "Manifest",
-    "Mapper",
-    "NoisegenError",
-    "Recipe",
-    "TransformInfo",
-    "__version__",
-    "augment",
-    "calibrate",
-    "compare",
-    "evaluate",
-    "evaluate_task",
-    "learn",
-    "lexical",
-    "list_transforms",
-    "mine_lang8",
-    "mine_pairs",
-    "mine_wiki",
-    "noise",
-    "prepare",
-    "quickstart",
-    "train",
-    "transform",
-]
+__all__ = ["__version__", *_MODULES]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in _MODULES:
         raise AttributeError(f"module 'noisegen' has no attribute {name!r}")
-    return getattr(import_module(f"noisegen.{_HOMES[name]}"), name)
+    from noisegen.errors import naming_extras
+
+    with naming_extras():
+        public = getattr(import_module(f"noisegen.{_MODULES[name]}"), name)
+    return naming_extras()(public) if isinstance(public, FunctionType) else public
 
 
 def __dir__() -> list[str]:

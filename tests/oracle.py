@@ -15,13 +15,14 @@ from itertools import accumulate
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from noisegen import keyboards, registry, taggers
-from noisegen.draws import Draws, fraction, gap_table, row_key, stream_key, threshold
-from noisegen.lexicon import POS, Entry, Lexicon, parse_codespell
-from noisegen.recipe import Recipe, Step, step_values
-from noisegen.spans import PROTECTABLE
-from noisegen.wordlists import codespell_dictionary, packaged
-from noisegen.words import is_word
+from noisegen.noise import registry, tagging
+from noisegen.noise.lexical import packaged
+from noisegen.noise.lexicon import POS, Entry, Lexicon, codespell_dictionary, parse_codespell
+from noisegen.noise.recipe import Recipe, Step, step_values
+from noisegen.noise.rng import Draws, fraction, gap_table, row_key, stream_key, threshold
+from noisegen.text.buffers import is_word
+from noisegen.text.spans import PROTECTABLE
+from noisegen.transforms import keyboard
 
 Edit = tuple[int, int, str]
 
@@ -205,7 +206,7 @@ def spans_at(spans: tuple[tuple[int, int], ...], end: int) -> dict[int, list[tup
 
 def rule_tags(text: str, start: int, stop: int) -> tuple[str, str]:
     """The two likeliest tags of a match by the words one blank before and after it."""
-    listed, spans = taggers.before_words(), words(text)
+    listed, spans = tagging.before_words(), words(text)
     before = [span for span in spans_at(spans, 1).get(start - 1, []) if text[start - 1] == " "]
     after = [span for span in spans_at(spans, 0).get(stop + 1, []) if text[stop] == " "]
     before, after = ([spelled(text, span) for span in found] for found in (before, after))
@@ -261,7 +262,7 @@ def lexical(
 @cache
 def character_map(name: str, lang: str, layout: str | None) -> dict[str, list[Entry]]:
     if name == "fing":
-        entries = keyboards.keyboard_of(lang, layout).neighbours()
+        entries = keyboard.keyboard_of(lang, layout).neighbours()
     else:
         entries = Lexicon.load(str(packaged(name)).replace("{lang}", lang)).entries
     return {clean: [e for e in entries if e.clean == clean] for clean in {e.clean for e in entries}}

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import noisegen
-from noisegen.registry import DICTIONARIES
+from noisegen.text.resources import DICTIONARIES
 
 DEMO = DICTIONARIES.parent / "demo" / "demo.tsv"
 FAST = ("fing:rate=0.1", "spac", "leet:rate=0.1", "week")  # transforms that load no tagger

@@ -14,8 +14,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from noisegen.readers import REASON, REASONS
-from noisegen.sources import Columns, Task, expand, read, tasks
+from noisegen.data.sources import Columns, ShardInput, expand, read, shard_inputs
+from noisegen.data.tables import REASON, REASONS
 
 TEXT = Columns()
 NAMED = Columns(tokens="words", labels="tags")
@@ -61,8 +61,8 @@ FORMATS: dict[str, Callable[[Sequence[str]], bytes]] = {
 
 def all_tasks(
     *paths: object, columns: Columns = TEXT, shard: int = 1000, limit: int | None = None
-) -> list[Task]:
-    return list(tasks(expand([str(path) for path in paths]), columns, shard, limit))
+) -> list[ShardInput]:
+    return list(shard_inputs(expand([str(path) for path in paths]), columns, shard, limit))
 
 
 def rows_of(

@@ -2,10 +2,10 @@
 
 import pytest
 
-from noisegen import keyboards
-from noisegen.lexicon import Lexicon, head_of
-from noisegen.registry import DICTIONARIES
-from noisegen.text import fold
+from noisegen.noise.lexicon import Lexicon, head_of
+from noisegen.text.case import fold
+from noisegen.text.resources import DICTIONARIES
+from noisegen.transforms import keyboard
 
 TABLES = ("leet", "before", "latn", "phon_rules")  # of letters or rules
 SIGNS = ("abr1", "cens", "rebus")  # lists that write words with signs
@@ -115,7 +115,7 @@ def test_languages_have_weekdays_and_months(lang):
     ],
 )
 def test_neighbours_come_from_where_the_keys_are(layout, key, expected):
-    pairs = keyboards.keyboard_of("en", layout).neighbours()
+    pairs = keyboard.keyboard_of("en", layout).neighbours()
     found = {entry.noisy for entry in pairs if entry.clean == key}
     if layout == "inscript":
         assert {"ग", "त"} <= found
@@ -124,13 +124,13 @@ def test_neighbours_come_from_where_the_keys_are(layout, key, expected):
 
 
 def test_neighbours_are_letters_and_never_the_key_itself():
-    for keyboard in keyboards.all_keyboards():
-        for entry in keyboard.neighbours():
+    for layout in keyboard.all_keyboards():
+        for entry in layout.neighbours():
             assert entry.clean != entry.noisy
             assert not set(entry.noisy) & set("[];'0123456789")
             assert entry.noisy.strip()
 
 
 def test_keyboards_are_chosen_by_language():
-    assert keyboards.keyboard_of("fr").name == "azerty"
-    assert {"en", "fr", "de", "es", "tr", "hi"} <= set(keyboards.languages())
+    assert keyboard.keyboard_of("fr").name == "azerty"
+    assert {"en", "fr", "de", "es", "tr", "hi"} <= set(keyboard.languages())

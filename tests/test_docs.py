@@ -21,8 +21,11 @@ import click
 import pytest
 
 import noisegen
-from noisegen import cli, engine, mapper, registry, shards, taggers
-from noisegen.info import TransformInfo, at_rate, list_transforms
+from noisegen import cli
+from noisegen.augment import on_the_fly, shards
+from noisegen.augment.catalog import TransformInfo, list_transforms
+from noisegen.noise import engine, registry, tagging
+from noisegen.testing import noise_with
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(
@@ -103,7 +106,7 @@ def test_the_examples_of_a_summary_are_real(one):
     langs = ["en"] if {"en", "*"} & set(one.languages) else one.languages
     for before, after in one.examples:
         assert any(
-            after in at_rate(one.name, [before] * TRIED, lang, rate)
+            after in noise_with(one.name, [before] * TRIED, rate, lang)
             for lang in langs
             for rate in (1, 0.5)
         )
@@ -135,7 +138,7 @@ def fresh() -> Iterator[None]:
 
 
 def _forget() -> None:
-    for module in (engine, mapper, shards):
+    for module in (engine, on_the_fly, shards):
         for made in vars(module).values():
             getattr(made, "cache_clear", int)()
 
@@ -146,7 +149,7 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "noisegen").symlink_to(ROOT / "noisegen")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setattr(taggers, "installed_model", lambda lang: None)
+    monkeypatch.setattr(tagging, "installed_model", lambda lang: None)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0}, raising=False)
     with fresh():
         yield tmp_path

@@ -10,10 +10,10 @@ import pytest
 from conftest import SHARED
 
 import noisegen
-from noisegen.lexicon import Lexicon
-from noisegen.mining.dictionary_reading import load
-from noisegen.registry import DICTIONARIES
+from noisegen.data.dictionaries import load_dictionary
+from noisegen.noise.lexicon import Lexicon
 from noisegen.testing import check_transform
+from noisegen.text.resources import DICTIONARIES
 
 LANGS = ("de", "en", "es", "fr", "hi", "is", "ru", "uk")
 LICENCES = {"Apache-2.0", "CC-BY-4.0", "CC-BY-SA-4.0", "MIT"}
@@ -38,7 +38,7 @@ def path_of(lang):
 
 
 def pairs(lang):
-    return {(entry.clean, entry.noisy) for entry in load(path_of(lang))}
+    return {(entry.clean, entry.noisy) for entry in load_dictionary(path_of(lang))}
 
 
 def test_these_languages_have_a_dictionary():
@@ -56,7 +56,7 @@ def test_the_head_credits_a_source_whose_licence_allows_it(lang):
 
 @pytest.mark.parametrize("lang", LANGS)
 def test_entries_are_pairs_of_different_words(lang):
-    entries = load(path_of(lang))
+    entries = load_dictionary(path_of(lang))
     for entry in entries:
         assert entry.clean.lower() != entry.noisy.lower()
         assert entry.count > 0
@@ -89,7 +89,7 @@ def test_the_page_on_mining_counts_the_entries():
         r"^\| (`..`(?:, `..`)*) \| ([\d,]+(?:, [\d,]+)*) \|", page, re.M
     ):
         told |= zip(re.findall(r"`(..)`", langs), counts.split(", "), strict=True)
-    assert told == {lang: f"{len(load(path_of(lang))):,}" for lang in LANGS}
+    assert told == {lang: f"{len(load_dictionary(path_of(lang))):,}" for lang in LANGS}
 
 
 def test_words_left_out_by_hand_are_on_neither_side():

@@ -7,9 +7,9 @@ from collections import Counter
 import pytest
 from conftest import SHARED
 
-from noisegen.lexicon import Lexicon, matchable
-from noisegen.registry import DICTIONARIES
-from noisegen.text import fold
+from noisegen.noise.lexicon import Lexicon, matchable
+from noisegen.text.case import fold
+from noisegen.text.resources import DICTIONARIES
 
 FIVE = ("init", "rebus", "clip", "join", "cens")
 PATHS = sorted(path for name in FIVE for path in DICTIONARIES.glob(f"*/{name}.tsv"))

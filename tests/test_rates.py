@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from noisegen.engine import Engine
-from noisegen.mixing import Dice, draw_plan
-from noisegen.recipe import Recipe, Step
-from noisegen.text import Texts
+from noisegen.noise.engine import Engine
+from noisegen.noise.plan import Streams, draw_plan
+from noisegen.noise.recipe import Recipe, Step
+from noisegen.text.buffers import Texts
 
 SEEDS = range(10)
 ROWS = 2_000
@@ -34,7 +34,7 @@ def share(name: str, sentences: list[str], candidates: int, **values) -> tuple[f
     variants = {rate: np.zeros(len(texts), np.int64) for rate in rates}
     hits = 0
     for seed in SEEDS:
-        keys = Dice(rows_of(len(texts)), seed).keys(name, np.arange(len(texts)))
+        keys = Streams(rows_of(len(texts)), seed).keys(name, np.arange(len(texts)))
         hits += len(kernel.propose(texts, keys, variants))
     n = candidates * len(SEEDS)
     rate = next(float(value) for value in values.values() if value)
@@ -44,7 +44,7 @@ def share(name: str, sentences: list[str], candidates: int, **values) -> tuple[f
 @pytest.mark.parametrize(("name", "rate"), [("fing", 0.05), ("leet", 0.1), ("leet", 0.05)])
 def test_characters_are_hit_at_the_nominal_rate(name, rate, sentences):
     kernel = Engine(Recipe.of([Step(name)])).kernels[0]
-    known = {chr(point) for point in kernel.characters.points}
+    known = {chr(point) for point in kernel.characters.keys}
     candidates = sum(character in known for text in sentences for character in text)
     realised, sigma = share(name, sentences, candidates, rate=rate)
     assert abs(realised - rate) <= 4 * sigma
@@ -72,7 +72,7 @@ def test_transforms_per_row_follow_the_binomial_over_ten_seeds():
     recipe, rows = Recipe.named("mix_all"), 20_000
     counts: Counter[int] = Counter()
     for seed in SEEDS:
-        plan = draw_plan(recipe, Dice(rows_of(rows), seed))
+        plan = draw_plan(recipe, Streams(rows_of(rows), seed))
         drawn = np.bincount(plan.rows, minlength=rows)
         counts.update(Counter(drawn.tolist()))
     n = rows * len(SEEDS)
@@ -99,11 +99,11 @@ def test_mixed_rates_average_to_the_nominal_rate(sentences):
     )
     engine = Engine(recipe)
     clean = pa.array(sentences)
-    known = {chr(point) for point in engine.kernels[5].characters.points}
+    known = {chr(point) for point in engine.kernels[5].characters.keys}
     candidates = [sum(character in known for character in text) for text in sentences]
     hits = 0
     for seed in SEEDS:
-        noisy = engine.noise(clean, Dice(rows_of(len(sentences)), seed)).noisy.to_pylist()
+        noisy = engine.noise(clean, Streams(rows_of(len(sentences)), seed)).noisy.to_pylist()
         hits += sum(
             a != b
             for text, new in zip(sentences, noisy, strict=True)

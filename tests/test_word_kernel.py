@@ -9,13 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noisegen import word_kernel
-from noisegen.draws import Draws, row_keys, stream_key, threshold
-from noisegen.lexicon import Entry
-from noisegen.registry import Settings
-from noisegen.text import Texts
-from noisegen.word_kernel import WordKernel
-from noisegen.words import WORD_BYTES_MAX
+from noisegen.noise import kernels
+from noisegen.noise.kernels import WordKernel
+from noisegen.noise.lexicon import Entry
+from noisegen.noise.registry import Settings
+from noisegen.noise.rng import Draws, row_keys, stream_key, threshold
+from noisegen.text.buffers import WORD_BYTES_MAX, Texts
 
 
 def ruled(rule):
@@ -98,12 +97,12 @@ def test_neither_batches_nor_their_order_matter(wiki_sentences):
 
 @pytest.mark.parametrize("limit", ["WORDS_MAX", "FORMS_MAX"])
 def test_what_is_forgotten_is_asked_for_again(wiki_sentences, monkeypatch, limit):
-    monkeypatch.setattr(word_kernel, limit, 50)
+    monkeypatch.setattr(kernels, limit, 50)
     asked, made, sizes = Counter(), [], []
     forgetful = kernel(lambda word: asked.update([word]) or marked(word))
     for at in range(0, 300, 10):
         made += spans(forgetful, wiki_sentences[at : at + 10], at)
-        sizes.append(len(forgetful._forms.hashes))
+        sizes.append(len(forgetful.hashes))
 
     assert made == expected(wiki_sentences[:300])
     assert asked.most_common(1)[0][1] > 5
@@ -137,7 +136,7 @@ def test_words_over_the_longest_stay(length):
 
     long = length > WORD_BYTES_MAX
     assert [len(row) for row in found] == ([1, 0] if long else [2, 1])
-    assert (0 in made._forms.hashes) is False
+    assert (0 in made.hashes) is False
     assert len(asked) == (1 if long else 3)
 
 

@@ -17,16 +17,17 @@ import click
 import numpy as np
 import pyarrow as pa
 
-from noisegen import registry
+from noisegen.augment.catalog import TransformInfo, list_transforms
 from noisegen.cli import noisegen as program
-from noisegen.engine import PROTECTED, Engine
-from noisegen.info import TransformInfo, list_transforms
-from noisegen.lexicon import head_of
-from noisegen.measures import error_counts
-from noisegen.mixing import Dice
-from noisegen.recipe import Recipe, Step
-from noisegen.registry import DICTIONARIES, Settings
-from noisegen.spans import protect_kinds
+from noisegen.noise import registry
+from noisegen.noise.engine import Engine
+from noisegen.noise.lexicon import head_of
+from noisegen.noise.plan import Streams
+from noisegen.noise.recipe import Recipe, Step
+from noisegen.noise.registry import Settings
+from noisegen.text.alignment import error_counts
+from noisegen.text.resources import DICTIONARIES
+from noisegen.text.spans import PROTECTED, protect_kinds
 
 ROOT = Path(__file__).parents[1]
 DEMO = ROOT / "noisegen" / "demo" / "demo.tsv"
@@ -92,7 +93,7 @@ def shown_language(one: TransformInfo, known: Iterable[str]) -> str:
 def noised(name: str, rows: Sequence[Row], values: dict[str, float], lang: str = "en") -> list[str]:
     """Return the rows as one transform leaves them."""
     engine = Engine(Recipe.of([Step(name, values)]), Settings(lang, tagger="rule"))
-    dice = Dice(np.array([number for number, _ in rows], np.uint64), 0)
+    dice = Streams(np.array([number for number, _ in rows], np.uint64), 0)
     clean = pa.array([text for _, text in rows], pa.string())
     noisy: list[str] = engine.noise(clean, dice, protect_kinds(PROTECTED)).noisy.to_pylist()
     return noisy

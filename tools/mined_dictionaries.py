@@ -28,15 +28,14 @@ from tempfile import TemporaryDirectory
 from rapidfuzz.distance import OSA, Levenshtein, Prefix
 from wordfreq import zipf_frequency  # type: ignore[import-not-found]  # not a dependency
 
-from noisegen.mining.counts import WordCounter
-from noisegen.mining.dictionary import Alternative, Thresholds, kept
-from noisegen.mining.dictionary_files import write_lexicon
+from noisegen.data.dictionaries import Alternative
+from noisegen.mining.dictionary import WordCounter, apply_thresholds, save_dictionary
 from noisegen.mining.dumps import tasks_of
 from noisegen.mining.filters import PROFILES
-from noisegen.mining.languages import language
-from noisegen.mining.pairs import Account, Miner, SentencePair, Task, WordPair
+from noisegen.mining.miner import Account, Miner, SentencePair, Task, Thresholds, WordPair
 from noisegen.mining.parallel import PairsMiner, table_tasks
 from noisegen.mining.wiki import WikiMiner
+from noisegen.text.segmentation import language
 
 OUT = Path(__file__).parents[1] / "noisegen/dictionaries"
 STRICT = PROFILES["strict"]
@@ -275,7 +274,7 @@ def dictionary(corpora: Iterable[Corpus], data: Path) -> list[Alternative]:
         for corpus in corpora:
             for pair in corpus.read(data / corpus.folder, corpus.lang):
                 counter.add(pair)
-        found = list(kept(counter.rows(), Thresholds(balance=BALANCE)))
+        found = list(apply_thresholds(counter.rows(), Thresholds(balance=BALANCE)))
     return list(filter(is_misspelling, found))
 
 
@@ -294,7 +293,7 @@ def main() -> None:
         entries = dictionary(corpora, data)
         path = out / lang / "wiki.tsv"
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_lexicon(entries, path, head)
+        save_dictionary(entries, path, "lexicon", head)
         words = len({entry.clean for entry in entries})
         print(f"{path}: {len(entries):,} wrong forms of {words:,} words", file=sys.stderr)
 

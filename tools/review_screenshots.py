@@ -21,10 +21,10 @@ from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from noisegen import review
-from noisegen.draws import Draws
-from noisegen.examples import DEMO
+from noisegen.noise.rng import Draws
 from noisegen.review.review_file import ReviewFile
 from noisegen.review.server import Server, prepare
+from noisegen.text.resources import DEMO
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
 NAMES = ("chromium", "chromium-browser", "google-chrome")

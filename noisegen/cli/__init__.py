@@ -1,34 +1,62 @@
 """The command line: one file a command; each parses, calls the library once, and prints."""
 
+import ast
 import os
 import signal
 import sys
 import warnings
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import cast
 
 import click
 
-from noisegen.cli.augment import augment
-from noisegen.cli.calibrate import calibrate
-from noisegen.cli.dictionary import dictionary
-from noisegen.cli.evaluate import evaluate
-from noisegen.cli.evaluate_task import evaluate_task
-from noisegen.cli.learn import learn
-from noisegen.cli.mine_lang8 import mine_lang8
-from noisegen.cli.mine_pairs import mine_pairs
-from noisegen.cli.mine_wiki import mine_wiki
-from noisegen.cli.prepare import prepare
-from noisegen.cli.preview import preview
-from noisegen.cli.quickstart import quickstart
-from noisegen.cli.realism import realism
-from noisegen.cli.review import review
-from noisegen.cli.stats import stats
-from noisegen.cli.train import train
-from noisegen.cli.transforms import transforms
-from noisegen.errors import NoisegenError, UsageError
+from noisegen.errors import NoisegenError, UsageError, naming_extras
 from noisegen.version import __version__
 
+_MODULES = {  # of the commands, in the order of the documentation
+    "augment": "augment", "preview": "augment", "transforms": "transforms", "stats": "augment",
+    "prepare": "mine", "mine-wiki": "mine", "mine-lang8": "mine", "mine-pairs": "mine",
+    "dictionary": "dictionary", "learn": "learn", "calibrate": "calibrate", "realism": "realism",
+    "review": "review", "train": "train", "evaluate": "evaluate",
+    "evaluate-task": "evaluate_task", "quickstart": "quickstart",
+}  # fmt: skip
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+
+class _Commands(Mapping[str, click.Command]):
+    """The commands by name, each imported when it is needed."""
+
+    def __getitem__(self, name: str) -> click.Command:
+        module = import_module(f"noisegen.cli.{_MODULES[name]}")
+        return cast(click.Command, getattr(module, name.replace("-", "_")))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_MODULES)
+
+    def __len__(self) -> int:
+        return len(_MODULES)
+
+
+class _Program(click.Group):
+    """A group that imports no command to list them: their docstrings are read from the source."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the first sentence of every command."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, _summary(name)) for name in sorted(_MODULES)])
+
+
+def _summary(name: str) -> str:
+    source = Path(__file__).with_name(f"{_MODULES[name]}.py").read_text("utf-8")
+    function = next(
+        node for node in ast.parse(source).body
+        if isinstance(node, ast.FunctionDef) and node.name == name.replace("-", "_")
+    )  # fmt: skip
+    return (ast.get_docstring(function) or "").partition("\n")[0]
+
+
+@click.group(cls=_Program, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="noisegen")
 def noisegen() -> None:
     """Make and mine realistic noisy text.
@@ -37,12 +65,7 @@ def noisegen() -> None:
     """
 
 
-_COMMANDS = (
-    augment, preview, transforms, stats, prepare, mine_wiki, mine_lang8, mine_pairs, dictionary,
-    learn, calibrate, realism, review, train, evaluate, evaluate_task, quickstart,
-)  # fmt: skip
-for command in _COMMANDS:
-    noisegen.add_command(command)
+noisegen.commands = _Commands()  # type: ignore[assignment] # click only reads it
 
 
 def main() -> None:
@@ -58,7 +81,8 @@ def run(arguments: list[str]) -> int:
     0 done, 1 an error to act on, 2 wrong usage, 3 damaged input was salved, 130 interrupted.
     """
     try:
-        code = noisegen(arguments, "noisegen", standalone_mode=False, obj=arguments) or 0
+        with naming_extras():
+            code = noisegen(arguments, "noisegen", standalone_mode=False, obj=arguments) or 0
         if sys.stdout:
             sys.stdout.flush()
         return code

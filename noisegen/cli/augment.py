@@ -1,145 +1,159 @@
-"""`noisegen augment`."""
+"""`noisegen augment`, `preview` and `stats`."""
 
-import os
-import shlex
-import sys
-from typing import Any
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
-from noisegen.cli.options import (
+from noisegen.augment import NOISE, AugmentOptions, Request
+from noisegen.cli.common import (
     column_options,
-    plain_examples,
     print_json,
     read_settings,
     recipe_options,
+    run_options,
+    run_values,
+    terminal,
 )
-from noisegen.cli.progress import progress
+from noisegen.options import click_options, decode
+from noisegen.runs.progress import progress_on_stderr
+
+if TYPE_CHECKING:
+    from noisegen.augment.augment import AugmentPlan
+    from noisegen.runs.manifest import Manifest
 
 
 @click.command()
 @click.argument("sources", nargs=-1, metavar="SOURCE...")
-@click.option("-o", "--out", type=click.Path(file_okay=False), help="Folder for the shards.")
+@click.option("-o", "--out", type=click.Path(file_okay=False), help="Output folder for the shards")
 @recipe_options
-@column_options
-@click.option("--tokens", metavar="COLUMN", help="Column with the list of tokens of each row.")
-@click.option("--labels", metavar="COLUMN", help="Column with the list of their labels.")
-@click.option("--copies", type=int, default=1, show_default=True, help="Noisy copies of each row.")
-@click.option("--edits", is_flag=True, help="Add the changed spans.")
-@click.option("--rows-per-shard", type=int, default=100_000, show_default=True)
-@click.option("--limit", type=int, help="Only the first rows of the input.")
-@click.option("--workers", type=int, help="Processes; one a CPU if not given.")
-@click.option(
-    "--executor", default="processes", show_default=True, metavar="processes|serial|dask:ADDRESS"
-)
-@click.option("--part", metavar="I/N", help="Make every N-th shard, from the I-th: 1/4 ... 4/4.")
-@click.option("--resume", is_flag=True, help="Go on with a run of the same configuration.")
-@click.option("--force", is_flag=True, help="Write over a folder that is not empty.")
-@click.option(
-    "--from",
-    "manifest",
-    type=click.Path(),
-    metavar="MANIFEST",
-    help="Make the rows of an earlier run again.",
-)
-@click.option("--dry-run", is_flag=True, help="Show the plan and ten rows; write nothing.")
-@click.option("--json", "as_json", is_flag=True, help="Print the totals as JSON.")
-@click.option("-q", "--quiet", is_flag=True, help="No progress, no summary.")
-def augment(sources: tuple[str, ...], **options: Any) -> int:
+@click_options(Request, skip={"sources", *NOISE})
+@run_options(AugmentOptions)
+@click.option("--from", "manifest", type=click.Path(), metavar="MANIFEST",
+              help="Make the rows of an earlier run again")  # fmt: skip
+@click.option("--dry-run", is_flag=True, help="Show the plan and ten rows; write nothing")
+def augment(
+    out: str | None, manifest: str | None, dry_run: bool, as_json: bool, quiet: bool, **given: Any
+) -> int:
     """Write clean/noisy pairs as Parquet shards.
 
     SOURCE: files, folders, globs or - (.txt .tsv .csv .jsonl .parquet, also .gz .zst .bz2 .xz), or
     hf:NAME[:CONFIG][:SPLIT].  Example: noisegen augment news.txt -o out --seed 7
-    """  # fmt: skip
-    from pathlib import Path
+    """
+    from noisegen.augment.augment import make_plan, make_shards, request_of
+    from noisegen.runs.manifest import Manifest
 
-    from noisegen.generation import carry_out, cpus
-    from noisegen.request import prepare
-
-    request = _request(sources, options)
-    if options["dry_run"]:
-        return _dry_run(request, options["as_json"])
-    if options["out"] is None:
-        raise click.UsageError("say where the shards go: -o FOLDER")
-    run = prepare(request, Path(options["out"]))
-    _warn(run, options)
-    with progress(options["quiet"]) as advance:
-        made = carry_out(
-            run,
-            workers=cpus() if options["workers"] is None else options["workers"],
-            executor=options["executor"],
-            part=options["part"],
-            resume=options["resume"],
-            force=options["force"],
-            progress=advance,
-            command=shlex.join(["noisegen", *(click.get_current_context().obj or sys.argv[1:])]),
-        )
-    if options["as_json"]:
-        print_json({"out": options["out"], "shards": len(made.shards), **made.totals})
-    elif not options["quiet"]:
-        click.echo(f"{options['out']}: {made.summary()}", err=True)
-    return 3 if made.totals["dropped"] else 0
-
-
-def _request(sources: tuple[str, ...], options: dict[str, Any]) -> Any:
-    from dataclasses import fields
-
-    from noisegen.manifest import Manifest
-    from noisegen.request import Request, request_of
-
-    known = {field.name for field in fields(Request)}
-    if options["manifest"]:
-        _refuse_others(sources, known)
-        return request_of(Manifest.load(options["manifest"]))
-    if not sources:
+    run = run_values(given)
+    earlier = Manifest.load(manifest, "augment") if manifest else None
+    if earlier:
+        _refuse_binding()
+        request = request_of(earlier)
+    elif not given["sources"]:
         raise click.UsageError("name at least one SOURCE (or --from MANIFEST)")
-    chosen = {name: value for name, value in options.items() if name in known}
-    return Request(sources, values=read_settings(options["settings"]), **chosen)
+    else:
+        values = read_settings(given.pop("settings"))
+        request = decode(Request, {**given, "values": values})
+    if dry_run:
+        return _dry_run(request, as_json)
+    if out is None:
+        raise click.UsageError("say where the shards go: -o FOLDER")
+    options = AugmentOptions(**vars(request), out=out, **run)
+    plan = make_plan(options, Path(out))
+    if not quiet:
+        _warn(plan, earlier)
+    with progress_on_stderr(quiet) as show:
+        written = make_shards(plan, replace(options, progress=show))
+    if as_json:
+        print_json({"out": out, "shards": len(written.shards), **written.totals})
+    elif not quiet:
+        click.echo(f"{out}: {written.summary()}", err=True)
+    return 3 if written.totals["dropped"] else 0
 
 
-def _refuse_others(sources: tuple[str, ...], known: set[str]) -> None:
+def _refuse_binding() -> None:
     """Refuse what would change the rows of an earlier run."""
     context = click.get_current_context()
-    given = [
-        parameter.opts[0]
-        for parameter in context.command.params
-        if parameter.name in known | {"settings"}
-        and context.get_parameter_source(parameter.name) is not ParameterSource.DEFAULT
-    ]
-    if given:
-        raise click.UsageError(f"--from makes the same rows again: leave out {given[0]}")
+    binding = {field.name for field in fields(Request)} | {"settings"}
+    for parameter in context.command.params:
+        source = context.get_parameter_source(parameter.name or "")
+        if parameter.name in binding and source is not ParameterSource.DEFAULT:
+            raise click.UsageError(
+                f"--from makes the same rows again: leave out {parameter.opts[0]}"
+            )
 
 
-def _warn(run: Any, options: dict[str, Any]) -> None:
+def _warn(plan: "AugmentPlan", earlier: "Manifest | None") -> None:
     """Say on stderr what may surprise."""
-    from noisegen.manifest import Manifest
-    from noisegen.run_folder import difference
+    from noisegen.runs.folder import difference
 
-    if options["quiet"]:
-        return
-    for skipped in run.skipped:
+    for skipped in plan.skipped:
         click.echo(f"skipped {skipped}", err=True)
-    if run.left_out:
-        names = ", ".join(dict.fromkeys(run.left_out))
-        click.echo(f"hint: no data for language {run.request.lang!r}: left out {names}", err=True)
-    if options["manifest"]:
-        made = Manifest.load(options["manifest"])
-        earlier = {name: getattr(made, name) for name in run.config}
-        if changed := difference(earlier, run.config):
+    if plan.left_out:
+        names = ", ".join(dict.fromkeys(plan.left_out))
+        click.echo(f"hint: no data for language {plan.request.lang!r}: left out {names}", err=True)
+    if earlier:
+        config = {name: getattr(earlier, name) for name in plan.config}
+        if changed := difference(config, plan.config):
             click.echo(f"hint: the rows may differ, for this has changed: {changed}", err=True)
 
 
-def _dry_run(request: Any, as_json: bool) -> int:
-    from noisegen.cli.terminal import Terminal
-    from noisegen.examples import examples_of, plan_of
-    from noisegen.preview import render
+def _dry_run(request: Request, as_json: bool) -> int:
+    from noisegen.augment.preview import describe, examples_of, render
 
-    examples = examples_of(request, rows=10)
+    examples, plan = examples_of(request, rows=10), describe(request)
     if as_json:
-        print_json({"plan": plan_of(request), "rows": plain_examples(examples)})
+        print_json({"plan": plan, "rows": [example.to_dict() for example in examples]})
         return 0
-    console = Terminal(no_color=bool(os.environ.get("NO_COLOR")) or None)
-    console.print(plan_of(request), markup=False, highlight=False, soft_wrap=True)
+    console = terminal()
+    console.print(plan, markup=False, highlight=False, soft_wrap=True)
     render(examples, console)
+    return 0
+
+
+@click.command()
+@click.argument("sources", nargs=-1, metavar="[TEXT or SOURCE]")
+@recipe_options
+@column_options
+@click.option("-n", "--rows", type=click.IntRange(min=1), default=10, show_default=True,
+              help="Rows to show")  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="Print the rows as JSON")
+def preview(rows: int, as_json: bool, **given: Any) -> int:
+    """Show text before and after, with the changed spans coloured; writes nothing.
+
+    Without TEXT or SOURCE it shows the bundled demo text.
+    Example: noisegen preview "See you tomorrow, my friend." -t abr1:rate=1
+    """
+    from noisegen.augment.preview import examples_of, render
+
+    values = read_settings(given.pop("settings"))
+    examples = examples_of(decode(Request, {**given, "values": values}), rows)
+    if as_json:
+        print_json({"rows": [example.to_dict() for example in examples]})
+    else:
+        render(examples, terminal())
+    return 0
+
+
+@click.command()
+@click.argument("out", type=click.Path(path_type=Path))
+@click.option("--plot", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE.png|.html",
+              help="Draw the figures into a file (.png needs the extra plot)")  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON")
+def stats(out: Path, plot: Path | None, as_json: bool) -> int:
+    """Show what a run did: rows changed, CER, WER, transforms per row, kinds of edit.
+
+    Example: noisegen stats out --plot out.html
+    """
+    from noisegen.augment import statistics
+
+    measured = statistics.measure(out)
+    if as_json:
+        print_json(measured.to_dict())
+    else:
+        statistics.render(measured, terminal())
+    if plot:
+        statistics.plot(measured, plot)
+        click.echo(f"wrote {plot}", err=True)
     return 0

@@ -5,86 +5,44 @@ from typing import Any
 
 import click
 
-from noisegen.cli.options import print_json
+from noisegen.cli.common import print_json, terminal
+from noisegen.options import click_options
+from noisegen.realism.compare import CompareOptions
+from noisegen.runs.progress import progress_on_stderr
 
 
 @click.command()
-@click.option(
-    "--real",
-    multiple=True,
-    required=True,
-    metavar="PAIRS",
-    help="Real noisy and clean text: tables, M2 files, folders; repeatable.",
-)
-@click.option(
-    "--synthetic",
-    multiple=True,
-    metavar="OUT",
-    help="What noisegen augment wrote, or any pairs; repeatable.",
-)
-@click.option(
-    "--recipe",
-    metavar="NAME|FILE.yaml",
-    help="Instead of --synthetic: noise the clean side of the real set.",
-)
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the recipe's noise.")
-@click.option("--lang", default="en", show_default=True, help="Language of the text.")
-@click.option("--noisy-column", default="noisy", show_default=True, help="Column with the noise.")
-@click.option("--clean-column", default="clean", show_default=True, help="Column without.")
-@click.option(
-    "--clean-file",
-    type=click.Path(),
-    metavar="FILE",
-    help="--real is a text file; this has the clean version of every line.",
-)
-@click.option(
-    "--rows",
-    "rows_max",
-    type=click.IntRange(1),
-    default=10_000,
-    show_default=True,
-    help="Rows of each set that are compared, at most.",
-)
-@click.option(
-    "-o",
-    "--out",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="REPORT.html",
-    help="Write a page with plots.",
-)
-@click.option("--quiet", is_flag=True, help="Print no progress.")
-@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@click_options(CompareOptions)
+@click.option("-o", "--out", type=click.Path(dir_okay=False, path_type=Path), metavar="REPORT.html",
+              help="Write a page with plots")  # fmt: skip
+@click.option("--quiet", is_flag=True, help="Print no progress")
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON")
 def realism(out: Path | None, quiet: bool, as_json: bool, **options: Any) -> int:
     """Compare synthetic noise with real noise: kinds of edit, places, and a classifier's AUC.
 
     Example: noisegen realism --real pairs.tsv --recipe mix_all -o report.html
     """  # fmt: skip
-    from noisegen.cli.terminal import Terminal
-    from noisegen.realism import pairs, reading, tables
+    from noisegen.data import pairs
+    from noisegen.realism import terminal_tables
+    from noisegen.realism.compare import compare
 
     if out:
-        files = options["clean_file"], options["recipe"]
-        pairs.refuse_onto(out, [*options["real"], *options["synthetic"], *filter(None, files)])
-    found = reading.compare(progress=_silent if quiet else _tell, **options)
-    for line in found.warnings:
+        files = filter(None, (options["clean_file"], options["recipe"]))
+        pairs.refuse_onto(out, [*options["real"], *options["synthetic"], *files])
+
+    with progress_on_stderr(quiet) as show:
+        comparison = compare(progress=show or (lambda _: None), **options)
+    for line in comparison.warnings:
         click.echo(f"warning: {line}", err=True)
     if as_json:
-        print_json(found.to_dict())
+        print_json(comparison.to_dict())
     else:
-        tables.render(found, Terminal())
+        terminal_tables.render(comparison, terminal())
     if out:
         from noisegen.realism import page
 
-        page.write(found, out)
+        page.write(comparison, out)
         click.echo(f"wrote {out}", err=True)
-    for line in found.damaged:
+    for line in comparison.damaged:
         click.echo(f"damaged: {line}", err=True)
-    return 3 if found.damaged else 0
-
-
-def _tell(line: str) -> None:
-    click.echo(line, err=True)
-
-
-def _silent(line: str) -> None:
-    pass
+    return 3 if comparison.damaged else 0

@@ -1,14 +1,17 @@
 """`noisegen review`: make, serve, report."""
 
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import click
 from click.core import ParameterSource
 
-from noisegen.cli.options import column_options, print_json, read_settings, recipe_options
-
-PATH = click.Path(dir_okay=False, path_type=Path)
+from noisegen.augment import Request
+from noisegen.cli.common import print_json, read_settings, recipe_options, some_options
+from noisegen.options import click_options
+from noisegen.review.sample import MakeOptions, MoreOptions
+from noisegen.review.server import ServeOptions
 
 
 @click.group()
@@ -22,78 +25,45 @@ def review() -> None:
 
 @review.command()
 @click.argument("sources", nargs=-1, metavar="SOURCE...")
-@click.option(
-    "-o",
-    "--out",
-    type=PATH,
-    required=True,
-    metavar="REVIEW.sqlite",
-    help="The review: made, or with --more continued.",
-)
+@click_options(MakeOptions, skip={field.name for field in fields(Request)})
 @recipe_options
-@column_options
-@click.option(
-    "--lang-column",
-    default="lang",
-    show_default=True,
-    help="Column with the language of each row; without it, all have --lang.",
-)
-@click.option(
-    "--strengths",
-    default="",
-    metavar="S,S,S",
-    help="Clean text: 0.05,0.1,0.2 sets every rate of the recipe, x0.5,x1,x2 multiplies "
-    "the rates below 1. Outputs of augment: a name for each.",
-)
-@click.option(
-    "--rows",
-    type=int,
-    default=15,
-    show_default=True,
-    help="Rows of each language and strength in the first stage.",
-)
-@click.option(
-    "--more", type=int, metavar="N", help="Second stage: add N rows of one strength to the review."
-)
-@click.option(
-    "--strength",
-    default="best",
-    show_default=True,
-    metavar="best|S",
-    help="Which one --more adds; best is the most realistic of the first stage.",
-)
-@click.option("--limit", type=int, help="Only the first rows of clean text.")
-@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
-def make(sources: tuple[str, ...], out: Path, as_json: bool, **options: Any) -> int:
+@some_options(Request, ("text_column", "id_column", "limit"))
+@click.option("--more", "more_rows", type=click.IntRange(1), metavar="N",
+              help="Second stage: add N rows of one strength to the review")  # fmt: skip
+@click_options(MoreOptions, skip=("out", "rows", "sources", "code"))
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON")
+def make(
+    sources: tuple[str, ...], out: str, more_rows: int | None, strength: str, as_json: bool,
+    **options: Any,
+) -> int:  # fmt: skip
     """Draw a blind sample of changed rows at several strengths.
 
-    SOURCE: outputs of noisegen augment, one a strength, or clean text as for augment, which is
+    SOURCE: outputs of noisegen augment, one per strength, or clean text as for augment, which is
     noised here at --strengths.
     Example: noisegen review make news.txt -o review.sqlite -t wiki --strengths 0.05,0.1,0.2
     Then: noisegen review make -o review.sqlite --more 60
     """  # fmt: skip
     from noisegen import review
 
-    number, strength = options.pop("more"), options.pop("strength")
     options["values"] = read_settings(options.pop("settings"))
-    if number is None:
+    if more_rows is None:
         _refuse(("strength",), "is for --more")
-        made = review.make(sources, out, **options)
+        summary = review.make(sources, out, **options)
     else:
         code = options.pop("code")
-        _refuse((*options, "settings"), "was settled when the review was made: leave it out")
-        made = review.more(out, rows=number, strength=strength, sources=sources, code=code)
+        _refuse((*options, "settings"), "was fixed when the review was made: leave it out")
+        summary = review.more(out, rows=more_rows, strength=strength, sources=sources, code=code)
     if as_json:
-        print_json(made.to_dict())
+        print_json(summary.to_dict())
         return 0
-    for line in made.lines():
+    for line in summary.lines():
         click.echo(line, err=True)
-    click.echo(f"{out}: {made.items:,} rows; now: noisegen review serve {out}", err=True)
+    click.echo(f"{out}: {summary.items:,} rows; now: noisegen review serve {out}", err=True)
     return 0
 
 
 def _refuse(names: tuple[str, ...], why: str) -> None:
-    """Refuse options that would go unheard."""
+    """Refuse options that would be ignored."""
     context = click.get_current_context()
     for parameter in context.command.params:
         given = context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
@@ -102,16 +72,8 @@ def _refuse(names: tuple[str, ...], why: str) -> None:
 
 
 @review.command()
-@click.argument("path", type=PATH, metavar="REVIEW.sqlite")
-@click.option(
-    "--host",
-    default="127.0.0.1",
-    show_default=True,
-    help="Address to bind; another than this machine's own lets others in.",
-)
-@click.option("--port", type=int, default=8765, show_default=True, help="0 for any free one.")
-@click.option("--open", "open_browser", is_flag=True, help="Open the browser, too.")
-def serve(path: Path, host: str, port: int, open_browser: bool) -> int:
+@click_options(ServeOptions)
+def serve(**options: Any) -> int:
     """Show the review to reviewers until Ctrl-C; every answer is stored at once.
 
     Open the address that is printed: it holds the token. Several may review at the same time.
@@ -122,28 +84,29 @@ def serve(path: Path, host: str, port: int, open_browser: bool) -> int:
     def tell(line: str) -> None:
         click.echo(line, err=not line.startswith("open "))
 
-    review.serve(path, host=host, port=port, open_browser=open_browser, tell=tell)
+    review.serve(**options, tell=tell)
     return 0
 
 
 @review.command()
-@click.argument("path", type=PATH, metavar="REVIEW.sqlite")
-@click.option("-o", "--out", type=PATH, metavar="FILE.html", help="Write a page, too.")
-@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
-def report(path: Path, out: Path | None, as_json: bool) -> int:
+@click.argument("path", type=click.Path(dir_okay=False, path_type=Path), metavar="REVIEW.sqlite")
+@click.option("-o", "--out", type=click.Path(dir_okay=False), metavar="FILE.html",
+              help="Write a page, too")  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON")
+def report(path: Path, out: str | None, as_json: bool) -> int:
     """Show realism by strength, the strength to choose, agreement, kinds of noise.
 
     Example: noisegen review report review.sqlite -o report.html
     """
     from noisegen import review
-    from noisegen.cli.terminal import Terminal
-    from noisegen.review.tables import render
+    from noisegen.cli.common import terminal
+    from noisegen.review.reporting import render
 
-    found = review.report(path, out)
+    figures = review.report(path, out)
     if as_json:
-        print_json(found.to_dict())
+        print_json(figures.to_dict())
     else:
-        render(found, Terminal())
+        render(figures, terminal())
     if out:
         click.echo(f"wrote {out}", err=True)
     return 0

@@ -2,7 +2,7 @@
 
 import click
 
-from noisegen.cli.options import print_json
+from noisegen.cli.common import print_json
 
 
 @click.command()
@@ -20,9 +20,9 @@ def transforms(name: str | None, code: tuple[str, ...], as_json: bool) -> int:
 
     Example: noisegen transforms spac
     """  # fmt: skip
-    from noisegen import registry
-    from noisegen.cli.terminal import Terminal
-    from noisegen.info import describe, info, list_transforms, table
+    from noisegen.augment.catalog import describe, info, list_transforms, table
+    from noisegen.cli.common import terminal
+    from noisegen.noise import registry
 
     for path in code:
         registry.load_code(path)
@@ -30,7 +30,7 @@ def transforms(name: str | None, code: tuple[str, ...], as_json: bool) -> int:
         listed = [one.to_dict() for one in list_transforms()] if not name else []
         print_json(info(name).to_dict() if name else {"transforms": listed})
     elif name:
-        Terminal().print(describe(info(name)), highlight=False)
+        terminal().print(describe(info(name)), highlight=False)
     else:
-        Terminal().print(table(list_transforms()))
+        terminal().print(table(list_transforms()))
     return 0

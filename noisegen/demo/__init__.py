@@ -1,1 +1,1 @@
-"""`noisegen quickstart`: from text that an installed package ships to a student and its report."""
+"""The quick start, on text and a model that installed packages ship."""

@@ -1,11 +1,37 @@
-"""Vectors of words from their characters: the CNN of CharacterBERT, once a distinct word."""
+"""Words from their characters: the tokenizer and CNN of CharacterBERT (El Boukkouri et al. 2020).
 
-from collections.abc import Iterator
+Words are those of BERT's basic tokenisation, numbered as they appear. Characters are, as in ELMo,
+the bytes of a word between two signs; the CNN reads each distinct word of a batch once.
+"""
 
+import json
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, cached_property, lru_cache
+from hashlib import sha256
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from noisegen.encoders.character_words import CHARACTER_KINDS, CHARACTERS, WordTable
+from noisegen.encoders.encoder import Ints, Ragged, replace_surrogates
+from noisegen.errors import NoisegenError
+
+CHARACTERS = 50  # of a word: at most 48 bytes, between a sign that begins and one that ends it
+CHARACTER_KINDS = 263  # 0 where there is no word, bytes + 1, and six signs
+_BYTES = CHARACTERS - 2
+_BEGIN, _END, _FILL = 259, 260, 261
+PAD, CLS, SEP, MASK = range(4)  # word ids
+_SPECIAL = np.array([b"", b"\1", b"\2", b"\3"], f"S{_BYTES}")  # no word of a text has these bytes
+_OF_BYTE = np.arange(1, 257, dtype=np.int16)
+_OF_BYTE[[CLS, SEP, MASK]] = 257, 258, 262
+_FIRST = len(_SPECIAL)
+_SPAN = 1 << 30  # word ids start again after so many
+CHUNK_MAX = 64  # characters between spaces whose words are cached
+FILE = "words.json"
 
 # CharacterBERT's, from ELMo: width of a window and how many filters have it.
 FILTERS = ((1, 32), (2, 32), (3, 64), (4, 128), (5, 256), (6, 512), (7, 1_024))
@@ -15,15 +41,162 @@ _FILTERS = sum(count for _, count in FILTERS)
 _WIDEST = max(width for width, _ in FILTERS)
 SHORT = 16  # characters that words of up to 7 bytes need, which most are
 
+Words = npt.NDArray[np.bytes_]
 
-class CharacterCNN(nn.Module):
-    """Stands where a network has its embeddings of words.
 
-    Takes ids of `table` (rows, words) and gives (rows, words, hidden): convolutions of several
-    widths over the characters, their maximum, two highway layers and a projection.
+class WordIds:
+    """Numbers words in order of appearance, and returns the characters of a number.
+
+    Noise makes new words forever, so an id is only valid for the next `kept - renewed` new words.
+    Then its row is given to another word, and looking the id up is an error. The same word gets a
+    new id after `renewed` others. Memory is used as words arrive: with the default sizes never more
+    than 0.4 GB, and never more than 0.15 GB for the dictionary of ids.
     """
 
-    def __init__(self, hidden: int, table: WordTable, spread: float = 0.02) -> None:
+    def __init__(self, kept: int = 1 << 23, renewed: int = 1 << 20) -> None:
+        if _SPAN % kept or renewed >= kept:
+            raise ValueError(f"kept {kept} must be a power of two above renewed {renewed}")
+        self.kept, self.renewed = kept, renewed
+        self.known: dict[str, int] = {}
+        self._words = np.zeros(kept, f"S{_BYTES}")
+        self._count = 0
+        self._lock = Lock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        with self._lock:
+            return {
+                "kept": self.kept, "renewed": self.renewed, "known": dict(self.known),
+                "words": self._words[: self._count].copy(), "count": self._count,
+            }  # fmt: skip
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(state["kept"], state["renewed"])  # type: ignore[misc]
+        self.known, self._count = state["known"], state["count"]
+        self._words[: len(state["words"])] = state["words"]
+
+    def add(self, word: str) -> int:
+        """Return the id of a word that `known` lacks."""
+        with self._lock:
+            if word in self.known:
+                return self.known[word]
+            if len(self.known) >= self.renewed:
+                self.known = {}
+            self._words[self._count % self.kept] = word.encode()[:_BYTES]
+            self.known[word] = number = _FIRST + self._count % _SPAN
+            self._count += 1
+            return number
+
+    def words(self, ids: Ints) -> Words:
+        """Return the bytes of words; raises NoisegenError for ids that are no longer valid."""
+        numbers = ids.astype(np.int64) - _FIRST
+        words = self._words[numbers % self.kept]
+        ages = (self._count - numbers - 1) % _SPAN  # read after the words were taken
+        if ((ages >= min(self.kept, self._count)) & (numbers >= 0)).any():
+            raise NoisegenError(
+                f"word ids were given up, only the last {self.kept:,} new words are kept; encode "
+                "fewer texts at once"
+            )
+        is_special = numbers < 0
+        words[is_special] = _SPECIAL[ids[is_special]]
+        return words
+
+    def distinct(self, ids: Ints) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.int64]]:
+        """Return the characters (words, 50) of the distinct words, and the word of each id.
+
+        Their order, shortest first, depends on the words alone and not on the table.
+        """
+        numbers, number_of = np.unique(ids, return_inverse=True)
+        words, word_of = np.unique(self.words(numbers), return_inverse=True)
+        order = np.argsort(np.char.str_len(words), kind="stable")
+        rank = np.empty(len(order), np.int64)
+        rank[order] = np.arange(len(order))
+        return characters_of(words[order]), rank[word_of][number_of].reshape(ids.shape)
+
+
+def characters_of(words: Words) -> npt.NDArray[np.int16]:
+    """Return shape (words, 50); all 0 for the empty word, which is padding."""
+    content = np.ascontiguousarray(words).view(np.uint8).reshape(len(words), _BYTES)
+    lengths = np.char.str_len(words)
+    characters = np.full((len(words), CHARACTERS), _FILL, np.int16)
+    characters[:, 0] = _BEGIN
+    characters[:, 1:-1] = np.where(content > 0, _OF_BYTE[content], _FILL)
+    characters[np.arange(len(words)), lengths + 1] = _END
+    characters[lengths == 0] = 0
+    return characters
+
+
+class WordTokenizer:
+    """Texts to word ids: [CLS], the words, [SEP]; with `lower` words are made lower-case."""
+
+    pad_id = PAD
+
+    def __init__(
+        self, max_length: int, *, lower: bool = False, table: WordIds | None = None
+    ) -> None:
+        self.max_length, self.lower = max_length, lower
+        self.table = table or WordIds()
+
+    @cached_property
+    def digest(self) -> str:
+        """A hex digest of the rules and the maximum length."""
+        return sha256(f"words {self.max_length} {self.lower}".encode()).hexdigest()
+
+    def with_rules(self, max_length: int, *, lower: bool) -> "WordTokenizer":
+        """Return a tokenizer with other rules and the same word ids."""
+        return WordTokenizer(max_length, lower=lower, table=self.table)
+
+    def tokenize(self, texts: Sequence[str]) -> Ragged:
+        """Return one row of word ids per text, cut to `max_length`."""
+        return Ragged.of([self._row(text) for text in texts])
+
+    def _row(self, text: str) -> list[int]:
+        known, add, lower = self.table.known, self.table.add, self.lower
+        words = [
+            word
+            for chunk in replace_surrogates(text).split(" ")
+            for word in (_cached_words if len(chunk) <= CHUNK_MAX else basic_words)(chunk, lower)
+        ]
+        ids = [known.get(word) or add(word) for word in words[: self.max_length - 2]]
+        return [CLS, *ids, SEP]
+
+    def save(self, folder: Path) -> None:
+        """Write words.json."""
+        rules = {"max_length": self.max_length, "lower": self.lower}
+        (folder / FILE).write_text(json.dumps(rules) + "\n", "utf-8")
+
+
+def basic_words(text: str, lower: bool = False) -> tuple[str, ...]:
+    """Return the words of BERT's basic tokenisation, each cut to 48 characters.
+
+    Control characters are dropped; punctuation and Chinese characters are words of their own.
+    """
+    normalize, split = _basic_rules(lower)
+    return tuple(word[:_BYTES] for word, _ in split(normalize(text)))
+
+
+# A space is a boundary for each of BERT's rules, which read one character at a time, so the text
+# between spaces can be split alone, and cached.
+_cached_words = lru_cache(1 << 18)(basic_words)
+
+
+@cache
+def _basic_rules(
+    lower: bool,
+) -> tuple[Callable[[str], str], Callable[[str], list[tuple[str, Any]]]]:
+    from tokenizers import normalizers, pre_tokenizers
+
+    normalizer = normalizers.BertNormalizer(strip_accents=False, lowercase=lower)
+    return normalizer.normalize_str, pre_tokenizers.BertPreTokenizer().pre_tokenize_str
+
+
+class CharacterCNN(nn.Module):
+    """Takes the place of a network's word embeddings.
+
+    Maps ids of `table` (rows, words) to (rows, words, hidden): convolutions of several widths over
+    the characters, their maximum, two highway layers and a projection.
+    """
+
+    def __init__(self, hidden: int, table: WordIds, spread: float = 0.02) -> None:
         super().__init__()
         self.table = table
         self.characters = nn.Embedding(CHARACTER_KINDS, CHARACTER_WIDTH)
@@ -32,48 +205,45 @@ class CharacterCNN(nn.Module):
         )
         self.highways = nn.ModuleList(nn.Linear(_FILTERS, 2 * _FILTERS) for _ in range(HIGHWAYS))
         self.projection = nn.Linear(_FILTERS, hidden)
-        self._begin(spread)
-
-    def _begin(self, spread: float) -> None:
-        """Let highways carry, and vectors be as large as embeddings of words with `spread` are."""
-        with torch.no_grad():
+        with torch.no_grad():  # highways carry; vectors are as large as embeddings with `spread`
             for highway in self.highways:
                 nn.init.ones_(highway.get_parameter("bias")[_FILTERS:])
-            # At the beginning what the highways give has a root mean square of 0.4 (measured).
+            # The output of the untrained highways has a root mean square of 0.4 (measured).
             nn.init.normal_(self.projection.weight, std=spread / 0.4 * _FILTERS**-0.5)
             nn.init.zeros_(self.projection.bias)
 
     def forward(self, ids: Tensor) -> Tensor:
-        """Return shape (rows, words, hidden); raises NoisegenError for ids the table gave up."""
-        characters, where = self.table.distinct(ids.cpu().numpy())
+        """Return shape (rows, words, hidden); raises NoisegenError for ids no longer valid."""
+        characters, word_of = self.table.distinct(ids.cpu().numpy())
         vectors = self.vectors(torch.from_numpy(characters))
-        return nn.functional.embedding(torch.from_numpy(where).to(ids.device), vectors)
+        return nn.functional.embedding(torch.from_numpy(word_of).to(ids.device), vectors)
 
     def of_characters(self, characters: Tensor) -> Tensor:
         """Return shape (rows, words, hidden) of characters (rows, words, 50), without the table."""
-        words, where = torch.unique(characters.flatten(0, 1), dim=0, return_inverse=True)
+        words, word_of = torch.unique(characters.flatten(0, 1), dim=0, return_inverse=True)
         order = _needed(words).argsort(stable=True)
         vectors = self.vectors(words[order])
-        return nn.functional.embedding(order.argsort()[where].view(characters.shape[:2]), vectors)
+        ranks = order.argsort()[word_of].view(characters.shape[:2])
+        return nn.functional.embedding(ranks, vectors)
 
     def vectors(self, characters: Tensor) -> Tensor:
         """Return shape (words, hidden) of characters (words, 50), shortest words first."""
-        found = torch.cat([self._convolved(group) for group in trimmed(characters)])
+        states = torch.cat([self._convolved(group) for group in trimmed(characters)])
         for highway in self.highways:
-            made, gate = highway(found).chunk(2, dim=-1)
+            new, gate = highway(states).chunk(2, dim=-1)
             carried = torch.sigmoid(gate)
-            found = carried * found + (1 - carried) * torch.relu(made)
-        vectors: Tensor = self.projection(found)
+            states = carried * states + (1 - carried) * torch.relu(new)
+        vectors: Tensor = self.projection(states)
         return vectors
 
     def _convolved(self, characters: Tensor) -> Tensor:
-        """Return shape (words, filters): the largest that each filter gives, if above 0."""
+        """Return shape (words, filters): the maximum of each filter over the word, at least 0."""
         states = self.characters(characters.to(self.projection.weight.device).int())
-        found = [largest(states, *conv.parameters()) for conv in self.convolutions]
-        return torch.relu(torch.cat(found, 1))
+        maxima = [convolved_max(states, *conv.parameters()) for conv in self.convolutions]
+        return torch.relu(torch.cat(maxima, 1))
 
 
-def largest(states: Tensor, filters: Tensor, bias: Tensor) -> Tensor:
+def convolved_max(states: Tensor, filters: Tensor, bias: Tensor) -> Tensor:
     """Return shape (words, filters): the maximum over the windows of a convolution.
 
     `states` (words, characters, width), `filters` (filters, width, window). As one product of
@@ -84,10 +254,10 @@ def largest(states: Tensor, filters: Tensor, bias: Tensor) -> Tensor:
 
 
 def trimmed(characters: Tensor) -> Iterator[Tensor]:
-    """Yield short words, then the others, without most of what fills them up.
+    """Yield short words, then the others, without most of their padding.
 
-    A window with nothing but filling gives the same wherever it is, and the maximum needs it once:
-    behind its last character a word keeps as much filling as the widest window.
+    A window of padding gives the same wherever it is, and the maximum needs it once: after its
+    last character a word keeps as much padding as the widest window.
     """
     needed = _needed(characters)
     short = int((needed <= SHORT).sum())

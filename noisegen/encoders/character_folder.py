@@ -1,7 +1,8 @@
-"""The network of a character-aware encoder as a folder, for us and for sentence-transformers.
+"""Character-aware encoders: new ones, and their folders.
 
 The folder's config.json says `noisegen_characters`, so that no other program takes it for a BERT
-with random embeddings of words.
+with random word embeddings. Its modules.json names the class `CharacterTransformer` of this module
+by its full path, so this file cannot be renamed without breaking saved folders.
 """
 
 from collections.abc import Sequence
@@ -11,49 +12,98 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from noisegen.encoders.character_start import NETWORKS, character_network, load
-from noisegen.encoders.character_words import FILE, WordTokenizer
-from noisegen.encoders.files import read_json, read_weights, write_json
+from noisegen.encoders.character_cnn import CHARACTER_KINDS, FILE, PAD, CharacterCNN, WordTokenizer
+from noisegen.encoders.encoder import LENGTH_MAX
+from noisegen.encoders.sentence_encoder import HeadSettings, SentenceEncoder
+from noisegen.encoders.stored import read_json, read_weights, write_json
 from noisegen.errors import SourceError, UsageError
 
 KIND = "noisegen_characters"
 WEIGHTS = "model.safetensors"
+NETWORKS = ("bert", "roberta")  # whose word embeddings can be replaced
+
+
+def character_student(
+    config: Any = None, head: HeadSettings | None = None, *,
+    max_length: int = LENGTH_MAX, lower: bool = False,
+) -> SentenceEncoder:  # fmt: skip
+    """Return an encoder of words by their characters, its weights drawn from torch's generator.
+
+    `config` is a BertConfig or RobertaConfig, 12 layers of 768 by default; `max_length` is in
+    words. Raises UsageError for another network, or one with too few positions.
+    """
+    from transformers import BertConfig
+
+    tokenizer = WordTokenizer(max_length, lower=lower)
+    network = character_network(config or BertConfig(), tokenizer)
+    return SentenceEncoder(network, tokenizer, head or HeadSettings(), "char").eval()
+
+
+def character_network(config: Any, tokenizer: WordTokenizer) -> Any:
+    """Return a network of transformers whose word embeddings are a CharacterCNN."""
+    from transformers import AutoConfig, AutoModel
+
+    if config.model_type not in NETWORKS:
+        raise UsageError(
+            f"characters: {config.model_type!r} is not known, only {' and '.join(NETWORKS)}"
+        )
+    settings = config.to_dict() | {"vocab_size": CHARACTER_KINDS, "pad_token_id": PAD}
+    positions = config.max_position_embeddings - (config.model_type == "roberta")
+    if tokenizer.max_length > positions:
+        raise UsageError(
+            f"characters: {tokenizer.max_length} words a text, but the network has {positions} "
+            "positions; lower max_length"
+        )
+    untyped: Any = AutoModel
+    network = untyped.from_config(AutoConfig.for_model(**settings))
+    network.pooler = None  # nothing here uses it, and its weights would never be trained
+    network.set_input_embeddings(
+        CharacterCNN(config.hidden_size, tokenizer.table, config.initializer_range)
+    )
+    return network
 
 
 def save_network(network: Any, tokenizer: WordTokenizer, folder: Path) -> None:
     """Write config.json, model.safetensors and words.json."""
     from safetensors.torch import save_file
 
-    said = {"model_type": KIND, "network": network.config.to_dict()}
-    write_json(folder / "config.json", said)
+    config = {"model_type": KIND, "network": network.config.to_dict()}
+    write_json(folder / "config.json", config)
     weights = {name: value.contiguous() for name, value in network.state_dict().items()}
     save_file(weights, folder / WEIGHTS, metadata={"format": "pt"})
     tokenizer.save(folder)
 
 
 def open_network(folder: Path) -> tuple[Any, WordTokenizer]:
-    """Return network and tokenizer that save_network wrote; raises SourceError."""
+    """Return the network and tokenizer that `save_network` wrote; raises SourceError."""
     from huggingface_hub.errors import StrictDataclassError
     from transformers import AutoConfig
 
-    said, words = read_json(folder / "config.json"), read_json(folder / FILE)
-    inner = said.get("network") if said.get("model_type") == KIND else None
+    config, rules = read_json(folder / "config.json"), read_json(folder / FILE)
+    inner = config.get("network") if config.get("model_type") == KIND else None
     if not isinstance(inner, dict) or inner.get("model_type") not in NETWORKS:
         raise SourceError(f"{folder}/config.json is not of a character-aware encoder")
+    invalid = (LookupError, TypeError, ValueError, RuntimeError, UsageError, StrictDataclassError)
     try:
-        tokenizer = WordTokenizer(int(words["max_length"]), lower=bool(words["lower"]))
+        tokenizer = WordTokenizer(int(rules["max_length"]), lower=bool(rules["lower"]))
         network = character_network(AutoConfig.for_model(**inner), tokenizer)
-    except (
-        LookupError,
-        TypeError,
-        ValueError,
-        RuntimeError,
-        UsageError,
-        StrictDataclassError,
-    ) as e:
-        raise SourceError(f"cannot open the model {folder}: {' '.join(str(e).split())}") from e
-    load(network, read_weights(folder / WEIGHTS), folder)
+    except invalid as error:
+        raise SourceError(
+            f"cannot open the model {folder}: {' '.join(str(error).split())}"
+        ) from error
+    _load_weights(network, read_weights(folder / WEIGHTS), folder)
     return network.eval(), tokenizer
+
+
+def _load_weights(network: Any, weights: dict[str, Tensor], folder: Path) -> None:
+    """Load all weights; raises SourceError where one is missing or of another size."""
+    try:
+        missing = network.load_state_dict(weights, strict=False).missing_keys
+    except RuntimeError as error:
+        reason = str(error).splitlines()[-1].strip()
+        raise SourceError(f"{folder}: weights do not fit config.json: {reason}") from error
+    if missing:
+        raise SourceError(f"{folder} lacks {len(missing)} weights, the first is {missing[0]}")
 
 
 class CharacterTransformer(nn.Module):
@@ -72,17 +122,17 @@ class CharacterTransformer(nn.Module):
         self.network, self.tokenizer = network, tokenizer
 
     @classmethod
-    def load(cls, folder: str, subfolder: str = "", **_: Any) -> "CharacterTransformer":
+    def load(cls, folder: str, subfolder: str = "", **_: object) -> "CharacterTransformer":
         """Open a folder; settings meant for networks of transformers have no effect."""
         return cls(*open_network(Path(folder) / subfolder))
 
-    def save(self, folder: str, **_: Any) -> None:
-        """Write what `load` reads."""
+    def save(self, folder: str, **_: object) -> None:
+        """Write the files that `load` reads."""
         save_network(self.network, self.tokenizer, Path(folder))
 
     @property
     def max_seq_length(self) -> int:
-        """How many words of a text are read."""
+        """The maximum number of words of a text."""
         return self.tokenizer.max_length
 
     @max_seq_length.setter
@@ -90,22 +140,22 @@ class CharacterTransformer(nn.Module):
         self.tokenizer = self.tokenizer.with_rules(words, lower=self.tokenizer.lower)
 
     def preprocess(
-        self, inputs: Sequence[str], prompt: str | None = None, **_: Any
+        self, inputs: Sequence[str], prompt: str | None = None, **_: object
     ) -> dict[str, Tensor]:
         """Return `characters` (texts, words, 50) and the mask of words.
 
         Word ids would mean nothing to another process, and data loaders have several.
         """
         ids = self.tokenizer.tokenize([f"{prompt or ''}{text}" for text in inputs])
-        words, where = self.tokenizer.table.distinct(ids.padded(self.tokenizer.pad_id))
-        mask = torch.arange(where.shape[1]) < torch.from_numpy(ids.lengths)[:, None]
-        return {"characters": torch.from_numpy(words[where]), "attention_mask": mask.long()}
+        words, word_of = self.tokenizer.table.distinct(ids.padded(self.tokenizer.pad_id))
+        mask = torch.arange(word_of.shape[1]) < torch.from_numpy(ids.lengths)[:, None]
+        return {"characters": torch.from_numpy(words[word_of]), "attention_mask": mask.long()}
 
     def forward(self, features: dict[str, Tensor]) -> dict[str, Tensor]:
         """Add the states of the words."""
         words = self.network.get_input_embeddings().of_characters(features["characters"])
-        found = self.network(inputs_embeds=words, attention_mask=features["attention_mask"])
-        return features | {"token_embeddings": found.last_hidden_state}
+        output = self.network(inputs_embeds=words, attention_mask=features["attention_mask"])
+        return features | {"token_embeddings": output.last_hidden_state}
 
     def get_embedding_dimension(self) -> int:
         """How many numbers the state of a word has."""

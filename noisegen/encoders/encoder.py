@@ -1,24 +1,84 @@
-"""What every encoder offers, and what the parts of a trainable one are."""
+"""The protocol of encoders and tokenizers, the SPEC that opens one, and the device it runs on.
 
-from collections.abc import Callable, Sequence
+A SPEC is the name of an entry point, so a package of others can add encoders.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
-from noisegen.encoders.ragged import Ragged
+from noisegen.errors import UsageError, did_you_mean
 
+if TYPE_CHECKING:
+    import torch
+
+Ints = npt.NDArray[np.integer]
 Vectors = npt.NDArray[np.float32]
-LENGTH_MAX = 512  # tokens of a text, where a model does not say fewer
-Progress = Callable[[int], None]  # is told how many texts were done since the last call
+LENGTH_MAX = 512  # tokens of a text, unless a model allows fewer
+Progress = Callable[[int], None]  # called with the number of texts encoded since the last call
+
+
+@dataclass(frozen=True)
+class Ragged:
+    """Rows of different lengths in two arrays, the form in which token ids are stored and moved.
+
+    Row i is `values[offsets[i]:offsets[i + 1]]`; `values` int32, `offsets` int64.
+    """
+
+    values: npt.NDArray[np.int32]
+    offsets: npt.NDArray[np.int64]
+
+    @classmethod
+    def of(cls, rows: Sequence[Sequence[int]]) -> "Ragged":
+        """Build from lists."""
+        lengths = np.fromiter((len(row) for row in rows), np.int64, len(rows))
+        values = (value for row in rows for value in row)
+        flat = np.fromiter(values, np.int32, int(lengths.sum()))
+        return cls(flat, np.concatenate([[0], np.cumsum(lengths)]))
+
+    @classmethod
+    def joined(cls, parts: Iterable["Ragged"]) -> "Ragged":
+        """Concatenate the rows of several."""
+        parts = list(parts)
+        lengths = np.concatenate([np.zeros(1, np.int64), *(part.lengths for part in parts)])
+        values = np.concatenate([np.zeros(0, np.int32), *(part.values for part in parts)])
+        return cls(values, np.cumsum(lengths))
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, row: int) -> npt.NDArray[np.int32]:
+        return self.values[self.offsets[row] : self.offsets[row + 1]]
+
+    @property
+    def lengths(self) -> npt.NDArray[np.int64]:
+        """The length of every row."""
+        return np.diff(self.offsets)
+
+    def take(self, rows: Ints) -> "Ragged":
+        """Return these rows, in this order."""
+        lengths = self.lengths[rows]
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        shift = np.repeat(self.offsets[:-1][rows] - offsets[:-1], lengths)
+        return Ragged(self.values[np.arange(offsets[-1]) + shift], offsets)
+
+    def padded(self, fill: int) -> npt.NDArray[np.int64]:
+        """Return shape (rows, longest row), padded on the right."""
+        out = np.full((len(self), max(self.lengths, default=0)), fill, np.int64)
+        out[np.arange(out.shape[1]) < self.lengths[:, None]] = self.values
+        return out
 
 
 @runtime_checkable
 class Encoder(Protocol):
     """Turns texts into vectors of `width` numbers; the same text gives the same vector.
 
-    `name` is what people read, mostly the SPEC; vectors are cached under `digest`.
+    `name` is shown to people, mostly the SPEC; vectors are cached under `digest`.
     """
 
     name: str
@@ -30,7 +90,7 @@ class Encoder(Protocol):
 
     @property
     def digest(self) -> str:
-        """Names all that decides a vector, in hex."""
+        """A hex digest of everything that determines a vector."""
         ...
 
     def encode(self, texts: Sequence[str], progress: Progress | None = None) -> Vectors:
@@ -46,13 +106,96 @@ class Tokenizer(Protocol):
 
     @property
     def digest(self) -> str:
-        """Names vocabulary, rules and the length where texts are cut."""
+        """A hex digest of vocabulary, rules and the maximum length."""
         ...
 
     def tokenize(self, texts: Sequence[str]) -> Ragged:
-        """Return one row of ids a text, cut to `max_length`; an empty text has its special ids."""
+        """Return one row of ids per text, cut to `max_length`; an empty text has special ids."""
         ...
 
     def save(self, folder: Path) -> None:
         """Write the files from which the folder's encoder is opened again."""
         ...
+
+
+def replace_surrogates(text: str) -> str:
+    """Return the text with `?` for each lone surrogate, which UTF-8 cannot hold."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
+# Entry points: a SPEC's opener, and that of KIND:REST, which gets the REST.
+ENTRY_POINTS, KINDS = "noisegen.encoders", "noisegen.encoder_kinds"
+
+
+def open_encoder(spec: str) -> Encoder:
+    """Open the encoder that a SPEC names, on the CPU: a packaged model, KIND:REST, or a folder.
+
+    Raises UsageError for an unknown SPEC, SourceError for a model that cannot be opened,
+    MissingExtra if its package is not installed.
+    """
+    kind, colon, rest = spec.partition(":")
+    names, kinds = entry_points(group=ENTRY_POINTS), entry_points(group=KINDS)
+    if spec in names.names:
+        return cast(Encoder, names[spec].load()())
+    if colon and kind in kinds.names:
+        if not rest:
+            raise UsageError(f"{spec!r} names nothing after {kind}:")
+        return cast(Encoder, kinds[kind].load()(rest))
+    if _is_folder(spec):
+        return cast(Encoder, kinds["folder"].load()(spec))
+    known = [*sorted(names.names), *(f"{kind}:..." for kind in sorted(kinds.names))]
+    near = did_you_mean(spec, names.names)
+    raise UsageError(f"no model {spec!r}: a folder, or one of {', '.join(known)}{near}")
+
+
+def names_model(spec: str) -> bool:
+    """Tell whether a SPEC can be opened: a known name or kind, or an existing folder."""
+    kind, colon, _ = spec.partition(":")
+    is_kind = bool(colon) and kind in entry_points(group=KINDS).names
+    return is_kind or spec in entry_points(group=ENTRY_POINTS).names or _is_folder(spec)
+
+
+def _is_folder(spec: str) -> bool:
+    return bool(spec) and Path(spec).is_dir()  # the path of '' is the current folder
+
+
+def find_device(name: str, local_rank: int = 0, world: int = 1) -> "torch.device":
+    """Return the device that `auto`, `cpu`, `cuda` or `cuda:NUMBER` means; raises UsageError.
+
+    Of several processes on a machine (`world`), each gets the device of its `local_rank`.
+    """
+    import torch
+
+    kind, colon, number = name.partition(":")
+    is_known = name in ("auto", "cpu", "cuda") or (kind == "cuda" and number.isdecimal())
+    if not is_known:
+        raise UsageError(f"device {name!r}: write cpu, cuda, cuda:1 or auto")
+    if kind == "cpu" or (kind == "auto" and not torch.cuda.is_available()):
+        return torch.device("cpu")
+    if colon and world > 1:
+        raise UsageError(f"device {name!r} is one for {world} processes: give --device cuda")
+    index, count = int(number or local_rank), torch.cuda.device_count()
+    if not torch.cuda.is_available():
+        raise UsageError(f"device {name!r}: torch finds no CUDA here; give --device cpu")
+    if index >= count:
+        raise UsageError(f"device 'cuda:{index}': there are {count}, counted from 0")
+    return torch.device(f"cuda:{index}")
+
+
+def uses_bf16(precision: str, device: "torch.device") -> bool:
+    """Tell whether a network runs in bf16; `auto` means where the device supports it."""
+    import torch
+
+    if precision != "auto":
+        return precision == "bf16"
+    if device.type == "cuda":
+        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
+    return cpu_has_bf16()
+
+
+def cpu_has_bf16() -> bool:
+    """Tell whether the processor multiplies in bf16; raises ImportError without torch."""
+    import torch
+
+    units = torch.cpu.get_capabilities()
+    return bool(units.get("avx512_bf16") or units.get("amx_bf16"))

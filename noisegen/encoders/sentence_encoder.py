@@ -1,6 +1,7 @@
-"""The encoder that can be trained: tokenizer, network and head as one torch module."""
+"""The trainable encoder: tokenizer, network and head as one torch module."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 from typing import Any, cast
@@ -9,13 +10,52 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from noisegen.encoders.encoder import Progress, Tokenizer, Vectors
-from noisegen.encoders.head import Head, HeadSettings
-from noisegen.encoders.packed import Packed
-from noisegen.encoders.ragged import Ints, Ragged
-from noisegen.encoders.tokens import Padded
+from noisegen.encoders.encoder import Encoder, Progress, Ragged, Tokenizer, Vectors, open_encoder
+from noisegen.encoders.tokens import PREPARATIONS, Packed, Padded, by_length, with_preparation
 
-CPU_TOKENS, DEVICE_TOKENS = 1_024, 32_768  # of a forward pass: a core's cache holds so many
+CPU_TOKENS, DEVICE_TOKENS = 1_024, 32_768  # of a forward pass: as many as a core's cache holds
+POOLINGS = ("mean", "max", "cls")
+PLACES = ("before", "after", "last")  # of the projection: max-pooling is not linear
+
+
+@dataclass(frozen=True)
+class HeadSettings:
+    """How token states become a sentence vector.
+
+    `projection` is the output width of a linear layer, None for no layer. It comes before pooling,
+    per token (RoLASER, section 4), after it, or last: after normalising too.
+    """
+
+    pooling: str = "mean"
+    projection: int | None = None
+    place: str = "before"
+    bias: bool = True
+    normalize: bool = False
+
+
+class SentenceHead(nn.Module):
+    """Projection and pooling, computed in float32 whatever the network's precision."""
+
+    def __init__(self, hidden: int, settings: HeadSettings) -> None:
+        super().__init__()
+        self.settings = settings
+        width = settings.projection
+        self.width = width or hidden
+        self.projection = nn.Linear(hidden, width, bias=settings.bias) if width else None
+
+    def forward(self, states: Tensor, batch: Padded | Packed) -> Tensor:
+        """Return shape (rows, width), float32."""
+        steps: list[Any] = [getattr(batch, self.settings.pooling)]
+        if self.settings.normalize:
+            steps.append(nn.functional.normalize)
+        if self.projection is not None:
+            at = {"before": 0, "after": 1, "last": len(steps)}[self.settings.place]
+            steps.insert(at, self.projection)
+        with torch.autocast(states.device.type, enabled=False):
+            vectors = states.float()
+            for step in steps:
+                vectors = step(vectors)
+            return vectors
 
 
 class SentenceEncoder(nn.Module):
@@ -31,7 +71,7 @@ class SentenceEncoder(nn.Module):
         self.network = network
         self.config = cast(Any, network.config)
         self.tokenizer = tokenizer
-        self.head = Head(self.config.hidden_size, head)
+        self.head = SentenceHead(self.config.hidden_size, head)
         self.name = name
 
     @property
@@ -46,12 +86,12 @@ class SentenceEncoder(nn.Module):
 
     @cached_property
     def digest(self) -> str:
-        """Names weights, head and tokenizer, as they are at the first use."""
-        found = sha256(f"{self.head.settings} {self.tokenizer.digest}".encode())
+        """A hex digest of weights, head and tokenizer, as they are at the first use."""
+        digest = sha256(f"{self.head.settings} {self.tokenizer.digest}".encode())
         for name, value in sorted(self.state_dict().items()):
-            found.update(name.encode())
-            found.update(value.detach().cpu().contiguous().flatten().view(torch.uint8).numpy())
-        return found.hexdigest()
+            digest.update(name.encode())
+            digest.update(value.detach().cpu().contiguous().flatten().view(torch.uint8).numpy())
+        return digest.hexdigest()
 
     def forward(self, batch: Padded | Packed) -> Tensor:
         """Return shape (rows, width), float32."""
@@ -63,7 +103,7 @@ class SentenceEncoder(nn.Module):
         return self.encode_ids(self.tokenizer.tokenize(texts), progress)
 
     def encode_ids(self, ids: Ragged, progress: Progress | None = None) -> Vectors:
-        """Return shape (rows, width), of texts that are tokenised."""
+        """Return shape (rows, width), of tokenised texts."""
         out = np.zeros((len(ids), self.width), np.float32)
         budget = CPU_TOKENS if self.device.type == "cpu" else DEVICE_TOKENS
         training = self.training
@@ -78,11 +118,36 @@ class SentenceEncoder(nn.Module):
         return out
 
 
-def by_length(lengths: Ints, budget: int) -> Iterator[Ints]:
-    """Yield rows, longest first, in groups whose rectangle has at most `budget` tokens."""
-    order = np.argsort(-lengths, kind="stable")
-    at = 0
-    while at < len(order):
-        rows = max(1, budget // max(1, int(lengths[order[at]])))
-        yield order[at : at + rows]
-        at += rows
+class PreparedEncoder:
+    """An encoder that cannot be trained and whose texts are prepared first."""
+
+    def __init__(self, encoder: Encoder, preparation: str) -> None:
+        self.encoder, self.preparation = encoder, preparation
+        self.name, self.width = f"{preparation}:{encoder.name}", encoder.width
+
+    @property
+    def digest(self) -> str:
+        """A hex digest of the preparation and the encoder."""
+        return sha256(f"{self.preparation} {self.encoder.digest}".encode()).hexdigest()
+
+    def encode(self, texts: Sequence[str], progress: Progress | None = None) -> Vectors:
+        """Return shape (texts, width)."""
+        return self.encoder.encode(list(map(PREPARATIONS[self.preparation], texts)), progress)
+
+
+def prepared(encoder: Encoder, preparation: str) -> Encoder:
+    """Return the encoder with its texts prepared first; a trainable one stays trainable.
+
+    Raises MissingExtra if a package that the preparation needs is not installed.
+    """
+    PREPARATIONS[preparation]("")
+    if not isinstance(encoder, SentenceEncoder):
+        return PreparedEncoder(encoder, preparation)
+    encoder.tokenizer = with_preparation(encoder.tokenizer, preparation)
+    encoder.name = f"{preparation}:{encoder.name}"
+    return encoder
+
+
+def open_social(spec: str) -> Encoder:
+    """Open `social:SPEC`: an encoder whose texts are prepared like CT-XLMR-SE's (section 3)."""
+    return prepared(open_encoder(spec), "social")

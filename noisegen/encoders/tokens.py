@@ -1,49 +1,380 @@
-"""A batch of token ids on its way through a network: padded to a rectangle."""
+"""Texts to token ids, and ids to batches: planned by length, then padded to a rectangle or packed.
 
+In a packed batch rows follow each other without padding. A token attends to its own row only: by
+`varlen_attn` of torch on CUDA in half precision, elsewhere by a block mask, which is slow for many
+tokens and serves as the reference.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, TypedDict, Unpack, cast
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor, nn
+from transformers import AttentionInterface
 
-from noisegen.encoders.ragged import Ragged
+from noisegen.encoders.encoder import Ints, Ragged, Tokenizer, replace_surrogates
+from noisegen.encoders.stored import read_json, write_json
+from noisegen.errors import SourceError, UsageError
+from noisegen.text.normalize import social_text
+
+PREPARATION_FILE = "preparation.json"  # of a model's folder
+PREPARATIONS: Mapping[str, Callable[[str], str]] = {"social": social_text}
+Rows = npt.NDArray[np.int64]
+CHUNK_ROWS = 32_768  # rows that are noised, tokenised and batched together
+ATTENTION = "noisegen_packed"
+_AFTER_PADDING = {"bert": False, "roberta": True, "xlm-roberta": True}  # where positions begin
+_HALF = (torch.bfloat16, torch.float16)  # what varlen_attn computes in
+# Tokens of a row up to which products of matrices attend faster than torch's fused kernel, in bf16
+# on a CPU: forward and backward of 64 x 32 tokens, 12 heads, 7 ms against 57; of 4 x 512, 146: 102.
+_PLAIN_LONGEST = 256
+
+
+class PieceTokenizer:
+    """A fast tokenizer of transformers, without padding; raises ValueError if it is not fast."""
+
+    def __init__(self, tokenizer: Any, max_length: int) -> None:
+        if not tokenizer.is_fast:
+            raise ValueError("the tokenizer has no tokenizer.json")
+        self.tokenizer = tokenizer
+        self.max_length = max_length
+        self.pad_id = int(tokenizer.pad_token_id or 0)
+        self._backend = deepcopy(tokenizer.backend_tokenizer)  # others set its padding
+        self._backend.no_padding()
+        self._backend.enable_truncation(max_length)
+
+    @cached_property
+    def digest(self) -> str:
+        """A hex digest of vocabulary, rules and the maximum length."""
+        return sha256(f"{self.max_length} {self._backend.to_str()}".encode()).hexdigest()
+
+    def tokenize(self, texts: Sequence[str]) -> Ragged:
+        """Return one row of ids per text, cut to `max_length`."""
+        encodings = self._backend.encode_batch_fast(list(map(replace_surrogates, texts)))
+        return Ragged.of([encoding.ids for encoding in encodings])
+
+    def encodings(self, texts: Sequence[str | tuple[str, str]]) -> list[Any]:
+        """Return the `tokenizers` encoding of each text or pair of texts: ids, offsets, types.
+
+        Offsets count characters of the text, which must have no lone surrogates.
+        """
+        encodings: list[Any] = self._backend.encode_batch(list(texts))
+        return encodings
+
+    def save(self, folder: Path) -> None:
+        """Write the tokenizer's files."""
+        self.tokenizer.save_pretrained(folder)
+
+
+def lowered(tokenizer: PieceTokenizer) -> PieceTokenizer:
+    """Return the tokenizer with lower-casing as its first rule, written into its own file."""
+    from tokenizers import normalizers
+
+    backend = tokenizer.tokenizer.backend_tokenizer
+    rules = [normalizers.Lowercase(), *filter(None, [backend.normalizer])]
+    backend.normalizer = normalizers.Sequence(rules)
+    return PieceTokenizer(tokenizer.tokenizer, tokenizer.max_length)
+
+
+class PreparedTokenizer:
+    """A tokenizer whose texts are prepared first; its folder says so in preparation.json."""
+
+    def __init__(self, tokenizer: Tokenizer, preparation: str) -> None:
+        self.tokenizer, self.preparation = tokenizer, preparation
+        self.pad_id, self.max_length = tokenizer.pad_id, tokenizer.max_length
+
+    @property
+    def digest(self) -> str:
+        """A hex digest of the preparation and the tokenizer."""
+        return sha256(f"{self.preparation} {self.tokenizer.digest}".encode()).hexdigest()
+
+    def tokenize(self, texts: Sequence[str]) -> Ragged:
+        """Return one row of ids per text, cut to `max_length`."""
+        return self.tokenizer.tokenize(list(map(PREPARATIONS[self.preparation], texts)))
+
+    def save(self, folder: Path) -> None:
+        """Write the tokenizer's files, and the name of the preparation."""
+        self.tokenizer.save(folder)
+        self.save_preparation(folder)
+
+    def save_preparation(self, folder: Path) -> None:
+        """Write the name of the preparation."""
+        write_json(folder / PREPARATION_FILE, {"preparation": self.preparation})
+
+
+def with_preparation(tokenizer: Tokenizer, preparation: str) -> PreparedTokenizer:
+    """Return the tokenizer with this preparation, which replaces any other."""
+    inner = tokenizer.tokenizer if isinstance(tokenizer, PreparedTokenizer) else tokenizer
+    return PreparedTokenizer(inner, preparation)
+
+
+def read_preparation(tokenizer: Tokenizer, folder: Path) -> Tokenizer:
+    """Return the tokenizer with the preparation that its folder names, if any.
+
+    Raises SourceError for an unknown one.
+    """
+    path = folder / PREPARATION_FILE
+    if not path.is_file():
+        return tokenizer
+    name = read_json(path).get("preparation")
+    if name not in PREPARATIONS:
+        known = ", ".join(PREPARATIONS)
+        raise SourceError(f"{path}: preparation {name!r} is not known; known are {known}")
+    return PreparedTokenizer(tokenizer, str(name))
+
+
+def generator(seed: int, *numbers: int) -> np.random.Generator:
+    """Return the random generator of one purpose, the same on every machine."""
+    return np.random.Generator(np.random.PCG64([seed, *numbers]))
+
+
+def chunks_of(rows: Rows, seed: int, epoch: int) -> list[Rows]:
+    """Shuffle the rows of an epoch and split them into chunks of nearly equal size."""
+    count = max(1, -(-len(rows) // CHUNK_ROWS))
+    return np.array_split(generator(seed, epoch).permutation(rows), count)
+
+
+def plan(
+    lengths: npt.NDArray[np.int64], budget: int, seed: int, epoch: int, chunk: int, world: int = 1
+) -> list[list[Rows]]:
+    """Return the steps of a chunk; each is `world` batches of row numbers.
+
+    `lengths` (rows, sides): the tokens of each side, the first counts most. A batch has at most
+    `budget` tokens in the rectangle of its longest side (one row, if it alone has more);
+    every row is in one batch. Raises ValueError for fewer rows than `world`.
+    """
+    if len(lengths) < world:
+        raise ValueError(f"{len(lengths)} rows cannot be dealt to {world} processes")
+    random = generator(seed, epoch, chunk, 1)
+    shuffled = random.permutation(len(lengths))
+    order = shuffled[np.lexsort(lengths[shuffled].T[::-1])]
+    batches = [order[start:stop] for start, stop in _cuts(lengths.max(1)[order], budget)]
+    while len(batches) % world and max(map(len, batches)) > 1:  # fill the last step
+        largest = max(range(len(batches)), key=lambda at: len(batches[at]))
+        batches[largest : largest + 1] = np.array_split(batches[largest], 2)
+    while len(batches) % world:  # every batch is a single row
+        batches[-2:] = [np.concatenate(batches[-2:])]
+    steps = [batches[at : at + world] for at in range(0, len(batches), world)]
+    return [steps[number] for number in random.permutation(len(steps))]
+
+
+def _cuts(lengths: npt.NDArray[np.int64], budget: int) -> Iterator[tuple[int, int]]:
+    start, longest = 0, 0
+    for at, length in enumerate(lengths.tolist()):
+        longest = max(longest, length)
+        if longest * (at + 1 - start) > budget and at > start:
+            yield start, at
+            start, longest = at, length
+    yield start, len(lengths)
+
+
+def by_length(lengths: Ints, budget: int) -> Iterator[Ints]:
+    """Yield rows, longest first, in groups whose rectangle has at most `budget` tokens."""
+    order = np.argsort(-lengths, kind="stable")
+    at = 0
+    while at < len(order):
+        rows = max(1, budget // max(1, int(lengths[order[at]])))
+        yield order[at : at + rows]
+        at += rows
 
 
 @dataclass(frozen=True)
 class Padded:
-    """`ids` (rows, longest) int64 and `mask` (rows, longest) bool: where a token is."""
+    """`ids` (rows, longest) int64 and `mask` (rows, longest) bool, True at tokens."""
 
     ids: Tensor
     mask: Tensor
 
     @classmethod
     def of(cls, rows: Ragged, pad_id: int, device: str | torch.device = "cpu") -> "Padded":
-        """Make one of rows of ids."""
+        """Build from rows of ids."""
         ids = torch.from_numpy(rows.padded(pad_id))
-        lengths = torch.from_numpy(rows.lengths)
-        mask = torch.arange(ids.shape[1]) < lengths[:, None]
+        mask = torch.arange(ids.shape[1]) < torch.from_numpy(rows.lengths)[:, None]
         return cls(ids.to(device, non_blocking=True), mask.to(device, non_blocking=True))
 
     @property
     def tokens(self) -> int:
-        """Tokens that are computed, padding included."""
+        """The number of tokens computed, padding included."""
         return self.ids.numel()
 
     def states(self, network: nn.Module) -> Tensor:
         """Return the last hidden states, (rows, longest, hidden)."""
         output: Any = network(input_ids=self.ids, attention_mask=self.mask.long())
-        states: Tensor = output.last_hidden_state
-        return states
+        return cast(Tensor, output.last_hidden_state)
 
     def mean(self, states: Tensor) -> Tensor:
         """Return the mean of each row's states."""
-        kept = self.mask[..., None]
-        return (states * kept).sum(1) / kept.sum(1).clamp(min=1)
+        mask = self.mask[..., None]
+        return (states * mask).sum(1) / mask.sum(1).clamp(min=1)
 
     def max(self, states: Tensor) -> Tensor:
-        """Return the largest of each row's states, number by number."""
+        """Return the element-wise maximum of each row's states."""
         return states.masked_fill(~self.mask[..., None], -torch.inf).amax(1)
 
     def cls(self, states: Tensor) -> Tensor:
         """Return the state of each row's first token."""
         return states[:, 0]
+
+
+@dataclass(frozen=True)
+class Packed:
+    """Row i is `ids[offsets[i]:offsets[i + 1]]`, for the first `rows` rows and `used` tokens.
+
+    `ids`, `positions` (in the row, from 0) and `owner` (the row) have one int64 per token.
+    `offsets` is int32 and extends beyond the rows: over a tail of padding ids in rows of their own,
+    so that no token is left undefined, then over empty rows. No row has more than `longest` tokens.
+    """
+
+    ids: Tensor
+    positions: Tensor
+    owner: Tensor
+    offsets: Tensor
+    rows: int
+    used: int
+    longest: int
+
+    @classmethod
+    def of(
+        cls, rows: Ragged, pad_id: int, device: str | torch.device = "cpu",
+        *, tokens: int = 0, longest: int = 1,
+    ) -> "Packed":  # fmt: skip
+        """Build from rows of ids.
+
+        With `tokens` the batch has that many, or those of the rows if they are more, and its number
+        of rows is a power of two: few shapes, as a compiled network wants them.
+        """
+
+        def moved(values: "np.ndarray[Any, Any]") -> Tensor:
+            tensor = torch.from_numpy(values)
+            if torch.device(device).type == "cuda":
+                tensor = tensor.pin_memory()  # so that the copy does not block
+            return tensor.to(device, non_blocking=True)
+
+        longest = max(longest, int(rows.lengths.max(initial=1)))
+        filled = _filled(rows, pad_id, tokens, longest) if tokens else rows
+        owner = np.repeat(np.arange(len(filled)), filled.lengths)
+        positions = np.arange(len(owner)) - filled.offsets[owner]
+        columns = moved(np.stack([filled.values.astype(np.int64), positions, owner]))
+        offsets = moved(filled.offsets.astype(np.int32))
+        used = len(rows.values)
+        return cls(columns[0], columns[1], columns[2], offsets, len(rows), used, longest)
+
+    @property
+    def tokens(self) -> int:
+        """The number of tokens computed, those of the tail included."""
+        return self.ids.numel()
+
+    def states(self, network: nn.Module) -> Tensor:
+        """Return the last hidden states, (tokens, hidden); raises UsageError."""
+        config: Any = network.config
+        positions = self.positions + first_position(config)
+        with attending(config, ATTENTION):
+            output: Any = network(
+                input_ids=self.ids[None], position_ids=positions[None],
+                cu_seq_lens_q=self.offsets, max_length_q=self.longest, seq_idx=self.owner,
+            )  # fmt: skip
+        return cast(Tensor, output.last_hidden_state[0])
+
+    def mean(self, states: Tensor) -> Tensor:
+        """Return the mean of each row's states."""
+        return self._reduced(states, "mean")
+
+    def max(self, states: Tensor) -> Tensor:
+        """Return the element-wise maximum of each row's states."""
+        return self._reduced(states, "max")
+
+    def cls(self, states: Tensor) -> Tensor:
+        """Return the state of each row's first token."""
+        return states[self.offsets[: self.rows]]
+
+    def _reduced(self, states: Tensor, how: str) -> Tensor:
+        lengths = self.offsets[: self.rows + 1].diff().long()
+        return torch.segment_reduce(states[: self.used], how, lengths=lengths, axis=0, unsafe=True)
+
+
+def _filled(rows: Ragged, pad_id: int, tokens: int, longest: int) -> Ragged:
+    """Append rows of padding up to `tokens`, then empty rows up to a power of two."""
+    tail = max(0, tokens - len(rows.values))
+    lengths = [longest] * (tail // longest) + [tail % longest]
+    count = len(rows) + len(lengths)
+    lengths += [0] * ((1 << (count - 1).bit_length()) - count)
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    return Ragged.joined([rows, Ragged(np.full(tail, pad_id, np.int32), offsets)])
+
+
+def first_position(config: Any) -> int:
+    """Return the number of a row's first position; raises UsageError for an unknown network."""
+    kind = str(config.model_type)
+    if kind not in _AFTER_PADDING:
+        known = ", ".join(_AFTER_PADDING)
+        raise UsageError(f"a {kind} network takes no packed batches, only {known}: packed=false")
+    return int(config.pad_token_id) + 1 if _AFTER_PADDING[kind] else 0
+
+
+def is_packable(config: Any) -> bool:
+    """Tell whether such a network takes packed batches, and this torch has the attention."""
+    try:
+        from torch.nn.attention import varlen  # noqa: F401 - since torch 2.10
+    except ImportError:
+        return False
+    return config.model_type in _AFTER_PADDING
+
+
+class _PackedRows(TypedDict):
+    """What transformers passes on to the attention, besides what is ignored here."""
+
+    scaling: float
+    cu_seq_lens_q: Tensor
+    max_length_q: int
+    seq_idx: Tensor
+
+
+def _attend(
+    module: nn.Module, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None,
+    **packed: Unpack[_PackedRows],
+) -> tuple[Tensor, None]:  # fmt: skip
+    """Return attention of shape (1, tokens, heads, size), each token's over its own row.
+
+    Sides have shape (1, heads, tokens, size). `varlen_attn` drops no weights, so none are dropped.
+    """
+    scale = packed["scaling"]
+    if query.is_cuda and query.dtype in _HALF:
+        from torch.nn.attention.varlen import varlen_attn
+
+        offsets, longest = packed["cu_seq_lens_q"], packed["max_length_q"]
+        q, k, v = (side[0].transpose(0, 1) for side in (query, key, value))
+        out: Any = varlen_attn(q, k, v, offsets, offsets, longest, longest, scale=scale)
+        return out[None], None
+    same_row = packed["seq_idx"][:, None] == packed["seq_idx"]
+    out = nn.functional.scaled_dot_product_attention(
+        query, key, value, attn_mask=same_row, scale=scale
+    )
+    return out.transpose(1, 2), None
+
+
+AttentionInterface.register(ATTENTION, _attend)  # no mask of that name: transformers makes none
+
+
+@contextmanager
+def attending(config: Any, name: str) -> Iterator[None]:
+    """Use this attention implementation of transformers; restore the previous one on exit."""
+    previous = config._attn_implementation
+    config._attn_implementation = name
+    try:
+        yield
+    finally:
+        config._attn_implementation = previous
+
+
+def attending_fast(config: Any, batch: Padded) -> AbstractContextManager[Any]:
+    """Use the attention that is fastest for these rows, in bf16."""
+    if batch.ids.device.type != "cpu" or batch.ids.shape[1] > _PLAIN_LONGEST:
+        return nullcontext()
+    return attending(config, "eager")  # what transformers calls plain products

@@ -6,17 +6,22 @@ these negatives are not comparable with those of xSIM++.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from noisegen.draws import Draws, check_seed, name_number, row_key, stream_key
 from noisegen.errors import UsageError
-from noisegen.evaluation import altered_statements
-from noisegen.evaluation.altered_names import Names
-from noisegen.evaluation.altered_numbers import number_changes
-from noisegen.evaluation.parsing import parsed
+from noisegen.evaluation.alterations import (
+    Names,
+    apply,
+    number_changes,
+    plain_statement_changes,
+    statement_changes,
+)
+from noisegen.noise.rng import Draws, check_seed, name_number, row_key, stream_key
+from noisegen.noise.tagging import installed_model
 
 KINDS = ("number", "entity", "causality")
 PER_KIND = 3
@@ -61,14 +66,16 @@ def hard_negatives(
     kept = [texts[row] for row in rows]
     families, note = _families(kept, lang, parse)
     seen = set(texts)
-    made = [
-        (new, rows[place], kind)
-        for place, text in enumerate(kept)
+    negatives = [
+        (new, rows[index], kind)
+        for index, text in enumerate(kept)
         for kind, alter in families.items()
-        for new in _some(alter, place, text, stream_key(seed, f"hard:{kind}"), per_kind, seen)
+        for new in _some(alter, index, text, stream_key(seed, f"hard:{kind}"), per_kind, seen)
     ]
-    sources = np.array([source for _, source, _ in made], np.int64)
-    return HardNegatives([new for new, _, _ in made], sources, [kind for *_, kind in made], note)
+    sources = np.array([source for _, source, _ in negatives], np.int64)
+    return HardNegatives(
+        [new for new, _, _ in negatives], sources, [kind for *_, kind in negatives], note
+    )
 
 
 def _rows(texts: Sequence[str]) -> list[int]:
@@ -79,45 +86,48 @@ def _rows(texts: Sequence[str]) -> list[int]:
 
 def _families(texts: Sequence[str], lang: str, parse: bool) -> tuple[dict[str, Alter], str]:
     """Return what alters a text, by family, and a note on how."""
-    numbers = {"number": _numbers(texts, lang)}
+
+    def number(row: int, draws: Draws) -> str | None:
+        changes = number_changes(texts[row], draws, lang)
+        return draws.pick(changes).applied(texts[row]) if changes else None
+
+    def statement(row: int, draws: Draws) -> str | None:
+        return apply(texts[row], draws.pick(ways[row])) if ways[row] else None
+
     if lang != "en":
-        return numbers, "numbers only: names and statements are altered in English alone"
+        return {"number": number}, "numbers only: names and statements are altered in English alone"
     documents = parsed(texts, lang) if parse else None
     names = Names.of(texts, documents)
-    statements = _statements(texts, documents)
-    how = "as spaCy reads them" if documents is not None else "by rules, without spaCy's model"
-    return {**numbers, "entity": names.altered, "causality": statements}, f"sentences {how}"
-
-
-def _numbers(texts: Sequence[str], lang: str) -> Alter:
-    def alter(row: int, draws: Draws) -> str | None:
-        found = number_changes(texts[row], draws, lang)
-        return draws.pick(found).applied(texts[row]) if found else None
-
-    return alter
-
-
-def _statements(texts: Sequence[str], documents: Sequence[Any] | None) -> Alter:
     if documents is None:
-        ways = [altered_statements.plain_changes(text) for text in texts]
+        ways, how = list(map(plain_statement_changes, texts)), "by rules, without spaCy's model"
     else:
-        ways = [altered_statements.changes(document) for document in documents]
+        ways, how = list(map(statement_changes, documents)), "as spaCy reads them"
+    families: dict[str, Alter] = {"number": number, "entity": names.altered, "causality": statement}
+    return families, f"sentences {how}"
 
-    def alter(row: int, draws: Draws) -> str | None:
-        return altered_statements.apply(texts[row], draws.pick(ways[row])) if ways[row] else None
 
-    return alter
+def parsed(texts: Sequence[str], lang: str) -> list[Any] | None:
+    """Return the texts as spaCy documents; None where no model of the language is installed."""
+    model = installed_model(lang)
+    return list(_pipeline(model).pipe(texts, batch_size=64)) if model else None
+
+
+@cache
+def _pipeline(model: str) -> Any:
+    import spacy
+
+    return spacy.load(model)
 
 
 def _some(
-    alter: Alter, place: int, text: str, stream: int, most: int, seen: set[str]
+    alter: Alter, index: int, text: str, stream: int, most: int, seen: set[str]
 ) -> Iterator[str]:
     """Yield up to `most` altered texts that nothing equals yet; they join what was seen."""
     draws = Draws(row_key(stream, name_number(text)))
     for _ in range(most * _TRIES):
         if not most:
             return
-        new = alter(place, draws.fork(str(draws.integer())))
+        new = alter(index, draws.fork(str(draws.integer())))
         if new is None:
             return
         if new not in seen:

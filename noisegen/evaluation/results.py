@@ -1,11 +1,89 @@
-"""What an evaluation found, as data: everything that tables, files and the report show.
+"""An evaluation as data: its options, and its results, which tables, files and the report show.
 
 `Results` is written as results.json beside the report and read back from it, so a report can be
 drawn again without a model.
 """
 
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
+
+from noisegen.errors import UsageError
+from noisegen.options import argument, internal, option
+from noisegen.runs.progress import Show
+
+
+@dataclass(frozen=True)
+class EvaluateOptions:
+    """Which models are measured, on which sets, with which noise."""
+
+    models: Annotated[tuple[str, ...], argument("MODEL...")]
+    out: Annotated[
+        str,
+        option(
+            "Folder for metrics.json, metrics.csv and report.html", "-o", "--out", metavar="REPORT"
+        ),
+    ]
+    baseline: Annotated[
+        str | None,
+        option(
+            "Model that the others are compared with (default: the teacher of the first model if "
+            "noisegen trained it, else the first model)",
+            metavar="SPEC",
+        ),
+    ] = None
+    pairs: Annotated[
+        tuple[str, ...],
+        option("Natural noisy and clean text: tables, M2 files, folders", metavar="SOURCE"),
+    ] = ()
+    source: Annotated[tuple[str, ...], option("Clean text to be noised", metavar="SOURCE")] = ()
+    transforms: Annotated[
+        tuple[str, ...],
+        option(
+            "For --source: transforms and recipes, separated by commas; all: those of RoLASER, "
+            "those of posts, mix_all and ugc",
+            metavar="NAMES",
+        ),
+    ] = ("all",)
+    seeds: Annotated[int, option("For --source: number of generation seeds, from 100 on", ge=1)] = (
+        10
+    )
+    strengths: Annotated[tuple[float, ...], internal()] = (0.0, 0.5, 1.0, 1.5)
+    sts: Annotated[
+        tuple[str, ...], option("Columns sentence1, sentence2, score", metavar="SOURCE")
+    ] = ()
+    retrieval: Annotated[tuple[str, ...], option("Columns source, target", metavar="SOURCE")] = ()
+    labelled: Annotated[
+        tuple[str, ...],
+        option("Columns text, label, or sentence1, sentence2, label", metavar="SOURCE"),
+    ] = ()
+    noise: Annotated[
+        str, option("Recipe that noises --sts and --labelled", metavar="NAME|FILE.yaml")
+    ] = "ugc"
+    lang: Annotated[str, option("Language of the text")] = "en"
+    limit: Annotated[int, option("Maximum rows of each set", ge=2)] = 1_000
+    hard: Annotated[bool, option("Measure xSIM also among hard negatives")] = True
+    paper_stats: Annotated[bool, option("t-tests over the seeds, as in RoLASER")] = False
+    noisy_column: Annotated[str, option("Noisy column of --pairs")] = "noisy"
+    clean_column: Annotated[str, option("Clean column of --pairs")] = "clean"
+    clean_file: Annotated[
+        str | None,
+        option(
+            "File with the clean version of each line, where --pairs is a text file", metavar="FILE"
+        ),
+    ] = None
+    text_column: Annotated[str, option("Text column of --source")] = "text"
+    force: Annotated[bool, option("Overwrite the report in this folder")] = False
+    progress: Annotated[Show | None, internal()] = None
+
+    def __post_init__(self) -> None:
+        if not any((self.pairs, self.source, self.sts, self.retrieval, self.labelled)):
+            raise UsageError(
+                "nothing to evaluate on: give --pairs, --source, --sts, --retrieval or --labelled"
+            )
+        if any(not 0 <= factor <= 100 for factor in self.strengths):
+            raise UsageError("--strengths are factors from 0 to 100")
 
 
 @dataclass(frozen=True)
@@ -73,7 +151,7 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class Dose:
+class StrengthCurve:
     """Mean cosine distance and xSIM error over the strength of the noise, a factor on its rates."""
 
     model: str
@@ -84,7 +162,7 @@ class Dose:
 
 
 @dataclass(frozen=True)
-class Example:
+class ShownPair:
     """One pair with its cosine distance by model; `kind` is `repaired` or `broken`."""
 
     kind: str
@@ -117,23 +195,23 @@ class Results:
     datasets: tuple[Dataset, ...]
     scores: dict[str, dict[str, dict[str, Score]]]
     comparisons: tuple[Comparison, ...] = ()
-    doses: tuple[Dose, ...] = ()
-    examples: tuple[Example, ...] = ()
+    doses: tuple[StrengthCurve, ...] = ()
+    examples: tuple[ShownPair, ...] = ()
     projections: tuple[Projection, ...] = ()
     training: dict[str, Any] | None = None  # config and log of the run that made a student
     settings: dict[str, Any] = field(default_factory=dict)  # options, versions, seconds
 
     @property
     def baseline(self) -> Model:
-        """The model that the others are compared with."""
-        return next(model for model in self.models if model.baseline)
+        """The model that the others are compared with; the first where none is marked."""
+        return next((model for model in self.models if model.baseline), self.models[0])
 
     def metrics(self) -> dict[str, dict[str, dict[str, float]]]:
         """Return the content of metrics.json: {model: {dataset: {metric: value}}}."""
         return {
             model: {
-                dataset: {metric: score.value for metric, score in found.items()}
-                for dataset, found in datasets.items()
+                dataset: {metric: score.value for metric, score in scores.items()}
+                for dataset, scores in datasets.items()
             }
             for model, datasets in self.scores.items()
         }
@@ -143,33 +221,6 @@ class Results:
         return asdict(self)
 
     @classmethod
-    def from_dict(cls, said: dict[str, Any]) -> "Results":
-        """Return what `to_dict` told, also where it went through JSON."""
-        found = {
-            name: tuple(_made(kind, one) for one in said[name]) for name, kind in _LISTED.items()
-        }
-        scores = {
-            model: {
-                dataset: {metric: _made(Score, score) for metric, score in of_set.items()}
-                for dataset, of_set in of_model.items()
-            }
-            for model, of_model in said["scores"].items()
-        }
-        return cls(scores=scores, training=said["training"], settings=said["settings"], **found)
-
-
-_LISTED = {
-    "models": Model, "datasets": Dataset, "comparisons": Comparison, "doses": Dose,
-    "examples": Example, "projections": Projection,
-}  # fmt: skip
-
-
-def _made(kind: Any, said: dict[str, Any]) -> Any:
-    return kind(**{name: _tuples(value) for name, value in said.items()})
-
-
-def _tuples(value: Any) -> Any:
-    """Return lists as the tuples they were before JSON, in dictionaries too."""
-    if isinstance(value, dict):
-        return {name: _tuples(one) for name, one in value.items()}
-    return tuple(map(_tuples, value)) if isinstance(value, list) else value
+    def from_dict(cls, content: dict[str, Any]) -> "Results":
+        """Return what `to_dict` gave, also where it went through JSON."""
+        return msgspec.convert(content, cls)

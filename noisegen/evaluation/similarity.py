@@ -1,10 +1,117 @@
-"""Semantic similarity: whether cosines rank pairs of sentences as people do."""
+"""Cosines of vectors and what is made of them: distances, correlation, classes, tokens.
+
+Vectors are matrices of shape (texts, width), normalised here: give them at any scale.
+"""
+
+import warnings
+from collections import defaultdict
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from noisegen.errors import UsageError
-from noisegen.evaluation.unit_vectors import F64, Vectors, cosines
+from noisegen.errors import MissingExtra, UsageError
+
+if TYPE_CHECKING:
+    from noisegen.encoders.encoder import Ragged
+
+Vectors = npt.NDArray[np.floating]
+F32 = npt.NDArray[np.float32]
+F64 = npt.NDArray[np.float64]
+I64 = npt.NDArray[np.int64]
+Bool = npt.NDArray[np.bool_]
+
+_BLOCK = 1 << 17  # numbers that are converted at a time: they stay in the cache
+
+
+def unit(vectors: Vectors, start: int = 0) -> F32:
+    """Return the rows divided by their lengths; a zero row stays zero.
+
+    Raises UsageError for a row that holds NaN or infinity; `start` is the number of the first row.
+    """
+    units = np.empty(vectors.shape, np.float32)
+    for part in _parts(vectors):
+        rows = np.asarray(vectors[part], np.float64)
+        lengths = _lengths(rows, start + part.start)
+        np.divide(rows, np.where(lengths == 0, 1, lengths)[:, None], out=units[part])
+    return units
+
+
+def cosines(x: Vectors, y: Vectors) -> F64:
+    """Return the cosine of each pair of rows, rounded to twelve digits; 0 if one of them is zero.
+
+    Rounded, cosines that are equal but for the order of summation are equal numbers: ties stay
+    ties. Raises UsageError for a row that holds NaN or infinity, and for different shapes.
+    """
+    check_pairs(x, y)
+    similarities = np.empty(len(x))
+    for part in _parts(x):
+        rows, others = np.asarray(x[part], np.float64), np.asarray(y[part], np.float64)
+        products = np.einsum("ij,ij->i", rows, others)
+        lengths = _lengths(rows, part.start) * _lengths(others, part.start)
+        similarities[part] = np.divide(
+            products, lengths, out=0 * products, where=lengths > 0
+        ).round(12)
+    return similarities
+
+
+def _parts(vectors: Vectors) -> list[slice]:
+    """Return slices of rows that are small enough to stay in the cache."""
+    step = max(1, _BLOCK // max(1, vectors.shape[1]))
+    return [slice(start, start + step) for start in range(0, len(vectors), step)]
+
+
+def _lengths(rows: F64, start: int) -> F64:
+    lengths: F64 = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+    wrong = np.flatnonzero(~np.isfinite(lengths))
+    if len(wrong):
+        number = start + int(wrong[0])
+        raise UsageError(f"vector {number} holds NaN or infinity; encode its text again")
+    return lengths
+
+
+def check_pairs(x: Vectors, y: Vectors) -> None:
+    """Raise UsageError unless both are matrices of the same shape with at least one row."""
+    check_widths(x, y)
+    if len(x) != len(y):
+        raise UsageError(f"{len(x):,} vectors on one side of the pairs, {len(y):,} on the other")
+
+
+def check_widths(x: Vectors, y: Vectors) -> None:
+    """Raise UsageError unless both are matrices of the same width with at least one row."""
+    for vectors in (x, y):
+        if vectors.ndim != 2 or not len(vectors):
+            raise UsageError(
+                "vectors must have the shape (texts, width) and a text at least, not "
+                f"{vectors.shape}"
+            )
+    if x.shape[1] != y.shape[1]:
+        widths = f"width {x.shape[1]} cannot be compared with width {y.shape[1]}"
+        raise UsageError(f"vectors of {widths}; take both from encoders of the same width")
+
+
+# Distances.
+
+
+def cosine_distances(x: Vectors, y: Vectors) -> F64:
+    """Return 1 - cosine of each pair of rows; 1 where a vector is zero."""
+    return 1 - cosines(x, y)
+
+
+def cosine_distance(x: Vectors, y: Vectors, changed: Bool | None = None) -> float:
+    """Return the mean of 1 - cosine over all pairs, or over the `changed` ones: NaN if none is.
+
+    m(noisy) and m(clean) give RoLASER's distance (Table 4); m(clean) and baseline(clean) the clean
+    drift (Table 7); m(noisy) and baseline(clean) the anchored distance.
+    """
+    distances = cosine_distances(x, y)
+    counted = distances if changed is None else distances[changed]
+    return float(counted.mean()) if len(counted) else float("nan")
+
+
+# Rank correlation with human scores.
 
 
 def sts_spearman(x: Vectors, y: Vectors, scores: npt.ArrayLike) -> float:
@@ -12,20 +119,207 @@ def sts_spearman(x: Vectors, y: Vectors, scores: npt.ArrayLike) -> float:
     return 100 * spearman(cosines(x, y), np.asarray(scores, np.float64))
 
 
-def spearman(one: F64, other: F64) -> float:
-    """Return the rank correlation; equal values share the mean of their ranks.
+def spearman(x: F64, y: F64) -> float:
+    """Return Spearman's rank correlation of two columns; NaN if all values of one are equal.
 
-    NaN if all values of a side are equal. Raises UsageError for sides of different length.
+    Raises UsageError for columns of different length, MissingExtra without scipy.
     """
-    if len(one) != len(other):
-        raise UsageError(f"{len(one):,} similarities, but {len(other):,} scores")
-    ranks = [mean_ranks(side) - (len(side) + 1) / 2 for side in (one, other)]
+    if len(x) != len(y):
+        raise UsageError(f"{len(x):,} similarities, but {len(y):,} scores")
+    from scipy.stats import rankdata
+
+    ranks = [rankdata(column) - (len(column) + 1) / 2 for column in (x, y)]
     spread = float(np.sqrt((ranks[0] ** 2).sum() * (ranks[1] ** 2).sum()))
     return float(ranks[0] @ ranks[1]) / spread if spread else float("nan")
 
 
-def mean_ranks(values: npt.NDArray[np.floating]) -> F64:
-    """Return ranks from 1; equal values share the mean of theirs."""
-    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
-    ranks: F64 = (np.cumsum(counts) - (counts - 1) / 2)[places]
-    return ranks
+# Classes.
+
+
+def mean_class_similarity(vectors: Vectors, labels: Sequence[Hashable]) -> float:
+    """Return D_avg: the mean cosine of two texts of a class, classes weighted by their texts.
+
+    CT-XLMR-SE, equation 2, over all pairs of a class. Of unit vectors u they sum up to
+    |sum u|^2 - sum |u|^2, so it takes O(n d). Classes of one text have no pair and no weight;
+    raises UsageError if all are such.
+    """
+    if len(vectors) != len(labels):
+        raise UsageError(f"{len(vectors):,} vectors, but {len(labels):,} labels")
+    units = unit(vectors)
+    rows: dict[Hashable, list[int]] = defaultdict(list)
+    for row, label in enumerate(labels):
+        rows[label].append(row)
+    means, weights = [], []
+    for members in rows.values():
+        count = len(members)
+        if count > 1:
+            of_class = units[members].astype(np.float64)
+            total = of_class.sum(axis=0)
+            both_ways = total @ total - np.einsum("ij,ij->", of_class, of_class)
+            means.append(float(both_ways / (count * (count - 1))))
+            weights.append(count)
+    if not means:
+        raise UsageError("no class has two texts, so there is no similarity within classes")
+    return float(np.average(means, weights=weights))
+
+
+@dataclass(frozen=True)
+class PairClassification:
+    """In per cent; `accuracy` is that of calling a pair positive from `threshold` on, the best."""
+
+    average_precision: float
+    accuracy: float
+    threshold: float
+
+
+def classify_pairs(x: Vectors, y: Vectors, labels: Sequence[int]) -> PairClassification:
+    """Rank pairs by cosine; `labels` are 1 for pairs that belong together, else 0.
+
+    Average precision and best accuracy are those that MTEB's AbsTaskPairClassification calls
+    cosine_ap and cosine_accuracy. Raises UsageError unless both labels occur, MissingExtra without
+    scikit-learn.
+    """
+    similarities, truth = cosines(x, y), np.asarray(labels, np.int64)
+    if len(truth) != len(similarities):
+        raise UsageError(f"{len(similarities):,} pairs, but {len(truth):,} labels")
+    if set(truth.tolist()) != {0, 1}:
+        raise UsageError("labels of pairs must be 0 and 1, and both must occur")
+    try:
+        from sklearn.metrics import average_precision_score
+    except ImportError as error:
+        raise MissingExtra("scikit-learn", "train") from error
+    average = float(average_precision_score(truth, similarities))
+    accuracy, threshold = _best_accuracy(similarities, truth)
+    return PairClassification(100 * average, 100 * accuracy, threshold)
+
+
+def _best_accuracy(similarities: F64, truth: I64) -> tuple[float, float]:
+    """Return the best accuracy and the least score that is called positive; infinity for none."""
+    thresholds = np.append(np.unique(similarities)[::-1], np.inf)
+    ascending = np.sort(similarities), np.sort(similarities[truth == 1])
+    called, positive = (len(scores) - np.searchsorted(scores, thresholds) for scores in ascending)
+    right = 2 * positive - called + (truth == 0).sum()
+    best = int(right.argmax())
+    return float(right[best]) / len(truth), float(thresholds[best])
+
+
+# Tokens.
+
+Tokens = Callable[[str], Iterable[Hashable]]
+
+
+def type_token_ratio(
+    texts: "Sequence[str] | Ragged", tokens: Tokens = str.split, without: Collection[int] = ()
+) -> float:
+    """Return 100 x types / tokens over all texts together (RoLASER, section 5); NaN without tokens.
+
+    Texts are split by `tokens`; or give rows of token ids, where `without` are those that do not
+    count, such as the special ids of a tokenizer.
+    """
+    counted: Sequence[Hashable]
+    if isinstance(texts, Sequence):
+        counted = [token for text in texts for token in tokens(text)]
+    else:
+        counted = texts.values[~np.isin(texts.values, list(without))].tolist()
+    return 100 * len(set(counted)) / len(counted) if counted else float("nan")
+
+
+EXPERIMENTS = 10
+SAMPLES_PER_LABEL = 8
+SEED = 42  # MTEB's
+_ITERATIONS_MAX = 100
+
+
+@dataclass(frozen=True)
+class Classified:
+    """Means over the experiments: accuracy and macro F1 in per cent.
+
+    `correct` is, for each text, the share of experiments that labelled it rightly.
+    """
+
+    accuracy: float
+    f1: float
+    correct: F64
+
+
+def classify(
+    train: Vectors, train_labels: Sequence[str], tests: Mapping[str, Vectors],
+    test_labels: Sequence[str], *, experiments: int = EXPERIMENTS,
+    samples_per_label: int = SAMPLES_PER_LABEL, seed: int = SEED,
+) -> dict[str, Classified]:  # fmt: skip
+    """Train on vectors of clean text and test on versions of other text, such as clean and noisy.
+
+    As AbsTaskClassification of MTEB 2 does by default, with its own draws: in each of 10
+    experiments the training rows are shuffled on, the first 8 of every label are fitted by logistic
+    regression (L2 penalty of 1, at most 100 iterations, vectors as they are), and all of the test
+    rows are labelled. Some of MTEB's tasks take more samples: 32 in TweetSentimentExtraction.
+
+    Raises UsageError if there is one label only, MissingExtra without scikit-learn.
+    """
+    _check(train, train_labels, tests, test_labels)
+    names = sorted(set(train_labels) | set(test_labels))
+    numbers = {label: number for number, label in enumerate(names)}
+    truth = np.array([numbers[label] for label in test_labels], np.int64)
+    classes = np.array([numbers[label] for label in train_labels], np.int64)
+    predicted: dict[str, list[npt.NDArray[np.int64]]] = {name: [] for name in tests}
+    for rows in _samples(classes, experiments, samples_per_label, seed):
+        model = _fitted(np.asarray(train[rows], np.float32), classes[rows])
+        for name, vectors in tests.items():
+            predicted[name].append(model.predict(np.asarray(vectors, np.float32)))
+    return {name: _classified(np.stack(labels), truth) for name, labels in predicted.items()}
+
+
+def _check(
+    train: Vectors, train_labels: Sequence[str], tests: Mapping[str, Vectors],
+    test_labels: Sequence[str],
+) -> None:  # fmt: skip
+    if len(train) != len(train_labels):
+        raise UsageError(f"{len(train):,} vectors to train on, but {len(train_labels):,} labels")
+    if len(set(train_labels)) < 2:
+        raise UsageError("the training part has one label only; classification needs two")
+    for vectors in tests.values():
+        check_widths(train, vectors)
+        if len(vectors) != len(test_labels):
+            raise UsageError(f"{len(vectors):,} vectors to test, but {len(test_labels):,} labels")
+
+
+def _samples(
+    classes: npt.NDArray[np.int64], experiments: int, per_label: int, seed: int
+) -> list[npt.NDArray[np.int64]]:
+    """Return the training rows of each experiment.
+
+    MTEB starts the same generator anew for each experiment but shuffles the last order on.
+    """
+    order = np.arange(len(classes))
+    chosen = []
+    for _ in range(experiments):
+        np.random.RandomState(seed).shuffle(order)
+        seen: dict[int, int] = {}
+        kept = []
+        for row in order.tolist():
+            label = int(classes[row])
+            seen[label] = seen.get(label, 0) + 1
+            if seen[label] <= per_label:
+                kept.append(row)
+        chosen.append(np.array(kept, np.int64))
+    return chosen
+
+
+def _fitted(vectors: npt.NDArray[np.float32], classes: npt.NDArray[np.int64]) -> Any:
+    try:
+        from sklearn.exceptions import ConvergenceWarning
+        from sklearn.linear_model import LogisticRegression
+    except ImportError as error:
+        raise MissingExtra("scikit-learn", "train") from error
+    with warnings.catch_warnings():
+        # The protocol stops after so many iterations, converged or not.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return LogisticRegression(max_iter=_ITERATIONS_MAX).fit(vectors, classes)
+
+
+def _classified(labels: npt.NDArray[np.int64], truth: npt.NDArray[np.int64]) -> Classified:
+    from sklearn.metrics import f1_score
+
+    correct = (labels == truth).mean(axis=0)
+    f1 = [f1_score(truth, predicted, average="macro", zero_division=0) for predicted in labels]
+    return Classified(100 * float(correct.mean()), 100 * float(np.mean(f1)), correct)

@@ -2,12 +2,16 @@
 
 import hashlib
 from collections import deque
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from noisegen.mining.pairs import SentencePair
-from noisegen.mining.revisions import Revision
+import numpy as np
+from rapidfuzz.distance import Levenshtein
+from rapidfuzz.process import cdist
+
+from noisegen.mining.dumps import Revision
+from noisegen.mining.miner import SentencePair
 
 RADIUS = 15  # edits within which a text that comes back is a revert (mwreverts' default)
 LINES_MAX = 100_000  # between the first and the last line that differ
@@ -31,11 +35,8 @@ def changed_lines(old: bytes, new: bytes) -> tuple[list[bytes], list[bytes]] | N
     if len(before) == len(after) == 1:
         return ([], []) if before == after else (before, after)
     shared = set(before).intersection(after)
-    return _without(before, shared), _without(after, shared)
-
-
-def _without(lines: list[bytes], shared: set[bytes]) -> list[bytes]:
-    return [line for line in lines if line not in shared]
+    only_before, only_after = ([x for x in lines if x not in shared] for lines in (before, after))
+    return only_before, only_after
 
 
 def _window(old: bytes, new: bytes) -> tuple[bytes, bytes]:
@@ -48,34 +49,34 @@ def _window(old: bytes, new: bytes) -> tuple[bytes, bytes]:
     return old[start : len(old) - same], new[start : len(new) - same]
 
 
-def common_prefix(one: bytes, other: bytes, room: int) -> int:
+def common_prefix(old: bytes, new: bytes, room: int) -> int:
     """Return how many bytes, of `room`, are the same, or about _STEP less."""
     at, step = 0, min(_STEP, room)
-    while step and one.startswith(other[at : at + step], at):
+    while step and old.startswith(new[at : at + step], at):
         at += step
         step = min(4 * step, room - at)
     while step > _STEP:
         step = step // 2
-        if one.startswith(other[at : at + step], at):
+        if old.startswith(new[at : at + step], at):
             at += step
     return at
 
 
-def common_suffix(one: bytes, other: bytes, room: int) -> int:
+def common_suffix(old: bytes, new: bytes, room: int) -> int:
     """Return how many bytes, of `room`, are the same at the end, or about _STEP less."""
-    mine, theirs = len(one), len(other)  # where what is the same begins
+    mine, theirs = len(old), len(new)  # where what is the same begins
     step = min(_STEP, room)
-    while step and one.startswith(other[theirs - step : theirs], mine - step):
+    while step and old.startswith(new[theirs - step : theirs], mine - step):
         mine, theirs = mine - step, theirs - step
-        step = min(4 * step, room - len(one) + mine)
+        step = min(4 * step, room - len(old) + mine)
     while step > _STEP:
         step = step // 2
-        if one.startswith(other[theirs - step : theirs], mine - step):
+        if old.startswith(new[theirs - step : theirs], mine - step):
             mine, theirs = mine - step, theirs - step
-    return len(one) - mine
+    return len(old) - mine
 
 
-class Step(NamedTuple):
+class PageStep(NamedTuple):
     """What a revision is, and the one before it if it is an edit."""
 
     kind: str
@@ -106,34 +107,29 @@ class History:
     _standing: dict[Hashable, int] = field(default_factory=dict)  # not reverted: their indices
     _pending: deque[_Pending] = field(default_factory=deque)
 
-    def add(self, revision: Revision) -> Step:
+    def add(self, revision: Revision) -> PageStep:
         """Take the next revision and tell what it is."""
         if revision.raw is None:
             self._previous = None
-            return Step(WITHHELD)
-        digest = self._digest_of(revision)
+            return PageStep(WITHHELD)
+        digest: Hashable = revision.digest
+        if not self.trusts_hashes:
+            digest = hashlib.sha1(revision.raw, usedforsecurity=False).digest()
         previous, self._previous = self._previous, revision
         if previous is not None and digest == self._digest:
-            return Step(SAME)
+            return PageStep(SAME)
         self._digest = digest
         self._index += 1
         target = self._standing.get(digest, 0)
         if target and target >= self._index - RADIUS:
             self._revert(target)
             self._standing[digest] = self._index
-            return Step(REVERT)
+            return PageStep(REVERT)
         self._standing[digest] = self._index
         if len(self._standing) > _STANDING_MAX:
-            self._forget(self._index - RADIUS)
-        return Step(EDIT, previous) if previous is not None else Step(FIRST)
-
-    def _digest_of(self, revision: Revision) -> Hashable:
-        if self.trusts_hashes:
-            return revision.digest
-        return hashlib.sha1(revision.raw or b"", usedforsecurity=False).digest()
-
-    def _forget(self, oldest: int) -> None:
-        self._standing = {known: at for known, at in self._standing.items() if at >= oldest}
+            oldest = self._index - RADIUS
+            self._standing = {known: at for known, at in self._standing.items() if at >= oldest}
+        return PageStep(EDIT, previous) if previous is not None else PageStep(FIRST)
 
     def _revert(self, target: int) -> None:
         """Withdraw what was made since; a revision that was reverted is no target of a revert.
@@ -141,10 +137,10 @@ class History:
         Else a vandal who repeats himself would withdraw what good editors did between.
         """
         self._standing = {known: at for known, at in self._standing.items() if at <= target}
-        kept = deque(waiting for waiting in self._pending if waiting.index <= target)
-        self.withdrawn += len(self._pending) - len(kept)
-        self._pending = kept
-        for waiting in kept:
+        pending = deque(waiting for waiting in self._pending if waiting.index <= target)
+        self.withdrawn += len(self._pending) - len(pending)
+        self._pending = pending
+        for waiting in pending:
             while waiting.trail[-1][0] > target:
                 waiting.trail.pop()
 
@@ -161,7 +157,7 @@ class History:
             if waiting.index < self._index and waiting.trail[-1][1] is not None:
                 last = next(sentence for _, sentence in reversed(waiting.trail) if sentence)
                 wanted = [word.clean for word in waiting.pair.words] or [last]
-                there = all(one.encode() in text for one in wanted)
+                there = all(word.encode() in text for word in wanted)
                 waiting.trail.append((self._index, last if there else _WITH_THE_PAGE))
 
     def follow(
@@ -180,9 +176,9 @@ class History:
             if sentence is not None and sentence in removed and waiting.index < self._index:
                 following = next_of.get(sentence)
                 words = waiting.pair.words
-                found = set(tokens(following)) if following and words else set()
-                kept = words and found.issuperset(word.clean for word in words)
-                waiting.trail.append((self._index, following if kept else None))
+                present = set(tokens(following)) if following and words else set()
+                survives = words and present.issuperset(word.clean for word in words)
+                waiting.trail.append((self._index, following if survives else None))
 
     @property
     def has_settled(self) -> bool:
@@ -197,3 +193,54 @@ class History:
         while self.has_settled or (ended and self._pending):
             waiting = self._pending.popleft()
             yield waiting.pair, bool(waiting.trail[-1][1])
+
+
+LIKENESS_MIN = 0.5  # 1 - Levenshtein distance / length of the longer, in characters
+SENTENCE_MAX = 5_000  # characters
+WORK_MAX = 1 << 32  # characters of the old sentences times those of the new ones: 0.2 s
+PAIRS_MAX = 250_000  # old sentences times new ones: 0.1 s, however short they are
+
+
+def align(old: Sequence[str], new: Sequence[str]) -> tuple[list[tuple[str, str]], str | None]:
+    """Return pairs of an old and a new sentence, each used once, the most alike first.
+
+    Sentences that both share, wherever they stand, are no change. The second value is the reason
+    why nothing was compared, if so.
+    """
+    ours, theirs = _only(old, new), _only(new, old)
+    if not (ours and theirs):
+        return [], None
+    work = sum(map(len, ours)) * sum(map(len, theirs))
+    if work > WORK_MAX or len(ours) * len(theirs) > PAIRS_MAX:
+        return [], "edit_many_sentences"
+    if len(ours) == len(theirs) == 1:
+        alike = Levenshtein.normalized_similarity(ours[0], theirs[0], score_cutoff=LIKENESS_MIN)
+        return ([(ours[0], theirs[0])] if alike else []), None
+    return _matched(ours, theirs), None
+
+
+def _only(these: Sequence[str], those: Sequence[str]) -> list[str]:
+    """Return the sentences that only the first list has, each once, in order."""
+    shared = set(those)
+    return [
+        sentence
+        for sentence in dict.fromkeys(these)
+        if sentence not in shared and len(sentence) <= SENTENCE_MAX
+    ]
+
+
+def _matched(ours: list[str], theirs: list[str]) -> list[tuple[str, str]]:
+    """Take the most alike pair, again and again; among equals the first."""
+    scores = cdist(
+        ours, theirs, scorer=Levenshtein.normalized_similarity, score_cutoff=LIKENESS_MIN
+    )
+    rows, columns = np.nonzero(scores)
+    order = np.lexsort((columns, rows, -scores[rows, columns]))
+    pairs: list[tuple[int, int]] = []
+    left, right = set(range(len(ours))), set(range(len(theirs)))
+    for row, column in zip(rows[order].tolist(), columns[order].tolist(), strict=True):
+        if row in left and column in right:
+            left.remove(row)
+            right.remove(column)
+            pairs.append((row, column))
+    return [(ours[row], theirs[column]) for row, column in sorted(pairs)]

@@ -1,15 +1,21 @@
 """Which files are dumps to mine, in which language, and which of them belong together."""
 
 import glob
+import hashlib
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from html import unescape
+from itertools import chain, dropwhile
 from pathlib import Path
+from typing import NamedTuple
+from xml.parsers import expat
+from xml.sax.saxutils import escape, quoteattr
 
+from noisegen.data.files import MAGICS, first_bytes
 from noisegen.errors import SourceError
-from noisegen.mining.containers import MAGICS, first_bytes
-from noisegen.mining.pairs import Task
-from noisegen.mining.revisions import read_site
+from noisegen.mining.miner import Task
 
 _PART = re.compile(r"(?P<stem>.*-p(?P<page>\d+))r(?P<first>\d+)r(?P<last>\d+)\.")
 ENDINGS = (".xml", *(f".{name}" for name in MAGICS))
@@ -45,9 +51,9 @@ def tasks_of(sources: Sequence[str], lang: str) -> tuple[list[Task], list[str]]:
 
 def _expanded(sources: Iterable[str]) -> list[Path]:
     """Return the files in order, each once, under whatever name it is given first."""
-    found = [path for source in sources for path in _files(source)]
+    paths = [path for source in sources for path in _files(source)]
     first: dict[Path, Path] = {}
-    for path in found:
+    for path in paths:
         first.setdefault(path.resolve(), Path(os.path.abspath(path)))  # noqa: PTH100
     return list(first.values())
 
@@ -88,3 +94,365 @@ def _grouped(files: Iterable[Path]) -> list[tuple[str, ...]]:
         key = part["stem"] if part else str(path)
         groups.setdefault(key, []).append((int(part["first"]) if part else 0, str(path)))
     return [tuple(path for _, path in sorted(group)) for group in groups.values()]
+
+
+HEAD = 64 << 10  # bytes in which the root and the site info are
+
+ID = re.compile(rb"<id>\s*(\d{1,18})")
+_TIMESTAMP = re.compile(rb"<timestamp>\s*([0-9TZ:.+-]{1,40})")
+_COMMENT = re.compile(rb"<comment[^<>]*(?<!/)>([^<]*)")
+_MODEL = re.compile(rb"<model>([^<]*)")
+_SHA1 = re.compile(rb"<sha1>([0-9a-z]{1,40})")
+_SHA1_OF_TEXT = re.compile(rb"""\ssha1=["']([0-9a-z]{1,40})["']""")
+_LANG = re.compile(rb"""<mediawiki\b[^<>]*\sxml:lang=["']([A-Za-z0-9-]{1,40})["']""")
+_NAMESPACE = re.compile(rb"""<namespace\b[^<>]*?\skey=["'](-?\d{1,9})["'][^<>]*(?<!/)>([^<]+)""")
+
+
+@dataclass(frozen=True)
+class Site:
+    """What the head of an export says of its wiki; '' for what it does not say."""
+
+    lang: str = ""
+    namespaces: dict[str, int] = field(default_factory=dict)  # by the name before the colon
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page; `number` is its id, or less than 0 where damage took its head away."""
+
+    number: int
+    namespace: int
+    title: str
+
+
+class Revision(NamedTuple):
+    """A revision as bytes: `raw` is the escaped text of the main slot, None where it is withheld.
+
+    `head` is what stands before the text, `tail` what follows it.
+    """
+
+    page: Page
+    head: bytes
+    attributes: bytes
+    raw: bytes | None
+    tail: bytes
+
+    @property
+    def number(self) -> int:
+        """The revision's id; 0 if there is none."""
+        return number_in(ID.search(self.head))
+
+    @property
+    def timestamp(self) -> str | None:
+        """When it was saved, in ISO 8601."""
+        match = _TIMESTAMP.search(self.head) or _TIMESTAMP.search(self.tail)
+        return match[1].decode() if match else None
+
+    @property
+    def comment(self) -> str:
+        """What the editor said; '' also where that is withheld."""
+        match = _COMMENT.search(self.head) or _COMMENT.search(self.tail)
+        return unescape(match[1].decode("utf-8", "replace")) if match else ""
+
+    @property
+    def is_minor(self) -> bool:
+        """Whether the editor called it minor."""
+        return b"<minor" in self.head or b"<minor" in self.tail
+
+    @property
+    def model(self) -> str:
+        """The content model, 'wikitext' where none is told."""
+        match = _MODEL.search(self.head) or _MODEL.search(self.tail.partition(b"<content")[0])
+        return match[1].decode("utf-8", "replace") if match else "wikitext"
+
+    @property
+    def digest(self) -> tuple[str, bytes, int]:
+        """What only equal texts share: kind of the hash, hash, length."""
+        raw = self.raw or b""
+        if not raw:
+            return "", b"", 0
+        if match := _SHA1_OF_TEXT.search(self.attributes):
+            return "text", match[1], len(raw)
+        match = _SHA1.search(self.tail) or _SHA1.search(self.head)
+        if match and b"<content" not in self.tail:  # else it is a hash over all slots
+            return "revision", match[1], len(raw)
+        return "raw", hashlib.sha1(raw, usedforsecurity=False).digest(), len(raw)
+
+
+def number_in(match: re.Match[bytes] | None) -> int:
+    """Return the number that a pattern found, else 0."""
+    return int(match[1]) if match else 0
+
+
+def read_site(head: bytes) -> Site:
+    """Parse the beginning of an export."""
+    head = head.partition(b"<page>")[0]
+    names = {
+        unescape(name.decode("utf-8", "replace")): int(key)
+        for key, name in _NAMESPACE.findall(head)
+    }
+    lang = match[1].decode() if (match := _LANG.search(head)) else ""
+    return Site(lang, names)
+
+
+def element(head: bytes, name: bytes) -> str:
+    """Return the text of the first element of a name, else ''."""
+    match = re.search(b"<%b>([^<]*)" % name, head)
+    return unescape(match[1].decode("utf-8", "replace")) if match else ""
+
+
+REVISION_MAX = 64 << 20  # bytes of a revision, tags included
+HEADER_MAX = 1 << 20  # bytes of a page before its first revision
+_NEAR = 4 << 10  # bytes from the beginning of a revision within which its text mostly begins
+
+_CDATA = b"<![CDATA["
+_NS = re.compile(rb"<ns>\s*(-?\d{1,9})")
+_BYTES = re.compile(rb"""\sbytes=["'](-?\d{1,18})["']""")
+
+
+def read_revisions(
+    parts: Iterable[bytes], note: Callable[[str], None], wanted: Callable[[Page], bool]
+) -> Iterator[Revision]:
+    """Yield the revisions of the pages that are wanted; what is lost is told to `note`.
+
+    Only whole revisions are given; one over REVISION_MAX comes without its text. The first part
+    holds the head of the export.
+    """
+    scanner = _Scanner(note, wanted)
+    for part in parts:
+        yield from scanner.feed(part)
+    yield from scanner.finish()
+
+
+class _Scanner:
+    """Looks for the next revision in the bytes held, and forgets what is behind it."""
+
+    def __init__(self, note: Callable[[str], None], wanted: Callable[[Page], bool]) -> None:
+        self.note, self.wanted = note, wanted
+        self.held, self.at = b"", 0
+        self.parts: list[bytes] = []  # what has come since
+        self.site: Site | None = None
+        self.page: Page | None = None
+        self.is_skipped = False  # the page
+        self.is_cut = False  # the revision is too long
+
+    def feed(self, part: bytes) -> Iterator[Revision]:
+        """Yield the revisions that are complete with these bytes; none stand for a gap."""
+        self.parts.append(part)
+        # A long revision is looked through again only when it has grown by half.
+        if part and sum(map(len, self.parts)) * 2 < len(self.held) - self.at:
+            return
+        yield from self._read()
+        if not part:
+            self._lose()
+
+    def finish(self) -> Iterator[Revision]:
+        """Yield the last revisions and say what is missing at the end."""
+        yield from self._read()
+        remainder = self.held[self.at :]
+        if b"<revision" in remainder or self.is_cut:
+            self.note("ends within a revision, which was left out")
+        elif b"</mediawiki>" not in remainder:
+            self.note("its end is missing")
+
+    def _read(self) -> Iterator[Revision]:
+        self.held, self.at = b"".join([self.held[self.at :], *self.parts]), 0
+        self.parts.clear()
+        if self.site is None:
+            self.site = read_site(self.held[:HEAD])
+        while self._advance():
+            if revision := self._taken:
+                yield revision
+
+    def _lose(self) -> None:
+        """Forget what has no end: what follows a gap may belong to another page."""
+        if b"<revision" in self.held[self.at :]:
+            self.note("a revision without an end was left out")
+        self.held, self.at, self.page = b"", 0, None
+        self.is_skipped = self.is_cut = False
+
+    def _advance(self) -> bool:
+        """Move on by a revision, a gap or a page that is not wanted; False: more bytes, please."""
+        self._taken: Revision | None = None
+        if self.is_cut:
+            return self._skip(b"</revision>", "is_cut")
+        if self.is_skipped:
+            return self._skip(b"</page>", "is_skipped")
+        begin = self.held.find(b"<revision", self.at)
+        if begin < 0:
+            self._forget()
+            return False
+        if not self._enter(self.held[self.at : begin]):
+            return True
+        self.at = begin
+        return self._revision(begin)
+
+    def _skip(self, tag: bytes, flag: str) -> bool:
+        """Go behind a tag, and take the flag away there."""
+        position = self.held.find(tag, self.at)
+        self.at = position + len(tag) if position >= 0 else max(self.at, len(self.held) - len(tag))
+        if position >= 0:
+            setattr(self, flag, False)
+        return position >= 0
+
+    def _forget(self) -> None:
+        """Keep of what is no revision only the head of a page and the end of the file."""
+        if len(self.held) - self.at > HEADER_MAX:
+            page = self.held.rfind(b"<page", len(self.held) - HEADER_MAX)
+            self.at = page if page >= 0 else len(self.held) - 64
+
+    def _enter(self, between: bytes) -> bool:
+        """Learn of the page from what stands before a revision; False if it is not wanted."""
+        if b"</page" in between:
+            self.page = None
+        start = between.rfind(b"<page")
+        if start < 0:
+            return True
+        self.page = self._page_of(between[start:])
+        if self.wanted(self.page):
+            return True
+        self.is_skipped = True
+        self.at += start
+        return False
+
+    def _page_of(self, head: bytes) -> Page:
+        title = element(head, b"title")
+        if match := _NS.search(head):
+            namespace = int(match[1])
+        else:  # formats before 0.6 do not tell
+            prefix, colon, _ = title.partition(":")
+            namespace = self.site.namespaces.get(prefix, 0) if colon and self.site else 0
+        return Page(number_in(ID.search(head)), namespace, title)
+
+    def _revision(self, begin: int) -> bool:
+        """Take the revision that begins there, if it is complete; `at` is its beginning."""
+        held = self.held
+        text = held.find(b"<text", begin, begin + _NEAR)
+        end = held.find(b"</revision>", begin, text if text >= 0 else len(held))
+        if text < 0:
+            text = held.find(b"<text", begin, end if end >= 0 else len(held))
+            end = end if text < 0 else -1
+        if end >= 0:
+            return self._take(begin, end, end, end, end)
+        close = held.find(b">", text) if text >= 0 else -1
+        if close < 0:
+            return self._wait(begin)
+        stop = close + 1
+        if held[close - 1] != ord("/"):
+            stop = held.find(b"</text>", stop)
+        end = held.find(b"</revision>", stop) if stop >= 0 else -1
+        return self._take(begin, text, close + 1, stop, end) if end >= 0 else self._wait(begin)
+
+    def _wait(self, begin: int) -> bool:
+        """Wait for the rest of a revision unless it has become too long."""
+        if len(self.held) - begin <= REVISION_MAX:
+            return False
+        self.is_cut = True
+        self._taken = Revision(self._known(b""), self.held[begin : begin + 1000], b"", None, b"")
+        return True
+
+    def _known(self, head: bytes) -> Page:
+        """Return the page, or one without a name for revisions that have lost theirs."""
+        if self.page is None:
+            self.note("revisions have lost their page")
+            self.page = Page(-number_in(ID.search(head)) or -1, 0, "")
+        return self.page
+
+    def _take(self, begin: int, text: int, start: int, stop: int, end: int) -> bool:
+        """Make the revision of [begin, end), whose text is [start, stop), and go behind it."""
+        held = self.held
+        after = held.rfind(b"<revision", stop, end)
+        after = held.rfind(b"<revision", begin + 9, text) if after < 0 else after
+        if after >= 0:
+            self.note("a revision without an end was left out")
+            self.at = after
+            return True
+        head, raw, tail = held[begin:text], held[start:stop], held[stop:end]
+        attributes = held[text:start]
+        self._taken = Revision(self._known(head), head, attributes, _text(raw, attributes), tail)
+        self.at = end + len(b"</revision>")
+        return True
+
+
+def _text(raw: bytes, attributes: bytes) -> bytes | None:
+    """Return the escaped text; None where it is withheld, or not in a stub dump."""
+    if raw:
+        if raw.startswith(_CDATA):
+            raw = raw[len(_CDATA) :].removesuffix(b"]]>").replace(b"&", b"&amp;")
+            raw = raw.replace(b"<", b"&lt;").replace(b">", b"&gt;")
+        return raw
+    size = _BYTES.search(attributes)
+    withheld = b"deleted=" in attributes or (size is not None and int(size[1]) != 0)
+    return None if withheld else b""
+
+
+STUCK_MAX = 16  # chunks without any tag or text: expat reads such a token again with every one
+
+
+class _Refused(Exception):  # noqa: N818  (it ends the parser and nothing else)
+    """A document type declares something."""
+
+
+def as_exported(parts: Iterable[bytes], note: Callable[[str], None]) -> Iterator[bytes]:
+    """Yield an export as it is; one with another header, or with CDATA, is rewritten first."""
+    parts, head, part = dropwhile(lambda part: not part, parts), b"", None
+    while len(head) < HEAD and (part := next(parts, None)):
+        head += part
+    gap = [b""] if part == b"" else []
+    whole = chain([head], gap, parts)
+    is_export = b"<mediawiki" in head or b"<revision>" in head  # the latter: what damage left
+    if is_export and b"<![CDATA[" not in head:
+        if b"<!DOCTYPE" in head.partition(b"<mediawiki")[0]:
+            note("declares a document type: its entities were not expanded")
+        yield from whole
+    else:
+        yield from rewritten(whole, note)
+
+
+def rewritten(parts: Iterable[bytes], note: Callable[[str], None]) -> Iterator[bytes]:
+    """Yield the elements without prefixes, attributes in double quotes, text escaped.
+
+    A document type is refused. What follows an error or a gap is given as it is, behind a gap.
+    """
+    parts, out = iter(parts), list[str]()
+    parser = _parser(out)
+    read = stuck = 0
+    for part in parts:
+        if not part:
+            yield from chain([part], parts)
+            return
+        try:
+            parser.Parse(part, False)
+        except (expat.ExpatError, _Refused, ValueError) as error:
+            note(f"{error}; read on as it is")
+            yield "".join([*out, " "]).encode()
+            remainder = part[max(0, parser.CurrentByteIndex - read) :]
+            yield from chain([b"", remainder], parts)
+            return
+        read += len(part)
+        stuck = 0 if out else stuck + 1
+        if stuck == STUCK_MAX:
+            note("a tag without an end; the rest was left out")
+            return
+        if out:
+            yield "".join(out).encode()
+            out.clear()
+
+
+def _parser(out: list[str]) -> expat.XMLParserType:
+    def refuse(*declaration: object) -> int:
+        raise _Refused("a document type declaration was refused")
+
+    def start(name: str, attributes: dict[str, str]) -> None:
+        quoted = ((key, quoteattr(value.replace('"', "'"))) for key, value in attributes.items())
+        given = "".join(f" {key}={value}" for key, value in quoted)
+        out.append(f"<{name.rpartition(':')[2]}{given}>")
+
+    parser = expat.ParserCreate()
+    parser.buffer_text = True
+    parser.StartDoctypeDeclHandler = parser.EntityDeclHandler = refuse
+    parser.ExternalEntityRefHandler = refuse
+    parser.StartElementHandler = start
+    parser.EndElementHandler = lambda name: out.append(f"</{name.rpartition(':')[2]}>")
+    parser.CharacterDataHandler = lambda text: out.append(escape(text))
+    return parser

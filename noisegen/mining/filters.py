@@ -15,8 +15,8 @@ from typing import NamedTuple
 from rapidfuzz.distance import Levenshtein, Postfix, Prefix
 
 from noisegen.errors import UsageError
-from noisegen.mining.languages import Language
-from noisegen.mining.pairs import WordPair
+from noisegen.mining.miner import WordPair
+from noisegen.text.segmentation import Language
 
 _HELD_KEY = re.compile(r"([^\W\d_])\1{4}")  # a letter five times
 _DIGITS = re.compile(r"\d+")
@@ -24,7 +24,7 @@ _MARKUP = ("[[", "]]", "{{", "}}", "''", "</", "/>", "||", "==", "://")
 
 
 @dataclass(frozen=True)
-class Profile:
+class FilterProfile:
     """Thresholds in tokens; `distance_percent` is of the shorter sentence.
 
     `char_distance_max` is between two words of a language with blanks between words.
@@ -38,20 +38,16 @@ class Profile:
     char_distance_max: int | None = 2
     has_quality_rules: bool = False
 
-    def with_options(self, *, max_char_distance: int | None) -> "Profile":
-        """Return the profile with another distance between words; None is any distance."""
-        return replace(self, char_distance_max=max_char_distance)
-
 
 # RCP: section 3.1 and appendix B; its pre-training pairs meet only the difference and distance.
 PROFILES = {
-    "rcp": Profile("rcp"),
-    "strict": Profile("strict", has_quality_rules=True),
-    "all": Profile("all", tokens_min=1, tokens_max=None),
+    "rcp": FilterProfile("rcp"),
+    "strict": FilterProfile("strict", has_quality_rules=True),
+    "all": FilterProfile("all", tokens_min=1, tokens_max=None),
 }
 
 
-def profile(name: str, max_char_distance: str | None = None) -> Profile:
+def profile(name: str, max_char_distance: str | None = None) -> FilterProfile:
     """Return a profile by its name; `max_char_distance` is 1, 2 ..., 'none', or not given.
 
     Raises UsageError for an unknown profile and for what is no distance.
@@ -60,16 +56,15 @@ def profile(name: str, max_char_distance: str | None = None) -> Profile:
         raise UsageError(f"no profile {name!r}; write {', '.join(PROFILES)}")
     if max_char_distance is None:
         return PROFILES[name]
-    if max_char_distance == "none":
-        return PROFILES[name].with_options(max_char_distance=None)
-    if not re.fullmatch("[1-9][0-9]{0,3}", max_char_distance):
+    if not re.fullmatch("none|[1-9][0-9]{0,3}", max_char_distance):
         raise UsageError(
             f"no distance between words: {max_char_distance!r}; write 1, 2 ... or none"
         )
-    return PROFILES[name].with_options(max_char_distance=int(max_char_distance))
+    distance = None if max_char_distance == "none" else int(max_char_distance)
+    return replace(PROFILES[name], char_distance_max=distance)
 
 
-class Verdict(NamedTuple):
+class PairVerdict(NamedTuple):
     """Why a sentence pair is dropped (None: it is kept), its word pairs, and why others are not."""
 
     reason: str | None
@@ -84,11 +79,11 @@ class Delta(NamedTuple):
     clean: Sequence[str]
 
 
-def judge(noisy: str, clean: str, language: Language, profile: Profile) -> Verdict:
+def judge(noisy: str, clean: str, language: Language, profile: FilterProfile) -> PairVerdict:
     """Apply the rules of a profile to a sentence pair and to the words replaced in it."""
     reason, ours, theirs = _sentences(noisy, clean, language, profile)
     if reason is not None:
-        return Verdict(reason, (), Counter())
+        return PairVerdict(reason, (), Counter())
     words: list[WordPair] = []
     dropped: Counter[str] = Counter()
     for pair, why in _word_pairs(ours, theirs, language, profile):
@@ -96,11 +91,11 @@ def judge(noisy: str, clean: str, language: Language, profile: Profile) -> Verdi
             words.append(pair)
         else:
             dropped[why] += 1
-    return Verdict(None, tuple(words), dropped)
+    return PairVerdict(None, tuple(words), dropped)
 
 
 def _sentences(
-    noisy: str, clean: str, language: Language, profile: Profile
+    noisy: str, clean: str, language: Language, profile: FilterProfile
 ) -> tuple[str | None, list[str], list[str]]:
     """Return why a pair is dropped, if it is, and the tokens from the first that differ."""
     if _same(noisy, clean):
@@ -174,7 +169,7 @@ def _numbers(tokens: list[str]) -> list[str]:
 
 
 def _word_pairs(
-    ours: list[str], theirs: list[str], language: Language, profile: Profile
+    ours: list[str], theirs: list[str], language: Language, profile: FilterProfile
 ) -> Iterator[tuple[WordPair, str | None]]:
     """Yield the words replaced one by one, each with the reason not to take it."""
     for delta in deltas(ours, theirs):
@@ -183,8 +178,10 @@ def _word_pairs(
                 yield WordPair(clean, noisy), "word_moved"
                 continue
             reason, kind = language.word_kind(clean, noisy)
-            if reason is None and language.is_spaced:
-                reason = _distance_reason(noisy, clean, profile.char_distance_max)
+            most = profile.char_distance_max
+            if reason is None and language.is_spaced and most is not None:
+                distance = Levenshtein.distance(noisy, clean, score_cutoff=most)
+                reason = "word_too_far" if distance > most else None
             if reason is None and kind == "case" and profile.has_quality_rules:
                 reason = "word_case"  # style, and names, which are words of their own
             yield WordPair(clean, noisy, kind), reason
@@ -198,20 +195,14 @@ def _one_to_one(delta: Delta, language: Language) -> Iterator[tuple[str, str]]:
         yield "".join(delta.noisy), delta.clean[0]
 
 
-def _distance_reason(noisy: str, clean: str, most: int | None) -> str | None:
-    if most is None or Levenshtein.distance(noisy, clean, score_cutoff=most) <= most:
-        return None
-    return "word_too_far"
-
-
 def deltas(noisy: list[str], clean: list[str]) -> list[Delta]:
     """Return where two token lists differ: the longest runs without a token in common."""
     if len(noisy) == len(clean) == 1:
         return [Delta(noisy, clean)] if noisy != clean else []
-    found: list[Delta] = []
+    differences: list[Delta] = []
     start = clean_start = 0
     for stop, clean_stop, size in Levenshtein.opcodes(noisy, clean).as_matching_blocks():
         if stop > start or clean_stop > clean_start:
-            found.append(Delta(noisy[start:stop], clean[clean_start:clean_stop]))
+            differences.append(Delta(noisy[start:stop], clean[clean_start:clean_stop]))
         start, clean_start = stop + size, clean_stop + size
-    return found
+    return differences

@@ -1,74 +1,59 @@
-"""Miner of parallel text: a table with a noisy and a clean column, or files aligned by line."""
+"""Miners of corrected text: Lang-8 entries, M2 files, parallel tables and aligned files."""
 
+import json
+import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-import pyarrow as pa
+from rapidfuzz.distance import Levenshtein
 
-from noisegen.batches import regroup
-from noisegen.errors import SourceError, UsageError, did_you_mean
-from noisegen.inputs import COMPRESSIONS, Columns, Input, expand, listed, whole
-from noisegen.mining.alignment import align
-from noisegen.mining.filters import Profile, judge
-from noisegen.mining.languages import Language, codes_by_name, language
-from noisegen.mining.pairs import Account, SentencePair, Task
-from noisegen.readers import (
-    CODE,
-    KEPT,
-    REASON,
-    REASONS,
-    Codes,
-    as_text,
-    hf_tables,
-    parquet_tables,
-    reading,
-    with_reasons,
+from noisegen.data.pairs import (
+    M2_STARTS,
+    PairColumns,
+    aligned_files,
+    pair_rows,
+    pair_tables,
+    read_m2,
+    text_head,
+    text_lines,
 )
-from noisegen.sources import stream
-
-BATCH_BYTES = 4 << 20
-ROWS = 10_000  # with their texts in memory as Python strings
-OPTIONS = (
-    "; name it with --noisy-column or --clean-column",
-    "; the clean side of a text file is another one: --clean-file",
-)  # advice where a column is missing: in a table, in a text file
-
-
-class Row(NamedTuple):
-    """A noisy text with its clean versions, and its language where a column says it."""
-
-    noisy: str | None
-    clean: Sequence[str | None]
-    lang: str | None = None
+from noisegen.data.tables import is_unicode
+from noisegen.errors import SourceError, UsageError
+from noisegen.mining.changes import align
+from noisegen.mining.filters import FilterProfile, PairVerdict, judge
+from noisegen.mining.miner import Account, SentencePair, Task
+from noisegen.text.languages import codes_by_name
+from noisegen.text.segmentation import Language, language
 
 
 @dataclass(frozen=True)
 class PairsMiner:
     """Mines rows of noisy and clean text; a task is a table, or a noisy file and its clean ones.
 
-    Columns are names, or numbers from 1 for a file without a header line; a clean one may hold
-    lists. With `lang_column` each row says its language, else it is `language`. `split` is for rows
-    of several sentences: they are split, and aligned by likeness. `advice` is what errors about a
-    missing column end with, as in `OPTIONS`.
+    Columns as in `data.pairs.PairColumns`. With `lang_column` each row says its language, else it
+    is `language`. With `split` rows are split into sentences, which are aligned by likeness.
     """
 
     language: Language
-    profile: Profile
+    profile: FilterProfile
     noisy_column: str = "noisy"
     clean_columns: tuple[str, ...] = ("clean",)
     lang_column: str | None = None
     split: bool = False
-    advice: tuple[str, str] = OPTIONS
+
+    @property
+    def columns(self) -> PairColumns:
+        """The columns of a table."""
+        return PairColumns(self.noisy_column, self.clean_columns, self.lang_column)
 
     def __call__(self, task: Task, account: Account) -> Iterator[SentencePair]:
         """Yield the pairs that pass the filters; a row is a unit."""
-        for unit, row in enumerate(self.rows(task, account)):
+        for unit, row in enumerate(pair_rows(task.paths, self.columns, account.damaged)):
             account.read["rows"] += 1
             spoken = self.language if row.lang is None else _spoken(row.lang, self.language)
             if spoken is None:
@@ -97,57 +82,6 @@ class PairsMiner:
             account.dropped[reason] += 1
         return pairs
 
-    def check(self, item: Input) -> None:
-        """Raise SourceError unless a file has the columns; those of hf:... are seen later."""
-        piece = whole(item, self._columns) if item.kind != "hf" else None
-        if piece is not None:
-            self._named(piece.schema, item.path)
-
-    @property
-    def _columns(self) -> Columns:
-        return Columns(text=self.noisy_column)
-
-    def _named(self, schema: pa.Schema, path: str) -> list[str]:
-        """Return the names of the columns: noisy, language if any, clean; raises SourceError."""
-        given = (self.noisy_column, self.lang_column, *self.clean_columns)
-        return [self._column(name, schema, path) for name in given if name]
-
-    def _column(self, name: str, schema: pa.Schema, path: str) -> str:
-        if name not in schema.names and name.isdecimal():
-            name = f"column_{int(name)}"
-        if name in schema.names:
-            return name
-        hint = did_you_mean(name, schema.names) or self.advice[0]
-        if len(schema.names) == 1:
-            hint = self.advice[1]
-        raise SourceError(f"{path}: no column {name!r} among: {listed(schema.names)}{hint}")
-
-    def rows(self, task: Task, account: Account) -> Iterator[Row]:
-        """Yield the rows of a task, whatever their sides say; damage goes to the account."""
-        if task.paths[1:]:
-            return aligned_rows(task, account)
-        return self._table_rows(task.paths[0], account)
-
-    def _table_rows(self, path: str, account: Account) -> Iterator[Row]:
-        """Yield the rows of a table; those that cannot be read are null, and counted as damage."""
-        lost: Counter[str] = Counter()
-        (item,) = expand([path])
-        for table in regroup(_tables(item, self._columns), ROWS, BATCH_BYTES):
-            codes = table[REASON].to_numpy().copy()
-            names = self._named(table.schema, path)
-            texts = [_texts(table[name], path, codes) for name in names]
-            lost.update(REASONS[code] for code in codes.tolist() if code not in KEPT)
-            langs = texts.pop(1) if self.lang_column else [None] * len(table)
-            for lang, noisy, *clean in zip(langs, *texts, strict=True):
-                yield Row(noisy, list(_flat(clean)), lang)
-        account.damaged += [f"{path}: {count:,} rows {reason}" for reason, count in lost.items()]
-
-
-def _flat(cells: Sequence[Any]) -> Iterator[str | None]:
-    """Yield the texts of cells that hold one or a list of them."""
-    for cell in cells:
-        yield from cell if isinstance(cell, list) else [cell]
-
 
 @lru_cache(maxsize=1_000)
 def _spoken(name: str, like: Language) -> Language | None:
@@ -159,96 +93,258 @@ def _spoken(name: str, like: Language) -> Language | None:
         return None
 
 
-def _tables(item: Input, columns: Columns) -> Iterator[pa.Table]:
-    """Yield the rows of an input from beginning to end, with the column REASON."""
-    if item.kind == "hf":
-        tables = hf_tables(item.path)
-    else:
-        piece = whole(item, columns)
-        if piece is None:
-            return
-        if piece.kind != "parquet":
-            yield from stream(item, piece, columns)
-            return
-        tables = parquet_tables(piece.path, 0, piece.rows, BATCH_BYTES)
-    with reading(item.path):
-        for table in tables:
-            yield with_reasons(table, np.zeros(len(table), np.int8))
-
-
-def _texts(column: pa.ChunkedArray, path: str, codes: Codes) -> list[Any]:
-    """Return a column as strings, or lists of strings; what is not UTF-8 is null and marked."""
-    array, kind = column.combine_chunks(), column.type
-    if pa.types.is_dictionary(kind):
-        array, kind = array.dictionary_decode(), kind.value_type
-    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
-        array, wrong = as_text(array.cast(pa.binary()))
-        codes[wrong] = CODE["not_utf8"]
-    elif not _is_text(kind) and not pa.types.is_null(kind):
-        raise SourceError(f"{path}: a column to mine is no text but {kind}")
-    texts: list[Any] = array.to_pylist()
-    return texts
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        kind = kind.value_type
-    return kind in (pa.string(), pa.large_string(), pa.string_view())
-
-
 def table_tasks(sources: Sequence[str], miner: PairsMiner) -> tuple[list[Task], list[str]]:
-    """Return a task for each table that files, folders, globs and hf:... mean, and what is skipped.
-
-    Raises SourceError for what is missing and for columns that are not there.
-    """
-    inputs = expand(sources)
-    read = [item for item in inputs if not item.skipped]
-    for item in read:
-        miner.check(item)
-    paths = dict.fromkeys(map(_absolute, read))
-    tasks = [Task(number, (path,)) for number, path in enumerate(paths)]
-    return tasks, [f"{item.path}: {item.skipped}" for item in inputs if item.skipped]
-
-
-def _absolute(item: Input) -> str:
-    return str(Path(item.path).resolve()) if item.size is not None else item.path
+    """Return a task for each table, and what is skipped, as `data.pairs.pair_tables` does."""
+    paths, skipped = pair_tables(sources, miner.columns)
+    return [Task(number, (path,)) for number, path in enumerate(paths)], skipped
 
 
 def aligned_tasks(noisy: str, clean: Sequence[str]) -> list[Task]:
     """Return the task of a text file and its clean versions; raises SourceError."""
-    paths = (noisy, *clean)
-    for path in paths:
-        if not Path(path).is_file():
-            raise SourceError(f"{path!r}: no such file")
-    return [Task(0, tuple(str(Path(path).resolve()) for path in paths))]
+    return [Task(0, tuple(aligned_files(noisy, clean)))]
 
 
-def aligned_rows(task: Task, account: Account) -> Iterator[Row]:
-    """Yield the lines of a noisy file with those of its clean versions.
+COMMENT_CHARS = 10  # an addition at the end as long as this is a comment (gector-ja's rule)
+_ENDS_MAX = 20  # sentence ends that are tried
+_TAG = re.compile(r"\[(/?)(f-[a-z]+|sline)\]", re.IGNORECASE)
+_SENTENCE_END = re.compile(r"[.!?…。！？]+[\"'”’»)\]」』）]*")
+_BRACKETS = re.compile(r"\([^()]*\)|（[^（）]*）|\[[^\[\]]*\]|【[^【】]*】")
+_NO_CONTROLS = {code: None for code in (*range(32), *range(127, 160)) if not chr(code).isspace()}
+_PRAISE = re.compile(r"\s*(?<![a-z])(?:ok|good|perfect|nice|great)[!.！。]*$", re.IGNORECASE)
+_ALTERNATIVES = ("/", "／", "→", "->", "=>", "＝")  # one of several, or an explanation
 
-    Where one file is longer than another the rest is lost, and damage.
+
+class Correction(NamedTuple):
+    """The corrected sentence, or why there is none."""
+
+    text: str
+    reason: str | None = None
+
+
+def read_correction(noisy: str, correction: str) -> Correction:
+    """Return what a correction makes of a learner's sentence.
+
+    Struck-out words go, colour tags go and leave their content. Of what the learner did not write,
+    brackets, praise at the end and comments after it are left out; a correction that offers
+    alternatives is none (`comment`), nor is one with a tag that is never closed (`unclosed_tag`).
     """
-    readers = [_lines(path) for path in task.paths]
-    lost = 0
-    for sides in zip_longest(*readers, fillvalue=_ENDED):
-        if any(side is _ENDED for side in sides):
-            lost += 1
+    bare = without_tags(correction)
+    if bare is None:
+        return Correction("", "unclosed_tag")
+    text = _BRACKETS.sub(lambda bracket: bracket[0] if bracket[0] in noisy else "", one_line(bare))
+    if not _PRAISE.search(noisy):
+        text = _PRAISE.sub("", text)
+    text = one_line(_without_comment(noisy, text))
+    if not text or any(sign in text and sign not in noisy for sign in _ALTERNATIVES):
+        return Correction("", "comment")
+    return Correction(text)
+
+
+def one_line(text: str) -> str:
+    """Return a text without control characters, with single blanks between words."""
+    return " ".join(text.translate(_NO_CONTROLS).split())
+
+
+def without_tags(text: str) -> str | None:
+    """Return a text without tags and struck-out words; None where a strike-out has no end.
+
+    Tags may be nested or out of order; an end without a beginning is passed over.
+    """
+    pieces, start, struck = [], 0, 0
+    for tag in _TAG.finditer(text):
+        if not struck:
+            pieces.append(text[start : tag.start()])
+        start = tag.end()
+        if tag[2].lower() == "sline":
+            struck = max(0, struck - 1) if tag[1] else struck + 1
+    return None if struck else "".join([*pieces, text[start:]])
+
+
+def _without_comment(noisy: str, text: str) -> str:
+    """Cut what follows the sentence end up to which a correction is nearest to the sentence.
+
+    Where no sentence end tells, an addition of COMMENT_CHARS or more is cut.
+    """
+    stops = [end.end() for end in islice(_SENTENCE_END.finditer(text), _ENDS_MAX)]
+    if stops and stops[0] < len(text):
+        ends = [*stops, len(text)]
+        return text[: min(ends, key=lambda end: Levenshtein.distance(noisy, text[:end]))]
+    added = len(text)
+    for tag, source, _ in reversed(Levenshtein.editops(noisy, text).as_list()):
+        if tag != "insert" or source != len(noisy):
+            break
+        added -= 1
+    return text[:added] if len(text) - added >= COMMENT_CHARS else text
+
+
+_CHARS_MAX = 2_000  # of a sentence or correction: what is longer is none, and slow to compare
+LANG8, M2 = "lang8", "m2"
+
+
+class Learnt(NamedTuple):
+    """A learner's sentence with its corrections; the unit is its entry, or the sentence in M2."""
+
+    unit: int
+    noisy: str
+    corrections: list[Correction]
+
+
+@dataclass(frozen=True)
+class Lang8Miner:
+    """Mines learners' sentences (noisy) with their corrections (clean).
+
+    Only what was written to learn `language` is taken. With `with_uncorrected` a sentence that
+    nobody changed is a pair of itself.
+    """
+
+    language: Language
+    profile: FilterProfile
+    with_uncorrected: bool = False
+
+    def __call__(self, task: Task, account: Account) -> Iterator[SentencePair]:
+        """Yield the pairs that pass the filters; damage is counted, and mining goes on."""
+        for path in task.paths:
+            read = _READERS[kind_of(path)]
+            for learnt in read(path, self.language, account):
+                yield from self._pairs(learnt, account)
+
+    def _pairs(self, learnt: Learnt, account: Account) -> Iterator[SentencePair]:
+        """Yield a pair for every correction that is one."""
+        noisy, code = learnt.noisy, self.language.code
+        account.read["sentences"] += 1
+        if reason := self._unfit(noisy):
+            account.dropped[reason] += 1
+            return
+        account.read["corrections"] += len(learnt.corrections)
+        if all(text == noisy for text, _ in learnt.corrections):
+            account.read["uncorrected"] += 1
+            if self.with_uncorrected and noisy:
+                yield SentencePair(noisy, noisy, code, learnt.unit)
+            return
+        for correction in learnt.corrections:
+            verdict = self._verdict(noisy, correction)
+            if verdict.reason is not None:
+                account.dropped[verdict.reason] += 1
+                continue
+            account.dropped.update(verdict.dropped_words)
+            yield SentencePair(noisy, correction.text, code, learnt.unit, verdict.words)
+
+    def _unfit(self, text: str) -> str | None:
+        """Return why a text is no sentence of the language, as far as length and script tell."""
+        if len(text) > _CHARS_MAX:
+            return "too_long"
+        return None if self.language.is_written_in(text) else "wrong_script"
+
+    def _verdict(self, noisy: str, correction: Correction) -> PairVerdict:
+        reason = correction.reason or self._unfit(correction.text)
+        if reason is not None:
+            return PairVerdict(reason, (), Counter())
+        return judge(noisy, correction.text, self.language, self.profile)
+
+
+def lang8_tasks(sources: Sequence[str]) -> list[Task]:
+    """Return a task for each file; raises SourceError for what is missing or of another kind."""
+    for source in sources:
+        if not Path(source).is_file():
+            what = "a folder; name its files" if Path(source).is_dir() else "no such file"
+            raise SourceError(f"{source!r}: {what}")
+    paths = list(dict.fromkeys(str(Path(source).resolve()) for source in sources))
+    for path in paths:
+        kind_of(path)
+    return [Task(number, (path,)) for number, path in enumerate(paths)]
+
+
+def kind_of(path: str) -> str:
+    """Tell by the first line of a file that is not blank whether it is lang8 or m2.
+
+    Raises SourceError for a file of another kind, or with nothing in it.
+    """
+    head = text_head(path)
+    if head.startswith(b"["):
+        return LANG8
+    if head.startswith(M2_STARTS):
+        return M2
+    if not head:
+        raise SourceError(f"{path}: the file is empty")
+    raise SourceError(
+        f"{path}: neither Lang-8 (a JSON array a line) nor M2 (S and A lines); mine-pairs reads "
+        "other parallel text"
+    )
+
+
+def lang8_sentences(path: str, language: Language, account: Account) -> Iterator[Learnt]:
+    """Yield the sentences of Lang-8 entries in which someone learns `language`."""
+    for number, line in text_lines(path, account.damaged):
+        if not line.strip():
+            continue
+        entry = _entry(line)
+        if entry is None:
+            account.damaged.append(f"{path}:{number}: no Lang-8 entry in JSON")
+            continue
+        account.read["entries"] += 1
+        for given, texts in zip_longest(entry.sentences, entry.corrections[: len(entry.sentences)]):
+            is_text = isinstance(given, str) and is_unicode(given)
+            noisy = one_line(without_tags(given) or "") if is_text else ""
+            if language.code not in entry.learnt:
+                account.dropped["other_language"] += 1
+            elif not noisy:
+                account.dropped["empty"] += 1
+            else:
+                yield Learnt(entry.unit or number, noisy, _read_all(noisy, texts))
+
+
+class _Entry(NamedTuple):
+    unit: int | None
+    learnt: list[str | None]
+    sentences: list[Any]
+    corrections: list[Any]
+
+
+def _entry(line: str) -> _Entry | None:
+    """Return an entry: ids, language learnt, native language, sentences, lists of corrections."""
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(row, list) or len(row) < 5:
+        return None
+    unit, _, learnt, _, sentences, *more = row
+    corrections = more[0] if more and more[0] is not None else []
+    if not (isinstance(learnt, str) and all(isinstance(x, list) for x in (sentences, corrections))):
+        return None
+    digits = str(unit)
+    is_number = digits.isascii() and digits.isdecimal() and len(digits) <= 18
+    # As in 'Korean, Portuguese(Brazil)'.
+    names = (name.partition("(")[0].strip().lower() for name in learnt.split(","))
+    codes = [codes_by_name().get(name) for name in names]
+    return _Entry(int(digits) if is_number else None, codes, sentences, corrections)
+
+
+def _read_all(noisy: str, texts: object) -> list[Correction]:
+    """Return the corrections of a sentence; null and empty ones are none."""
+    if not isinstance(texts, list) or len(noisy) > _CHARS_MAX:
+        return []
+    corrections = []
+    for text in texts:
+        if not isinstance(text, str) or not text.strip():
+            continue
+        if not is_unicode(text):
+            corrections.append(Correction("", "not_unicode"))
+        elif len(text) > 2 * _CHARS_MAX:
+            corrections.append(Correction("", "too_long"))
         else:
-            yield Row(sides[0], sides[1:])
-    if lost:
-        lengths = f"{task.paths[0]} and its clean files differ in length"
-        account.damaged.append(f"{lengths}: {lost:,} lines at the end have no partner")
+            corrections.append(read_correction(noisy, text))
+    return corrections
 
 
-_ENDED = "(ended)"  # stands for the lines that a file lacks; told apart by identity
+def m2_sentences(path: str, language: Language, account: Account) -> Iterator[Learnt]:
+    """Yield the sentences of an M2 file, tokens joined by blanks; they are in `language`."""
+    for sentence in read_m2(path, account.damaged):
+        corrections = [Correction(text) for text in sentence.corrected()]
+        account.damaged += sentence.notes(path)
+        if sentence.tokens:
+            yield Learnt(sentence.line, " ".join(sentence.tokens), corrections)
 
 
-def _lines(path: str) -> Iterator[str | None]:
-    """Yield the lines of a text file, compressed or not; None for one that cannot be read."""
-    ending = path.lower().rpartition(".")[2]
-    item = Input(path, "txt", ending if ending in COMPRESSIONS else "")
-    columns = Columns()
-    piece = whole(item, columns)
-    assert piece is not None  # only files with a header line can hold nothing
-    for table in stream(item, piece, columns):
-        yield from table[columns.text].to_pylist()
+_READERS: dict[str, Callable[[str, Language, Account], Iterator[Learnt]]]
+_READERS = {LANG8: lang8_sentences, M2: m2_sentences}

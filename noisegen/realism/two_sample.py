@@ -1,4 +1,4 @@
-"""A two-sample test: how well a classifier tells real noisy text from synthetic.
+"""Test how well a classifier tells real noisy text from synthetic (a two-sample test).
 
 A logistic regression on character n-grams is trained on four fifths of the clean texts and scores
 the versions of the others; the area under the ROC curve (AUC) is the chance that it scores a
@@ -6,23 +6,34 @@ synthetic text above a real one. 0.5: it cannot tell them; 1: always (Lopez-Paz 
 "Revisiting classifier two-sample tests").
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from noisegen.draws import mix, name_number
+from noisegen.data.pairs import Pairs
 from noisegen.errors import MissingExtra
-from noisegen.realism.ngrams import I64, Ngrams, ngrams
-from noisegen.realism.pairs import Pairs
-from noisegen.realism.telling import Telling, telling
+from noisegen.noise.rng import mix, name_number
+from noisegen.runs.progress import Progress, Show
+from noisegen.text.buffers import I64
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 FOLDS = 5
 TEXTS_MIN = 20  # different clean texts; with fewer there is nothing to learn from
 RESAMPLES = 200
 INTERVAL = (2.5, 97.5)  # per cent
+SIZES = (1, 2, 3, 4)  # characters of an n-gram
+ROWS_MIN = 3  # different texts that an n-gram must occur in
+CHARACTERS_MAX = 500  # of a text; what follows is not looked at
+SHOWN = 12  # n-grams of each side that give it away
+_SHOWN_ROWS_MIN = 5  # that such an n-gram must be in
+_CANDIDATES = 400
+_CONTEXT = 6  # characters around an example
+_EDGE = "\n"  # frames a text, so that an n-gram can tell where it begins or ends
 _INVERSE_PENALTY = 10.0  # C; from 1 to 100 the AUC of real sets changes by less than 0.02
 # Both versions of a text are nearly the same, so gradients are small from the start: a solver that
 # stops at small gradients, as L-BFGS does, stops at once. Dual coordinate descent does not; the
@@ -47,121 +58,162 @@ class Auc:
 
 
 @dataclass(frozen=True)
+class NgramContrast:
+    """An n-gram that speaks for a side, the share of its rows that have it, and examples.
+
+    A line break stands for the beginning or the end of the text.
+    """
+
+    ngram: str
+    side: str
+    real_share: float
+    synthetic_share: float
+    examples: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class TwoSample:
     """How well texts are told apart; None where there are too few of them.
 
     `all_rows` and `changed_rows` tell real noisy from synthetic noisy text, the latter where rows
     that equal their clean version are left out. For reference, `real_against_clean` tells real
     noisy text from its own clean version, and `clean_sides` the two clean sides (None if they are
-    the same): what they differ by is topic and style, not noise. `telling` gives noise away.
+    the same): what they differ by is topic and style, not noise. `telling` has the n-grams that the
+    classifier goes by most.
     """
 
     all_rows: Auc | None
     changed_rows: Auc | None
     real_against_clean: Auc | None
     clean_sides: Auc | None
-    telling: tuple[Telling, ...]
+    telling: tuple[NgramContrast, ...]
 
 
-def two_sample(
-    real: Pairs, synthetic: Pairs, progress: Callable[[str], None] = lambda _: None
-) -> TwoSample:
-    """Test two sets of pairs; `progress` is told what comes next.
+class NgramTexts(NamedTuple):
+    """NgramTexts of all sides as n-grams.
+
+    `weights` has a row of tf-idf weights for each different text and a column for each of `names`;
+    `rows` and `clean_numbers` say for each text of all sides its row and its clean text.
+    """
+
+    weights: "csr_matrix"
+    names: list[str]
+    rows: I64
+    clean_numbers: I64
+
+
+def two_sample(real: Pairs, synthetic: Pairs, progress: Show = lambda _: None) -> TwoSample:
+    """Test two sets of pairs; `progress` is told of each step.
 
     All versions of a clean text are in the same fold. Equal input gives equal figures. Raises
     MissingExtra without scikit-learn.
     """
-    _check_installed()
-    progress("counting character n-grams")
-    sides = (real.noisy, synthetic.noisy, real.clean, synthetic.clean)
-    given = [text for side in sides for text in side]
-    places = {text: place for place, text in enumerate(dict.fromkeys(given))}
-    rows = np.array([places[text] for text in given], np.int64)
-    grams = ngrams(list(places))
-    stops = np.cumsum([len(side) for side in sides])
-    noisy, made, clean, other = np.split(np.arange(stops[-1]), stops[:-1])
-    texts = Texts(grams, rows, _numbers([*real.clean, *synthetic.clean] * 2))
-    progress("telling real from synthetic text")
-    all_rows = auc(texts, noisy, made)
-    progress("telling changed rows apart")
-    changed_rows = auc(texts, noisy[_changed(real)], made[_changed(synthetic)])
-    progress("telling real from clean text")
-    against_clean = auc(texts, noisy, clean)
-    is_same = sorted(real.clean) == sorted(synthetic.clean)
-    clean_sides = None if is_same else auc(texts, clean, other)
-    found: Iterable[Telling] = ()
-    if all_rows:
-        weights = _fitted(texts, np.concatenate([noisy, made]), _marked(noisy, made))[0]
-        found = telling(grams, weights, (rows[noisy], rows[made]), (real, synthetic))
-    return TwoSample(all_rows, changed_rows, against_clean, clean_sides, tuple(found))
-
-
-def _check_installed() -> None:
     try:
         import sklearn  # noqa: F401
     except ImportError as error:
         raise MissingExtra("scikit-learn", "realism") from error
+    progress(Progress("counting character n-grams"))
+    sides = (real.noisy, synthetic.noisy, real.clean, synthetic.clean)
+    everything = [text for side in sides for text in side]
+    row_of = {text: row for row, text in enumerate(dict.fromkeys(everything))}
+    if len(row_of) < TEXTS_MIN:
+        return TwoSample(None, None, None, None, ())
+    rows = np.array([row_of[text] for text in everything], np.int64)
+    clean_numbers = _shuffled_numbers([*real.clean, *synthetic.clean] * 2)
+    texts = NgramTexts(*ngram_weights(list(row_of)), rows, clean_numbers)
+    stops = np.cumsum([len(side) for side in sides])
+    ours, theirs, clean, other = np.split(np.arange(stops[-1]), stops[:-1])
+    progress(Progress("telling real from synthetic text"))
+    all_rows = auc(texts, ours, theirs)
+    progress(Progress("telling changed rows apart"))
+    changed_rows = auc(texts, ours[_changed(real)], theirs[_changed(synthetic)])
+    progress(Progress("telling real from clean text"))
+    against_clean = auc(texts, ours, clean)
+    is_same = sorted(real.clean) == sorted(synthetic.clean)
+    clean_sides = None if is_same else auc(texts, clean, other)
+    contrasts: Iterable[NgramContrast] = ()
+    if all_rows:
+        coefficients, _ = _fit(texts, np.concatenate([ours, theirs]), _marked(ours, theirs))
+        contrasts = _contrasts(texts, coefficients, (ours, theirs), (real, synthetic))
+    return TwoSample(all_rows, changed_rows, against_clean, clean_sides, tuple(contrasts))
+
+
+def ngram_weights(texts: Sequence[str]) -> tuple["csr_matrix", list[str]]:
+    """Return the weights of n-grams, (1 + log tf) idf in rows of length 1, and their names.
+
+    An n-gram in fewer than `ROWS_MIN` texts is left out. Raises ValueError if that leaves none.
+    """
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    # Not analyzer="char": it takes runs of white space for one space.
+    vectorizer = TfidfVectorizer(
+        analyzer=_ngrams, min_df=ROWS_MIN, sublinear_tf=True, smooth_idf=False
+    )
+    weights = vectorizer.fit_transform(texts)
+    return weights, vectorizer.get_feature_names_out().tolist()
+
+
+def _ngrams(text: str) -> list[str]:
+    framed = f"{_EDGE}{text[:CHARACTERS_MAX]}{_EDGE}"
+    shifted = [framed[shift:] for shift in range(max(SIZES))]
+    return [gram for size in SIZES for gram in map("".join, zip(*shifted[:size], strict=False))]
+
+
+def _shuffled_numbers(texts: Sequence[str]) -> I64:
+    """Return the number of each text among the different ones, which a hash puts in order."""
+    ordered = sorted(dict.fromkeys(texts), key=lambda text: mix(name_number(text)))
+    numbers = {text: number for number, text in enumerate(ordered)}
+    return np.array([numbers[text] for text in texts], np.int64)
 
 
 def _changed(pairs: Pairs) -> Bool:
     return np.array([a != b for a, b in zip(pairs.noisy, pairs.clean, strict=True)], bool)
 
 
-def _numbers(texts: Sequence[str]) -> I64:
-    """Return a number for every text, from 0 in an order that no one chose."""
-    keys = {text: mix(name_number(text)) for text in dict.fromkeys(texts)}
-    places = {text: place for place, text in enumerate(sorted(keys, key=lambda text: keys[text]))}
-    return np.array([places[text] for text in texts], np.int64)
+def _marked(real: I64, other: I64) -> Bool:
+    return np.repeat([False, True], [len(real), len(other)])
 
 
-class Texts(NamedTuple):
-    """The n-grams of different texts, and for each text of all sides its row and clean text."""
-
-    grams: Ngrams
-    rows: I64
-    clean_numbers: I64
+# The classifier.
 
 
-def auc(texts: Texts, ours: I64, theirs: I64) -> Auc | None:
+def auc(texts: NgramTexts, real: I64, other: I64) -> Auc | None:
     """Return how well a classifier tells some rows from others; None where they are too few."""
-    rows, is_theirs = np.concatenate([ours, theirs]), _marked(ours, theirs)
+    rows, is_other = np.concatenate([real, other]), _marked(real, other)
     groups = np.unique(texts.clean_numbers[rows], return_inverse=True)[1]
-    if any(len(np.unique(groups[is_theirs == side])) < TEXTS_MIN for side in (False, True)):
+    if any(len(np.unique(groups[is_other == side])) < TEXTS_MIN for side in (False, True)):
         return None
     size = int(groups.max()) + 1
-    draws = np.random.default_rng(0)  # fixed: the interval is part of the figure
-    resampled = draws.multinomial(size, np.full(size, 1 / size), RESAMPLES).astype(float)
+    rng = np.random.default_rng(0)  # fixed: the interval is part of the figure
+    resampled = rng.multinomial(size, np.full(size, 1 / size), RESAMPLES).astype(float)
     times = np.concatenate([np.ones((1, size)), resampled])
-    found = [
-        _areas(_scores(texts, rows, is_theirs, held), is_theirs[held], times[:, groups[held]])
-        for held in (groups % FOLDS == fold for fold in range(FOLDS))
-    ]
-    means = np.mean(found, axis=0)
+    areas = [
+        _areas(_scores(texts, rows, is_other, held_out), is_other[held_out],
+               times[:, groups[held_out]])
+        for held_out in (groups % FOLDS == fold for fold in range(FOLDS))
+    ]  # fmt: skip
+    means = np.mean(areas, axis=0)
     low, high = np.percentile(means[1:], INTERVAL)
-    return Auc(float(means[0]), float(low), float(high), len(ours), len(theirs))
+    return Auc(float(means[0]), float(low), float(high), len(real), len(other))
 
 
-def _marked(ours: I64, theirs: I64) -> Bool:
-    return np.repeat([False, True], [len(ours), len(theirs)])
-
-
-def _scores(texts: Texts, rows: I64, is_theirs: Bool, held: Bool) -> F64:
-    """Return the scores of rows that are held back from a classifier of the others."""
-    weights, start = _fitted(texts, rows[~held], is_theirs[~held])
-    scores: F64 = texts.grams.weights[texts.rows[rows[held]]] @ weights + start
+def _scores(texts: NgramTexts, rows: I64, is_other: Bool, held_out: Bool) -> F64:
+    """Return the scores of held-out rows by a classifier of the others."""
+    coefficients, intercept = _fit(texts, rows[~held_out], is_other[~held_out])
+    scores: F64 = texts.weights[texts.rows[rows[held_out]]] @ coefficients + intercept
     return scores
 
 
-def _fitted(texts: Texts, rows: I64, is_theirs: Bool) -> tuple[F64, float]:
-    """Return the weight of every n-gram, high where it speaks for theirs, and the intercept."""
+def _fit(texts: NgramTexts, rows: I64, is_other: Bool) -> tuple[F64, float]:
+    """Return the coefficient of every n-gram, high where it speaks for other, and the intercept."""
     from sklearn.linear_model import LogisticRegression
 
     model = LogisticRegression(C=_INVERSE_PENALTY, **_SOLVER)
-    model.fit(texts.grams.weights[texts.rows[rows]], is_theirs)
+    model.fit(texts.weights[texts.rows[rows]], is_other)
     return model.coef_[0], float(model.intercept_[0])
 
 
-def _areas(scores: F64, is_theirs: Bool, times: F64) -> F64:
+def _areas(scores: F64, is_other: Bool, times: F64) -> F64:
     """Return the AUC of scores, each counted so many times: once for every line of `times`.
 
     Equal scores count half; without one of the sides it is 0.5.
@@ -169,10 +221,59 @@ def _areas(scores: F64, is_theirs: Bool, times: F64) -> F64:
     order = np.argsort(scores, kind="stable")
     heads = np.flatnonzero(np.diff(scores[order], prepend=np.nan) != 0)
     counts = times[:, order]
-    theirs = np.add.reduceat(counts * is_theirs[order], heads, axis=1)
-    ours = np.add.reduceat(counts * ~is_theirs[order], heads, axis=1)
-    below = np.cumsum(ours, axis=1) - ours / 2
-    pairs = ours.sum(axis=1) * theirs.sum(axis=1)
-    won = (theirs * below).sum(axis=1)
+    other = np.add.reduceat(counts * is_other[order], heads, axis=1)
+    real = np.add.reduceat(counts * ~is_other[order], heads, axis=1)
+    below = np.cumsum(real, axis=1) - real / 2
+    pairs = real.sum(axis=1) * other.sum(axis=1)
+    won = (other * below).sum(axis=1)
     areas: F64 = np.divide(won, pairs, out=np.full(len(pairs), 0.5), where=pairs > 0)
     return areas
+
+
+# What gives noise away.
+
+
+def _contrasts(
+    texts: NgramTexts, coefficients: F64, rows: tuple[I64, I64], pairs: tuple[Pairs, Pairs]
+) -> Iterator[NgramContrast]:
+    """Yield the n-grams that the classifier goes by most, those of synthetic text first.
+
+    An n-gram counts by its coefficient times the difference of its mean on both sides; of those
+    that overlap, the first is named, of equals the shortest. `rows` are those of real and synthetic
+    text, as are `pairs`.
+    """
+    sides = [texts.weights[texts.rows[numbers]] for numbers in rows]
+    means = [np.asarray(side.mean(axis=0)).ravel() for side in sides]
+    row_counts = [np.bincount(side.indices, minlength=len(coefficients)) for side in sides]
+    gains = coefficients * (means[1] - means[0])
+    gains[sum(row_counts) < _SHOWN_ROWS_MIN] = 0
+    sizes = [len(name) for name in texts.names]
+    shares = [counts / len(numbers) for counts, numbers in zip(row_counts, rows, strict=True)]
+    for side, name in ((1, "synthetic"), (0, "real")):
+        is_more = shares[side] > shares[1 - side]
+        best = np.lexsort((sizes, -gains * is_more))[:_CANDIDATES]
+        shown: list[str] = []
+        for at in best[(gains[best] > 0) & is_more[best]].tolist():
+            ngram = texts.names[at]
+            if any(ngram in other or other in ngram for other in shown):
+                continue
+            shown.append(ngram)
+            examples = tuple(_examples(ngram, pairs[side]))
+            yield NgramContrast(ngram, name, float(shares[0][at]), float(shares[1][at]), examples)
+            if len(shown) == SHOWN:
+                break
+
+
+def _examples(ngram: str, pairs: Pairs, most: int = 2) -> list[str]:
+    """Return the surroundings of an n-gram in noisy texts that have more of it than their clean."""
+    contexts: list[str] = []
+    for noisy, clean in zip(pairs.noisy, pairs.clean, strict=True):
+        framed = f"{_EDGE}{noisy}{_EDGE}"
+        if noisy != clean and framed.count(ngram) > f"{_EDGE}{clean}{_EDGE}".count(ngram):
+            at = framed.index(ngram)
+            around = framed[max(0, at - _CONTEXT) : at + len(ngram) + _CONTEXT].strip(_EDGE)
+            if around not in contexts:
+                contexts.append(around)
+        if len(contexts) == most:
+            break
+    return contexts

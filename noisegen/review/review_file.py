@@ -1,4 +1,4 @@
-"""What the server does with a review file: reviewers, their items, every answer stored at once."""
+"""Serve a review file to reviewers: who they are, their items, every answer stored at once."""
 
 import json
 import secrets
@@ -6,21 +6,24 @@ import threading
 import time
 import unicodedata
 from functools import lru_cache
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from rapidfuzz.distance import Levenshtein
 
-from noisegen.draws import I64
-from noisegen.review.changes import marked
-from noisegen.review.judgements import MEANING, REALISM, whole
-from noisegen.review.sampling import order_of
-from noisegen.review.store import connect, settled, transaction
+from noisegen.noise.rng import row_keys, stream_key
+from noisegen.review.store import MEANING, REALISM, connect, stored, transaction, well_formed
+from noisegen.text.buffers import I64
+from noisegen.text.graphemes import graphemes
 
 NAME_MAX, KIND_MAX, COMMENT_MAX = 60, 40, 2_000  # characters
 KINDS_MAX = 100  # of a review; a reviewer adds a few
 REVIEWERS_MAX = 1_000
-_ASKED = ("realism", "meaning")  # what makes an item complete
+Part = tuple[bool, str]  # whether it differs, text
+_SINGLE = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR")  # no spaces
+_CHOICES = {"realism": REALISM, "meaning": MEANING}  # an item with both answers is complete
 
 
 class Refused(Exception):  # noqa: N818 - reads as what happened
@@ -37,7 +40,7 @@ class ReviewFile:
     def __init__(self, path: Path) -> None:
         self._lock = threading.RLock()
         self._opened = connect(path, threads=True)
-        self.id, self._seed = settled(self._opened, "id"), int(settled(self._opened, "seed"))
+        self.id, self._seed = stored(self._opened, "id"), int(stored(self._opened, "seed"))
 
     def close(self) -> None:
         """Close the file; all answers are in it already."""
@@ -55,38 +58,41 @@ class ReviewFile:
 
         Raises Refused 'name' for no name, 'taken' for a name in use, unless `same`.
         """
-        shown = _plain(name, NAME_MAX, "name")
+        shown, folded = _checked_name(name, NAME_MAX, "name")
         known = self.languages()
         chosen = [lang for lang in known if not isinstance(langs, list) or lang in langs] or known
-        folded = unicodedata.normalize("NFKC", shown).casefold()
         with self._lock, transaction(self._opened):
-            row = self._opened.execute(
-                "SELECT key, name FROM reviewers WHERE folded = ?", (folded,)
-            ).fetchone()
+            row = self._one("SELECT key, name FROM reviewers WHERE folded = ?", folded)
             if row and not same:
                 raise Refused("taken", 409)
             if row:
-                self._opened.execute(
-                    "UPDATE reviewers SET langs = ? WHERE key = ?", (json.dumps(chosen), row[0])
-                )
-                return {"reviewer": row[0], "name": row[1]}
-            if self._count("reviewers") >= REVIEWERS_MAX:
+                key, shown = row
+                query = "UPDATE reviewers SET langs = ? WHERE key = ?"
+                self._opened.execute(query, (json.dumps(chosen), key))
+            elif self._one("SELECT count(*) FROM reviewers")[0] >= REVIEWERS_MAX:
                 raise Refused("full", 409)
-            key = secrets.token_hex(16)
-            self._opened.execute(
-                "INSERT INTO reviewers (key, name, folded, langs, joined) VALUES (?, ?, ?, ?, ?)",
-                (key, shown, folded, json.dumps(chosen), time.time()),
-            )
+            else:
+                key = secrets.token_hex(16)
+                self._opened.execute(
+                    "INSERT INTO reviewers (key, name, folded, langs, joined)"
+                    " VALUES (?, ?, ?, ?, ?)",
+                    (key, shown, folded, json.dumps(chosen), time.time()),
+                )
         return {"reviewer": key, "name": shown}
 
     def state(self, key: object) -> dict[str, Any]:
         """Return progress: items in all, those complete, the place of the first that is not."""
         with self._lock:
             reviewer, name, order = self._reviewer(key)
-            done = self._complete(reviewer)
-            here = np.isin(order, done)
-            first = int(np.argmin(here)) if not here.all() else len(order)
-            return {"name": name, "total": len(order), "complete": int(here.sum()), "next": first}
+            query = "SELECT json_group_array(item) FROM latest WHERE reviewer = ? AND question = ?"
+            realism, meaning = (  # arrays as text are read fastest
+                np.array(json.loads(self._one(query, reviewer, question)[0]), np.int64)
+                for question in _CHOICES
+            )
+        complete = np.intersect1d(realism, meaning, assume_unique=True)
+        is_done = np.isin(order, complete)
+        first = int(np.argmin(is_done)) if not is_done.all() else len(order)
+        return {"name": name, "total": len(order), "complete": int(is_done.sum()), "next": first}
 
     def item(self, key: object, place: int) -> dict[str, Any]:
         """Return what a reviewer may see of an item, their answers, and the kinds to choose from.
@@ -98,10 +104,10 @@ class ReviewFile:
             if not 0 <= place < len(order):
                 raise Refused("place", 404)
             number = int(order[place])
-            lang, clean, noisy, slots = self._opened.execute(
+            lang, clean, noisy, slots = self._one(
                 "SELECT lang, clean, noisy, slots FROM items JOIN groups ON groups.id = group_id"
-                " WHERE items.id = ?", (number,),
-            ).fetchone()  # fmt: skip
+                " WHERE items.id = ?", number,
+            )  # fmt: skip
             answers = self._opened.execute(
                 "SELECT question, value FROM latest WHERE reviewer = ? AND item = ?",
                 (reviewer, number),
@@ -122,7 +128,7 @@ class ReviewFile:
                 raise Refused("item")
             if not isinstance(nonce, str) or not nonce.isascii() or not 0 < len(nonce) <= 64:
                 raise Refused("nonce")
-            checked = self._checked(question, value)
+            checked = self._checked_answer(question, value)
             self._opened.execute(
                 "INSERT INTO answers (reviewer, item, question, value, at, nonce)"
                 " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
@@ -131,23 +137,18 @@ class ReviewFile:
 
     def add_kind(self, key: object, name: object) -> dict[str, Any]:
         """Add a kind of noise, or find the one of this name, and return it."""
-        shown = _plain(name, KIND_MAX, "kind")
-        folded = unicodedata.normalize("NFKC", shown).casefold()
+        shown, folded = _checked_name(name, KIND_MAX, "kind")
+        find = "SELECT id FROM kinds WHERE folded = ?"
         with self._lock, transaction(self._opened):
             reviewer, _, _ = self._reviewer(key)
-            known = self._opened.execute("SELECT 1 FROM kinds WHERE folded = ?", (folded,))
-            if not known.fetchone():
-                if self._count("kinds") >= KINDS_MAX:
+            if not self._one(find, folded):
+                if self._one("SELECT count(*) FROM kinds")[0] >= KINDS_MAX:
                     raise Refused("full", 409)
                 self._opened.execute(
                     "INSERT INTO kinds (letter, name, folded, hint, reviewer)"
                     " VALUES ('', ?, ?, '', ?)", (shown, folded, reviewer),
                 )  # fmt: skip
-            kinds = self.kinds()
-            (number,) = self._opened.execute(
-                "SELECT id FROM kinds WHERE folded = ?", (folded,)
-            ).fetchone()
-        return {"kind": number, "kinds": kinds}
+            return {"kind": self._one(find, folded)[0], "kinds": self.kinds()}
 
     def kinds(self) -> list[dict[str, Any]]:
         """Return all kinds, additions last."""
@@ -155,31 +156,26 @@ class ReviewFile:
             rows = self._opened.execute("SELECT id, letter, name, hint FROM kinds ORDER BY id")
             return [dict(zip(("id", "letter", "name", "hint"), row, strict=True)) for row in rows]
 
-    def _checked(self, question: object, value: object) -> str:
+    def _checked_answer(self, question: object, value: object) -> str:
         """Return an answer as JSON; raises Refused for one that the question does not allow."""
-        if question == "kinds":
+        if question == "kinds" and isinstance(value, list):
             known = {kind["id"] for kind in self.kinds()}
-            good = isinstance(value, list) and all(type(v) is int and v in known for v in value)
-            value = sorted(set(value)) if isinstance(value, list) and good else value
-        elif question == "comment":
-            good = isinstance(value, str) and len(value) <= COMMENT_MAX
-            value = whole(value) if isinstance(value, str) else value
-        else:
-            allowed = {"realism": REALISM, "meaning": MEANING}.get(str(question), ())
-            good = isinstance(value, str) and value in allowed
-        if not good:
-            raise Refused("value")
-        return json.dumps(value)
+            if all(type(number) is int and number in known for number in value):
+                return json.dumps(sorted(set(value)))
+        elif isinstance(value, str):
+            if question == "comment" and len(value) <= COMMENT_MAX:
+                return json.dumps(well_formed(value))
+            if value in _CHOICES.get(str(question), ()):
+                return json.dumps(value)
+        raise Refused("value")
 
     def _reviewer(self, key: object) -> tuple[int, str, I64]:
-        row = self._opened.execute(
-            "SELECT id, name, folded, langs FROM reviewers WHERE key = ?", (str(key),)
-        ).fetchone()
+        """Return number, name and order of items of a reviewer; raises Refused for none."""
+        row = self._one("SELECT id, name, folded, langs FROM reviewers WHERE key = ?", str(key))
         if row is None:
             raise Refused("reviewer", 409)
         number, name, folded, langs = row
-        newest = self._opened.execute("SELECT max(id) FROM items").fetchone()[0]
-        return number, name, self._order(folded, langs, newest)
+        return number, name, self._order(folded, langs, self._one("SELECT max(id) FROM items")[0])
 
     @lru_cache(maxsize=64)  # noqa: B019 - one such object lives as long as the server
     def _order(self, folded: str, langs: str, newest: int) -> I64:
@@ -191,28 +187,64 @@ class ReviewFile:
         items, stages = np.array(rows, np.int64).reshape(-1, 2).T
         return order_of(self._seed, folded, items, stages)
 
-    def _complete(self, reviewer: int) -> I64:
-        """Return the items whose questions are answered; arrays as text are read fastest."""
-        answered = [
-            self._opened.execute(
-                "SELECT json_group_array(item) FROM latest WHERE reviewer = ? AND question = ?",
-                (reviewer, question),
-            ).fetchone()[0]
-            for question in _ASKED
-        ]
-        realism, meaning = (np.array(json.loads(items), np.int64) for items in answered)
-        return np.intersect1d(realism, meaning, assume_unique=True)
-
-    def _count(self, table: str) -> int:
-        return int(self._opened.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
+    def _one(self, query: str, *values: object) -> Any:
+        """Return the first row of a query, None if it has none."""
+        return self._opened.execute(query, values).fetchone()
 
 
-def _plain(text: object, most: int, reason: str) -> str:
-    """Return a short text of one line without signs that cannot be seen; raises Refused."""
+def order_of(seed: int, reviewer: str, items: I64, stages: I64) -> I64:
+    """Return the items in the order of one reviewer: stage by stage, shuffled within each."""
+    keys = row_keys(stream_key(seed, f"review/reviewer/{reviewer}"), items.astype(np.uint64))
+    ordered: I64 = items[np.lexsort((keys, stages))]
+    return ordered
+
+
+def _checked_name(text: object, most: int, reason: str) -> tuple[str, str]:
+    """Return a name in one line without invisible characters, and its key; raises Refused."""
     if not isinstance(text, str) or len(text) > 4 * most:
         raise Refused(reason)
     seen = (c if unicodedata.category(c)[0] != "C" else " " for c in text)
     shown = " ".join(unicodedata.normalize("NFC", "".join(seen)).split())
     if not 0 < len(shown) <= most:
         raise Refused(reason)
-    return shown
+    return shown, unicodedata.normalize("NFKC", shown).casefold()
+
+
+def marked(clean: str, noisy: str) -> tuple[list[Part], list[Part]]:
+    """Return both texts cut into parts that are equal and parts that differ.
+
+    The parts of a side joined are that side; the parts that are equal are so on both sides, in
+    order.
+
+    >>> marked("see you", "see u")
+    ([(False, 'see '), (True, 'you')], [(False, 'see '), (True, 'u')])
+    """
+    sides = tokens(clean), tokens(noisy)
+    numbers = {token: number for number, token in enumerate(dict.fromkeys([*sides[0], *sides[1]]))}
+    opcodes = Levenshtein.opcodes(*([numbers[token] for token in side] for side in sides))
+    parts: tuple[list[Part], list[Part]] = ([], [])
+    for differs, block in groupby(opcodes, lambda code: code.tag != "equal"):
+        codes = list(block)
+        spans = (
+            (codes[0].src_start, codes[-1].src_end), (codes[0].dest_start, codes[-1].dest_end),
+        )  # fmt: skip
+        for side, of_side, span in zip(sides, parts, spans, strict=True):
+            if text := "".join(side[slice(*span)]):
+                of_side.append((differs, text))
+    return parts
+
+
+def tokens(text: str) -> list[str]:
+    """Cut a text into words, runs of white space, and other graphemes one by one."""
+    runs = groupby(graphemes(text), key=lambda cluster: _kind(cluster[0]))
+    return [token for kind, run in runs for token in (["".join(run)] if kind else run)]
+
+
+def _kind(character: str) -> str:
+    """Return 'word', 'space', or '' for a character that stands alone."""
+    if character.isspace():
+        return "space"
+    if not character.isalnum():
+        return ""
+    single = ord(character) > 0x0E00 and unicodedata.name(character, "").startswith(_SINGLE)
+    return "" if single else "word"

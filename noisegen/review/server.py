@@ -3,16 +3,19 @@
 import errno
 import secrets
 import socket
+import warnings
 import webbrowser
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from threading import Timer
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from noisegen.errors import MissingExtra, NoisegenError, UsageError
+from noisegen.options import argument, internal, option, public
 from noisegen.review.store import reading
+from noisegen.runs.folder import Folder
 
 if TYPE_CHECKING:
     import uvicorn
@@ -23,8 +26,20 @@ if TYPE_CHECKING:
 HOST, PORT = "127.0.0.1", 8765
 PORTS_TRIED = 50
 CONNECTIONS_MAX = 500
-_IN_USE = errno.EADDRINUSE
-Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class ServeOptions:
+    """The review that is served, and the address it is served on."""
+
+    path: Annotated[Folder, argument("REVIEW.sqlite")]
+    _: KW_ONLY
+    host: Annotated[
+        str, option("Address to bind; another than this machine's own lets others in")
+    ] = HOST
+    port: Annotated[int, option("Port; 0 for any free one")] = PORT
+    open_browser: Annotated[bool, option("Open the browser, too", "--open")] = False
+    tell: Annotated[Callable[[str], None], internal()] = lambda line: print(line, flush=True)
 
 
 @dataclass(frozen=True)
@@ -50,8 +65,7 @@ class Server:
 
     def guarded(self) -> "ASGIApp":
         """Return the application behind its guard."""
-        from noisegen.review.application import application
-        from noisegen.review.guards import Guard, own_names
+        from noisegen.review.web import Guard, application, own_names
 
         cookie = f"noisegen-review-{self.port}"  # cookies do not tell ports apart
         return Guard(application(self.review), self.token, cookie, own_names(self.host))
@@ -92,37 +106,34 @@ def prepare(path: str | Path, host: str = HOST, port: int = PORT) -> Server:
     return Server(review, host, secrets.token_urlsafe(32), listening)
 
 
-def serve(
-    path: str | Path,
-    *,
-    host: str = HOST,
-    port: int = PORT,
-    open_browser: bool = False,
-    tell: Tell | None = None,
-) -> None:
+def _serve(options: ServeOptions) -> None:
     """Serve a review until interrupted; every answer is stored as it is given.
 
-    `tell` gets the address with its token, and warnings; else they are printed. Raises
-    NoisegenError; see `prepare`.
+    `tell` gets the address with its token, and warnings. Raises NoisegenError; see `prepare`.
     """
-    tell = tell or (lambda line: print(line, flush=True))
-    from noisegen.review.guards import is_loopback
+    server, tell = prepare(options.path, options.host, options.port), options.tell
+    from noisegen.review.web import is_loopback
 
-    made = prepare(path, host, port)
-    with closing(made.review), closing(made.listening):
+    with closing(server.review), closing(server.listening), warnings.catch_warnings():
         try:
-            if not is_loopback(host):
+            if not is_loopback(options.host):
                 tell(
-                    f"warning: {host} can be reached from other machines; who has the address can "
-                    f"review and read the texts, and it is not encrypted"
+                    f"warning: {options.host} can be reached from other machines; who has the "
+                    f"address can review and read the texts, and it is not encrypted"
                 )
-            tell(f"open {made.address}")
+            # Ctrl-C may come before the loop runs.
+            warnings.filterwarnings("ignore", "coroutine 'Server.serve' was never awaited")
+            running = server.uvicorn()
+            tell(f"open {server.address}")
             tell("end with Ctrl-C; every answer is stored at once")
-            if open_browser:
-                Timer(0.5, webbrowser.open, [made.address]).start()
-            made.uvicorn().run(sockets=[made.listening])
+            if options.open_browser:
+                Timer(0.5, webbrowser.open, [server.address]).start()
+            running.run(sockets=[server.listening])
         except KeyboardInterrupt:
-            tell(f"ended; the answers are in {path}")
+            tell(f"ended; the answers are in {options.path}")
+
+
+serve = public(ServeOptions, _serve)
 
 
 def _bound(host: str, port: int) -> socket.socket:
@@ -135,26 +146,27 @@ def _bound(host: str, port: int) -> socket.socket:
     except OSError as error:
         if _is_free(host, 0) is None:
             raise UsageError(f"cannot serve on host {host!r}: {error.strerror}") from error
-        reason = "is in use" if error.errno == _IN_USE else f"cannot be used ({error.strerror})"
+        in_use = error.errno == errno.EADDRINUSE
+        reason = "is in use" if in_use else f"cannot be used ({error.strerror})"
         near = range(port + 1, min(port + PORTS_TRIED, 65535))
-        free = next((one for one in near if _is_free(host, one)), None) or _is_free(host, 0)
+        free = next((other for other in near if _is_free(host, other)), None) or _is_free(host, 0)
         raise NoisegenError(f"port {port} of {host} {reason}; a free one: --port {free}") from error
 
 
 def _socket(host: str, port: int) -> socket.socket:
-    family, kind, protocol, _, place = socket.getaddrinfo(
+    family, kind, protocol, _, address = socket.getaddrinfo(
         host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     )[0]
     # With its protocol named, asyncio sends small answers without waiting (40 ms) for more.
-    made = socket.socket(family, kind, protocol)
+    bound = socket.socket(family, kind, protocol)
     try:
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        made.bind(place)
-        made.listen()
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind(address)
+        bound.listen()
     except BaseException:
-        made.close()
+        bound.close()
         raise
-    return made
+    return bound
 
 
 def _is_free(host: str, port: int) -> int | None:

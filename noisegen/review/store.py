@@ -1,15 +1,26 @@
-"""The review file: one SQLite database with the sample, the reviewers and every answer."""
+"""The review file: one SQLite database with the sample, the reviewers and every answer.
 
+The last answer to each question counts.
+"""
+
+import csv
+import json
 import os
+import re
 import sqlite3
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 from noisegen.errors import OutputError, SourceError
-from noisegen.review.kinds import Kind, shipped_kinds
 
+FIRST_STAGE, SECOND_STAGE = 15, 60  # rows of a strength, as in RCP
+KINDS_FILE = Path(__file__).with_name("kinds.tsv")
 APPLICATION = 0x6E6F7276  # "norv", the mark of a review in the head of an SQLite file
 VERSION = 1
 SCHEMA = """
@@ -42,8 +53,28 @@ END;
 """
 
 
-class Group(NamedTuple):
-    """Rows of one language, recipe and strength, and how many of them could be sampled."""
+class NoiseKind(NamedTuple):
+    """A kind of noise that a reviewer can name: the key that chooses it, and what it means."""
+
+    letter: str
+    name: str
+    hint: str
+
+
+@cache
+def shipped_kinds() -> tuple[NoiseKind, ...]:
+    """Return the kinds that every review begins with."""
+    with KINDS_FILE.open(encoding="utf-8", newline="") as file:
+        next(file)  # source and licence
+        rows = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
+        return tuple(NoiseKind(row["letter"], row["name"], row["hint"]) for row in rows)
+
+
+class Stratum(NamedTuple):
+    """Rows of one language, recipe and strength, and how many of them could be sampled.
+
+    `value` orders strengths. `rows`, `changed` and `too_long` count the source.
+    """
 
     lang: str
     recipe: str
@@ -55,7 +86,7 @@ class Group(NamedTuple):
 
     @property
     def name(self) -> tuple[str, str, str]:
-        """What tells it from other groups."""
+        """Language, recipe and strength, which no other stratum has."""
         return self.lang, self.recipe, self.strength
 
 
@@ -72,7 +103,15 @@ def connect(path: Path, *, threads: bool = False) -> sqlite3.Connection:
             path, timeout=10, isolation_level=None, check_same_thread=not threads
         )
         try:
-            _check(opened, path)
+            mark = opened.execute("PRAGMA application_id").fetchone()[0]
+            version = opened.execute("PRAGMA user_version").fetchone()[0]
+            if mark != APPLICATION:
+                raise SourceError(f"{str(path)!r} is not a review made by noisegen review make")
+            if version != VERSION:
+                raise SourceError(
+                    f"review {str(path)!r} has format {version}, this noisegen reads {VERSION}; "
+                    f"use the version that made it"
+                )
             opened.execute("PRAGMA journal_mode = WAL")
             opened.execute("PRAGMA synchronous = FULL")
             opened.execute("PRAGMA foreign_keys = ON")
@@ -80,18 +119,6 @@ def connect(path: Path, *, threads: bool = False) -> sqlite3.Connection:
             opened.close()
             raise
     return opened
-
-
-def _check(opened: sqlite3.Connection, path: Path) -> None:
-    mark = opened.execute("PRAGMA application_id").fetchone()[0]
-    version = opened.execute("PRAGMA user_version").fetchone()[0]
-    if mark != APPLICATION:
-        raise SourceError(f"{str(path)!r} is not a review made by noisegen review make")
-    if version != VERSION:
-        raise SourceError(
-            f"review {str(path)!r} has format {version}, this noisegen reads {VERSION}; "
-            f"use the version that made it"
-        )
 
 
 @contextmanager
@@ -103,8 +130,8 @@ def reading(path: Path) -> Iterator[None]:
         raise SourceError(f"cannot use the review {str(path)!r}: {error}") from error
 
 
-def settled(opened: sqlite3.Connection, name: str) -> str:
-    """Return what was settled when the review was made; raises SourceError if it is not there."""
+def stored(opened: sqlite3.Connection, name: str) -> str:
+    """Return what was fixed when the review was made; raises SourceError if it is not there."""
     row = opened.execute("SELECT value FROM review WHERE name = ?", (name,)).fetchone()
     if row is None:
         raise SourceError(f"the review is damaged: it has no {name}")
@@ -131,7 +158,7 @@ def created(path: Path) -> Iterator[sqlite3.Connection]:
     Raises OutputError if there is a file of this name, or what a crash left of one, or it cannot
     be written.
     """
-    _must_be_free(path)
+    _check_free(path)
     temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     try:
         with closing(sqlite3.connect(temporary, isolation_level=None)) as made:
@@ -139,10 +166,15 @@ def created(path: Path) -> Iterator[sqlite3.Connection]:
             made.execute(f"PRAGMA application_id = {APPLICATION}")
             made.execute(f"PRAGMA user_version = {VERSION}")
             made.executescript(SCHEMA)
-            add_kinds(made, shipped_kinds())
+            made.executemany(
+                "INSERT INTO kinds (letter, name, folded, hint) VALUES (?, ?, ?, ?)",
+                [(kind.letter, kind.name, kind.name.casefold(), kind.hint)
+                 for kind in shipped_kinds()],
+            )  # fmt: skip
             yield made
-        _on_disk(temporary)
-        _must_be_free(path)  # another may have made one while rows were drawn
+        with temporary.open("rb") as file:
+            os.fsync(file.fileno())
+        _check_free(path)  # another process may have made one while rows were drawn
         temporary.replace(path)
     except (sqlite3.Error, OSError) as error:
         raise OutputError(f"cannot write the review {str(path)!r}: {error}") from error
@@ -150,7 +182,7 @@ def created(path: Path) -> Iterator[sqlite3.Connection]:
         temporary.unlink(missing_ok=True)
 
 
-def _must_be_free(path: Path) -> None:
+def _check_free(path: Path) -> None:
     if path.exists():
         raise OutputError(
             f"there is {str(path)!r} already; add rows with --more N, or give another name"
@@ -163,12 +195,106 @@ def _must_be_free(path: Path) -> None:
             )
 
 
-def _on_disk(path: Path) -> None:
-    with path.open("rb") as file:
-        os.fsync(file.fileno())
+# What the reviewers answered.
+
+REALISM = ("unrealistic", "moderate", "realistic")  # ordered
+MEANING = ("no", "unsure", "yes")
+_FORMS = {
+    "realism": re.compile(rf'"(?:{"|".join(REALISM)})"'),
+    "meaning": re.compile(rf'"(?:{"|".join(MEANING)})"'),
+    "kinds": re.compile(r"\[(?:[0-9]{1,9}(?:, [0-9]{1,9})*)?\]"),
+    "comment": re.compile(r'"(?:[^"\\]|\\["\\/bfnrt]|\\u[0-9a-f]{4})*"'),
+}
 
 
-def add_kinds(opened: sqlite3.Connection, kinds: list[Kind]) -> None:
-    """Store the kinds that every review begins with."""
-    rows = [(kind.letter, kind.name, kind.name.casefold(), kind.hint) for kind in kinds]
-    opened.executemany("INSERT INTO kinds (letter, name, folded, hint) VALUES (?, ?, ?, ?)", rows)
+@dataclass(frozen=True)
+class JudgedItem:
+    """One row of the review and the last answers to it, by reviewer."""
+
+    item: int
+    stage: int
+    lang: str
+    recipe: str
+    strength: str
+    realism: dict[int, str] = field(default_factory=dict)
+    meaning: dict[int, str] = field(default_factory=dict)
+    kinds: dict[int, list[int]] = field(default_factory=dict)
+    comment: dict[int, str] = field(default_factory=dict)
+
+    def share(self, *values: str) -> Fraction:
+        """Return the share of its reviewers who answered question 1 with one of `values`."""
+        named = sum(answer in values for answer in self.realism.values())
+        return Fraction(named, len(self.realism))
+
+
+class JudgedStrength(NamedTuple):
+    """How realistic the reviewers found one strength in the first stage."""
+
+    strength: str
+    value: float | None
+    items: int
+    realistic: float  # share of items, each the mean of its reviewers
+
+
+def judged_items(opened: sqlite3.Connection) -> list[JudgedItem]:
+    """Return all rows with their answers; raises SourceError for an answer that cannot be one."""
+    query = (
+        "SELECT items.id, stage, lang, recipe, strength FROM items"
+        " JOIN groups ON groups.id = group_id ORDER BY items.id"
+    )
+    items = {row[0]: JudgedItem(*row) for row in opened.execute(query)}
+    reviewers = {number for (number,) in opened.execute("SELECT id FROM reviewers")}
+    answers = opened.execute("SELECT reviewer, item, question, value FROM latest")
+    for reviewer, item, question, value in answers:
+        form = _FORMS.get(question)  # the file may come from anywhere
+        if not (form and form.fullmatch(value)) or item not in items or reviewer not in reviewers:
+            raise SourceError(f"the review is damaged: no such answer to {question!r}: {value!r}")
+        answer = json.loads(value)
+        answer = well_formed(answer) if question == "comment" else answer
+        getattr(items[item], question)[reviewer] = answer
+    return list(items.values())
+
+
+def judged(opened: sqlite3.Connection) -> dict[tuple[str, str], list[JudgedStrength]]:
+    """Return the first stage's judgement of every strength, by language and recipe.
+
+    Strengths are in the order of the review.
+    """
+    strata = opened.execute("SELECT lang, recipe, strength, value FROM groups ORDER BY id")
+    shares: defaultdict[tuple[str, str, str], list[Fraction]] = defaultdict(list)
+    for item in judged_items(opened):
+        if item.stage == 1 and item.realism:
+            shares[item.lang, item.recipe, item.strength].append(item.share("realistic"))
+    strengths: dict[tuple[str, str], list[JudgedStrength]] = {}
+    for lang, recipe, strength, value in strata:
+        of_items = shares[lang, recipe, strength]
+        judgement = JudgedStrength(strength, value, len(of_items), mean(of_items))
+        strengths.setdefault((lang, recipe), []).append(judgement)
+    return strengths
+
+
+def most_realistic(strengths: Iterable[JudgedStrength]) -> JudgedStrength | None:
+    """Return the strength with the highest share (the rule of RCP); None of none.
+
+    Of equal ones it is the strongest; strengths without a number rank by the order given.
+    """
+    ranked = [
+        (strength.realistic, strength.value or 0, number, strength)
+        for number, strength in enumerate(strengths)
+        if strength.items
+    ]
+    return max(ranked)[-1] if ranked else None
+
+
+def mean(shares: Iterable[Fraction | float]) -> float:
+    """Return the mean, 0 of nothing.
+
+    It is rounded once, at the end: thirds that add up to the cut-off reach it.
+    """
+    listed = [Fraction(share) for share in shares]
+    return float(sum(listed) / len(listed)) if listed else 0.0
+
+
+def well_formed(text: str) -> str:
+    """Return a text with lone surrogates, which no file takes, replaced."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

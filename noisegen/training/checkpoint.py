@@ -12,24 +12,42 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
-from torch import Tensor, nn
+from torch import nn
 
-from noisegen.atomic import sync, writing
 from noisegen.errors import OutputError
-from noisegen.training.chunks import Position
-from noisegen.training.schedule import Progress
+from noisegen.runs.files import sync, writing
+from noisegen.training.batches import Position
+from noisegen.training.settings import RunSettings
+
+
+@dataclass(frozen=True)
+class RunProgress:
+    """The progress of a run: updates, pairs, and seconds of training."""
+
+    updates: int = 0
+    pairs: int = 0
+    seconds: float = 0.0
+
+    def share(self, settings: RunSettings, rows: int) -> float:
+        """Return how much of the run is done, from 0 to 1; `rows` are the pairs of an epoch."""
+        if settings.steps is not None:
+            done = self.updates / settings.steps
+        elif settings.epochs is not None:
+            done = self.pairs / (settings.epochs * rows)
+        else:
+            done = self.seconds / (settings.time_limit or 1)
+        return min(1.0, done)
 
 
 @dataclass(frozen=True)
 class State:
-    """Where a run is, besides weights and moments."""
+    """The position of a run, besides weights and moments."""
 
-    progress: Progress
+    progress: RunProgress
     position: Position
     best: float | None  # the lowest validation loss so far
     config: str  # digest of the settings and the data
@@ -48,7 +66,12 @@ def save_checkpoint(
         temporary.mkdir()
         try:
             save_weights(student, temporary / "model.safetensors")
-            save_file(_moments(student, optimizer), temporary / "optimizer.safetensors")
+            moments = {
+                f"{name}|{key}": value.detach().cpu().contiguous()
+                for name, weight in _trained(student).items()
+                for key, value in optimizer.state[weight].items()
+            }
+            save_file(moments, temporary / "optimizer.safetensors")
             (temporary / "state.json").write_text(json.dumps(asdict(state)))
             for file in temporary.iterdir():
                 sync(file)
@@ -83,6 +106,15 @@ def save_weights(student: nn.Module, path: Path) -> None:
     )
 
 
+def save_best(student: nn.Module, folder: Path) -> None:
+    """Write best.safetensors; raises OutputError."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with writing_weights(folder / "best.safetensors"):
+        save_weights(student, folder / "best.tmp")
+        sync(folder / "best.tmp")
+        (folder / "best.tmp").replace(folder / "best.safetensors")
+
+
 def load_weights(student: nn.Module, path: Path) -> None:
     """Take up what save_weights wrote; raises OutputError."""
     try:
@@ -107,48 +139,29 @@ def load_checkpoint(
         raise OutputError(f"{folder} has no checkpoint to resume from; begin anew: --force")
     path = found[-1]
     try:
-        state = _state(json.loads((path / "state.json").read_text()))
-        if state.config != config:
+        record = json.loads((path / "state.json").read_text())
+        progress, position, best = record["progress"], record["position"], record["best"]
+        numbers = (*progress.values(), *position.values(), best or 0)
+        if not all(isinstance(number, int | float) for number in numbers):
+            raise ValueError("state.json has text where numbers belong")
+        if record["config"] != config:
             raise OutputError(
                 f"{path} was made with other settings or data; resume with the same, or use "
                 "another folder"
             )
         student.load_state_dict(load_file(path / "model.safetensors"))
-        _load_moments(student, optimizer, load_file(path / "optimizer.safetensors"))
+        weights = _trained(student)
+        for name, value in load_file(path / "optimizer.safetensors").items():
+            weight, _, key = name.rpartition("|")
+            optimizer.state[weights[weight]][key] = value.to(weights[weight].device)
+        return State(RunProgress(**progress), Position(**position), best, config)
     except (OSError, ValueError, KeyError, TypeError, RuntimeError, SafetensorError) as error:
         reason = str(error).splitlines()[0]
         raise OutputError(
             f"cannot read checkpoint {path}: {reason}; remove that folder and resume from the one "
             "before"
         ) from error
-    return state
-
-
-def _state(said: dict[str, Any]) -> State:
-    numbers = (*said["progress"].values(), *said["position"].values(), said["best"] or 0)
-    if not all(isinstance(number, int | float) for number in numbers):
-        raise ValueError("state.json has text where numbers belong")
-    return State(
-        Progress(**said["progress"]), Position(**said["position"]), said["best"], said["config"]
-    )
 
 
 def _trained(student: nn.Module) -> dict[str, nn.Parameter]:
     return {name: weight for name, weight in student.named_parameters() if weight.requires_grad}
-
-
-def _moments(student: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    return {
-        f"{name}|{key}": value.detach().cpu().contiguous()
-        for name, weight in _trained(student).items()
-        for key, value in optimizer.state[weight].items()
-    }
-
-
-def _load_moments(
-    student: nn.Module, optimizer: torch.optim.Optimizer, moments: dict[str, Tensor]
-) -> None:
-    weights = _trained(student)
-    for name, value in moments.items():
-        weight, _, key = name.rpartition("|")
-        optimizer.state[weights[weight]][key] = value.to(weights[weight].device)

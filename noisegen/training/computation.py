@@ -1,52 +1,103 @@
-"""How a student computes on a device: precision, batches padded or packed, compiled or not."""
+"""The processes of a run: one, or those that torchrun started."""
 
+import os
+import re
+from collections.abc import MutableMapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Protocol
+from dataclasses import dataclass, field
+from typing import Any
 
 import torch
-from torch import Tensor
+import torch.distributed as dist
+from torch import Tensor, nn
 
-from noisegen.encoders.packed import Packed, attending, first_position, is_packable
-from noisegen.encoders.precision import cpu_has_bf16
-from noisegen.encoders.ragged import Ragged
+from noisegen.encoders.encoder import Ints, Ragged, find_device, uses_bf16
 from noisegen.encoders.sentence_encoder import SentenceEncoder
-from noisegen.encoders.tokens import Padded
+from noisegen.encoders.tokens import Packed, Padded, attending_fast, first_position, is_packable
 from noisegen.errors import UsageError
-from noisegen.training.estimate import flop_per_token
-from noisegen.training.peaks import peak_of
-
-# Tokens of a row up to which products of matrices attend faster than torch's fused kernel, in bf16
-# on a CPU: forward and backward of 64 x 32 tokens, 12 heads, 7 ms against 57; of 4 x 512, 146: 102.
-_PLAIN_LONGEST = 256
+from noisegen.training.settings import DistilSettings, PretrainSettings
 
 
-class ComputationSettings(Protocol):
-    """What a method's settings say about how to compute."""
+@dataclass(frozen=True)
+class Workers:
+    """The place of one process: number `rank` of `world`."""
 
-    @property
-    def precision(self) -> str:
-        """One of auto, bf16 and fp32."""
-        ...
+    rank: int = 0
+    world: int = 1
+    device: torch.device = field(default_factory=lambda: torch.device("cpu"))
 
     @property
-    def packed(self) -> bool | None:
-        """Whether rows are without padding; None: where that is possible and fast."""
-        ...
+    def leads(self) -> bool:
+        """Whether this is the process that writes and prints."""
+        return self.rank == 0
 
-    @property
-    def compile(self) -> bool:
-        """Whether the network is compiled, for packed batches on CUDA."""
-        ...
+    def sum_gradients(self, weights: list[nn.Parameter]) -> None:
+        """Put the sum of all processes' gradients in the place of each one's, at one go."""
+        if self.world == 1:
+            return
+        gradients = [w.grad if w.grad is not None else torch.zeros_like(w) for w in weights]
+        flat = torch.cat([gradient.flatten() for gradient in gradients])
+        dist.all_reduce(flat)
+        parts = torch.split(flat, [gradient.numel() for gradient in gradients])
+        for weight, part in zip(weights, parts, strict=True):
+            weight.grad = part.view_as(weight)
 
-    @property
-    def dropout(self) -> float:
-        """The share of states that is dropped."""
-        ...
+    def agreed(self, value: float) -> float:
+        """Return the largest of all processes' values, such as the seconds that went by."""
+        return self._reduced(value, dist.ReduceOp.MAX)
 
-    @property
-    def batch_tokens(self) -> int:
-        """The tokens of a batch, padding included."""
-        ...
+    def summed(self, value: float) -> float:
+        """Return the sum of all processes' values."""
+        return self._reduced(value, dist.ReduceOp.SUM)
+
+    def _reduced(self, value: float, operation: Any) -> float:
+        if self.world == 1:
+            return value
+        shared = torch.tensor(value, dtype=torch.float64, device=self.device)
+        dist.all_reduce(shared, operation)
+        return float(shared)
+
+    def gather(self, rows: Tensor) -> Tensor:
+        """Put together what each process has of the rows, zeros where another has them."""
+        if self.world > 1:
+            dist.all_reduce(rows)
+        return rows
+
+    def wait(self) -> None:
+        """Wait until all processes are here."""
+        if self.world > 1:
+            dist.barrier()
+
+
+def join_workers(device: str = "auto") -> Workers:
+    """Return the place of this process, from the variables that torchrun sets.
+
+    `device` is cpu, cuda, cuda:NUMBER, or auto: CUDA where there is any. Raises UsageError.
+    """
+    world, rank = int(os.environ.get("WORLD_SIZE", 1)), int(os.environ.get("RANK", 0))
+    here = find_device(device, int(os.environ.get("LOCAL_RANK", 0)), world)
+    cuda = here.type == "cuda"
+    if cuda:
+        torch.cuda.set_device(here)
+    if world > 1 and not dist.is_initialized():
+        dist.init_process_group("nccl" if cuda else "gloo")
+    return Workers(rank, world, here)
+
+
+_BYTES = 16  # of a trained float32 weight: itself, gradient, two moments of Adam
+# Dense bf16 with float32 sums. Data sheets print twice as much where they count sparsity.
+_PEAKS = (
+    ("B200", 2250e12),  # NVIDIA HGX platform page: 36 PFLOPS sparse for 8 of them
+    ("H200 NVL", 835.5e12),  # NVIDIA H200 data sheet: 1,671 TFLOPS sparse
+    ("H200", 989.5e12),  # the same: 1,979 TFLOPS sparse
+    ("GH200", 989.5e12),  # NVIDIA GH200 data sheet: 1,979 TFLOPS sparse
+    ("H100 NVL", 835.5e12),  # NVIDIA H100 data sheet: 1,671 TFLOPS sparse
+    ("H100 PCIe", 756.5e12),  # the same: 1,513 TFLOPS sparse
+    ("H100", 989.5e12),  # the same, SXM: 1,979 TFLOPS sparse
+    ("A100", 312e12),  # NVIDIA A100 data sheet
+    ("L40S", 362e12),  # NVIDIA L40S data sheet
+    ("L4", 121e12),  # NVIDIA L4 data sheet: 242 TFLOPS sparse
+)
 
 
 class Computation:
@@ -56,17 +107,20 @@ class Computation:
     """
 
     def __init__(
-        self, settings: ComputationSettings, student: SentenceEncoder, device: torch.device
-    ) -> None:
+        self, settings: DistilSettings | PretrainSettings, student: SentenceEncoder,
+        device: torch.device,
+    ) -> None:  # fmt: skip
         self.settings, self.student, self.device = settings, student, device
         self.bf16 = uses_bf16(settings.precision, device)
         self.packed = self._uses_packed()
         self.network: Any = student.network
-        if settings.compile:
+        self.compiled = bool(getattr(settings, "compile", False))  # not a setting of pre-training
+        if self.compiled:
             if not (self.packed and device.type == "cuda"):
                 raise UsageError("compile=true is for packed batches on CUDA: leave it out")
             self.network = torch.compile(student.network)
-        self.peak = peak_of(device)
+        cuda = device.type == "cuda"
+        self.peak = peak_flop_per_second(torch.cuda.get_device_name(device)) if cuda else None
 
     def _uses_packed(self) -> bool:
         """Unless asked for, not with dropout: the kernel drops no weights of the attention."""
@@ -83,30 +137,37 @@ class Computation:
         """Return what the network is to run in; heads and losses compute in float32 anyway."""
         return torch.autocast(self.device.type, torch.bfloat16) if self.bf16 else nullcontext()
 
-    def batch(self, ids: Ragged) -> Padded | Packed:
-        """Put rows of ids on the device; for a compiled network in few shapes."""
+    def batch(self, ids: Ragged, counts: MutableMapping[str, Any] | None = None) -> Padded | Packed:
+        """Put rows of ids on the device; add its rows and tokens to `counts`, if given.
+
+        For a compiled network batches have few shapes.
+        """
         pad_id = self.student.tokenizer.pad_id
+        batch: Padded | Packed
         if not self.packed:
-            return Padded.of(ids, pad_id, self.device)
-        if not self.settings.compile:
-            return Packed.of(ids, pad_id, self.device)
-        tokens, longest = self.settings.batch_tokens, self.student.tokenizer.max_length
-        return Packed.of(ids, pad_id, self.device, tokens=tokens, longest=longest)
+            batch = Padded.of(ids, pad_id, self.device)
+        elif not self.compiled:
+            batch = Packed.of(ids, pad_id, self.device)
+        else:
+            tokens, longest = self.settings.batch_tokens, self.student.tokenizer.max_length
+            batch = Packed.of(ids, pad_id, self.device, tokens=tokens, longest=longest)
+        if counts is not None:
+            counts["rows"] += len(ids)
+            counts["tokens"] += len(ids.values)
+            counts["computed"] += batch.tokens
+        return batch
 
     def states(self, batch: Padded | Packed) -> Tensor:
         """Return the last hidden states, of shape as `batch.states` has them."""
-        with self._attention(batch):
-            return batch.states(self.network)
+        if isinstance(batch, Padded) and self.bf16:
+            with attending_fast(self.student.config, batch):
+                return batch.states(self.network)
+        return batch.states(self.network)
 
     def vectors(self, batch: Padded | Packed) -> Tensor:
         """Return shape (rows, width), float32."""
         vectors: Tensor = self.student.head(self.states(batch), batch)
         return vectors
-
-    def _attention(self, batch: Padded | Packed) -> AbstractContextManager[Any]:
-        if not (self.bf16 and isinstance(batch, Padded)):
-            return nullcontext()
-        return attending_fast(self.student.config, batch)
 
     def mfu(self, tokens_per_second: float, tokens_per_row: float) -> float | None:
         """Return the share of the device's bf16 peak at this speed; None where it is not known."""
@@ -115,17 +176,44 @@ class Computation:
         return tokens_per_second * flop_per_token(self.student, tokens_per_row) / self.peak
 
 
-def attending_fast(config: Any, batch: Padded) -> AbstractContextManager[Any]:
-    """Let a network attend in the way that is the fastest for these rows, in bf16."""
-    if batch.ids.device.type != "cpu" or batch.ids.shape[1] > _PLAIN_LONGEST:
-        return nullcontext()
-    return attending(config, "eager")  # what transformers calls plain products
+def peak_flop_per_second(name: str) -> float | None:
+    """Return the peak of a device of this name; None for a part of one, or one we do not know."""
+    words = set(re.findall(r"\w+", name))
+    if "MIG" in words:
+        return None
+    return next((most for device, most in _PEAKS if words >= {*device.split()}), None)
 
 
-def uses_bf16(precision: str, device: torch.device) -> bool:
-    """Tell whether the network runs in bf16: as asked, or where the machine computes in it."""
-    if precision != "auto":
-        return precision == "bf16"
-    if device.type == "cuda":
-        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
-    return cpu_has_bf16()
+def estimate(
+    network: nn.Module, student: SentenceEncoder, pairs: int, rows: int, sides: Sequence[Ragged],
+    steps: Sequence[Sequence[Ints]],
+) -> dict[str, Any]:  # fmt: skip
+    """Return figures of a run that is not begun: of `pairs`, by a chunk with `rows` of them.
+
+    Every batch of `steps`, the chunk's updates, is computed for each of `sides`, its token ids.
+    `network` is all that is trained, `student` the encoder in it. `flop_per_token` counts forward
+    and backward, `weight_bytes` gradients and moments too.
+    """
+    tokens = sum(len(side.values) for side in sides)
+    computed = sum(
+        len(batch) * int(side.lengths[batch].max())
+        for step in steps for batch in step for side in sides
+    )  # fmt: skip
+    weights = sum(weight.numel() for weight in network.parameters())
+    trained = sum(weight.numel() for weight in network.parameters() if weight.requires_grad)
+    return {
+        "parameters": weights, "trained": trained, "pairs": pairs, "tokens_per_pair": tokens / rows,
+        "pairs_per_update": rows / len(steps), "padding": 1 - tokens / computed,
+        "updates_per_epoch": round(pairs / rows * len(steps)),
+        "flop_per_token": flop_per_token(student, tokens / len(sides[0])),
+        "weight_bytes": weights * 4 + trained * (_BYTES - 4),
+    }  # fmt: skip
+
+
+def flop_per_token(student: SentenceEncoder, length: float) -> float:
+    """Return 6 x weights outside the embeddings, plus attention over `length` tokens."""
+    embedded = student.network.get_input_embeddings()  # type: ignore[operator]
+    table = sum(weight.numel() for weight in embedded.parameters())
+    dense = sum(weight.numel() for weight in student.parameters()) - table
+    config = student.config
+    return float(6 * dense + 12 * config.num_hidden_layers * config.hidden_size * length)

@@ -1,37 +1,27 @@
-"""Objectives: functions of a batch and the student's output that return named losses.
+"""Objectives of every method: functions of a batch and the network's output to named losses.
 
-Every loss is a mean over the sentences of the batch, so that the loop can weigh batches by their
-sentences and one process or many give the same gradient. `dream`, `meat` and `oracle` train heads
-on frozen vectors: they have batches and outputs of their own.
+Every loss is a mean over the sentences or pairs of the batch, so that batches are weighed by their
+size and one process or many give the same gradient. Those of distillation come first, then those of
+heads on frozen vectors, then the contrasts of pre-training.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from math import inf
-from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn.functional import cosine_similarity, cross_entropy, mse_loss, normalize
 
-from noisegen.training.weighted import Losses, WeightedSum
+from noisegen.training.objectives import Losses, objective
 
 TEMPERATURE = 0.05  # of NT-Xent, as in RCP's code
-_OF_HEADS = ("dream", "meat", "oracle")
-
-
-def __getattr__(name: str) -> Any:
-    """Return an objective of heads, whose package is built on this one."""
-    if name not in _OF_HEADS:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from noisegen.disentangling import objectives
-
-    return getattr(objectives, name)
+Classifier = Callable[[Tensor], Tensor]  # vectors to logits of the languages
 
 
 @dataclass(frozen=True)
 class Batch:
-    """What the student is compared with.
+    """The targets that the student is compared with.
 
     `teacher` (sentences, width): the teacher's vectors of the clean text. `negatives`
     (any number, width): its vectors of other texts, for contrastive objectives.
@@ -57,16 +47,19 @@ class Output:
         return self.clean
 
 
+@objective("mse_sum")
 def mse_sum(batch: Batch, output: Output) -> Losses:
     """Squared error summed over dimensions, T(clean) against S(noisy) (RoLASER, section 4)."""
     return {"noisy": _squared(batch.teacher, output.noisy)}
 
 
+@objective("mse_mean")
 def mse_mean(batch: Batch, output: Output) -> Losses:
     """Squared error averaged over dimensions, the scale of sentence-transformers' MSELoss."""
     return {"noisy": mse_loss(output.noisy, batch.teacher)}
 
 
+@objective("two_term", "distil", "clean")
 def two_term(batch: Batch, output: Output) -> Losses:
     """Squared error of the clean and the noisy side against T(clean) (CT-XLMR-SE, section 3)."""
     return {
@@ -75,17 +68,20 @@ def two_term(batch: Batch, output: Output) -> Losses:
     }
 
 
+@objective("snr")
 def snr(batch: Batch, output: Output) -> Losses:
     """Length of the error over the teacher's length (RoLASER's released launcher)."""
     error = torch.linalg.vector_norm(batch.teacher - output.noisy, dim=1)
     return {"noisy": (error / torch.linalg.vector_norm(batch.teacher, dim=1)).mean()}
 
 
+@objective("cosine")
 def cosine(batch: Batch, output: Output) -> Losses:
     """1 - cosine of S(noisy) and T(clean) (RoLASER's criterion by default)."""
     return {"noisy": (1 - cosine_similarity(batch.teacher, output.noisy)).mean()}
 
 
+@objective("info_nce", "distil", "negatives")
 def info_nce(batch: Batch, output: Output) -> Losses:
     """Find T(clean) of one's own among those of the batch and `batch.negatives`, from S(noisy)."""
     targets = batch.teacher
@@ -96,6 +92,7 @@ def info_nce(batch: Batch, output: Output) -> Losses:
     return {"contrast": cross_entropy(_without_equals(scores, targets, right), right)}
 
 
+@objective("nt_xent", "distil", "clean")
 def nt_xent(batch: Batch, output: Output) -> Losses:
     """NT-Xent of the two sides of the student: 2N anchors, 2N - 2 negatives each (RCP, eq. 1)."""
     scores = pair_scores(torch.cat([output.noisy, output.clean_side]), batch.temperature)
@@ -133,25 +130,230 @@ def _without_equals(scores: Tensor, targets: Tensor, right: Tensor) -> Tensor:
     return scores.masked_fill(same, -torch.inf)
 
 
-Objective = Callable[[Batch, Output], Losses]
-OBJECTIVES: Mapping[str, Objective] = {
-    function.__name__: function
-    for function in (mse_sum, mse_mean, two_term, snr, cosine, info_nce, nt_xent)
-}
-NEED_CLEAN = ("two_term", "nt_xent")
+@dataclass(frozen=True)
+class PairBatch:
+    """Frozen vectors of both sides (pairs, width), and the number of the language of each."""
+
+    source: Tensor
+    target: Tensor
+    source_label: Tensor
+    target_label: Tensor
 
 
-class Weighted(WeightedSum[Batch, Output]):
-    """Objectives with weights, written `two_term+0.2*info_nce`."""
+@dataclass(frozen=True)
+class Disentangled:
+    """Output of the heads: meaning and language vectors (pairs, width) of both sides.
 
-    known = OBJECTIVES
+    `classifier` tells languages from language vectors (DREAM); `discriminator` from meaning vectors
+    (MEAT): in the heads' step it is held still, they learn to deceive it.
+    """
 
-    @property
-    def needs_clean(self) -> bool:
-        """Whether the student must encode the clean side too."""
-        return self.has(*NEED_CLEAN)
+    source_meaning: Tensor
+    source_language: Tensor
+    target_meaning: Tensor
+    target_language: Tensor
+    classifier: Classifier | None = None
+    discriminator: Classifier | None = None
 
-    @property
-    def is_contrastive(self) -> bool:
-        """Whether it reads `batch.negatives`."""
-        return self.has("info_nce")
+
+@objective("dream", "heads", "partners")
+def dream(batch: PairBatch, output: Disentangled) -> Losses:
+    """DREAM: the second half of the batch are random partners s', t' of the first half's s, t.
+
+    Reconstruction is a squared error; of an odd batch the last pair takes no part. In the released
+    code a third language term is computed and dropped: it is in `dream:third-term`.
+    """
+    half = len(batch.source) // 2
+    here, there = slice(0, half), slice(half, 2 * half)
+    meanings = output.source_meaning, output.target_meaning
+    languages = output.source_language, output.target_language
+    vectors, labels = (batch.source, batch.target), (batch.source_label, batch.target_label)
+    together = [m[here] + v[here] for m, v in zip(meanings, languages, strict=True)]
+    return {
+        "semantic": _apart(*(m[here] for m in meanings))
+        + _sum(_alike(m[here], m[there]) for m in meanings),
+        "reconstruction": _sum(
+            _mean_square(made, e[here]) for made, e in zip(together, vectors, strict=True)
+        ),
+        "language": _sum(_apart(v[here], v[there]) for v in languages),
+        "identification": _sum(
+            _crossed(output.classifier, v[here], label[here])
+            for v, label in zip(languages, labels, strict=True)
+        ),
+    }
+
+
+@objective("dream:third-term", "heads", "partners")
+def dream_third_term(batch: PairBatch, output: Disentangled) -> Losses:
+    """DREAM with the term that its released code drops: languages of a pair are pushed apart."""
+    half = len(batch.source) // 2
+    third = _alike(output.source_language[:half], output.target_language[:half])
+    found = dream(batch, output)
+    return {**found, "language": found["language"] + third}
+
+
+@objective("meat", "heads", "discriminator")
+def meat(batch: PairBatch, output: Disentangled) -> Losses:
+    """MEAT: reconstruction by cosine, also across the pair; a discriminator to be deceived."""
+    m_s, m_t = output.source_meaning, output.target_meaning
+    l_s, l_t = output.source_language, output.target_language
+    return {
+        "reconstruction": _apart(m_s + l_s, batch.source) + _apart(m_t + l_t, batch.target),
+        "cross_reconstruction": _apart(m_s + l_t, batch.target) + _apart(m_t + l_s, batch.source),
+        "language": _alike(l_s, l_t),
+        "adversarial": _unsure(output.discriminator, m_s) + _unsure(output.discriminator, m_t),
+    }
+
+
+def discrimination(batch: PairBatch, output: Disentangled, discriminator: Classifier) -> Tensor:
+    """Return the loss of MEAT's discriminator itself: of languages read from meaning vectors."""
+    return _crossed(discriminator, output.source_meaning.detach(), batch.source_label) + _crossed(
+        discriminator, output.target_meaning.detach(), batch.target_label
+    )
+
+
+@objective("oracle", "heads", "partners")
+def oracle(batch: PairBatch, output: Disentangled) -> Losses:
+    """ORACLE (paper): language vectors of a side alike, meaning and language of a text orthogonal.
+
+    `intra_class` is the mean over i != j of 2 - cos(l_s^i, l_s^j) - cos(l_t^i, l_t^j);
+    `inter_class` the mean of max(0, cos(m_s, l_s)) + max(0, cos(m_t, l_t)).
+    """
+    return {"intra_class": _intra_class(output), "inter_class": _between(output)}
+
+
+@objective("oracle:reference-code", "heads", "partners")
+def oracle_reference_code(batch: PairBatch, output: Disentangled) -> Losses:
+    """ORACLE as the released configurations run it (class "oracle_new").
+
+    i = j counts in `intra_class`: (B - 1)/B of the paper's. `inter_class` compares the languages of
+    a pair, not meaning and language.
+    """
+    apart = _alike(output.source_language, output.target_language)
+    return {"intra_class": _intra_class(output, diagonal=True), "inter_class": apart}
+
+
+@objective("oracle:main", "heads", "partners")
+def oracle_main(batch: PairBatch, output: Disentangled) -> Losses:
+    """Return the released code's "oracle_main": the paper's `inter_class` halved; i = j counts."""
+    half = _between(output) / 2
+    return {"intra_class": _intra_class(output, diagonal=True), "inter_class": half}
+
+
+@objective("oracle:old", "heads", "partners")
+def oracle_old(batch: PairBatch, output: Disentangled) -> Losses:
+    """Return the released code's "oracle_old": |cos(m, l)|, languages apart, meanings alike."""
+    crossed = (
+        (output.source_meaning, output.source_language),
+        (output.target_meaning, output.target_language),
+    )
+    return {
+        "intra_class": _intra_class(output, diagonal=True),
+        "semantic": _apart(output.source_meaning, output.target_meaning),
+        "orthogonal": _sum(_mean(cosine_similarity(m, v).abs()) for m, v in crossed),
+        "inter_class": _alike(output.source_language, output.target_language),
+    }
+
+
+def _between(output: Disentangled) -> Tensor:
+    source = _alike(output.source_meaning, output.source_language)
+    return source + _alike(output.target_meaning, output.target_language)
+
+
+def _intra_class(output: Disentangled, *, diagonal: bool = False) -> Tensor:
+    source, target = output.source_language, output.target_language
+    return _unlike_all(source, diagonal=diagonal) + _unlike_all(target, diagonal=diagonal)
+
+
+def _unlike_all(vectors: Tensor, *, diagonal: bool) -> Tensor:
+    """Return the mean over pairs of rows of 1 - cosine, in O(rows x width).
+
+    The sum of all cosines is the squared length of the sum of the unit vectors.
+    """
+    units, rows = normalize(vectors), len(vectors)
+    same = units.square().sum()
+    every = units.sum(0).square().sum()
+    if diagonal:
+        return 1 - every / rows**2 if rows else vectors.new_zeros(())
+    return 1 - (every - same) / (rows * (rows - 1)) if rows > 1 else vectors.new_zeros(())
+
+
+def _apart(one: Tensor, other: Tensor) -> Tensor:
+    """Return the mean of 1 - cosine: what pulls rows together."""
+    return _mean(1 - cosine_similarity(one, other))
+
+
+def _alike(one: Tensor, other: Tensor) -> Tensor:
+    """Return the mean of max(0, cosine): what pushes rows apart until they are orthogonal."""
+    return _mean(cosine_similarity(one, other).clamp_min(0))
+
+
+def _unsure(discriminator: Classifier | None, vectors: Tensor) -> Tensor:
+    """Return the cross-entropy of the discriminator's answer with 1/n for each of n languages."""
+    if discriminator is None:
+        raise ValueError("this objective needs a discriminator")
+    return _mean(-discriminator(vectors).log_softmax(1).mean(1))
+
+
+def _crossed(layer: Classifier | None, vectors: Tensor, labels: Tensor) -> Tensor:
+    if layer is None:
+        raise ValueError("this objective needs a classifier of languages")
+    return _mean(cross_entropy(layer(vectors), labels, reduction="none"))
+
+
+def _mean_square(one: Tensor, other: Tensor) -> Tensor:
+    return mse_loss(one, other, reduction="sum") / max(1, one.numel())
+
+
+def _mean(values: Tensor) -> Tensor:
+    return values.sum() / max(1, len(values))
+
+
+def _sum(values: Iterable[Tensor]) -> Tensor:
+    return torch.stack(list(values)).sum()
+
+
+@dataclass(frozen=True)
+class Sides:
+    """Vectors (2N, width) of both sides of N pairs, the noisy ones first, and earlier ones.
+
+    `others` (any number, width) are negatives alone. `owners` (2N,) and `owners_of_others` number
+    the clean text that each belongs to.
+    """
+
+    vectors: Tensor
+    owners: Tensor
+    others: Tensor | None = None
+    owners_of_others: Tensor | None = None
+
+    def scores(self, temperature: float) -> Tensor:
+        """Return cosines over the temperature, shape (2N, 2N + others), -inf for no negative.
+
+        That is a vector itself, and the sides of other pairs with the same clean text (copies of
+        `augment`, an earlier epoch's in a memory): an anchor is not to be far from its own.
+        """
+        scores = pair_scores(self.vectors, temperature, self.others)
+        others = self.owners[:0] if self.owners_of_others is None else self.owners_of_others
+        same = self.owners[:, None] == torch.cat([self.owners, others])
+        rows = torch.arange(len(same), device=same.device)
+        same[rows, other_sides(self.vectors)] = False
+        return scores.masked_fill(same, -inf)
+
+
+@objective("nt_xent", "pretrain")
+def nt_xent_of_sides(sides: Sides, temperature: float = TEMPERATURE) -> Losses:
+    """NT-Xent: the mean of 2N anchors, the temperature on both sides (RCP's code).
+
+    Each anchor has its own other side against the sides of pairs of other clean texts (2N - 2 where
+    no two share one), and against earlier vectors.
+    """
+    scores = sides.scores(temperature)
+    return {"contrast": cross_entropy(scores, other_sides(sides.vectors))}
+
+
+@objective("nt_xent:printed", "pretrain")
+def nt_xent_printed(sides: Sides, temperature: float = TEMPERATURE) -> Losses:
+    """RCP's eq. 1 as printed: no temperature above the line, and a sum of 2N anchors."""
+    scores = sides.scores(temperature)
+    near = scores.gather(1, other_sides(sides.vectors)[:, None])[:, 0] * temperature
+    return {"contrast": (scores.logsumexp(1) - near).sum()}

@@ -14,16 +14,15 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import Sampler
 
-from noisegen.compiled import cache_folder
-from noisegen.encoders.encoder import LENGTH_MAX
-from noisegen.encoders.pieces import PieceTokenizer
-from noisegen.encoders.specs import open_encoder
+from noisegen.encoders.encoder import LENGTH_MAX, open_encoder
+from noisegen.encoders.tokens import PieceTokenizer, Rows, plan
 from noisegen.errors import MissingExtra, UsageError
-from noisegen.training.chunks import PIECE_ROWS, VALIDATION_EPOCH, NoiseSource
-from noisegen.training.losses import TEMPERATURE, Batch, Output, Weighted
-from noisegen.training.pair_data import PairData, Reading, prepare_data
-from noisegen.training.plan import Rows, plan
-from noisegen.training.teacher_vectors import TeacherVectors, teacher_vectors
+from noisegen.text.resources import cache_folder
+from noisegen.training.batches import PIECE_ROWS, VALIDATION_EPOCH, NoiseSource
+from noisegen.training.losses import TEMPERATURE, Batch, Output
+from noisegen.training.objectives import WeightedSum
+from noisegen.training.pairs import PairData, Reading, prepare_data
+from noisegen.training.stores import TeacherVectors, teacher_vectors
 
 SPARE = 0.02  # batches of an epoch above those of the first, as noise changes lengths
 _WIDER = 1.01  # the budget of an epoch that has no room even so
@@ -54,23 +53,20 @@ def noisy_pairs(
     files, and a recipe makes other noise in every epoch. `both_sides=False` leaves out clean, for
     objectives that do not encode it. Raises UsageError, SourceError, OutputError, MissingExtra.
     """
-    source, folder = NoiseSource(noise, seed, lang), Path(folder)
-    texts = [str(one) for one in data]
-    pairs = prepare_data(folder, texts, held_out, seed, Reading(not source.is_stored, lang))
-    vectors = teacher_vectors(open_encoder(teacher), pairs.clean, cache_folder() / "vectors")
-
-    def dataset(rows: Rows, epoch: int | None) -> Any:
-        return _dataset(rows, PairTexts(pairs, source, vectors, both_sides, epoch))
-
-    return Datasets(dataset(pairs.training, None), dataset(pairs.validation, VALIDATION_EPOCH))
-
-
-def _dataset(rows: Rows, texts: "PairTexts") -> Any:
     try:
         from datasets import Dataset
     except ImportError as error:
         raise MissingExtra("datasets", "st") from error
-    return Dataset.from_dict({"pair": rows}).with_transform(texts)
+    source, folder = NoiseSource(noise, seed, lang), Path(folder)
+    reading = Reading(not source.is_stored, lang, held_out=held_out, seed=seed)
+    pairs = prepare_data(folder, [str(one) for one in data], reading)
+    vectors = teacher_vectors(open_encoder(teacher), pairs.clean, cache_folder() / "vectors")
+
+    def dataset(rows: Rows, epoch: int | None) -> Any:
+        texts = PairTexts(pairs, source, vectors, both_sides, epoch)
+        return Dataset.from_dict({"pair": rows}).with_transform(texts)
+
+    return Datasets(dataset(pairs.training, None), dataset(pairs.validation, VALIDATION_EPOCH))
 
 
 class PairTexts:
@@ -198,28 +194,25 @@ class StudentLoss(nn.Module):
     ) -> None:
         super().__init__()
         self.model, self.name, self.temperature = model, objective, temperature
-        self.objective = Weighted.parse(objective)
+        self.objective = WeightedSum.parse(objective)
 
     def forward(
         self, sentence_features: Iterable[dict[str, Tensor]], labels: Tensor | None
     ) -> Tensor:
         """Return the weighted sum; raises UsageError for a dataset that does not fit."""
-        needed = list(sentence_features)[: 1 + self.objective.needs_clean]
-        if labels is None or len(needed) < 1 + self.objective.needs_clean:
+        needed = list(sentence_features)[: 1 + self.objective.needs("clean")]
+        if labels is None or len(needed) < 1 + self.objective.needs("clean"):
             raise UsageError(f"{self.name} needs the columns noisy, clean and label")
         vectors = [self.model(side)["sentence_embedding"].float() for side in needed]
-        _check_width(vectors[0].shape[1], labels.shape[1])
+        student, teacher = vectors[0].shape[1], labels.shape[1]
+        if student != teacher:
+            raise UsageError(
+                f"the student has {student} numbers a vector, its teacher {teacher}: add a Dense "
+                "module to the model, or choose a student of the teacher's width"
+            )
         batch = Batch(labels.to(vectors[0]), temperature=self.temperature)
         return self.objective(batch, Output(*vectors))[0]
 
     def get_config_dict(self) -> dict[str, Any]:
         """Return what a model card says of the loss."""
         return {"objective": self.name, "temperature": self.temperature}
-
-
-def _check_width(student: int, teacher: int) -> None:
-    if student != teacher:
-        raise UsageError(
-            f"the student has {student} numbers a vector, its teacher {teacher}: add a Dense "
-            "module to the model, or choose a student of the teacher's width"
-        )

@@ -1,65 +1,320 @@
-"""What distillation is asked to do."""
+"""Options of `noisegen train`, and settings of its methods: presets, a file and single values.
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import ClassVar
+It imports nothing heavy: the command line reads it at its start.
+"""
 
-from noisegen.training.run_settings import (
-    AT_LEAST_ONE,
-    TEMPERATURE,
-    ZERO_OR_MORE,
-    Check,
-    RunSettings,
-    one_of,
-)
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from math import isfinite
+from pathlib import Path
+from typing import Annotated, Any, Literal, cast
 
-METHOD = "distil"
+from noisegen.errors import UsageError, did_you_mean
+from noisegen.options import Strings, argument, decode, internal, option
+from noisegen.runs.progress import Show
+
+Sink = Callable[[dict[str, Any]], None]  # takes one row of figures
+Tell = Callable[[str], None]  # takes a line for people, of what is said once
+# Settings that the command has options of its own for; --set gives all others.
+OPTIONS = ("teacher", "student", "objective", "noise", "lang", "seed", "epochs", "steps",
+            "time_limit", "max_drift")  # fmt: skip
 
 
 @dataclass(frozen=True)
-class Settings(RunSettings):
+class TrainOptions:
+    """Options of `noisegen train`; None leaves a setting as the preset has it."""
+
+    data: Annotated[Strings, argument("DATA...")]
+    out: Annotated[str | None, option("Folder of the run", "-o", "--out", metavar="RUN")] = None
+    preset: Annotated[
+        str | None,
+        option("One of --list (default: quickstart, or what the objective belongs to)",
+               metavar="NAME"),
+    ] = None  # fmt: skip
+    config: Annotated[
+        str | None, option("Settings over those of the preset", metavar="FILE.yaml")
+    ] = None
+    values: Annotated[Mapping[str, Any] | None, internal()] = None
+    teacher: Annotated[
+        str | None,
+        option("minilm, use, e5, a folder, hf:NAME, laser2:FOLDER, npy:FILE or social:SPEC",
+               metavar="SPEC"),
+    ] = None  # fmt: skip
+    student: Annotated[
+        str | None, option("copy, layers:0,3,5, char, e5, a folder or hf:NAME", metavar="SPEC")
+    ] = None
+    objective: Annotated[
+        str | None, option("Objectives with weights: two_term+0.2*info_nce", metavar="NAME[+NAME]")
+    ] = None
+    noise: Annotated[
+        str | None,
+        option("The noisy side of DATA, noise on it in its own language, or noise on clean text, "
+               "anew in every epoch", metavar="stored[:RECIPE]|RECIPE"),
+    ] = None  # fmt: skip
+    lang: Annotated[str | None, option("Language of clean text", metavar="TEXT")] = None
+    seed: Annotated[int | None, option("Seed of batches, noise and new weights", ge=0)] = None
+    epochs: Annotated[float | None, option("Passes over the data")] = None
+    steps: Annotated[int | None, option("Number of updates", ge=1)] = None
+    time_limit: Annotated[
+        str | None, option("Time in which the learning rate falls to 0", metavar="10m")
+    ] = None
+    max_drift: Annotated[
+        float | None, option("Stop when the mean of 1 - cos(T[clean], S[clean]) is above")
+    ] = None
+    code: Annotated[
+        tuple[str, ...],
+        option("Run a file that registers objectives or transforms; repeatable", metavar="FILE.py"),
+    ] = ()
+    device: Annotated[str, option("cpu, cuda, cuda:1 or auto", metavar="TEXT")] = "auto"
+    resume: Annotated[bool, option("Resume from the newest checkpoint")] = False
+    force: Annotated[bool, option("Overwrite the run in this folder")] = False
+    dry_run: Annotated[bool, option("Print what it will cost; train nothing")] = False
+    boards: Annotated[bool, option("Write RUN/tensorboard too", "--tensorboard")] = False
+    sinks: Annotated[Sequence[Sink], internal()] = ()
+    tell: Annotated[Tell, internal()] = lambda line: None
+    progress: Annotated[Show, internal()] = lambda event: None
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """DATA as decoded."""
+        return cast(tuple[str, ...], self.data)
+
+
+LENGTHS = ("epochs", "steps", "time_limit")
+CHUNK_ROWS = 32_768  # rows that are noised, tokenised and put into batches together
+DEFAULT = "quickstart"
+_PRESETS = Path(__file__).parent / "presets"
+_INFINITE = ("clip", "graph_gb")  # may be: inf clips nothing, and keeps all
+_RECORDED = ("version", "data")  # what config.yaml of a run says besides its settings
+_UNITS = {"s": 1, "m": 60, "h": 3600}
+Precision = Literal["auto", "bf16", "fp32"]
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """Settings that every method has.
+
+    The length is `epochs`, `steps` or `time_limit` (seconds, or 90s, 10m, 2h), in which the
+    learning rate then falls to 0 (`schedule` linear) or stays (`constant`).
+    """
+
+    preset: str = DEFAULT
+    epochs: Annotated[float | None, option("Passes over the data", gt=0)] = None
+    steps: Annotated[int | None, option("Updates", ge=1)] = None
+    time_limit: Annotated[float | None, option("Seconds of training", gt=0)] = None
+    lr: Annotated[float, option("Learning rate after the warm-up", gt=0)] = 1e-4
+    warmup: Annotated[int, option("Updates in which the learning rate rises", ge=0)] = 40
+    schedule: Literal["linear", "constant"] = "linear"
+    betas: Annotated[tuple[float, float], option("Betas of Adam", ge=0, lt=1)] = (0.9, 0.98)
+    eps: Annotated[float, option("Epsilon of Adam", gt=0)] = 1e-8
+    weight_decay: Annotated[float, option("Weight decay", ge=0)] = 0.0
+    clip: Annotated[float, option("Norm that gradients are clipped to; inf: none", gt=0)] = 1.0
+    validation_rows: Annotated[int, option("Pairs held out, at most", ge=1)] = 500
+    validate_every: Annotated[int, option("Updates between validations", ge=1)] = 500
+    keep: Annotated[int, option("Checkpoints kept", ge=1)] = 3
+    # torch takes 64 bits, and dropout multiplies it
+    seed: Annotated[int, option("Seed of batches, noise and new weights", ge=0, lt=2**32)] = 0
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if isinstance(value, float) and name not in _INFINITE and not isfinite(value):
+                raise UsageError(f"setting {name} {value!r} is not finite")
+        lengths = [name for name in LENGTHS if getattr(self, name) is not None]
+        if len(lengths) != 1:
+            given = " and ".join(lengths) or "none of them"
+            raise UsageError(f"give one of --epochs, --steps, --time-limit (not {given})")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, as they stand in config.yaml."""
+        return {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in asdict(self).items()
+        }
+
+
+@dataclass(frozen=True)
+class DistilSettings(RunSettings):
     """All that decides a run of distillation; `config.yaml` of the run says the same."""
 
-    checks: ClassVar[Mapping[str, Check]] = {
-        **RunSettings.checks,
-        "method": (lambda v: v == METHOD, METHOD),
-        **dict.fromkeys(("batch_tokens", "accumulate"), AT_LEAST_ONE),
-        **dict.fromkeys(("negatives", "hard_negatives"), ZERO_OR_MORE),
-        "bitext_rows": (lambda v: v is None or v >= 1, "at least 1"),
-        "prepare": one_of(None, "social"),
-        "pooling": one_of(None, "mean", "max", "cls"),
-        "project": one_of(None, "before", "after"),
-        "precision": one_of("auto", "bf16", "fp32"),
-        "temperature": TEMPERATURE,
-        "dropout": (lambda v: 0 <= v < 1, "from 0 to below 1"),
-        "interpolate": (lambda v: 0 < v <= 1, "above 0, at most 1"),
-        "max_length": (lambda v: v >= 8, "at least 8"),
-        "max_drift": (lambda v: v is None or v > 0, "above 0"),
-    }
-
-    method: str = METHOD
-    teacher: str = "minilm"
-    student: str = "copy"  # copy, layers:0,3,5, char, or a SPEC of a folder
-    objective: str = "two_term"  # names of losses.py with weights: two_term+0.2*info_nce
-    noise: str = "stored"  # or recipes: noise anew every epoch; stored+ugc+stored:ugc: one a row
-    lang: str = "en"  # of clean text
-    bitext_rows: int | None = None  # of each language pair of each data set, the first
-    prepare: str | None = None  # social: what teacher and student read, as CT-XLMR-SE's
-    pooling: str | None = None  # mean, max, cls; None: the student's own
-    project: str | None = None  # before, after pooling; None: no projection
+    method: Literal["distil"] = "distil"
+    teacher: Annotated[str, option("SPEC of the teacher")] = "minilm"
+    student: Annotated[str, option("copy, layers:0,3,5, char, or a SPEC of a folder")] = "copy"
+    objective: Annotated[str, option("Objectives with weights: two_term+0.2*info_nce")] = "two_term"
+    # stored, or recipes that noise anew in every epoch; stored+ugc+stored:ugc: one per row
+    noise: str = "stored"
+    lang: Annotated[str, option("Language of clean text")] = "en"
+    bitext_rows: Annotated[int | None, option("Rows read per language pair and set", ge=1)] = None
+    prepare: Annotated[Literal["social"] | None, option("How texts are prepared")] = None
+    # None: the student's own
+    pooling: Literal["mean", "max", "cls"] | None = None
+    project: Annotated[
+        Literal["before", "after"] | None, option("A projection before or after pooling")
+    ] = None
     projection_bias: bool = True
-    normalize: bool | None = None  # None: as the teacher
-    lower: bool = False  # put text in small letters first
-    freeze: tuple[str, ...] = ()  # beginnings of names of weights that are not trained
-    batch_tokens: int = 2048  # of one process, padding included
-    accumulate: int = 1  # batches per update
-    max_length: int = 128
-    dropout: float = 0.0
-    temperature: float = 0.05
-    negatives: int = 1024  # teacher's vectors of other texts, for contrastive objectives
-    hard_negatives: int = 0  # for each text so many with one thing altered; the teacher reads them
-    precision: str = "auto"  # bf16, fp32
-    packed: bool | None = None  # rows without padding; None: on CUDA in bf16 without dropout
-    compile: bool = False  # the network by torch.compile, for packed batches on CUDA
-    interpolate: float = 1.0  # share of what was trained in the student's weights, else its start's
-    max_drift: float | None = None  # stop when 1 - cos(T[clean], S[clean]) is above
+    normalize: Annotated[bool | None, option("Vectors of length 1; None: as the teacher")] = None
+    lower: Annotated[bool, option("Lower-case text first")] = False
+    freeze: Annotated[tuple[str, ...], option("Prefixes of names of frozen weights")] = ()
+    batch_tokens: Annotated[int, option("Tokens per process, padding included", ge=1)] = 2048
+    accumulate: Annotated[int, option("Batches per update", ge=1)] = 1
+    max_length: Annotated[int, option("Tokens that a text is cut to", ge=8)] = 128
+    dropout: Annotated[float, option("Share of states dropped", ge=0, lt=1)] = 0.0
+    temperature: Annotated[float, option("Temperature of contrasts", ge=1e-3)] = 0.05
+    negatives: Annotated[int, option("Other texts that contrasts compare with", ge=0)] = 1024
+    hard_negatives: Annotated[int, option("Altered forms per text to compare with", ge=0)] = 0
+    precision: Precision = "auto"
+    # rows without padding; None: on CUDA in bf16 without dropout
+    packed: bool | None = None
+    compile: Annotated[bool, option("Compile the network, for packed batches on CUDA")] = False
+    interpolate: Annotated[
+        float, option("Share of trained weights; the others are the start's", gt=0, le=1)
+    ] = 1.0
+    max_drift: Annotated[float | None, option("Stop when clean drift is above", gt=0)] = None
+
+
+@dataclass(frozen=True)
+class PretrainSettings(RunSettings):
+    """All that decides a run of pre-training; `config.yaml` of the run says the same.
+
+    An update learns from up to `batch_pairs` pairs, cut into batches of `batch_tokens` on their way
+    through the network. What a backward pass needs of them is kept up to `graph_gb` gigabytes (of
+    each process); others are computed a second time, with the same gradient.
+    """
+
+    method: Literal["pretrain"] = "pretrain"
+    student: Annotated[str, option("SPEC of a masked-language model")] = "minilm"
+    objective: Annotated[str, option("mlm, or mlm+NAME with a contrast")] = "mlm+nt_xent"
+    noise: str = "stored"  # as of distillation
+    lang: Annotated[str, option("Language of clean text")] = "en"
+    batch_pairs: Annotated[
+        int, option("Pairs per update, over all processes", ge=2, le=CHUNK_ROWS)
+    ] = 2048
+    batch_tokens: Annotated[int, option("Tokens per pass, padding included", ge=1)] = 2048
+    graph_gb: Annotated[float, option("Gigabytes of graphs kept per process", ge=0)] = 4.0
+    max_length: Annotated[int, option("Tokens that a text is cut to", ge=8)] = 128
+    mask_rate: Annotated[float, option("Share of tokens masked", gt=0, lt=1)] = 0.15
+    dropout: Annotated[float, option("Share of states dropped", ge=0, lt=1)] = 0.1
+    temperature: Annotated[float, option("Temperature of the contrast", ge=1e-3)] = 0.05
+    memory: Annotated[int, option("Vectors of earlier updates that are negatives", ge=0)] = 0
+    freeze: Annotated[tuple[str, ...], option("Prefixes of names of frozen weights")] = ()
+    precision: Precision = "auto"
+    packed: bool | None = None  # as of distillation
+    validation_share: Annotated[float, option("Share of pairs held out", gt=0, lt=1)] = 0.01
+
+
+@dataclass(frozen=True)
+class DisentangleSettings(RunSettings):
+    """All that decides a run of heads on frozen vectors; `config.yaml` of the run says the same.
+
+    The validation loss is taken every `validate_every` updates, at least once an epoch; training
+    ends early when it was not the lowest so far `patience` times in a row.
+    """
+
+    preset: str = "oracle-small"
+    keep: Literal[3] = 3  # not used: of heads the best are kept
+    method: Literal["heads"] = "heads"
+    teacher: Annotated[str, option("SPEC of the encoder whose vectors are frozen")] = "minilm"
+    objective: Annotated[str, option("Objectives with weights: dream+0.5*oracle")] = "meat+oracle"
+    # what language vectors tell apart; side: clean or noisy
+    labels: Literal["language", "side", "transform"] = "language"
+    languages: Annotated[tuple[str, ...], option("Of source and target, over file names")] = ()
+    standardize: Annotated[bool, option("Train on vectors of mean 0 and mean square 1")] = True
+    batch_pairs: Annotated[int, option("Pairs per update, compared with each other", ge=2)] = 512
+    patience: Annotated[int, option("Validations without a new best until the end", ge=1)] = 10
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if len(self.languages) not in (0, 2) or len({*self.languages, ""}) <= len(self.languages):
+            raise UsageError(
+                f"setting languages {self.languages!r} is not two names that differ, of the "
+                "source's and the target's language"
+            )
+
+
+SETTINGS = {"distil": DistilSettings, "pretrain": PretrainSettings, "heads": DisentangleSettings}
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A method of training, and values for its settings; the other fields tell people of it.
+
+    `paper` names what it follows, `data` what it reads, `cost` what that took whom, `command` what
+    to type, `table` what gives the paper's kind of table (`python -m benchmarks...`: a small one,
+    from a clone of the repository).
+    """
+
+    name: str
+    method: str
+    paper: str
+    data: str
+    cost: str
+    command: str
+    table: str
+    values: Mapping[str, Any] = field(repr=False)
+
+    @property
+    def objective(self) -> str:
+        """The objective that the preset trains with."""
+        return str(self.values["objective"])
+
+
+def preset_names() -> list[str]:
+    """Return the names of all presets, the default one first."""
+    names = sorted(path.stem for path in _PRESETS.glob("*.yaml"))
+    return [DEFAULT, *(name for name in names if name != DEFAULT)]
+
+
+def read_preset(name: str) -> Preset:
+    """Return a preset; raises UsageError."""
+    if name not in (names := preset_names()):
+        near = did_you_mean(str(name), names)
+        raise UsageError(f"no preset {name!r} among {', '.join(names)}{near}")
+    import yaml
+
+    values = yaml.safe_load((_PRESETS / f"{name}.yaml").read_text("utf-8"))
+    return Preset(name, values["method"], **values.pop("about"), values=values)
+
+
+def load_settings(
+    preset: str, config: str | Path | None = None, values: Mapping[str, Any] | None = None
+) -> Any:
+    """Return a preset's settings, changed by a file and then by single values; raises UsageError.
+
+    They are of the class in `SETTINGS` that belongs to the preset's method.
+    """
+    found = read_preset(preset)
+    kind = SETTINGS[found.method]
+    known = [one.name for one in fields(kind)]
+    merged: dict[str, Any] = {"preset": preset}
+    for layer in (found.values, _read(Path(config)) if config else {}, values or {}):
+        if layer.get("preset", preset) != preset:
+            raise UsageError(f"setting preset: give it as --preset {layer['preset']}")
+        if any(layer.get(name) is not None for name in LENGTHS):  # another length replaces one
+            merged = {name: value for name, value in merged.items() if name not in LENGTHS}
+        if foreign := next((name for name in layer if name not in known), None):
+            near = did_you_mean(str(foreign), known)
+            raise UsageError(f"preset {preset} has no setting {foreign!r}{near}")
+        merged |= layer
+    if isinstance(merged.get("time_limit"), str):
+        merged["time_limit"] = seconds(merged["time_limit"])
+    return decode(kind, merged, label=lambda name: f"setting {name}")
+
+
+def _read(path: Path) -> dict[str, Any]:
+    import yaml
+
+    try:
+        found = yaml.safe_load(path.read_text("utf-8"))
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        raise UsageError(f"cannot read {path}: {str(error).splitlines()[0]}") from error
+    if not isinstance(found, dict):
+        raise UsageError(f"{path} is not a mapping of settings to values")
+    return {name: value for name, value in found.items() if name not in _RECORDED}
+
+
+def seconds(text: str) -> float:
+    """Read 90, 90s, 10m or 2h; raises UsageError."""
+    number, unit = (text[:-1], text[-1]) if text[-1:] in _UNITS else (text, "s")
+    try:
+        return float(number) * _UNITS[unit]
+    except ValueError:
+        raise UsageError(f"time {text!r}: write 90s, 10m or 2h") from None

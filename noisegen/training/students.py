@@ -1,43 +1,64 @@
-"""The student at its start: a copy of the teacher, some of its layers, or another encoder."""
+"""Students: the encoder that one starts as, and the folder that it is written into.
 
+It starts as a copy of the teacher, some of its layers, or another encoder.
+"""
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from typing import Any
+from pathlib import Path
+from typing import Any, ClassVar
 
 import torch
+import yaml
 from torch import nn
 
-from noisegen.encoders.character_words import WordTokenizer
-from noisegen.encoders.encoder import Encoder, Tokenizer
-from noisegen.encoders.head import HeadSettings
-from noisegen.encoders.pieces import PieceTokenizer, lowered
-from noisegen.encoders.prepared import PreparedTokenizer, prepared, with_preparation
-from noisegen.encoders.sentence_encoder import SentenceEncoder
-from noisegen.encoders.specs import open_encoder
+from noisegen.encoders.character_cnn import WordTokenizer
+from noisegen.encoders.encoder import Encoder, Tokenizer, open_encoder
+from noisegen.encoders.sentence_encoder import HeadSettings, SentenceEncoder, prepared
+from noisegen.encoders.tokens import PieceTokenizer, PreparedTokenizer, lowered, with_preparation
 from noisegen.errors import UsageError
-from noisegen.training.settings import Settings
+from noisegen.runs.files import write_text
+from noisegen.training.checkpoint import writing_weights
+from noisegen.training.pairs import PairData, Reading, read_pairs
+from noisegen.training.settings import DistilSettings
+from noisegen.training.trainer import C, Method
 
 
-def open_teacher(settings: Settings) -> Encoder:
+def open_teacher(settings: DistilSettings) -> Encoder:
     """Open the teacher, its texts prepared as the settings say; raises UsageError, SourceError."""
     teacher = open_encoder(settings.teacher)
     return prepared(teacher, settings.prepare) if settings.prepare else teacher
 
 
-def make_student(settings: Settings, teacher: Encoder) -> SentenceEncoder:
+def make_student(settings: DistilSettings, teacher: Encoder) -> SentenceEncoder:
     """Return the student that the settings ask for, with the teacher's width.
 
     Raises UsageError for a student that cannot be trained or has another width.
     """
     torch.manual_seed(settings.seed)  # new layers are drawn at random
     start = _start(settings.student, teacher)
-    head = _head(settings, start, teacher)
+    own, project = start.head.settings, settings.project is not None
+    normal = isinstance(teacher, SentenceEncoder) and teacher.head.settings.normalize
+    head = HeadSettings(
+        pooling=settings.pooling or own.pooling,
+        projection=teacher.width if project else own.projection,
+        place=settings.project or own.place,
+        bias=settings.projection_bias if project else own.bias,
+        normalize=normal if settings.normalize is None else settings.normalize,
+    )
     tokenizer = cut(start.tokenizer, settings.max_length, settings.lower)
     if settings.prepare:
         tokenizer = with_preparation(tokenizer, settings.prepare)
     student = SentenceEncoder(start.network, tokenizer, head, "student")
-    if head == start.head.settings:
+    if head == own:
         student.head.load_state_dict(start.head.state_dict())
-    _check_width(student, teacher)
+    if student.width != teacher.width:
+        raise UsageError(
+            f"the student has {student.width} numbers a vector, teacher {teacher.name} "
+            f"{teacher.width}: add --set project=after (a linear layer), or choose a student "
+            "of the teacher's width"
+        )
     set_dropout(student, settings.dropout)
     freeze(student, settings.freeze)
     return student
@@ -58,9 +79,9 @@ def cut(tokenizer: Tokenizer, max_length: int, lower: bool = False) -> Tokenizer
 
 def _start(spec: str, teacher: Encoder) -> SentenceEncoder:
     """Return the encoder that the student begins as."""
-    kind, _, rest = spec.partition(":")
+    kind, _, numbers = spec.partition(":")
     if spec == "char":
-        from noisegen.encoders.character_start import character_student
+        from noisegen.encoders.character_folder import character_student
 
         return character_student()
     if spec == "copy" or kind == "layers":
@@ -70,7 +91,7 @@ def _start(spec: str, teacher: Encoder) -> SentenceEncoder:
                 "give --student FOLDER, hf:NAME or char"
             )
         copy = deepcopy(teacher)
-        return copy if spec == "copy" else _thinned(copy, rest)
+        return copy if spec == "copy" else _thinned(copy, numbers)
     found = open_encoder(spec)
     if not isinstance(found, SentenceEncoder):
         raise UsageError(f"student {spec} cannot be trained: give a Hugging Face folder")
@@ -103,20 +124,6 @@ def _layers(network: nn.Module) -> Any:
     raise UsageError(f"layers: cannot be taken of a {type(network).__name__}")
 
 
-def _head(settings: Settings, start: SentenceEncoder, teacher: Encoder) -> HeadSettings:
-    """Return the start's head with what the settings ask of it."""
-    own = start.head.settings
-    normal = isinstance(teacher, SentenceEncoder) and teacher.head.settings.normalize
-    project = settings.project is not None
-    return HeadSettings(
-        pooling=settings.pooling or own.pooling,
-        projection=teacher.width if project else own.projection,
-        place=settings.project or own.place,
-        bias=settings.projection_bias if project else own.bias,
-        normalize=normal if settings.normalize is None else settings.normalize,
-    )
-
-
 def interpolate(student: SentenceEncoder, start: SentenceEncoder, share: float) -> None:
     """Draw the student's weights back to those it began with: `share` of what it learned stays.
 
@@ -128,15 +135,6 @@ def interpolate(student: SentenceEncoder, start: SentenceEncoder, share: float) 
         for name, weight in student.state_dict().items():
             if weight.is_floating_point():
                 weight.lerp_(begun[name].to(weight), 1 - share)
-
-
-def _check_width(student: SentenceEncoder, teacher: Encoder) -> None:
-    if student.width != teacher.width:
-        raise UsageError(
-            f"the student has {student.width} numbers a vector, teacher {teacher.name} "
-            f"{teacher.width}: add --set project=after (a linear layer), or choose a student "
-            "of the teacher's width"
-        )
 
 
 def set_dropout(student: nn.Module, share: float) -> None:
@@ -162,3 +160,142 @@ def freeze(student: SentenceEncoder, beginnings: tuple[str, ...]) -> None:
     for beginning, count in found.items():
         if not count:
             raise UsageError(f"freeze {beginning!r}: no weight of the student begins so")
+
+
+class PairMethod(Method[C]):
+    """A method whose student learns from pairs of noisy and clean text, and is written with a card.
+
+    A class of its own says `card`, the text of the model card.
+    """
+
+    card: ClassVar[str]
+    pairs: PairData
+
+    def read_pairs(
+        self, sources: Sequence[str], folder: Path, reading: Reading, *, resume: bool
+    ) -> PairData:
+        """Read DATA into the folder and count its pairs; raises SourceError."""
+        self.pairs = read_pairs(folder, sources, reading, self.workers, resume=resume)
+        self.pairs_read, self.rows = len(self.pairs.noisy), len(self.pairs.training)
+        return self.pairs
+
+    @abstractmethod
+    def save(self, folder: Path) -> None:
+        """Write the student's folder."""
+
+    def export(
+        self, out: Path, recorded: Mapping[str, Any], reached: Mapping[str, Any],
+        best: Mapping[str, float],
+    ) -> dict[str, Any]:  # fmt: skip
+        """Write RUN/student with a model card."""
+        metrics = {
+            "validation": self.validate(), **reached,
+            "parameters": sum(weight.numel() for weight in self.network.parameters()),
+            **self.pairs.losses,
+        }  # fmt: skip
+        with torch.no_grad(), writing_weights(out / "student"):
+            self.save(out / "student")
+        write_text(out / "student" / "README.md", model_card(self.card, recorded, metrics))
+        return metrics
+
+
+def model_card(text: str, recorded: Mapping[str, Any], metrics: Mapping[str, Any]) -> str:
+    """Return a model card: `text` with what config.yaml and metrics.json say."""
+    validation, prepare = metrics["validation"], recorded.get("prepare")
+    return text.replace("HOW IT WAS MADE", _HOW_MADE).format(
+        figures="\n".join(f"| {name} | {value:.4f} |" for name, value in validation.items()),
+        prepared=_PREPARED.format(prepare=prepare) if prepare else "",
+        settings=yaml.safe_dump(dict(recorded), sort_keys=False, allow_unicode=True),
+        **{name: recorded.get(name) for name in ("teacher", "student", "objective", "version")},
+        **{name: metrics[name] for name in ("pairs", "updates", "seconds", "parameters")},
+    )
+
+
+_HOW_MADE = """## How it was made
+
+{pairs:,} pairs in {updates:,} updates and {seconds:,.0f} seconds; {parameters:,} weights.
+
+```yaml
+{settings}```
+"""
+STUDENT_CARD = """---
+library_name: sentence-transformers
+pipeline_tag: sentence-similarity
+tags:
+- sentence-transformers
+- noisegen
+- robustness
+---
+
+# A sentence encoder for noisy text
+
+This student of `{teacher}` was trained by noisegen {version} to put a noisy sentence where its
+teacher puts the clean one.
+
+```python
+from sentence_transformers import SentenceTransformer
+
+model = SentenceTransformer("PATH/TO/THIS/FOLDER")
+vectors = model.encode(["see you tomorrow", "c u 2moro"])
+```
+{prepared}
+## What it reached
+
+On pairs kept out of training, with noise of the same kind (training chose its checkpoint by the
+first figure):
+
+| figure | value |
+| --- | ---: |
+{figures}
+
+`drift` is the mean of 1 - cosine between student and teacher on clean text, `anchored` between the
+student on noisy and the teacher on clean text, `distance` between the student's noisy and clean
+side; `missed` is the share of noisy sentences whose nearest clean vector of the teacher is another
+sentence's.
+
+HOW IT WAS MADE
+The data and the teacher have licences of their own, which hold for this model too.
+"""
+LANGUAGE_MODEL_CARD = """---
+library_name: transformers
+pipeline_tag: fill-mask
+tags:
+- sentence-transformers
+- noisegen
+- robustness
+---
+
+# A language model pre-trained on noisy and clean text
+
+`{student}`, trained on by noisegen {version} to fill masks on the noisy and the clean side of pairs
+(`{objective}`). It is a start for fine-tuning.
+
+```python
+from transformers import AutoModel, AutoModelForMaskedLM
+
+network = AutoModel.from_pretrained("PATH/TO/THIS/FOLDER")  # or with the head that fills masks:
+model = AutoModelForMaskedLM.from_pretrained("PATH/TO/THIS/FOLDER")
+```
+
+`SentenceTransformer` opens the folder too: its vectors are means over the tokens.
+
+## What it reached
+
+On pairs kept out of training (training chose its checkpoint by the first figure):
+
+| figure | value |
+| --- | ---: |
+{figures}
+
+`loss_mlm_noisy` and `loss_mlm_clean` are the cross-entropy under masks, `loss_contrast` that of
+finding a text's other side among those of its batch. Without masks, `distance` is the mean of
+1 - cosine between noisy and clean side; `missed` is the share of noisy sentences whose nearest
+clean one is another's.
+
+HOW IT WAS MADE
+The data and the model it began as have licences of their own, which hold for this model too.
+"""
+_PREPARED = """
+Its texts were prepared by `noisegen.text.normalize.{prepare}_text`. noisegen does so by itself
+when it opens this folder; for sentence-transformers, do it to each text before `encode`.
+"""

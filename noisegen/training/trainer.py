@@ -1,131 +1,202 @@
-"""The trainer of every method: updates, with validation, checkpoints and a log between.
+"""The trainer of every method: one loop of updates, with validation, checkpoints and a log.
 
-What an update learns from is a method's own: `Trainer.backward`.
+A `Method` says what is trained, and on what.
 """
 
+import json
 import math
+import signal
+import threading
 import time
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import torch
 from torch import Tensor, nn
 
-from noisegen.atomic import sync
-from noisegen.encoders.packed import Packed
-from noisegen.encoders.ragged import Ragged
-from noisegen.encoders.tokens import Padded
-from noisegen.errors import NoisegenError
+from noisegen.encoders.tokens import Rows
+from noisegen.errors import MissingExtra, NoisegenError
+from noisegen.runs.files import write_text, writing
+from noisegen.runs.progress import Progress, Show
+from noisegen.training.batches import Position
 from noisegen.training.checkpoint import (
+    RunProgress,
     State,
     load_checkpoint,
+    load_weights,
+    save_best,
     save_checkpoint,
-    save_weights,
-    writing_weights,
 )
-from noisegen.training.chunks import Position
-from noisegen.training.computation import Computation
-from noisegen.training.interrupts import held_back
-from noisegen.training.log import Sink
-from noisegen.training.plan import Rows
-from noisegen.training.run_settings import RunSettings
-from noisegen.training.schedule import Progress, learning_rate
-from noisegen.training.workers import Workers
+from noisegen.training.computation import Computation, Workers
+from noisegen.training.settings import RunSettings, Sink, Tell
 
 LOG_EVERY = 10  # updates
-Steps = list[list[Rows]]
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
-class HasSteps(Protocol):
+class EpochPart(Protocol):
     """A part of an epoch: `steps` are its updates, each some batches of row numbers."""
 
     @property
-    def steps(self) -> Steps:
+    def steps(self) -> list[list[Rows]]:
         """The updates."""
         ...
 
 
-C = TypeVar("C", bound=HasSteps)
-C_co = TypeVar("C_co", bound=HasSteps, covariant=True)
+C = TypeVar("C", bound=EpochPart)
 
 
-class ChunkSource(Protocol[C_co]):
-    """Where chunks come from, without end."""
+class Method(ABC, Generic[C]):
+    """A way of training: how data are read, a network learns, and its files are written.
 
-    def from_position(self, start: Position) -> Iterator[tuple[Position, C_co]]:
-        """Yield chunks, with where they are."""
-        ...
+    An object opens its models when it is made, and refuses settings that cannot be trained. Its
+    `network` is what the optimizer updates and checkpoints keep.
+    """
+
+    is_resumable: ClassVar[bool] = True  # whether checkpoints are written
+    optimizer_class: ClassVar[type[torch.optim.Optimizer]] = torch.optim.AdamW
+    settings: RunSettings
+    workers: Workers
+    network: nn.Module
+    pairs_read: int
+    rows: int  # pairs of an epoch: those that are not held out
+    computation: Computation | None = None
+    patience: float = math.inf  # validations without a new best after which a run ends
+
+    @abstractmethod
+    def __init__(self, settings: Any, workers: Workers, tell: Tell) -> None: ...
+
+    @property
+    @abstractmethod
+    def digest(self) -> str:
+        """A hex digest of the models that a run begins with."""
+
+    @property
+    def validate_every(self) -> int:
+        """Updates between validations."""
+        return self.settings.validate_every
+
+    @abstractmethod
+    def read(self, sources: Sequence[str], folder: Path, *, resume: bool = False) -> str:
+        """Read DATA into the folder, unless a resumed run has it; return a summary of it."""
+
+    @abstractmethod
+    def estimate(self) -> dict[str, Any]:
+        """Return what a run on the data that were read will cost."""
+
+    @abstractmethod
+    def prepare(self, folder: Path, progress: Show) -> None:
+        """Make everything else that the first update needs, such as the teacher's vectors."""
+
+    @abstractmethod
+    def chunks(self, start: Position) -> Iterator[tuple[Position, C]]:
+        """Yield chunks without end, with where they are."""
+
+    @abstractmethod
+    def backward(self, trainer: "Trainer[C]", chunk: C, batches: list[Rows]) -> int:
+        """Add up this process's part of the gradient; return the pairs of the whole update."""
+
+    @abstractmethod
+    def validate(self) -> dict[str, float]:
+        """Return figures of the network as it is; `loss` chooses the best weights."""
+
+    def check(self, trainer: "Trainer[C]", figures: Mapping[str, float]) -> None:
+        """Raise NoisegenError where a run with such figures is not to go on."""
+
+    @abstractmethod
+    def export(
+        self, out: Path, recorded: Mapping[str, Any], reached: Mapping[str, Any],
+        best: Mapping[str, float],
+    ) -> dict[str, Any]:  # fmt: skip
+        """Write the network as it is into RUN; return what metrics.json says.
+
+        `recorded` is what config.yaml says, `reached` the updates, pairs and seconds, `best` the
+        figures of the best validation with its step.
+        """
 
 
-class Measure(Protocol):
-    """What `loss` chooses the best weights by, and other figures."""
+def adam(
+    kind: type[torch.optim.Optimizer], network: nn.Module, settings: RunSettings
+) -> torch.optim.Optimizer:
+    """Return Adam or AdamW over the weights of a network that are trained."""
+    weights = [weight for weight in network.parameters() if weight.requires_grad]
+    options: dict[str, Any] = {"betas": settings.betas, "eps": settings.eps, "fused": True}
+    return kind(weights, lr=settings.lr, weight_decay=settings.weight_decay, **options)  # type: ignore[call-arg]
 
-    def measure(self, student: Any) -> dict[str, float]:
-        """Return the figures of these weights."""
-        ...
+
+def learning_rate(settings: RunSettings, progress: RunProgress, rows: int) -> float:
+    """Return the rate of the next update: a linear warm-up, then a linear fall or none."""
+    warm = min(1.0, (progress.updates + 1) / max(1, settings.warmup))
+    fall = 1 - progress.share(settings, rows) if settings.schedule == "linear" else 1.0
+    return settings.lr * warm * fall
 
 
-class Trainer(ABC, Generic[C]):
-    """One run, from a position to its end; `rows` are the pairs of an epoch."""
+class Trainer(Generic[C]):
+    """One run of a method in the folder RUN, from a position to its end."""
 
     def __init__(
-        self, settings: RunSettings, student: nn.Module, chunks: ChunkSource[C], rows: int,
-        computation: Computation, validation: Measure, folder: Path,
-        *, workers: Workers, config: str = "", report: Sink | None = None,
-    ) -> None:  # fmt: skip
-        self.settings, self.student, self.chunks, self.rows = settings, student, chunks, rows
-        self.computation, self.validation, self.folder = computation, validation, folder
-        self.workers, self.config = workers, config
-        self.report: Sink = report or (lambda row: None)
-        self.weights = [weight for weight in student.parameters() if weight.requires_grad]
-        self.optimizer = torch.optim.AdamW(
-            self.weights, lr=settings.lr, betas=settings.betas, eps=settings.eps,
-            weight_decay=settings.weight_decay, fused=True,
-        )  # fmt: skip
-        self.progress, self.position = Progress(), Position()
+        self, method: Method[C], folder: Path, *, config: str = "", sinks: Sequence[Sink] = ()
+    ) -> None:
+        self.method, self.settings, self.workers = method, method.settings, method.workers
+        self.folder, self.config = folder / "checkpoints", config
+        self.sinks = list(sinks)  # each takes every row of the log
+        self.optimizer = adam(method.optimizer_class, method.network, self.settings)
+        self.progress, self.position = RunProgress(), Position()
         self.best: float | None = None
+        self.best_figures: dict[str, float] = {}
         self.window: dict[str, Any] = defaultdict(float)  # sums since the last row of the log
-        self._asked: Callable[[], bool] = lambda: False
-        self._logged = Progress()
+        self._best_weights: dict[str, Tensor] = {}  # of a method without checkpoints
+        self._interrupted: Callable[[], bool] = lambda: False
+        self._logged = RunProgress()
         self._saved = self._validated = -1
+        self._since_best = 0
+
+    def report(self, row: dict[str, Any]) -> None:
+        """Give a row of figures to all sinks."""
+        for sink in self.sinks:
+            sink(row)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the run is at its end."""
+        share = self.progress.share(self.settings, self.method.rows)
+        return share >= 1 or self._since_best >= self.method.patience
 
     def resume(self) -> None:
         """Take up the newest checkpoint; raises OutputError."""
-        folder = self.folder / "checkpoints"
-        state = load_checkpoint(folder, self.student, self.optimizer, self.config)
+        state = load_checkpoint(self.folder, self.method.network, self.optimizer, self.config)
         self.progress, self.position, self.best = state.progress, state.position, state.best
         self._saved, self._logged = self.progress.updates, self.progress
 
-    def run(self) -> dict[str, float]:
-        """Train to the end; return the last validation's figures.
+    def run(self) -> None:
+        """Train to the end, then take up the best weights.
 
-        Raises NoisegenError for a gradient that is no number, and what `check` raises; what was
-        good is kept in checkpoints. Ctrl-C and SIGTERM wait for the end of an update and a
+        Raises NoisegenError for a gradient that is no number, and what `Method.check` raises; what
+        was good is kept in checkpoints. Ctrl-C and SIGTERM wait for the end of an update and a
         checkpoint, then raise KeyboardInterrupt; a second one raises it at once.
         """
-        self.student.train()
-        with held_back() as self._asked:
+        self.method.network.train()
+        with deferred_interrupts() as self._interrupted:
             if not self.progress.updates:
                 self.validate()
-            self._updates()
-            found = self.validate()
+            if not self.is_done:
+                self._train()
+            if self._validated != self.progress.updates:
+                self.validate()
             self.checkpoint()
             self._stop_if_asked()
-        return found
+        if self.workers.leads:
+            if self.method.is_resumable:
+                load_weights(self.method.network, self.folder / "best.safetensors")
+            else:
+                self.method.network.load_state_dict(self._best_weights)
 
-    def _stop_if_asked(self) -> None:
-        """Stop all processes where one of them was asked to."""
-        if self.workers.agreed(float(self._asked())):
-            self.checkpoint()
-            raise KeyboardInterrupt
-
-    def _updates(self) -> None:
-        if self.progress.share(self.settings, self.rows) >= 1:
-            return  # a run that was resumed at its end
+    def _train(self) -> None:
         began = time.monotonic() - self.progress.seconds
         for chunk, number, batches, waited in self.steps():
             self.window["wait"] += waited
@@ -133,14 +204,25 @@ class Trainer(ABC, Generic[C]):
             seconds = self.workers.agreed(time.monotonic() - began)
             self.progress = replace(self.progress, seconds=seconds)
             self.position = replace(self.position, step=number + 1)
-            self._after_update()
+            step = self.progress.updates
+            if step % LOG_EVERY == 0 or step == 1:
+                self._log()
+            if step % self.method.validate_every == 0:
+                self.validate()
+                self.checkpoint()
             self._stop_if_asked()
-            if self.progress.share(self.settings, self.rows) >= 1:
+            if self.is_done:
                 return
+
+    def _stop_if_asked(self) -> None:
+        """Stop all processes where one of them was asked to."""
+        if self.workers.agreed(float(self._interrupted())):
+            self.checkpoint()
+            raise KeyboardInterrupt
 
     def steps(self) -> Generator[tuple[C, int, list[Rows], float], None, None]:
         """Yield every step from the position on: chunk, number, batches, seconds of waiting."""
-        chunks = self.chunks.from_position(self.position)
+        chunks = self.method.chunks(self.position)
         while True:
             began = time.monotonic()
             at, chunk = next(chunks)
@@ -153,105 +235,197 @@ class Trainer(ABC, Generic[C]):
 
     def update(self, chunk: C, batches: list[Rows]) -> None:
         """Do one update, of which this process does its part; raises NoisegenError."""
-        self.optimizer.zero_grad(set_to_none=True)
-        pairs = self.backward(chunk, batches)
-        self.workers.sum_gradients(self.weights)
-        norm = float(torch.nn.utils.clip_grad_norm_(self.weights, self.settings.clip))
-        self._refuse_nan(norm)
-        for group in self.optimizer.param_groups:
-            group["lr"] = learning_rate(self.settings, self.progress, self.rows)
-        self.optimizer.step()
-        self.window["grad_norm"] += norm
+        pairs = self.method.backward(self, chunk, batches)
+        self.window["grad_norm"] += self.step(self.optimizer)
         done = self.progress
         self.progress = replace(done, updates=done.updates + 1, pairs=done.pairs + pairs)
 
-    @abstractmethod
-    def backward(self, chunk: C, batches: list[Rows]) -> int:
-        """Add up this process's part of the gradient; return the pairs of the whole update."""
+    def step(self, optimizer: torch.optim.Optimizer) -> float:
+        """Clip the gradients of all processes and step; return their norm.
 
-    def check(self, found: Mapping[str, float]) -> None:
-        """Raise NoisegenError where a run with such figures is not to go on."""
-
-    def _refuse_nan(self, norm: float) -> None:
+        Raises NoisegenError where that is no number.
+        """
+        weights = [weight for group in optimizer.param_groups for weight in group["params"]]
+        self.workers.sum_gradients(weights)
+        norm = float(nn.utils.clip_grad_norm_(weights, self.settings.clip))
         if not math.isfinite(norm):
+            kept = f"; the last good weights are in {self.folder}" * self.method.is_resumable
             raise NoisegenError(
-                f"the gradient of step {self.progress.updates + 1} is {norm}; the last good "
-                f"weights are in {self.folder / 'checkpoints'}: try a lower lr, or fp32"
+                f"the gradient of step {self.progress.updates + 1} is {norm}{kept}: try a lower lr"
+                + ", or fp32" * (self.method.computation is not None)
             )
+        for group in optimizer.param_groups:
+            group["lr"] = learning_rate(self.settings, self.progress, self.method.rows)
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        return norm
 
-    def count(self, losses: Mapping[str, Tensor], share: float) -> None:
+    def count(self, losses: Mapping[str, Tensor], share: float = 1.0) -> None:
         """Add losses to the means of the log; those of all processes are summed."""
         for name, value in losses.items():
             self.window[name] += value.detach().double() * share  # a float would wait for the GPU
 
-    def batch(self, ids: Ragged) -> Padded | Packed:
-        """Put rows of ids on the device, and count their tokens."""
-        batch = self.computation.batch(ids)
-        self.window["rows"] += len(ids)
-        self.window["tokens"] += len(ids.values)
-        self.window["computed"] += batch.tokens
-        return batch
-
-    def _after_update(self) -> None:
-        step = self.progress.updates
-        if step % LOG_EVERY == 0 or step == 1:
-            self._log()
-        if step % self.settings.validate_every == 0:
-            self.validate()
-            self.checkpoint()
-
     def _log(self) -> None:
         """Report the means of the updates since the last row."""
         window, self.window = self.window, defaultdict(float)
-        now, last = self.progress, self._logged
+        now, last, self._logged = self.progress, self._logged, self.progress
         updates = max(1, now.updates - last.updates)
         seconds = max(1e-9, now.seconds - last.seconds)
-        self._logged = now
-        done = now.share(self.settings, self.rows)
+        done = now.share(self.settings, self.method.rows)
         losses = {
             name: self.workers.summed(float(value)) / updates
             for name, value in sorted(window.items()) if name.startswith("loss")
         }  # fmt: skip
-        speed = window["tokens"] / seconds
-        share = self.computation.mfu(speed, window["tokens"] / max(1, window["rows"]))
-        mfu = {} if share is None else {"mfu": share}
         self.report({
             "step": now.updates, **losses, "grad_norm": window["grad_norm"] / updates,
             "lr": self.optimizer.param_groups[0]["lr"], "pairs": now.pairs,
-            "epoch": self.position.epoch, "tokens": window["tokens"] * self.workers.world,
-            "tokens_per_second": speed * self.workers.world, **mfu,
-            "padding": 1 - window["tokens"] / max(1, window["computed"]),
-            "wait": min(1.0, window["wait"] / seconds), "done": done, "seconds": now.seconds,
+            "epoch": self.position.epoch, **self._speed(window, now.pairs - last.pairs, seconds),
+            "done": done, "seconds": now.seconds,
             "eta": now.seconds * (1 - done) / max(done, 1e-9),
         })  # fmt: skip
 
-    def validate(self) -> dict[str, float]:
-        """Measure; keep the weights if they are the best; raises what `check` does."""
-        found = self.validation.measure(self.student)
-        step = self.progress.updates
-        if self._validated != step:
-            self.report({"step": step, **{f"validation_{k}": v for k, v in found.items()}})
-        self._validated = step
-        self.check(found)
-        if self.best is None or found["loss"] < self.best:
-            self.best = found["loss"]
-            self._keep_best()
-        return found
+    def _speed(self, window: Mapping[str, Any], pairs: int, seconds: float) -> dict[str, float]:
+        """Return tokens per second and what they were spent on, or pairs of frozen vectors."""
+        if self.method.computation is None:
+            return {"pairs_per_second": pairs / seconds}
+        speed, world = window["tokens"] / seconds, self.workers.world
+        share = self.method.computation.mfu(speed, window["tokens"] / max(1, window["rows"]))
+        return {
+            "tokens": window["tokens"] * world, "tokens_per_second": speed * world,
+            **({} if share is None else {"mfu": share}),
+            "padding": 1 - window["tokens"] / max(1, window["computed"]),
+            "wait": min(1.0, window["wait"] / seconds),
+        }  # fmt: skip
 
-    def _keep_best(self) -> None:
-        if self.workers.leads:
-            folder = self.folder / "checkpoints"
-            folder.mkdir(parents=True, exist_ok=True)
-            with writing_weights(folder / "best.safetensors"):
-                save_weights(self.student, folder / "best.tmp")
-                sync(folder / "best.tmp")
-                (folder / "best.tmp").replace(folder / "best.safetensors")
+    def validate(self) -> None:
+        """Measure; keep the weights if they are the best; raises what `Method.check` does."""
+        figures, step = self.method.validate(), self.progress.updates
+        self.report({"step": step, **{f"validation_{k}": v for k, v in figures.items()}})
+        self._validated = step
+        self.method.check(self, figures)
+        if self.best is not None and figures["loss"] >= self.best:
+            self._since_best += 1
+            return
+        self.best, self._since_best = figures["loss"], 0
+        self.best_figures = {**figures, "step": step}
+        if not self.method.is_resumable:
+            state = self.method.network.state_dict()
+            self._best_weights = {name: value.detach().clone() for name, value in state.items()}
+        elif self.workers.leads:
+            save_best(self.method.network, self.folder)
 
     def checkpoint(self) -> None:
         """Write a checkpoint, unless this step has one."""
+        if not self.method.is_resumable:
+            return
         if self.workers.leads and self._saved != self.progress.updates:
             state = State(self.progress, self.position, self.best, self.config)
-            folder = self.folder / "checkpoints"
-            save_checkpoint(folder, self.student, self.optimizer, state, self.settings.keep)
+            save_checkpoint(
+                self.folder, self.method.network, self.optimizer, state, self.settings.keep
+            )
         self._saved = self.progress.updates
         self.workers.wait()
+
+
+@contextmanager
+def deferred_interrupts() -> Iterator[Callable[[], bool]]:
+    """Yield what tells whether a signal asked to stop; a second one raises KeyboardInterrupt.
+
+    Python hands signals to the main thread alone: in another one nothing is held back.
+    """
+    asked = False
+
+    def note(*_: object) -> None:
+        nonlocal asked
+        if asked:
+            raise KeyboardInterrupt
+        asked = True
+
+    main = threading.current_thread() is threading.main_thread()
+    before = {number: signal.signal(number, note) for number in _SIGNALS} if main else {}
+    try:
+        yield lambda: asked
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler or signal.SIG_DFL)
+
+
+class JsonLines:
+    """A line a row; a resumed run goes on after the step it resumes from."""
+
+    def __init__(self, path: Path, step: int) -> None:
+        self.path = path
+        kept = path.read_text("utf-8", "replace").splitlines() if path.exists() else []
+        rows = [line for line in kept if _step(line) <= step] if step else []
+        write_text(path, "".join(f"{line}\n" for line in rows))
+
+    def __call__(self, row: dict[str, Any]) -> None:
+        """Write it, rounded to six digits."""
+        with writing(self.path), self.path.open("a") as file:
+            file.write(json.dumps({key: _rounded(value) for key, value in row.items()}) + "\n")
+
+
+def _step(line: str) -> float:
+    """Return the step of a line; a line that was cut short belongs to none."""
+    try:
+        return float(json.loads(line)["step"])
+    except (ValueError, KeyError, TypeError):
+        return float("inf")
+
+
+def _rounded(value: Any) -> Any:
+    return float(f"{value:.6g}") if isinstance(value, float) else value
+
+
+def tensorboard(folder: Path) -> Sink:
+    """Return a sink for TensorBoard; raises MissingExtra."""
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError as error:
+        raise MissingExtra("tensorboard", "tensorboard") from error
+    writer: Any = SummaryWriter(str(folder))
+
+    def write(row: dict[str, Any]) -> None:
+        for name, value in row.items():
+            if isinstance(value, int | float) and name != "step":
+                writer.add_scalar(name, value, row["step"])
+        writer.flush()
+
+    return write
+
+
+def shown_steps(progress: Show) -> Sink:
+    """Return a sink that shows the rows of updates."""
+    return lambda row: progress(Progress(line_of(row))) if "loss" in row else None
+
+
+_SHOWN = (
+    ("tokens_per_second", "{:,.0f} tok/s"),
+    ("pairs_per_second", "{:,.0f} pairs/s"),
+    ("padding", "pad {:.1%}"),
+    ("mfu", "mfu {:.0%}"),
+    ("wait", "wait {:.0%}"),
+    ("done", "{:.0%}"),
+)  # figures of a row, those that its method has
+
+
+def line_of(row: dict[str, Any]) -> str:
+    """Return the figures of a step in one line."""
+    parts = " ".join(
+        f"{name.removeprefix('loss_')} {row[name]:.4f}"
+        for name in row
+        if name.startswith("loss_") and len([n for n in row if n.startswith("loss_")]) > 1
+    )
+    shown = [f"step {row['step']:,}", f"loss {row['loss']:.4f}" + (f" ({parts})" if parts else "")]
+    shown += [words.format(row[name]) for name, words in _SHOWN if row.get(name) is not None]
+    shown.append(f"eta {clock(row['eta'])}")
+    return "  ".join(shown)
+
+
+def clock(seconds: float) -> str:
+    """Return 1h02m, 6m12s or 9s."""
+    minutes, left = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours}h{minutes:02d}m"
+    return f"{minutes}m{left:02d}s" if minutes else f"{left}s"

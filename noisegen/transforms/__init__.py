@@ -1,20 +1,63 @@
-"""The built-in transforms; importing this package registers them."""
+"""The built-in transforms, each loaded by its entry point, and where their packaged data lies."""
 
-from noisegen.transforms import (  # noqa: F401
-    apostrophes,
-    case,
-    channel,
-    characters,
-    codeswitch,
-    diacritics,
-    insertions,
-    latin,
-    lengthening,
-    mashing,
-    phonetic,
-    posts,
-    punctuation,
-    vowels,
-    wiki,
-    words,
-)
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+from noisegen.noise.registry import Settings
+from noisegen.text.resources import DICTIONARIES
+
+Loaded = TypeVar("Loaded")
+
+
+@dataclass(frozen=True)
+class LanguageFiles:
+    """The packaged file of this name in the folder of each language."""
+
+    name: str
+
+    def of(self, lang: str) -> Path:
+        """Return the file of a language, which may not exist."""
+        return DICTIONARIES / lang / self.name
+
+    def read(self, settings: Settings, _: Mapping[str, Any]) -> list[Path]:
+        """Return the file that a kernel reads, if there is one (the `data` of a transform)."""
+        path = self.of(settings.lang)
+        return [path] if path.exists() else []
+
+    def languages(self) -> list[str]:
+        """Return the languages that have one."""
+        return sorted(path.parent.name for path in DICTIONARIES.glob(f"*/{self.name}"))
+
+
+def rows_of(path: Path) -> list[list[str]]:
+    """Return the tab-separated rows of a packaged table, without its head and its header."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return [line.split("\t") for line in lines if line and not line.startswith("# ")][1:]
+
+
+def no_files(*_: object) -> list[Path]:
+    """Return no file: the `data` of a transform that reads none."""
+    return []
+
+
+def any_language() -> list[str]:
+    """Return '*': the `languages` of a transform that serves all of them."""
+    return ["*"]
+
+
+def remembered(load: Callable[..., Loaded]) -> Callable[..., Loaded]:
+    """Remember what is loaded from a user's file or folder until it is written anew."""
+
+    @lru_cache(maxsize=8)
+    def as_written(path: Path, _: tuple[int, ...], *settings: str) -> Loaded:
+        return load(path, *settings)
+
+    def loaded(path: Path, *settings: str) -> Loaded:
+        files = sorted(path.glob("*")) if path.is_dir() else [path] if path.exists() else []
+        written = tuple(file.stat().st_mtime_ns for file in files if file.is_file())
+        return as_written(path.resolve(), written, *settings)
+
+    return loaded

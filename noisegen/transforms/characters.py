@@ -1,48 +1,85 @@
-"""The three of RoLASER's twelve that work on characters: typing slips, leetspeak, blanks."""
+"""Changes of single characters and of case: leetspeak, spaces, capitals."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from noisegen import keyboards
-from noisegen.characters import Blanks, CharacterMap, Substitution
-from noisegen.lexicon import Lexicon
-from noisegen.registry import DICTIONARIES, Settings, kernel
-from noisegen.transforms import nlaug_data
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from noisegen.errors import UsageError, did_you_mean
+from noisegen.noise.edits import Edits
+from noisegen.noise.kernels import Spacing, Substitution, character_map
+from noisegen.noise.lexicon import Lexicon
+from noisegen.noise.registry import Settings, kernel
+from noisegen.noise.rng import Variants, hits
+from noisegen.text.buffers import I64, U64, Texts, as_arrow
+from noisegen.transforms import LanguageFiles, any_language, no_files
+from noisegen.transforms.nlaugmenter import original_characters, original_files
+
+_LEET = LanguageFiles("leet.tsv")
 
 
-def _layout_file(settings: Settings, values: Mapping[str, Any]) -> list[Path]:
-    theirs = nlaug_data.files(settings.nlaug_data, "fing") if settings.nlaug_data else []
-    layout = keyboards.keyboard_of(settings.lang, values.get("layout"))
-    return theirs or [keyboards.KEYBOARDS / f"{layout.name}.tsv"]
+def _leet_files(settings: Settings, values: Mapping[str, Any]) -> list[Path]:
+    return original_files(settings.nlaug_data, "leet") or _LEET.read(settings, values)
 
 
-@kernel("fing", _layout_file, keyboards.languages)
-def fing(settings: Settings, *, rate: float = 0.05, layout: str | None = None) -> Substitution:
-    """Hit a neighbouring key: 'soon' -> 'aiib'."""
-    entries = nlaug_data.characters(settings.nlaug_data, "fing")
-    entries = entries or keyboards.keyboard_of(settings.lang, layout).neighbours()
-    return Substitution(CharacterMap(entries), settings.gaps(rate))
-
-
-def _leet_file(settings: Settings, values: Mapping[str, Any]) -> list[Path]:
-    theirs = nlaug_data.files(settings.nlaug_data, "leet") if settings.nlaug_data else []
-    return theirs or [DICTIONARIES / settings.lang / "leet.tsv"]
-
-
-def _leet_languages() -> list[str]:
-    return sorted(path.parent.name for path in DICTIONARIES.glob("*/leet.tsv"))
-
-
-@kernel("leet", _leet_file, _leet_languages)
+@kernel("leet", _leet_files, _LEET.languages)
 def leet(settings: Settings, *, rate: float = 0.1) -> Substitution:
     """Replace letters by digits and signs that look alike: 'elite' -> '31173'."""
-    entries = nlaug_data.characters(settings.nlaug_data, "leet")
-    entries = entries or Lexicon.load(_leet_file(settings, {})[0]).entries
-    return Substitution(CharacterMap(entries), settings.gaps(rate))
+    entries = original_characters(settings.nlaug_data, "leet")
+    entries = entries or Lexicon.load(_LEET.of(settings.lang)).entries
+    return Substitution(character_map(entries), settings.gaps(rate))
 
 
-@kernel("spac", lambda *_: [], lambda: ["*"])
-def spac(settings: Settings, *, drop_rate: float = 0.1, add_rate: float = 0.05) -> Blanks:
+@kernel("spac", no_files, any_language)
+def spac(settings: Settings, *, drop_rate: float = 0.1, add_rate: float = 0.05) -> Spacing:
     """Drop blanks and add blanks inside words: 'so it is' -> 's oi ti s'."""
-    return Blanks(settings.gaps(drop_rate), settings.gaps(add_rate))
+    return Spacing(settings.gaps(drop_rate), settings.gaps(add_rate))
+
+
+DOTTED_I = ("tr", "az")  # languages in which I is the capital of ı, and İ that of i
+CASES = {"upper": (pc.utf8_upper, "i", "İ"), "lower": (pc.utf8_lower, "I", "ı")}
+
+
+@dataclass(frozen=True)
+class Recased:
+    """Write words in one of `CASES`, each with its rate; `limits`: one for every strength.
+
+    Words of any length are written at once: a rule asked word by word would leave out long ones.
+    """
+
+    limits: I64
+    case: str
+    dotted: bool  # whether i and ı are two letters
+
+    def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
+        """Propose the words of all rows that change."""
+        words = texts.tokens
+        hit, _ = hits(keys, words.rows, self.limits.take(variants["rate"]))
+        if not len(hit):
+            return Edits.none()
+        rows, starts, stops = words.rows.take(hit), words.starts.take(hit), words.stops.take(hit)
+        edges = np.stack([starts, stops], axis=1).ravel()  # of a word, a gap, a word, ..., a word
+        pieces = Texts(texts.values, edges).to_arrow()
+        clean = pieces.take(as_arrow(np.arange(0, len(pieces), 2))).cast(pa.string())
+        write, letter, dotted = CASES[self.case]
+        noisy = write(pc.replace_substring(clean, letter, dotted) if self.dotted else clean)
+        changed = pc.not_equal(clean, noisy).to_numpy(zero_copy_only=False)
+        edits = Edits(rows, starts, stops, np.arange(len(hit)), noisy.cast(pa.binary()))
+        return edits.keep(changed)
+
+
+@kernel("caps", no_files, any_language)
+def caps(settings: Settings, *, rate: float = 1.0, case: str = "upper") -> Recased:
+    """Write words in capitals: 'see you tomorrow' -> 'SEE YOU TOMORROW'.
+
+    With case=lower in small letters: 'I saw Anna' becomes 'i saw anna'. Raises UsageError for
+    another case.
+    """
+    if case not in CASES:
+        near = did_you_mean(case, CASES) or f"; known: {', '.join(CASES)}"
+        raise UsageError(f"caps has no case {case!r}{near}")
+    return Recased(settings.limits(rate), case, settings.lang in DOTTED_I)

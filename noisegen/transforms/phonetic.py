@@ -1,28 +1,30 @@
-"""Words spelled as they sound: a list of words and phrases, and rules for the words outside it."""
+"""Words spelled as they sound: in their own script, or in Latin letters, as people do in chats."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+import unicodedata
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
-from noisegen.characters import Variants
-from noisegen.compiled import load_table
-from noisegen.draws import I64, U64, choices, decisions, draw_array, fork_array
-from noisegen.edits import Edits
-from noisegen.lexicon import parse_tsv
-from noisegen.phrases import Matches, PhraseTable
-from noisegen.registry import DICTIONARIES, Settings, kernel
-from noisegen.text import Bool, Texts, as_arrow, ordinals
-from noisegen.word_kernel import WordKernel
+from noisegen.noise.edits import Edits
+from noisegen.noise.kernels import WordKernel
+from noisegen.noise.lexicon import parse_tsv
+from noisegen.noise.phrases import PhraseTable, load_table
+from noisegen.noise.registry import Settings, kernel
+from noisegen.noise.rng import Variants, choices, fork_array, hits
+from noisegen.text.buffers import I64, U64, Texts
+from noisegen.transforms import LanguageFiles, rows_of
+
+Weighted = list[tuple[str, int]]  # what may be written, with weights
 
 LETTERS_MIN = 4  # shorter words are in the list or stay
-FORMS_MAX = 6  # alternatives of a word
+RESPELLINGS_MAX = 6  # alternatives of a word
+_LIST, _RULES = LanguageFiles("phon.tsv"), LanguageFiles("phon_rules.tsv")
 
 
 class Rule(NamedTuple):
@@ -33,56 +35,36 @@ class Rule(NamedTuple):
     weight: int
 
 
-class Place(NamedTuple):
-    """Letters of a word that a rule rewrites."""
-
-    start: int
-    stop: int
-    noisy: str
-    weight: int
-
-
 @cache
 def rules_of(path: Path) -> tuple[Rule, ...]:
     """Read the rules of a language: pattern, noisy, weight; none where there is no file."""
-    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    rows = (line.split("\t") for line in lines if not line.startswith(("#", "pattern\t")))
+    rows = rows_of(path) if path.exists() else []
     return tuple(Rule(re.compile(pattern), noisy, int(weight)) for pattern, noisy, weight in rows)
 
 
-def respelled(word: str, rules: Sequence[Rule]) -> list[tuple[str, int]]:
+def respelled(word: str, rules: Sequence[Rule]) -> Weighted:
     """Respell a word in one or two places; the likeliest forms, with their weights.
 
     Words with capitals stay: most are names, and those that begin a sentence are in the list.
     """
     if len(word) < LETTERS_MIN or not word.isalpha() or word != word.lower():
         return []
-    found = dict[str, int]()
-    for places in _choices(sorted(_places(word, rules))):
-        form = _written(word, places)
-        weight = places[0].weight * (places[-1].weight * 2 if len(places) > 1 else 100)
-        found[form] = max(weight, found.get(form, 0))
-    ranked = sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))
-    return [pair for pair in ranked if pair[0] != word][:FORMS_MAX]
-
-
-def _places(word: str, rules: Sequence[Rule]) -> Iterator[Place]:
-    for pattern, noisy, weight in rules:
-        for match in pattern.finditer(word):
-            yield Place(*match.span(), match.expand(noisy), weight)
-
-
-def _choices(places: Sequence[Place]) -> Iterator[tuple[Place, ...]]:
-    """Yield each place alone and each two that do not overlap."""
-    for number, first in enumerate(places):
-        yield (first,)
-        yield from ((first, other) for other in places[number + 1 :] if first.stop <= other.start)
-
-
-def _written(word: str, places: Sequence[Place]) -> str:
-    edges = [0, *(edge for place in places for edge in (place.start, place.stop)), len(word)]
-    kept = [word[start:stop] for start, stop in pairwise(edges)][::2]
-    return "".join(map("".join, zip(kept, [*(p.noisy for p in places), ""], strict=True)))
+    rewritings = sorted(
+        (*match.span(), match.expand(noisy), weight)
+        for pattern, noisy, weight in rules
+        for match in pattern.finditer(word)
+    )
+    forms = dict[str, int]()
+    for number, (start, stop, noisy, weight) in enumerate(rewritings):
+        before = word[:start] + noisy
+        alone = before + word[stop:]
+        forms[alone] = max(weight * 100, forms.get(alone, 0))
+        for later_start, later_stop, later_noisy, later_weight in rewritings[number + 1 :]:
+            if stop <= later_start:
+                both = before + word[stop:later_start] + later_noisy + word[later_stop:]
+                forms[both] = max(weight * later_weight * 2, forms.get(both, 0))
+    ranked = sorted(forms.items(), key=lambda pair: (-pair[1], pair[0]))
+    return [pair for pair in ranked if pair[0] != word][:RESPELLINGS_MAX]
 
 
 @dataclass(frozen=True)
@@ -101,53 +83,131 @@ class Respelling:
         """Propose the respellings of all rows."""
         matches = self.table.find(texts)
         ruled = self.rules.propose(texts, fork_array(keys, "rules"), variants)
-        listed = self._listed(texts, matches, keys, variants)
-        return _merged(listed, ruled.keep(~_inside(ruled.starts, matches)))
-
-    def _listed(self, texts: Texts, matches: Matches, keys: U64, variants: Variants) -> Edits:
-        draws = draw_array(keys.take(matches.rows), ordinals(matches.rows))
-        limits = self.limits.take(variants["rate"]).take(matches.rows)
-        hit = np.flatnonzero(decisions(draws) < limits)
-        matches, any_pos = matches.take(hit), np.zeros(len(hit), np.int64)
-        chosen = self.table.alternatives(texts.values, matches, any_pos, choices(draws.take(hit)))
-        return Edits(matches.rows, matches.starts, matches.stops, chosen, self.table.pool)
+        # Where the last match stops that starts at or before a word.
+        reach = np.append(0, matches.stops)
+        last = reach.take(np.searchsorted(matches.starts, ruled.starts, side="right"))
+        hit, draws = hits(keys, matches.rows, self.limits.take(variants["rate"]))
+        matches, any_tag = matches.take(hit), np.zeros(len(hit), np.int64)
+        written = self.table.alternatives(texts.values, matches, any_tag, choices(draws))
+        listed = Edits(matches.rows, matches.starts, matches.stops, written, self.table.pool)
+        return Edits.join([listed, ruled.keep(ruled.starts >= last)])
 
 
-def _inside(starts: I64, matches: Matches) -> Bool:
-    """Tell which positions lie in a match."""
-    reach = np.append(0, matches.stops)  # where the last match before a position stops
-    found: Bool = starts < reach.take(np.searchsorted(matches.starts, starts, side="right"))
-    return found
+def _files(settings: Settings, values: Mapping[str, Any]) -> list[Path]:
+    return [*_LIST.read(settings, values), *_RULES.read(settings, values)]
 
 
-def _merged(listed: Edits, ruled: Edits) -> Edits:
-    """Return the edits of both, which do not overlap, in ascending order."""
-    if not len(ruled):
-        return listed
-    order = np.argsort(np.concatenate([listed.starts, ruled.starts]), kind="stable")
-    written = (edits.pool.take(as_arrow(edits.replacements)) for edits in (listed, ruled))
-    rows, starts, stops = (
-        np.concatenate([getattr(listed, name), getattr(ruled, name)]).take(order)
-        for name in ("rows", "starts", "stops")
-    )
-    return Edits(rows, starts, stops, order, pa.concat_arrays(list(written)))
-
-
-def _data(settings: Settings, _: Mapping[str, Any]) -> list[Path]:
-    """Return the list of a language, and its rules if it has any."""
-    folder = DICTIONARIES / settings.lang
-    rules = folder / "phon_rules.tsv"
-    return [folder / "phon.tsv", *([rules] if rules.exists() else [])]
-
-
-def _languages() -> list[str]:
-    return sorted(path.parent.name for path in DICTIONARIES.glob("*/phon.tsv"))
-
-
-@kernel("phon", _data, _languages)
+@kernel("phon", _files, _LIST.languages)
 def phon(settings: Settings, *, rate: float = 0.15) -> Respelling:
     """Spell words as they sound: 'that was good enough' -> 'dat wuz gud enuf'."""
-    table = load_table(_data(settings, {})[0], parse_tsv)
-    rules = rules_of(DICTIONARIES / settings.lang / "phon_rules.tsv")
-    limits = settings.limits(rate)
+    rules, limits = rules_of(_RULES.of(settings.lang)), settings.limits(rate)
+    table = load_table(_LIST.of(settings.lang), parse_tsv)
     return Respelling(table, limits, WordKernel(partial(respelled, rules=rules), limits))
+
+
+# Latin letters.
+
+FORMS_MAX = 8  # ways to write a word, the likeliest
+WHOLE = 1 << 40  # weights of a word's forms are shares of it
+GROUP_MAX = 4  # letters that are written as one
+FULL_STOPS = "।॥։"  # no signs to the tokenizer, so they are at the end of words
+_LETTER_TABLES = LanguageFiles("latn.tsv")
+
+LetterTable = dict[str, dict[str, Weighted]]  # letters -> where ('': anywhere) -> what is written
+
+
+@cache
+def letters_of(path: Path) -> LetterTable:
+    """Read a letter table: letters, latin, where, weight."""
+    table: LetterTable = defaultdict(dict)
+    for letters, latin, where, weight in rows_of(path):
+        table[letters].setdefault(where, []).append((latin, int(weight)))
+    return dict(table)
+
+
+def latinised(word: str, table: LetterTable, spoken: Callable[[str], str] = str) -> Weighted:
+    """Write a word in Latin letters: the likeliest forms with their weights.
+
+    There are none if the table lacks a letter of it. `spoken` is applied first, see `with_schwas`.
+    """
+    plain = unicodedata.normalize("NFC", word.lower())
+    core = plain.rstrip(FULL_STOPS)
+    whole = table.get(core, {}).get("word")
+    units = [whole] if whole else _units(spoken(core), table)
+    if core and not units:
+        return []
+    units += [table.get(stop, {"": [(stop, 1)]})[""] for stop in plain[len(core) :]]
+    forms = {"": WHOLE}
+    for unit in units:
+        total, longer = sum(weight for _, weight in unit), defaultdict[str, int](int)
+        for form, share in forms.items():
+            for latin, weight in unit:
+                longer[form + latin] += share * weight // total
+        forms = dict(sorted(longer.items(), key=lambda pair: (-pair[1], pair[0]))[:FORMS_MAX])
+    ways = [(form, weight) for form, weight in forms.items() if form and weight]
+    if word.isupper() and len(word) > 1:
+        return [(form.upper(), weight) for form, weight in ways]
+    if word[:1].isupper():
+        return [(form[:1].upper() + form[1:], weight) for form, weight in ways]
+    return ways
+
+
+def _units(core: str, table: LetterTable) -> list[Weighted]:
+    """Return what is written for each group of letters; nothing if one is unknown, or all Latin."""
+    units, at = list[Weighted](), 0
+    while at < len(core):
+        stops = range(min(at + GROUP_MAX, len(core)), at, -1)
+        fitting = ((stop, _fitting(table.get(core[at:stop], {}), at, stop, core)) for stop in stops)
+        stop, written = next((pair for pair in fitting if pair[1]), (at + 1, []))
+        if not written and not core[at].isascii():
+            return []
+        units.append(written or [(core[at], 1)])
+        at = stop
+    return [] if core.isascii() else units
+
+
+def _fitting(rows: Mapping[str, Weighted], start: int, stop: int, core: str) -> Weighted:
+    """Return what is written for a group of letters here: at the start, at the end, anywhere."""
+    at_start = rows.get("start", []) if start == 0 else []
+    at_end = rows.get("end", []) if stop == len(core) else []
+    return at_start or at_end or rows.get("", [])
+
+
+_AKSHARA = re.compile(
+    "(?P<consonant>[\u0915-\u0939]\u093c?)(?P<vowel>[\u093e-\u094d]?)(?P<mark>[\u0901-\u0903]?)|.",
+    re.DOTALL,
+)
+_VIRAMA = "\u094d"  # written where a consonant has no vowel
+_GLIDES = "\u092f\u0930\u0932\u0935"  # y, r, l, v: after a consonant, they keep a last vowel
+
+
+def with_schwas(word: str) -> str:
+    """Write the inherent vowels of a Devanagari word that are spoken in Hindi as 'a'.
+
+    After Ohala (1983), Aspects of Hindi Phonology: the vowel is dropped at the end of a word, and
+    between a vowel and a consonant that is followed by a spoken vowel, from right to left.
+    """
+    parts = list(_AKSHARA.finditer(word))
+    inherent = [bool(part["consonant"]) and not part["vowel"] for part in parts]
+    for at in range(len(parts) - 1, 0, -1):
+        if not inherent[at] or parts[at]["mark"]:
+            continue
+        joined = parts[at - 1]["vowel"] == _VIRAMA
+        if at == len(parts) - 1:
+            inherent[at] = joined and parts[at]["consonant"] in _GLIDES
+        else:
+            after = parts[at + 1]
+            vowel_follows = inherent[at + 1] or after["vowel"] not in ("", _VIRAMA)
+            inherent[at] = joined or not (after["consonant"] and vowel_follows)
+    return "".join(
+        part[0][: len(part["consonant"])] + "a" + part["mark"] if here else part[0]
+        for part, here in zip(parts, inherent, strict=True)
+    )
+
+
+@kernel("latn", _LETTER_TABLES.read, _LETTER_TABLES.languages)
+def latn(settings: Settings, *, rate: float = 1.0) -> WordKernel:
+    """Write words of another script in Latin letters, as in chats: 'привет' -> 'privet'."""
+    spoken = with_schwas if settings.lang == "hi" else str
+    table = letters_of(_LETTER_TABLES.of(settings.lang))
+    return WordKernel(partial(latinised, table=table, spoken=spoken), settings.limits(rate))

@@ -1,148 +1,134 @@
-"""Marks of punctuation: left out, repeated, set apart, run together with the next word."""
+"""Punctuation: left out, repeated, set apart, run together with the next word."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
-from noisegen.characters import CharacterMap, Variants, code_points, utf8_lengths
-from noisegen.draws import I64, U64, choices, decisions, draw_array, fork_array
-from noisegen.edits import Edits
-from noisegen.lexicon import Entry
-from noisegen.registry import Settings, kernel
-from noisegen.text import Bool, Texts, ordinals
+from noisegen.noise.edits import Edits
+from noisegen.noise.registry import Settings, kernel
+from noisegen.noise.rng import Variants, WeightedTexts, choices, fork_array, hits
+from noisegen.text.buffers import I64, U64, Bool, Texts, code_points, utf8_lengths
+from noisegen.transforms import any_language, no_files
 
 ENDS = ".!?…。！？｡।॥؟۔።։"  # of sentences (Unicode: Sentence_Terminal, those in daily use)
 COMMAS = ",，、،፣"
 OTHERS = ";:；：؛"
-SET_APART = ",!?;:،؟؛।"  # before which some put a blank, as the French do
+SET_APART = ",!?;:،؟؛।"  # before which some put a space, as the French do
+WIDE = "。！？｡，、；："  # that no space follows
 # Forms that a repeated mark takes, how often: so many of it, or with its partner.
 REPEATED = {2: 4, 3: 5, 4: 2, 5: 1}
 MIXED = {"!": "!?", "?": "?!", "！": "！？", "？": "？！"}
 MIXED_WEIGHT = 2
-BLANKS_MAX = 16  # behind the mark that ends a row
+SPACES_MAX = 16  # behind the mark that ends a row
 
-
-def _points(signs: str) -> I64:
-    return np.array(sorted(map(ord, signs)), np.int64)
-
-
-def _repeats() -> list[Entry]:
-    """Return what marks may be repeated to; '…' and its like are repeated already."""
-    marks = [mark for mark in ENDS if mark not in "…॥"]
-    forms = [Entry(mark, mark * n, often) for mark in marks for n, often in REPEATED.items()]
-    return forms + [Entry(mark, form, MIXED_WEIGHT) for mark, form in MIXED.items()]
-
-
-_MARKS, _ENDS, _COMMAS = _points(ENDS + COMMAS + OTHERS), _points(ENDS), _points(COMMAS)
-_SET_APART, _WIDE = _points(SET_APART), _points("。！？｡，、；：")  # _WIDE: no blank follows
 _LEADS = np.isin(np.arange(256), [sign.encode()[0] for sign in ENDS + COMMAS + OTHERS])
-_BLANKS = np.isin(np.arange(256), [9, 10, 11, 12, 13, 32])
-_REPEATS = CharacterMap(_repeats())
-_NOTHING, _BLANK = len(_REPEATS.pool), len(_REPEATS.pool) + 1
-_POOL = pa.concat_arrays([_REPEATS.pool, Texts.from_strings(["", " "]).to_arrow()])
+_IS_SPACE = np.isin(np.arange(256), [9, 10, 11, 12, 13, 32])
 
 
-@dataclass(frozen=True)
-class Marks:
-    """Marks of `Texts`: row, byte range, code point. `row_ends` is where rows end but for blanks.
+_REPEATABLE = sorted(set(ENDS) - set("…॥"))  # these two are repeated already
+_NOTHING, _SPACE = len(_REPEATABLE), len(_REPEATABLE) + 1  # groups behind those of the marks
+_BEYOND = 0x110000  # a key that is no code point
+_WRITTEN = WeightedTexts.of(
+    np.array([*map(ord, _REPEATABLE), _BEYOND, _BEYOND + 1]),
+    [
+        *([(mark * count, often) for count, often in REPEATED.items()]
+          + ([(MIXED[mark], MIXED_WEIGHT)] if mark in MIXED else []) for mark in _REPEATABLE),
+        [("", 1)], [(" ", 1)],
+    ],
+)  # fmt: skip
 
-    A mark is `free` if a blank or the row's end follows, or if none needs to; it is `first` if only
-    blanks stand before it in its row; it is `single` if it touches no other mark.
-    """
+
+def _among(points: I64, signs: str) -> Bool:
+    return np.isin(points, [ord(sign) for sign in signs])
+
+
+class Marks(NamedTuple):
+    """Marks of `Texts`: row, byte range, code point."""
 
     rows: I64
     starts: I64
     stops: I64
     points: I64
-    free: Bool
-    first: Bool
-    row_ends: I64
 
     @classmethod
     def of(cls, texts: Texts) -> "Marks":
         """Find the marks of all rows."""
         at = np.flatnonzero(_LEADS[texts.window]) + texts.offsets[0]
         points = code_points(texts.values, at)
-        known = np.flatnonzero(np.isin(points, _MARKS))
+        known = np.flatnonzero(_among(points, ENDS + COMMAS + OTHERS))
         at, points = at.take(known), points.take(known)
-        rows, stops = texts.rows_of(at), at + utf8_lengths(points)
-        last = stops == texts.offsets[rows + 1]
-        follows = texts.values.take(np.where(last, at, stops))
-        free = last | _BLANKS[follows] | np.isin(points, _WIDE)
-        inked = np.flatnonzero(~_BLANKS[texts.window]) + texts.offsets[0]
-        first = np.searchsorted(inked, at) == np.searchsorted(inked, texts.offsets).take(rows)
-        return cls(rows, at, stops, points, free, first, _row_ends(texts))
+        return cls(texts.rows_of(at), at, at + utf8_lengths(points), points)
 
-    @cached_property
-    def single(self) -> Bool:
-        """Whether each mark touches no other."""
-        same = np.diff(self.rows, prepend=-1) == 0
-        touching = same & (self.starts == np.roll(self.stops, 1))  # the one before it
-        found: Bool = ~touching & ~np.append(touching[1:], False)
-        return found
 
-    @cached_property
-    def final(self) -> Bool:
-        """Whether each mark is an end mark that ends its row."""
-        found: Bool = (self.stops == self.row_ends[self.rows]) & np.isin(self.points, _ENDS)
-        return found
+class Way(NamedTuple):
+    """A way to change marks: its rate, which ones may be, and byte range and group written."""
+
+    rate: str
+    eligible: Bool
+    starts: I64
+    stops: I64
+    groups: I64
+
+
+def _ways(texts: Texts, marks: Marks) -> list[Way]:
+    """Return the ways to change these marks; the first two leave them out.
+
+    Alone are marks that touch no other: more than one ('...', '?!') mean something.
+    """
+    rows, starts, stops, points = marks
+    values, final = texts.values, len(texts.values) - 1
+    row_starts, row_stops = texts.offsets[rows], texts.offsets[rows + 1]
+    before, follows, then = (
+        values.take(np.clip(at, 0, final)) for at in (starts - 1, stops, stops + 1)
+    )
+    touching = (np.diff(rows, prepend=-1) == 0) & (starts == np.roll(stops, 1))
+    alone = ~touching & ~np.append(touching[1:], False)
+    wide = _among(points, WIDE)
+    ends_word = (stops == row_stops) | _IS_SPACE[follows] | wide
+    inked = np.flatnonzero(~_IS_SPACE[texts.window]) + texts.offsets[0]
+    # What begins a row is not left out: a row that is '?' alone would be empty.
+    later = np.searchsorted(inked, starts) > np.searchsorted(inked, texts.offsets).take(rows)
+    ends = _row_ends(texts)[rows]
+    ends_row = (stops == ends) & _among(points, ENDS)
+    comma = alone & _among(points, COMMAS)
+    spaced = (starts > row_starts) & (before == ord(" "))
+    left_out = starts - spaced  # with the space before: 'ça !' is left as 'ça'
+    behind_word = (starts > row_starts) & ~_IS_SPACE[before]
+    before_mark = np.append(starts[1:], -1) == stops + 1
+    one_space = (stops + 1 < row_stops) & (follows == ord(" ")) & ~_IS_SPACE[then] & ~before_mark
+    groups, repeatable = _WRITTEN.find(points)
+    repeatable &= (points != ord(".")) | ends_row  # elsewhere a full stop may abbreviate
+    nothing, space = (np.full(len(rows), group) for group in (_NOTHING, _SPACE))
+    comma_becomes = np.where(wide & (stops < ends), space, nothing)
+    return [
+        Way("drop_rate", alone & ends_row & later, left_out, stops, nothing),
+        Way("comma_rate", comma & ends_word & later, left_out, stops, comma_becomes),
+        Way("blank_rate", alone & ends_word & behind_word & _among(points, SET_APART),
+            starts, starts, space),
+        Way("repeat_rate", alone & ends_word & repeatable, starts, stops, groups),
+        Way("glue_rate", comma & one_space, stops, stops + 1, nothing),
+    ]  # fmt: skip
 
 
 def _row_ends(texts: Texts) -> I64:
-    """Return where rows end, up to `BLANKS_MAX` blanks left out."""
+    """Return where rows end, up to `SPACES_MAX` spaces left out."""
     ends = texts.offsets[1:].copy()
-    for _ in range(BLANKS_MAX):
-        blank = np.flatnonzero((ends > texts.offsets[:-1]) & _BLANKS[texts.values[ends - 1]])
-        if not len(blank):
+    for _ in range(SPACES_MAX):
+        space = np.flatnonzero((ends > texts.offsets[:-1]) & _IS_SPACE[texts.values[ends - 1]])
+        if not len(space):
             break
-        ends[blank] -= 1
+        ends[space] -= 1
     return ends
-
-
-class Change(NamedTuple):
-    """Changes in ascending order: number of the mark, byte range, what is written (of `_POOL`)."""
-
-    marks: I64
-    starts: I64
-    stops: I64
-    written: I64
-
-    @classmethod
-    def to(cls, written: int, at: I64, starts: I64, stops: I64) -> "Change":
-        """Return changes that all write the same."""
-        return cls(at, starts, stops, np.full(len(at), written))
-
-
-@dataclass(frozen=True)
-class MarkDraws:
-    """The draws of marks: stream of a name, draw i of a row for its i-th mark."""
-
-    marks: Marks
-    keys: U64
-    limits: Mapping[str, I64]
-    variants: Variants
-
-    def hit(self, name: str, eligible: Bool) -> tuple[I64, U64]:
-        """Return which of the eligible marks are hit, and their draws."""
-        at = np.flatnonzero(eligible)
-        rows = self.marks.rows.take(at)
-        keys = fork_array(self.keys, name).take(rows)
-        draws = draw_array(keys, ordinals(self.marks.rows).take(at))
-        limits = self.limits[name].take(self.variants[name].take(rows))
-        hit = np.flatnonzero(decisions(draws) < limits)
-        return at.take(hit), draws.take(hit)
 
 
 @dataclass(frozen=True)
 class Punctuation:
     """Change marks, each way with its own rate; `limits` has the thresholds of every strength.
 
-    What is left out is not repeated, set apart or glued. What begins a row is not left out: a row
-    that is '?' alone would be empty.
+    Every way has a stream of its own, whose draw i is for the i-th mark of a row. What is left out
+    is not repeated, set apart or glued.
     """
 
     limits: Mapping[str, I64]
@@ -151,79 +137,21 @@ class Punctuation:
         """Propose the changes of all rows."""
         if not len(texts.window):
             return Edits.none()
-        marks = Marks.of(texts)
-        drawn = MarkDraws(marks, keys, self.limits, variants)
-        lost = [_ends_lost(texts, marks, drawn), _commas_lost(texts, marks, drawn)]
-        left = np.ones(len(marks.rows), np.bool_)
-        left[np.concatenate([change.marks for change in lost])] = False
-        parts = [
-            _set_apart(texts, marks, drawn, left), *lost,
-            _repeated(marks, drawn, left), _glued(texts, marks, drawn, left),
-        ]  # fmt: skip
-        at, starts, stops, written = (np.concatenate(part) for part in zip(*parts, strict=True))
-        order = np.argsort(starts, kind="stable")  # a blank, then what becomes of its mark
-        edges = starts.take(order), stops.take(order)
-        return Edits(marks.rows.take(at.take(order)), *edges, written.take(order), _POOL)
+        marks, parts = Marks.of(texts), []
+        kept = np.ones(len(marks.rows), np.bool_)
+        for way in _ways(texts, marks):
+            limits = self.limits[way.rate].take(variants[way.rate])
+            stream = fork_array(keys, way.rate)
+            at, draws = hits(stream, marks.rows, limits, way.eligible & kept)
+            written = _WRITTEN.pick(way.groups.take(at), choices(draws))
+            edges = way.starts.take(at), way.stops.take(at)
+            parts.append(Edits(marks.rows.take(at), *edges, written, _WRITTEN.pool))
+            if way.rate in ("drop_rate", "comma_rate"):
+                kept[at] = False
+        return Edits.join(parts)
 
 
-def _ends_lost(texts: Texts, marks: Marks, drawn: MarkDraws) -> Change:
-    """Leave out the mark that ends a row; more than one ('...', '?!') mean something."""
-    at, _ = drawn.hit("drop_rate", marks.final & marks.single & ~marks.first)
-    return Change.to(_NOTHING, at, _with_blank(texts, marks, at), marks.stops.take(at))
-
-
-def _commas_lost(texts: Texts, marks: Marks, drawn: MarkDraws) -> Change:
-    """Leave commas out; a wide one, which no blank follows, becomes a blank."""
-    between = marks.single & marks.free & ~marks.first
-    at, _ = drawn.hit("comma_rate", between & np.isin(marks.points, _COMMAS))
-    wide = np.isin(marks.points.take(at), _WIDE)
-    inside = marks.stops.take(at) < marks.row_ends.take(marks.rows.take(at))
-    written = np.where(wide & inside, _BLANK, _NOTHING)
-    return Change(at, _with_blank(texts, marks, at), marks.stops.take(at), written)
-
-
-def _with_blank(texts: Texts, marks: Marks, at: I64) -> I64:
-    """Return where marks start, or the blank before them: 'ça !' is left as 'ça'."""
-    starts = marks.starts.take(at)
-    inside = starts > texts.offsets[marks.rows.take(at)]
-    found: I64 = starts - (inside & (texts.values.take(np.maximum(starts - 1, 0)) == ord(" ")))
-    return found
-
-
-def _repeated(marks: Marks, drawn: MarkDraws, left: Bool) -> Change:
-    """Repeat end marks; a full stop only at the end of a row: elsewhere it may abbreviate."""
-    places, known = _REPEATS.places(marks.points)
-    stop = marks.points == ord(".")
-    eligible = left & known & marks.single & marks.free & (~stop | marks.final)
-    at, draws = drawn.hit("repeat_rate", eligible)
-    wanted = (places.take(at) << 17) + choices(draws)
-    written = np.searchsorted(_REPEATS.uppers, wanted, side="right").astype(np.int64)
-    return Change(at, marks.starts.take(at), marks.stops.take(at), written)
-
-
-def _set_apart(texts: Texts, marks: Marks, drawn: MarkDraws, left: Bool) -> Change:
-    """Put a blank before marks that stand behind a word."""
-    before = texts.values.take(np.maximum(marks.starts - 1, 0))
-    behind = (marks.starts > texts.offsets[marks.rows]) & ~_BLANKS[before]
-    eligible = left & marks.single & marks.free & behind & np.isin(marks.points, _SET_APART)
-    at, _ = drawn.hit("blank_rate", eligible)
-    starts = marks.starts.take(at)
-    return Change.to(_BLANK, at, starts, starts)
-
-
-def _glued(texts: Texts, marks: Marks, drawn: MarkDraws, left: Bool) -> Change:
-    """Leave out the one blank between a comma and a word."""
-    stops, last = marks.stops, len(texts.values) - 1
-    follows, then = (texts.values.take(np.minimum(stops + k, last)) for k in (0, 1))
-    inside = stops + 1 < texts.offsets[marks.rows + 1]
-    before_mark = np.append(marks.starts[1:], -1) == stops + 1
-    blank = inside & (follows == ord(" ")) & ~_BLANKS[then] & ~before_mark
-    at, _ = drawn.hit("glue_rate", left & marks.single & blank & np.isin(marks.points, _COMMAS))
-    starts = stops.take(at)
-    return Change.to(_NOTHING, at, starts, starts + 1)
-
-
-@kernel("punc", lambda *_: [], lambda: ["*"])
+@kernel("punc", no_files, any_language)
 def punc(
     settings: Settings, *, drop_rate: float = 0.6, comma_rate: float = 0.3,
     repeat_rate: float = 0.1, blank_rate: float = 0.02, glue_rate: float = 0.05,

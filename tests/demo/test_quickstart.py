@@ -7,9 +7,8 @@ import pytest
 
 import noisegen
 from noisegen.cli import run
-from noisegen.demo import run as demo
-from noisegen.demo.headlines import headlines
-from noisegen.demo.texts import Split
+from noisegen.demo import quickstart as demo
+from noisegen.demo.quickstart import Split, compared_documents, demo_texts, headlines
 from noisegen.evaluation.results import Comparison, Dataset, Model, Results, Score
 
 pytest.importorskip("gensim")
@@ -34,7 +33,7 @@ def test_one_command_makes_texts_pairs_student_and_report(small, tmp_path, capsy
     assert "documents" in lines[1]
     assert lines[2].startswith("worse: ")
     assert lines[3].endswith(str(out / "report" / "report.html"))
-    assert "slope" in (out / "report" / "report.html").read_text()
+    assert 'class="m1 link' in (out / "report" / "report.html").read_text()
     assert noisegen.Manifest.load(out / "pairs").totals["rows"] == 200
     figures = json.loads((out / "report" / "metrics.json").read_text())
     assert {"sentences", "documents"} < figures["student"].keys()
@@ -42,11 +41,12 @@ def test_one_command_makes_texts_pairs_student_and_report(small, tmp_path, capsy
     assert metrics["updates"] > 3
 
 
-def test_json_is_the_report_s(small, tmp_path, capsys):
+@pytest.mark.nightly
+def test_json_is_that_of_the_report(small, tmp_path, capsys):
     out = tmp_path / "first"
     assert run(["quickstart", "-o", str(out), "--time-limit", "1s", "--json", "-q"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told == json.loads((out / "report" / "metrics.json").read_text())
+    printed = json.loads(capsys.readouterr().out)
+    assert printed == json.loads((out / "report" / "metrics.json").read_text())
 
 
 def test_a_folder_that_is_not_empty_is_refused(small, tmp_path, capsys):
@@ -105,3 +105,43 @@ def test_what_is_worse_is_never_left_out():
         ),
     )
     assert "and 3 more" in headlines(worse)[2]
+
+
+@pytest.mark.nightly
+def test_ten_minutes_make_a_robust_student(tmp_path):
+    found = noisegen.quickstart(str(tmp_path / "first")).results.metrics()
+    before, after = found["minilm"], found["student"]
+
+    noises = [name for name in after if "drift" in after[name]]
+    leet = next(name for name in noises if "leet" in name)
+    assert after[leet]["distance"] <= 0.5 * before[leet]["distance"]
+    assert max(after[name]["drift"] for name in noises) <= 0.03
+    for name in ("sentences", "documents"):
+        assert after[name]["sts_one_noisy"] - before[name]["sts_one_noisy"] >= 5
+    assert after["documents"]["sts_clean"] - before["documents"]["sts_clean"] >= -0.5
+    assert after["sentences"]["sts_clean"] >= 98.5  # of 100, the order of the teacher itself
+
+
+def test_there_is_enough_real_text_and_no_document_is_on_both_sides():
+    split = demo_texts()
+
+    assert len(split.training) > 15_000
+    assert 500 < len(split.held_out) < len(split.training) / 5
+    assert not {*split.training} & {*split.held_out}
+    assert len({*split.training}) == len(split.training)
+    assert split == demo_texts()
+
+
+def test_sentences_are_whole_and_without_markup():
+    for text in demo_texts().training:
+        assert 5 <= len(text.split()) <= 40
+        assert text[-1] in '.!?"'
+        assert not {"[[", "]]", "{{", "}}", "''"} & {text[at : at + 2] for at in range(len(text))}
+
+
+def test_documents_come_with_what_people_said():
+    rows = list(compared_documents())
+
+    assert len(rows) == 50 * 49 / 2
+    assert {0 <= score <= 1 for *_, score in rows} == {True}
+    assert len({score for *_, score in rows}) > 50

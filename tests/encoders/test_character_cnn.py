@@ -5,8 +5,15 @@ import pytest
 import torch
 from torch import nn
 
-from noisegen.encoders.character_cnn import FILTERS, CharacterCNN, trimmed
-from noisegen.encoders.character_words import PAD, WordTable, WordTokenizer, characters_of
+from noisegen.encoders.character_cnn import (
+    FILTERS,
+    PAD,
+    CharacterCNN,
+    WordIds,
+    WordTokenizer,
+    characters_of,
+    trimmed,
+)
 
 TEXTS = [
     "see you there", "a", "", "you there?", "pneumonoultramicroscopicsilicovolcanoconiosis !",
@@ -59,8 +66,8 @@ def test_vectors_equal_the_computation_written_out(cnn, tokenizer):
         np.testing.assert_allclose(vectors[row, word], expected[ids[row, word]], atol=1e-5)
 
 
-def test_each_word_once_equals_each_place_by_itself(cnn, tokenizer, wiki_sentences):
-    ids = tokenizer.tokenize(wiki_sentences[:20]).padded(PAD)
+def test_each_word_once_equals_each_place_by_itself(cnn, tokenizer, demo_texts):
+    ids = tokenizer.tokenize(demo_texts[:20]).padded(PAD)
     assert len(np.unique(ids)) < 0.8 * ids.size
     every = torch.from_numpy(characters_of(tokenizer.table.words(ids.ravel())))
     order = (every != every[:, -1:]).sum(1).argsort(stable=True)
@@ -106,7 +113,7 @@ def test_vectors_are_the_same_bits_whatever_the_table_s_order(cnn):
 
 
 def test_words_given_two_numbers_are_still_one_word(cnn):
-    table, cnn.table = cnn.table, WordTable(kept=64, renewed=2)
+    table, cnn.table = cnn.table, WordIds(kept=64, renewed=2)
     ids = [cnn.table.add(word) for word in ("a", "b", "c", "a")]
     assert len(set(ids)) == 4
     words, where = cnn.table.distinct(np.array([ids]))
@@ -117,7 +124,7 @@ def test_words_given_two_numbers_are_still_one_word(cnn):
 
 @pytest.mark.parametrize("longest", [1, 6, 7, 8, 30, 40, 41, 42, 47, 48, 60])
 def test_what_fills_a_word_up_is_left_out_without_a_trace(cnn, longest):
-    table = WordTable(64, 32)
+    table = WordIds(64, 32)
     words = sorted({"a", "x" * (longest // 2 or 1), "xy" * (longest // 2), "z" * longest}, key=len)
     ids = np.array([PAD, *(table.add(word) for word in words if word)])
     full = torch.from_numpy(characters_of(table.words(ids)))
@@ -130,7 +137,7 @@ def test_what_fills_a_word_up_is_left_out_without_a_trace(cnn, longest):
 
 
 def test_there_are_as_many_parameters_as_in_characterbert():
-    made = CharacterCNN(768, WordTable(8, 4))
+    made = CharacterCNN(768, WordIds(8, 4))
     assert sum(weight.numel() for weight in made.parameters()) == 18_562_416
 
 

@@ -8,13 +8,13 @@ from copy import deepcopy
 import numpy as np
 import pytest
 
-from noisegen.encoders.character_words import (
+from noisegen.encoders.character_cnn import (
     CHUNK_MAX,
     CLS,
     MASK,
     PAD,
     SEP,
-    WordTable,
+    WordIds,
     WordTokenizer,
     basic_words,
     characters_of,
@@ -68,22 +68,22 @@ def words_of(tokenizer, text):
 
 
 def test_a_word_is_its_bytes_plus_one_between_two_signs():
-    assert characters(WordTable(8, 4), "hi")[0].tolist() == padded(259, 105, 106, 260)
+    assert characters(WordIds(8, 4), "hi")[0].tolist() == padded(259, 105, 106, 260)
 
 
 def test_a_word_of_other_letters_is_its_utf_8():
-    found = characters(WordTable(8, 4), "né")[0].tolist()
+    found = characters(WordIds(8, 4), "né")[0].tolist()
     assert found == padded(259, 111, 0xC3 + 1, 0xA9 + 1, 260)
 
 
 def test_a_word_of_60_bytes_keeps_48():
-    found = characters(WordTable(8, 4), "abcdefghij" * 6)[0].tolist()
+    found = characters(WordIds(8, 4), "abcdefghij" * 6)[0].tolist()
     assert found == [259, *(ord(sign) + 1 for sign in ("abcdefghij" * 6)[:48]), 260]
-    assert found == characters(WordTable(8, 4), "abcdefghij" * 5)[0].tolist()
+    assert found == characters(WordIds(8, 4), "abcdefghij" * 5)[0].tolist()
 
 
 def test_special_words_have_their_own_characters():
-    found = characters_of(WordTable(8, 4).words(np.array([PAD, CLS, SEP, MASK])))
+    found = characters_of(WordIds(8, 4).words(np.array([PAD, CLS, SEP, MASK])))
     assert found.dtype == np.int16
     assert found[PAD].tolist() == [0] * 50
     assert found[CLS].tolist() == padded(259, 257, 260)
@@ -91,8 +91,8 @@ def test_special_words_have_their_own_characters():
     assert found[MASK].tolist() == padded(259, 262, 260)
 
 
-def test_words_are_those_of_rules_written_out(wiki_sentences, demo_texts, odd_texts):
-    texts = [*wiki_sentences[:3_000], *demo_texts, *odd_texts, "a" * CHUNK_MAX + "!" + "b" * 99]
+def test_words_are_those_of_rules_written_out(demo_texts, odd_texts):
+    texts = [*demo_texts, *odd_texts, "a" * CHUNK_MAX + "!" + "b" * 99]
     tokenizer = WordTokenizer(1 << 20)
     for text in texts:
         kept = [word[:48].encode()[:48].decode(errors="ignore") for word in naive_words(text)]
@@ -140,7 +140,7 @@ def test_a_word_has_one_number_in_all_texts():
 
 
 def test_a_word_that_another_thread_added_keeps_its_number():
-    table = WordTable(kept=64, renewed=16)
+    table = WordIds(kept=64, renewed=16)
     assert table.add("a") == table.add("a") != table.add("b")
 
 
@@ -168,7 +168,7 @@ def many(count, start=0):
 
 
 def test_ids_are_good_for_as_many_new_words_as_promised():
-    table = WordTable(kept=64, renewed=16)
+    table = WordIds(kept=64, renewed=16)
     held = [(0, "w0", table.add("w0"))]
     for number, word in enumerate(many(1_000, 1), 1):
         held.append((number, word, table.known.get(word) or table.add(word)))
@@ -179,7 +179,7 @@ def test_ids_are_good_for_as_many_new_words_as_promised():
 
 
 def test_ids_given_up_are_refused_and_never_another_word():
-    table = WordTable(kept=64, renewed=16)
+    table = WordIds(kept=64, renewed=16)
     first = table.add("first")
     for word in many(63):
         table.add(word)
@@ -191,16 +191,16 @@ def test_ids_given_up_are_refused_and_never_another_word():
 
 
 def test_ids_that_nobody_gave_are_refused():
-    table = WordTable(kept=64, renewed=16)
+    table = WordIds(kept=64, renewed=16)
     table.add("a")
     with pytest.raises(NoisegenError):
         table.words(np.array([5]))
     with pytest.raises(NoisegenError):
-        WordTable(kept=64, renewed=16).words(np.array([4]))
+        WordIds(kept=64, renewed=16).words(np.array([4]))
 
 
 def test_numbers_begin_anew_after_a_billion_words():
-    table = WordTable(kept=64, renewed=16)
+    table = WordIds(kept=64, renewed=16)
     table._count = (1 << 30) - 3
     words = many(20)
     ids = np.array([table.add(word) for word in words])
@@ -210,7 +210,7 @@ def test_numbers_begin_anew_after_a_billion_words():
 
 
 def test_the_dictionary_of_words_does_not_grow_without_end():
-    table = WordTable(kept=64, renewed=16)
+    table = WordIds(kept=64, renewed=16)
     for word in many(5_000):
         table.add(word)
         assert len(table.known) <= 16
@@ -219,12 +219,12 @@ def test_the_dictionary_of_words_does_not_grow_without_end():
 @pytest.mark.parametrize(("kept", "renewed"), [(60, 16), (64, 64)])
 def test_sizes_that_cannot_work_are_refused(kept, renewed):
     with pytest.raises(ValueError, match="power of two"):
-        WordTable(kept=kept, renewed=renewed)
+        WordIds(kept=kept, renewed=renewed)
 
 
 @pytest.mark.parametrize("copied", [deepcopy, lambda one: pickle.loads(pickle.dumps(one))])
 def test_a_copy_knows_the_words_and_goes_its_own_way(copied):
-    table = WordTable(kept=64, renewed=16)
+    table = WordIds(kept=64, renewed=16)
     ids = np.array([table.add(word) for word in many(70)])[-40:]
     copy = copied(table)
     assert copy.words(ids).tolist() == table.words(ids).tolist()
@@ -234,7 +234,7 @@ def test_a_copy_knows_the_words_and_goes_its_own_way(copied):
 
 
 def test_threads_never_see_another_word():
-    tokenizer = WordTokenizer(40, table=WordTable(kept=1 << 15, renewed=1 << 9))
+    tokenizer = WordTokenizer(40, table=WordIds(kept=1 << 15, renewed=1 << 9))
     texts = [" ".join(many(20, 7 * number)) for number in range(1_500)]
 
     def read(part):

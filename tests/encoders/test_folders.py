@@ -9,10 +9,9 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from noisegen.encoders.encoder import Encoder
+from noisegen.encoders.encoder import Encoder, names_model, open_encoder
 from noisegen.encoders.folders import open_folder, save_folder
-from noisegen.encoders.head import HeadSettings
-from noisegen.encoders.specs import open_encoder
+from noisegen.encoders.sentence_encoder import HeadSettings
 from noisegen.errors import SourceError, UsageError
 
 sentence_transformers = pytest.importorskip("sentence_transformers")
@@ -264,10 +263,27 @@ def test_a_foreign_list_of_modules_is_one_clear_line(folder, said):
     ("spec", "message"),
     [
         ("minilmm", "did you mean 'minilm'"), ("npy:", "names nothing after npy:"),
-        ("nowhere", "no model 'nowhere': a folder, or one of minilm, use, e5, hf:"),
+        ("nowhere", "no model 'nowhere': a folder, or one of e5, minilm, use, folder:"),
         ("", "no model '': a folder, or one of"),
     ],
 )  # fmt: skip
 def test_a_spec_that_is_none_is_one_clear_line(spec, message):
     with pytest.raises(UsageError, match=message):
         open_encoder(spec)
+
+
+def test_entry_points_of_other_packages_are_specs(tmp_path, monkeypatch):
+    (tmp_path / "lengths.py").write_text("def open_lengths(of='texts'):\n    return of\n")
+    metadata = tmp_path / "lengths-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: lengths\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text(
+        "[noisegen.encoders]\nlengths = lengths:open_lengths\n"
+        "[noisegen.encoder_kinds]\nlength = lengths:open_lengths\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    assert open_encoder("lengths") == "texts"
+    assert open_encoder("length:of words") == "of words"
+    assert names_model("lengths")
+    assert names_model("length:x")
+    assert not names_model("lengths:x")

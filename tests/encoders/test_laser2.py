@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from noisegen.encoders.encoder import Encoder
+from noisegen.encoders.encoder import Encoder, open_encoder
 from noisegen.encoders.laser2 import LENGTH_MAX, Laser2, open_laser2
-from noisegen.encoders.specs import open_encoder
 from noisegen.errors import MissingExtra, SourceError
 
 pytest.importorskip("sacremoses")
@@ -229,10 +228,10 @@ def test_folders_without_the_files_say_what_is_needed(tmp_path, model, checkpoin
 
 @pytest.mark.parametrize("package", ["sentencepiece", "sacremoses"])
 def test_a_missing_package_names_the_extra(tmp_path, model, checkpoint, monkeypatch, package):
-    from noisegen.preparing import laser
+    from noisegen.text import normalize
 
     folder = written(tmp_path, model, checkpoint)
     monkeypatch.setitem(__import__("sys").modules, package, None)
-    laser._substitutions.cache_clear()
+    normalize._moses_substitutions.cache_clear()
     with pytest.raises(MissingExtra, match=rf"{package}.*noisegen\[laser\]"):
         open_laser2(folder)

@@ -5,13 +5,10 @@ import pytest
 import torch
 from transformers import AutoConfig, AutoModel
 
-from noisegen.encoders.character_start import character_student
-from noisegen.encoders.head import Head, HeadSettings
-from noisegen.encoders.packed import Packed, is_packable
-from noisegen.encoders.ragged import Ragged
-from noisegen.encoders.sentence_encoder import by_length
-from noisegen.encoders.specs import open_encoder
-from noisegen.encoders.tokens import Padded
+from noisegen.encoders.character_folder import character_student
+from noisegen.encoders.encoder import Ragged, open_encoder
+from noisegen.encoders.sentence_encoder import HeadSettings, SentenceHead
+from noisegen.encoders.tokens import Packed, Padded, by_length, is_packable
 from noisegen.errors import UsageError
 
 SIZES = {
@@ -59,7 +56,7 @@ def weights_and_gradients(network, head, batch, rows):
 def test_packed_rows_have_the_vectors_and_gradients_of_padded_ones(network, pooling, place):
     rows = rows_of([7, 2, 24, 1, 13, 13, 5])
     torch.manual_seed(1)
-    head = Head(32, HeadSettings(pooling=pooling, projection=16, place=place))
+    head = SentenceHead(32, HeadSettings(pooling=pooling, projection=16, place=place))
     padded, *packed = batches_of(rows, network.config.pad_token_id)
 
     vectors, gradients = weights_and_gradients(network, head, padded, 7)
@@ -122,7 +119,7 @@ def test_every_token_of_the_tail_is_in_a_row():
     assert batch.offsets.diff().tolist() == [7, 2, 24, 1, 24, 24, 18, 0]
     assert batch.ids[34:].unique().tolist() == [0]
     for first, last in zip(batch.offsets[:-1].tolist(), batch.offsets[1:].tolist(), strict=True):
-        assert batch.places[first:last].tolist() == list(range(last - first))
+        assert batch.positions[first:last].tolist() == list(range(last - first))
 
 
 def test_shapes_are_few_whatever_the_lengths():

@@ -6,9 +6,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noisegen.encoders.ragged import Ragged
-from noisegen.encoders.sentence_encoder import by_length
-from noisegen.encoders.tokens import Padded
+from noisegen.encoders.encoder import Ragged
+from noisegen.encoders.tokens import Padded, by_length
 
 ROWS = st.lists(st.lists(st.integers(0, 2**31 - 1), max_size=6), max_size=12)
 

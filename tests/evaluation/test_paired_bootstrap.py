@@ -7,13 +7,13 @@ import pytest
 from scipy.stats import spearmanr
 
 from noisegen.errors import UsageError
-from noisegen.evaluation import bootstrap as module
 from noisegen.evaluation import (
     mean_differences,
     mean_intervals,
     spearman_differences,
     spearman_intervals,
 )
+from noisegen.evaluation import statistics as module
 
 
 def generator(seed):

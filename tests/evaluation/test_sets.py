@@ -7,19 +7,28 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from noisegen.cells import named_source, read_cells
+from noisegen.augment.on_the_fly import Noising
+from noisegen.data.columns import read_columns
+from noisegen.data.sources import named_source
 from noisegen.errors import SourceError, UsageError
-from noisegen.evaluation.set_making import Request, make_sets
-from noisegen.evaluation.transform_choice import MIXES, POSTS, ROLASER, chosen_recipes
-from noisegen.realism.noising import Noising
-from noisegen.recipe import Recipe
+from noisegen.evaluation.results import EvaluateOptions
+from noisegen.evaluation.sets import (
+    MIXES,
+    POSTS,
+    ROLASER,
+    chosen_recipes,
+    make_sets,
+)
+from noisegen.noise.recipe import Recipe
+from noisegen.options import decode
 
 STS = [("a cat sat", "a cat was sitting", 4.5), ("it rains", "the sun shines", 0.5)]
 COLUMNS = ("sentence1", "sentence2", "score")
 
 
-def told(request: Request):
-    return make_sets(request, lambda line: None)
+def sets_of(**given):
+    options = decode(EvaluateOptions, {"models": "minilm", "out": "report", **given})
+    return make_sets(options, lambda line: None)
 
 
 def write(path, rows, names=COLUMNS, mark="\t"):
@@ -41,7 +50,7 @@ def sources(tmp_path):
 
 def test_every_format_gives_the_same_set(sources):
     for source in sources:
-        [found] = told(Request(sts=[source])).sets
+        [found] = sets_of(sts=[source]).sets
         assert list(zip(found.first, found.second, found.scores.tolist(), strict=True)) == STS
 
 
@@ -52,16 +61,16 @@ def test_blank_and_missing_cells_are_dropped_and_counted(tmp_path):
         "score": [1.0, 2.0, 3.0, float("nan"), 2.0],
     }
     pq.write_table(pa.table(table), tmp_path / "a.parquet")
-    made = told(Request(sts=[str(tmp_path / "a.parquet")]))
+    made = sets_of(sts=[str(tmp_path / "a.parquet")])
     assert made.sets[0].scores.tolist() == [1.0, 2.0]
     assert made.notes == ["a: dropped 3 rows: empty_cell 2, score_is_no_number 1"]
 
 
-def test_damage_is_told(tmp_path):
+def test_damage_is_reported(tmp_path):
     path = tmp_path / "a.tsv"
     write(path, STS)
     path.write_bytes(path.read_bytes() + b"\xff\xfe\tb\t3\n")
-    made = told(Request(sts=[str(path)]))
+    made = sets_of(sts=[str(path)])
     assert len(made.sets[0]) == 2
     assert made.damaged == [f"{path}: 1 rows not_utf8"]
 
@@ -70,14 +79,14 @@ def test_files_of_a_folder_are_one_set(tmp_path):
     (tmp_path / "set").mkdir()
     for name in ("a", "b"):
         write(tmp_path / "set" / f"{name}.tsv", STS)
-    [found] = told(Request(sts=[str(tmp_path / "set")])).sets
+    [found] = sets_of(sts=[str(tmp_path / "set")]).sets
     assert (found.name, len(found)) == ("set", 4)
 
 
 def test_a_sample_is_spread_evenly(tmp_path):
     texts = [f"sentence number {number}" for number in range(100)]
     path = write(tmp_path / "a.tsv", [(text,) for text in texts], names=("text",))
-    cells = read_cells(path, [("text",)], "--source")
+    cells = read_columns(path, [("text",)], "--source")
     assert cells.sample(10).columns["text"] == texts[::10]
     assert cells.sample(1_000) is cells
 
@@ -95,10 +104,10 @@ def test_sources_have_names(given, expected):
     assert named_source(given) == expected
 
 
-def test_two_sources_of_one_name_are_told_apart(tmp_path):
+def test_two_sources_of_one_name_are_numbered(tmp_path):
     (tmp_path / "x").mkdir()
     both = [write(tmp_path / "a.tsv", STS), write(tmp_path / "x" / "a.tsv", STS)]
-    assert [one.name for one in told(Request(sts=both)).sets] == ["a", "a-2"]
+    assert [one.name for one in sets_of(sts=both).sets] == ["a", "a-2"]
 
 
 # Noise.
@@ -128,7 +137,7 @@ def text_file(tmp_path, demo_texts):
 
 
 def test_noise_is_that_of_the_recipe_by_seed(text_file):
-    made = told(Request(source=text_file, transforms="leet,ugc", seeds=3))
+    made = sets_of(source=text_file, transforms="leet,ugc", seeds=3)
     for one in made.sets:
         assert one.seeds == (100, 101, 102)
         for seed, noisy in zip(one.seeds, one.noisy, strict=True):
@@ -136,10 +145,10 @@ def test_noise_is_that_of_the_recipe_by_seed(text_file):
 
 
 def test_recipes_alone_have_strengths_and_none_is_no_noise(text_file):
-    [dose] = told(Request(source=text_file, transforms="leet,ugc", seeds=1)).doses
-    assert dose.name == "ugc"
-    assert dose.strengths == (0.0, 0.5, 1.0, 1.5)
-    changed = [sum(a != b for a, b in zip(side, dose.clean, strict=True)) for side in dose.noisy]
+    [one] = sets_of(source=text_file, transforms="leet,ugc", seeds=1).strengths
+    assert one.name == "ugc"
+    assert one.strengths == (0.0, 0.5, 1.0, 1.5)
+    changed = [sum(a != b for a, b in zip(side, one.clean, strict=True)) for side in one.noisy]
     assert changed[0] == 0
     assert changed == sorted(changed)
     assert changed[1] < changed[3]
@@ -148,7 +157,7 @@ def test_recipes_alone_have_strengths_and_none_is_no_noise(text_file):
 def test_equal_texts_are_on_one_side_of_the_split(tmp_path):
     rows = [(f"text {number % 20}", "xy"[number % 2]) for number in range(200)]
     path = write(tmp_path / "a.tsv", rows, names=("text", "label"))
-    [found] = told(Request(labelled=[path])).sets
+    [found] = sets_of(labelled=[path]).sets
     sides = {text: set() for text in found.clean}
     for text, held in zip(found.clean, found.tested, strict=True):
         sides[text].add(bool(held))
@@ -156,12 +165,12 @@ def test_equal_texts_are_on_one_side_of_the_split(tmp_path):
     assert 0 < found.tested.sum() < len(found)
 
 
-def test_labels_that_no_text_to_train_on_has_are_told(tmp_path):
+def test_labels_that_no_training_text_has_are_noted(tmp_path):
     rows = [(f"text {number}", f"label {number}") for number in range(30)]
     path = write(tmp_path / "a.tsv", rows, names=("text", "label"))
-    [found] = told(Request(labelled=[path])).sets
+    [found] = sets_of(labelled=[path]).sets
     lost = int(found.tested.sum())
-    assert f"{lost} texts to test on have a label that none to train on has" in found.note
+    assert f"{lost} test texts have a label that no training text has" in found.note
 
 
 def test_translations_are_bitext_of_any_form(tmp_path):
@@ -173,7 +182,7 @@ def test_translations_are_bitext_of_any_form(tmp_path):
     given = [f"{tmp_path}/talks.de,{tmp_path}/talks.en", f"{tmp_path}/deu-eng.tsv",
              f"de-en={tmp_path}/plain.tsv"]  # fmt: skip
 
-    for one in told(Request(retrieval=given)).sets:
+    for one in sets_of(retrieval=given).sets:
         assert list(zip(one.source, one.target, strict=True)) == rows
 
 
@@ -182,7 +191,7 @@ def test_translations_are_bitext_of_any_form(tmp_path):
 
 def refused(**options) -> str:
     with pytest.raises((SourceError, UsageError)) as error:
-        told(Request(**options))
+        sets_of(**options)
     assert "\n" not in str(error.value)
     return str(error.value)
 
@@ -234,7 +243,7 @@ def test_an_empty_file_is_refused(tmp_path, kind):
 
 def test_nothing_to_evaluate_on_is_refused():
     with pytest.raises(UsageError, match="nothing to evaluate on"):
-        Request()
+        sets_of()
 
 
 @pytest.mark.parametrize(
@@ -247,4 +256,4 @@ def test_nothing_to_evaluate_on_is_refused():
 def test_a_table_without_a_column_of_its_own_is_one_clear_line(tmp_path, name, content, said):
     (tmp_path / name).write_text(content)
     with pytest.raises(SourceError, match=said):
-        read_cells(str(tmp_path / name), (("clean",), ("text",)), "training")
+        read_columns(str(tmp_path / name), (("clean",), ("text",)), "training")

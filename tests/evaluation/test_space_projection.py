@@ -6,8 +6,8 @@ from scipy.spatial.distance import pdist
 from scipy.stats import spearmanr
 from sklearn.decomposition import PCA
 
+from noisegen.evaluation import examples as module
 from noisegen.evaluation import project
-from noisegen.evaluation import projection as module
 
 
 @pytest.fixture

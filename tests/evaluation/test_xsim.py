@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from noisegen.errors import UsageError
-from noisegen.evaluation import neighbours as neighbours_module
 from noisegen.evaluation import xsim, xsim_hard
-from noisegen.evaluation.neighbours import neighbours
+from noisegen.evaluation import xsim_search as neighbours_module
+from noisegen.evaluation.xsim_search import neighbours
 
 
 def generator(seed):

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from noisegen.mining.dictionary import Thresholds
-from noisegen.mining.output import mine
-from noisegen.mining.pairs import Account, SentencePair, Task, WordPair
+from noisegen.mining.mine import WikiOptions, Work, mine
+from noisegen.mining.miner import Account, SentencePair, Task, WordPair
+from noisegen.options import decode
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,6 @@ def tasks_of(*paths: Path) -> list[Task]:
     return [Task(number, (str(path),)) for number, path in enumerate(paths)]
 
 
-def run(paths, out, miner=None, **options):
-    options = {"config": {}, "kind": "wiki", "lang": "en", "thresholds": Thresholds()} | options
-    return mine(tasks_of(*paths), miner or LineMiner(), out, **options)
+def run(paths, out, miner=None, *, kind="wiki", lang="en", config=None, **options):
+    work = Work(tasks_of(*paths), miner or LineMiner(), kind, lang, config or {})
+    return mine(work, decode(WikiOptions, {"dumps": paths, "out": out, **options}))

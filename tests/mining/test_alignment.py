@@ -2,8 +2,8 @@
 
 import random
 
-from noisegen.mining import alignment
-from noisegen.mining.alignment import LIKENESS_MIN, align
+from noisegen.mining import changes
+from noisegen.mining.changes import LIKENESS_MIN, align
 
 FOX = "The quick brown fox jumps over the lazy dog."
 HEN = "Hens lay eggs in the morning when the sun is up."
@@ -37,13 +37,13 @@ def test_each_sentence_is_used_once_the_most_alike_first():
 
 
 def test_too_many_sentences_are_not_compared(monkeypatch):
-    monkeypatch.setattr(alignment, "WORK_MAX", 6_000)
+    monkeypatch.setattr(changes, "WORK_MAX", 6_000)
 
     assert align([noisy(FOX), noisy(HEN)], [FOX, HEN]) == ([], "edit_many_sentences")
 
 
 def test_a_sentence_of_a_book_is_left_out(monkeypatch):
-    monkeypatch.setattr(alignment, "SENTENCE_MAX", 40)
+    monkeypatch.setattr(changes, "SENTENCE_MAX", 40)
 
     assert align([noisy(FOX)], [FOX]) == ([], None)
 

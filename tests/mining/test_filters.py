@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noisegen.errors import UsageError
-from noisegen.mining.filters import PROFILES, Delta, Verdict, deltas, judge, profile
-from noisegen.mining.languages import Language, language
-from noisegen.mining.pairs import WordPair
+from noisegen.mining.filters import PROFILES, Delta, PairVerdict, deltas, judge, profile
+from noisegen.mining.miner import WordPair
+from noisegen.text.segmentation import Language, language
 
 RCP, STRICT, ALL = PROFILES["rcp"], PROFILES["strict"], PROFILES["all"]
 EN = Language("en")
@@ -104,7 +104,7 @@ LONG = " and so they went on for a while"
 def test_words_replaced_one_by_one(noisy, clean, expected, dropped):
     verdict = judge(noisy + LONG, clean + LONG, EN, RCP)
 
-    assert verdict == Verdict(None, tuple(WordPair(*pair) for pair in expected), dropped) or (
+    assert verdict == PairVerdict(None, tuple(WordPair(*pair) for pair in expected), dropped) or (
         [pair[:2] for pair in verdict.words],
         verdict.dropped_words,
     ) == (expected, dropped)
@@ -146,11 +146,6 @@ def test_the_distance_between_words_is_an_option(distance, expected):
 def test_what_is_no_profile_or_distance_is_wrong_usage(name, distance, message):
     with pytest.raises(UsageError, match=message):
         profile(name, distance)
-
-
-def test_with_options_changes_the_distance_only():
-    assert RCP.with_options(max_char_distance=None).char_distance_max is None
-    assert RCP.with_options(max_char_distance=2) == RCP
 
 
 # The slow twin: whole sentences tokenised, the whole table of distances, every rule spelt out.

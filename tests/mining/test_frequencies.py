@@ -4,9 +4,9 @@ import json
 
 import noisegen
 from noisegen.cli import run
-from noisegen.mining.dictionary import Thresholds
-from noisegen.mining.dictionary_commands import select
-from noisegen.mining.dictionary_reading import load
+from noisegen.data.dictionaries import load_dictionary
+from noisegen.mining.dictionary import select
+from noisegen.mining.miner import Thresholds
 
 START = "In the old town near the river there "
 ROWS = [
@@ -21,7 +21,7 @@ def mined(tmp_path, **options):
     rows = [{"noisy": START + noisy, "clean": START + clean} for noisy, clean in ROWS]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     made = noisegen.mine_pairs(path, tmp_path / "out", force=True, **options)
-    return {entry.noisy for entry in load(tmp_path / "out" / "dictionary.tsv")}, made
+    return {entry.noisy for entry in load_dictionary(tmp_path / "out" / "dictionary.tsv")}, made
 
 
 def test_a_wrong_form_that_is_a_word_is_left_out(tmp_path):
@@ -45,7 +45,7 @@ def test_it_can_be_asked_for_later_of_the_folder(tmp_path):
     out = tmp_path / "sure.tsv"
     words = ["dictionary", "filter", str(tmp_path / "out"), "-o", str(out), "--frequency", "2"]
     assert run(words) == 0
-    assert {entry.noisy for entry in load(out)} == {"harbuor", "thne"}
+    assert {entry.noisy for entry in load_dictionary(out)} == {"harbuor", "thne"}
 
 
 def test_the_sentences_of_all_folders_tell(tmp_path):

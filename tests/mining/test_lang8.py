@@ -9,12 +9,12 @@ from click.testing import CliRunner
 from conftest import SHARED
 
 from noisegen.cli import noisegen
+from noisegen.data import pairs as pair_files
 from noisegen.errors import SourceError
-from noisegen.mining import lang8
 from noisegen.mining.filters import PROFILES
-from noisegen.mining.lang8 import Lang8Miner, kind_of, lang8_tasks
-from noisegen.mining.languages import language
-from noisegen.mining.pairs import Account, Task, WordPair
+from noisegen.mining.miner import Account, Task, WordPair
+from noisegen.mining.parallel import Lang8Miner, kind_of, lang8_tasks
+from noisegen.text.segmentation import language
 
 SENTENCE = "I have many frend in this town."
 RIGHT = "I have many [f-red]friends[/f-red] in this town."
@@ -162,7 +162,7 @@ def test_a_damaged_line_is_noted_and_mining_goes_on(line, file):
 
 
 def test_a_line_beyond_the_limit_is_noted(file, monkeypatch):
-    monkeypatch.setattr(lang8, "LINE_MAX", 1_000)
+    monkeypatch.setattr(pair_files, "LINE_MAX", 1_000)
 
     pairs, account = mine(file(entry(["x" * 2_000], []) + entry([SENTENCE], [[RIGHT]])))
 

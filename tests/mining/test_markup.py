@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from noisegen.mining.markup import plain_text
+from noisegen.mining.wiki import plain_text
 
 LINES = {
     "Plain text, as it is.": "Plain text, as it is.",

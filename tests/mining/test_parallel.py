@@ -13,12 +13,13 @@ import pytest
 from conftest import SHARED
 
 from noisegen import cli
+from noisegen.data import columns, sources
 from noisegen.errors import SourceError
 from noisegen.mining.filters import PROFILES, judge
-from noisegen.mining.languages import language
-from noisegen.mining.mined_folder import MiningManifest
-from noisegen.mining.pairs import Account
+from noisegen.mining.miner import Account
 from noisegen.mining.parallel import PairsMiner, aligned_tasks, table_tasks
+from noisegen.runs.manifest import Manifest
+from noisegen.text.segmentation import language
 
 # Three that pass, one that is equal, one that is too different.
 ROWS = [
@@ -220,9 +221,7 @@ def test_a_side_that_is_missing_is_no_damage(tmp_path):
 
 
 def test_a_dataset_of_the_hub_is_a_table(monkeypatch):
-    from noisegen.mining import parallel
-
-    monkeypatch.setattr(parallel, "hf_tables", lambda name: iter([table_of(NOISY, CLEAN)] * 2))
+    monkeypatch.setattr(sources, "hf_tables", lambda name: iter([table_of(NOISY, CLEAN)] * 2))
     pairs, words, account = mined(["hf:learners:validation"])
 
     assert words == WORDS
@@ -259,16 +258,14 @@ def test_a_wrong_table_is_one_clear_line(name, content, said, write):
 def test_a_column_of_numbers_is_one_clear_line(tmp_path):
     pq.write_table(pa.table({"noisy": NOISY, "clean": [1] * 5}), tmp_path / "a.parquet")
 
-    with pytest.raises(SourceError, match=r"a.parquet: a column to mine is no text but int64"):
+    with pytest.raises(SourceError, match=r"a.parquet: column 'clean' is no text but int64"):
         mined([str(tmp_path / "a.parquet")])
 
 
 def test_batches_do_not_matter(write, monkeypatch):
-    from noisegen.mining import parallel
-
     path = write("a.tsv", table(ROWS * 40))
     whole = mined([path])
-    monkeypatch.setattr(parallel, "ROWS", 3)
+    monkeypatch.setattr(columns, "_BATCH_ROWS", 3)
 
     assert mined([path]) == whole
     assert len(whole[0]) == 120
@@ -290,7 +287,7 @@ def test_the_command_writes_pairs_and_dictionary(write, tmp_path, capfd):
     assert f"{out}: 3 pairs in 1 shard; dictionary: 4 wrong forms of 4 words" in stderr
     rows = pq.read_table(out / "dictionary.parquet").to_pylist()
     assert {(row["clean"], row["noisy"]) for row in rows} == WORDS
-    made = MiningManifest.load(out)
+    made = Manifest.load(out)
     assert made.command.startswith("noisegen mine-pairs ")
     assert made.options["noisy_column"] == "noisy"
 
@@ -330,9 +327,9 @@ def test_profile_and_thresholds_are_heard(write, tmp_path, capfd):
     command(path, "-o", tmp_path / "two", "--min-pages", 2, capfd=capfd)
     command(path, "-o", tmp_path / "three", "--profile", "strict", capfd=capfd)
 
-    assert MiningManifest.load(tmp_path / "one").dictionary["entries"] < 4
-    assert MiningManifest.load(tmp_path / "two").dictionary["dropped"] == {"few_pages": 4}
-    thresholds = MiningManifest.load(tmp_path / "three").thresholds
+    assert Manifest.load(tmp_path / "one").dictionary["entries"] < 4
+    assert Manifest.load(tmp_path / "two").dictionary["dropped"] == {"few_pages": 4}
+    thresholds = Manifest.load(tmp_path / "three").thresholds
     assert (thresholds["min_pages"], thresholds["balance"]) == (2, 3)
 
 
@@ -343,9 +340,9 @@ def test_profile_and_thresholds_are_heard(write, tmp_path, capfd):
         (("gone.tsv", "-o", "out"), 1, "error: 'gone.tsv': no such file or folder"),
         (("a.tsv", "-o", "out", "--clean-file", "gone"), 1, "error: 'gone': no such file"),
         (("a.tsv", "b.tsv", "-o", "out", "--clean-file", "a.tsv"), 2, "goes with one SOURCE"),
-        (("a.tsv", "-o", "out", "--lang", "?"), 2, "no language code"),
+        (("a.tsv", "-o", "out", "--lang", "?"), 2, "unknown language '?'"),
         (("a.tsv", "-o", "out", "--max-char-distance", "x"), 2, "no distance"),
-        (("a.tsv", "-o", "out", "--top", "-3"), 2, "--top -3 must be at least 0"),
+        (("a.tsv", "-o", "out", "--top", "-3"), 2, "-3 is not in the range x>=0"),
     ],
 )
 def test_wrong_usage_is_one_clear_line(words, code, said, write, tmp_path, monkeypatch, capfd):

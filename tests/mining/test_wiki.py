@@ -14,9 +14,9 @@ from noisegen.cli import run as cli
 from noisegen.errors import SourceError
 from noisegen.mining.dumps import tasks_of
 from noisegen.mining.filters import PROFILES
-from noisegen.mining.languages import language
-from noisegen.mining.pairs import Account, Task
+from noisegen.mining.miner import Account, Task
 from noisegen.mining.wiki import WikiMiner
+from noisegen.text.segmentation import language
 
 DUMPS = SHARED / "wiki-dumps"
 NOISY = "The quikc brown fox jumps over the lazy dog near the old river bank."
@@ -202,6 +202,7 @@ def test_the_files_of_a_page_are_one_task_in_their_order(tmp_path):
     assert files == [["w-p10p20.xml"], names[2::-1], ["w.xml"]]
 
 
+@pytest.mark.nightly  # test_mine has one of two workers and small files
 def test_workers_and_parts_make_the_same_files(dumps, tmp_path):
     names = ("real/enwiki-20140102-tiny.xml.bz2", "synth/enwiki-synthhist.xml.bz2",
              "real/simplewiki-content-history-sample.xml")  # fmt: skip

@@ -4,19 +4,25 @@ from functools import cache
 
 import pyarrow as pa
 
-from noisegen.realism.learning import profile_of
-from noisegen.realism.pairs import Pairs
-from noisegen.recipe import Recipe
+from noisegen.data.pairs import Pairs
+from noisegen.noise.recipe import Recipe
+from noisegen.realism.learn import profile_of
 
 
 def noised_by(texts, recipe, seed=0, lang="en"):
     """Texts with the noise of a recipe's steps."""
-    table = Recipe.named(recipe).noise_batch(pa.table({"clean": texts}), seed=seed, lang=lang)
+    table = pa.table({"clean": texts})
+    table = Recipe.named(recipe).noise_batch(table, seed=seed, lang=lang, tagger="rule")
     return table["noisy"].to_pylist()
 
 
 def noisy_pairs(texts):
     """(noisy, clean) with errors of several kinds."""
+    return _noisy_pairs(tuple(texts))
+
+
+@cache
+def _noisy_pairs(texts):
     texts = list(texts)
     noisy = noised_by(texts, "mix_all", 5)
     spaced = noised_by(texts, "spac", 6)

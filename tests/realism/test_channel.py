@@ -9,23 +9,22 @@ import pytest
 from learned import learned_profile, noised_by, noisy_pairs, pairs_of
 
 import noisegen
-from noisegen import registry
-from noisegen.engine import PROTECTED, Engine
 from noisegen.errors import SourceError, UsageError
-from noisegen.mixing import Dice
-from noisegen.realism import profile_files
-from noisegen.realism.figures import divergences, measure
-from noisegen.realism.learning import profile_of
-from noisegen.recipe import Recipe, Step
-from noisegen.registry import Settings, Transform
-from noisegen.spans import protect_kinds
+from noisegen.noise import registry
+from noisegen.noise.engine import Engine
+from noisegen.noise.plan import Streams
+from noisegen.noise.recipe import Recipe, Step
+from noisegen.noise.registry import Settings, Transform
+from noisegen.realism.compare import divergences, measure
+from noisegen.realism.learn import profile_of, save
 from noisegen.testing import check_transform
+from noisegen.text.spans import PROTECTED, protect_kinds
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory, demo_texts):
     path = tmp_path_factory.mktemp("profiles") / "profile"
-    profile_files.save(learned_profile(noisy_pairs(demo_texts)), path)
+    save(learned_profile(noisy_pairs(demo_texts)), path)
     return path
 
 
@@ -33,7 +32,7 @@ def noised(folder, texts, lang="en", seed=0, protect=(), **values):
     engine = Engine(
         Recipe.of([Step("channel", {"profile": str(folder), **values})]), Settings(lang)
     )
-    dice = Dice(np.arange(len(texts), dtype=np.uint64), seed)
+    dice = Streams(np.arange(len(texts), dtype=np.uint64), seed)
     return engine.noise(pa.array(texts, pa.string()), dice, protect).noisy.to_pylist()
 
 
@@ -51,7 +50,7 @@ def test_channel_keeps_the_promises(folder):
 def test_its_example_is_within_reach(tmp_path):
     (clean, noisy), = registry.examples_in(registry.get("channel").summary)  # fmt: skip
     pairs = [(noisy, clean), (f"{noisy} so", f"{clean} so")]
-    profile_files.save(learned_profile(pairs), tmp_path)
+    save(learned_profile(pairs), tmp_path)
     assert noisy in noised(tmp_path, [clean] * 200)
 
 
@@ -99,14 +98,14 @@ def test_a_profile_must_be_given(tmp_path):
 
 def test_a_profile_learned_anew_is_read_anew(tmp_path, demo_texts):
     first = learned_profile([(f"teh {text}", f"the {text}") for text in demo_texts])
-    profile_files.save(first, tmp_path)
+    save(first, tmp_path)
     before = noised(tmp_path, ["the end of the day"] * 50)
-    profile_files.save(learned_profile([(text, text) for text in demo_texts]), tmp_path)
+    save(learned_profile([(text, text) for text in demo_texts]), tmp_path)
     assert noised(tmp_path, ["the end of the day"] * 50) != before
 
 
 def test_a_profile_without_edits_changes_nothing(tmp_path, demo_texts):
-    profile_files.save(learned_profile([(text, text) for text in demo_texts]), tmp_path)
+    save(learned_profile([(text, text) for text in demo_texts]), tmp_path)
     assert noised(tmp_path, demo_texts) == demo_texts
 
 
@@ -122,16 +121,18 @@ def learned_and_made(tmp_path_factory, wiki_sentences):
     fitted, rows = wiki_sentences[:2_500], wiki_sentences[4_000:9_000]
     pairs = zip(noised_by(fitted, recipe, 1), fitted, strict=True)
     path = tmp_path_factory.mktemp("learned") / "profile"
-    profile_files.save(profile_of(pairs_of(list(pairs))), path)
+    save(profile_of(pairs_of(list(pairs))), path)
     return measure(rows, noised_by(rows, recipe, 2)), measure(rows, noised(path, rows))
 
 
+@pytest.mark.nightly
 def test_the_share_of_changed_rows_is_that_of_the_profile(learned_and_made):
     real, made = learned_and_made
     sigma = math.sqrt(0.5 * 0.5 * (1 / 2_500 + 2 / 5_000))
     assert abs(real.changed_share - made.changed_share) < 4 * sigma
 
 
+@pytest.mark.nightly
 def test_edits_per_row_are_those_of_the_profile(learned_and_made):
     real, made = learned_and_made
     for ours, theirs in zip(real.edits_per_row, made.edits_per_row, strict=True):
@@ -140,12 +141,14 @@ def test_edits_per_row_are_those_of_the_profile(learned_and_made):
         assert abs(ours - theirs) / 5_000 < 5 * sigma + 0.01
 
 
+@pytest.mark.nightly
 def test_errors_are_as_many_as_in_the_profile(learned_and_made):
     real, made = learned_and_made
     assert made.cer == pytest.approx(real.cer, rel=0.25)
     assert made.wer == pytest.approx(real.wer, rel=0.15)
 
 
+@pytest.mark.nightly
 def test_kinds_of_edit_are_those_of_the_profile(learned_and_made):
     found = divergences(*learned_and_made)
     assert found["kinds"] < 0.05
@@ -157,7 +160,7 @@ def test_what_becomes_of_a_word_has_the_shares_of_the_pairs(tmp_path):
     clean = [f"see the {number} because" for number in range(2_000)]
     forms = ["becuase", "cuz", "bcs", "because"]
     noisy = [f"see the {number} {forms[number % 4]}" for number in range(2_000)]
-    profile_files.save(learned_profile(list(zip(noisy, clean, strict=True))), tmp_path)
+    save(learned_profile(list(zip(noisy, clean, strict=True))), tmp_path)
     counts = Counter(row.rpartition(" ")[2] for row in noised(tmp_path, clean))
     for form in forms:
         assert abs(counts[form] - 500) < 5 * math.sqrt(2_000 * 0.25 * 0.75)

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noisegen.realism import respelling
-from noisegen.realism.alignment import edits
 from noisegen.realism.kinds import KINDS, kind_of
+from noisegen.text.alignment import edits, is_initialism
 
 DOCS = Path(__file__).parents[2] / "docs" / "realism.md"
 
@@ -110,4 +109,4 @@ def test_an_initialism_is_made_of_a_beginning_of_every_word(words: list[str], sh
     initials = "".join(word[0] for word in words)
     is_short = len(short) < 0.6 * sum(map(len, words))
     expected = short == initials or (short in made and is_short)
-    assert respelling.is_initialism(words, short) == expected
+    assert is_initialism(words, short) == expected

@@ -6,16 +6,22 @@ from collections import Counter
 import pytest
 from learned import learned_profile, noised_by, pairs_of
 
-from noisegen import keyboards
-from noisegen.realism.evidence import evidence
-from noisegen.realism.learning import profile_of
-from noisegen.realism.letter_changes import changes
-from noisegen.realism.profile import SAME, SMALL_CASE, TITLE_CASE, GapKey, HabitKey, WordKey
-from noisegen.realism.row_factors import FACTOR_BITS
+from noisegen.noise.profile import (
+    FACTOR_BITS,
+    SAME,
+    SMALL_CASE,
+    TITLE_CASE,
+    GapKey,
+    HabitKey,
+    WordKey,
+)
+from noisegen.realism.learn import profile_of
+from noisegen.realism.learn_events import events_of, letter_changes
+from noisegen.transforms import keyboard
 
 
 def told(clean, noisy):
-    found = evidence(clean, noisy)
+    found = events_of(clean, noisy)
     words = {event.text: event.noisy for event in found.words if event.noisy != event.text}
     gaps = [(gap.gap, gap.right, gap.noisy) for gap in found.gaps if gap.gap != gap.noisy]
     return words, gaps
@@ -56,7 +62,7 @@ def test_differences_are_put_down_to_words_and_gaps(clean, noisy, words, gaps):
     ],
 )
 def test_letters_that_changed(clean, noisy, found):
-    assert [tuple(change) for change in changes(clean, noisy)] == found
+    assert [tuple(change) for change in letter_changes(clean, noisy)] == found
 
 
 def test_a_small_letter_behind_an_inserted_word_is_put_down_to_it():
@@ -87,6 +93,7 @@ def test_a_line_break_is_never_learned():
     assert not any(len(text.splitlines()) > 1 or text in "\n\u2028" for text in texts)
 
 
+@pytest.mark.nightly
 def test_blanks_dropped_with_a_known_rate_are_found_again(wiki_sentences):
     clean = wiki_sentences[:3_000]
     noisy = noised_by(clean, "spac:drop_rate=0.1,add_rate=0")
@@ -100,11 +107,12 @@ def test_blanks_dropped_with_a_known_rate_are_found_again(wiki_sentences):
     assert abs(share - 0.1) < 4 * math.sqrt(0.1 * 0.9 / total) + 0.002  # some joins are ambiguous
 
 
+@pytest.mark.nightly
 def test_neighbouring_keys_are_found_again(wiki_sentences):
     clean = wiki_sentences[:3_000]
     noisy = noised_by(clean, "fing:rate=0.02")
     profile = profile_of(pairs_of(list(zip(noisy, clean, strict=True))))
-    pairs = {(entry.clean, entry.noisy) for entry in keyboards.keyboard_of("en", None).neighbours()}
+    pairs = {(entry.clean, entry.noisy) for entry in keyboard.keyboard_of("en", None).neighbours()}
     single = Counter()
     for key, count in profile.letters.items():
         if len(key.clean) == len(key.noisy) == 1 and key.clean != key.noisy:
@@ -123,6 +131,7 @@ def test_misspellings_of_a_word_are_found_again():
     assert None not in counts  # each form was seen often
 
 
+@pytest.mark.nightly
 def test_rows_with_equal_chances_have_factors_near_one(wiki_sentences):
     """Noise without heaps: the spread of the fitted factors is that of no mixture."""
     clean = wiki_sentences[:3_000]

@@ -6,26 +6,22 @@ import pytest
 from learned import noisy_pairs
 
 from noisegen import cli
-from noisegen.cli.learn import learn
 
 
-@pytest.fixture(autouse=True)
-def _registered():
-    cli.noisegen.add_command(learn)
-
-
-@pytest.fixture
-def pairs(tmp_path, demo_texts):
-    path = tmp_path / "pairs.tsv"
-    rows = [f"{noisy}\t{clean}" for noisy, clean in noisy_pairs(demo_texts)]
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory, demo_texts):
+    path = tmp_path_factory.mktemp("pairs") / "pairs.tsv"
+    rows = [f"{noisy}\t{clean}" for noisy, clean in noisy_pairs(demo_texts[:100])]
     path.write_text("\n".join(["noisy\tclean", *rows]) + "\n", "utf-8")
     return path
 
 
-@pytest.fixture
-def profile(pairs, tmp_path):
-    assert cli.run(["learn", str(pairs), "-o", str(tmp_path / "profile"), "-q"]) == 0
-    return tmp_path / "profile"
+@pytest.fixture(scope="module")
+def profile(pairs, tmp_path_factory):
+    """A profile that no test changes."""
+    path = tmp_path_factory.mktemp("learned") / "profile"
+    assert cli.run(["learn", str(pairs), "-o", str(path), "-q"]) == 0
+    return path
 
 
 def test_pairs_become_a_profile(pairs, tmp_path, capsys):

@@ -10,25 +10,23 @@ import pytest
 from learned import learned_profile, noisy_pairs, pairs_of
 
 from noisegen.errors import OutputError, SourceError, UsageError
-from noisegen.realism import profile_files
-from noisegen.realism.learning import profile_of
-from noisegen.realism.profile import WordKey, merged
-from noisegen.realism.profile_commands import check_free
+from noisegen.noise.profile import WordKey, load, merged
+from noisegen.realism.learn import check_free, profile_of, save
 
 
 @pytest.fixture
 def saved(tmp_path, demo_texts):
     profile = learned_profile(noisy_pairs(demo_texts))
-    profile_files.save(profile, tmp_path / "profile")
+    save(profile, tmp_path / "profile")
     return tmp_path / "profile"
 
 
 def test_a_profile_is_read_back_as_it_was_written(saved, demo_texts):
-    assert profile_files.load(saved) == learned_profile(noisy_pairs(demo_texts))
+    assert load(saved) == learned_profile(noisy_pairs(demo_texts))
 
 
 def test_the_same_pairs_give_the_same_files(saved, tmp_path, demo_texts):
-    profile_files.save(profile_of(pairs_of(noisy_pairs(demo_texts)), "en"), tmp_path / "again")
+    save(profile_of(pairs_of(noisy_pairs(demo_texts)), "en"), tmp_path / "again")
     for path in saved.iterdir():
         assert path.read_bytes() == (tmp_path / "again" / path.name).read_bytes()
 
@@ -38,7 +36,7 @@ def test_a_profile_is_small(saved):
 
 
 def test_merging_adds_counts_up(demo_texts):
-    pairs = noisy_pairs(demo_texts)
+    pairs = noisy_pairs(demo_texts[:60])
     first, second = (
         learned_profile(pairs[: len(pairs) // 2]),
         learned_profile(pairs[len(pairs) // 2 :]),
@@ -50,7 +48,7 @@ def test_merging_adds_counts_up(demo_texts):
 
 
 def test_what_is_kept_at_any_count_is_the_same_learned_at_once_or_merged(demo_texts):
-    pairs = noisy_pairs(demo_texts)
+    pairs = noisy_pairs(demo_texts[:60])
     parts = [learned_profile(part, min_count=1) for part in (pairs[::2], pairs[1::2])]
     both, whole = merged(parts), learned_profile(pairs, min_count=1)
     assert both.words == whole.words
@@ -102,14 +100,14 @@ def rewrite(folder, **changes):
 def test_another_format_says_what_to_do(saved):
     rewrite(saved, format=99)
     with pytest.raises(SourceError, match=r"format 99, this noisegen .* reads 1; learn it again"):
-        profile_files.load(saved)
+        load(saved)
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"totals": {"pairs": "many"}}, "its totals cannot be"),
-        ({"lang": None}, "its lang cannot be"),
+        ({"totals": {"pairs": "many"}}, r"`\$.totals"),
+        ({"lang": None}, r"`\$.lang`"),
         ({"factors": [[1, 2]]}, "factors"),
         ({"factors": [[1, 2, 0]]}, "factors"),
         ({"factors": [[1 << 40, 2, 1]]}, "factors"),
@@ -119,19 +117,19 @@ def test_another_format_says_what_to_do(saved):
 def test_a_damaged_head_is_refused(saved, changes, message):
     rewrite(saved, **changes)
     with pytest.raises(SourceError, match=message):
-        profile_files.load(saved)
+        load(saved)
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"a": 1}', "\xff"])
 def test_a_foreign_head_is_refused(tmp_path, content):
     (tmp_path / "profile.json").write_text(content, "latin-1")
     with pytest.raises(SourceError, match="profile"):
-        profile_files.load(tmp_path)
+        load(tmp_path)
 
 
 def test_a_folder_without_profile_says_how_to_make_one(tmp_path):
     with pytest.raises(SourceError, match="make one: noisegen learn PAIRS -o"):
-        profile_files.load(tmp_path)
+        load(tmp_path)
 
 
 @pytest.mark.parametrize("name", ["words", "gaps", "letters", "shapes", "rows", "habits"])
@@ -139,13 +137,13 @@ def test_a_damaged_table_is_refused(saved, name):
     path = saved / f"{name}.parquet"
     path.write_bytes(path.read_bytes()[:-9])
     with pytest.raises(SourceError, match=f"{name}.parquet cannot be read"):
-        profile_files.load(saved)
+        load(saved)
 
 
 def test_a_table_with_other_columns_is_refused(saved):
     pq.write_table(pa.table({"clean": ["a"]}), saved / "words.parquet")
     with pytest.raises(SourceError, match="its columns are not those of a profile"):
-        profile_files.load(saved)
+        load(saved)
 
 
 @pytest.mark.parametrize("text", ["a\nb", "a\u2028b", "x" * 1_000])
@@ -154,7 +152,7 @@ def test_line_breaks_and_long_texts_are_refused(saved, text):
     row = {"right": ["a"], "initial": [False], "gap": [" "], "noisy": [text], "written": [0]}
     pq.write_table(pa.table({**row, "count": [1]}, schema), saved / "gaps.parquet")
     with pytest.raises(SourceError, match="too long or has a line break"):
-        profile_files.load(saved)
+        load(saved)
 
 
 def test_numbers_out_of_range_are_refused(saved):
@@ -162,7 +160,7 @@ def test_numbers_out_of_range_are_refused(saved):
     row = {"clean": ["a"], "case": [9], "noisy": ["b"], "written": [0], "count": [1]}
     pq.write_table(pa.table(row, schema), saved / "words.parquet")
     with pytest.raises(SourceError, match="'case'"):
-        profile_files.load(saved)
+        load(saved)
 
 
 def test_a_folder_with_files_is_not_written_over(tmp_path, saved):

@@ -8,11 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noisegen.realism import ngrams as grams
-from noisegen.realism import reading
+from noisegen.data.pairs import Pairs
 from noisegen.realism import two_sample as tests
-from noisegen.realism.ngrams import ngrams
-from noisegen.realism.pairs import Pairs
+from noisegen.realism.compare import noised as noised_by
 
 pytest.importorskip("sklearn")
 
@@ -48,7 +46,7 @@ TEXTS = [
 
 
 def noised(name: str, seed: int, texts: list[str] = TEXTS) -> Pairs:
-    return reading.noised(texts, name, seed, "en")
+    return noised_by(texts, name, seed, "en")
 
 
 def swapped(pairs: Pairs) -> Pairs:
@@ -104,10 +102,10 @@ def test_versions_of_a_text_are_in_the_same_fold(monkeypatch) -> None:
     trained: list[tuple[set[int], set[int]]] = []
     scores = tests._scores
 
-    def watched(texts, rows, is_theirs, held):
+    def watched(texts, rows, is_other, held_out):
         numbers = texts.clean_numbers[rows]
-        trained.append((set(numbers[held]), set(numbers[~held])))
-        return scores(texts, rows, is_theirs, held)
+        trained.append((set(numbers[held_out]), set(numbers[~held_out])))
+        return scores(texts, rows, is_other, held_out)
 
     monkeypatch.setattr(tests, "_scores", watched)
     copies = TEXTS[:60] * 2
@@ -152,9 +150,9 @@ def test_the_area_is_the_share_of_pairs_in_order(rows) -> None:
 def slow_weights(texts: list[str]) -> list[dict[str, float]]:
     counts = []
     for text in texts:
-        framed = f"\n{text[: grams.CHARACTERS_MAX]}\n"
+        framed = f"\n{text[: tests.CHARACTERS_MAX]}\n"
         counts.append(Counter(
-            framed[at : at + size] for size in grams.SIZES for at in range(len(framed) - size + 1)
+            framed[at : at + size] for size in tests.SIZES for at in range(len(framed) - size + 1)
         ))  # fmt: skip
     rows_with = Counter(name for row in counts for name in row)
     lines = []
@@ -162,7 +160,7 @@ def slow_weights(texts: list[str]) -> list[dict[str, float]]:
         line = {
             name: (1 + math.log(often)) * (1 + math.log(len(texts) / rows_with[name]))
             for name, often in row.items()
-            if rows_with[name] >= grams.ROWS_MIN
+            if rows_with[name] >= tests.ROWS_MIN
         }
         length = math.sqrt(sum(value**2 for value in line.values())) or 1
         lines.append({name: value / length for name, value in line.items()})
@@ -171,10 +169,10 @@ def slow_weights(texts: list[str]) -> list[dict[str, float]]:
 
 def test_weights_of_ngrams_agree_with_a_slow_count(demo_texts, odd_texts) -> None:
     texts = [*demo_texts, *odd_texts, *demo_texts[:40]]
-    found = ngrams(texts)
-    assert len(set(found.names)) == len(found.names) == found.weights.shape[1]
+    weights, names = tests.ngram_weights(texts)
+    assert len(set(names)) == len(names) == weights.shape[1]
     for row, line in enumerate(slow_weights(texts)):
-        start, stop = found.weights.indptr[row : row + 2]
-        names = [found.names[column] for column in found.weights.indices[start:stop]]
-        values = found.weights.data[start:stop].tolist()
-        assert dict(zip(names, values, strict=True)) == pytest.approx(line)
+        start, stop = weights.indptr[row : row + 2]
+        found = [names[column] for column in weights.indices[start:stop]]
+        values = weights.data[start:stop].tolist()
+        assert dict(zip(found, values, strict=True)) == pytest.approx(line)

@@ -5,8 +5,8 @@ from itertools import permutations
 
 import pytest
 
-from noisegen.draws import Draws
-from noisegen.review.agreement import krippendorff_alpha
+from noisegen.noise.rng import Draws
+from noisegen.review.reporting import krippendorff_alpha
 
 # Krippendorff (2011), worked examples A to C: a row an observer, a blank where a value is missing.
 BINARY = ("0100000010", "1110010000")

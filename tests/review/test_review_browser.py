@@ -133,6 +133,7 @@ def one_pair(person, world_server):
 # The whole way.
 
 
+@pytest.mark.nightly
 def test_45_rows_by_keyboard_with_a_reload_and_a_killed_server(person, tmp_path):
     path, ana = made(tmp_path), person()
     with Served(path) as first:

@@ -10,7 +10,7 @@ import pytest
 from reviews import Client, Served, made, output, sentences, serving
 
 from noisegen import cli, review
-from noisegen.registry import DICTIONARIES
+from noisegen.text.resources import DICTIONARIES
 
 DEMO = str(DICTIONARIES.parent / "demo" / "demo.tsv")
 

@@ -9,9 +9,8 @@ from reviews import made, rows_of
 
 from noisegen import review
 from noisegen.errors import SourceError
-from noisegen.review.kinds import shipped_kinds
 from noisegen.review.review_file import KINDS_MAX, Refused, ReviewFile
-from noisegen.review.store import connect, transaction
+from noisegen.review.store import connect, shipped_kinds, transaction
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """The report of a review: shares, the rule, agreement, kinds; also of reviews hardly begun."""
 
 import io
+import re
 from fractions import Fraction
 from itertools import count
 from pathlib import Path
@@ -10,12 +11,11 @@ from reviews import made, rows_of, sentences
 from rich.console import Console
 
 from noisegen import review
+from noisegen.augment.statistics import wilson
 from noisegen.errors import OutputError, UsageError
-from noisegen.intervals import wilson
-from noisegen.review.choice import CUT_OFF, Judged, most_realistic
-from noisegen.review.judgements import mean
+from noisegen.review.reporting import CUT_OFF, ReviewReport, render
 from noisegen.review.review_file import ReviewFile
-from noisegen.review.tables import render
+from noisegen.review.store import JudgedStrength, mean, most_realistic
 
 NUMBERS = count()
 STRENGTH = "SELECT items.id, strength FROM items JOIN groups ON groups.id = group_id"
@@ -42,7 +42,7 @@ def verdicts(path: Path, unrealistic: dict[str, int]) -> dict[int, dict[str, obj
     return answers
 
 
-def shown(found: review.reporting.Report) -> str:
+def shown(found: ReviewReport) -> str:
     console = Console(file=io.StringIO(), width=200)
     render(found, console)
     return console.file.getvalue()
@@ -102,14 +102,19 @@ def test_a_row_judged_by_two_counts_once_with_their_mean(path):
 
 def test_the_most_realistic_strength_is_chosen_and_of_equal_ones_the_strongest():
     found = [
-        Judged("0.05", 0.05, 15, 1.0),
-        Judged("0.2", 0.2, 15, 0.8),
-        Judged("0.1", 0.1, 15, 1.0),
+        JudgedStrength("0.05", 0.05, 15, 1.0),
+        JudgedStrength("0.2", 0.2, 15, 0.8),
+        JudgedStrength("0.1", 0.1, 15, 1.0),
     ]
     assert most_realistic(found).strength == "0.1"
     assert most_realistic(found[:2]).strength == "0.05"
-    assert most_realistic([Judged("a", None, 15, 1.0), Judged("b", None, 15, 1.0)]).strength == "b"
-    assert most_realistic([Judged("a", None, 0, 0.0)]) is None
+    assert (
+        most_realistic(
+            [JudgedStrength("a", None, 15, 1.0), JudgedStrength("b", None, 15, 1.0)]
+        ).strength
+        == "b"
+    )
+    assert most_realistic([JudgedStrength("a", None, 0, 0.0)]) is None
 
 
 @pytest.mark.parametrize(("unrealistic", "passes"), [(0, True), (3, True), (4, False)])
@@ -175,9 +180,11 @@ def test_the_page_is_one_file_that_asks_for_nothing(path, tmp_path):
     judge(path, "Ana", {1: {"realism": "realistic", "kinds": [1], "comment": "fine"}})
     review.report(path, tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text()
-    assert "Heat map: kinds of noise by language" in page
+    assert "Kinds of noise by language" in page
+    assert '<table class="heat">' in page
     assert "default-src 'none'" in page
-    assert not any(word in page for word in ("<script", "src=", "href=", "url(", "@import"))
+    assert not any(word in page for word in ("<script", "src=", "url(", "@import"))
+    assert all(link.startswith(("#", "data:")) for link in re.findall(r'href="([^"]*)', page))
 
 
 def test_texts_in_the_page_are_escaped(path, tmp_path):

@@ -12,17 +12,14 @@ import pytest
 from reviews import made, output, rows_of, sentences
 
 from noisegen import review
-from noisegen.draws import row_key, stream_key
 from noisegen.errors import OutputError, SourceError, UsageError
-from noisegen.ids import id_number
-from noisegen.recipe import Recipe
-from noisegen.registry import DICTIONARIES
-from noisegen.review import making
-from noisegen.review.changes import marked, tokens
-from noisegen.review.review_file import ReviewFile
-from noisegen.review.sampling import order_of, slots_of
+from noisegen.noise.recipe import Recipe
+from noisegen.noise.rng import id_number, row_key, stream_key
+from noisegen.review import sample
+from noisegen.review.review_file import ReviewFile, marked, order_of, tokens
+from noisegen.review.sample import Strength, parse_strengths, slots_of, strength_of
 from noisegen.review.store import created
-from noisegen.review.strengths import Strength, parse_strengths, strength_of
+from noisegen.text.resources import DICTIONARIES
 
 DEMO = DICTIONARIES.parent / "demo" / "demo.tsv"
 ITEMS = (
@@ -301,14 +298,14 @@ def test_a_review_made_meanwhile_is_not_written_over(tmp_path):
 
 def test_rows_added_meanwhile_stop_a_second_stage(tmp_path, monkeypatch):
     path = made(tmp_path)
-    drawn = making._drawn
+    drawn = sample._drawn
 
     def slow(*given):
-        monkeypatch.setattr(making, "_drawn", drawn)
+        monkeypatch.setattr(sample, "_drawn", drawn)
         review.more(path, rows=2, strength="low")
         return drawn(*given)
 
-    monkeypatch.setattr(making, "_drawn", slow)
+    monkeypatch.setattr(sample, "_drawn", slow)
     with pytest.raises(UsageError, match="meanwhile"):
         review.more(path, rows=2, strength="low")
     assert rows_of(path, "SELECT count(*) FROM items WHERE stage = 2") == [(2,)]

@@ -11,8 +11,8 @@ import pytest
 from reviews import Client, made, rows_of, serving, token_of
 
 from noisegen.errors import NoisegenError, SourceError, UsageError
-from noisegen.review.guards import is_loopback, is_own_host
 from noisegen.review.server import prepare
+from noisegen.review.web import is_loopback, is_own_host
 
 
 @pytest.fixture(scope="module")

@@ -6,15 +6,11 @@ import time
 import pytest
 
 from noisegen.cli import run
-from noisegen.encoders.specs import open_encoder
 from noisegen.errors import UsageError
-from noisegen.training.bench import bench
-from noisegen.training.chunks import Chunks
-from noisegen.training.computation import Computation
-from noisegen.training.loop import Loop
-from noisegen.training.peaks import peak_flop_per_second
-from noisegen.training.setting_values import load_settings
-from noisegen.training.settings import Settings
+from noisegen.training.batches import Chunks
+from noisegen.training.settings import TrainOptions
+from noisegen.training.train import bench
+from noisegen.training.trainer import Trainer
 
 SHORT = {"noise": "ugc", "batch_tokens": 512, "precision": "fp32", "validation_rows": 30}
 
@@ -23,14 +19,16 @@ SHORT = {"noise": "ugc", "batch_tokens": 512, "precision": "fp32", "validation_r
 def timed(tiny_bert, pairs_file):
     def run(seconds=0.3, **values):
         given = {**SHORT, "noise": "stored", "teacher": str(tiny_bert), **values}
-        return bench([str(pairs_file)], values=given, device="cpu", seconds=seconds)
+        return bench(TrainOptions((str(pairs_file),), values=given, device="cpu"), seconds)
 
     return run
 
 
 def test_it_says_what_updates_and_data_yield(timed, monkeypatch):
-    updates, update = [], Loop.update
-    monkeypatch.setattr(Loop, "update", lambda self, *given: updates.append(update(self, *given)))
+    updates, update = [], Trainer.update
+    monkeypatch.setattr(
+        Trainer, "update", lambda self, *given: updates.append(update(self, *given))
+    )
 
     found = timed()
 
@@ -43,6 +41,7 @@ def test_it_says_what_updates_and_data_yield(timed, monkeypatch):
     assert (found.device, found.precision, found.packed, found.mfu) == ("cpu", "fp32", False, None)
 
 
+@pytest.mark.nightly
 def test_data_that_come_slowly_cost_what_they_cost(timed, monkeypatch):
     make = Chunks.make
     quick = timed()
@@ -81,7 +80,7 @@ def test_other_methods_are_not_timed(pairs_file, capsys, given):
 
 def test_a_run_needs_its_folder(pairs_file, capsys):
     assert run(["train", str(pairs_file)]) == 2
-    assert "Missing option '-o' / '--out'" in capsys.readouterr().err
+    assert "give -o RUN" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -101,62 +100,16 @@ def test_a_device_that_is_not_there_is_one_line(monkeypatch, capsys, pairs_file,
 
 
 def test_each_process_has_a_device_of_its_own(monkeypatch):
-    from noisegen.training.workers import _device
+    from noisegen.encoders.encoder import find_device
 
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)
     monkeypatch.setattr("torch.cuda.device_count", lambda: 2)
 
-    assert [str(_device("cuda", rank, 2)) for rank in (0, 1)] == ["cuda:0", "cuda:1"]
-    assert str(_device("cuda:1", 0, 1)) == "cuda:1"
-    assert str(_device("auto", 0, 1)) == "cuda:0"
-    assert str(_device("cpu", 1, 2)) == "cpu"
+    assert [str(find_device("cuda", rank, 2)) for rank in (0, 1)] == ["cuda:0", "cuda:1"]
+    assert str(find_device("cuda:1", 0, 1)) == "cuda:1"
+    assert str(find_device("auto", 0, 1)) == "cuda:0"
+    assert str(find_device("cpu", 1, 2)) == "cpu"
     with pytest.raises(UsageError, match="there are 2, counted from 0"):
-        _device("cuda:2", 0, 1)
+        find_device("cuda:2", 0, 1)
     with pytest.raises(UsageError, match="is one for 2 processes"):
-        _device("cuda:1", 0, 2)
-
-
-@pytest.mark.parametrize(
-    ("name", "peak"),
-    [("NVIDIA H200", 989.5e12), ("NVIDIA H200 NVL", 835.5e12), ("NVIDIA H100 PCIe", 756.5e12),
-     ("NVIDIA H100 80GB HBM3", 989.5e12), ("NVIDIA A100-SXM4-80GB", 312e12),
-     ("NVIDIA L4", 121e12), ("NVIDIA L40S", 362e12), ("NVIDIA L40", None),
-     ("NVIDIA H100 80GB HBM3 MIG 1g.10gb", None), ("Tesla T4", None)],
-)  # fmt: skip
-def test_the_peak_is_that_of_the_device_named(name, peak):
-    assert peak_flop_per_second(name) == peak
-
-
-def computation(folder, device="cpu", **values):
-    import torch
-
-    settings = load_settings(Settings, "quickstart", values=values)
-    return Computation(settings, open_encoder(str(folder)), torch.device(device))
-
-
-def test_mfu_is_the_share_of_the_peak(tiny_bert, monkeypatch):
-    """By hand: two layers of 32 x 32 and 32 x 64, norms and biases, positions and kinds."""
-    assert computation(tiny_bert).mfu(1e6, 20) is None
-    monkeypatch.setattr("torch.cuda.get_device_name", lambda device: "NVIDIA L4")
-    monkeypatch.setattr("torch.cuda.is_bf16_supported", lambda including_emulation: True)
-    found = computation(tiny_bert, "cuda")
-
-    layer = 4 * (32 * 32 + 32) + 2 * 32 * 64 + 64 + 32 + 4 * 32
-    dense = 2 * layer + 128 * 32 + 2 * 32 + 2 * 32
-    assert found.mfu(1e6, 20) == pytest.approx(1e6 * (6 * dense + 12 * 2 * 32 * 20) / 121e12)
-
-
-def test_batches_are_packed_on_cuda_where_nothing_is_lost_by_it(tiny_bert, monkeypatch):
-    monkeypatch.setattr("torch.cuda.get_device_name", lambda device: "NVIDIA L4")
-    monkeypatch.setattr("torch.cuda.is_bf16_supported", lambda including_emulation: True)
-
-    assert computation(tiny_bert, "cuda").packed
-    assert not computation(tiny_bert, "cuda", dropout=0.1).packed
-    assert not computation(tiny_bert, "cuda", precision="fp32").packed
-    assert not computation(tiny_bert, "cuda", packed=False).packed
-    assert not computation(tiny_bert).packed
-    assert computation(tiny_bert, packed=True).packed
-    with pytest.raises(UsageError, match="need precision bf16"):
-        computation(tiny_bert, "cuda", packed=True, precision="fp32")
-    with pytest.raises(UsageError, match="compile=true is for packed batches on CUDA"):
-        computation(tiny_bert, compile=True, packed=True)
+        find_device("cuda:1", 0, 2)

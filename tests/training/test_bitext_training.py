@@ -7,13 +7,12 @@ import numpy as np
 import pytest
 
 import noisegen
-from noisegen.encoders.specs import open_encoder
+from noisegen.encoders.encoder import open_encoder
 from noisegen.errors import SourceError, UsageError
-from noisegen.preparing.social import social_text
-from noisegen.training.chunks import NoiseSource
-from noisegen.training.pair_data import Reading, open_data, prepare_data
-from noisegen.training.setting_values import load_settings
-from noisegen.training.settings import Settings
+from noisegen.text.normalize import social_text
+from noisegen.training.batches import NoiseSource
+from noisegen.training.pairs import Reading, open_data, prepare_data
+from noisegen.training.settings import load_settings
 
 ENGLISH = [f"The {what} is {how}." for what in ("cat", "house", "tree", "road") for how in "abcde"]
 
@@ -38,7 +37,7 @@ def _triples(data):
 
 
 def test_every_translation_belongs_to_its_english_sentence(tmp_path, bitext):
-    data = prepare_data(tmp_path / "data", [str(bitext)], 4, 0)
+    data = prepare_data(tmp_path / "data", [str(bitext)], Reading(held_out=4))
     wanted = Counter((f"Deutsch: {one}", one, "de") for one in ENGLISH)
     wanted.update((f"Türkçe: {one}", one, "tr") for one in ENGLISH)
     assert Counter(_triples(data)) == wanted
@@ -50,7 +49,7 @@ def test_every_translation_belongs_to_its_english_sentence(tmp_path, bitext):
 def test_bitext_and_noisy_pairs_go_together(tmp_path, bitext):
     pairs = tmp_path / "pairs.tsv"
     pairs.write_text("clean\tnoisy\nGood day.\tgd day\n")
-    data = prepare_data(tmp_path / "data", [str(bitext), str(pairs)], 4, 0, Reading(most=3))
+    data = prepare_data(tmp_path / "data", [str(bitext), str(pairs)], Reading(most=3, held_out=4))
     found = Counter(lang for _, _, lang in _triples(data))
     assert found == {"de": 3, "tr": 3, "en": 1}
     assert ("gd day", "Good day.", "en") in _triples(data)
@@ -74,7 +73,7 @@ def test_rows_of_a_mixed_table_without_the_teachers_language_are_counted(tmp_pat
 
 @pytest.mark.parametrize("recipe", ["ugc-heavy", "caps", "fing:rate=0.3"])
 def test_noise_of_a_translation_is_that_of_the_library_in_its_language(tmp_path, bitext, recipe):
-    data = prepare_data(tmp_path / "data", [str(bitext)], 4, 0)
+    data = prepare_data(tmp_path / "data", [str(bitext)], Reading(held_out=4))
     rows = np.random.default_rng(0).permutation(len(data.owner))
     triples = _triples(data)
     expected = [
@@ -86,7 +85,7 @@ def test_noise_of_a_translation_is_that_of_the_library_in_its_language(tmp_path,
 
 
 def test_each_row_draws_translation_noised_translation_or_noised_english(tmp_path, bitext):
-    data = prepare_data(tmp_path / "data", [str(bitext)], 4, 0)
+    data = prepare_data(tmp_path / "data", [str(bitext)], Reading(held_out=4))
     rows = np.arange(len(data.owner))
     alone = {
         name: NoiseSource(name, seed=1).noisy(data, rows, 0)
@@ -124,11 +123,11 @@ def test_rows_of_bitext_that_are_all_lost_are_named_in_the_error(tmp_path):
     (tmp_path / "x.de").write_bytes(b"M\xe4rz\n" * 40 + b"\n" * 3)
     (tmp_path / "x.en").write_text("March\n" * 43)
     with pytest.raises(SourceError, match=r"no pairs .* \(40 unreadable, 3 empty_side\)$"):
-        prepare_data(tmp_path / "data", [f"{tmp_path}/x.de,{tmp_path}/x.en"], 4, 0)
+        prepare_data(tmp_path / "data", [f"{tmp_path}/x.de,{tmp_path}/x.en"], Reading(held_out=4))
 
 
 def test_the_preset_has_the_settings_of_the_paper():
-    found = load_settings(Settings, "ct")
+    found = load_settings("ct")
     assert (found.objective, found.lr, found.warmup, found.epochs) == ("two_term", 2e-5, 20_000, 20)
     assert (found.max_length, found.bitext_rows, found.prepare) == (128, 500_000, "social")
     assert (found.student, found.teacher, found.noise) == ("e5", "minilm", "stored")
@@ -146,7 +145,7 @@ def test_bitext_trains_a_student_in_one_command(tmp_path, bitext, tiny_models):
     losses = [row["validation_loss"] for row in rows if "validation_loss" in row]
     assert losses[-1] < 0.7 * losses[0]
     card = (tmp_path / "run" / "student" / "README.md").read_text()
-    assert "noisegen.preparing.social.social_text" in card
+    assert "noisegen.text.normalize.social_text" in card
     made = open_encoder(str(tmp_path / "run" / "student"))
     posts = ["@ann see https://t.co/x 🔥"]
     plain = [social_text(post) for post in posts]

@@ -14,7 +14,7 @@ from safetensors.torch import load_file
 
 import noisegen
 from noisegen.errors import OutputError
-from noisegen.training.interrupts import held_back
+from noisegen.training.trainer import deferred_interrupts
 
 SETTINGS = {"noise": "stored", "precision": "fp32", "batch_tokens": 512, "validation_rows": 30,
             "validate_every": 1000, "lr": 1e-3, "warmup": 2, "dropout": 0.1}  # fmt: skip
@@ -52,6 +52,7 @@ def has_begun(run):
     return path.exists() and '"loss_' in path.read_text()
 
 
+@pytest.mark.nightly
 def test_sigterm_keeps_a_checkpoint_and_the_rest_follows_bit_by_bit(
     train, tiny_bert, pairs_file, tmp_path, whole
 ):
@@ -125,7 +126,7 @@ def test_a_run_that_ended_is_not_trained_further(train, interrupted, whole):
 
 def test_a_first_signal_waits_and_a_second_one_does_not():
     before = signal.getsignal(signal.SIGTERM)
-    with held_back() as asked:
+    with deferred_interrupts() as asked:
         assert not asked()
         os.kill(os.getpid(), signal.SIGTERM)
         assert asked()
@@ -138,7 +139,7 @@ def test_in_another_thread_signals_go_where_they_went():
     found = []
 
     def look():
-        with held_back() as asked:
+        with deferred_interrupts() as asked:
             found.append((signal.getsignal(signal.SIGTERM), asked()))
 
     thread = threading.Thread(target=look)
@@ -149,7 +150,9 @@ def test_in_another_thread_signals_go_where_they_went():
 
 def test_all_processes_stop_where_one_was_asked(train, tmp_path, monkeypatch):
     """They would wait for each other for ever if one went on alone."""
-    monkeypatch.setattr("noisegen.training.workers.Workers.agreed", lambda self, value: value or 1)
+    monkeypatch.setattr(
+        "noisegen.training.computation.Workers.agreed", lambda self, value: value or 1
+    )
     with pytest.raises(KeyboardInterrupt):
         train(tmp_path / "run")
     assert [path.name for path in (tmp_path / "run" / "checkpoints").glob("step-*")] == [

@@ -7,11 +7,11 @@ import torch
 from safetensors.torch import load_file
 
 import noisegen
-from noisegen.encoders.specs import open_encoder
+from noisegen.encoders.encoder import open_encoder
 from noisegen.errors import UsageError
 from noisegen.training.computation import Computation
-from noisegen.training.log import line_of
-from noisegen.training.settings import Settings
+from noisegen.training.settings import DistilSettings
+from noisegen.training.trainer import line_of
 
 SHORT = {
     "noise": "stored", "steps": 6, "batch_tokens": 512, "precision": "fp32", "validation_rows": 20,
@@ -57,8 +57,4 @@ def test_a_network_that_takes_no_packed_batches_is_refused_at_the_start(tiny_ber
     student = open_encoder(str(tiny_bert))
     student.config.model_type = "distilbert"
     with pytest.raises(UsageError, match=r"takes no packed batches, only bert, roberta"):
-        Computation(
-            Settings(epochs=1, packed=True),
-            student,
-            torch.device("cpu"),
-        )
+        Computation(DistilSettings(epochs=1, packed=True), student, torch.device("cpu"))

@@ -7,8 +7,8 @@ import pytest
 
 from noisegen.cli import noisegen, run
 from noisegen.cli.train import train
-from noisegen.training.methods import METHODS
-from noisegen.training.preset import preset_names, read_preset
+from noisegen.training.settings import preset_names, read_preset
+from noisegen.training.train import METHODS
 
 ROOT = Path(__file__).parents[2]
 
@@ -60,4 +60,4 @@ def test_the_list_shows_every_preset(capsys):
 
 def test_without_data_the_usage_is_shown(capsys):
     assert run(["train"]) == 2
-    assert "Missing argument 'DATA...'" in capsys.readouterr().err
+    assert "missing argument DATA" in capsys.readouterr().err

@@ -12,9 +12,10 @@ from sentence_transformers import (
 )
 from torch.utils.data import DataLoader
 
-from noisegen.encoders.specs import open_encoder
+from noisegen.encoders.encoder import open_encoder
 from noisegen.errors import UsageError
-from noisegen.training.losses import Batch, Output, Weighted
+from noisegen.training.losses import Batch, Output
+from noisegen.training.objectives import WeightedSum
 from noisegen.training.sentence_transformers import (
     BudgetedBatches,
     StudentLoss,
@@ -200,7 +201,7 @@ def test_the_loss_is_that_of_the_objective(made, model):
     features = [model.preprocess(rows[side]) for side in SIDES]
     labels = torch.stack(rows["label"])
     sides = [torch.from_numpy(model.encode(rows[side])) for side in SIDES]
-    wanted, _ = Weighted.parse("two_term+0.3*nt_xent")(Batch(labels), Output(*sides))
+    wanted, _ = WeightedSum.parse("two_term+0.3*nt_xent")(Batch(labels), Output(*sides))
 
     loss = StudentLoss(model, "two_term+0.3*nt_xent")
 

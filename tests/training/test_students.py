@@ -3,8 +3,7 @@ import torch
 
 from noisegen.encoders.folders import open_folder
 from noisegen.errors import UsageError
-from noisegen.training.setting_values import load_settings
-from noisegen.training.settings import Settings
+from noisegen.training.settings import load_settings
 from noisegen.training.students import interpolate, make_student
 
 
@@ -14,7 +13,7 @@ def teacher(tiny_bert):
 
 
 def student(teacher, **values):
-    return make_student(load_settings(Settings, "quickstart", None, values), teacher)
+    return make_student(load_settings("quickstart", None, values), teacher)
 
 
 TEXTS = ["see you tomorrow", "c u 2moro", "a much longer sentence about nothing at all"]
@@ -89,13 +88,13 @@ def test_students_that_cannot_be(teacher, values, said):
 def test_length_and_small_letters_are_asked_of_words_as_of_pieces(teacher, monkeypatch):
     from transformers import BertConfig
 
-    from noisegen.encoders import character_start
+    from noisegen.encoders import character_folder
 
     small = BertConfig(
         hidden_size=32, num_hidden_layers=1, num_attention_heads=2, intermediate_size=64
     )
-    made = character_start.character_student(small)
-    monkeypatch.setattr(character_start, "character_student", lambda: made)
+    made = character_folder.character_student(small)
+    monkeypatch.setattr(character_folder, "character_student", lambda: made)
 
     found = student(teacher, student="char", max_length=16, lower=True).tokenizer
 

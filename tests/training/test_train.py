@@ -13,9 +13,9 @@ import yaml
 from safetensors.torch import load_file
 
 import noisegen
-from noisegen.encoders.specs import open_encoder
+from noisegen.encoders.encoder import open_encoder
 from noisegen.errors import NoisegenError, OutputError, SourceError, UsageError
-from noisegen.training.losses import Weighted
+from noisegen.training.objectives import WeightedSum
 
 SHORT = {
     "steps": 12, "validate_every": 4, "batch_tokens": 512, "precision": "fp32",
@@ -101,6 +101,7 @@ def test_an_interpolated_student_lies_between_the_best_weights_and_the_start(
     assert found["validation"]["loss"] > min(validations(tmp_path / "run"))
 
 
+@pytest.mark.nightly
 def test_a_killed_run_is_taken_up_and_ends_as_if_it_had_not_been(
     train, tmp_path, tiny_bert, pairs_file
 ):
@@ -132,7 +133,7 @@ def test_accumulated_batches_give_the_gradient_of_one_large_batch(tiny_bert):
     from noisegen.encoders.tokens import Padded
     from noisegen.training.losses import Batch, Output
 
-    objective = Weighted.parse("mse_sum")
+    objective = WeightedSum.parse("mse_sum")
     texts = [f"sentence number {i} is here" for i in range(10)]
     teacher = torch.randn(10, 32)
 
@@ -211,12 +212,12 @@ def test_one_long_text_does_no_harm(train, tmp_path, sentences):
 
 
 def test_no_clean_text_is_on_both_sides(train, tmp_path, pairs_file, sentences):
-    from noisegen.training.pair_data import prepare_data
+    from noisegen.training.pairs import Reading, prepare_data
 
     path = tmp_path / "twice.tsv"
     lines = pairs_file.read_text().splitlines()
     path.write_text("\n".join([*lines, *lines[1:]]) + "\n")
-    data = prepare_data(tmp_path / "data", [str(path)], 60, 0)
+    data = prepare_data(tmp_path / "data", [str(path)], Reading(held_out=60))
 
     assert len(data.clean) == len(set(sentences))
     assert not {*data.owner[data.training]} & {*data.owner[data.validation]}
@@ -227,8 +228,7 @@ def test_no_clean_text_is_on_both_sides(train, tmp_path, pairs_file, sentences):
 
 
 def test_teachers_vectors_are_computed_once(tiny_bert, tmp_path, sentences):
-    from noisegen.training.teacher_vectors import teacher_vectors
-    from noisegen.training.text_store import write_texts
+    from noisegen.training.stores import teacher_vectors, write_texts
 
     teacher, asked = open_encoder(str(tiny_bert)), []
     encode = teacher.encode

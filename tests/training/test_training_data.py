@@ -8,20 +8,25 @@ import pytest
 
 import noisegen
 from noisegen.cli import run as command
-from noisegen.encoders.specs import open_encoder
+from noisegen.encoders.encoder import open_encoder
 from noisegen.errors import NoisegenError, SourceError, UsageError
 from noisegen.evaluation.negatives import hard_negatives
-from noisegen.training.chunks import NoiseSource
-from noisegen.training.negatives import Negatives, open_hard_texts, write_hard_texts
-from noisegen.training.pair_data import Reading, prepare_data, read_once
-from noisegen.training.teacher_vectors import TeacherVectors, teacher_vectors
-from noisegen.training.text_store import write_texts
-from noisegen.training.workers import Workers
+from noisegen.training.batches import NoiseSource
+from noisegen.training.computation import Workers
+from noisegen.training.pairs import Reading, prepare_data, read_pairs
+from noisegen.training.stores import (
+    Negatives,
+    TeacherVectors,
+    open_hard_texts,
+    teacher_vectors,
+    write_hard_texts,
+    write_texts,
+)
 
 
 @pytest.fixture
 def data(tmp_path, pairs_file):
-    return prepare_data(tmp_path / "data", [str(pairs_file)], 20, 0)
+    return prepare_data(tmp_path / "data", [str(pairs_file)], Reading(held_out=20))
 
 
 def test_clean_text_is_enough_for_noise_on_the_fly(tmp_path, sentences):
@@ -29,7 +34,9 @@ def test_clean_text_is_enough_for_noise_on_the_fly(tmp_path, sentences):
     news.write_text("\n".join([*sentences[:50], "", "  "]) + "\n")
     table.write_text("\n".join(["n\ttext", *(f"1\t{text}" for text in sentences[50:60])]) + "\n")
 
-    data = prepare_data(tmp_path / "data", [str(news), str(table)], 5, 0, Reading(clean_only=True))
+    data = prepare_data(
+        tmp_path / "data", [str(news), str(table)], Reading(clean_only=True, held_out=5)
+    )
 
     assert data.clean.take(np.arange(60)).to_pylist() == sentences[:60]
     assert data.noisy.take(np.arange(60)).to_pylist() == sentences[:60]
@@ -40,7 +47,7 @@ def test_text_without_a_column_to_read_is_one_clear_line(tmp_path):
     path = tmp_path / "table.tsv"
     path.write_text("title\tbody\na\tb\n")
     with pytest.raises(SourceError, match="no column 'clean' among: title, body"):
-        prepare_data(tmp_path / "data", [str(path)], 5, 0, Reading(clean_only=True))
+        prepare_data(tmp_path / "data", [str(path)], Reading(clean_only=True, held_out=5))
 
 
 def _pairs(path, *rows):
@@ -51,7 +58,7 @@ def _pairs(path, *rows):
 def test_what_is_dropped_and_cut_is_counted_and_said(tmp_path, sentences):
     rows = [f"{text}\t{text[1:]}" for text in sentences[:40]]
     path = _pairs(tmp_path / "pairs.tsv", *rows, "\tx", " \ty", "z\t", f"long\t{'ab ' * 9_000}")
-    data = prepare_data(tmp_path / "data", [path], 5, 0)
+    data = prepare_data(tmp_path / "data", [path], Reading(held_out=5))
 
     assert (data.dropped, data.cut) == ({"empty_side": 3}, 1)
     assert data.summary == (
@@ -59,7 +66,7 @@ def test_what_is_dropped_and_cut_is_counted_and_said(tmp_path, sentences):
         "dropped 3 empty_side; 1 cut to 20,000 characters"
     )
     assert max(map(len, data.noisy.take(np.arange(41)).to_pylist())) == 20_000
-    assert prepare_data(tmp_path / "more", [str(path)], 5, 0).losses == data.losses
+    assert prepare_data(tmp_path / "more", [str(path)], Reading(held_out=5)).losses == data.losses
 
 
 def test_a_run_prints_what_was_dropped_and_metrics_have_it(tmp_path, tiny_bert, sentences, capsys):
@@ -85,7 +92,7 @@ def test_too_little_data_says_why(tmp_path, rows, said):
     path = _pairs(tmp_path / "pairs.tsv", *rows)
     folder = tmp_path / "data"
     with pytest.raises(SourceError, match=said):
-        read_once(folder, lambda: prepare_data(folder, [path], 5, 0), Workers(), resume=False)
+        read_pairs(folder, [path], Reading(held_out=5), Workers(), resume=False)
 
 
 @pytest.mark.parametrize("lines", [["before\tafter", "a\tb"], ["just text", "and more"]])
@@ -95,17 +102,15 @@ def test_advice_about_pairs_names_no_option_that_train_lacks(tmp_path, lines):
     with pytest.raises(
         SourceError, match=r"columns noisy and clean; .* such as --noise ugc"
     ) as told:
-        prepare_data(tmp_path / "data", [str(path)], 5, 0)
+        prepare_data(tmp_path / "data", [str(path)], Reading(held_out=5))
     assert "-column" not in str(told.value)
     assert "-file" not in str(told.value)
 
 
 def test_a_damaged_row_of_pairs_is_refused_with_what_to_do(tmp_path):
     path = _pairs(tmp_path / "pairs.tsv", "a\tb", "c\td\te")
-    with pytest.raises(
-        SourceError, match="1 rows wrong_columns: mend the file, or take these rows"
-    ):
-        prepare_data(tmp_path / "data", [path], 5, 0)
+    with pytest.raises(SourceError, match="1 rows wrong_columns: fix the file, or drop these rows"):
+        prepare_data(tmp_path / "data", [path], Reading(held_out=5))
 
 
 def test_each_row_draws_one_of_several_noises_in_every_epoch(data):
@@ -192,9 +197,9 @@ def test_a_run_learns_with_hard_negatives(tmp_path, tiny_bert, sentences):
     told = []
     noisegen.train(
         [str(path)], tmp_path / "run", values=values | {"noise": "fing"}, force=True,
-        tell=told.append,
+        progress=told.append,
     )  # fmt: skip
-    assert any("vectors of hard negatives" in line for line in told)
+    assert "vectors of hard negatives" in {event.doing for event in told}
 
 
 def test_hard_negatives_without_a_contrast_are_refused(tmp_path, tiny_bert, pairs_file):

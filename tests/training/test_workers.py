@@ -1,5 +1,6 @@
 """One process with two batches an update, or two with one: the same run up to rounding."""
 
+import json
 import os
 import subprocess
 import sys
@@ -8,45 +9,54 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-SETTINGS = ("noise=stored", "precision=fp32", "batch_tokens=512", "validation_rows=20",
-            "negatives=8", "validate_every=2", "lr=1e-3")  # fmt: skip
+TORCHRUN = ["-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", "0",
+            "--rdzv-backend", "c10d", "--rdzv-endpoint", "127.0.0.1:0"]  # fmt: skip
+SHORT = ("precision=fp32", "lr=1e-3", "validate_every=2")
+DISTIL = ("noise=stored", "batch_tokens=512", "validation_rows=20", "negatives=8", *SHORT)
+PRETRAIN = ("batch_pairs=12", "batch_tokens=300", "dropout=0.0", "validation_rows=10",
+            "max_length=48", "memory=30", "graph_gb=2e-3", *SHORT)  # fmt: skip
 
 
-def run(launcher, pairs_file, tiny_bert, out, accumulate):
-    given = [f"--set={one}" for one in (*SETTINGS, f"accumulate={accumulate}")]
+def run(launcher, pairs_file, out, *options):
     command = [
         *(sys.executable, *launcher, "-m", "noisegen", "train", str(pairs_file), "-o", str(out)),
-        *("--teacher", str(tiny_bert), "--steps", "4", "--device", "cpu", *given),
+        *("--steps", "4", "--device", "cpu", *options),
     ]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=200)
     assert done.returncode == 0, done.stderr
-    return load_file(out / "checkpoints" / "step-0000004" / "model.safetensors"), done
+    rows = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
+    return load_file(out / "checkpoints" / "step-0000004" / "model.safetensors"), rows, done
 
 
-def test_two_processes_train_as_one(pairs_file, tiny_bert, tmp_path):
-    torchrun = ["-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", "0",
-                "--rdzv-backend", "c10d", "--rdzv-endpoint", "127.0.0.1:0"]  # fmt: skip
-    one, _ = run([], pairs_file, tiny_bert, tmp_path / "one", 2)
-    two, done = run(torchrun, pairs_file, tiny_bert, tmp_path / "two", 1)
+@pytest.mark.nightly
+@pytest.mark.parametrize("method", ["distil", "pretrain"])
+def test_two_processes_train_as_one(pairs_file, tiny_bert, tiny_models, tmp_path, method):
+    """Two batches of one process, or one of each; vectors to contrast are gathered."""
+    if method == "distil":
+        settings = [f"--set={setting}" for setting in DISTIL]
+        options = ["--teacher", str(tiny_bert), *settings]
+        alone, together = ([*options, f"--set=accumulate={count}"] for count in (2, 1))
+    else:
+        settings = [f"--set={setting}" for setting in PRETRAIN]
+        alone = together = ["--preset", "rcp-small", "--student", str(tiny_models()), *settings]
+    one, own, _ = run([], pairs_file, tmp_path / "one", *alone)
+    two, shared, done = run(TORCHRUN, pairs_file, tmp_path / "two", *together)
 
     assert one.keys() == two.keys()
     for name, value in one.items():
         torch.testing.assert_close(two[name], value, atol=2e-5, rtol=1e-3, msg=name)
-    moved = load_file(tiny_bert / "model.safetensors")
-    assert any(not torch.allclose(one[f"network.{name}"], value) for name, value in moved.items()
-               if f"network.{name}" in one)  # fmt: skip
     assert done.stdout.count("updates") == 1, "one process prints"
-    assert len((tmp_path / "two" / "log.jsonl").read_text().splitlines()) == len(
-        (tmp_path / "one" / "log.jsonl").read_text().splitlines()
-    )
+    for mine, theirs in zip(own, shared, strict=True):
+        for name in (name for name in mine if "loss" in name):
+            assert theirs[name] == pytest.approx(mine[name], rel=1e-4), name
 
 
 def test_gradients_are_summed_over_processes(monkeypatch):
-    from noisegen.training import workers
-    from noisegen.training.workers import Workers
+    from noisegen.training import computation
+    from noisegen.training.computation import Workers
 
-    monkeypatch.setattr(workers.dist, "all_reduce", lambda flat: flat.mul_(2))
+    monkeypatch.setattr(computation.dist, "all_reduce", lambda flat: flat.mul_(2))
     weights = [torch.nn.Parameter(torch.ones(2, 3)), torch.nn.Parameter(torch.ones(4))]
     weights[0].grad = torch.full((2, 3), 3.0)
 

@@ -16,15 +16,14 @@ from hypothesis import strategies as st
 from test_engine import ANY_TEXT, KINDS, LIVELY_TEXT, compare, single
 
 import noisegen
-from noisegen.bilingual.packaged import COMMON, languages
-from noisegen.bilingual.reading import load
-from noisegen.draws import threshold
-from noisegen.engine import Engine
+from noisegen.augment.shards import carry
+from noisegen.data.dictionaries import COMMON, load_translations, packaged_languages
 from noisegen.errors import UsageError
-from noisegen.labels import carry
-from noisegen.mixing import Dice
-from noisegen.recipe import Recipe, Step, step_values
-from noisegen.registry import Settings, examples_in, get
+from noisegen.noise.engine import Engine
+from noisegen.noise.plan import Streams
+from noisegen.noise.recipe import Recipe, Step, step_values
+from noisegen.noise.registry import Settings, examples_in, get
+from noisegen.noise.rng import threshold
 from noisegen.testing import check_transform
 
 SAMPLES = {
@@ -41,7 +40,7 @@ SAMPLES = {
 
 @cache
 def entries(dictionary: str, lang: str, into: str | None):
-    return load(dictionary, lang, into).entries
+    return load_translations(dictionary, lang, into).entries
 
 
 def spelled(clean: str, noisy: str) -> list[tuple[str, str]]:
@@ -144,7 +143,7 @@ def treebank(name: str) -> list[str]:
 
 def noised(texts, lang="en", kinds=(), seed=0, **values):
     engine = Engine(Recipe.of([Step("codeswitch", values)]), Settings(lang))
-    dice = Dice(np.arange(len(texts), dtype=np.uint64), seed)
+    dice = Streams(np.arange(len(texts), dtype=np.uint64), seed)
     return engine.noise(pa.array(texts, pa.string()), dice, kinds).noisy.to_pylist()
 
 
@@ -308,9 +307,9 @@ def test_a_translation_of_several_words_continues_its_label(tmp_path):
 
 
 def test_languages_of_the_packaged_dictionary_go_into_each_other():
-    ring = languages()
+    ring = packaged_languages()
     for lang, into in [*pairwise(ring), *pairwise(ring[::-1]), (ring[0], ring[-1])]:
-        assert len(load(COMMON, lang, into).entries) > 1_300
+        assert len(load_translations(COMMON, lang, into).entries) > 1_300
 
 
 @pytest.mark.parametrize(

@@ -10,16 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noisegen import registry
-from noisegen.edits import Edits
-from noisegen.engine import PROTECTED, Engine, add_noise
-from noisegen.lexicon import Lexicon
-from noisegen.mixing import Dice
-from noisegen.recipe import Recipe, Step
-from noisegen.registry import DICTIONARIES, Settings, examples_in
-from noisegen.spans import protect_kinds
+from noisegen.noise import registry
+from noisegen.noise.edits import Edits
+from noisegen.noise.engine import Engine, add_noise
+from noisegen.noise.lexicon import Lexicon
+from noisegen.noise.plan import Streams
+from noisegen.noise.recipe import Recipe, Step
+from noisegen.noise.registry import Settings, examples_in
 from noisegen.testing import check_transform
-from noisegen.text import Texts
+from noisegen.text.buffers import Texts
+from noisegen.text.resources import DICTIONARIES
+from noisegen.text.spans import PROTECTED, protect_kinds
 from noisegen.transforms import insertions
 
 BOTH = ("emot", "intj")
@@ -115,7 +116,7 @@ oracle.KERNELS |= {"emot": inserted, "intj": inserted}
 def agree(name, rows, lang="en", seed=7, **values):
     """Assert that engine and slow twin agree on text and edits; return how many rows change."""
     recipe, clean = Recipe.of([Step(name, values)]), pa.array(rows, pa.string())
-    dice = Dice(np.arange(len(rows), dtype=np.uint64), seed)
+    dice = Streams(np.arange(len(rows), dtype=np.uint64), seed)
     table = add_noise(
         Engine(recipe, Settings(lang)), pa.table({"clean": clean}), clean, dice, KINDS, True
     )
@@ -128,7 +129,7 @@ def agree(name, rows, lang="en", seed=7, **values):
 
 def noised(name, texts, lang="en", kinds=(), **values):
     engine = Engine(Recipe.of([Step(name, values or {"rate": 1})]), Settings(lang))
-    dice = Dice(np.arange(len(texts), dtype=np.uint64), 0)
+    dice = Streams(np.arange(len(texts), dtype=np.uint64), 0)
     return engine.noise(pa.array(texts, pa.string()), dice, kinds).noisy.to_pylist()
 
 
@@ -231,7 +232,7 @@ def test_the_places_of_a_text(text, expected):
 def test_places_are_hit_at_their_rate(name, text, rate):
     (kernel,) = Engine(Recipe.of([Step(name, {"rate": rate})])).kernels
     rows, numbers = Texts.from_strings([text] * 5_000), np.arange(5_000, dtype=np.uint64)
-    keys = (Dice(numbers, seed).keys(name, np.arange(5_000)) for seed in range(10))
+    keys = (Streams(numbers, seed).keys(name, np.arange(5_000)) for seed in range(10))
     variants = {"rate": np.zeros(5_000, np.int64)}
     hits = sum(len(kernel.propose(rows, key, variants)) for key in keys)
     assert abs(hits - 50_000 * rate) <= 4 * math.sqrt(50_000 * rate * (1 - rate))
@@ -242,7 +243,7 @@ def test_only_insertions_and_final_stops_change(name, wiki_sentences):
     rows = [row.replace(" .", ".") for row in wiki_sentences[:500]]
     (kernel,) = Engine(Recipe.of([Step(name, {"rate": 1})])).kernels
     texts = Texts.from_strings(rows)
-    keys = Dice(np.arange(500, dtype=np.uint64), 3).keys(name, np.arange(500))
+    keys = Streams(np.arange(500, dtype=np.uint64), 3).keys(name, np.arange(500))
     edits: Edits = kernel.propose(texts, keys, {"rate": np.zeros(500, np.int64)})
     assert len(edits) >= 500
     replaced = texts.values[edits.starts[edits.stops > edits.starts]]

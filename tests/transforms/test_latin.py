@@ -14,11 +14,12 @@ from test_engine import ANY_TEXT, KINDS, compare, single
 from test_transforms import noised, outcomes
 from test_word_kernel import ruled
 
-from noisegen.engine import Engine
-from noisegen.mixing import Dice
-from noisegen.registry import DICTIONARIES, Settings, examples_in, get
+from noisegen.noise.engine import Engine
+from noisegen.noise.plan import Streams
+from noisegen.noise.registry import Settings, examples_in, get
 from noisegen.testing import check_rate, check_transform
-from noisegen.transforms.latin import letters_of, with_schwas
+from noisegen.text.resources import DICTIONARIES
+from noisegen.transforms.phonetic import letters_of, with_schwas
 
 SAMPLES = {
     "bg": ["Какво правиш днес?", "Ще дойда утре, защо не."],
@@ -189,7 +190,7 @@ def test_words_are_hit_at_the_rate():
 def test_protected_spans_and_line_breaks_stay():
     spans = "https://example.org/привет @имя #тег"
     engine = Engine(single("latn"), Settings("ru"))
-    dice = Dice(np.arange(1, dtype=np.uint64), 0)
+    dice = Streams(np.arange(1, dtype=np.uint64), 0)
     (noisy,) = engine.noise(pa.array([f"да\r\n{spans}\nнет\tда"]), dice, KINDS).noisy.to_pylist()
     assert noisy == f"da\r\n{spans}\nnet\tda"
 

@@ -7,12 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from noisegen.edits import Edits, Rewrite
 from noisegen.errors import LexiconError, UsageError
-from noisegen.lexicon import POS, Entry
-from noisegen.phrases import PhraseTable
-from noisegen.text import Texts
-from noisegen.transforms import nlaug_data
+from noisegen.noise import registry
+from noisegen.noise.edits import Edits, Rewrite
+from noisegen.noise.lexicon import POS, Entry
+from noisegen.noise.phrases import PhraseTable
+from noisegen.noise.registry import Settings
+from noisegen.text.buffers import Texts
+from noisegen.transforms import nlaugmenter
 
 LAYOUTS = ["nlaugmenter/transformations", "transformations", "."]
 ABR1 = [f"abbreviation_transformation/{kind}_abbrev_dict.json" for kind in ("phrase", "word")]
@@ -36,9 +38,7 @@ def write(folder: Path, files: dict[str, str], layout: str = "transformations") 
 
 
 def table_of(folder: Path, name: str, files: dict[str, str]) -> PhraseTable:
-    table = nlaug_data.vocabulary(write(folder, files), name)
-    assert table is not None
-    return table
+    return nlaugmenter.OriginalWords(name).table(write(folder, files))
 
 
 def noisy(table: PhraseTable, text: str, tag: str = "", choice: int = 0) -> str:
@@ -61,31 +61,28 @@ def outcomes(table: PhraseTable, text: str, tag: str = "") -> Counter[str]:
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_every_layout_is_found(tmp_path: Path, layout: str) -> None:
     folder = write(tmp_path, {WEEK[0]: '{"Monday": "Mo9"}', WEEK[1]: "{}"}, layout)
-    table = nlaug_data.vocabulary(folder, "week")
-    assert table is not None
+    table = nlaugmenter.OriginalWords("week").table(folder)
     assert noisy(table, "on Monday") == "on Mo9"
-    assert nlaug_data.files(folder, "week") == [tmp_path / layout / name for name in WEEK]
+    assert nlaugmenter.original_files(folder, "week") == [tmp_path / layout / name for name in WEEK]
 
 
 def test_the_newer_layout_wins_over_the_older(tmp_path: Path) -> None:
     for layout in LAYOUTS[:2]:
         write(tmp_path, {LEET: f'leet_letter_mappings = {{"A": "{layout}"}}'}, layout)
-    assert nlaug_data.characters(tmp_path, "leet") == [Entry("A", LAYOUTS[0])]
+    assert nlaugmenter.original_characters(tmp_path, "leet") == [Entry("A", LAYOUTS[0])]
 
 
-@pytest.mark.parametrize("name", ["homo", "spac", "echo"])
-def test_a_transform_without_data_in_a_checkout_has_none(tmp_path: Path, name: str) -> None:
-    assert nlaug_data.vocabulary(tmp_path, name) is None
-    assert nlaug_data.characters(tmp_path, name) is None
-    assert nlaug_data.files(tmp_path, name) == []
-    assert nlaug_data.vocabulary(tmp_path, "fing") is None
-    assert nlaug_data.characters(tmp_path, "abr1") is None
+@pytest.mark.parametrize("name", ["homo", "spac"])
+def test_a_transform_without_data_in_a_checkout_reads_its_own(tmp_path: Path, name: str) -> None:
+    settings = Settings(nlaug_data=write(tmp_path, {ABR1[0]: "{}"}))
+    transform = registry.get(name)
+    assert transform.data(settings, {}) == transform.data(Settings(), {})
+    transform.make(settings, transform.values({}))
 
 
 def test_without_a_folder_there_is_nothing() -> None:
-    assert nlaug_data.vocabulary(None, "abr1") is None
-    assert nlaug_data.characters(None, "leet") is None
-    assert nlaug_data.files(None, "abr1") == []
+    assert nlaugmenter.original_characters(None, "leet") is None
+    assert nlaugmenter.original_files(None, "abr1") == []
 
 
 def abr1(folder: Path, phrases: dict[str, str], words: dict[str, str]) -> PhraseTable:
@@ -248,7 +245,7 @@ def test_week_leaves_out_what_is_no_noise(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["leet_letter_mappings", "leet_letter_mappings: dict"])
 def test_leet_is_read_from_code_with_its_case(tmp_path: Path, name: str) -> None:
     code = f'import nothing\nx: dict\n{name} = {{"A": "4", "b": "13", "cc": "1", "d": "d"}}\n'
-    found = nlaug_data.characters(write(tmp_path, {LEET: code}), "leet")
+    found = nlaugmenter.original_characters(write(tmp_path, {LEET: code}), "leet")
     assert found == [Entry("A", "4"), Entry("b", "13")]
 
 
@@ -256,7 +253,7 @@ def test_leet_is_read_from_code_with_its_case(tmp_path: Path, name: str) -> None
 def test_fing_weighs_neighbours_and_gives_capitals_theirs(tmp_path: Path, name: str) -> None:
     lines = [f"{name} = {{}}", f'{name}["q"] = "qww1"', f'{name}[" "] = " "', 'x["a"] = "b"']
     code = "def butter_finger(text):\n" + "".join(f"    {line}\n" for line in lines)
-    found = nlaug_data.characters(write(tmp_path, {FING: code}), "fing")
+    found = nlaugmenter.original_characters(write(tmp_path, {FING: code}), "fing")
     assert found == [
         Entry("q", "w", 2), Entry("q", "1"), Entry("Q", "W", 2), Entry("Q", "1"),
     ]  # fmt: skip
@@ -267,13 +264,13 @@ def test_fing_weighs_neighbours_and_gives_capitals_theirs(tmp_path: Path, name: 
 )
 def test_a_folder_that_is_no_checkout_is_named(tmp_path: Path, folder: str, what: str) -> None:
     with pytest.raises(UsageError, match=f"{what}.* '{tmp_path}.*give the root of"):
-        nlaug_data.vocabulary(tmp_path / folder, "abr1")
+        nlaugmenter.OriginalWords("abr1").table(tmp_path / folder)
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     write(tmp_path, {ABR1[0]: "{}"})
     with pytest.raises(LexiconError, match=r"no file '.*word_abbrev_dict\.json'"):
-        nlaug_data.files(tmp_path, "abr1")
+        nlaugmenter.original_files(tmp_path, "abr1")
 
 
 @pytest.mark.parametrize(
@@ -292,7 +289,7 @@ def test_a_damaged_file_is_named_in_one_line(
 ) -> None:
     write(tmp_path, {file: content})
     with pytest.raises(LexiconError) as caught:
-        nlaug_data.vocabulary(tmp_path, name)
+        nlaugmenter.OriginalWords(name).table(tmp_path)
     message = str(caught.value)
     assert str(tmp_path / "transformations" / file) in message
     assert "check the file out again" in message

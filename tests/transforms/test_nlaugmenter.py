@@ -10,13 +10,11 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from noisegen.draws import row_key, stream_key
-from noisegen.edits import Rewrite
 from noisegen.errors import NoisegenError, UsageError
-from noisegen.parameters import Parameter
-from noisegen.registry import Settings
-from noisegen.rowwise import RowFunction
-from noisegen.text import Texts
+from noisegen.noise.edits import Rewrite
+from noisegen.noise.registry import Parameter, RowFunction, Settings
+from noisegen.noise.rng import row_key, stream_key
+from noisegen.text.buffers import Texts
 from noisegen.transforms import nlaugmenter
 
 pytestmark = pytest.mark.usefixtures("package")

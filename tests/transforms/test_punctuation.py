@@ -10,10 +10,10 @@ from test_engine import ANY_TEXT, LIVELY_TEXT, compare, single
 from test_transforms import noised, outcomes
 
 import noisegen
-from noisegen.draws import threshold
-from noisegen.registry import examples_in, get
+from noisegen.noise.registry import examples_in, get
+from noisegen.noise.rng import threshold
 from noisegen.testing import check_transform
-from noisegen.transforms.punctuation import BLANKS_MAX, COMMAS, ENDS, OTHERS, SET_APART
+from noisegen.transforms.punctuation import COMMAS, ENDS, OTHERS, SET_APART, SPACES_MAX
 
 RATES = ("drop_rate", "comma_rate", "repeat_rate", "blank_rate", "glue_rate")
 WIDE, BLANKS = "。！？｡，、；：", " \t\n\r\v\f"
@@ -50,7 +50,7 @@ def punctuated(text, step, rates, draws, lang):
 
 def row_end(text):
     tail = len(text)
-    while tail and text[tail - 1] in BLANKS and len(text) - tail < BLANKS_MAX:
+    while tail and text[tail - 1] in BLANKS and len(text) - tail < SPACES_MAX:
         tail -= 1
     return tail
 
@@ -118,8 +118,8 @@ def test_each_way_alone_agrees_with_the_oracle(rows, name):
         ("drop_rate", "Really? \n", "Really \n"),
         ("drop_rate", "Ça va ?", "Ça va"),
         ("drop_rate", " .", " ."),
-        ("drop_rate", "No." + " " * BLANKS_MAX, "No" + " " * BLANKS_MAX),
-        ("drop_rate", "No." + " " * (BLANKS_MAX + 1), "No." + " " * (BLANKS_MAX + 1)),
+        ("drop_rate", "No." + " " * SPACES_MAX, "No" + " " * SPACES_MAX),
+        ("drop_rate", "No." + " " * (SPACES_MAX + 1), "No." + " " * (SPACES_MAX + 1)),
         ("drop_rate", "wait... what?!", "wait... what?!"),
         ("drop_rate", "他走了。", "他走了"),
         ("drop_rate", "वह गया।", "वह गया"),

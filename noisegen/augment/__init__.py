@@ -1,0 +1,84 @@
+"""Noisy copies of clean text: shards on disk, rows on the fly, a preview, and figures of a run.
+
+Here are the options of `augment`: which rows, which noise, and how the run is spread. The package
+is also the function `noisegen.augment`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+
+from noisegen.errors import UsageError
+from noisegen.options import Strings, argument, callable_package, internal, option
+from noisegen.runs.folder import (
+    Folder,
+    IdColumn,
+    Lang,
+    Limit,
+    PartOptions,
+    RowsPerShard,
+    TextColumn,
+    listed,
+)
+
+if TYPE_CHECKING:
+    from noisegen.noise.recipe import Recipe
+
+    AnyRecipe: TypeAlias = str | Recipe
+else:
+    AnyRecipe = str | Any
+
+Tagger = Literal["auto", "spacy", "rule"]
+PROTECTED = "url,mention,hashtag,email"
+
+
+@dataclass(frozen=True)
+class Request:
+    """The rows that a user asks for; equal requests give equal rows."""
+
+    sources: Annotated[Strings, argument("SOURCE...")]
+    _: KW_ONLY
+    transforms: Annotated[
+        Strings, option("Transform to apply; repeatable, in order", "-t", "--transform",
+                        metavar="NAME[:k=v,...]")
+    ] = ()  # fmt: skip
+    recipe: Annotated[AnyRecipe, option("Mix of transforms", metavar="NAME|FILE.yaml")] = "mix_all"
+    values: Annotated[Mapping[str, object] | None, internal()] = None
+    seed: Annotated[int, option("Seed of the noise; the same seed gives the same noise")] = 0
+    lang: Lang = "en"
+    protect: Annotated[str, option("Kinds of span to leave alone, or 'none'")] = PROTECTED
+    code: Annotated[Strings, option("Python file with transforms; repeatable")] = ()
+    nlaug_data: Annotated[str | None, option("Folder of your own NL-Augmenter checkout")] = None
+    tagger: Annotated[Tagger, option("Part-of-speech tagger for slng and abr3")] = "auto"
+    text_column: TextColumn = "text"
+    id_column: IdColumn = None
+    tokens: Annotated[str | None, option("Column with the list of tokens of each row")] = None
+    labels: Annotated[str | None, option("Column with the list of their labels")] = None
+    copies: Annotated[int, option("Noisy copies of each row", ge=1)] = 1
+    edits: Annotated[bool, option("Add a column with the changed spans")] = False
+    rows_per_shard: RowsPerShard = 100_000
+    limit: Limit = None
+
+    def __post_init__(self) -> None:
+        for name in ("sources", "transforms", "code"):  # one alone may be given as it is
+            object.__setattr__(self, name, tuple(listed(getattr(self, name))))
+        object.__setattr__(self, "lang", self.lang.lower())
+        if (self.tokens is None) != (self.labels is None):
+            raise UsageError("--tokens and --labels go together")
+
+
+NOISE = ("transforms", "recipe", "seed", "lang", "protect", "code", "nlaug_data", "tagger")
+
+
+@dataclass(frozen=True)
+class AugmentOptions(PartOptions, Request):
+    """The same, the output folder, and how the run is spread over workers."""
+
+    out: Annotated[Folder, option("Output folder for the shards", "-o", "--out", metavar="FOLDER")]
+
+    def __post_init__(self) -> None:
+        Request.__post_init__(self)
+        PartOptions.__post_init__(self)
+
+
+callable_package(__name__, "noisegen.augment.augment:augment")

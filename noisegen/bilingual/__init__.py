@@ -1,1 +1,0 @@
-"""Bilingual dictionaries: read from files of several formats, compiled, and built from bitext."""

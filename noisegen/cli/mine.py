@@ -1,0 +1,108 @@
+"""`noisegen prepare`, `mine-wiki`, `mine-lang8` and `mine-pairs`."""
+
+from collections.abc import Callable
+from functools import partial
+from itertools import zip_longest
+from typing import Any
+
+import click
+
+from noisegen.cli.common import RUN, print_json, run_options, run_values, terminal
+from noisegen.mining import mine
+from noisegen.options import click_options
+from noisegen.prepare import prepare as preparation
+from noisegen.runs.manifest import Manifest
+from noisegen.runs.progress import progress_on_stderr
+
+DAMAGE_SHOWN = 10  # lines; all are in the manifest
+
+
+@click.command()
+@click_options(preparation.PrepareOptions, skip=RUN)
+@run_options(preparation.PrepareOptions)
+def prepare(**given: Any) -> int:
+    """Write the clean sentences of raw web or social text as Parquet shards.
+
+    SOURCE: files, folders, globs or - (.txt .tsv .csv .jsonl .parquet, also .gz .zst .bz2 .xz), or
+    hf:NAME[:CONFIG][:SPLIT].  Example: noisegen prepare crawl.jsonl.gz -o sentences --lang de
+    """
+    return _run(preparation.prepare, given)
+
+
+@click.command("mine-wiki")
+@click_options(mine.WikiOptions, skip={"skip", *RUN})
+@click.option("--no-skip", "skip", is_flag=True, flag_value=False, default=True,
+              help="Compare whole pages: slow, to check the short cuts")  # fmt: skip
+@run_options(mine.WikiOptions)
+def mine_wiki(**given: Any) -> int:
+    """Mine sentence pairs and a dictionary from the revision history of a wiki.
+
+    DUMP: files, folders or globs of pages-meta-history or content history (.xml, .bz2, .7z, .gz,
+    .zst, .xz).  Example: noisegen mine-wiki enwiki-*.xml.bz2 -o out --lang en
+    """
+    return _run(mine.mine_wiki, given, tell=_tell(given))
+
+
+@click.command("mine-lang8")
+@click_options(mine.Lang8Options, skip=RUN)
+@run_options(mine.Lang8Options)
+def mine_lang8(**given: Any) -> int:
+    """Mine a dictionary of real errors from learners' sentences and their corrections.
+
+    FILE: Lang-8 entries (a JSON array a line) or M2, compressed or not; its content tells which.
+    Example: noisegen mine-lang8 lang-8.dat -o out --lang ja
+    """
+    return _run(mine.mine_lang8, given)
+
+
+@click.command("mine-pairs")
+@click_options(mine.PairsOptions, skip=RUN)
+@run_options(mine.PairsOptions)
+def mine_pairs(**given: Any) -> int:
+    """Mine a dictionary of real errors from parallel noisy and clean text.
+
+    SOURCE: tables as for augment (.tsv .csv .jsonl .parquet, compressed or not, hf:NAME), or a text
+    file with --clean-file.  Example: noisegen mine-pairs pairs.tsv -o out --lang en
+    """
+    return _run(mine.mine_pairs, given, tell=_tell(given))
+
+
+def _tell(given: dict[str, Any]) -> Callable[[str], None] | None:
+    return None if given["quiet"] else partial(click.echo, err=True)
+
+
+def _run(function: Callable[..., Manifest], given: dict[str, Any], **callbacks: Any) -> int:
+    """Call a function that writes a folder, print what it did, and return the exit code."""
+    out, as_json, quiet = given["out"], given.pop("as_json"), given.pop("quiet")
+    values = run_values(given)
+    with progress_on_stderr(quiet) as show:
+        made = function(**given, **values, **callbacks, progress=show)
+    if as_json:
+        names = ("dictionary", "missing_tasks") if made.kind != "prepare" else ()
+        after = {name: getattr(made, name) for name in names}
+        print_json({"out": out, "shards": len(made.shards), **made.totals, **after})
+    elif not quiet:
+        for line in made.damage[:DAMAGE_SHOWN]:
+            click.echo(f"damaged: {line}", err=True)
+        click.echo(f"{out}: {made.summary()}", err=True)
+        if made.kind == mine.WIKI and not made.missing_tasks:
+            _print_counts(made.totals)
+    return 3 if made.totals["damaged"] else 0
+
+
+_READ = ("pages", "revisions", "text_bytes", "edits", "null_edits", "reverts", "withheld")
+
+
+def _print_counts(totals: dict[str, Any]) -> None:
+    """Print what was read and why pairs were dropped."""
+    from rich.table import Table
+
+    counts = totals["read"]
+    table = Table("read", "", "dropped", "", box=None)
+    skipped = 1 - counts.get("changed_bytes", 0) / max(1, counts.get("text_bytes", 0))
+    read = [(name, f"{counts.get(name, 0):,}") for name in _READ]
+    read.append(("text skipped", f"{skipped:.1%}"))
+    dropped = [(name, f"{count:,}") for name, count in totals["dropped"].items()]
+    for left, right in zip_longest(read, dropped, fillvalue=("", "")):
+        table.add_row(*left, *right)
+    terminal(stderr=True).print(table)

@@ -1,0 +1,1 @@
+"""Everything read: files and formats, tables, columns of text, pairs, bitext, dictionaries."""

@@ -1,0 +1,378 @@
+"""Parallel text in two languages: which files make it, by the names of OPUS and others; its rows.
+
+Reading streams: memory does not grow with the corpus.
+"""
+
+import re
+import zipfile
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from glob import escape, glob
+from itertools import groupby, zip_longest
+from pathlib import Path
+from typing import NamedTuple
+
+from noisegen.data.columns import TextColumns, stream_columns
+from noisegen.data.files import BOM, COMPRESSIONS, SCAN, SMALL, Damaged, blocks, read_parts
+from noisegen.data.sources import Columns, expand, file_input, name_of, named_source, whole
+from noisegen.data.tables import delimited
+from noisegen.errors import SourceError, UsageError
+from noisegen.text.languages import is_known_language, language_code, language_pair
+
+TEXT_MAX = 20_000  # characters of a side: more is no sentence
+SIDES = ("source", "target")
+MIXED = (*SIDES, "source_lang", "target_lang", "dataset")  # a table that says all itself
+_MEMBERS_MAX = 10_000  # files that an archive may have
+_EXPANDS_MAX = 200  # times that a member of an archive may grow; text does so 10 times
+_UNPAIRED = ("noisy", "clean", "text")  # a table with one of these columns is no bitext
+_COMPRESSED = re.compile(rf"\.(?:{'|'.join(COMPRESSIONS)})$", re.IGNORECASE)
+
+Languages = tuple[str, str]  # of source and target; '' for one that is not known
+Kind = tuple[str, str, str]  # both languages and the data set
+
+
+@dataclass(frozen=True)
+class Bitext:
+    """Two aligned files of lines, or with `columns` a table; `archive` is the zip they lie in.
+
+    With `is_mixed` the rows of the table may say languages and data set themselves.
+    """
+
+    paths: tuple[str, ...]
+    langs: Languages
+    dataset: str
+    columns: tuple[str, ...] | None = None
+    archive: str = ""
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether the rows may be of several languages or data sets."""
+        return self.columns is not None and len(self.columns) > 2
+
+
+class BitextRow(NamedTuple):
+    """A sentence with its translation; languages as `language_code` gives them."""
+
+    source: str
+    target: str
+    source_lang: str
+    target_lang: str
+    dataset: str
+
+
+# Which files.
+
+
+def all_bitext(sources: Sequence[str], langs: Languages | None = None) -> list[Bitext]:
+    """Return the bitext of sources that must all be bitext; raises SourceError for one that is not.
+
+    Sources and `langs` as in `find_bitext`; rows of hf:... say their languages themselves where
+    nothing else does.
+    """
+    files: list[Bitext] = []
+    for source in sources:
+        bitext = find_bitext(source, langs)
+        if not bitext and source.startswith("hf:"):
+            bitext = [Bitext((source,), ("", ""), source, MIXED[:4])]
+        if not bitext:
+            expand([source])
+            raise SourceError(
+                f"{source} is no bitext, or does not say its languages: give A.de,B.en, a name "
+                f"such as deu-eng.tsv, or de-en={source}"
+            )
+        files += bitext
+    return files
+
+
+def find_bitext(source: str, langs: Languages | None = None) -> list[Bitext]:
+    """Return the bitext that a SOURCE means, [] where it is none.
+
+    SOURCE is `A.de,B.en` (two files of lines), the beginning that two files share (`corpus.de-en`
+    of corpus.de-en.de and corpus.de-en.en), a zip of OPUS, a folder or glob of all such files, or a
+    table (.tsv .csv .jsonl .parquet) with columns source and target, or named by two languages; of
+    a table `deu-eng.tsv` without a header the first two columns count. Text may be .gz .zst .bz2
+    .xz. `de-en=SOURCE` says the languages where names do not (and makes hf:... bitext); so do
+    `langs`, of a SOURCE without it. Raises SourceError for a file without its twin, UsageError for
+    languages that are none.
+    """
+    name, named = named_source(source)
+    own = language_pair(name) if named != source else None
+    if own is None:
+        return _find(source, langs)
+    bitext = _find(named, own)
+    if not bitext:
+        expand([named])  # raises for a file that is missing, or of another format
+        raise SourceError(f"{source} is no bitext: no two files and no table of two columns")
+    return bitext
+
+
+def _find(source: str, langs: Languages | None) -> list[Bitext]:
+    if source.startswith("hf:"):
+        return [Bitext((source,), _codes(langs, source), source, SIDES)] if langs else []
+    if source in ("", "-"):
+        return []
+    if Path(source).exists():
+        return _at(Path(source), langs)
+    if "," in source:
+        return _two_files(source, langs)
+    if there := sorted(glob(source, recursive=True)):  # noqa: PTH207  (a path of any folder)
+        return [file for path in there for file in _at(Path(path), langs)]
+    return _with_prefix(Path(source), langs)
+
+
+def _at(path: Path, langs: Languages | None) -> list[Bitext]:
+    """Return the bitext of a folder, in it and below, or of a file; other files are passed over."""
+    if path.is_file():
+        return _in_archive(str(path), langs) if path.suffix == ".zip" else _table(path, langs)
+    if not path.is_dir() or (path / "manifest.json").is_file():
+        return []
+    paths = sorted(file for file in path.rglob("*") if file.is_file())
+    shown = [file for file in paths if not file.name.startswith(".")]
+    bitext = _halves(map(str, shown), langs)
+    for file in shown:
+        bitext += _at(file, langs)
+    return bitext
+
+
+def _two_files(source: str, langs: Languages | None) -> list[Bitext]:
+    """Return the bitext of `A,B`."""
+    paths = source.split(",")
+    missing = [path for path in paths if not Path(path).is_file()]
+    if len(missing) == len(paths):
+        return []
+    if len(paths) != 2 or missing:
+        reason = f"{missing[0]!r}: no such file" if missing else "give two files, not more"
+        raise SourceError(f"{source}: {reason}")
+    named = langs or tuple(filter(None, map(_last_code, paths)))
+    if len(named) != 2:
+        raise UsageError(f"{source}: no languages in these names; write de-en={source}")
+    return [_aligned(paths, named, _dataset(Path(paths[0]), named))]
+
+
+def _with_prefix(prefix: Path, langs: Languages | None) -> list[Bitext]:
+    """Return the bitext of two files that begin with the same name and end with a language."""
+    begin = f"{prefix.name}."
+    there = sorted(prefix.parent.glob(f"{escape(begin)}*")) if prefix.name else []
+    sides = [path for path in there if language_code(_plain(path.name).removeprefix(begin))]
+    if not sides:
+        return []
+    if len(sides) != 2:
+        names = ", ".join(path.name for path in sides)
+        raise SourceError(f"{prefix}: two files that begin so are wanted, there are {names}")
+    first = (language_pair(prefix.name) or ("", ""))[0]
+    sides.sort(key=lambda path: _last_part(path.name) != first)  # the order of the name
+    named = langs or (_last_part(sides[0].name), _last_part(sides[1].name))
+    return [_aligned([str(path) for path in sides], named, _dataset(prefix, named))]
+
+
+def _in_archive(archive: str, langs: Languages | None) -> list[Bitext]:
+    """Return the bitext in a zip archive, which is not unpacked."""
+    try:
+        with zipfile.ZipFile(archive) as packed:
+            names = packed.namelist()
+    except (OSError, zipfile.BadZipFile) as error:
+        raise SourceError(f"cannot read {archive}: {error}") from error
+    if len(names) > _MEMBERS_MAX:
+        raise SourceError(f"{archive} has {len(names):,} files, more than {_MEMBERS_MAX:,}")
+    bitext = _halves(names, langs, archive)
+    if not bitext:
+        raise SourceError(f"{archive} has no bitext: no files such as NAME.de-en.de, NAME.de-en.en")
+    return bitext
+
+
+def _halves(paths: Iterable[str], langs: Languages | None, archive: str = "") -> list[Bitext]:
+    """Return the files NAME.xx-yy.xx with their NAME.xx-yy.yy; raises SourceError without it."""
+    halves = []  # ((stem, languages), path) of each file that is one side
+    for path in paths:
+        stem, _, lang = _plain(path).rpartition(".")
+        pair = language_pair(Path(stem).name)
+        if pair is not None and lang in pair:
+            halves.append(((stem, pair), path))
+    bitext = []
+    for (stem, named), group in groupby(sorted(halves), lambda half: half[0]):
+        sides = {_last_part(path): path for _, path in group}
+        missing = next((lang for lang in named if lang not in sides), None)
+        if missing is not None:
+            raise SourceError(
+                f"{archive or stem}: {stem}.{missing} is missing, only its twin is there"
+            )
+        both = [sides[lang] for lang in named]
+        bitext.append(_aligned(both, langs or named, _dataset(Path(stem), named), archive))
+    return bitext
+
+
+def _table(path: Path, given: Languages | None) -> list[Bitext]:
+    """Return a table of two languages."""
+    item = file_input(path)
+    file = None if item.skipped or item.kind == "txt" else whole(item, Columns())
+    names = file.schema.names if file is not None else []
+    if not names or set(_UNPAIRED) & set(names):
+        return []
+    langs = given or language_pair(path.name)
+    # Columns that are named by languages; beside others `id` is a number.
+    spoken = tuple(
+        name for name in names if is_known_language(name) and (name != "id" or len(names) == 2)
+    )
+    if set(SIDES) <= set(names):
+        is_mixed = set(MIXED[2:4]) <= set(names)
+        langs = langs or language_pair(path.absolute().parent.name)
+        if langs is None and not is_mixed:
+            raise UsageError(f"{path}: no languages in its name or columns; write de-en={path}")
+        columns = tuple(name for name in MIXED if name in names) if is_mixed else SIDES
+        both = langs or ("", "")
+    elif len(spoken) == 2:
+        columns, both = spoken, spoken
+    elif langs is not None and len(spoken) < 2 and item.kind in ("tsv", "csv"):
+        columns, both = ("1", "2"), langs
+    else:
+        return []
+    return [Bitext((str(path),), _codes(both, str(path)), _dataset(path, langs), columns)]
+
+
+def _aligned(paths: Sequence[str], langs: Sequence[str], dataset: str, archive: str = "") -> Bitext:
+    return Bitext(tuple(paths), _codes(langs, ",".join(paths)), dataset, archive=archive)
+
+
+def _codes(langs: Sequence[str], source: str) -> Languages:
+    """Return the codes of both languages; raises UsageError for a source that has one alone."""
+    source_lang, target_lang = (language_code(lang) or lang for lang in langs)
+    if source_lang and source_lang == target_lang:
+        raise UsageError(
+            f"{source} is {source_lang} on both sides: bitext is in two languages; of noisy and "
+            "clean text give a table with the columns noisy and clean"
+        )
+    return source_lang, target_lang
+
+
+def _dataset(path: Path, langs: Sequence[str] | None) -> str:
+    """Return what a file is called without its languages, or else its folder."""
+    name = name_of(_plain(path.name))
+    if langs:
+        name = re.sub(rf"(^|[._-]){re.escape('-'.join(langs))}(?=$|[._-])", "", name)
+    while (end := name.rpartition(".")) and end[0] and language_code(end[2]):
+        name = end[0]
+    return name.strip(".-_") or path.resolve().parent.name
+
+
+def _plain(name: str) -> str:
+    """Return a name without the ending of a compression."""
+    return _COMPRESSED.sub("", name)
+
+
+def _last_part(name: str) -> str:
+    return _plain(name).rpartition(".")[2]
+
+
+def _last_code(path: str) -> str | None:
+    """Return the language at the end of a name: 'newstest-ref.deu.txt' is deu."""
+    last = _plain(Path(path).name).removesuffix(".txt").rpartition(".")[2]
+    return next((part for part in (last, last.rpartition("-")[2]) if language_code(part)), None)
+
+
+# Their rows.
+
+
+def stream_bitext(
+    files: Iterable[Bitext], dropped: Counter[str], most: int | None = None
+) -> Iterator[BitextRow]:
+    """Yield rows, at most `most` of each language pair of each data set; count those left out.
+
+    `dropped`: `empty_side`, `too_long`, `unreadable`; of tables whose rows say their languages also
+    `unknown_language`, `same_language` and `over_limit`; files are not read beyond their limit.
+    Raises SourceError for aligned files of unequal length, and for damage.
+    """
+    yielded: Counter[Kind] = Counter()
+    for file in files:
+        rows = _table_rows(file, dropped) if file.columns else _aligned_rows(file)
+        for source, target, kind in rows:
+            if yielded[kind] == most:
+                if not file.is_mixed:
+                    break
+                dropped["over_limit"] += 1
+            elif reason := _reason(source, target, kind):
+                dropped[reason] += 1
+            else:
+                yielded[kind] += 1
+                yield BitextRow((source or "").strip(), (target or "").strip(), *kind)
+
+
+def _reason(source: str | None, target: str | None, kind: Kind) -> str:
+    """Return why a row is left out, '' if it is not."""
+    if source is None or target is None:
+        return "unreadable"
+    if not (source.strip() and target.strip()):
+        return "empty_side"
+    if max(len(source), len(target)) > TEXT_MAX:
+        return "too_long"
+    if "" in kind[:2]:
+        return "unknown_language"
+    return "same_language" if kind[0] == kind[1] else ""
+
+
+def _table_rows(file: Bitext, dropped: Counter[str]) -> Iterator[tuple[str, str, Kind]]:
+    """Yield the rows of a table, with their languages and data set, or those of the file."""
+    columns = TextColumns({})
+    for texts in stream_columns(file.paths[0], [file.columns or ()], "bitext", columns):
+        row = dict(zip(columns.columns, texts, strict=True))
+        langs = (
+            language_code(row[name]) or "" if name in row else lang
+            for name, lang in zip(MIXED[2:4], file.langs, strict=True)
+        )
+        yield texts[0], texts[1], (*langs, row.get(MIXED[4], file.dataset))  # type: ignore[misc]
+    if columns.unread.pop("truncated", 0):
+        raise SourceError(f"{file.paths[0]}: damaged, its end is missing; get the file again")
+    lost = {"empty_side": columns.dropped["empty_cell"], "unreadable": columns.unread.total()}
+    dropped.update({reason: count for reason, count in lost.items() if count})
+
+
+def _aligned_rows(file: Bitext) -> Iterator[tuple[str | None, str | None, Kind]]:
+    """Yield line by line; raises SourceError if one file ends before the other."""
+    ended = "(ended)"  # stands for the lines that a file lacks; told apart by identity
+    sides = [_lines(file, path) for path in file.paths]
+    for row, (source, target) in enumerate(zip_longest(*sides, fillvalue=ended)):
+        if source is ended or target is ended:
+            counts = [row + (side is not ended) + sum(1 for _ in lines)
+                      for side, lines in zip((source, target), sides, strict=True)]  # fmt: skip
+            raise SourceError(
+                f"{file.paths[0]} has {counts[0]:,} lines and {file.paths[1]} {counts[1]:,}: "
+                "they are not aligned; get both from one release"
+            )
+        yield source, target, (*file.langs, file.dataset)
+
+
+def _lines(file: Bitext, path: str) -> Iterator[str | None]:
+    """Yield lines without their ends; None for one that is no UTF-8, or too long to be held."""
+    rows = 0
+    parts = _member_parts(file.archive, path) if file.archive else read_parts(path)
+    try:
+        for block in blocks(parts, SCAN):
+            texts = block.removeprefix(b"" if rows else BOM)
+            for line in delimited(texts, ("line",), tabs=False)["line"].to_pylist():
+                rows += 1
+                yield line
+    except Damaged as damage:
+        raise SourceError(f"{path}: damaged after line {rows:,} ({damage})") from damage
+
+
+def _member_parts(archive: str, name: str) -> Iterator[bytes]:
+    """Yield a member of a zip archive, of no more than it declares."""
+    try:
+        with zipfile.ZipFile(archive) as packed, packed.open(name) as member:
+            info = packed.getinfo(name)
+            if info.file_size > _EXPANDS_MAX * max(info.compress_size, 1 << 10):
+                raise SourceError(
+                    f"{archive}: {name} would grow to {info.file_size:,} bytes, more than "
+                    f"{_EXPANDS_MAX} times its size: that is no text"
+                )
+            while True:
+                try:
+                    part = member.read(SMALL)
+                except (OSError, EOFError, zlib.error, zipfile.BadZipFile) as error:
+                    raise Damaged(str(error)) from error
+                if not part:
+                    return
+                yield part
+    except (OSError, KeyError, RuntimeError, NotImplementedError, zipfile.BadZipFile) as error:
+        raise SourceError(f"cannot read {name} in {archive}: {error}") from error

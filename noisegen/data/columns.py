@@ -1,0 +1,185 @@
+"""Columns of text that a user named by what they hold: read bounded, or streamed, and cleaned."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import Any, TypeVar
+
+import pyarrow as pa
+
+from noisegen.data.sources import (
+    Columns,
+    Input,
+    expand,
+    input_tables,
+    is_list,
+    is_string,
+    no_column,
+    numbered,
+    refuse_doubles,
+    regroup,
+)
+from noisegen.data.tables import CODE, KEPT, REASON, REASONS, Codes, as_text
+from noisegen.errors import SourceError
+
+ROWS_MAX = 1_000_000  # that are held in memory
+_BATCH_BYTES, _BATCH_ROWS = 4 << 20, 10_000
+T = TypeVar("T")
+Choices = Sequence[Sequence[str]]  # sets of columns, the first that a source has is read
+
+
+@dataclass(frozen=True)
+class TextColumns:
+    """Columns of text of one source; `dropped` counts rows by reason, `damaged` says what was lost.
+
+    The lists are equally long, and no text is blank. `unread` counts the rows of `damaged`, by the
+    reasons of `tables.REASONS`.
+    """
+
+    columns: dict[str, list[str]]
+    dropped: Counter[str] = field(default_factory=Counter)
+    damaged: list[str] = field(default_factory=list)
+    unread: Counter[str] = field(default_factory=Counter)
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values())))
+
+    def sample(self, most: int) -> "TextColumns":
+        """Return at most so many rows, spread evenly over all."""
+        columns = {name: evenly(texts, most) for name, texts in self.columns.items()}
+        return self if len(self) <= most else TextColumns(columns, self.dropped, self.damaged)
+
+
+def evenly(rows: Sequence[T], most: int) -> list[T]:
+    """Return at most so many rows, spread evenly over all."""
+    if len(rows) <= most:
+        return list(rows)
+    return [rows[number * len(rows) // most] for number in range(most)]
+
+
+def read_columns(source: str, choices: Choices, what: str) -> TextColumns:
+    """Read the first of the `choices` of columns that the source has.
+
+    `source` is a file, folder, glob or hf:...; of a text file, the one column is its lines. Columns
+    of a file without a header are numbers from 1. `what` names the set in errors. Raises
+    SourceError for what is missing and where no row is left.
+    """
+    read = TextColumns({})
+    rows = list(islice(stream_columns(source, choices, what, read), ROWS_MAX))
+    columns = {name: [row[index] for row in rows] for index, name in enumerate(read.columns)}
+    return replace(read, columns=columns)
+
+
+def stream_columns(
+    source: str, choices: Choices, what: str, read: TextColumns
+) -> Iterator[tuple[str, ...]]:
+    """Yield the rows of a source of any size, as `read_columns` reads them.
+
+    `read` gets the names of the columns, what was dropped and what is damaged.
+    """
+    empty = True
+    for item in expand([source]):
+
+        def choose(there: Sequence[str], path: str = item.path) -> tuple[str, ...]:
+            refuse_doubles(path, there)
+            names = _chosen(there, choices, path, what)
+            for name in read.columns:
+                if name not in there:
+                    raise SourceError(f"{path}: no column {name!r}, which the files before it have")
+            return tuple(read.columns) or names
+
+        for names, codes, columns in text_batches(item, Columns(text=choices[0][0]), choose):
+            read.columns.update({name: [] for name in names})
+            lost = unread_rows(codes)
+            read.unread.update(lost)
+            read.damaged.extend(damaged_rows(item.path, lost))
+            for code, texts in zip(codes.tolist(), zip(*columns, strict=True), strict=True):
+                if code not in KEPT:
+                    continue
+                if all(text and not text.isspace() for text in texts):
+                    empty = False
+                    yield texts
+                else:
+                    read.dropped["empty_cell"] += 1
+    if empty:
+        raise SourceError(f"{source}: no rows for {what}{in_brackets(read.dropped)}")
+
+
+def text_batches(
+    item: Input, columns: Columns, choose: Callable[[Sequence[str]], Sequence[str]],
+    *, only_text: bool = False,
+) -> Iterator[tuple[Sequence[str], Codes, list[list[Any]]]]:  # fmt: skip
+    """Yield the rows of an input, if it is read, in batches that fit into memory as `str`.
+
+    A batch is the columns that `choose` returns of those that are there (it may raise SourceError),
+    the codes of the rows (`tables.REASONS`) and the columns' texts, as in `_texts_of`.
+    """
+    if item.skipped:
+        return
+    tables = input_tables(item, columns, choose, _BATCH_BYTES)
+    for table in regroup(tables, _BATCH_ROWS, _BATCH_BYTES):
+        names, codes = choose(table.column_names), table[REASON].to_numpy().copy()
+        where = f"{item.path}: column "
+        yield names, codes, [
+            _texts_of(table[name], f"{where}{name!r}", codes, only_text=only_text) for name in names
+        ]  # fmt: skip
+
+
+def _chosen(there: Sequence[str], choices: Choices, path: str, what: str) -> tuple[str, ...]:
+    lacking = []
+    for names in choices:
+        columns = [numbered(name, there) for name in names]
+        missing = [name for name, column in zip(names, columns, strict=True) if column not in there]
+        if not missing:
+            return tuple(columns)
+        lacking.append(missing)
+    wanted = " or ".join(", ".join(names) for names in choices)
+    error = no_column(path, min(lacking, key=len)[0], there)
+    raise SourceError(f"{error}; {what} needs the columns {wanted}")
+
+
+def _texts_of(
+    column: pa.ChunkedArray, where: str, codes: Codes, *, only_text: bool = False
+) -> list[Any]:
+    """Return a column as strings or None, numbers written out; what is not UTF-8 is marked.
+
+    With `only_text` a column may hold lists of strings, and no numbers. Raises SourceError for
+    another type.
+    """
+    array = column.combine_chunks()
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    if pa.types.is_binary(array.type) or pa.types.is_large_binary(array.type):
+        array, wrong = as_text(array.cast(pa.binary()))
+        codes[wrong] = CODE["not_utf8"]
+    kind = array.type.value_type if only_text and is_list(array.type) else array.type
+    texts: list[Any]
+    try:
+        if only_text and not (is_string(kind) or pa.types.is_null(kind)):
+            raise pa.ArrowInvalid
+        texts = (array if only_text else array.cast(pa.string())).to_pylist()
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        or_number = "" if only_text else " or number"
+        raise SourceError(f"{where} is no text{or_number} but {array.type}") from error
+    return texts
+
+
+def unread_rows(codes: Codes) -> Counter[str]:
+    """Return how many rows cannot be read, by reason."""
+    return Counter(REASONS[code] for code in codes.tolist() if code not in KEPT)
+
+
+def damaged_rows(path: str | object, lost: Mapping[str, int]) -> list[str]:
+    """Return a line for each reason for which rows of a file cannot be read."""
+    return [f"{path}: {count:,} rows {reason}" for reason, count in lost.items()]
+
+
+def by_reason(dropped: Mapping[str, int]) -> str:
+    """Return numbers of rows with their reasons, most first: '12 empty_side, 3 too_long'."""
+    return ", ".join(f"{count:,} {reason}" for reason, count in Counter(dropped).most_common())
+
+
+def in_brackets(dropped: Mapping[str, int]) -> str:
+    """Return the same as the end of an error, '' where there is none."""
+    return f" ({by_reason(dropped)})" if dropped else ""

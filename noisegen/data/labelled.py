@@ -1,0 +1,311 @@
+"""Labelled rows of a task: tokens with a tag each, a label, a second sentence; and their formats.
+
+WikiANN (a line a token), SNIPS (JSON), MultiATIS++, MultiSNIPS with both sides of its noise, XNLI
+(tables).
+"""
+
+import glob
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby, islice
+from pathlib import Path
+from typing import Any
+
+from noisegen.data.columns import ROWS_MAX, TextColumns, damaged_rows, stream_columns
+from noisegen.data.files import COMPRESSIONS, Damaged, read_lines, read_whole
+from noisegen.errors import SourceError
+
+OUTSIDE = "O"
+MARKS = ("B-", "I-")
+# Of a row: a file of WikiANN without blank lines is one row.
+TOKENS_MAX, CHARACTERS_MAX = 10_000, 100_000
+FILE_MAX = 256 << 20  # bytes of a JSON file, decompressed
+_JSON_ENDINGS = (".json", *(f".json.{ending}" for ending in COMPRESSIONS))
+_UNREADABLE = "\N{REPLACEMENT CHARACTER}"
+_DAMAGE = ("not_utf8", "wrong_columns")  # what counts as damage in tables
+
+SLOT_COLUMNS = {  # columns of a table -> the corpus whose format it is
+    ("id", "old_utterance", "new_utterance", "slot_labels", "intent"): "snips",
+    ("id", "utterance", "slot_labels", "intent"): "atis",
+    ("utterance", "slot_labels", "intent"): "atis",
+}
+NLI_COLUMNS = (
+    ("language", "sentence1", "sentence2", "gold_label"),
+    ("sentence1", "sentence2", "gold_label"),
+    ("premise", "hypothesis", "label"),
+    ("premise", "hypo", "label"),
+)
+_REPLACED = re.compile(r"<(\S+?)\|\d+>")  # how RCP writes a token that its noise replaced
+# The English training data of XNLI says it otherwise than its test data; - is without agreement.
+_CLASSES = {"contradictory": "contradiction"}
+_NO_CLASS = ("-", "-1")  # the second is what Hugging Face's data sets have
+_PREFIXED = re.compile(r"([a-z]{2,3}(?:-[a-z-]+)?):.")
+
+
+@dataclass(frozen=True)
+class LabelledRow:
+    """One text, as tokens; what a task does not have is empty.
+
+    `tags` has one for each token, `label` is an intent or a class, `second` the sentence after the
+    first in a pair, and `key` what names the row in its file.
+    """
+
+    tokens: tuple[str, ...]
+    tags: tuple[str, ...] = ()
+    label: str = ""
+    second: str = ""
+    key: str = ""
+
+    @property
+    def text(self) -> str:
+        """The tokens, joined by one space."""
+        return " ".join(self.tokens)
+
+
+@dataclass
+class LabelledRows:
+    """Rows that were read; `dropped` counts others by reason, `damaged` says what was lost.
+
+    `corpus` names the paper's data whose format it is. `noisy` has the rows' noisy versions where
+    the same file holds them.
+    """
+
+    corpus: str
+    rows: list[LabelledRow] = field(default_factory=list)
+    noisy: list[LabelledRow] = field(default_factory=list)
+    dropped: Counter[str] = field(default_factory=Counter)
+    damaged: list[str] = field(default_factory=list)
+
+    def add(self, row: LabelledRow, *noisy: LabelledRow) -> None:
+        """Add a row, and its noisy version if there is one; count it where one is too long."""
+        versions = (row, *noisy)
+        characters = max(len(version.text) + len(version.second) for version in versions)
+        if characters > CHARACTERS_MAX or any(len(v.tokens) > TOKENS_MAX for v in versions):
+            self.dropped["too_long"] += 1
+        else:
+            self.rows.append(row)
+            self.noisy += noisy
+
+    def drop_strays(self) -> None:
+        """Where most tags but O have B- or I-, drop rows with another tag, and count them."""
+        tags = Counter(tag for row in self.rows for tag in row.tags if tag != OUTSIDE)
+        strays = {tag for tag in tags if not has_mark(tag)}
+        if 2 * sum(tags[tag] for tag in strays) >= tags.total():
+            return
+        before = len(self.rows)
+        self.rows, self.noisy = (
+            [row for row in rows if strays.isdisjoint(row.tags)] for rows in (self.rows, self.noisy)
+        )
+        self.dropped += Counter(unknown_tag=before - len(self.rows))
+
+
+def has_mark(tag: str) -> bool:
+    """Tell whether a tag is B-x or I-x."""
+    return tag[:2] in MARKS and len(tag) > 2
+
+
+def tag_kind(tag: str) -> str:
+    """Return the x of B-x, I-x or x."""
+    return tag[2:] if has_mark(tag) else tag
+
+
+def is_marked(rows: Iterable[LabelledRow]) -> bool:
+    """Tell whether all tags but O have B- or I-."""
+    return all(tag == OUTSIDE or has_mark(tag) for row in rows for tag in row.tags)
+
+
+def unmarked(rows: Iterable[LabelledRow]) -> list[LabelledRow]:
+    """Return the rows with the B- and I- of their tags taken off."""
+    return [replace(row, tags=tuple(map(tag_kind, row.tags))) for row in rows]
+
+
+# Tables.
+
+
+def read_slots(source: str) -> LabelledRows:
+    """Read requests with their slots, one label for each token between spaces; raises SourceError.
+
+    A table with old_utterance and new_utterance has the noisy version of every request.
+    """
+    read = TextColumns({})
+    rows = LabelledRows("")
+    for texts in _table_rows(source, list(SLOT_COLUMNS), "intent-slots", read):
+        tags = tuple(texts["slot_labels"].split())
+        clean = tuple(texts.get("old_utterance", texts.get("utterance", "")).split())
+        noisy = tuple(_REPLACED.sub(r"\1", texts.get("new_utterance", "")).split())
+        if len(clean) != len(tags) or (noisy and len(noisy) != len(tags)):
+            rows.dropped["unequal_labels"] += 1
+            continue
+        row = LabelledRow(clean, tags, texts["intent"].strip(), key=texts.get("id", ""))
+        rows.add(row, *([replace(row, tokens=noisy)] if noisy else []))
+    rows.corpus = SLOT_COLUMNS[tuple(read.columns)]
+    return _with_losses(rows, read)
+
+
+def read_nli(source: str, lang: str) -> LabelledRows:
+    """Read premises with hypotheses and class; raises SourceError.
+
+    Of a table with a column language, the rows of one language.
+    """
+    read = TextColumns({})
+    rows = LabelledRows("xnli")
+    for texts in _table_rows(source, NLI_COLUMNS, "nli", read):
+        *_, first, second, label = (text.strip() for text in texts.values())
+        if texts.get("language", lang) != lang:
+            rows.dropped["other_language"] += 1
+        elif label in _NO_CLASS:
+            rows.dropped["no_label"] += 1
+        else:
+            label = _CLASSES.get(label, label)
+            rows.add(LabelledRow(tuple(first.split()), (), label, " ".join(second.split())))
+    return _with_losses(rows, read)
+
+
+def _table_rows(
+    source: str, choices: Sequence[Sequence[str]], what: str, read: TextColumns
+) -> Iterator[dict[str, str]]:
+    for texts in islice(stream_columns(source, choices, what, read), ROWS_MAX):
+        yield dict(zip(read.columns, texts, strict=True))
+
+
+def _with_losses(rows: LabelledRows, read: TextColumns) -> LabelledRows:
+    rows.dropped += read.dropped
+    rows.damaged += read.damaged
+    return rows
+
+
+# SNIPS: intent -> pieces of text, some with a slot.
+
+
+def is_snips(source: str) -> bool:
+    """Tell whether a source has JSON files: a file, or a folder or glob of them."""
+    return bool(_json_files(source))
+
+
+def _json_files(source: str) -> list[Path]:
+    path = Path(source)
+    if path.is_dir():
+        paths = sorted(path.iterdir())
+    else:
+        paths = [path] if path.exists() else [Path(name) for name in sorted(glob.glob(source))]  # noqa: PTH207
+    return [path for path in paths if path.name.lower().endswith(_JSON_ENDINGS)]
+
+
+def read_snips(source: str) -> LabelledRows:
+    """Read JSON files of SNIPS, compressed or not: a file, folder or glob; raises SourceError.
+
+    A piece of text is split at white space, so that a token never has two slots: in "artist's"
+    with artist as a slot, 's is a token of its own, outside. Slots become B-x, I-x.
+    """
+    rows = LabelledRows("snips")
+    for path in _json_files(source):
+        lost: Counter[str] = Counter()
+        for intent, request in _requests(path):
+            row = _request_row(intent, request)
+            if row is None:
+                lost["bad_row"] += 1
+            elif _UNREADABLE in row.text:
+                lost["not_utf8"] += 1
+            elif not row.tokens:
+                rows.dropped["empty_cell"] += 1
+            else:
+                rows.add(row)
+        rows.damaged += damaged_rows(path, lost)
+    return rows
+
+
+def _requests(path: Path) -> Iterator[tuple[str, Any]]:
+    """Yield intents with their requests; None for what is no list of requests."""
+    content = read_whole(path, FILE_MAX)
+    try:  # the published files have an emoji as two halves of a pair in it
+        halves = content.decode("utf-8", "surrogatepass")
+        text = halves.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    except UnicodeDecodeError:
+        text = content.decode("utf-8", "replace")
+    try:
+        intents = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise SourceError(f"{path} is no JSON: {str(error).splitlines()[0]}") from error
+    if not isinstance(intents, Mapping):
+        raise SourceError(f"{path} is no SNIPS file: it has no object of intents")
+    for intent, requests in intents.items():
+        for request in requests if isinstance(requests, list) else [None]:
+            yield intent, request
+
+
+def _request_row(intent: str, request: Any) -> LabelledRow | None:
+    """Return a request as a row; None for one that is not of the format."""
+    tokens: list[str] = []
+    tags: list[str] = []
+    try:
+        for piece in request["data"]:
+            slot, words = piece.get("entity"), piece["text"].split()
+            if not isinstance(slot, str | None):
+                return None
+            tokens += words
+            marks = "B" + "I" * len(words)
+            tags += [f"{mark}-{slot}" if slot else OUTSIDE for mark in marks[: len(words)]]
+    except (TypeError, KeyError, AttributeError):
+        return None
+    return LabelledRow(tuple(tokens), tuple(tags), intent)
+
+
+# WikiANN: a line a token, `lang:token TAB tag`.
+
+
+def read_wikiann(source: str, lang: str) -> LabelledRows:
+    """Read the sentences of one language; raises SourceError where there is no file.
+
+    A token without `lang:` before it counts as of the language that is asked for.
+    """
+    path = Path(source)
+    if not path.is_file():
+        is_folder = f"{source!r} is a folder: name a file in it"
+        raise SourceError(is_folder if path.is_dir() else f"{source!r}: no such file")
+    rows, lost = LabelledRows("wikiann"), Counter[str]()
+    for lines in islice(_sentences(path, rows.damaged), ROWS_MAX):
+        row = _sentence_row(lines, lang)
+        if isinstance(row, LabelledRow):
+            rows.add(row)
+        else:
+            (lost if row in _DAMAGE else rows.dropped)[row] += 1
+    rows.damaged += damaged_rows(path, lost)
+    return rows
+
+
+def _sentences(path: Path, damaged: list[str]) -> Iterator[list[bytes]]:
+    """Yield the lines of sentences; of one that is too long only the first."""
+
+    def lines() -> Iterator[bytes]:
+        try:
+            yield from read_lines(path)
+        except Damaged:
+            damaged.append(f"{path}: truncated")
+
+    for has_text, group in groupby(lines(), lambda line: bool(line.strip())):
+        if has_text:
+            yield list(islice(group, TOKENS_MAX + 1))
+
+
+def _sentence_row(lines: list[bytes], lang: str) -> LabelledRow | str:
+    """Return a sentence, or the reason to drop it."""
+    if len(lines) > TOKENS_MAX:
+        return "too_long"
+    try:
+        fields = [line.decode().split("\t") for line in lines]
+    except UnicodeDecodeError:
+        return "not_utf8"
+    if any(len(fields_of_line) != 2 for fields_of_line in fields):
+        return "wrong_columns"
+    if not all(token.strip() and tag.strip() for token, tag in fields):
+        return "unequal_labels"
+    tokens, tags = zip(*((token, tag.strip()) for token, tag in fields), strict=True)
+    codes = {match[1] if (match := _PREFIXED.match(token)) else None for token in tokens}
+    code = codes.pop() if len(codes) == 1 else None  # one that stands before every token
+    if code not in (None, lang):
+        return "other_language"
+    shown = tokens if code is None else tuple(token.removeprefix(f"{lang}:") for token in tokens)
+    return LabelledRow(shown, tags)

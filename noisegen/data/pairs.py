@@ -1,0 +1,394 @@
+"""Pairs of noisy and clean text: tables, aligned files of lines, M2, and folders of runs."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from glob import escape
+from itertools import chain, zip_longest
+from pathlib import Path
+from typing import NamedTuple
+
+from noisegen.data.columns import (
+    damaged_rows,
+    evenly,
+    text_batches,
+    unread_rows,
+)
+from noisegen.data.files import BOM, LINE_MAX, Damaged, read_lines, read_parts
+from noisegen.data.sources import (
+    Columns,
+    Input,
+    expand,
+    input_tables,
+    no_column,
+    numbered,
+    whole,
+)
+from noisegen.errors import SourceError, UsageError
+from noisegen.noise.rng import DECISION_BITS, mix, name_number, threshold
+
+PAIRS_MAX = 1_000_000  # pairs that are held in memory
+HELD_BACK = 0.3  # share of the pairs that nothing is fitted to
+OPTIONS = (
+    "; name it with --noisy-column or --clean-column",
+    "; the clean side of a text file is another one: --clean-file",
+)  # advice where a column is missing: in a table, in a text file
+PAIRS_ARE = "; pairs are tables with the columns noisy and clean"
+M2_ENDINGS = (".m2", ".m2.gz")
+M2_STARTS = (b"S ", b"S\n", b"S\r")
+_HEAD = 1 << 16  # bytes in which the kind of a file shows
+_SPACES = b"\t\v\f\r"
+_CONTROLS = bytes(code for code in range(32) if code not in (*_SPACES, 10))
+_TO_SPACES = bytes.maketrans(_SPACES, b" " * len(_SPACES))
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Noisy texts with their clean versions, in the order of the source.
+
+    `dropped` counts rows by reason; `damaged` has a line for each loss in the input.
+    """
+
+    noisy: list[str]
+    clean: list[str]
+    dropped: Counter[str] = field(default_factory=Counter)
+    damaged: list[str] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.noisy)
+
+    def take(self, numbers: Sequence[int]) -> "Pairs":
+        """Return the pairs of these numbers."""
+        noisy, clean = ([side[number] for number in numbers] for side in (self.noisy, self.clean))
+        return Pairs(noisy, clean)
+
+    def sample(self, most: int) -> "Pairs":
+        """Return at most so many pairs, spread evenly over all."""
+        return self if len(self) <= most else self.take(evenly(range(len(self)), most))
+
+    def split(self, share: float = HELD_BACK, seed: int = 0) -> tuple["Pairs", "Pairs"]:
+        """Return the pairs to fit, and a share held back to judge by.
+
+        The clean text decides on which side a pair falls, so no text is on both.
+        """
+        limit = threshold(share)
+        key = mix(seed)
+        held = [mix(key ^ name_number(text)) >> (64 - DECISION_BITS) < limit for text in self.clean]
+        fitted = self.take([number for number, is_held in enumerate(held) if not is_held])
+        return fitted, self.take([number for number, is_held in enumerate(held) if is_held])
+
+
+class PairRow(NamedTuple):
+    """A noisy text with its clean versions, and its language where a column says it."""
+
+    noisy: str | None
+    clean: Sequence[str | None]
+    lang: str | None = None
+
+
+@dataclass(frozen=True)
+class PairColumns:
+    """Which columns of a table hold pairs; names, or numbers from 1 for a file without a header.
+
+    A clean column may hold lists. `advice` is what errors about a missing column end with, as in
+    `OPTIONS`.
+    """
+
+    noisy: str = "noisy"
+    clean: tuple[str, ...] = ("clean",)
+    lang: str | None = None
+    advice: tuple[str, str] = OPTIONS
+
+    @property
+    def named(self) -> Columns:
+        """The column that tells a file without a header line."""
+        return Columns(text=self.noisy)
+
+    def chosen(self, names: Sequence[str], path: str) -> list[str]:
+        """Return the names of the columns: noisy, language if any, clean; raises SourceError."""
+        wanted = [self.noisy, *([self.lang] if self.lang else []), *self.clean]
+        chosen = [numbered(name, names) for name in wanted]
+        missing = next((name for name in chosen if name not in names), None)
+        if missing is not None:
+            raise no_column(path, missing, names, self.advice[len(names) == 1])
+        return chosen
+
+
+def pair_rows(paths: Sequence[str], columns: PairColumns, damaged: list[str]) -> Iterator[PairRow]:
+    """Yield the rows of a table, or of a noisy file of lines and its clean versions.
+
+    A side that cannot be read is None; a line on what is damaged goes to `damaged`. Where one of
+    several files is longer than another the rest is lost.
+    """
+    if paths[1:]:
+        yield from _aligned_rows(paths, damaged)
+        return
+    (item,) = expand(paths)
+    lost: Counter[str] = Counter()
+
+    def choose(names: Sequence[str]) -> list[str]:
+        return columns.chosen(names, item.path)
+
+    for _, codes, texts in text_batches(item, columns.named, choose, only_text=True):
+        lost.update(unread_rows(codes))
+        langs = texts.pop(1) if columns.lang else [None] * len(codes)
+        for lang, noisy, *clean in zip(langs, *texts, strict=True):
+            versions = (cell if isinstance(cell, list) else [cell] for cell in clean)
+            yield PairRow(noisy, list(chain.from_iterable(versions)), lang)
+    damaged += damaged_rows(item.path, lost)
+
+
+def _aligned_rows(paths: Sequence[str], damaged: list[str]) -> Iterator[PairRow]:
+    def lines(path: str) -> Iterator[str | None]:
+        columns = Columns()
+        for table in input_tables(Input(path, "txt"), columns):  # text under any name
+            yield from table[columns.text].to_pylist()
+
+    lost = 0
+    ended = "(ended)"  # stands for the lines that a file lacks; told apart by identity
+    for sides in zip_longest(*map(lines, paths), fillvalue=ended):
+        if any(side is ended for side in sides):
+            lost += 1
+        else:
+            yield PairRow(sides[0], sides[1:])
+    if lost:
+        lengths = f"{paths[0]} and its clean files differ in length"
+        damaged.append(f"{lengths}: {lost:,} lines at the end have no partner")
+
+
+def pair_tables(sources: Sequence[str], columns: PairColumns) -> tuple[list[str], list[str]]:
+    """Return the tables that files, folders, globs and hf:... mean, each once, and what is skipped.
+
+    Raises SourceError for what is missing and for columns that are not there; those of hf:... are
+    seen later.
+    """
+    inputs = expand(sources)
+    read = [item for item in inputs if not item.skipped]
+    for item in read:
+        if item.kind != "hf" and (file := whole(item, columns.named)) is not None:
+            columns.chosen(file.schema.names, item.path)
+    paths = [str(Path(item.path).resolve()) if item.size is not None else item.path
+             for item in read]  # fmt: skip
+    skipped = [f"{item.path}: {item.skipped}" for item in inputs if item.skipped]
+    return list(dict.fromkeys(paths)), skipped
+
+
+def aligned_files(noisy: str, clean: Sequence[str]) -> list[str]:
+    """Return the paths of a file of lines and its clean versions; raises SourceError."""
+    for path in (noisy, *clean):
+        if not Path(path).is_file():
+            raise SourceError(f"{path!r}: no such file")
+    return [str(Path(path).resolve()) for path in (noisy, *clean)]
+
+
+def read_pairs(
+    sources: Sequence[str],
+    *,
+    noisy_column: str = "noisy",
+    clean_column: str = "clean",
+    clean_file: str | None = None,
+    limit: int = PAIRS_MAX,
+) -> Pairs:
+    """Read pairs, at most `limit`: others, and those with an empty side, are dropped and counted.
+
+    `sources` are tables (.tsv .csv .jsonl .parquet, compressed or not, hf:NAME), M2 files (.m2, or
+    .m2.gz; the first annotator), folders written by augment or mine-*, or one text file with
+    `clean_file`. Where a row has several clean versions the first counts. Raises SourceError for
+    what is missing and where no pair is left, UsageError for options that do not fit.
+    """
+    pairs = Pairs([], [])
+    columns = PairColumns(noisy_column, (clean_column,))
+    for noisy, clean in _first_versions(sources, columns, clean_file, pairs.damaged):
+        if len(pairs) == limit:
+            pairs.dropped["over_limit"] += 1
+        elif not (noisy and clean and noisy.strip() and clean.strip()):
+            pairs.dropped["empty_side"] += 1
+        else:
+            pairs.noisy.append(noisy)
+            pairs.clean.append(clean)
+    if not pairs.noisy:
+        lost = f" ({pairs.dropped['empty_side']:,} with an empty side)" if pairs.dropped else ""
+        raise SourceError(f"no pairs in {', '.join(sources)}{lost}")
+    return pairs
+
+
+def stream_pairs(
+    sources: Sequence[str], dropped: Counter[str], advice: str = PAIRS_ARE
+) -> Iterator[tuple[str, str]]:
+    """Yield (noisy, clean) row by row; pairs with an empty side are counted in `dropped`.
+
+    Sources and errors as in `read_pairs`, those about a missing column with `advice`; damage in an
+    input raises SourceError.
+    """
+    damaged: list[str] = []
+    columns = PairColumns(advice=(advice, advice))
+    for noisy, clean in _first_versions(sources, columns, None, damaged):
+        if noisy and clean and noisy.strip() and clean.strip():
+            yield noisy, clean
+        else:
+            dropped["empty_side"] += 1
+    if damaged:
+        raise damage(damaged)
+
+
+def damage(lines: Sequence[str]) -> SourceError:
+    """Return the error about damaged rows where no row may be lost silently."""
+    return SourceError(f"damaged input: {lines[0]}: fix the file, or drop these rows")
+
+
+def refuse_onto(out: Path, sources: Sequence[str]) -> None:
+    """Raise UsageError if what is written to `out` would replace one of the sources."""
+    for source in sources:
+        if out.exists() and Path(source).exists() and out.samefile(source):
+            raise UsageError(f"-o {str(out)!r} is one of the sources: give another name")
+
+
+def shards_of(source: str) -> str:
+    """Return what to read of a folder that augment or mine-* wrote; else the source itself."""
+    folder = Path(source)
+    if not (folder / "manifest.json").is_file():
+        return source
+    mined = folder / "pairs"
+    return str(mined) if mined.is_dir() else f"{escape(source)}/part-*.parquet"
+
+
+def _first_versions(
+    sources: Sequence[str], columns: PairColumns, clean_file: str | None, damaged: list[str]
+) -> Iterator[tuple[str | None, str | None]]:
+    """Yield noisy text with the first of its clean versions."""
+    annotated = [source for source in sources if source.lower().endswith(M2_ENDINGS)]
+    for path in dict.fromkeys(path for source in annotated for path in aligned_files(source, [])):
+        if not text_head(path).startswith(M2_STARTS):
+            raise SourceError(f"{path}: no M2 file: its first line is no S line")
+        for sentence in read_m2(path, damaged):
+            noisy, corrected = " ".join(sentence.tokens), sentence.corrected()
+            damaged += sentence.notes(path)
+            if sentence.tokens:
+                yield noisy, next(iter(corrected), noisy)
+    tables = [shards_of(source) for source in sources if source not in annotated]
+    if clean_file is not None and len(tables) != 1:
+        raise UsageError(f"--clean-file goes with one text file, not with {len(tables)}")
+    if clean_file is not None:
+        files = [aligned_files(tables[0], [clean_file])]
+    else:
+        files = [[path] for path in pair_tables(tables, columns)[0]] if tables else []
+    for paths in files:
+        for row in pair_rows(paths, columns, damaged):
+            yield row.noisy, next(iter(row.clean), None)
+
+
+# M2: tokenised sentences, each with the edits of one or more annotators.
+
+_NOOP = "noop"
+_DETECTED_ONLY = "UNK"  # ERRANT's type of an error without a correction
+_FIELDS = 6  # span, type, correction, required, comment, annotator
+
+
+class M2Edit(NamedTuple):
+    """Replaces tokens [start, stop) by the tokens of `correction`; `order` is that of the file."""
+
+    start: int
+    stop: int
+    order: int
+    correction: tuple[str, ...]
+
+
+@dataclass
+class M2Sentence:
+    """A sentence with the edits of every annotator, and a note on each line that is damaged."""
+
+    line: int  # of the file, from 1
+    tokens: list[str]
+    edits: dict[str, list[M2Edit]] = field(default_factory=dict)
+    damaged: list[str] = field(default_factory=list)
+    lost: set[str] = field(default_factory=set)  # annotators with an edit that is damaged
+
+    def corrected(self) -> list[str]:
+        """Return the sentence as each annotator has it; one whose edits overlap gives none."""
+        texts = []
+        for annotator, edits in self.edits.items():
+            tokens, after = list(self.tokens), len(self.tokens)
+            for edit in sorted(edits, reverse=True):
+                if edit.stop > after:
+                    self.damaged.append(f"edits of annotator {annotator} overlap")
+                    break
+                tokens[edit.start : edit.stop] = edit.correction
+                after = edit.start
+            else:
+                if annotator not in self.lost:
+                    texts.append(" ".join(tokens))
+        return texts
+
+    def notes(self, path: str) -> list[str]:
+        """Return what is damaged, with the place; of edits after `corrected`."""
+        return [f"{path}:{self.line}: {note}" for note in self.damaged]
+
+    def add(self, line: str, number: int) -> None:
+        """Read an A line; one that is damaged takes the edits of its annotator with it."""
+        parts = line[2:].split("|||")
+        edits = self.edits.setdefault(parts[-1], [])
+        try:
+            span, kind, correction = parts[:3]
+            start, stop = map(int, span.split(" "))
+            if kind in (_NOOP, _DETECTED_ONLY):
+                return
+            if len(parts) != _FIELDS or not 0 <= start <= stop <= len(self.tokens):
+                raise ValueError(span)
+        except ValueError:
+            self.damaged.append(f"line {number} is no edit of the sentence")
+            self.lost.add(parts[-1])
+            return
+        correction = correction.split("||")[0]  # CoNLL writes alternatives so; the first is best
+        words = () if correction == "-NONE-" else tuple(correction.split())
+        edits.append(M2Edit(start, stop, len(edits), words))
+
+
+def read_m2(path: str, damaged: list[str]) -> Iterator[M2Sentence]:
+    """Yield the sentences of an M2 file, compressed or not; unreadable lines go to `damaged`."""
+    return m2_sentences(text_lines(path, damaged))
+
+
+def m2_sentences(lines: Iterable[tuple[int, str]]) -> Iterator[M2Sentence]:
+    """Yield the sentences of numbered lines; a line that is neither S, A nor empty is damage."""
+    sentence: M2Sentence | None = None
+    for number, line in lines:
+        if line.startswith("S ") or line == "S":
+            if sentence is not None:
+                yield sentence
+            sentence = M2Sentence(number, line[2:].split())
+        elif line.startswith("A ") and sentence is not None:
+            sentence.add(line, number)
+        elif line.strip():
+            sentence = sentence or M2Sentence(number, [])
+            sentence.damaged.append(f"line {number} is no line of M2")
+    if sentence is not None:
+        yield sentence
+
+
+def text_head(path: str) -> bytes:
+    """Return what a file of text begins with after white space; raises SourceError."""
+    try:
+        return next(read_parts(path), b"")[:_HEAD].removeprefix(BOM).lstrip()
+    except Damaged as error:
+        raise SourceError(f"{path}: damaged before its first line ({error})") from error
+
+
+def text_lines(path: str, damaged: list[str]) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a file and their numbers from 1, without control characters.
+
+    Tabs and the like are spaces. Unreadable lines, and where a compressed file breaks off, go to
+    `damaged`.
+    """
+    number = 0
+    try:
+        for number, line in enumerate(read_lines(path), 1):
+            try:
+                if len(line) > LINE_MAX:
+                    raise ValueError
+                text = line.translate(_TO_SPACES, _CONTROLS).decode()
+            except ValueError:
+                damaged.append(f"{path}:{number}: not UTF-8, or too long")
+            else:
+                yield number, text
+    except Damaged as error:
+        damaged.append(f"{path}: breaks off after line {number} ({error})")

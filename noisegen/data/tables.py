@@ -1,0 +1,360 @@
+"""Rows of files as Arrow tables, a bounded block at a time: lines, TSV, CSV, JSON, Parquet, hf:.
+
+Every table has all rows of its block: one that cannot be read is null and says why in REASON. The
+types of JSON lines are those of the beginning of a file; a field or value that does not fit is left
+out and counted.
+"""
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Sequence
+from functools import reduce
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.json
+import pyarrow.parquet as pq
+
+from noisegen.data.files import (
+    LINE_MAX,
+    SCAN,
+    TEXT_MAX,
+    Damaged,
+    first_line,
+    read_parts,
+    reading,
+)
+from noisegen.errors import MissingExtra, SourceError
+
+Mask = npt.NDArray[np.bool_]
+Codes = npt.NDArray[np.int8]
+_CsvRow = list[str] | str  # fields, or the reason to drop them
+
+ROWS = 4096  # decoded at once: few enough even for long texts
+DEPTH_MAX = 32  # values of JSON within each other; Arrow reads no schema back that has over 60
+REASON = "\x00reason"  # the column with the index into REASONS
+REASONS = (
+    "", "not_utf8", "null_text", "bad_json", "missing_text", "wrong_columns", "unexpected_field",
+    "row_too_long", "truncated", "null_id", "unequal_labels",
+)  # fmt: skip
+CODE = {name: number for number, name in enumerate(REASONS)}
+KEPT = (0, CODE["unexpected_field"])  # rows with any other code are dropped
+_SCALARS = {bool: pa.bool_(), float: pa.float64(), int: pa.int64(), str: pa.string()}
+
+
+def line_ranges(path: str, start: int, first: int, step: int) -> Iterator[tuple[int, int, int]]:
+    """Yield (start, stop, rows) in bytes: `first` lines, then `step` at a time, then the rest."""
+    begin = at = start
+    rows, want, ended = 0, first, True
+    for block in read_parts(path, start):
+        stops = np.flatnonzero(np.frombuffer(block, np.uint8) == 10) + (at + 1)
+        while rows + len(stops) >= want:
+            stop = int(stops[want - rows - 1])
+            yield begin, stop, want
+            begin, stops = stop, stops[want - rows :]
+            rows, want = 0, step
+        rows, at, ended = rows + len(stops), at + len(block), block.endswith(b"\n")
+    if at > begin:
+        yield begin, at, rows + (not ended)
+
+
+def with_reasons(table: pa.Table, codes: Codes) -> pa.Table:
+    """Return the table with the column REASON."""
+    return table.append_column(REASON, pa.array(codes, pa.int8()))
+
+
+def as_text(column: pa.Array) -> tuple[pa.Array, Mask]:
+    """Return binary values as strings, and where they are not UTF-8 (null there)."""
+    wrong = np.zeros(len(column), np.bool_)
+    try:
+        return column.cast(pa.string()), wrong
+    except pa.ArrowInvalid:
+        for index, value in enumerate(column.to_pylist()):
+            try:
+                (value or b"").decode()
+            except UnicodeDecodeError:
+                wrong[index] = True
+        return pc.if_else(pa.array(wrong), None, column).cast(pa.string()), wrong
+
+
+def is_unicode(text: str) -> bool:
+    """Tell whether a string has no half of a surrogate pair."""
+    try:
+        return text.isascii() or bool(text.encode())
+    except UnicodeEncodeError:
+        return False
+
+
+def delimited(block: bytes, names: Sequence[str], *, tabs: bool) -> pa.Table:
+    """Return the fields of lines, split at tabs or not at all; LF or CRLF ends a line."""
+    block = block if block.endswith(b"\n") else block + b"\n"
+    data = np.frombuffer(block, np.uint8)
+    stops = np.flatnonzero((data == 10) | (data == 9) if tabs else data == 10)
+    is_last = data[stops] == 10
+    last = np.flatnonzero(is_last)
+    codes = np.zeros(len(last), np.int8)
+    codes[np.diff(last, prepend=-1) != len(names)] = CODE["wrong_columns"]
+    codes[np.diff(stops[last], prepend=-1) > LINE_MAX] = CODE["row_too_long"]
+    # Every other value is a field, those between them are the separators.
+    bounds = np.zeros(2 * len(stops) + 1, np.int32)
+    bounds[2::2] = stops + 1
+    bounds[1::2] = stops - (is_last & (data[stops - 1] == 13) & (stops > 0))
+    buffers = [None, pa.py_buffer(bounds), pa.py_buffer(block)]
+    values = pa.Array.from_buffers(pa.binary(), 2 * len(stops), buffers)
+    columns = []
+    for number in range(len(names)):
+        fields = np.maximum(last - (len(names) - 1 - number), 0)
+        column, wrong = as_text(values.take(pa.array(2 * fields, mask=codes != 0)))
+        columns.append(column)
+        codes[wrong] = CODE["not_utf8"]
+    return with_reasons(pa.table(columns, list(names)), codes)
+
+
+def csv_tables(parts: Iterator[bytes], names: Sequence[str]) -> Iterator[pa.Table]:
+    """Yield the rows of CSV with quotes as in RFC 4180."""
+    reader = csv.reader(line for part in parts for line in _text_lines(part))
+    while True:
+        rows, failure = _csv_rows(reader, len(names))
+        if rows:
+            yield _csv_table(rows, names)
+        if isinstance(failure, Damaged):
+            raise failure
+        if failure:
+            return
+
+
+def _csv_table(rows: list[_CsvRow], names: Sequence[str]) -> pa.Table:
+    nothing = [None] * len(names)
+    fields = zip(*(nothing if isinstance(row, str) else row for row in rows), strict=True)
+    try:
+        columns = [pa.array(column, pa.string()) for column in fields]
+    except UnicodeEncodeError:
+        return _csv_table([row if all(map(is_unicode, row)) else "not_utf8" for row in rows], names)
+    codes = [CODE[row] if isinstance(row, str) else 0 for row in rows]
+    return with_reasons(pa.table(columns, list(names)), np.array(codes, np.int8))
+
+
+def _text_lines(block: bytes) -> io.StringIO:
+    return io.StringIO(block.decode("utf-8", "surrogateescape"), newline="\n")
+
+
+def _csv_rows(reader: Iterator[list[str]], width: int) -> tuple[list[_CsvRow], Exception | None]:
+    """Return up to a batch of rows, and what ended the file if it has ended."""
+    rows: list[_CsvRow] = []
+    size, before = 0, csv.field_size_limit(TEXT_MAX)
+    try:
+        while len(rows) < ROWS and size < SCAN:
+            try:
+                row = next(reader) or [""]
+            except csv.Error as error:
+                rows.append("row_too_long" if "field larger" in str(error) else "wrong_columns")
+                continue
+            size += sum(map(len, row))
+            rows.append(row if len(row) == width else "wrong_columns")
+    except (StopIteration, Damaged) as failure:
+        return rows, failure
+    finally:
+        csv.field_size_limit(before)
+    return rows, None
+
+
+def header(head: bytes, kind: str) -> tuple[list[str], int]:
+    """Return the fields of the first record and the bytes it takes; raises SourceError."""
+    lines = _text_lines(head)
+    try:
+        names = next(csv.reader(lines)) if kind == "csv" else next(lines).rstrip("\r\n").split("\t")
+    except (csv.Error, StopIteration) as error:
+        raise SourceError(f"no header: {first_line(error)}") from error
+    return names, len(lines.getvalue()[: lines.tell()].encode("utf-8", "surrogateescape"))
+
+
+def parquet_head(path: str) -> tuple[pa.Schema, int]:
+    """Return the columns and the number of rows of a Parquet file."""
+    with reading(path), pq.ParquetFile(path) as file:
+        return file.schema_arrow, file.metadata.num_rows
+
+
+def parquet_tables(path: str, start: int, stop: int, batch_bytes: int) -> Iterator[pa.Table]:
+    """Yield a range of rows, reading pages from the row group that holds the first."""
+    # Without pre_buffer=False a whole row group lies in memory at once.
+    with (
+        reading(path),
+        pq.ParquetFile(path, pre_buffer=False, buffer_size=1 << 20) as file,
+    ):
+        groups = [file.metadata.row_group(i) for i in range(file.num_row_groups)]
+        starts = np.cumsum([0, *(group.num_rows for group in groups)])
+        first = int(np.searchsorted(starts, start, side="right")) - 1
+        last = int(np.searchsorted(starts, stop, side="left"))
+        at = int(starts[first])
+        size = sum(group.total_byte_size for group in groups[first:last])
+        rows = batch_bytes * int(starts[last] - at) // max(size, 1)
+        rows = min(max(rows, 1), ROWS)
+        for batch in file.iter_batches(rows, list(range(first, last)), use_threads=False):
+            skipped = min(max(start - at, 0), len(batch))
+            at += len(batch)
+            if skipped < len(batch):
+                wanted = batch.slice(skipped, len(batch) - skipped - max(at - stop, 0))
+                yield pa.Table.from_batches([wanted])
+            if at >= stop:
+                return
+
+
+def hf_tables(spec: str) -> Iterator[pa.Table]:
+    """Yield the rows of hf:NAME[:CONFIG][:SPLIT]; a lone train, validation or test is the split."""
+    try:
+        import datasets
+    except ImportError:
+        raise MissingExtra("datasets", "hf") from None
+    name, *options = spec.removeprefix("hf:").split(":")
+    if options and options[0].partition("[")[0] in ("train", "validation", "test"):
+        options.insert(0, "")
+    config, split = (*options, "", "")[:2]
+    try:
+        data = datasets.load_dataset(name, config or None, split=split or "train", streaming=True)
+        yield from data.with_format("arrow").iter(batch_size=ROWS)
+    except Exception as error:  # whatever a dataset or its network raises
+        raise SourceError(f"cannot read {spec}: {first_line(error)}") from error
+
+
+def json_schema(block: bytes, wanted: dict[str, pa.DataType]) -> pa.Schema:
+    """Return the fields of JSON lines with their types; those in `wanted` have the type given.
+
+    A field that only has values of over `DEPTH_MAX` levels is no column: it does not fit.
+    """
+    kinds: dict[str, pa.DataType] = {}
+    for line in block.split(b"\n"):
+        row, _ = _parsed(line)
+        for name, value in row.items():
+            if is_unicode(name) and not _is_deep(value):
+                kinds[name] = _joined(kinds.get(name, pa.null()), _json_type(value))
+    return pa.schema({name: wanted.get(name, _settled(kind)) for name, kind in kinds.items()})
+
+
+def _parsed(line: bytes) -> tuple[dict[str, Any], str]:
+    """Return the object of a line, or an empty one and the reason why there is none."""
+    if len(line) > LINE_MAX:
+        return {}, "row_too_long"
+    try:
+        row = json.loads(line.decode())
+    except UnicodeDecodeError:
+        return {}, "not_utf8"
+    except (ValueError, RecursionError):
+        return {}, "bad_json"
+    return (row, "") if isinstance(row, dict) else ({}, "bad_json")
+
+
+def _is_deep(value: object, levels: int = DEPTH_MAX) -> bool:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return any(levels < 1 or _is_deep(part, levels - 1) for part in inner)
+
+
+def _json_type(value: object) -> pa.DataType:
+    """Return the type of a value; null for one that no column can hold."""
+    if isinstance(value, dict):
+        return pa.struct(
+            {name: _json_type(value[name]) for name in sorted(value) if is_unicode(name)}
+        )
+    if isinstance(value, list):
+        return pa.list_(reduce(_joined, map(_json_type, value), pa.null()))
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        return pa.float64() if abs(value) < 2**1000 else pa.null()
+    if isinstance(value, str) and not is_unicode(value):
+        return pa.null()
+    return _SCALARS.get(type(value), pa.null())
+
+
+def _joined(first: pa.DataType, second: pa.DataType) -> pa.DataType:
+    """Return a type for values of both; the first where there is none."""
+    if first == second or pa.types.is_null(second):
+        return first
+    if pa.types.is_null(first) or (first, second) == (pa.int64(), pa.float64()):
+        return second
+    if pa.types.is_list(first) and pa.types.is_list(second):
+        return pa.list_(_joined(first.value_type, second.value_type))
+    if pa.types.is_struct(first) and pa.types.is_struct(second):
+        both = {field.name: field.type for field in first}
+        for field in second:
+            both[field.name] = _joined(both.get(field.name, pa.null()), field.type)
+        return pa.struct(dict(sorted(both.items())))
+    return first
+
+
+def _settled(kind: pa.DataType) -> pa.DataType:
+    """Return the type with strings where only null was seen, or {}, which Parquet cannot hold."""
+    if pa.types.is_list(kind):
+        return pa.list_(_settled(kind.value_type))
+    if pa.types.is_struct(kind) and kind.num_fields:
+        return pa.struct({field.name: _settled(field.type) for field in kind})
+    return pa.string() if pa.types.is_null(kind) or pa.types.is_struct(kind) else kind
+
+
+def json_table(block: bytes, schema: pa.Schema, text: str) -> pa.Table:
+    """Return the rows of JSON lines; one whose field `text` is null or amiss is to be dropped."""
+    block = block if block.endswith(b"\n") else block + b"\n"
+    table = _in_order(block, schema)
+    codes = np.zeros(0 if table is None else len(table), np.int8)
+    if table is None:
+        table, codes = _line_by_line(block, schema, text)
+    missing = np.isin(codes, KEPT) & pc.is_null(table[text]).to_numpy()
+    codes[missing] = CODE["missing_text"]
+    return with_reasons(table, codes)
+
+
+def _in_order(block: bytes, schema: pa.Schema) -> pa.Table | None:
+    """Parse a block in which every line is an object of just these fields; else return None."""
+    data = np.frombuffer(block, np.uint8)
+    stops = np.flatnonzero(data == 10)
+    starts = np.concatenate([[0], stops[:-1] + 1])
+    ends = stops - 1 - (data[stops - 1] == 13)
+    # JSON has no '}{' but between objects: so each line begins and ends one, and equal counts
+    # mean that each is one. Arrow itself takes any white space, or none, between objects.
+    if (data[starts] != ord("{")).any() or (data[ends] != ord("}")).any():
+        return None
+    if (stops - starts).max() > LINE_MAX:
+        return None
+    options = pa.json.ReadOptions(use_threads=False, block_size=len(block))
+    parsing = pa.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="error")
+    try:
+        pa.array([block], pa.binary()).cast(pa.string())  # the parser does not check UTF-8
+        table = pa.json.read_json(pa.BufferReader(block), options, parsing)
+    except pa.ArrowInvalid:
+        return None
+    return table.select(schema.names) if len(table) == len(stops) else None
+
+
+def _line_by_line(block: bytes, schema: pa.Schema, text: str) -> tuple[pa.Table, Codes]:
+    rows = [_row(line, schema, text) for line in block.split(b"\n")[:-1]]
+    table = pa.Table.from_pylist([row for row, _ in rows], schema=schema)
+    return table, np.array([CODE[reason] for _, reason in rows], np.int8)
+
+
+def _row(line: bytes, schema: pa.Schema, text: str) -> tuple[dict[str, Any], str]:
+    """Return what fits into the columns, and the reason that goes with it."""
+    row, reason = _parsed(line)
+    if reason:
+        return {}, reason
+    if not _fitted(row.get(text), schema.field(text).type)[1]:
+        return {}, "not_utf8" if isinstance(row[text], str) else "missing_text"
+    fitted, whole = _fitted(row, pa.struct(list(schema)))
+    return fitted, "" if whole else "unexpected_field"
+
+
+def _fitted(value: Any, kind: pa.DataType) -> tuple[Any, bool]:
+    """Return what of a value its column can hold, and whether that is all."""
+    if value is None:
+        return None, True
+    if pa.types.is_struct(kind) and isinstance(value, dict):
+        fields = {field.name: _fitted(value.get(field.name), field.type) for field in kind}
+        whole = value.keys() <= fields.keys() and all(whole for _, whole in fields.values())
+        return {name: part for name, (part, _) in fields.items()}, whole
+    if pa.types.is_list(kind) and isinstance(value, list):
+        items = [_fitted(item, kind.value_type) for item in value]
+        return [item for item, _ in items], all(whole for _, whole in items)
+    own = pa.null() if isinstance(value, dict | list) else _json_type(value)
+    if kind == pa.float64() and own in (pa.int64(), kind):
+        return float(value), True
+    return (value, True) if own == kind else (None, False)

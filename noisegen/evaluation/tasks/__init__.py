@@ -1,0 +1,1 @@
+"""Fine-tune encoders on labelled tasks and test them clean and noisy."""

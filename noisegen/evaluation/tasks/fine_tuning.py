@@ -1,0 +1,338 @@
+"""Fine-tune an encoder with linear heads, for the label of a text and the tag of every token.
+
+Rows become piece ids with the first piece of each token. The loop is for minutes of training
+without resuming or several processes; `noisegen.training` has the other one.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from functools import cache
+from math import isfinite
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from noisegen.data.labelled import LabelledRow
+from noisegen.encoders.encoder import Ints, Ragged, Tokenizer, replace_surrogates, uses_bf16
+from noisegen.encoders.sentence_encoder import SentenceEncoder
+from noisegen.encoders.tokens import (
+    PREPARATIONS,
+    Padded,
+    PieceTokenizer,
+    PreparedTokenizer,
+    Rows,
+    attending_fast,
+    by_length,
+    plan,
+)
+from noisegen.errors import NoisegenError, UsageError
+
+NO_PIECE = -1
+IGNORED = -100  # the class that cross-entropy leaves out
+Step = Callable[[int], None]  # called with the number of rows that an update or a test read
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """Rows of ids, with `types` of the same shape (the sentence of a pair an id is of, from 0).
+
+    `firsts` has for each token of a row the position of its first piece, -1 if it has none: it was
+    cut off, or the tokenizer knows none of its characters. `is_cut` says which rows were cut.
+    """
+
+    ids: Ragged
+    types: Ragged
+    firsts: Ragged
+    is_cut: npt.NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def beyond(self) -> int:
+        """Return how many tokens lie beyond the last piece of their row."""
+        count = 0
+        for row in np.flatnonzero(self.is_cut).tolist():
+            firsts = self.firsts[row]
+            count += len(firsts) - 1 - int(np.flatnonzero(firsts != NO_PIECE).max(initial=-1))
+        return count
+
+
+def piece_tokenizer(tokenizer: Tokenizer, name: str) -> PieceTokenizer:
+    """Return the piece tokenizer of a model, without the preparation of its texts.
+
+    Raises UsageError for a tokenizer of words, MissingExtra if a package that the preparation
+    needs is not installed.
+    """
+    if isinstance(tokenizer, PreparedTokenizer):
+        PREPARATIONS[tokenizer.preparation]("")
+        tokenizer = tokenizer.tokenizer
+    if not isinstance(tokenizer, PieceTokenizer):
+        raise UsageError(
+            f"model {name} reads characters of whole words and cannot be fine-tuned here: give a "
+            "Hugging Face folder with a tokenizer.json"
+        )
+    return tokenizer
+
+
+def prepared_rows(tokenizer: Tokenizer, rows: Sequence[LabelledRow]) -> Sequence[LabelledRow]:
+    """Return rows as a model that prepares its texts reads them.
+
+    Rows with tags are prepared token by token, so that every tag keeps its token, even if that
+    becomes several words or none.
+    """
+    if not isinstance(tokenizer, PreparedTokenizer):
+        return rows
+    prepare = cache(PREPARATIONS[tokenizer.preparation])  # tokens repeat often
+    return [
+        replace(row, tokens=tuple(map(prepare, row.tokens)))
+        if row.tags
+        else replace(row, tokens=(prepare(row.text),), second=prepare(row.second))
+        for row in rows
+    ]
+
+
+def cut_into_pieces(
+    tokenizer: PieceTokenizer, rows: Sequence[LabelledRow], max_length: int
+) -> Pieces:
+    """Tokenise rows, pairs in the tokenizer's own format, cut at `max_length` or its own limit."""
+    cut = PieceTokenizer(tokenizer.tokenizer, min(max_length, tokenizer.max_length))
+    texts = [replace_surrogates(row.text) for row in rows]
+    encodings = cut.encodings([
+        (text, replace_surrogates(row.second)) if row.second else text
+        for text, row in zip(texts, rows, strict=True)
+    ])  # fmt: skip
+    firsts = [
+        first_pieces(row.tokens, text, encoding.offsets) if row.tags else []
+        for row, text, encoding in zip(rows, texts, encodings, strict=True)
+    ]
+    ids = Ragged.of([encoding.ids for encoding in encodings])
+    types = Ragged.of([encoding.type_ids for encoding in encodings])
+    is_cut = np.array([bool(encoding.overflowing) for encoding in encodings], np.bool_)
+    return Pieces(ids, types, Ragged.of(firsts), is_cut)
+
+
+def first_pieces(tokens: Sequence[str], text: str, offsets: Sequence[tuple[int, int]]) -> list[int]:
+    """Return the position of the first piece of every token, NO_PIECE if it has none.
+
+    `text` is the tokens joined by one space. A piece begins at its first character that is not
+    white space; special pieces cover no character.
+    """
+    owners = [number for number, token in enumerate(tokens) for _ in range(len(token) + 1)]
+    firsts = [NO_PIECE] * len(tokens)
+    for position, (start, stop) in enumerate(offsets):
+        while start < stop and text[start].isspace():
+            start += 1
+        if start < stop and firsts[owners[start]] == NO_PIECE:
+            firsts[owners[start]] = position
+    return firsts
+
+
+def vocabulary_of(parts: Sequence[Pieces], pad_id: int) -> Rows:
+    """Return all ids that occur, ascending, and all up to the padding's."""
+    used = [part.ids.values.astype(np.int64) for part in parts]
+    return np.unique(np.concatenate([np.arange(pad_id + 1), *used]))
+
+
+def renumbered(part: Pieces, vocabulary: Rows) -> Pieces:
+    """Return the same with ids replaced by their positions in `vocabulary`, which has them all."""
+    values = np.searchsorted(vocabulary, part.ids.values).astype(np.int32)
+    return replace(part, ids=Ragged(values, part.ids.offsets))
+
+
+@dataclass(frozen=True)
+class Examples:
+    """Rows ready to train on: pieces, the class of each token's tag, the class of each label."""
+
+    pieces: Pieces
+    tags: Ragged
+    labels: Ints
+
+    @classmethod
+    def of(cls, pieces: Pieces, tags: Sequence[Sequence[int]], labels: Sequence[int]) -> "Examples":
+        """Add classes to pieces; a token without a piece is left out of the loss."""
+        classes = Ragged.of(tags)
+        classes.values[pieces.firsts.values == NO_PIECE] = IGNORED
+        return cls(pieces, classes, np.array(labels, np.int64))
+
+    def __len__(self) -> int:
+        return len(self.pieces)
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """How a network is fine-tuned.
+
+    `batch_tokens` is per update, padding included. Without weight decay: see
+    `TaskNetwork.keep_embeddings`.
+    """
+
+    epochs: float
+    lr: float
+    batch_tokens: int = 512
+    max_length: int = 50
+    clip: float = 1.0
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class TaskBatch:
+    """A batch on its device; `types` if the network distinguishes the sentences of a pair.
+
+    `firsts` (rows, tokens) has the position of every token's first piece, 0 where there is none; it
+    ends at the last token that has one in any row: a row may have far more tokens than pieces.
+    """
+
+    padded: Padded
+    types: Tensor | None
+    firsts: Tensor
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """Classes: one per row (empty without labels), one per token, -1 for tokens without a piece."""
+
+    labels: list[int]
+    tags: list[list[int]]
+
+
+class TaskNetwork(nn.Module):
+    """A copy of the encoder, with embeddings of the `vocabulary` alone, and heads.
+
+    The label is read from the first piece, [CLS] or <s>, a tag from the first piece of its token.
+    New weights come from torch's generator.
+    """
+
+    def __init__(
+        self, encoder: SentenceEncoder, vocabulary: Ints, labels: int, tags: int,
+        device: torch.device,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.network = deepcopy(encoder.network)
+        self.keep_embeddings(vocabulary)
+        self.config: Any = self.network.config
+        self.pad_id, self.device = encoder.tokenizer.pad_id, device
+        self.has_types = getattr(self.config, "type_vocab_size", 0) > 1
+        hidden: int = encoder.config.hidden_size
+        self.dropout = nn.Dropout(getattr(encoder.config, "hidden_dropout_prob", 0.1))
+        self.label_head = nn.Linear(hidden, labels) if labels else None
+        self.tag_head = nn.Linear(hidden, tags) if tags else None
+        self.bf16 = uses_bf16("auto", device)
+        self.to(device)
+
+    def keep_embeddings(self, vocabulary: Ints) -> None:
+        """Drop the embeddings of other ids; these are renumbered by their position.
+
+        Pieces that no text has get no gradient, so without weight decay nothing changes but the
+        cost: 250,000 rows of 384 numbers take 0.14 s of a core for each update, and 1.5 GB.
+        """
+        network: Any = self.network
+        full = network.get_input_embeddings()
+        weights = full.weight.detach()[torch.from_numpy(vocabulary).to(full.weight.device)].clone()
+        untyped: Any = nn.Embedding.from_pretrained  # draws no random weights, as __init__ would
+        network.set_input_embeddings(untyped(weights, freeze=False, padding_idx=full.padding_idx))
+
+    def batch(self, pieces: Pieces, rows: Ints) -> TaskBatch:
+        """Put rows on the device."""
+        types = torch.from_numpy(pieces.types.take(rows).padded(0)) if self.has_types else None
+        firsts = pieces.firsts.take(rows).padded(NO_PIECE)
+        stop = int(np.flatnonzero((firsts != NO_PIECE).any(0)).max(initial=-1)) + 1
+        return TaskBatch(
+            Padded.of(pieces.ids.take(rows), self.pad_id, self.device),
+            None if types is None else types.to(self.device),
+            torch.from_numpy(firsts[:, :stop]).clamp(min=0).to(self.device),
+        )
+
+    def forward(self, batch: TaskBatch) -> tuple[Tensor | None, Tensor | None]:
+        """Return logits (rows, labels) and (rows, tokens in `firsts`, tags); None without head."""
+        types = {} if batch.types is None else {"token_type_ids": batch.types}
+        fast = attending_fast(self.config, batch.padded) if self.bf16 else nullcontext()
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.bf16), fast:
+            output: Any = self.network(
+                input_ids=batch.padded.ids, attention_mask=batch.padded.mask.long(), **types
+            )
+        states = self.dropout(output.last_hidden_state.float())
+        label = self.label_head(states[:, 0]) if self.label_head is not None else None
+        if self.tag_head is None:
+            return label, None
+        positions = batch.firsts[..., None].expand(-1, -1, states.shape[-1])
+        return label, self.tag_head(states.gather(1, positions))
+
+    def loss(self, training: Examples, rows: Ints) -> Tensor:
+        """Return the cross-entropy of labels, mean over rows, plus that of tags, over tokens."""
+        label, tag = self(self.batch(training.pieces, rows))
+        parts = []
+        if label is not None:
+            parts.append(self._cross_entropy(label, training.labels[rows]))
+        if tag is not None:
+            classes = training.tags.take(rows).padded(IGNORED)[:, : tag.shape[1]]
+            parts.append(self._cross_entropy(tag.flatten(0, 1), classes.ravel()))
+        return torch.stack(parts).sum()
+
+    def _cross_entropy(self, logits: Tensor, classes: Ints) -> Tensor:
+        """Return the mean over rows with a class; 0 if none has one."""
+        wanted = torch.from_numpy(classes).to(self.device)
+        total = nn.functional.cross_entropy(logits, wanted, ignore_index=IGNORED, reduction="sum")
+        return total / (wanted != IGNORED).sum().clamp(min=1)
+
+    def fine_tune(self, training: Examples, tuning: Tuning, step: Step) -> float:
+        """Train all weights; return the mean loss of the last epoch, or of what there was of it.
+
+        AdamW, whose rate falls linearly to 0. Raises NoisegenError for a gradient that is not
+        finite.
+        """
+        total = max(1, round(tuning.epochs * len(training)))
+        optimizer = torch.optim.AdamW(self.parameters(), lr=tuning.lr, weight_decay=0.0, fused=True)
+        self.train()
+        done, losses = 0, []
+        for rows, is_last_epoch in _batches(training, tuning):
+            for group in optimizer.param_groups:
+                group["lr"] = tuning.lr * (1 - done / total)
+            loss = self.loss(training, rows)
+            optimizer.zero_grad(set_to_none=True)
+            loss.backward()  # type: ignore[no-untyped-call]
+            norm = float(nn.utils.clip_grad_norm_(self.parameters(), tuning.clip))
+            if not isfinite(norm):
+                raise NoisegenError(f"the gradient is {norm} after {done:,} rows: try a lower --lr")
+            optimizer.step()
+            done += len(rows)
+            losses += [loss.detach()] if is_last_epoch else []
+            step(len(rows))
+            if done >= total:
+                break
+        return float(torch.stack(losses).mean()) if losses else float("nan")
+
+    def predict(self, pieces: Pieces, budget: int, step: Step) -> Predicted:
+        """Return the best class of every row and token."""
+        labels = [NO_PIECE] * len(pieces)
+        tags: list[list[int]] = [[] for _ in range(len(pieces))]
+        self.eval()
+        with torch.inference_mode():
+            for rows in by_length(pieces.ids.lengths, budget):
+                label, tag = self(self.batch(pieces, rows))
+                for position, row in enumerate(rows.tolist()):
+                    if label is not None:
+                        labels[row] = int(label[position].argmax())
+                    if tag is not None:
+                        firsts = pieces.firsts[row]
+                        best = tag[position].argmax(-1).cpu().numpy()[: len(firsts)]
+                        classes = np.full(len(firsts), NO_PIECE)
+                        has_piece = firsts[: len(best)] != NO_PIECE
+                        classes[: len(best)] = np.where(has_piece, best, NO_PIECE)
+                        tags[row] = classes.tolist()
+                step(len(rows))
+        return Predicted(labels, tags)
+
+
+def _batches(training: Examples, tuning: Tuning) -> Iterator[tuple[Rows, bool]]:
+    """Yield batches epoch by epoch, without end, and whether the epoch is the last."""
+    lengths = training.pieces.ids.lengths[:, None]
+    epoch = 0
+    while True:
+        for batches in plan(lengths, tuning.batch_tokens, tuning.seed, epoch, 0):
+            yield batches[0], epoch + 1 >= tuning.epochs
+        epoch += 1

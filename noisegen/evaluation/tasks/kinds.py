@@ -1,0 +1,157 @@
+"""The known tasks, the metrics of each, how RCP fine-tunes on them, and the command's options."""
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from noisegen.options import argument, internal, option
+from noisegen.runs.progress import Show
+
+SEEDS = (1234, 1000, 2000, 3000, 4321)  # RCP's
+NLI = "nli"
+
+
+@dataclass(frozen=True)
+class LabelledTask:
+    """What the rows of a task have, and its metrics."""
+
+    name: str
+    has_tags: bool
+    has_label: bool
+    metrics: tuple[str, ...]
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """The metrics that tables show."""
+        return tuple(name for name in self.metrics if name != "hallucinated_tokens")
+
+
+@dataclass(frozen=True)
+class FineTuning:
+    """How RCP fine-tunes on one corpus (its section on experiments, and its launchers).
+
+    `epochs_augmented` and `growth` (size of the augmented data relative to the original) are for
+    task-time augmentation. The learning rate falls linearly to 0. `max_length` is in pieces. For
+    WikiANN and XNLI the paper gives no augmentation and no length: these are ours.
+    """
+
+    epochs: float
+    epochs_augmented: float
+    growth: float
+    lr: float
+    max_length: int
+
+
+METRICS = {
+    "intent_accuracy": "intent accuracy %",
+    "slot_f1": "slot F1 %",
+    "ner_f1": "NER F1 %",
+    "accuracy": "accuracy %",
+    "hallucinated_spans": "hallucinated spans",
+    "hallucinated_tokens": "hallucinated tokens",
+}
+HALLUCINATED = ("hallucinated_spans", "hallucinated_tokens")
+TASKS = {
+    task.name: task
+    for task in (
+        LabelledTask("intent-slots", True, True, ("intent_accuracy", "slot_f1", *HALLUCINATED)),
+        LabelledTask("ner", True, False, ("ner_f1", *HALLUCINATED)),
+        LabelledTask(NLI, False, True, ("accuracy",)),
+    )
+}
+FINE_TUNING = {
+    "snips": FineTuning(40, 10, 5.5, 1e-4, 50),
+    "atis": FineTuning(80, 20, 3.5, 1e-4, 50),
+    "wikiann": FineTuning(3, 3, 2.0, 2e-5, 128),
+    "xnli": FineTuning(5, 5, 2.0, 2e-5, 128),
+}
+# Share of tokens that RCP noises, chosen by people's judgement of how real the noise looks.
+NOISE_RATES = {"fr": 0.1, "de": 0.2, "es": 0.1, "hi": 0.05, "tr": 0.1}
+NLI_NOISE_RATE = 0.05
+
+
+@dataclass(frozen=True)
+class EvaluateTaskOptions:
+    """Which models are fine-tuned on which labelled data, and how.
+
+    A hyperparameter that is None is RCP's for the corpus whose format the data has
+    (`FINE_TUNING`).
+    """
+
+    models: Annotated[tuple[str, ...], argument("MODEL...")]
+    out: Annotated[
+        str,
+        option(
+            "Folder for metrics.json, metrics.csv and results.json", "-o", "--out",
+            metavar="REPORT",
+        ),
+    ]  # fmt: skip
+    train: Annotated[
+        str,
+        option(
+            "Labelled data to fine-tune on: SNIPS JSON (file, folder, glob), MultiATIS++ or "
+            "MultiSNIPS tables; WikiANN text; XNLI tables",
+            metavar="FILE",
+        ),
+    ]
+    test: Annotated[
+        tuple[str, ...],
+        option(
+            "Labelled data to test on, in the same formats; repeatable",
+            metavar="LANG=CLEAN[,NOISY]",
+        ),
+    ]
+    task: Annotated[Literal["intent-slots", "ner", "nli"], option("Kind of labels in the data")] = (
+        "intent-slots"
+    )
+    lang: Annotated[str, option("Language of --train")] = "en"
+    noise: Annotated[
+        str | None,
+        option(
+            "Transform or recipe that noises clean test rows without a noisy version; "
+            "wiki:dictionary=FILE has RCP's rate for each language",
+            metavar="NAME",
+        ),
+    ] = None
+    augment: Annotated[
+        str | None,
+        option(
+            "Recipe, such as rcp-en-aggregate: also train every model on data with noise, as "
+            "column MODEL+t of the table",
+            metavar="RECIPE",
+        ),
+    ] = None
+    growth: Annotated[
+        float | None,
+        option(
+            "With --augment: size of the data including its noisy copies (default: 5.5 times for "
+            "SNIPS, 3.5 for ATIS, else 2)",
+            metavar="TIMES", ge=1, le=100,
+        ),
+    ] = None  # fmt: skip
+    seeds: Annotated[
+        int,
+        option("Number of RCP's seeds to use: 1234, 1000, 2000, 3000, 4321", ge=1, le=len(SEEDS)),
+    ] = 3
+    epochs: Annotated[
+        float | None,
+        option(
+            "Epochs (default: RCP's: SNIPS 40, with --augment 10; ATIS 80 and 20; WikiANN 3; "
+            "XNLI 5)",
+            gt=0, le=100_000,
+        ),
+    ] = None  # fmt: skip
+    lr: Annotated[
+        float | None,
+        option(
+            "Learning rate (default: RCP's: 1e-4 for SNIPS and ATIS, else 2e-5)", gt=0, le=1_000
+        ),
+    ] = None
+    batch_tokens: Annotated[int, option("Pieces per update, padding included", ge=1)] = 512
+    max_length: Annotated[
+        int | None,
+        option("Maximum pieces of a row (default: 50 for SNIPS and ATIS, else 128)", ge=8),
+    ] = None
+    fast: Annotated[bool, option("Smoke test: at most 3 epochs on at most 4,000 rows")] = False
+    device: Annotated[str, option("cpu, cuda, cuda:1 or auto")] = "auto"
+    force: Annotated[bool, option("Replace the figures in the folder")] = False
+    progress: Annotated[Show | None, internal()] = None

@@ -1,0 +1,253 @@
+"""Read the data of a task as the user named it, and noise labelled rows, tags included."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from noisegen.augment.shards import carry
+from noisegen.data.columns import by_reason
+from noisegen.data.labelled import (
+    LabelledRow,
+    LabelledRows,
+    is_marked,
+    is_snips,
+    read_nli,
+    read_slots,
+    read_snips,
+    read_wikiann,
+    tag_kind,
+    unmarked,
+)
+from noisegen.encoders.tokens import generator
+from noisegen.errors import SourceError, UsageError
+from noisegen.evaluation.tasks.kinds import NLI, NLI_NOISE_RATE, NOISE_RATES, LabelledTask
+from noisegen.noise.engine import noise_table
+from noisegen.noise.recipe import Recipe
+
+CLEAN, NOISY = "clean", "noisy"
+CHANGE = "change"  # noisy minus clean, on the same rows
+AVERAGE = "mean"  # the name of the mean over languages
+_ROWS = 10_000  # noised at once
+
+
+@dataclass(frozen=True)
+class LanguageSet:
+    """The test rows of one language, by side.
+
+    `shared` has the numbers of the clean rows that the noisy ones came from; None if unknown.
+    """
+
+    lang: str
+    sides: dict[str, list[LabelledRow]]
+    shared: list[int] | None = None
+
+
+@dataclass
+class TaskData:
+    """All rows; `notes` say what people should know, `damaged` what was lost."""
+
+    task: LabelledTask
+    corpus: str
+    training: list[LabelledRow]
+    tests: list[LanguageSet]
+    notes: list[str] = field(default_factory=list)
+    damaged: list[str] = field(default_factory=list)
+
+
+def read_data(
+    task: LabelledTask, train: str, tests: Sequence[str], *,
+    lang: str = "en", noise: str | None = None, seed: int = 0,
+) -> TaskData:  # fmt: skip
+    """Read the training data and the test sets, given as LANG=CLEAN or LANG=CLEAN,NOISY.
+
+    With `noise` (a transform or recipe) the clean rows of a set without a noisy side get one; rows
+    that it leaves unchanged are not in that side, as in RCP. Raises UsageError, SourceError.
+    """
+    named = list(map(_named_test, tests))
+    if not named:
+        raise UsageError("no test set: give --test LANG=FILE")
+    langs = [code for code, *_ in named]
+    twice = next((code for code in langs if langs.count(code) > 1), None)
+    if twice:
+        raise UsageError(f"language {twice!r} is tested twice; write --test {twice}=CLEAN,NOISY")
+    data = TaskData(task, "", [], [])
+    training = _read(data, train, lang)
+    data.corpus, data.training = training.corpus, training.rows
+    for code, clean, noisy in named:
+        test = _read_test(data, code, clean, noisy)
+        needs_noise = noise and NOISY not in test.sides
+        data.tests.append(_with_noise(data, test, str(noise), seed) if needs_noise else test)
+    _unify_tags(data)
+    _refuse_one_class(data, train)
+    _note_unknown_labels(data)
+    return data
+
+
+def _named_test(given: str) -> tuple[str, str, str | None]:
+    """Return language, clean and noisy source of a test set; raises UsageError."""
+    lang, equals, files = given.partition("=")
+    if lang.strip() == AVERAGE:
+        raise UsageError(f"--test {given!r}: {AVERAGE!r} is what the mean over languages is called")
+    if not (equals and files and lang.strip()):
+        raise UsageError(f"--test {given!r}: write LANG=CLEAN or LANG=CLEAN,NOISY")
+    clean, comma, noisy = files.partition(",")
+    return (lang, clean, noisy) if comma and not Path(files).exists() else (lang, files, None)
+
+
+def _read(data: TaskData, source: str, lang: str) -> LabelledRows:
+    """Read one source in the format of the task or of the file itself; note what is lost."""
+    if data.task.name == "ner":
+        rows = read_wikiann(source, lang)
+    elif data.task.name == NLI:
+        rows = read_nli(source, lang)
+    else:
+        rows = read_snips(source) if is_snips(source) else read_slots(source)
+    rows.drop_strays()
+    if not rows.rows:
+        lost = ", ".join(filter(None, [by_reason(rows.dropped), *rows.damaged]))
+        raise SourceError(f"{source}: no rows of language {lang!r} ({lost or 'it is empty'})")
+    data.damaged += rows.damaged
+    if rows.dropped:
+        lost = ", ".join(f"{reason} {count:,}" for reason, count in sorted(rows.dropped.items()))
+        data.notes.append(f"{source}: dropped {rows.dropped.total():,} rows: {lost}")
+    return rows
+
+
+def _read_test(data: TaskData, lang: str, clean: str, noisy: str | None) -> LanguageSet:
+    """Read a test set; the clean row of a noisy one is found by key, else by position."""
+    ours = _read(data, clean, lang)
+    if noisy is None:
+        sides = {CLEAN: ours.rows} | ({NOISY: ours.noisy} if ours.noisy else {})
+        return LanguageSet(lang, sides, list(range(len(ours.rows))) if ours.noisy else None)
+    theirs = _read(data, noisy, lang)
+    rows = theirs.noisy or theirs.rows
+    clean_rows = {row.key: number for number, row in enumerate(ours.rows) if row.key}
+    keys, shared = [row.key for row in rows], None
+    if len(clean_rows) == len(ours.rows) and all(keys):
+        if clean_rows.keys() >= set(keys):
+            shared = [clean_rows[key] for key in keys]
+    elif len(ours.rows) == len(rows):
+        shared = list(range(len(rows)))
+    if shared is None:
+        data.notes.append(
+            f"{lang}: no {CHANGE}: {clean} has not all ids of {noisy}; without ids both must have "
+            "as many rows"
+        )
+    return LanguageSet(lang, {CLEAN: ours.rows, NOISY: rows}, shared)
+
+
+def _with_noise(data: TaskData, test: LanguageSet, noise: str, seed: int) -> LanguageSet:
+    clean = test.sides[CLEAN]
+    recipe = noise_recipe(noise, test.lang, is_nli=data.task.name == NLI)
+    noisy = noised(clean, recipe, lang=test.lang, seed=seed)
+    shared = [number for number, row in enumerate(noisy) if row != clean[number]]
+    if not shared:
+        raise UsageError(f"--noise {noise} changes none of the {len(clean):,} {test.lang} rows")
+    if len(shared) < len(clean):
+        data.notes.append(
+            f"{test.lang}: {noise} leaves {len(clean) - len(shared):,} of {len(clean):,} rows as "
+            "they are; the noisy side is without them"
+        )
+    sides = {CLEAN: clean, NOISY: [noisy[number] for number in shared]}
+    return replace(test, sides=sides, shared=shared)
+
+
+def _unify_tags(data: TaskData) -> None:
+    """Remove B- and I- from all tags, unless all sets have them."""
+    sides = [rows for test in data.tests for rows in test.sides.values()]
+    if all(map(is_marked, (data.training, *sides))):
+        return
+    data.training = unmarked(data.training)
+    data.tests = [
+        replace(test, sides={side: unmarked(rows) for side, rows in test.sides.items()})
+        for test in data.tests
+    ]
+    data.notes.append("not all tags have B- and I-: they are taken off, a run of a tag is a span")
+
+
+def _refuse_one_class(data: TaskData, train: str) -> None:
+    """Raise SourceError for training data with a single class; note it for labels or tags alone."""
+    labels = {f"rows have the label {row.label}" for row in data.training if data.task.has_label}
+    tags = {f"tokens have the tag {tag_kind(tag)}" for row in data.training for tag in row.tags}
+    alone = [next(iter(classes)) for classes in (labels, tags) if len(classes) == 1]
+    if max(len(labels), len(tags)) < 2:
+        raise SourceError(f"{train}: all {' and all '.join(alone)}: there is nothing to learn")
+    data.notes += [f"{train}: all {text}, so every model will predict it" for text in alone]
+
+
+def _note_unknown_labels(data: TaskData) -> None:
+    """Note labels that the training data lacks: their tokens and rows cannot be right."""
+    kinds = {tag_kind(tag) for row in data.training for tag in row.tags}
+    labels = {row.label for row in data.training}
+    for test in data.tests:
+        for side, rows in test.sides.items():
+            tags = [tag for row in rows for tag in row.tags if tag_kind(tag) not in kinds]
+            lost = [row.label for row in rows if row.label not in labels]
+            for what, unknown in (("tokens", tags), ("rows", lost)):
+                if unknown:
+                    names = ", ".join(sorted(set(map(tag_kind, unknown)))[:5])
+                    data.notes.append(
+                        f"{test.lang} {side}: {len(unknown):,} {what} have a label that the "
+                        f"training data has not ({names}); they count as wrong"
+                    )
+
+
+def noise_recipe(given: str, lang: str, *, is_nli: bool) -> Recipe:
+    """Return the recipe that noises a test set; `wiki` without a rate has RCP's of the language."""
+    kind, _, values = given.partition(":")
+    if kind == "wiki" and "rate=" not in values:
+        rate = NLI_NOISE_RATE if is_nli else NOISE_RATES.get(lang, 0.1)
+        given = f"wiki:{values},rate={rate}" if values else f"wiki:rate={rate}"
+    return Recipe.named(given)
+
+
+def noised(
+    rows: Sequence[LabelledRow], recipe: Recipe, *, lang: str, seed: int = 0, copy: int = 0
+) -> list[LabelledRow]:
+    """Return every row with the noise of its number; both sentences of a pair get noise.
+
+    A tag goes to the tokens that its own became; a row that lost all its words stays as it was.
+    """
+
+    def noise(texts: list[str], ids: list[str]) -> list[dict[str, Any]]:
+        table = pa.table({"text": pa.array(texts, pa.string()), "id": pa.array(ids, pa.string())})
+        noisy = noise_table(recipe, table, edits=True, seed=seed, copy=copy, lang=lang)
+        return list(noisy.to_pylist())
+
+    out: list[LabelledRow] = []
+    for start in range(0, len(rows), _ROWS):
+        block = rows[start : start + _ROWS]
+        numbers = range(start, start + len(block))
+        firsts = noise([row.text for row in block], [f"{n}" for n in numbers])
+        seconds = noise([row.second for row in block], [f"{n}/2" for n in numbers])
+        for row, first, second in zip(block, firsts, seconds, strict=True):
+            tokens, tags = carry(row.tokens, row.tags or row.tokens, first["noisy"], first["edits"])
+            if tokens and not (row.second and not second["noisy"].strip()):
+                tags = tags if row.tags else []
+                row = replace(row, tokens=tuple(tokens), tags=tuple(tags), second=second["noisy"])
+            out.append(row)
+    return out
+
+
+def augmented(
+    rows: Sequence[LabelledRow], recipe: Recipe, growth: float, *, lang: str, seed: int = 0
+) -> list[LabelledRow]:
+    """Return the rows and noisy copies of them: `growth` times as many in all, rounded.
+
+    The last copy is of some rows, drawn by the seed.
+    """
+    out, copy = list(rows), 0
+    wanted = round(growth * len(rows))
+    while len(out) < wanted:
+        copy += 1
+        noisy = noised(rows, recipe, lang=lang, seed=seed, copy=copy)
+        missing = wanted - len(out)
+        if missing < len(rows):
+            chosen = np.sort(generator(seed, copy).permutation(len(rows))[:missing])
+            noisy = [noisy[number] for number in chosen.tolist()]
+        out += noisy
+    return out

@@ -1,0 +1,126 @@
+"""What miners produce: sentence pairs with their words, losses; which words enter a dictionary."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Annotated, NamedTuple, Protocol, Self
+
+from noisegen.options import option
+
+
+class WordPair(NamedTuple):
+    """A token of the noisy sentence that the clean sentence replaced by one token."""
+
+    clean: str
+    noisy: str
+    kind: str = ""  # homophone, synonym, kana ... where a language tells; else ''
+
+
+@dataclass(frozen=True, slots=True)
+class SentencePair:
+    """A noisy sentence, its clean form, and the word pairs that passed the filters.
+
+    `unit` is what counts once in a dictionary: the page of a revision history, else the row. The
+    fields from `rev_old` on are those of a revision history.
+    """
+
+    noisy: str
+    clean: str
+    lang: str
+    unit: int
+    words: tuple[WordPair, ...] = ()
+    rev_old: int | None = None
+    rev_new: int | None = None
+    timestamp: str | None = None
+    minor: bool | None = None
+    comment_flag: bool | None = None
+    reverted: bool | None = None
+    survived: bool | None = None
+
+
+@dataclass(frozen=True)
+class Task:
+    """What one worker mines at a time: files to be read one after the other."""
+
+    number: int
+    paths: tuple[str, ...]
+
+
+DAMAGE_MAX = 1_000  # lines kept of a task
+
+
+class Damage(list[str]):
+    """Lines that say where something was lost, and what; `total` counts those beyond the first."""
+
+    total = 0
+
+    def append(self, line: str) -> None:
+        """Count a line, and keep it if there is room."""
+        self.total += 1
+        if len(self) < DAMAGE_MAX:
+            super().append(line)
+
+    def extend(self, lines: Iterable[str]) -> None:
+        """Append every line."""
+        for line in lines:
+            self.append(line)
+
+    def __iadd__(self, lines: Iterable[str]) -> Self:  # type: ignore[misc,override]
+        self.extend(lines)
+        return self
+
+
+@dataclass
+class Account:
+    """What a miner read (pages, revisions, bytes, ...), dropped for what reason, and lost."""
+
+    read: Counter[str] = field(default_factory=Counter)
+    dropped: Counter[str] = field(default_factory=Counter)
+    damaged: Damage = field(default_factory=Damage)
+
+
+class Miner(Protocol):
+    """Yields the pairs of a task; pickled with every task, so it holds options only."""
+
+    def __call__(self, task: Task, account: Account) -> Iterator[SentencePair]:
+        """Mine the files of the task."""
+        ...
+
+
+# Which counted words enter a dictionary.
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """What a word pair needs to enter a dictionary; 0 asks nothing.
+
+    `balance`: its count must be that many times the count of its reverse, else both are variants
+    of each other. `frequency`: the right word must be that many times as frequent in the corrected
+    sentences as the wrong form, else both are words. `top`: the most frequent alternatives of a
+    word that are kept.
+    """
+
+    min_pages: Annotated[int, option("Minimum pages (or rows) of a word pair", ge=0)] = 0
+    min_count: Annotated[int, option("Minimum sentence pairs of a word pair", ge=0)] = 1
+    balance: Annotated[
+        int, option("Minimum count of a word pair, in counts of its reverse (0: any)", ge=0)
+    ] = 0
+    frequency: Annotated[
+        int,
+        option("Minimum frequency of the right word, in frequencies of the wrong form among the "
+               "corrected sentences of a mining run (0: any)", ge=0),
+    ] = 0  # fmt: skip
+    top: Annotated[int, option("Maximum wrong forms of a word (0: all)", ge=0)] = 20
+
+
+# RCP names no thresholds; those of `strict` are ours. A pair that goes both ways is no error but a
+# variant, what one page alone has is often the matter of that page, and a wrong form that is common
+# among corrected sentences is a word of its own.
+THRESHOLDS: Mapping[str, Thresholds] = MappingProxyType(
+    {
+        "rcp": Thresholds(min_pages=1),
+        "strict": Thresholds(min_pages=2, balance=3, frequency=10),
+        "all": Thresholds(min_pages=1),
+    }
+)

@@ -1,0 +1,194 @@
+"""Word lists as transforms: the kernel that replaces matches, and how a list is registered."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from noisegen.noise import phrases
+from noisegen.noise.edits import Edits
+from noisegen.noise.lexicon import POS, Lexicon, Parser, head_of, parser_of
+from noisegen.noise.phrases import Matches, PhraseTable, load_table
+from noisegen.noise.registry import Parameter, Settings, Transform, called_from, register
+from noisegen.noise.rng import Variants, choices, hits
+from noisegen.noise.tagging import Tagger, make_tagger
+from noisegen.text.buffers import I64, U64, Bool, Texts, as_arrow
+from noisegen.text.resources import DICTIONARIES
+
+CLITICS = "(?i)['\u2019](m|re|s|ve|d|ll)$"
+
+
+@dataclass(frozen=True)
+class LexicalKernel:
+    """Replace each match of a row in its lexicon with its rate; for one or more lexicons.
+
+    `limits` holds the 48-bit thresholds, shape (lexicons, strengths); `taggers` and `tags` (see
+    `lexical`) have one entry per lexicon. `lexicons` is the number of each row's lexicon.
+    """
+
+    table: PhraseTable
+    limits: I64
+    taggers: tuple[Tagger | None, ...]
+    tags: tuple[str, ...]
+    lexicons: I64 | None = None
+
+    @classmethod
+    def joined(cls, kernels: Sequence["LexicalKernel"]) -> "LexicalKernel":
+        """Return one kernel with the lexicons of all, whose strengths are the same."""
+        return cls(
+            phrases.side_by_side([kernel.table for kernel in kernels]),
+            np.concatenate([kernel.limits for kernel in kernels]),
+            tuple(tagger for kernel in kernels for tagger in kernel.taggers),
+            tuple(rule for kernel in kernels for rule in kernel.tags),
+        )
+
+    def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
+        """Propose the replacements of all rows."""
+        lexicons = np.zeros(len(texts), np.int64) if self.lexicons is None else self.lexicons
+        matches, pos = self._eligible(texts, self.table.find(texts, lexicons), lexicons)
+        if not len(matches):
+            return Edits.none()
+        hit, draws = hits(keys, matches.rows, self.limits[lexicons, variants["rate"]])
+        matches, pos = matches.take(hit), pos.take(hit)
+        drawn = self.table.alternatives(texts.values, matches, pos, choices(draws))
+        supported = self._with_support(texts, matches, drawn, lexicons)
+        matches, drawn = matches.take(supported), drawn.take(supported)
+        # Take in the dot behind a match if the replacement has its own: 'Sun.', not 'Sun..'.
+        behind = texts.values[np.minimum(matches.stops, len(texts.values) - 1)]
+        dotted = (matches.stops < texts.offsets[matches.rows + 1]) & (behind == ord("."))
+        stops = matches.stops + (dotted & self._ends_in_dot[drawn])
+        return Edits(matches.rows, matches.starts, stops, drawn, self.table.pool)
+
+    def _eligible(self, texts: Texts, matches: Matches, lexicons: I64) -> tuple[Matches, I64]:
+        """Drop matches with the wrong part of speech; return the `groups` column of the others."""
+        pos = self._first_pos.take(matches.keys)
+        keep = np.ones(len(matches), np.bool_)
+        for number, (tagger, rule) in enumerate(zip(self.taggers, self.tags, strict=True)):
+            if tagger is None:
+                continue
+            here = np.flatnonzero(lexicons.take(matches.rows) == number)
+            best, second = tagger.tag(texts, matches.take(here))
+            keys = matches.keys.take(here)
+            if rule == "no-verb":
+                keep[here] = best != POS.index("VERB")
+            else:
+                pos[here] = np.where(self.table.groups[keys, best] >= 0, best, second)
+                keep[here] = self.table.groups[keys, pos[here]] >= 0
+        eligible = np.flatnonzero(keep)
+        return matches.take(eligible), pos.take(eligible)
+
+    def _with_support(self, texts: Texts, matches: Matches, drawn: I64, lexicons: I64) -> I64:
+        """Return the matches that do not become clitics without a word to lean on.
+
+        "You have." does not become "You've.".
+        """
+        has_clitics = np.array([rule == "clitic" for rule in self.tags])
+        here = np.flatnonzero(has_clitics[lexicons.take(matches.rows)])
+        here = here[texts.tokens.gaps.take(matches.lasts.take(here)) != ord(" ")]
+        written = self.table.pool.take(as_arrow(drawn.take(here))).cast(pa.string())
+        clitic = pc.match_substring_regex(written, CLITICS).to_numpy(zero_copy_only=False)
+        return np.delete(np.arange(len(matches)), here[clitic.astype(np.bool_)])
+
+    @cached_property
+    def _ends_in_dot(self) -> Bool:
+        pool = Texts.from_arrow(self.table.pool)
+        ends: Bool = pool.values[pool.offsets[1:] - 1] == ord(".")
+        return ends
+
+    @cached_property
+    def _first_pos(self) -> I64:
+        """The first part of speech that each key has alternatives for."""
+        first: I64 = np.argmax(self.table.groups >= 0, axis=1).astype(np.int64)
+        return first
+
+
+class Original(Protocol):
+    """The vocabulary of a transform in the user's checkout of NL-Augmenter."""
+
+    def files(self, folder: Path) -> list[Path]:
+        """Return the files that are read."""
+        ...
+
+    def table(self, folder: Path) -> PhraseTable:
+        """Return the compiled vocabulary."""
+        ...
+
+
+@dataclass(frozen=True)
+class LexicalSource:
+    """Where the word list of a transform lies: a path ('{lang}' in it is the language)."""
+
+    name: str
+    path: Callable[[], Path]
+    tags: str = ""
+    parser: Parser | None = None
+    langs: tuple[str, ...] = ("*",)
+    original: Original | None = None
+
+    def files(self, settings: Settings, values: Mapping[str, Any]) -> list[Path]:
+        """Return the files that a kernel for these settings reads, whatever the values."""
+        if self.original and settings.nlaug_data:
+            return self.original.files(settings.nlaug_data)
+        return [Path(str(self.path()).replace("{lang}", settings.lang))]
+
+    def languages(self) -> list[str]:
+        """Return the languages that have a file."""
+        before, placeholder, after = str(self.path()).partition("{lang}")
+        if not placeholder:
+            return list(self.langs)
+        return sorted(path.parent.name for path in Path(before).glob(f"*{after}"))
+
+    def kernel(self, settings: Settings, values: Mapping[str, Any]) -> LexicalKernel:
+        """Make the kernel for these settings and the value of `rate`."""
+        if self.original and settings.nlaug_data:
+            table = self.original.table(settings.nlaug_data)
+        else:
+            [path] = self.files(settings, values)
+            table = load_table(path, self.parser or parser_of(path))
+        asks = self.tags in ("equal", "no-verb")
+        tagger = make_tagger(settings.tagger, settings.lang) if asks else None
+        limits = settings.limits(float(values["rate"]))[None]
+        return LexicalKernel(table, limits, (tagger,), (self.tags,))
+
+
+def register_lexicon(
+    source: LexicalSource, rate: float, summary: str, defined_at: str | None = None
+) -> None:
+    """Register a word list with a default rate as a transform; `defined_at` is file:line."""
+    parameters = {"rate": Parameter("rate", rate, float)}
+    transform = Transform(
+        source.name, summary, parameters, source.kernel, source.languages, source.files,
+        defined_at or called_from(1),
+    )  # fmt: skip
+    register(transform)
+
+
+def lexical(
+    name: str, path: str | Path, *, rate: float = 1.0, summary: str = "", tags: str = "",
+) -> None:  # fmt: skip
+    """Register a word list as a transform: each match is replaced with chance `rate`.
+
+    `path` is a TSV (its head names source, license and lang) or a mined dictionary in Parquet;
+    '{lang}' in it stands for the language. `tags` is '' (any), 'equal' (the entry's part of speech
+    must be that of the match), 'no-verb' (the match must not be a verb) or 'clitic' (a replacement
+    that ends in one, such as "you've", needs a word after it).
+    """
+    where = Path(path)
+    langs = head_of(where, "lang").get("lang", "*") if where.exists() else "*"
+    source = LexicalSource(name, lambda: where, tags, langs=tuple(langs.split()))
+    if not summary:
+        summary = f"Replace words of {where.name}."
+        if where.suffix != ".parquet" and "{lang}" not in str(where):
+            first = Lexicon.load(where).entries[0]
+            summary = f"{summary[:-1]}: '{first.clean}' -> '{first.noisy}'."
+    register_lexicon(source, rate, summary, called_from(1))
+
+
+def packaged(name: str) -> Path:
+    """Return the path template of a packaged word list."""
+    return DICTIONARIES / "{lang}" / f"{name}.tsv"

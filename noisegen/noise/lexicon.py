@@ -1,0 +1,223 @@
+"""Lexicons: phrase -> weighted alternatives, read from TSV or Parquet, with their licence."""
+
+import io
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from itertools import takewhile
+from pathlib import Path
+from typing import NamedTuple
+
+from noisegen.errors import LexiconError
+from noisegen.text.buffers import SIGNS
+from noisegen.text.case import fold
+
+POS = ("", "NOUN", "ADJ", "ADV", "VERB")  # universal part-of-speech tags that an entry may ask for
+CODESPELL = {
+    "name": "spel", "lang": "en", "source": "codespell's dictionary.txt", "license": "CC-BY-SA-3.0",
+}  # fmt: skip
+
+_ASCII_SIGN = r"\x00-/:-@\[-^`{-\x7f"
+_SIGN = _ASCII_SIGN + "".join(f"{chr(low)}-{chr(high)}" for low, high in SIGNS)
+_MATCHABLE = re.compile(f"[^{_SIGN}]+(?:[{_ASCII_SIGN}][^{_SIGN}]+)*")
+_MISSPELLED_MIN, _MISSPELLINGS_MAX = 4, 3  # letters of a word, errors in it
+
+
+class Entry(NamedTuple):
+    """One alternative: `clean` may become `noisy`, with chance proportional to `weight`."""
+
+    clean: str
+    noisy: str
+    weight: int = 1
+    pos: str = ""
+
+
+@dataclass(frozen=True)
+class Lexicon:
+    """A word list. `head` holds at least name, lang, source and license."""
+
+    head: dict[str, str]
+    entries: list[Entry] = field(repr=False)
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Lexicon":
+        """Read a TSV or Parquet lexicon; raises LexiconError with file and line."""
+        path = Path(path)
+        return parser_of(path)(read_lexicon_file(path), str(path))
+
+    def by_clean(self) -> dict[str, list[Entry]]:
+        """Return the alternatives of every phrase."""
+        grouped: dict[str, list[Entry]] = {}
+        for entry in self.entries:
+            grouped.setdefault(entry.clean, []).append(entry)
+        return grouped
+
+
+Parser = Callable[[bytes, str], Lexicon]  # from the content of a file and its name for errors
+
+
+def read_lexicon_file(path: Path) -> bytes:
+    """Return the bytes of a lexicon file; raises LexiconError if it cannot be read."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise LexiconError(f"cannot read lexicon {str(path)!r}: {error.strerror}") from error
+
+
+def parser_of(path: Path) -> Parser:
+    """Return the parser for a file by its ending: Parquet, else TSV."""
+    return parse_parquet if path.suffix == ".parquet" else parse_tsv
+
+
+def matchable(phrase: str) -> bool:
+    """Tell whether a phrase is words with one ASCII character between neighbours."""
+    return _MATCHABLE.fullmatch(phrase) is not None
+
+
+def head_of(path: Path, *keys: str) -> dict[str, str]:
+    """Return source and license, or other keys, of a word list; codespell's has no head."""
+    if path.name == "dictionary.txt":
+        head = CODESPELL
+    else:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            head = _head_fields(takewhile(lambda line: line.startswith("#"), file))
+    return {key: head[key] for key in keys or ("source", "license") if key in head}
+
+
+def _head_fields(lines: Iterator[str]) -> dict[str, str]:
+    """Read `# key: value`, also several in a line when three spaces or more separate them."""
+    fields = (part.strip("# \r\n") for line in lines for part in line.split("   "))
+    pairs = (part.partition(":") for part in fields if ":" in part)
+    return {key.strip(): value.strip() for key, _, value in pairs}
+
+
+def parse_tsv(content: bytes, where: str) -> Lexicon:
+    """Read `# key: value` lines, a header (clean, noisy[, weight][, pos]), then the entries."""
+    try:
+        lines = content.decode("utf-8-sig").split("\n")
+    except UnicodeDecodeError as error:
+        raise LexiconError(f"{where} is not UTF-8: {error}") from error
+    comments = list(takewhile(lambda line: line.startswith("#"), lines))
+    head = _head_fields(iter(comments))
+    missing = [key for key in ("name", "lang", "source", "license") if not head.get(key)]
+    if missing:
+        raise LexiconError(
+            f"{where} does not say its {' and '.join(missing)}; begin it with '# {missing[0]}: ...'"
+        )
+    header, *lines = lines[len(comments) :] or [""]
+    columns = header.rstrip("\r").split("\t")
+    if columns[:2] != ["clean", "noisy"] or not set(columns[2:]) <= {"weight", "pos"}:
+        raise LexiconError(
+            f"{where} line {len(comments) + 1}: the header must be clean, noisy, weight[, pos]"
+        )
+    entries = []
+    for number, line in enumerate(lines, len(comments) + 2):
+        values = line.rstrip("\r").split("\t")
+        if values == [""]:
+            continue
+        if len(values) != len(columns):
+            raise LexiconError(
+                f"{where} line {number}: {len(values)} columns, not {len(columns)} (tabs between)"
+            )
+        entries.append(_entry(dict(zip(columns, values, strict=True)), f"{where} line {number}"))
+    return _lexicon(head, entries, where)
+
+
+def parse_parquet(content: bytes, where: str) -> Lexicon:
+    """Read a mined dictionary: columns clean, noisy and count (or weight)."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        table = pq.read_table(io.BytesIO(content))
+    except pa.ArrowInvalid as error:
+        raise LexiconError(f"{where} is not a Parquet file: {error}") from error
+    weight = next((name for name in ("count", "weight") if name in table.column_names), None)
+    if weight is None or not {"clean", "noisy"} <= set(table.column_names):
+        raise LexiconError(f"{where} needs the columns clean, noisy and count")
+    try:
+        kinds = pa.schema([("clean", pa.string()), ("noisy", pa.string()), (weight, pa.int64())])
+        table = table.select(kinds.names).cast(kinds)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise LexiconError(f"{where}: clean and noisy are text, {weight} whole numbers") from error
+    if any(table[name].null_count for name in kinds.names):
+        raise LexiconError(f"{where}: clean, noisy and {weight} have no empty places")
+    entries = [
+        _entry({**row, "weight": str(row[weight])}, f"{where} row {number}")
+        for number, row in enumerate(table.to_pylist())
+        if matchable(row["clean"])  # "пов’язана" is one word to its miner and none to a lexicon
+    ]
+    head = {"name": Path(where).stem, "lang": "*", "source": where, "license": "see its manifest"}
+    return _lexicon(head, entries, where)
+
+
+def _lexicon(head: dict[str, str], entries: list[Entry], where: str) -> Lexicon:
+    if not entries:
+        raise LexiconError(f"{where} has no entries")
+    return Lexicon(head, entries)
+
+
+def _entry(row: dict[str, str], where: str) -> Entry:
+    """Return the entry of a row; raises LexiconError if it is wrong."""
+    clean, noisy = row["clean"], row["noisy"]
+    weight, pos = row.get("weight", "1"), row.get("pos", "")
+    if not weight.isdecimal() or int(weight) < 1:
+        raise LexiconError(f"{where}: weight {weight!r} is not a whole number of at least 1")
+    if pos not in POS:
+        raise LexiconError(f"{where}: pos {pos!r} is not one of {', '.join(POS[1:])}")
+    if not noisy.strip() or noisy == clean or len(noisy.splitlines()) > 1:
+        what = "empty, equal to clean or of several lines"
+        raise LexiconError(f"{where}: noisy {noisy!r} is {what}")
+    if not matchable(clean):
+        raise LexiconError(
+            f"{where}: clean {clean!r} must be words with one ASCII sign between them"
+        )
+    return Entry(clean, noisy, int(weight), pos)
+
+
+def codespell_dictionary() -> Path:
+    """Return the dictionary file of the codespell package, without importing it."""
+    spec = find_spec("codespell_lib")
+    if spec is None or spec.origin is None:
+        raise LexiconError("codespell is not installed; run: pip install codespell")
+    return Path(spec.origin).parent / "data" / "dictionary.txt"
+
+
+def parse_codespell(content: bytes, where: str) -> Lexicon:
+    """Invert codespell's dictionary: `wrong->right[, right2,][ reason]` per line.
+
+    A word's misspellings share its weight equally; one with n corrections counts 1/n. Misspellings
+    that are not `_plausible` are left out.
+    """
+    entries = set()
+    for line in content.decode().splitlines():
+        wrong, _, corrections = line.partition("->")
+        parts = [part.strip() for part in corrections.split(",")]
+        *rights, reason = parts if len(parts) > 1 else [*parts, ""]
+        if reason.startswith("disabled"):
+            continue
+        weight = max(1, 12 // len(rights))
+        for right in rights:
+            if matchable(right) and (len(rights) == 1 or " " not in right):
+                entries.add(Entry(fold(right), fold(wrong), weight))
+    return Lexicon(dict(CODESPELL), sorted(e for e in entries if _plausible(e.clean, e.noisy)))
+
+
+def _plausible(clean: str, noisy: str) -> bool:
+    """Tell whether people misspell so: up to three errors, in ASCII.
+
+    Codespell lists one odd slip for many of the commonest words (is: ois, in: inh), which would
+    be in a fifth of all sentences. Words under four letters are mistyped, not misspelled: two
+    letters swapped, one left out, or one doubled.
+    """
+    from rapidfuzz.distance import OSA
+
+    if clean == noisy or not noisy.isascii() or OSA.distance(clean, noisy) > _MISSPELLINGS_MAX:
+        return False
+    if len(clean) >= _MISSPELLED_MIN or sorted(clean) == sorted(noisy):
+        return True
+    splits = [(clean[:at], clean[at], clean[at + 1 :]) for at in range(len(clean))]
+    doubled = {before + letter * 2 + after for before, letter, after in splits}
+    dropped = {before + after for before, _, after in splits if len(clean) > 2}
+    return noisy in doubled | dropped

@@ -1,0 +1,344 @@
+"""The phrase table: a lexicon compiled to a hash table, and all its matches in a batch of rows.
+
+A phrase is found word by word: the hash of its first words, the byte between, and the next word
+give the hash of one word more. Matches are whole words, leftmost first, then longest. Compiled
+lexicons are kept in a cache folder, by content, and memory-mapped from there.
+"""
+
+import json
+import tempfile
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from noisegen.errors import LexiconError
+from noisegen.noise.lexicon import POS, Entry, Lexicon, Parser, read_lexicon_file
+from noisegen.noise.rng import WeightedChoices, mix_array
+from noisegen.text.buffers import (
+    APOSTROPHES,
+    I32,
+    I64,
+    U8,
+    U64,
+    WORD_BYTES_MAX,
+    Texts,
+    Tokens,
+    as_arrow,
+    as_numpy,
+)
+from noisegen.text.case import capitalize, case_classes, fold, is_upper, upper
+from noisegen.text.resources import cache_folder
+
+FORMAT = 9  # of a compiled lexicon; raise it when a change alters what a table means
+_SLOTS_PER_ENTRY = 4
+
+
+@dataclass(frozen=True)
+class Matches:
+    """Matches in `Texts`: row, byte range, key of the table, numbers of first and last word.
+
+    Ascending and disjoint.
+    """
+
+    rows: I64
+    starts: I64
+    stops: I64
+    keys: I32
+    firsts: I64
+    lasts: I64
+
+    def take(self, chosen: I64) -> "Matches":
+        """Return the matches of these numbers."""
+        return Matches(*(getattr(self, column.name).take(chosen) for column in fields(self)))
+
+    def without(self, dropped: I64) -> "Matches":
+        """Return the other matches."""
+        if not len(dropped):
+            return self
+        keep = np.ones(len(self), np.bool_)
+        keep[dropped] = False
+        return self.take(np.flatnonzero(keep))
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+@dataclass(frozen=True)
+class PhraseTable:
+    """A compiled lexicon, or several side by side: a row of text is searched in one of them.
+
+    `slots` (hash or 0) and `slot_entries` (key * 2 + 1 if the phrase goes on; key 0 is a mere
+    prefix) form an open hash table, of `sizes` slots for each lexicon. Key k asks for a match of
+    case class `cases_asked[k]` or above. It has the alternatives of group `groups[k, pos]` (-1:
+    none) of the weighted choices `bounds`; alternative a is `pool[3 * a + case class]`.
+    """
+
+    slots: U64
+    slot_entries: I32
+    sizes: I64
+    cases_asked: U8
+    groups: I32
+    bounds: I64
+    pool_values: U8
+    pool_offsets: I32
+    head: dict[str, str]
+    words_max: int
+
+    @cached_property
+    def pool(self) -> pa.Array:
+        """All replacements, three per alternative: as written, Title, UPPER."""
+        return Texts(self.pool_values, self.pool_offsets.astype(np.int64)).to_arrow()
+
+    @cached_property
+    def choices(self) -> WeightedChoices:
+        """The alternatives of every group."""
+        return WeightedChoices(self.bounds)
+
+    @cached_property
+    def _bases(self) -> I64:
+        """The first slot of each lexicon."""
+        return np.cumsum(self.sizes) - self.sizes
+
+    def find(self, texts: Texts, lexicons: I64 | None = None) -> Matches:
+        """Find all matches, leftmost-longest; every row in its lexicon (default: the first)."""
+        words = texts.tokens
+        lexicon = np.zeros(len(words), np.int64) if lexicons is None else lexicons.take(words.rows)
+        entries = self.look_up(words.hashes, lexicon)
+        firsts = np.flatnonzero(entries != 0)
+        keys, lasts = self._longest(words, lexicon, firsts, entries.take(firsts))
+        whole = np.flatnonzero(keys != 0)
+        firsts, lasts, keys = firsts.take(whole), lasts.take(whole), keys.take(whole)
+        ranges = words.rows.take(firsts), words.starts.take(firsts), words.stops.take(lasts)
+        matches = Matches(*ranges, keys, firsts, lasts)
+        # Drop matches whose key asks for a capital that the text lacks.
+        asked = self.cases_asked.take(keys)
+        asking = np.flatnonzero(asked)
+        cases = case_classes(texts.values, ranges[1].take(asking), ranges[2].take(asking))
+        return _leftmost(matches.without(asking[cases < asked.take(asking)]))
+
+    def _longest(self, words: Tokens, lexicon: I64, firsts: I64, entries: I32) -> tuple[I32, I64]:
+        """Return key (0: none) and last word of the longest phrase from each of the first words."""
+        keys, lasts = entries >> 1, firsts.copy()
+        begun = np.flatnonzero(entries & 1)  # those that may go on
+        state = words.hashes.take(firsts.take(begun))
+        for more in range(1, self.words_max):
+            end = firsts.take(begun) + more
+            gaps = words.gaps.take(end - 1)
+            on = np.flatnonzero(gaps != 0)
+            if not len(on):
+                break
+            begun, end = begun.take(on), end.take(on)
+            state = _phrase_hash(state.take(on), gaps.take(on), words.hashes.take(end))
+            entries = self.look_up(state, lexicon.take(end))
+            whole = np.flatnonzero(entries > 1)
+            keys[begun.take(whole)] = entries.take(whole) >> 1
+            lasts[begun.take(whole)] = end.take(whole)
+            on = np.flatnonzero(entries & 1)
+            begun, state = begun.take(on), state.take(on)
+        return keys, lasts
+
+    def look_up(self, hashes: U64, lexicons: I64) -> I32:
+        """Return the entry of every hash in its lexicon, 0 where there is none."""
+        entries = np.zeros(len(hashes), np.int32)
+        masks, bases = (self.sizes - 1).take(lexicons), self._bases.take(lexicons)
+        at, left = hashes.view(np.int64) & masks, np.arange(len(hashes))
+        while len(left):
+            slots = bases + at
+            stored = self.slots.take(slots)
+            equal = stored == hashes
+            hit = np.flatnonzero(equal)
+            entries[left.take(hit)] = self.slot_entries.take(slots.take(hit))
+            on = np.flatnonzero((stored != 0) > equal)
+            left, hashes = left.take(on), hashes.take(on)
+            masks, bases = masks.take(on), bases.take(on)
+            at = (at.take(on) + _steps(hashes)) & masks
+        return entries
+
+    def alternatives(self, values: U8, matches: Matches, pos: I64, chosen: I64) -> I64:
+        """Return the index in `pool` of matches in `values`, given tags and choices."""
+        drawn = self.choices.pick(self.groups[matches.keys, pos].astype(np.int64), chosen)
+        return drawn * 3 + case_classes(values, matches.starts, matches.stops)
+
+
+ARRAYS = [column.name for column in fields(PhraseTable) if column.name not in ("head", "words_max")]
+
+
+def _steps(hashes: U64) -> I64:
+    """Return the distance to the next slot of every hash: it is odd, so all slots are tried."""
+    return (hashes >> np.uint64(32) | np.uint64(1)).view(np.int64)
+
+
+def _phrase_hash(state: U64, gap: I64, hashes: U64) -> U64:
+    """Return the hash of a phrase that goes on with a byte and a word."""
+    mixed: U64 = mix_array(state + gap.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)) ^ hashes
+    return mixed
+
+
+def _leftmost(matches: Matches) -> Matches:
+    """Drop matches that overlap an earlier kept one; only runs that overlap are walked."""
+    apart = np.ones(len(matches) + 1, np.bool_)
+    apart[1:-1] = matches.starts[1:] >= np.maximum.accumulate(matches.stops)[:-1]
+    overlapping = np.flatnonzero(~(apart[1:] & apart[:-1]))
+    dropped, reach = [], 0
+    starts = matches.starts.take(overlapping).tolist()
+    stops = matches.stops.take(overlapping).tolist()
+    for number, start, stop in zip(overlapping.tolist(), starts, stops, strict=True):
+        if start < reach:
+            dropped.append(number)
+        else:
+            reach = stop
+    return matches.without(np.array(dropped, np.int64))
+
+
+def build(lexicon: Lexicon) -> PhraseTable:
+    """Compile a lexicon."""
+    groups: dict[tuple[int, int], list[Entry]] = {}
+    keys: dict[str, int] = {}
+    cleans: list[str] = [""]  # key 0 is a mere prefix
+    for entry in lexicon.entries:
+        key = keys.setdefault(fold(entry.clean), len(cleans))
+        if key == len(cleans):
+            cleans.append(entry.clean)
+        if cleans[key] != entry.clean:
+            both = f"{cleans[key]!r} and {entry.clean!r}"
+            raise LexiconError(f"lexicon {lexicon.head['name']}: {both} differ only in case")
+        groups.setdefault((key, POS.index(entry.pos)), []).append(entry)
+    numbers = np.full((len(cleans), len(POS)), -1, np.int32)
+    for number, key_and_pos in enumerate(groups):
+        numbers[key_and_pos] = number
+    slots, entries, words_max = _hash_table(cleans[1:], lexicon.head["name"])
+    choices = WeightedChoices.of([entry.weight for entry in group] for group in groups.values())
+    cases_asked = np.array([_case_asked(clean) for clean in cleans], np.uint8)
+    alternatives = [entry for group in groups.values() for entry in group]
+    pool = Texts.from_strings([form for entry in alternatives for form in _forms(entry)])
+    return PhraseTable(
+        slots, entries, np.array([len(slots)]), cases_asked, numbers, choices.bounds, pool.window,
+        pool.offsets.astype(np.int32), lexicon.head, words_max,
+    )  # fmt: skip
+
+
+def _forms(entry: Entry) -> tuple[str, str, str]:
+    """Return a replacement as written, Title and UPPER.
+
+    Initials are never Title ('Oh my god' becomes 'omg'), an acronym's expansion never UPPER.
+    """
+    initials = "".join(word[0] for word in entry.clean.split(" "))
+    plain = len(initials) > 1 and entry.noisy == initials
+    acronym = entry.clean == upper(entry.clean)
+    return (
+        entry.noisy,
+        entry.noisy if plain else capitalize(entry.noisy),
+        entry.noisy if acronym else upper(entry.noisy),
+    )
+
+
+def _case_asked(clean: str) -> int:
+    """Return the case class that a key asks for: 2 an acronym, 1 another with a capital."""
+    if not any(map(is_upper, clean)):
+        return 0
+    return 2 if len(clean) > 1 and clean == upper(clean) else 1
+
+
+def _hash_table(cleans: list[str], name: str) -> tuple[U64, I32, int]:
+    """Return slots, their entries and the words of the longest phrase."""
+    spelled = [  # with straight and with curly apostrophes
+        (form, key)
+        for key, clean in enumerate(cleans, 1)
+        for form in dict.fromkeys(clean.replace(APOSTROPHES[0], mark) for mark in APOSTROPHES)
+    ]
+    words = Texts.from_strings([form for form, _ in spelled]).tokens
+    firsts = np.searchsorted(words.rows, np.arange(len(spelled) + 1))
+    entries: dict[int, int] = {}
+    for row, (form, key) in enumerate(spelled):
+        hashes = words.hashes[firsts[row] : firsts[row + 1]]
+        if 0 in hashes:
+            raise LexiconError(f"lexicon {name}: a word of {form!r} is over {WORD_BYTES_MAX} bytes")
+        state = hashes[:1]
+        for word in range(1, len(hashes)):
+            entries[int(state[0])] = entries.get(int(state[0]), 0) | 1
+            gap = words.gaps[firsts[row] + word - 1 :][:1]
+            state = _phrase_hash(state, gap, hashes[word : word + 1])
+        entries[int(state[0])] = entries.get(int(state[0]), 0) | key * 2
+    words_max = int(np.diff(firsts).max()) if spelled else 0
+    # Place the entries by double hashing in a table that is a quarter full at most.
+    size = 1 << (len(entries) * _SLOTS_PER_ENTRY).bit_length()
+    hashes = np.fromiter(entries, np.uint64, len(entries))
+    values = np.fromiter(entries.values(), np.int32, len(entries))
+    slots, stored = np.zeros(size, np.uint64), np.zeros(size, np.int32)
+    at = hashes.view(np.int64) & (size - 1)
+    while len(hashes):
+        free = np.flatnonzero(slots[at] == 0)
+        taken, winners = np.unique(at[free], return_index=True)
+        slots[taken], stored[taken] = hashes[free[winners]], values[free[winners]]
+        left = np.flatnonzero(slots[at] != hashes)
+        hashes, values = hashes[left], values[left]
+        at = (at[left] + _steps(hashes)) & (size - 1)
+    return slots, stored, words_max
+
+
+def side_by_side(tables: Sequence[PhraseTable]) -> PhraseTable:
+    """Return the table of several lexicons, numbered in this order."""
+    renumbered, keys, groups = [], 0, 0
+    for table in tables:
+        entries = table.slot_entries
+        moved = replace(
+            table,
+            slot_entries=np.where(entries > 1, entries + 2 * keys, entries),
+            groups=np.where(table.groups >= 0, table.groups + groups, -1),
+            bounds=table.choices.shifted(groups).bounds,
+        )
+        renumbered.append(moved)
+        keys, groups = keys + len(table.groups), groups + int(table.groups.max(initial=-1)) + 1
+    joined = {name: np.concatenate([getattr(t, name) for t in renumbered]) for name in ARRAYS}
+    lengths = np.concatenate([[0], *(np.diff(table.pool_offsets) for table in tables)])
+    joined["pool_offsets"] = np.cumsum(lengths).astype(np.int32)
+    return PhraseTable(**joined, head={}, words_max=max(table.words_max for table in tables))
+
+
+def load_table(path: Path, parser: Parser) -> PhraseTable:
+    """Return the compiled lexicon of a file, from the cache if its content was compiled before."""
+    content, meant = read_lexicon_file(path), parser.__name__
+    return cached_table(path.stem, content, meant, lambda: build(parser(content, str(path))))
+
+
+def cached_table(
+    name: str, content: bytes, meant: str, make: Callable[[], PhraseTable]
+) -> PhraseTable:
+    """Return what `make` compiles of a content, or did before; `meant` says how it is read."""
+    key = blake2b(content, digest_size=10, person=f"noisegen {FORMAT}".encode())
+    key.update(meant.encode())
+    path = cache_folder() / f"{name}-{key.hexdigest()}.arrow"
+    try:
+        batch = pa.ipc.open_file(pa.memory_map(str(path))).get_batch(0)
+        arrays: dict[str, Any] = {name: as_numpy(batch[name].values) for name in ARRAYS}
+        arrays["groups"] = arrays["groups"].reshape(-1, len(POS))
+        return PhraseTable(**arrays, **json.loads(batch.schema.metadata[b"noisegen"]))
+    except (OSError, ValueError, KeyError):
+        table = make()
+    with suppress(OSError):  # a read-only or full cache costs time, not correctness
+        _save(table, path)
+    return table
+
+
+def _save(table: PhraseTable, path: Path) -> None:
+    """Write one record: every array a list. Concurrent writers each rename a file of their own."""
+    columns = [as_arrow(getattr(table, name).ravel()) for name in ARRAYS]
+    lists = [
+        pa.ListArray.from_arrays(as_arrow(np.array([0, len(c)], np.int32)), c) for c in columns
+    ]
+    note = json.dumps({"head": table.head, "words_max": table.words_max})
+    batch = pa.record_batch(lists, ARRAYS).replace_schema_metadata({"noisegen": note})
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with (
+        tempfile.NamedTemporaryFile(dir=path.parent, suffix=".tmp", delete=False) as file,
+        pa.ipc.new_file(file, batch.schema) as writer,
+    ):
+        writer.write(batch)
+    Path(file.name).replace(path)

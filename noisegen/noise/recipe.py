@@ -1,0 +1,372 @@
+"""Recipes: which transforms a row gets, in which order, how strong; YAML both ways."""
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from noisegen.errors import RecipeError, UsageError, did_you_mean
+from noisegen.noise import registry
+from noisegen.noise.rng import fraction
+from noisegen.text.resources import RECIPES
+from noisegen.text.spans import PROTECTED
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+KINDS = ("sequence", "shuffle", "one_of")
+STEPS_MAX = 62  # the makers of an edit are bits of a 64-bit integer
+_OPTIONS = ("p", "weight")
+RATE_MAX = 0.9999  # a rate of 1 would be a rule, which the strengths of a recipe do not change
+DIGITS = 6  # significant digits of a chance in a recipe file
+
+
+@dataclass(frozen=True)
+class Step:
+    """One transform: the chance `p` that a row gets it, and its parameters where given."""
+
+    transform: str
+    values: dict[str, Any] = field(default_factory=dict)
+    p: Fraction = Fraction(1)
+    weight: int = 1
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Members run in order (sequence), in uniform order (shuffle), or only one of them (one_of)."""
+
+    kind: str
+    members: tuple["Step | Group", ...]
+    p: Fraction = Fraction(1)
+    weight: int = 1
+    label: str = ""
+
+
+Member = Step | Group
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A named mix. `strength` maps factors of the rates below 1 to weights; each row draws one."""
+
+    name: str
+    root: Member
+    strength: tuple[tuple[Fraction, int], ...] = ((Fraction(1), 1),)
+
+    @classmethod
+    def of(cls, steps: Sequence[Step], name: str = "steps") -> "Recipe":
+        """Return a recipe that applies the steps in order."""
+        return _checked(cls(name, Group("sequence", tuple(steps))))
+
+    @classmethod
+    def from_yaml(cls, path: str | Path) -> "Recipe":
+        """Read a recipe file; raises RecipeError saying which part is wrong."""
+        try:
+            return parse(Path(path).read_text("utf-8"), str(path))
+        except (OSError, UnicodeDecodeError) as error:
+            raise RecipeError(f"cannot read recipe {str(path)!r}: {error}") from error
+
+    @classmethod
+    def named(cls, name: str) -> "Recipe":
+        """Return a packaged recipe, that of a YAML file, or that of one NAME[:parameter=value]."""
+        if name.endswith((".yaml", ".yml")):
+            return cls.from_yaml(name)
+        if name in recipe_names():
+            return cls.from_yaml(RECIPES / f"{name}.yaml")
+        if ":" in name or registry.is_name(name):
+            return cls.of([parse_step(name)], name)
+        near = did_you_mean(name, recipe_names() + registry.names())
+        known = near or f"; recipes: {', '.join(recipe_names())}, or give a .yaml file"
+        raise UsageError(f"no recipe or transform named {name!r}{known}")
+
+    def to_yaml(self) -> str:
+        """Return the recipe as YAML that `from_yaml` reads."""
+        import yaml
+
+        return yaml.safe_dump(self.to_dict(), sort_keys=False, allow_unicode=True)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, as in the YAML file."""
+        strength = {_number(factor): weight for factor, weight in self.strength}
+        return {"name": self.name, "strength": strength, "steps": _plain(self.root)["sequence"]}
+
+    def steps(self) -> list[Step]:
+        """Return all steps, in the order of the file."""
+        return [step for step, _ in _reached(self.root, 1.0)]
+
+    @property
+    def factors(self) -> tuple[Fraction, ...]:
+        """The factors that strengths choose from."""
+        return tuple(factor for factor, _ in self.strength)
+
+    def with_values(self, settings: Mapping[str, object]) -> "Recipe":
+        """Return the recipe with parameters set: {'leet.rate': 0.05}, {'fing.p': 0.2}."""
+        known = [step.transform for step in self.steps()]
+        values: dict[str, dict[str, Any]] = {}
+        for key, value in settings.items():
+            name, dot, parameter = key.rpartition(".")
+            if not dot or name not in known:
+                near = did_you_mean(name or key, known) or f"; its steps: {', '.join(known)}"
+                raise UsageError(f"cannot set {key!r}: recipe {self.name} has no such step{near}")
+            values.setdefault(name, {})[parameter] = value
+
+        def updated(member: Member) -> Member:
+            if isinstance(member, Group) or member.transform not in values:
+                return _over_members(member, updated)
+            name, options = member.transform, values[member.transform]
+            p = _chance(options, f"{name}.p") if "p" in options else member.p
+            given = {parameter: value for parameter, value in options.items() if parameter != "p"}
+            known = registry.get(name).values(given)
+            return replace(member, p=p, values=member.values | {key: known[key] for key in given})
+
+        return _checked(replace(self, root=updated(self.root)))
+
+    def for_language(self, lang: str) -> tuple["Recipe", list[str]]:
+        """Return the recipe without the steps that have no data for a language, and their names."""
+        names = [step.transform for step in self.steps()]
+        left_out = [name for name in names if not registry.get(name).has_language(lang)]
+        if len(left_out) == len(names):
+            registry.get(left_out[0]).check_language(lang)
+
+        def kept(member: Member) -> Member | None:  # labels stay, so the others keep their noise
+            dropped = isinstance(member, Step) and member.transform in left_out
+            return None if dropped else _over_members(member, kept)
+
+        return replace(self, root=_over_members(self.root, kept)), left_out
+
+    @property
+    def digest(self) -> str:
+        """A hash of all that decides the noise: steps with every parameter, order, strengths."""
+        full = {**self.to_dict(), "values": [step_values(step) for step in self.steps()]}
+        del full["name"]
+        content = json.dumps(full, sort_keys=True, default=str)
+        return hashlib.sha256(content.encode()).hexdigest()[:16]
+
+    if TYPE_CHECKING:  # engine.py, which runs recipes, adds it
+
+        def noise_batch(
+            self, table: "pa.Table", seed: int = 0, *, edits: bool = False, lang: str = "en",
+            protect: str = PROTECTED, tagger: str = "auto",
+        ) -> "pa.Table":  # fmt: skip
+            """Return the table with noisy and transforms (and edits) added."""
+
+
+def recipe_names() -> list[str]:
+    """Return the names of the packaged recipes."""
+    return sorted(path.stem for path in RECIPES.glob("*.yaml"))
+
+
+def step_values(step: Step) -> dict[str, Any]:
+    """Return every parameter of a step, defaults included; raises UsageError for unknown ones."""
+    return registry.get(step.transform).values(step.values)
+
+
+def parse_step(text: str) -> Step:
+    """Read NAME[:k=v,...] of the command line; a name may hold colons itself (nlaugmenter:X)."""
+    name, _, options = text.rpartition(":") if "=" in text else (text, "", "")
+    pairs = [pair.partition("=") for pair in options.split(",") if pair]
+    if any(not equals for _, equals, _ in pairs):
+        raise UsageError(f"cannot read {text!r}: write NAME or NAME:parameter=value,...")
+    values = {key.strip(): value for key, _, value in pairs}
+    if len(values) < len(pairs):
+        raise UsageError(f"cannot read {text!r}: it gives a parameter twice")
+    return _step(name, values, f"step {text!r}")
+
+
+def parse(text: str, where: str) -> Recipe:
+    """Read the YAML of a recipe."""
+    import yaml
+
+    try:
+        content = yaml.load(text, _loader())
+    except yaml.YAMLError as error:
+        raise RecipeError(f"{where} is not YAML: {' '.join(str(error).split())}") from error
+    if not isinstance(content, dict):
+        raise RecipeError(f"{where}: a recipe is a mapping with name and steps")
+    unknown = set(content) - {"name", "extends", "set", "strength", "steps"}
+    if unknown:
+        raise RecipeError(f"{where}: unknown key {sorted(unknown)[0]!r}")
+    name = str(content.get("name") or Path(where).stem)
+    if "extends" in content:
+        if {"steps", "strength"} & set(content):
+            raise RecipeError(f"{where}: a recipe that extends another has no steps or strength")
+        base = Recipe.named(str(content["extends"]))
+        return replace(base.with_values(content.get("set") or {}), name=name)
+    steps = content.get("steps")
+    if not isinstance(steps, list) or not steps:
+        raise RecipeError(f"{where}: steps must be a list of transforms")
+    members = tuple(_member(item, f"{where} step {i}") for i, item in enumerate(steps, 1))
+    strength = _strength(content.get("strength") or {1: 1}, where)
+    return _checked(Recipe(name, Group("sequence", members), strength))
+
+
+@cache
+def _loader() -> type:
+    """Return YAML's safe loader, refusing a key that is given twice."""
+    import yaml
+
+    class UniqueKeys(yaml.SafeLoader):
+        def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+            keys = [self.construct_object(key, deep=True) for key, _ in node.value]
+            if twice := next((key for key in keys if keys.count(key) > 1), None):
+                raise yaml.YAMLError(f"{twice!r} is given twice")
+            return super().construct_mapping(node, deep)
+
+    return UniqueKeys
+
+
+def _strength(content: object, where: str) -> tuple[tuple[Fraction, int], ...]:
+    try:
+        pairs = tuple((fraction(factor), int(weight)) for factor, weight in dict(content).items())  # type: ignore[call-overload]
+    except (TypeError, ValueError) as error:
+        raise RecipeError(f"{where}: strength must map factors to whole weights") from error
+    if any(factor < 0 or weight < 1 for factor, weight in pairs):
+        raise RecipeError(
+            f"{where}: strength needs factors of at least 0 and weights of at least 1"
+        )
+    return pairs
+
+
+def _member(item: object, where: str) -> Member:
+    if isinstance(item, str):
+        return _step(item, {}, where)
+    if not isinstance(item, dict) or not item:
+        raise RecipeError(f"{where}: write a transform's name, 'name: {{...}}', or a group")
+    kind = next((kind for kind in KINDS if kind in item), None)
+    if kind is None:
+        ((name, options),) = item.items() if len(item) == 1 else [("", None)]
+        if not name or not isinstance(options or {}, dict):
+            raise RecipeError(f"{where}: {item!r} is not 'name: {{parameter: value}}'")
+        return _step(str(name), options or {}, where)
+    if not isinstance(item[kind], list) or not item[kind]:
+        raise RecipeError(f"{where}: {kind} needs a list of steps")
+    members = tuple(_member(part, f"{where}.{i}") for i, part in enumerate(item[kind], 1))
+    unknown = set(item) - {kind, *_OPTIONS}
+    if unknown:
+        raise RecipeError(f"{where}: {kind} has no option {sorted(unknown)[0]!r}")
+    return Group(kind, members, _chance(item, where), _weight(item, where))
+
+
+def _step(name: str, options: Mapping[str, Any], where: str) -> Step:
+    values = {key: value for key, value in options.items() if key not in _OPTIONS}
+    try:
+        read = registry.get(name).values(values)
+    except UsageError as error:
+        raise RecipeError(f"{where}: {error}") from error
+    known = {key: read[key] for key in values}
+    return Step(name, known, _chance(options, where), _weight(options, where))
+
+
+def _chance(options: Mapping[str, Any], where: str) -> Fraction:
+    try:
+        p = fraction(options.get("p", 1))
+    except ValueError as error:
+        raise RecipeError(f"{where}: p = {options['p']!r} is not a number") from error
+    if not 0 <= p <= 1:
+        raise RecipeError(f"{where}: p = {options['p']} is outside 0 to 1")
+    return p
+
+
+def _weight(options: Mapping[str, Any], where: str) -> int:
+    weight = options.get("weight", 1)
+    if not str(weight).isdecimal() or int(weight) < 1:
+        raise RecipeError(f"{where}: weight = {weight!r} is not a whole number of at least 1")
+    return int(weight)
+
+
+def _over_members(member: Member, change: Callable[[Member], Member | None]) -> Member:
+    """Return a member with those directly below it changed; None drops one, a step has none."""
+    if isinstance(member, Step):
+        return member
+    changed = map(change, member.members)
+    return replace(member, members=tuple(part for part in changed if part is not None))
+
+
+def _checked(recipe: Recipe) -> Recipe:
+    """Give every member a label (fing, fing#2: streams must differ) and check the recipe."""
+    if len(recipe.steps()) > STEPS_MAX:
+        raise RecipeError(f"recipe {recipe.name} has over {STEPS_MAX} steps")
+    for step in recipe.steps():
+        step_values(step)
+    seen: Counter[str] = Counter()
+
+    def labelled(member: Member) -> Member:
+        name = member.kind if isinstance(member, Group) else member.transform
+        seen[name] += 1
+        label = name if seen[name] == 1 else f"{name}#{seen[name]}"
+        return _over_members(replace(member, label=label), labelled)
+
+    return replace(recipe, root=labelled(recipe.root))
+
+
+def _number(value: Fraction) -> float | int:
+    return int(value) if value.denominator == 1 else float(value)
+
+
+def _plain(member: Member) -> dict[str, Any]:
+    """Return a member as plain data, as in the YAML file."""
+    options: dict[str, Any] = {} if member.p == 1 else {"p": _number(member.p)}
+    options |= {} if member.weight == 1 else {"weight": member.weight}
+    if isinstance(member, Step):
+        return {member.transform: {**options, **member.values}}
+    return {member.kind: [_plain(part) for part in member.members], **options}
+
+
+def scaled(recipe: Recipe, factor: float) -> Recipe:
+    """Return the recipe with `factor` times the noise, as far as its chances can grow.
+
+    The factor multiplies how much noise a step makes, p times rate. In a fixed order: first the
+    chance `p` of what is reached first (a group, then its members) where it is below 1, until it is
+    1; what is left of the factor goes to the rates of the step, those above 0 and below 1. A step
+    with p = 1 and only rates of 1, which are rules and no chances, has nothing but its p.
+    """
+
+    def scaled_member(member: Member, factor: float) -> Member:
+        rates = free_rates(member) if isinstance(member, Step) else {}
+        if member.p < 1 or (isinstance(member, Step) and not rates):
+            wanted = float(member.p) * factor
+            factor = max(1.0, wanted) if member.p else factor  # what is left of it
+            member = replace(member, p=Fraction(str(_rounded(min(1.0, wanted)))))
+        if isinstance(member, Step):
+            grown = {name: _rounded(min(RATE_MAX, rate * factor)) for name, rate in rates.items()}
+            return replace(member, values={**member.values, **grown})
+        return _over_members(member, lambda part: scaled_member(part, factor))
+
+    return replace(recipe, root=_over_members(recipe.root, lambda m: scaled_member(m, factor)))
+
+
+def _rounded(chance: float) -> float:
+    return float(f"{chance:.{DIGITS}g}")
+
+
+def free_rates(step: Step) -> dict[str, float]:
+    """Return the rates of a step that are chances: above 0 and below 1; defaults included."""
+    values = step_values(step)
+    rates = {name: float(values[name] or 0) for name in registry.get(step.transform).rates}
+    return {name: rate for name, rate in rates.items() if 0 < rate < 1}
+
+
+def factor_max(recipe: Recipe) -> float:
+    """Return the least factor at which no chance can grow any more; 0 if there is nothing."""
+    growths = [
+        max((RATE_MAX / rate for rate in free_rates(step).values()), default=1.0) / p
+        for step, p in _reached(recipe.root, 1.0)
+        if p
+    ]
+    return max(growths, default=0.0)
+
+
+def _reached(member: Member, p: float) -> Iterator[tuple[Step, float]]:
+    """Yield the steps below a member, each with the product of the p on the way to it."""
+    p *= float(member.p)
+    if isinstance(member, Step):
+        yield member, p
+        return
+    for part in member.members:
+        yield from _reached(part, p)

@@ -1,0 +1,381 @@
+"""The registry of transforms: name -> how to make its kernel, its parameters, languages, examples.
+
+A transform is registered as data (`noisegen.lexical`), as one plain function (`transform`), or as a
+function that makes a kernel (`kernel`). The built-ins and plug-ins are found by their entry points:
+a module or function that registers, loaded when its name is first asked for.
+"""
+
+import hashlib
+import inspect
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
+
+import numpy as np
+import pyarrow as pa
+
+from noisegen.errors import NoisegenError, UsageError, did_you_mean
+from noisegen.noise.edits import Edits
+from noisegen.noise.rng import Draws, GapTables, Variants, fraction, threshold
+from noisegen.text.alignment import difference
+from noisegen.text.buffers import I64, U64, Texts
+from noisegen.text.languages import normalize_language
+from noisegen.text.spans import Spans
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+ENTRY_POINTS = "noisegen.transforms"  # name -> a module or function that registers the transform
+FAMILIES = "noisegen.transform_families"  # name -> a function from 'name:rest' to a Transform
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Kernel(Protocol):
+    """What the engine runs: proposes the edits of neighbouring rows."""
+
+    def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
+        """Return the edits of all rows; `keys` and each of `variants` have one entry per row."""
+        ...
+
+
+@runtime_checkable
+class SparingKernel(Kernel, Protocol):
+    """A kernel that must know what is protected before it chooses."""
+
+    def sparing(self, spans: Spans) -> Kernel:
+        """Return the kernel that proposes nothing within these spans of the texts to come."""
+        ...
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a kernel is made for; `lang` is any tag that `normalize_language` knows."""
+
+    lang: str = "en"
+    factors: tuple[Fraction, ...] = (Fraction(1),)
+    nlaug_data: Path | None = None
+    tagger: str = "auto"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "lang", normalize_language(self.lang))
+
+    def rates(self, rate: float) -> tuple[Fraction, ...]:
+        """Return a rate at every strength of the recipe; 1 is a rule, not a chance, and stays."""
+        asked = fraction(rate)
+        return tuple(asked if asked == 1 else min(asked * f, Fraction(1)) for f in self.factors)
+
+    def limits(self, rate: float) -> I64:
+        """Return the 48-bit threshold of a rate at every strength of the recipe."""
+        return np.array([threshold(part) for part in self.rates(rate)], np.int64)
+
+    def gaps(self, rate: float) -> GapTables:
+        """Return the gap tables of a rate at every strength of the recipe."""
+        return GapTables(self.rates(rate))
+
+
+Value = float | int | str | bool | None
+
+_READERS: dict[type, Callable[[Any], Value]] = {
+    float: float,
+    int: int,
+    str: str,
+    bool: lambda value: {"true": True, "false": False}[str(value).lower()],
+}
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """An option of a transform, read from the signature of its function."""
+
+    name: str
+    default: Value
+    kind: type
+
+    @property
+    def is_rate(self) -> bool:
+        """Whether this is a chance per word or character."""
+        return self.name == "rate" or self.name.endswith("_rate")
+
+    def read(self, owner: str, given: object) -> Value:
+        """Return a value given as text or number; raises UsageError."""
+        name = f"{owner}.{self.name}"
+        try:
+            value: Value = _READERS[self.kind](given)
+        except (ValueError, KeyError, TypeError) as error:
+            raise UsageError(f"{name} = {given!r} is not a {self.kind.__name__}") from error
+        if self.is_rate and not 0 <= float(value or 0) <= 1:
+            raise UsageError(f"{name} = {given} is outside 0 to 1")
+        return value
+
+
+def parameters_of(function: Callable[..., Any]) -> dict[str, Parameter]:
+    """Return the keyword-only parameters of a function, with the types they allow beside None."""
+    parameters = {}
+    for hint in inspect.signature(function, eval_str=True).parameters.values():
+        if hint.kind is inspect.Parameter.KEYWORD_ONLY:
+            options = getattr(hint.annotation, "__args__", [hint.annotation])
+            kinds = [kind for kind in options if kind in _READERS] or [type(hint.default)]
+            parameters[hint.name] = Parameter(hint.name, hint.default, kinds[0])
+    return parameters
+
+
+Data = Callable[[Settings, Mapping[str, Any]], list[Path]]  # the files read for these values
+
+
+@dataclass(frozen=True)
+class Transform:
+    """One named kind of noise. `make` gives its kernel for settings and parameter values."""
+
+    name: str
+    summary: str
+    parameters: dict[str, Parameter]
+    make: Callable[[Settings, Mapping[str, Any]], Kernel] = field(repr=False)
+    languages: Callable[[], list[str]] = field(repr=False)
+    data: Data = field(repr=False, default=lambda *_: [])
+    source: str = field(repr=False, default="")  # where it is defined, as file:line
+    keeps_meaning: bool = True
+
+    @property
+    def rates(self) -> list[str]:
+        """The names of the parameters that are chances per word or character."""
+        return [parameter.name for parameter in self.parameters.values() if parameter.is_rate]
+
+    def values(self, given: Mapping[str, object]) -> dict[str, Value]:
+        """Return the value of every parameter; raises UsageError for an unknown or wrong one."""
+        for name in given:
+            if name not in self.parameters:
+                known = f"; it has {', '.join(self.parameters)}"
+                near = did_you_mean(name, self.parameters) or known
+                raise UsageError(f"{self.name} has no parameter {name!r}{near}")
+        return {
+            name: parameter.read(self.name, given[name]) if name in given else parameter.default
+            for name, parameter in self.parameters.items()
+        }
+
+    def has_language(self, lang: str) -> bool:
+        """Tell whether there is data for a language."""
+        return not {normalize_language(lang), "*"}.isdisjoint(self.languages())
+
+    def check_language(self, lang: str) -> None:
+        """Raise UsageError naming the languages, unless there is data for this one."""
+        if not self.has_language(lang):
+            known = ", ".join(self.languages())
+            raise UsageError(f"{self.name} has no data for language {lang!r}; it has {known}")
+
+
+_REGISTERED: dict[str, Transform] = {}
+_CODE: dict[Path, tuple[str, set[str]]] = {}  # digest of a file that ran, and what it registered
+
+
+def register(transform: Transform) -> None:
+    """Add a transform; raises UsageError for a name that is taken by another."""
+    if built_in := _own_entry_points().get((ENTRY_POINTS, transform.name)):
+        built_in.load()  # does nothing while that very module registers its transforms
+    if transform.name in _REGISTERED:
+        raise UsageError(f"a transform named {transform.name!r} is registered already")
+    _REGISTERED[transform.name] = transform
+
+
+def names() -> list[str]:
+    """Return the names of all transforms, plug-ins included, sorted."""
+    from importlib.metadata import entry_points
+
+    own = {name for group, name in _own_entry_points() if group == ENTRY_POINTS}
+    return sorted({*_REGISTERED, *own, *entry_points(group=ENTRY_POINTS).names})
+
+
+def is_name(name: str) -> bool:
+    """Tell whether a transform has this name."""
+    return name in _REGISTERED or (ENTRY_POINTS, name) in _own_entry_points() or name in names()
+
+
+def get(name: str) -> Transform:
+    """Return a transform; raises UsageError with the nearest name."""
+    family, colon, _ = name.partition(":")
+    if name not in _REGISTERED:
+        if colon and (point := _entry_point(FAMILIES, family)):
+            register(point.load()(name))
+        elif point := _entry_point(ENTRY_POINTS, name):
+            try:
+                loaded = point.load()
+            except Exception as error:
+                raise NoisegenError(f"plug-in {name!r} cannot be imported: {error!r}") from error
+            if name not in _REGISTERED and callable(loaded):  # it did not register itself
+                transform(name)(loaded)
+    if name not in _REGISTERED:
+        near = did_you_mean(name, names()) or f"; known: {', '.join(names())}"
+        raise UsageError(f"no transform named {name!r}{near}")
+    return _REGISTERED[name]
+
+
+@cache
+def _own_entry_points() -> "dict[tuple[str, str], EntryPoint]":
+    """Return the entry points of noisegen itself by group and name: faster than those of all."""
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    try:
+        points = distribution("noisegen").entry_points
+    except PackageNotFoundError:
+        raise NoisegenError("noisegen is not installed; run: pip install -e .") from None
+    return {(point.group, point.name): point for point in points}
+
+
+def _entry_point(group: str, name: str) -> "EntryPoint | None":
+    from importlib.metadata import entry_points
+
+    own = _own_entry_points().get((group, name))
+    return own or next(iter(entry_points(group=group, name=name)), None)
+
+
+def load_code(path: str | Path) -> None:
+    """Run a Python file that registers transforms (`--code`); not again unless it has changed."""
+    import runpy
+
+    file = Path(path).resolve()
+    try:
+        digest = hashlib.sha256(file.read_bytes()).hexdigest()
+    except OSError as error:
+        raise UsageError(f"--code {path} cannot be read: {error.strerror}") from error
+    digest_before, registered = _CODE.get(file, ("", set()))
+    if digest_before == digest:
+        return
+    for name in registered:
+        _REGISTERED.pop(name, None)
+    known = set(_REGISTERED)
+    failed = True
+    try:
+        runpy.run_path(str(file), run_name=f"noisegen_code_{file.stem}")
+        failed = False
+    except NoisegenError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise UsageError(f"--code {path} failed: {type(error).__name__}: {error}") from error
+    finally:
+        built_in = {name for _, name in _own_entry_points()}  # loaded on the way
+        _CODE[file] = "" if failed else digest, set(_REGISTERED) - known - built_in
+
+
+def transform(
+    name: str, langs: Sequence[str] | str = ("*",), keeps_meaning: bool = True
+) -> Callable[[F], F]:
+    """Register a plain function `(text, rng, *, rate, ...) -> str` as a transform.
+
+    The first line of its docstring is its help; its keyword-only parameters are its options, and
+    those named rate or *_rate are scaled by the strength that a recipe draws. `keeps_meaning` is
+    False where content may be added or dropped.
+    """
+    given = [langs] if isinstance(langs, str) else langs
+    languages = [lang if lang == "*" else normalize_language(lang) for lang in given]
+
+    def add(function: F) -> F:
+        def make(settings: Settings, values: Mapping[str, Any]) -> Kernel:
+            return RowFunction(name, function, dict(values), settings.factors)
+
+        _register_function(name, function, make, lambda: languages, keeps_meaning=keeps_meaning)
+        return function
+
+    return add
+
+
+def kernel(
+    name: str, data: Data, languages: Callable[[], list[str]], keeps_meaning: bool = True
+) -> Callable[[F], F]:
+    """Register a function `(settings, *, rate, ...) -> Kernel` as a transform.
+
+    `keeps_meaning` is False where content may be added or dropped.
+    """
+
+    def add(function: F) -> F:
+        def make(settings: Settings, values: Mapping[str, Any]) -> Kernel:
+            made: Kernel = function(settings, **values)
+            return made
+
+        _register_function(name, function, make, languages, data, keeps_meaning)
+        return function
+
+    return add
+
+
+@dataclass(frozen=True)
+class RowFunction:
+    """A plain function as a kernel: it rewrites one row after another."""
+
+    name: str
+    function: Callable[..., str]
+    values: Mapping[str, Any]
+    factors: tuple[Fraction, ...]
+
+    def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
+        """Run the function on every row and align what it returns."""
+        scaled = {
+            name: [float(rate) for rate in Settings(factors=self.factors).rates(value)]
+            for name, value in self.values.items()
+            if isinstance(value, float)
+        }
+        edits: list[tuple[int, int, int]] = []
+        written: list[bytes] = []
+        for row, clean in enumerate(texts.to_strings()):
+            rates = {name: scaled[name][indices[row]] for name, indices in variants.items()}
+            noisy = self._call(clean, Draws(int(keys[row])), {**self.values, **rates})
+            base, is_ascii = int(texts.offsets[row]), clean.isascii()
+            for start, stop, new in difference(clean, noisy):
+                if not is_ascii:
+                    start, stop = (len(clean[:end].encode()) for end in (start, stop))
+                edits.append((row, base + start, base + stop))
+                written.append(new.encode())
+        rows, starts, stops = np.array(edits, np.int64).reshape(-1, 3).T
+        pool = pa.array(written, pa.binary())
+        return Edits(rows, starts, stops, np.arange(len(edits)), pool)
+
+    def _call(self, clean: str, rng: Draws, options: Mapping[str, Any]) -> str:
+        try:
+            noisy = self.function(clean, rng, **options)
+            if not isinstance(noisy, str):
+                raise TypeError(f"it returned {type(noisy).__name__}, not str")
+            noisy.encode()
+        except (Exception, SystemExit) as error:
+            what = f"{type(error).__name__}: {error}"
+            raise NoisegenError(
+                f"transform {self.name!r} failed on {clean[:60]!r}: {what}"
+            ) from error
+        return noisy
+
+
+def _register_function(
+    name: str, function: Callable[..., Any], make: Callable[[Settings, Mapping[str, Any]], Kernel],
+    languages: Callable[[], list[str]], data: Data = lambda *_: [], keeps_meaning: bool = True,
+) -> None:  # fmt: skip
+    summary, parameters = summary_of(function), parameters_of(function)
+    source = defined_at(function)
+    register(Transform(name, summary, parameters, make, languages, data, source, keeps_meaning))
+
+
+def defined_at(defined: Callable[..., Any]) -> str:
+    """Return file:line of a function or class, '' where its source is not at hand."""
+    try:
+        return f"{inspect.getsourcefile(defined)}:{inspect.getsourcelines(defined)[1]}"
+    except (OSError, TypeError):
+        return ""
+
+
+def called_from(depth: int) -> str:
+    """Return file:line of a caller; 1 is the caller of the function that asks."""
+    frame = inspect.stack(0)[depth + 1]
+    return f"{frame.filename}:{frame.lineno}"
+
+
+def summary_of(function: Callable[..., Any]) -> str:
+    """Return the first line of a docstring."""
+    return (inspect.getdoc(function) or "").split("\n")[0]
+
+
+_EXAMPLE = re.compile(r"'([^']+(?:'\w[^']*)*)' -> '([^']+(?:'\w[^']*)*)'")
+
+
+def examples_in(summary: str) -> list[tuple[str, str]]:
+    """Return the examples of a summary, written 'before' -> 'after'."""
+    return _EXAMPLE.findall(summary)

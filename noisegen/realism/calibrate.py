@@ -1,0 +1,365 @@
+"""Scale a recipe until its expected rate of character or word errors is the one asked for.
+
+The rate of a text, errors over characters (or words) of its clean side, is measured with the same
+draws at every factor, so it moves with the factor and not with chance. The factor is searched first
+on few rows, then on as many as the standard error asks.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
+from functools import partial
+from itertools import cycle, islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+
+import numpy as np
+
+from noisegen.augment.on_the_fly import Noising
+from noisegen.data.sources import Columns, expand, read, shard_inputs
+from noisegen.errors import UsageError
+from noisegen.noise import registry
+from noisegen.noise.recipe import Recipe, factor_max, scaled
+from noisegen.options import Strings, argument, internal, option, public
+from noisegen.runs.files import write_text
+from noisegen.runs.folder import Lang, TextColumn, listed
+from noisegen.runs.progress import Progress, Show
+from noisegen.text.alignment import character_errors, word_errors
+from noisegen.text.resources import DEMO
+
+if TYPE_CHECKING:
+    AnyRecipe: TypeAlias = str | Recipe
+else:
+    AnyRecipe = str | Any
+
+TEXTS_MAX = 20_000  # of a source are read
+PRECISION = 0.004  # relative standard error of the rate that is fitted
+NEAR = 0.001  # relative distance from the target at which the search ends
+ROUGH_ROWS, ROWS_MAX, BLOCK_ROWS = 4_000, 400_000, 20_000
+SURE = 6  # standard errors of a rough rate: a target so far above it is out of reach
+FEW_TEXTS = 30
+HELD_BACK = 3  # every third text is kept for the check
+HALVINGS_MAX, STEPS_MAX = 40, 40
+CLOSE = 1e-6  # of the logarithm of a factor: nothing lies between
+FIGURES: dict[str, tuple[Callable[[str], int], Callable[[str, str], int]]] = {
+    "cer": (len, character_errors),
+    "wer": (lambda text: len(text.split()), word_errors),
+}
+
+Distance = Callable[[float], float]  # factor -> rate / target - 1
+
+
+@dataclass(frozen=True)
+class CalibrateOptions:
+    """The recipe to scale, the error rate to reach (0.05 is 5 %), and the clean text it is for."""
+
+    recipe: Annotated[
+        AnyRecipe, option("The recipe or transform to scale", metavar="NAME|FILE.yaml")
+    ] = "mix_all"
+    _: KW_ONLY
+    source: Annotated[Strings, argument("[SOURCE...]")] = ()
+    target_cer: Annotated[
+        float | None, option("Character error rate to reach", metavar="SHARE")
+    ] = None
+    target_wer: Annotated[float | None, option("Word error rate to reach", metavar="SHARE")] = None
+    lang: Lang = "en"
+    text_column: TextColumn = "text"
+    seed: Annotated[int, option("Seed of the noise that is measured")] = 0
+    protect: Annotated[str, option("Kinds of span that stay as they are, or 'none'")] = (
+        "url,mention,hashtag,email"
+    )
+    tagger: Annotated[
+        Literal["auto", "spacy", "rule"], option("Part-of-speech tagger for slng and abr3")
+    ] = "auto"
+    code: Annotated[
+        Strings, option("Run a file that registers transforms; repeatable", metavar="FILE.py")
+    ] = ()
+    values: Annotated[Mapping[str, object] | None, internal()] = None
+    name: Annotated[str | None, internal()] = None
+    tell: Annotated[Callable[[str], None], internal()] = lambda _: None
+    progress: Annotated[Show, internal()] = lambda _: None
+
+    def __post_init__(self) -> None:
+        if (self.target_cer is None) == (self.target_wer is None):
+            raise UsageError("give one of --target-cer and --target-wer")
+
+
+@dataclass(frozen=True)
+class RateEstimate:
+    """An error rate, its standard errors for these texts and for others like them, and the rows."""
+
+    value: float
+    error: float
+    error_between: float
+    rows: int
+
+
+@dataclass(frozen=True)
+class RateEstimator:
+    """Estimates errors per character ("cer") or word ("wer") of noise on these texts."""
+
+    texts: Sequence[str]
+    figure: str
+    noising: Noising
+    seed: int
+
+    def rate(self, recipe: Recipe, rows: int) -> RateEstimate:
+        """Return the rate over so many rows: the texts in turn, each time with new draws.
+
+        It is a ratio of sums; its standard errors are the linearised ones, of rows and of texts.
+        """
+        size, errors_of = FIGURES[self.figure]
+        texts, errors = list(islice(cycle(self.texts), rows)), list[int]()
+        for block, first in enumerate(range(0, rows, BLOCK_ROWS)):
+            clean = texts[first : first + BLOCK_ROWS]
+            noisy = self.noising.noise(recipe, clean, self.seed, block)
+            errors += [errors_of(*pair) for pair in zip(clean, noisy, strict=True)]
+        numbers = np.arange(rows) % len(self.texts)
+        sizes = np.array([size(text) for text in self.texts], np.float64)[numbers]
+        total, value = sizes.sum(), float(np.sum(errors) / sizes.sum())
+        residuals = np.array(errors) - value * sizes
+        between = np.bincount(numbers, residuals, len(self.texts))
+        error, error_between = (float(np.sqrt(r @ r) / total) for r in (residuals, between))
+        return RateEstimate(value, error, error_between, rows)
+
+    def rows_for(self, estimate: RateEstimate) -> int:
+        """Return how many rows give a rate with the standard error `PRECISION`."""
+        if not estimate.value:
+            return ROUGH_ROWS
+        wanted = estimate.rows * (estimate.error / (PRECISION * estimate.value)) ** 2
+        return int(min(ROWS_MAX, max(ROUGH_ROWS, wanted)))
+
+
+@dataclass(frozen=True)
+class Calibrated:
+    """A recipe scaled by `factor`, and the rates of it and of the recipe as it was given.
+
+    `reached` is on the `texts` that were used, `check` on `texts_checked` others with another seed.
+    `about` are the lines of comment in the head of the file: nothing of a source's text, no date.
+    """
+
+    recipe: Recipe
+    title: str  # CER or WER
+    target: float
+    factor: float
+    given: RateEstimate
+    reached: RateEstimate
+    check: RateEstimate
+    texts: int
+    texts_checked: int
+    about: tuple[str, ...]
+
+    @property
+    def warnings(self) -> list[str]:
+        """What makes the rates less sure than they look."""
+        lines, reached, check = [], self.reached, self.check
+        if reached.error > 0.01 * reached.value:
+            share = f"{reached.error / reached.value:.1%}"
+            lines.append(f"{reached.rows:,} rows leave a standard error of {share}")
+        if self.texts < FEW_TEXTS:
+            lines.append(f"{self.texts:,} texts say little of others; give more")
+        elif check.error_between > 0.02 * check.value:
+            lines.append(
+                f"{self.texts:,} texts say little of others: between texts the standard error is "
+                f"{check.error_between / check.value:.1%}; give more text for less"
+            )
+        return lines
+
+    def to_yaml(self) -> str:
+        """Return the recipe file: a head of comments, then the recipe."""
+        return "".join(f"# {line}\n" for line in self.about) + self.recipe.to_yaml()
+
+    def save(self, path: str | Path) -> None:
+        """Write the recipe file at once, or not at all; raises OutputError."""
+        write_text(Path(path), self.to_yaml())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data for JSON."""
+        sides = {"target": self.target, "given": self.given.value, "reached": self.reached.value}
+        return {
+            "recipe": self.recipe.to_dict(),
+            "figures": {self.title: sides},
+            "warnings": self.warnings,
+            "factor": self.factor,
+            "reached": vars(self.reached),
+            "check": vars(self.check),
+            "texts": self.texts,
+            "texts_checked": self.texts_checked,
+        }
+
+
+def _calibrate(options: CalibrateOptions) -> Calibrated:
+    """Scale a recipe so that a text gets an expected CER or WER (shares: 0.05 is 5 %).
+
+    `source` is the clean text that the target is for, by default the bundled demo text. `values`
+    ({'leet.rate': 0.1}) change the recipe first; `name` is that of the new one. `tell` gets notes
+    for the user, `progress` an event after every measurement. Raises NoisegenError.
+    """
+    for path in listed(options.code):
+        registry.load_code(path)
+    given = options.recipe
+    base = Recipe.named(given) if isinstance(given, str) else given
+    base = base.with_values(options.values or {})
+    noising = Noising(options.lang.lower(), options.protect, options.tagger)
+    if left_out := base.for_language(noising.lang)[1]:
+        missing = ", ".join(left_out)
+        options.tell(f"without data for {noising.lang!r}, so without noise: {missing}")
+    if options.source:
+        texts = read_texts(listed(options.source), options.text_column)
+    else:
+        texts = demo_texts(noising.lang)
+        count = f"{len(texts):,} {noising.lang!r} rows"
+        options.tell(f"no SOURCE given: the {count} of the bundled demo text are taken")
+    figure, target = "cer", options.target_cer
+    if target is None:
+        figure, target = "wer", options.target_wer or 0.0
+    calibrated = calibrate_rate(
+        base, texts, target, figure, noising=noising, seed=options.seed, progress=options.progress
+    )
+    return replace(
+        calibrated,
+        recipe=replace(calibrated.recipe, name=options.name or f"{base.name}-calibrated"),
+    )
+
+
+calibrate = public(CalibrateOptions, _calibrate)
+
+
+def read_texts(sources: Sequence[str], column: str = "text") -> list[str]:
+    """Return the first `TEXTS_MAX` texts of sources, as `augment` reads them."""
+    columns, texts = Columns(column), list[str]()
+    inputs = [source for source in expand(sources) if not source.skipped]
+    for task in shard_inputs(inputs, columns, TEXTS_MAX, TEXTS_MAX):
+        for batch in read(task, columns):
+            texts += batch.table["clean"].to_pylist()
+    return texts
+
+
+def demo_texts(lang: str) -> list[str]:
+    """Return the bundled texts of a language; raises UsageError where there are none."""
+    columns, texts = Columns(), list[str]()
+    for task in shard_inputs(expand([str(DEMO)]), columns, TEXTS_MAX):
+        for batch in read(task, columns):
+            sides = batch.table["clean"].to_pylist(), batch.table["lang"].to_pylist()
+            texts += [text for text, spoken in zip(*sides, strict=True) if spoken == lang]
+    if not texts:
+        raise UsageError(f"there is no demo text in {lang!r}: give a SOURCE of clean text")
+    return texts
+
+
+def calibrate_rate(
+    recipe: Recipe,
+    texts: Sequence[str],
+    target: float,
+    figure: str = "cer",
+    *,
+    noising: Noising | None = None,
+    seed: int = 0,
+    progress: Show = lambda _: None,
+) -> Calibrated:
+    """Scale a recipe so that its expected CER or WER (`figure`) on `texts` is `target`.
+
+    A third of the texts is kept from the search, and noised with another seed for the check. Raises
+    UsageError for a rate out of reach, naming the highest within reach.
+    """
+    title = figure.upper()
+    if not 0 < target < math.inf:
+        raise UsageError(f"a target {title} must be above 0, not {target:g}")
+    texts = [text for text in texts if FIGURES[figure][0](text)]
+    if not texts:
+        raise UsageError("the source has no text to noise")
+    used = [text for number, text in enumerate(texts) if number % HELD_BACK] or texts
+    others = texts[::HELD_BACK] if len(texts) > 1 else texts
+    estimator = RateEstimator(used, figure, noising or Noising(), seed)
+    factor, rows = _factor(recipe, estimator, target, progress)
+    stronger = scaled(recipe, factor)
+    reached = estimator.rate(stronger, rows)
+    check = replace(estimator, texts=others, seed=seed + 1).rate(stronger, rows)
+    return Calibrated(
+        stronger, title, target, factor, estimator.rate(recipe, ROUGH_ROWS), reached, check,
+        len(used), len(others),
+        (
+            f"{recipe.name} times {factor:.6g} for {title} {target:g} ({estimator.noising.lang})",
+            f"reached {reached.value:.5f} +- {1.96 * reached.error:.5f} in {rows:,} noisy rows of "
+            f"{len(used):,} texts",
+            f"check: {check.value:.5f} +- {1.96 * check.error_between:.5f} on {len(others):,} "
+            "other texts with another seed",
+        ),
+    )  # fmt: skip
+
+
+# The search.
+
+
+def _factor(
+    recipe: Recipe, estimator: RateEstimator, target: float, progress: Show
+) -> tuple[float, int]:
+    """Return the factor that gives the target, and how many rows the last search took."""
+    top = factor_max(recipe)
+    if not top:
+        raise UsageError(f"recipe {recipe.name} has no p or rate above 0 that could be scaled")
+
+    rates: dict[tuple[float, int], RateEstimate] = {}
+
+    def far(factor: float, rows: int = ROUGH_ROWS) -> float:
+        if (factor, rows) not in rates:
+            rates[factor, rows] = estimator.rate(scaled(recipe, factor), rows)
+            step = f"measuring factor {factor:.4g} on {rows:,} rows"
+            progress(Progress(step, len(rates), unit="measurements"))
+        return rates[factor, rows].value / target - 1
+
+    def out_of_reach() -> UsageError:
+        factors = (top / 2**halvings for halvings in range(4))  # the rate may fall near the top
+        most = max(estimator.rate(scaled(recipe, factor), ROUGH_ROWS).value for factor in factors)
+        return UsageError(
+            f"recipe {recipe.name} cannot reach {estimator.figure.upper()} {target:g} on this "
+            f"text; the highest rate within reach is {most:.3g}"
+        )
+
+    low, high = _bracket(far, min(1.0, top), 2.0, top)
+    most = rates[high, ROUGH_ROWS]
+    if most.value + SURE * most.error < target:
+        raise out_of_reach()
+    rough = _root(far, low, high, near=0.01)
+    first = rates[rough, ROUGH_ROWS]
+    rows = estimator.rows_for(first)
+    step = 1 + max(0.02, 4 * first.error / first.value) if first.value else 2.0
+    fine = partial(far, rows=rows)
+    low, high = _bracket(fine, rough, step, top)
+    if fine(high) < -NEAR:
+        raise out_of_reach()
+    return _root(fine, low, high, near=NEAR), rows
+
+
+def _bracket(far: Distance, start: float, step: float, top: float) -> tuple[float, float]:
+    """Return factors below and above the target; `top`, the most, twice if it is not enough."""
+    at = start
+    if far(at) >= 0:
+        for _ in range(HALVINGS_MAX):
+            at /= step
+            if far(at) < 0:
+                break
+        return at, at * step
+    while at < top:
+        below, at = at, min(top, at * step)
+        if far(at) >= 0:
+            return below, at
+    return top, top
+
+
+def _root(far: Distance, low: float, high: float, near: float) -> float:
+    """Return a factor between two, at most `near` from the target if there is one.
+
+    False position on the logarithm, kept off the ends of the interval so that it always shrinks.
+    """
+    ends = [(math.log(factor), factor, far(factor)) for factor in (low, high)]
+    for _ in range(STEPS_MAX):
+        (x, _, below), (y, _, above) = ends
+        if min(abs(below), abs(above)) <= near or y - x < CLOSE:
+            break
+        share = min(0.9, max(0.1, -below / (above - below)))
+        at = x + share * (y - x)
+        factor = math.exp(at)
+        value = far(factor)
+        ends[value >= 0] = (at, factor, value)
+    return min(ends, key=lambda end: (abs(end[2]), end[0]))[1]

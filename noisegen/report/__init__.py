@@ -1,0 +1,1 @@
+"""Pages, charts and terminal tables from plain data, whatever they show."""

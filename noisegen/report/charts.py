@@ -1,0 +1,477 @@
+"""Charts as SVG from plain data: rows of dots, curves, scatter plots, bars, and their scales.
+
+Colours and marks come by number: the class `m3` of page.css, and the mark of that number. A scale
+from figures to pixels is linear from 0, or logarithmic with a place for 0.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import ceil, cos, floor, hypot, isfinite, log, log10, pi, sin
+
+from markupsafe import Markup
+
+from noisegen.report.pages import TEXT_MAX, cut
+
+STYLES = 12  # colours in page.css; marks repeat after eight
+_WIDTH, _LEFT, _RIGHT, _TOP = 380, 46, 272, 34  # pixels: a chart with axes, and the field in it
+_LABEL_MAX, _TITLE_MAX = 15, 40  # characters inside a chart; all of a name is in its tooltip
+_DESCRIPTION_MAX = 4_000  # characters of what a chart shows in words
+Point = tuple[float, float]
+
+
+# Scales.
+
+_LOG_FROM = 5.0  # a scale is logarithmic where the greatest figure is so many times the least
+_SPAN_MAX = 1e4  # of a logarithmic scale; what is less is put at its edge
+_ZERO_ROOM = 18.0  # pixels between 0 and the least figure of a logarithmic scale
+_TICKS = 6
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Pixels of figures from `low` (at `start`) to `high` (at `stop`); `zero`: pixel of 0."""
+
+    low: float
+    high: float
+    start: float
+    stop: float
+    zero: float | None = None  # of a logarithmic scale on which there is a 0
+    is_log: bool = False
+
+    @property
+    def begin(self) -> float:
+        """The pixel where the scale begins: that of 0 where it has a place of its own."""
+        return self.start if self.zero is None else self.zero
+
+    def at(self, value: float) -> float:
+        """Return the pixel of a figure; what lies outside is put at the edge."""
+        if self.is_log and value <= 0 and self.zero is not None:
+            return self.zero
+        inside = min(max(value, self.low), self.high)
+        share = (
+            log(inside / self.low) / log(self.high / self.low)
+            if self.is_log
+            else (inside - self.low) / (self.high - self.low)
+        )
+        return self.start + share * (self.stop - self.start)
+
+    def ticks(self) -> list[float]:
+        """Return round figures on the scale, 0 among them where it has a place."""
+        values = _log_ticks(self.low, self.high) if self.is_log else _ticks(self.low, self.high)
+        return [0.0, *values] if self.zero is not None else values
+
+
+def fitting(values: Iterable[float], start: float, stop: float, *, linear: bool = False) -> Scale:
+    """Return the scale that shows these figures best; logarithmic where they span much."""
+    known = [value for value in values if isfinite(value)]
+    positive = [value for value in known if value > 0]
+    if not positive:
+        return Scale(0, 1, start, stop)
+    low, high = min(positive), max(positive)
+    if linear or high < _LOG_FROM * low:
+        half_step = _step(high) / 2
+        return Scale(min(0.0, *known), ceil(high / half_step - 1e-9) * half_step, start, stop)
+    room = _ZERO_ROOM if stop > start else -_ZERO_ROOM
+    zero = start if min(known) <= 0 else None
+    begin = start + room if zero is not None else start
+    low = max(low, high / _SPAN_MAX)
+    return Scale(low / 1.12, high * 1.12, begin, stop, zero, is_log=True)
+
+
+def between(low: float, high: float, start: float, stop: float) -> Scale:
+    """Return a linear scale between two figures."""
+    return Scale(low, high if high > low else low + 1, start, stop)
+
+
+def _step(span: float) -> float:
+    """Return the round distance of ticks over a span."""
+    rough = span / (_TICKS - 1)
+    power = 10.0 ** floor(log10(rough))
+    return next(power * one for one in (1, 2, 2.5, 5, 10) if power * one >= rough * 0.999)
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    step = _step(high - low)
+    numbers = range(ceil(low / step - 1e-9), floor(high / step + 1e-9) + 1)
+    return [round(step * number, 12) for number in numbers]
+
+
+def _log_ticks(low: float, high: float) -> list[float]:
+    """Return 1, 2, 5 of every power of ten; where these are many, the powers alone."""
+    powers = range(floor(log10(low)), ceil(log10(high)) + 1)
+    for digits in ((1, 2, 5), (1, 3), (1,)):
+        values = [round(one * 10.0**power, 12) for power in powers for one in digits]
+        ticks = [value for value in values if low <= value <= high]
+        if len(ticks) <= _TICKS + 1:
+            return ticks
+    return ticks[:: ceil(len(ticks) / _TICKS)]
+
+
+def spread(places: Sequence[float], gap: float, low: float, high: float) -> list[float]:
+    """Move labels apart as little as can be: at least `gap` between them, inside [low, high].
+
+    Least squares under an order: pooled neighbours of `place - gap * rank`.
+    """
+    order = sorted(range(len(places)), key=lambda index: places[index])
+    pools: list[tuple[float, int]] = []
+    for rank, index in enumerate(order):
+        total, count = places[index] - gap * rank, 1
+        while pools and pools[-1][0] / pools[-1][1] > total / count:
+            before = pools.pop()
+            total, count = total + before[0], count + before[1]
+        pools.append((total, count))
+    level = [total / count for total, count in pools for _ in range(count)]
+    most = max(low, high - gap * (len(places) - 1))
+    moved = [0.0] * len(places)
+    for rank, index in enumerate(order):
+        moved[index] = min(max(level[rank], low), most) + gap * rank
+    return moved
+
+
+# Elements.
+
+
+def element(name: str, *content: str, **attributes: str | float) -> Markup:
+    """Return an element; `kind` is its class, and `_` in a name stands for a hyphen.
+
+    >>> element("circle", kind="dot", cx=3.14159, r=2)
+    Markup('<circle class="dot" cx="3.1" r="2"/>')
+    """
+    written = Markup("").join(
+        Markup(' {}="{}"').format(
+            "class" if key == "kind" else key.replace("_", "-"),
+            value if isinstance(value, str) else f"{round(value, 1):g}",
+        )
+        for key, value in attributes.items()
+    )
+    inside = Markup("").join(content)
+    return Markup("<{0}{1}>{2}</{0}>" if inside else "<{0}{1}/>").format(name, written, inside)
+
+
+def label(words: str, x: float, y: float, kind: str = "", anchor: str = "start") -> Markup:
+    """Return a short text, cut; `y` is the middle of the line."""
+    return element("text", cut(words, _TITLE_MAX), kind=kind, x=x, y=y + 4, text_anchor=anchor)
+
+
+def line(kind: str, *points: Point, closed: bool = False) -> Markup:
+    """Return a line through points, or the area that it encloses."""
+    path = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
+    return element("path", kind=kind, d=path + "Z" * closed)
+
+
+def tip(words: str, *content: str) -> Markup:
+    """Return a group that shows a text where the pointer rests."""
+    return element("g", element("title", cut(words, TEXT_MAX)), *content, kind="tip")
+
+
+def chart(width: float, height: float, title: str, description: str, *content: str) -> Markup:
+    """Return an <svg> of this size at most, with its name and description for readers."""
+    named = element("title", cut(title, TEXT_MAX))
+    described = element("desc", cut(description or title, _DESCRIPTION_MAX))
+    opening = Markup('<svg role="img" viewBox="0 0 {:g} {:g}" class="chart w{:g}">')
+    return Markup("").join(
+        [opening.format(width, height, width), named, described, *content, Markup("</svg>")]
+    )
+
+
+_CORNERS: tuple[tuple[int, float, float], ...] = (  # corners, turn, size of each mark
+    (0, 0, 1.0), (4, pi / 4, 1.2), (3, -pi / 2, 1.3), (4, 0, 1.3),
+    (3, pi / 2, 1.3), (5, -pi / 2, 1.2), (6, 0, 1.15), (8, pi / 8, 1.1),
+)  # fmt: skip
+
+
+def mark(style: int, x: float, y: float, size: float, kind: str = "") -> Markup:
+    """Return the mark of a style: a circle, a square, a triangle, ..."""
+    corners, turn, factor = _CORNERS[style % len(_CORNERS)]
+    classes = f"m{style % STYLES} mark {kind}".strip()
+    if not corners:
+        return element("circle", kind=classes, cx=x, cy=y, r=size)
+    angles = [turn + 2 * pi * number / corners for number in range(corners)]
+    around = [(x + factor * size * cos(one), y + factor * size * sin(one)) for one in angles]
+    return line(classes, *around, closed=True)
+
+
+def sample(style: int, name: str) -> tuple[Markup, str]:
+    """Return a mark and its name for the key of a figure."""
+    return chart(20, 20, f"mark of {name}", "", mark(style, 10, 10, 6)), name
+
+
+def short(value: float) -> str:
+    """Return a tick's figure: 20k, 0.005, 1e-4."""
+    if abs(value) >= 1e4:
+        return f"{value / 1e6:g}M" if abs(value) >= 1e6 else f"{value / 1e3:g}k"
+    if 0 < abs(value) < 0.001:
+        return f"{value:.1e}".replace("e-0", "e-").replace(".0e", "e")
+    return f"{value:g}"
+
+
+# Rows of dots: figures of the same kind under one another, with their intervals.
+
+
+@dataclass(frozen=True)
+class Dot:
+    """A figure of a style, with its interval."""
+
+    value: float
+    style: int
+    interval: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class DotRow:
+    """Figures on one line, joined in their order; `state` is 'better', 'worse', 'same' or ''."""
+
+    dots: Sequence[Dot]
+    name: str = ""
+    figures: str = ""
+    state: str = ""
+    tip: str = ""
+
+    @property
+    def words(self) -> str:
+        """What the row says in words."""
+        return self.tip or f"{self.name} {self.figures}".strip()
+
+
+def dots(
+    rows: Sequence[DotRow], title: str, scale: Scale, *, heading: str = "",
+    threshold: float | None = None,
+) -> Markup:  # fmt: skip
+    """Return a line for each row: its name, its figures left of the scale, its dots on it.
+
+    With a heading there are ticks below.
+    """
+    step, top, width = 18, 26 if heading else 6, scale.stop + 12
+    bottom = top + step * len(rows)
+    drawn = []
+    if heading:
+        drawn.append(label(heading, 0, 12, f"m{rows[0].dots[-1].style} named"))
+        drawn += _ticks_below(scale, bottom, top)
+    if threshold is not None:
+        drawn.append(line("threshold", (scale.at(threshold), 1), (scale.at(threshold), bottom)))
+    for number, row in enumerate(rows):
+        y = top + step * (number + 0.5)
+        ends = [(scale.at(dot.value), y) for dot in row.dots]
+        if len(ends) == 1 and row.name:
+            ends = [(scale.at(0), y), *ends]
+        kind = f"small {row.state}".strip()
+        parts = [element("rect", kind="reach", x=0, y=y - step / 2, width=width, height=step)]
+        if len(ends) > 1:
+            parts.append(line(f"m{row.dots[-1].style} link {row.state}".strip(), *ends))
+        for dot in row.dots:
+            if dot.interval is not None:
+                reach = [(scale.at(value), y) for value in dot.interval]
+                parts.append(line(f"m{dot.style} whisker", *reach))
+        parts += [mark(dot.style, scale.at(dot.value), y, 3.6) for dot in row.dots]
+        parts.append(label(cut(row.name, _LABEL_MAX), 0, y, kind))
+        parts.append(label(row.figures, scale.begin - 16, y, kind, "end"))
+        drawn.append(tip(row.words, *parts))
+    description = "; ".join(row.words for row in rows)
+    return chart(width, bottom + (24 if heading else 4), title, description, *drawn)
+
+
+# Curves.
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A line through (x, y); `dots` draws a mark at every point."""
+
+    name: str
+    style: int
+    points: Sequence[Point]
+    dots: bool = False
+
+
+def curves(
+    given: Sequence[Curve],
+    *,
+    title: str,
+    x_title: str,
+    x_ticks: Sequence[float] | None = None,
+    linear: bool = False,
+) -> Markup | None:
+    """Return a chart of curves, each named at its end; None where none has a point."""
+    known = [
+        (curve, [(x, y) for x, y in curve.points if isfinite(x) and isfinite(y)]) for curve in given
+    ]
+    known = [(curve, points) for curve, points in known if points]
+    if not known:
+        return None
+    xs = [x for _, points in known for x, _ in points]
+    bottom = 208
+    across = between(min(xs), max(xs), _LEFT + 8, _RIGHT - 6)
+    up = fitting((y for _, points in known for _, y in points), bottom, _TOP, linear=linear)
+    drawn = _axes(across, up, title, x_title, across.ticks() if x_ticks is None else x_ticks)
+    ends = []
+    for curve, points in known:
+        places = [(across.at(x), up.at(y)) for x, y in points]
+        ends.append((curve.name, curve.style, *places[-1]))
+        if len(places) > 1:
+            drawn.append(line(f"m{curve.style} curve", *places))
+        if curve.dots or len(places) == 1:
+            drawn += [
+                tip(f"{curve.name}, {x:g}: {y:.4g}", mark(curve.style, *place, 3.5))
+                for (x, y), place in zip(points, places, strict=True)
+            ]
+    description = "; ".join(
+        f"{curve.name}: {points[0][1]:.4g} at first, {points[-1][1]:.4g} at last"
+        for curve, points in known
+    )
+    drawn += _named(ends, bottom)
+    return chart(_WIDTH, bottom + 42, title, description, *drawn)
+
+
+# Scatter plots.
+
+
+@dataclass(frozen=True)
+class Spot:
+    """A point of a style; `name` is written beside it, `origin` is where an arrow to it begins."""
+
+    x: float
+    y: float
+    style: int
+    tip: str = ""
+    name: str = ""
+    origin: Point | None = None
+
+
+def scatter(
+    spots: Sequence[Spot], *, title: str, x_title: str, description: str, strong: Sequence[Spot]
+) -> Markup:
+    """Return a chart with axes: faint marks, and strong ones that are named."""
+    bottom = 256
+    everything = [*spots, *strong]
+    across = fitting([0.0, *(spot.x for spot in everything)], _LEFT + 8, _RIGHT, linear=True)
+    up = fitting((spot.y for spot in everything), bottom, _TOP)
+    drawn = _axes(across, up, title, x_title, across.ticks())
+    for group, size, kind in ((spots, 2.5, "faint"), (strong, 7, "strong")):
+        drawn += [
+            tip(spot.tip, mark(spot.style, across.at(spot.x), up.at(spot.y), size, kind))
+            for spot in group
+        ]
+    ends = [(spot.name, spot.style, across.at(spot.x), up.at(spot.y)) for spot in strong]
+    drawn += _named(ends, bottom - 8)
+    return chart(_WIDTH, bottom + 44, title, description, *drawn)
+
+
+def plane(
+    spots: Sequence[Spot],
+    *,
+    title: str,
+    note: str = "",
+    style: int | None = None,
+    frame: Sequence[Point] | None = None,
+) -> Markup:
+    """Return points in a plane without axes, all of `frame` in view; arrows keep their angles."""
+    height, top, edge, size = 340, 28, 12, 3.0
+    points = [(spot.x, spot.y) for spot in spots]
+    xs, ys = zip(*(points if frame is None else frame), strict=True)
+    wide, tall = _WIDTH - 2 * edge, height - top - 2 * edge
+    across, up = (wide / ((max(xs) - min(xs)) or 1), tall / ((max(ys) - min(ys)) or 1))
+    if frame is not None:  # panels that share a frame have one scale both ways
+        across = up = min(across, up)
+    left = edge + (wide - across * (max(xs) - min(xs))) / 2
+    low = height - edge - (tall - up * (max(ys) - min(ys))) / 2
+
+    def placed(x: float, y: float) -> Point:
+        return left + (x - min(xs)) * across, low - (y - min(ys)) * up
+
+    field = element("rect", kind="field", x=0.5, y=top, width=_WIDTH - 1, height=height - top - 1)
+    drawn = [field, label(cut(title, 24), 0, 12, "bold" if style is None else f"m{style} named")]
+    drawn.append(label(note, _WIDTH, 12, "small quiet", "end"))
+    for spot in spots:
+        place = placed(spot.x, spot.y)
+        if spot.origin is None:
+            drawn.append(mark(spot.style, *place, size, "soft"))
+        else:
+            drawn.append(tip(spot.tip, *_arrow(spot.style, placed(*spot.origin), place)))
+    return chart(_WIDTH, height, title, note or f"{len(spots):,} points", *drawn)
+
+
+def _arrow(style: int, start: Point, end: Point) -> list[Markup]:
+    """Return a dot, and the arrow that leads to it where it is long enough to be seen."""
+    dot, head = 2.0, 5.0  # pixels
+    drawn = [element("circle", kind=f"m{style} dot", cx=end[0], cy=end[1], r=dot)]
+    length = hypot(end[0] - start[0], end[1] - start[1])
+    if length < 6:
+        return drawn
+    dx, dy = (end[0] - start[0]) / length, (end[1] - start[1]) / length
+    top = end[0] - dx * dot, end[1] - dy * dot
+    back = top[0] - dx * head, top[1] - dy * head
+    sides = [(back[0] - s * dy * head / 2, back[1] + s * dx * head / 2) for s in (1, -1)]
+    arrow = [line(f"m{style} arrow", start, back), line(f"m{style} head", top, *sides, closed=True)]
+    return [*arrow, *drawn]
+
+
+# Bars.
+
+
+def bars(
+    labels: Sequence[str], series: Sequence[Sequence[float]], *, title: str, unit: str
+) -> Markup:
+    """Return horizontal bars from 0: for each label one of each series, in styles 1, 2, ..."""
+    thick, gap, start = 8, 6, 110
+    step = thick * len(series) + gap
+    bottom = _TOP - 8 + step * len(labels)
+    scale = fitting((value for values in series for value in values), start, 360, linear=True)
+    drawn = [label(f"{title} ({unit})", 0, 12, "bold")]
+    drawn += _ticks_below(scale, bottom, _TOP - 8)
+    for row, name in enumerate(labels):
+        y = _TOP - 8 + gap / 2 + step * row
+        drawn.append(label(cut(name, 17), start - 6, y + (step - gap) / 2, "small", "end"))
+        for number, values in enumerate(series):
+            rect = element(
+                "rect", kind=f"m{number + 1} bar", x=start, y=y + thick * number,
+                width=scale.at(values[row]) - start, height=thick - 1,
+            )  # fmt: skip
+            drawn.append(tip(f"{name}: {values[row]:.1f} {unit}", rect))
+    description = "; ".join(
+        f"{name}: {', '.join(f'{values[row]:.1f}' for values in series)}"
+        for row, name in enumerate(labels)
+    )
+    return chart(_WIDTH, bottom + 26, title, description, *drawn)
+
+
+# Axes and names, as all charts have them.
+
+
+def _axes(
+    across: Scale, up: Scale, title: str, x_title: str, x_ticks: Sequence[float]
+) -> list[Markup]:
+    bottom = up.begin
+    log = ", log scale" if up.is_log else ""
+    drawn = [label(f"{title}{log}", 0, 12, "bold")]
+    for tick in up.ticks():
+        drawn.append(line("grid", (_LEFT, up.at(tick)), (_RIGHT, up.at(tick))))
+        drawn.append(label(short(tick), _LEFT - 6, up.at(tick), "small quiet", "end"))
+    drawn.append(line("axis", (_LEFT, bottom), (_RIGHT, bottom)))
+    for tick in x_ticks:
+        drawn.append(line("axis", (across.at(tick), bottom), (across.at(tick), bottom + 4)))
+        drawn.append(label(short(tick), across.at(tick), bottom + 15, "small quiet", "middle"))
+    middle = (_LEFT + _RIGHT) / 2
+    return [*drawn, label(x_title, middle, bottom + 34, "small quiet", "middle")]
+
+
+def _ticks_below(scale: Scale, bottom: float, top: float) -> list[Markup]:
+    """Return grid lines under the rows of a chart, with figures where there is room for them."""
+    drawn, last = [], -100.0
+    for tick in scale.ticks():
+        x = scale.at(tick)
+        drawn.append(line("grid", (x, top), (x, bottom)))
+        if x - last > 34:
+            drawn.append(label(short(tick), x, bottom + 10, "small quiet", "middle"))
+            last = x
+    return drawn
+
+
+def _named(ends: Sequence[tuple[str, int, float, float]], bottom: float) -> list[Markup]:
+    """Return names at the right, moved apart and led to their points."""
+    label_ys = spread([y for *_, y in ends], 14, _TOP, bottom)
+    drawn = []
+    for (name, style, x, y), label_y in zip(ends, label_ys, strict=True):
+        drawn.append(line("leader", (x + 5, y), (_RIGHT + 4, label_y)))
+        kind = f"m{style} named small halo"
+        drawn.append(label(cut(name, _LABEL_MAX), _RIGHT + 8, label_y, kind))
+    return drawn

@@ -1,0 +1,1 @@
+"""Runs that write a folder in parts: claimed, resumed, spread over workers, described."""

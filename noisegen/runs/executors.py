@@ -1,0 +1,216 @@
+"""Executors of tasks: serial, a pool of processes, or a Dask cluster; the same results."""
+
+import logging
+import os
+import signal
+import threading
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    CancelledError,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    wait,
+)
+from contextlib import contextmanager
+from itertools import chain, islice
+from multiprocessing import connection, get_context
+from typing import Any, TypeVar
+
+from noisegen.errors import MissingExtra, NoisegenError, UsageError
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+DASK = "dask:"
+TRIES = 3
+IN_FLIGHT_PER_WORKER = 2  # bounds what is planned ahead, and so the memory of streamed sources
+DASK_SECONDS = 20  # for a scheduler to answer
+DIED = (
+    f"a worker process died {TRIES} times (out of memory? a script without "
+    "`if __name__ == '__main__':`?); finished shards are kept: run again with --resume and fewer "
+    "--workers or --rows-per-shard"
+)
+
+
+def check_executor(name: str) -> None:
+    """Raise UsageError unless there is such an executor."""
+    if name not in ("serial", "processes") and not name.startswith(DASK):
+        raise UsageError(f"no executor {name!r}; write serial, processes or dask:ADDRESS")
+
+
+def run(
+    function: Callable[[T], R], tasks: Iterable[T], executor: str = "processes", workers: int = 1
+) -> Generator[R, None, None]:
+    """Yield the result of every task, as they finish.
+
+    `executor` is 'serial', 'processes' (serial too for one worker or task) or 'dask:ADDRESS'. A
+    task whose worker is lost runs again, `TRIES` times in all; an error that it raises is raised
+    here. Close the generator to end the workers at once.
+    """
+    check_executor(executor)
+    left = iter(tasks)
+    if executor.startswith(DASK):
+        with _dask(executor.removeprefix(DASK)) as (pool, size):
+            lost = yield from _side_by_side(pool, function, left, size)
+            if lost:
+                raise NoisegenError(DIED)
+        return
+    head = list(islice(left, 2))
+    if executor == "serial" or workers == 1 or len(head) < 2:
+        yield from map(function, chain(head, left))
+    else:
+        yield from _in_processes(function, chain(head, left), workers)
+
+
+@contextmanager
+def _processes(workers: int) -> Iterator[ProcessPoolExecutor]:
+    """Start worker processes; an exception ends them, whatever they are doing."""
+    context = get_context("spawn")  # not forked: Arrow's threads do not survive that
+    alive, held = context.Pipe(duplex=False)
+    with alive, held:
+        pool = ProcessPoolExecutor(workers, context, _start_worker, (alive,))
+        try:
+            yield pool
+        except BaseException:
+            held.close()
+            raise
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _start_worker(alive: connection.Connection) -> None:
+    """Leave Ctrl-C to the parent, and end when it lets go of the pipe, even by being killed."""
+
+    def end_with_parent() -> None:
+        connection.wait([alive])
+        os._exit(1)
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=end_with_parent, daemon=True).start()
+
+
+Try = tuple[T, int]
+
+
+def _in_processes(function: Callable[[T], R], tasks: Iterator[T], workers: int) -> Iterator[R]:
+    """Run all tasks; open a new pool when one breaks."""
+    suspects: list[Try[T]] = []
+    while True:
+        with _processes(workers) as pool:
+            suspects = yield from _one_by_one(pool, function, suspects)
+            suspects += yield from _side_by_side(pool, function, tasks, 0 if suspects else workers)
+        if not suspects:
+            return
+
+
+def _one_by_one(
+    pool: Executor, function: Callable[[T], R], suspects: list[Try[T]]
+) -> Generator[R, None, list[Try[T]]]:
+    """Run tasks that were in flight when a pool broke: alone, so that blame falls on the right one.
+
+    Return what is left once the pool breaks again.
+    """
+    for number, (task, tries) in enumerate(suspects):
+        future = _submit(pool, function, task)
+        wait([future])
+        if _is_lost(future):
+            if tries + 1 == TRIES:
+                raise NoisegenError(DIED)
+            return [(task, tries + 1), *suspects[number + 1 :]]
+        yield future.result()
+    return []
+
+
+def _side_by_side(
+    pool: Executor, function: Callable[[T], R], tasks: Iterator[T], workers: int
+) -> Generator[R, None, list[Try[T]]]:
+    """Keep a few tasks in flight and yield results; return the suspects when the pool breaks."""
+    running: dict[Future[R], T] = {}
+    while True:
+        for task in islice(tasks, max(0, workers * IN_FLIGHT_PER_WORKER - len(running))):
+            running[_submit(pool, function, task)] = task
+        if not running:
+            return []
+        done, _ = wait(running, return_when=FIRST_COMPLETED)
+        broken = any(map(_is_lost, done))
+        if broken:
+            done, _ = wait(running, timeout=10)
+        for future in [future for future in done if not _is_lost(future)]:
+            del running[future]
+            yield future.result()
+        if broken:
+            return [(task, 1) for task in running.values()]
+
+
+def _submit(pool: Executor, function: Callable[[T], R], task: T) -> Future[R]:
+    """Submit a task; the future of one for a pool that just broke is lost too."""
+    try:
+        with _without_interrupt():
+            return pool.submit(function, task)
+    except BrokenExecutor as error:
+        future: Future[R] = Future()
+        future.set_exception(error)
+        return future
+
+
+@contextmanager
+def _without_interrupt() -> Iterator[None]:
+    """Put Ctrl-C off while processes start, and keep it, which goes to all of them, from them.
+
+    A blocked signal stays blocked in a child, and half a child would print a traceback.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    missed: list[tuple[Any, ...]] = []
+    main = threading.current_thread() is threading.main_thread()
+    handler = signal.signal(signal.SIGINT, lambda *given: missed.append(given)) if main else None
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        if main:
+            signal.signal(signal.SIGINT, handler)
+        if missed and callable(handler):
+            handler(*missed[0])
+
+
+def _is_lost(future: Future[R]) -> bool:
+    return not future.cancelled() and isinstance(future.exception(), BrokenExecutor)
+
+
+@contextmanager
+def _dask(address: str) -> Iterator[tuple[Executor, int]]:
+    """Connect to a scheduler; yield its executor and the number of its threads."""
+    try:
+        from distributed import Client
+        from distributed.scheduler import KilledWorker
+    except ImportError as error:
+        raise MissingExtra("distributed", "dask") from error
+    try:
+        client: Any = Client(address, timeout=DASK_SECONDS)  # type: ignore[no-untyped-call]
+    except (OSError, ValueError) as error:
+        raise NoisegenError(
+            f"no Dask scheduler answers at {address!r}: {error}; is it running?"
+        ) from error
+    pool = client.get_executor()
+    log = logging.getLogger("distributed.client")
+    level = log.level
+    log.setLevel(logging.CRITICAL)  # a lost scheduler is one line, below, and no traceback
+    try:
+        yield pool, max(1, sum(client.nthreads().values()))
+    except KilledWorker as error:
+        raise NoisegenError(DIED) from error
+    except (CancelledError, OSError) as error:
+        raise NoisegenError(
+            f"lost the Dask scheduler at {address!r}; finished shards are kept: run again with "
+            "--resume"
+        ) from error
+    finally:
+        pool.shutdown(wait=False)
+        client.close()
+        log.setLevel(level)

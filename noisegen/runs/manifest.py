@@ -1,0 +1,215 @@
+"""The manifest of an output folder, which says what was asked and what came out, and its card."""
+
+import json
+import platform
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from noisegen.errors import OutputError
+from noisegen.version import __version__
+
+PACKAGES = ("noisegen", "numpy", "pyarrow", "codespell", "spacy", "datasets", "distributed")
+
+_MINED_KEYS = (
+    "version", "command", "kind", "lang", "options", "sources", "thresholds", "shards", "totals",
+    "dictionary", "damage", "left_out", "missing_tasks", "packages",
+)  # fmt: skip
+MINED = ("wiki", "lang8", "pairs")
+KEYS = {  # of the file, in its order
+    "augment": ("version", "command", "seed", "recipe", "recipe_digest", "sources", "dictionaries",
+                "options", "shards", "totals", "packages"),
+    "prepare": ("version", "command", "lang", "options", "identification", "sources", "shards",
+                "totals", "packages"),
+    **dict.fromkeys(MINED, _MINED_KEYS),
+}  # fmt: skip
+_RUNS = {"augment": "an augment run", "prepare": "a prepare run"}
+_TYPES = {
+    "seed": int, "recipe": dict, "sources": list, "options": dict, "shards": list, "totals": dict,
+    "dictionary": dict, "thresholds": dict, "missing_tasks": int,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Manifest:
+    """What was asked of a run of `kind`, a key of `KEYS`, and what came out.
+
+    Of the fields from `lang` on, a kind has those that its keys name: `lang`, `thresholds`,
+    `dictionary`, `damage`, `left_out` and `missing_tasks` (0 once all is mined) a mining run.
+    """
+
+    kind: str
+    version: str
+    command: str
+    options: dict[str, Any]
+    sources: list[dict[str, Any]]
+    shards: list[dict[str, Any]]
+    totals: dict[str, Any]
+    packages: dict[str, str]
+    lang: str = ""
+    seed: int = 0
+    recipe: dict[str, Any] = field(default_factory=dict)
+    recipe_digest: str = ""
+    dictionaries: list[dict[str, str]] = field(default_factory=list)
+    identification: str | None = None
+    thresholds: dict[str, int] = field(default_factory=dict)
+    dictionary: dict[str, Any] = field(default_factory=dict)
+    damage: list[str] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+    missing_tasks: int = 0
+
+    @classmethod
+    def load(cls, path: str | Path, *kinds: str) -> "Manifest":
+        """Read manifest.json (or the one in a folder); raises OutputError if it is of no such run.
+
+        Without `kinds` a run of any kind will do.
+        """
+        path = Path(path)
+        path = path / "manifest.json" if path.is_dir() else path
+        wanted = _RUNS.get(kinds[0], "a mining run") if kinds else "a run"
+        try:
+            content = json.loads(path.read_text("utf-8"))
+            kind = content.get("kind") or ("augment" if "recipe" in content else "prepare")
+            if kind not in (kinds or KEYS) or content.keys() != set(KEYS[kind]):
+                raise ValueError("it has other keys")
+            for name in content.keys() & _TYPES.keys():
+                if not isinstance(content[name], _TYPES[name]):
+                    raise TypeError(f"{name} is not a {_TYPES[name].__name__}")
+        except (OSError, ValueError, TypeError, AttributeError) as error:
+            raise OutputError(f"{path} is not the manifest of {wanted}: {error}") from error
+        return cls(**{"kind": kind, **content})
+
+    def to_json(self) -> str:
+        """Return the file's text."""
+        content = {name: getattr(self, name) for name in KEYS[self.kind]}
+        return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+
+    def summary(self) -> str:
+        """Return one line for people."""
+        if self.kind == "augment":
+            return "; ".join(self._augmented())
+        return "; ".join(self._prepared() if self.kind == "prepare" else self._mined())
+
+    def _augmented(self) -> list[str]:
+        totals = self.totals
+        parts = [
+            f"{counted(totals['rows'], 'row')} in {counted(len(self.shards), 'shard')}",
+            f"{totals['changed'] / max(1, totals['rows']):.1%} changed, "
+            f"CER {totals['cer']:.2%}, WER {totals['wer']:.2%}",
+        ]
+        return parts + _reasons("dropped or damaged", totals["dropped"])
+
+    def _prepared(self) -> list[str]:
+        totals = self.totals
+        checked = f"checked by {self.identification}" if self.identification else "not checked"
+        parts = [
+            f"{totals['kept']:,} of {totals['sentences']:,} sentences kept",
+            f"{totals['rows_in']:,} rows read",
+            f"language {checked}",
+        ]
+        dropped = _reasons("dropped", totals["dropped"])
+        return parts + dropped + _reasons("damaged rows", totals["damaged"])
+
+    def _mined(self) -> list[str]:
+        totals, dictionary = self.totals, self.dictionary
+        shards = counted(len(self.shards), "shard")
+        parts = [f"{counted(totals['pairs'], 'pair')} in {shards}"]
+        if self.missing_tasks:
+            parts.append(f"{counted(self.missing_tasks, 'task')} to do: run the other parts")
+        else:
+            forms = counted(dictionary["entries"], "wrong form")
+            parts.append(f"dictionary: {forms} of {counted(dictionary['words'], 'word')}")
+            if shared := dictionary.get("pages_in_several_files"):
+                pages = counted(shared, "page")
+                parts.append(f"{pages} in several files, which count more than once")
+        parts += _reasons("pairs dropped", totals["dropped"])
+        parts += _reasons("words dropped", dictionary["dropped"])
+        return parts + [f"damaged: {totals['damaged']:,}"] * bool(totals["damaged"])
+
+
+def _reasons(label: str, counts: Mapping[str, int]) -> list[str]:
+    """Return 'label: reason 3, reason 1' if there is anything to count."""
+    shown = ", ".join(f"{reason} {count:,}" for reason, count in counts.items())
+    return [f"{label}: {shown}"] if shown else []
+
+
+def counted(count: int, noun: str) -> str:
+    """Return '1 row', '1,200 rows'."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def summed(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """Add up the counts of all tasks, in the order of the alphabet."""
+    total: Counter[str] = Counter()
+    for task_counts in counts:
+        total.update(task_counts)
+    return dict(sorted(total.items()))
+
+
+def packages() -> dict[str, str]:
+    """Return the versions that can matter for the output."""
+    versions = {"python": platform.python_version()}
+    for name in PACKAGES:
+        try:
+            versions[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return versions | {"noisegen": __version__}
+
+
+SOURCES_MAX = 20  # named in the card; the manifest has them all
+
+_CARD = """---
+configs:
+{configs}
+language: ["{lang}"]
+tags: [{tags}, noisegen]
+---
+
+# {title} with noisegen {version}
+
+{summary}
+
+```python
+import datasets
+{variable} = datasets.load_dataset("path/of/this/folder"{config}, split="train")
+```
+
+{body}
+"""
+
+
+def dataset_card(
+    manifest: Manifest, title: str, tags: str, body: str, variable: str,
+    configs: Mapping[str, str] | None = None,
+) -> str:  # fmt: skip
+    """Return the dataset card (README.md) of a run, which `datasets.load_dataset` reads.
+
+    `variable` holds what it loads in the example; `configs` are the files of the folder's tables by
+    name, the default one first.
+    """
+    files = configs or {"default": "part-*.parquet"}
+    tables = [f"- config_name: {name}\n  data_files: {path}" for name, path in files.items()]
+    if configs:
+        tables[0] += "\n  default: true"
+    return _CARD.format(
+        configs="\n".join(tables), lang=manifest.lang or manifest.options["lang"], tags=tags,
+        title=title, version=manifest.version, summary=manifest.summary(), variable=variable,
+        config=f', "{next(iter(configs))}"' if configs else "", body=body,
+    )  # fmt: skip
+
+
+def markdown_table(*rows: Sequence[str]) -> str:
+    """Return the rows of a Markdown table, the head first; bars in cells are escaped."""
+    lines = [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in rows]
+    return "\n".join([lines[0], f"|{'---|' * len(rows[0])}", *lines[1:]])
+
+
+def source_names(manifest: Manifest) -> str:
+    """Return the names of the sources for a card, and how many more there are."""
+    names = [f"`{path}`" for path in dict.fromkeys(source["path"] for source in manifest.sources)]
+    more = f" and {len(names) - SOURCES_MAX:,} more" if len(names) > SOURCES_MAX else ""
+    return ", ".join(names[:SOURCES_MAX]) + more

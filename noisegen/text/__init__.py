@@ -1,0 +1,1 @@
+"""Text: Arrow buffers, words, case, graphemes, languages and their tokenizers, distances."""

@@ -1,0 +1,289 @@
+"""Compare a noisy text with its clean version: aligned tokens, error counts, edits in characters.
+
+A token is a word, a symbol that is not white space, or one character of a script written without
+spaces. Tokens that both texts share in order are partners; between them words are matched by
+similarity, one to one, or one to several where words were run together or broken.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import groupby, pairwise
+from typing import NamedTuple
+
+from rapidfuzz.distance import Levenshtein
+
+TOKENS_MAX = 40  # of a changed part on either side; a longer one is a single edit
+PARTS_MAX = 3  # words that one word was broken into, or that were run together
+# Costs of a step through both sides, before its share of characters that differ.
+_SKIP, _SUBSTITUTE, _JOIN = 1.0, 0.2, 0.3
+_TWO_INITIALS = 1.75  # "in Spain" -> "is": two letters may be a word by chance
+_PREFIXES = 0.5  # "người ta" -> "ngta"
+_NEVER = 9.0
+_SIMILAR = 0.5
+_INNER = frozenset("'\u2019-*@$")  # symbols inside a word: moment's, anti-slip, sh*t, p@ss
+_NO_INNER = str.maketrans(dict.fromkeys(_INNER))
+
+# Word characters as in `buffers.is_word`, but for scripts written without spaces between words:
+# Thai, Lao, Burmese, Khmer, kana, Han.
+_WORD = (
+    "[0-9A-Za-z_\u00c0-\u0dff\u0f00-\u0fff\u10a0-\u177f\u1800-\u1fff"
+    "\u3100-\u33ff\ua000-\uf8ff\ufb00-\ufdff\ufe40-\U0001efff]"
+)
+_TOKEN = re.compile(f"{_WORD}+(?:['\u2019]{_WORD}+)*|\\S")
+
+EXACT_MAX = 20_000  # characters or words: time grows with the square, to 6 ms here
+ESTIMATED_FROM = 10_000  # of a longer text are aligned, and the errors in their first half scaled
+ALIGNED_CHARS_MAX = 10_000  # `difference` makes one edit of a longer part: alignment is quadratic
+
+# Letters that have no decomposition into a base letter and a mark.
+_STROKES = str.maketrans("đðøłħıŋ", "ddolhin")
+_VIRAMA = 9  # a combining class that is part of the spelling
+
+Span = tuple[int, int]
+Step = tuple[int, int]  # how many tokens of the clean and of the noisy side belong together
+
+
+class TokenEdit(NamedTuple):
+    """Characters [clean_start, clean_stop) became [noisy_start, noisy_stop)."""
+
+    clean_start: int
+    clean_stop: int
+    noisy_start: int
+    noisy_stop: int
+
+    def texts(self, clean: str, noisy: str) -> tuple[str, str]:
+        """Return what the edit replaced and what it put there."""
+        return clean[self.clean_start : self.clean_stop], noisy[self.noisy_start : self.noisy_stop]
+
+
+def token_spans(text: str) -> list[Span]:
+    """Return start and stop of every token, in characters.
+
+    >>> token_spans("don't, 好的")
+    [(0, 5), (5, 6), (7, 8), (8, 9)]
+    """
+    return [match.span() for match in _TOKEN.finditer(text)]
+
+
+def edits(clean: str, noisy: str) -> list[TokenEdit]:
+    """Return where two texts differ, in order: words, symbols, and the spacing between partners.
+
+    The empty side of an insertion or a deletion stands where its token would begin.
+    """
+    if clean == noisy:
+        return []
+    clean_spans, noisy_spans = token_spans(clean), token_spans(noisy)
+    clean_tokens = [clean[start:stop] for start, stop in clean_spans]
+    noisy_tokens = [noisy[start:stop] for start, stop in noisy_spans]
+    changes: list[TokenEdit] = []
+    opcodes = Levenshtein.opcodes(clean_tokens, noisy_tokens)
+    # All that differs up to the next shared token is one block: where an insertion ends and a
+    # replacement begins is for the matching to decide.
+    for is_equal, block in groupby(opcodes, lambda code: code.tag == "equal"):
+        codes = list(block)
+        i, i_stop = codes[0].src_start, codes[-1].src_end
+        j, j_stop = codes[0].dest_start, codes[-1].dest_end
+        if is_equal:
+            gaps = pairwise(clean_spans[i:i_stop]), pairwise(noisy_spans[j:j_stop])
+            pairs = zip(*gaps, strict=True)
+            candidates = [TokenEdit(a[1], b[0], c[1], d[0]) for (a, b), (c, d) in pairs]
+        else:
+            candidates = []
+            steps: Sequence[Step] = [(i_stop - i, j_stop - j)]
+            if max(steps[0]) <= TOKENS_MAX:
+                steps = _cheapest(tuple(clean_tokens[i:i_stop]), tuple(noisy_tokens[j:j_stop]))
+            for a, b in steps:
+                clean_extent = _extent(clean_spans, i, i + a, len(clean))
+                noisy_extent = _extent(noisy_spans, j, j + b, len(noisy))
+                candidates.append(TokenEdit(*clean_extent, *noisy_extent))
+                i, j = i + a, j + b
+        for edit in candidates:
+            before, after = edit.texts(clean, noisy)
+            if before != after:
+                changes.append(edit)
+    return changes
+
+
+def _extent(spans: Sequence[Span], first: int, stop: int, length: int) -> Span:
+    """Return the characters of tokens [first, stop); where there are none, where they would be."""
+    if first < stop:
+        return spans[first][0], spans[stop - 1][1]
+    at = spans[first][0] if first < len(spans) else length
+    return at, at
+
+
+_STEPS: tuple[Step, ...] = (
+    (1, 0), (0, 1), (1, 1),
+    *((parts, 1) for parts in range(2, PARTS_MAX + 1)),
+    *((1, parts) for parts in range(2, PARTS_MAX + 1)),
+)  # fmt: skip
+
+
+@lru_cache(maxsize=1 << 14)
+def _cheapest(clean: tuple[str, ...], noisy: tuple[str, ...]) -> tuple[Step, ...]:
+    """Return the cheapest steps from one end of both lists to the other."""
+    best: dict[Step, tuple[float, Step]] = {(0, 0): (0.0, (0, 0))}
+    initials = dict(_initialisms(clean, noisy))
+    for i in range(len(clean) + 1):
+        for j in range(len(noisy) + 1):
+            options = [
+                (best[i - a, j - b][0] + _cost(clean[i - a : i], noisy[j - b : j]), (a, b))
+                for a, b in _STEPS
+                if a <= i and b <= j
+            ]
+            if size := initials.get((i, j)):
+                cost = _JOIN if size > 2 else _TWO_INITIALS
+                options.append((best[i - size, j - 1][0] + cost, (size, 1)))
+            if options:
+                best[i, j] = min(options)
+    steps, at = [], (len(clean), len(noisy))
+    while at != (0, 0):
+        steps.append(best[at][1])
+        at = at[0] - steps[-1][0], at[1] - steps[-1][1]
+    return tuple(reversed(steps))
+
+
+def _initialisms(clean: Sequence[str], noisy: Sequence[str]) -> Iterator[tuple[Step, int]]:
+    """Yield where both sides end, and how many clean tokens a noisy one has the initials of."""
+    initials = "".join(token[0].lower()[0] for token in clean)
+    for number, token in enumerate(noisy, 1):
+        size, start = len(token), initials.find(token.lower())
+        while size > 1 and start >= 0:
+            yield (start + size, number), size
+            start = initials.find(token.lower(), start + 1)
+
+
+def _cost(clean: Sequence[str], noisy: Sequence[str]) -> float:
+    """Return the cost of taking these tokens for one another; one token missing costs 1."""
+    if not (clean and noisy):
+        return _SKIP
+    if clean == noisy:
+        return 0.0
+    if len(clean) + len(noisy) > 2:
+        return _JOIN + _cost_of_parts(clean, noisy)
+    if clean[0][0].isalnum() != noisy[0][0].isalnum():
+        return _NEVER  # a symbol is no word
+    return _SUBSTITUTE + _difference(clean[0].lower(), noisy[0].lower())
+
+
+def _cost_of_parts(clean: Sequence[str], noisy: Sequence[str]) -> float:
+    """Return the cost of a word run together from several, or broken into several."""
+    parts = [*clean, *noisy]
+    words = [part for part in parts if part[0].isalnum()]
+    ends = clean[0], clean[-1], noisy[0], noisy[-1]
+    if not all(end[0].isalnum() for end in ends) or not _INNER.issuperset(set(parts) - set(words)):
+        return _NEVER
+    joined = "".join(clean).lower(), "".join(noisy).lower()
+    if len(words) < len(parts):
+        if joined[0].translate(_NO_INNER) == joined[1].translate(_NO_INNER):
+            return 0.0
+        difference = _difference(*joined)
+        return difference if difference < _SIMILAR else _NEVER
+    if Levenshtein.distance(*joined) < min(map(len, words)):
+        return _difference(*joined)
+    # A word is missing, not run together with the next, unless prefixes of both are left.
+    is_short = len(noisy) == 1 and len(noisy[0]) > len(clean) and is_initialism(clean, noisy[0])
+    return _PREFIXES if is_short else _NEVER
+
+
+def _difference(clean: str, noisy: str) -> float:
+    return Levenshtein.distance(clean, noisy) / max(len(clean), len(noisy))
+
+
+# Initialisms.
+
+
+def is_initialism(words: Sequence[str], noisy: str) -> bool:
+    """Tell whether the noisy form is the initials of several words, or prefixes of all of them.
+
+    >>> is_initialism(["be", "right", "back"], "brb"), is_initialism(["người", "ta"], "ngta")
+    (True, True)
+    """
+    short, words = plain(noisy), [plain(word) for word in words]
+    if len(words) < 2 or len(short) < len(words) or not all(words):
+        return False
+    if short == "".join(word[0] for word in words):
+        return True
+    if len(short) * 5 >= sum(map(len, words)) * 3:
+        return False
+    ends = {0}  # where a prefix of each word so far can end in the short form
+    for word in words:
+        ends = {
+            end + size for end in ends for size in range(1, common_prefix(word, short[end:]) + 1)
+        }
+    return len(short) in ends
+
+
+def plain(word: str) -> str:
+    """Return a word in lower case without diacritics.
+
+    >>> plain("Đã Nổi")
+    'da noi'
+    """
+    if word.isascii():
+        return word.lower()
+    letters = unicodedata.normalize("NFD", word.casefold()).translate(_STROKES)
+    bare = (letter for letter in letters if unicodedata.combining(letter) in (0, _VIRAMA))
+    return unicodedata.normalize("NFC", "".join(bare))
+
+
+def common_prefix(left: str, right: str) -> int:
+    """Return the length of the common prefix, by bisection."""
+    low, high = 0, min(len(left), len(right))
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if left[:middle] == right[:middle] else (low, middle - 1)
+    return low
+
+
+# Distances and edits of whole texts.
+
+
+def character_errors(clean: str, noisy: str) -> int:
+    """Return the Levenshtein distance in characters (code points, no normalisation).
+
+    For texts over `EXACT_MAX` it is estimated from their beginnings.
+    """
+    return _distance(clean, noisy)
+
+
+def word_errors(clean: str, noisy: str) -> int:
+    """Return the Levenshtein distance in words, separated by white space."""
+    return _distance(clean.split(), noisy.split())
+
+
+def _distance(clean: Sequence[str], noisy: Sequence[str]) -> int:
+    if len(clean) * len(noisy) <= EXACT_MAX**2:
+        return Levenshtein.distance(clean, noisy)
+    # The partner of what is near the ends of two beginnings may lie beyond them: count half.
+    counted = min(ESTIMATED_FROM // 2, len(clean))
+    operations = Levenshtein.editops(clean[:ESTIMATED_FROM], noisy[:ESTIMATED_FROM])
+    return sum(step.src_pos < counted for step in operations) * len(clean) // counted
+
+
+def error_counts(clean: Sequence[str], noisy: Sequence[str]) -> tuple[int, int]:
+    """Return the character errors and the word errors of all pairs, each summed.
+
+    Raises ValueError if the two sides have different numbers of rows.
+    """
+    changed = [pair for pair in zip(clean, noisy, strict=True) if pair[0] != pair[1]]
+    characters = sum(character_errors(*pair) for pair in changed)
+    return characters, sum(word_errors(*pair) for pair in changed)
+
+
+def difference(clean: str, noisy: str) -> list[tuple[int, int, str]]:
+    """Return edits (start, stop, replacement) in characters that turn one text into the other."""
+    if clean == noisy:
+        return []
+    start = common_prefix(clean, noisy)
+    tail = common_prefix(clean[start:][::-1], noisy[start:][::-1])
+    old, new = clean[start : len(clean) - tail], noisy[start : len(noisy) - tail]
+    if max(len(old), len(new)) > ALIGNED_CHARS_MAX:
+        return [(start, start + len(old), new)]
+    return [
+        (start + step.src_start, start + step.src_end, new[step.dest_start : step.dest_end])
+        for step in Levenshtein.opcodes(old, new)
+        if step.tag != "equal"
+    ]

@@ -1,0 +1,287 @@
+"""Rows of text as Arrow buffers: their bytes, code points and words.
+
+A word character is an ASCII letter, digit or underscore, or any other character that is not in the
+blocks of `SIGNS`; an apostrophe between two word characters belongs to the word.
+"""
+
+import unicodedata
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+U8 = npt.NDArray[np.uint8]
+I32 = npt.NDArray[np.int32]
+I64 = npt.NDArray[np.int64]
+U64 = npt.NDArray[np.uint64]
+Bool = npt.NDArray[np.bool_]
+# Characters beyond ASCII: bytes, least and greatest first byte, bits of it that count.
+_LONG_CHARACTERS = ((2, 0xC2, 0xDF, 0x1F), (3, 0xE0, 0xEF, 0x0F), (4, 0xF0, 0xF4, 7))
+
+
+def as_arrow(values: npt.NDArray[Any]) -> pa.Array:
+    """View numbers as an Arrow array; `pa.array` would import pandas where it is installed."""
+    buffer = pa.py_buffer(np.ascontiguousarray(values))
+    return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, buffer])
+
+
+def as_numpy(array: pa.Array) -> npt.NDArray[Any]:
+    """View an Arrow array of numbers without nulls."""
+    dtype = array.type.to_pandas_dtype()
+    return np.frombuffer(array.buffers()[1], dtype)[array.offset :][: len(array)]
+
+
+def ordinals(rows: I64) -> I64:
+    """Return the position of each element among its equals, from 0; `rows` is ascending."""
+    heads = np.flatnonzero(np.diff(rows, prepend=-1))
+    return np.arange(len(rows)) - np.repeat(heads, np.diff(np.append(heads, len(rows))))
+
+
+def find_sorted(known: npt.NDArray[Any], wanted: npt.NDArray[Any]) -> tuple[I64, Bool]:
+    """Return the index of each wanted value among the ascending known ones, and whether it is one.
+
+    The index of a value that is not there is any valid one.
+    """
+    if not len(known):
+        return np.zeros(len(wanted), np.int64), np.zeros(len(wanted), np.bool_)
+    indices = np.minimum(np.searchsorted(known, wanted), len(known) - 1).astype(np.int64)
+    return indices, known[indices] == wanted
+
+
+def code_points(values: U8, at: I64) -> I64:
+    """Return the code point that starts at each byte position, -1 inside a character."""
+    near_end = len(at) and int(at.max()) + 4 > len(values)
+    padded = np.concatenate([values, np.zeros(3, np.uint8)]) if near_end else values
+    lead = padded[at].astype(np.int64)
+    points = np.where(lead < 0x80, lead, -1)
+    for size, least, most, bits in _LONG_CHARACTERS:
+        long = np.flatnonzero((lead >= least) & (lead <= most))
+        point = lead[long] & bits
+        for offset in range(1, size):
+            point = (point << 6) | (padded[at[long] + offset].astype(np.int64) & 0x3F)
+        points[long] = point
+    return points
+
+
+def utf8_lengths(points: I64) -> I64:
+    """Return the number of UTF-8 bytes of every code point."""
+    return 1 + (points >= 0x80) + (points >= 0x800) + (points >= 0x10000).astype(np.int64)
+
+
+def joins_previous(points: I64) -> Bool:
+    """Tell which code points extend the one before them: marks, joiners, skin tones, flags."""
+    joining = np.zeros(len(points), np.bool_)
+    high = np.flatnonzero(points >= 0x300)
+    distinct, which = np.unique(points[high], return_inverse=True)
+    joining[high] = np.array([_joins(point) for point in distinct.tolist()], np.bool_)[which]
+    return joining
+
+
+@cache
+def _joins(point: int) -> bool:
+    extra = point == 0x200D or 0x1F3FB <= point <= 0x1F3FF or 0x1F1E6 <= point <= 0x1F1FF
+    return extra or unicodedata.category(chr(point)).startswith("M")
+
+
+WORD_BYTES_MAX = 64  # a longer word is in no lexicon and has the hash 0
+APOSTROPHES = "'\u2019"
+# Characters led by C2 (U+0080-00BF), E2 (U+2000-2FFF), E3 80 (U+3000-303F), EF B8 (U+FE00-FE3F) and
+# F0 9F (U+1F000-1FFFF) are signs, not letters: quotes, dashes, arrows, variation selectors, emoji.
+SIGNS = ((0x80, 0xBF), (0x2000, 0x2FFF), (0x3000, 0x303F), (0xFE00, 0xFE3F), (0x1F000, 0x1FFFF))
+_SIGN_PAIRS = ((0xE3, 0x80), (0xEF, 0xB8), (0xF0, 0x9F))
+_IS_ASCII_WORD = bytes((chr(c).isalnum() and c < 128) or c == 95 for c in range(256))
+_IS_WORD = bytes(is_word or byte >= 0xC3 for byte, is_word in enumerate(_IS_ASCII_WORD))
+_LOW_BYTES = np.array([(1 << (8 * n)) - 1 for n in range(9)], dtype=np.uint64)
+_SPREAD = np.uint64(0x9FB21C651E98DF25)
+
+
+def is_word(character: str) -> bool:
+    """Tell whether a character belongs to a word."""
+    point = ord(character)
+    if point < 128:
+        return bool(_IS_ASCII_WORD[point])
+    return not any(low <= point <= high for low, high in SIGNS)
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """Words of rows of text: byte positions, row, hash of the word with case folded.
+
+    `gaps` holds the single byte between a word and the next of its row, 0 where there is none.
+    """
+
+    starts: I64
+    stops: I64
+    rows: I64
+    hashes: U64
+    gaps: I64
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+
+def _word_edges(window: U8, offsets: I64) -> tuple[I64, I64]:
+    """Return start and stop of every word."""
+    if not len(window):
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    edges = offsets[1:-1]
+    edges = edges[(np.diff(edges, prepend=0) > 0) & (edges < len(window))]
+    is_ascii = int(window.max()) < 128
+    table = _IS_ASCII_WORD if is_ascii else _IS_WORD
+    word = np.frombuffer(bytearray(window.tobytes().translate(table)), np.bool_)
+    if not is_ascii:
+        _spread_over_characters(window, word)
+    _join_apostrophes(window, word, edges)
+    padded = np.concatenate([[False], word, [False]])
+    bounds = np.flatnonzero(padded[1:] != padded[:-1])  # start, stop, start, ..., stop
+    touching = edges[word[edges - 1] & word[edges]]  # rows without a space between them
+    if len(touching):
+        bounds = np.sort(np.concatenate([bounds, touching, touching]), kind="stable")
+    return bounds[::2], bounds[1::2]
+
+
+def _spread_over_characters(window: U8, word: Bool) -> None:
+    """Give every byte of a character beyond ASCII the answer for the whole character."""
+    leads = np.flatnonzero(window >= 0xC2)
+    lead, follow = window[leads], window[leads + 1]
+    sign = (lead == 0xC2) | (lead == 0xE2)
+    for first, second in _SIGN_PAIRS:
+        sign |= (lead == first) & (follow == second)
+    for size, least in ((1, 0xC2), (2, 0xE0), (3, 0xF0)):
+        longer = lead >= least
+        word[leads[longer] + size] = ~sign[longer]
+    word[leads] = ~sign
+
+
+def _join_apostrophes(window: U8, word: Bool, edges: I64) -> None:
+    """Mark apostrophes between two word characters of a row as part of the word."""
+    padded = np.concatenate([[False], word, [False]])
+    at_edge = np.zeros(len(word) + 1, np.bool_)
+    at_edge[edges] = True
+    for mark in APOSTROPHES:
+        code = mark.encode()
+        at = np.flatnonzero(window[: len(window) - len(code) + 1] == code[0])
+        for offset in range(1, len(code)):
+            at = at[window[at + offset] == code[offset]]
+        inside = padded[at] & padded[at + len(code) + 1] & ~at_edge[at] & ~at_edge[at + len(code)]
+        for offset in range(len(code)):
+            word[at[inside] + offset] = True
+
+
+def folded(window: U8) -> U8:
+    """Return UTF-8 bytes with case folded as `fold` does."""
+    lowered = np.frombuffer(bytearray(window.tobytes().lower()), np.uint8)
+    leads = np.flatnonzero(lowered[:-1] == 0xC3)
+    capital = is_latin1_capital(lowered[leads + 1])
+    lowered[leads[capital] + 1] += 32
+    return lowered
+
+
+def is_latin1_capital(second: U8) -> Bool:
+    """Tell which second bytes make a capital letter after the byte C3."""
+    capital: Bool = (second >= 0x80) & (second <= 0x9E) & (second != 0x97)
+    return capital
+
+
+def word_hashes(window: U8, starts: I64, stops: I64) -> U64:
+    """Return a 64-bit hash of every byte range, 0 for those over `WORD_BYTES_MAX`."""
+    padded = np.concatenate([window, np.zeros(8, np.uint8)])
+    loads = np.ndarray(len(window) + 1, "<u8", padded, strides=(1,))
+    left = stops - starts
+    hashes = left.astype(np.uint64)
+    at, state = starts, hashes
+    longer = np.arange(len(starts))
+    while len(at):
+        state = (state ^ (loads[at] & _LOW_BYTES[np.minimum(left, 8)])) * _SPREAD
+        state = state ^ (state >> np.uint64(32))
+        hashes[longer] = state
+        more = np.flatnonzero((left > 8) & (left <= WORD_BYTES_MAX))
+        longer, state, at, left = longer[more], state[more], at[more] + 8, left[more] - 8
+    hashes[stops - starts > WORD_BYTES_MAX] = 0
+    return hashes
+
+
+@dataclass(frozen=True)
+class Texts:
+    """Rows of UTF-8: row i is values[offsets[i]:offsets[i + 1]]; positions index `values`."""
+
+    values: U8
+    offsets: I64
+
+    @classmethod
+    def from_arrow(cls, array: pa.Array) -> "Texts":
+        """View a string or binary array (no nulls) without copying its text."""
+        array = array.cast(pa.binary()) if not pa.types.is_binary(array.type) else array
+        buffer = array.buffers()[2]
+        offsets = np.frombuffer(array.buffers()[1], np.int32)[array.offset :][: len(array) + 1]
+        values = np.frombuffer(buffer, np.uint8) if buffer else np.zeros(0, np.uint8)
+        return cls(values, offsets.astype(np.int64))
+
+    @classmethod
+    def from_strings(cls, rows: list[str]) -> "Texts":
+        """Encode Python strings."""
+        encoded = [row.encode() for row in rows]
+        offsets = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
+        return cls(np.frombuffer(b"".join(encoded), np.uint8), offsets)
+
+    def to_arrow(self, kind: pa.DataType = pa.binary()) -> pa.Array:  # noqa: B008 - a constant
+        """Return the rows as an Arrow array over the same buffer."""
+        offsets = pa.py_buffer(np.ascontiguousarray(self.offsets, dtype=np.int32))
+        return pa.Array.from_buffers(kind, len(self), [None, offsets, pa.py_buffer(self.values)])
+
+    def to_strings(self) -> list[str]:
+        """Return the rows as Python strings."""
+        strings: list[str] = self.to_arrow(pa.string()).to_pylist()
+        return strings
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, rows: slice) -> "Texts":
+        """Return neighbouring rows over the same buffer."""
+        return Texts(self.values, self.offsets[rows.start : rows.stop + 1])
+
+    @property
+    def lengths(self) -> I64:
+        """Number of bytes of every row."""
+        return np.diff(self.offsets)
+
+    @property
+    def window(self) -> U8:
+        """The bytes of these rows; a position minus `offsets[0]` indexes it."""
+        return self.values[self.offsets[0] : self.offsets[-1]]
+
+    @cached_property
+    def is_ascii(self) -> bool:
+        """Whether every byte is a character."""
+        return not len(self.window) or int(self.window.max()) < 128
+
+    @cached_property
+    def tokens(self) -> Tokens:
+        """The words of all rows, found and hashed."""
+        window, base = self.window, int(self.offsets[0])
+        starts, stops = _word_edges(window, self.offsets - base)
+        rows = self.rows_of(starts + base)
+        hashes = word_hashes(folded(window), starts, stops)
+        gaps = np.zeros(len(starts), np.int64)
+        one_apart = np.flatnonzero((starts[1:] - stops[:-1] == 1) & (rows[1:] == rows[:-1]))
+        gaps[one_apart] = window[stops[one_apart]]
+        return Tokens(starts + base, stops + base, rows, hashes, gaps)
+
+    def rows_of(self, positions: I64) -> I64:
+        """Return the row of every position, given in ascending order."""
+        counts = np.diff(np.searchsorted(positions, self.offsets, side="left"))
+        return np.repeat(np.arange(len(self)), counts)
+
+    def character_positions(self, rows: I64, positions: I64) -> I64:
+        """Turn byte positions within `rows` into character positions."""
+        if self.is_ascii:
+            return positions
+        continuing = np.flatnonzero((self.values & 0xC0) == 0x80)
+        before_row = np.searchsorted(continuing, self.offsets)[rows]
+        before = np.searchsorted(continuing, self.offsets[rows] + positions)
+        characters: I64 = positions - before + before_row
+        return characters

@@ -1,0 +1,146 @@
+"""Case, diacritics and shapes of words, for every script; lower case keeps the bytes in place."""
+
+import unicodedata
+from functools import cache
+from itertools import chain
+
+import numpy as np
+
+from noisegen.text.buffers import I64, U8, Bool, code_points, is_latin1_capital
+
+_FOLD = {c: c + 32 for c in chain(range(65, 91), range(0xC0, 0xDF)) if c != 0xD7}
+_UNFOLD = {lower: upper for upper, lower in _FOLD.items()}
+
+
+def fold(text: str) -> str:
+    """Lower the ASCII and Latin-1 letters of a text."""
+    return text.translate(_FOLD)
+
+
+def is_upper(character: str) -> bool:
+    """Tell whether `fold` changes a character."""
+    return ord(character) in _FOLD
+
+
+def upper(text: str) -> str:
+    """Raise the letters that `fold` lowers."""
+    return text.translate(_UNFOLD)
+
+
+def capitalize(text: str) -> str:
+    """Raise the first character if `fold` lowers it again."""
+    return upper(text[:1]) + text[1:]
+
+
+def case_classes(values: U8, starts: I64, stops: I64) -> I64:
+    """Return the case of byte ranges: 0 lower, 1 the first letter is a capital, 2 upper.
+
+    Upper needs a second character, and neither its first byte nor the last byte of the range may be
+    a lower-case ASCII letter.
+    """
+    padded = np.concatenate([values, np.zeros(2, np.uint8)]) if len(values) < 3 else values
+    first = values[starts]
+    follow = padded[np.minimum(starts + 1, len(padded) - 1)]
+    accented = (first == 0xC3) & is_latin1_capital(follow)
+    title: Bool = ((first >= 65) & (first <= 90)) | accented
+    second, last = padded[np.minimum(starts + 1 + accented, len(padded) - 1)], values[stops - 1]
+    has_lower = ((second >= 97) & (second <= 122)) | ((last >= 97) & (last <= 122))
+    classes: I64 = title + (title & (stops - starts > 1 + accented) & ~has_lower).astype(np.int64)
+    return classes
+
+
+SMALL, TITLE, UPPER, INITIAL = range(4)  # cases of a word; INITIAL: TITLE, and it begins its row
+CASES = ("small", "title", "upper", "initial")
+LENGTHS = (2, 3, 5, 8)  # characters from which a word counts as longer
+SHAPES = len(CASES) * (len(LENGTHS) + 1) + 1  # case and length; the last: a digit comes first
+_PLANE = 0x10000  # beyond it few scripts have case
+
+
+@cache
+def lower_table() -> I64:
+    """Return for every code point of the first plane its small letter of the same length."""
+    table = np.arange(_PLANE)
+    for point in range(_PLANE):
+        small = chr(point).lower()
+        if len(small) == 1 and _utf8_length(ord(small)) == _utf8_length(point):
+            table[point] = ord(small)
+    return table
+
+
+def _utf8_length(point: int) -> int:
+    return 1 + (point >= 0x80) + (point >= 0x800)
+
+
+@cache
+def _lower_map() -> dict[int, int]:
+    table = lower_table()
+    points = np.flatnonzero(table != np.arange(_PLANE))
+    return dict(zip(points.tolist(), table[points].tolist(), strict=True))
+
+
+def lower(text: str) -> str:
+    """Return the text in small letters; it has as many bytes as before."""
+    return text.lower() if text.isascii() else text.translate(_lower_map())
+
+
+def case_of(word: str, initial: bool) -> int:
+    """Return the case of a word: UPPER with two capitals or more that are over half of it."""
+    small = lower(word)
+    capitals = sum(a != b for a, b in zip(word, small, strict=True))
+    if capitals > 1 and capitals * 2 > len(word):
+        return UPPER
+    if word[0] == small[0]:
+        return SMALL
+    return INITIAL if initial else TITLE
+
+
+def cased(form: str, case: int) -> str:
+    """Return a form in small letters as a word of this case is written."""
+    if case == UPPER:
+        return form.upper()
+    return form[:1].upper() + form[1:] if case else form
+
+
+def shape_of(word: str, case: int) -> int:
+    """Return the shape of a word: its case and its length, or that it begins with a digit."""
+    if word[0] in "0123456789":
+        return SHAPES - 1
+    return case * (len(LENGTHS) + 1) + sum(len(word) >= least for least in LENGTHS)
+
+
+def bare(text: str) -> str:
+    """Return the text without marks on its letters."""
+    if text.isascii():
+        return text
+    parts = unicodedata.normalize("NFD", text).replace("đ", "d").replace("Đ", "D")
+    return "".join(part for part in parts if unicodedata.category(part) != "Mn")
+
+
+def lowered(window: U8) -> tuple[U8, Bool]:
+    """Return UTF-8 bytes in lower case, as many as before, and where a capital begins."""
+    small = np.frombuffer(bytearray(window.tobytes().lower()), np.uint8)
+    capital: Bool = small != window
+    if not len(window) or window.max() < 0x80:
+        return small, capital
+    leads = np.flatnonzero((window >= 0xC3) & (window < 0xF0))
+    points = code_points(window, leads)
+    lowers = lower_table().take(points)
+    changed = np.flatnonzero(lowers != points)
+    leads, lowers = leads.take(changed), lowers.take(changed)
+    capital[leads] = True
+    for chosen, size, mark in ((lowers < 0x800, 2, 0xC0), (lowers >= 0x800, 3, 0xE0)):
+        at, left = leads[chosen], lowers[chosen]
+        for offset in range(size - 1, 0, -1):
+            small[at + offset] = 0x80 | (left & 0x3F)
+            left = left >> 6
+        small[at] = mark | left
+    return small, capital
+
+
+def characters_in(values: U8, starts: I64, stops: I64) -> I64:
+    """Return how many characters begin in each byte range."""
+    sizes = stops - starts
+    if len(values) and int(values.max()) >= 0x80:
+        inside = np.flatnonzero((values & 0xC0) == 0x80)
+        sizes = sizes - (np.searchsorted(inside, stops) - np.searchsorted(inside, starts))
+    return sizes

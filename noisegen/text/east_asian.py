@@ -1,0 +1,179 @@
+"""Chinese and Japanese: words by jieba and MeCab, and the noise of their input methods.
+
+Chinese: homophones and synonyms, as RCP takes them. Japanese: kanji of the same reading, kana.
+"""
+
+import re
+import unicodedata
+import warnings
+from functools import cache, lru_cache
+from importlib.resources import files
+from typing import Any
+
+from noisegen.text.resources import cache_folder
+
+_WORDS_CACHED = 1 << 16
+
+_HAN = re.compile("[\u3400-\u9fff\U00020000-\U0003ffff]")
+_NUMERALS = re.compile("[零〇一二三四五六七八九十百千万萬亿億两兩]")
+_OPEN_CLASSES = "nvd"  # jieba's tags of nouns, verbs and adverbs begin so
+_FUZZY_INITIALS = {"zh": "z", "ch": "c", "sh": "s", "n": "l"}
+_FUZZY_INITIAL, _FUZZY_FINAL = re.compile("[zcs]h|n"), re.compile("(?<=[ei])ng$")
+_KANJI = re.compile("[\u3400-\u9fff々〆\U00020000-\U0003ffff]")
+_KANA = re.compile("[\u3041-\u3096\u30a1-\u30fa]")
+_READING = 7  # index of the reading among the features of a word in IPADIC
+_KATAKANA = {code: code + 0x60 for code in range(0x3041, 0x3097)}
+# Kana that sound alike, or did when the spelling was fixed.
+_ALIKE = str.maketrans("わおえゆずじ", "はをへいづぢ")
+
+
+def chinese_tokens(text: str) -> list[str]:
+    """Return the words of a text without spaces; traditional characters are read as simplified."""
+    words, start = [], 0
+    for word in _segmenter().cut(text.translate(_simplified())):
+        stop = start + len(word)
+        if not word.isspace():
+            words.append(text[start:stop])
+        start = stop
+    return words
+
+
+def chinese_word_kind(clean: str, noisy: str, fuzzy: bool = False) -> tuple[str | None, str]:
+    """Return why a pair of words is no noise, and its kind: homophone, fuzzy or synonym.
+
+    Homophones sound alike but for the tones, and are written with other characters; synonyms are
+    words other than nouns, verbs and adverbs (RCP, section 3.1). With `fuzzy`, words also count
+    that sound alike to who does not tell zh from z, sh from s, ch from c, n from l, in from ing,
+    en from eng. Numerals are numbers, and the two scripts of Chinese are no noise.
+    """
+    clean, noisy = clean.translate(_simplified()), noisy.translate(_simplified())
+    if not (_HAN.search(clean) and _HAN.search(noisy)):
+        return "word_no_letter", ""
+    if clean == noisy:
+        return "word_variant", ""
+    if _NUMERALS.sub("", clean) == _NUMERALS.sub("", noisy):
+        return "word_number", ""
+    if pinyin(clean) == pinyin(noisy):
+        return None, "homophone"
+    if fuzzy and _fuzzy_pinyin(clean) == _fuzzy_pinyin(noisy):
+        return None, "fuzzy"
+    if _is_closed_class(clean) and _is_closed_class(noisy):
+        return None, "synonym"
+    return "word_unrelated", ""
+
+
+@lru_cache(_WORDS_CACHED)
+def pinyin(word: str) -> tuple[str, ...]:
+    """Return the syllables of a word without tones, as they are read in it."""
+    from pypinyin import lazy_pinyin
+
+    return tuple(lazy_pinyin(word))
+
+
+def _fuzzy_pinyin(word: str) -> list[str]:
+    """Return the syllables, with sounds merged that many speakers do not tell apart."""
+    return [_FUZZY_FINAL.sub("n", _merge_initial(syllable)) for syllable in pinyin(word)]
+
+
+def _merge_initial(syllable: str) -> str:
+    initial = _FUZZY_INITIAL.match(syllable)
+    return _FUZZY_INITIALS[initial[0]] + syllable[initial.end() :] if initial else syllable
+
+
+def _is_closed_class(word: str) -> bool:
+    """Tell whether a word is known and neither noun, verb nor adverb."""
+    return _tags().get(word, "n")[0] not in _OPEN_CLASSES
+
+
+@cache
+def _segmenter() -> Any:
+    """Load the word list; its cache goes to our folder, for anyone can write to jieba's."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # jieba's source has invalid escapes
+        import jieba
+    jieba.setLogLevel("CRITICAL")
+    segmenter = jieba.Tokenizer()
+    folder = cache_folder()
+    folder.mkdir(parents=True, exist_ok=True)
+    segmenter.tmp_dir = str(folder)
+    return segmenter
+
+
+@cache
+def _tags() -> dict[str, str]:
+    """Return the part of speech of every word in jieba's list."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from jieba import posseg
+    tags: dict[str, str] = posseg.POSTokenizer(_segmenter()).word_tag_tab
+    return tags
+
+
+@cache
+def _simplified() -> dict[int, str]:
+    """Return a translation of traditional characters to simplified, one to one."""
+    table = files("opencc").joinpath("dictionary", "TSCharacters.txt").read_text("utf-8")
+    rows = (line.split("\t") for line in table.splitlines())
+    return {ord(row[0]): row[1].split(" ")[0] for row in rows}
+
+
+def japanese_tokens(text: str) -> list[str]:
+    """Return the words of a text without spaces."""
+    words = _tagger()(text.replace("\0", " "))  # MeCab stops at it
+    return [word.surface for word in words if not word.surface.isspace()]
+
+
+def japanese_word_kind(clean: str, noisy: str) -> tuple[str | None, str]:
+    """Return why a pair of words is no noise, and its kind: kanji or kana.
+
+    `kanji`: the same reading written with other kanji (Tanaka et al. 2020, as RCP has it), so not
+    a word with kanji on one side and kana on the other, nor another ending in kana. `kana`: one
+    kana stands for another that differs in voice (か, が), size (つ, っ), script (か, カ) or not in
+    sound (は, わ), so not a particle for another (は, が).
+    """
+    clean_kanji, noisy_kanji = "".join(_KANJI.findall(clean)), "".join(_KANJI.findall(noisy))
+    if clean_kanji and noisy_kanji and clean_kanji != noisy_kanji:
+        return (None, "kanji") if reading(clean) == reading(noisy) else ("word_unrelated", "")
+    if not all(_KANA.search(word) or _KANJI.search(word) for word in (clean, noisy)):
+        return "word_no_letter", ""
+    if clean_kanji == noisy_kanji and _is_kana_swap(clean, noisy):
+        return None, "kana"
+    return "word_variant" if reading(clean) == reading(noisy) else "word_unrelated", ""
+
+
+@lru_cache(_WORDS_CACHED)
+def reading(text: str) -> str:
+    """Return the reading of a text in katakana; an unknown word reads as it is written."""
+    words = [(word.surface, word.feature) for word in _tagger()(text)]
+    parts = [known[_READING] if len(known) > _READING else surface for surface, known in words]
+    return "".join(map(str, parts)).translate(_KATAKANA)
+
+
+def _is_kana_swap(clean: str, noisy: str) -> bool:
+    """Tell whether one kana of a word is another, much like it, on the other side."""
+    if len(clean) != len(noisy):
+        return False
+    changed = [pair for pair in zip(clean, noisy, strict=True) if pair[0] != pair[1]]
+    return len(changed) == 1 and _skeleton(changed[0][0]) == _skeleton(changed[0][1])
+
+
+@cache
+def _skeleton(sign: str) -> str:
+    """Return a kana as large hiragana without voice; another sign as it is."""
+    if not _KANA.fullmatch(sign):
+        return sign
+    name = unicodedata.name(sign).replace("KATAKANA", "HIRAGANA").replace("SMALL ", "")
+    try:
+        large = unicodedata.lookup(name)
+    except KeyError:  # ヷ and its like are katakana only
+        return sign
+    return unicodedata.normalize("NFD", large.translate(_ALIKE))[0]
+
+
+@cache
+def _tagger() -> Any:
+    """Load the dictionary, once a process."""
+    import fugashi
+    import ipadic
+
+    return fugashi.GenericTagger(ipadic.MECAB_ARGS)

@@ -1,0 +1,78 @@
+"""Text as a terminal shows it: graphemes, signs for what cannot be seen, widths in columns."""
+
+import unicodedata
+from typing import NamedTuple
+
+from rich.cells import cell_len
+
+_ZWJ, _ZWNJ = "\u200d", "\u200c"
+_HIDDEN = "▯"
+_SIGNS = {**{chr(c): chr(0x2400 + c) for c in range(32)}, "\x7f": "␡", "\t": "⇥", "\n": "↵"}
+_SIGNS |= {"\x85": "↵", "\u2028": "↵", "\u2029": "↵"}
+
+
+class Grapheme(NamedTuple):
+    """A grapheme, what is shown for it, and the columns that takes (at least one)."""
+
+    text: str
+    shown: str
+    width: int
+
+
+def displayed(text: str, changed: bool = False) -> list[Grapheme]:
+    """Return the graphemes of a text; those of a changed span show their spaces."""
+    shown = [(cluster, _shown(cluster, changed)) for cluster in graphemes(text)]
+    return [Grapheme(cluster, sign, cell_len(sign)) for cluster, sign in shown]
+
+
+def graphemes(text: str) -> list[str]:
+    """Split text into what a terminal shows as one sign."""
+    clusters: list[str] = []
+    for character in text:
+        if clusters and _joins(clusters[-1], character):
+            clusters[-1] += character
+        else:
+            clusters.append(character)
+    return clusters
+
+
+def _joins(cluster: str, character: str) -> bool:
+    if _stands_alone(cluster[-1]) or _stands_alone(character):
+        return cluster + character == "\r\n"
+    if not cell_len(character) or unicodedata.category(character)[0] == "M":
+        return True
+    if cluster[-1] == _ZWJ:  # it glues emoji and Indic letters, not 'a' and 'b'
+        return min(cluster[0], character) > "\x7f" and cell_len(cluster[0]) > 0
+    flags = "\U0001f1e6" <= cluster <= "\U0001f1ff" and "\U0001f1e6" <= character <= "\U0001f1ff"
+    return flags and len(cluster) == 1
+
+
+def _stands_alone(character: str) -> bool:
+    """Tell whether a character is a control, break or invisible sign, joined to no other."""
+    kind = unicodedata.category(character)
+    invisible = kind == "Cf" and not cell_len(character) and not _extends(character)
+    return invisible or kind in ("Cc", "Cs", "Zl", "Zp")
+
+
+def _extends(character: str) -> bool:
+    return character in (_ZWJ, _ZWNJ) or "\U000e0020" <= character <= "\U000e007f"
+
+
+def _shown(cluster: str, changed: bool) -> str:
+    """Return a sign for what cannot be seen; blanks get one where they are changed."""
+    if _stands_alone(cluster[0]):
+        return "".join(_SIGNS.get(character, _HIDDEN) for character in cluster)
+    if _extends(cluster[0]):
+        return _HIDDEN
+    if not cell_len(cluster[0]):
+        cluster = "◌" + cluster
+    if changed:
+        cluster = "".join(map(_shown_blank, cluster))
+    visible = cluster.rstrip(_ZWJ)
+    return visible if visible == cluster else visible + _HIDDEN
+
+
+def _shown_blank(character: str) -> str:
+    if unicodedata.category(character) != "Zs":
+        return character
+    return "⍽" if character == "\xa0" else "␣" * cell_len(character)

@@ -1,0 +1,75 @@
+"""Text as encoders were trained on it: LASER's preparation, and that of posts and messages."""
+
+import re
+import unicodedata
+from functools import cache
+from html import unescape
+from typing import Any
+
+from noisegen.errors import MissingExtra
+from noisegen.text.spans import PROTECTABLE
+
+URL = re.compile(r"(?:https?|ftp)://[^\s<>\"]+|\bwww\.[^\s<>\"]+", re.IGNORECASE)
+MENTION = re.compile(PROTECTABLE["mention"])
+_ADDRESS = re.compile(rf"{URL.pattern}|{MENTION.pattern}", re.IGNORECASE)
+_MAY_HAVE_ADDRESS = re.compile(r"@|:/|www\.", re.IGNORECASE)
+_LOW_QUOTES = ("‘", "‚")  # RoLASER's code makes both double, where sacremoses 0.2 does not
+
+
+def without_addresses(text: str) -> str:
+    """Return a text with a space for each web address and mention: they are of no language."""
+    return _ADDRESS.sub(" ", text) if _MAY_HAVE_ADDRESS.search(text) else text
+
+
+def social_text(text: str, *, mention: str = "@MENTION") -> str:
+    """Prepare a post: '@ann  see https://t.co/x &lt;3 🔥' -> '@MENTION see HTTPURL <3 :fire:'.
+
+    The steps and their order are those of CrisisTransformers' CT-XLMR-SE: addresses, mentions
+    (BERTweet writes mention='@USER'), entities, white space, mojibake, emoji. Raises MissingExtra
+    without ftfy and emoji.
+    """
+    try:
+        from emoji import demojize
+        from ftfy import fix_encoding
+    except ImportError as error:
+        raise MissingExtra(error.name or "emoji", "social") from None
+    text = MENTION.sub(lambda _: mention, URL.sub("HTTPURL", text))
+    return demojize(fix_encoding(" ".join(unescape(text).split())))
+
+
+def laser_text(text: str, *, unescape: bool = False, lower: bool = True) -> str:
+    """Prepare a text for LASER: 'He said : “Hi” …' -> 'he said: "hi" ...'.
+
+    RoLASER's order: each character of category C becomes a space, punctuation is normalised as by
+    the Moses script for English, its XML entities are optionally decoded, and letters are made
+    lower-case. Ends are stripped. Raises MissingExtra without sacremoses.
+    """
+    if not text.isprintable():
+        text = "".join(" " if unicodedata.category(sign)[0] == "C" else sign for sign in text)
+    for pattern, replacement in _moses_substitutions():
+        text = pattern.sub(replacement, text)
+    text = text.strip()
+    if unescape:
+        text = _moses_detokenizer().unescape_xml(text)
+    return text.lower() if lower else text
+
+
+@cache
+def _moses_detokenizer() -> Any:
+    from sacremoses import MosesDetokenizer
+
+    return MosesDetokenizer()
+
+
+@cache
+def _moses_substitutions() -> tuple[tuple[re.Pattern[str], str], ...]:
+    """Return the patterns of the Moses script, with those two quotes as the script has them."""
+    try:
+        from sacremoses import MosesPunctNormalizer
+    except ImportError:
+        raise MissingExtra("sacremoses", "laser") from None
+    rules = MosesPunctNormalizer("en", perl_parity=True).substitutions
+    return tuple(
+        (re.compile(pattern), '"' if pattern in _LOW_QUOTES else replacement)
+        for pattern, replacement in rules
+    )

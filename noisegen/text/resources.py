@@ -1,0 +1,38 @@
+"""Packaged data, the folder of caches, and the memory allocator of the process."""
+
+import os
+from functools import cache
+from pathlib import Path
+
+PACKAGE = Path(__file__).parents[1]
+DICTIONARIES = PACKAGE / "dictionaries"
+RECIPES = PACKAGE / "recipes"
+DEMO = PACKAGE / "demo" / "demo.tsv"
+
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # parameters of mallopt, from glibc's malloc.h
+KEPT_BYTES = 256 << 20
+ONE_BLOCK_MAX = 32 << 20  # glibc allows no more
+
+
+def cache_folder() -> Path:
+    """Return the folder of compiled lexicons: NOISEGEN_CACHE, or the user's cache."""
+    from platformdirs import user_cache_path
+
+    return Path(os.environ.get("NOISEGEN_CACHE") or user_cache_path("noisegen", appauthor=False))
+
+
+@cache
+def keep_freed_memory() -> None:
+    """Let the C library keep freed memory for the next batch, up to `KEPT_BYTES`.
+
+    By default it returns large arrays to the system at once, and the system clears each page again
+    before it hands it out: a fifth of the time of a run. Without glibc nothing happens.
+    """
+    import ctypes
+
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (AttributeError, OSError, TypeError):
+        return
+    mallopt(_MMAP_THRESHOLD, ONE_BLOCK_MAX)
+    mallopt(_TRIM_THRESHOLD, KEPT_BYTES)

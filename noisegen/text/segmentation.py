@@ -1,0 +1,199 @@
+"""A language's words and sentences, and whether a pair of its words is noise."""
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
+from typing import Any
+
+from noisegen.errors import MissingExtra, UsageError
+from noisegen.text import east_asian
+from noisegen.text.languages import language_scripts, normalize_language, punkt_names, script_of
+
+# Thai, Lao, Khmer, Burmese, Tibetan, Dzongkha, and Chinese other than Mandarin: written without
+# spaces, and with no word list here.
+UNSEGMENTED = ("th", "lo", "km", "my", "bo", "dz", "yue", "wuu", "lzh", "gan")
+SPLITTERS = ("sentencex", "punkt", "spacy")
+PIECE_CHARS = 10_000  # given to a splitter at once
+SCRIPT_SHARE_MIN = 0.7  # of letters in a script of the language; other scripts are quoted
+_PACKAGES = {"zh": ("jieba", "pypinyin", "opencc"), "ja": ("fugashi", "ipadic")}
+_SPLITTER_PACKAGES = {"punkt": ("punkt", "punkt"), "spacy": ("spacy", "en")}  # package, extra
+_BOUNDARIES = {"zh": "，"}
+_APOSTROPHES = "'’"
+_INSIDE = _APOSTROPHES + "׳״·"  # Hebrew geresh and gershayim, Catalan middle dot
+# What a French, Italian or Catalan word loses its vowel to; `aujourd'hui` stays one word.
+_ELIDED = {
+    "fr": rf"(?i:[cdjlmnst]|(?:jus|lors|puis|quoi)?qu)[{_APOSTROPHES}](?=\w)",
+    "it": rf"[^\W\d_]{{1,8}}[{_APOSTROPHES}](?=[^\W\d_])",
+    "ca": rf"(?i:[dlmnst])[{_APOSTROPHES}](?=\w)",
+}
+_DOTLESS = {"tr", "az"}  # lower-case I is dotless there, and İ is the capital of i
+
+Tokenizer = Callable[[str], list[str]]
+
+
+@dataclass(frozen=True)
+class Language:
+    """A language by its code, with options; what it needs is loaded where used, so it pickles."""
+
+    code: str
+    splitter: str = "sentencex"
+    fuzzy_pinyin: bool = False
+
+    @property
+    def is_spaced(self) -> bool:
+        """Whether spaces separate words."""
+        return self.code not in _PACKAGES and self.code not in UNSEGMENTED
+
+    @property
+    def boundary(self) -> str:
+        """A character at which a text can be cut and tokenized in parts, empty if there is none."""
+        return _BOUNDARIES.get(self.code, " " if self.is_spaced else "")
+
+    def tokens(self, text: str) -> list[str]:
+        """Return words, numbers and single other characters, without white space.
+
+        >>> Language("fr").tokens("l'homme d'aujourd'hui, 1,5 m")
+        ["l'", 'homme', "d'", "aujourd'hui", ',', '1,5', 'm']
+        """
+        return _tokenizer(self.code)(text)
+
+    def sentences(self, text: str) -> list[str]:
+        """Split a text into sentences, without the spaces around them.
+
+        A very long text is cut at spaces first: splitters take a time that grows with its square.
+        """
+        split = _splitter(self.splitter, self.code)
+        parts = (part.strip() for piece in _pieces(text) for part in split(piece))
+        return [part for part in parts if part]
+
+    def is_written_in(self, text: str) -> bool:
+        """Tell whether most letters of a text are of a script of the language, if that is known."""
+        own = language_scripts().get(self.code)
+        if not own or (own == ("LATIN",) and text.isascii()):
+            return True
+        letters = [script_of(sign) for sign in text if sign.isalpha()]
+        return sum(script in own for script in letters) >= SCRIPT_SHARE_MIN * len(letters)
+
+    def word_kind(self, clean: str, noisy: str) -> tuple[str | None, str]:
+        """Return why a pair of words is no noise (None where it is), and what kind of noise it is.
+
+        Methods: RCP, section 3.1 and appendix B; for Chinese and Japanese see their modules. The
+        distance between the words does not count here; profiles limit it.
+        """
+        if self.code == "zh":
+            return east_asian.chinese_word_kind(clean, noisy, self.fuzzy_pinyin)
+        if self.code == "ja":
+            return east_asian.japanese_word_kind(clean, noisy)
+        if self.code in UNSEGMENTED:
+            return "word_unsegmented", ""
+        if not (any(map(str.isalpha, clean)) and any(map(str.isalpha, noisy))):
+            return "word_no_letter", ""
+        if not (clean.isascii() and noisy.isascii()):
+            clean, noisy = unicodedata.normalize("NFC", clean), unicodedata.normalize("NFC", noisy)
+        if clean == noisy:
+            return "word_equal", ""
+        if self.code in _DOTLESS:
+            clean, noisy = (word.replace("İ", "i").replace("I", "ı") for word in (clean, noisy))
+        clean, noisy = clean.lower(), noisy.lower()
+        if clean == noisy:
+            return None, "case"
+        if clean.isascii() and noisy.isascii():
+            return None, ""
+        return None, "accent" if _without_accents(clean) == _without_accents(noisy) else ""
+
+
+def language(tag: str, *, splitter: str = "sentencex", fuzzy_pinyin: bool = False) -> Language:
+    """Return the language of any tag that `normalize_language` knows.
+
+    Raises UsageError for an unknown language and for a splitter that cannot split it, and
+    MissingExtra if a package is not installed.
+    """
+    chosen = Language(normalize_language(tag), splitter, fuzzy_pinyin)
+    if splitter not in SPLITTERS:
+        raise UsageError(f"no splitter {splitter!r}; write {', '.join(SPLITTERS)}")
+    if splitter == "punkt" and chosen.code not in punkt_names():
+        known = ", ".join(sorted(punkt_names()))
+        raise UsageError(f"punkt has no model for {chosen.code!r}, only for {known}")
+    if splitter == "spacy" and not chosen.is_spaced:
+        raise UsageError(f"spacy splits no sentences of {chosen.code!r}; leave --splitter out")
+    needed = [(package, chosen.code) for package in _PACKAGES.get(chosen.code, ())]
+    if splitter in _SPLITTER_PACKAGES:
+        needed.append(_SPLITTER_PACKAGES[splitter])
+    for package, extra in needed:
+        if find_spec(package) is None:
+            raise MissingExtra(package, extra)
+    return chosen
+
+
+@cache
+def _tokenizer(code: str) -> Tokenizer:
+    if code == "zh":
+        return east_asian.chinese_tokens
+    if code == "ja":
+        return east_asian.japanese_tokens
+    if code in UNSEGMENTED:
+        return re.compile(rf"[A-Za-z0-9]+|\w[{mark_ranges()}]*|[^\s\w]").findall
+    elided = f"{_ELIDED[code]}|" if code in _ELIDED else ""
+    fast = re.compile(_pattern(elided, ""), re.ASCII).findall
+    full = re.compile(_pattern(elided, f"[{mark_ranges()}]+|")).findall
+    return lambda text: fast(text) if text.isascii() else full(text)
+
+
+def _pattern(elided: str, marks: str) -> str:
+    """Return the pattern of a token, with a look at the space first, for speed.
+
+    Nothing follows its loops, so they never backtrack; Python 3.11.2 has possessive ones wrong.
+    """
+    inside = rf"{marks}[{_INSIDE}](?=\w)|[.,](?<=\d.)(?=\d)"
+    return rf"{elided}\w+(?:(?! )(?:{inside})\w*)*|[^\s\w\x1c-\x1f]"
+
+
+@cache
+def mark_ranges() -> str:
+    """Return combining marks and joiners as ranges of a character class; `re` has no name."""
+    marks = [code for code in range(0x20000) if unicodedata.category(chr(code))[0] == "M"]
+    starts = [code for code in marks if unicodedata.category(chr(code - 1))[0] != "M"]
+    stops = [code for code in marks if unicodedata.category(chr(code + 1))[0] != "M"]
+    ranges = [f"{chr(start)}-{chr(stop)}" for start, stop in zip(starts, stops, strict=True)]
+    return "".join(ranges) + "\u200c\u200d\U000e0100-\U000e01ef"
+
+
+def _without_accents(word: str) -> str:
+    """Return a word without accents; the dotless ı, which Unicode does not decompose, is an i."""
+    parts = unicodedata.normalize("NFD", word.replace("ı", "i"))
+    return "".join(sign for sign in parts if not "\u0300" <= sign <= "\u036f")
+
+
+@cache
+def _splitter(name: str, code: str) -> Tokenizer:
+    """Load a sentence splitter; its package is imported here, once a process."""
+    if name == "punkt":
+        import punkt
+
+        return punkt.tokenizer_for(punkt_names()[code]).tokenize
+    if name == "sentencex":
+        import sentencex
+
+        return lambda text: sentencex.segment(code, text)
+    import spacy
+
+    try:
+        pipeline: Any = spacy.blank(code)
+    except ImportError:  # spaCy has no rules for the language
+        pipeline = spacy.blank("xx")
+    pipeline.add_pipe("sentencizer")
+    return lambda text: [sentence.text for sentence in pipeline(text).sents]
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """Yield a text in pieces of at most PIECE_CHARS, cut at spaces if there are any."""
+    start = 0
+    while len(text) - start > PIECE_CHARS:
+        space = text.rfind(" ", start + 1, start + PIECE_CHARS)
+        stop = space if space > 0 else start + PIECE_CHARS
+        yield text[start:stop]
+        start = stop
+    yield text[start:]

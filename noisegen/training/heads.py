@@ -1,0 +1,256 @@
+"""The two heads on a frozen encoder: their folder, and the encoders that they make of it.
+
+SPEC `heads:RUN/heads` opens the encoder of meaning vectors, `heads:RUN/heads#language` the other.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from markupsafe import Markup
+from torch import Tensor, nn
+
+from noisegen.encoders.encoder import Encoder, Progress, Vectors, open_encoder
+from noisegen.encoders.folders import save_folder
+from noisegen.encoders.sentence_encoder import SentenceEncoder
+from noisegen.encoders.stored import read_json, read_weights, write_json
+from noisegen.errors import MissingExtra, SourceError, UsageError
+from noisegen.evaluation.similarity import unit
+from noisegen.report import charts, pages
+from noisegen.report.charts import Spot
+from noisegen.report.pages import Figure, Section
+from noisegen.runs.files import write_text
+from noisegen.training.checkpoint import save_weights
+
+KIND = "noisegen heads"
+SIDES = ("meaning", "language")
+PREFIX = "heads:"
+FOLDERS = dict(zip(SIDES, ("student", "language"), strict=True))
+_CONFIG, _WEIGHTS = "config.json", "model.safetensors"
+
+
+class Heads(nn.Module):
+    """Two single linear layers on a vector e: meaning m = W_m e + b_m, and language likewise."""
+
+    def __init__(self, width: int, random: torch.Generator | None = None) -> None:
+        super().__init__()
+        self.meaning, self.language = (new_linear(width, width, random) for _ in SIDES)
+
+    def forward(self, vectors: Tensor) -> tuple[Tensor, Tensor]:
+        """Return meaning and language vectors, each of shape (rows, width)."""
+        return self.meaning(vectors), self.language(vectors)
+
+    @torch.no_grad()
+    def unfold(self, centre: Tensor, scale: float) -> None:
+        """Change the layers so that they do to e what they did to (e - centre) * scale."""
+        for layer in (self.meaning, self.language):
+            layer.weight.mul_(scale)
+            layer.bias.sub_(layer.weight @ centre)
+
+
+def applied(heads: Heads, side: str) -> Callable[[Vectors], Vectors]:
+    """Return the function that makes meaning or language vectors of frozen ones."""
+    layer = getattr(heads, side)
+
+    def head(vectors: Vectors) -> Vectors:
+        with torch.inference_mode():
+            made: Vectors = layer(torch.from_numpy(vectors)).numpy()
+        return made
+
+    return head
+
+
+def new_linear(width: int, out: int, random: torch.Generator | None = None) -> nn.Linear:
+    """Return a layer with torch's usual start, uniform within 1/sqrt(width), by this generator."""
+    made: nn.Linear = nn.utils.skip_init(nn.Linear, width, out)  # type: ignore[no-untyped-call]
+    bound = width**-0.5
+    for weights in made.parameters():
+        nn.init.uniform_(weights, -bound, bound, generator=random)
+    return made
+
+
+@dataclass(frozen=True)
+class HeadConfig:
+    """config.json of heads: the encoder whose vectors they are for, and what they tell apart."""
+
+    encoder: str  # SPEC
+    digest: str  # of the encoder
+    width: int
+    labels: Sequence[str]
+    objective: str
+
+
+def save_heads(heads: Heads, config: HeadConfig, folder: Path) -> None:
+    """Write RUN/heads: weights as safetensors, and config.json."""
+    folder.mkdir(parents=True, exist_ok=True)
+    save_weights(heads, folder / _WEIGHTS)
+    write_json(folder / _CONFIG, {"kind": KIND, **vars(config), "labels": list(config.labels)})
+
+
+def load_heads(folder: Path) -> tuple[Heads, HeadConfig]:
+    """Open what `save_heads` wrote; raises SourceError for any other folder."""
+    if not (folder / _CONFIG).is_file():
+        raise SourceError(f"{folder} has no heads: no {_CONFIG}; give RUN/heads")
+    config = _config(folder / _CONFIG)
+    weights = read_weights(folder / _WEIGHTS)
+    shapes = {name: tuple(value.shape) for name, value in weights.items()}
+    wide = config.width
+    kinds: dict[str, tuple[int, ...]] = {"weight": (wide, wide), "bias": (wide,)}
+    wanted = {f"{side}.{kind}": shape for side in SIDES for kind, shape in kinds.items()}
+    if shapes != wanted or not all(value.isfinite().all() for value in weights.values()):
+        raise SourceError(
+            f"{folder / _WEIGHTS} does not hold two heads of width {wide}, as {_CONFIG} says"
+        )
+    heads = Heads(wide)
+    heads.load_state_dict(weights)
+    return heads.eval().requires_grad_(False), config
+
+
+def _config(path: Path) -> HeadConfig:
+    record = read_json(path)
+    kinds = {"encoder": str, "digest": str, "width": int, "labels": list, "objective": str}
+    fits = record.get("kind") == KIND and all(type(record.get(k)) is v for k, v in kinds.items())
+    if not fits or not 1 <= record["width"] <= 1 << 16:
+        raise SourceError(f"{path} is not the {_CONFIG} of heads; give RUN/heads of noisegen train")
+    return HeadConfig(**{name: record[name] for name in kinds})
+
+
+def save_students(heads: Heads, encoder: Encoder, out: Path) -> None:
+    """Write RUN/student (meaning vectors) and RUN/language; other kinds of encoder have no folder.
+
+    Nor has one that projects already: a folder holds one projection. `heads:RUN/heads` opens both.
+    """
+    if not isinstance(encoder, SentenceEncoder) or encoder.head.projection is not None:
+        return
+    own = encoder.head.settings
+    settings = replace(own, projection=encoder.width, place="last", bias=True)
+    for side, name in FOLDERS.items():
+        made = SentenceEncoder(encoder.network, encoder.tokenizer, settings, name)
+        assert made.head.projection is not None
+        made.head.projection.load_state_dict(getattr(heads, side).state_dict())
+        save_folder(made, out / name)
+
+
+class HeadEncoder:
+    """The vectors of an encoder after a linear layer."""
+
+    def __init__(
+        self, name: str, frozen: Encoder, weight: npt.NDArray[np.float32],
+        bias: npt.NDArray[np.float32],
+    ) -> None:  # fmt: skip
+        self.name, self.frozen = name, frozen
+        self.width = len(weight)
+        self._weight, self._bias = weight, bias
+
+    @property
+    def digest(self) -> str:
+        """Names the encoder and the layer."""
+        weights = sha256(self._weight.tobytes() + self._bias.tobytes()).hexdigest()
+        return sha256(f"{self.frozen.digest} {weights}".encode()).hexdigest()
+
+    def encode(self, texts: Sequence[str], progress: Progress | None = None) -> Vectors:
+        """Return shape (texts, width), not normalised."""
+        made: Vectors = self.frozen.encode(texts, progress) @ self._weight.T + self._bias
+        return made
+
+
+def open_heads(spec: str) -> HeadEncoder:
+    """Open FOLDER, FOLDER#meaning (the same) or FOLDER#language.
+
+    Raises SourceError for a folder that has no heads, or whose encoder is no longer what they were
+    trained on.
+    """
+    path, mark, side = spec.rpartition("#")
+    folder, side = (path, side) if mark and side in SIDES else (spec, SIDES[0])
+    heads, config = load_heads(Path(folder))
+    if config.encoder.startswith(PREFIX):
+        raise SourceError(f"{folder}: heads on heads are not known; train heads on an encoder")
+    frozen = open_encoder(config.encoder)
+    if (frozen.width, frozen.digest) != (config.width, config.digest):
+        raise SourceError(
+            f"{folder}: its heads were trained on another {config.encoder} (width {config.width}, "
+            f"digest {config.digest[:8]}) than this (width {frozen.width}, digest "
+            f"{frozen.digest[:8]}); train heads anew"
+        )
+    layer = getattr(heads, side)
+    return HeadEncoder(f"{PREFIX}{spec}", frozen, layer.weight.numpy(), layer.bias.numpy())
+
+
+POINTS_MAX = 1_200  # of a panel
+TEXTS_MIN = 3
+PERPLEXITY, ITERATIONS = 10, 300  # of t-SNE, as in the ORACLE paper; metric cosine
+Points = npt.NDArray[np.float64]
+Flatten = Callable[[Vectors], Points]
+
+
+def write_picture(groups: Mapping[str, Vectors], heads: Heads, path: Path) -> None:
+    """Draw texts, given as frozen vectors by their language or other label, by PCA and by t-SNE.
+
+    Raises MissingExtra without scikit-learn, UsageError for fewer than `TEXTS_MIN` texts.
+    """
+    vectors, names = _sample(groups)
+    styles = {name: number for number, name in enumerate(groups)}
+    key = [charts.sample(style, name) for name, style in styles.items()]
+    sections = []
+    for name, (flatten, caption) in _WAYS.items():
+        panels = [
+            _panel(f"{side} vectors", flatten(applied(heads, side)(vectors)), names, styles)
+            for side in SIDES
+        ]
+        sections.append(Section(name, name, [Figure(panels, caption, key=key)]))
+    title = f"Meaning and language vectors of {len(names):,} texts"
+    write_text(path, pages.page(title, sections, kicker="noisegen: heads"))
+
+
+def _panel(title: str, points: Points, names: Sequence[str], styles: Mapping[str, int]) -> Markup:
+    spots = [Spot(x, y, styles[name]) for name, (x, y) in zip(names, points.tolist(), strict=True)]
+    return charts.plane(spots, title=title)
+
+
+def _sample(groups: Mapping[str, Vectors]) -> tuple[Vectors, list[str]]:
+    """Return at most POINTS_MAX vectors, of each group the same share, with their names."""
+    total = sum(map(len, groups.values()))
+    if total < TEXTS_MIN:
+        raise UsageError(f"a picture of {total} texts shows nothing: give more pairs")
+    share = min(1.0, POINTS_MAX / total)
+    kept = {name: some[: max(1, int(share * len(some)))] for name, some in groups.items()}
+    names = [name for name, some in kept.items() for _ in some]
+    return np.concatenate(list(kept.values())), names
+
+
+def principal_components(vectors: Vectors) -> Points:
+    """Return the first two principal components of the normalised vectors, shape (rows, 2)."""
+    units = unit(vectors).astype(np.float64)
+    made = units - units.mean(0)
+    _, _, axes = np.linalg.svd(made, full_matrices=False)
+    points: Points = made @ axes[:2].T
+    return points
+
+
+def neighbour_map(vectors: Vectors) -> Points:
+    """Return t-SNE's map by cosine distances, shape (rows, 2), the same for the same vectors."""
+    try:
+        from sklearn.manifold import TSNE
+    except ImportError as error:
+        raise MissingExtra("scikit-learn", "train") from error
+    perplexity = min(PERPLEXITY, (len(vectors) - 1) / 2)
+    made = TSNE(metric="cosine", perplexity=perplexity, max_iter=ITERATIONS, init="random",
+                random_state=0)  # fmt: skip
+    points: Points = made.fit_transform(vectors).astype(np.float64)
+    return points
+
+
+_WAYS: dict[str, tuple[Flatten, str]] = {
+    "PCA": (
+        principal_components,
+        "First two principal components of the vectors, each of length one.",
+    ),
+    "t-SNE": (
+        neighbour_map,
+        f"t-SNE by cosine distance, perplexity {PERPLEXITY}, {ITERATIONS} iterations.",
+    ),
+}

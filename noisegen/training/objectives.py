@@ -1,0 +1,135 @@
+"""The registry of objectives, and weighted sums of them, written `two_term+0.2*info_nce`.
+
+An objective is a function of a batch and what the network made of it that returns named losses
+(`losses`). It registers itself with the decorator `objective`: in `losses`, in a file named by
+`--code`, or in a package that names it under the entry-point group `noisegen.objectives`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from math import inf
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor
+
+from noisegen.errors import NoisegenError, UsageError, did_you_mean
+
+ENTRY_POINTS = "noisegen.objectives"
+NEEDS = ("clean", "negatives", "discriminator", "partners")
+PRESETS = {"distil": "quickstart", "pretrain": "rcp-small", "heads": "oracle-small"}
+Losses = dict[str, Tensor]
+F = TypeVar("F", bound=Callable[..., Losses])
+
+
+@dataclass(frozen=True)
+class Objective:
+    """A function of a method's batches, and what it needs besides the noisy side (`NEEDS`)."""
+
+    name: str
+    method: str
+    function: Callable[..., Losses]
+    needs: tuple[str, ...] = ()
+
+
+_REGISTERED: dict[tuple[str, str], Objective] = {}
+
+
+def objective(name: str, method: str = "distil", *needs: str) -> Callable[[F], F]:
+    """Register an objective of a method: distil, pretrain or heads.
+
+    `needs` of distil: clean, the student's vectors of the clean side; negatives, the teacher's
+    vectors of other texts. Of heads: discriminator, which learns beside them; partners, other pairs
+    of the batch. Raises UsageError for a name that is taken by a function of another file.
+    """
+    if method not in PRESETS or not {*needs} <= {*NEEDS}:
+        raise UsageError(
+            f"objective {name!r}: its method must be one of {', '.join(PRESETS)}, its needs "
+            f"of {', '.join(NEEDS)}"
+        )
+
+    def add(function: F) -> F:
+        before = _REGISTERED.get((method, name))
+        if before and before.function.__code__.co_filename != function.__code__.co_filename:
+            raise UsageError(f"an objective named {name!r} is registered already")
+        _REGISTERED[method, name] = Objective(name, method, function, needs)
+        return function
+
+    return add
+
+
+def objectives(method: str) -> list[str]:
+    """Return the names of a method's objectives, those of loaded plug-ins included."""
+    return [name for owner, name in _REGISTERED if owner == method]
+
+
+def find_objective(name: str, method: str) -> Objective:
+    """Return an objective; raises UsageError with the nearest name."""
+    known = objectives(method)
+    if name not in known:
+        _load_plug_in(name)
+        known = objectives(method)
+    if name not in known:
+        near = did_you_mean(name, known)
+        raise UsageError(f"no objective {name!r} among {', '.join(known)}{near}")
+    return _REGISTERED[method, name]
+
+
+def _load_plug_in(name: str) -> None:
+    """Import what has this entry point; a function that did not register itself is of distil."""
+    for point in entry_points(group=ENTRY_POINTS, name=name):
+        try:
+            function = point.load()
+        except Exception as error:
+            raise NoisegenError(f"plug-in {name!r} cannot be imported: {error!r}") from error
+        if not any(known == name for _, known in _REGISTERED):
+            objective(name)(function)
+
+
+def preset_for(text: str) -> str:
+    """Return the preset of the method that has the first part of an objective."""
+    first = text.partition("+")[0].rpartition("*")[2].strip()
+    if first == "mlm":
+        return PRESETS["pretrain"]
+    for method in ("distil", "heads"):
+        if first.partition(":")[0] in objectives(method) or first in objectives(method):
+            return PRESETS[method]
+    return PRESETS["distil"]
+
+
+@dataclass(frozen=True)
+class WeightedSum:
+    """Objectives of a method with their weights."""
+
+    parts: tuple[tuple[float, Objective], ...]
+
+    @classmethod
+    def parse(cls, text: str, method: str = "distil") -> "WeightedSum":
+        """Read NAME or WEIGHT*NAME, joined by +; raises UsageError."""
+        return cls(tuple(_part(part.strip(), method) for part in text.split("+")))
+
+    def needs(self, what: str) -> bool:
+        """Tell whether one of the objectives needs this, one of `NEEDS`."""
+        return any(what in part.needs for _, part in self.parts)
+
+    def __call__(self, *inputs: Any) -> tuple[Tensor, Losses]:
+        """Return the weighted sum of all losses, and these by name, unweighted and detached."""
+        weighted, parts = [], Losses()
+        for weight, part in self.parts:
+            for name, value in part.function(*inputs).items():
+                weighted.append(weight * value)
+                parts[name] = parts.get(name, 0) + value.detach()
+        return sum(weighted, torch.zeros((), device=weighted[0].device)), parts
+
+
+def _part(text: str, method: str) -> tuple[float, Objective]:
+    weight, star, name = text.rpartition("*")
+    found = find_objective(name, method)
+    try:
+        value = float(weight) if star else 1.0
+    except ValueError:
+        raise UsageError(f"objective {text!r}: write WEIGHT*NAME, such as 0.2*{name}") from None
+    if not 0 < value < inf:
+        raise UsageError(f"objective {text!r}: its weight must be above 0 and finite")
+    return value, found

@@ -1,0 +1,268 @@
+"""Rules on the letters of a word: apostrophes, marks and vowels left out, letters held.
+
+Each rule says what a word may become, with whole-number weights; nothing if it stays.
+"""
+
+import unicodedata
+from collections.abc import Iterator, Mapping
+from functools import cache, partial
+from itertools import groupby, pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from noisegen.noise.kernels import WordKernel
+from noisegen.noise.lexicon import Lexicon
+from noisegen.noise.registry import Settings, kernel
+from noisegen.text.buffers import APOSTROPHES
+from noisegen.text.resources import DICTIONARIES
+from noisegen.transforms import LanguageFiles, any_language, no_files, rows_of
+
+Forms = list[tuple[str, int]]  # what a word may become, with weights
+
+
+class ApostropheSlips(NamedTuple):
+    """Of 100 slips of an apostrophe, how many: dont, don t, don;t, do'nt, dont'."""
+
+    dropped: int
+    spaced: int
+    other_sign: int
+    early: int
+    late: int
+
+
+WITHIN = ApostropheSlips(78, 4, 8, 6, 4)
+BETWEEN = ApostropheSlips(60, 32, 8, 0, 0)  # where it stands between two words: j'ai, c'è
+BETWEEN_WORDS = ("ca", "fr", "it", "oc")  # languages in which it does
+SIGNS = ("`", "´", ";", ",")  # what is typed for an apostrophe: accents, and the keys beside it
+ENDING_MAX = 2  # letters of an ending ('t, 's, 're) that the apostrophe strays into
+
+
+def misplaced(word: str, lang: str) -> Forms:
+    """Return what a word may become without its apostrophes, or with the first one misplaced."""
+    at = next((at for at, sign in enumerate(word) if sign in APOSTROPHES), 0)
+    before, sign, after = word[:at], word[at : at + 1], word[at + 1 :]
+    if not before or (before + after).isdecimal():  # 5'11 is a measure
+        return []
+    slips = BETWEEN if lang in BETWEEN_WORDS else WITHIN
+    forms = {
+        "".join(part for part in word if part not in APOSTROPHES): slips.dropped * len(SIGNS),
+        f"{before} {after}": slips.spaced * len(SIGNS),
+        **{before + other + after: slips.other_sign for other in SIGNS},
+    }
+    if slips.late and len(after) <= ENDING_MAX:
+        forms[before + after + sign] = slips.late * len(SIGNS)
+        if len(before) > 1:
+            forms[before[:-1] + sign + before[-1] + after] = slips.early * len(SIGNS)
+    return list(forms.items())
+
+
+@kernel("apos", no_files, any_language)
+def apos(settings: Settings, *, rate: float = 0.5) -> WordKernel:
+    """Leave out or misplace apostrophes: 'I don't know' -> 'I dont know'.
+
+    `rate` is the chance of each word that has one.
+    """
+    return WordKernel(partial(misplaced, lang=settings.lang), settings.limits(rate))
+
+
+# Marks are left out of Latin and Greek letters, which stay legible without, and Arabic and Hebrew
+# vowel points, which writers add for learners only. They stay where the mark makes another letter
+# or carries the vowel, as in Devanagari, Thai and kana, and in Cyrillic й and ї.
+DECOMPOSED = ("LATIN", "GREEK")  # scripts whose letters lose the mark they are written with
+POINTED = (*DECOMPOSED, "ARABIC", "HEBREW")  # scripts whose letters lose the marks that follow
+
+_OWN_LETTERS = LanguageFiles("diac.tsv")
+
+
+def unmarked(word: str, lang: str) -> Forms:
+    """Return what a word may become without marks on its letters."""
+    if word.isascii():
+        return []
+    forms: dict[str, int] = {}
+    for letters, weight in spellings(lang):
+        form = _without_marks(word, letters)
+        forms[form] = forms.get(form, 0) + weight
+    return [(form, weight) for form, weight in forms.items() if form != word]
+
+
+def _without_marks(word: str, letters: Mapping[str, str]) -> str:
+    """Return a word without marks; what `letters` writes for a capital begins with a capital."""
+    written, script = "", ""
+    for sign in word:
+        if unicodedata.category(sign) == "Mn":
+            written += "" if script in POINTED else sign
+            continue
+        script = _script(sign)
+        lower = sign.lower()
+        if not sign.isascii() and lower in letters:
+            plain = letters[lower]
+            raised = plain.upper() if word.isupper() else plain.capitalize()
+            written += plain if sign == lower else raised
+        else:
+            first = unicodedata.normalize("NFD", sign)[0]
+            written += first if _script(first) in DECOMPOSED else sign
+    return written
+
+
+@cache
+def _script(sign: str) -> str:
+    """Return the first word of a character's name, the script of a letter."""
+    return unicodedata.name(sign, "").partition(" ")[0]
+
+
+@cache
+def spellings(lang: str) -> list[tuple[dict[str, str], int]]:
+    """Return the ways to write a language without marks, weighted: ä as ae throughout, or as a.
+
+    The k-th way takes the k-th alternative of every letter, or its last.
+    """
+    paths = _letter_files(Settings(lang), {})
+    entries = [entry for path in paths for entry in Lexicon.load(path).entries]
+    groups = [list(group) for _, group in groupby(entries, key=lambda entry: entry.clean)]
+    ways = []
+    for rank in range(max(map(len, groups))):
+        chosen = [group[min(rank, len(group) - 1)] for group in groups]
+        weight = max(group[rank].weight for group in groups if rank < len(group))
+        ways.append(({entry.clean: entry.noisy for entry in chosen}, weight))
+    return ways
+
+
+def _letter_files(settings: Settings, values: Mapping[str, Any]) -> list[Path]:
+    """Return the letters of any language, then those that this one writes in its own way."""
+    return [_OWN_LETTERS.of("any"), *_OWN_LETTERS.read(settings, values)]
+
+
+@kernel("diac", _letter_files, any_language)
+def diac(settings: Settings, *, rate: float = 0.7) -> WordKernel:
+    """Leave out the marks of letters: 'déjà vu in a café' -> 'deja vu in a cafe'.
+
+    `rate` is the chance of each word that has one; all of its marks go. Who leaves one out leaves
+    out seven in ten (learners' essays, COWS-L2H).
+    """
+    return WordKernel(partial(unmarked, lang=settings.lang), settings.limits(rate))
+
+
+VOWELS_LEFT_OUT = range(4, 10)  # lengths of the words that lose vowels
+LEFT_MIN, CONSONANTS_MIN = 3, 2  # letters that a word needs to be known without its vowels
+_VOWELS = DICTIONARIES / "any" / "vowels.tsv"
+
+
+def without_vowels(word: str, vowels: frozenset[str]) -> Forms:
+    """Return what a word may become without inner vowels.
+
+    The first letter stays, the last nearly always. Some lose their first or last vowels only.
+    """
+    if len(word) not in VOWELS_LEFT_OUT or not word.isalpha():
+        return []
+    silent = [letter.lower()[0] in vowels for letter in word]
+    last = len(word) - 1
+    inner = [at for at in range(1, last) if silent[at]]
+    if last - 1 in inner and word[-1] in "yY":  # one vowel with the y: 'they' is not 'thy'
+        inner.remove(last - 1)
+    few = len(word) - len(inner) < LEFT_MIN or silent.count(False) < CONSONANTS_MIN
+    if few or not inner:
+        return []
+
+    def without(dropped: set[int]) -> str:
+        return "".join(letter for at, letter in enumerate(word) if at not in dropped)
+
+    forms = {without(set(inner)): 6}
+    if silent[last] and len(word) - len(inner) > LEFT_MIN:
+        forms[without({*inner, last})] = 2
+    runs = groupby(enumerate(inner), key=lambda pair: pair[1] - pair[0])  # equal among neighbours
+    groups = [{at for _, at in run} for _, run in runs]
+    if len(groups) > 1:
+        forms |= {without(group): 1 for group in (groups[0], groups[-1])}
+    return list(forms.items())
+
+
+@cache
+def vowels_by_language() -> dict[str, frozenset[str]]:
+    """Return the vowels of every language that has some."""
+    return {lang: frozenset(letters) for lang, letters in rows_of(_VOWELS)}
+
+
+@kernel("vowl", lambda *_: [_VOWELS], lambda: sorted(vowels_by_language()))
+def vowl(settings: Settings, *, rate: float = 0.1) -> WordKernel:
+    """Leave out vowels inside words: 'some text from you' -> 'sme txt frm you'.
+
+    `rate` is the chance of each word of 4 to 9 letters that is known without them.
+    """
+    vowels = vowels_by_language()[settings.lang]
+    return WordKernel(partial(without_vowels, vowels=vowels), settings.limits(rate))
+
+
+ADDED = (24, 32, 19, 11, 7, 4, 2, 1)  # how often 1 to 8 letters are added: a long tail
+# Vowels without their marks: Latin, Cyrillic, Greek, Arabic, Devanagari signs.
+VOWELS = frozenset("aeiouyæøœıə" + "аеиоуыэюяіє" + "αεηιουω" + "اوي" + "ाीुूेैोौ")
+HELD = frozenset("lmnrsyhzfw" + "лмнрсшхйвз" + "λμνρς")  # consonants held at the end of a word
+HELD_LENGTHS = range(2, 9)  # of the words that are lengthened though no list has them
+FULL = 8  # of the weights of a listed word; with less it is held that much less often
+OTHERS_SHARE = 40  # a word on no list is held so many times less often
+
+_HELD_WORDS = LanguageFiles("long.tsv")
+Place = tuple[int, int]  # position of the letter that is held, weight
+
+
+def lengthened(word: str, lang: str) -> Forms:
+    """Return what a word may become with a letter held."""
+    lower = word.lower()
+    listed = listed_places(lang).get(lower, []) if len(lower) == len(word) else []
+    places = listed or list(_guessed_places(word))
+    forms = []
+    for at, weight in places:  # behind a capital that begins a word, small letters follow
+        letter = word[at] if word.isupper() else word[at].lower()[0]
+        held = (word[: at + 1] + letter * count + word[at + 1 :] for count in range(1, 9))
+        forms += [(form, weight * often) for form, often in zip(held, ADDED, strict=True)]
+    weights = sum(weight for _, weight in places)
+    stays = FULL - weights if listed else weights * (OTHERS_SHARE - 1)
+    return [*forms, (word, stays * sum(ADDED))] if stays > 0 else forms
+
+
+def _guessed_places(word: str) -> Iterator[Place]:
+    """Yield where a word on no list is held: its end, its last vowel, its first vowel.
+
+    It must be letters, each with its marks, no acronym, and hold none yet.
+    """
+    if not unicodedata.is_normalized("NFC", word):  # the mark would stay behind at the last letter
+        return
+    thrice = any(a == b == c for (a, b), (_, c) in pairwise(pairwise(word.lower())))
+    if len(word) not in HELD_LENGTHS or word.isupper() or thrice:
+        return
+    if not all(unicodedata.category(sign)[0] in "LM" for sign in word):
+        return
+    letters = [letter.lower()[0] for letter in word]
+    vowels = [
+        at for at, letter in enumerate(letters)
+        if letter not in HELD and unicodedata.normalize("NFD", letter)[0] in VOWELS
+    ]  # fmt: skip
+    last = len(word) - 1
+    if last in vowels or letters[last] in HELD:
+        yield last, 4
+    if vowels and vowels[-1] != last:
+        yield vowels[-1], 3
+    if len(vowels) > 1 and vowels[0] != last:
+        yield vowels[0], 1
+
+
+@cache
+def listed_places(lang: str) -> dict[str, list[Place]]:
+    """Return the words of a language's list with where they are held."""
+    places: dict[str, list[Place]] = {}
+    for path in _HELD_WORDS.read(Settings(lang), {}):
+        for entry in Lexicon.load(path).entries:
+            letters = zip(entry.clean, entry.noisy, strict=False)
+            same = next((at for at, (a, b) in enumerate(letters) if a != b), len(entry.clean))
+            places.setdefault(entry.clean, []).append((same - 1, entry.weight))
+    return places
+
+
+@kernel("long", _HELD_WORDS.read, any_language)
+def long(settings: Settings, *, rate: float = 0.2) -> WordKernel:
+    """Hold letters: 'so good' -> 'soooo goood'.
+
+    `rate` is the chance of words that people often write so, as 'so' and 'please'; other words of
+    the language's list have a share of it, and words of 2 to 8 letters on no list a fortieth. Half
+    of the words held have three or four letters alike, one in fourteen seven or more.
+    """
+    return WordKernel(partial(lengthened, lang=settings.lang), settings.limits(rate))

@@ -1,0 +1,75 @@
+"""The picture of a run: PNG or a page of its own."""
+
+import builtins
+from pathlib import Path
+from typing import Any
+
+import pytest
+from shard_files import ROWS, edits_column, shard
+
+from noisegen.augment import statistics
+from noisegen.augment.statistics import Statistics
+from noisegen.errors import MissingExtra, OutputError, UsageError
+
+
+@pytest.fixture
+def found(tmp_path: Path) -> Statistics:
+    (tmp_path / "manifest.json").write_text('{"recipe": "mix_all"}')
+    return statistics.measure(shard(tmp_path, ROWS, edits=edits_column()))
+
+
+def test_a_png_is_a_picture(found: Statistics, tmp_path: Path) -> None:
+    statistics.plot(found, tmp_path / "plot.PNG")
+    assert (tmp_path / "plot.PNG").read_bytes().startswith(b"\x89PNG")
+    assert not list(tmp_path.glob("*.tmp"))
+
+
+def test_the_page_needs_no_other_file(found: Statistics, tmp_path: Path) -> None:
+    statistics.plot(found, tmp_path / "plot.html")
+    page = (tmp_path / "plot.html").read_text("utf-8")
+    assert page.startswith("<!doctype html>")
+    assert "5 rows, CER 13.79%, WER 58.33%" in page
+    for title in ("Transforms per row", "Edits by kind", "CER of the changed rows"):
+        assert title in page
+    assert "<script" not in page
+    assert "<?xml" not in page
+    assert 'src="' not in page
+    assert 'href="http' not in page
+
+
+def test_the_same_figures_give_the_same_page(found: Statistics, tmp_path: Path) -> None:
+    for name in ("one.html", "two.html"):
+        statistics.plot(found, tmp_path / name)
+    assert (tmp_path / "one.html").read_bytes() == (tmp_path / "two.html").read_bytes()
+
+
+def test_names_of_transforms_are_no_formulas(tmp_path: Path) -> None:
+    rows = [{"clean": "a", "noisy": "b", "transforms": [name]} for name in ("$x", "y$_^$", "京都")]
+    rows += [{"clean": "a", "noisy": "b", "transforms": [f"t{i}"] * i} for i in range(20)]
+    statistics.plot(statistics.measure(shard(tmp_path, rows)), tmp_path / "plot.png")
+    assert (tmp_path / "plot.png").exists()
+
+
+def test_another_ending_is_refused(found: Statistics, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"must end in \.png or \.html"):
+        statistics.plot(found, tmp_path / "plot.pdf")
+
+
+def test_a_file_that_cannot_be_written_is_named(found: Statistics, tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match=r"cannot write .*plot\.png"):
+        statistics.plot(found, tmp_path / "none" / "plot.png")
+
+
+def test_missing_matplotlib_names_the_extra(
+    found: Statistics, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = builtins.__import__
+
+    def without(name: str, *rest: Any) -> Any:
+        if name.startswith("matplotlib"):
+            raise ImportError(name)
+        return real(name, *rest)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(MissingExtra, match=r"noisegen\[plot\]"):
+        statistics.plot(found, tmp_path / "plot.png")

@@ -1,0 +1,217 @@
+"""The preview is aligned, complete and readable without colour."""
+
+import io
+from itertools import accumulate
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+from rich.console import Console
+
+from noisegen.augment import preview
+from noisegen.augment.preview import ShownEdit, ShownRow, render
+from noisegen.text import graphemes
+
+AWKWARD = [
+    "a", "B", " ", "\t", "\n", "\r", "\r\n", "\x00", "\xa0", "\u3000", "\u200b", "\u200c", "\u200d",
+    "\ufe0f", "\ufe0e", "\u0301", "\u2028", "\u00ad", "\u0600", "\u202e", "京", "ﾊ", "한", "\u1100",
+    "\u1161", "क", "\u094d", "ष", "\u093f", "ก", "ำ", "👩", "👩‍👩‍👧", "👍🏽", "\U0001f3fd", "❤",
+    "1️⃣", "\U0001f1eb", "\U0001f1f7", "·", "␣", "\u3164", "\U000e0067", "\ud800", "\ue000", "\u0378",
+]  # fmt: skip
+TEXTS = st.lists(st.sampled_from(AWKWARD) | st.characters(), max_size=12).map("".join)
+SEGMENTS = st.lists(
+    st.tuples(st.sampled_from(["fing", "spac", "fing+spac", "x:[red]"]), TEXTS, TEXTS, TEXTS),
+    max_size=6,
+)
+WIDTHS = st.integers(40, 200)
+
+
+def example_of(segments: list[tuple[str, str, str, str]], row_id: int | str = 7) -> ShownRow:
+    """Join (transform, clean, noisy, unchanged text behind) to a row."""
+    clean, noisy, changes = "", "", []
+    for name, before, after, same in segments:
+        changes.append(
+            ShownEdit(name, len(clean), len(clean + before), len(noisy), len(noisy + after))
+        )
+        clean, noisy = clean + before + same, noisy + after + same
+    names = {name for part in segments for name in part[0].split("+")}
+    return ShownRow(row_id, clean, noisy, sorted(names), changes)
+
+
+def shown(examples: list[ShownRow], width: int = 80, **options: object) -> str:
+    file = io.StringIO()
+    render(examples, Console(file=file, width=width, **options))  # type: ignore[arg-type]
+    return file.getvalue()
+
+
+def lines_of(example: ShownRow, width: int) -> list[list[preview._Block]]:
+    pieces = preview._pieces(example, preview._real_changes(example))
+    return list(preview._wrap(preview._blocks(pieces, width // 2), width))
+
+
+SEE_YOU = example_of(
+    [
+        ("abr1", "see", "c", " "),
+        ("abr1", "you", "u", " tomorro"),
+        ("fing", "w", "e", ""),
+        ("spac", " ", "", "at the sta"),
+        ("fing+spac", "", " x", "tion"),
+    ]
+)
+
+
+def test_a_row_without_colour_looks_like_this() -> None:
+    assert shown([SEE_YOU]) == (
+        "row 7  abr1, fing, spac  CER 29.0%\n"
+        "clean  see you tomorrow␣at the sta··tion\n"
+        "noisy  c·· u·· tomorroe·at the sta␣xtion\n"
+        "       ^^^ ^^^        ^^          ^^\n"
+        "\n"
+        "1 row, 1 changed; changes by transform:\n"
+        "abr1 2   fing 1   fing + spac 1   spac 1\n"
+    )
+
+
+def test_both_sides_break_at_the_same_word() -> None:
+    assert shown([SEE_YOU], width=24).splitlines()[2:8] == [
+        "clean  see you tomorrow␣",
+        "noisy  c·· u·· tomorroe·",
+        "       ^^^ ^^^        ^^",
+        "clean  at the sta··tion",
+        "noisy  at the sta␣xtion",
+        "                 ^^",
+    ]
+    lines = shown([example_of([("x", "a", "b", " few words that are wrapped")])], width=30)
+    assert lines.splitlines()[1:6:3] == ["clean  a few words that are ", "clean  wrapped"]
+
+
+def test_wide_signs_are_padded_by_their_columns() -> None:
+    lines = shown(
+        [example_of([("leet", "", "", "我"), ("leet", "们好", "ab京", "去")])]
+    ).splitlines()
+    assert lines[1:4] == ["clean  我们好去", "noisy  我ab京去", "         ^^^^"]
+    lines = shown([example_of([("leet", "一", "1", "起")])]).splitlines()
+    assert lines[1:4] == ["clean  一起", "noisy  1·起", "       ^^"]
+
+
+def test_a_change_inside_a_grapheme_is_shown_as_the_whole_grapheme() -> None:
+    lines = shown([example_of([("x", "", "", "cafe"), ("x", "\u0301", "", " ok")])]).splitlines()
+    assert lines[1:4] == ["clean  cafe\u0301 ok", "noisy  cafe ok", "          ^"]
+
+
+def test_changes_that_meet_in_one_grapheme_are_shown_as_one() -> None:
+    row = example_of([("fing", "a", "b", ""), ("homo", "\u0301", "", "c")])
+    (line,) = lines_of(row, 40)
+    assert [(block.transforms, block.width) for block in line] == [("fing+homo", 1), ("", 1)]
+    assert "fing 1   homo 1" in shown([row])
+
+
+def test_what_cannot_be_seen_has_a_sign() -> None:
+    row = example_of([("x", "\t", " ", "a\tb\nc"), ("x", "\xa0", " ", "d\u200be\r\n\x7f\x07")])
+    assert shown([row]).splitlines()[1:3] == ["clean  ⇥a⇥b↵c⍽d▯e␍↵␡␇", "noisy  ␣a⇥b↵c␣d▯e␍↵␡␇"]
+
+
+def test_a_joiner_between_latin_letters_has_a_sign() -> None:
+    assert [cell.shown for cell in graphemes.displayed("a\u200db")] == ["a▯", "b"]
+    assert [cell.shown for cell in graphemes.displayed("👩‍👩‍👧!")] == ["👩‍👩‍👧", "!"]
+
+
+def test_a_flag_is_one_grapheme() -> None:
+    assert graphemes.graphemes("🇫🇷🇩🇪🇪") == ["🇫🇷", "🇩🇪", "🇪"]
+
+
+@pytest.mark.parametrize("changes", [[], [ShownEdit("x", 0, 1, 0, 1)]])
+def test_a_row_that_nothing_changed_says_so(changes: list[ShownEdit]) -> None:
+    lines = shown([ShownRow("a\tb", "same", "same", ["week"], changes)]).splitlines()
+    assert lines == ["row a⇥b  week  nothing changed", "both   same", "", "1 row, 0 changed"]
+
+
+def test_an_empty_row_says_so() -> None:
+    assert shown([ShownRow(0, "", "", [], [])]).startswith("row 0  no transform  nothing changed (")
+    assert "clean is empty" in shown([example_of([("x", "", "new", "")])])
+
+
+def test_no_rows_say_so() -> None:
+    assert shown([]) == "no rows to show\n"
+
+
+def test_colour_replaces_the_carets() -> None:
+    options = {"force_terminal": True, "color_system": "truecolor"}
+    text = shown([SEE_YOU], **options, no_color=False)
+    assert "^" not in text
+    assert "48;2;" in text
+    assert "^^^ ^^^" in shown([SEE_YOU], **options, no_color=True)
+
+
+def test_the_built_in_transforms_have_styles_of_their_own() -> None:
+    styles = [str(preview._style(name)) for name in preview._ORDER]
+    assert len(set(styles)) == 12
+    assert str(preview._style("echo")) == str(preview._style("echo"))
+
+
+def test_makers_share_a_span_from_left_to_right() -> None:
+    halves = [preview._style("fing+spac", part).bgcolor for part in (0.0, 0.49, 0.5, 0.99)]
+    fing, spac = (preview._style(name).bgcolor for name in ("fing", "spac"))
+    assert halves == [fing, fing, spac, spac]
+
+
+@given(SEGMENTS, WIDTHS)
+def test_nothing_is_lost(segments: list[tuple[str, str, str, str]], width: int) -> None:
+    example = example_of(segments)
+    blocks = [block for line in lines_of(example, width) for block in line]
+    assert "".join(cell.text for block in blocks for cell in block.clean) == example.clean
+    assert "".join(cell.text for block in blocks for cell in block.noisy) == example.noisy
+
+
+@given(SEGMENTS, WIDTHS)
+def test_the_text_behind_each_change_stands_in_the_same_column(
+    segments: list[tuple[str, str, str, str]], width: int
+) -> None:
+    for line in lines_of(example_of(segments), width):
+        stops = list(accumulate(block.width for block in line))
+        assert stops[-1] <= width
+        for side in ("clean", "noisy"):
+            parts = [preview._side([block], side).plain[7:] for block in line]
+            assert [cell_len("".join(parts[: i + 1])) for i in range(len(parts))] == stops
+            assert cell_len(preview._side(line, side).plain) == 7 + stops[-1]
+
+
+@given(SEGMENTS, WIDTHS)
+def test_carets_stand_under_the_changes_and_only_there(
+    segments: list[tuple[str, str, str, str]], width: int
+) -> None:
+    for line in lines_of(example_of(segments), width):
+        carets = preview._carets(line).plain[7:]
+        column = 0
+        for block in line:
+            under = set(carets[column : column + block.width]) or {" "}
+            assert (under == {"^"}) == bool(block.transforms)
+            column += block.width
+
+
+@given(SEGMENTS, WIDTHS)
+def test_printed_pairs_are_equally_wide_and_fit(
+    segments: list[tuple[str, str, str, str]], width: int
+) -> None:
+    printed = shown([example_of(segments)], width).split("\n")
+    clean = [cell_len(line) for line in printed if line.startswith("clean  ")]
+    noisy = [cell_len(line) for line in printed if line.startswith("noisy  ")]
+    assert clean == noisy
+    assert all(columns <= width for columns in clean)
+
+
+@given(TEXTS | st.text())
+def test_every_grapheme_is_seen_and_widths_add_up(text: str) -> None:
+    cells = graphemes.displayed(text)
+    assert "".join(cell.text for cell in cells) == text
+    assert all(cell.width > 0 for cell in cells)
+    assert cell_len("".join(cell.shown for cell in cells)) == sum(cell.width for cell in cells)
+
+
+def test_a_long_change_is_cut_and_a_narrow_terminal_survives() -> None:
+    row = example_of([("x", "京" * 50, "a" * 33, "end")])
+    for width in (1, 5, 9, 40):
+        text = shown([row], width)
+        assert text.count("京") == 50
+        assert text.count("a·") <= text.count("noisy  ")

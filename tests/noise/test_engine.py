@@ -1,0 +1,205 @@
+"""The engine against the oracle: byte-identical text, equal edits, on real and on any text."""
+
+import numpy as np
+import oracle
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import noisegen
+from noisegen.errors import UsageError
+from noisegen.noise.engine import Engine, add_noise
+from noisegen.noise.plan import Streams
+from noisegen.noise.recipe import Recipe, Step, parse
+from noisegen.noise.registry import Settings
+from noisegen.text.spans import PROTECTED, protect_kinds
+
+TWELVE = "abr1 abr2 abr3 cont dysl fing homo leet slng spac spel week".split()  # noqa: SIM905
+KINDS = protect_kinds(PROTECTED)
+HEAVY = """
+strength: {0.5: 1, 1: 2, 1.5: 1}
+steps:
+- shuffle: [%s]
+- one_of: [{leet: {weight: 2}}, spac]
+  p: 0.5
+- fing
+"""
+ANY_TEXT = st.text(max_size=60)
+LIVELY_WORDS = (
+    "see you tomorrow people don't don’t I’m Monday MARCH the money very good as soon possible "
+    "their there https://a.org/b @you #tag me@x.org İ ığdır é É हिन्दी 東京 \t \r\n ? ' ’ - , CEO "
+    "Sept. 5 no. the Sunday. 👨\u200d👩\u200d👧 👍🏽 a\u0301"
+)
+LIVELY_TEXT = st.lists(st.sampled_from(LIVELY_WORDS.split(" ")), max_size=20).map(" ".join)
+
+
+def heavy_mix() -> Recipe:
+    names = (f"{{{name}: {{p: 0.3}}}}" for name in [*TWELVE, "caps"])
+    return parse(HEAVY % ", ".join(names), "heavy")
+
+
+def compare(recipe: Recipe, rows: list[str], seed: int = 7, lang: str = "en", copy: int = 0) -> int:
+    """Assert that engine and oracle agree on every row; return how many changed."""
+    engine = Engine(recipe, Settings(lang, tagger="rule"))
+    clean, ids = pa.array(rows, pa.string()), np.arange(len(rows), dtype=np.uint64)
+    table = add_noise(
+        engine, pa.table({"clean": clean}), clean, Streams(ids, seed, copy), KINDS, True
+    )
+    for row_id, made in enumerate(table.to_pylist()):
+        expected = oracle.noise(rows[row_id], recipe, seed, row_id, KINDS, lang, copy)
+        assert made["noisy"] == expected.noisy
+        assert made["transforms"] == expected.transforms
+        assert [tuple(edit.values()) for edit in made["edits"]] == expected.edits
+    return sum(
+        clean != noisy for clean, noisy in zip(rows, table["noisy"].to_pylist(), strict=True)
+    )
+
+
+def single(name: str, **values: float) -> Recipe:
+    return Recipe.of([Step(name, values)])
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", [*TWELVE, "caps"])
+def test_each_transform_agrees_with_the_oracle(name, demo_texts, odd_texts, wiki_sentences):
+    changed = compare(single(name), demo_texts + odd_texts + wiki_sentences[:1_500])
+    assert changed > 5
+
+
+@pytest.mark.parametrize("name", [*TWELVE, "caps"])
+def test_each_transform_agrees_with_the_oracle_on_bundled_text(name, demo_texts, odd_texts):
+    rate = {} if name == "spac" else {"rate": 0.5}
+    assert compare(single(name, **rate), demo_texts + odd_texts[:-1], seed=1) > 5
+
+
+@pytest.mark.nightly
+def test_mix_all_agrees_with_the_oracle(demo_texts, odd_texts, wiki_sentences):
+    rows = demo_texts + odd_texts + wiki_sentences[:4_000]
+    assert compare(Recipe.named("mix_all"), rows) > 1_500
+
+
+def test_mix_all_agrees_with_the_oracle_on_bundled_text(demo_texts, odd_texts):
+    assert compare(Recipe.named("rolaser-code"), demo_texts + odd_texts, seed=2**63, copy=3) > 100
+
+
+def test_a_heavy_mix_composes_edits_as_the_oracle(demo_texts, odd_texts):
+    assert compare(heavy_mix(), demo_texts + odd_texts[:-1]) > 400
+
+
+@given(st.lists(ANY_TEXT | LIVELY_TEXT, min_size=1, max_size=20), st.integers(0, 2**64 - 1))
+@settings(max_examples=settings().max_examples // 4)
+def test_the_heavy_mix_agrees_with_the_oracle_on_any_text(rows, seed):
+    compare(heavy_mix(), rows, seed)
+
+
+@pytest.mark.parametrize("lang", ["de", "fr", "es", "tr", "hi"])
+def test_other_languages_agree_with_the_oracle(lang, demo):
+    rows = [row["text"] for row in demo if row["lang"] == lang]
+    recipe = Recipe.named("mix_all").with_values(
+        {f"{n}.p": 0.8 for n in ("fing", "leet", "spac", "week")}
+    )
+    recipe, left_out = recipe.for_language(lang)
+    assert {step.transform for step in recipe.steps()} == {"fing", "leet", "spac", "week"}
+    assert "homo" in left_out
+    assert compare(recipe, rows, lang=lang) > 15
+
+
+@pytest.mark.parametrize("lang", ["de", "hi", "tr"])
+def test_capitals_of_other_languages_agree_with_the_oracle(lang, demo):
+    rows = [row["text"] for row in demo if row["lang"] == lang]
+    changed = compare(single("caps", rate=0.5), rows, lang=lang)
+    assert changed > 5 or lang == "hi"
+    assert ("İ" in noisegen.noise("iyi günler", "caps", lang=lang)) == (lang == "tr")
+
+
+def test_text_outside_the_edits_is_equal_on_both_sides(demo_texts):
+    table = pa.table({"clean": demo_texts})
+    for row in heavy_mix().noise_batch(table, seed=3, edits=True).to_pylist():
+        clean_at = noisy_at = 0
+        for edit in row["edits"]:
+            kept = row["clean"][clean_at : edit["clean_start"]]
+            assert kept == row["noisy"][noisy_at : edit["noisy_start"]]
+            clean_at, noisy_at = edit["clean_end"], edit["noisy_end"]
+        assert row["clean"][clean_at:] == row["noisy"][noisy_at:]
+
+
+def test_a_row_is_the_same_alone_and_in_any_batch(demo_texts):
+    recipe = Recipe.named("mix_all")
+    table = pa.table({"clean": demo_texts, "id": range(len(demo_texts))})
+    whole = recipe.noise_batch(table, seed=5)["noisy"].to_pylist()
+    order = np.random.default_rng(0).permutation(len(demo_texts))
+    for size in (1, 7, 100):
+        parts = [
+            recipe.noise_batch(table.take(order[i : i + size]), seed=5) for i in range(0, 200, size)
+        ]
+        noisy = {row["id"]: row["noisy"] for part in parts for row in part.to_pylist()}
+        assert noisy == {row_id: whole[row_id] for row_id in noisy}
+    assert [noisegen.noise(demo_texts[i], seed=5, id=i) for i in range(50)] == whole[:50]
+
+
+def test_a_step_more_changes_only_the_rows_that_draw_it(demo_texts):
+    table = pa.table({"clean": demo_texts})
+    mix = "steps: [{shuffle: [{fing: {p: 0.3}}, {leet: {p: 0.3}}%s]}]"
+    before = parse(mix % "", "before").noise_batch(table, seed=1).to_pylist()
+    after = parse(mix % ", {spac: {p: 0.2}}", "after").noise_batch(table, seed=1).to_pylist()
+    untouched = [i for i, row in enumerate(after) if "spac" not in row["transforms"]]
+    assert 200 < len(untouched) < len(after)
+    assert all(before[i]["noisy"] == after[i]["noisy"] for i in untouched)
+
+
+def test_string_ids_that_spell_integers_are_those_integers(demo_texts):
+    rows = demo_texts[:50]
+    recipe = Recipe.named("mix_all")
+    numbers = recipe.noise_batch(pa.table({"clean": rows, "id": range(50)}), seed=1)
+    strings = recipe.noise_batch(pa.table({"clean": rows, "id": list(map(str, range(50)))}), seed=1)
+    assert numbers["noisy"] == strings["noisy"]
+    named = recipe.noise_batch(
+        pa.table({"clean": rows, "id": [f"row-{i}" for i in range(50)]}), seed=1
+    )
+    assert named["noisy"] != numbers["noisy"]
+
+
+def test_protected_spans_survive_every_transform(demo_texts):
+    spans = [
+        "https://example.org/see-you?people=2",
+        "@people_too",
+        "#seeyou",
+        "to.people@example.com",
+    ]
+    rows = [f"{text} {span} {text}" for text in demo_texts[:100] for span in spans]
+    for row, noisy in zip(
+        rows, heavy_mix().noise_batch(pa.table({"clean": rows}))["noisy"], strict=True
+    ):
+        assert any(f" {span} " in row and f" {span} " in noisy.as_py() for span in spans)
+
+
+def test_a_table_without_text_says_what_it_needs():
+    with pytest.raises(UsageError, match="needs a column clean or text; it has"):
+        Recipe.named("mix_all").noise_batch(pa.table({"body": ["x"]}))
+
+
+def test_an_empty_batch_stays_empty():
+    made = Recipe.named("mix_all").noise_batch(
+        pa.table({"text": pa.array([], pa.string())}), edits=True
+    )
+    assert made.column_names == ["text", "noisy", "transforms", "edits"]
+    assert len(made) == 0
+
+
+def test_one_string_is_noised_by_a_transform_too():
+    assert noisegen.noise("on Monday", "week:rate=1", id=3) != "on Monday"
+    assert noisegen.noise("on Monday", "week:rate=0") == "on Monday"
+
+
+def test_a_column_noisy_that_was_there_is_replaced():
+    given = pa.table({"noisy": ["x"], "text": ["see you"]})
+    made = Recipe.named("leet:rate=1").noise_batch(given, edits=True)
+    assert made.column_names == ["text", "noisy", "transforms", "edits"]
+    assert made["noisy"].to_pylist() != ["x"]
+
+
+@pytest.mark.parametrize("seed", [-1, 1 << 64, 1.5, "7", True])
+def test_a_seed_that_is_none_is_refused(seed):
+    with pytest.raises(UsageError, match="is not a whole number from 0 to"):
+        noisegen.noise("see you", "leet", seed=seed)

@@ -1,0 +1,143 @@
+"""Duplicates of a whole run are found as comparing all with all finds them."""
+
+import numpy as np
+import pytest
+from planted import alike, planted
+
+from noisegen.data.sources import Columns, expand, shard_inputs
+from noisegen.prepare import duplicates, prepare
+from noisegen.prepare.duplicates import DUPLICATE, KEPT, NEAR, links, normal_form
+from noisegen.prepare.duplicates import duplicates as all_duplicates
+from noisegen.prepare.prepare import Portion, PortionJob, make_candidates
+from noisegen.prepare.sentences import Criteria
+from noisegen.text.segmentation import language
+
+LEAST = 0.75
+
+
+@pytest.fixture
+def found(tmp_path, monkeypatch):
+    """Return the codes of texts that lie in portions of so many rows, and those texts."""
+
+    def run(texts, rows, small=True):
+        if small:
+            monkeypatch.setattr(prepare, "BATCH", 16)
+            monkeypatch.setattr(duplicates, "BATCH", 16)
+            monkeypatch.setattr(duplicates, "RANGE", 500)
+        path = tmp_path / f"{rows}.txt"
+        path.write_text("\n".join(texts), "utf-8")
+        out = tmp_path / f"out-{rows}"
+        (out / "work").mkdir(parents=True)
+        job = PortionJob(out, "{}", language("en"), Criteria(1, 9_999, 0.0), Columns())
+        counts = []
+        for number, task in enumerate(shard_inputs(expand([str(path)]), Columns(), rows)):
+            portion = Portion(number, task.first_row, task.rows, ((str(path), task),))
+            counts.append(make_candidates(job, portion).rows)
+        codes = all_duplicates(out, counts, near=True, shingle=5, similarity_min=LEAST)
+        places = duplicates.CandidateTexts(out, np.concatenate(([0], np.cumsum(counts))))
+        return codes, [places[at] for at in range(len(codes))]
+
+    return run
+
+
+def slow(texts):
+    """Compare each text with all that are kept before it."""
+    codes, kept = [], {}
+    forms = set()
+    for text in texts:
+        form = normal_form(text)
+        if text in kept:
+            codes.append(DUPLICATE)
+        elif form in forms or any(
+            min(len(form), len(one)) >= 25 and alike(form, one) >= LEAST for one in kept.values()
+        ):
+            codes.append(NEAR)
+        else:
+            codes.append(KEPT)
+        kept |= {text: form} if codes[-1] == KEPT else {}
+        forms.add(form)
+    return codes
+
+
+def one_a_row(texts):
+    spoken = language("en")
+    return [text for text in texts if spoken.sentences(text) == [text]]
+
+
+def with_changes(texts):
+    """Return texts, planted changes of them, and some of them again, in a mixed order."""
+    texts = one_a_row(texts)
+    changed = one_a_row(text for _, text in planted(texts))
+    rows = [*texts, *changed, *texts[:50]]
+    order = np.random.default_rng(3).permutation(len(rows))
+    return [rows[at] for at in order]
+
+
+@pytest.fixture
+def mixed(demo_texts):
+    return with_changes(demo_texts[:150])
+
+
+def test_they_are_those_of_comparing_all_with_all(found, mixed):
+    check_with_all(found, mixed, 60)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("rows", [60, 10_000])
+def test_they_are_those_of_comparing_all_with_all_on_more_texts(found, wiki_sentences, rows):
+    check_with_all(found, with_changes(one_a_row(wiki_sentences)[:400]), rows)
+
+
+def check_with_all(found, mixed, rows):
+    codes, texts = found(mixed, rows)
+    twin = slow(mixed)
+    kept = {text for text, code in zip(texts, codes, strict=True) if code == KEPT}
+    wanted = {text for text, code in zip(mixed, twin, strict=True) if code == KEPT}
+    assert wanted - kept == set()  # what is dropped is a duplicate
+    assert len(kept - wanted) <= 0.03 * twin.count(NEAR)  # bands find 95 % at the least similarity
+
+
+def test_the_kept_do_not_depend_on_the_portions(found, mixed):
+    kept = []
+    for rows in (37, 200, 10_000):
+        codes, texts = found(mixed, rows)
+        kept.append([text for text, code in zip(texts, codes, strict=True) if code == KEPT])
+    assert kept[0] == kept[1] == kept[2]
+
+
+def test_a_chain_of_small_changes_does_not_remove_its_far_end(found):
+    words = [f"{a}{b}ing" for a in "bdfgklmn" for b in ("a", "e", "i")]
+    chain = [" ".join(words[at : at + 18]) for at in range(0, 7, 1)]
+    forms = [normal_form(text) for text in chain]
+    assert alike(forms[0], forms[1]) >= LEAST > alike(forms[0], forms[-1])
+    codes, _ = found(chain, 10_000)
+    assert codes[0] == KEPT
+    assert (codes[1:] == KEPT).any()
+
+
+def test_short_sentences_are_near_only_if_their_forms_are_equal(found):
+    short = ["Information on them.", "Information on them he", "information ON them"]
+    assert alike(*map(normal_form, short[:2])) > LEAST
+    codes, texts = found(short, 1)
+    assert [int(code) for code in codes] == [KEPT, KEPT, NEAR]
+    assert texts == short
+
+
+def test_links_join_the_first_members_of_a_bucket_and_the_one_before():
+    keys = np.array([7, 7, 9, 7, 7, 7, 7, 3], np.uint64)
+    places = np.array([10, 11, 12, 13, 14, 15, 16, 17])
+    wanted = set()
+    members = [10, 11, 13, 14, 15, 16]
+    for number, later in enumerate(members):
+        earlier = {*members[: min(number, duplicates.LINKS)], *members[number - 1 : number]}
+        wanted |= {(later, one) for one in earlier}
+    assert [tuple(pair) for pair in links(keys, places).tolist()] == sorted(wanted)
+    assert links(keys[:0], places[:0]).shape == (0, 2)
+
+
+def test_equal_forms_and_texts_are_told_apart():
+    codes = np.zeros(6, np.int8)
+    keys = np.array([5, 5, 5, 5, 8, 8], np.uint64)
+    marks = np.array([1, 2, 1, 2, 3, 3], np.uint64)
+    duplicates._mark_equal(codes, keys, marks, np.array([3, 1, 2, 5, 0, 4]))
+    assert codes.tolist() == [KEPT, KEPT, NEAR, DUPLICATE, DUPLICATE, DUPLICATE]

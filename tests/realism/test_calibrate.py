@@ -1,0 +1,239 @@
+"""A recipe scaled to an expected error rate."""
+
+import json
+
+import pytest
+from rapidfuzz.distance import Levenshtein
+
+from noisegen import cli
+from noisegen.augment.on_the_fly import Noising
+from noisegen.errors import UsageError
+from noisegen.noise import registry
+from noisegen.noise.recipe import Recipe, parse, scaled
+from noisegen.realism.calibrate import (
+    HELD_BACK,
+    RateEstimator,
+    calibrate,
+    calibrate_rate,
+    demo_texts,
+)
+from noisegen.text.alignment import error_counts
+
+RULE = Noising(tagger="rule")
+
+
+def expected(recipe, texts, figure="cer", lang="en", rows=12_000):
+    """Return the rate by the book: other draws, every row counted, one division at the end."""
+    many = [texts[number % len(texts)] for number in range(rows)]
+    noisy = Noising(lang, tagger="rule").noise(recipe, many, seed=99)
+    split = str.split if figure == "wer" else list
+    pairs = [(split(clean), split(other)) for clean, other in zip(many, noisy, strict=True)]
+    return sum(Levenshtein.distance(*pair) for pair in pairs) / sum(len(one) for one, _ in pairs)
+
+
+def used(texts):
+    return [text for number, text in enumerate(texts) if number % HELD_BACK]
+
+
+@pytest.mark.parametrize(
+    ("name", "figure", "target"),
+    [
+        ("fing", "wer", 0.2), ("spac", "cer", 0.15),
+        *(pytest.param(*case, marks=pytest.mark.nightly) for case in (
+            ("fing", "cer", 0.01), ("fing", "cer", 0.15), ("spel", "cer", 0.03),
+            ("mix_all", "cer", 0.15),
+        )),
+    ],
+)  # fmt: skip
+def test_the_expected_rate_is_met_within_two_per_cent(name, figure, target):
+    texts = demo_texts("en")
+    made = calibrate_rate(Recipe.named(name), texts, target, figure, noising=RULE)
+    assert expected(made.recipe, used(texts), figure) == pytest.approx(target, rel=0.02)
+
+
+@pytest.mark.parametrize("lang", ["de", pytest.param("hi", marks=pytest.mark.nightly)])
+def test_the_expected_rate_is_met_in_other_languages(lang):
+    texts = demo_texts(lang)
+    made = calibrate_rate(
+        Recipe.named("mix_all"), texts, 0.05, "cer", noising=Noising(lang, tagger="rule")
+    )
+    assert expected(made.recipe, used(texts), lang=lang) == pytest.approx(0.05, rel=0.02)
+
+
+def test_the_rate_rises_with_the_factor_for_the_same_draws():
+    measure = RateEstimator(demo_texts("en"), "cer", RULE, 0)
+    recipe = Recipe.named("mix_all")
+    rates = [measure.rate(scaled(recipe, 2 ** (n / 2)), 1_000).value for n in range(-6, 7)]
+    assert rates == sorted(rates)
+
+
+def test_the_standard_error_is_what_repeats_show():
+    recipe, texts = Recipe.named("fing:rate=0.05"), demo_texts("en")
+    found = [RateEstimator(texts, "cer", RULE, seed).rate(recipe, 600) for seed in range(40)]
+    mean = sum(one.value for one in found) / 40
+    spread = (sum((one.value - mean) ** 2 for one in found) / 39) ** 0.5
+    assert found[0].error == pytest.approx(spread, rel=0.35)
+
+
+def test_equal_input_gives_equal_bytes_and_another_seed_nearly_the_same_factor():
+    one, again, other = (
+        calibrate_rate(Recipe.named("fing"), demo_texts("en"), 0.05, "cer", noising=RULE, seed=seed)
+        for seed in (0, 0, 5)
+    )
+    assert one.to_yaml() == again.to_yaml()
+    assert other.factor == pytest.approx(one.factor, rel=0.02)
+
+
+def test_the_check_uses_other_rows():
+    noise = dict.fromkeys("ab", 0)
+    texts = ["a" * 30, "b" * 30, "b" * 30] * 30
+
+    class Watched(Noising):
+        def noise(self, recipe, texts, seed=0, copy=0):
+            noise["a"] += seed == 1 and any("b" in text for text in texts)
+            noise["b"] += seed == 0 and any("a" in text for text in texts)
+            return super().noise(recipe, texts, seed, copy)
+
+    calibrate_rate(Recipe.named("spac"), texts, 0.05, "cer", noising=Watched())
+    assert noise == {"a": 0, "b": 0}
+
+
+def test_a_rate_out_of_reach_says_what_is_in_reach():
+    with pytest.raises(UsageError, match=r"week cannot reach CER 0.15 .* within reach is 0.01\d*$"):
+        calibrate_rate(Recipe.named("week"), demo_texts("en"), 0.15, "cer", noising=RULE)
+
+
+def test_text_without_anything_to_change_says_so():
+    with pytest.raises(UsageError, match=r"cannot reach CER 0\.05"):
+        calibrate_rate(Recipe.named("week"), ["no day here", "nor here", "never"], 0.05)
+
+
+@pytest.mark.parametrize("target", [0, -0.1, float("nan"), float("inf")])
+def test_a_target_that_is_no_rate_is_refused(target):
+    with pytest.raises(UsageError, match="target CER must be above 0"):
+        calibrate_rate(Recipe.named("fing"), ["some text"] * 9, target)
+
+
+def test_a_recipe_without_chances_is_refused():
+    with pytest.raises(UsageError, match="no p or rate above 0"):
+        calibrate_rate(parse("steps: [{fing: {p: 0}}]", "still"), ["text"] * 9, 0.1)
+
+
+def test_empty_texts_count_for_nothing():
+    with pytest.raises(UsageError, match="no text to noise"):
+        calibrate_rate(Recipe.named("fing"), ["", ""], 0.1)
+
+
+def test_one_text_is_enough():
+    made = calibrate_rate(Recipe.named("fing"), ["one text that is all there is"], 0.1)
+    assert made.reached.value == pytest.approx(0.1, rel=0.02)
+    assert "say little of others" in made.warnings[0]
+
+
+def test_one_thing_must_be_asked():
+    for asked in ({}, {"target_cer": 0.1, "target_wer": 0.1}):
+        with pytest.raises(UsageError, match="give one of --target-cer and --target-wer"):
+            calibrate("fing", **asked)
+
+
+def test_there_is_no_demo_text_in_every_language():
+    with pytest.raises(UsageError, match="no demo text in 'af'"):
+        calibrate("fing", target_cer=0.1, lang="af")
+
+
+# The command line.
+
+
+def run(*arguments):
+    return cli.run(["calibrate", *arguments])
+
+
+def test_the_command_writes_a_recipe_that_augment_takes(tmp_path, capsys):
+    out = tmp_path / "five.yaml"
+    assert run("--recipe", "fing", "--target-cer", "0.05", "-o", str(out)) == 0
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "the 300 'en' rows of the bundled demo text" in said.err
+    recipe = Recipe.named(str(out))
+    assert recipe.name == "five"
+    assert expected(recipe, used(demo_texts("en"))) == pytest.approx(0.05, rel=0.02)
+    assert [path.name for path in tmp_path.iterdir()] == ["five.yaml"]
+
+
+def test_without_a_file_the_recipe_goes_to_stdout(tmp_path, capsys):
+    source = tmp_path / "clean.txt"
+    source.write_text("A row of text.\nAnother one of the kind.\nAnd a third.\n", "utf-8")
+    assert run(str(source), "--recipe", "fing", "--target-wer", "0.3", "-q") == 0
+    said = capsys.readouterr()
+    assert parse(said.out, "stdout").name == "fing-calibrated"
+    assert "demo" not in said.err
+
+
+def test_json_has_recipe_figures_and_rows(capsys):
+    assert run("--recipe", "fing", "--target-cer", "0.05", "--json", "-q") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["figures"]["CER"]["target"] == 0.05
+    assert found["reached"]["rows"] >= 4_000
+    assert found["recipe"]["steps"] == [{"fing": {"rate": pytest.approx(0.065, rel=0.1)}}]
+
+
+def test_wrong_use_exits_with_2(capsys):
+    assert run("--recipe", "fing") == 2
+    assert "give one of --target-cer and --target-wer" in capsys.readouterr().err
+    assert run("--recipe", "week", "--target-cer", "0.3") == 2
+    assert "cannot reach CER 0.3" in capsys.readouterr().err
+
+
+def test_steps_without_data_for_the_language_are_named(capsys):
+    assert run("--lang", "de", "--target-cer", "0.15") == 0
+    said = capsys.readouterr()
+    assert "without data for 'de', so without noise: abr1, abr2" in said.err
+    assert "abr1" in said.out  # the recipe is for all languages still
+
+
+def test_a_recipe_is_never_written_over_its_source(tmp_path, capfd):
+    source = tmp_path / "clean.txt"
+    source.write_text("the cat\n")
+    words = ["calibrate", str(source), "--recipe", "fing", "--target-cer", "0.1", "-o", str(source)]
+
+    assert (cli.run(words), source.read_text()) == (2, "the cat\n")
+    assert "is one of the sources" in capfd.readouterr().err
+
+
+def test_a_rate_far_out_of_reach_names_the_highest_within_reach(tmp_path, capsys):
+    """The search then ends at the greatest factor, where a rounded logarithm must not matter."""
+    source = tmp_path / "clean.txt"
+    source.write_text("See you at the market tomorrow.\nShe has been there before.\n" * 9)
+    assert run(str(source), "--recipe", "ugc", "--target-cer", "0.9", "--tagger", "rule") == 2
+    head, _, most = capsys.readouterr().err.splitlines()[-1].rpartition(" ")
+    assert head.startswith("error: recipe ugc cannot reach CER 0.9 on this text; the highest")
+    assert 0.1 < float(most) < 0.9
+
+
+# The packaged recipes.
+
+
+@pytest.mark.parametrize(
+    ("name", "cer", "changed"),
+    [("ugc-light", 0.014, 0.27), ("ugc", 0.05, 0.8), ("ugc-heavy", 0.10, 0.97)],
+)
+def test_the_packaged_recipes_are_as_strong_as_they_say(name, cer, changed):
+    texts = [text for text in demo_texts("en") for _ in range(8)]
+    noisy = RULE.noise(Recipe.named(name), texts)
+    assert error_counts(texts, noisy)[0] / sum(map(len, texts)) == pytest.approx(cer, rel=0.1)
+    share = sum(a != b for a, b in zip(texts, noisy, strict=True)) / len(texts)
+    assert share == pytest.approx(changed, abs=0.04)
+
+
+@pytest.mark.parametrize("name", ["ugc-light", "ugc", "ugc-heavy"])
+def test_the_packaged_recipes_keep_the_meaning_and_have_the_twelve(name):
+    steps = {one.transform for one in Recipe.named(name).steps()}
+    assert all(registry.get(one).keeps_meaning for one in steps)
+    assert steps >= {one.transform for one in Recipe.named("mix_all").steps()}
+
+
+@pytest.mark.parametrize("lang", ["de", "es", "fr", "hi", "id", "ru", "tr", "vi", "zh"])
+def test_ugc_makes_noise_in_other_languages(lang, demo):
+    texts = [row["text"] for row in demo if row["lang"] == lang] or ["Día claro, señor."]
+    noisy = Noising(lang).noise(Recipe.named("ugc-heavy"), texts * 20)
+    assert sum(a != b for a, b in zip(texts * 20, noisy, strict=True)) > len(texts) * 4

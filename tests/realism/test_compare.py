@@ -1,0 +1,283 @@
+"""Sets are compared text by text where they can be, doubts are said, and the command shows all."""
+
+import gzip
+import io
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.cells import cell_len
+from rich.console import Console
+from test_two_sample import TEXTS, noised
+
+from noisegen import augment
+from noisegen.cli import run
+from noisegen.data.pairs import Pairs
+from noisegen.errors import MissingExtra, UsageError
+from noisegen.realism import page, terminal_tables
+from noisegen.realism.compare import (
+    HISTOGRAMS,
+    Realism,
+    alongside,
+    compare_pairs,
+    count,
+    jensen_shannon,
+    languages_differ,
+)
+
+pytest.importorskip("sklearn")
+
+GERMAN = [
+    f"Das {noun} steht seit {year} am Ufer des Flusses und gehört der Gemeinde."
+    for noun in ("Haus", "Boot", "Denkmal", "Lager", "Schild")
+    for year in range(1900, 1940)
+]
+
+
+@pytest.fixture(scope="module")
+def real() -> Pairs:
+    return noised("fing:rate=0.05", 1)
+
+
+@pytest.fixture(scope="module")
+def found(real: Pairs) -> Realism:
+    return compare_pairs(real, noised("spac:add_rate=0.05", 1), lang="en")
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory, real: Pairs) -> Path:
+    return written(tmp_path_factory.mktemp("real") / "pairs.tsv", real)
+
+
+def written(path: Path, pairs: Pairs) -> Path:
+    rows = zip(pairs.noisy, pairs.clean, strict=True)
+    path.write_text("noisy\tclean\n" + "".join(f"{a}\t{b}\n" for a, b in rows), "utf-8")
+    return path
+
+
+def test_equal_sets_do_not_diverge(real: Pairs) -> None:
+    same = compare_pairs(real, real)
+    assert {one.value for one in same.divergences.values()} == {0}
+    assert same.two_sample.all_rows.value == 0.5
+    assert same.real == same.synthetic
+    assert same.warnings == ()
+
+
+def test_other_noise_diverges_beyond_what_halves_differ_by(found: Realism) -> None:
+    kinds = found.divergences["kinds"]
+    assert kinds.value > 0.5 > 10 * kinds.floor
+    assert kinds.low <= kinds.value <= kinds.high
+    assert found.two_sample.all_rows.value > 0.7
+
+
+def test_the_same_noise_diverges_by_about_what_halves_do(real: Pairs) -> None:
+    again = compare_pairs(real, noised("fing:rate=0.05", 2))
+    for one in again.divergences.values():
+        assert one.low <= one.value <= max(one.high, 3 * one.floor)
+        assert one.value < 3 * one.floor
+
+
+def test_the_floor_is_that_of_halves_of_the_real_set(real: Pairs, found: Realism) -> None:
+    lines = count(real.clean, real.noisy).histograms["kinds"]
+    draws, values = np.random.default_rng(7), []
+    for _ in range(200):
+        order = draws.permutation(len(lines))
+        halves = lines[order[::2]].sum(0), lines[order[1::2]].sum(0)
+        values.append(jensen_shannon(*(half[None] for half in halves))[0])
+    assert found.divergences["kinds"].floor == pytest.approx(np.mean(values), rel=0.2)
+
+
+def test_equal_input_gives_equal_figures(real: Pairs, found: Realism) -> None:
+    assert compare_pairs(real, noised("spac:add_rate=0.05", 1), lang="en") == found
+
+
+def test_texts_are_paired_whatever_the_order_and_copies(real: Pairs) -> None:
+    order = [number * 7 % len(real) for number in range(len(real))] * 2
+    shuffled = noised("spac", 1).take(order)
+    ours, theirs, is_paired = alongside(real, shuffled, 10_000)
+    assert is_paired
+    assert ours.clean == theirs.clean == real.clean
+
+
+def test_only_shared_texts_are_compared_and_that_is_said(real: Pairs) -> None:
+    found = compare_pairs(real, noised("spac", 1, TEXTS[:200]))
+    assert found.is_paired
+    assert found.real.rows == found.synthetic.rows == 200
+    assert "compared on the 200 of 500 real pairs" in " ".join(found.warnings)
+
+
+def test_no_more_rows_than_wanted_are_compared(real: Pairs) -> None:
+    ours, theirs, _ = alongside(real, noised("spac", 1), 120)
+    assert (len(ours), len(theirs)) == (120, 120)
+    assert ours.clean == theirs.clean
+    assert compare_pairs(real, noised("spac", 1), rows_max=120).warnings == ()
+
+
+def test_sets_without_a_text_in_common_are_compared_with_a_warning(real: Pairs) -> None:
+    other = [text.replace("The", "Each") for text in TEXTS[:300]]
+    found = compare_pairs(real, noised("spac", 1, other))
+    assert not found.is_paired
+    assert found.real.rows == found.synthetic.rows == 300
+    assert "share too few clean texts" in " ".join(found.warnings)
+    assert "languages" not in " ".join(found.warnings)
+    assert found.two_sample.clean_sides is not None
+
+
+def test_sets_in_different_languages_are_noticed(real: Pairs) -> None:
+    found = compare_pairs(real, noised("spac", 1, GERMAN))
+    assert "different languages" in found.warnings[-1]
+
+
+def test_a_small_set_is_said_to_be_small_with_an_interval() -> None:
+    pairs = noised("fing:rate=0.1", 1, TEXTS[:40])
+    found = compare_pairs(pairs, noised("spac:add_rate=0.1", 1, TEXTS[:40]))
+    assert "only 40 pairs" in found.warnings[0]
+    assert "95 % interval" in found.warnings[0]
+
+
+def test_an_empty_side_is_an_error(real: Pairs) -> None:
+    with pytest.raises(UsageError, match="the synthetic set has no pairs"):
+        compare_pairs(real, Pairs([], []))
+
+
+def test_a_set_without_changes_is_compared() -> None:
+    pairs = Pairs(TEXTS, TEXTS)
+    found = compare_pairs(pairs, noised("spac:add_rate=0.1", 1))
+    assert found.real.edits == 0
+    assert found.divergences["kinds"].value == 1
+    assert found.two_sample.changed_rows is None
+    assert any("real set: no row differs" in line for line in found.warnings)
+
+
+def test_scikit_learn_missing_is_said(monkeypatch, real: Pairs) -> None:
+    monkeypatch.setitem(sys.modules, "sklearn", None)
+    with pytest.raises(MissingExtra, match=r"noisegen\[realism\]"):
+        compare_pairs(real, real)
+
+
+# Tables, page, command.
+
+
+def printed(found: Realism, width: int = 80) -> str:
+    file = io.StringIO()
+    terminal_tables.render(found, Console(file=file, width=width))
+    return file.getvalue()
+
+
+def test_tables_fit_a_narrow_terminal_and_show_every_figure(found: Realism) -> None:
+    text = printed(found)
+    assert max(cell_len(line) for line in text.splitlines()) <= 80
+    assert f"{found.two_sample.all_rows.value:.3f}" in text
+    for name in HISTOGRAMS:
+        assert terminal_tables.TITLES[name] in text
+        assert f"{found.divergences[name].value:.3f}" in text
+    shown = [kind for kind, often in found.real.kinds.items() if often]
+    assert all(kind in text for kind in shown)
+
+
+def test_the_page_is_whole_and_needs_nothing_from_elsewhere(found: Realism) -> None:
+    text = page.page(found)
+    assert text.count("<svg") == len(HISTOGRAMS) + 2  # and a sample of each side's style
+    assert "<script" not in text
+    assert "src=" not in text
+    hosts = {word.split("/")[2] for word in text.split('"') if word.startswith("http")}
+    assert hosts <= {"www.w3.org", "purl.org", "creativecommons.org"}  # names of vocabularies
+    assert page.page(found) == text
+
+
+def test_text_of_the_sets_cannot_break_the_page(real: Pairs) -> None:
+    evil = Pairs([f"{text}<script>alert(1)</script>" for text in real.clean], real.clean)
+    text = page.page(compare_pairs(real, evil))
+    assert "<script" not in text
+    assert "&lt;" in text
+
+
+def test_the_command_compares_with_a_recipe(source: Path, tmp_path, capsys) -> None:
+    out = tmp_path / "report.html"
+    code = run(["realism", "--real", str(source), "--recipe", "spac:add_rate=0.05", "-o", str(out)])
+    printed = capsys.readouterr()
+    assert code == 0
+    assert "told apart by a classifier" in printed.out
+    assert out.read_text("utf-8").startswith("<!doctype html>")
+    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_the_command_compares_with_a_folder_of_augment(source: Path, tmp_path, capsys) -> None:
+    clean = tmp_path / "clean.txt"
+    clean.write_text("".join(f"{text}\n" for text in TEXTS), "utf-8")
+    augment(clean, tmp_path / "out", transforms=["spac:add_rate=0.05"])
+    arguments = ["realism", "--real", str(source), "--synthetic", str(tmp_path / "out"), "--json"]
+    assert run([*arguments, "--quiet"]) == 0
+    printed = capsys.readouterr()
+    found = json.loads(printed.out)
+    assert found["is_paired"] is True
+    assert found["pairs_read"] == [500, 500]
+    assert found["two_sample"]["all_rows"]["value"] > 0.7
+    assert set(found["divergences"]) == set(HISTOGRAMS)
+    assert printed.err == ""
+
+
+@pytest.mark.parametrize("extra", [[], ["--recipe", "spac", "--synthetic", "x"]])
+def test_one_kind_of_synthetic_noise_must_be_chosen(source: Path, extra, capsys) -> None:
+    assert run(["realism", "--real", str(source), *extra]) == 2
+    assert "give either --synthetic or --recipe" in capsys.readouterr().err
+
+
+def test_the_page_never_replaces_a_source(source: Path, tmp_path, capsys) -> None:
+    path = tmp_path / "pairs.tsv"
+    before = source.read_bytes()
+    path.write_bytes(before)
+    words = ["realism", "--quiet", "-o", str(path)]
+    for given in (["--real", str(path), "--recipe", "spac"],
+                  ["--real", str(source), "--synthetic", str(path)]):  # fmt: skip
+        assert run([*words, *given]) == 2
+        assert "is one of the sources" in capsys.readouterr().err
+    assert path.read_bytes() == before
+
+
+def test_fewer_rows_are_compared_of_all_that_were_read(source: Path, capsys) -> None:
+    words = ["--real", str(source), "--recipe", "spac:add_rate=0.05", "--rows", "60"]
+    assert run(["realism", *words, "--json", "--quiet"]) == 0
+    printed = capsys.readouterr()
+    found = json.loads(printed.out)
+    assert (found["pairs_read"], found["real"]["rows"], found["is_paired"]) == ([500, 60], 60, True)
+    assert printed.err == ""
+
+
+def test_a_missing_source_is_one_line(tmp_path, capsys) -> None:
+    assert run(["realism", "--real", str(tmp_path / "no.tsv"), "--recipe", "spac", "--quiet"]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("error: ")
+    assert error.count("\n") == 1
+
+
+def test_an_unknown_recipe_is_wrong_usage(source: Path, capsys) -> None:
+    assert run(["realism", "--real", str(source), "--recipe", "spca", "--quiet"]) == 2
+    assert "did you mean 'spac'" in capsys.readouterr().err
+
+
+def test_pairs_without_a_side_are_counted(source: Path, tmp_path, capsys) -> None:
+    path = tmp_path / "gaps.tsv"
+    path.write_text(source.read_text("utf-8") + "\tnothing here\nno clean text\t\n", "utf-8")
+    assert run(["realism", "--real", str(path), "--recipe", "spac", "--quiet", "--json"]) == 0
+    assert "warning: real set: dropped 2 pairs: empty_side" in capsys.readouterr().err
+
+
+def test_damaged_input_is_said_and_exits_with_3(source: Path, tmp_path, capsys) -> None:
+    path = tmp_path / "cut.m2.gz"
+    blocks = "".join(
+        f"S {text}\nA -1 -1|||noop|||-NONE-|||REQUIRED|||-NONE-|||0\n\n" for text in TEXTS
+    )
+    path.write_bytes(gzip.compress(blocks.encode())[:-40])
+    code = run(["realism", "--real", str(path), "--recipe", "spac", "--quiet", "--json"])
+    assert code == 3
+    assert "damaged: " in capsys.readouterr().err
+
+
+def test_letter_pairs_tell_languages_and_not_samples() -> None:
+    assert languages_differ(TEXTS, GERMAN)
+    assert not languages_differ(TEXTS[::2], TEXTS[1::2])
+    assert not languages_differ(["天氣很好"] * 999, ["下雨了嗎"] * 999)
+    assert not languages_differ(["Hi"], ["Ja"])

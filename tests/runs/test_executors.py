@@ -1,0 +1,412 @@
+"""Serial, processes and Dask make the same rows; workers and parents may die at any moment."""
+
+import gzip
+import os
+import random
+import signal
+import time
+from functools import partial
+
+import pytest
+from runs import (
+    DEMO,
+    FAST,
+    augment,
+    begin,
+    command,
+    contents,
+    end,
+    left_over,
+    members,
+    shards,
+    wait_for,
+    words_for,
+)
+
+from noisegen.errors import MissingExtra, NoisegenError, SourceError, UsageError
+from noisegen.runs import executors
+from noisegen.runs.manifest import Manifest
+
+SLOW = """
+import time
+import noisegen
+
+@noisegen.transform("slow")
+def slow(text, draws, *, rate: float = 1.0):
+    time.sleep(0.004)
+    return text
+"""
+DEADLY = """
+import os, pathlib, signal
+import noisegen
+
+MARK = pathlib.Path({mark!r})
+
+@noisegen.transform("deadly")
+def deadly(text, draws, *, rate: float = 1.0):
+    if "Harwick" in text and (deaths := len(MARK.read_text())) < {deaths}:
+        MARK.write_text("x" * (deaths + 1))
+        os.kill(os.getpid(), signal.SIGKILL)
+    return text
+"""
+
+
+def square(number):
+    return number * number
+
+
+def fail(number):
+    if number == 3:
+        raise SourceError("number 3 is bad")
+    return number
+
+
+def sleep(seconds):
+    time.sleep(seconds)
+    return seconds
+
+
+def die_once(folder, number):
+    """End the process at the first try of the numbers that 5 divides."""
+    mark = folder / str(number)
+    if number % 5 == 0 and not mark.exists():
+        mark.touch()
+        os._exit(1)
+    return number
+
+
+def die_once_at_five(mark, number):
+    if number == 5 and not mark.exists():
+        mark.touch()
+        os._exit(1)
+    return number
+
+
+def die(number):
+    os._exit(1)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    out = tmp_path_factory.mktemp("whole") / "out"
+    augment(DEMO, out, rows_per_shard=60, transforms=FAST)
+    return out
+
+
+@pytest.fixture
+def code(tmp_path):
+    """Write a plug-in."""
+
+    def write(template, **values):
+        path = tmp_path / "plugin.py"
+        path.write_text(template.format(**values))
+        return str(path)
+
+    return write
+
+
+@pytest.fixture(scope="module")
+def slow(tmp_path_factory):
+    """A plug-in that takes its time, so that there is something to interrupt."""
+    path = tmp_path_factory.mktemp("code") / "slow.py"
+    path.write_text(SLOW)
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def slow_whole(tmp_path_factory, slow):
+    """An undisturbed run with it."""
+    out = tmp_path_factory.mktemp("slow") / "out"
+    augment(DEMO, out, rows_per_shard=60, transforms=["slow", *FAST], code=(slow,))
+    return out
+
+
+@pytest.fixture
+def started():
+    """Start programs, and end what is left of them."""
+    running = []
+
+    def start(*words):
+        running.append(begin(*words))
+        return running[-1]
+
+    yield start
+    for process in running:
+        end(process)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_every_task_is_run_once(workers):
+    assert sorted(executors.run(square, range(20), workers=workers)) == [n * n for n in range(20)]
+
+
+@pytest.mark.parametrize("tasks", [[], [4]])
+def test_one_task_needs_no_worker_process(tasks, monkeypatch):
+    monkeypatch.setattr(executors, "_processes", None)
+
+    assert list(executors.run(square, tasks, workers=2)) == [task * task for task in tasks]
+
+
+def test_tasks_are_planned_only_a_little_ahead():
+    planned = []
+    tasks = (planned.append(number) or number for number in range(50))
+    results = executors.run(square, tasks, workers=2)
+    next(results)
+
+    assert len(planned) <= 2 * executors.IN_FLIGHT_PER_WORKER
+    results.close()
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_error_of_a_task_is_raised_as_it_is(workers):
+    with pytest.raises(SourceError, match=r"^number 3 is bad$"):
+        list(executors.run(fail, range(9), workers=workers))
+
+
+def test_an_error_with_two_arguments_survives_the_way_from_a_worker():
+    import pickle
+
+    error = pickle.loads(pickle.dumps(MissingExtra("jieba", "zh")))
+
+    assert isinstance(error, MissingExtra)
+    assert str(error) == str(MissingExtra("jieba", "zh"))
+
+
+def test_closing_ends_the_workers_at_once():
+    began = time.monotonic()
+    results = executors.run(sleep, [0, 60, 60, 60], workers=2)
+    next(results)
+    results.close()
+
+    assert time.monotonic() - began < 30
+
+
+def test_lost_tasks_run_again(tmp_path):
+    found = list(executors.run(partial(die_once, tmp_path), range(12), workers=2))
+
+    assert sorted(found) == list(range(12))
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+@pytest.mark.nightly
+def test_a_task_that_always_kills_its_worker_is_given_up():
+    with pytest.raises(NoisegenError, match=r"died 3 times .* run again with --resume"):
+        list(executors.run(die, range(4), workers=2))
+
+
+@pytest.mark.parametrize("name", ["threads", "dask", "", "Serial"])
+def test_an_unknown_executor_is_refused(name):
+    with pytest.raises(UsageError, match="write serial, processes or dask:ADDRESS"):
+        list(executors.run(square, [1], name))
+
+
+@pytest.mark.parametrize(
+    ("executor", "source"),
+    [
+        ("processes", "plain"),
+        ("dask", "streamed"),
+        *(
+            pytest.param(*pair, marks=pytest.mark.nightly)
+            for pair in (("serial", "plain"), ("serial", "streamed"), ("processes", "streamed"),
+                         ("dask", "plain"))
+        ),
+    ],
+)  # fmt: skip
+def test_every_executor_makes_the_same_files(tmp_path, whole, cluster, executor, source):
+    path = DEMO
+    if source == "streamed":
+        path = tmp_path / "demo.tsv.gz"
+        path.write_bytes(gzip.compress(DEMO.read_bytes()))
+    name = cluster if executor == "dask" else executor
+    made = augment(
+        path, tmp_path / "out", rows_per_shard=60, transforms=FAST, executor=name, workers=2
+    )
+
+    digests = [note["sha256"] for note in made.shards]
+    if source == "plain":
+        assert contents(tmp_path / "out") == contents(whole)
+        assert digests == [note["sha256"] for note in Manifest.load(whole).shards]
+    assert made.totals == Manifest.load(whole).totals
+
+
+@pytest.mark.nightly
+def test_the_full_recipe_is_the_same_with_one_worker_and_two(tmp_path):
+    for workers in (1, 2):
+        augment(DEMO, tmp_path / str(workers), rows_per_shard=150, edits=True, workers=workers,
+                tagger="rule")  # fmt: skip
+
+    assert contents(tmp_path / "1") == contents(tmp_path / "2")
+
+
+def test_an_error_of_a_task_on_dask_is_raised_as_it_is(cluster):
+    with pytest.raises(SourceError, match=r"^number 3 is bad$"):
+        list(executors.run(fail, range(9), cluster))
+
+
+def test_tasks_lost_by_dask_run_again(tmp_path, cluster):
+    mark = tmp_path / "mark"
+    found = list(executors.run(partial(die_once_at_five, mark), range(8), cluster))
+
+    assert mark.exists()
+    assert sorted(found) == list(range(8))
+
+
+@pytest.mark.nightly
+def test_a_task_that_always_kills_its_worker_on_dask_is_given_up(cluster):
+    with pytest.raises(NoisegenError, match=r"died 3 times .* run again with --resume"):
+        list(executors.run(die, range(1), cluster))
+
+
+def test_a_scheduler_that_does_not_answer_is_one_line(monkeypatch):
+    monkeypatch.setattr(executors, "DASK_SECONDS", 0.5)
+
+    with pytest.raises(
+        NoisegenError, match=r"no Dask scheduler answers at '127.0.0.1:1'"
+    ) as caught:
+        list(executors.run(square, [1], "dask:127.0.0.1:1"))
+
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.nightly
+def test_a_worker_that_dies_costs_no_row(tmp_path, code, whole):
+    mark = tmp_path / "mark"
+    mark.touch()
+    plug_in = code(DEADLY, mark=str(mark), deaths=1)
+    steps = ["deadly", *FAST]
+    made = augment(
+        DEMO, tmp_path / "out", rows_per_shard=60, transforms=steps, code=(plug_in,), workers=2
+    )
+
+    assert mark.read_text() == "x"
+    assert left_over(tmp_path / "out") == []
+    assert made.totals == {**Manifest.load(whole).totals}
+
+
+def test_a_worker_that_always_dies_is_one_line_after_three_tries(tmp_path, code):
+    mark = tmp_path / "mark"
+    mark.touch()
+    plug_in = code(DEADLY, mark=str(mark), deaths=99)
+    failed = command(
+        *words_for(tmp_path / "out", "--code", plug_in, "--workers", "2", first="deadly")
+    )
+
+    assert failed.returncode == 1
+    assert failed.stderr.startswith("error: a worker process died 3 times")
+    assert failed.stderr.count("\n") == 1
+    assert mark.read_text() == "xxx"
+    assert left_over(tmp_path / "out") == []
+
+
+def _resume(out, slow):
+    steps = ["slow", *FAST]
+    return augment(DEMO, out, rows_per_shard=60, transforms=steps, code=(slow,), resume=True)
+
+
+MOMENTS = sorted(random.Random(5).sample(range(7), 3))
+
+
+@pytest.mark.parametrize(
+    "moment",
+    [MOMENTS[0], *(pytest.param(moment, marks=pytest.mark.nightly) for moment in MOMENTS[1:])],
+)
+def test_a_killed_run_leaves_no_process_and_can_be_gone_on_with(
+    tmp_path, slow, slow_whole, started, moment
+):
+    out = tmp_path / "out"
+    words = words_for(out, "--code", slow, "--workers", "2", first="slow")
+    run = started(*words)
+    wait_for(lambda: len(shards(out)) >= moment and (moment or left_over(out)))
+    os.kill(run.pid, signal.SIGKILL)
+
+    assert run.wait(timeout=10) == -signal.SIGKILL
+    wait_for(lambda: not members(run.pid), seconds=10)
+    assert not (out / "manifest.json").exists()
+    kept = {path.name: path.stat().st_mtime_ns for path in shards(out)}
+    _resume(out, slow)
+    assert left_over(out) == []
+    assert {name: (out / name).stat().st_mtime_ns for name in kept} == kept
+    assert contents(out) == contents(slow_whole)
+    assert Manifest.load(out).shards == Manifest.load(slow_whole).shards
+
+
+@pytest.mark.parametrize(
+    ("workers", "whom", "sent"),
+    [
+        (2, "all", signal.SIGINT),
+        *(
+            pytest.param(*case, marks=pytest.mark.nightly)
+            for case in ((1, "parent", signal.SIGINT), (1, "parent", signal.SIGTERM),
+                         (2, "parent", signal.SIGINT), (2, "parent", signal.SIGTERM),
+                         (2, "all", signal.SIGTERM))
+        ),
+    ],
+)  # fmt: skip
+def test_an_interrupted_run_says_so_and_can_be_gone_on_with(
+    tmp_path, slow, slow_whole, started, workers, whom, sent
+):
+    out = tmp_path / "out"
+    words = words_for(out, "--code", slow, "--workers", str(workers), first="slow")
+    run = started(*words)
+    wait_for(lambda: len(shards(out)) >= 2)
+    (os.kill if whom == "parent" else os.killpg)(run.pid, sent)
+    stdout, stderr = run.communicate(timeout=20)
+
+    assert (run.returncode, stdout) == (130, "")
+    # click ends the line in which a terminal has shown ^C
+    assert stderr == "\ninterrupted; what is finished is kept: run again with --resume\n"
+    wait_for(lambda: not members(run.pid), seconds=10)
+    assert left_over(out) == []
+    assert 2 <= len(shards(out)) < 7
+    _resume(out, slow)
+    assert contents(out) == contents(slow_whole)
+
+
+@pytest.mark.nightly
+def test_ctrl_c_while_workers_start_prints_no_traceback(tmp_path, slow, started):
+    words = words_for(tmp_path / "out", "--code", slow, "--workers", "2", first="slow")
+    run = started(*words)
+    wait_for(lambda: len(members(run.pid)) >= 3)
+    os.killpg(run.pid, signal.SIGINT)
+    _, stderr = run.communicate(timeout=20)
+
+    assert run.returncode == 130
+    assert stderr.count("\n") == 2, stderr
+    wait_for(lambda: not members(run.pid), seconds=10)
+
+
+def test_ctrl_c_while_a_process_starts_comes_right_after():
+    finished = []
+
+    def start():
+        with executors._without_interrupt():
+            os.kill(os.getpid(), signal.SIGINT)
+            finished.append(True)
+
+    with pytest.raises(KeyboardInterrupt):
+        start()
+    assert finished
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@pytest.mark.nightly
+def test_a_failing_row_ends_all_workers_and_leaves_no_half_shard(tmp_path, code):
+    plug_in = code(
+        "import noisegen, time\n"
+        "@noisegen.transform('strict')\n"
+        "def strict(text, draws, *, rate: float = 1.0):\n"
+        "    time.sleep(0.002)\n"
+        "    if 'Harwick' in text: raise ValueError('no Harwick')\n"
+        "    return text\n"
+    )
+    began = time.monotonic()
+    failed = command(
+        *words_for(tmp_path / "out", "--code", plug_in, "--workers", "2", first="strict")
+    )
+
+    assert failed.returncode == 1
+    assert failed.stderr.startswith("error: transform 'strict' failed on 'The city council")
+    assert "ValueError: no Harwick" in failed.stderr
+    assert failed.stderr.count("\n") == 1
+    assert left_over(tmp_path / "out") == []
+    assert time.monotonic() - began < 30

@@ -1,0 +1,134 @@
+"""Words, case, protected spans: the array forms agree with the obvious ones."""
+
+import numpy as np
+import oracle
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from noisegen.errors import UsageError
+from noisegen.text.buffers import Texts, folded, is_word
+from noisegen.text.case import capitalize, fold, is_upper, upper
+from noisegen.text.spans import PROTECTABLE, protect_kinds, protected
+
+ROWS = st.lists(st.text(max_size=30), max_size=8)
+WORDY = st.text(st.sampled_from("aZé’'ß×ÞÀ \t.\u0301👨\u200d東_9-"), max_size=20)
+
+
+def words_as_strings(rows: list[str]) -> list[list[str]]:
+    texts = Texts.from_strings(rows)
+    words = texts.tokens
+    found: list[list[str]] = [[] for _ in rows]
+    for row, start, stop in zip(words.rows, words.starts, words.stops, strict=True):
+        found[row].append(texts.values[start:stop].tobytes().decode())
+    return found
+
+
+@given(ROWS | st.lists(WORDY, max_size=8))
+def test_words_are_those_of_the_oracle(rows):
+    expected = [[text[start:stop] for start, stop in oracle.words(text)] for text in rows]
+    assert words_as_strings(rows) == expected
+
+
+def test_words_of_real_text(demo_texts, odd_texts):
+    rows = demo_texts + odd_texts
+    expected = [[text[start:stop] for start, stop in oracle.words(text)] for text in rows]
+    assert words_as_strings(rows) == expected
+
+
+def test_words_do_not_join_across_rows():
+    assert words_as_strings(["see", "you", "", "it'", "s"]) == [["see"], ["you"], [], ["it"], ["s"]]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("don't “quote” rock’n’roll", ["don't", "quote", "rock’n’roll"]),
+        ("snake_case e-mail 3.5", ["snake_case", "e", "mail", "3", "5"]),
+        ("lol😂ok — naïve", ["lol", "ok", "naïve"]),
+        ("हिन्दी, में", ["हिन्दी", "में"]),
+    ],
+)
+def test_what_a_word_is(text, words):
+    assert words_as_strings([text]) == [words]
+
+
+@given(ROWS)
+def test_folding_never_changes_a_length(rows):
+    texts = Texts.from_strings(rows)
+    assert folded(texts.window).tobytes() == "".join(map(fold, rows)).encode()
+    assert all(len(fold(text).encode()) == len(text.encode()) for text in rows)
+
+
+def test_case_is_folded_for_ascii_and_latin_1_only():
+    assert fold("ÉTÉ İI ẞ ×") == "été İi ẞ ×"
+    assert upper("été ÷ß") == "ÉTÉ ÷ß"
+    assert capitalize("été") == "Été"
+    assert is_upper("À")
+    assert not is_upper("İ")
+
+
+@given(ROWS)
+def test_texts_survive_the_way_to_arrow_and_back(rows):
+    texts = Texts.from_strings(rows)
+    assert texts.to_strings() == rows
+    half = len(rows) // 2
+    assert texts[half : len(rows)].to_strings() == rows[half:]
+    assert texts.is_ascii == all(text.isascii() for text in rows)
+
+
+@pytest.mark.parametrize(
+    ("text", "span"),
+    [
+        ("go to https://example.org/a?b=c now", " https://example.org/a?b=c "),
+        ("www.example.org is up", "www.example.org "),
+        ("see WWW.example.xyz", " WWW.example.xyz"),
+        ("read bbc.co.uk/news today", " bbc.co.uk/news "),
+        ("mail me@example.com.", " me@example.com"),
+        ("thanks @some_user!", " @some_user"),
+        ("so #blessed", " #blessed"),
+    ],
+)
+def test_what_is_protected(text, span):
+    texts = Texts.from_strings(["", text])
+    found = protected(texts, tuple(PROTECTABLE))
+    spans = zip(found.starts, found.stops, strict=True)
+    assert [texts.values[a:b].tobytes().decode() for a, b in spans] == [span]
+
+
+@pytest.mark.parametrize("text", ["well.Then we left.", "3.5 of 4.2", "a#b", "A & B", "e.g. this"])
+def test_what_is_not_protected(text):
+    assert not len(protected(Texts.from_strings([text]), tuple(PROTECTABLE)).starts)
+
+
+def test_kinds_to_protect_are_checked():
+    assert protect_kinds("none") == ()
+    assert protect_kinds("url, email") == ("url", "email")
+    with pytest.raises(UsageError, match="cannot protect 'phone'; known: url, mention"):
+        protect_kinds("phone")
+
+
+PARTS = st.sampled_from(["www.", ".co", ".xyz", "http://", "@", "#", "a", "/", ":", " ", "-", "é"])
+
+
+@given(st.lists(st.lists(PARTS, max_size=12).map("".join), max_size=6))
+def test_spans_are_those_of_the_oracle(rows):
+    texts = Texts.from_strings(rows)
+    found = protected(texts, tuple(PROTECTABLE))
+    expected = []
+    for base, text in zip(texts.offsets, rows, strict=False):
+        spans = oracle.protected(text, tuple(PROTECTABLE))
+        sizes = [[len(text[:at].encode()) for at in span] for span in spans]
+        expected += [(int(base) + start, int(base) + stop) for start, stop in sizes]
+    assert list(zip(found.starts.tolist(), found.stops.tolist(), strict=True)) == expected
+
+
+def test_word_characters_have_no_surprises():
+    assert all(map(is_word, "aZ0_éßñक東ı"))
+    assert not any(map(is_word, " .'-“”—…😂、"))
+
+
+def test_the_finder_is_linear_in_long_rows():
+    """Repeated near-matches must not make the patterns backtrack without bound."""
+    rows = ["a-" * 100_000 + ".", "a." * 100_000 + "@", "@" * 100_000]
+    assert np.all(protected(Texts.from_strings(rows), tuple(PROTECTABLE)).starts >= 0)

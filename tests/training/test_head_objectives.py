@@ -1,0 +1,205 @@
+"""Each objective against a loop over pairs in float64, and what the papers' codes do otherwise."""
+
+import math
+import random
+
+import pytest
+import torch
+
+from noisegen.errors import UsageError
+from noisegen.training import losses
+from noisegen.training.losses import Disentangled, PairBatch
+from noisegen.training.objectives import WeightedSum, find_objective
+
+SHAPES = [(1, 3, 1), (2, 4, 2), (3, 5, 2), (4, 2, 3), (7, 6, 4), (8, 3, 1), (13, 5, 5)]
+CASES = [(seed, *SHAPES[seed % len(SHAPES)]) for seed in range(42)]
+cases = pytest.mark.parametrize(("seed", "rows", "width", "labels"), CASES)
+
+
+def made(seed, rows, width, labels):
+    """A batch and an output of random float64; every third has only one language a side."""
+    random = torch.Generator().manual_seed(seed)
+
+    def numbers(*shape):
+        return torch.randn(*shape, generator=random, dtype=torch.float64)
+
+    def names():
+        found = torch.randint(labels, (rows,), generator=random)
+        return found if seed % 3 else torch.zeros_like(found)
+
+    layers = [
+        torch.nn.Linear(width, labels, dtype=torch.float64).requires_grad_(False) for _ in range(2)
+    ]
+    batch = PairBatch(numbers(rows, width), numbers(rows, width), names(), names())
+    return batch, Disentangled(*(numbers(rows, width) for _ in range(4)), *layers)
+
+
+def cos(a, b):
+    a, b = a.tolist(), b.tolist()
+    product = sum(x * y for x, y in zip(a, b, strict=True))
+    return product / math.sqrt(sum(x * x for x in a)) / math.sqrt(sum(y * y for y in b))
+
+
+def mean(values):
+    values = list(values)
+    return sum(values) / len(values) if values else 0.0
+
+
+def logits(layer, vector):
+    return [
+        sum(w * x for w, x in zip(row, vector.tolist(), strict=True)) + bias
+        for row, bias in zip(layer.weight.tolist(), layer.bias.tolist(), strict=True)
+    ]
+
+
+def log_share(scores, at):
+    return scores[at] - math.log(sum(math.exp(score) for score in scores))
+
+
+def agree(found, wanted):
+    assert {name: float(value) for name, value in found.items()} == pytest.approx(wanted, abs=1e-9)
+
+
+@cases
+def test_dream_equals_a_loop_over_pairs_and_their_partners(seed, rows, width, labels):
+    batch, out = made(seed, rows, width, labels)
+    half = rows // 2
+    pairs = [(i, half + i) for i in range(half)]
+    sides = [
+        (out.source_meaning, out.source_language, batch.source, batch.source_label),
+        (out.target_meaning, out.target_language, batch.target, batch.target_label),
+    ]
+    m_s, m_t = out.source_meaning, out.target_meaning
+    wanted = {
+        "semantic": mean(1 - cos(m_s[i], m_t[i]) for i, _ in pairs)
+        + sum(mean(max(0, cos(m[i], m[j])) for i, j in pairs) for m, *_ in sides),
+        "reconstruction": sum(
+            mean(
+                ((m[i, k] + v[i, k] - e[i, k]) ** 2).item() for i, _ in pairs for k in range(width)
+            )
+            for m, v, e, _ in sides
+        ),
+        "language": sum(mean(1 - cos(v[i], v[j]) for i, j in pairs) for _, v, *_ in sides),
+        "identification": sum(
+            mean(-log_share(logits(out.classifier, v[i]), int(label[i])) for i, _ in pairs)
+            for _, v, _, label in sides
+        ),
+    }
+    agree(losses.dream(batch, out), wanted)
+
+    third = mean(max(0, cos(out.source_language[i], out.target_language[i])) for i, _ in pairs)
+    wanted["language"] += third
+    agree(losses.dream_third_term(batch, out), wanted)
+
+
+@cases
+def test_meat_equals_a_loop_over_pairs(seed, rows, width, labels):
+    batch, out = made(seed, rows, width, labels)
+    m_s, m_t, l_s, l_t = (
+        out.source_meaning, out.target_meaning, out.source_language, out.target_language,
+    )  # fmt: skip
+    every = range(rows)
+
+    def off(one, other):
+        return mean(1 - cos(one[i], other[i]) for i in every)
+
+    def deceived(meaning):
+        shares = [logits(out.discriminator, meaning[i]) for i in every]
+        return mean(-sum(log_share(one, k) for k in range(labels)) / labels for one in shares)
+
+    agree(losses.meat(batch, out), {
+        "reconstruction": off(m_s + l_s, batch.source) + off(m_t + l_t, batch.target),
+        "cross_reconstruction": off(m_s + l_t, batch.target) + off(m_t + l_s, batch.source),
+        "language": mean(max(0, cos(l_s[i], l_t[i])) for i in every),
+        "adversarial": deceived(m_s) + deceived(m_t),
+    })  # fmt: skip
+    told = mean(
+        -log_share(logits(out.discriminator, m[i]), int(label[i]))
+        for m, label in ((m_s, batch.source_label), (m_t, batch.target_label)) for i in every
+    )  # fmt: skip
+    found = losses.discrimination(batch, out, out.discriminator)
+    assert float(found) == pytest.approx(2 * told, abs=1e-9)
+
+
+def spread(vectors, pairs):
+    return mean(1 - cos(vectors[i], vectors[j]) for i, j in pairs)
+
+
+@cases
+def test_oracle_equals_a_loop_over_all_pairs_of_rows(seed, rows, width, labels):
+    batch, out = made(seed, rows, width, labels)
+    m_s, m_t, l_s, l_t = (
+        out.source_meaning, out.target_meaning, out.source_language, out.target_language,
+    )  # fmt: skip
+    others = [(i, j) for i in range(rows) for j in range(rows) if i != j]
+    all_of_them = [(i, j) for i in range(rows) for j in range(rows)]
+    crossed = [cos(m[i], v[i]) for m, v in ((m_s, l_s), (m_t, l_t)) for i in range(rows)]
+    between = 2 * mean(max(0, one) for one in crossed)
+    apart = mean(max(0, cos(l_s[i], l_t[i])) for i in range(rows))
+    paper = spread(l_s, others) + spread(l_t, others)
+    code = spread(l_s, all_of_them) + spread(l_t, all_of_them)
+
+    agree(losses.oracle(batch, out), {"intra_class": paper, "inter_class": between})
+    agree(losses.oracle_reference_code(batch, out),
+          {"intra_class": code, "inter_class": apart})  # fmt: skip
+    agree(losses.oracle_main(batch, out), {"intra_class": code, "inter_class": between / 2})
+    agree(losses.oracle_old(batch, out), {
+        "intra_class": code,
+        "semantic": mean(1 - cos(m_s[i], m_t[i]) for i in range(rows)),
+        "orthogonal": 2 * mean(abs(one) for one in crossed),
+        "inter_class": apart,
+    })  # fmt: skip
+    assert code == pytest.approx(paper * (rows - 1) / rows)
+
+
+def test_the_heads_learn_nothing_into_the_discriminator_that_judges_them():
+    batch, out = made(4, 7, 6, 4)
+    out.source_meaning.requires_grad_()
+
+    assert not losses.discrimination(batch, out, out.discriminator).requires_grad
+    assert losses.meat(batch, out)["adversarial"].requires_grad
+
+
+def test_weights_count_in_the_sum_and_not_in_the_parts():
+    batch, out = made(5, 6, 4, 3)
+    total, parts = WeightedSum.parse("meat + 0.5*oracle:reference-code", "heads")(batch, out)
+    meat, oracle = losses.meat(batch, out), losses.oracle_reference_code(batch, out)
+
+    assert float(total) == pytest.approx(float(sum(meat.values()) + sum(oracle.values()) / 2))
+    agree(parts, {name: float(value) for name, value in (meat | oracle).items()})
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("orakle", "did you mean 'oracle'"), ("oracle:odd", "no objective 'oracle:odd'"),
+     ("x*meat", "write WEIGHT"), ("-1*meat", "above 0 and finite"), ("meat+", "no objective ''")],
+)  # fmt: skip
+def test_what_is_no_objective_of_heads_is_refused(text, said):
+    with pytest.raises(UsageError, match=said):
+        WeightedSum.parse(text, "heads")
+
+
+@pytest.mark.parametrize("name", ["dream", "meat"])
+def test_an_objective_without_its_classifier_says_so(name):
+    batch, out = made(1, 4, 3, 2)
+    with pytest.raises(ValueError, match="needs a"):
+        find_objective(name, "heads").function(
+            batch, Disentangled(out.source_meaning, *(out.target_meaning,) * 3)
+        )
+
+
+def test_rows_in_another_order_give_the_same_oracle_and_meat():
+    batch, out = made(9, 13, 5, 3)
+    order = list(range(13))
+    random.Random(1).shuffle(order)
+    moved = PairBatch(*(getattr(batch, name)[order] for name in batch.__dataclass_fields__))
+    sides = ("source_meaning", "source_language", "target_meaning", "target_language")
+    turned = Disentangled(
+        *(getattr(out, name)[order] for name in sides), out.classifier, out.discriminator
+    )
+    for name in ("meat", "oracle", "oracle:reference-code", "oracle:main", "oracle:old"):
+        one = find_objective(name, "heads").function(batch, out)
+        agree(
+            find_objective(name, "heads").function(moved, turned),
+            {k: float(v) for k, v in one.items()},
+        )

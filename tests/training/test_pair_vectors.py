@@ -1,0 +1,120 @@
+"""Frozen vectors of pairs: standardised, looked up as by a loop, and batches of an epoch."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+import torch
+
+from noisegen.training import disentangle
+from noisegen.training.disentangle import PairVectors, Standard, retrieval
+from noisegen.training.heads import Heads, applied
+from noisegen.training.pairs import LabelledPairs
+from noisegen.training.stores import TeacherVectors, write_texts
+
+WIDTH, TEXTS, PAIRS = 5, 80, 60
+NAMES = ("en", "de", "fr")
+
+
+@pytest.fixture(scope="module")
+def vectors(tmp_path_factory):
+    random = np.random.Generator(np.random.PCG64(3))
+    folder = tmp_path_factory.mktemp("texts")
+    source, target = (random.permutation(TEXTS)[:PAIRS].astype(np.int32) for _ in range(2))
+    labels = [random.integers(low, 3, PAIRS, dtype=np.int32) for low in (0, 1)]
+    pairs = LabelledPairs(write_texts(folder, "texts", map(str, range(TEXTS))), source, target,
+                          *labels, NAMES, Counter())  # fmt: skip
+    frozen = random.normal(size=(TEXTS, WIDTH)).astype(np.float16)
+    return PairVectors(
+        pairs, TeacherVectors([frozen]), torch.device("cpu"), Standard(np.zeros(WIDTH, np.float32))
+    )
+
+
+def cosine(one, other):
+    return float(one @ other / np.linalg.norm(one) / np.linalg.norm(other))
+
+
+def found_by_loop(vectors, rows, head):
+    """Per cent of pairs, among those of the same labels, whose target is nearest to the source."""
+    pairs = vectors.pairs
+    wanted = {}
+    for labels in {(pairs.source_label[row], pairs.target_label[row]) for row in rows}:
+        some = [row for row in rows if (pairs.source_label[row], pairs.target_label[row]) == labels]
+        sides = [[head(vectors.vectors.take(np.array([side[row]]))[0]) for row in some]
+                 for side in (pairs.source, pairs.target)]  # fmt: skip
+        right = sum(
+            int(np.argmax([cosine(one, other) for other in sides[1]])) == at
+            for at, one in enumerate(sides[0])
+        )
+        wanted["-".join(NAMES[label] for label in labels)] = 100 * right / len(some)
+    return wanted
+
+
+def test_retrieval_of_each_two_labels_is_that_of_a_loop(vectors):
+    heads = Heads(WIDTH, torch.Generator().manual_seed(1))
+    rows = np.arange(5, PAIRS)
+    sets = vectors.retrieval_sets(rows)
+    found = {"encoder": retrieval(sets, lambda own: own),
+             "meaning": retrieval(sets, applied(heads, "meaning"))}  # fmt: skip
+
+    meaning, bias = heads.meaning.weight.detach().numpy(), heads.meaning.bias.detach().numpy()
+    ways = {"encoder": lambda own: own, "meaning": lambda own: meaning @ own + bias}
+    for name, head in ways.items():
+        for labels, per_cent in found_by_loop(vectors, rows, head).items():
+            assert found[name][f"retrieval.forward.{labels}"] == pytest.approx(per_cent)
+        per_set = [found[name][key] for key in found[name] if key.startswith("retrieval.backward.")]
+        assert found[name]["retrieval.backward"] == pytest.approx(np.mean(per_set))
+
+
+def test_of_many_pairs_the_first_are_looked_up(vectors, monkeypatch):
+    monkeypatch.setattr(disentangle, "PAIRS_MAX", 3)
+    rows = np.arange(PAIRS)[::-1]
+    sets = vectors.retrieval_sets(rows)
+    assert max(len(source) for source, _ in sets.values()) == 3
+    name, (source, _) = next(iter(sets.items()))
+    pairs = vectors.pairs
+    some = [row for row in rows if (NAMES[pairs.source_label[row]], NAMES[pairs.target_label[row]])
+            == tuple(name.split("-"))][:3]  # fmt: skip
+    assert np.array_equal(source, vectors.vectors.take(pairs.source[some]))
+
+
+def test_texts_are_drawn_once_under_their_label(vectors):
+    pairs = vectors.pairs
+    rows = np.arange(20)
+    found = vectors.by_label(rows)
+
+    for number, name in enumerate(NAMES):
+        texts = {int(text) for texts, labels in ((pairs.source, pairs.source_label),
+                                                 (pairs.target, pairs.target_label))
+                 for text, label in zip(texts[rows], labels[rows], strict=True)
+                 if label == number}  # fmt: skip
+        assert np.array_equal(found[name], vectors.vectors.take(np.array(sorted(texts))))
+
+
+class Rows:
+    """Vectors as the cache gives them."""
+
+    def __init__(self, array):
+        self.array, self.width = array, array.shape[1]
+
+    def __len__(self):
+        return len(self.array)
+
+    def take(self, rows):
+        return self.array[rows].astype(np.float32)
+
+
+def test_standard_vectors_have_mean_0_and_mean_square_1_and_heads_take_them_raw():
+    random = np.random.Generator(np.random.PCG64(0))
+    raw = random.normal(2, 0.1, (9_000, 5)).astype(np.float16)
+    standard = Standard.of(Rows(raw))
+    made = (raw.astype(np.float64) - standard.centre) * standard.scale
+    heads = Heads(5, torch.Generator().manual_seed(0))
+    wanted = [one.detach() for one in heads(torch.from_numpy(made).float())]
+    heads.unfold(torch.from_numpy(standard.centre), standard.scale)
+
+    assert np.allclose(made.mean(0), 0, atol=1e-5)
+    assert np.square(made).mean() == pytest.approx(1, rel=1e-4)
+    for one, other in zip(heads(torch.from_numpy(raw).float()), wanted, strict=True):
+        assert torch.allclose(one, other, atol=1e-3)
+    assert Standard.of(Rows(np.ones((3, 5)))).scale == 1  # all vectors are the same

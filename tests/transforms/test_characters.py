@@ -1,0 +1,107 @@
+"""`caps` in small letters, and capitals as before."""
+
+from functools import cache
+
+import oracle
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_engine import ANY_TEXT, LIVELY_TEXT, compare, single
+from test_transforms import noised, outcomes
+
+import noisegen
+from noisegen.errors import UsageError
+from noisegen.noise.recipe import step_values
+from noisegen.noise.registry import get
+from noisegen.noise.rng import threshold
+from noisegen.testing import ODD_TEXTS, check_rate
+
+capitals = oracle.capitals
+
+
+def recased(text, step, rates, draws, lang):
+    """The slow twin, for both cases."""
+    if step_values(step)["case"] == "upper":
+        return capitals(text, step, rates, draws, lang)
+    edits = []
+    for start, stop in oracle.words(text):
+        if oracle.decide(draws) < threshold(rates["rate"]):
+            word = text[start:stop]
+            dotless = word.replace("I", "ı") if lang in ("tr", "az") else word
+            noisy = "".join(map(small, dotless))
+            edits += [(start, stop, noisy)] if noisy != word else []
+    return edits
+
+
+@cache
+def small(character):
+    """Unicode's simple mapping: one character for one."""
+    return pc.utf8_lower(pa.scalar(character)).as_py()
+
+
+oracle.KERNELS |= {"caps": recased}
+
+
+@pytest.mark.parametrize("case", ["upper", "lower"])
+@pytest.mark.parametrize("lang", ["en", "tr"])
+def test_it_agrees_with_the_oracle(demo_texts, odd_texts, wiki_sentences, case, lang):
+    rows = demo_texts + odd_texts + wiki_sentences[:700]
+    assert compare(single("caps", rate=0.5, case=case), rows, lang=lang) > 500
+
+
+@given(st.lists(ANY_TEXT | LIVELY_TEXT, min_size=1, max_size=20), st.integers(0, 2**64 - 1))
+@settings(max_examples=50)
+def test_any_text_agrees_with_the_oracle(rows, seed):
+    compare(single("caps", rate=0.7, case="lower"), rows, seed, lang="tr")
+
+
+@pytest.mark.parametrize(
+    ("lang", "text", "noisy"),
+    [
+        ("en", "I saw Anna", "i saw anna"),
+        ("en", "CEO O'Brien ÅNGSTRÖM", "ceo o'brien ångström"),
+        ("en", "İstanbul Iğdır", "istanbul iğdır"),
+        ("tr", "İstanbul Iğdır", "istanbul ığdır"),
+        ("az", "İLK", "ilk"),
+        ("de", "Straße STRAẞE", "straße straße"),
+        ("ru", "Москва", "москва"),
+        ("el", "ΟΔΟΣ", "οδοσ"),
+        ("zh", "東京 123", "東京 123"),
+    ],
+)
+def test_small_letters(lang, text, noisy):
+    assert outcomes("caps", text, 5, lang=lang, rate=1, case="lower") == {noisy}
+
+
+def test_capitals_are_the_default_and_as_before():
+    assert get("caps").parameters["case"].default == "upper"
+    texts = [*ODD_TEXTS, "see you, straße ǆ don’t 4th"]
+    assert noised("caps", texts, rate=1) == noised("caps", texts, rate=1, case="upper")
+    assert noised("caps", "see you", rate=1) == ["SEE YOU"]
+
+
+def test_small_letters_are_idempotent_and_lose_no_letter(demo_texts):
+    once = noised("caps", demo_texts, rate=1, case="lower")
+    assert noised("caps", once, rate=1, case="lower") == once
+    assert [len(text) for text in once] == [len(text) for text in demo_texts]
+
+
+def test_words_are_lowered_at_the_rate():
+    rows = noised("caps", ["Anna saw"] * 20_000, rate=0.3, case="lower")
+    hit = sum(row == "anna saw" for row in rows)
+    assert abs(hit - 6_000) < 4 * (20_000 * 0.3 * 0.7) ** 0.5
+    check_rate("caps", "saw", lambda _, noisy: (noisy == "SAW", 1), 0.3)
+
+
+def test_an_unknown_case_is_named():
+    with pytest.raises(UsageError, match="caps has no case 'lowr'; did you mean 'lower'"):
+        noised("caps", "x", rate=1, case="lowr")
+    with pytest.raises(UsageError, match="known: upper, lower"):
+        noised("caps", "x", rate=1, case="none")
+
+
+def test_spans_stay():
+    text = "See https://A.org/B @You #Tag Me@X.org"
+    assert noisegen.noise(text, "caps:case=lower") == text.replace("See", "see")
