@@ -139,6 +139,7 @@ def counts():
     return found
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", ["init", "rebus", "clip", "cens"])
 def test_no_short_form_is_a_frequent_word_of_another_meaning(name, counts):
     short = {e.noisy.lower() for e in entries(name) if len(e.noisy) > 1 and e.noisy.isalpha()}

@@ -340,6 +340,7 @@ def test_a_table_is_bounded_and_says_what_was_lost(tmp_path):
     assert len(list(stream_bitext(all_bitext([str(path)]), Counter(), most=3))) == 3
 
 
+@pytest.mark.nightly
 def test_real_bitext_has_the_pairs_that_its_notes_say():
     folder = SHARED / "tatoeba-opus"
     if not folder.exists():

@@ -197,6 +197,7 @@ def test_edits_applied_as_a_slow_twin_does(cuts):
     assert texts == ([" ".join([*expected, *tokens[at:]])] if edits else [])
 
 
+@pytest.mark.nightly
 def test_a_real_corpus_has_no_damage():
     path = SHARED / "cweb" / "CWEB-G.dev.m2.gz"
     if not path.exists():

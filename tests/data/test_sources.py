@@ -341,6 +341,7 @@ def test_memory_does_not_grow_with_the_input(tmp_path: Path, name: str) -> None:
     assert resident < 600
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(not SHARED.exists(), reason="data of the project is not here")
 def test_real_sentences_without_header() -> None:
     table, dropped = rows_of(SHARED, columns=Columns("1"))

@@ -107,7 +107,7 @@ def test_what_is_worse_is_never_left_out():
     assert "and 3 more" in headlines(worse)[2]
 
 
-@pytest.mark.nightly
+@pytest.mark.alone
 def test_ten_minutes_make_a_robust_student(tmp_path):
     found = noisegen.quickstart(str(tmp_path / "first")).results.metrics()
     before, after = found["minilm"], found["student"]

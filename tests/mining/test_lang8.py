@@ -300,6 +300,7 @@ EXPECTED = {  # sentences with pairs, by hand from the invented samples
 }  # fmt: skip
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("code", EXPECTED)
 def test_the_samples_are_read_as_their_description_says(code):
     folder = SHARED / "wiki-dumps" / "lang8"

@@ -369,6 +369,7 @@ def best(words, count):
     return {word for word, _ in words.most_common(count)}
 
 
+@pytest.mark.nightly
 def test_jflag_is_the_slow_loop_over_its_lines():
     """Learner English with four corrections a sentence."""
     source, *clean = real("jfleg/dev.src.gz", *(f"jfleg/dev.ref{n}.gz" for n in range(4)))
@@ -391,6 +392,7 @@ def test_jflag_is_the_slow_loop_over_its_lines():
     assert len(expected) > 1_000
 
 
+@pytest.mark.nightly
 def test_vietnamese_comments_give_their_abbreviations():
     (path,) = real("vilexnorm/dev.csv.gz")
     miner = PairsMiner(language("vi"), PROFILES["rcp"], "original", ("normalized",))
@@ -402,6 +404,7 @@ def test_vietnamese_comments_give_their_abbreviations():
         assert account.read["rows"] == len(list(csv.reader(file))) - 1
 
 
+@pytest.mark.nightly
 def test_russian_blogs_give_their_misspellings():
     noisy, clean = real("ruspellru/sources.even.txt.gz", "ruspellru/corrections.even.txt.gz")
     miner = PairsMiner(language("ru"), PROFILES["rcp"])

@@ -66,6 +66,7 @@ def dumps():
     return DUMPS
 
 
+@pytest.mark.nightly
 def test_real_and_made_dumps_have_the_counted_pages_revisions_and_characters(dumps):
     for name, expected in json.loads((dumps / "expected-counts.json").read_text()).items():
         found, notes = scanned(list(salvage(dumps / name, pytest.fail)))
@@ -78,6 +79,7 @@ def test_real_and_made_dumps_have_the_counted_pages_revisions_and_characters(dum
         assert sum(one.is_minor for one in found) == expected["minor"], name
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "name",
     [
@@ -135,6 +137,7 @@ def test_what_a_revision_says_of_itself():
     )
 
 
+@pytest.mark.nightly
 def test_the_hash_of_a_multi_slot_revision_is_that_of_its_text(dumps):
     path = dumps / "real/commonswiki-content-history-multislot.xml.bz2"
     found, _ = scanned(list(salvage(path, pytest.fail)))
@@ -143,6 +146,7 @@ def test_the_hash_of_a_multi_slot_revision_is_that_of_its_text(dumps):
     assert len({one.raw for one in found}) == len({one.digest for one in found})
 
 
+@pytest.mark.nightly
 def test_digests_are_equal_for_equal_texts_only(dumps):
     path = dumps / "real/enwiki-20140102-tiny.xml.gz"
     found, _ = scanned(list(salvage(path, pytest.fail)))
@@ -151,6 +155,7 @@ def test_digests_are_equal_for_equal_texts_only(dumps):
     assert len(dict({(one.digest, one.raw) for one in found})) == len({o.digest for o in found})
 
 
+@pytest.mark.nightly
 def test_a_blank_page_is_a_text_whatever_its_hash_says(dumps):
     data = (dumps / "malformed/deleted-revisions.xml").read_bytes()
     found = {one.number: one for one in scanned(data)[0]}
@@ -173,6 +178,7 @@ KEPT = {  # of the revisions of a damaged file, those that are whole
 }
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", KEPT)
 def test_whole_revisions_of_damaged_files_are_kept(dumps, name):
     found, notes = scanned((dumps / "malformed" / name).read_bytes())
@@ -181,6 +187,7 @@ def test_whole_revisions_of_damaged_files_are_kept(dumps, name):
     assert bool(notes) == ("entity" in name or "bomb" in name or name[:4] in ("miss", "trun"))
 
 
+@pytest.mark.nightly
 def test_entities_stay_as_they_are(dumps):
     for name, text in (("entity-bomb", b"&lol9;"), ("external-entity", b"&x; The")):
         found, notes = scanned((dumps / "malformed" / f"{name}.xml").read_bytes())

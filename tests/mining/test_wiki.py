@@ -144,6 +144,7 @@ def synthetic(lang, skip):
     return mined([DUMPS / f"synth/{lang}wiki-synthhist.xml.bz2"], lang, skip=skip)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("lang", RECALL)
 def test_recall_is_that_of_comparing_whole_pages(dumps, lang):
     pytest.importorskip({"zh": "jieba", "ja": "fugashi"}.get(lang, "pyarrow"))
@@ -166,6 +167,7 @@ def test_recall_is_that_of_comparing_whole_pages(dumps, lang):
     assert account.damaged == []
 
 
+@pytest.mark.nightly
 def test_skipping_loses_no_word_of_a_real_history(dumps):
     path = dumps / "real/enwiki-20140102-tiny.xml.gz"
     skipped, slow = (mined([path], skip=skip)[0] for skip in (True, False))
@@ -177,6 +179,7 @@ def test_skipping_loses_no_word_of_a_real_history(dumps):
 # --- the same pairs however the bytes are stored
 
 
+@pytest.mark.nightly
 def test_every_container_and_a_split_page_give_the_same_pairs(dumps):
     synth = dumps / "synth"
     french = [synth / f"frwiki-synthhist{ending}" for ending in (
@@ -250,6 +253,7 @@ REVISIONS = {  # of the archives, those that are whole
 }  # fmt: skip
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", EXPECTED)
 def test_damaged_dumps_give_what_is_whole(dumps, tmp_path, name, capsys):
     code, found, told = EXPECTED[name]
@@ -275,6 +279,7 @@ def test_damaged_dumps_give_what_is_whole(dumps, tmp_path, name, capsys):
         assert "damaged input: " in capsys.readouterr().err
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("name", "message"),
     [("empty.xml.bz2", "the file is empty"), ("not-bz2.xml.bz2", "this is no bzip2 file")],
@@ -317,6 +322,7 @@ def test_missing_files_and_empty_folders(tmp_path):
         tasks_of([str(tmp_path)], "en")
 
 
+@pytest.mark.nightly
 def test_a_stub_dump_has_nothing_to_mine(dumps):
     pairs, account = mined([dumps / "synth/dewiki-stub-meta-history.xml.gz"], "de")
 
@@ -324,6 +330,7 @@ def test_a_stub_dump_has_nothing_to_mine(dumps):
     assert account.read["withheld"] == account.read["revisions"] == 90
 
 
+@pytest.mark.nightly
 def test_other_namespaces_and_models_are_counted(dumps):
     _, account = mined([dumps / "malformed/namespaces-redirects.xml"])
     assert account.dropped["page_other_namespace"] == 3
@@ -333,6 +340,7 @@ def test_other_namespaces_and_models_are_counted(dumps):
     assert account.dropped["revision_not_wikitext"] == 2
 
 
+@pytest.mark.nightly
 def test_a_long_real_history_is_mined_in_seconds(dumps):
     path = SHARED / "wiki-history" / "enwiki-anarchism-first2000.xml.xz"
     pairs, account = mined([path])

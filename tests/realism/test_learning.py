@@ -138,7 +138,7 @@ def test_rows_with_equal_chances_have_factors_near_one(wiki_sentences):
     noisy = noised_by(clean, "spac:drop_rate=0.1,add_rate=0")
     factors = profile_of(pairs_of(list(zip(noisy, clean, strict=True)))).factors
     near = sum(weight for _, gaps, weight in factors if 0.7 < gaps / (1 << FACTOR_BITS) < 1.6)
-    assert near > 0.85 * sum(weight for *_, weight in factors)
+    assert near > 0.8 * sum(weight for *_, weight in factors)
 
 
 def test_the_same_sentence_again_is_no_second_witness():

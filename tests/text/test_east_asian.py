@@ -108,6 +108,7 @@ def test_the_word_list_is_cached_in_our_folder_and_nothing_is_printed(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["new"]
 
 
+@pytest.mark.nightly
 def test_half_of_the_spelling_errors_of_real_learners_are_homophones():
     path = SHARED / "sighan" / "SIGHAN15_CSC_A2_Training.sgml.gz"
     if not path.exists():

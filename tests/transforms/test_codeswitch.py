@@ -159,6 +159,7 @@ def test_it_is_its_slow_twin(lang, rate, demo, odd_texts):
     assert compare(single("codeswitch", rate=rate), rows + odd_texts[:-1], lang=lang) >= 40
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("name", "column", "lang", "into"),
     [
@@ -171,6 +172,7 @@ def test_it_is_its_slow_twin_on_real_sentences(name, column, lang, into):
     assert compare(single("codeswitch", into=into), rows, lang=lang) > 700
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("name", "lang", "into"),
     [("en_ewt", "en", "ar"), ("fr_gsd", "fr", "ro"), ("de_gsd", "de", "pt")],

@@ -376,6 +376,7 @@ def check_labels(rows):
     return sum(row["noisy"] != row["clean"] for row in rows) / len(rows)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("intent", ["GetWeather", "BookRestaurant"])
 def test_labels_of_snips_requests_stay(intent, path, tmp_path):
     rows = [row for row in snips(intent) if row[0]]
@@ -400,6 +401,7 @@ def replaced(row):
     return [(clean, match[1]) for clean, match in found if match]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("lang", "rate"), [("fr", 0.1), ("es", 0.1), ("hi", 0.05)])
 def test_requests_of_the_paper_get_its_errors(lang, rate, tmp_path):
     """The dictionary is that of the replacements in the release: as many of ours per request."""

