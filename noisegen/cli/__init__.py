@@ -20,7 +20,7 @@ _MODULES = {  # of the commands, in the order of the documentation
     "prepare": "mine", "mine-wiki": "mine", "mine-lang8": "mine", "mine-pairs": "mine",
     "dictionary": "dictionary", "learn": "learn", "calibrate": "calibrate", "realism": "realism",
     "review": "review", "train": "train", "evaluate": "evaluate",
-    "evaluate-task": "evaluate_task", "quickstart": "quickstart",
+    "evaluate-task": "evaluate", "quickstart": "train",
 }  # fmt: skip
 
 

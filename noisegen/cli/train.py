@@ -1,4 +1,4 @@
-"""`noisegen train`."""
+"""`noisegen train` and `noisegen quickstart`."""
 
 from functools import partial
 from pathlib import Path
@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from noisegen.cli.common import print_json
+from noisegen.demo.quickstart import QuickstartOptions
 from noisegen.errors import UsageError
 from noisegen.options import click_options, decode, parse_values
 from noisegen.runs.progress import Show, progress_on_stderr
@@ -146,3 +147,27 @@ _WORDS = {
 _WRITTEN = {  # by what a run may write
     "student": "student", "heads": "heads", "language": "language", "picture": "vectors.html",
 }  # fmt: skip
+
+
+@click.command()
+@click_options(QuickstartOptions)
+@click.option("--json", "as_json", is_flag=True, help="Print metrics.json of the report")
+@click.option("-q", "--quiet", is_flag=True, help="Print no progress")
+def quickstart(as_json: bool, quiet: bool, **options: Any) -> None:
+    """Make a robust student in minutes: augment, train and evaluate on real text, offline.
+
+    The sentences are those that gensim ships (extra demo), the teacher is minilm (extra train).
+
+    Example: noisegen quickstart -o first
+    """
+    from noisegen.demo.quickstart import quickstart as run
+
+    with progress_on_stderr(quiet) as show:
+        made = run(**options, **reporting(show))
+    if as_json:
+        print_json(made.results.metrics())
+        return
+    for line in made.lines:
+        click.echo(line)
+    out = Path(options["out"])
+    click.echo(f"student: {out / 'run' / 'student'}, report: {out / 'report' / 'report.html'}")
