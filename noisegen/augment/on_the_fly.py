@@ -5,7 +5,7 @@ The noise of a row is a function of (seed, id, epoch), whatever the number of lo
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 import pyarrow as pa
@@ -72,6 +72,19 @@ class Mapper:
         return noisy
 
 
+class MapperOptions(TypedDict, total=False):
+    """The options of `Mapper` beside the recipe."""
+
+    seed: int
+    text_column: str
+    id_column: str
+    noisy_column: str
+    lang: str
+    protect: str
+    epoch: int
+    tagger: str
+
+
 class Collator:
     """For `DataLoader(rows, collate_fn=Collator(...))`: noises the text of a list of row mappings.
 
@@ -85,7 +98,7 @@ class Collator:
         recipe: str | Recipe = "mix_all",
         *,
         collate: Callable[[list[dict[str, Any]]], Any] | None = None,
-        **options: Any,
+        **options: Unpack[MapperOptions],
     ) -> None:
         self.mapper = Mapper(recipe, **options)
         self.collate = collate
