@@ -33,11 +33,11 @@ def rate_rows() -> Iterator[tuple[str, ...]]:
 def _miss(recipe: Recipe, texts: list[str], target: float, lang: str) -> str:
     noising = Noising(lang, tagger="rule")
     try:
-        made = calibrate_rate(recipe, texts, target, noising=noising)
+        made = calibrate_rate(recipe, RateEstimator(texts, noising=noising), target)
     except UsageError as error:
         return str(error).rpartition(" ")[2] + " at most"
     used = [text for number, text in enumerate(texts) if number % 3]
-    found = RateEstimator(used, "cer", noising, seed=99).rate(made.recipe, CHECKED_ROWS)
+    found = RateEstimator(used, noising=noising, seed=99).rate(made.recipe, CHECKED_ROWS)
     return f"{found.value / target - 1:+.1%} (s.e. {found.error / target:.1%})"
 
 

@@ -85,7 +85,7 @@ def dictionary(
     with WordCounter() as counter:
         for unit, (noisy, clean) in enumerate(mined):
             sides = FRAME + noisy, FRAME + clean
-            words = judge(*sides, spoken, PROFILES[profile]).words
+            words = judge(*sides, spoken, PROFILES[profile], Counter()) or ()
             counter.add(SentencePair(*sides, spoken.code, unit, words))
         return {(one.noisy, one.clean) for one in apply_thresholds(counter.rows(), thresholds)}
 

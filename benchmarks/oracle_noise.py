@@ -22,6 +22,7 @@ from benchmarks.real_pairs import Pair
 from noisegen.encoders.encoder import Vectors
 from noisegen.evaluation import cosine_distance, xsim_hard
 from noisegen.evaluation.negatives import HardNegatives, hard_negatives
+from noisegen.evaluation.xsim_search import HardVectors
 from noisegen.options import parse_values
 from noisegen.report.terminal import titled
 from noisegen.training.heads import applied, load_heads
@@ -55,8 +56,8 @@ def measured(sets: Sets, lookup: Lookup, head: Callable[[Vectors], Vectors]) -> 
         frozen = lookup(clean for _, clean in pairs)
         noisy, clean = head(lookup(noisy for noisy, _ in pairs)), head(frozen)
         distance = cosine_distance(noisy, clean)
-        hard = xsim_hard(noisy, clean, head(lookup(negatives.texts)), sources=negatives.sources,
-                         kinds=negatives.kinds)  # fmt: skip
+        altered = head(lookup(negatives.texts))
+        hard = xsim_hard(noisy, clean, HardVectors(altered, negatives.sources, negatives.kinds))
         values = (distance, distance / between(clean), cosine_distance(noisy, frozen),
                   cosine_distance(clean, frozen), hard.error_rate)  # fmt: skip
         found |= {f"{name}.{figure}": value for figure, value in zip(FIGURES, values, strict=True)}

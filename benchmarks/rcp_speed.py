@@ -19,8 +19,7 @@ from noisegen.augment.on_the_fly import Mapper
 from noisegen.demo.quickstart import demo_texts
 from noisegen.errors import MissingExtra
 from noisegen.training.computation import Workers
-from noisegen.training.masking import MaskedChunk
-from noisegen.training.pretrain import Pretraining
+from noisegen.training.pretrain import MaskedChunk, Pretraining
 from noisegen.training.settings import load_settings
 from noisegen.training.trainer import Trainer
 
@@ -70,7 +69,9 @@ def trainer(pairs: Path, folder: Path, **values: Any) -> tuple[Trainer[MaskedChu
     method.read([str(pairs)], folder / "data")
     method.prepare(folder / "data", print)
     method.network.train()
-    return Trainer(method, folder), method.batches.first()
+    chunk = method.chunk(0, 0)
+    assert chunk is not None
+    return Trainer(method, folder), chunk
 
 
 def _speeds(folder: Path, updates: int) -> Iterator[Result]:

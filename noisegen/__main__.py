@@ -1,5 +1,6 @@
-"""`python -m noisegen` is the command line."""
+"""`python -m noisegen`."""
 
 from noisegen.cli import main
 
-main()
+if __name__ == "__main__":
+    main()

@@ -1,13 +1,4 @@
-"""The errors a caller can act on: each message says what is wrong, where, and what to do.
-
-NoisegenError
-├── UsageError      an unknown name, parameter or value
-├── RecipeError     a recipe that cannot be read or run
-├── LexiconError    a word list that cannot be read
-├── SourceError     an input that cannot be read
-├── OutputError     an output folder that cannot be written or continued
-└── MissingExtra    an optional package that is not installed
-"""
+"""The errors a caller can act on: each message says what is wrong, where, and what to do."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -51,17 +42,14 @@ EXTRAS = {  # of the modules that the core lacks; `pip install 'noisegen[EXTRA]'
 
 
 class MissingExtra(NoisegenError):  # noqa: N818 - reads as what it is
-    """An optional package that is not installed."""
+    """An optional package that is not installed: its name, and that of the extra with it."""
 
-    def __init__(self, package: str, extra: str) -> None:
-        super().__init__(
+    def __str__(self) -> str:
+        package, extra = self.args
+        return (
             f"{package!r} is not installed; run: pip install 'noisegen[{extra}]' "
             f"(in a clone: pip install -e '.[{extra}]')"
         )
-        self._given = package, extra
-
-    def __reduce__(self) -> tuple[type, tuple[str, str]]:
-        return type(self), self._given  # raised in a worker, it is pickled
 
 
 @contextmanager

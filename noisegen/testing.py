@@ -35,29 +35,28 @@ def check_transform(name: str, lang: str = "en", texts: tuple[str, ...] = SENTEN
     global random states alone.
     """
     transform, rows = registry.get(name), [*texts, *ODD_TEXTS]
-    _require(transform.summary.endswith("."), f"{name}: its first line is no sentence")
-    _require(bool(registry.examples_in(transform.summary)), f"{name}: no example 'a' -> 'b'")
-    _require(bool(transform.parameters), f"{name}: no parameter says how much")
-    is_identity = noise_with(name, rows, 0, lang) == rows
-    _require(is_identity, f"{name}: not the identity when every rate is 0")
+    assert transform.summary.endswith("."), f"{name}: its first line is no sentence"
+    assert registry.examples_in(transform.summary), f"{name}: no example 'a' -> 'b'"
+    assert transform.parameters, f"{name}: no parameter says how much"
+    assert noise_with(name, rows, 0, lang) == rows, f"{name}: not the identity when every rate is 0"
 
     rows = list(texts) * 20
     whole = noise_with(name, rows, 0.5, lang)
     order = random.Random(0).sample(range(len(rows)), len(rows))
     shuffled = noise_with(name, [rows[i] for i in order], 0.5, lang, order)
     alone = [noise_with(name, [rows[i]], 0.5, lang, [i])[0] for i in order[:10]]
-    _require([whole[i] for i in order] == shuffled, f"{name}: depends on the row order")
-    _require([whole[i] for i in order[:10]] == alone, f"{name}: depends on the batch")
+    assert [whole[i] for i in order] == shuffled, f"{name}: depends on the row order"
+    assert [whole[i] for i in order[:10]] == alone, f"{name}: depends on the batch"
 
     for text, noisy in zip(ODD_TEXTS, noise_with(name, ODD_TEXTS, 1, lang), strict=True):
         noisy.encode()
         added = noisy.count("\n") + noisy.count("\r") > text.count("\n") + text.count("\r")
-        _require(not added, f"{name}: adds a line break to {text!r}")
+        assert not added, f"{name}: adds a line break to {text!r}"
 
     states = random.getstate(), str(np.random.get_state())
     noise_with(name, texts, 0.5, lang)
-    is_untouched = states == (random.getstate(), str(np.random.get_state()))
-    _require(is_untouched, f"{name}: touches the global random state")
+    states_after = random.getstate(), str(np.random.get_state())
+    assert states == states_after, f"{name}: touches the global random state"
 
 
 def check_rate(
@@ -72,12 +71,7 @@ def check_rate(
     hit, candidates = (sum(column) for column in zip(*counts, strict=True))
     sigma = math.sqrt(rate * (1 - rate) / candidates)
     share = hit / candidates
-    _require(abs(share - rate) <= 4 * sigma, f"{name}: share of hits {share:.5f}, not {rate}")
-
-
-def _require(holds: bool, reason: str) -> None:
-    if not holds:
-        raise AssertionError(reason)
+    assert abs(share - rate) <= 4 * sigma, f"{name}: share of hits {share:.5f}, not {rate}"
 
 
 def noise_with(

@@ -64,7 +64,7 @@ def odd_texts() -> list[str]:
 
 
 @pytest.fixture(scope="session")
-def wiki_sentences() -> list[str]:
+def real_sentences() -> list[str]:
     """10,000 real sentences of Wikipedia and news, from the test data in gensim's wheel."""
     pytest.importorskip("gensim")
     from noisegen.demo.quickstart import demo_texts

@@ -1,6 +1,8 @@
 """Runs of the command and of `augment`, and what they wrote: shared by the tests of runs."""
 
+import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -93,3 +95,26 @@ def end(process: subprocess.Popen[str]) -> None:
     for member in members(process.pid):
         os.kill(member, signal.SIGKILL)
     process.communicate(timeout=10)
+
+
+def log_rows(run: Path) -> list[dict[str, Any]]:
+    """Return the log of a training run."""
+    return [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
+
+
+def trained_weights(run: Path, step: int) -> dict[str, Any]:
+    """Return the weights in a checkpoint of a training run."""
+    from safetensors.torch import load_file
+
+    return load_file(run / "checkpoints" / f"step-{step:07d}" / "model.safetensors")
+
+
+def same_weights(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Tell whether two runs ended with the same bits."""
+    return one.keys() == other.keys() and all(one[name].equal(other[name]) for name in one)
+
+
+def forget(run: Path, *steps: int) -> None:
+    """Remove checkpoints, as if a training run had been cut short before them."""
+    for step in steps:
+        shutil.rmtree(run / "checkpoints" / f"step-{step:07d}")

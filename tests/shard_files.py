@@ -1,5 +1,6 @@
 """Shards as `noisegen augment` writes them, small and known."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,11 @@ EDITS = [
 SPAN = ("transform", "clean_start", "clean_end", "noisy_start", "noisy_end")
 EDITS_TYPE = pa.list_(
     pa.struct([(SPAN[0], pa.string()), *((name, pa.int32()) for name in SPAN[1:])])
+)
+
+TWELVE = "abr1 abr2 abr3 cont dysl fing homo leet slng spac spel week".split()  # noqa: SIM905
+MIX_ALL = json.dumps(
+    {"recipe": {"name": "mix_all", "steps": [{"shuffle": [{name: {"p": 0.1}} for name in TWELVE]}]}}
 )
 
 

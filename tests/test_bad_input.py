@@ -288,7 +288,7 @@ def test_an_unknown_recipe(failed):
         ("steps:\n- fing\nstrength: {a: b}", "strength"),
         (b"\xff\xfe", "cannot read recipe"),
         ("steps:\n- fing: {rate: [1]}", "fing.rate"),
-        ("steps:\n- one_of: fing", "one_of needs a list"),
+        ("steps:\n- one_of: fing", "one_of must be a list"),
     ],
 )
 def test_a_broken_recipe(failed, file, content, message):

@@ -30,8 +30,12 @@ from noisegen.testing import noise_with
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(
     path
-    for path in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *ROOT.glob("noisegen/**/*.md")]
-    if path.name[0] != "."
+    for path in [
+        *ROOT.glob("*.md"),
+        *(ROOT / "docs").glob("*.md"),
+        *ROOT.glob("noisegen/**/README.md"),
+    ]
+    if path.name[0] != "." and "templates" not in path.parts
 )
 PLAYED = [
     path for path in PAGES if re.search(r"^```(console|python)\n", path.read_text("utf-8"), re.M)
@@ -94,7 +98,9 @@ def test_every_transform_is_in_the_readme_and_on_its_page(one):
     assert f"\n## {one.name}\n" in read("docs/transforms.md")
     (before, after), *_ = one.examples
     row = next(
-        line for line in read("README.md").splitlines() if line.startswith(f"| `{one.name}`")
+        line
+        for line in read("docs/transforms.md").splitlines()
+        if line.startswith(f"| `{one.name}`")
     )
     assert f"| {before} | {after} |" in row
 

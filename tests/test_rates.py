@@ -18,8 +18,8 @@ ROWS = 2_000
 
 
 @pytest.fixture(scope="module")
-def sentences(wiki_sentences):
-    return wiki_sentences[:ROWS]
+def sentences(real_sentences):
+    return real_sentences[:ROWS]
 
 
 def rows_of(count: int) -> np.ndarray:

@@ -249,10 +249,10 @@ def test_blanks_are_dropped_and_added_at_their_rates():
     assert abs(added - rows * 3 * 0.05) < 4 * math.sqrt(rows * 3 * 0.05 * 0.95)
 
 
-def test_the_table_of_the_readme_names_the_built_ins():
+def test_the_table_of_transforms_names_the_built_ins():
     """Nothing disappears or is renamed unnoticed."""
     package = Path(noisegen.__file__).parent
-    table = (package.parent / "README.md").read_text("utf-8")
+    table = (package.parent / "docs" / "transforms.md").read_text("utf-8")
     known = [n for n in registry.names() if registry.get(n).source.startswith(str(package))]
     assert known == sorted(re.findall(r"^\| `([a-z0-9]+)` \| [A-Z]", table, re.MULTILINE))
 

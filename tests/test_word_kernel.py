@@ -74,8 +74,8 @@ def expected(texts, rule=marked, rate="0.5", first=0):
 
 
 @pytest.mark.parametrize("rate", ["0", "0.1", "0.5", "1"])
-def test_the_kernel_is_its_slow_twin(demo_texts, odd_texts, wiki_sentences, rate):
-    texts = demo_texts + odd_texts[:-1] + wiki_sentences[:3_000]
+def test_the_kernel_is_its_slow_twin(demo_texts, odd_texts, real_sentences, rate):
+    texts = demo_texts + odd_texts[:-1] + real_sentences[:3_000]
 
     assert spans(kernel(rate=rate), texts) == expected(texts, rate=rate)
 
@@ -86,8 +86,8 @@ def test_any_text_is_that_of_the_slow_twin(texts, rate):
     assert spans(kernel(rate=rate), texts) == expected(texts, rate=rate)
 
 
-def test_neither_batches_nor_their_order_matter(wiki_sentences):
-    texts, made = wiki_sentences[:1_000], kernel()
+def test_neither_batches_nor_their_order_matter(real_sentences):
+    texts, made = real_sentences[:1_000], kernel()
     whole = spans(kernel(), texts)
 
     backwards = {at: spans(made, texts[at : at + 77], at) for at in range(924, -1, -77)}
@@ -96,25 +96,25 @@ def test_neither_batches_nor_their_order_matter(wiki_sentences):
 
 
 @pytest.mark.parametrize("limit", ["WORDS_MAX", "FORMS_MAX"])
-def test_what_is_forgotten_is_asked_for_again(wiki_sentences, monkeypatch, limit):
+def test_what_is_forgotten_is_asked_for_again(real_sentences, monkeypatch, limit):
     monkeypatch.setattr(kernels, limit, 50)
     asked, made, sizes = Counter(), [], []
     forgetful = kernel(lambda word: asked.update([word]) or marked(word))
     for at in range(0, 300, 10):
-        made += spans(forgetful, wiki_sentences[at : at + 10], at)
+        made += spans(forgetful, real_sentences[at : at + 10], at)
         sizes.append(len(forgetful.hashes))
 
-    assert made == expected(wiki_sentences[:300])
+    assert made == expected(real_sentences[:300])
     assert asked.most_common(1)[0][1] > 5
     assert max(sizes) < 50 + 10 * 200
 
 
-def test_a_word_is_asked_for_once_and_only_if_it_is_hit(wiki_sentences):
+def test_a_word_is_asked_for_once_and_only_if_it_is_hit(real_sentences):
     asked = Counter()
     made = kernel(lambda word: asked.update([word]) or marked(word), rate="0.2")
     for at in range(0, 1_000, 100):
-        proposed(made, wiki_sentences[at : at + 100], at)
-    words = {text[slice(*span)] for text in wiki_sentences[:1_000] for span in oracle.words(text)}
+        proposed(made, real_sentences[at : at + 100], at)
+    words = {text[slice(*span)] for text in real_sentences[:1_000] for span in oracle.words(text)}
 
     assert set(asked.values()) == {1}
     assert 0 < len(asked) < len(words)

@@ -10,7 +10,7 @@ import argparse
 import csv
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from importlib.metadata import version
+from importlib.metadata import distribution, version
 from pathlib import Path
 
 import click
@@ -177,16 +177,13 @@ def _data(one: TransformInfo) -> str:
 def transforms_part() -> str:
     """Return the sections of docs/transforms.md."""
     rows = rows_by_language()
-    built_in = [one for one in list_transforms() if _is_ours(one.name)]
+    ours = {point.name for point in distribution("noisegen").entry_points}
+    built_in = [one for one in list_transforms() if one.name in ours]
     measured = f"\nMeasured with codespell {version('codespell')}.\n"
     spoken = [shown_language(one, rows) for one in built_in]
     return measured + "".join(
         section(one, rows[lang], lang) for one, lang in zip(built_in, spoken, strict=True)
     )
-
-
-def _is_ours(name: str) -> bool:
-    return registry.get(name).make.__module__.startswith("noisegen.")
 
 
 def cli_part() -> str:
@@ -201,6 +198,7 @@ def _command(name: str, command: click.Command, group: click.Context, level: str
     parts = [_command(f"{name} {sub}", one, group, "###") for sub, one in below.items()]
     usage = " ".join(command.collect_usage_pieces(context))
     text = "\n\n".join(" ".join(part.split()) for part in (command.help or "").split("\n\n"))
+    text = text.replace("[", "\\[")  # no link
     options = (one for one in command.get_params(context) if isinstance(one, click.Option))
     records = (option.get_help_record(context) for option in options)
     lines = [(code(record[0]), record[1].replace("|", "\\|")) for record in records if record]

@@ -10,16 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from noisegen.errors import UsageError
 from noisegen.options import Strings, argument, callable_package, internal, option
-from noisegen.runs.folder import (
-    Folder,
-    IdColumn,
-    Lang,
-    Limit,
-    PartOptions,
-    RowsPerShard,
-    TextColumn,
-    listed,
-)
+from noisegen.runs import folder
 
 if TYPE_CHECKING:
     from noisegen.noise.recipe import Recipe
@@ -29,7 +20,7 @@ else:
     AnyRecipe = str | Any
 
 Tagger = Literal["auto", "spacy", "rule"]
-PROTECTED = "url,mention,hashtag,email"
+PROTECTED = "url,mention,hashtag,email"  # as in text.spans, which is slow to import
 
 
 @dataclass(frozen=True)
@@ -45,23 +36,23 @@ class Request:
     recipe: Annotated[AnyRecipe, option("Mix of transforms", metavar="NAME|FILE.yaml")] = "mix_all"
     values: Annotated[Mapping[str, object] | None, internal()] = None
     seed: Annotated[int, option("Seed of the noise; the same seed gives the same noise")] = 0
-    lang: Lang = "en"
+    lang: folder.Lang = "en"
     protect: Annotated[str, option("Kinds of span to leave alone, or 'none'")] = PROTECTED
     code: Annotated[Strings, option("Python file with transforms; repeatable")] = ()
     nlaug_data: Annotated[str | None, option("Folder of your own NL-Augmenter checkout")] = None
     tagger: Annotated[Tagger, option("Part-of-speech tagger for slng and abr3")] = "auto"
-    text_column: TextColumn = "text"
-    id_column: IdColumn = None
+    text_column: folder.TextColumn = "text"
+    id_column: folder.IdColumn = None
     tokens: Annotated[str | None, option("Column with the list of tokens of each row")] = None
     labels: Annotated[str | None, option("Column with the list of their labels")] = None
     copies: Annotated[int, option("Noisy copies of each row", ge=1)] = 1
     edits: Annotated[bool, option("Add a column with the changed spans")] = False
-    rows_per_shard: RowsPerShard = 100_000
-    limit: Limit = None
+    rows_per_shard: folder.RowsPerShard = 100_000
+    limit: folder.Limit = None
 
     def __post_init__(self) -> None:
         for name in ("sources", "transforms", "code"):  # one alone may be given as it is
-            object.__setattr__(self, name, tuple(listed(getattr(self, name))))
+            object.__setattr__(self, name, tuple(folder.listed(getattr(self, name))))
         object.__setattr__(self, "lang", self.lang.lower())
         if (self.tokens is None) != (self.labels is None):
             raise UsageError("--tokens and --labels go together")
@@ -71,14 +62,16 @@ NOISE = ("transforms", "recipe", "seed", "lang", "protect", "code", "nlaug_data"
 
 
 @dataclass(frozen=True)
-class AugmentOptions(PartOptions, Request):
+class AugmentOptions(folder.PartOptions, Request):
     """The same, the output folder, and how the run is spread over workers."""
 
-    out: Annotated[Folder, option("Output folder for the shards", "-o", "--out", metavar="FOLDER")]
+    out: Annotated[
+        folder.Folder, option("Output folder for the shards", "-o", "--out", metavar="FOLDER")
+    ]
 
     def __post_init__(self) -> None:
         Request.__post_init__(self)
-        PartOptions.__post_init__(self)
+        folder.PartOptions.__post_init__(self)
 
 
 callable_package(__name__, "noisegen.augment.augment:augment")

@@ -3,7 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from noisegen.augment import AugmentOptions, Request
 from noisegen.augment.shards import Shard, ShardJob, make_shard
-from noisegen.data.sources import Columns, Input, ShardInput, expand, shard_inputs
+from noisegen.data.sources import Input, ShardInput, expand, shard_inputs
 from noisegen.errors import RecipeError, UsageError
 from noisegen.noise import registry
 from noisegen.noise.lexicon import head_of
@@ -22,16 +22,9 @@ from noisegen.noise.recipe import Recipe, parse, parse_step, step_values
 from noisegen.noise.registry import Settings
 from noisegen.noise.rng import check_seed, id_numbers, mix_array
 from noisegen.options import command_line, public
-from noisegen.runs.files import file_digest
+from noisegen.runs.atomic import file_digest
 from noisegen.runs.folder import Layout, RunFolder, listed, shard_path
-from noisegen.runs.manifest import (
-    Manifest,
-    dataset_card,
-    markdown_table,
-    packages,
-    source_names,
-    summed,
-)
+from noisegen.runs.manifest import Manifest, dataset_card, packages, source_names, summed
 from noisegen.runs.progress import Progress
 from noisegen.text.spans import protect_kinds
 from noisegen.version import __version__
@@ -85,44 +78,46 @@ def make_shards(plan: AugmentPlan, options: AugmentOptions) -> Manifest:
     folder.refuse_inputs(item.path for item in plan.inputs)
     in_parts = options.part is not None
     done = folder.open(resume=options.resume or in_parts, force=options.force)
+    finished = {(number, shard.first_row, shard.rows_in) for number, shard in done.items()}
     missing = (
         task
         for task in chain([first], planned)
-        if task.number % count == remainder and not _is_done(done.get(task.number), task)
+        if task.number % count == remainder
+        and (task.number, task.first_row, task.rows) not in finished
     )
     digests: dict[str, str] = {}
     rows = 0
 
-    def finished(shard: Shard) -> None:
+    def note(shard: Shard) -> None:
         nonlocal rows
         digests[shard.file] = shard.sha256
         rows += shard.rows
         options.report(Progress(done=rows, unit="rows", counts={"shards": len(digests)}))
 
-    folder.run(partial(make_shard, plan.job), missing, options, finished)
-    if not digests and (manifest := _finished(folder)) is not None:
-        return manifest
+    folder.run(partial(make_shard, plan.job), missing, options, note)
     return finish(plan, folder, options.command or _command(options), digests)
-
-
-def _is_done(shard: Shard | None, task: ShardInput) -> bool:
-    return shard is not None and (shard.first_row, shard.rows_in) == (task.first_row, task.rows)
 
 
 def _command(options: AugmentOptions) -> str:
     """Return the command line that asks for the same rows; a recipe object goes by its name."""
     recipe = options.recipe.name if isinstance(options.recipe, Recipe) else options.recipe
-    values = [f"{name}={value}" for name, value in (options.values or {}).items()]
-    flags = [word for value in values for word in ("--set", value)]
+    values = (options.values or {}).items()
+    flags = [word for name, value in values for word in ("--set", f"{name}={value}")]
     return command_line("augment", replace(options.asked(), recipe=recipe, part=None), *flags)
 
 
 # The plan.
 
+_BINDING = (  # options that decide rows and shards, as the manifest lists them
+    "copies", "lang", "text_column", "id_column", "tokens", "labels", "protect", "edits",
+    "rows_per_shard", "limit",
+)  # fmt: skip
+
 
 def make_plan(request: Request, out: Path) -> AugmentPlan:
     """Check everything that can be checked before the first row is read."""
     check_seed(request.seed)
+    protect_kinds(request.protect)
     if request.nlaug_data and not Path(request.nlaug_data).is_dir():
         raise UsageError(f"--nlaug-data {request.nlaug_data!r}: no such folder")
     code = listed(request.code)
@@ -139,7 +134,7 @@ def make_plan(request: Request, out: Path) -> AugmentPlan:
         "recipe": whole.to_dict(),
         "recipe_digest": whole.digest,
         "sources": [{"path": item.path, "bytes": item.size} for item in inputs],
-        "dictionaries": dictionaries(recipe, job),
+        "dictionaries": dictionaries(recipe, job.engine().settings),
         "options": {
             **{name: getattr(request, name) for name in _BINDING},
             "code": code,
@@ -150,16 +145,13 @@ def make_plan(request: Request, out: Path) -> AugmentPlan:
     }
     config = json.loads(json.dumps(config))  # as it comes back from the manifest
     job = replace(job, config=json.dumps(config, sort_keys=True, ensure_ascii=False))
+    # Paths mean the same to workers elsewhere.
+    absolute = [
+        item if item.size is None else replace(item, path=str(Path(item.path).resolve()))
+        for item in inputs
+    ]
     skipped = [f"{item.path}: {item.skipped}" for item in named if item.skipped]
-    return AugmentPlan(
-        request, recipe, list(map(_absolute, inputs)), job, config, left_out, skipped
-    )
-
-
-_BINDING = (  # options that decide rows and shards, as the manifest lists them
-    "copies", "lang", "text_column", "id_column", "tokens", "labels", "protect", "edits",
-    "rows_per_shard", "limit",
-)  # fmt: skip
+    return AugmentPlan(request, recipe, absolute, job, config, left_out, skipped)
 
 
 def recipe_of(request: Request) -> Recipe:
@@ -181,33 +173,23 @@ def recipe_of(request: Request) -> Recipe:
 
 def _job(request: Request, recipe: Recipe, out: Path) -> tuple[ShardJob, str | None]:
     """Return the job, and the tagger that it will use wherever it runs; None if it needs none."""
+    given = {field.name: getattr(request, field.name) for field in fields(Request)}
+    without: dict[str, Any] = dict.fromkeys(("sources", "transforms", "code"), ())
+    without |= {"recipe": "", "values": None}
+    if request.nlaug_data:
+        without["nlaug_data"] = str(Path(request.nlaug_data).resolve())
+    rows = Request(**given | without)
     code = [Path(path).resolve() for path in listed(request.code)]
-    job = ShardJob(
-        out=out.resolve(),
-        recipe=recipe.to_yaml(),
-        config="",
-        seed=request.seed,
-        copies=request.copies,
-        lang=request.lang,
-        columns=Columns(request.text_column, request.id_column, request.tokens, request.labels),
-        protect=protect_kinds(request.protect),
-        edits=request.edits,
-        tagger=request.tagger,
-        nlaug_data=Path(request.nlaug_data).resolve() if request.nlaug_data else None,
-        code=tuple((str(path), file_digest(path)) for path in code),
-    )
-    tagger = job.engine().tagger
-    return replace(job, tagger=tagger.partition(":")[0] if tagger else request.tagger), tagger
+    digests = tuple((str(path), file_digest(path)) for path in code)
+    job = ShardJob(out.resolve(), rows, recipe.to_yaml(), digests)
+    if (tagger := job.engine().tagger) is None:
+        return job, None
+    program: Any = tagger.partition(":")[0]
+    return replace(job, request=replace(rows, tagger=program)), tagger
 
 
-def _absolute(item: Input) -> Input:
-    """Return an input whose path means the same to workers elsewhere."""
-    return replace(item, path=str(Path(item.path).resolve())) if item.size is not None else item
-
-
-def dictionaries(recipe: Recipe, job: ShardJob) -> list[dict[str, str]]:
+def dictionaries(recipe: Recipe, settings: Settings) -> list[dict[str, str]]:
     """Return the word lists of a recipe with hash, source and licence."""
-    settings = Settings(job.lang, nlaug_data=job.nlaug_data)
     notes: list[dict[str, str]] = []
     for step in recipe.steps():
         for path in registry.get(step.transform).data(settings, step_values(step)):
@@ -232,24 +214,21 @@ def request_of(manifest: Manifest) -> Request:
 # The end of a run.
 
 
-def _finished(folder: RunFolder[Shard]) -> Manifest | None:
-    """Return the manifest in the folder if it lists just the shards that are there."""
-    manifest = folder.earlier()
-    if manifest is None or not (folder.out / "README.md").exists():
-        return None
-    shards = [(shard_path(folder.out, n).name, note.rows) for n, note in folder.done().items()]
-    return manifest if [(x["file"], x["rows"]) for x in manifest.shards] == shards else None
-
-
 def finish(
     plan: AugmentPlan, folder: RunFolder[Shard], command: str, fresh: Mapping[str, str]
 ) -> Manifest:
     """Write manifest and card for the shards present; again if another part added some.
 
-    `fresh` has the digests of the shards of this run by file name.
+    `fresh` has the digests of the shards of this run by file name. Where there is none, and the
+    manifest in the folder lists just the shards that are there, it stays.
     """
     while True:
         shards = {shard_path(folder.out, n).name: shard for n, shard in folder.done().items()}
+        earlier = folder.earlier_manifest() if (folder.out / "README.md").exists() else None
+        if earlier and not fresh:
+            rows = [(name, shard.rows) for name, shard in shards.items()]
+            if rows == [(shard["file"], shard["rows"]) for shard in earlier.shards]:
+                return earlier
         digest = folder.digests(fresh)
         duplicates = _duplicate_ids(plan, shards) if plan.request.id_column else 0
         manifest = Manifest(
@@ -283,68 +262,27 @@ def _totals(shards: Collection[Shard], duplicate_ids: int) -> dict[str, Any]:
 
 def _duplicate_ids(plan: AugmentPlan, shards: Mapping[str, Shard]) -> int:
     """Count the rows whose id an earlier row has, in several passes where they are many."""
-    copies = plan.job.copies
-    passes = sum(shard.rows for shard in shards.values()) // copies // IDS_AT_ONCE + 1
-    repeated = 0
+    rows, distinct = sum(shard.rows for shard in shards.values()), 0
+    passes = rows // IDS_AT_ONCE + 1
     for number in range(passes):
-        parts = []
+        parts = [np.zeros(0, np.uint64)]
         for name in shards:
             with pq.ParquetFile(plan.job.out / name) as file:
-                table = file.read(["id", "copy"] if copies > 1 else ["id"])
-            if copies > 1:
-                table = table.filter(table["copy"].to_numpy() == 0)
-            ids = id_numbers(table["id"].combine_chunks())
-            parts.append(ids if passes == 1 else ids[mix_array(ids) % np.uint64(passes) == number])
-        ids = np.sort(np.concatenate([np.zeros(0, np.uint64), *parts]))
-        repeated += int(np.count_nonzero(ids[1:] == ids[:-1]))
-    return repeated
-
-
-_BODY = """Made by `{command}` (seed {seed}). Again: `noisegen augment --from manifest.json -o OTHER`.
-
-{columns}
-
-Transforms (recipe `{recipe}`, digest `{digest}`): {transforms}.
-
-## Sources and licences
-
-The text comes from {sources}: its licence is theirs. Word lists that changed it:
-
-{dictionaries}"""  # noqa: E501
-_COLUMNS = {
-    "id": "the row's stable name",
-    "clean": "the text as given",
-    "noisy": "the text with noise",
-    "transforms": "what was drawn for the row, in applied order",
-}
+                ids = id_numbers(file.read(["id"])["id"].combine_chunks())
+            parts.append(ids[mix_array(ids) % np.uint64(passes) == number])
+        ordered = np.sort(np.concatenate(parts))  # np.unique takes seven times as long
+        distinct += int(np.count_nonzero(np.diff(ordered))) + bool(len(ordered))
+    return rows // plan.request.copies - distinct
 
 
 def _card(manifest: Manifest) -> str:
     """Return the text of the dataset card."""
-    columns = dict(_COLUMNS)
-    if manifest.options["copies"] > 1:
-        columns["copy"] = "number of the noisy copy; (id, copy) names a row"
-    if manifest.options["edits"]:
-        columns["edits"] = "changed spans on both sides, in characters"
-    if manifest.options["tokens"]:
-        columns["noisy_tokens"] = "the tokens of the noisy text"
-        columns["noisy_labels"] = "their labels, those of the clean tokens they came from"
-    lang = manifest.options["lang"]
+    from jinja2 import Template
+
+    lang, text = manifest.options["lang"], Path(__file__).with_name("card.txt").read_text("utf-8")
     recipe, _ = parse(json.dumps(manifest.recipe), "manifest").for_language(lang)
-    names = dict.fromkeys(step.transform for step in recipe.steps())
-    notes = [
-        (note["transform"], note["file"], note.get("source", ""), note.get("license", ""))
-        for note in manifest.dictionaries
-    ]
-    body = _BODY.format(
-        command=manifest.command,
-        seed=manifest.seed,
-        columns=markdown_table(("column", "content"), *columns.items()),
-        recipe=manifest.recipe["name"],
-        digest=manifest.recipe_digest,
-        transforms=", ".join(f"`{name}`" for name in names),
-        sources=source_names(manifest),
-        dictionaries=markdown_table(("transform", "file", "source", "licence"), *notes),
-    )
+    transforms = dict.fromkeys(step.transform for step in recipe.steps())
+    card = Template(text, trim_blocks=True, lstrip_blocks=True)
+    body = card.render(run=manifest, transforms=transforms, sources=source_names(manifest))
     title, tags = "Clean and noisy text, made", "noise, user-generated-content"
     return dataset_card(manifest, title, tags, body, "pairs")

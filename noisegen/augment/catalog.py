@@ -2,7 +2,11 @@
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
 
 from noisegen.errors import UsageError
 from noisegen.noise import registry
@@ -10,10 +14,6 @@ from noisegen.noise.lexicon import head_of
 from noisegen.noise.registry import Settings
 from noisegen.testing import noise_with
 from noisegen.text.resources import DEMO, DICTIONARIES
-
-if TYPE_CHECKING:
-    from rich.console import Group
-    from rich.table import Table
 
 
 @dataclass(frozen=True)
@@ -46,37 +46,35 @@ def list_transforms() -> list[TransformInfo]:
 def info(name: str) -> TransformInfo:
     """Return what is known about one transform; raises UsageError for an unknown name."""
     transform = registry.get(name)
-    defaults = {name: parameter.default for name, parameter in transform.parameters.items()}
     langs = [lang for lang in transform.languages() if lang != "*"] or ["en"]
     paths = dict.fromkeys(path for lang in langs for path in transform.data(Settings(lang), {}))
-    data = [{"file": _short(path), **head_of(path)} for path in paths]
     return TransformInfo(
-        name, transform.summary, transform.languages(), defaults, data, transform.source,
-        transform.keeps_meaning,
-    )  # fmt: skip
+        name=name,
+        summary=transform.summary,
+        languages=transform.languages(),
+        parameters={key: parameter.default for key, parameter in transform.parameters.items()},
+        data=[{"file": _short(path), **head_of(path)} for path in paths],
+        source=transform.source,
+        keeps_meaning=transform.keeps_meaning,
+    )
 
 
 def _short(path: Path) -> str:
     """Return a packaged file's path from its package down, any other path as it is."""
     if path.is_relative_to(DICTIONARIES):
         return path.relative_to(DICTIONARIES.parent).as_posix()
-    parts = path.parts
-    if "site-packages" in parts:
-        return "/".join(parts[len(parts) - parts[::-1].index("site-packages") :])
-    return str(path)
+    return str(path).rpartition("/site-packages/")[2]
 
 
-def table(transforms: list[TransformInfo]) -> "Table":
+def table(transforms: list[TransformInfo]) -> Table:
     """Return transforms as a table for the terminal."""
-    from rich.table import Table
-
     columns = ("name", "what it does", "parameters", "languages")
     shown = Table(*columns, box=None, header_style="bold", pad_edge=False)
     for known in transforms:
         options = " ".join(f"{name}={value}" for name, value in known.parameters.items())
         caution = "" if known.keeps_meaning else " May add or drop content."
-        summary = f"{known.summary}{caution}"
-        shown.add_row(f"[bold cyan]{known.name}[/]", summary, options, _languages(known))
+        row = f"{known.summary}{caution}", options, _languages(known)
+        shown.add_row(f"[bold cyan]{known.name}[/]", *row)
     return shown
 
 
@@ -84,24 +82,18 @@ def _languages(known: TransformInfo) -> str:
     return "any" if known.languages == ["*"] else " ".join(known.languages)
 
 
-def describe(known: TransformInfo) -> "Group":
+def describe(known: TransformInfo) -> Group:
     """Return one transform for the terminal, with examples from the bundled text."""
-    from rich.console import Group
-    from rich.table import Table
-    from rich.text import Text
-
-    grid = Table.grid(padding=(0, 2))
-    grid.add_row("languages", Text(_languages(known)))
-    for name, value in known.parameters.items():
-        grid.add_row("parameter", Text(f"{name} = {value}"))
-    for clean, noisy in real_examples(known):
-        grid.add_row("example", Text(f"{clean}\n{noisy}"))
+    rows = [("languages", _languages(known))]
+    rows += [("parameter", f"{name} = {value}") for name, value in known.parameters.items()]
+    rows += [("example", f"{clean}\n{noisy}") for clean, noisy in real_examples(known)]
     for note in known.data:
         licence = f"{note.get('source', '')} ({note.get('license', 'no licence named')})"
-        grid.add_row("data", Text(f"{note['file']}: {licence}"))
-    if not known.keeps_meaning:
-        grid.add_row("caution", "may add or drop content")
-    grid.add_row("defined in", Text(known.source))
+        rows.append(("data", f"{note['file']}: {licence}"))
+    rows += [("caution", "may add or drop content")] * (not known.keeps_meaning)
+    grid = Table.grid(padding=(0, 2))
+    for name, text in [*rows, ("defined in", known.source)]:
+        grid.add_row(name, Text(text))
     return Group(Text(known.name, "bold cyan"), Text(known.summary), grid)
 
 

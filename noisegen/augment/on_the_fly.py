@@ -3,31 +3,24 @@
 The noise of a row is a function of (seed, id, epoch), whatever the number of loader workers.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, TypedDict, Unpack
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from noisegen.augment import PROTECTED
 from noisegen.errors import UsageError, did_you_mean
-from noisegen.noise.engine import Engine, engine_for
+from noisegen.noise.engine import engine_for
 from noisegen.noise.plan import Streams
 from noisegen.noise.recipe import Recipe
-from noisegen.noise.registry import Settings
 from noisegen.noise.rng import id_numbers
-from noisegen.text.spans import protect_kinds
+from noisegen.text.spans import PROTECTED, protect_kinds
 
 
-@dataclass(frozen=True)
-class Mapper:
-    """For `dataset.map(Mapper("mix_all", seed=7), batched=True)`: adds a column of noisy text.
-
-    Rows need a column of ids, or call `dataset.map(..., with_indices=True)`. `epoch` gives other
-    noise to the same rows, as the copies of `augment` do.
-    """
+@dataclass
+class _OnTheFly:
+    """Noise for rows with ids; `epoch` gives other noise, as the copies of `augment` do."""
 
     recipe: str | Recipe = "mix_all"
     seed: int = 0
@@ -38,6 +31,31 @@ class Mapper:
     protect: str = PROTECTED
     epoch: int = 0
     tagger: str = "auto"
+
+    def noise(self, texts: Sequence[str | None], ids: Iterable[int] | Iterable[str]) -> list[Any]:
+        """Return the noisy texts of rows with these ids, None for None."""
+        numbers = pa.array(list(ids))
+        if not len(numbers):
+            return []
+        if numbers.null_count or not (
+            pa.types.is_integer(numbers.type) or pa.types.is_string(numbers.type)
+        ):
+            raise UsageError(f"ids are integers or strings, without nulls, not {numbers.type}")
+        clean = pa.array(list(texts), pa.string())
+        streams = Streams(id_numbers(numbers), self.seed, self.epoch)
+        engine = engine_for(self.recipe, self.lang, self.tagger)
+        noised = engine.noise(clean.fill_null(""), streams, protect_kinds(self.protect))
+        noisy: list[Any] = pc.if_else(clean.is_valid(), noised.noisy, None).to_pylist()
+        return noisy
+
+
+@dataclass
+class Mapper(_OnTheFly):
+    """For `dataset.map(Mapper("mix_all", seed=7), batched=True)`: adds a column of noisy text.
+
+    Rows need a column of ids, or call `dataset.map(..., with_indices=True)`. `epoch` gives other
+    noise to the same rows, as the copies of `augment` do.
+    """
 
     def __call__(
         self, batch: Mapping[str, Sequence[Any]], indices: Sequence[int] | None = None
@@ -52,74 +70,31 @@ class Mapper:
             raise UsageError(f"no column {self.text_column!r} among: {', '.join(batch)}{near}")
         return {self.noisy_column: self.noise(batch[self.text_column], ids)}
 
-    def noise(
-        self, texts: Sequence[str | None], ids: Sequence[int] | Sequence[str]
-    ) -> list[str | None]:
-        """Return the noisy texts of rows with these ids."""
-        if not len(ids):
-            return []
-        numbers = pa.array(list(ids))
-        if numbers.null_count or not (
-            pa.types.is_integer(numbers.type) or pa.types.is_string(numbers.type)
-        ):
-            raise UsageError(f"ids are integers or strings, without nulls, not {numbers.type}")
-        clean = pa.array(list(texts), pa.string())
-        noised = engine_for(self.recipe, self.lang, self.tagger).noise(
-            clean.fill_null(""), Streams(id_numbers(numbers), self.seed, self.epoch),
-            protect_kinds(self.protect),
-        )  # fmt: skip
-        noisy: list[str | None] = pc.if_else(clean.is_valid(), noised.noisy, None).to_pylist()
-        return noisy
 
-
-class MapperOptions(TypedDict, total=False):
-    """The options of `Mapper` beside the recipe."""
-
-    seed: int
-    text_column: str
-    id_column: str
-    noisy_column: str
-    lang: str
-    protect: str
-    epoch: int
-    tagger: str
-
-
-class Collator:
+@dataclass
+class Collator(_OnTheFly):
     """For `DataLoader(rows, collate_fn=Collator(...))`: noises the text of a list of row mappings.
 
-    The options are those of `Mapper`. The batch is a dict of lists, or what `collate` makes of the
-    list of rows with noise. Call `set_epoch` before each pass for fresh noise; persistent workers
-    keep the epoch they began with.
+    The batch is a dict of lists, or what `collate` makes of the list of rows with noise. Call
+    `set_epoch` before each pass for fresh noise; persistent workers keep the epoch they began with.
     """
 
-    def __init__(
-        self,
-        recipe: str | Recipe = "mix_all",
-        *,
-        collate: Callable[[list[dict[str, Any]]], Any] | None = None,
-        **options: Unpack[MapperOptions],
-    ) -> None:
-        self.mapper = Mapper(recipe, **options)
-        self.collate = collate
-
-    def __repr__(self) -> str:
-        return f"Collator({self.mapper}, collate={self.collate})"
+    collate: Callable[[list[dict[str, Any]]], Any] | None = None
 
     def set_epoch(self, epoch: int) -> None:
         """Choose the noise of a pass over the data."""
-        self.mapper = replace(self.mapper, epoch=epoch)
+        self.epoch = epoch
 
     def __call__(self, rows: Sequence[Mapping[str, Any]]) -> Any:
         """Return the batch; raises UsageError for a row without text or id column."""
-        mapper = self.mapper
-        for name in (mapper.text_column, mapper.id_column):
+        for name in (self.text_column, self.id_column):
             if any(name not in row for row in rows):
                 raise UsageError(f"a row has no {name!r}: name the columns of text and id")
-        texts = [row[mapper.text_column] for row in rows]
-        noisy = mapper.noise(texts, [row[mapper.id_column] for row in rows])
-        column = mapper.noisy_column
-        noised = [{**row, column: text} for row, text in zip(rows, noisy, strict=True)]
+        texts, ids = ([row[name] for row in rows] for name in (self.text_column, self.id_column))
+        noised = [
+            {**row, self.noisy_column: noisy}
+            for row, noisy in zip(rows, self.noise(texts, ids), strict=True)
+        ]
         if self.collate is not None:
             return self.collate(noised)
         return {name: [row[name] for row in noised] for name in (noised or [{}])[0]}
@@ -140,10 +115,5 @@ class Noising:
 
         Steps without data for the language are left out; raises UsageError if all are.
         """
-        engine = Engine(recipe.for_language(self.lang)[0], Settings(self.lang, tagger=self.tagger))
-        streams = Streams(np.arange(len(texts), dtype=np.uint64), seed, copy)
-        clean = pa.array(list(texts), pa.string())
-        noisy: list[str] = engine.noise(
-            clean, streams, protect_kinds(self.protect)
-        ).noisy.to_pylist()
-        return noisy
+        options = {"lang": self.lang, "protect": self.protect, "tagger": self.tagger}
+        return _OnTheFly(recipe, seed, epoch=copy, **options).noise(texts, range(len(texts)))

@@ -5,7 +5,7 @@ Widths are those of rich.cells; text that runs from right to left stands as it i
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,12 +18,10 @@ from rich.style import Style
 from rich.text import Text
 
 from noisegen.augment import Request
-from noisegen.augment.augment import AugmentPlan, make_plan
+from noisegen.augment.augment import make_plan
 from noisegen.data.sources import file_input, read
-from noisegen.noise.engine import add_noise
-from noisegen.noise.plan import Streams
-from noisegen.noise.rng import id_numbers
 from noisegen.runs.folder import listed
+from noisegen.runs.manifest import counted
 from noisegen.text.alignment import character_errors
 from noisegen.text.graphemes import Grapheme, displayed, graphemes
 from noisegen.text.resources import DEMO
@@ -41,19 +39,22 @@ class ShownEdit(NamedTuple):
 
 @dataclass(frozen=True)
 class ShownRow:
-    """One row to show; the text outside `changes` is equal on both sides."""
+    """One row to show, as in a shard; the text outside `edits` is equal on both sides."""
 
-    row_id: int | str
+    id: int | str
     clean: str
     noisy: str
     transforms: list[str]
-    changes: list[ShownEdit]
+    edits: list[dict[str, Any]]
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, named as the columns of a shard."""
-        sides = {"id": self.row_id, "clean": self.clean, "noisy": self.noisy}
-        edits = [change._asdict() for change in self.changes]
-        return sides | {"transforms": self.transforms, "edits": edits}
+        return asdict(self)
+
+    def texts_of(self, change: ShownEdit) -> tuple[str, str]:
+        """Return the text of a change on both sides."""
+        clean = self.clean[change.clean_start : change.clean_end]
+        return clean, self.noisy[change.noisy_start : change.noisy_end]
 
 
 # Rows to show: given texts, the first rows of a source, or the bundled demo text.
@@ -74,24 +75,13 @@ def examples_of(request: Request, rows: int) -> list[ShownRow]:
     texts = [source for source in given if not is_source(source)]
     sources = [str(DEMO)] if texts or not given else given
     plan = make_plan(replace(request, sources=sources, limit=rows), Path("preview"))
-    if texts:
-        ids = pa.array(range(len(texts)), pa.int64())
-        tables = iter([pa.table({"id": ids, "clean": pa.array(texts)})])
-    else:
-        columns = plan.job.columns
-        tables = (batch.table for task in plan.tasks() for batch in read(task, columns))
-    return list(_examples(plan, tables))[:rows]
-
-
-def _examples(plan: AugmentPlan, tables: Iterator[pa.Table]) -> Iterator[ShownRow]:
-    for table in tables:
-        clean = table["clean"].combine_chunks()
-        streams = Streams(id_numbers(table["id"].combine_chunks()), plan.request.seed)
-        table = table.select(["id", "clean"])
-        noised = add_noise(plan.job.engine(), table, clean, streams, plan.job.protect, edits=True)
-        for row in noised.to_pylist():
-            changes = [ShownEdit(*edit.values()) for edit in row["edits"]]
-            yield ShownRow(row["id"], row["clean"], row["noisy"], row["transforms"], changes)
+    job, examples = plan.job, list[ShownRow]()
+    ids = pa.array(range(len(texts)), pa.int64())
+    batches = (batch.table for task in plan.tasks() for batch in read(task, job.columns))
+    for table in [pa.table({"id": ids, "clean": pa.array(texts)})] if texts else batches:
+        noised = job.noised(table.select(["id", "clean"]), edits=True)
+        examples += [ShownRow(**row) for row in noised.to_pylist()]
+    return examples[:rows]
 
 
 def describe(request: Request) -> str:
@@ -110,49 +100,47 @@ def describe(request: Request) -> str:
 
 # Printing.
 
+_PAD = "·"
+_LABEL_WIDTH = 7
+# Paul Tol's 'light' scheme: made for black text on coloured ground, told apart by the colour-blind.
+_GROUNDS = ("#77aadd", "#ee8866", "#eedd88", "#ffaabb", "#99ddff", "#44bb99", "#bbcc33", "#aaaa00")
+_ORDER = (
+    "fing", "leet", "spac", "spel", "homo", "abr1", "slng", "dysl", "abr2", "abr3", "cont", "week",
+)  # fmt: skip
+
 
 def render(examples: Sequence[ShownRow], console: Console) -> None:
     """Print the rows, clean above noisy, and a legend of the transforms."""
     if not examples:
         console.print("no rows to show")
         return
+    has_colour = console.is_terminal and console.color_system and not console.no_color
     shown: Counter[str] = Counter()
     for example in examples:
+        console.print(_head(example), highlight=False)
         changes = _real_changes(example)
         shown.update(change.transform for change in changes)
-        _print_example(example, changes, console)
+        for line in _lines(example, max(console.width - _LABEL_WIDTH, 2)):
+            for side in ("clean", "noisy") if changes else ("both",):
+                console.print(_side(line, side), soft_wrap=True)
+            if not has_colour and any(block.transforms for block in line):
+                console.print(_carets(line), soft_wrap=True)
         console.print()
-    _print_legend(examples, shown, console)
-
-
-_PAD = "·"
-_LABELS = {"clean": "clean  ", "noisy": "noisy  ", "both": "both   ", "": "       "}
-
-
-def _print_example(example: ShownRow, changes: list[ShownEdit], console: Console) -> None:
-    console.print(_head(example), highlight=False)
-    width = max(console.width - len(_LABELS[""]), 2)
-    # Half a line, so that a word carried over and a block after it always fit into one line.
-    blocks = _blocks(_pieces(example, changes), max(width // 2, 2))
-    for line in _wrap(blocks, width):
-        sides = [_side(line, name) for name in (("clean", "noisy") if changes else ("both",))]
-        if not _has_colour(console) and any(block.transforms for block in line):
-            sides.append(_carets(line))
-        for side in sides:
-            console.print(side, soft_wrap=True)
-
-
-def _carets(line: Sequence["_Block"]) -> Text:
-    carets = "".join(("^" if block.transforms else " ") * block.width for block in line)
-    return Text(_LABELS[""] + carets.rstrip())
-
-
-def _has_colour(console: Console) -> bool:
-    return console.is_terminal and console.color_system is not None and not console.no_color
+    changed = sum(example.clean != example.noisy for example in examples)
+    ending = "; changes by transform:" if shown else ""
+    console.print(Text(f"{counted(len(examples), 'row')}, {changed:,} changed{ending}", "dim"))
+    entries = []
+    for transforms, count in sorted(shown.items(), key=lambda pair: (-pair[1], pair[0])):
+        entry = Text()
+        if has_colour:
+            entry.append(" a", _style(transforms)).append("b ", _style(transforms, 0.99))
+            entry.append(" ")
+        entries.append(entry.append(f"{transforms.replace('+', ' + ')} {count:,}"))
+    console.print(Columns(entries, padding=(0, 3)))
 
 
 def _head(example: ShownRow) -> Text:
-    row = "".join(cell.shown for cell in displayed(str(example.row_id)))
+    row = "".join(cell.shown for cell in displayed(str(example.id)))
     drawn = ", ".join(example.transforms) or "no transform"
     if example.clean == example.noisy:
         changed = "nothing changed" if example.clean else "nothing changed (empty text)"
@@ -161,143 +149,6 @@ def _head(example: ShownRow) -> Text:
     else:
         changed = f"CER {character_errors(example.clean, example.noisy) / len(example.clean):.1%}"
     return Text(f"row {row}  {drawn}  {changed}", style="dim")
-
-
-# From changes to pieces.
-
-
-def _real_changes(example: ShownRow) -> list[ShownEdit]:
-    """Return the changes in order, without those that replace a text by itself."""
-    changes = sorted(example.changes, key=lambda change: change[1:])
-    return [change for change in changes if len(set(_texts(example, change))) == 2]
-
-
-def _texts(example: ShownRow, change: ShownEdit) -> tuple[str, str]:
-    clean = example.clean[change.clean_start : change.clean_end]
-    return clean, example.noisy[change.noisy_start : change.noisy_end]
-
-
-class _Piece(NamedTuple):
-    """Text of both sides, equal where `transforms` is empty."""
-
-    clean: str
-    noisy: str
-    transforms: str
-
-
-def _pieces(example: ShownRow, changes: list[ShownEdit]) -> Iterator[_Piece]:
-    """Yield the row from left to right; no piece begins or ends inside a grapheme."""
-    done = 0
-    for change in _whole_graphemes(example, changes):
-        same = example.clean[done : change.clean_start]
-        yield _Piece(same, same, "")
-        yield _Piece(*_texts(example, change), change.transform)
-        done = change.clean_end
-    yield _Piece(example.clean[done:], example.clean[done:], "")
-
-
-def _whole_graphemes(example: ShownRow, changes: list[ShownEdit]) -> list[ShownEdit]:
-    """Widen changes until they cut no grapheme of either side, joining those that then meet."""
-    clean, noisy = _edges(example.clean), _edges(example.noisy)
-    ahead, done = changes[::-1], []
-    while ahead:
-        transforms, start, stop, noisy_start, noisy_end = ahead.pop()
-        while start not in clean or noisy_start not in noisy:
-            start, noisy_start = start - 1, noisy_start - 1
-        while stop not in clean or noisy_end not in noisy:
-            if ahead and ahead[-1].clean_start == stop:
-                transform, _, stop, _, noisy_end = ahead.pop()
-                transforms = "+".join(
-                    dict.fromkeys([*transforms.split("+"), *transform.split("+")])
-                )
-            else:
-                stop, noisy_end = stop + 1, noisy_end + 1
-        done.append(ShownEdit(transforms, start, stop, noisy_start, noisy_end))
-    return done
-
-
-def _edges(text: str) -> set[int]:
-    """Return the offsets at which a grapheme begins or ends."""
-    return {0, *accumulate(len(cluster) for cluster in graphemes(text))}
-
-
-# Layout: blocks, wrapped into lines.
-
-
-class _Block(NamedTuple):
-    """Cells that stay on one line: as wide as the wider side, the other is padded."""
-
-    clean: list[Grapheme]
-    noisy: list[Grapheme]
-    transforms: str
-
-    @property
-    def width(self) -> int:
-        return max(_width(self.clean), _width(self.noisy))
-
-    @property
-    def is_space(self) -> bool:
-        return not self.transforms and self.clean[0].text.isspace()
-
-
-def _width(side: list[Grapheme]) -> int:
-    return sum(cell.width for cell in side)
-
-
-def _blocks(pieces: Iterator[_Piece], limit: int) -> Iterator[_Block]:
-    """Yield the unchanged graphemes and the changes; a change over `limit` columns is cut."""
-    for piece in pieces:
-        if not piece.transforms:
-            yield from (_Block([cell], [cell], "") for cell in displayed(piece.clean))
-            continue
-        clean, noisy = displayed(piece.clean, changed=True), displayed(piece.noisy, changed=True)
-        while clean or noisy:
-            heads = _fitting(clean, limit), _fitting(noisy, limit)
-            yield _Block(clean[: heads[0]], noisy[: heads[1]], piece.transforms)
-            clean, noisy = clean[heads[0] :], noisy[heads[1] :]
-
-
-def _fitting(side: list[Grapheme], limit: int) -> int:
-    """Return how many cells fit, but at least one."""
-    return max(sum(total <= limit for total in accumulate(cell.width for cell in side)), 1)
-
-
-def _wrap(blocks: Iterator[_Block], width: int) -> Iterator[list[_Block]]:
-    """Yield lines, broken after a space where the word begun there is shorter than half a line."""
-    line: list[_Block] = []
-    used = 0
-    for block in blocks:
-        if line and used + block.width > width:
-            space = max((i + 1 for i, part in enumerate(line) if part.is_space), default=0)
-            word = sum(part.width for part in line[space:])
-            carried = space and word <= width // 2 and not block.is_space
-            cut = space if carried else len(line)
-            yield line[:cut]
-            line = line[cut:]
-            used = sum(part.width for part in line)
-        line.append(block)
-        used += block.width
-    if line:
-        yield line
-
-
-def _side(line: list[_Block], side: str) -> Text:
-    text = Text().append(_LABELS[side], "dim")
-    for block in line:
-        shown = block.noisy if side == "noisy" else block.clean
-        for number, cell in enumerate(shown):
-            text.append(cell.shown, _style(block.transforms, number / len(shown)))
-        text.append(_PAD * (block.width - _width(shown)), "dim")
-    return text
-
-
-# Colours and legend.
-
-# Paul Tol's 'light' scheme: made for black text on coloured ground, told apart by the colour-blind.
-_GROUNDS = ("#77aadd", "#ee8866", "#eedd88", "#ffaabb", "#99ddff", "#44bb99", "#bbcc33", "#aaaa00")
-_ORDER = (
-    "fing", "leet", "spac", "spel", "homo", "abr1", "slng", "dysl", "abr2", "abr3", "cont", "week",
-)  # fmt: skip
 
 
 def _style(transforms: str, part: float = 0.0) -> Style:
@@ -312,17 +163,107 @@ def _style(transforms: str, part: float = 0.0) -> Style:
     return Style(color="black", bgcolor=ground, underline=underline, bold=len(names) > 1)
 
 
-def _print_legend(examples: Sequence[ShownRow], shown: Counter[str], console: Console) -> None:
-    changed = sum(example.clean != example.noisy for example in examples)
-    ending = "; changes by transform:" if shown else ""
-    rows = f"{len(examples):,} row{'s' * (len(examples) != 1)}, {changed:,} changed{ending}"
-    console.print(Text(rows, "dim"))
-    entries = []
-    for transforms in sorted(shown, key=lambda transforms: (-shown[transforms], transforms)):
-        entry = Text()
-        if _has_colour(console):
-            entry.append(" a", _style(transforms)).append("b ", _style(transforms, 0.99)).append(
-                " "
-            )
-        entries.append(entry.append(f"{transforms.replace('+', ' + ')} {shown[transforms]:,}"))
-    console.print(Columns(entries, padding=(0, 3)))
+# Lines of blocks.
+
+
+class _Block(NamedTuple):
+    """Cells that stay on one line: as wide as the wider side, the other is padded."""
+
+    clean: list[Grapheme]
+    noisy: list[Grapheme]
+    transforms: str = ""
+
+    @property
+    def width(self) -> int:
+        return max(_width(self.clean), _width(self.noisy))
+
+
+def _width(side: list[Grapheme]) -> int:
+    return sum(cell.width for cell in side)
+
+
+def _side(line: list[_Block], side: str) -> Text:
+    text = Text().append(f"{side:<{_LABEL_WIDTH}}", "dim")
+    for block in line:
+        shown = block.noisy if side == "noisy" else block.clean
+        for number, cell in enumerate(shown):
+            text.append(cell.shown, _style(block.transforms, number / len(shown)))
+        text.append(_PAD * (block.width - _width(shown)), "dim")
+    return text
+
+
+def _carets(line: Sequence[_Block]) -> Text:
+    carets = "".join(("^" if block.transforms else " ") * block.width for block in line)
+    return Text(" " * _LABEL_WIDTH + carets.rstrip())
+
+
+def _lines(example: ShownRow, width: int) -> Iterator[list[_Block]]:
+    """Yield lines, broken after a space where the word begun there is shorter than half a line."""
+    line: list[_Block] = []
+    used = 0
+    # Half a line, so that a word carried over and a block after it always fit into one line.
+    for block in _blocks(example, max(width // 2, 2)):
+        if line and used + block.width > width:
+            spaces = [number for number, part in enumerate(line, 1) if _is_space(part)]
+            cut = spaces[-1] if spaces else len(line)
+            if _is_space(block) or sum(part.width for part in line[cut:]) > width // 2:
+                cut = len(line)
+            yield line[:cut]
+            line = line[cut:]
+            used = sum(part.width for part in line)
+        line.append(block)
+        used += block.width
+    if line:
+        yield line
+
+
+def _is_space(block: _Block) -> bool:
+    return not block.transforms and block.clean[0].text.isspace()
+
+
+def _blocks(example: ShownRow, limit: int) -> Iterator[_Block]:
+    """Yield the unchanged graphemes and the changes; a change over `limit` columns is cut."""
+    done = 0
+    for change in _whole_graphemes(example):
+        same = displayed(example.clean[done : change.clean_start])
+        yield from (_Block([cell], [cell]) for cell in same)
+        clean, noisy = (displayed(text, changed=True) for text in example.texts_of(change))
+        while clean or noisy:
+            heads = _fitting(clean, limit), _fitting(noisy, limit)
+            yield _Block(clean[: heads[0]], noisy[: heads[1]], change.transform)
+            clean, noisy = clean[heads[0] :], noisy[heads[1] :]
+        done = change.clean_end
+    yield from (_Block([cell], [cell]) for cell in displayed(example.clean[done:]))
+
+
+def _fitting(side: list[Grapheme], limit: int) -> int:
+    """Return how many cells fit, but at least one."""
+    return max(sum(total <= limit for total in accumulate(cell.width for cell in side)), 1)
+
+
+def _whole_graphemes(example: ShownRow) -> Iterator[ShownEdit]:
+    """Yield the changes, widened until they cut no grapheme, and joined to those they then meet."""
+    clean, noisy = (
+        {0, *accumulate(len(cluster) for cluster in graphemes(text))}
+        for text in (example.clean, example.noisy)
+    )  # where a grapheme begins or ends
+    ahead = _real_changes(example)[::-1]
+    while ahead:
+        transforms, start, stop, noisy_start, noisy_end = ahead.pop()
+        while start not in clean or noisy_start not in noisy:
+            start, noisy_start = start - 1, noisy_start - 1
+        while stop not in clean or noisy_end not in noisy:
+            if ahead and ahead[-1].clean_start == stop:
+                transform, _, stop, _, noisy_end = ahead.pop()
+                names = dict.fromkeys(f"{transforms}+{transform}".split("+"))
+                transforms = "+".join(names)
+            else:
+                stop, noisy_end = stop + 1, noisy_end + 1
+        yield ShownEdit(transforms, start, stop, noisy_start, noisy_end)
+
+
+def _real_changes(example: ShownRow) -> list[ShownEdit]:
+    """Return the changes in order, without those that replace a text by itself."""
+    edits = (ShownEdit(**edit) for edit in example.edits)
+    changes = sorted(edits, key=lambda change: change[1:])
+    return [change for change in changes if len(set(example.texts_of(change))) == 2]

@@ -16,9 +16,9 @@ from noisegen.errors import NoisegenError, UsageError, naming_extras
 from noisegen.version import __version__
 
 _MODULES = {  # of the commands, in the order of the documentation
-    "augment": "augment", "preview": "augment", "transforms": "transforms", "stats": "augment",
+    "augment": "augment", "preview": "augment", "transforms": "augment", "stats": "augment",
     "prepare": "mine", "mine-wiki": "mine", "mine-lang8": "mine", "mine-pairs": "mine",
-    "dictionary": "dictionary", "learn": "learn", "calibrate": "calibrate", "realism": "realism",
+    "dictionary": "dictionary", "learn": "realism", "calibrate": "realism", "realism": "realism",
     "review": "review", "train": "train", "evaluate": "evaluate",
     "evaluate-task": "evaluate", "quickstart": "train",
 }  # fmt: skip
@@ -42,18 +42,15 @@ class _Program(click.Group):
     """A group that imports no command to list them: their docstrings are read from the source."""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the first sentence of every command."""
+        """Write the first line of the docstring of every command."""
+        lines: dict[str, str] = {}
+        for module in set(_MODULES.values()):
+            tree = ast.parse(Path(__file__).with_name(f"{module}.py").read_text("utf-8"))
+            functions = (node for node in tree.body if isinstance(node, ast.FunctionDef))
+            lines |= {node.name: ast.get_docstring(node) or "" for node in functions}
+        summaries = {name: lines[name.replace("-", "_")] for name in sorted(_MODULES)}
         with formatter.section("Commands"):
-            formatter.write_dl([(name, _summary(name)) for name in sorted(_MODULES)])
-
-
-def _summary(name: str) -> str:
-    source = Path(__file__).with_name(f"{_MODULES[name]}.py").read_text("utf-8")
-    function = next(
-        node for node in ast.parse(source).body
-        if isinstance(node, ast.FunctionDef) and node.name == name.replace("-", "_")
-    )  # fmt: skip
-    return (ast.get_docstring(function) or "").partition("\n")[0]
+            formatter.write_dl([(n, text.partition("\n")[0]) for n, text in summaries.items()])
 
 
 @click.group(cls=_Program, context_settings={"help_option_names": ["-h", "--help"]})
@@ -89,12 +86,9 @@ def run(arguments: list[str]) -> int:
     except click.ClickException as error:
         error.show()
         return error.exit_code
-    except UsageError as error:
-        click.echo(f"error: {error}", err=True)
-        return 2
     except NoisegenError as error:
         click.echo(f"error: {error}", err=True)
-        return 1
+        return 2 if isinstance(error, UsageError) else 1
     except (click.Abort, KeyboardInterrupt):
         click.echo("interrupted; what is finished is kept: run again with --resume", err=True)
         return 130

@@ -1,22 +1,13 @@
-"""`noisegen augment`, `preview` and `stats`."""
+"""`noisegen augment`, `preview`, `stats` and `transforms`."""
 
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
 from noisegen.augment import NOISE, AugmentOptions, Request
-from noisegen.cli.common import (
-    column_options,
-    print_json,
-    read_settings,
-    recipe_options,
-    run_options,
-    run_values,
-    terminal,
-)
+from noisegen.cli import common
 from noisegen.options import click_options, decode
 from noisegen.runs.progress import progress_on_stderr
 
@@ -28,9 +19,8 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("sources", nargs=-1, metavar="SOURCE...")
 @click.option("-o", "--out", type=click.Path(file_okay=False), help="Output folder for the shards")
-@recipe_options
-@click_options(Request, skip={"sources", *NOISE})
-@run_options(AugmentOptions)
+@common.recipe_options
+@common.run_options(AugmentOptions, skip={"sources", "out", *NOISE})
 @click.option("--from", "manifest", type=click.Path(), metavar="MANIFEST",
               help="Make the rows of an earlier run again")  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Show the plan and ten rows; write nothing")
@@ -45,16 +35,16 @@ def augment(
     from noisegen.augment.augment import make_plan, make_shards, request_of
     from noisegen.runs.manifest import Manifest
 
-    run = run_values(given)
+    run = common.run_values(given)
     earlier = Manifest.load(manifest, "augment") if manifest else None
     if earlier:
-        _refuse_binding()
+        binding = {field.name for field in fields(Request)} | {"settings"}
+        common.refuse(binding, "--from makes the same rows again: leave out {}")
         request = request_of(earlier)
     elif not given["sources"]:
         raise click.UsageError("name at least one SOURCE (or --from MANIFEST)")
     else:
-        values = read_settings(given.pop("settings"))
-        request = decode(Request, {**given, "values": values})
+        request = _request(given)
     if dry_run:
         return _dry_run(request, as_json)
     if out is None:
@@ -66,22 +56,15 @@ def augment(
     with progress_on_stderr(quiet) as show:
         written = make_shards(plan, replace(options, progress=show))
     if as_json:
-        print_json({"out": out, "shards": len(written.shards), **written.totals})
+        common.print_json({"out": out, "shards": len(written.shards), **written.totals})
     elif not quiet:
         click.echo(f"{out}: {written.summary()}", err=True)
     return 3 if written.totals["dropped"] else 0
 
 
-def _refuse_binding() -> None:
-    """Refuse what would change the rows of an earlier run."""
-    context = click.get_current_context()
-    binding = {field.name for field in fields(Request)} | {"settings"}
-    for parameter in context.command.params:
-        source = context.get_parameter_source(parameter.name or "")
-        if parameter.name in binding and source is not ParameterSource.DEFAULT:
-            raise click.UsageError(
-                f"--from makes the same rows again: leave out {parameter.opts[0]}"
-            )
+def _request(given: dict[str, Any]) -> Request:
+    values = common.read_settings(given.pop("settings"))
+    return decode(Request, {**given, "values": values})
 
 
 def _warn(plan: "AugmentPlan", earlier: "Manifest | None") -> None:
@@ -92,11 +75,11 @@ def _warn(plan: "AugmentPlan", earlier: "Manifest | None") -> None:
         click.echo(f"skipped {skipped}", err=True)
     if plan.left_out:
         names = ", ".join(dict.fromkeys(plan.left_out))
-        click.echo(f"hint: no data for language {plan.request.lang!r}: left out {names}", err=True)
+        common.say([f"no data for language {plan.request.lang!r}: left out {names}"], "hint")
     if earlier:
         config = {name: getattr(earlier, name) for name in plan.config}
         if changed := difference(config, plan.config):
-            click.echo(f"hint: the rows may differ, for this has changed: {changed}", err=True)
+            common.say([f"the rows may differ, for this has changed: {changed}"], "hint")
 
 
 def _dry_run(request: Request, as_json: bool) -> int:
@@ -104,22 +87,22 @@ def _dry_run(request: Request, as_json: bool) -> int:
 
     examples, plan = examples_of(request, rows=10), describe(request)
     if as_json:
-        print_json({"plan": plan, "rows": [example.to_dict() for example in examples]})
-        return 0
-    console = terminal()
-    console.print(plan, markup=False, highlight=False, soft_wrap=True)
-    render(examples, console)
+        common.print_json({"plan": plan, "rows": [example.to_dict() for example in examples]})
+    else:
+        console = common.terminal()
+        console.print(plan, markup=False, highlight=False, soft_wrap=True)
+        render(examples, console)
     return 0
 
 
 @click.command()
 @click.argument("sources", nargs=-1, metavar="[TEXT or SOURCE]")
-@recipe_options
-@column_options
+@common.recipe_options
+@click_options(Request, only=("text_column", "id_column"))
 @click.option("-n", "--rows", type=click.IntRange(min=1), default=10, show_default=True,
               help="Rows to show")  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="Print the rows as JSON")
-def preview(rows: int, as_json: bool, **given: Any) -> int:
+@common.as_json
+def preview(rows: int, as_json: bool, **given: Any) -> None:
     """Show text before and after, with the changed spans coloured; writes nothing.
 
     Without TEXT or SOURCE it shows the bundled demo text.
@@ -127,21 +110,19 @@ def preview(rows: int, as_json: bool, **given: Any) -> int:
     """
     from noisegen.augment.preview import examples_of, render
 
-    values = read_settings(given.pop("settings"))
-    examples = examples_of(decode(Request, {**given, "values": values}), rows)
+    examples = examples_of(_request(given), rows)
     if as_json:
-        print_json({"rows": [example.to_dict() for example in examples]})
+        common.print_json({"rows": [example.to_dict() for example in examples]})
     else:
-        render(examples, terminal())
-    return 0
+        render(examples, common.terminal())
 
 
 @click.command()
 @click.argument("out", type=click.Path(path_type=Path))
 @click.option("--plot", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE.png|.html",
               help="Draw the figures into a file (.png needs the extra plot)")  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="Print as JSON")
-def stats(out: Path, plot: Path | None, as_json: bool) -> int:
+@common.as_json
+def stats(out: Path, plot: Path | None, as_json: bool) -> None:
     """Show what a run did: rows changed, CER, WER, transforms per row, kinds of edit.
 
     Example: noisegen stats out --plot out.html
@@ -150,10 +131,34 @@ def stats(out: Path, plot: Path | None, as_json: bool) -> int:
 
     measured = statistics.measure(out)
     if as_json:
-        print_json(measured.to_dict())
+        common.print_json(measured.to_dict())
     else:
-        statistics.render(measured, terminal())
+        statistics.render(measured, common.terminal())
     if plot:
         statistics.plot(measured, plot)
         click.echo(f"wrote {plot}", err=True)
-    return 0
+
+
+@click.command()
+@click.argument("name", required=False)
+@click.option("--code", multiple=True, type=click.Path(exists=True, dir_okay=False),
+              metavar="FILE.py", help="Python file with transforms; repeatable")  # fmt: skip
+@common.as_json
+def transforms(name: str | None, code: tuple[str, ...], as_json: bool) -> None:
+    """List the transforms, or show one: parameters, examples, data and licence, file:line.
+
+    Example: noisegen transforms spac
+    """
+    from noisegen.augment.catalog import describe, info, list_transforms, table
+    from noisegen.noise.registry import load_code
+
+    for path in code:
+        load_code(path)
+    if name and as_json:
+        common.print_json(info(name).to_dict())
+    elif name:
+        common.terminal().print(describe(info(name)), highlight=False)
+    elif as_json:
+        common.print_json({"transforms": [known.to_dict() for known in list_transforms()]})
+    else:
+        common.terminal().print(table(list_transforms()))

@@ -1,23 +1,26 @@
 """`noisegen dictionary`: show, merge, filter, export, translations."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from noisegen.cli.common import print_json
+from noisegen.cli import common
 from noisegen.mining.miner import Thresholds
-from noisegen.options import argument, click_options, decode, option
+from noisegen.options import click_options, decode
 
 if TYPE_CHECKING:
     from noisegen.noise.lexicon import Entry
 
-Source = Annotated[str, argument("DICTIONARY")]
-OutFile = Annotated[str, option("File: .parquet, .tsv or .json", "-o", "--out")]
-EntryLang = Annotated[str | None, option("Only the entries of this language")]
-AsJson = Annotated[bool, option("Print as JSON", "--json")]
+PATH = click.Path(path_type=Path)
+_FORMATS = click.Choice(["parquet", "tsv", "json", "lexicon"])
+_source = click.argument("source", metavar="DICTIONARY", type=PATH)
+_lang = click.option("--lang", help="Only the entries of this language")
+_word = click.option("-w", "--word", help="Only this word: all its wrong forms or translations")
+_rows = click.option("-n", "--rows", type=click.IntRange(0), default=20, show_default=True,
+                     help="Entries or words to show")  # fmt: skip
+_out = click.option("-o", "--out", required=True, type=PATH, help="File: .parquet, .tsv or .json")
 
 
 @click.group()
@@ -30,22 +33,13 @@ def dictionary() -> None:
     """
 
 
-@dataclass(frozen=True)
-class ShowOptions:
-    """What `show` prints."""
-
-    source: Source
-    word: Annotated[
-        str | None, option("Only this word: all its wrong forms", "-w", "--word")
-    ] = None  # fmt: skip
-    rows: Annotated[int, option("Entries to show", "-n", "--rows", ge=0)] = 20
-    lang: EntryLang = None
-    as_json: AsJson = False
-
-
 @dictionary.command()
-@click_options(ShowOptions)
-def show(**given: Any) -> int:
+@_source
+@_word
+@_rows
+@_lang
+@common.as_json
+def show(source: Path, word: str | None, rows: int, lang: str | None, as_json: bool) -> None:
     """Show the most frequent entries, or the wrong forms of one word.
 
     Example: noisegen dictionary show out -n 50
@@ -54,96 +48,78 @@ def show(**given: Any) -> int:
 
     from noisegen.mining.dictionary import entries_of, most_frequent
 
-    options = decode(ShowOptions, given)
-    entries = entries_of(Path(options.source), options.lang)
-    of_word = [entry for entry in entries if entry.clean == options.word]
-    chosen = of_word if options.word else most_frequent(entries, options.rows)
-    if options.as_json:
-        print_json({"entries": len(entries), "rows": [entry._asdict() for entry in chosen]})
-        return 0
-    if options.word and not chosen:
-        click.echo(f"hint: {options.source} has no wrong form of {options.word!r}", err=True)
-    numbers = ("count", "pages", "reverse", "prob")
-    rows = [
-        [entry.lang, Text(entry.clean, "green"), Text(entry.noisy, "red"),
-         *(f"{number:,}" for number in entry[3:6]), f"{entry.prob:.3f}"]
+    entries = entries_of(source, lang)
+    of_word = [entry for entry in entries if entry.clean == word]
+    chosen = of_word if word else most_frequent(entries, rows)
+    if as_json:
+        rows_of = [entry._asdict() for entry in chosen]
+        common.print_json({"entries": len(entries), "rows": rows_of})
+        return
+    if word and not chosen:
+        common.say([f"{source} has no wrong form of {word!r}"], "hint")
+    heads = ("lang", "correct", "wrong", "count", "pages", "reverse", "prob")
+    cells = [
+        (entry.lang, Text(entry.clean, "green"), Text(entry.noisy, "red"),
+         *(f"{count:,}" for count in entry[3:6]), f"{entry.prob:.3f}")
         for entry in chosen
     ]  # fmt: skip
-    _print_table(("lang", "correct", "wrong", *numbers), rows, numbers)
-    return 0
-
-
-@dataclass(frozen=True, kw_only=True)
-class FilterOptions(Thresholds):
-    """Which entries of dictionaries are written, and where."""
-
-    sources: Annotated[tuple[str, ...], argument("DICTIONARY...")]
-    out: OutFile
-    lang: EntryLang = None
-    as_json: AsJson = False
+    _print(heads, cells)
 
 
 @dictionary.command()
-@click_options(FilterOptions, skip=("lang",))
-def merge(**given: Any) -> int:
+@click.argument("sources", nargs=-1, required=True, metavar="DICTIONARY...", type=PATH)
+@click_options(Thresholds)
+@_out
+@common.as_json
+def merge(sources: tuple[Path, ...], **given: Any) -> None:
     """Add up the counts of several dictionaries, then apply thresholds.
 
     Example: noisegen dictionary merge out more.tsv -o both.parquet
     """
-    return _filter(decode(FilterOptions, given))
+    _select(sources, lang=None, **given)
 
 
 @dictionary.command("filter")
-@click.argument("source", metavar="DICTIONARY")
-@click_options(FilterOptions, skip=("sources",))
-def filter_(**given: Any) -> int:
+@_source
+@click_options(Thresholds)
+@_out
+@_lang
+@common.as_json
+def filter_(source: Path, **given: Any) -> None:
     """Apply other thresholds; from the folder of a mining run, to all that was counted.
 
     Example: noisegen dictionary filter out -o sure.tsv --min-count 2 --balance 3
     """
-    return _filter(decode(FilterOptions, {"sources": given.pop("source"), **given}))
+    _select([source], **given)
 
 
-def _filter(options: FilterOptions) -> int:
+def _select(
+    sources: Sequence[Path], out: Path, lang: str | None, as_json: bool, **thresholds: Any
+) -> None:
     from noisegen.mining.dictionary import save_dictionary, select
     from noisegen.runs.manifest import counted
 
-    entries, totals = select([Path(source) for source in options.sources], options, options.lang)
-    save_dictionary(entries, Path(options.out))
-    dropped = dict(sorted(totals.dropped.items()))
-    if options.as_json:
-        print_json({"out": options.out, "entries": len(entries), "words": totals.words,
-                    "dropped": dropped})  # fmt: skip
-        return 0
-    size = (
-        f"{options.out}: {counted(len(entries), 'wrong form')} of {counted(totals.words, 'word')}"
-    )
-    click.echo(_with_dropped(size, dropped), err=True)
-    return 0
-
-
-@dataclass(frozen=True)
-class ExportOptions:
-    """What `export` writes; origin and licence are for the head of a lexicon."""
-
-    source: Source
-    out: Annotated[str, option("File to write", "-o", "--out")]
-    kind: Annotated[
-        Literal["parquet", "tsv", "json", "lexicon"] | None,
-        option("Format; json is the form of the RCP paper (default: by the file's ending)",
-               "--format"),
-    ] = None  # fmt: skip
-    lang: EntryLang = None
-    origin: Annotated[
-        str, option("For a lexicon's head: where the counts come from", "--source")
-    ] = "mined with noisegen"
-    licence: Annotated[str, option("For a lexicon's head", "--license")] = "see its source"
-    as_json: AsJson = False
+    entries, totals = select(sources, decode(Thresholds, thresholds), lang)
+    save_dictionary(entries, out)
+    size = f"{counted(len(entries), 'wrong form')} of {counted(totals.words, 'word')}"
+    content = {"out": str(out), "entries": len(entries), "words": totals.words}
+    content["dropped"] = dict(sorted(totals.dropped.items()))
+    common.print_done(f"{out}: {size}", content, as_json)
 
 
 @dictionary.command()
-@click_options(ExportOptions)
-def export(**given: Any) -> int:
+@_source
+@click.option("-o", "--out", required=True, type=PATH, help="File to write")
+@click.option("--format", "kind", type=_FORMATS, help="Format (default: by the file's ending)")
+@_lang
+@click.option("--source", "origin", default="mined with noisegen", show_default=True,
+              help="For a lexicon's head: where the counts come from")  # fmt: skip
+@click.option("--license", "licence", default="see its source", show_default=True,
+              help="For a lexicon's head")  # fmt: skip
+@common.as_json
+def export(
+    source: Path, out: Path, kind: str | None, lang: str | None, as_json: bool, **head: str
+) -> None:
     """Write a dictionary as Parquet, TSV, the paper's JSON, or a lexicon (TSV with a head).
 
     Example: noisegen dictionary export out -o rcp.json
@@ -151,34 +127,22 @@ def export(**given: Any) -> int:
     from noisegen.mining.dictionary import entries_of, save_dictionary
     from noisegen.runs.manifest import counted
 
-    options = decode(ExportOptions, given)
-    entries = entries_of(Path(options.source), options.lang)
-    head = {"source": options.origin, "license": options.licence}
-    save_dictionary(entries, Path(options.out), options.kind, head)
-    if options.as_json:
-        print_json({"out": options.out, "entries": len(entries)})
-    else:
-        click.echo(f"{options.out}: {counted(len(entries), 'wrong form')}", err=True)
-    return 0
-
-
-@dataclass(frozen=True)
-class TranslationsOptions:
-    """Which translations are printed."""
-
-    lang: Annotated[str, option("Language of the words")]
-    source: Annotated[str | None, argument("[FILE]")] = None
-    into: Annotated[str | None, option("Language of the translations")] = None
-    word: Annotated[
-        str | None, option("Only this word: all its translations", "-w", "--word")
-    ] = None  # fmt: skip
-    rows: Annotated[int, option("Words to show", "-n", "--rows", ge=0)] = 20
-    as_json: AsJson = False
+    entries = entries_of(source, lang)
+    save_dictionary(entries, out, kind, {"source": head["origin"], "license": head["licence"]})
+    content = {"out": str(out), "entries": len(entries)}
+    common.print_done(f"{out}: {counted(len(entries), 'wrong form')}", content, as_json)
 
 
 @dictionary.command()
-@click_options(TranslationsOptions)
-def translations(**given: Any) -> int:
+@click.argument("source", required=False, metavar="[FILE]")
+@click.option("--lang", required=True, help="Language of the words")
+@click.option("--into", help="Language of the translations")
+@_word
+@_rows
+@common.as_json
+def translations(
+    source: str | None, lang: str, into: str | None, word: str | None, rows: int, as_json: bool
+) -> None:
     """Show what `codeswitch` reads of a bilingual dictionary, the packaged one without FILE.
 
     FILE: MUSE text, FreeDict's TEI, a table (.tsv, .parquet) with the columns clean and noisy, or
@@ -187,50 +151,43 @@ def translations(**given: Any) -> int:
     from noisegen.data.dictionaries import load_translations, source_of
     from noisegen.runs.manifest import counted
 
-    options = decode(TranslationsOptions, given)
-    path, other = source_of(options.source, options.lang, options.into)
-    loaded = load_translations(path, options.lang, other)
-    words = loaded.by_word(options.word, options.rows)
-    dropped = dict(sorted(loaded.dropped.items()))
-    if options.as_json:
-        entries = [{"clean": entry.clean, "noisy": entry.noisy, "weight": entry.weight}
-                   for group in words for entry in group]  # fmt: skip
-        print_json({"words": loaded.words, "translations": len(loaded.entries), "dropped": dropped,
-                    "rows": entries})  # fmt: skip
-        return 0
-    if options.word and not words:
-        click.echo(f"hint: no translation of {options.word!r}", err=True)
-    _print_table(("word", "translations"), [(group[0].clean, _shares(group)) for group in words])
+    path, other = source_of(source, lang, into)
+    loaded = load_translations(path, lang, other)
+    words = loaded.by_word(word, rows)
+    if not as_json:
+        common.say([f"no translation of {word!r}"] if word and not words else [], "hint")
+        _print(("word", "translations"), [(group[0].clean, _shares(group)) for group in words])
     size = f"{counted(len(loaded.entries), 'translation')} of {counted(loaded.words, 'word')}"
-    click.echo(_with_dropped(size, dropped), err=True)
-    return 0
+    content = {
+        "words": loaded.words,
+        "translations": len(loaded.entries),
+        "dropped": dict(sorted(loaded.dropped.items())),
+        "rows": [
+            {"clean": entry.clean, "noisy": entry.noisy, "weight": entry.weight}
+            for group in words
+            for entry in group
+        ],
+    }
+    common.print_done(size, content, as_json)
 
 
 def _shares(entries: "Sequence[Entry]") -> str:
     """Return the translations of a word, the most frequent first; shares where weights differ."""
-    total, are_equal = sum(entry.weight for entry in entries), len({e.weight for e in entries}) == 1
-    ranked = sorted(entries, key=lambda entry: -entry.weight)
+    total = sum(entry.weight for entry in entries)
+    are_equal = len({entry.weight for entry in entries}) == 1
     return ", ".join(
         entry.noisy if are_equal else f"{entry.noisy} {entry.weight / total:.0%}"
-        for entry in ranked
+        for entry in sorted(entries, key=lambda entry: -entry.weight)
     )
 
 
-def _with_dropped(text: str, dropped: Mapping[str, int]) -> str:
-    listed = ", ".join(f"{reason} {count:,}" for reason, count in dropped.items())
-    return f"{text}; dropped: {listed}" if listed else text
-
-
-def _print_table(
-    names: Sequence[str], rows: Sequence[Sequence[Any]], numbers: Sequence[str] = ()
-) -> None:
-    from rich.console import Console
-
+def _print(heads: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """Print a table; columns of figures, from the fourth on, are at the right."""
     from noisegen.report.terminal import titled
 
-    table = titled("", None)
-    for name in names:
-        table.add_column(name, justify="right" if name in numbers else "left")
+    table = titled("", lines=False)
+    for number, head in enumerate(heads):
+        table.add_column(head, justify="right" if number > 2 else "left")
     for row in rows:
         table.add_row(*row)
-    Console().print(table)
+    common.terminal().print(table)

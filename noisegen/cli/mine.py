@@ -7,9 +7,8 @@ from typing import Any
 
 import click
 
-from noisegen.cli.common import RUN, print_json, run_options, run_values, terminal
+from noisegen.cli import common
 from noisegen.mining import mine
-from noisegen.options import click_options
 from noisegen.prepare import prepare as preparation
 from noisegen.runs.manifest import Manifest
 from noisegen.runs.progress import progress_on_stderr
@@ -18,8 +17,7 @@ DAMAGE_SHOWN = 10  # lines; all are in the manifest
 
 
 @click.command()
-@click_options(preparation.PrepareOptions, skip=RUN)
-@run_options(preparation.PrepareOptions)
+@common.run_options(preparation.PrepareOptions)
 def prepare(**given: Any) -> int:
     """Write the clean sentences of raw web or social text as Parquet shards.
 
@@ -30,10 +28,9 @@ def prepare(**given: Any) -> int:
 
 
 @click.command("mine-wiki")
-@click_options(mine.WikiOptions, skip={"skip", *RUN})
+@common.run_options(mine.WikiOptions, skip={"skip"})
 @click.option("--no-skip", "skip", is_flag=True, flag_value=False, default=True,
               help="Compare whole pages: slow, to check the short cuts")  # fmt: skip
-@run_options(mine.WikiOptions)
 def mine_wiki(**given: Any) -> int:
     """Mine sentence pairs and a dictionary from the revision history of a wiki.
 
@@ -44,8 +41,7 @@ def mine_wiki(**given: Any) -> int:
 
 
 @click.command("mine-lang8")
-@click_options(mine.Lang8Options, skip=RUN)
-@run_options(mine.Lang8Options)
+@common.run_options(mine.Lang8Options)
 def mine_lang8(**given: Any) -> int:
     """Mine a dictionary of real errors from learners' sentences and their corrections.
 
@@ -56,8 +52,7 @@ def mine_lang8(**given: Any) -> int:
 
 
 @click.command("mine-pairs")
-@click_options(mine.PairsOptions, skip=RUN)
-@run_options(mine.PairsOptions)
+@common.run_options(mine.PairsOptions)
 def mine_pairs(**given: Any) -> int:
     """Mine a dictionary of real errors from parallel noisy and clean text.
 
@@ -74,20 +69,20 @@ def _tell(given: dict[str, Any]) -> Callable[[str], None] | None:
 def _run(function: Callable[..., Manifest], given: dict[str, Any], **callbacks: Any) -> int:
     """Call a function that writes a folder, print what it did, and return the exit code."""
     out, as_json, quiet = given["out"], given.pop("as_json"), given.pop("quiet")
-    values = run_values(given)
+    values = common.run_values(given)
     with progress_on_stderr(quiet) as show:
-        made = function(**given, **values, **callbacks, progress=show)
+        manifest = function(**given, **values, **callbacks, progress=show)
+    totals = manifest.totals
     if as_json:
-        names = ("dictionary", "missing_tasks") if made.kind != "prepare" else ()
-        after = {name: getattr(made, name) for name in names}
-        print_json({"out": out, "shards": len(made.shards), **made.totals, **after})
+        names = ("dictionary", "missing_tasks") if manifest.kind != "prepare" else ()
+        after = {name: getattr(manifest, name) for name in names}
+        common.print_json({"out": out, "shards": len(manifest.shards), **totals, **after})
     elif not quiet:
-        for line in made.damage[:DAMAGE_SHOWN]:
-            click.echo(f"damaged: {line}", err=True)
-        click.echo(f"{out}: {made.summary()}", err=True)
-        if made.kind == mine.WIKI and not made.missing_tasks:
-            _print_counts(made.totals)
-    return 3 if made.totals["damaged"] else 0
+        common.say(manifest.damage[:DAMAGE_SHOWN], "damaged")
+        click.echo(f"{out}: {manifest.summary()}", err=True)
+        if manifest.kind == mine.WIKI and not manifest.missing_tasks:
+            _print_counts(totals)
+    return 3 if totals["damaged"] else 0
 
 
 _READ = ("pages", "revisions", "text_bytes", "edits", "null_edits", "reverts", "withheld")
@@ -105,4 +100,4 @@ def _print_counts(totals: dict[str, Any]) -> None:
     dropped = [(name, f"{count:,}") for name, count in totals["dropped"].items()]
     for left, right in zip_longest(read, dropped, fillvalue=("", "")):
         table.add_row(*left, *right)
-    terminal(stderr=True).print(table)
+    common.terminal(stderr=True).print(table)

@@ -1,48 +1,189 @@
-"""`noisegen realism`."""
+"""`noisegen learn`, `calibrate` and `realism`."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from noisegen.cli.common import print_json, terminal
+from noisegen.cli import common
+from noisegen.errors import UsageError
 from noisegen.options import click_options
+from noisegen.realism.calibrate import CalibrateOptions
 from noisegen.realism.compare import CompareOptions
+from noisegen.realism.learn import LearnOptions
 from noisegen.runs.progress import progress_on_stderr
+
+if TYPE_CHECKING:
+    from noisegen.noise.profile import Profile
+
+PATH = click.Path(path_type=Path)
+_FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+class _DefaultGroup(click.Group):
+    """A group whose arguments go to `learn from` unless the first one names a command."""
+
+    def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
+        """Put the name of the default command in front where none is given."""
+        if args and args[0] not in (*self.commands, "-h", "--help"):
+            args = ["from", *args]
+        return super().parse_args(context, args)
+
+
+@click.group(cls=_DefaultGroup)
+def learn() -> None:
+    """Learn a profile of noise from real noisy and clean text, show and merge profiles.
+
+    PAIRS: tables, M2 files, folders of a run, or a text file with --clean-file. A profile serves
+    the transform channel: -t channel:profile=PROFILE.
+
+    'noisegen learn PAIRS... -o PROFILE' is short for 'noisegen learn from PAIRS... -o PROFILE'.
+    Example: noisegen learn pairs.tsv -o profile --lang en
+    """
+
+
+@learn.command("from")
+@click_options(LearnOptions)
+@common.as_json
+@common.quiet
+def from_(out: str, as_json: bool, quiet: bool, **options: Any) -> int:
+    """Learn from pairs (the default); write a path as ./show if it is named as a command.
+
+    Example: noisegen learn pairs.tsv -o profile
+    """
+    from noisegen.realism.learn import learn as learn_from
+
+    learned = learn_from(out=out, **options)
+    common.say([*learned.warnings, *(f"damaged: {line}" for line in learned.damaged)], "warning")
+    text = f"{out}: {_size(learned.profile)}"
+    common.print_done(text, {"out": out, **learned.to_dict()}, as_json, quiet)
+    return 3 if learned.damaged else 0
+
+
+def _size(profile: "Profile") -> str:
+    from noisegen.runs.manifest import counted
+
+    totals = profile.totals
+    return f"{counted(totals['edits'], 'edit')} in {counted(totals['pairs'], 'pair')}"
+
+
+@learn.command()
+@click.argument("profile", type=PATH)
+@click.option("-n", "--rows", type=click.IntRange(1), default=15, show_default=True,
+              help="Lines per table")  # fmt: skip
+@common.as_json
+def show(profile: Path, rows: int, as_json: bool) -> None:
+    """Show words, gaps, letters, edits per row and habits of a profile.
+
+    Example: noisegen learn show profile -n 30
+    """
+    from noisegen.noise.profile import load
+    from noisegen.realism.report_blocks import profile_blocks, profile_to_dict
+    from noisegen.report.terminal import show as show_blocks
+
+    counts = load(profile)
+    if as_json:
+        common.print_json(profile_to_dict(counts, rows))
+    else:
+        show_blocks(profile_blocks(counts, rows), common.terminal())
+
+
+@learn.command()
+@click.argument("profiles", type=PATH, nargs=-1, required=True, metavar="PROFILE...")
+@click.option("-o", "--out", type=click.Path(file_okay=False), metavar="PROFILE", required=True,
+              help="Folder for the sum")  # fmt: skip
+@click.option("--force", is_flag=True, help="Overwrite a profile")
+@common.as_json
+def merge(profiles: tuple[Path, ...], out: str, force: bool, as_json: bool) -> None:
+    """Add up profiles of one language.
+
+    Example: noisegen learn merge essays posts -o both
+    """
+    from noisegen.realism.learn import merge_profiles
+
+    merged = merge_profiles(profiles, out, force)
+    content = {"out": out, "digest": merged.digest, "lang": merged.lang, **merged.totals}
+    common.print_done(f"{out}: {_size(merged)}", content, as_json)
+
+
+@click.command()
+@click_options(CalibrateOptions)
+@common.settings
+@click.option("-o", "--out", type=_FILE, metavar="RECIPE.yaml",
+              help="File for the new recipe (default: print it)")  # fmt: skip
+@common.as_json
+@common.quiet
+def calibrate(
+    source: tuple[str, ...], settings: tuple[str, ...], out: Path | None, as_json: bool,
+    quiet: bool, **options: Any,
+) -> None:  # fmt: skip
+    """Scale a recipe to the error rate that you ask for.
+
+    The rate is that of the noise on SOURCE, clean text (default: the bundled demo text).
+    Example: noisegen calibrate --recipe fing --target-cer 0.05 -o five.yaml
+    """
+    from noisegen.data.pairs import refuse_onto
+    from noisegen.realism.calibrate import calibrate as run
+    from noisegen.realism.report_blocks import calibration
+    from noisegen.report.terminal import show as show_blocks
+
+    if out:
+        refuse_onto(out, source)
+        if out.suffix not in (".yaml", ".yml"):
+            raise UsageError(f"-o {str(out)!r}: the name of a recipe file ends in .yaml")
+    with progress_on_stderr(quiet, "measuring") as show:
+        calibrated = run(
+            source=source,
+            values=common.read_settings(settings),
+            name=out.stem if out else None,
+            tell=lambda line: common.say([] if quiet else [line], "hint"),
+            progress=show or (lambda _: None),
+            **options,
+        )
+    common.say(calibrated.warnings, "warning")
+    if out:
+        calibrated.save(out)
+    if as_json:
+        common.print_json(calibrated.to_dict())
+        return
+    if not out:
+        click.echo(calibrated.to_yaml(), nl=False)
+    if not quiet:
+        show_blocks([calibration(calibrated)], common.terminal(stderr=True))
+        if out:
+            used = f"noisegen augment TEXT -o OUT --recipe {out}"
+            click.echo(f"wrote {out}; use it: {used}", err=True)
 
 
 @click.command()
 @click_options(CompareOptions)
-@click.option("-o", "--out", type=click.Path(dir_okay=False, path_type=Path), metavar="REPORT.html",
+@click.option("-o", "--out", type=_FILE, metavar="REPORT.html",
               help="Write a page with plots")  # fmt: skip
-@click.option("--quiet", is_flag=True, help="Print no progress")
-@click.option("--json", "as_json", is_flag=True, help="Print as JSON")
+@common.no_progress
+@common.as_json
 def realism(out: Path | None, quiet: bool, as_json: bool, **options: Any) -> int:
     """Compare synthetic noise with real noise: kinds of edit, places, and a classifier's AUC.
 
     Example: noisegen realism --real pairs.tsv --recipe mix_all -o report.html
-    """  # fmt: skip
+    """
     from noisegen.data import pairs
-    from noisegen.realism import terminal_tables
     from noisegen.realism.compare import compare
+    from noisegen.realism.report_blocks import comparison_page, comparison_sections
+    from noisegen.report.terminal import show as show_blocks
+    from noisegen.runs.atomic import write_text
 
     if out:
         files = filter(None, (options["clean_file"], options["recipe"]))
         pairs.refuse_onto(out, [*options["real"], *options["synthetic"], *files])
-
     with progress_on_stderr(quiet) as show:
         comparison = compare(progress=show or (lambda _: None), **options)
-    for line in comparison.warnings:
-        click.echo(f"warning: {line}", err=True)
+    common.say(comparison.warnings, "warning")
     if as_json:
-        print_json(comparison.to_dict())
+        common.print_json(comparison.to_dict())
     else:
-        terminal_tables.render(comparison, terminal())
+        show_blocks(comparison_sections(comparison), common.terminal())
     if out:
-        from noisegen.realism import page
-
-        page.write(comparison, out)
+        write_text(out, comparison_page(comparison))
         click.echo(f"wrote {out}", err=True)
-    for line in comparison.damaged:
-        click.echo(f"damaged: {line}", err=True)
+    common.say(comparison.damaged, "damaged")
     return 3 if comparison.damaged else 0

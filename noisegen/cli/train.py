@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from noisegen.cli.common import print_json
+from noisegen.cli import common
 from noisegen.demo.quickstart import QuickstartOptions
 from noisegen.errors import UsageError
 from noisegen.options import click_options, decode, parse_values
@@ -16,21 +16,15 @@ from noisegen.training.settings import TrainOptions
 
 @click.command()
 @click.argument("data", nargs=-1)
-@click.option(
-    "--list", "listed", is_flag=True, help="Show the presets: paper, data, cost, command."
-)
+@click.option("--list", "listed", is_flag=True, help="Show the presets: paper, data, cost, command")
 @click_options(TrainOptions, skip=["data"])
-@click.option(
-    "--set", "given", multiple=True, metavar="KEY=VALUE",
-    help="One setting over those of the file; repeatable.",
-)  # fmt: skip
+@click.option("--set", "given", multiple=True, metavar="KEY=VALUE",
+              help="One setting over those of the file; repeatable")  # fmt: skip
 @click.option("--bench", "timed", is_flag=True, help="Time updates and data; train nothing")
-@click.option(
-    "--bench-seconds", "seconds", type=click.FloatRange(0.01), default=10.0, show_default=True,
-    help="Seconds for each figure of --bench",
-)  # fmt: skip
-@click.option("--quiet", is_flag=True, help="Print no progress")
-@click.option("--json", "as_json", is_flag=True, help="Print as JSON")
+@click.option("--bench-seconds", "seconds", type=click.FloatRange(0.01), default=10.0,
+              show_default=True, help="Seconds for each figure of --bench")  # fmt: skip
+@common.no_progress
+@common.as_json
 def train(
     listed: bool, given: tuple[str, ...], timed: bool, seconds: float, quiet: bool, as_json: bool,
     **options: Any,
@@ -47,24 +41,20 @@ def train(
         return
     if not options["data"]:
         raise UsageError("missing argument DATA: text, pairs or bitext to train on")
+    from noisegen.training.train import bench
+    from noisegen.training.train import train as run
+
     with progress_on_stderr(quiet) as show:
         options |= {"values": parse_values(given), **reporting(show)}
-        if timed:
-            from noisegen.training.train import bench
-
-            found = bench(decode(TrainOptions, options), seconds).to_dict()
-        else:
-            from noisegen.training.train import train as run
-
-            found = run(**options)
+        metrics = bench(decode(TrainOptions, options), seconds) if timed else run(**options)
     if as_json:
-        print_json(found)
+        common.print_json(metrics)
     elif timed:
-        _print_bench(found)
+        _print_bench(metrics)
     elif options["dry_run"]:
-        _print_estimate(found)
-    elif found:
-        _print_metrics(found, Path(options["out"]))
+        _print_estimate(metrics)
+    elif metrics:
+        _print_metrics(metrics, Path(options["out"]))
 
 
 def reporting(show: Show | None) -> dict[str, Any]:
@@ -77,7 +67,7 @@ def _print_presets(as_json: bool) -> None:
 
     presets = [read_preset(name) for name in preset_names()]
     if as_json:
-        print_json({"presets": [vars(preset) for preset in presets]})
+        common.print_json({"presets": [vars(preset) for preset in presets]})
         return
     for preset in presets:
         click.echo(f"{click.style(preset.name, bold=True)}: {preset.paper}")
@@ -85,55 +75,51 @@ def _print_presets(as_json: bool) -> None:
             click.echo(f"  {what:<10} {getattr(preset, what)}")
 
 
-def _print_bench(found: dict[str, Any]) -> None:
-    how = f"{'packed' if found['packed'] else 'padded'} batches{', compiled' * found['compiled']}"
+def _print_estimate(estimate: dict[str, Any]) -> None:
+    if "padding" not in estimate:  # of heads
+        click.echo("{weights:,} weights\n{pairs:,} pairs of {texts:,} texts".format(**estimate))
+        return
+    size, cost = estimate["weight_bytes"] / 1e9, estimate["flop_per_token"] / 1e6
     click.echo(
-        f"{found['device']}, {found['precision']}, {how}: {found['tokens_per_row']:.1f} tokens a "
-        f"row, {found['padding']:.1%} padding"
+        "{parameters:,} weights, {trained:,} trained ({size:.2f} GB with gradients and moments)\n"
+        "{pairs:,} pairs of {tokens_per_pair:.1f} tokens, {padding:.1%} padding\n"
+        "{updates_per_epoch:,} updates per epoch, each of {pairs_per_update:.0f} pairs; "
+        "{cost:,.0f} MFLOP per token".format(size=size, cost=cost, **estimate)
+    )
+
+
+def _print_bench(speeds: dict[str, Any]) -> None:
+    batches = f"{'packed' if speeds['packed'] else 'padded'} batches"
+    batches += ", compiled" if speeds["compiled"] else ""
+    click.echo(
+        f"{speeds['device']}, {speeds['precision']}, {batches}: {speeds['tokens_per_row']:.1f} "
+        f"tokens a row, {speeds['padding']:.1%} padding"
     )
     for what, speed, mfu in (
-        ("updates on random ids", found["step"], found["step_mfu"]),
-        ("updates on DATA", found["data"], found["mfu"]),
-        ("noise and tokenizer alone", found["loader"], None),
+        ("updates on random ids", speeds["step"], speeds["step_mfu"]),
+        ("updates on DATA", speeds["data"], speeds["mfu"]),
+        ("noise and tokenizer alone", speeds["loader"], None),
     ):
         click.echo(f"{what:<26}{speed:>12,.0f} tokens/s" + (f"  mfu {mfu:.1%}" if mfu else ""))
-    click.echo(f"the loader costs {found['loader_cost']:.1%}")
+    click.echo(f"the loader costs {speeds['loader_cost']:.1%}")
 
 
-def _print_estimate(found: dict[str, Any]) -> None:
-    if "padding" not in found:  # of heads
-        click.echo("{weights:,} weights\n{pairs:,} pairs of {texts:,} texts".format(**found))
-        return
-    click.echo(
-        f"{found['parameters']:,} weights, {found['trained']:,} trained "
-        f"({found['weight_bytes'] / 1e9:.2f} GB with gradients and moments)\n"
-        f"{found['pairs']:,} pairs of {found['tokens_per_pair']:.1f} tokens, "
-        f"{found['padding']:.1%} padding\n"
-        f"{found['updates_per_epoch']:,} updates per epoch, each of "
-        f"{found['pairs_per_update']:.0f} pairs; {found['flop_per_token'] / 1e6:,.0f} MFLOP per "
-        "token"
-    )
-
-
-def _print_metrics(found: dict[str, Any], out: Path) -> None:
+def _print_metrics(metrics: dict[str, Any], out: Path) -> None:
     from noisegen.training.pairs import lost
 
-    figures = found["validation"]
+    figures = metrics["validation"]
     shown = [words.format(figures[name]) for name, words in _WORDS.items() if name in figures] or [
         f"{name.replace('_', ' ')} {round(value, 4):,}" for name, value in figures.items()
     ]
-    click.echo(
-        f"{found['updates']:,} updates, {found['pairs']:,} pairs in {found['seconds']:,.0f} s\n"
-        f"held out: {', '.join(shown)}"
-    )
-    if words := lost(found["dropped"], found.get("cut", 0)):
-        click.echo(f"of DATA: {'; '.join(words)}")
-    for name, percent in found.get("retrieval", {}).items():
+    lines = ["{updates:,} updates, {pairs:,} pairs in {seconds:,.0f} s".format(**metrics)]
+    lines.append(f"held out: {', '.join(shown)}")
+    if losses := lost(metrics["dropped"], metrics.get("cut", 0)):
+        lines.append(f"of DATA: {'; '.join(losses)}")
+    for name, percent in metrics.get("retrieval", {}).items():
         there, back = (percent[f"retrieval.{way}"] for way in ("forward", "backward"))
-        click.echo(f"retrieval by {name} vectors: {there:.1f} % there, {back:.1f} % back")
-    for name, path in _WRITTEN.items():
-        if (out / path).exists():
-            click.echo(f"{name}: {out / path}")
+        lines.append(f"retrieval by {name} vectors: {there:.1f} % there, {back:.1f} % back")
+    lines += [f"{name}: {out / path}" for name, path in _WRITTEN.items() if (out / path).exists()]
+    click.echo("\n".join(lines))
 
 
 _WORDS = {
@@ -151,8 +137,8 @@ _WRITTEN = {  # by what a run may write
 
 @click.command()
 @click_options(QuickstartOptions)
-@click.option("--json", "as_json", is_flag=True, help="Print metrics.json of the report")
-@click.option("-q", "--quiet", is_flag=True, help="Print no progress")
+@common.as_json
+@common.no_progress
 def quickstart(as_json: bool, quiet: bool, **options: Any) -> None:
     """Make a robust student in minutes: augment, train and evaluate on real text, offline.
 
@@ -163,11 +149,10 @@ def quickstart(as_json: bool, quiet: bool, **options: Any) -> None:
     from noisegen.demo.quickstart import quickstart as run
 
     with progress_on_stderr(quiet) as show:
-        made = run(**options, **reporting(show))
+        finished = run(**options, **reporting(show))
     if as_json:
-        print_json(made.results.metrics())
+        common.print_json(finished.results.metrics())
         return
-    for line in made.lines:
-        click.echo(line)
     out = Path(options["out"])
-    click.echo(f"student: {out / 'run' / 'student'}, report: {out / 'report' / 'report.html'}")
+    where = f"student: {out / 'run' / 'student'}, report: {out / 'report' / 'report.html'}"
+    click.echo("\n".join([*finished.lines, where]))

@@ -1,7 +1,4 @@
-"""Parallel text in two languages: which files make it, by the names of OPUS and others; its rows.
-
-Reading streams: memory does not grow with the corpus.
-"""
+"""Parallel text in two languages: which files make it, by the names of OPUS and others; rows."""
 
 import re
 import zipfile
@@ -10,14 +7,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from glob import escape, glob
-from itertools import groupby, zip_longest
+from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
 from noisegen.data.columns import TextColumns, stream_columns
-from noisegen.data.files import BOM, COMPRESSIONS, SCAN, SMALL, Damaged, blocks, read_parts
+from noisegen.data.files import COMPRESSIONS, SMALL, Damaged, read_parts
 from noisegen.data.sources import Columns, expand, file_input, name_of, named_source, whole
-from noisegen.data.tables import delimited
+from noisegen.data.tables import read_lines
 from noisegen.errors import SourceError, UsageError
 from noisegen.text.languages import is_known_language, language_code, language_pair
 
@@ -99,10 +96,8 @@ def find_bitext(source: str, langs: Languages | None = None) -> list[Bitext]:
     """
     name, named = named_source(source)
     own = language_pair(name) if named != source else None
-    if own is None:
-        return _find(source, langs)
-    bitext = _find(named, own)
-    if not bitext:
+    bitext = _find(named, own) if own else _find(source, langs)
+    if own and not bitext:
         expand([named])  # raises for a file that is missing, or of another format
         raise SourceError(f"{source} is no bitext: no two files and no table of two columns")
     return bitext
@@ -137,7 +132,7 @@ def _at(path: Path, langs: Languages | None) -> list[Bitext]:
 
 
 def _two_files(source: str, langs: Languages | None) -> list[Bitext]:
-    """Return the bitext of `A,B`."""
+    """Return the bitext of `A,B`; names may end so: 'newstest-ref.deu.txt' is deu."""
     paths = source.split(",")
     missing = [path for path in paths if not Path(path).is_file()]
     if len(missing) == len(paths):
@@ -145,26 +140,28 @@ def _two_files(source: str, langs: Languages | None) -> list[Bitext]:
     if len(paths) != 2 or missing:
         reason = f"{missing[0]!r}: no such file" if missing else "give two files, not more"
         raise SourceError(f"{source}: {reason}")
-    named = langs or tuple(filter(None, map(_last_code, paths)))
-    if len(named) != 2:
+    ends = [_plain(path).removesuffix(".txt").rpartition(".")[2] for path in paths]
+    parts = ((end, end.rpartition("-")[2]) for end in ends)
+    named = langs or [next(filter(language_code, names), "") for names in parts]
+    if not all(named):
         raise UsageError(f"{source}: no languages in these names; write de-en={source}")
-    return [_aligned(paths, named, _dataset(Path(paths[0]), named))]
+    return [_aligned(paths, named, Path(paths[0]))]
 
 
 def _with_prefix(prefix: Path, langs: Languages | None) -> list[Bitext]:
     """Return the bitext of two files that begin with the same name and end with a language."""
     begin = f"{prefix.name}."
     there = sorted(prefix.parent.glob(f"{escape(begin)}*")) if prefix.name else []
-    sides = [path for path in there if language_code(_plain(path.name).removeprefix(begin))]
+    sides = {lang: path for path in there
+             if language_code(lang := _plain(path.name).removeprefix(begin))}  # fmt: skip
     if not sides:
         return []
     if len(sides) != 2:
-        names = ", ".join(path.name for path in sides)
+        names = ", ".join(path.name for path in sides.values())
         raise SourceError(f"{prefix}: two files that begin so are wanted, there are {names}")
     first = (language_pair(prefix.name) or ("", ""))[0]
-    sides.sort(key=lambda path: _last_part(path.name) != first)  # the order of the name
-    named = langs or (_last_part(sides[0].name), _last_part(sides[1].name))
-    return [_aligned([str(path) for path in sides], named, _dataset(prefix, named))]
+    named = sorted(sides, key=lambda lang: lang != first)  # the order of the name
+    return [_aligned([str(sides[lang]) for lang in named], langs or named, prefix)]
 
 
 def _in_archive(archive: str, langs: Languages | None) -> list[Bitext]:
@@ -184,55 +181,56 @@ def _in_archive(archive: str, langs: Languages | None) -> list[Bitext]:
 
 def _halves(paths: Iterable[str], langs: Languages | None, archive: str = "") -> list[Bitext]:
     """Return the files NAME.xx-yy.xx with their NAME.xx-yy.yy; raises SourceError without it."""
-    halves = []  # ((stem, languages), path) of each file that is one side
-    for path in paths:
+    halves: dict[tuple[str, Languages], dict[str, str]] = {}  # paths by stem and language
+    for path in sorted(paths):
         stem, _, lang = _plain(path).rpartition(".")
         pair = language_pair(Path(stem).name)
         if pair is not None and lang in pair:
-            halves.append(((stem, pair), path))
+            halves.setdefault((stem, pair), {})[lang] = path
     bitext = []
-    for (stem, named), group in groupby(sorted(halves), lambda half: half[0]):
-        sides = {_last_part(path): path for _, path in group}
+    for (stem, named), sides in sorted(halves.items()):
         missing = next((lang for lang in named if lang not in sides), None)
         if missing is not None:
             raise SourceError(
                 f"{archive or stem}: {stem}.{missing} is missing, only its twin is there"
             )
-        both = [sides[lang] for lang in named]
-        bitext.append(_aligned(both, langs or named, _dataset(Path(stem), named), archive))
+        bitext.append(
+            _aligned([sides[lang] for lang in named], langs or named, Path(stem), archive)
+        )
     return bitext
 
 
 def _table(path: Path, given: Languages | None) -> list[Bitext]:
     """Return a table of two languages."""
     item = file_input(path)
-    file = None if item.skipped or item.kind == "txt" else whole(item, Columns())
+    file = None if item.kind == "txt" else whole(item, Columns())
     names = file.schema.names if file is not None else []
-    if not names or set(_UNPAIRED) & set(names):
+    if not names or {*_UNPAIRED} & {*names}:
         return []
     langs = given or language_pair(path.name)
     # Columns that are named by languages; beside others `id` is a number.
-    spoken = tuple(
+    spoken = [
         name for name in names if is_known_language(name) and (name != "id" or len(names) == 2)
-    )
-    if set(SIDES) <= set(names):
-        is_mixed = set(MIXED[2:4]) <= set(names)
+    ]
+    columns = tuple(spoken)
+    both: Sequence[str] = spoken
+    if {*SIDES} <= {*names}:
+        is_mixed = {*MIXED[2:4]} <= {*names}
         langs = langs or language_pair(path.absolute().parent.name)
         if langs is None and not is_mixed:
             raise UsageError(f"{path}: no languages in its name or columns; write de-en={path}")
         columns = tuple(name for name in MIXED if name in names) if is_mixed else SIDES
         both = langs or ("", "")
-    elif len(spoken) == 2:
-        columns, both = spoken, spoken
     elif langs is not None and len(spoken) < 2 and item.kind in ("tsv", "csv"):
         columns, both = ("1", "2"), langs
-    else:
+    elif len(spoken) != 2:
         return []
     return [Bitext((str(path),), _codes(both, str(path)), _dataset(path, langs), columns)]
 
 
-def _aligned(paths: Sequence[str], langs: Sequence[str], dataset: str, archive: str = "") -> Bitext:
-    return Bitext(tuple(paths), _codes(langs, ",".join(paths)), dataset, archive=archive)
+def _aligned(paths: Sequence[str], langs: Sequence[str], stem: Path, archive: str = "") -> Bitext:
+    codes = _codes(langs, ",".join(paths))
+    return Bitext(tuple(paths), codes, _dataset(stem, langs), archive=archive)
 
 
 def _codes(langs: Sequence[str], source: str) -> Languages:
@@ -259,16 +257,6 @@ def _dataset(path: Path, langs: Sequence[str] | None) -> str:
 def _plain(name: str) -> str:
     """Return a name without the ending of a compression."""
     return _COMPRESSED.sub("", name)
-
-
-def _last_part(name: str) -> str:
-    return _plain(name).rpartition(".")[2]
-
-
-def _last_code(path: str) -> str | None:
-    """Return the language at the end of a name: 'newstest-ref.deu.txt' is deu."""
-    last = _plain(Path(path).name).removesuffix(".txt").rpartition(".")[2]
-    return next((part for part in (last, last.rpartition("-")[2]) if language_code(part)), None)
 
 
 # Their rows.
@@ -343,17 +331,12 @@ def _aligned_rows(file: Bitext) -> Iterator[tuple[str | None, str | None, Kind]]
 
 
 def _lines(file: Bitext, path: str) -> Iterator[str | None]:
-    """Yield lines without their ends; None for one that is no UTF-8, or too long to be held."""
-    rows = 0
+    """Yield the lines of one side; raises SourceError for damage."""
     parts = _member_parts(file.archive, path) if file.archive else read_parts(path)
     try:
-        for block in blocks(parts, SCAN):
-            texts = block.removeprefix(b"" if rows else BOM)
-            for line in delimited(texts, ("line",), tabs=False)["line"].to_pylist():
-                rows += 1
-                yield line
+        yield from read_lines(parts)
     except Damaged as damage:
-        raise SourceError(f"{path}: damaged after line {rows:,} ({damage})") from damage
+        raise SourceError(f"{path} is damaged: it {damage}") from damage
 
 
 def _member_parts(archive: str, name: str) -> Iterator[bytes]:
@@ -366,13 +349,9 @@ def _member_parts(archive: str, name: str) -> Iterator[bytes]:
                     f"{archive}: {name} would grow to {info.file_size:,} bytes, more than "
                     f"{_EXPANDS_MAX} times its size: that is no text"
                 )
-            while True:
-                try:
-                    part = member.read(SMALL)
-                except (OSError, EOFError, zlib.error, zipfile.BadZipFile) as error:
-                    raise Damaged(str(error)) from error
-                if not part:
-                    return
-                yield part
+            try:
+                yield from iter(lambda: member.read(SMALL), b"")
+            except (OSError, EOFError, zlib.error, zipfile.BadZipFile) as error:
+                raise Damaged(str(error)) from error
     except (OSError, KeyError, RuntimeError, NotImplementedError, zipfile.BadZipFile) as error:
         raise SourceError(f"cannot read {name} in {archive}: {error}") from error

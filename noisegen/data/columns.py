@@ -8,19 +8,19 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
+from noisegen.data import tables
 from noisegen.data.sources import (
     Columns,
     Input,
     expand,
-    input_tables,
     is_list,
     is_string,
     no_column,
     numbered,
+    range_tables,
     refuse_doubles,
-    regroup,
+    whole,
 )
-from noisegen.data.tables import CODE, KEPT, REASON, REASONS, Codes, as_text
 from noisegen.errors import SourceError
 
 ROWS_MAX = 1_000_000  # that are held in memory
@@ -74,20 +74,22 @@ def read_columns(source: str, choices: Choices, what: str) -> TextColumns:
 def stream_columns(
     source: str, choices: Choices, what: str, read: TextColumns
 ) -> Iterator[tuple[str, ...]]:
-    """Yield the rows of a source of any size, as `read_columns` reads them.
-
-    `read` gets the names of the columns, what was dropped and what is damaged.
-    """
+    """Yield any number of rows as `read_columns` reads them; `read` gets columns and losses."""
     empty = True
     for item in expand([source]):
 
         def choose(there: Sequence[str], path: str = item.path) -> tuple[str, ...]:
             refuse_doubles(path, there)
-            names = _chosen(there, choices, path, what)
+            chosen = [tuple(numbered(name, there) for name in names) for names in choices]
+            missing = [[name for name in names if name not in there] for names in chosen]
+            if all(missing):
+                error = no_column(path, min(missing, key=len)[0], there)
+                wanted = " or ".join(", ".join(names) for names in choices)
+                raise SourceError(f"{error}; {what} needs the columns {wanted}")
             for name in read.columns:
                 if name not in there:
                     raise SourceError(f"{path}: no column {name!r}, which the files before it have")
-            return tuple(read.columns) or names
+            return tuple(read.columns) or chosen[missing.index([])]
 
         for names, codes, columns in text_batches(item, Columns(text=choices[0][0]), choose):
             read.columns.update({name: [] for name in names})
@@ -95,7 +97,7 @@ def stream_columns(
             read.unread.update(lost)
             read.damaged.extend(damaged_rows(item.path, lost))
             for code, texts in zip(codes.tolist(), zip(*columns, strict=True), strict=True):
-                if code not in KEPT:
+                if code not in tables.KEPT:
                     continue
                 if all(text and not text.isspace() for text in texts):
                     empty = False
@@ -109,38 +111,27 @@ def stream_columns(
 def text_batches(
     item: Input, columns: Columns, choose: Callable[[Sequence[str]], Sequence[str]],
     *, only_text: bool = False,
-) -> Iterator[tuple[Sequence[str], Codes, list[list[Any]]]]:  # fmt: skip
+) -> Iterator[tuple[Sequence[str], tables.Codes, list[list[Any]]]]:  # fmt: skip
     """Yield the rows of an input, if it is read, in batches that fit into memory as `str`.
 
     A batch is the columns that `choose` returns of those that are there (it may raise SourceError),
     the codes of the rows (`tables.REASONS`) and the columns' texts, as in `_texts_of`.
     """
-    if item.skipped:
-        return
-    tables = input_tables(item, columns, choose, _BATCH_BYTES)
-    for table in regroup(tables, _BATCH_ROWS, _BATCH_BYTES):
-        names, codes = choose(table.column_names), table[REASON].to_numpy().copy()
+    if (file := whole(item, columns)) is not None:
+        chosen = choose(file.schema.names)  # also where there are no rows
+        rows = range_tables(file, replace(columns, text=chosen[0]), _BATCH_BYTES)
+    else:
+        rows = map(tables.with_reasons, tables.hf_tables(item.path) if item.kind == "hf" else ())
+    for table in tables.regroup(rows, _BATCH_ROWS, _BATCH_BYTES):
+        names, codes = choose(table.column_names), table[tables.REASON].to_numpy().copy()
         where = f"{item.path}: column "
         yield names, codes, [
             _texts_of(table[name], f"{where}{name!r}", codes, only_text=only_text) for name in names
         ]  # fmt: skip
 
 
-def _chosen(there: Sequence[str], choices: Choices, path: str, what: str) -> tuple[str, ...]:
-    lacking = []
-    for names in choices:
-        columns = [numbered(name, there) for name in names]
-        missing = [name for name, column in zip(names, columns, strict=True) if column not in there]
-        if not missing:
-            return tuple(columns)
-        lacking.append(missing)
-    wanted = " or ".join(", ".join(names) for names in choices)
-    error = no_column(path, min(lacking, key=len)[0], there)
-    raise SourceError(f"{error}; {what} needs the columns {wanted}")
-
-
 def _texts_of(
-    column: pa.ChunkedArray, where: str, codes: Codes, *, only_text: bool = False
+    column: pa.ChunkedArray, where: str, codes: tables.Codes, *, only_text: bool
 ) -> list[Any]:
     """Return a column as strings or None, numbers written out; what is not UTF-8 is marked.
 
@@ -151,23 +142,21 @@ def _texts_of(
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
     if pa.types.is_binary(array.type) or pa.types.is_large_binary(array.type):
-        array, wrong = as_text(array.cast(pa.binary()))
-        codes[wrong] = CODE["not_utf8"]
+        array, wrong = tables.as_text(array.cast(pa.binary()))
+        codes[wrong] = tables.CODE["not_utf8"]
     kind = array.type.value_type if only_text and is_list(array.type) else array.type
-    texts: list[Any]
     try:
         if only_text and not (is_string(kind) or pa.types.is_null(kind)):
             raise pa.ArrowInvalid
-        texts = (array if only_text else array.cast(pa.string())).to_pylist()
+        return list((array if only_text else array.cast(pa.string())).to_pylist())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         or_number = "" if only_text else " or number"
         raise SourceError(f"{where} is no text{or_number} but {array.type}") from error
-    return texts
 
 
-def unread_rows(codes: Codes) -> Counter[str]:
+def unread_rows(codes: tables.Codes) -> Counter[str]:
     """Return how many rows cannot be read, by reason."""
-    return Counter(REASONS[code] for code in codes.tolist() if code not in KEPT)
+    return Counter(tables.REASONS[code] for code in codes.tolist() if code not in tables.KEPT)
 
 
 def damaged_rows(path: str | object, lost: Mapping[str, int]) -> list[str]:

@@ -1,31 +1,26 @@
-"""Labelled rows of a task: tokens with a tag each, a label, a second sentence; and their formats.
-
-WikiANN (a line a token), SNIPS (JSON), MultiATIS++, MultiSNIPS with both sides of its noise, XNLI
-(tables).
-"""
+"""Labelled rows of tasks, and their formats: WikiANN, SNIPS, MultiATIS++, MultiSNIPS, XNLI."""
 
 import glob
-import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby, islice
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from noisegen.data.columns import ROWS_MAX, TextColumns, damaged_rows, stream_columns
-from noisegen.data.files import COMPRESSIONS, Damaged, read_lines, read_whole
+from noisegen.data.files import COMPRESSIONS, Damaged, read_parts
+from noisegen.data.tables import read_lines
 from noisegen.errors import SourceError
 
 OUTSIDE = "O"
-MARKS = ("B-", "I-")
 # Of a row: a file of WikiANN without blank lines is one row.
 TOKENS_MAX, CHARACTERS_MAX = 10_000, 100_000
 FILE_MAX = 256 << 20  # bytes of a JSON file, decompressed
 _JSON_ENDINGS = (".json", *(f".json.{ending}" for ending in COMPRESSIONS))
-_UNREADABLE = "\N{REPLACEMENT CHARACTER}"
-_DAMAGE = ("not_utf8", "wrong_columns")  # what counts as damage in tables
 
 SLOT_COLUMNS = {  # columns of a table -> the corpus whose format it is
     ("id", "old_utterance", "new_utterance", "slot_labels", "intent"): "snips",
@@ -81,9 +76,11 @@ class LabelledRows:
 
     def add(self, row: LabelledRow, *noisy: LabelledRow) -> None:
         """Add a row, and its noisy version if there is one; count it where one is too long."""
-        versions = (row, *noisy)
-        characters = max(len(version.text) + len(version.second) for version in versions)
-        if characters > CHARACTERS_MAX or any(len(v.tokens) > TOKENS_MAX for v in versions):
+        if any(
+            len(version.tokens) > TOKENS_MAX
+            or len(version.text) + len(version.second) > CHARACTERS_MAX
+            for version in (row, *noisy)
+        ):
             self.dropped["too_long"] += 1
         else:
             self.rows.append(row)
@@ -92,29 +89,23 @@ class LabelledRows:
     def drop_strays(self) -> None:
         """Where most tags but O have B- or I-, drop rows with another tag, and count them."""
         tags = Counter(tag for row in self.rows for tag in row.tags if tag != OUTSIDE)
-        strays = {tag for tag in tags if not has_mark(tag)}
+        strays = {tag for tag in tags if tag_kind(tag) == tag}
         if 2 * sum(tags[tag] for tag in strays) >= tags.total():
             return
         before = len(self.rows)
-        self.rows, self.noisy = (
-            [row for row in rows if strays.isdisjoint(row.tags)] for rows in (self.rows, self.noisy)
-        )
+        self.rows = [row for row in self.rows if strays.isdisjoint(row.tags)]
+        self.noisy = [row for row in self.noisy if strays.isdisjoint(row.tags)]
         self.dropped += Counter(unknown_tag=before - len(self.rows))
-
-
-def has_mark(tag: str) -> bool:
-    """Tell whether a tag is B-x or I-x."""
-    return tag[:2] in MARKS and len(tag) > 2
 
 
 def tag_kind(tag: str) -> str:
     """Return the x of B-x, I-x or x."""
-    return tag[2:] if has_mark(tag) else tag
+    return tag[2:] if tag[:2] in ("B-", "I-") and len(tag) > 2 else tag
 
 
 def is_marked(rows: Iterable[LabelledRow]) -> bool:
     """Tell whether all tags but O have B- or I-."""
-    return all(tag == OUTSIDE or has_mark(tag) for row in rows for tag in row.tags)
+    return all(tag == OUTSIDE or tag_kind(tag) != tag for row in rows for tag in row.tags)
 
 
 def unmarked(rows: Iterable[LabelledRow]) -> list[LabelledRow]:
@@ -126,13 +117,10 @@ def unmarked(rows: Iterable[LabelledRow]) -> list[LabelledRow]:
 
 
 def read_slots(source: str) -> LabelledRows:
-    """Read requests with their slots, one label for each token between spaces; raises SourceError.
-
-    A table with old_utterance and new_utterance has the noisy version of every request.
-    """
+    """Read requests and slots, one label a token, and noisy versions if any; raises SourceError."""
     read = TextColumns({})
     rows = LabelledRows("")
-    for texts in _table_rows(source, list(SLOT_COLUMNS), "intent-slots", read):
+    for texts in _table_rows(source, list(SLOT_COLUMNS), "intent-slots", rows, read):
         tags = tuple(texts["slot_labels"].split())
         clean = tuple(texts.get("old_utterance", texts.get("utterance", "")).split())
         noisy = tuple(_REPLACED.sub(r"\1", texts.get("new_utterance", "")).split())
@@ -142,17 +130,13 @@ def read_slots(source: str) -> LabelledRows:
         row = LabelledRow(clean, tags, texts["intent"].strip(), key=texts.get("id", ""))
         rows.add(row, *([replace(row, tokens=noisy)] if noisy else []))
     rows.corpus = SLOT_COLUMNS[tuple(read.columns)]
-    return _with_losses(rows, read)
+    return rows
 
 
 def read_nli(source: str, lang: str) -> LabelledRows:
-    """Read premises with hypotheses and class; raises SourceError.
-
-    Of a table with a column language, the rows of one language.
-    """
-    read = TextColumns({})
+    """Read premises, hypotheses and classes, of rows with a language those of `lang`."""
     rows = LabelledRows("xnli")
-    for texts in _table_rows(source, NLI_COLUMNS, "nli", read):
+    for texts in _table_rows(source, NLI_COLUMNS, "nli", rows, TextColumns({})):
         *_, first, second, label = (text.strip() for text in texts.values())
         if texts.get("language", lang) != lang:
             rows.dropped["other_language"] += 1
@@ -161,23 +145,29 @@ def read_nli(source: str, lang: str) -> LabelledRows:
         else:
             label = _CLASSES.get(label, label)
             rows.add(LabelledRow(tuple(first.split()), (), label, " ".join(second.split())))
-    return _with_losses(rows, read)
-
-
-def _table_rows(
-    source: str, choices: Sequence[Sequence[str]], what: str, read: TextColumns
-) -> Iterator[dict[str, str]]:
-    for texts in islice(stream_columns(source, choices, what, read), ROWS_MAX):
-        yield dict(zip(read.columns, texts, strict=True))
-
-
-def _with_losses(rows: LabelledRows, read: TextColumns) -> LabelledRows:
-    rows.dropped += read.dropped
-    rows.damaged += read.damaged
     return rows
 
 
+def _table_rows(
+    source: str, choices: Sequence[Sequence[str]], what: str, rows: LabelledRows, read: TextColumns
+) -> Iterator[dict[str, str]]:
+    """Yield the rows of a table by column; what was lost of it is added to `rows`."""
+    for texts in islice(stream_columns(source, choices, what, read), ROWS_MAX):
+        yield dict(zip(read.columns, texts, strict=True))
+    rows.dropped += read.dropped
+    rows.damaged += read.damaged
+
+
 # SNIPS: intent -> pieces of text, some with a slot.
+
+
+class _Piece(msgspec.Struct):
+    text: str
+    entity: str | None = None
+
+
+class _Request(msgspec.Struct):
+    data: list[_Piece]
 
 
 def is_snips(source: str) -> bool:
@@ -187,11 +177,9 @@ def is_snips(source: str) -> bool:
 
 def _json_files(source: str) -> list[Path]:
     path = Path(source)
-    if path.is_dir():
-        paths = sorted(path.iterdir())
-    else:
-        paths = [path] if path.exists() else [Path(name) for name in sorted(glob.glob(source))]  # noqa: PTH207
-    return [path for path in paths if path.name.lower().endswith(_JSON_ENDINGS)]
+    named = [path] if path.exists() else map(Path, glob.glob(source))  # noqa: PTH207
+    paths = path.iterdir() if path.is_dir() else named
+    return sorted(path for path in paths if path.name.lower().endswith(_JSON_ENDINGS))
 
 
 def read_snips(source: str) -> LabelledRows:
@@ -204,53 +192,52 @@ def read_snips(source: str) -> LabelledRows:
     for path in _json_files(source):
         lost: Counter[str] = Counter()
         for intent, request in _requests(path):
-            row = _request_row(intent, request)
-            if row is None:
+            tokens: list[str] = []
+            tags: list[str] = []
+            try:
+                pieces = msgspec.convert(request, _Request).data
+            except msgspec.ValidationError:
                 lost["bad_row"] += 1
-            elif _UNREADABLE in row.text:
+                continue
+            for piece in pieces:
+                words = piece.text.split()
+                marks = ("B" + "I" * len(words))[: len(words)]
+                tokens += words
+                tags += [f"{mark}-{piece.entity}" if piece.entity else OUTSIDE for mark in marks]
+            if any("\N{REPLACEMENT CHARACTER}" in token for token in tokens):
                 lost["not_utf8"] += 1
-            elif not row.tokens:
+            elif not tokens:
                 rows.dropped["empty_cell"] += 1
             else:
-                rows.add(row)
+                rows.add(LabelledRow(tuple(tokens), tuple(tags), intent))
         rows.damaged += damaged_rows(path, lost)
     return rows
 
 
 def _requests(path: Path) -> Iterator[tuple[str, Any]]:
     """Yield intents with their requests; None for what is no list of requests."""
-    content = read_whole(path, FILE_MAX)
+    content = bytearray()
+    try:
+        for part in read_parts(path):
+            content += part
+            if len(content) > FILE_MAX:
+                raise SourceError(f"{path} is larger than {FILE_MAX >> 20} MiB: split it")
+    except Damaged as damage:
+        raise SourceError(f"{path} is damaged: {damage}") from damage
     try:  # the published files have an emoji as two halves of a pair in it
         halves = content.decode("utf-8", "surrogatepass")
         text = halves.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     except UnicodeDecodeError:
         text = content.decode("utf-8", "replace")
     try:
-        intents = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise SourceError(f"{path} is no JSON: {str(error).splitlines()[0]}") from error
-    if not isinstance(intents, Mapping):
-        raise SourceError(f"{path} is no SNIPS file: it has no object of intents")
+        intents = msgspec.json.decode(text, type=dict[str, Any])
+    except msgspec.ValidationError as error:
+        raise SourceError(f"{path} is no SNIPS file: it has no object of intents") from error
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise SourceError(f"{path} is no JSON: {error}") from error
     for intent, requests in intents.items():
         for request in requests if isinstance(requests, list) else [None]:
             yield intent, request
-
-
-def _request_row(intent: str, request: Any) -> LabelledRow | None:
-    """Return a request as a row; None for one that is not of the format."""
-    tokens: list[str] = []
-    tags: list[str] = []
-    try:
-        for piece in request["data"]:
-            slot, words = piece.get("entity"), piece["text"].split()
-            if not isinstance(slot, str | None):
-                return None
-            tokens += words
-            marks = "B" + "I" * len(words)
-            tags += [f"{mark}-{slot}" if slot else OUTSIDE for mark in marks[: len(words)]]
-    except (TypeError, KeyError, AttributeError):
-        return None
-    return LabelledRow(tuple(tokens), tuple(tags), intent)
 
 
 # WikiANN: a line a token, `lang:token TAB tag`.
@@ -266,37 +253,30 @@ def read_wikiann(source: str, lang: str) -> LabelledRows:
         is_folder = f"{source!r} is a folder: name a file in it"
         raise SourceError(is_folder if path.is_dir() else f"{source!r}: no such file")
     rows, lost = LabelledRows("wikiann"), Counter[str]()
-    for lines in islice(_sentences(path, rows.damaged), ROWS_MAX):
-        row = _sentence_row(lines, lang)
+
+    def lines() -> Iterator[str | None]:
+        try:
+            yield from read_lines(read_parts(path))
+        except Damaged:
+            rows.damaged.append(f"{path}: truncated")
+
+    sentences = groupby(lines(), lambda line: line is None or bool(line.strip()))
+    for _, group in islice((sentence for sentence in sentences if sentence[0]), ROWS_MAX):
+        row = _sentence_row(list(islice(group, TOKENS_MAX + 1)), lang)
         if isinstance(row, LabelledRow):
             rows.add(row)
         else:
-            (lost if row in _DAMAGE else rows.dropped)[row] += 1
+            (lost if row in ("not_utf8", "wrong_columns") else rows.dropped)[row] += 1
     rows.damaged += damaged_rows(path, lost)
     return rows
 
 
-def _sentences(path: Path, damaged: list[str]) -> Iterator[list[bytes]]:
-    """Yield the lines of sentences; of one that is too long only the first."""
-
-    def lines() -> Iterator[bytes]:
-        try:
-            yield from read_lines(path)
-        except Damaged:
-            damaged.append(f"{path}: truncated")
-
-    for has_text, group in groupby(lines(), lambda line: bool(line.strip())):
-        if has_text:
-            yield list(islice(group, TOKENS_MAX + 1))
-
-
-def _sentence_row(lines: list[bytes], lang: str) -> LabelledRow | str:
-    """Return a sentence, or the reason to drop it."""
+def _sentence_row(lines: Sequence[str | None], lang: str) -> LabelledRow | str:
+    """Return the lines of a sentence as a row, or the reason to drop it."""
     if len(lines) > TOKENS_MAX:
         return "too_long"
-    try:
-        fields = [line.decode().split("\t") for line in lines]
-    except UnicodeDecodeError:
+    fields = [line.split("\t") for line in lines if line is not None]
+    if len(fields) < len(lines):
         return "not_utf8"
     if any(len(fields_of_line) != 2 for fields_of_line in fields):
         return "wrong_columns"

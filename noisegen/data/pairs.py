@@ -3,27 +3,16 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from glob import escape
 from itertools import chain, zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
-from noisegen.data.columns import (
-    damaged_rows,
-    evenly,
-    text_batches,
-    unread_rows,
-)
-from noisegen.data.files import BOM, LINE_MAX, Damaged, read_lines, read_parts
-from noisegen.data.sources import (
-    Columns,
-    Input,
-    expand,
-    input_tables,
-    no_column,
-    numbered,
-    whole,
-)
+from noisegen.data.columns import damaged_rows, evenly, text_batches, unread_rows
+from noisegen.data.files import BOM, Damaged, read_parts
+from noisegen.data.sources import Columns, expand, no_column, numbered, whole
+from noisegen.data.tables import read_lines
 from noisegen.errors import SourceError, UsageError
 from noisegen.noise.rng import DECISION_BITS, mix, name_number, threshold
 
@@ -37,9 +26,7 @@ PAIRS_ARE = "; pairs are tables with the columns noisy and clean"
 M2_ENDINGS = (".m2", ".m2.gz")
 M2_STARTS = (b"S ", b"S\n", b"S\r")
 _HEAD = 1 << 16  # bytes in which the kind of a file shows
-_SPACES = b"\t\v\f\r"
-_CONTROLS = bytes(code for code in range(32) if code not in (*_SPACES, 10))
-_TO_SPACES = bytes.maketrans(_SPACES, b" " * len(_SPACES))
+_NO_CONTROLS = {code: " " if chr(code) in "\t\v\f\r" else None for code in range(32)}
 
 
 @dataclass(frozen=True)
@@ -59,20 +46,15 @@ class Pairs:
 
     def take(self, numbers: Sequence[int]) -> "Pairs":
         """Return the pairs of these numbers."""
-        noisy, clean = ([side[number] for number in numbers] for side in (self.noisy, self.clean))
-        return Pairs(noisy, clean)
+        return Pairs([self.noisy[n] for n in numbers], [self.clean[n] for n in numbers])
 
     def sample(self, most: int) -> "Pairs":
         """Return at most so many pairs, spread evenly over all."""
         return self if len(self) <= most else self.take(evenly(range(len(self)), most))
 
     def split(self, share: float = HELD_BACK, seed: int = 0) -> tuple["Pairs", "Pairs"]:
-        """Return the pairs to fit, and a share held back to judge by.
-
-        The clean text decides on which side a pair falls, so no text is on both.
-        """
-        limit = threshold(share)
-        key = mix(seed)
+        """Return the pairs to fit and a share held back to judge by; they share no clean text."""
+        limit, key = threshold(share), mix(seed)
         held = [mix(key ^ name_number(text)) >> (64 - DECISION_BITS) < limit for text in self.clean]
         fitted = self.take([number for number, is_held in enumerate(held) if not is_held])
         return fitted, self.take([number for number, is_held in enumerate(held) if is_held])
@@ -99,11 +81,6 @@ class PairColumns:
     lang: str | None = None
     advice: tuple[str, str] = OPTIONS
 
-    @property
-    def named(self) -> Columns:
-        """The column that tells a file without a header line."""
-        return Columns(text=self.noisy)
-
     def chosen(self, names: Sequence[str], path: str) -> list[str]:
         """Return the names of the columns: noisy, language if any, clean; raises SourceError."""
         wanted = [self.noisy, *([self.lang] if self.lang else []), *self.clean]
@@ -121,39 +98,27 @@ def pair_rows(paths: Sequence[str], columns: PairColumns, damaged: list[str]) ->
     several files is longer than another the rest is lost.
     """
     if paths[1:]:
-        yield from _aligned_rows(paths, damaged)
+        lost, ended = 0, "(ended)"  # stands for the lines that a file lacks; known by identity
+        files = [_lines(path, damaged) for path in paths]
+        for noisy, *versions in zip_longest(*files, fillvalue=ended):
+            if noisy is ended or any(line is ended for line in versions):
+                lost += 1
+            else:
+                yield PairRow(noisy, versions)
+        if lost:
+            lengths = f"{paths[0]} and its clean files differ in length"
+            damaged.append(f"{lengths}: {lost:,} lines at the end have no partner")
         return
     (item,) = expand(paths)
-    lost: Counter[str] = Counter()
-
-    def choose(names: Sequence[str]) -> list[str]:
-        return columns.chosen(names, item.path)
-
-    for _, codes, texts in text_batches(item, columns.named, choose, only_text=True):
-        lost.update(unread_rows(codes))
+    unread: Counter[str] = Counter()
+    choose = partial(columns.chosen, path=item.path)
+    for _, codes, texts in text_batches(item, Columns(columns.noisy), choose, only_text=True):
+        unread.update(unread_rows(codes))
         langs = texts.pop(1) if columns.lang else [None] * len(codes)
         for lang, noisy, *clean in zip(langs, *texts, strict=True):
-            versions = (cell if isinstance(cell, list) else [cell] for cell in clean)
-            yield PairRow(noisy, list(chain.from_iterable(versions)), lang)
-    damaged += damaged_rows(item.path, lost)
-
-
-def _aligned_rows(paths: Sequence[str], damaged: list[str]) -> Iterator[PairRow]:
-    def lines(path: str) -> Iterator[str | None]:
-        columns = Columns()
-        for table in input_tables(Input(path, "txt"), columns):  # text under any name
-            yield from table[columns.text].to_pylist()
-
-    lost = 0
-    ended = "(ended)"  # stands for the lines that a file lacks; told apart by identity
-    for sides in zip_longest(*map(lines, paths), fillvalue=ended):
-        if any(side is ended for side in sides):
-            lost += 1
-        else:
-            yield PairRow(sides[0], sides[1:])
-    if lost:
-        lengths = f"{paths[0]} and its clean files differ in length"
-        damaged.append(f"{lengths}: {lost:,} lines at the end have no partner")
+            cells = (cell if isinstance(cell, list) else [cell] for cell in clean)
+            yield PairRow(noisy, list(chain.from_iterable(cells)), lang)
+    damaged += damaged_rows(item.path, unread)
 
 
 def pair_tables(sources: Sequence[str], columns: PairColumns) -> tuple[list[str], list[str]]:
@@ -162,14 +127,14 @@ def pair_tables(sources: Sequence[str], columns: PairColumns) -> tuple[list[str]
     Raises SourceError for what is missing and for columns that are not there; those of hf:... are
     seen later.
     """
-    inputs = expand(sources)
-    read = [item for item in inputs if not item.skipped]
-    for item in read:
-        if item.kind != "hf" and (file := whole(item, columns.named)) is not None:
+    paths, skipped = [], []
+    for item in expand(sources):
+        if item.skipped:
+            skipped.append(f"{item.path}: {item.skipped}")
+            continue
+        if (file := whole(item, Columns(columns.noisy))) is not None:
             columns.chosen(file.schema.names, item.path)
-    paths = [str(Path(item.path).resolve()) if item.size is not None else item.path
-             for item in read]  # fmt: skip
-    skipped = [f"{item.path}: {item.skipped}" for item in inputs if item.skipped]
+        paths.append(item.path if item.size is None else str(Path(item.path).resolve()))
     return list(dict.fromkeys(paths)), skipped
 
 
@@ -187,9 +152,8 @@ def read_pairs(
     noisy_column: str = "noisy",
     clean_column: str = "clean",
     clean_file: str | None = None,
-    limit: int = PAIRS_MAX,
 ) -> Pairs:
-    """Read pairs, at most `limit`: others, and those with an empty side, are dropped and counted.
+    """Read pairs, at most PAIRS_MAX: others, and those with an empty side, are dropped and counted.
 
     `sources` are tables (.tsv .csv .jsonl .parquet, compressed or not, hf:NAME), M2 files (.m2, or
     .m2.gz; the first annotator), folders written by augment or mine-*, or one text file with
@@ -198,11 +162,9 @@ def read_pairs(
     """
     pairs = Pairs([], [])
     columns = PairColumns(noisy_column, (clean_column,))
-    for noisy, clean in _first_versions(sources, columns, clean_file, pairs.damaged):
-        if len(pairs) == limit:
+    for noisy, clean in _first_versions(sources, columns, clean_file, pairs.dropped, pairs.damaged):
+        if len(pairs) == PAIRS_MAX:
             pairs.dropped["over_limit"] += 1
-        elif not (noisy and clean and noisy.strip() and clean.strip()):
-            pairs.dropped["empty_side"] += 1
         else:
             pairs.noisy.append(noisy)
             pairs.clean.append(clean)
@@ -222,11 +184,7 @@ def stream_pairs(
     """
     damaged: list[str] = []
     columns = PairColumns(advice=(advice, advice))
-    for noisy, clean in _first_versions(sources, columns, None, damaged):
-        if noisy and clean and noisy.strip() and clean.strip():
-            yield noisy, clean
-        else:
-            dropped["empty_side"] += 1
+    yield from _first_versions(sources, columns, None, dropped, damaged)
     if damaged:
         raise damage(damaged)
 
@@ -253,9 +211,10 @@ def shards_of(source: str) -> str:
 
 
 def _first_versions(
-    sources: Sequence[str], columns: PairColumns, clean_file: str | None, damaged: list[str]
-) -> Iterator[tuple[str | None, str | None]]:
-    """Yield noisy text with the first of its clean versions."""
+    sources: Sequence[str], columns: PairColumns, clean_file: str | None, dropped: Counter[str],
+    damaged: list[str],
+) -> Iterator[tuple[str, str]]:  # fmt: skip
+    """Yield noisy text with the first of its clean versions; count pairs with an empty side."""
     annotated = [source for source in sources if source.lower().endswith(M2_ENDINGS)]
     for path in dict.fromkeys(path for source in annotated for path in aligned_files(source, [])):
         if not text_head(path).startswith(M2_STARTS):
@@ -263,34 +222,30 @@ def _first_versions(
         for sentence in read_m2(path, damaged):
             noisy, corrected = " ".join(sentence.tokens), sentence.corrected()
             damaged += sentence.notes(path)
-            if sentence.tokens:
-                yield noisy, next(iter(corrected), noisy)
+            if noisy and (clean := next(iter(corrected), noisy)):
+                yield noisy, clean
+            elif noisy:
+                dropped["empty_side"] += 1
     tables = [shards_of(source) for source in sources if source not in annotated]
-    if clean_file is not None and len(tables) != 1:
-        raise UsageError(f"--clean-file goes with one text file, not with {len(tables)}")
     if clean_file is not None:
+        if len(tables) != 1:
+            raise UsageError(f"--clean-file goes with one text file, not with {len(tables)}")
         files = [aligned_files(tables[0], [clean_file])]
     else:
         files = [[path] for path in pair_tables(tables, columns)[0]] if tables else []
     for paths in files:
         for row in pair_rows(paths, columns, damaged):
-            yield row.noisy, next(iter(row.clean), None)
+            noisy, clean = row.noisy or "", next(iter(row.clean), None) or ""
+            if noisy.strip() and clean.strip():
+                yield noisy, clean
+            else:
+                dropped["empty_side"] += 1
 
 
-# M2: tokenised sentences, each with the edits of one or more annotators.
+# M2: tokenised sentences, each with the edits of one or more annotators. A line of an edit: span,
+# type, correction, required, comment, annotator.
 
-_NOOP = "noop"
-_DETECTED_ONLY = "UNK"  # ERRANT's type of an error without a correction
-_FIELDS = 6  # span, type, correction, required, comment, annotator
-
-
-class M2Edit(NamedTuple):
-    """Replaces tokens [start, stop) by the tokens of `correction`; `order` is that of the file."""
-
-    start: int
-    stop: int
-    order: int
-    correction: tuple[str, ...]
+M2Edit = tuple[int, int, int, tuple[str, ...]]  # first token, stop, order in the file, new tokens
 
 
 @dataclass
@@ -299,7 +254,7 @@ class M2Sentence:
 
     line: int  # of the file, from 1
     tokens: list[str]
-    edits: dict[str, list[M2Edit]] = field(default_factory=dict)
+    edits: dict[str, list[M2Edit]] = field(default_factory=dict)  # by annotator
     damaged: list[str] = field(default_factory=list)
     lost: set[str] = field(default_factory=set)  # annotators with an edit that is damaged
 
@@ -308,12 +263,12 @@ class M2Sentence:
         texts = []
         for annotator, edits in self.edits.items():
             tokens, after = list(self.tokens), len(self.tokens)
-            for edit in sorted(edits, reverse=True):
-                if edit.stop > after:
+            for start, stop, _, words in sorted(edits, reverse=True):
+                if stop > after:
                     self.damaged.append(f"edits of annotator {annotator} overlap")
                     break
-                tokens[edit.start : edit.stop] = edit.correction
-                after = edit.start
+                tokens[start:stop] = words
+                after = start
             else:
                 if annotator not in self.lost:
                     texts.append(" ".join(tokens))
@@ -330,9 +285,9 @@ class M2Sentence:
         try:
             span, kind, correction = parts[:3]
             start, stop = map(int, span.split(" "))
-            if kind in (_NOOP, _DETECTED_ONLY):
+            if kind in ("noop", "UNK"):  # the latter is an error without a correction
                 return
-            if len(parts) != _FIELDS or not 0 <= start <= stop <= len(self.tokens):
+            if len(parts) != 6 or not 0 <= start <= stop <= len(self.tokens):
                 raise ValueError(span)
         except ValueError:
             self.damaged.append(f"line {number} is no edit of the sentence")
@@ -340,7 +295,7 @@ class M2Sentence:
             return
         correction = correction.split("||")[0]  # CoNLL writes alternatives so; the first is best
         words = () if correction == "-NONE-" else tuple(correction.split())
-        edits.append(M2Edit(start, stop, len(edits), words))
+        edits.append((start, stop, len(edits), words))
 
 
 def read_m2(path: str, damaged: list[str]) -> Iterator[M2Sentence]:
@@ -374,21 +329,20 @@ def text_head(path: str) -> bytes:
 
 
 def text_lines(path: str, damaged: list[str]) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a file and their numbers from 1, without control characters.
+    """Yield numbered lines without control characters; tabs and the like are spaces.
 
-    Tabs and the like are spaces. Unreadable lines, and where a compressed file breaks off, go to
-    `damaged`.
+    Unreadable lines, and where a compressed file breaks off, go to `damaged`.
     """
-    number = 0
+    for number, line in enumerate(_lines(path, damaged), 1):
+        if line is None:
+            damaged.append(f"{path}:{number}: not UTF-8, or too long")
+        else:
+            yield number, line if line.isprintable() else line.translate(_NO_CONTROLS)
+
+
+def _lines(path: str, damaged: list[str]) -> Iterator[str | None]:
+    """Yield lines, None for one that cannot be read; damage ends them and goes to `damaged`."""
     try:
-        for number, line in enumerate(read_lines(path), 1):
-            try:
-                if len(line) > LINE_MAX:
-                    raise ValueError
-                text = line.translate(_TO_SPACES, _CONTROLS).decode()
-            except ValueError:
-                damaged.append(f"{path}:{number}: not UTF-8, or too long")
-            else:
-                yield number, text
-    except Damaged as error:
-        damaged.append(f"{path}: breaks off after line {number} ({error})")
+        yield from read_lines(read_parts(path))
+    except Damaged as damage:
+        damaged.append(f"{path}: {damage}")

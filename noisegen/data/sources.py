@@ -3,15 +3,16 @@
 import glob
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate, chain, pairwise
+from itertools import accumulate, chain, groupby, pairwise
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from noisegen.data import tables
 from noisegen.data.files import (
     BOM,
     COMPRESSIONS,
@@ -22,26 +23,6 @@ from noisegen.data.files import (
     compression_of,
     read_parts,
     reading,
-)
-from noisegen.data.tables import (
-    CODE,
-    KEPT,
-    REASON,
-    REASONS,
-    Codes,
-    Mask,
-    as_text,
-    csv_tables,
-    delimited,
-    header,
-    hf_tables,
-    is_unicode,
-    json_schema,
-    json_table,
-    line_ranges,
-    parquet_head,
-    parquet_tables,
-    with_reasons,
 )
 from noisegen.errors import SourceError, did_you_mean
 from noisegen.text.buffers import as_arrow
@@ -72,8 +53,7 @@ class Columns:
 
     def of(self, names: Sequence[str]) -> "Columns":
         """Return the same with numbers replaced by the names of a file without header."""
-        given = {field: numbered(name, names) for field, name in vars(self).items() if name}
-        return Columns(**given)
+        return Columns(**{k: numbered(name, names) for k, name in vars(self).items() if name})
 
 
 def numbered(name: str, names: Sequence[str]) -> str:
@@ -171,8 +151,8 @@ def _expanded(source: str) -> Iterator[Input]:
 def file_input(path: Path) -> Input:
     """Return a file with the format that its ending says."""
     compression = compression_of(path)
-    name = path.name.lower()
-    stem, _, kind = (name.removesuffix(f".{compression}") if compression else name).rpartition(".")
+    name = path.name.lower().removesuffix(f".{compression}")
+    stem, _, kind = name.rpartition(".")
     if kind not in KINDS or (compression and kind == "parquet") or not (stem or compression):
         return Input(str(path), skipped="unknown ending")
     return Input(str(path), kind)
@@ -198,60 +178,50 @@ def named_source(given: str) -> tuple[str, str]:
 
 
 def whole(item: Input, columns: Columns) -> FileRange | None:
-    """Return all rows of a file, as its beginning shows it; None where there is nothing in it."""
+    """Return all rows of a file, as its beginning shows it; None where nothing is in it, or hf:."""
+    if item.kind in ("hf", ""):
+        return None
     if item.path == "-":
-        return _whole_lines("-", "txt", b"", columns, 0)
+        return FileRange("-", "txt", 0, 0, 0, *_named_columns([columns.source]))
     path = os.path.abspath(item.path)  # noqa: PTH100  (a worker may run in another folder)
     if item.kind == "parquet":
-        schema, rows = parquet_head(path)
+        schema, rows = tables.parquet_head(path)
         return FileRange(path, item.kind, 0, rows, rows, plain_schema(schema, columns))
     try:
-        parts = blocks(read_parts(path), SCAN if item.kind == "jsonl" else _HEAD)
-        head = next(parts, b"")
+        head = next(blocks(read_parts(path), SCAN if item.kind == "jsonl" else _HEAD), b"")
     except Damaged as damage:
         raise SourceError(f"{item.path}: damaged before its first row ({damage})") from damage
     if not head and item.kind != "txt":
         return None
-    try:
-        return _whole_lines(path, item.kind, head, columns, Path(path).stat().st_size)
-    except SourceError as error:
-        raise SourceError(f"{item.path}: {error}") from error
-
-
-def _whole_lines(path: str, kind: str, head: bytes, columns: Columns, size: int) -> FileRange:
-    """Return all rows of a file of lines."""
-    start = len(BOM) if head.startswith(BOM) else 0
+    start, size = len(head) - len(head.removeprefix(BOM)), Path(path).stat().st_size
     head = head[start:]
-    if kind == "txt":
-        names = [columns.source]
-    elif kind == "jsonl":
+    if item.kind == "jsonl":
         lists = {name: LISTS for name in (columns.tokens, columns.labels) if name}
-        wanted = {columns.text: pa.string()} | lists
-        return FileRange(path, kind, start, size, 0, json_schema(head, wanted))
-    else:
-        names, length = header(head, kind)
+        schema = tables.json_schema(head, {columns.text: pa.string()} | lists)
+        return FileRange(path, item.kind, start, size, 0, schema)
+    names = [columns.source]
+    if item.kind != "txt":
+        names, length = tables.header(head, item.kind, item.path)
         if columns.text.isdecimal():
             names = [f"column_{number}" for number in range(1, len(names) + 1)]
         else:
             start += length
-    if not all(map(is_unicode, names)):
-        raise SourceError("the header is not UTF-8")
-    schema = pa.schema([(name, pa.string()) for name in names])
-    return FileRange(path, kind, start, size, 0, schema, tuple(names))
+    if not all(map(tables.is_unicode, names)):
+        raise SourceError(f"{item.path}: the header is not UTF-8")
+    return FileRange(path, item.kind, start, size, 0, *_named_columns(names))
+
+
+def _named_columns(names: Sequence[str]) -> tuple[pa.Schema, tuple[str, ...]]:
+    return pa.schema([(name, pa.string()) for name in names]), tuple(names)
 
 
 def plain_schema(schema: pa.Schema, columns: Columns) -> pa.Schema:
     """Return the schema without views, which Arrow cannot filter, nor a dictionary of texts."""
-
-    def plain(field: pa.Field) -> pa.DataType:
-        kind = field.type
-        if field.name == columns.source and pa.types.is_dictionary(kind):
-            kind = kind.value_type
-        if pa.types.is_string_view(kind):
-            return pa.string()
-        return pa.binary() if pa.types.is_binary_view(kind) else kind
-
-    return pa.schema([(field.name, plain(field)) for field in schema])
+    plain = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
+    types = {field.name: field.type for field in schema}
+    if pa.types.is_dictionary(kind := types.get(columns.source, pa.null())):
+        types[columns.source] = kind.value_type
+    return pa.schema([(name, plain.get(types[name], types[name])) for name in schema.names])
 
 
 def agree(file: FileRange, first: FileRange, columns: Columns) -> FileRange:
@@ -275,30 +245,38 @@ def _layout(file: FileRange, columns: Columns) -> dict[str, pa.DataType]:
     for name in (columns.source, columns.row_id, columns.labels):
         if name is not None and name not in names:
             headless = "; without a header line, use --text-column 1"
-            hint = headless if file.kind in ("csv", "tsv") else ""
-            raise no_column(file.path, name, names, hint)
+            raise no_column(file.path, name, names, headless if file.kind in ("csv", "tsv") else "")
     refuse_doubles(file.path, names)
-    used = {columns.row_id} if columns.tokens else {columns.row_id, columns.text}
-    kinds = {"id": _id_type(file, columns.row_id), "clean": _text_type(file, columns)}
-    for field in file.schema:
-        if field.name in used:
-            continue
-        if field.name in RESERVED:
-            hint = ", or use --id-column id" if field.name == "id" else ""
+    types = {field.name: field.type for field in file.schema}
+    lists = [name for name in (columns.tokens, columns.labels) if name]
+    for name in lists:
+        if not (is_list(types[name]) and is_string(types[name].value_type)):
             raise SourceError(
-                f"{file.path}: column {field.name!r} has a name of the output; rename it{hint}"
+                f"{file.path}: column {name!r} is no list of strings but {types[name]}"
             )
-        is_list = field.name in (columns.tokens, columns.labels)
-        kinds[field.name] = LISTS if is_list else field.type
-    return kinds
+    kind = types[columns.source]
+    if not (columns.tokens or is_string(kind) or kind in (pa.binary(), pa.large_binary())):
+        raise SourceError(f"{file.path}: column {columns.source!r} is no text but {kind}")
+    id_type = pa.int64() if columns.row_id is None else types[columns.row_id]
+    if pa.types.is_dictionary(id_type):
+        id_type = id_type.value_type
+    is_integer = pa.types.is_integer(id_type) and id_type != pa.uint64()
+    if not (is_integer or is_string(id_type)):
+        allowed = f"ids are integers (up to int64) or strings; {columns.row_id!r} is {id_type}"
+        raise SourceError(f"{file.path}: {allowed}")
+    used = {columns.row_id} if columns.tokens else {columns.row_id, columns.text}
+    others = {name: kind for name, kind in types.items() if name not in used}
+    if reserved := next((name for name in others if name in RESERVED), None):
+        hint = ", or use --id-column id" if reserved == "id" else ""
+        raise SourceError(
+            f"{file.path}: column {reserved!r} has a name of the output; rename it{hint}"
+        )
+    layout = {"id": pa.int64() if is_integer else pa.string(), "clean": pa.string()}
+    return layout | others | dict.fromkeys(lists, LISTS)
 
 
 def no_column(path: str, name: str, names: Sequence[str], advice: str = "") -> SourceError:
-    """Return the error about a column that is missing; `advice` where no name is like it.
-
-    Long names, and long lists of them, are cut; control characters, as a file that is no text has
-    them, are escaped.
-    """
+    """Return the error about a missing column; it ends with `advice` where none is like it."""
     plain = (name if name.isprintable() else repr(name)[1:-1] for name in names[:30])
     shown = [name if len(name) <= 40 else f"{name[:37]}..." for name in plain]
     listed = ", ".join([*shown, *["..."][: len(names) - len(shown)]]) or "none"
@@ -311,29 +289,6 @@ def refuse_doubles(path: str, names: Sequence[str]) -> None:
     twice = next((name for name, times in Counter(names).items() if times > 1), None)
     if twice is not None:
         raise SourceError(f"{path}: two columns are named {twice!r}")
-
-
-def _id_type(file: FileRange, name: str | None) -> pa.DataType:
-    kind = pa.int64() if name is None else file.schema.field(name).type
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
-    if pa.types.is_integer(kind) and kind != pa.uint64():
-        return pa.int64()
-    if is_string(kind):
-        return pa.string()
-    raise SourceError(f"{file.path}: ids are integers (up to int64) or strings; {name!r} is {kind}")
-
-
-def _text_type(file: FileRange, columns: Columns) -> pa.DataType:
-    """Check the types of text, tokens and labels."""
-    for name in filter(None, (columns.tokens, columns.labels)):
-        kind = file.schema.field(name).type
-        if not (is_list(kind) and is_string(kind.value_type)):
-            raise SourceError(f"{file.path}: column {name!r} is no list of strings but {kind}")
-    kind = file.schema.field(columns.source).type
-    if columns.tokens or is_string(kind) or kind in (pa.binary(), pa.large_binary()):
-        return pa.string()
-    raise SourceError(f"{file.path}: column {columns.source!r} is no text but {kind}")
 
 
 def is_string(kind: pa.DataType) -> bool:
@@ -356,23 +311,23 @@ def shard_inputs(
 
     Raises SourceError for files that cannot be read, do not agree, or have no rows at all.
     """
-    rows_per_shard = min(rows_per_shard, limit or rows_per_shard)
     first = 0
-    for number, (ranges, table) in enumerate(_shards(inputs, columns, rows_per_shard)):
+    shards = _shards(inputs, columns, min(rows_per_shard, limit or rows_per_shard))
+    for number, (ranges, table) in enumerate(shards):
         rows = sum(part.rows for part in ranges) if table is None else len(table)
-        if limit is not None and first + rows >= limit:
+        if limit is not None and first + rows > limit:
             rows = limit - first
-            table = table and joined(table.slice(0, rows))
+            table = table and tables.joined(table.slice(0, rows))
             starts = accumulate((part.rows for part in ranges), initial=0)
             ranges = tuple(
                 replace(part, rows=min(part.rows, rows - start))
                 for part, start in zip(ranges, starts, strict=False)
                 if start < rows
             )
-            yield ShardInput(number, first, rows, ranges, table)
-            return
         yield ShardInput(number, first, rows, ranges, table)
         first += rows
+        if first == limit:
+            return
     if not first:
         raise SourceError(f"no rows in {', '.join(item.path for item in inputs)}")
 
@@ -381,135 +336,98 @@ def _shards(
     inputs: Sequence[Input], columns: Columns, rows_per_shard: int
 ) -> Iterator[tuple[tuple[FileRange, ...], pa.Table | None]]:
     """Yield the content of the shards; a streamed source begins and ends its own."""
-    files = _agreed(inputs, columns)
-    first = next((file for _, file in files if file), None)
-    held: list[FileRange] = []
-    room = rows_per_shard
-    for item, file in files:
-        if file and not item.streamed:
-            for part in _cut(file, room, rows_per_shard):
-                held.append(part)
-                room -= part.rows
-                if not room:
-                    yield tuple(held), None
-                    held, room = [], rows_per_shard
-            continue
-        if held:
-            yield tuple(held), None
-            held, room = [], rows_per_shard
-        if file is not None:
-            tables = _lines(file, columns)
-        else:
-            given = hf_tables(item.path)
-            if (table := next(given, None)) is None:
-                continue
-            file = FileRange(item.path, "hf", 0, 0, 0, plain_schema(table.schema, columns))
-            file = agree(file, first or file, columns)
-            first, tables = first or file, _conform(chain([table], given), file)
-        yield from (((), table) for table in regroup(tables, rows_per_shard, STREAM_BYTES))
-    if held:
-        yield tuple(held), None
-
-
-def _agreed(inputs: Sequence[Input], columns: Columns) -> list[tuple[Input, FileRange | None]]:
-    """Return the inputs that hold something, files with the same columns."""
     first: FileRange | None = None
-    files: list[tuple[Input, FileRange | None]] = []
+    sources: list[tuple[Input, FileRange | None]] = []
     for item in inputs:
-        file = whole(item, columns) if item.kind not in ("hf", "") else None
+        file = whole(item, columns)
         if file is not None:
             file = agree(file, first or file, columns)
             first = first or file
         if file is not None or item.kind == "hf":
-            files.append((item, file))
-    return files
+            sources.append((item, file))
+    for streamed, group in groupby(sources, lambda source: source[0].streamed):
+        if not streamed:
+            yield from ((ranges, None) for ranges in _packed(group, rows_per_shard))
+            continue
+        for item, file in group:
+            if file is not None:
+                rows = range_tables(file, columns)
+            else:
+                remainder = tables.hf_tables(item.path)
+                if (table := next(remainder, None)) is None:
+                    continue
+                file = FileRange(item.path, "hf", 0, 0, 0, plain_schema(table.schema, columns))
+                file = agree(file, first or file, columns)
+                first, rows = first or file, _conform(chain([table], remainder), file)
+            yield from (((), table) for table in tables.regroup(rows, rows_per_shard, STREAM_BYTES))
+
+
+def _packed(
+    sources: Iterable[tuple[Input, FileRange | None]], rows_per_shard: int
+) -> Iterator[tuple[FileRange, ...]]:
+    """Yield ranges that make a shard together: pieces of large files, several small ones."""
+    held: list[FileRange] = []
+    room = rows_per_shard
+    for _, file in sources:
+        for part in _cut(file, room, rows_per_shard) if file else ():
+            held.append(part)
+            room -= part.rows
+            if not room:
+                yield tuple(held)
+                held, room = [], rows_per_shard
+    if held:
+        yield tuple(held)
 
 
 def _cut(file: FileRange, first: int, step: int) -> Iterator[FileRange]:
     """Cut a file after its first `first` rows and then after every `step`."""
-    if file.kind == "parquet":
-        bounds = [0, *range(first, file.rows, step), file.rows]
-        for start, stop in pairwise(bounds if file.rows else []):
+    if file.kind != "parquet":
+        for start, stop, rows in tables.line_ranges(file.path, file.start, first, step):
+            yield replace(file, start=start, stop=stop, rows=rows)
+    elif file.rows:
+        for start, stop in pairwise([0, *range(first, file.rows, step), file.rows]):
             yield replace(file, start=start, stop=stop, rows=stop - start)
+
+
+# From files to rows.
+
+
+def range_tables(file: FileRange, columns: Columns, batch_bytes: int = SCAN) -> Iterator[pa.Table]:
+    """Yield rows with the columns of the run and REASON; damage is a row; raises SourceError."""
+    if file.kind == "parquet":
+        yield from _conform(
+            tables.parquet_tables(file.path, file.start, file.stop, batch_bytes), file
+        )
         return
-    for start, stop, rows in line_ranges(file.path, file.start, first, step):
-        yield replace(file, start=start, stop=stop, rows=rows)
-
-
-# From files to tables.
-
-
-def input_tables(
-    item: Input,
-    columns: Columns,
-    check: Callable[[Sequence[str]], object] = lambda names: None,
-    batch_bytes: int = SCAN,
-) -> Iterator[pa.Table]:
-    """Yield all rows of an input, with all its columns and REASON; damage ends it with a row.
-
-    `check` is called with the names of the columns before they are read. Raises SourceError for
-    what cannot be read at all.
-    """
-    file = whole(item, columns) if item.kind != "hf" else None
-    if file is not None:
-        check(file.schema.names)
-    if file is not None and file.kind != "parquet":
-        yield from _lines(file, columns)
-    elif file is not None:
-        yield from map(_readable, parquet_tables(file.path, 0, file.rows, batch_bytes))
-    elif item.kind == "hf":
-        for table in hf_tables(item.path):
-            check(table.column_names)
-            yield _readable(table)
-
-
-def _readable(table: pa.Table) -> pa.Table:
-    return with_reasons(table, np.zeros(len(table), np.int8))
-
-
-def _lines(file: FileRange, columns: Columns) -> Iterator[pa.Table]:
-    """Yield the rows of a file of lines, or of stdin, from beginning to end."""
-    parts = blocks(read_parts(file.path), SCAN)
+    names = [*file.schema.names, tables.REASON]
+    parts = blocks(read_parts(file.path, file.start, file.stop), min(batch_bytes, SCAN))
     try:
-        head = next(parts, b"")
-        head = head.removeprefix(BOM) if file.path == "-" else head[file.start :]
-        yield from _line_tables(chain([head], parts), file, columns)
+        if file.kind == "csv":
+            rows = tables.csv_tables(parts, file.names)
+        elif file.kind == "jsonl":
+            rows = (tables.json_table(part, file.schema, columns.source) for part in parts)
+        else:
+            rows = (tables.delimited(part, file.names, tabs=file.kind == "tsv") for part in parts)
+        yield from (table.select(names) for table in rows)
     except Damaged:
         nothing = pa.table([pa.nulls(1, kind) for kind in file.schema.types], file.schema)
-        yield with_reasons(nothing, np.array([CODE["truncated"]], np.int8))
+        yield tables.with_reasons(nothing, np.array([tables.CODE["truncated"]], np.int8))
 
 
-def _line_tables(parts: Iterable[bytes], file: FileRange, columns: Columns) -> Iterator[pa.Table]:
-    """Yield whole lines as tables, with the columns in the order of the run."""
-    parts = (part for part in parts if part)
-    if file.kind == "csv":
-        tables = csv_tables(parts, file.names)
-    elif file.kind == "jsonl":
-        tables = (json_table(part, file.schema, columns.source) for part in parts)
-    else:
-        tabs = file.kind == "tsv"
-        tables = (delimited(part, file.names, tabs=tabs) for part in parts)
-    yield from (table.select([*file.schema.names, REASON]) for table in tables)
-
-
-def _conform(tables: Iterable[pa.Table], file: FileRange) -> Iterator[pa.Table]:
-    """Yield tables with the columns and types of the run."""
+def _conform(rows: Iterable[pa.Table], file: FileRange) -> Iterator[pa.Table]:
+    """Yield rows with the columns and types of the run."""
     with reading(file.path):
-        for table in tables:
+        for table in rows:
             table = table.select(file.schema.names)
-            yield _readable(table if table.schema.equals(file.schema) else table.cast(file.schema))
+            yield tables.with_reasons(
+                table if table.schema.equals(file.schema) else table.cast(file.schema)
+            )
 
 
-def _range_tables(file: FileRange, columns: Columns, batch_bytes: int) -> Iterator[pa.Table]:
+def _counted(file: FileRange, columns: Columns, batch_bytes: int) -> Iterator[pa.Table]:
     """Yield the rows of a range; raises SourceError if there are fewer than were counted."""
     left = file.rows
-    if file.kind == "parquet":
-        rows = parquet_tables(file.path, file.start, file.start + left, batch_bytes)
-        tables = _conform(rows, file)
-    else:
-        lines = read_parts(file.path, file.start, file.stop)
-        tables = _line_tables(blocks(lines, min(batch_bytes, SCAN)), file, columns)
-    for table in tables:
+    for table in range_tables(file, columns, batch_bytes):
         yield table.slice(0, left)
         left -= len(table)
         if left <= 0:
@@ -517,44 +435,6 @@ def _range_tables(file: FileRange, columns: Columns, batch_bytes: int) -> Iterat
     raise SourceError(
         f"{file.path}: {left:,} rows are gone; it has changed since they were counted"
     )
-
-
-def regroup(tables: Iterable[pa.Table], rows_max: int, bytes_max: int) -> Iterator[pa.Table]:
-    """Yield the same rows in tables of `rows_max` rows, fewer where they exceed `bytes_max`."""
-    held: list[pa.Table] = []
-    room, size = rows_max, 0
-    for table in chain.from_iterable(_halved(table, bytes_max // 8) for table in tables):
-        at = 0
-        while at < len(table):
-            part = table.slice(at, room)
-            is_full = bool(held) and size + part.nbytes > bytes_max
-            if not is_full:
-                held.append(part)
-                at, room, size = at + len(part), room - len(part), size + part.nbytes
-            if is_full or not room:
-                yield joined(*held)
-                held, room, size = [], rows_max, 0
-    if held:
-        yield joined(*held)
-
-
-def _halved(table: pa.Table, bytes_max: int) -> Iterator[pa.Table]:
-    """Halve a table until it is small, unless the halves share what is large (a dictionary)."""
-    halves = table.slice(0, len(table) // 2), table.slice(len(table) // 2)
-    alone = len(table) < 2 or table.nbytes <= bytes_max
-    if alone or sum(half.nbytes for half in halves) > 1.5 * table.nbytes:
-        yield table
-        return
-    for half in halves:
-        yield from _halved(half, bytes_max)
-
-
-def joined(*tables: pa.Table) -> pa.Table:
-    """Join tables into one chunk a column that owns no more than its rows.
-
-    A slice is pickled with all of its parent; the empty slice makes Arrow copy.
-    """
-    return pa.concat_tables([*tables, tables[0].slice(0, 0)]).combine_chunks()
 
 
 # From tables to batches.
@@ -567,72 +447,60 @@ def read(
 
     Every column is one chunk. Raises SourceError for a file that is gone, damaged or changed.
     """
-    ranges = (_range_tables(part, columns, batch_bytes) for part in shard.ranges)
-    tables = chain.from_iterable(ranges) if shard.table is None else [shard.table]
+    ranges = (_counted(part, columns, batch_bytes) for part in shard.ranges)
+    rows = chain.from_iterable(ranges) if shard.table is None else [shard.table]
     first = shard.first_row
-    for table in regroup(tables, batch_rows, batch_bytes):
+    for table in tables.regroup(rows, batch_rows, batch_bytes):
         yield _batch(table, columns.of(table.column_names), first)
         first += len(table)
 
 
 def _batch(table: pa.Table, columns: Columns, first: int) -> RowBatch:
     """Give rows their ids and texts, and drop those that cannot be used."""
-    codes = table[REASON].to_numpy().copy()
-    built = {"id": _ids(table, columns, first, codes), "clean": _texts(table, columns, codes)}
+    codes = table[tables.REASON].to_numpy().copy()
+    ids = as_arrow(np.arange(first, first + len(table), dtype=np.int64))
+    if columns.row_id is not None:
+        ids = _texts(table[columns.row_id], codes, "null_id")
+    source = table[columns.source]
+    texts = pc.binary_join(source.cast(LISTS), " ") if columns.tokens else source
+    built = {"id": ids, "clean": _texts(texts, codes, "null_text")}
+    if columns.labels:
+        labels = table[columns.labels].cast(LISTS)
+        equal = pc.equal(pc.list_value_length(source), pc.list_value_length(labels))
+        are_whole = pc.is_valid(pc.binary_join(labels, " "))
+        _mark(codes, pc.invert(pc.and_(pc.fill_null(equal, False), are_whole)), "unequal_labels")
     for name in table.column_names:
         if name in (columns.tokens, columns.labels):
             built[name] = table[name].cast(LISTS)
-        elif name not in (REASON, columns.row_id, columns.source):
+        elif name not in (tables.REASON, columns.row_id, columns.source):
             built[name] = table[name]
-    keep = np.isin(codes, KEPT)
+    keep = np.isin(codes, tables.KEPT)
     rows = pa.table(built)
-    counts = np.bincount(codes, minlength=len(REASONS)).tolist()
-    dropped = {reason: counts[CODE[reason]] for reason in REASONS[1:] if counts[CODE[reason]]}
-    return RowBatch(rows if keep.all() else rows.filter(keep).combine_chunks(), Counter(dropped))
+    counts = np.bincount(codes, minlength=len(tables.REASONS)).tolist()
+    counted = zip(tables.REASONS[1:], counts[1:], strict=True)
+    dropped = Counter({reason: count for reason, count in counted if count})
+    return RowBatch(rows if keep.all() else rows.filter(keep).combine_chunks(), dropped)
 
 
-def _mark(codes: Codes, where: Mask, reason: str) -> None:
-    codes[where & np.isin(codes, KEPT)] = CODE[reason]
-
-
-def _mask(booleans: pa.Array) -> Mask:
-    """Return booleans with null as false."""
-    return np.asarray(pc.fill_null(booleans, False).to_numpy(zero_copy_only=False), np.bool_)
-
-
-def _ids(table: pa.Table, columns: Columns, first: int, codes: Codes) -> pa.Array:
-    if columns.row_id is None:
-        return as_arrow(np.arange(first, first + len(table), dtype=np.int64))
-    column = table[columns.row_id].combine_chunks()
+def _texts(chunked: pa.ChunkedArray, codes: tables.Codes, null_reason: str) -> pa.Array:
+    """Return a column as strings, or as integers of 64 bits; mark the rows that cannot be used."""
+    column = chunked.combine_chunks()
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
-    _mark(codes, _mask(pc.is_null(column)), "null_id")
+    _mark(codes, pc.is_null(column), null_reason)
     if pa.types.is_integer(column.type):
         return column.cast(pa.int64())
-    ids, wrong = as_text(_binary(column))
-    _mark(codes, wrong, "not_utf8")
-    return ids
-
-
-def _texts(table: pa.Table, columns: Columns, codes: Codes) -> pa.Array:
-    column = table[columns.source].combine_chunks()
-    tokens = column
-    if columns.tokens:
-        column = pc.binary_join(tokens.cast(LISTS), " ")
-    _mark(codes, _mask(pc.is_null(column)), "null_text")
-    if columns.labels:
-        labels = table[columns.labels].combine_chunks().cast(LISTS)
-        equal = pc.equal(pc.list_value_length(tokens), pc.list_value_length(labels))
-        are_whole = pc.is_valid(pc.binary_join(labels, " "))
-        _mark(codes, ~(_mask(equal) & _mask(are_whole)), "unequal_labels")
-    column = _binary(column)
-    too_long = _mask(pc.greater(pc.binary_length(column), TEXT_MAX))
+    is_large = column.type in (pa.large_string(), pa.large_binary())
+    column = column.cast(pa.large_binary() if is_large else pa.binary())
+    too_long = pc.fill_null(pc.greater(pc.binary_length(column), TEXT_MAX), False)
     _mark(codes, too_long, "row_too_long")
-    texts, wrong = as_text(pc.if_else(too_long, None, column) if too_long.any() else column)
-    _mark(codes, wrong, "not_utf8")
+    texts, wrong = tables.as_text(
+        pc.if_else(too_long, None, column) if pc.any(too_long).as_py() else column
+    )
+    _mark(codes, pa.array(wrong), "not_utf8")
     return texts
 
 
-def _binary(column: pa.Array) -> pa.Array:
-    """Return strings as the bytes that they are."""
-    return column.cast(pa.large_binary() if column.type == pa.large_string() else pa.binary())
+def _mark(codes: tables.Codes, where: pa.Array, reason: str) -> None:
+    is_marked = where.to_numpy(zero_copy_only=False)
+    codes[is_marked & np.isin(codes, tables.KEPT)] = tables.CODE[reason]

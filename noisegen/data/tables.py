@@ -1,15 +1,16 @@
 """Rows of files as Arrow tables, a bounded block at a time: lines, TSV, CSV, JSON, Parquet, hf:.
 
-Every table has all rows of its block: one that cannot be read is null and says why in REASON. The
-types of JSON lines are those of the beginning of a file; a field or value that does not fit is left
-out and counted.
+Every table has all rows of its block: one that cannot be read is null and says why in REASON. Types
+of JSON lines are those of a file's beginning; a field or value that does not fit is left out.
 """
 
 import csv
 import io
 import json
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -20,10 +21,12 @@ import pyarrow.json
 import pyarrow.parquet as pq
 
 from noisegen.data.files import (
+    BOM,
     LINE_MAX,
     SCAN,
     TEXT_MAX,
     Damaged,
+    blocks,
     first_line,
     read_parts,
     reading,
@@ -32,7 +35,6 @@ from noisegen.errors import MissingExtra, SourceError
 
 Mask = npt.NDArray[np.bool_]
 Codes = npt.NDArray[np.int8]
-_CsvRow = list[str] | str  # fields, or the reason to drop them
 
 ROWS = 4096  # decoded at once: few enough even for long texts
 DEPTH_MAX = 32  # values of JSON within each other; Arrow reads no schema back that has over 60
@@ -43,6 +45,7 @@ REASONS = (
 )  # fmt: skip
 CODE = {name: number for number, name in enumerate(REASONS)}
 KEPT = (0, CODE["unexpected_field"])  # rows with any other code are dropped
+_HALVES = re.compile("[\ud800-\udfff]")  # of a surrogate pair
 _SCALARS = {bool: pa.bool_(), float: pa.float64(), int: pa.int64(), str: pa.string()}
 
 
@@ -62,9 +65,64 @@ def line_ranges(path: str, start: int, first: int, step: int) -> Iterator[tuple[
         yield begin, at, rows + (not ended)
 
 
-def with_reasons(table: pa.Table, codes: Codes) -> pa.Table:
-    """Return the table with the column REASON."""
+def read_lines(parts: Iterable[bytes]) -> Iterator[str | None]:
+    """Yield lines without their LF or CRLF; None for one that is not UTF-8 or over LINE_MAX.
+
+    Raises what `parts` raises, Damaged with the number of the last whole line.
+    """
+    count = 0
+    try:
+        for block in blocks(parts, SCAN):
+            block = block if count else block.removeprefix(BOM)
+            lines = delimited(block, ["line"], tabs=False)["line"].to_pylist()
+            count += len(lines)
+            yield from lines
+    except Damaged as damage:
+        raise Damaged(f"breaks off after line {count:,} ({damage})") from damage
+
+
+def with_reasons(table: pa.Table, codes: Codes | None = None) -> pa.Table:
+    """Return the table with the column REASON, by default all readable."""
+    codes = np.zeros(len(table), np.int8) if codes is None else codes
     return table.append_column(REASON, pa.array(codes, pa.int8()))
+
+
+def regroup(tables: Iterable[pa.Table], rows_max: int, bytes_max: int) -> Iterator[pa.Table]:
+    """Yield the same rows in tables of `rows_max` rows, fewer where they exceed `bytes_max`."""
+    held: list[pa.Table] = []
+    room, size = rows_max, 0
+    for table in chain.from_iterable(_halved(table, bytes_max // 8) for table in tables):
+        at = 0
+        while at < len(table):
+            part = table.slice(at, room)
+            is_full = bool(held) and size + part.nbytes > bytes_max
+            if not is_full:
+                held.append(part)
+                at, room, size = at + len(part), room - len(part), size + part.nbytes
+            if is_full or not room:
+                yield joined(*held)
+                held, room, size = [], rows_max, 0
+    if held:
+        yield joined(*held)
+
+
+def _halved(table: pa.Table, bytes_max: int) -> Iterator[pa.Table]:
+    """Halve a table until it is small, unless the halves share what is large (a dictionary)."""
+    halves = table.slice(0, len(table) // 2), table.slice(len(table) // 2)
+    alone = len(table) < 2 or table.nbytes <= bytes_max
+    if alone or sum(half.nbytes for half in halves) > 1.5 * table.nbytes:
+        yield table
+        return
+    for half in halves:
+        yield from _halved(half, bytes_max)
+
+
+def joined(*tables: pa.Table) -> pa.Table:
+    """Join tables into one chunk a column that owns no more than its rows.
+
+    A slice is pickled with all of its parent; the empty slice makes Arrow copy.
+    """
+    return pa.concat_tables([*tables, tables[0].slice(0, 0)]).combine_chunks()
 
 
 def as_text(column: pa.Array) -> tuple[pa.Array, Mask]:
@@ -83,10 +141,7 @@ def as_text(column: pa.Array) -> tuple[pa.Array, Mask]:
 
 def is_unicode(text: str) -> bool:
     """Tell whether a string has no half of a surrogate pair."""
-    try:
-        return text.isascii() or bool(text.encode())
-    except UnicodeEncodeError:
-        return False
+    return text.isascii() or not _HALVES.search(text)
 
 
 def delimited(block: bytes, names: Sequence[str], *, tabs: bool) -> pa.Table:
@@ -114,20 +169,33 @@ def delimited(block: bytes, names: Sequence[str], *, tabs: bool) -> pa.Table:
     return with_reasons(pa.table(columns, list(names)), codes)
 
 
-def csv_tables(parts: Iterator[bytes], names: Sequence[str]) -> Iterator[pa.Table]:
-    """Yield the rows of CSV with quotes as in RFC 4180."""
+def csv_tables(parts: Iterable[bytes], names: Sequence[str]) -> Iterator[pa.Table]:
+    """Yield the rows of CSV with quotes as in RFC 4180; raises Damaged after the last."""
     reader = csv.reader(line for part in parts for line in _text_lines(part))
-    while True:
-        rows, failure = _csv_rows(reader, len(names))
+    failure: Exception | None = None
+    while failure is None:
+        rows: list[list[str] | str] = []  # the fields, or the reason to drop them
+        size, before = 0, csv.field_size_limit(TEXT_MAX)
+        try:
+            while len(rows) < ROWS and size < SCAN:
+                try:
+                    row = next(reader) or [""]
+                except csv.Error as error:
+                    rows.append("row_too_long" if "field larger" in str(error) else "wrong_columns")
+                else:
+                    size += sum(map(len, row))
+                    rows.append(row if len(row) == len(names) else "wrong_columns")
+        except (StopIteration, Damaged) as error:
+            failure = error
+        finally:
+            csv.field_size_limit(before)
         if rows:
             yield _csv_table(rows, names)
-        if isinstance(failure, Damaged):
-            raise failure
-        if failure:
-            return
+    if isinstance(failure, Damaged):
+        raise failure
 
 
-def _csv_table(rows: list[_CsvRow], names: Sequence[str]) -> pa.Table:
+def _csv_table(rows: Sequence[list[str] | str], names: Sequence[str]) -> pa.Table:
     nothing = [None] * len(names)
     fields = zip(*(nothing if isinstance(row, str) else row for row in rows), strict=True)
     try:
@@ -142,33 +210,13 @@ def _text_lines(block: bytes) -> io.StringIO:
     return io.StringIO(block.decode("utf-8", "surrogateescape"), newline="\n")
 
 
-def _csv_rows(reader: Iterator[list[str]], width: int) -> tuple[list[_CsvRow], Exception | None]:
-    """Return up to a batch of rows, and what ended the file if it has ended."""
-    rows: list[_CsvRow] = []
-    size, before = 0, csv.field_size_limit(TEXT_MAX)
-    try:
-        while len(rows) < ROWS and size < SCAN:
-            try:
-                row = next(reader) or [""]
-            except csv.Error as error:
-                rows.append("row_too_long" if "field larger" in str(error) else "wrong_columns")
-                continue
-            size += sum(map(len, row))
-            rows.append(row if len(row) == width else "wrong_columns")
-    except (StopIteration, Damaged) as failure:
-        return rows, failure
-    finally:
-        csv.field_size_limit(before)
-    return rows, None
-
-
-def header(head: bytes, kind: str) -> tuple[list[str], int]:
+def header(head: bytes, kind: str, path: str) -> tuple[list[str], int]:
     """Return the fields of the first record and the bytes it takes; raises SourceError."""
     lines = _text_lines(head)
     try:
         names = next(csv.reader(lines)) if kind == "csv" else next(lines).rstrip("\r\n").split("\t")
     except (csv.Error, StopIteration) as error:
-        raise SourceError(f"no header: {first_line(error)}") from error
+        raise SourceError(f"{path}: no header: {first_line(error)}") from error
     return names, len(lines.getvalue()[: lines.tell()].encode("utf-8", "surrogateescape"))
 
 
@@ -181,18 +229,14 @@ def parquet_head(path: str) -> tuple[pa.Schema, int]:
 def parquet_tables(path: str, start: int, stop: int, batch_bytes: int) -> Iterator[pa.Table]:
     """Yield a range of rows, reading pages from the row group that holds the first."""
     # Without pre_buffer=False a whole row group lies in memory at once.
-    with (
-        reading(path),
-        pq.ParquetFile(path, pre_buffer=False, buffer_size=1 << 20) as file,
-    ):
+    with reading(path), pq.ParquetFile(path, pre_buffer=False, buffer_size=1 << 20) as file:
         groups = [file.metadata.row_group(i) for i in range(file.num_row_groups)]
         starts = np.cumsum([0, *(group.num_rows for group in groups)])
         first = int(np.searchsorted(starts, start, side="right")) - 1
         last = int(np.searchsorted(starts, stop, side="left"))
         at = int(starts[first])
         size = sum(group.total_byte_size for group in groups[first:last])
-        rows = batch_bytes * int(starts[last] - at) // max(size, 1)
-        rows = min(max(rows, 1), ROWS)
+        rows = min(max(batch_bytes * int(starts[last] - at) // max(size, 1), 1), ROWS)
         for batch in file.iter_batches(rows, list(range(first, last)), use_threads=False):
             skipped = min(max(start - at, 0), len(batch))
             at += len(batch)
@@ -226,11 +270,10 @@ def json_schema(block: bytes, wanted: dict[str, pa.DataType]) -> pa.Schema:
     A field that only has values of over `DEPTH_MAX` levels is no column: it does not fit.
     """
     kinds: dict[str, pa.DataType] = {}
-    for line in block.split(b"\n"):
-        row, _ = _parsed(line)
+    for row, _ in map(_parsed, block.split(b"\n")):
         for name, value in row.items():
             if is_unicode(name) and not _is_deep(value):
-                kinds[name] = _joined(kinds.get(name, pa.null()), _json_type(value))
+                kinds[name] = _common(kinds.get(name, pa.null()), _json_type(value))
     return pa.schema({name: wanted.get(name, _settled(kind)) for name, kind in kinds.items()})
 
 
@@ -259,7 +302,7 @@ def _json_type(value: object) -> pa.DataType:
             {name: _json_type(value[name]) for name in sorted(value) if is_unicode(name)}
         )
     if isinstance(value, list):
-        return pa.list_(reduce(_joined, map(_json_type, value), pa.null()))
+        return pa.list_(reduce(_common, map(_json_type, value), pa.null()))
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
         return pa.float64() if abs(value) < 2**1000 else pa.null()
     if isinstance(value, str) and not is_unicode(value):
@@ -267,18 +310,18 @@ def _json_type(value: object) -> pa.DataType:
     return _SCALARS.get(type(value), pa.null())
 
 
-def _joined(first: pa.DataType, second: pa.DataType) -> pa.DataType:
+def _common(first: pa.DataType, second: pa.DataType) -> pa.DataType:
     """Return a type for values of both; the first where there is none."""
     if first == second or pa.types.is_null(second):
         return first
     if pa.types.is_null(first) or (first, second) == (pa.int64(), pa.float64()):
         return second
     if pa.types.is_list(first) and pa.types.is_list(second):
-        return pa.list_(_joined(first.value_type, second.value_type))
+        return pa.list_(_common(first.value_type, second.value_type))
     if pa.types.is_struct(first) and pa.types.is_struct(second):
         both = {field.name: field.type for field in first}
         for field in second:
-            both[field.name] = _joined(both.get(field.name, pa.null()), field.type)
+            both[field.name] = _common(both.get(field.name, pa.null()), field.type)
         return pa.struct(dict(sorted(both.items())))
     return first
 
@@ -295,9 +338,9 @@ def _settled(kind: pa.DataType) -> pa.DataType:
 def json_table(block: bytes, schema: pa.Schema, text: str) -> pa.Table:
     """Return the rows of JSON lines; one whose field `text` is null or amiss is to be dropped."""
     block = block if block.endswith(b"\n") else block + b"\n"
-    table = _in_order(block, schema)
-    codes = np.zeros(0 if table is None else len(table), np.int8)
-    if table is None:
+    if (table := _in_order(block, schema)) is not None:
+        codes = np.zeros(len(table), np.int8)
+    else:
         table, codes = _line_by_line(block, schema, text)
     missing = np.isin(codes, KEPT) & pc.is_null(table[text]).to_numpy()
     codes[missing] = CODE["missing_text"]
@@ -327,20 +370,16 @@ def _in_order(block: bytes, schema: pa.Schema) -> pa.Table | None:
 
 
 def _line_by_line(block: bytes, schema: pa.Schema, text: str) -> tuple[pa.Table, Codes]:
-    rows = [_row(line, schema, text) for line in block.split(b"\n")[:-1]]
-    table = pa.Table.from_pylist([row for row, _ in rows], schema=schema)
-    return table, np.array([CODE[reason] for _, reason in rows], np.int8)
-
-
-def _row(line: bytes, schema: pa.Schema, text: str) -> tuple[dict[str, Any], str]:
-    """Return what fits into the columns, and the reason that goes with it."""
-    row, reason = _parsed(line)
-    if reason:
-        return {}, reason
-    if not _fitted(row.get(text), schema.field(text).type)[1]:
-        return {}, "not_utf8" if isinstance(row[text], str) else "missing_text"
-    fitted, whole = _fitted(row, pa.struct(list(schema)))
-    return fitted, "" if whole else "unexpected_field"
+    """Return what of each line fits into the columns, and the reason that goes with it."""
+    rows, codes = [], []
+    for row, reason in map(_parsed, block.split(b"\n")[:-1]):
+        if not reason and not _fitted(row.get(text), schema.field(text).type)[1]:
+            reason = "not_utf8" if isinstance(row[text], str) else "missing_text"
+            row = {}
+        fitted, whole = _fitted(row, pa.struct(list(schema)))
+        rows.append(fitted)
+        codes.append(CODE[reason or ("" if whole else "unexpected_field")])
+    return pa.Table.from_pylist(rows, schema=schema), np.array(codes, np.int8)
 
 
 def _fitted(value: Any, kind: pa.DataType) -> tuple[Any, bool]:

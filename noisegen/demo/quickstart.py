@@ -7,8 +7,7 @@ Broadcasting Corporation (Lee, Pincombe and Welsh, 2005) and 106 articles of the
 
 import csv
 import io
-import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from html import unescape
 from importlib.util import find_spec
@@ -30,7 +29,7 @@ from noisegen.mining.dumps import read_revisions
 from noisegen.mining.wiki import plain_text
 from noisegen.options import internal, option, public
 from noisegen.prepare.sentences import Criteria, sentences
-from noisegen.runs.files import write_text
+from noisegen.runs.atomic import remove, write_text
 from noisegen.runs.folder import make_folder, refuse_full
 from noisegen.runs.progress import Progress, Show
 from noisegen.text.segmentation import language
@@ -90,8 +89,7 @@ def _quickstart(options: QuickstartOptions) -> Quickstart:
     ours = [name for name in _FOLDERS if (out / name).exists()]
     if ours and not (out / "texts" / TRAINING).is_file():
         raise OutputError(f"{out} has {ours[0]}, but is of no quickstart: use another folder")
-    for name in _FOLDERS:
-        shutil.rmtree(out / name, ignore_errors=True)
+    remove(*(out / name for name in _FOLDERS))
     progress(Progress("texts"))
     texts = write_demo_texts(out / "texts", open_encoder(TEACHER))
     progress(Progress("augment"))
@@ -122,28 +120,23 @@ def write_demo_texts(folder: Path, teacher: Encoder) -> Path:
     """
     split = demo_texts()
     make_folder(folder)
-    write_text(folder / TRAINING, "\n".join(split.training) + "\n")
-    write_text(folder / "held_out.txt", "\n".join(split.held_out) + "\n")
-    write_text(folder / "documents.tsv", _sts(compared_documents()))
-    write_text(folder / "sentences.tsv", _sts(_neighbours(split.held_out, teacher)))
+    for name, texts in ((TRAINING, split.training), ("held_out.txt", split.held_out)):
+        write_text(folder / name, "\n".join(texts) + "\n")
+    vectors = teacher.encode(split.held_out)
+    nearest = neighbours(vectors, vectors, max(RANKS) + 1)  # the nearest is the sentence itself
+    ranked = [
+        (text, split.held_out[nearest.rows[row, rank]], float(nearest.cosines[row, rank]))
+        for row, text in enumerate(split.held_out)
+        for rank in RANKS
+        if rank < len(split.held_out)
+    ]
+    for name, rows in (("documents", compared_documents()), ("sentences", ranked)):
+        table = io.StringIO()
+        writer = csv.writer(table, delimiter="\t", lineterminator="\n")
+        writer.writerow(("sentence1", "sentence2", "score"))
+        writer.writerows((first, second, f"{score:.6f}") for first, second, score in rows)
+        write_text(folder / f"{name}.tsv", table.getvalue())
     return folder
-
-
-def _neighbours(texts: Sequence[str], teacher: Encoder) -> Iterator[tuple[str, str, float]]:
-    """Yield each sentence with neighbours near and far, and the teacher's cosine."""
-    vectors = teacher.encode(texts)
-    found = neighbours(vectors, vectors, max(RANKS) + 1)  # the nearest is the sentence itself
-    for row, text in enumerate(texts):
-        for rank in (rank for rank in RANKS if rank < len(texts)):
-            yield text, texts[found.rows[row, rank]], float(found.cosines[row, rank])
-
-
-def _sts(rows: Iterable[tuple[str, str, float]]) -> str:
-    table = io.StringIO()
-    writer = csv.writer(table, delimiter="\t", lineterminator="\n")
-    writer.writerow(("sentence1", "sentence2", "score"))
-    writer.writerows((first, second, f"{score:.6f}") for first, second, score in rows)
-    return table.getvalue()
 
 
 class Split(NamedTuple):
@@ -157,13 +150,21 @@ def demo_texts() -> Split:
     """Return all sentences, each once; raises MissingExtra."""
     split = Split([], [])
     known: set[str] = set()
-    english, criteria = language("en"), Criteria()
-    for position, document in enumerate(_documents(folder())):
+    english, criteria, where = language("en"), Criteria(), folder()
+    documents = (where / NEWS).read_text("utf-8").splitlines()
+    parts = salvage(where / ARTICLES, lambda text: None)
+    for article in read_revisions(parts, lambda text: None, lambda page: not page.namespace):
+        lines = unescape((article.raw or b"").decode("utf-8", "replace")).splitlines()
+        documents.append("\n".join(map(plain_text, lines)))
+    for position, document in enumerate(documents):
         side = split[position % HELD_OUT == 0]
-        for found in sentences(document, english, criteria):
-            if not found.reason and found.text not in known and _is_whole(found.text):
-                known.add(found.text)
-                side.append(found.text)
+        for sentence in sentences(document, english, criteria):
+            text = sentence.text
+            if sentence.reason or text in known or not WORDS_MIN <= len(text.split()) <= WORDS_MAX:
+                continue
+            if text[0].isupper() and text[-1] in '.!?"':  # no heading, item of a list, half of one
+                known.add(text)
+                side.append(text)
     return split
 
 
@@ -178,65 +179,51 @@ def compared_documents() -> Iterator[tuple[str, str, float]]:
 
 def folder() -> Path:
     """Return the folder of gensim's test data; gensim itself is not imported."""
-    found = find_spec("gensim")
-    if found is None or not found.submodule_search_locations:
+    spec = find_spec("gensim")
+    if spec is None or not spec.submodule_search_locations:
         raise MissingExtra("gensim", "demo")
-    return Path(found.submodule_search_locations[0]) / "test" / "test_data"
-
-
-def _documents(where: Path) -> Iterator[str]:
-    yield from (where / NEWS).read_text("utf-8").splitlines()
-    parts = salvage(where / ARTICLES, lambda text: None)
-    for article in read_revisions(parts, lambda text: None, lambda page: not page.namespace):
-        lines = unescape((article.raw or b"").decode("utf-8", "replace")).splitlines()
-        yield "\n".join(map(plain_text, lines))
-
-
-def _is_whole(sentence: str) -> bool:
-    """Tell a sentence from a heading, an item of a list, or half of one."""
-    is_long = WORDS_MIN <= len(sentence.split()) <= WORDS_MAX
-    return is_long and sentence[0].isupper() and sentence[-1] in '.!?"'
+    return Path(spec.submodule_search_locations[0]) / "test" / "test_data"
 
 
 def headlines(results: Results) -> tuple[str, str, str]:
     """Return one line each on distances, on STS with drift, and on all that is not better."""
     student = next(model.name for model in results.models if not model.baseline)
-    noises = [dataset.name for dataset in results.datasets if dataset.kind == "noise"]
 
-    def values(dataset: str, metric: str) -> tuple[float, float]:
-        before, after = (
-            results.scores[model][dataset][metric].value
-            for model in (results.baseline.name, student)
-        )
-        return before, after
+    def values(dataset: str, metric: str) -> list[float]:
+        models = (results.baseline.name, student)
+        return [results.scores[model][dataset][metric].value for model in models]
 
     def change(dataset: str, metric: str) -> str:
         return " -> ".join(METRICS[metric].number(value) for value in values(dataset, metric))
 
-    distances = {name: values(name, "distance") for name in noises}
+    kinds = {
+        kind: [dataset.name for dataset in results.datasets if dataset.kind == kind]
+        for kind in ("noise", "sts")
+    }
+    distances = {name: values(name, "distance") for name in kinds["noise"]}
     halved = sum(after <= before / 2 for before, after in distances.values())
     ratio = fmean(after / before for before, after in distances.values() if before)
     hardest = max(distances, key=lambda name: distances[name][0])
     before, after = distances[hardest]
     similarities = "; ".join(
-        f"{dataset.name} {change(dataset.name, 'sts_clean')} clean, "
-        f"{change(dataset.name, 'sts_one_noisy')} noisy"
-        for dataset in results.datasets
-        if dataset.kind == "sts"
+        f"{name} {change(name, 'sts_clean')} clean, {change(name, 'sts_one_noisy')} noisy"
+        for name in kinds["sts"]
     )
-    drift = max(values(name, "drift")[1] for name in noises)
+    drift = max(values(name, "drift")[1] for name in distances)
     tested = [test for test in results.comparisons if METRICS[test.metric].better]
-    worse = [test for test in tested if verdict(test) == "worse"]
-    same = sum(verdict(test) == "same" for test in tested)
-    shown = [
+    verdicts = [verdict(test) for test in tested]
+    same = verdicts.count("same")
+    worse = [
         f"{METRICS[test.metric].title} on {test.dataset} {change(test.dataset, test.metric)}"
-        for test in worse[:_SHOWN_MAX]
+        for test, judged in zip(tested, verdicts, strict=True)
+        if judged == "worse"
     ]
-    shown += [f"and {len(worse) - _SHOWN_MAX} more"] if len(worse) > _SHOWN_MAX else []
+    more = [f"and {len(worse) - _SHOWN_MAX} more"] if len(worse) > _SHOWN_MAX else []
     return (
         f"distance of noisy text to its clean form: {hardest} {before:.3f} -> {after:.3f}, "
-        f"x{ratio:.2f} on average; halved or better for {halved} of {len(noises)} kinds of noise",
+        f"x{ratio:.2f} on average; halved or better for {halved} of {len(distances)} kinds of "
+        "noise",
         f"order of similarities (Spearman): {similarities}; clean text moved by {drift:.3f}",
-        f"worse: {'; '.join(shown) or 'nothing'}. No difference shown in {same} of {len(tested)} "
-        f"comparisons (p >= {ALPHA:g} after Holm's correction)",
+        f"worse: {'; '.join(worse[:_SHOWN_MAX] + more) or 'nothing'}. No difference shown in "
+        f"{same} of {len(verdicts)} comparisons (p >= {ALPHA:g} after Holm's correction)",
     )

@@ -5,19 +5,20 @@ the bytes of a word between two signs; the CNN reads each distinct word of a bat
 """
 
 import json
-from collections.abc import Callable, Iterator, Sequence
-from functools import cache, cached_property, lru_cache
-from hashlib import sha256
+from collections.abc import Iterator, Sequence
+from functools import cached_property, lru_cache
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 import torch
+from tokenizers import normalizers, pre_tokenizers
 from torch import Tensor, nn
 
-from noisegen.encoders.encoder import Ints, Ragged, replace_surrogates
+from noisegen.encoders.encoder import Ints, Ragged, digest_of, replace_surrogates
 from noisegen.errors import NoisegenError
 
 CHARACTERS = 50  # of a word: at most 48 bytes, between a sign that begins and one that ends it
@@ -64,15 +65,13 @@ class WordIds:
 
     def __getstate__(self) -> dict[str, Any]:
         with self._lock:
-            return {
-                "kept": self.kept, "renewed": self.renewed, "known": dict(self.known),
-                "words": self._words[: self._count].copy(), "count": self._count,
-            }  # fmt: skip
+            words = self._words[: self._count].copy()
+            return {**vars(self), "known": dict(self.known), "_words": words, "_lock": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(state["kept"], state["renewed"])  # type: ignore[misc]
-        self.known, self._count = state["known"], state["count"]
-        self._words[: len(state["words"])] = state["words"]
+        words = np.zeros(state["kept"], f"S{_BYTES}")
+        words[: len(state["_words"])] = state["_words"]
+        vars(self).update(state, _words=words, _lock=Lock())
 
     def add(self, word: str) -> int:
         """Return the id of a word that `known` lacks."""
@@ -92,10 +91,8 @@ class WordIds:
         words = self._words[numbers % self.kept]
         ages = (self._count - numbers - 1) % _SPAN  # read after the words were taken
         if ((ages >= min(self.kept, self._count)) & (numbers >= 0)).any():
-            raise NoisegenError(
-                f"word ids were given up, only the last {self.kept:,} new words are kept; encode "
-                "fewer texts at once"
-            )
+            kept = f"only the last {self.kept:,} new words are kept"
+            raise NoisegenError(f"word ids were given up, {kept}; encode fewer texts at once")
         is_special = numbers < 0
         words[is_special] = _SPECIAL[ids[is_special]]
         return words
@@ -139,7 +136,7 @@ class WordTokenizer:
     @cached_property
     def digest(self) -> str:
         """A hex digest of the rules and the maximum length."""
-        return sha256(f"words {self.max_length} {self.lower}".encode()).hexdigest()
+        return digest_of("words", self.max_length, self.lower)
 
     def with_rules(self, max_length: int, *, lower: bool) -> "WordTokenizer":
         """Return a tokenizer with other rules and the same word ids."""
@@ -147,17 +144,16 @@ class WordTokenizer:
 
     def tokenize(self, texts: Sequence[str]) -> Ragged:
         """Return one row of word ids per text, cut to `max_length`."""
-        return Ragged.of([self._row(text) for text in texts])
-
-    def _row(self, text: str) -> list[int]:
-        known, add, lower = self.table.known, self.table.add, self.lower
-        words = [
-            word
-            for chunk in replace_surrogates(text).split(" ")
-            for word in (_cached_words if len(chunk) <= CHUNK_MAX else basic_words)(chunk, lower)
-        ]
-        ids = [known.get(word) or add(word) for word in words[: self.max_length - 2]]
-        return [CLS, *ids, SEP]
+        add, lower = self.table.add, self.lower
+        rows = []
+        for text in map(replace_surrogates, texts):
+            words: list[str] = []
+            for chunk in text.split(" "):
+                words += (_cached_words if len(chunk) <= CHUNK_MAX else basic_words)(chunk, lower)
+            known = self.table.known
+            ids = (known.get(word) or add(word) for word in words[: self.max_length - 2])
+            rows.append([CLS, *ids, SEP])
+        return Ragged.of(rows)
 
     def save(self, folder: Path) -> None:
         """Write words.json."""
@@ -165,28 +161,32 @@ class WordTokenizer:
         (folder / FILE).write_text(json.dumps(rules) + "\n", "utf-8")
 
 
+class WordRules(msgspec.Struct):
+    """The content of words.json."""
+
+    max_length: int
+    lower: bool
+
+
+_NORMALIZERS = {
+    lower: normalizers.BertNormalizer(strip_accents=False, lowercase=lower)
+    for lower in (False, True)
+}
+_SPLITTER = pre_tokenizers.BertPreTokenizer()
+
+
 def basic_words(text: str, lower: bool = False) -> tuple[str, ...]:
     """Return the words of BERT's basic tokenisation, each cut to 48 characters.
 
     Control characters are dropped; punctuation and Chinese characters are words of their own.
     """
-    normalize, split = _basic_rules(lower)
-    return tuple(word[:_BYTES] for word, _ in split(normalize(text)))
+    words = _SPLITTER.pre_tokenize_str(_NORMALIZERS[lower].normalize_str(text))
+    return tuple(word[:_BYTES] for word, _ in words)
 
 
 # A space is a boundary for each of BERT's rules, which read one character at a time, so the text
 # between spaces can be split alone, and cached.
 _cached_words = lru_cache(1 << 18)(basic_words)
-
-
-@cache
-def _basic_rules(
-    lower: bool,
-) -> tuple[Callable[[str], str], Callable[[str], list[tuple[str, Any]]]]:
-    from tokenizers import normalizers, pre_tokenizers
-
-    normalizer = normalizers.BertNormalizer(strip_accents=False, lowercase=lower)
-    return normalizer.normalize_str, pre_tokenizers.BertPreTokenizer().pre_tokenize_str
 
 
 class CharacterCNN(nn.Module):
@@ -239,18 +239,12 @@ class CharacterCNN(nn.Module):
     def _convolved(self, characters: Tensor) -> Tensor:
         """Return shape (words, filters): the maximum of each filter over the word, at least 0."""
         states = self.characters(characters.to(self.projection.weight.device).int())
-        maxima = [convolved_max(states, *conv.parameters()) for conv in self.convolutions]
+        maxima = []
+        for filters, bias in (convolution.parameters() for convolution in self.convolutions):
+            # One product of matrices: half the time of torch's convolution, made for more channels.
+            windows = states.unfold(1, filters.shape[2], 1).flatten(2)
+            maxima.append(nn.functional.linear(windows, filters.flatten(1), bias).amax(1))
         return torch.relu(torch.cat(maxima, 1))
-
-
-def convolved_max(states: Tensor, filters: Tensor, bias: Tensor) -> Tensor:
-    """Return shape (words, filters): the maximum over the windows of a convolution.
-
-    `states` (words, characters, width), `filters` (filters, width, window). As one product of
-    matrices this takes half the time of torch's convolution, which is made for more channels.
-    """
-    windows = states.unfold(1, filters.shape[2], 1).flatten(2)
-    return nn.functional.linear(windows, filters.flatten(1), bias).amax(1)
 
 
 def trimmed(characters: Tensor) -> Iterator[Tensor]:

@@ -12,10 +12,17 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from noisegen.encoders.character_cnn import CHARACTER_KINDS, FILE, PAD, CharacterCNN, WordTokenizer
-from noisegen.encoders.encoder import LENGTH_MAX
+from noisegen.encoders.character_cnn import (
+    CHARACTER_KINDS,
+    FILE,
+    PAD,
+    CharacterCNN,
+    WordRules,
+    WordTokenizer,
+)
+from noisegen.encoders.encoder import LENGTH_MAX, Tokenizer
 from noisegen.encoders.sentence_encoder import HeadSettings, SentenceEncoder
-from noisegen.encoders.stored import read_json, read_weights, write_json
+from noisegen.encoders.stored import read_json, read_weights, reading, write_json
 from noisegen.errors import SourceError, UsageError
 
 KIND = "noisegen_characters"
@@ -44,16 +51,13 @@ def character_network(config: Any, tokenizer: WordTokenizer) -> Any:
     from transformers import AutoConfig, AutoModel
 
     if config.model_type not in NETWORKS:
-        raise UsageError(
-            f"characters: {config.model_type!r} is not known, only {' and '.join(NETWORKS)}"
-        )
+        known = " and ".join(NETWORKS)
+        raise UsageError(f"characters: {config.model_type!r} is not known, only {known}")
     settings = config.to_dict() | {"vocab_size": CHARACTER_KINDS, "pad_token_id": PAD}
     positions = config.max_position_embeddings - (config.model_type == "roberta")
     if tokenizer.max_length > positions:
-        raise UsageError(
-            f"characters: {tokenizer.max_length} words a text, but the network has {positions} "
-            "positions; lower max_length"
-        )
+        needed = f"{tokenizer.max_length} words a text, but the network has {positions} positions"
+        raise UsageError(f"characters: {needed}; lower max_length")
     untyped: Any = AutoModel
     network = untyped.from_config(AutoConfig.for_model(**settings))
     network.pooler = None  # nothing here uses it, and its weights would never be trained
@@ -63,7 +67,7 @@ def character_network(config: Any, tokenizer: WordTokenizer) -> Any:
     return network
 
 
-def save_network(network: Any, tokenizer: WordTokenizer, folder: Path) -> None:
+def save_network(network: Any, tokenizer: Tokenizer, folder: Path) -> None:
     """Write config.json, model.safetensors and words.json."""
     from safetensors.torch import save_file
 
@@ -79,31 +83,20 @@ def open_network(folder: Path) -> tuple[Any, WordTokenizer]:
     from huggingface_hub.errors import StrictDataclassError
     from transformers import AutoConfig
 
-    config, rules = read_json(folder / "config.json"), read_json(folder / FILE)
+    config, rules = read_json(folder / "config.json"), read_json(folder / FILE, WordRules)
     inner = config.get("network") if config.get("model_type") == KIND else None
     if not isinstance(inner, dict) or inner.get("model_type") not in NETWORKS:
         raise SourceError(f"{folder}/config.json is not of a character-aware encoder")
     invalid = (LookupError, TypeError, ValueError, RuntimeError, UsageError, StrictDataclassError)
-    try:
-        tokenizer = WordTokenizer(int(rules["max_length"]), lower=bool(rules["lower"]))
+    with reading(f"the model {folder}", *invalid):
+        tokenizer = WordTokenizer(rules.max_length, lower=rules.lower)
         network = character_network(AutoConfig.for_model(**inner), tokenizer)
-    except invalid as error:
-        raise SourceError(
-            f"cannot open the model {folder}: {' '.join(str(error).split())}"
-        ) from error
-    _load_weights(network, read_weights(folder / WEIGHTS), folder)
-    return network.eval(), tokenizer
-
-
-def _load_weights(network: Any, weights: dict[str, Tensor], folder: Path) -> None:
-    """Load all weights; raises SourceError where one is missing or of another size."""
-    try:
+    weights = read_weights(folder / WEIGHTS)
+    with reading(folder, RuntimeError, hint="; its weights do not fit config.json"):
         missing = network.load_state_dict(weights, strict=False).missing_keys
-    except RuntimeError as error:
-        reason = str(error).splitlines()[-1].strip()
-        raise SourceError(f"{folder}: weights do not fit config.json: {reason}") from error
     if missing:
         raise SourceError(f"{folder} lacks {len(missing)} weights, the first is {missing[0]}")
+    return network.eval(), tokenizer
 
 
 class CharacterTransformer(nn.Module):

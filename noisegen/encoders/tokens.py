@@ -10,9 +10,9 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
-from hashlib import sha256
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, TypedDict, Unpack, cast
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -20,9 +20,9 @@ import torch
 from torch import Tensor, nn
 from transformers import AttentionInterface
 
-from noisegen.encoders.encoder import Ints, Ragged, Tokenizer, replace_surrogates
-from noisegen.encoders.stored import read_json, write_json
-from noisegen.errors import SourceError, UsageError
+from noisegen.encoders.encoder import Ints, Ragged, Tokenizer, digest_of, replace_surrogates
+from noisegen.encoders.stored import write_json
+from noisegen.errors import UsageError
 from noisegen.text.normalize import social_text
 
 PREPARATION_FILE = "preparation.json"  # of a model's folder
@@ -31,7 +31,6 @@ Rows = npt.NDArray[np.int64]
 CHUNK_ROWS = 32_768  # rows that are noised, tokenised and batched together
 ATTENTION = "noisegen_packed"
 _AFTER_PADDING = {"bert": False, "roberta": True, "xlm-roberta": True}  # where positions begin
-_HALF = (torch.bfloat16, torch.float16)  # what varlen_attn computes in
 # Tokens of a row up to which products of matrices attend faster than torch's fused kernel, in bf16
 # on a CPU: forward and backward of 64 x 32 tokens, 12 heads, 7 ms against 57; of 4 x 512, 146: 102.
 _PLAIN_LONGEST = 256
@@ -53,7 +52,7 @@ class PieceTokenizer:
     @cached_property
     def digest(self) -> str:
         """A hex digest of vocabulary, rules and the maximum length."""
-        return sha256(f"{self.max_length} {self._backend.to_str()}".encode()).hexdigest()
+        return digest_of(self.max_length, self._backend.to_str())
 
     def tokenize(self, texts: Sequence[str]) -> Ragged:
         """Return one row of ids per text, cut to `max_length`."""
@@ -93,7 +92,7 @@ class PreparedTokenizer:
     @property
     def digest(self) -> str:
         """A hex digest of the preparation and the tokenizer."""
-        return sha256(f"{self.preparation} {self.tokenizer.digest}".encode()).hexdigest()
+        return digest_of(self.preparation, self.tokenizer.digest)
 
     def tokenize(self, texts: Sequence[str]) -> Ragged:
         """Return one row of ids per text, cut to `max_length`."""
@@ -102,10 +101,6 @@ class PreparedTokenizer:
     def save(self, folder: Path) -> None:
         """Write the tokenizer's files, and the name of the preparation."""
         self.tokenizer.save(folder)
-        self.save_preparation(folder)
-
-    def save_preparation(self, folder: Path) -> None:
-        """Write the name of the preparation."""
         write_json(folder / PREPARATION_FILE, {"preparation": self.preparation})
 
 
@@ -113,21 +108,6 @@ def with_preparation(tokenizer: Tokenizer, preparation: str) -> PreparedTokenize
     """Return the tokenizer with this preparation, which replaces any other."""
     inner = tokenizer.tokenizer if isinstance(tokenizer, PreparedTokenizer) else tokenizer
     return PreparedTokenizer(inner, preparation)
-
-
-def read_preparation(tokenizer: Tokenizer, folder: Path) -> Tokenizer:
-    """Return the tokenizer with the preparation that its folder names, if any.
-
-    Raises SourceError for an unknown one.
-    """
-    path = folder / PREPARATION_FILE
-    if not path.is_file():
-        return tokenizer
-    name = read_json(path).get("preparation")
-    if name not in PREPARATIONS:
-        known = ", ".join(PREPARATIONS)
-        raise SourceError(f"{path}: preparation {name!r} is not known; known are {known}")
-    return PreparedTokenizer(tokenizer, str(name))
 
 
 def generator(seed: int, *numbers: int) -> np.random.Generator:
@@ -155,7 +135,14 @@ def plan(
     random = generator(seed, epoch, chunk, 1)
     shuffled = random.permutation(len(lengths))
     order = shuffled[np.lexsort(lengths[shuffled].T[::-1])]
-    batches = [order[start:stop] for start, stop in _cuts(lengths.max(1)[order], budget)]
+    cuts: list[int] = []
+    start = longest = 0
+    for at, length in enumerate(lengths.max(1)[order].tolist()):
+        longest = max(longest, length)
+        if longest * (at + 1 - start) > budget and at > start:
+            cuts.append(at)
+            start, longest = at, length
+    batches = np.split(order, cuts)
     while len(batches) % world and max(map(len, batches)) > 1:  # fill the last step
         largest = max(range(len(batches)), key=lambda at: len(batches[at]))
         batches[largest : largest + 1] = np.array_split(batches[largest], 2)
@@ -165,24 +152,13 @@ def plan(
     return [steps[number] for number in random.permutation(len(steps))]
 
 
-def _cuts(lengths: npt.NDArray[np.int64], budget: int) -> Iterator[tuple[int, int]]:
-    start, longest = 0, 0
-    for at, length in enumerate(lengths.tolist()):
-        longest = max(longest, length)
-        if longest * (at + 1 - start) > budget and at > start:
-            yield start, at
-            start, longest = at, length
-    yield start, len(lengths)
-
-
 def by_length(lengths: Ints, budget: int) -> Iterator[Ints]:
     """Yield rows, longest first, in groups whose rectangle has at most `budget` tokens."""
     order = np.argsort(-lengths, kind="stable")
-    at = 0
-    while at < len(order):
-        rows = max(1, budget // max(1, int(lengths[order[at]])))
-        yield order[at : at + rows]
-        at += rows
+    while len(order):
+        rows = max(1, budget // max(1, int(lengths[order[0]])))
+        yield order[:rows]
+        order = order[rows:]
 
 
 @dataclass(frozen=True)
@@ -209,18 +185,12 @@ class Padded:
         output: Any = network(input_ids=self.ids, attention_mask=self.mask.long())
         return cast(Tensor, output.last_hidden_state)
 
-    def mean(self, states: Tensor) -> Tensor:
-        """Return the mean of each row's states."""
+    def pooled(self, states: Tensor, pooling: str) -> Tensor:
+        """Return the mean or element-wise max of each row's states, or the first state (cls)."""
         mask = self.mask[..., None]
-        return (states * mask).sum(1) / mask.sum(1).clamp(min=1)
-
-    def max(self, states: Tensor) -> Tensor:
-        """Return the element-wise maximum of each row's states."""
-        return states.masked_fill(~self.mask[..., None], -torch.inf).amax(1)
-
-    def cls(self, states: Tensor) -> Tensor:
-        """Return the state of each row's first token."""
-        return states[:, 0]
+        if pooling == "mean":
+            return (states * mask).sum(1) / mask.sum(1).clamp(min=1)
+        return states.masked_fill(~mask, -torch.inf).amax(1) if pooling == "max" else states[:, 0]
 
 
 @dataclass(frozen=True)
@@ -282,21 +252,13 @@ class Packed:
             )  # fmt: skip
         return cast(Tensor, output.last_hidden_state[0])
 
-    def mean(self, states: Tensor) -> Tensor:
-        """Return the mean of each row's states."""
-        return self._reduced(states, "mean")
-
-    def max(self, states: Tensor) -> Tensor:
-        """Return the element-wise maximum of each row's states."""
-        return self._reduced(states, "max")
-
-    def cls(self, states: Tensor) -> Tensor:
-        """Return the state of each row's first token."""
-        return states[self.offsets[: self.rows]]
-
-    def _reduced(self, states: Tensor, how: str) -> Tensor:
-        lengths = self.offsets[: self.rows + 1].diff().long()
-        return torch.segment_reduce(states[: self.used], how, lengths=lengths, axis=0, unsafe=True)
+    def pooled(self, states: Tensor, pooling: str) -> Tensor:
+        """Return the mean or element-wise max of each row's states, or the first state (cls)."""
+        starts = self.offsets[: self.rows + 1]
+        if pooling == "cls":
+            return states[starts[:-1]]
+        lengths, states = starts.diff().long(), states[: self.used]
+        return torch.segment_reduce(states, pooling, lengths=lengths, axis=0, unsafe=True)
 
 
 def _filled(rows: Ragged, pad_id: int, tokens: int, longest: int) -> Ragged:
@@ -320,32 +282,21 @@ def first_position(config: Any) -> int:
 
 def is_packable(config: Any) -> bool:
     """Tell whether such a network takes packed batches, and this torch has the attention."""
-    try:
-        from torch.nn.attention import varlen  # noqa: F401 - since torch 2.10
-    except ImportError:
-        return False
-    return config.model_type in _AFTER_PADDING
-
-
-class _PackedRows(TypedDict):
-    """What transformers passes on to the attention, besides what is ignored here."""
-
-    scaling: float
-    cu_seq_lens_q: Tensor
-    max_length_q: int
-    seq_idx: Tensor
+    has_attention = find_spec("torch.nn.attention.varlen") is not None  # since torch 2.10
+    return has_attention and config.model_type in _AFTER_PADDING
 
 
 def _attend(
     module: nn.Module, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None,
-    **packed: Unpack[_PackedRows],
+    **packed: Any,
 ) -> tuple[Tensor, None]:  # fmt: skip
     """Return attention of shape (1, tokens, heads, size), each token's over its own row.
 
     Sides have shape (1, heads, tokens, size). `varlen_attn` drops no weights, so none are dropped.
+    `packed` is what `Packed.states` gives, and `scaling`, besides what is ignored here.
     """
     scale = packed["scaling"]
-    if query.is_cuda and query.dtype in _HALF:
+    if query.is_cuda and query.dtype in (torch.bfloat16, torch.float16):
         from torch.nn.attention.varlen import varlen_attn
 
         offsets, longest = packed["cu_seq_lens_q"], packed["max_length_q"]

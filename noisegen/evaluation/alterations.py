@@ -8,7 +8,7 @@ here?" asks what "Is he here?" asks.
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -37,9 +37,9 @@ class Alteration(NamedTuple):
         before = text[: self.start]
         article = _ARTICLE.search(before)
         if article and self.new[:1].isalnum():
-            said = article[1][0] + ("n" if _VOWEL.match(self.new) else "")
-            said = said.upper() if article[1].isupper() and len(article[1]) > 1 else said
-            before = before[: article.start()] + said + " "
+            fitting = article[1][0] + ("n" if _VOWEL.match(self.new) else "")
+            fitting = fitting.upper() if article[1] == "AN" else fitting
+            before = before[: article.start()] + fitting + " "
         return before + self.new + text[self.stop :]
 
 
@@ -53,28 +53,32 @@ class Opposite(NamedTuple):
 
 
 @cache
-def opposites() -> dict[str, tuple[Opposite, ...]]:
+def opposites() -> dict[str, list[Opposite]]:
     """Return the opposites of every word of the list, in lower case."""
-    found: dict[str, tuple[Opposite, ...]] = {}
+    known: dict[str, list[Opposite]] = defaultdict(list)
     for word, other, tag, *limits in _rows("opposites"):
-        neighbours = [frozenset(limit.split()) for limit in (*limits, "", "")]
-        found[word] = (*found.get(word, ()), Opposite(other, tag, neighbours[0], neighbours[1]))
-    return found
+        before, after, *_ = (frozenset(limit.split()) for limit in (*limits, "", ""))
+        known[word].append(Opposite(other, tag, before, after))
+    return dict(known)
+
+
+def words(name: str, *kinds: str) -> tuple[str, ...]:
+    """Return the words of some kinds of a list, in its order."""
+    return tuple(word for kind in kinds for word, theirs in _rows(name) if theirs == kind)
+
+
+def instead(kind: str) -> dict[str, str]:
+    """Return what takes the place of words."""
+    return {word: other for word, theirs, other in _rows("replacements") if theirs == kind}
 
 
 @cache
-def words(name: str, kind: str) -> tuple[str, ...]:
-    """Return the words of one kind of a list, in its order."""
-    return tuple(word for word, theirs in _rows(name) if theirs == kind)
-
-
 def _rows(name: str) -> list[list[str]]:
     lines = (DATA / f"{name}.tsv").read_text("utf-8").splitlines()
     return [line.split("\t") for line in lines if not line.startswith("#")][1:]
 
 
-# Numbers: digits or words.
-
+_COUNTED = re.compile(r"[\s-]?\w")
 Rewrite = Callable[[re.Match[str], Draws], str | None]  # of group 1 of the match
 
 
@@ -86,7 +90,7 @@ def number_changes(text: str, draws: Draws, lang: str = "en") -> list[Alteration
     """
     changes: list[Alteration] = []
     taken: list[tuple[int, int]] = []
-    for number, (expression, rewrite, only_english) in enumerate(_NUMBER_RULES):
+    for number, (expression, rewrite, only_english) in enumerate(_number_rules()):
         if only_english and lang != "en":
             continue
         for match in expression.finditer(text):
@@ -116,44 +120,32 @@ def _other(known: Sequence[str]) -> Rewrite:
     return rewrite
 
 
-def _between(*spans: tuple[int, int]) -> Rewrite:
-    """Return a rewrite to another number of the same span, its ends included, with as many digits.
-
-    Numbers outside the spans stay.
-    """
+def _within(span: Callable[[int], range]) -> Rewrite:
+    """Return a rewrite to another number of its span, with as many digits; others stay."""
 
     def rewrite(match: re.Match[str], draws: Draws) -> str | None:
-        old = match[1]
-        for low, high in spans:
-            if low <= int(old) <= high:
-                least = max(low, 10 ** (len(old) - 1)) if old[0] != "0" else low
-                options = range(least, min(high, 10 ** len(old) - 1) + 1)
-                return _in_script(_another(options, int(old), draws).zfill(len(old)), old)
-        return None
+        old, numbers = match[1], span(int(match[1]))
+        if int(old) not in numbers:
+            return None
+        alike = [number for number in numbers if len(str(number)) == len(old) or old[0] == "0"]
+        return _in_script(_another(alike, int(old), draws).zfill(len(old)), old)
 
     return rewrite
 
 
-def _year(match: re.Match[str], draws: Draws) -> str:
-    """Return another year of the same century, at most thirty years away."""
-    old = int(match[1])
+def _years(old: int) -> range:
+    """Return the years of the same century, at most thirty years away."""
     century = old // 100 * 100
-    return _another(range(max(century, old - 30), min(century + 99, old + 30) + 1), old, draws)
-
-
-def _decade(match: re.Match[str], draws: Draws) -> str:
-    century = int(match[1]) // 100 * 100
-    return _another(range(century, century + 100, 10), int(match[1]), draws)
+    return range(max(century, old - 30), min(century + 99, old + 30) + 1)
 
 
 def _ordinal(match: re.Match[str], draws: Draws) -> str | None:
     """Return another ordinal in figures, with its ending; of two digits, a day stays one."""
     digits = match[1][:-2]
-    old = int(digits)
+    old, least = int(digits), 10 ** (len(digits) - 1)
     if not old:
         return None
-    top = min(10 ** len(digits) - 1, 31 if old <= 31 else 99)
-    new = int(_another(range(10 ** (len(digits) - 1), top + 1), old, draws))
+    new = int(_another(range(least, min(10 * least - 1, 31 if old <= 31 else 99) + 1), old, draws))
     ending = "th" if new % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(new % 10, "th")
     return f"{new}{ending.upper() if match[1][-1].isupper() else ending}"
 
@@ -172,8 +164,8 @@ def _figures(match: re.Match[str], draws: Draws) -> str | None:
     """
     digits = re.sub(r"\D", "", match[1])
     plain = "".join(str(int(digit)) for digit in digits)  # of any script
-    core, after = plain.strip("0"), match.string[match.end(1) : match.end(1) + 2]
-    counts = len(match[1]) == 1 and re.match(r"[\s-]?\w", after) is not None
+    core = plain.strip("0")
+    counts = len(match[1]) == 1 and _COUNTED.match(match.string, match.end(1)) is not None
     if not core or (counts and core == "1"):
         return None
     if len(core) > 3:
@@ -183,8 +175,8 @@ def _figures(match: re.Match[str], draws: Draws) -> str | None:
         numbers = range(10 ** (len(core) - 1), 10 ** len(core))
         options = (number for number in numbers if number % 10 and not (counts and number == 1))
         new = _another(options, int(core), draws)
-    lead = len(plain) - len(plain.lstrip("0"))
-    filled = iter("0" * lead + new + "0" * (len(plain) - lead - len(core)))
+    before, _, after = plain.partition(core)
+    filled = iter(before + new + after)
     written = "".join(next(filled) if mark.isdigit() else mark for mark in match[1])
     return _in_script(written, digits)
 
@@ -195,76 +187,45 @@ def _in_script(text: str, like: str) -> str:
     return "".join(chr(zero + int(mark)) if mark.isdigit() else mark for mark in text)
 
 
-def _number_words(*kinds: str) -> tuple[str, ...]:
-    return tuple(word for kind in kinds for word in words("number_words", kind))
+_REWRITES: Mapping[str, Rewrite] = {
+    "day_of_month": _within(lambda _: range(1, 29)),
+    "hour": _within(lambda old: range(1, 13) if old < 13 else range(13, 24)),
+    "year": _within(_years),
+    "decade": _within(lambda old: range(old // 100 * 100, old // 100 * 100 + 100, 10)),
+    "figure_ordinal": _ordinal,
+    "percent": _percent,
+    "figures": _figures,
+}
 
 
-def _either(*kinds: str) -> str:
-    return "|".join(_number_words(*kinds))
+@cache
+def _number_rules() -> list[tuple[re.Pattern[str], Rewrite, bool]]:
+    """Return patterns, what replaces their group 1, and whether they hold for English only."""
+    kinds: dict[str, list[str]] = defaultdict(list)
+    for word, kind in _rows("number_words"):
+        kinds[kind].append(word)
+    parts, rules = {kind: "|".join(members) for kind, members in kinds.items()}, []
+    for lang, name, pattern, *_ in _rows("number_rules"):
+        whole = re.sub(r"~(\w+)~", lambda match: parts[match[1]], pattern)
+        if lang == "=":
+            parts[name] = whole
+        else:
+            rewrite = _REWRITES.get(name) or _other(kinds[name])
+            rules.append((re.compile(whole), rewrite, lang == "en"))
+    return rules
 
-
-DAYS, MONTHS = _number_words("day"), _number_words("long_month", "short_month")
-_MONTH, _SCALES = _either("long_month", "short_month"), _either("scale")
-_OTHER_ONE, _OTHER_MONTH = _other(_number_words("one")), _other(_number_words("long_month"))
-_NUMBER = r"\d+(?:[.,]\d{3})*(?:[.,]\d+)?"
-_START, _STOP = r"(?<![\w.,/:#@+$€£¥-])", r"(?![\w/:@-])(?![.,]\d)"
-_NEAR = r"[Ii]n|[Oo]f|[Ss]ince|[Bb]y|[Uu]ntil|[Ll]ast|[Nn]ext|[Ee]arly|[Ll]ate|[Tt]his"
-_NO_FEAST = "".join(f"(?<!{name} )" for name in _number_words("feast"))
-# Fractions ("two thirds") stay.
-_NO_PART = r"(?![ -](?:thirds?|quarters?|fifths?|halves|by|or|to)\b)(?!-\w)"
-_OWNER = r"(?<=the )|(?<=his )|(?<=her )|(?<=their )|(?<=our )|(?<=your )|(?<=\bmy )|(?<=\bits )"
-# Each rule: the pattern, what replaces its group 1, whether it holds for English only. The first
-# rule that matches wins; the position of a rule is part of the key of its draws.
-_RULES: tuple[tuple[str, Rewrite, bool], ...] = (
-    (rf"\b(?:{_MONTH}) (\d\d?)\b(?![:.]\d)", _between((1, 28)), True),
-    (rf"{_START}(\d\d?) (?:of )?(?:{_MONTH})\b", _between((1, 28)), True),
-    (rf"\b(?:{_MONTH}),? (\d{{4}})\b", _year, True),
-    (rf"\b(?:{_NEAR}) ({_MONTH})\b(?! [A-Z])", _OTHER_MONTH, True),
-    (rf"\b({_MONTH})(?= \d)", _OTHER_MONTH, True),
-    (rf"(?<=\d )({_MONTH})\b", _OTHER_MONTH, True),
-    (rf"\b{_NO_FEAST}({_either('day')})\b(?! [A-Z])", _other(DAYS), True),
-    (rf"{_START}(\d\d?):\d\d\b(?!:)", _between((1, 12), (13, 23)), False),
-    (rf"{_START}((?:1[0-9]|20)\d0)s\b", _decade, True),
-    (rf"{_START}((?:1[1-9]|20)\d\d){_STOP}(?! (?:[a-z]{{3,}}s|people|men|women)\b)", _year, False),
-    (rf"{_START}(\d{{1,2}}(?:st|nd|rd|th|ST|ND|RD|TH))\b(?! cent)", _ordinal, True),
-    (rf"{_START}(\d{{1,2}}(?:st|nd|rd|th))\b", _ordinal, True),
-    (rf"(?<!\w)[$€£¥] ?({_NUMBER})(?![\d/])", _figures, False),
-    (rf"{_START}({_NUMBER})(?= ?(?:%|per ?cent\b))", _percent, False),
-    (rf"{_START}({_NUMBER})(?=(?:{_either('unit')})\b)", _figures, True),
-    (rf"{_START}({_NUMBER})(?=-[a-z])(?!-(?:to|and)-)", _figures, True),
-    (rf"{_START}({_NUMBER}){_STOP}", _figures, False),
-    (rf"(?i)\b(?:{_either('ten')})[- ](one|{_either('one')})\b{_NO_PART}", _OTHER_ONE, True),
-    (rf"(?i)(?<![-\w])({_either('ten')})\b{_NO_PART}", _other(_number_words("ten")), True),
-    (rf"(?i)(?<![-\w])({_either('teen')})\b{_NO_PART}", _other(_number_words("teen")), True),
-    (rf"(?i)(?<![-\w])(?<!or )({_either('one')})\b{_NO_PART}", _OTHER_ONE, True),
-    (rf"(?i)(?<![-\w])(one)(?= (?:{_SCALES})\b)", _OTHER_ONE, True),
-    (rf"(?i)(?:{_OWNER})({_either('ordinal')})(?= [a-z])(?! (?:place|thing|hand|half|of all)\b)",
-     _other(_number_words("ordinal")), True),
-    (rf"(?i)(?<=a )({_SCALES})\b(?! to)", _other(_number_words("scale")), True),
-)  # fmt: skip
-_NUMBER_RULES = [(re.compile(pattern), rewrite, english) for pattern, rewrite, english in _RULES]
-
-
-# Names: another of the same kind, from the other sentences of the set.
 
 LABELS = ("PERSON", "GPE", "LOC", "ORG", "NORP", "FAC", "PRODUCT", "EVENT", "WORK_OF_ART")
 WORDS_MAX = 3  # names of as many words or more are of one length
 _TAGS = ("NNP", "NNPS")
-_SAME = (  # names of one thing that share no letters to tell by
-    ("us", "usa", "america", "unitedstates", "unitedstatesofamerica"),
-    ("uk", "britain", "greatbritain", "unitedkingdom", "england"),
-    ("ussr", "sovietunion", "russia"),
-    ("holland", "netherlands"),
-    ("american", "us"),
-    ("british", "english"),
-    ("eu", "europeanunion", "europe"),
+_SAME = [{name, *others.split()} for name, others in instead("same").items()]
+_NO_NAMES = frozenset(
+    words("function_words", "capital") + words("number_words", "day", "long_month", "short_month")
 )
-_NO_NAMES = frozenset([*words("function_words", "capital"), *DAYS, *MONTHS])
 _RUN = re.compile(r"(?<![\w.'’-])[A-Z][a-zà-ÿ]+(?: [A-Z][a-zà-ÿ]+)*(?![\w-])")
 _BEGINS = re.compile(r"(?:^|[.!?:;\"“”(\[]\s*)$")
-_PART = re.compile(
-    r"[^\W\d_][^\W\d_.'’]*\.?(?:[^\W\d_]\.)*|[-&]"
-)  # of a name: a word, initials, a joint
+# Of a name: a word, initials, a joint.
+_PART = re.compile(r"[^\W\d_][^\W\d_.'’]*\.?(?:[^\W\d_]\.)*|[-&]")
 _PLACED = ("in", "at", "from", "to", "near")
 
 
@@ -287,79 +248,66 @@ class Names:
     @classmethod
     def of(cls, texts: Sequence[str], documents: Sequence[Any] | None) -> "Names":
         """Find the names: those that spaCy sees, else runs of capitalised words."""
-        if documents is None:
-            rows = [list(_runs(text)) for text in texts]
-        else:
-            rows = [list(_entities(document)) for document in documents]
+        names = map(_runs, texts) if documents is None else map(_entities, documents)
+        rows = list(map(list, names))
         pool: dict[tuple[object, ...], set[str]] = defaultdict(set)
         for text, row in zip(texts, rows, strict=True):
             for name in row:
                 pool[name.key].add(text[name.start : name.stop])
-        return cls(texts, rows, {key: sorted(found) for key, found in pool.items()})
+        return cls(texts, rows, {key: sorted(known) for key, known in pool.items()})
 
     def altered(self, row: int, draws: Draws) -> str | None:
         """Return a text with one of its names replaced wherever it stands; None if there is none.
 
         What takes its place is of the same kind and form, and not in the text already.
         """
-        text = self.texts[row]
-        if not self.rows[row]:
+        text, names = self.texts[row], self.rows[row]
+        if not names:
             return None
-        name = draws.pick(self.rows[row])
+        name = draws.pick(names)
         old = text[name.start : name.stop]
-        known = _letters(text)
+        own, known = _letters(old), _letters(text)
+        same = {word for group in _SAME if own in group for word in group}
         others = [
-            other
-            for other in self.pool[name.key]
-            if not _is_same(_letters(old), _letters(other)) and _letters(other) not in known
-        ]
+            other for other in self.pool[name.key]
+            if (letters := _letters(other)) not in same and letters not in known
+            and own not in letters
+        ]  # fmt: skip
         if not others:
             return None
-        new, places = draws.pick(others), list(re.finditer(rf"(?<!\w){re.escape(old)}(?!\w)", text))
-        for place in reversed(places):
-            text = Alteration(*place.span(), new).applied(text)
-        return text
+        new = draws.pick(others)
+        return apply(text, [
+            Alteration(*match.span(), new)
+            for match in re.finditer(rf"(?<!\w){re.escape(old)}(?!\w)", text)
+        ])  # fmt: skip
 
 
 def _letters(text: str) -> str:
     return re.sub(r"[\W_]", "", text).lower()
 
 
-def _is_same(one: str, other: str) -> bool:
-    """Tell whether two names, as their letters, may mean the same."""
-    if one in other or other in one:
-        return True
-    return any(one in group and other in group for group in _SAME)
-
-
 def _entities(document: Any) -> Iterator[Name]:
-    """Yield what spaCy takes for names, without "the" before and "'s" behind."""
-    if document.text.isupper():
-        return
-    for entity in document.ents:
+    """Yield what spaCy takes for names, without "the" before and "'s" behind.
+
+    They look like names: capitals, and a tag of names (of peoples: or adjective). Their words are
+    neighbours without a gap, so that what is replaced is what was seen.
+    """
+    for entity in () if document.text.isupper() else document.ents:
         tokens = [token for token in entity if token.text not in ("'s", "’s", "'", "’")]
         has_the = bool(tokens) and tokens[0].lower_ == "the"
         tokens = tokens[1:] if has_the else tokens
-        if entity.label_ in LABELS and tokens and _is_name(tokens, entity.label_):
-            form = tokens[-1].tag_ + ("" if tokens[-1].dep_ not in ("amod", "compound") else "+")
-            has_the = has_the or _beside(tokens[0], -1) == "the"
+        if entity.label_ not in LABELS or not tokens:
+            continue
+        first, last = tokens[0], tokens[-1]
+        is_tagged = last.tag_ in _TAGS or (last.tag_ == "JJ" and entity.label_ == "NORP")
+        is_whole = last.i - first.i == len(tokens) - 1
+        is_capital = first.text[0].isupper() and first.text not in _NO_NAMES
+        is_plain = all(_PART.fullmatch(token.text) for token in tokens)
+        if is_tagged and is_whole and is_capital and is_plain:
+            form = last.tag_ + ("+" if last.dep_ in ("amod", "compound") else "")
+            has_the = has_the or _beside(first, -1) == "the"
             key = (entity.label_, min(len(tokens), WORDS_MAX), form, has_the)
-            yield Name(tokens[0].idx, tokens[-1].idx + len(tokens[-1]), key)
-
-
-def _is_name(tokens: Sequence[Any], label: str) -> bool:
-    """Tell whether words look like a name: capitals, and a tag of names (of peoples: or adjective).
-
-    Neighbours without a gap, so that what is replaced is what was seen.
-    """
-    last = tokens[-1]
-    whole = last.idx + len(last) - tokens[0].idx == sum(len(t.text_with_ws) for t in tokens) - len(
-        last.whitespace_
-    )
-    tags = (*_TAGS, "JJ") if label == "NORP" else _TAGS
-    plain = all(_PART.fullmatch(token.text) for token in tokens)
-    capital = tokens[0].text[0].isupper()
-    return whole and plain and capital and last.tag_ in tags and tokens[0].text not in _NO_NAMES
+            yield Name(first.idx, last.idx + len(last), key)
 
 
 def _runs(text: str) -> Iterator[Name]:
@@ -379,22 +327,14 @@ def _runs(text: str) -> Iterator[Name]:
         yield Name(*match.span(), (min(len(parts), WORDS_MAX), kind, match[0].endswith("s")))
 
 
-# Statements, as spaCy reads them.
-
 _SUBJECTS = ("nsubj", "nsubjpass", "expl", "csubj")
 _NEGATIVE, _SHIFTED, _SET_PHRASES = (
     frozenset(words("function_words", kind)) for kind in ("negative", "shifting", "set_phrase")
 )
-_MODALS = {
-    "may": "will", "might": "will", "will": "might", "must": "might", "should": "need not",
-    "'ll": " might", "’ll": " might",
-}  # fmt: skip
-_WITHOUT_NOT = {"ca": "can", "wo": "will", "sha": "shall", "ai": ""}  # "can't", "won't", ...
-_WITH_NOT = {"'ll": " will not", "’ll": " will not", "'ve": " have not", "’ve": " have not"}
+_MODALS, _WITH_NOT = instead("modal"), instead("with_not")
+_WITHOUT_NOT, _POSITIVE = instead("without_not"), instead("positive")
 _NO_NOT = ("'d", "’d", "to")  # had or would
 _CONTRACTED = ("'s", "’s", "'re", "’re", "'m", "’m")
-_SOME = {"any": "some", "anything": "something", "anyone": "someone", "anybody": "somebody",
-         "anywhere": "somewhere"}  # fmt: skip
 _HELD_BY_NOT = _NEGATIVE | {"yet", "either", "until", "ever", "anymore"}  # odd without the "not"
 
 
@@ -408,17 +348,21 @@ def statement_changes(document: Any) -> list[tuple[Alteration, ...]]:
     return ways
 
 
-def apply(text: str, changes: tuple[Alteration, ...]) -> str:
+def apply(text: str, changes: Iterable[Alteration]) -> str:
     """Return the text with changes that do not overlap."""
     for change in sorted(changes, reverse=True):
         text = change.applied(text)
     return text
 
 
+def _instead(token: Any, new: str) -> Alteration:
+    return Alteration(token.idx, token.idx + len(token), new)
+
+
 def _beside(token: Any, step: int) -> str:
     """Return the neighbour before (-1) or after (1) in lower case; '' at the edge of the text."""
-    place = token.i + step
-    return token.doc[place].lower_ if 0 <= place < len(token.doc) else ""
+    index = token.i + step
+    return token.doc[index].lower_ if 0 <= index < len(token.doc) else ""
 
 
 def _capital_of(old: str, new: str) -> str:
@@ -434,36 +378,34 @@ def _negation(sentence: Any) -> tuple[Alteration, ...]:
     if negations := [child for child in root.children if child.dep_ == "neg"]:
         return _unnegated(sentence, negations)
     # An adverb of the clause would take the "not" to itself.
-    is_shifted = any(one.lower_ in _SHIFTED and one.dep_ != "prep" for one in root.children)
+    is_shifted = any(word.lower_ in _SHIFTED and word.dep_ != "prep" for word in root.children)
     if is_shifted or any(token.lower_ in _NEGATIVE for token in sentence):
         return ()
-    change = _negated(sentence, root)
+    subject = next((child for child in root.children if child.dep_ in _SUBJECTS), None)
+    auxiliaries = [child for child in root.children if child.dep_ in ("aux", "auxpass")]
+    if subject is None:
+        change = None if auxiliaries else _forbidden(sentence, root)
+        return (change,) if change else ()
+    finite = auxiliaries[0] if auxiliaries else root
+    if finite.i < subject.i or finite.tag_ in ("VBN", "VBG", "TO"):
+        return ()
+    joined = any(child.dep_ == "conj" and child.pos_ in ("VERB", "AUX") for child in root.children)
+    if joined and finite is root:  # of two verbs joined by "and" only one would be negated
+        return ()
+    is_full = not auxiliaries and root.lemma_ != "be"
+    change = _with_do(root, subject) if is_full else _with_not(finite)
     return (change,) if change else ()
 
 
-def _negated(sentence: Any, root: Any) -> Alteration | None:
-    """Put "not" behind the first auxiliary, else "do not" before the verb."""
-    subject = next((child for child in root.children if child.dep_ in _SUBJECTS), None)
-    auxiliaries = [child for child in root.children if child.dep_ in ("aux", "auxpass")]
-    finite = auxiliaries[0] if auxiliaries else root
-    if subject is None:
-        return None if auxiliaries else _forbidden(sentence, root)
-    if finite.i < subject.i or finite.tag_ in ("VBN", "VBG", "TO"):
-        return None
-    joined = any(child.dep_ == "conj" and child.pos_ in ("VERB", "AUX") for child in root.children)
-    if joined and finite is root:  # of two verbs joined by "and" only one would be negated
-        return None
-    return _with_not(finite) if auxiliaries or root.lemma_ == "be" else _with_do(root, subject)
-
-
 def _with_not(finite: Any) -> Alteration | None:
+    """Put "not" behind an auxiliary."""
     end, word, following = finite.idx + len(finite), finite.lower_, _beside(finite, 1)
     if following in _SHIFTED or following == "better" or following[:1] in ("'", "’"):
         return None
     if word in _NO_NOT or (finite.is_upper and len(finite) > 1):
         return None
     if word in _WITH_NOT:
-        return Alteration(finite.idx, end, _WITH_NOT[word])
+        return _instead(finite, f" {_WITH_NOT[word]}")
     if finite.is_alpha or word in _CONTRACTED:
         return Alteration(end, end, "not" if word == "can" else " not")
     return None
@@ -484,12 +426,10 @@ def _with_do(root: Any, subject: Any) -> Alteration | None:
 
 def _forbidden(sentence: Any, root: Any) -> Alteration | None:
     """Negate an order: "Open it." -> "Do not open it."."""
-    place = root.i - sentence.start
-    opens = place == 0 or (place == 1 and sentence[0].lower_ == "please")
-    if root.tag_ != "VB" or not opens or root.lemma_ in _SET_PHRASES:
+    before = sentence.doc[sentence.start : root.i].text.lower()
+    if root.tag_ != "VB" or before not in ("", "please") or root.lemma_ in _SET_PHRASES:
         return None
-    order = f"{_capital_of(root.text, 'do not')} {root.text.lower()}"
-    return Alteration(root.idx, root.idx + len(root), order)
+    return _instead(root, f"{_capital_of(root.text, 'do not')} {root.text.lower()}")
 
 
 def _unnegated(sentence: Any, negations: list[Any]) -> tuple[Alteration, ...]:
@@ -505,13 +445,12 @@ def _unnegated(sentence: Any, negations: list[Any]) -> tuple[Alteration, ...]:
         return ()
     if before.lower_ == "do" and before.dep_ == "aux" and following:
         verb = word.nbor()
-        without = Alteration(before.idx, verb.idx + 1, _capital_of(before.text, verb.text[0]))
+        stop, full = verb.idx + 1, verb.text[0]
     else:
-        full = _WITHOUT_NOT.get(before.lower_, before.text)
-        without = Alteration(before.idx, word.idx + len(word), _capital_of(before.text, full))
-    return without, *(
-        Alteration(token.idx, token.idx + len(token), _capital_of(token.text, _SOME[token.lower_]))
-        for token in sentence if token.lower_ in _SOME
+        stop, full = word.idx + len(word), _WITHOUT_NOT.get(before.lower_, before.text)
+    return Alteration(before.idx, stop, _capital_of(before.text, full)), *(
+        _instead(token, _capital_of(token.text, _POSITIVE[token.lower_]))
+        for token in sentence if token.lower_ in _POSITIVE
     )  # fmt: skip
 
 
@@ -519,26 +458,23 @@ def _opposed(sentence: Any) -> Iterator[Alteration]:
     """Put the opposite of a word, where neighbours let the word be what the list says."""
     present = {token.lower_ for token in sentence}
     for token in sentence:
-        if token.text not in (token.lower_, token.lower_.capitalize()) or token.ent_type_:
+        is_first = token.i == sentence.start
+        if not (token.is_lower or (is_first and token.is_title)) or token.ent_type_:
             continue
         tags = token.pos_, "VB" if token.tag_ == "VBP" else token.tag_
-        other = next((one for one in opposites().get(token.lower_, ()) if one.tag in tags), None)
-        if other is None or not _fits(token, other) or other.word in present:
+        known = opposites().get(token.lower_, [])
+        other = next((opposite for opposite in known if opposite.tag in tags), None)
+        if other is None or other.word in present or token.dep_ == "neg":
+            continue
+        before, after = _beside(token, -1), _beside(token, 1)
+        is_limited = (
+            after in other.not_before or before in other.not_after or "-" in (before, after)
+        )
+        if is_limited or any(child.dep_ == "prt" for child in token.children):
             continue
         if other.word in _NEGATIVE and present & _NEGATIVE:  # negative twice
             continue
-        is_first = token.i == sentence.start
-        if token.is_lower or is_first:
-            new = other.word.capitalize() if token.is_title and is_first else other.word
-            yield Alteration(token.idx, token.idx + len(token), new)
-
-
-def _fits(token: Any, other: Opposite) -> bool:
-    """Tell whether neighbours let a word have its opposite; no particle, no hyphen."""
-    before, after = _beside(token, -1), _beside(token, 1)
-    has_particle = any(child.dep_ == "prt" for child in token.children)
-    limited = "-" in (before, after) or after in other.not_before or before in other.not_after
-    return not (has_particle or limited or token.dep_ == "neg")
+        yield _instead(token, other.word.capitalize() if token.is_title else other.word)
 
 
 def _modals(sentence: Any) -> Iterator[Alteration]:
@@ -552,10 +488,9 @@ def _modals(sentence: Any) -> Iterator[Alteration]:
         if following in ("not", "n't", "n’t", "have", "as", "well") or following in _SHIFTED:
             continue
         if new != "need not" or not sentence.text.strip().endswith("?"):
-            yield Alteration(token.idx, token.idx + len(token), new)
+            joint = " " if token.text[0] in "'’" else ""
+            yield _instead(token, joint + new)
 
-
-# Statements, without a parser.
 
 _AUXILIARY = re.compile(r"(?<=[a-z]) (is|are|was|were|will|would|could|should|must)\b(?! not\b)")
 _WORD = re.compile(r"(?<![\w'’-])[A-Za-z]+(?![\w'’-])")
@@ -567,8 +502,8 @@ def plain_statement_changes(text: str) -> list[tuple[Alteration, ...]]:
     present = [match[0].lower() for match in matches]
     ways: list[tuple[Alteration, ...]] = []
     for before, match, after in zip(["", *present], matches, [*present[1:], ""], strict=False):
-        known = opposites().get(match[0], ())
-        if len({one.word for one in known}) != 1:
+        known = opposites().get(match[0], [])
+        if len({opposite.word for opposite in known}) != 1:
             continue
         if after not in known[0].not_before and before not in known[0].not_after:
             ways.append((Alteration(*match.span(), known[0].word),))

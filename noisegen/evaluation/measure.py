@@ -6,52 +6,24 @@ generation seed; t-tests over the seeds if asked for. Holm's correction over the
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import compress
 from math import isfinite
-from typing import Any
 
 import numpy as np
 
 from noisegen.augment.statistics import wilson
 from noisegen.encoders.encoder import Encoder, Progress, Vectors
-from noisegen.evaluation.metrics import METRICS
+from noisegen.evaluation import similarity, statistics
+from noisegen.evaluation.metrics import metric_of
 from noisegen.evaluation.results import Comparison, Score, StrengthCurve
-from noisegen.evaluation.sets import (
-    Bool,
-    EvaluationSet,
-    LabelledPairSet,
-    LabelledSet,
-    PairSet,
-    RetrievalSet,
-    StrengthSet,
-    StsSet,
-)
-from noisegen.evaluation.similarity import (
-    F64,
-    classify,
-    classify_pairs,
-    cosine_distance,
-    cosine_distances,
-    cosines,
-    mean_class_similarity,
-    spearman,
-    type_token_ratio,
-)
-from noisegen.evaluation.statistics import (
-    WithInterval,
-    holm,
-    mcnemar,
-    mean_differences,
-    mean_intervals,
-    spearman_differences,
-    spearman_intervals,
-    two_sample_t,
-)
-from noisegen.evaluation.xsim_search import matching_accuracy, xsim, xsim_hard
+from noisegen.evaluation.sets import EvaluationSet, PairSet, TextSet, is_tested
+from noisegen.evaluation.similarity import F64, Bool
+from noisegen.evaluation.xsim_search import HardVectors, matching_accuracy, xsim, xsim_hard
 
 CACHE_BYTES = 1 << 30  # of vectors; when there are more, all are forgotten and made again as needed
+_POINTS = 100  # sts figures are 100 x Spearman
 
 
 class VectorStore:
@@ -60,26 +32,21 @@ class VectorStore:
     def __init__(self, encoder: Encoder, progress: Progress | None = None) -> None:
         self.encoder = encoder
         self._progress = progress
-        self._rows: dict[str, int] = {}
-        self._blocks: list[Vectors] = []
+        self._vectors: dict[str, Vectors] = {}
 
     def __call__(self, texts: Sequence[str]) -> Vectors:
         """Return shape (texts, width)."""
-        self.add(texts)
-        if len(self._blocks) != 1:
-            empty = np.zeros((0, self.encoder.width), np.float32)
-            self._blocks = [np.concatenate([empty, *self._blocks])]
-        return self._blocks[0][[self._rows[text] for text in texts]]
-
-    def add(self, texts: Iterable[str]) -> None:
-        """Encode those texts that are new, all at once."""
-        wanted = list(dict.fromkeys(texts))
-        new = [text for text in wanted if text not in self._rows]
-        if (len(self._rows) + len(new)) * self.encoder.width * 4 > CACHE_BYTES:
-            self._rows, self._blocks, new = {}, [], wanted
+        new = [text for text in dict.fromkeys(texts) if text not in self._vectors]
+        if (len(self._vectors) + len(new)) * self.encoder.width * 4 > CACHE_BYTES:
+            self._vectors, new = {}, list(dict.fromkeys(texts))
         if new:
-            self._blocks.append(self.encoder.encode(new, self._progress))
-            self._rows |= {text: row for row, text in enumerate(new, len(self._rows))}
+            self._vectors |= zip(new, self.encoder.encode(new, self._progress), strict=True)
+        rows = [self._vectors[text] for text in texts]
+        return np.stack(rows) if rows else np.zeros((0, self.encoder.width), np.float32)
+
+
+Rows = dict[str, F64]  # the value of each row, by metric
+Figures = dict[str, float]  # what is no mean over all rows, by metric
 
 
 @dataclass(frozen=True)
@@ -87,79 +54,30 @@ class Measured:
     """The figures of a model on a set: `seeds` has one for each generation seed, by metric.
 
     `rows` has, for metrics that are means over rows, the value of each row (of several seeds their
-    mean). `cosines` are those of sts pairs, by metric.
+    mean); for correlations the cosine of each row.
     """
 
     seeds: dict[str, tuple[float, ...]]
-    rows: dict[str, F64] = field(default_factory=dict)
-    cosines: dict[str, F64] = field(default_factory=dict)
+    rows: Rows = field(default_factory=dict)
 
 
 def measure(dataset: EvaluationSet, store: VectorStore, anchor: Vectors | None = None) -> Measured:
     """Measure a model on a set; `anchor` has the baseline's vectors of a pair set's clean texts.
 
-    Without `anchor`, or if it is of another width, drift and anchored distance are left out.
+    If it is of another width, drift and anchored distance are left out. Without `anchor` the model
+    is the baseline, which has a type/token ratio too, if it has a tokenizer.
     """
-    if isinstance(dataset, PairSet):
-        return _pairs(dataset, store, anchor)
-    return _MEASURES[type(dataset)](dataset, store)
-
-
-def type_token_changes(dataset: PairSet, encoder: Encoder) -> tuple[float, ...]:
-    """Return the type/token ratio of noisy over clean text by seed; () without a tokenizer."""
-    tokenizer = getattr(encoder, "tokenizer", None)
-    if tokenizer is None:
-        return ()
-    special = set(tokenizer.tokenize([""]).values.tolist())
-    clean = type_token_ratio(tokenizer.tokenize(dataset.clean), without=special)
-    return tuple(
-        type_token_ratio(tokenizer.tokenize(noisy), without=special) / clean
-        for noisy in dataset.noisy
-    )
-
-
-def strength_curve(model: str, dataset: StrengthSet, store: VectorStore) -> StrengthCurve:
-    """Return distance and xSIM error at every strength."""
-    clean, sides = store(dataset.clean), [store(noisy) for noisy in dataset.noisy]
-    distances = tuple(cosine_distance(noisy, clean) for noisy in sides)
-    errors = tuple(xsim(noisy, clean, texts=dataset.clean).error_rate for noisy in sides)
-    return StrengthCurve(model, dataset.name, dataset.strengths, distances, errors)
-
-
-@dataclass(frozen=True)
-class _OfSeed:
-    """Values by row, and figures that are no mean over all rows."""
-
-    rows: dict[str, F64]
-    figures: dict[str, float] = field(default_factory=dict)
-
-
-def _over_seeds(by_seed: Sequence[_OfSeed]) -> Measured:
-    """Return figures by seed, and the mean over seeds of each row."""
-    seeds = {
-        name: tuple(float(of_seed.rows[name].mean()) for of_seed in by_seed)
-        for name in by_seed[0].rows
-    }
-    for name in dict.fromkeys(name for of_seed in by_seed for name in of_seed.figures):
-        seeds[name] = tuple(of_seed.figures[name] for of_seed in by_seed if name in of_seed.figures)
-    rows = {
-        name: np.mean([of_seed.rows[name] for of_seed in by_seed], axis=0)
-        for name in by_seed[0].rows
-    }
-    return Measured(seeds, rows)
-
-
-def _percent(where: Bool) -> F64:
-    return np.where(where, 100.0, 0.0)
-
-
-def _pairs(dataset: PairSet, store: VectorStore, anchor: Vectors | None) -> Measured:
+    if isinstance(dataset, TextSet):
+        return _of_texts(dataset, store)
     clean = store(dataset.clean)
-    hard = store(dataset.negatives.texts) if dataset.negatives else None
+    hard = dataset.negatives and HardVectors(
+        store(dataset.negatives.texts), dataset.negatives.sources, dataset.negatives.kinds
+    )
     by_seed = []
     for noisy, changed in zip(dataset.noisy, dataset.changed, strict=True):
         vectors = store(noisy)
-        rows, figures = pair_distances(vectors, clean, anchor), {}
+        rows = pair_distances(vectors, clean, clean if anchor is None else anchor)
+        figures = Figures()
         if changed.any():
             figures["distance_changed"] = float(rows["distance"][changed].mean())
         matched = matching_accuracy(vectors, clean)
@@ -169,96 +87,119 @@ def _pairs(dataset: PairSet, store: VectorStore, anchor: Vectors | None) -> Meas
             "accuracy_forward": _percent(matched.forward),
             "accuracy_backward": _percent(matched.backward),
         }
-        if dataset.negatives is not None and hard is not None:
-            sources, kinds = dataset.negatives.sources, dataset.negatives.kinds
-            lost = xsim_hard(
-                vectors, clean, hard, sources=sources, kinds=kinds, texts=dataset.clean
-            )
+        if hard:
+            lost = xsim_hard(vectors, clean, hard, texts=dataset.clean)
             rows["xsim_hard_error"] = _percent(~lost.correct)
             figures |= {f"xsim_hard_{kind}": rate for kind, rate in lost.kind_rates.items()}
-        by_seed.append(_OfSeed(rows, figures))
-    return _over_seeds(by_seed)
+        by_seed.append((rows, figures))
+    measured = _over_seeds(by_seed)
+    if anchor is None:  # no drift against itself: nothing but rounding
+        del measured.rows["drift"]
+        measured.seeds["drift"] = (0.0,) * len(dataset.noisy)
+        if tokenizer := getattr(store.encoder, "tokenizer", None):
+            special = set(tokenizer.tokenize([""]).values.tolist())
+            base, *ratios = (
+                similarity.type_token_ratio(tokenizer.tokenize(side), without=special)
+                for side in (dataset.clean, *dataset.noisy)
+            )
+            measured.seeds["ttr_ratio"] = tuple(ratio / base for ratio in ratios)
+    return measured
 
 
-def pair_distances(noisy: Vectors, clean: Vectors, anchor: Vectors | None) -> dict[str, F64]:
-    """Return the distances of all pairs by metric.
+def _of_texts(dataset: TextSet, store: VectorStore) -> Measured:
+    vectors = {column: store(texts) for column, texts in dataset.columns.items()}
+    labels, rows, figures = dataset.truth.tolist(), Rows(), Figures()
+    match dataset.kind:
+        case "sts":
+            first, second = vectors["first"], vectors["second"]
+            first_noisy, second_noisy = vectors["first_noisy"], vectors["second_noisy"]
+            rows["sts_clean"] = similarity.cosines(first, second)
+            rows["sts_one_noisy"] = similarity.cosines(first_noisy, second)
+            rows["sts_both_noisy"] = similarity.cosines(first_noisy, second_noisy)
+            for name, cosines in rows.items():
+                figures[name] = _POINTS * similarity.spearman(cosines, np.array(labels))
+        case "retrieval":
+            matched = matching_accuracy(vectors["source"], vectors["target"])
+            rows["accuracy_forward"] = _percent(matched.forward)
+            rows["accuracy_backward"] = _percent(matched.backward)
+        case "classification":
+            tested = is_tested(dataset.columns["clean"])
+            train, trained = vectors["clean"][~tested], list(compress(labels, ~tested))
+            tests = {side: vectors[side][tested] for side in ("clean", "noisy")}
+            truth = list(compress(labels, tested))
+            for side, classified in similarity.classify(train, trained, tests, truth).items():
+                rows[f"accuracy_{side}"] = 100 * classified.correct
+                figures[f"f1_{side}"] = classified.f1
+            if max(Counter(labels).values()) > 1:
+                within = similarity.mean_class_similarity(vectors["clean"], labels)
+                figures["class_similarity"] = within
+        case "pair_classification":
+            for side, column in (("clean", "first"), ("noisy", "first_noisy")):
+                precision = similarity.classify_pairs(vectors[column], vectors["second"], labels)
+                figures[f"average_precision_{side}"] = precision
+    return _over_seeds([(rows, figures)])
 
-    With `anchor`, the baseline's vectors of the clean texts, there are `drift` and
-    `anchored_distance` too, unless its width is another.
+
+def _over_seeds(by_seed: Sequence[tuple[Rows, Figures]]) -> Measured:
+    """Return figures by seed, means of rows unless given, and the mean over seeds of each row."""
+    names = list(by_seed[0][0])
+    seeds = {name: tuple(float(rows[name].mean()) for rows, _ in by_seed) for name in names}
+    for name in dict.fromkeys(name for _, figures in by_seed for name in figures):
+        seeds[name] = tuple(figures[name] for _, figures in by_seed if name in figures)
+    return Measured(
+        seeds, {name: np.mean([rows[name] for rows, _ in by_seed], axis=0) for name in names}
+    )
+
+
+def _percent(where: Bool) -> F64:
+    return np.where(where, 100.0, 0.0)
+
+
+def pair_distances(noisy: Vectors, clean: Vectors, anchor: Vectors) -> Rows:
+    """Return the distances of all pairs by metric; `anchor` are the baseline's of the clean texts.
+
+    If its width is another, there are no `drift` and no `anchored_distance`.
     """
-    distances = {"distance": cosine_distances(noisy, clean)}
-    if anchor is not None and anchor.shape[1] == clean.shape[1]:
-        distances["drift"] = cosine_distances(clean, anchor)
-        distances["anchored_distance"] = cosine_distances(noisy, anchor)
+    distances = {"distance": similarity.cosine_distances(noisy, clean)}
+    if anchor.shape[1] == clean.shape[1]:
+        distances["drift"] = similarity.cosine_distances(clean, anchor)
+        distances["anchored_distance"] = similarity.cosine_distances(noisy, anchor)
     return distances
 
 
-def _sts(dataset: StsSet, store: VectorStore) -> Measured:
-    first, second = store(dataset.first), store(dataset.second)
-    noisy = store(dataset.first_noisy), store(dataset.second_noisy)
-    similarities = {
-        "sts_clean": cosines(first, second),
-        "sts_one_noisy": cosines(noisy[0], second),
-        "sts_both_noisy": cosines(*noisy),
-    }
-    figures: dict[str, tuple[float, ...]] = {
-        name: (100 * spearman(side, dataset.scores),) for name, side in similarities.items()
-    }
-    return Measured(figures, cosines=similarities)
-
-
-def _retrieval(dataset: RetrievalSet, store: VectorStore) -> Measured:
-    matched = matching_accuracy(store(dataset.source), store(dataset.target))
-    sides = {"accuracy_forward": matched.forward, "accuracy_backward": matched.backward}
-    return _over_seeds([_OfSeed({name: _percent(side) for name, side in sides.items()})])
-
-
-def _labelled(dataset: LabelledSet, store: VectorStore) -> Measured:
-    clean, noisy = store(dataset.clean), store(dataset.noisy)
-    train, test = (
-        list(compress(dataset.labels, side)) for side in (~dataset.tested, dataset.tested)
-    )
-    tests = {"clean": clean[dataset.tested], "noisy": noisy[dataset.tested]}
-    by_side = classify(clean[~dataset.tested], train, tests, test)
-    rows = {f"accuracy_{side}": 100 * classified.correct for side, classified in by_side.items()}
-    figures = {f"f1_{side}": classified.f1 for side, classified in by_side.items()}
-    if max(Counter(dataset.labels).values()) > 1:
-        figures["class_similarity"] = mean_class_similarity(clean, dataset.labels)
-    return _over_seeds([_OfSeed(rows, figures)])
-
-
-def _labelled_pairs(dataset: LabelledPairSet, store: VectorStore) -> Measured:
-    second = store(dataset.second)
-    sides = {"clean": store(dataset.first), "noisy": store(dataset.first_noisy)}
-    ranked = {name: classify_pairs(side, second, dataset.labels) for name, side in sides.items()}
-    return Measured(
-        {f"average_precision_{name}": (r.average_precision,) for name, r in ranked.items()}
-    )
-
-
-_MEASURES: Mapping[type, Callable[[Any, VectorStore], Measured]] = {
-    StsSet: _sts,
-    RetrievalSet: _retrieval,
-    LabelledSet: _labelled,
-    LabelledPairSet: _labelled_pairs,
-}
+def by_strength(model: str, dataset: PairSet, store: VectorStore) -> StrengthCurve:
+    """Return distance and xSIM error at every strength."""
+    clean, sides = store(dataset.clean), [store(noisy) for noisy in dataset.strengths.values()]
+    distances = tuple(similarity.cosine_distance(noisy, clean) for noisy in sides)
+    errors = tuple(xsim(noisy, clean, texts=dataset.clean).error_rate for noisy in sides)
+    return StrengthCurve(model, dataset.name, tuple(dataset.strengths), distances, errors)
 
 
 BySet = Mapping[str, Measured]
 Key = tuple[str, str]  # set, metric
-_POINTS = 100  # sts figures are 100 x Spearman
 
 
 def scores(sets: Sequence[EvaluationSet], measured: BySet) -> dict[str, dict[str, Score]]:
     """Return the figures of one model by set and metric; those that are no number are left out."""
-    intervals = _intervals(sets, measured)
+    intervals: dict[Key, tuple[float, float]] = {}
+    for columns, gold in _resampled_together(sets, measured):
+        if gold is not None:
+            for key, estimate in statistics.spearman_intervals(columns, gold).items():
+                intervals[key] = _POINTS * estimate.low, _POINTS * estimate.high
+            continue
+        for key, estimate in statistics.mean_intervals(columns).items():
+            intervals[key] = estimate.low, estimate.high
+            rows = columns[key]
+            if metric_of(key[1]).test == "items" and set(np.unique(rows)) <= {0.0, 100.0}:
+                # Wilson's: a bootstrap of no errors would be sure of none.
+                limits = wilson(float(rows.mean()) / 100, len(rows))
+                intervals[key] = 100 * limits[0], 100 * limits[1]
     by_set: dict[str, dict[str, Score]] = {}
     for dataset in sets:
         by_set[dataset.name] = of_set = {}
         for metric, values in measured[dataset.name].seeds.items():
             if values and all(map(isfinite, values)):
-                interval = intervals.get((dataset.name, metric))
-                low, high = (interval.low, interval.high) if interval else (None, None)
+                low, high = intervals.get((dataset.name, metric), (None, None))
                 several = len(values) > 1
                 sd = float(np.std(values, ddof=1)) if several else None
                 seeds = values if several else ()
@@ -266,38 +207,22 @@ def scores(sets: Sequence[EvaluationSet], measured: BySet) -> dict[str, dict[str
     return by_set
 
 
-def _intervals(sets: Sequence[EvaluationSet], measured: BySet) -> dict[Key, WithInterval]:
-    intervals: dict[Key, WithInterval] = {}
-    for columns in _columns(sets, measured):
-        intervals |= mean_intervals(columns)
-        for key, rows in columns.items():
-            if METRICS[key[1]].test == "items" and set(np.unique(rows)) <= {0.0, 100.0}:
-                # Wilson's: a bootstrap of no errors would be sure of none.
-                share = float(rows.mean()) / 100
-                limits = (100 * limit for limit in wilson(share, len(rows)))
-                intervals[key] = WithInterval(100 * share, *limits)
+def _resampled_together(
+    sets: Iterable[EvaluationSet], measured: BySet
+) -> list[tuple[dict[Key, F64], F64 | None]]:
+    """Return the values by row of sets with the same rows, and the scores they correlate with."""
+    means: dict[str, dict[Key, F64]] = defaultdict(dict)
+    correlations = []
     for dataset in sets:
-        if isinstance(dataset, StsSet):
-            cosines = measured[dataset.name].cosines
-            for metric, estimate in spearman_intervals(cosines, dataset.scores).items():
-                points = (_POINTS * value for value in vars(estimate).values())
-                intervals[dataset.name, metric] = WithInterval(*points)
-    return intervals
-
-
-def _columns(sets: Sequence[EvaluationSet], measured: BySet) -> Iterator[dict[Key, F64]]:
-    """Yield the values by row of sets with the same rows, which are resampled together."""
-    groups: dict[str, dict[Key, F64]] = defaultdict(dict)
-    for dataset in sets:
-        shares_rows = isinstance(dataset, PairSet) and dataset.seeds
-        group = (
-            f"rows of {dataset.group}"
-            if isinstance(dataset, PairSet) and shares_rows
-            else dataset.name
-        )
         rows = measured[dataset.name].rows
-        groups[group] |= {(dataset.name, metric): values for metric, values in rows.items()}
-    yield from filter(None, groups.values())
+        columns = {(dataset.name, metric): values for metric, values in rows.items()}
+        if isinstance(dataset, TextSet) and dataset.kind == "sts":
+            correlations.append((columns, dataset.truth.astype(np.float64)))
+        elif isinstance(dataset, PairSet) and dataset.seeds:
+            means[f"rows of {dataset.group}"] |= columns
+        elif columns:
+            means[dataset.name] |= columns
+    return [*((columns, None) for columns in means.values()), *correlations]
 
 
 def compare(
@@ -309,52 +234,36 @@ def compare(
     `paper_stats`: two-sample t-tests over the generation seeds, as in RoLASER, where there are two
     seeds or more.
     """
-    comparisons = [*_by_means(sets, model, ours, theirs), *_by_spearman(sets, model, ours, theirs)]
+    comparisons: list[Comparison] = []
+    families: dict[Key, list[int]] = defaultdict(list)
     kinds = {dataset.name: dataset.kind for dataset in sets}
-    families: dict[Key, list[Comparison]] = defaultdict(list)
-    for comparison in comparisons:
-        name, metric = comparison.dataset, comparison.metric
-        seeds = [side[name].seeds[metric] for side in (ours, theirs)]
-        if paper_stats and min(map(len, seeds)) > 1:
-            comparison = replace(comparison, test="t", p=two_sample_t(*seeds))
-        families[kinds[name], metric].append(comparison)
-    corrected: dict[Key, Comparison] = {}
-    for family in families.values():
-        for comparison, p in zip(family, holm([one.p for one in family]).tolist(), strict=True):
-            corrected[comparison.dataset, comparison.metric] = replace(comparison, p_holm=p)
-    return [corrected[comparison.dataset, comparison.metric] for comparison in comparisons]
-
-
-def _by_means(
-    sets: Sequence[EvaluationSet], model: str, ours: BySet, theirs: BySet
-) -> Iterator[Comparison]:
-    """Compare means by the bootstrap, or by McNemar's test where rows are right or wrong."""
-    for columns, others in zip(_columns(sets, ours), _columns(sets, theirs), strict=True):
-        shared = [key for key in columns if key in others and METRICS[key[1]].test]
+    groups = zip(_resampled_together(sets, ours), _resampled_together(sets, theirs), strict=True)
+    for (columns, gold), (others, _) in groups:
+        shared = [key for key in columns if key in others and metric_of(key[1]).test]
         if not shared:
             continue
-        sides = [{key: side[key] for key in shared} for side in (columns, others)]
-        for key, difference in mean_differences(sides[0], sides[1]).items():
-            name, metric = key
-            rows = [side[key] for side in sides]
-            p = 1.0 if np.array_equal(rows[0], rows[1]) else difference.p
-            comparison = Comparison(model, name, metric, difference.value, "bootstrap", p, p)
-            if METRICS[metric].test == "items" and len(ours[name].seeds[metric]) == 1:
-                right = [side == (0 if METRICS[metric].better == "low" else 100) for side in rows]
-                test = mcnemar(right[0], right[1])
-                comparison = replace(
-                    comparison, test="mcnemar", p=test.p, repaired=test.repaired, broken=test.broken
-                )
-            yield comparison
-
-
-def _by_spearman(
-    sets: Sequence[EvaluationSet], model: str, ours: BySet, theirs: BySet
-) -> Iterator[Comparison]:
-    for dataset in sets:
-        if isinstance(dataset, StsSet):
-            side, other = ours[dataset.name].cosines, theirs[dataset.name].cosines
-            for metric, estimate in spearman_differences(side, other, dataset.scores).items():
-                p = 1.0 if np.array_equal(side[metric], other[metric]) else estimate.p
-                difference = _POINTS * estimate.value
-                yield Comparison(model, dataset.name, metric, difference, "bootstrap", p, p)
+        left, right = ({key: side[key] for key in shared} for side in (columns, others))
+        if gold is None:
+            differences, factor = statistics.mean_differences(left, right), 1
+        else:
+            differences, factor = statistics.spearman_differences(left, right, gold), _POINTS
+        for (name, metric), difference in differences.items():
+            rows = left[name, metric], right[name, metric]
+            p = 1.0 if np.array_equal(*rows) else difference.p
+            comparison = Comparison(
+                model, name, metric, factor * difference.value, "bootstrap", p, p
+            )
+            seeds = [side[name].seeds[metric] for side in (ours, theirs)]
+            if metric_of(metric).test == "items" and len(seeds[0]) == 1:
+                goal = 0 if metric_of(metric).better == "low" else 100
+                test = statistics.mcnemar(rows[0] == goal, rows[1] == goal)
+                comparison = replace(comparison, test="mcnemar", **vars(test))
+            if paper_stats and min(map(len, seeds)) > 1:
+                comparison = replace(comparison, test="t", p=statistics.two_sample_t(*seeds))
+            families[kinds[name], metric].append(len(comparisons))
+            comparisons.append(comparison)
+    for family in families.values():
+        corrected = statistics.holm([comparisons[index].p for index in family]).tolist()
+        for index, p in zip(family, corrected, strict=True):
+            comparisons[index] = replace(comparisons[index], p_holm=p)
+    return comparisons

@@ -4,7 +4,7 @@ Three families, as in xSIM++ (Chen and others, 2023), by a generator of our own:
 these negatives are not comparable with those of xSIM++.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -13,13 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noisegen.errors import UsageError
-from noisegen.evaluation.alterations import (
-    Names,
-    apply,
-    number_changes,
-    plain_statement_changes,
-    statement_changes,
-)
+from noisegen.evaluation import alterations
 from noisegen.noise.rng import Draws, check_seed, name_number, row_key, stream_key
 from noisegen.noise.tagging import installed_model
 
@@ -62,46 +56,50 @@ def hard_negatives(
     check_seed(seed)
     if per_kind < 0:
         raise UsageError(f"per_kind {per_kind} must be at least 0")
-    rows = _rows(texts)
-    kept = [texts[row] for row in rows]
-    families, note = _families(kept, lang, parse)
-    seen = set(texts)
-    negatives = [
-        (new, rows[index], kind)
-        for index, text in enumerate(kept)
-        for kind, alter in families.items()
-        for new in _some(alter, index, text, stream_key(seed, f"hard:{kind}"), per_kind, seen)
-    ]
-    sources = np.array([source for _, source, _ in negatives], np.int64)
-    return HardNegatives(
-        [new for new, _, _ in negatives], sources, [kind for *_, kind in negatives], note
-    )
-
-
-def _rows(texts: Sequence[str]) -> list[int]:
-    """Return the first row of each text that is not too long."""
     first = {text: row for row, text in reversed(list(enumerate(texts)))}
-    return sorted(row for text, row in first.items() if len(text) <= CHARS_MAX)
+    rows = sorted(row for text, row in first.items() if len(text) <= CHARS_MAX)
+    families, note = _families([texts[row] for row in rows], lang, parse)
+    streams = {kind: stream_key(seed, f"hard:{kind}") for kind in families}
+    seen, altered, kinds = set(texts), list[str](), list[str]()
+    sources: list[int] = []
+    for index, row in enumerate(rows):
+        for kind, alter in families.items():
+            draws = Draws(row_key(streams[kind], name_number(texts[row])))
+            missing = per_kind
+            for _ in range(per_kind * _TRIES):
+                new = alter(index, draws.fork(str(draws.integer()))) if missing else None
+                if new is None:
+                    break
+                if new not in seen:
+                    seen.add(new)
+                    missing -= 1
+                    altered.append(new)
+                    sources.append(row)
+                    kinds.append(kind)
+    return HardNegatives(altered, np.array(sources, np.int64), kinds, note)
 
 
 def _families(texts: Sequence[str], lang: str, parse: bool) -> tuple[dict[str, Alter], str]:
     """Return what alters a text, by family, and a note on how."""
 
     def number(row: int, draws: Draws) -> str | None:
-        changes = number_changes(texts[row], draws, lang)
+        changes = alterations.number_changes(texts[row], draws, lang)
         return draws.pick(changes).applied(texts[row]) if changes else None
 
     def statement(row: int, draws: Draws) -> str | None:
-        return apply(texts[row], draws.pick(ways[row])) if ways[row] else None
+        return alterations.apply(texts[row], draws.pick(ways[row])) if ways[row] else None
 
     if lang != "en":
         return {"number": number}, "numbers only: names and statements are altered in English alone"
     documents = parsed(texts, lang) if parse else None
-    names = Names.of(texts, documents)
+    names = alterations.Names.of(texts, documents)
     if documents is None:
-        ways, how = list(map(plain_statement_changes, texts)), "by rules, without spaCy's model"
+        ways, how = (
+            list(map(alterations.plain_statement_changes, texts)),
+            "by rules, without spaCy's model",
+        )
     else:
-        ways, how = list(map(statement_changes, documents)), "as spaCy reads them"
+        ways, how = list(map(alterations.statement_changes, documents)), "as spaCy reads them"
     families: dict[str, Alter] = {"number": number, "entity": names.altered, "causality": statement}
     return families, f"sentences {how}"
 
@@ -117,20 +115,3 @@ def _pipeline(model: str) -> Any:
     import spacy
 
     return spacy.load(model)
-
-
-def _some(
-    alter: Alter, index: int, text: str, stream: int, most: int, seen: set[str]
-) -> Iterator[str]:
-    """Yield up to `most` altered texts that nothing equals yet; they join what was seen."""
-    draws = Draws(row_key(stream, name_number(text)))
-    for _ in range(most * _TRIES):
-        if not most:
-            return
-        new = alter(index, draws.fork(str(draws.integer())))
-        if new is None:
-            return
-        if new not in seen:
-            seen.add(new)
-            most -= 1
-            yield new

@@ -1,34 +1,26 @@
-"""The report of an evaluation: one HTML page that needs nothing beside it."""
+"""The report of an evaluation: one HTML page that needs nothing beside it.
+
+Its words are in templates/evaluation.toml, the layout of what only it has in evaluation.html.
+"""
 
 import json
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from math import hypot, isfinite
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import yaml
+from markupsafe import Markup
 
-from noisegen.evaluation.findings import (
-    ALPHA,
-    STYLES,
-    Findings,
-    bounds,
-    clauses,
-    counted,
-    interval,
-    items,
-    listed,
-    p_value,
-    sets_in_words,
-    verdict,
-    with_interval,
-)
+from noisegen.evaluation.findings import ALPHA, STYLES, Findings, counted, listed, p_value, verdict
 from noisegen.evaluation.metrics import METRICS, Metric
-from noisegen.evaluation.results import Dataset, Model, Projection, Results, Score, ShownPair
+from noisegen.evaluation.results import Dataset, Model, Results, Score
 from noisegen.report import charts, pages
-from noisegen.report.charts import Curve, Dot, DotRow, Spot, chart, curves, dots, fitting, line
-from noisegen.report.pages import (
+from noisegen.report.blocks import (
     MISSING,
     Block,
     Cell,
@@ -39,20 +31,22 @@ from noisegen.report.pages import (
     Section,
     Table,
     Text,
-)
-from noisegen.runs.files import write_text
+    cut,
+)  # fmt: skip
+from noisegen.report.charts import Curve, Dot, DotRow, Spot, chart, curves, dots, fitting, line
+from noisegen.runs.atomic import write_text
 from noisegen.text.alignment import edits
 from noisegen.version import __version__
 
 _MACROS = Path(__file__).parent / "templates" / "evaluation.html"
+_WORDS = tomllib.loads(_MACROS.with_suffix(".toml").read_text("utf-8"))
 _TASKS = ("sts", "retrieval", "classification", "pair_classification")
-_ARROWS = {"low": "↓", "high": "↑"}
-_STATES = {"better": "Better", "same": "No difference shown", "worse": "Worse"}
-_PAPERS = (
-    "Nishimwe, Sagot and Bawden, “Making Sentence Embeddings Robust to User-Generated Content”, "
-    "LREC-COLING 2024 (distance and xSIM under noise); Artetxe and Schwenk, “Margin-based Parallel "
-    "Corpus Mining with Multilingual Sentence Embeddings”, ACL 2019 (the ratio margin of xSIM)"
-)
+_BETTER = {"low": ("lower", "↓"), "high": ("higher", "↑"), "": ("-", "")}
+_STATES = {"better": "better", "same": "no difference shown", "worse": "worse"}
+_ARROWS_MAX = 150  # of a panel; more would hide one another
+_POINTS_MAX = 160  # of a learning curve
+_ALIGNED_MAX, _SIDE_MAX = 2_000, 280  # characters of a side that are compared, and shown
+_LEAD_MAX = 60  # characters before the first edit, where it stands far from the beginning
 
 
 def write(results: Results, path: str | Path) -> None:
@@ -63,38 +57,34 @@ def write(results: Results, path: str | Path) -> None:
 def page(results: Results) -> str:
     """Return the report as HTML; text of the results is escaped, cut and free of controls."""
     findings = Findings(results)
-    baseline = results.baseline.name
     students = [model.name for model in findings.students]
-    title = f"{listed(students)} against {baseline}" if students else baseline
-    title += " under noise"
+    models = f"{listed(students)} against " if students else ""
     natural, noises = findings.datasets("pairs"), findings.datasets("noise")
-    sections = [
-        Section("short", "In short", _short(findings)),
-        Section("noise", "Noise by noise", _changes(findings, noises),
-                "Each line is one kind of noise, put on clean text."),
-        Section("natural", "Natural noise",
-                [*_changes(findings, natural), *_comparisons(findings, natural)],
-                "Sentences as people wrote them, and their clean form."),
-        Section("map", "All models, all noise", _heat_maps(findings),
-                "The fuller the colour, the larger the error."),
-        Section("drift", "Robust, or only indifferent?", _robustness(findings)),
-        Section("strength", "More noise, more error", list(_strengths(findings))),
-        Section("space", "Where noisy sentences land", list(_projections(findings))),
-        Section("learning", "How the student learned", _learning(findings)),
-        Section("tasks", "Similarity, retrieval, classification",
-                _comparisons(findings, findings.datasets(*_TASKS))),
-        Section("examples", "Sentences repaired, sentences still broken",
-                list(_examples(findings)),
-                "What differs is marked. Lines show the cosine distance between the two sides."),
-        Section("figures", "All figures", _all_figures(findings)),
-        Section("again", "To make it again, to cite it", _reproduction(findings)),
-    ]  # fmt: skip
-    head = [
-        Custom("models", [_card(findings, model) for model in findings.models]),
-        Custom("facts", list(_facts(findings))),
-    ]
-    kicker = "noisegen: encoders under noise"
-    return pages.page(title, sections, kicker=kicker, head=head, macros=_MACROS, script=True)
+    blocks: dict[str, Sequence[Block]] = {
+        "short": _short(findings),
+        "noise": _changes(findings, noises),
+        "natural": [*_changes(findings, natural), *_comparisons(findings, natural)],
+        "map": _heat_maps(findings, noises),
+        "drift": _robustness(findings, [*noises, *natural]),
+        "strength": list(_strengths(findings)),
+        "space": list(_projections(findings)),
+        "learning": _learning(results.training or {}),
+        "tasks": _comparisons(findings, findings.datasets(*_TASKS)),
+        "examples": list(_examples(findings)),
+        "figures": _all_figures(findings),
+        "again": _reproduction(findings),
+    }
+    return pages.page(
+        f"{models}{results.baseline.name} under noise",
+        [
+            Section(name, words["title"], blocks[name], words.get("lead", ""))
+            for name, words in _WORDS.items()
+        ],
+        kicker="noisegen: encoders under noise",
+        head=[Custom("models", findings), Custom("facts", _facts(findings))],
+        macros=_MACROS,
+        script=True,
+    )
 
 
 def _capital(words: str) -> str:
@@ -102,58 +92,34 @@ def _capital(words: str) -> str:
     return words if words[1:2].isupper() else words[:1].upper() + words[1:]
 
 
-# The head.
-
-
-def _card(findings: Findings, model: Model) -> dict[str, Any]:
-    style, count = findings.style(model.name), model.parameters
-    millions = "" if count is None else f"{count / 1e6:.1f} M" if count >= 1e5 else f"{count:,}"
-    size = f", {millions} parameters" if millions else ""
-    return {
-        "style": style,
-        "name": model.name,
-        "mark": charts.sample(style, model.name)[0],
-        "role": "baseline" if model is findings.results.baseline else "model",
-        "spec": model.spec,
-        "size": f"{model.width:,} wide{size}",
-    }
-
-
-def _facts(findings: Findings) -> Iterator[tuple[str, list[str]]]:
-    """Yield what is known of the evaluation: a name, and lines."""
+def _facts(findings: Findings) -> dict[str, list[str]]:
+    """Return what is known of the evaluation: lines by name."""
     results, settings = findings.results, findings.results.settings
-    rows = counted(
-        sum(dataset.rows for dataset in results.datasets), "sentence or pair", "sentences or pairs"
-    )
-    yield "evaluated on", [f"{sets_in_words(results)}; {rows}"]
-    if seeds := sorted({seed for dataset in results.datasets for seed in dataset.seeds}):
-        is_range = len(seeds) > 2 and seeds[-1] - seeds[0] == len(seeds) - 1
-        span = f"{seeds[0]} to {seeds[-1]}" if is_range else listed([*map(str, seeds)], most=12)
-        yield "seeds of the noise", [span]
-    if recipe := settings.get("recipe"):
-        yield "noise recipe", [str(recipe)]
-    if trained := _trained(results.training or {}):
-        yield "trained", [trained]
-    if minutes := _minutes(settings):
-        yield "evaluated in", [minutes]
-    for name in ("notes", "damaged"):
-        if settings.get(name):
-            yield name, settings[name]
-    versions = settings.get("versions")
-    if isinstance(versions, Mapping) and versions:
-        yield "with", [", ".join(f"{name} {version}" for name, version in versions.items())]
-
-
-def _trained(training: Mapping[str, Any]) -> str:
-    """Return how the student was made."""
+    total = sum(dataset.rows for dataset in results.datasets)
+    rows = counted(total, "sentence or pair", "sentences or pairs")
+    seeds = sorted({seed for dataset in results.datasets for seed in dataset.seeds})
+    is_range = len(seeds) > 2 and seeds[-1] - seeds[0] == len(seeds) - 1
+    span = f"{seeds[0]} to {seeds[-1]}" if is_range else listed([*map(str, seeds)], most=12)
+    training = results.training or {}
     config = training.get("config") or {}
     last = {key: value for row in training.get("log") or [] for key, value in row.items()}
     keys = ("preset", "teacher", "student", "objective", "noise", "seed")
-    words = [f"{key} {config[key]}" for key in keys if config.get(key) not in (None, "")]
+    trained = [f"{key} {config[key]}" for key in keys if config.get(key) not in (None, "")]
     counts = (("step", "steps"), ("sentences", "sentences"), ("tokens", "tokens"))
-    words += [f"{last[key]:,} {name}" for key, name in counts if isinstance(last.get(key), int)]
-    minutes = _minutes(training) or _minutes(last)
-    return ", ".join([*words, *([minutes] if minutes else [])])
+    trained += [f"{last[key]:,} {name}" for key, name in counts if isinstance(last.get(key), int)]
+    versions = settings.get("versions")
+    known = versions.items() if isinstance(versions, Mapping) else ()
+    facts = {
+        "evaluated on": [f"{findings.sets_in_words}; {rows}"],
+        "seeds of the noise": [span],
+        "noise recipe": [str(settings.get("recipe") or "")],
+        "trained": [", ".join(filter(None, [*trained, _minutes(last)]))],
+        "evaluated in": [_minutes(settings)],
+        "notes": settings.get("notes", []),
+        "damaged": settings.get("damaged", []),
+        "with": [", ".join(f"{name} {version}" for name, version in known)],
+    }
+    return {name: lines for name, lines in facts.items() if any(lines)}
 
 
 def _minutes(known: Mapping[str, Any]) -> str:
@@ -163,343 +129,248 @@ def _minutes(known: Mapping[str, Any]) -> str:
     return f"{seconds:.0f} seconds" if seconds < 100 else f"{seconds / 60:,.1f} minutes"
 
 
-# In short.
-
-
 def _short(findings: Findings) -> list[Block]:
-    """Return the verdict on every model that is not the baseline."""
-    if not findings.students:
-        return [Text("One model was evaluated; there is nothing to compare it with.")]
-    note = (
-        f"Against {findings.results.baseline.name}. A difference counts as shown where "
-        f"p < {ALPHA:g} after Holm’s correction over the sets of one kind. The first two sentences "
-        "give the main figures, the third all that were tested."
-    )
-    return [Custom("verdicts", [_verdict(findings, model) for model in findings.students]),
-            Text(note, "quiet")]  # fmt: skip
-
-
-def _verdict(findings: Findings, model: Model) -> dict[str, Any]:
-    tested = any(comparison.model == model.name for comparison in findings.results.comparisons)
-    drifts = findings.values(model.name, findings.datasets("pairs", "noise"), "drift")
-    drift = f"{sum(drifts) / len(drifts):.3f}" if drifts else ""
-    sets = counted(len(drifts), "set", "sets")
-    return {
-        "name": model.name,
-        "style": findings.style(model.name),
-        "sentences": [
-            (state, lead, clauses(findings, model.name, state)) for state, lead in _STATES.items()
-        ] if tested else [],
-        "drift": f"Clean text moved by {drift} (clean drift, mean of {sets})." if drift else "",
-    }  # fmt: skip
-
-
-# From the baseline to each model, set by set.
+    words, cards = _WORDS["short"], []
+    tested = {test.model for test in findings.results.comparisons}
+    for model in findings.students:
+        name, style = model.name, findings.style(model.name)
+        sentences = {state: findings.clauses(name, state) for state in _STATES if name in tested}
+        drifts = [score.value for dataset in findings.datasets("pairs", "noise")
+                  if (score := findings.score(name, dataset.name, "drift"))]  # fmt: skip
+        cards.append({"name": name, "style": style, "sentences": sentences, "drifts": drifts})
+    note = words["note"].format(baseline=findings.results.baseline.name, alpha=ALPHA)
+    return [Custom("verdicts", cards), Text(note, "quiet")] if cards else [Text(words["alone"])]
 
 
 def _changes(findings: Findings, datasets: Sequence[Dataset]) -> list[Block]:
     """Return a figure for each metric that has a chart, with a panel for each model."""
+    key = [charts.sample(findings.style(model.name), model.name) for model in findings.models]
+    for state, words in _STATES.items():
+        key.append((chart(36, 20, state, "", line(f"link {state}", (2, 10), (34, 10))), words))
     blocks: list[Block] = []
-    baseline = findings.results.baseline.name
     for metric in findings.charted(datasets) if findings.students else ():
-        panels = [
-            (model, _change_rows(findings, metric, model, datasets)) for model in findings.students
-        ]
-        values = [dot.value for _, rows in panels for row in rows for dot in row.dots]
-        scale = fitting(values, 196, 368)
-        drawn = [
-            dots(rows, f"{metric.title} from {baseline} to {model.name}", scale, heading=model.name)
-            for model, rows in panels if rows
-        ]  # fmt: skip
-        if not drawn:
+        panels = {
+            model.name: _change_rows(findings, metric, model, datasets)
+            for model in findings.students
+        }
+        values = [dot.value for rows in panels.values() for row in rows for dot in row.dots]
+        if not values:
             continue
-        better = "higher" if metric.better == "high" else "lower"
-        scaled = "logarithmic" if scale.is_log else "linear"
-        caption = (
-            f"{_capital(metric.meaning)}; {scaled} scale, {better} is better. Broad bars: 95 % "
-            "intervals over sentences, or one standard deviation over seeds."
+        scale, way = fitting(values, 196, 368), f"{findings.results.baseline.name} to"
+        drawn = [
+            dots(rows, f"{metric.title} from {way} {name}", scale, heading=name)
+            for name, rows in panels.items() if rows
+        ]  # fmt: skip
+        caption = _WORDS["noise"]["caption"].format(
+            meaning=_capital(metric.meaning),
+            scale="logarithmic" if scale.is_log else "linear",
+            better=_BETTER[metric.better][0],
         )
-        key = [charts.sample(findings.style(model.name), model.name) for model in findings.models]
-        key += [(_line_sample(state), words) for state, words in (
-            ("better", "better"), ("same", "no difference shown"), ("worse", "worse"))]  # fmt: skip
         blocks.append(Figure(drawn, caption, _capital(metric.heading), key))
     return blocks
-
-
-def _line_sample(state: str) -> Any:
-    return chart(36, 20, state, "", line(f"link {state}", (2, 10), (34, 10)))
 
 
 def _change_rows(
     findings: Findings, metric: Metric, model: Model, datasets: Sequence[Dataset]
 ) -> list[DotRow]:
     """Return a row for each set with the baseline's figure and the model's, the largest first."""
-    rows = []
+    rows, names = [], (findings.results.baseline.name, model.name)
     for dataset in datasets:
-        names = findings.results.baseline.name, model.name
         before, after = (findings.score(name, dataset.name, metric.name) for name in names)
         if before is None or after is None:
             continue
         test = findings.compared.get((model.name, dataset.name, metric.name))
-        tip = f"{dataset.name}: {with_interval(metric, before)} to {with_interval(metric, after)}"
+        tip = f"{dataset.name}: {metric.with_interval(before)} to {metric.with_interval(after)}"
         tip += f", {p_value(test.p_holm)} after Holm" if test else ""
-        rows.append(DotRow(
-            [Dot(score.value, findings.style(name), bounds(score))
-             for name, score in zip(names, (before, after), strict=True)],
-            dataset.name,
-            f"{metric.number(before.value)} → {metric.number(after.value)}",
-            verdict(test) if test else "",
-            tip,
-        ))  # fmt: skip
+        both = [Dot(score.value, findings.style(name), score.bounds)
+                for name, score in zip(names, (before, after), strict=True)]  # fmt: skip
+        figures = f"{metric.number(before.value)} → {metric.number(after.value)}"
+        rows.append(DotRow(both, dataset.name, figures, verdict(test) if test else "", tip))
     return sorted(rows, key=lambda row: -row.dots[0].value)
 
 
-# Tables.
-
-
 def _heads(findings: Findings, *first: str) -> list[Cell | str]:
-    models = [
-        Cell(model.name, kind=f"m{findings.style(model.name)} named") for model in findings.models
-    ]
-    return [*first, *models]
+    names = [model.name for model in findings.models]
+    return [*first, *(Cell(name, kind=f"m{findings.style(name)} named") for name in names)]
 
 
 def _comparisons(findings: Findings, datasets: Sequence[Dataset]) -> list[Block]:
-    """Return a table for each set: metrics by models, each figure with its interval and test."""
     blocks: list[Block] = []
     for dataset in datasets:
-        rows = [
-            [
-                Cell(f"{metric.heading} {_ARROWS.get(metric.better, '')}".strip(),
-                     title={"low": "lower is better", "high": "higher is better"}.get(
-                         metric.better, "")),
-                *(_compared(findings, dataset, metric, model.name) for model in findings.models),
-            ]
-            for metric in findings.metrics([dataset])
-        ]  # fmt: skip
+        rows: list[Row] = []
+        for metric in findings.metrics([dataset]):
+            way, arrow = _BETTER[metric.better]
+            title = f"{way} is better" if arrow else ""
+            cells = [Cell(f"{metric.heading} {arrow}".strip(), title=title)]
+            for model in findings.models:
+                score = findings.score(model.name, dataset.name, metric.name)
+                test = findings.compared.get((model.name, dataset.name, metric.name))
+                state = verdict(test) if test else ""
+                detail = metric, score, test, state, p_value
+                figure = _figure(metric, score)
+                cells.append(replace(figure, detail=detail) if score else figure)
+            rows.append(cells)
         if rows:
             changed = "" if dataset.changed is None else f", {dataset.changed:,} of them changed"
-            about = (
-                f"{dataset.kind.replace('_', ' ')}, {dataset.rows:,} rows{changed}. {dataset.note}"
-            )
+            about = f"{dataset.kind.replace('_', ' ')}, {dataset.rows:,} rows{changed}. "
+            about = (about + dataset.note).strip()
             heads = _heads(findings, "figure")
-            blocks.append(Table(dataset.name, heads, rows, "compared", about.strip(), "compared"))
-    note = (
-        "In brackets: 95 % interval over sentences; ±: standard deviation over seeds. Second line: "
-        f"difference from the baseline, its verdict (n.s.: not significant, p ≥ {ALPHA:g} after "
-        "Holm) and p after Holm. Repaired and broken: items that only the model, or only the "
-        "baseline, gets right."
-    )
-    return [*blocks, Text(note, "quiet")] if blocks else []
+            blocks.append(Table(dataset.name, heads, rows, "compared", about, "compared"))
+    return [*blocks, Text(_WORDS["tasks"]["note"].format(alpha=ALPHA), "quiet")] if blocks else []
 
 
-def _compared(findings: Findings, dataset: Dataset, metric: Metric, model: str) -> Cell:
-    score = findings.score(model, dataset.name, metric.name)
+def _figure(metric: Metric, score: Score | None, shade: float | None = None) -> Cell:
     if score is None:
         return MISSING
-    detail: dict[str, Any] = {"interval": interval(metric, score), "test": None}
-    if test := findings.compared.get((model, dataset.name, metric.name)):
-        detail["test"] = {
-            "difference": metric.signed(test.difference),
-            "state": verdict(test),
-            "p": p_value(test.p_holm),
-            "how": f"{test.test}, {p_value(test.p)} before Holm",
-            "counts": items(test),
-        }
-    return Cell(metric.number(score.value), score.value, detail=detail)
+    return Cell(metric.number(score.value), score.value, metric.with_interval(score), shade=shade)
 
 
-def _heat_maps(findings: Findings) -> list[Block]:
-    """Return a table for each metric that has a chart: models by kinds of noise."""
-    datasets, tables = findings.datasets("noise"), []
+def _heat_maps(findings: Findings, datasets: Sequence[Dataset]) -> list[Block]:
+    tables = []
     for metric in findings.metrics(datasets):
         if not metric.chart:
             continue
-        models = [model.name for model in findings.models]
-        values = [
-            value for name in models for value in findings.values(name, datasets, metric.name)
-        ]
-        scale = fitting(values, 0, 100)
-        rows: list[Row] = []
-        for dataset in datasets:
-            scores = [findings.score(name, dataset.name, metric.name) for name in models]
-            cells = [
-                _figure(metric, score, scale.at(score.value) / 100) if score else MISSING
-                for score in scores
-            ]
-            rows += [[dataset.name, *cells]] if any(scores) else []
+        by_set = {dataset.name: findings.scores(dataset.name, metric.name) for dataset in datasets}
+        scale = fitting([score.value for row in by_set.values() for score in row if score], 0, 100)
+        rows: list[Row] = [
+            [name, *(_figure(metric, score, scale.at(score.value) / 100 if score else None)
+                     for score in scores)]
+            for name, scores in by_set.items() if any(scores)
+        ]  # fmt: skip
         heads = _heads(findings, "noise")
         tables.append(Table(_capital(metric.heading), heads, rows, "heat sortable"))
     return [Custom("beside", tables)] if tables else []
 
 
-def _figure(metric: Metric, score: Score, shade: float | None = None) -> Cell:
-    return Cell(metric.number(score.value), score.value, with_interval(metric, score), shade=shade)
-
-
 def _all_figures(findings: Findings) -> list[Block]:
-    """Return the definitions of the figures, and all of them in one table."""
     rows: list[Row] = []
     for dataset in findings.results.datasets:
         for metric in findings.metrics([dataset]):
-            scores = [
-                findings.score(model.name, dataset.name, metric.name) for model in findings.models
-            ]
-            figures = [_figure(metric, score) if score else MISSING for score in scores]
-            name = Cell(metric.heading, title=metric.name)
-            rows.append([dataset.name, dataset.kind.replace("_", " "), name, *figures])
+            head = [dataset.name, dataset.kind.replace("_", " ")]
+            figures = [_figure(metric, s) for s in findings.scores(dataset.name, metric.name)]
+            rows.append([*head, Cell(metric.heading, title=metric.name), *figures])
     if not rows:
         return []
-    ways = {"low": "lower", "high": "higher", "": "-"}
     meanings = [
-        [metric.heading, ways[metric.better], metric.meaning, metric.name]
+        [metric.heading, _BETTER[metric.better][0], metric.meaning, metric.name]
         for metric in findings.metrics(findings.results.datasets)
     ]
-    heads = ["figure", "better", "what it is", "name in metrics.json"]
-    everything = Table(
-        "All figures", _heads(findings, "set", "kind", "metric"), rows, "sortable copied filtered"
-    )
+    titles = ["figure", "better", "what it is", "name in metrics.json"]
+    heads = _heads(findings, "set", "kind", "metric")
+    everything = Table("All figures", heads, rows, "sortable copied filtered")
     return [
-        Table("What the figures mean", heads, meanings, "definitions"),
+        Table("What the figures mean", titles, meanings, "definitions"),
         Folded(f"All {len(rows):,} rows of figures", [everything]),
     ]
 
 
-# Charts over all models.
-
-
-def _robustness(findings: Findings) -> list[Block]:
-    """Return error over clean drift: a model that collapsed looks robust until drift is seen."""
-    datasets = findings.datasets("noise", "pairs")
-    panels = [_drift_panel(findings, metric, datasets) for metric in findings.charted(datasets)]
-    caption = (
-        "Across: how far vectors of clean text moved from the baseline’s; up: error on noisy text. "
-        "Lower left is better. Large marks are means over the sets, small ones single sets. A "
-        "model to which all sentences are alike has small distances too: its drift and its xSIM "
-        "errors give it away."
-    )
-    drawn = [panel for panel in panels if panel]
+def _captioned(panels: Sequence[Markup | None], caption: str) -> list[Figure]:
+    drawn = list(filter(None, panels))
     return [Figure(drawn, caption)] if drawn else []
 
 
-def _drift_panel(findings: Findings, metric: Metric, datasets: Sequence[Dataset]) -> Any:
-    spots, means = [], []
-    for model in findings.models:
-        own: list[Spot] = []
-        style, is_baseline = findings.style(model.name), model is findings.results.baseline
-        for dataset in datasets:
-            drift, score = (
-                findings.score(model.name, dataset.name, name) for name in ("drift", metric.name)
-            )
-            moved = drift.value if drift else 0.0 if is_baseline else None
-            if moved is not None and score is not None:
-                tip = f"{model.name} on {dataset.name}: drift {moved:.3f}, {metric.title} "
-                tip += with_interval(metric, score)
-                own.append(Spot(moved, score.value, style, tip))
-        if own:
-            x, y = (sum(values) / len(own) for values in zip(*((p.x, p.y) for p in own),
-                                                             strict=True))  # fmt: skip
-            tip = f"{model.name}: mean drift {x:.3f}, mean {metric.title} {metric.with_unit(y)}"
-            means.append(Spot(x, y, style, tip, model.name))
-        spots += own
-    if not any(spot.x for spot in spots):
-        return None
-    return charts.scatter(
-        spots, title=_capital(metric.heading), x_title="clean drift", strong=means,
-        description="; ".join(mean.tip for mean in means),
-    )  # fmt: skip
+def _robustness(findings: Findings, datasets: Sequence[Dataset]) -> list[Figure]:
+    """Return error over clean drift: a model that collapsed looks robust until drift is seen."""
+    drawn = []
+    for metric in findings.charted(datasets):
+        spots: list[Spot] = []
+        means: list[Spot] = []
+        for model in findings.models:
+            own = []
+            style = findings.style(model.name)
+            at_rest = Score(0.0) if model is findings.results.baseline else None
+            for dataset in datasets:
+                score = findings.score(model.name, dataset.name, metric.name)
+                drift = findings.score(model.name, dataset.name, "drift") or at_rest
+                if drift is not None and score is not None:
+                    tip = f"{model.name} on {dataset.name}: drift {drift.value:.3f}, "
+                    tip += f"{metric.title} {metric.with_interval(score)}"
+                    own.append(Spot(drift.value, score.value, style, tip))
+            if own:
+                x, y = fmean(spot.x for spot in own), fmean(spot.y for spot in own)
+                tip = f"{model.name}: mean drift {x:.3f}, mean {metric.title} {metric.with_unit(y)}"
+                means.append(Spot(x, y, style, tip, model.name))
+            spots += own
+        if any(spot.x for spot in spots):
+            drawn.append(charts.scatter(
+                spots, title=_capital(metric.heading), x_title="clean drift", strong=means,
+                description="; ".join(mean.tip for mean in means),
+            ))  # fmt: skip
+    return _captioned(drawn, _WORDS["drift"]["caption"])
 
 
 def _strengths(findings: Findings) -> Iterator[Figure]:
-    """Yield distance and errors over the strength of the noise, a figure for each set."""
-    caption = (
-        "Strength is a factor on the rates of the recipe: 1 is the recipe as it stands, 0 clean "
-        "text."
-    )
-    models = [model.name for model in findings.models]
+    order = [model.name for model in findings.models]
     for dataset in dict.fromkeys(curve.dataset for curve in findings.results.doses):
         chosen = [curve for curve in findings.results.doses if curve.dataset == dataset]
-        chosen.sort(key=lambda curve: models.index(curve.model) if curve.model in models else 99)
+        chosen.sort(key=lambda curve: order.index(curve.model) if curve.model in order else 99)
         strengths = sorted({strength for curve in chosen for strength in curve.strengths})
-        panels = [
-            curves(
-                [Curve(curve.model, findings.style(curve.model),
-                       list(zip(curve.strengths, getattr(curve, name), strict=False)), dots=True)
-                 for curve in chosen],
-                title=_capital(METRICS[name].heading), x_title="strength of the noise",
+        panels = []
+        for name in ("distance", "xsim_error"):
+            drawn = [
+                Curve(curve.model, findings.style(curve.model),
+                      list(zip(curve.strengths, getattr(curve, name), strict=False)), dots=True)
+                for curve in chosen
+            ]  # fmt: skip
+            panels.append(curves(
+                drawn, title=_capital(METRICS[name].heading), x_title="strength of the noise",
                 x_ticks=strengths if len(strengths) <= 7 else None, linear=True,
-            )
-            for name in ("distance", "xsim_error")
-        ]  # fmt: skip
-        if drawn := list(filter(None, panels)):
-            yield Figure(drawn, f"{dataset}. {caption}")
+            ))  # fmt: skip
+        yield from _captioned(panels, _WORDS["strength"]["caption"].format(dataset=dataset))
 
 
 def _projections(findings: Findings) -> Iterator[Figure]:
-    """Yield the baseline's space in two dimensions, with arrows from noisy to clean."""
-    most = 150  # arrows of a panel; more would hide one another
     for projection in findings.results.projections:
-        shown = {name: points[:most] for name, points in projection.points.items()}
-        values = [value for points in shown.values() for four in points for value in four]
-        if not values or not all(map(isfinite, values)):
+        shown = {name: points[:_ARROWS_MAX] for name, points in projection.points.items()}
+        frame = [end for points in shown.values() for *clean, c, d in points
+                 for end in ((clean[0], clean[1]), (c, d))]  # fmt: skip
+        if not frame or not all(isfinite(x + y) for x, y in frame):
             continue
-        frame = [pair for points in shown.values() for a, b, c, d in points
-                 for pair in ((a, b), (c, d))]  # fmt: skip
+        tips = [f"{cut(noisy, 90)} → {cut(clean, 90)}" for clean, noisy in projection.texts]
         panels = []
         for model in findings.models:
             if points := shown.get(model.name):
                 style = findings.style(model.name)
-                mean = sum(hypot(a - c, b - d) for a, b, c, d in points) / len(points)
+                mean = fmean(hypot(a - c, b - d) for a, b, c, d in points)
                 spots = [
-                    Spot(a, b, style, f"{pages.cut(noisy, 90)} → {pages.cut(clean, 90)}",
-                         origin=(c, d))
-                    for (a, b, c, d), (clean, noisy) in zip(points, projection.texts, strict=False)
-                ]  # fmt: skip
-                panels.append(charts.plane(spots, title=model.name, style=style, frame=frame,
-                                           note=f"mean arrow {mean:.3f}"))  # fmt: skip
-        yield Figure(panels, _projection_caption(findings, projection, most))
+                    Spot(a, b, style, tip, origin=(c, d))
+                    for (a, b, c, d), tip in zip(points, tips, strict=False)
+                ]
+                panels.append(charts.plane(
+                    spots, title=model.name, style=style, frame=frame,
+                    note=f"mean arrow {mean:.3f}",
+                ))  # fmt: skip
+        shares, baseline = (
+            [100 * share for share in projection.explained],
+            findings.results.baseline,
+        )
+        caption = _WORDS["space"]["caption"].format(projection, baseline.name, *shares)
+        if (count := len(projection.texts)) > _ARROWS_MAX:
+            caption += f" {_ARROWS_MAX} of {count:,} pairs drawn."
+        yield Figure(panels, caption)
 
 
-def _projection_caption(findings: Findings, projection: Projection, most: int) -> str:
-    first, second = (f"{100 * share:.0f} %" for share in projection.explained)
-    count = len(projection.texts)
-    drawn = f" {most} of {count:,} pairs drawn." if most < count else ""
-    return (
-        f"{projection.dataset}: arrows lead from the noisy sentence to its clean form (dot); the "
-        "shorter, the better. First two principal components of "
-        f"{findings.results.baseline.name}’s "
-        f"vectors of clean text, which explain {first} and {second} of their variance; Spearman "
-        f"correlation of distances before and after projection {projection.spearman:.2f}.{drawn}"
-    )
-
-
-def _learning(findings: Findings) -> list[Block]:
-    """Return the learning curves of a student, from the rows of its log."""
-    log = (findings.results.training or {}).get("log") or []
+def _learning(training: Mapping[str, Any]) -> list[Figure]:
+    log = training.get("log") or []
     names = list(dict.fromkeys(key for row in log for key in row))
     validation = [name for name in names if name.startswith("validation")]
     losses = [name for name in validation if "loss" in name]
-    groups = (
-        ("training loss", [n for n in names if n == "loss" or n.startswith("loss_")], False),
-        ("validation loss", losses, False),
-        ("validation distances", [name for name in validation if name not in losses], True),
-        ("learning rate", [name for name in names if name == "lr"], True),
-    )
+    groups = {
+        "training loss": [name for name in names if name == "loss" or name.startswith("loss_")],
+        "validation loss": losses,
+        "validation distances": [name for name in validation if name not in losses],
+        "learning rate": [name for name in names if name == "lr"],
+    }
     panels = []
-    for title, keys, linear in groups:
+    for title, keys in groups.items():
         drawn = []
-        for number, key in enumerate(islice(keys, STYLES)):
+        for number, key in enumerate(islice(keys, STYLES), 1):
             part = key.removeprefix("validation").strip("_").removeprefix("loss_")
             name = {"lr": "rate", "": title}.get(part, part)
-            drawn.append(Curve(name, (number + 1) % STYLES, _thinned(log, key)))
+            drawn.append(Curve(name, number % STYLES, _thinned(log, key)))
+        linear = not title.endswith("loss")
         panels.append(curves(drawn, title=_capital(title), x_title="step", linear=linear))
-    caption = (
-        "The loss and its parts, in training and on pairs kept out of it; missed: share of noisy "
-        "sentences nearer to the baseline’s vector of another sentence. Of long runs, a point is "
-        "the mean of neighbouring rows of the log."
-    )
-    shown = list(filter(None, panels))
-    return [Figure(shown, caption)] if shown else []
+    return _captioned(panels, _WORDS["learning"]["caption"])
 
 
 def _thinned(log: Sequence[Mapping[str, Any]], key: str) -> list[tuple[float, float]]:
@@ -509,48 +380,33 @@ def _thinned(log: Sequence[Mapping[str, Any]], key: str) -> list[tuple[float, fl
         (float(x), float(y)) for x, y in pairs
         if isinstance(x, int | float) and isinstance(y, int | float) and isfinite(x + y)
     ]  # fmt: skip
-    size = -(-len(points) // 160) or 1
+    size = -(-len(points) // _POINTS_MAX) or 1
     parts = [points[start : start + size] for start in range(0, len(points), size)]
-    return [(part[-1][0], sum(y for _, y in part) / len(part)) for part in parts]
-
-
-# Examples.
-
-_EXAMPLES = {
-    "repaired": ("Most repaired", "Where a model brought the two sides closest to each other."),
-    "broken": ("Still broken", "Where the two sides are still far apart."),
-}
-_ALIGNED_MAX, _SIDE_MAX = 2_000, 280  # characters of a side that are compared, and shown
-_LEAD_MAX = 60  # characters before the first edit, where it stands far from the beginning
+    return [(part[-1][0], fmean(y for _, y in part)) for part in parts]
 
 
 def _examples(findings: Findings) -> Iterator[Custom]:
-    """Yield the examples of both kinds."""
     shown = findings.results.examples
     most = max((value for example in shown for value in example.distances.values()), default=1)
-    for kind, (title, about) in _EXAMPLES.items():
-        if chosen := [
-            _example(findings, example, most) for example in shown if example.kind == kind
-        ]:
-            yield Custom("examples", {"title": title, "about": about, "cards": chosen})
-
-
-def _example(findings: Findings, example: ShownPair, most: float) -> dict[str, Any]:
-    clean, noisy = example.clean[:_ALIGNED_MAX], example.noisy[:_ALIGNED_MAX]
-    changed = edits(clean, noisy)
-    noisy_parts = [(edit.noisy_start, edit.noisy_stop) for edit in changed]
-    clean_parts = [(edit.clean_start, edit.clean_stop) for edit in changed]
-    rows = [
-        DotRow([Dot(example.distances[model.name], findings.style(model.name))], model.name,
-               f"{example.distances[model.name]:.3f}")
-        for model in findings.models if model.name in example.distances
-    ]  # fmt: skip
     scale = fitting([0.0, most], 138, 232, linear=True)
-    return {
-        "dataset": example.dataset,
-        "sides": [("noisy", _marked(noisy, noisy_parts)), ("clean", _marked(clean, clean_parts))],
-        "chart": dots(rows, "Cosine distance", scale),
-    }
+    cards: dict[str, list[Any]] = {"repaired": [], "broken": []}
+    for example in shown:
+        clean, noisy = example.clean[:_ALIGNED_MAX], example.noisy[:_ALIGNED_MAX]
+        changed = edits(clean, noisy)
+        sides = {
+            "noisy": _marked(noisy, [(edit.noisy_start, edit.noisy_stop) for edit in changed]),
+            "clean": _marked(clean, [(edit.clean_start, edit.clean_stop) for edit in changed]),
+        }
+        rows = [
+            DotRow([Dot(distance, findings.style(model.name))], model.name, f"{distance:.3f}")
+            for model in findings.models
+            if (distance := example.distances.get(model.name)) is not None
+        ]
+        drawn = dots(rows, "Cosine distance", scale)
+        cards[example.kind].append({"dataset": example.dataset, "sides": sides, "chart": drawn})
+    for kind, chosen in cards.items():
+        if chosen:
+            yield Custom("examples", {"kind": kind, "cards": chosen})
 
 
 def _marked(text: str, parts: Sequence[tuple[int, int]]) -> list[tuple[str, bool]]:
@@ -568,31 +424,26 @@ def _marked(text: str, parts: Sequence[tuple[int, int]]) -> list[tuple[str, bool
     return [*pieces, ("…", False)] if len(text) > stop else pieces
 
 
-# To make it again.
-
-
 def _reproduction(findings: Findings) -> list[Block]:
-    """Return the models with their digests, the settings, and a line to cite."""
-    results = findings.results
+    results, baseline = findings.results, findings.results.baseline
     rows: list[Row] = [
         [model.name, model.spec, Cell(f"{model.width:,}", model.width), model.digest]
         for model in findings.models
     ]
-    blocks: list[Block] = [
-        Table("Models", ["model", "SPEC", "width", "digest"], rows, "definitions")
-    ]
+    heads = ["model", "SPEC", "width", "digest"]
+    blocks: list[Block] = [Table("Models", heads, rows, "definitions")]
     config = (results.training or {}).get("config")
-    for title, settings in (
-        ("Settings of the evaluation", results.settings), ("Settings of the training", config),
-    ):  # fmt: skip
+    for of, settings in (("evaluation", results.settings), ("training", config)):
         if settings:
             plain = json.loads(json.dumps(settings, default=str))
             written = yaml.safe_dump(plain, allow_unicode=True, sort_keys=False)
-            blocks.append(Folded(title, [Custom("code", written)]))
+            blocks.append(Folded(f"Settings of the {of}", [Custom("code", written)]))
     versions = results.settings.get("versions")
     version = versions.get("noisegen", __version__) if isinstance(versions, dict) else __version__
-    models = ", ".join(model.name for model in findings.students) or results.baseline.name
-    baseline = results.baseline
-    against = f" against {baseline.name} ({baseline.spec})" if findings.students else ""
-    cited = f"noisegen {version}, evaluation of {models}{against} on {sets_in_words(results)}."
-    return [*blocks, Text(f"To cite: {cited} Methods: {_PAPERS}.")]
+    models = ", ".join(model.name for model in findings.students)
+    models += f" against {baseline.name} ({baseline.spec})" if models else baseline.name
+    sets = findings.sets_in_words
+    return [
+        *blocks,
+        Text(_WORDS["again"]["cite"].format(version=version, models=models, sets=sets)),
+    ]

@@ -5,6 +5,7 @@ drawn again without a model.
 """
 
 from dataclasses import asdict, dataclass, field
+from math import isfinite
 from typing import Annotated, Any
 
 import msgspec
@@ -13,50 +14,40 @@ from noisegen.errors import UsageError
 from noisegen.options import argument, internal, option
 from noisegen.runs.progress import Show
 
+Names = tuple[str, ...]
+
 
 @dataclass(frozen=True)
 class EvaluateOptions:
     """Which models are measured, on which sets, with which noise."""
 
-    models: Annotated[tuple[str, ...], argument("MODEL...")]
+    models: Annotated[Names, argument("MODEL...")]
     out: Annotated[
-        str,
-        option(
-            "Folder for metrics.json, metrics.csv and report.html", "-o", "--out", metavar="REPORT"
-        ),
-    ]
+        str, option("Folder for metrics.json, metrics.csv and report.html", "-o", "--out",
+                    metavar="REPORT"),
+    ]  # fmt: skip
     baseline: Annotated[
         str | None,
-        option(
-            "Model that the others are compared with (default: the teacher of the first model if "
-            "noisegen trained it, else the first model)",
-            metavar="SPEC",
-        ),
-    ] = None
+        option("Model that the others are compared with (default: the teacher of the first model "
+               "if noisegen trained it, else the first model)", metavar="SPEC"),
+    ] = None  # fmt: skip
     pairs: Annotated[
-        tuple[str, ...],
-        option("Natural noisy and clean text: tables, M2 files, folders", metavar="SOURCE"),
+        Names, option("Natural noisy and clean text: tables, M2 files, folders", metavar="SOURCE")
     ] = ()
-    source: Annotated[tuple[str, ...], option("Clean text to be noised", metavar="SOURCE")] = ()
+    source: Annotated[Names, option("Clean text to be noised", metavar="SOURCE")] = ()
     transforms: Annotated[
-        tuple[str, ...],
-        option(
-            "For --source: transforms and recipes, separated by commas; all: those of RoLASER, "
-            "those of posts, mix_all and ugc",
-            metavar="NAMES",
-        ),
-    ] = ("all",)
-    seeds: Annotated[int, option("For --source: number of generation seeds, from 100 on", ge=1)] = (
-        10
-    )
+        Names,
+        option("For --source: transforms and recipes, separated by commas; all: those of RoLASER, "
+               "those of posts, mix_all and ugc", metavar="NAMES"),
+    ] = ("all",)  # fmt: skip
+    seeds: Annotated[
+        int, option("For --source: number of generation seeds, from 100 on", ge=1)
+    ] = 10  # fmt: skip
     strengths: Annotated[tuple[float, ...], internal()] = (0.0, 0.5, 1.0, 1.5)
-    sts: Annotated[
-        tuple[str, ...], option("Columns sentence1, sentence2, score", metavar="SOURCE")
-    ] = ()
-    retrieval: Annotated[tuple[str, ...], option("Columns source, target", metavar="SOURCE")] = ()
+    sts: Annotated[Names, option("Columns sentence1, sentence2, score", metavar="SOURCE")] = ()
+    retrieval: Annotated[Names, option("Columns source, target", metavar="SOURCE")] = ()
     labelled: Annotated[
-        tuple[str, ...],
-        option("Columns text, label, or sentence1, sentence2, label", metavar="SOURCE"),
+        Names, option("Columns text, label, or sentence1, sentence2, label", metavar="SOURCE")
     ] = ()
     noise: Annotated[
         str, option("Recipe that noises --sts and --labelled", metavar="NAME|FILE.yaml")
@@ -68,11 +59,9 @@ class EvaluateOptions:
     noisy_column: Annotated[str, option("Noisy column of --pairs")] = "noisy"
     clean_column: Annotated[str, option("Clean column of --pairs")] = "clean"
     clean_file: Annotated[
-        str | None,
-        option(
-            "File with the clean version of each line, where --pairs is a text file", metavar="FILE"
-        ),
-    ] = None
+        str | None, option("File with the clean version of each line, where --pairs is a text file",
+                           metavar="FILE"),
+    ] = None  # fmt: skip
     text_column: Annotated[str, option("Text column of --source")] = "text"
     force: Annotated[bool, option("Overwrite the report in this folder")] = False
     progress: Annotated[Show | None, internal()] = None
@@ -128,6 +117,15 @@ class Score:
     sd: float | None = None
     seeds: tuple[float, ...] = ()
 
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """The interval: the bootstrap's, else one sd on either side."""
+        if self.low is not None and self.high is not None and isfinite(self.low + self.high):
+            return self.low, self.high
+        if self.sd is not None and isfinite(self.sd):
+            return self.value - self.sd, self.value + self.sd
+        return None
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -148,6 +146,13 @@ class Comparison:
     p_holm: float
     repaired: int | None = None
     broken: int | None = None
+
+    @property
+    def items(self) -> str:
+        """'14 repaired, 10 broken', or the empty string where items are not counted."""
+        if self.repaired is None or self.broken is None:
+            return ""
+        return f"{self.repaired:,} repaired, {self.broken:,} broken"
 
 
 @dataclass(frozen=True)

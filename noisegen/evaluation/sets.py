@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, compress, count, islice
 from math import isfinite
-from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,13 +18,13 @@ from noisegen.data.sources import named_source
 from noisegen.errors import SourceError, UsageError
 from noisegen.evaluation.negatives import HardNegatives, hard_negatives
 from noisegen.evaluation.results import EvaluateOptions
+from noisegen.evaluation.similarity import Bool
 from noisegen.noise import registry
 from noisegen.noise.recipe import Recipe, scaled
 from noisegen.noise.rng import name_number
 from noisegen.runs.progress import Progress, Show
 from noisegen.text.languages import language_pair
 
-Bool = npt.NDArray[np.bool_]
 FIRST_SEED = 100  # of generation, as in RoLASER: 100 to 109
 ROLASER = (  # the twelve of its Appendix A
     "abr1", "abr2", "abr3", "cont", "dysl", "fing", "homo", "leet", "slng", "spac", "spel", "week",
@@ -35,32 +34,19 @@ POSTS = (
     "vowl",
 )  # fmt: skip
 MIXES = ("mix_all", "ugc")
+_TRUTHS = {"0": 0, "1": 1, "0.0": 0, "1.0": 1, "false": 0, "true": 1}  # of a pair of sentences
 _TEST_PARTS = 2  # one in so many texts with labels is for testing
 _ROWS_MIN = 2
 
 
-class _Columns:
-    """Rows of texts: `columns` names the fields that have them, one text for each row."""
-
-    columns: ClassVar[tuple[str, ...]]
-
-    def __len__(self) -> int:
-        return len(getattr(self, self.columns[0]))
-
-    def texts(self) -> Iterator[str]:
-        """Yield all that is encoded, duplicates too."""
-        for name in self.columns:
-            yield from getattr(self, name)
-
-
 @dataclass(frozen=True)
-class PairSet(_Columns):
+class PairSet:
     """Clean texts and, for each generation seed, their noisy forms; natural pairs have no seeds.
 
-    `group` names the rows: sets with the same clean texts are resampled together.
+    `group` names the rows: sets with the same clean texts are resampled together. `strengths` has
+    the noise of a mix at factors on its rates.
     """
 
-    columns = ("clean",)
     name: str
     kind: str  # pairs or noise
     clean: Sequence[str]
@@ -69,90 +55,49 @@ class PairSet(_Columns):
     seeds: tuple[int, ...] = ()
     negatives: HardNegatives | None = None
     note: str = ""
+    strengths: Mapping[float, Sequence[str]] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.clean)
 
     @cached_property
     def changed(self) -> tuple[Bool, ...]:
         """Which rows differ from their clean form, for each seed."""
-        return tuple(
-            np.array([a != b for a, b in zip(side, self.clean, strict=True)], np.bool_)
-            for side in self.noisy
-        )
+        pairs = [zip(side, self.clean, strict=True) for side in self.noisy]
+        return tuple(np.array([a != b for a, b in side], np.bool_) for side in pairs)
 
     def texts(self) -> Iterator[str]:
         """Yield all that is encoded, duplicates too."""
-        return chain(self.clean, *self.noisy, self.negatives.texts if self.negatives else ())
+        hard = self.negatives.texts if self.negatives else ()
+        return chain(self.clean, *self.noisy, hard, *self.strengths.values())
 
 
 @dataclass(frozen=True)
-class StrengthSet:
-    """Clean texts with the noise of a recipe at several strengths, factors on its rates."""
+class TextSet:
+    """Rows of texts by column, and what people said of each row (`truth`).
+
+    kind                 columns                                   truth
+    sts                  first, second, first_noisy, second_noisy  human scores
+    retrieval            source, target: a translation             nothing
+    classification       clean, noisy                              labels
+    pair_classification  first, second, first_noisy                1: they belong together, or 0
+    """
 
     name: str
-    clean: Sequence[str]
-    strengths: tuple[float, ...]
-    noisy: tuple[Sequence[str], ...]
+    kind: str
+    columns: Mapping[str, Sequence[str]]
+    truth: npt.NDArray[np.generic] = field(default_factory=lambda: np.zeros(0))
+    note: str = ""
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values())))
 
     def texts(self) -> Iterator[str]:
         """Yield all that is encoded, duplicates too."""
-        return chain(self.clean, *self.noisy)
+        return chain(*self.columns.values())
 
 
-@dataclass(frozen=True)
-class StsSet(_Columns):
-    """Pairs of sentences with a human score, and both sides with noise."""
-
-    kind = "sts"
-    columns = ("first", "second", "first_noisy", "second_noisy")
-    name: str
-    first: Sequence[str]
-    second: Sequence[str]
-    first_noisy: Sequence[str]
-    second_noisy: Sequence[str]
-    scores: npt.NDArray[np.float64]
-    note: str = ""
-
-
-@dataclass(frozen=True)
-class RetrievalSet(_Columns):
-    """Sentences and their translations, row by row."""
-
-    kind = "retrieval"
-    columns = ("source", "target")
-    name: str
-    source: Sequence[str]
-    target: Sequence[str]
-    note: str = ""
-
-
-@dataclass(frozen=True)
-class LabelledSet(_Columns):
-    """Texts with labels, and the same with noise; `tested` are held back from training."""
-
-    kind = "classification"
-    columns = ("clean", "noisy")
-    name: str
-    clean: Sequence[str]
-    noisy: Sequence[str]
-    labels: Sequence[str]
-    tested: Bool
-    note: str = ""
-
-
-@dataclass(frozen=True)
-class LabelledPairSet(_Columns):
-    """Pairs of sentences labelled 1 (they belong together) or 0; the first side also with noise."""
-
-    kind = "pair_classification"
-    columns = ("first", "second", "first_noisy")
-    name: str
-    first: Sequence[str]
-    second: Sequence[str]
-    first_noisy: Sequence[str]
-    labels: Sequence[int]
-    note: str = ""
-
-
-EvaluationSet = PairSet | StsSet | RetrievalSet | LabelledSet | LabelledPairSet
+EvaluationSet = PairSet | TextSet
 
 
 @dataclass
@@ -160,34 +105,30 @@ class Sets:
     """All sets of an evaluation, and what the user should know about how they were read."""
 
     sets: list[EvaluationSet] = field(default_factory=list)
-    strengths: list[StrengthSet] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     damaged: list[str] = field(default_factory=list)
 
     def texts(self) -> Iterator[str]:
         """Yield all that is encoded, duplicates too."""
-        for dataset in (*self.sets, *self.strengths):
-            yield from dataset.texts()
+        return chain.from_iterable(dataset.texts() for dataset in self.sets)
 
 
 def make_sets(options: EvaluateOptions, progress: Show) -> Sets:
     """Read and noise everything; raises NoisegenError for what cannot be used."""
     recipe = Recipe.named(options.noise)  # a wrong name shows before anything is read
     recipes = chosen_recipes(options.transforms, options.lang) if options.source else {}
-    reader = _SetReader(options, recipe, Noising(options.lang), Sets(), progress)
+    reader = _SetReader(options, recipe, recipes, Noising(options.lang), Sets(), progress)
     sets = reader.sets
     for sources, read in (
         (options.pairs, reader.pairs),
         (options.sts, reader.sts),
         (options.retrieval, reader.retrieval),
         (options.labelled, reader.labelled),
+        (options.source, reader.noise),
     ):
         for name, source in map(named_source, sources):
             progress(Progress(f"reading {source}"))
-            sets.sets.append(read(name, source))
-    for name, source in map(named_source, options.source):
-        progress(Progress(f"reading {source}"))
-        reader.noise(name, source, recipes)
+            sets.sets += read(name, source)
     names = unique_names([dataset.name for dataset in sets.sets])
     sets.sets = [
         replace(dataset, name=name) for dataset, name in zip(sets.sets, names, strict=True)
@@ -213,18 +154,18 @@ def chosen_recipes(given: Sequence[str], lang: str) -> dict[str, Recipe]:
     their own rates. Those of `all` without data for the language are left out; raises UsageError
     for others, and for unknown names.
     """
+    known = {
+        name
+        for name in (*ROLASER, *POSTS)
+        if {lang, "*"}.intersection(registry.get(name).languages())
+    }
+    every = [name for name in (*ROLASER, *POSTS, *MIXES) if name in known or name in MIXES]
     chosen: dict[str, Recipe] = {}
     for text in given:
         for name in filter(None, [text] if "=" in text else map(str.strip, text.split(","))):
-            for recipe in (*ROLASER, *POSTS, *MIXES) if name == "all" else (name,):
-                has_data = (
-                    recipe in MIXES
-                    or name != "all"
-                    or bool({lang, "*"} & set(registry.get(recipe).languages()))
-                )
-                if has_data:
-                    chosen[recipe] = Recipe.named(recipe)
-                    chosen[recipe].for_language(lang)
+            for recipe in every if name == "all" else [name]:
+                chosen[recipe] = Recipe.named(recipe)
+                chosen[recipe].for_language(lang)
     if not chosen:
         raise UsageError("--transforms names nothing")
     return chosen
@@ -236,11 +177,12 @@ class _SetReader:
 
     options: EvaluateOptions
     recipe: Recipe  # of the noise on sts and labelled sets
+    recipes: Mapping[str, Recipe]  # of the noise on clean text
     noising: Noising
     sets: Sets
     progress: Show
 
-    def pairs(self, name: str, source: str) -> PairSet:
+    def pairs(self, name: str, source: str) -> list[EvaluationSet]:
         """Read natural noisy and clean text."""
         loaded = read_pairs(
             [source],
@@ -249,114 +191,118 @@ class _SetReader:
             clean_file=self.options.clean_file,
         )
         sides = {"noisy": loaded.noisy, "clean": loaded.clean}
-        rows, note = self._sample(TextColumns(sides, loaded.dropped, loaded.damaged), name)
-        clean, noisy = rows["clean"], rows["noisy"]
-        hard, hard_note = self._negatives(clean)
-        return PairSet(
-            name, "pairs", clean, (noisy,), name, negatives=hard, note=_joined(note, hard_note)
-        )
+        rows, notes = self._sample(TextColumns(sides, loaded.dropped, loaded.damaged), name)
+        clean, hard = rows["clean"], self._negatives(rows["clean"], notes)
+        note = "; ".join(notes)
+        return [PairSet(name, "pairs", clean, (rows["noisy"],), name, negatives=hard, note=note)]
 
-    def sts(self, name: str, source: str) -> StsSet:
+    def sts(self, name: str, source: str) -> list[EvaluationSet]:
         """Read pairs with human scores and noise both sides, by two draws."""
         table = read_columns(source, [("sentence1", "sentence2", "score")], "--sts")
-        rows, note = self._sample(_with_number(table, source), name)
-        scores = np.array([float(cell) for cell in rows["score"]])
-        if len(set(scores.tolist())) < _ROWS_MIN:
+        cells = table.columns["score"]
+        numeric = list(map(_is_number, cells))
+        if not any(numeric):
+            raise SourceError(f"{source}: no score is a number; the first is {cells[0][:40]!r}")
+        if not all(numeric):
+            table.dropped["score_is_no_number"] += numeric.count(False)
+        known = {column: list(compress(texts, numeric)) for column, texts in table.columns.items()}
+        rows, notes = self._sample(replace(table, columns=known), name)
+        scores = np.array(list(map(float, rows["score"])))
+        if len(np.unique(scores)) < _ROWS_MIN:
             raise SourceError(f"{source}: all scores are {scores[0]:g}; --sts needs different ones")
-        first, second = rows["sentence1"], rows["sentence2"]
-        noisy = [
-            self.noising.noise(self.recipe, side, FIRST_SEED, copy)
-            for copy, side in enumerate([first, second])
-        ]
-        note = _joined(note, f"noise: {self.options.noise}")
-        return StsSet(name, first, second, noisy[0], noisy[1], scores, note)
+        columns = {"first": rows["sentence1"], "second": rows["sentence2"]}
+        columns |= {
+            f"{side}_noisy": self.noising.noise(self.recipe, texts, FIRST_SEED, copy)
+            for copy, (side, texts) in enumerate(columns.items())
+        }
+        note = "; ".join([*notes, f"noise: {self.options.noise}"])
+        return [TextSet(name, "sts", columns, scores, note)]
 
-    def retrieval(self, name: str, source: str) -> RetrievalSet:
+    def retrieval(self, name: str, source: str) -> list[EvaluationSet]:
         """Read sentences and their translations: bitext, or a table that names its sides."""
         table = _translations(name, source) or read_columns(source, [SIDES], "--retrieval")
-        rows, note = self._sample(table, name)
-        return RetrievalSet(name, rows["source"], rows["target"], note)
+        rows, notes = self._sample(table, name)
+        sides = {side: rows[side] for side in SIDES}
+        return [TextSet(name, "retrieval", sides, note="; ".join(notes))]
 
-    def labelled(self, name: str, source: str) -> LabelledSet | LabelledPairSet:
+    def labelled(self, name: str, source: str) -> list[EvaluationSet]:
         """Read texts, or pairs of sentences, with labels."""
         choices = [("text", "label"), ("sentence1", "sentence2", "label")]
-        rows, note = self._sample(read_columns(source, choices, "--labelled"), name)
-        labels = rows["label"]
+        rows, notes = self._sample(read_columns(source, choices, "--labelled"), name)
+        labels, notes = rows["label"], [*notes, f"noise: {self.options.noise}"]
         if len(set(labels)) < _ROWS_MIN:
             raise SourceError(f"{source}: all labels are {labels[0][:40]!r}; --labelled needs two")
-        note = _joined(note, f"noise: {self.options.noise}")
         clean = rows["text" if "text" in rows else "sentence1"]
         noisy = self.noising.noise(self.recipe, clean, FIRST_SEED)
         if "sentence2" in rows:
-            truth = _binary(labels, source)
-            return LabelledPairSet(name, clean, rows["sentence2"], noisy, truth, note)
-        tested, split_note = _split(clean, labels, source)
-        return LabelledSet(name, clean, noisy, labels, tested, _joined(note, split_note))
+            if unknown := [label for label in labels if label.lower() not in _TRUTHS]:
+                wrong = f"label {unknown[0][:40]!r} of a pair of sentences is not 0 or 1"
+                raise SourceError(f"{source}: {wrong}")
+            columns = {"first": clean, "second": rows["sentence2"], "first_noisy": noisy}
+            truth = np.array([_TRUTHS[label.lower()] for label in labels])
+            return [TextSet(name, "pair_classification", columns, truth, "; ".join(notes))]
+        tested = is_tested(clean)
+        trained = set(compress(labels, ~tested))
+        if len(trained) < _ROWS_MIN or not tested.any():
+            few = "too few texts with labels to train on some and test on others"
+            raise SourceError(f"{source}: {few}")
+        if lost := sum(label not in trained for label in compress(labels, tested)):
+            notes.append(f"{lost:,} test texts have a label that no training text has")
+        columns, truth = {"clean": clean, "noisy": noisy}, np.array(labels, np.object_)
+        return [TextSet(name, "classification", columns, truth, "; ".join(notes))]
 
-    def noise(self, name: str, source: str, recipes: Mapping[str, Recipe]) -> None:
-        """Read clean text; add a set for each recipe, and its strengths where it is a mix."""
+    def noise(self, name: str, source: str) -> Iterator[EvaluationSet]:
+        """Read clean text; yield a set for each recipe, with its strengths where it is a mix."""
         options = self.options
         table = read_columns(source, [(options.text_column,)], "--source")
-        rows, note = self._sample(table, name)
+        rows, notes = self._sample(table, name)
         clean = rows[options.text_column]
-        hard, hard_note = self._negatives(clean)
-        note = _joined(name, note, hard_note)
-        prefix = f"{name}: " if len(options.source) > 1 else ""
+        hard = self._negatives(clean, notes)
+        note, prefix = "; ".join([name, *notes]), f"{name}: " if len(options.source) > 1 else ""
         seeds = tuple(range(FIRST_SEED, FIRST_SEED + options.seeds))
-        for label, recipe in recipes.items():
+
+        def noised(recipe: Recipe, seed: int) -> list[str]:
+            """Return the noisy texts; those without change are the same objects as the clean."""
+            noisy = self.noising.noise(recipe, clean, seed)
+            return [a if a != b else b for a, b in zip(noisy, clean, strict=True)]
+
+        for label, recipe in self.recipes.items():
             self.progress(Progress(f"noise: {label}"))
-            noisy = tuple(self._noised(recipe, clean, seed) for seed in seeds)
-            pairs = PairSet(f"{prefix}{label}", "noise", clean, noisy, name, seeds, hard, note)
-            self.sets.sets.append(pairs)
+            noisy = tuple(noised(recipe, seed) for seed in seeds)
+            strengths: dict[float, Sequence[str]] = {}
             if len(recipe.steps()) > 1 and len(options.strengths) > 1:
-                self.sets.strengths.append(self._strengths(pairs, recipe))
+                known = {0.0: clean, 1.0: noisy[0]}
+                strengths = {
+                    factor: known.get(factor) or noised(scaled(recipe, factor), FIRST_SEED)
+                    for factor in sorted(set(options.strengths))
+                }
+            given = prefix + label, "noise", clean, noisy, name, seeds, hard, note
+            yield PairSet(*given, strengths)
 
-    def _strengths(self, pairs: PairSet, recipe: Recipe) -> StrengthSet:
-        strengths = tuple(sorted(set(self.options.strengths)))
-        known = {0.0: pairs.clean, 1.0: pairs.noisy[0]}
-        noisy = tuple(
-            known.get(factor) or self._noised(scaled(recipe, factor), pairs.clean, FIRST_SEED)
-            for factor in strengths
-        )
-        return StrengthSet(pairs.name, pairs.clean, strengths, noisy)
-
-    def _noised(self, recipe: Recipe, clean: Sequence[str], seed: int) -> list[str]:
-        """Return the noisy texts; those without change are the same objects as the clean ones."""
-        noisy = self.noising.noise(recipe, clean, seed)
-        return [a if a != b else b for a, b in zip(noisy, clean, strict=True)]
-
-    def _sample(self, cells: TextColumns, name: str) -> tuple[dict[str, list[str]], str]:
-        """Note what was dropped; return at most `limit` rows, and a note on them."""
-        self.sets.damaged.extend(cells.damaged)
-        if cells.dropped:
-            lost = ", ".join(f"{reason} {rows:,}" for reason, rows in cells.dropped.items())
-            self.sets.notes.append(f"{name}: dropped {cells.dropped.total():,} rows: {lost}")
-        if len(cells) < _ROWS_MIN:
+    def _sample(self, table: TextColumns, name: str) -> tuple[dict[str, list[str]], list[str]]:
+        """Note what was dropped; return at most `limit` rows, and notes on them."""
+        self.sets.damaged.extend(table.damaged)
+        if table.dropped:
+            lost = ", ".join(f"{reason} {rows:,}" for reason, rows in table.dropped.items())
+            self.sets.notes.append(f"{name}: dropped {table.dropped.total():,} rows: {lost}")
+        if len(table) < _ROWS_MIN:
             raise SourceError(f"{name}: one row is left; an evaluation needs two at least")
-        sample = cells.sample(self.options.limit)
-        is_all = len(sample) == len(cells)
-        note = "" if is_all else f"{len(sample):,} of {len(cells):,} rows, spread evenly"
-        return sample.columns, note
+        sample = table.sample(self.options.limit)
+        if len(sample) == len(table):
+            return sample.columns, []
+        return sample.columns, [f"{len(sample):,} of {len(table):,} rows, spread evenly"]
 
-    def _negatives(self, texts: Sequence[str]) -> tuple[HardNegatives | None, str]:
+    def _negatives(self, texts: Sequence[str], notes: list[str]) -> HardNegatives | None:
         hard = hard_negatives(texts, lang=self.options.lang) if self.options.hard else None
-        return (hard, f"{len(hard):,} hard negatives, {hard.note}") if hard else (None, "")
+        if not hard:
+            return None
+        notes.append(f"{len(hard):,} hard negatives, {hard.note}")
+        return hard
 
 
-def _joined(*notes: str) -> str:
-    return "; ".join(filter(None, notes))
-
-
-def _with_number(cells: TextColumns, source: str) -> TextColumns:
-    """Return the rows whose score is a number."""
-    scores = cells.columns["score"]
-    numeric = [_is_number(score) for score in scores]
-    if not any(numeric):
-        raise SourceError(f"{source}: no score is a number; the first is {scores[0][:40]!r}")
-    if not all(numeric):
-        cells.dropped["score_is_no_number"] += numeric.count(False)
-    rows = {name: list(compress(column, numeric)) for name, column in cells.columns.items()}
-    return TextColumns(rows, cells.dropped, cells.damaged)
+def is_tested(texts: Sequence[str]) -> Bool:
+    """Return which texts are held back from training: by the text, so equal ones are together."""
+    return np.array([name_number(text) % _TEST_PARTS == 0 for text in texts], np.bool_)
 
 
 def _is_number(cell: str) -> bool:
@@ -382,26 +328,3 @@ def _translations(name: str, source: str) -> TextColumns | None:
     if not rows:
         raise SourceError(f"{source} has no rows{in_brackets(dropped)}")
     return TextColumns({side: [getattr(row, side) for row in rows] for side in SIDES}, dropped)
-
-
-def _split(texts: Sequence[str], labels: Sequence[str], source: str) -> tuple[Bool, str]:
-    """Return which texts are for testing, by the text alone: equal texts are on the same side.
-
-    The note says how many of them cannot be right, as no training text has their label.
-    """
-    tested = np.array([name_number(text) % _TEST_PARTS == 0 for text in texts], np.bool_)
-    trained = set(compress(labels, ~tested))
-    if len(trained) < _ROWS_MIN or not tested.any():
-        raise SourceError(
-            f"{source}: too few texts with labels to train on some and test on others"
-        )
-    lost = sum(label not in trained for label in compress(labels, tested))
-    return tested, f"{lost:,} test texts have a label that no training text has" if lost else ""
-
-
-def _binary(labels: Sequence[str], source: str) -> list[int]:
-    known = {"0": 0, "1": 1, "0.0": 0, "1.0": 1, "false": 0, "true": 1}
-    wrong = next((label for label in labels if label.lower() not in known), None)
-    if wrong is not None:
-        raise SourceError(f"{source}: label {wrong[:40]!r} of a pair of sentences is not 0 or 1")
-    return [known[label.lower()] for label in labels]

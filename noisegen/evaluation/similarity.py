@@ -7,7 +7,7 @@ import warnings
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -51,9 +51,8 @@ def cosines(x: Vectors, y: Vectors) -> F64:
         rows, others = np.asarray(x[part], np.float64), np.asarray(y[part], np.float64)
         products = np.einsum("ij,ij->i", rows, others)
         lengths = _lengths(rows, part.start) * _lengths(others, part.start)
-        similarities[part] = np.divide(
-            products, lengths, out=0 * products, where=lengths > 0
-        ).round(12)
+        products = np.divide(products, lengths, out=0 * products, where=lengths > 0)
+        similarities[part] = products.round(12)
     return similarities
 
 
@@ -83,16 +82,11 @@ def check_widths(x: Vectors, y: Vectors) -> None:
     """Raise UsageError unless both are matrices of the same width with at least one row."""
     for vectors in (x, y):
         if vectors.ndim != 2 or not len(vectors):
-            raise UsageError(
-                "vectors must have the shape (texts, width) and a text at least, not "
-                f"{vectors.shape}"
-            )
+            wanted = "the shape (texts, width) and a text at least"
+            raise UsageError(f"vectors must have {wanted}, not {vectors.shape}")
     if x.shape[1] != y.shape[1]:
         widths = f"width {x.shape[1]} cannot be compared with width {y.shape[1]}"
         raise UsageError(f"vectors of {widths}; take both from encoders of the same width")
-
-
-# Distances.
 
 
 def cosine_distances(x: Vectors, y: Vectors) -> F64:
@@ -100,18 +94,13 @@ def cosine_distances(x: Vectors, y: Vectors) -> F64:
     return 1 - cosines(x, y)
 
 
-def cosine_distance(x: Vectors, y: Vectors, changed: Bool | None = None) -> float:
-    """Return the mean of 1 - cosine over all pairs, or over the `changed` ones: NaN if none is.
+def cosine_distance(x: Vectors, y: Vectors) -> float:
+    """Return the mean of 1 - cosine over all pairs.
 
     m(noisy) and m(clean) give RoLASER's distance (Table 4); m(clean) and baseline(clean) the clean
     drift (Table 7); m(noisy) and baseline(clean) the anchored distance.
     """
-    distances = cosine_distances(x, y)
-    counted = distances if changed is None else distances[changed]
-    return float(counted.mean()) if len(counted) else float("nan")
-
-
-# Rank correlation with human scores.
+    return float(cosine_distances(x, y).mean())
 
 
 def sts_spearman(x: Vectors, y: Vectors, scores: npt.ArrayLike) -> float:
@@ -133,9 +122,6 @@ def spearman(x: F64, y: F64) -> float:
     return float(ranks[0] @ ranks[1]) / spread if spread else float("nan")
 
 
-# Classes.
-
-
 def mean_class_similarity(vectors: Vectors, labels: Sequence[Hashable]) -> float:
     """Return D_avg: the mean cosine of two texts of a class, classes weighted by their texts.
 
@@ -149,35 +135,23 @@ def mean_class_similarity(vectors: Vectors, labels: Sequence[Hashable]) -> float
     rows: dict[Hashable, list[int]] = defaultdict(list)
     for row, label in enumerate(labels):
         rows[label].append(row)
-    means, weights = [], []
-    for members in rows.values():
-        count = len(members)
-        if count > 1:
-            of_class = units[members].astype(np.float64)
-            total = of_class.sum(axis=0)
-            both_ways = total @ total - np.einsum("ij,ij->", of_class, of_class)
-            means.append(float(both_ways / (count * (count - 1))))
-            weights.append(count)
-    if not means:
+    classes = [members for members in rows.values() if len(members) > 1]
+    if not classes:
         raise UsageError("no class has two texts, so there is no similarity within classes")
-    return float(np.average(means, weights=weights))
+    means = []
+    for members in classes:
+        of_class = units[members].astype(np.float64)
+        total = of_class.sum(axis=0)
+        both_ways = total @ total - np.einsum("ij,ij->", of_class, of_class)
+        means.append(float(both_ways / (len(members) * (len(members) - 1))))
+    return float(np.average(means, weights=list(map(len, classes))))
 
 
-@dataclass(frozen=True)
-class PairClassification:
-    """In per cent; `accuracy` is that of calling a pair positive from `threshold` on, the best."""
+def classify_pairs(x: Vectors, y: Vectors, labels: Sequence[int]) -> float:
+    """Return the average precision of pairs ranked by cosine, in per cent.
 
-    average_precision: float
-    accuracy: float
-    threshold: float
-
-
-def classify_pairs(x: Vectors, y: Vectors, labels: Sequence[int]) -> PairClassification:
-    """Rank pairs by cosine; `labels` are 1 for pairs that belong together, else 0.
-
-    Average precision and best accuracy are those that MTEB's AbsTaskPairClassification calls
-    cosine_ap and cosine_accuracy. Raises UsageError unless both labels occur, MissingExtra without
-    scikit-learn.
+    `labels` are 1 for pairs that belong together, else 0. MTEB's AbsTaskPairClassification calls it
+    cosine_ap. Raises UsageError unless both labels occur, MissingExtra without scikit-learn.
     """
     similarities, truth = cosines(x, y), np.asarray(labels, np.int64)
     if len(truth) != len(similarities):
@@ -188,45 +162,10 @@ def classify_pairs(x: Vectors, y: Vectors, labels: Sequence[int]) -> PairClassif
         from sklearn.metrics import average_precision_score
     except ImportError as error:
         raise MissingExtra("scikit-learn", "train") from error
-    average = float(average_precision_score(truth, similarities))
-    accuracy, threshold = _best_accuracy(similarities, truth)
-    return PairClassification(100 * average, 100 * accuracy, threshold)
+    return 100 * float(average_precision_score(truth, similarities))
 
 
-def _best_accuracy(similarities: F64, truth: I64) -> tuple[float, float]:
-    """Return the best accuracy and the least score that is called positive; infinity for none."""
-    thresholds = np.append(np.unique(similarities)[::-1], np.inf)
-    ascending = np.sort(similarities), np.sort(similarities[truth == 1])
-    called, positive = (len(scores) - np.searchsorted(scores, thresholds) for scores in ascending)
-    right = 2 * positive - called + (truth == 0).sum()
-    best = int(right.argmax())
-    return float(right[best]) / len(truth), float(thresholds[best])
-
-
-# Tokens.
-
-Tokens = Callable[[str], Iterable[Hashable]]
-
-
-def type_token_ratio(
-    texts: "Sequence[str] | Ragged", tokens: Tokens = str.split, without: Collection[int] = ()
-) -> float:
-    """Return 100 x types / tokens over all texts together (RoLASER, section 5); NaN without tokens.
-
-    Texts are split by `tokens`; or give rows of token ids, where `without` are those that do not
-    count, such as the special ids of a tokenizer.
-    """
-    counted: Sequence[Hashable]
-    if isinstance(texts, Sequence):
-        counted = [token for text in texts for token in tokens(text)]
-    else:
-        counted = texts.values[~np.isin(texts.values, list(without))].tolist()
-    return 100 * len(set(counted)) / len(counted) if counted else float("nan")
-
-
-EXPERIMENTS = 10
-SAMPLES_PER_LABEL = 8
-SEED = 42  # MTEB's
+EXPERIMENTS, SAMPLES_PER_LABEL, SEED = 10, 8, 42  # MTEB's
 _ITERATIONS_MAX = 100
 
 
@@ -244,8 +183,7 @@ class Classified:
 
 def classify(
     train: Vectors, train_labels: Sequence[str], tests: Mapping[str, Vectors],
-    test_labels: Sequence[str], *, experiments: int = EXPERIMENTS,
-    samples_per_label: int = SAMPLES_PER_LABEL, seed: int = SEED,
+    test_labels: Sequence[str], *, samples_per_label: int = SAMPLES_PER_LABEL,
 ) -> dict[str, Classified]:  # fmt: skip
     """Train on vectors of clean text and test on versions of other text, such as clean and noisy.
 
@@ -256,23 +194,6 @@ def classify(
 
     Raises UsageError if there is one label only, MissingExtra without scikit-learn.
     """
-    _check(train, train_labels, tests, test_labels)
-    names = sorted(set(train_labels) | set(test_labels))
-    numbers = {label: number for number, label in enumerate(names)}
-    truth = np.array([numbers[label] for label in test_labels], np.int64)
-    classes = np.array([numbers[label] for label in train_labels], np.int64)
-    predicted: dict[str, list[npt.NDArray[np.int64]]] = {name: [] for name in tests}
-    for rows in _samples(classes, experiments, samples_per_label, seed):
-        model = _fitted(np.asarray(train[rows], np.float32), classes[rows])
-        for name, vectors in tests.items():
-            predicted[name].append(model.predict(np.asarray(vectors, np.float32)))
-    return {name: _classified(np.stack(labels), truth) for name, labels in predicted.items()}
-
-
-def _check(
-    train: Vectors, train_labels: Sequence[str], tests: Mapping[str, Vectors],
-    test_labels: Sequence[str],
-) -> None:  # fmt: skip
     if len(train) != len(train_labels):
         raise UsageError(f"{len(train):,} vectors to train on, but {len(train_labels):,} labels")
     if len(set(train_labels)) < 2:
@@ -281,45 +202,53 @@ def _check(
         check_widths(train, vectors)
         if len(vectors) != len(test_labels):
             raise UsageError(f"{len(vectors):,} vectors to test, but {len(test_labels):,} labels")
-
-
-def _samples(
-    classes: npt.NDArray[np.int64], experiments: int, per_label: int, seed: int
-) -> list[npt.NDArray[np.int64]]:
-    """Return the training rows of each experiment.
-
-    MTEB starts the same generator anew for each experiment but shuffles the last order on.
-    """
-    order = np.arange(len(classes))
-    chosen = []
-    for _ in range(experiments):
-        np.random.RandomState(seed).shuffle(order)
-        seen: dict[int, int] = {}
-        kept = []
-        for row in order.tolist():
-            label = int(classes[row])
-            seen[label] = seen.get(label, 0) + 1
-            if seen[label] <= per_label:
-                kept.append(row)
-        chosen.append(np.array(kept, np.int64))
-    return chosen
-
-
-def _fitted(vectors: npt.NDArray[np.float32], classes: npt.NDArray[np.int64]) -> Any:
     try:
         from sklearn.exceptions import ConvergenceWarning
         from sklearn.linear_model import LogisticRegression
+        from sklearn.metrics import f1_score
     except ImportError as error:
         raise MissingExtra("scikit-learn", "train") from error
-    with warnings.catch_warnings():
-        # The protocol stops after so many iterations, converged or not.
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return LogisticRegression(max_iter=_ITERATIONS_MAX).fit(vectors, classes)
+
+    labels = np.array([*train_labels, *test_labels], np.object_)
+    classes, truth = np.split(np.unique(labels, return_inverse=True)[1], [len(train)])
+    predicted: dict[str, list[I64]] = {name: [] for name in tests}
+    order = np.arange(len(classes))
+    for _ in range(EXPERIMENTS):
+        # MTEB starts the same generator anew each time but shuffles the last order on.
+        np.random.RandomState(SEED).shuffle(order)
+        of_class = [np.flatnonzero(classes[order] == number) for number in np.unique(classes)]
+        firsts = np.concatenate([places[:samples_per_label] for places in of_class])
+        rows = order[np.sort(firsts)]
+        with (
+            warnings.catch_warnings()
+        ):  # the protocol stops at so many iterations, converged or not
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model = LogisticRegression(max_iter=_ITERATIONS_MAX)
+            model.fit(np.asarray(train[rows], np.float32), classes[rows])
+        for name, vectors in tests.items():
+            predicted[name].append(model.predict(np.asarray(vectors, np.float32)))
+    results = {}
+    for name, answers in predicted.items():
+        correct = (np.stack(answers) == truth).mean(axis=0)
+        f1 = [f1_score(truth, answer, average="macro", zero_division=0) for answer in answers]
+        accuracy = 100 * float(correct.mean())
+        results[name] = Classified(accuracy, 100 * float(np.mean(f1)), correct)
+    return results
 
 
-def _classified(labels: npt.NDArray[np.int64], truth: npt.NDArray[np.int64]) -> Classified:
-    from sklearn.metrics import f1_score
+def type_token_ratio(
+    texts: "Sequence[str] | Ragged",
+    tokens: Callable[[str], Iterable[Hashable]] = str.split,
+    without: Collection[int] = (),
+) -> float:
+    """Return 100 x types / tokens over all texts together (RoLASER, section 5); NaN without tokens.
 
-    correct = (labels == truth).mean(axis=0)
-    f1 = [f1_score(truth, predicted, average="macro", zero_division=0) for predicted in labels]
-    return Classified(100 * float(correct.mean()), 100 * float(np.mean(f1)), correct)
+    Texts are split by `tokens`; or give rows of token ids, where `without` are those that do not
+    count, such as the special ids of a tokenizer.
+    """
+    counted: Sequence[Hashable]
+    if isinstance(texts, Sequence):
+        counted = [token for text in texts for token in tokens(text)]
+    else:
+        counted = texts.values[~np.isin(texts.values, list(without))].tolist()
+    return 100 * len(set(counted)) / len(counted) if counted else float("nan")

@@ -7,6 +7,7 @@ language systems see Koehn, "Statistical Significance Tests for Machine Translat
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TypeVar
 
 import numpy as np
@@ -24,17 +25,8 @@ Columns = Mapping[K, npt.NDArray[np.generic]]
 
 
 @dataclass(frozen=True)
-class WithInterval:
-    """A figure with its 95 % percentile interval."""
-
-    value: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True)
-class Difference:
-    """A figure of one model minus that of another, its 95 % interval, and the two-sided p.
+class Estimate:
+    """A figure or a difference of two, its 95 % percentile interval, and the two-sided p of a 0.
 
     p is twice the share of resamples on the other side of 0 (or on it), so it is below 0.05 where
     the interval excludes 0, up to the grain of the resamples.
@@ -48,52 +40,40 @@ class Difference:
 
 def mean_intervals(
     columns: Columns[K], *, seed: int = 0, resamples: int = RESAMPLES
-) -> dict[K, WithInterval]:
+) -> dict[K, Estimate]:
     """Return the mean of each column, one value a sentence, with its interval.
 
     Of several generation seeds take each sentence's mean first: sentences are what is sampled.
     Raises UsageError for columns of different length or without sentences.
     """
-    values = _matrix(columns)
-    return _estimates(columns, values.mean(axis=0), _means(values, seed, resamples))
+    return _of_means(columns, _matrix(columns), seed, resamples)
 
 
 def mean_differences(
     ours: Columns[K], theirs: Columns[K], *, seed: int = 0, resamples: int = RESAMPLES
-) -> dict[K, Difference]:
+) -> dict[K, Estimate]:
     """Compare two models by the same sentences, metric by metric: mean of ours - mean of theirs."""
-    values = _paired(ours, theirs)
-    differences = values[0] - values[1]
-    return _differences(ours, differences.mean(axis=0), _means(differences, seed, resamples))
+    return _of_means(ours, np.subtract(*_paired(ours, theirs)), seed, resamples)
 
 
 def spearman_intervals(
     columns: Columns[K], scores: npt.ArrayLike, *, seed: int = 0, resamples: int = RESAMPLES
-) -> dict[K, WithInterval]:
+) -> dict[K, Estimate]:
     """Return Spearman's correlation of each column with the scores, with its interval, -1 to 1.
 
     A resample whose values are all equal counts as 0.
     """
-    values, gold = _matrix(columns), _gold(columns, scores)
-    correlations = _spearmans(np.ones((1, len(values))), values, gold)[0]
-    drawn = [_spearmans(weights, values, gold) for weights in _weights(len(gold), seed, resamples)]
-    return _estimates(columns, correlations, np.concatenate(drawn))
+    return _estimates(columns, _correlations(_matrix(columns), scores, seed, resamples))
 
 
 def spearman_differences(
     ours: Columns[K], theirs: Columns[K], scores: npt.ArrayLike, *, seed: int = 0,
     resamples: int = RESAMPLES,
-) -> dict[K, Difference]:  # fmt: skip
+) -> dict[K, Estimate]:  # fmt: skip
     """Compare two models by the same pairs: Spearman's correlation of ours - that of theirs."""
-    (ours_matrix, theirs_matrix), gold = _paired(ours, theirs), _gold(ours, scores)
-    values, count = np.concatenate([ours_matrix, theirs_matrix], axis=1), ours_matrix.shape[1]
-    correlations = _spearmans(np.ones((1, len(values))), values, gold)[0]
-    drawn = np.concatenate(
-        [_spearmans(weights, values, gold) for weights in _weights(len(gold), seed, resamples)]
-    )
-    return _differences(
-        ours, correlations[:count] - correlations[count:], drawn[:, :count] - drawn[:, count:]
-    )
+    values = np.concatenate(_paired(ours, theirs), axis=1)
+    drawn = _correlations(values, scores, seed, resamples)
+    return _estimates(ours, drawn[:, : len(ours)] - drawn[:, len(ours) :])
 
 
 def _matrix(columns: Columns[K]) -> F64:
@@ -113,17 +93,9 @@ def _paired(ours: Columns[K], theirs: Columns[K]) -> tuple[F64, F64]:
         raise UsageError(f"metrics of two models differ: {differing}")
     values = _matrix(ours), _matrix({name: theirs[name] for name in ours})
     if len(values[0]) != len(values[1]):
-        raise UsageError(
-            f"{len(values[0]):,} sentences of one model, {len(values[1]):,} of the other"
-        )
+        counts = f"{len(values[0]):,} sentences of one model, {len(values[1]):,} of the other"
+        raise UsageError(counts)
     return values
-
-
-def _gold(columns: Columns[K], scores: npt.ArrayLike) -> F64:
-    gold = np.asarray(scores, np.float64)
-    if any(len(column) != len(gold) for column in columns.values()):
-        raise UsageError(f"{len(gold):,} scores, but another number of similarities")
-    return gold
 
 
 def _weights(count: int, seed: int, resamples: int) -> Iterator[F64]:
@@ -138,23 +110,27 @@ def _weights(count: int, seed: int, resamples: int) -> Iterator[F64]:
         yield counts.reshape(rows, count).astype(np.float64)
 
 
-def _means(values: F64, seed: int, resamples: int) -> F64:
-    """Return the columns' means in each resample."""
-    blocks = [weights @ values for weights in _weights(len(values), seed, resamples)]
-    return np.concatenate(blocks) / len(values)
+def _of_means(names: Columns[K], values: F64, seed: int, resamples: int) -> dict[K, Estimate]:
+    sums = [weights @ values for weights in _weights(len(values), seed, resamples)]
+    means = np.concatenate(sums) / len(values)
+    return _estimates(names, np.vstack([values.mean(axis=0), means]))
 
 
-def _spearmans(weights: F64, values: F64, gold: F64) -> F64:
-    """Return each column's correlation with the gold scores in each resample."""
-    gold_ranks, gold_spread = _ranks(weights, gold)
-    weighted = weights * gold_ranks
-    correlations = np.zeros((len(weights), values.shape[1]))
-    for index, column in enumerate(values.T):
-        ranks, spread = _ranks(weights, column)
-        product = np.einsum("ij,ij->i", weighted, ranks)
-        scale = np.sqrt(gold_spread * spread)
-        np.divide(product, scale, out=correlations[:, index], where=scale > 0)
-    return correlations
+def _correlations(values: F64, scores: npt.ArrayLike, seed: int, resamples: int) -> F64:
+    """Return each column's correlation with the scores, of all sentences, then of each resample."""
+    gold = np.asarray(scores, np.float64)
+    if len(gold) != len(values):
+        raise UsageError(f"{len(gold):,} scores, but another number of similarities")
+    blocks = []
+    for weights in chain([np.ones((1, len(gold)))], _weights(len(gold), seed, resamples)):
+        gold_ranks, gold_spread = _ranks(weights, gold)
+        weighted, correlations = weights * gold_ranks, np.zeros((len(weights), values.shape[1]))
+        for index, column in enumerate(values.T):
+            ranks, spread = _ranks(weights, column)
+            products, scale = np.einsum("ij,ij->i", weighted, ranks), np.sqrt(gold_spread * spread)
+            np.divide(products, scale, out=correlations[:, index], where=scale > 0)
+        blocks.append(correlations)
+    return np.concatenate(blocks)
 
 
 def _ranks(weights: F64, values: F64) -> tuple[F64, F64]:
@@ -170,23 +146,14 @@ def _ranks(weights: F64, values: F64) -> tuple[F64, F64]:
     return ranks[:, places], np.einsum("ij,ij,ij->i", copies, ranks, ranks)
 
 
-def _estimates(names: Columns[K], values: F64, drawn: F64) -> dict[K, WithInterval]:
-    low, high = np.percentile(drawn, _INTERVAL, axis=0)
-    figures = zip(names, values.tolist(), low.tolist(), high.tolist(), strict=True)
-    return {name: WithInterval(value, bottom, top) for name, value, bottom, top in figures}
-
-
-def _differences(names: Columns[K], values: F64, drawn: F64) -> dict[K, Difference]:
+def _estimates(names: Columns[K], figures: F64) -> dict[K, Estimate]:
+    """Return the figures of the first row, with what the others, one a resample, say of them."""
+    drawn = figures[1:]
     lesser = np.minimum((drawn <= 0).sum(axis=0), (drawn >= 0).sum(axis=0))
     p_values = np.minimum(1, 2 * (lesser + 1) / (len(drawn) + 1))
-    estimates = _estimates(names, values, drawn).items()
-    return {
-        name: Difference(estimate.value, estimate.low, estimate.high, float(p))
-        for (name, estimate), p in zip(estimates, p_values, strict=True)
-    }
+    columns = np.stack([figures[0], *np.percentile(drawn, _INTERVAL, axis=0), p_values], axis=1)
+    return {name: Estimate(*row) for name, row in zip(names, columns.tolist(), strict=True)}
 
-
-# Tests.
 
 LEVELS = (0.05, 0.01, 0.001)  # one star each
 

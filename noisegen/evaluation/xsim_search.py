@@ -7,7 +7,6 @@ et al., "xSIM++" (ACL 2023).
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -52,62 +51,42 @@ def neighbours(x: Vectors, y: Vectors, k: int, precision: Precision = "auto") ->
     needs torch, else float32.
     """
     check_widths(x, y)
-    k = min(k, len(y))
     if precision == "auto":
         large = len(x) * y.size >= _LARGE
         precision = "bfloat16" if large and _computes_in_bfloat16() else "float32"
-    blocks = [
-        _nearest_to(x[start : start + _ROWS], start, y, k, precision)
-        for start in range(0, len(x), _ROWS)
-    ]
+    starts = range(0, len(x), _ROWS)
+    blocks = [_nearest_to(x[n : n + _ROWS], n, y, min(k, len(y)), precision) for n in starts]
     return Neighbours(*(np.concatenate(parts) for parts in zip(*blocks, strict=True)))
 
 
 def _nearest_to(x: Vectors, x_start: int, y: Vectors, k: int, precision: Precision) -> Neighbours:
     """Go through y in blocks, keeping the nearest so far; x are the rows from `x_start` on."""
-    multiply = _MULTIPLY[precision](unit(x, x_start))
-    error = _ERROR[precision] + _ROUNDING * x.shape[1]
-    nearest = Neighbours(np.full((len(x), k), -np.inf), np.full((len(x), k), len(y), np.int64))
-    step = max(1, _PRODUCTS // x.shape[1])
+    count, width = x.shape
+    multiply = _multiplier(unit(x, x_start), precision)
+    error = _ERROR[precision] + _ROUNDING * width
+    nearest = Neighbours(np.full((count, k), -np.inf), np.full((count, k), len(y), np.int64))
+    step = max(1, _PRODUCTS // width)
     start = 0
     while start < len(y):
         # The first blocks are small: a bound on the nearest is found soon, and few pass it later.
         block = y[start : start + min(_COLUMNS, max(_COLUMNS_FIRST, start))]
-        rows, columns = _candidates(multiply(unit(block, start)), nearest.cosines[:, -1], k, error)
-        exact = [
-            cosines(x[rows[at : at + step]], block[columns[at : at + step]])
-            for at in range(0, len(rows), step)
-        ]
-        nearest = _merged(nearest, rows, np.concatenate([np.zeros(0), *exact]), columns + start)
+        products, least = multiply(unit(block, start)), nearest.cosines[:, -1]
+        if k <= len(block) and np.isneginf(least).all():  # none yet: the k-th product bounds them
+            least = np.partition(products.T, -k)[:, -k].astype(np.float64) - error
+        near = np.flatnonzero(products >= (least - error).astype(np.float32))
+        rows, columns = near % count, near // count
+        parts = [slice(at, at + step) for at in range(0, len(near), step)]
+        exact = [cosines(x[rows[part]], block[columns[part]]) for part in parts]
+        rows = np.concatenate([np.repeat(np.arange(count), k), rows])
+        values = np.concatenate([nearest.cosines.ravel(), *exact])
+        columns = np.concatenate([nearest.rows.ravel(), columns + start])
+        order = np.lexsort((columns, -values, rows))
+        best = order[np.searchsorted(rows[order], np.arange(count))[:, None] + np.arange(k)]
+        nearest = Neighbours(values[best], columns[best])
         start += len(block)
     return nearest
 
 
-def _candidates(products: F32, least: F64, k: int, error: float) -> tuple[I64, I64]:
-    """Return rows of x and of y that may be among the k nearest, given the k-th cosine so far.
-
-    In the first block that is not known: there it is the k-th product, minus its error.
-    """
-    columns, count = products.shape
-    if k <= columns and np.isneginf(least).all():
-        least = np.partition(products.T, columns - k)[:, columns - k].astype(np.float64) - error
-    indices = np.flatnonzero(products >= (least - error).astype(np.float32))
-    return indices % count, indices // count
-
-
-def _merged(nearest: Neighbours, rows: I64, cosines: F64, columns: I64) -> Neighbours:
-    """Return the k nearest of those so far and the new ones."""
-    count, k = nearest.rows.shape
-    rows = np.concatenate([np.repeat(np.arange(count), k), rows])
-    cosines = np.concatenate([nearest.cosines.ravel(), cosines])
-    columns = np.concatenate([nearest.rows.ravel(), columns])
-    order = np.lexsort((columns, -cosines, rows))
-    starts = np.searchsorted(rows[order], np.arange(count))
-    best = order[(starts[:, None] + np.arange(k)).ravel()]
-    return Neighbours(cosines[best].reshape(count, k), columns[best].reshape(count, k))
-
-
-@cache
 def _computes_in_bfloat16() -> bool:
     """Tell whether torch is there and the processor multiplies in bfloat16."""
     try:
@@ -116,23 +95,16 @@ def _computes_in_bfloat16() -> bool:
         return False
 
 
-def _in_bfloat16(x: F32) -> Callable[[F32], F32]:
+def _multiplier(x: F32, precision: Precision) -> Callable[[F32], F32]:
     """Return a function that multiplies y by x: shape (rows of y, rows of x)."""
+    if precision == "float32":
+        return lambda y: y @ x.T
     import torch
 
     right = torch.from_numpy(x).bfloat16().T
-
-    def multiply(y: F32) -> F32:
-        products: F32 = (torch.from_numpy(y).bfloat16() @ right).float().numpy()
-        return products
-
-    return multiply
+    return lambda y: (torch.from_numpy(y).bfloat16() @ right).float().numpy()
 
 
-_MULTIPLY: dict[str, Callable[[F32], Callable[[F32], F32]]] = {
-    "float32": lambda x: lambda y: y @ x.T,
-    "bfloat16": _in_bfloat16,
-}
 # Bounds on the error of a product of unit vectors. Each factor and each of `width` additions is off
 # by 2**-24 at most in float32: with slack, 2**-22 a number. bfloat16 rounds both factors and the
 # product by 2**-9 each.
@@ -198,37 +170,39 @@ def xsim(
     return XSim(predictions, _same(predictions, np.arange(len(x)), texts))
 
 
+class HardVectors(NamedTuple):
+    """Vectors of hard negatives: each is of a kind, and was made of the row `sources` of y."""
+
+    vectors: Vectors
+    sources: npt.NDArray[np.integer]
+    kinds: Sequence[str]
+
+
 def xsim_hard(
-    x: Vectors, y: Vectors, negatives: Vectors, *, sources: npt.NDArray[np.integer],
-    kinds: Sequence[str], k: int = 4, margin: Margin = "ratio",
-    texts: Sequence[str] | None = None, precision: Precision = "auto",
+    x: Vectors, y: Vectors, negatives: HardVectors, k: int = 4, margin: Margin = "ratio",
+    texts: Sequence[str] | None = None,
 ) -> XSim:  # fmt: skip
     """Search every row of x in y and hard negatives together; finding one of these is an error.
 
-    Negative j is of the kind `kinds[j]` and was made of row `sources[j]` of y. Neighbours are
-    those among all lines. An error counts as that kind if the line was made of the right one (or of
-    one with the same text), else as misaligned. For the rest see `xsim`.
+    Neighbours are those among all lines. An error counts as the negative's kind if it was made of
+    the right line (or of one with the same text), else as misaligned. For the rest see `xsim`.
     """
     _check(x, y, k, margin, texts)
-    made_of = np.asarray(sources, np.int64)
-    if not len(negatives) == len(made_of) == len(kinds):
-        raise UsageError(
-            f"{len(negatives):,} hard negatives, but {len(made_of):,} sources and "
-            f"{len(kinds):,} kinds"
-        )
-    if len(made_of) and not 0 <= made_of.min() <= made_of.max() < len(y):
+    vectors, sources, kinds = negatives[0], np.asarray(negatives[1], np.int64), negatives[2]
+    if not len(vectors) == len(sources) == len(kinds):
+        counts = f"{len(sources):,} sources and {len(kinds):,} kinds"
+        raise UsageError(f"{len(vectors):,} hard negatives, but {counts}")
+    if len(sources) and not 0 <= sources.min() <= sources.max() < len(y):
         raise UsageError(f"a hard negative is made of a line that is not among the {len(y):,}")
-    pool = np.concatenate([y, negatives]) if len(negatives) else y
-    predictions = _predictions(x, pool, k, margin, precision)
-    origins = np.concatenate([np.arange(len(y)), made_of])[predictions]
-    from_right, is_negative = _same(origins, np.arange(len(x)), texts), predictions >= len(y)
-    pool_kinds = [MISALIGNED] * len(y) + list(kinds)
-    lost_to = tuple(
-        "" if right and not negative else pool_kinds[row] if right else MISALIGNED
-        for right, negative, row in zip(from_right, is_negative, predictions, strict=True)
-    )
-    counts = {kind: lost_to.count(kind) for kind in [*sorted(set(kinds)), MISALIGNED]}
-    return XSim(predictions, from_right & ~is_negative, lost_to, counts)
+    pool = np.concatenate([y, vectors]) if len(vectors) else y
+    predictions = _predictions(x, pool, k, margin, "auto")
+    origins = np.concatenate([np.arange(len(y)), sources])[predictions]
+    from_right, is_line = _same(origins, np.arange(len(x)), texts), predictions < len(y)
+    # "" for a right line, the kind for a negative of it, misaligned for all that is of another.
+    of_pool = np.array([""] * len(y) + list(kinds), np.object_)
+    lost_to = tuple(np.where(from_right, of_pool[predictions], MISALIGNED).tolist())
+    by_kind = {kind: lost_to.count(kind) for kind in [*sorted(set(kinds)), MISALIGNED]}
+    return XSim(predictions, from_right & is_line, lost_to, by_kind)
 
 
 def _check(x: Vectors, y: Vectors, k: int, margin: str, texts: Sequence[str] | None) -> None:
@@ -269,8 +243,6 @@ def _predictions(x: Vectors, y: Vectors, k: int, margin: Margin, precision: Prec
     return rows
 
 
-# Matching and retrieval.
-
 _COSINES = 1 << 22  # that are held at a time
 
 
@@ -297,15 +269,15 @@ class Matching:
         return (self.accuracy_forward + self.accuracy_backward) / 2
 
 
-def matching_accuracy(x: Vectors, y: Vectors, precision: Precision = "auto") -> Matching:
+def matching_accuracy(x: Vectors, y: Vectors) -> Matching:
     """Tell for each pair whether its cosine is at least that with every other row.
 
     Ties count as correct (CT-XLMR-SE, equation 3); cosines are compared to twelve digits.
     """
     check_pairs(x, y)
     own = cosines(x, y)
-    best = [neighbours(left, right, 1, precision).cosines[:, 0] for left, right in ((x, y), (y, x))]
-    return Matching(own >= best[0], own >= best[1])
+    sides = ((x, y), (y, x))
+    return Matching(*(own >= neighbours(*side, 1).cosines[:, 0] for side in sides))
 
 
 def retrieval_accuracy(x: Vectors, y: Vectors) -> tuple[float, float]:
@@ -315,16 +287,13 @@ def retrieval_accuracy(x: Vectors, y: Vectors) -> tuple[float, float]:
     same find nothing, while `matching_accuracy` counts each as a match. Float64, every pair.
     """
     check_pairs(x, y)
-    return _chance_of_own(x, y), _chance_of_own(y, x)
-
-
-def _chance_of_own(x: Vectors, y: Vectors) -> float:
-    others = unit(y).astype(np.float64)
-    step = max(1, _COSINES // len(y))
-    chances = []
-    for start in range(0, len(x), step):
-        products = (unit(x[start : start + step]).astype(np.float64) @ others.T).round(12)
-        rows = np.arange(len(products))
-        own = products[rows, start + rows][:, None]
-        chances.append(np.where((products > own).any(1), 0.0, 1 / (products == own).sum(1)))
-    return 100 * float(np.concatenate(chances).mean())
+    units, step = [unit(side).astype(np.float64) for side in (x, y)], max(1, _COSINES // len(y))
+    rates = []
+    for left, right in (units, units[::-1]):
+        chances = []
+        for start in range(0, len(left), step):
+            products = (left[start : start + step] @ right.T).round(12)
+            own = np.diagonal(products, start)[:, None]
+            chances.append(np.where((products > own).any(1), 0.0, 1 / (products == own).sum(1)))
+        rates.append(100 * float(np.concatenate(chances).mean()))
+    return rates[0], rates[1]

@@ -1,13 +1,12 @@
 """What an edit changed, found without reading the page: hashes, reverts, a window on raw bytes."""
 
 import hashlib
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
-from rapidfuzz.distance import Levenshtein
+from rapidfuzz.distance import Levenshtein, Postfix, Prefix
 from rapidfuzz.process import cdist
 
 from noisegen.mining.dumps import Revision
@@ -15,7 +14,6 @@ from noisegen.mining.miner import SentencePair
 
 RADIUS = 15  # edits within which a text that comes back is a revert (mwreverts' default)
 LINES_MAX = 100_000  # between the first and the last line that differ
-_STEP = 128  # bytes compared at once, at least: lines are wanted, which are as long
 _WITH_THE_PAGE = ""  # in place of a sentence that is gone because all is
 _STANDING_MAX = 100  # texts remembered before those that are too old are forgotten
 
@@ -28,7 +26,11 @@ def changed_lines(old: bytes, new: bytes) -> tuple[list[bytes], list[bytes]] | N
     Lines outside of what lies between the common beginning and end are not looked at; a line
     that moves is no change. None where over `LINES_MAX` lines lie between them.
     """
-    ours, theirs = _window(old, new)
+    start = old.rfind(b"\n", 0, Prefix.similarity(old, new)) + 1
+    same = min(Postfix.similarity(old, new), min(len(old), len(new)) - start)
+    end = old.find(b"\n", len(old) - same)
+    same = len(old) - end if end >= 0 else 0
+    ours, theirs = old[start : len(old) - same], new[start : len(new) - same]
     if max(ours.count(b"\n"), theirs.count(b"\n")) > LINES_MAX:
         return None
     before, after = ours.split(b"\n"), theirs.split(b"\n")
@@ -37,50 +39,6 @@ def changed_lines(old: bytes, new: bytes) -> tuple[list[bytes], list[bytes]] | N
     shared = set(before).intersection(after)
     only_before, only_after = ([x for x in lines if x not in shared] for lines in (before, after))
     return only_before, only_after
-
-
-def _window(old: bytes, new: bytes) -> tuple[bytes, bytes]:
-    """Cut off the whole lines that both texts begin and end with."""
-    room = min(len(old), len(new))
-    start = old.rfind(b"\n", 0, common_prefix(old, new, room)) + 1
-    same = common_suffix(old, new, room - start)
-    end = old.find(b"\n", len(old) - same)
-    same = len(old) - end if end >= 0 else 0
-    return old[start : len(old) - same], new[start : len(new) - same]
-
-
-def common_prefix(old: bytes, new: bytes, room: int) -> int:
-    """Return how many bytes, of `room`, are the same, or about _STEP less."""
-    at, step = 0, min(_STEP, room)
-    while step and old.startswith(new[at : at + step], at):
-        at += step
-        step = min(4 * step, room - at)
-    while step > _STEP:
-        step = step // 2
-        if old.startswith(new[at : at + step], at):
-            at += step
-    return at
-
-
-def common_suffix(old: bytes, new: bytes, room: int) -> int:
-    """Return how many bytes, of `room`, are the same at the end, or about _STEP less."""
-    mine, theirs = len(old), len(new)  # where what is the same begins
-    step = min(_STEP, room)
-    while step and old.startswith(new[theirs - step : theirs], mine - step):
-        mine, theirs = mine - step, theirs - step
-        step = min(4 * step, room - len(old) + mine)
-    while step > _STEP:
-        step = step // 2
-        if old.startswith(new[theirs - step : theirs], mine - step):
-            mine, theirs = mine - step, theirs - step
-    return len(old) - mine
-
-
-class PageStep(NamedTuple):
-    """What a revision is, and the one before it if it is an edit."""
-
-    kind: str
-    previous: Revision | None = None
 
 
 @dataclass
@@ -107,29 +65,29 @@ class History:
     _standing: dict[Hashable, int] = field(default_factory=dict)  # not reverted: their indices
     _pending: deque[_Pending] = field(default_factory=deque)
 
-    def add(self, revision: Revision) -> PageStep:
-        """Take the next revision and tell what it is."""
+    def add(self, revision: Revision) -> tuple[str, Revision | None]:
+        """Take the next revision and tell what it is, and the one before it if it is an edit."""
         if revision.raw is None:
             self._previous = None
-            return PageStep(WITHHELD)
+            return WITHHELD, None
         digest: Hashable = revision.digest
         if not self.trusts_hashes:
             digest = hashlib.sha1(revision.raw, usedforsecurity=False).digest()
         previous, self._previous = self._previous, revision
         if previous is not None and digest == self._digest:
-            return PageStep(SAME)
+            return SAME, None
         self._digest = digest
         self._index += 1
+        oldest = self._index - RADIUS
         target = self._standing.get(digest, 0)
-        if target and target >= self._index - RADIUS:
+        if is_revert := target >= max(1, oldest):
             self._revert(target)
-            self._standing[digest] = self._index
-            return PageStep(REVERT)
         self._standing[digest] = self._index
+        if is_revert:
+            return REVERT, None
         if len(self._standing) > _STANDING_MAX:
-            oldest = self._index - RADIUS
             self._standing = {known: at for known, at in self._standing.items() if at >= oldest}
-        return PageStep(EDIT, previous) if previous is not None else PageStep(FIRST)
+        return (FIRST if previous is None else EDIT), previous
 
     def _revert(self, target: int) -> None:
         """Withdraw what was made since; a revision that was reverted is no target of a revert.
@@ -168,29 +126,21 @@ class History:
 
         A pair of words outlives its sentence where the next one still has all its clean words.
         """
-        if not self._pending:
-            return
         next_of = dict(successors)
         for waiting in self._pending:
             sentence = waiting.trail[-1][1]
             if sentence is not None and sentence in removed and waiting.index < self._index:
                 following = next_of.get(sentence)
-                words = waiting.pair.words
-                present = set(tokens(following)) if following and words else set()
-                survives = words and present.issuperset(word.clean for word in words)
+                words = {word.clean for word in waiting.pair.words}
+                survives = following and words and words <= set(tokens(following))
                 waiting.trail.append((self._index, following if survives else None))
-
-    @property
-    def has_settled(self) -> bool:
-        """Whether there are pairs that no revert can withdraw."""
-        return bool(self._pending) and self._pending[0].index <= self._index - RADIUS
 
     def settled(self, *, ended: bool = False) -> Iterator[tuple[SentencePair, bool]]:
         """Yield the pairs that no revert can withdraw, and whether their clean side is left.
 
         These are all of them once the page has ended.
         """
-        while self.has_settled or (ended and self._pending):
+        while self._pending and (ended or self._pending[0].index <= self._index - RADIUS):
             waiting = self._pending.popleft()
             yield waiting.pair, bool(waiting.trail[-1][1])
 
@@ -201,22 +151,34 @@ WORK_MAX = 1 << 32  # characters of the old sentences times those of the new one
 PAIRS_MAX = 250_000  # old sentences times new ones: 0.1 s, however short they are
 
 
-def align(old: Sequence[str], new: Sequence[str]) -> tuple[list[tuple[str, str]], str | None]:
+def align(old: Sequence[str], new: Sequence[str], dropped: Counter[str]) -> list[tuple[str, str]]:
     """Return pairs of an old and a new sentence, each used once, the most alike first.
 
-    Sentences that both share, wherever they stand, are no change. The second value is the reason
-    why nothing was compared, if so.
+    Sentences that both share, wherever they stand, are no change. Of too many sentences none are
+    compared, and edit_many_sentences is counted in `dropped`.
     """
     ours, theirs = _only(old, new), _only(new, old)
     if not (ours and theirs):
-        return [], None
+        return []
     work = sum(map(len, ours)) * sum(map(len, theirs))
     if work > WORK_MAX or len(ours) * len(theirs) > PAIRS_MAX:
-        return [], "edit_many_sentences"
+        dropped["edit_many_sentences"] += 1
+        return []
     if len(ours) == len(theirs) == 1:
-        alike = Levenshtein.normalized_similarity(ours[0], theirs[0], score_cutoff=LIKENESS_MIN)
-        return ([(ours[0], theirs[0])] if alike else []), None
-    return _matched(ours, theirs), None
+        alike = Levenshtein.normalized_similarity(*ours, *theirs, score_cutoff=LIKENESS_MIN)
+        return [(ours[0], theirs[0])] if alike else []
+    scores = cdist(
+        ours, theirs, scorer=Levenshtein.normalized_similarity, score_cutoff=LIKENESS_MIN
+    )
+    rows, columns = np.nonzero(scores)
+    order = np.lexsort((columns, rows, -scores[rows, columns]))  # among equals the first
+    partner: dict[int, int] = {}
+    left = set(range(len(theirs)))
+    for row, column in zip(rows[order].tolist(), columns[order].tolist(), strict=True):
+        if row not in partner and column in left:
+            left.remove(column)
+            partner[row] = column
+    return [(ours[row], theirs[partner[row]]) for row in sorted(partner)]
 
 
 def _only(these: Sequence[str], those: Sequence[str]) -> list[str]:
@@ -227,20 +189,3 @@ def _only(these: Sequence[str], those: Sequence[str]) -> list[str]:
         for sentence in dict.fromkeys(these)
         if sentence not in shared and len(sentence) <= SENTENCE_MAX
     ]
-
-
-def _matched(ours: list[str], theirs: list[str]) -> list[tuple[str, str]]:
-    """Take the most alike pair, again and again; among equals the first."""
-    scores = cdist(
-        ours, theirs, scorer=Levenshtein.normalized_similarity, score_cutoff=LIKENESS_MIN
-    )
-    rows, columns = np.nonzero(scores)
-    order = np.lexsort((columns, rows, -scores[rows, columns]))
-    pairs: list[tuple[int, int]] = []
-    left, right = set(range(len(ours))), set(range(len(theirs)))
-    for row, column in zip(rows[order].tolist(), columns[order].tolist(), strict=True):
-        if row in left and column in right:
-            left.remove(row)
-            right.remove(column)
-            pairs.append((row, column))
-    return [(ours[row], theirs[column]) for row, column in sorted(pairs)]

@@ -7,7 +7,7 @@ import json
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from functools import cache
 from heapq import merge, nlargest
@@ -15,7 +15,7 @@ from itertools import groupby, islice
 from operator import attrgetter
 from pathlib import Path
 from types import MappingProxyType
-from typing import IO, Any, NamedTuple
+from typing import IO, Any, NamedTuple, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -23,9 +23,11 @@ import pyarrow.parquet as pq
 from noisegen.data.dictionaries import ANY, Alternative, load_dictionary
 from noisegen.errors import UsageError
 from noisegen.mining.miner import SentencePair, Thresholds
-from noisegen.runs.files import atomic
+from noisegen.runs.atomic import atomic
 from noisegen.runs.manifest import Manifest
 from noisegen.text.segmentation import language
+
+Item = TypeVar("Item")
 
 HELD_MAX = 1_000_000  # word pairs counted in memory before they are spilled: about 300 MB
 STREAMS_MAX = 64  # files merged at a time, each with a batch in memory
@@ -47,26 +49,21 @@ class Count(NamedTuple):
     reverse_count: int
 
 
-COUNT_SCHEMA = pa.schema(
-    [
-        *((name, pa.string()) for name in ("lang", "clean", "noisy", "kind")),
-        *((name, pa.int64()) for name in ("count", "pages", "reverse_count")),
-    ]
-)
+_NUMBERS = [(name, pa.int64()) for name in ("count", "pages", "reverse_count")]
+_WORDS = [(name, pa.string()) for name in ("lang", "clean", "noisy")]
+COUNT_SCHEMA = pa.schema([*_WORDS, ("kind", pa.string()), *_NUMBERS])
+ENTRY_SCHEMA = pa.schema([*_WORDS, *_NUMBERS, ("prob", pa.float64())])
 
 
-class WordCounter(AbstractContextManager["WordCounter"]):
+class WordCounter(ExitStack):
     """Counts the word pairs of a task; the sentence pairs of a unit follow each other."""
 
     def __init__(self, held_max: int = HELD_MAX) -> None:
+        super().__init__()
         self._held_max = held_max
-        self._held: dict[tuple[str, str, str], list[Any]] = {}  # kind, count, pages, last unit
+        self._held: dict[tuple[str, ...], list[Any]] = {}  # kind, count, pages, last unit
         self._unit: int | None = None
-        self._runs: list[IO[bytes]] = []
-
-    def __exit__(self, *_: object) -> None:
-        for run in self._runs:
-            run.close()
+        self._spilled: list[IO[bytes]] = []
 
     def add(self, pair: SentencePair) -> None:
         """Count each word pair of a sentence pair once."""
@@ -82,22 +79,23 @@ class WordCounter(AbstractContextManager["WordCounter"]):
 
     def rows(self) -> Iterator[Count]:
         """Yield all counts, sorted; spilled ones are read back."""
-        return summed(self._sorted(), *map(_read_run, self._runs))
+        return summed(self._sorted(), *map(read_counts, self._spilled))
 
     def _sorted(self) -> Iterator[Count]:
-        both: list[Count] = []
-        for (lang, clean, noisy), (kind, count, pages, _) in self._held.items():
-            both.append(Count(lang, clean, noisy, kind, count, pages, 0))
-            both.append(Count(lang, noisy, clean, "", 0, 0, count))
-        return summed(sorted(both))
+        return _both_ways(Count._make((*key, *entry[:3], 0)) for key, entry in self._held.items())
 
     def _spill(self) -> None:
-        run = tempfile.TemporaryFile()  # noqa: SIM115  (without a name, so gone with the process)
-        with pa.ipc.new_stream(run, COUNT_SCHEMA) as writer:
-            for batch in _batches(self._sorted()):
-                writer.write_batch(batch)
-        self._runs.append(run)
+        file = self.enter_context(tempfile.TemporaryFile())  # noqa: SIM115  (nameless)
+        write_counts(self._sorted(), file)
+        self._spilled.append(file)
         self._held.clear()
+
+
+def _both_ways(counts: Iterable[Count]) -> Iterator[Count]:
+    """Return counts sorted, with those of the reverses that they imply."""
+    counts = list(counts)
+    reverses = [Count(c.lang, c.noisy, c.clean, "", 0, 0, c.count) for c in counts]
+    return summed(sorted(counts + reverses))
 
 
 def summed(*streams: Iterable[Count]) -> Iterator[Count]:
@@ -113,11 +111,11 @@ def merged(paths: list[Path]) -> Iterator[Count]:
         yield from summed(*map(read_counts, paths))
         return
     with tempfile.TemporaryDirectory() as folder:
-        larger = []
-        for first in range(0, len(paths), STREAMS_MAX):
-            larger.append(Path(folder, f"{first}.parquet"))
+        larger: list[Path] = []
+        for some in portions(paths, STREAMS_MAX):
+            larger.append(Path(folder, f"{len(larger)}.parquet"))
             with larger[-1].open("wb") as file:
-                write_counts(summed(*map(read_counts, paths[first : first + STREAMS_MAX])), file)
+                write_counts(summed(*map(read_counts, some)), file)
         yield from merged(larger)
 
 
@@ -126,46 +124,34 @@ def write_counts(rows: Iterable[Count], file: IO[bytes]) -> int:
     written = 0
     with pq.ParquetWriter(
         file, COUNT_SCHEMA, compression="zstd", use_dictionary=["lang", "kind"]
-    ) as to:
-        for batch in _batches(rows):
-            to.write_batch(batch)
-            written += len(batch)
+    ) as writer:
+        for portion in portions(rows, BATCH_ROWS):
+            writer.write_batch(_batch(portion, COUNT_SCHEMA))
+            written += len(portion)
     return written
 
 
-def read_counts(path: Path) -> Iterator[Count]:
+def read_counts(source: Path | IO[bytes]) -> Iterator[Count]:
     """Yield the counts of a file that `write_counts` wrote."""
-    with closing(pq.ParquetFile(path, pre_buffer=False, buffer_size=1 << 16)) as file:
+    with closing(pq.ParquetFile(source, pre_buffer=False, buffer_size=1 << 16)) as file:
         for batch in file.iter_batches(BATCH_ROWS, use_threads=False):
-            yield from _counts_in(batch)
+            yield from map(Count, *(column.to_pylist() for column in batch.columns))
 
 
-def _read_run(run: IO[bytes]) -> Iterator[Count]:
-    run.seek(0)
-    for batch in pa.ipc.open_stream(run):
-        yield from _counts_in(batch)
-
-
-def _counts_in(batch: pa.RecordBatch) -> Iterator[Count]:
-    return map(Count, *(column.to_pylist() for column in batch.columns))
-
-
-def _batches(rows: Iterable[Count]) -> Iterator[pa.RecordBatch]:
+def portions(rows: Iterable[Item], size: int) -> Iterator[list[Item]]:
+    """Yield lists of `size` rows; the last one may be shorter."""
     left = iter(rows)
-    while part := list(islice(left, BATCH_ROWS)):
-        columns = zip(*part, strict=True)
-        arrays = [pa.array(c, kind) for c, kind in zip(columns, COUNT_SCHEMA.types, strict=True)]
-        yield pa.record_batch(arrays, COUNT_SCHEMA)
+    while portion := list(islice(left, size)):
+        yield portion
+
+
+def _batch(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:
+    columns = zip(*rows, strict=True) if rows else [()] * len(schema)
+    arrays = [pa.array(c, kind) for c, kind in zip(columns, schema.types, strict=True)]
+    return pa.record_batch(arrays, schema)
 
 
 Frequencies = Mapping[tuple[str, str], int]  # of (language, word)
-ENTRY_SCHEMA = pa.schema(
-    [
-        *((name, pa.string()) for name in ("lang", "clean", "noisy")),
-        *((name, pa.int64()) for name in ("count", "pages", "reverse_count")),
-        ("prob", pa.float64()),
-    ]
-)
 ENTRY_ROWS = 65_536  # written at once
 FORMATS = {".parquet": "parquet", ".tsv": "tsv", ".json": "json"}  # of the endings of files
 
@@ -223,27 +209,25 @@ def counts_of(entries: Iterable[Alternative]) -> Iterator[Count]:
     """
     entries = list(entries)
     known = {entry[:3] for entry in entries}
-    rows = []
-    for lang, clean, noisy, count, pages, reverse, _ in entries:
-        reverse = 0 if (lang, noisy, clean) in known else reverse
-        rows.append(Count(lang, clean, noisy, "", count, pages, reverse))
-        rows.append(Count(lang, noisy, clean, "", 0, 0, count))
-    return summed(sorted(rows))
+    return _both_ways(
+        Count(lang, clean, noisy, "", count, pages, 0 if (lang, noisy, clean) in known else reverse)
+        for lang, clean, noisy, count, pages, reverse, _ in entries
+    )
 
 
 def write_dictionary(entries: Iterable[Alternative], out: Path) -> int:
     """Write dictionary.parquet and dictionary.tsv of a folder; return the number of entries."""
     written = 0
-    with ExitStack() as stack:
-        table = stack.enter_context(atomic(out / "dictionary.parquet"))
-        text = stack.enter_context(atomic(out / "dictionary.tsv"))
-        parquet = stack.enter_context(pq.ParquetWriter(table, ENTRY_SCHEMA, compression="zstd"))
+    with (
+        atomic(out / "dictionary.parquet") as table,
+        atomic(out / "dictionary.tsv") as text,
+        pq.ParquetWriter(table, ENTRY_SCHEMA, compression="zstd") as writer,
+    ):
         text.write(_line(ENTRY_SCHEMA.names))
-        left = iter(entries)
-        while part := list(islice(left, ENTRY_ROWS)):
-            parquet.write_table(_table(part))
-            text.writelines(map(_tsv_line, part))
-            written += len(part)
+        for portion in portions(entries, ENTRY_ROWS):
+            writer.write_batch(_batch(portion, ENTRY_SCHEMA))
+            text.writelines(map(_tsv_line, portion))
+            written += len(portion)
     return written
 
 
@@ -259,36 +243,32 @@ def save_dictionary(
     format names none.
     """
     kind = kind or FORMATS.get(out.suffix)
+    langs = sorted({entry.lang for entry in entries})
+    head = {"name": out.stem, "lang": langs[0] if langs else ANY, **head}
     if kind is None:
         raise UsageError(f"{out}: unknown ending; write .parquet, .tsv or .json")
-    langs = sorted({entry.lang for entry in entries})
     if kind in ("json", "lexicon") and len(langs) > 1:
         raise UsageError(f"a {kind} file holds one language: choose with --lang {langs[0]}")
-    head = {"name": out.stem, "lang": langs[0] if langs else ANY, **head}
-    wrong = next((key for key, value in head.items() if len(value.splitlines()) > 1), None)
-    if kind == "lexicon" and wrong is not None:
-        raise UsageError(f"{wrong} {head[wrong]!r} must be one line")
+    for key, value in head.items():
+        if kind == "lexicon" and len(value.splitlines()) > 1:
+            raise UsageError(f"{key} {value!r} must be one line")
     with atomic(out) as file:
-        if kind == "parquet":
-            pq.write_table(_table(entries), file, compression="zstd", row_group_size=ENTRY_ROWS)
-        elif kind == "tsv":
-            file.write(_line(ENTRY_SCHEMA.names))
-            file.writelines(map(_tsv_line, entries))
-        elif kind == "json":
-            forms: dict[str, list[tuple[str, float]]] = {}
-            for entry in entries:
-                forms.setdefault(entry.clean, []).append((entry.noisy, round(entry.prob, 6)))
-            file.write(json.dumps(forms, ensure_ascii=False).encode() + b"\n")
-        else:
-            file.writelines(f"# {key}: {value}\n".encode() for key, value in head.items())
-            file.write(_line(("clean", "noisy", "weight")))
-            file.writelines(_line((*entry[1:3], str(entry.count))) for entry in entries)
-
-
-def _table(entries: Sequence[Alternative]) -> pa.Table:
-    columns: list[Any] = list(zip(*entries, strict=True)) or [()] * len(ENTRY_SCHEMA)
-    arrays = [pa.array(c, kind) for c, kind in zip(columns, ENTRY_SCHEMA.types, strict=True)]
-    return pa.table(arrays, schema=ENTRY_SCHEMA)
+        match kind:
+            case "parquet":
+                table = pa.Table.from_batches([_batch(entries, ENTRY_SCHEMA)])
+                pq.write_table(table, file, compression="zstd", row_group_size=ENTRY_ROWS)
+            case "tsv":
+                file.write(_line(ENTRY_SCHEMA.names))
+                file.writelines(map(_tsv_line, entries))
+            case "json":
+                forms: dict[str, list[tuple[str, float]]] = {}
+                for entry in entries:
+                    forms.setdefault(entry.clean, []).append((entry.noisy, round(entry.prob, 6)))
+                file.write(json.dumps(forms, ensure_ascii=False).encode() + b"\n")
+            case _:
+                file.writelines(f"# {key}: {value}\n".encode() for key, value in head.items())
+                file.write(_line(("clean", "noisy", "weight")))
+                file.writelines(_line((*entry[1:3], str(entry.count))) for entry in entries)
 
 
 def _tsv_line(entry: Alternative) -> bytes:
@@ -340,22 +320,16 @@ def select(
     of a file what it has.
     """
     totals = ThresholdTotals()
-    pairs = [path for source in filter(Path.is_dir, sources) for path in _shards(source)]
-    seen = seen_words([_words(path) for path in pairs], pairs, thresholds)
-    counts = summed(*map(_counts_of_source, sources))
+    runs = list(filter(Path.is_dir, sources))
+    files = [path for path in sources if path not in runs]
+    pairs = [run / shard["file"] for run in runs for shard in Manifest.load(run).shards]
+    words = list(map(words_of, pairs))
+    counts = summed(merged(words), *(counts_of(load_dictionary(path)) for path in files))
     chosen = (row for row in counts if lang in (None, row.lang))
+    seen = seen_words(words, pairs, thresholds)
     return list(apply_thresholds(chosen, thresholds, totals, seen)), totals
 
 
-def _counts_of_source(source: Path) -> Iterator[Count]:
-    if not source.is_dir():
-        return counts_of(load_dictionary(source))
-    return merged([_words(path) for path in _shards(source)])
-
-
-def _shards(folder: Path) -> list[Path]:
-    return [folder / shard["file"] for shard in Manifest.load(folder).shards]
-
-
-def _words(pairs: Path) -> Path:
+def words_of(pairs: Path) -> Path:
+    """Return the file of the word counts that belong to a shard of pairs."""
     return pairs.parent.with_name("words") / pairs.name

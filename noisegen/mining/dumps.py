@@ -5,7 +5,6 @@ import hashlib
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from html import unescape
 from itertools import chain, dropwhile
 from pathlib import Path
@@ -17,14 +16,10 @@ from noisegen.data.files import MAGICS, first_bytes
 from noisegen.errors import SourceError
 from noisegen.mining.miner import Task
 
-_PART = re.compile(r"(?P<stem>.*-p(?P<page>\d+))r(?P<first>\d+)r(?P<last>\d+)\.")
+_PART = re.compile(r"(.*-p\d+)r(\d+)r\d+\.")  # of a page: its first and last revision
 ENDINGS = (".xml", *(f".{name}" for name in MAGICS))
 _SIGNS = (b"<revision>", b"mediawiki", "mediawiki".encode("utf-16-le"))
-_SAME = {
-    "no": "nb",
-    "nb": "no",
-    "simple": "en",
-}  # codes of wikis that are other than the language's
+_SAME = {"no": "nb", "nb": "no", "simple": "en"}  # codes of wikis that differ from the language's
 
 
 def tasks_of(sources: Sequence[str], lang: str) -> tuple[list[Task], list[str]]:
@@ -34,8 +29,10 @@ def tasks_of(sources: Sequence[str], lang: str) -> tuple[list[Task], list[str]]:
     SourceError for what is missing, empty or not what its ending says, and if nothing is left.
     """
     left_out: list[str] = []
+    paths = [path for source in sources for path in _files(source)]
+    targets = {path.resolve(): path for path in reversed(paths)}  # each under its first name
     files: dict[Path, Path] = {}  # by the name of the dump without that of its compression
-    for path in _expanded(sources):
+    for path in (path for path in dict.fromkeys(paths) if targets[path.resolve()] == path):
         dump = path.with_suffix("") if path.suffix.lower() != ".xml" else path
         reason = _reason_against(path, lang)
         if not reason and dump in files:
@@ -46,20 +43,18 @@ def tasks_of(sources: Sequence[str], lang: str) -> tuple[list[Task], list[str]]:
             files[dump] = path
     if not files:
         raise SourceError("; ".join(left_out[:3]) or f"no files in {', '.join(sources)}")
-    return [Task(number, paths) for number, paths in enumerate(_grouped(files.values()))], left_out
-
-
-def _expanded(sources: Iterable[str]) -> list[Path]:
-    """Return the files in order, each once, under whatever name it is given first."""
-    paths = [path for source in sources for path in _files(source)]
-    first: dict[Path, Path] = {}
-    for path in paths:
-        first.setdefault(path.resolve(), Path(os.path.abspath(path)))  # noqa: PTH100
-    return list(first.values())
+    groups: dict[str, list[tuple[int, str]]] = {}  # the files of one page together
+    for name in map(str, files.values()):
+        part = _PART.match(name)
+        stem, first = (part[1], int(part[2])) if part else (name, 0)
+        groups.setdefault(stem, []).append((first, name))
+    tasks = [tuple(name for _, name in sorted(group)) for group in groups.values()]
+    return [Task(number, names) for number, names in enumerate(tasks)], left_out
 
 
 def _files(source: str) -> Iterator[Path]:
-    path = Path(source)
+    """Yield the files of a source as absolute paths, in order; raises SourceError for none."""
+    path = Path(os.path.abspath(source))  # noqa: PTH100  (a link keeps its name)
     if path.is_dir():
         yield from (file for file in sorted(path.rglob("*")) if file.is_file())
     elif path.exists():
@@ -86,19 +81,10 @@ def _reason_against(path: Path, lang: str) -> str:
     return ""
 
 
-def _grouped(files: Iterable[Path]) -> list[tuple[str, ...]]:
-    """Put the files of one page together."""
-    groups: dict[str, list[tuple[int, str]]] = {}
-    for path in files:
-        part = _PART.match(str(path))
-        key = part["stem"] if part else str(path)
-        groups.setdefault(key, []).append((int(part["first"]) if part else 0, str(path)))
-    return [tuple(path for _, path in sorted(group)) for group in groups.values()]
-
-
 HEAD = 64 << 10  # bytes in which the root and the site info are
 
-ID = re.compile(rb"<id>\s*(\d{1,18})")
+_ID = re.compile(rb"<id>\s*(\d{1,18})")
+_TITLE = re.compile(rb"<title>([^<]*)")
 _TIMESTAMP = re.compile(rb"<timestamp>\s*([0-9TZ:.+-]{1,40})")
 _COMMENT = re.compile(rb"<comment[^<>]*(?<!/)>([^<]*)")
 _MODEL = re.compile(rb"<model>([^<]*)")
@@ -108,16 +94,14 @@ _LANG = re.compile(rb"""<mediawiki\b[^<>]*\sxml:lang=["']([A-Za-z0-9-]{1,40})["'
 _NAMESPACE = re.compile(rb"""<namespace\b[^<>]*?\skey=["'](-?\d{1,9})["'][^<>]*(?<!/)>([^<]+)""")
 
 
-@dataclass(frozen=True)
-class Site:
+class Site(NamedTuple):
     """What the head of an export says of its wiki; '' for what it does not say."""
 
-    lang: str = ""
-    namespaces: dict[str, int] = field(default_factory=dict)  # by the name before the colon
+    lang: str
+    namespaces: dict[str, int]  # by the name before the colon
 
 
-@dataclass(frozen=True)
-class Page:
+class Page(NamedTuple):
     """A page; `number` is its id, or less than 0 where damage took its head away."""
 
     number: int
@@ -140,7 +124,7 @@ class Revision(NamedTuple):
     @property
     def number(self) -> int:
         """The revision's id; 0 if there is none."""
-        return number_in(ID.search(self.head))
+        return _number_in(_ID.search(self.head))
 
     @property
     def timestamp(self) -> str | None:
@@ -151,8 +135,7 @@ class Revision(NamedTuple):
     @property
     def comment(self) -> str:
         """What the editor said; '' also where that is withheld."""
-        match = _COMMENT.search(self.head) or _COMMENT.search(self.tail)
-        return unescape(match[1].decode("utf-8", "replace")) if match else ""
+        return _text_of(_COMMENT.search(self.head) or _COMMENT.search(self.tail))
 
     @property
     def is_minor(self) -> bool:
@@ -163,7 +146,7 @@ class Revision(NamedTuple):
     def model(self) -> str:
         """The content model, 'wikitext' where none is told."""
         match = _MODEL.search(self.head) or _MODEL.search(self.tail.partition(b"<content")[0])
-        return match[1].decode("utf-8", "replace") if match else "wikitext"
+        return _text_of(match) if match else "wikitext"
 
     @property
     def digest(self) -> tuple[str, bytes, int]:
@@ -179,26 +162,21 @@ class Revision(NamedTuple):
         return "raw", hashlib.sha1(raw, usedforsecurity=False).digest(), len(raw)
 
 
-def number_in(match: re.Match[bytes] | None) -> int:
+def _number_in(match: re.Match[bytes] | None) -> int:
     """Return the number that a pattern found, else 0."""
     return int(match[1]) if match else 0
+
+
+def _text_of(match: re.Match[bytes] | None) -> str:
+    """Return the text that the last group of a pattern found, else ''."""
+    return unescape(match.groups()[-1].decode("utf-8", "replace")) if match else ""
 
 
 def read_site(head: bytes) -> Site:
     """Parse the beginning of an export."""
     head = head.partition(b"<page>")[0]
-    names = {
-        unescape(name.decode("utf-8", "replace")): int(key)
-        for key, name in _NAMESPACE.findall(head)
-    }
-    lang = match[1].decode() if (match := _LANG.search(head)) else ""
-    return Site(lang, names)
-
-
-def element(head: bytes, name: bytes) -> str:
-    """Return the text of the first element of a name, else ''."""
-    match = re.search(b"<%b>([^<]*)" % name, head)
-    return unescape(match[1].decode("utf-8", "replace")) if match else ""
+    names = {_text_of(match): int(match[1]) for match in _NAMESPACE.finditer(head)}
+    return Site(_text_of(_LANG.search(head)), names)
 
 
 REVISION_MAX = 64 << 20  # bytes of a revision, tags included
@@ -233,8 +211,7 @@ class _Scanner:
         self.parts: list[bytes] = []  # what has come since
         self.site: Site | None = None
         self.page: Page | None = None
-        self.is_skipped = False  # the page
-        self.is_cut = False  # the revision is too long
+        self.skipped = b""  # the end tag of a page that is not wanted, of a revision too long
 
     def feed(self, part: bytes) -> Iterator[Revision]:
         """Yield the revisions that are complete with these bytes; none stand for a gap."""
@@ -242,148 +219,124 @@ class _Scanner:
         # A long revision is looked through again only when it has grown by half.
         if part and sum(map(len, self.parts)) * 2 < len(self.held) - self.at:
             return
-        yield from self._read()
-        if not part:
-            self._lose()
+        yield from self._revisions()
+        if not part:  # what follows a gap may belong to another page
+            if b"<revision" in self.held[self.at :]:
+                self.note("a revision without an end was left out")
+            self.held, self.at, self.page, self.skipped = b"", 0, None, b""
 
     def finish(self) -> Iterator[Revision]:
         """Yield the last revisions and say what is missing at the end."""
-        yield from self._read()
+        yield from self._revisions()
         remainder = self.held[self.at :]
-        if b"<revision" in remainder or self.is_cut:
+        if b"<revision" in remainder or self.skipped == b"</revision>":
             self.note("ends within a revision, which was left out")
         elif b"</mediawiki>" not in remainder:
             self.note("its end is missing")
 
-    def _read(self) -> Iterator[Revision]:
+    def _revisions(self) -> Iterator[Revision]:
+        """Yield what is complete; `at` moves to the beginning of what needs more bytes."""
         self.held, self.at = b"".join([self.held[self.at :], *self.parts]), 0
         self.parts.clear()
+        held = self.held
         if self.site is None:
-            self.site = read_site(self.held[:HEAD])
-        while self._advance():
-            if revision := self._taken:
-                yield revision
+            self.site = read_site(held[:HEAD])
+        while self._reaches_revision():
+            begin = self.at
+            bounds = _bounds(held, begin)
+            if bounds is None and len(held) - begin <= REVISION_MAX:
+                return
+            if bounds is None:
+                self.skipped = b"</revision>"
+                yield Revision(self._known_page(), held[begin : begin + 1000], b"", None, b"")
+                continue
+            text, start, stop, end = bounds
+            later = held.rfind(b"<revision", stop, end)
+            later = held.rfind(b"<revision", begin + 9, text) if later < 0 else later
+            if later >= 0:
+                self.note("a revision without an end was left out")
+                self.at = later
+                continue
+            self.at = end + len(b"</revision>")
+            head, attributes, tail = held[begin:text], held[text:start], held[stop:end]
+            raw = _escaped_text(held[start:stop], attributes)
+            yield Revision(self._known_page(head), head, attributes, raw, tail)
 
-    def _lose(self) -> None:
-        """Forget what has no end: what follows a gap may belong to another page."""
-        if b"<revision" in self.held[self.at :]:
-            self.note("a revision without an end was left out")
-        self.held, self.at, self.page = b"", 0, None
-        self.is_skipped = self.is_cut = False
-
-    def _advance(self) -> bool:
-        """Move on by a revision, a gap or a page that is not wanted; False: more bytes, please."""
-        self._taken: Revision | None = None
-        if self.is_cut:
-            return self._skip(b"</revision>", "is_cut")
-        if self.is_skipped:
-            return self._skip(b"</page>", "is_skipped")
-        begin = self.held.find(b"<revision", self.at)
-        if begin < 0:
-            self._forget()
-            return False
-        if not self._enter(self.held[self.at : begin]):
+    def _reaches_revision(self) -> bool:
+        """Move on to the beginning of the next revision; False if more bytes are needed."""
+        while True:
+            if tag := self.skipped:
+                position = self.held.find(tag, self.at)
+                if position < 0:
+                    self.at = max(self.at, len(self.held) - len(tag))
+                    return False
+                self.at, self.skipped = position + len(tag), b""
+            begin = self.held.find(b"<revision", self.at)
+            if begin < 0:  # keep only the head of a page and the end of the file
+                if len(self.held) - self.at > HEADER_MAX:
+                    page = self.held.rfind(b"<page", len(self.held) - HEADER_MAX)
+                    self.at = page if page >= 0 else len(self.held) - 64
+                return False
+            between = self.held[self.at : begin]
+            if b"</page" in between:
+                self.page = None
+            start = between.rfind(b"<page")
+            if start >= 0:
+                self.page = self._page_of(between[start:])
+                if not self.wanted(self.page):
+                    self.skipped = b"</page>"
+                    self.at += start
+                    continue
+            self.at = begin
             return True
-        self.at = begin
-        return self._revision(begin)
-
-    def _skip(self, tag: bytes, flag: str) -> bool:
-        """Go behind a tag, and take the flag away there."""
-        position = self.held.find(tag, self.at)
-        self.at = position + len(tag) if position >= 0 else max(self.at, len(self.held) - len(tag))
-        if position >= 0:
-            setattr(self, flag, False)
-        return position >= 0
-
-    def _forget(self) -> None:
-        """Keep of what is no revision only the head of a page and the end of the file."""
-        if len(self.held) - self.at > HEADER_MAX:
-            page = self.held.rfind(b"<page", len(self.held) - HEADER_MAX)
-            self.at = page if page >= 0 else len(self.held) - 64
-
-    def _enter(self, between: bytes) -> bool:
-        """Learn of the page from what stands before a revision; False if it is not wanted."""
-        if b"</page" in between:
-            self.page = None
-        start = between.rfind(b"<page")
-        if start < 0:
-            return True
-        self.page = self._page_of(between[start:])
-        if self.wanted(self.page):
-            return True
-        self.is_skipped = True
-        self.at += start
-        return False
 
     def _page_of(self, head: bytes) -> Page:
-        title = element(head, b"title")
+        title = _text_of(_TITLE.search(head))
+        prefix, colon, _ = title.partition(":")
+        namespaces = self.site.namespaces if self.site and colon else {}
+        namespace = namespaces.get(prefix, 0)  # formats before 0.6 do not tell otherwise
         if match := _NS.search(head):
             namespace = int(match[1])
-        else:  # formats before 0.6 do not tell
-            prefix, colon, _ = title.partition(":")
-            namespace = self.site.namespaces.get(prefix, 0) if colon and self.site else 0
-        return Page(number_in(ID.search(head)), namespace, title)
+        return Page(_number_in(_ID.search(head)), namespace, title)
 
-    def _revision(self, begin: int) -> bool:
-        """Take the revision that begins there, if it is complete; `at` is its beginning."""
-        held = self.held
-        text = held.find(b"<text", begin, begin + _NEAR)
-        end = held.find(b"</revision>", begin, text if text >= 0 else len(held))
-        if text < 0:
-            text = held.find(b"<text", begin, end if end >= 0 else len(held))
-            end = end if text < 0 else -1
-        if end >= 0:
-            return self._take(begin, end, end, end, end)
-        close = held.find(b">", text) if text >= 0 else -1
-        if close < 0:
-            return self._wait(begin)
-        stop = close + 1
-        if held[close - 1] != ord("/"):
-            stop = held.find(b"</text>", stop)
-        end = held.find(b"</revision>", stop) if stop >= 0 else -1
-        return self._take(begin, text, close + 1, stop, end) if end >= 0 else self._wait(begin)
-
-    def _wait(self, begin: int) -> bool:
-        """Wait for the rest of a revision unless it has become too long."""
-        if len(self.held) - begin <= REVISION_MAX:
-            return False
-        self.is_cut = True
-        self._taken = Revision(self._known(b""), self.held[begin : begin + 1000], b"", None, b"")
-        return True
-
-    def _known(self, head: bytes) -> Page:
+    def _known_page(self, head: bytes = b"") -> Page:
         """Return the page, or one without a name for revisions that have lost theirs."""
         if self.page is None:
             self.note("revisions have lost their page")
-            self.page = Page(-number_in(ID.search(head)) or -1, 0, "")
+            self.page = Page(-_number_in(_ID.search(head)) or -1, 0, "")
         return self.page
 
-    def _take(self, begin: int, text: int, start: int, stop: int, end: int) -> bool:
-        """Make the revision of [begin, end), whose text is [start, stop), and go behind it."""
-        held = self.held
-        after = held.rfind(b"<revision", stop, end)
-        after = held.rfind(b"<revision", begin + 9, text) if after < 0 else after
-        if after >= 0:
-            self.note("a revision without an end was left out")
-            self.at = after
-            return True
-        head, raw, tail = held[begin:text], held[start:stop], held[stop:end]
-        attributes = held[text:start]
-        self._taken = Revision(self._known(head), head, attributes, _text(raw, attributes), tail)
-        self.at = end + len(b"</revision>")
-        return True
+
+def _bounds(held: bytes, begin: int) -> tuple[int, int, int, int] | None:
+    """Return where tag and text, end of the text, and end of a revision are; None: not here yet.
+
+    One without a text has its end for all of them.
+    """
+    text = held.find(b"<text", begin, begin + _NEAR)
+    end = held.find(b"</revision>", begin, text if text >= 0 else len(held))
+    if text < 0:
+        text = held.find(b"<text", begin, end if end >= 0 else len(held))
+        end = end if text < 0 else -1
+    if end >= 0:
+        return end, end, end, end
+    close = held.find(b">", text) if text >= 0 else -1
+    if close < 0:
+        return None
+    stop = close + 1
+    if held[close - 1] != ord("/"):
+        stop = held.find(b"</text>", stop)
+    end = held.find(b"</revision>", stop) if stop >= 0 else -1
+    return (text, close + 1, stop, end) if end >= 0 else None
 
 
-def _text(raw: bytes, attributes: bytes) -> bytes | None:
+def _escaped_text(raw: bytes, attributes: bytes) -> bytes | None:
     """Return the escaped text; None where it is withheld, or not in a stub dump."""
-    if raw:
-        if raw.startswith(_CDATA):
-            raw = raw[len(_CDATA) :].removesuffix(b"]]>").replace(b"&", b"&amp;")
-            raw = raw.replace(b"<", b"&lt;").replace(b">", b"&gt;")
-        return raw
+    if raw.startswith(_CDATA):
+        raw = raw[len(_CDATA) :].removesuffix(b"]]>").replace(b"&", b"&amp;")
+        return raw.replace(b"<", b"&lt;").replace(b">", b"&gt;")
     size = _BYTES.search(attributes)
     withheld = b"deleted=" in attributes or (size is not None and int(size[1]) != 0)
-    return None if withheld else b""
+    return None if withheld and not raw else raw
 
 
 STUCK_MAX = 16  # chunks without any tag or text: expat reads such a token again with every one
@@ -398,15 +351,13 @@ def as_exported(parts: Iterable[bytes], note: Callable[[str], None]) -> Iterator
     parts, head, part = dropwhile(lambda part: not part, parts), b"", None
     while len(head) < HEAD and (part := next(parts, None)):
         head += part
-    gap = [b""] if part == b"" else []
-    whole = chain([head], gap, parts)
+    whole = chain([head], [b""] if part == b"" else [], parts)
     is_export = b"<mediawiki" in head or b"<revision>" in head  # the latter: what damage left
-    if is_export and b"<![CDATA[" not in head:
-        if b"<!DOCTYPE" in head.partition(b"<mediawiki")[0]:
-            note("declares a document type: its entities were not expanded")
-        yield from whole
-    else:
-        yield from rewritten(whole, note)
+    if not is_export or _CDATA in head:
+        return rewritten(whole, note)
+    if b"<!DOCTYPE" in head.partition(b"<mediawiki")[0]:
+        note("declares a document type: its entities were not expanded")
+    return whole
 
 
 def rewritten(parts: Iterable[bytes], note: Callable[[str], None]) -> Iterator[bytes]:
@@ -414,8 +365,24 @@ def rewritten(parts: Iterable[bytes], note: Callable[[str], None]) -> Iterator[b
 
     A document type is refused. What follows an error or a gap is given as it is, behind a gap.
     """
-    parts, out = iter(parts), list[str]()
-    parser = _parser(out)
+    out: list[str] = []
+
+    def refuse(*declaration: object) -> int:
+        raise _Refused("a document type declaration was refused")
+
+    def start(name: str, attributes: dict[str, str]) -> None:
+        quoted = ((key, quoteattr(value.replace('"', "'"))) for key, value in attributes.items())
+        given = "".join(f" {key}={value}" for key, value in quoted)
+        out.append(f"<{name.rpartition(':')[2]}{given}>")
+
+    parser = expat.ParserCreate()
+    parser.buffer_text = True
+    parser.StartDoctypeDeclHandler = parser.EntityDeclHandler = refuse
+    parser.ExternalEntityRefHandler = refuse
+    parser.StartElementHandler = start
+    parser.EndElementHandler = lambda name: out.append(f"</{name.rpartition(':')[2]}>")
+    parser.CharacterDataHandler = lambda text: out.append(escape(text))
+    parts = iter(parts)
     read = stuck = 0
     for part in parts:
         if not part:
@@ -437,22 +404,3 @@ def rewritten(parts: Iterable[bytes], note: Callable[[str], None]) -> Iterator[b
         if out:
             yield "".join(out).encode()
             out.clear()
-
-
-def _parser(out: list[str]) -> expat.XMLParserType:
-    def refuse(*declaration: object) -> int:
-        raise _Refused("a document type declaration was refused")
-
-    def start(name: str, attributes: dict[str, str]) -> None:
-        quoted = ((key, quoteattr(value.replace('"', "'"))) for key, value in attributes.items())
-        given = "".join(f" {key}={value}" for key, value in quoted)
-        out.append(f"<{name.rpartition(':')[2]}{given}>")
-
-    parser = expat.ParserCreate()
-    parser.buffer_text = True
-    parser.StartDoctypeDeclHandler = parser.EntityDeclHandler = refuse
-    parser.ExternalEntityRefHandler = refuse
-    parser.StartElementHandler = start
-    parser.EndElementHandler = lambda name: out.append(f"</{name.rpartition(':')[2]}>")
-    parser.CharacterDataHandler = lambda text: out.append(escape(text))
-    return parser

@@ -4,12 +4,12 @@
 """
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, asdict, dataclass, field, fields, replace
 from functools import partial
 from hashlib import blake2b
-from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -17,18 +17,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from noisegen.data.pairs import PairColumns, aligned_files
 from noisegen.errors import SourceError, UsageError
-from noisegen.mining.dictionary import (
-    ThresholdTotals,
-    WordCounter,
-    apply_thresholds,
-    merged,
-    seen_words,
-    write_counts,
-    write_dictionary,
-)
-from noisegen.mining.filters import FilterProfile, profile
+from noisegen.mining import dictionary, parallel
+from noisegen.mining.dumps import tasks_of
+from noisegen.mining.filters import PROFILES, FilterProfile
 from noisegen.mining.miner import (
+    DAMAGE_MAX,
+    THRESHOLD_OPTIONS,
     THRESHOLDS,
     Account,
     Miner,
@@ -37,8 +33,9 @@ from noisegen.mining.miner import (
     Thresholds,
     WordPair,
 )
+from noisegen.mining.wiki import WikiMiner
 from noisegen.options import Strings, argument, internal, option, public
-from noisegen.runs.files import atomic, file_digest
+from noisegen.runs.atomic import atomic, file_digest
 from noisegen.runs.folder import (
     METADATA,
     Folder,
@@ -58,7 +55,6 @@ from noisegen.version import __version__
 
 ROWS = 8_192  # of a row group of pairs
 WORD_MAX = 100  # characters of a word that is counted
-DAMAGE_MAX = 1_000  # lines of damage in the manifest
 DICTIONARY = ("dictionary.parquet", "dictionary.tsv")
 
 _TEXTS = [("noisy", pa.string()), ("clean", pa.string()), ("lang", pa.string()),
@@ -68,13 +64,9 @@ _REVISIONS = [
     ("timestamp", pa.string()), ("minor", pa.bool_()), ("comment_flag", pa.bool_()),
     ("reverted", pa.bool_()), ("survived", pa.bool_()),
 ]  # fmt: skip
-WIKI = "wiki"
-PAIRS = {
-    WIKI: pa.schema([*_TEXTS, *_REVISIONS]),
-    "": pa.schema([*_TEXTS, ("unit", pa.int64())]),
-}
-
-
+WIKI = WikiMiner.kind
+_ROWS = pa.schema([*_TEXTS, ("unit", pa.int64())])
+PAIRS = {WIKI: pa.schema([*_TEXTS, *_REVISIONS]), "lang8": _ROWS, "pairs": _ROWS}
 Out = Annotated[
     Folder, option("Output folder for pairs and dictionary", "-o", "--out", metavar="FOLDER")
 ]
@@ -95,18 +87,11 @@ class MiningOptions(PartOptions):
     fuzzy_pinyin: Annotated[
         bool, option("Chinese: treat zh/z, sh/s, ch/c, n/l and -ng/-n as the same sound")
     ] = False
-    min_pages: Annotated[int | None, option("Minimum pages (or rows) of a word pair", ge=0)] = None
-    min_count: Annotated[int | None, option("Minimum sentence pairs of a word pair", ge=0)] = None
-    balance: Annotated[
-        int | None,
-        option("Minimum count of a word pair, in counts of its reverse (0: any)", ge=0),
-    ] = None
-    frequency: Annotated[
-        int | None,
-        option("Minimum frequency of the right word, in frequencies of the wrong form among the "
-               "corrected sentences (0: any)", ge=0),
-    ] = None  # fmt: skip
-    top: Annotated[int | None, option("Maximum wrong forms of a word (0: all)", ge=0)] = None
+    min_pages: Annotated[int | None, THRESHOLD_OPTIONS["min_pages"]] = None
+    min_count: Annotated[int | None, THRESHOLD_OPTIONS["min_count"]] = None
+    balance: Annotated[int | None, THRESHOLD_OPTIONS["balance"]] = None
+    frequency: Annotated[int | None, THRESHOLD_OPTIONS["frequency"]] = None
+    top: Annotated[int | None, THRESHOLD_OPTIONS["top"]] = None
     strict: Annotated[bool, option("Treat damaged input as an error")] = False
     tell: Annotated[Callable[[str], None] | None, internal()] = None
 
@@ -116,8 +101,13 @@ class MiningOptions(PartOptions):
         return {name: getattr(self, name) for name in (*shared, *names)}
 
     def pair_profile(self) -> FilterProfile:
-        """Return the filters of pairs."""
-        return profile(self.profile, self.max_char_distance)
+        """Return the filters of pairs; raises UsageError for what is no distance."""
+        chosen, distance = PROFILES[self.profile], self.max_char_distance
+        if distance is None:
+            return chosen
+        if not re.fullmatch("none|[1-9][0-9]{0,3}", distance):
+            raise UsageError(f"no distance between words: {distance!r}; write 1, 2 ... or none")
+        return replace(chosen, char_distance_max=None if distance == "none" else int(distance))
 
     def thresholds(self) -> Thresholds:
         """Return the thresholds of the profile, with those that were given."""
@@ -191,14 +181,10 @@ def _mine_wiki(options: WikiOptions) -> Manifest:
     word pairs; `tell` is called with a line for every file that is left out. A threshold of None is
     that of the profile (see `Thresholds`). Raises NoisegenError.
     """
-    from noisegen.mining.dumps import tasks_of
-    from noisegen.mining.wiki import WikiMiner
-
     spoken = language(options.lang, splitter=options.splitter, fuzzy_pinyin=options.fuzzy_pinyin)
     tasks, left_out = tasks_of(listed(options.dumps), spoken.code)
     miner = WikiMiner(spoken, options.pair_profile(), skip=options.skip)
-    config = options.deciding("splitter", "skip")
-    return mine(Work(tasks, miner, WIKI, spoken.code, config, left_out), options)
+    return mine(Work(tasks, miner, options.deciding("splitter", "skip"), left_out), options)
 
 
 def _mine_lang8(options: Lang8Options) -> Manifest:
@@ -207,13 +193,10 @@ def _mine_lang8(options: Lang8Options) -> Manifest:
     `with_uncorrected` keeps a sentence that nobody corrected, as a pair of itself. A threshold of
     None is that of the profile. Raises NoisegenError.
     """
-    from noisegen.mining.parallel import Lang8Miner, lang8_tasks
-
     spoken = language(options.lang, fuzzy_pinyin=options.fuzzy_pinyin)
-    miner = Lang8Miner(spoken, options.pair_profile(), options.with_uncorrected)
-    tasks = lang8_tasks(listed(options.files))
-    config = options.deciding("with_uncorrected")
-    return mine(Work(tasks, miner, "lang8", spoken.code, config), options)
+    miner = parallel.Lang8Miner(spoken, options.pair_profile(), options.with_uncorrected)
+    tasks = parallel.lang8_tasks(listed(options.files))
+    return mine(Work(tasks, miner, options.deciding("with_uncorrected")), options)
 
 
 def _mine_pairs(options: PairsOptions) -> Manifest:
@@ -224,21 +207,20 @@ def _mine_pairs(options: PairsOptions) -> Manifest:
     for every file that is left out. A threshold of None is that of the profile. Raises
     NoisegenError.
     """
-    from noisegen.mining.parallel import PairsMiner, aligned_tasks, table_tasks
-
     spoken = language(options.lang, splitter=options.splitter, fuzzy_pinyin=options.fuzzy_pinyin)
     sources, corrected = listed(options.sources), listed(options.clean_files)
-    columns = options.noisy_column, tuple(listed(options.clean_columns)), options.lang_column
-    miner = PairsMiner(spoken, options.pair_profile(), *columns, options.split)
+    clean_columns = tuple(listed(options.clean_columns))
+    columns = PairColumns(options.noisy_column, clean_columns, options.lang_column)
+    miner = parallel.PairsMiner(spoken, options.pair_profile(), columns, options.split)
     left_out: list[str] = []
     if corrected:
-        tasks = aligned_tasks(sources[0], corrected)
+        tasks = [Task(0, tuple(aligned_files(sources[0], corrected)))]
     else:
-        tasks, left_out = table_tasks(sources, miner)
+        tasks, left_out = parallel.table_tasks(sources, miner)
     config = options.deciding(
         "splitter", "split", "noisy_column", "clean_columns", "lang_column", "clean_files"
     )
-    return mine(Work(tasks, miner, "pairs", spoken.code, config, left_out), options)
+    return mine(Work(tasks, miner, config, left_out), options)
 
 
 mine_wiki = public(WikiOptions, _mine_wiki)
@@ -253,56 +235,41 @@ mine_pairs = public(PairsOptions, _mine_pairs)
 class Work:
     """What is to be mined: `config` are the options that decide the pairs.
 
-    `kind` is wiki, lang8 or pairs, `left_out` says which files are not mined and why.
+    `left_out` says which files are not mined and why.
     """
 
     tasks: Sequence[Task]
     miner: Miner
-    kind: str
-    lang: str
     config: dict[str, Any]
     left_out: Sequence[str] = ()
 
     def binding(self) -> dict[str, Any]:
         """Return what a folder is bound to; raises SourceError for a file that is not there."""
-        sources = []
-        for task in self.tasks:
-            for path in task.paths:
-                size, modified = _stat(path)
-                sources.append(
-                    {"task": task.number, "path": path, "bytes": size, "modified": modified}
-                )
+        sources = [
+            {"task": task.number, "path": path, **_written(path)}
+            for task in self.tasks
+            for path in task.paths
+        ]
         config = {
-            "version": __version__, "kind": self.kind, "lang": self.lang, "options": self.config,
-            "sources": sources,
+            "version": __version__, "kind": self.miner.kind, "lang": self.miner.language.code,
+            "options": self.config, "sources": sources,
         }  # fmt: skip
         as_read: dict[str, Any] = json.loads(json.dumps(config))  # as it comes from the manifest
         return as_read
 
 
-def _stat(path: str) -> tuple[int | None, int | None]:
+def _written(path: str) -> dict[str, int | None]:
     """Return the bytes of a file and when it was written, in ns: one of equal size may be another.
 
     Of what is no file, both are None.
     """
     if path == "-" or path.startswith("hf:"):
-        return None, None
+        return {"bytes": None, "modified": None}
     try:
         status = Path(path).stat()
     except OSError as error:
         raise SourceError(f"cannot read {path}: {error.strerror}") from error
-    return status.st_size, status.st_mtime_ns
-
-
-@dataclass(frozen=True)
-class MiningJob:
-    """All that a worker needs for any task of a run; small, and pickled with every task."""
-
-    out: Path
-    config: str  # JSON that binds a folder to one configuration
-    kind: str
-    miner: Miner
-    strict: bool = False
+    return {"bytes": status.st_size, "modified": status.st_mtime_ns}
 
 
 @dataclass(frozen=True)
@@ -329,16 +296,6 @@ LAYOUT = Layout(
 )  # fmt: skip
 
 
-def pairs_path(out: Path, number: int) -> Path:
-    """Return the file of a task's sentence pairs."""
-    return shard_path(out / "pairs", number)
-
-
-def words_path(out: Path, number: int) -> Path:
-    """Return the file of a task's word counts, before any threshold."""
-    return shard_path(out / "words", number)
-
-
 def mine(work: Work, options: WikiOptions | Lang8Options | PairsOptions) -> Manifest:
     """Mine all tasks into a folder: pairs, word counts, and, once none is missing, the dictionary.
 
@@ -348,83 +305,70 @@ def mine(work: Work, options: WikiOptions | Lang8Options | PairsOptions) -> Mani
     for line in work.left_out:
         if options.tell:
             options.tell(f"skipped {line}")
-    thresholds, binding = options.thresholds(), work.binding()
-    out = Path(options.out).resolve()
-    folder = RunFolder(out, LAYOUT, binding, options.share)
-    job = MiningJob(out, json.dumps(binding, sort_keys=True), work.kind, work.miner, options.strict)
+    binding = work.binding()
+    folder = RunFolder(Path(options.out).resolve(), LAYOUT, binding, options.share)
     folder.refuse_inputs(source["path"] for source in binding["sources"])
     folder.open(resume=options.resume or options.part is not None, force=options.force)
     done, (remainder, count) = _done(folder), options.share
     missing = [t for t in work.tasks if t.number % count == remainder and t.number not in done]
-    # The longest first, so that none is left for the end.
-    missing.sort(key=lambda task: sum(_stat(path)[0] or 0 for path in task.paths), reverse=True)
-    meter = _Meter(options, len(missing))
-    with watching(out / "pairs", meter.show):
-        folder.run(partial(mine_task, job), missing, options, meter.finished)
-    command = options.command or f"noisegen mine-{work.kind}"
-    return _finish(folder, work, thresholds, command, meter.digests)
+    sizes: Counter[int] = Counter()
+    for source in binding["sources"]:
+        sizes[source["task"]] += source["bytes"] or 0
+    missing.sort(key=lambda task: -sizes[task.number])  # so that no long one is left for the end
+    read: Counter[str] = Counter()  # and the pairs
+    digests: dict[str, str] = {}  # of the files of pairs
 
+    def show(running: Mapping[str, int]) -> None:
+        shown = ("pairs", "pages", "revisions", "entries", "rows", "bytes")
+        counts = {name: read[name] + running.get(name, 0) for name in shown}
+        options.report(Progress("", len(digests), len(missing), "files", counts))
 
-class _Meter:
-    """How much has been mined so far."""
+    def finished(mined: Mined) -> None:
+        digests[f"pairs/{shard_path(Path(), mined.number)}"] = mined.sha256
+        read.update(mined.read, pairs=mined.rows)
+        show({})
 
-    def __init__(self, options: MiningOptions, tasks: int) -> None:
-        self.options, self.tasks = options, tasks
-        self.pairs = 0
-        self.read: Counter[str] = Counter()
-        self.digests: dict[str, str] = {}  # of the files of pairs
-
-    def finished(self, mined: Mined) -> None:
-        """Count a finished task."""
-        self.digests[f"pairs/{shard_path(Path(), mined.number)}"] = mined.sha256
-        self.pairs += mined.rows
-        self.read.update(mined.read)
-        self.show(Counter())
-
-    def show(self, running: Counter[str]) -> None:
-        """Report what is done, with what the running tasks have read."""
-        read = self.read + running
-        counts = {name: read[name] for name in ("pages", "revisions", "entries", "rows", "bytes")}
-        self.options.report(
-            Progress("", len(self.digests), self.tasks, "files", {"pairs": self.pairs, **counts})
-        )
+    job = partial(mine_task, folder.out, json.dumps(binding, sort_keys=True), work.miner)
+    with watching(folder.out / "pairs", show):
+        folder.run(partial(job, options.strict), missing, options, finished)
+    return _finish(folder, work, options, digests)
 
 
 def _done(folder: RunFolder[Mined]) -> dict[int, Mined]:
     """Return the finished tasks: those whose word counts are there too."""
-
-    def has_words(mined: Mined) -> bool:
-        path = words_path(folder.out, mined.number)
-        return path.exists() and file_digest(path) == mined.words_sha256
-
-    return {number: mined for number, mined in folder.done().items() if has_words(mined)}
+    return {
+        number: mined
+        for number, mined in folder.done().items()
+        if (path := shard_path(folder.out / "words", number)).exists()
+        and file_digest(path) == mined.words_sha256
+    }
 
 
 def _finish(
-    folder: RunFolder[Mined], work: Work, thresholds: Thresholds, command: str,
-    fresh: Mapping[str, str],
-) -> Manifest:  # fmt: skip
+    folder: RunFolder[Mined], work: Work, options: MiningOptions, fresh: Mapping[str, str]
+) -> Manifest:
     """Write dictionary, manifest and card, unless tasks are missing or nothing is new.
 
     `fresh` has the digests of the shards that were just written.
     """
-    done = _done(folder)
+    done, thresholds = _done(folder), options.thresholds()
     notes = [done[task.number] for task in work.tasks if task.number in done]
     digest = folder.digests(fresh)
-    shards = []
-    for note in notes:
-        name = f"pairs/{shard_path(Path(), note.number)}"
-        shards.append(
+    names = [f"pairs/{shard_path(Path(), note.number)}" for note in notes]
+    manifest = Manifest(
+        command=options.command or f"noisegen mine-{work.miner.kind}",
+        thresholds=asdict(thresholds),
+        shards=[
             {"file": name, "rows": note.rows, "words": note.words, "sha256": digest(name),
              "words_sha256": note.words_sha256}
-        )  # fmt: skip
-    manifest = Manifest(
-        command=command, thresholds=asdict(thresholds), shards=shards, packages=packages(),
+            for name, note in zip(names, notes, strict=True)
+        ],
+        packages=packages(),
         totals={
-            "pairs": sum(note.rows for note in done.values()),
-            "read": summed(note.read for note in done.values()),
-            "dropped": summed(note.dropped for note in done.values()),
-            "damaged": sum(note.damaged for note in done.values()),
+            "pairs": sum(note.rows for note in notes),
+            "read": summed(note.read for note in notes),
+            "dropped": summed(note.dropped for note in notes),
+            "damaged": sum(note.damaged for note in notes),
         },
         dictionary={"words": 0, "entries": 0, "dropped": {}},
         damage=[line for note in notes for line in note.damage][:DAMAGE_MAX],
@@ -433,66 +377,47 @@ def _finish(
     )  # fmt: skip
     if manifest.missing_tasks:
         return manifest
-    if (earlier := _unchanged(folder, manifest)) is not None:
-        return earlier
-    numbers = [note.number for note in notes]
-    manifest = replace(manifest, dictionary=_merge(folder.out, numbers, thresholds))
+    if all((folder.out / name).exists() for name in LAYOUT.whole):
+        present = Manifest.load(folder.out)
+        same = (present.shards, present.thresholds) == (manifest.shards, manifest.thresholds)
+        if same and present.dictionary.get("sha256") == _digests(folder.out):
+            return present
+    manifest = replace(manifest, dictionary=_merge(folder.out, names, thresholds))
     return folder.publish(manifest, _card(manifest))
 
 
-def _unchanged(folder: RunFolder[Mined], manifest: Manifest) -> Manifest | None:
-    """Return the manifest on disk if it says the same and all its files are on disk."""
-    if not all((folder.out / name).exists() for name in LAYOUT.whole):
-        return None
-    present = Manifest.load(folder.out)
-    same = (present.shards, present.thresholds) == (manifest.shards, manifest.thresholds)
-    digests = {name: file_digest(folder.out / name) for name in DICTIONARY}
-    return present if same and present.dictionary.get("sha256") == digests else None
+def _digests(out: Path) -> dict[str, str]:
+    return {name: file_digest(out / name) for name in DICTIONARY}
 
 
-def _merge(out: Path, numbers: list[int], thresholds: Thresholds) -> dict[str, Any]:
+def _merge(out: Path, names: list[str], thresholds: Thresholds) -> dict[str, Any]:
     """Write the dictionary of all tasks; return what the manifest says about it."""
-    totals = ThresholdTotals()
-    words = [words_path(out, number) for number in numbers]
-    pairs = [pairs_path(out, number) for number in numbers]
-    seen = seen_words(words, pairs, thresholds)
-    entries = write_dictionary(apply_thresholds(merged(words), thresholds, totals, seen), out)
+    totals = dictionary.ThresholdTotals()
+    pairs = [out / name for name in names]
+    words = list(map(dictionary.words_of, pairs))
+    seen = dictionary.seen_words(words, pairs, thresholds)
+    entries = dictionary.write_dictionary(
+        dictionary.apply_thresholds(dictionary.merged(words), thresholds, totals, seen), out
+    )
+    pages = [np.zeros(0, np.int64)]
+    for path in pairs:
+        if "page_id" in pq.read_schema(path).names:
+            pages.append(pq.read_table(path, columns=["page_id"])["page_id"].unique().to_numpy())
+    files_of_page = np.unique(np.concatenate(pages), return_counts=True)[1]
     return {
         "words": totals.words,
         "entries": entries,
         "dropped": dict(sorted(totals.dropped.items())),
-        "pages_in_several_files": shared_pages(pairs),
-        "sha256": {name: file_digest(out / name) for name in DICTIONARY},
+        "pages_in_several_files": int(np.count_nonzero(files_of_page > 1)),
+        "sha256": _digests(out),
     }
 
 
-def shared_pages(paths: Sequence[Path]) -> int:
-    """Return how many pages with pairs occur in more than note file; 0 where there are no pages."""
-    pages = [np.zeros(0, np.int64)]
-    for path in paths:
-        if "page_id" in pq.read_schema(path).names:
-            pages.append(pq.read_table(path, columns=["page_id"])["page_id"].unique().to_numpy())
-    counts = np.unique(np.concatenate(pages), return_counts=True)[1]
-    return int(np.count_nonzero(counts > 1))
-
-
-_BODY = """`pairs` has the columns {columns}: the side with errors, the corrected side, and where they stood.
-`dictionary` (also `dictionary.tsv`) has a row for each wrong form of a word: `count` sentence pairs
-on `pages` pages (or rows) correct it so, `reverse_count` change it the other way round, and `prob`
-is its share among the wrong forms of the word. `words/` keeps the counts before any threshold, for
-`noisegen dictionary filter`.
-
-Made by `{command}`. The text comes from {sources}: its licence is theirs.
-
-Noise from it: `noisegen augment TEXT -o OUT -t wiki:dictionary=dictionary.parquet,rate=0.1`"""  # noqa: E501
-
-
 def _card(manifest: Manifest) -> str:
-    """Return the text of the dataset card."""
-    columns = [f"`{name}`" for name in PAIRS.get(manifest.kind, PAIRS[""]).names]
-    body = _BODY.format(
-        columns=", ".join(columns), command=manifest.command, sources=source_names(manifest)
-    )
+    body = Path(__file__).with_name("card.md").read_text("utf-8").strip().format(
+        columns=", ".join(f"`{name}`" for name in PAIRS[manifest.kind].names),
+        command=manifest.command, sources=source_names(manifest),
+    )  # fmt: skip
     configs = {"pairs": "pairs/part-*.parquet", "dictionary": "dictionary.parquet"}
     title, tags = "Real errors and their corrections, mined", "noise, real-errors"
     return dataset_card(manifest, title, tags, body, "pairs", configs)
@@ -501,79 +426,74 @@ def _card(manifest: Manifest) -> str:
 # A task.
 
 
-def mine_task(job: MiningJob, task: Task) -> Mined:
+def mine_task(out: Path, config: str, miner: Miner, strict: bool, task: Task) -> Mined:
     """Mine one task: its word counts first, then its pairs, whose metadata says all is there.
 
-    Raises OutputError if it cannot be written, SourceError for input that cannot be read or, under
-    `strict`, that is damaged.
+    `config` is the JSON that binds the folder. Raises OutputError if it cannot be written,
+    SourceError for input that cannot be read or, under `strict`, that is damaged.
     """
-    pairs, words = pairs_path(job.out, task.number), words_path(job.out, task.number)
-    schema = PAIRS.get(job.kind, PAIRS[""])
+    path = shard_path(out / "pairs", task.number)
+    schema, account, rows = PAIRS[miner.kind], Account(), 0
     repetitive = [name for name in ("lang", "page_id", "timestamp") if name in schema.names]
     with (
-        atomic(pairs) as file,
-        WordCounter() as counter,
+        atomic(path) as file,
+        dictionary.WordCounter() as counter,
         pq.ParquetWriter(file, schema, compression="zstd", use_dictionary=repetitive) as writer,
     ):
-        mined = _write_pairs(job, task, writer, counter)
-        with atomic(words) as counts:
-            mined = replace(mined, words=write_counts(counter.rows(), counts))
-        mined = replace(mined, words_sha256=file_digest(words))
-        writer.add_key_value_metadata({METADATA: note_text(job.config, mined)})
+        with publishing(path.with_name(f"{path.name}.live.tmp"), account.read):
+            for part in dictionary.portions(_distinct(miner, task, account), ROWS):
+                for pair, _ in part:
+                    counter.add(pair)
+                writer.write_batch(_batch(part, schema))
+                rows += len(part)
+        damaged = account.damaged
+        if strict and damaged:
+            more = f" (and {damaged.total - 1:,} more)" if damaged[1:] else ""
+            raise SourceError(f"damaged input: {damaged[0]}{more}; --strict makes it an error")
+        with atomic(dictionary.words_of(path)) as counts:
+            words = dictionary.write_counts(counter.rows(), counts)
+        mined = Mined(
+            task.number, rows, words, file_digest(dictionary.words_of(path)), dict(account.read),
+            dict(account.dropped), damaged.total, list(damaged),
+        )  # fmt: skip
+        writer.add_key_value_metadata({METADATA: note_text(config, mined)})
         writer.close()
-    return replace(mined, sha256=file_digest(pairs))
+    return replace(mined, sha256=file_digest(path))
 
 
-def _write_pairs(
-    job: MiningJob, task: Task, writer: pq.ParquetWriter, counter: WordCounter
-) -> Mined:
-    """Write the pairs of a task, count their words, and return the account."""
-    account, rows = Account(), 0
-    distinct = _distinct(_mined(job.miner, task, account), account)
-    shard = pairs_path(job.out, task.number)
-    with publishing(shard.with_name(f"{shard.name}.live.tmp"), account.read):
-        while part := list(islice(distinct, ROWS)):
-            for pair, _ in part:
-                counter.add(pair)
-            writer.write_batch(_batch(part, writer.schema))
-            rows += len(part)
-    if job.strict and account.damaged:
-        more = f" (and {account.damaged.total - 1:,} more)" if account.damaged[1:] else ""
-        raise SourceError(f"damaged input: {account.damaged[0]}{more}; --strict makes it an error")
-    return Mined(
-        task.number, rows, read=dict(account.read), dropped=dict(account.dropped),
-        damaged=account.damaged.total, damage=list(account.damaged),
-    )  # fmt: skip
+def _batch(pairs: list[tuple[SentencePair, int]], schema: pa.Schema) -> pa.RecordBatch:
+    columns = {
+        name: [getattr(pair, "unit" if name == "page_id" else name) for pair, _ in pairs]
+        for name in schema.names
+        if name != "key"
+    }
+    return pa.record_batch(columns | {"key": [key for _, key in pairs]}, schema)
 
 
-def _mined(miner: Miner, task: Task, account: Account) -> Iterator[SentencePair]:
-    """Yield what the miner yields; what goes wrong with its files is not a failure of ours."""
+def _distinct(miner: Miner, task: Task, account: Account) -> Iterator[tuple[SentencePair, int]]:
+    """Yield the pairs of a task and their keys; one that its unit has had, as in an edit war, goes.
+
+    Raises SourceError for a file that cannot be read.
+    """
+    unit: int | None = None
+    seen: set[int] = set()
     try:
-        yield from miner(task, account)
+        for pair in miner(task, account):
+            if pair.unit != unit:
+                unit, seen = pair.unit, set()
+            key = pair_key(pair.noisy, pair.clean)
+            if key in seen:
+                account.dropped["repeated"] += 1
+                continue
+            seen.add(key)
+            words = tuple(filter(_is_counted, pair.words))
+            if len(words) < len(pair.words):
+                account.dropped["word_not_one_token"] += len(pair.words) - len(words)
+                pair = replace(pair, words=words)
+            yield pair, key
     except OSError as error:
         reason = error.strerror or str(error)
         raise SourceError(f"cannot read {', '.join(task.paths)}: {reason}") from error
-
-
-def _distinct(
-    pairs: Iterator[SentencePair], account: Account
-) -> Iterator[tuple[SentencePair, int]]:
-    """Yield the pairs and their keys; one that its unit has had, as in an edit war, is dropped."""
-    unit: int | None = None
-    seen: set[int] = set()
-    for pair in pairs:
-        if pair.unit != unit:
-            unit, seen = pair.unit, set()
-        key = pair_key(pair.noisy, pair.clean)
-        if key in seen:
-            account.dropped["repeated"] += 1
-            continue
-        seen.add(key)
-        words = tuple(word for word in pair.words if _is_counted(word))
-        if len(words) < len(pair.words):
-            account.dropped["word_not_one_token"] += len(pair.words) - len(words)
-            pair = replace(pair, words=words)
-        yield pair, key
 
 
 def pair_key(noisy: str, clean: str) -> int:
@@ -586,14 +506,3 @@ def _is_counted(word: WordPair) -> bool:
     """Tell whether both sides can be put in place of each other: one token each, and different."""
     one_token = (len(side) <= WORD_MAX and side.split() == [side] for side in word[:2])
     return word.clean != word.noisy and all(one_token)
-
-
-def _batch(pairs: list[tuple[SentencePair, int]], schema: pa.Schema) -> pa.RecordBatch:
-    names = {"page_id": "unit"}  # fields of a pair that are called otherwise
-    columns = {
-        name: [
-            key if name == "key" else getattr(pair, names.get(name, name)) for pair, key in pairs
-        ]
-        for name in schema.names
-    }
-    return pa.record_batch(columns, schema)

@@ -3,10 +3,12 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
-from typing import Annotated, NamedTuple, Protocol, Self
+from typing import Annotated, ClassVar, NamedTuple, Protocol, Self
 
 from noisegen.options import option
+from noisegen.text.segmentation import Language
+
+DAMAGE_MAX = 1_000  # lines of damage kept of a task, and in the manifest
 
 
 class WordPair(NamedTuple):
@@ -47,9 +49,6 @@ class Task:
     paths: tuple[str, ...]
 
 
-DAMAGE_MAX = 1_000  # lines kept of a task
-
-
 class Damage(list[str]):
     """Lines that say where something was lost, and what; `total` counts those beyond the first."""
 
@@ -61,13 +60,9 @@ class Damage(list[str]):
         if len(self) < DAMAGE_MAX:
             super().append(line)
 
-    def extend(self, lines: Iterable[str]) -> None:
-        """Append every line."""
+    def __iadd__(self, lines: Iterable[str]) -> Self:  # type: ignore[misc,override]
         for line in lines:
             self.append(line)
-
-    def __iadd__(self, lines: Iterable[str]) -> Self:  # type: ignore[misc,override]
-        self.extend(lines)
         return self
 
 
@@ -83,12 +78,25 @@ class Account:
 class Miner(Protocol):
     """Yields the pairs of a task; pickled with every task, so it holds options only."""
 
+    kind: ClassVar[str]  # wiki, lang8 or pairs
+
+    @property
+    def language(self) -> Language:
+        """The language of the run."""
+
     def __call__(self, task: Task, account: Account) -> Iterator[SentencePair]:
         """Mine the files of the task."""
-        ...
 
 
-# Which counted words enter a dictionary.
+# Which counted words enter a dictionary: options of a run and of a filter.
+THRESHOLD_OPTIONS = {
+    "min_pages": option("Minimum pages (or rows) of a word pair", ge=0),
+    "min_count": option("Minimum sentence pairs of a word pair", ge=0),
+    "balance": option("Minimum count of a word pair, in counts of its reverse (0: any)", ge=0),
+    "frequency": option("Minimum frequency of the right word, in frequencies of the wrong form "
+                        "among the corrected sentences of a mining run (0: any)", ge=0),
+    "top": option("Maximum wrong forms of a word (0: all)", ge=0),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -101,26 +109,18 @@ class Thresholds:
     word that are kept.
     """
 
-    min_pages: Annotated[int, option("Minimum pages (or rows) of a word pair", ge=0)] = 0
-    min_count: Annotated[int, option("Minimum sentence pairs of a word pair", ge=0)] = 1
-    balance: Annotated[
-        int, option("Minimum count of a word pair, in counts of its reverse (0: any)", ge=0)
-    ] = 0
-    frequency: Annotated[
-        int,
-        option("Minimum frequency of the right word, in frequencies of the wrong form among the "
-               "corrected sentences of a mining run (0: any)", ge=0),
-    ] = 0  # fmt: skip
-    top: Annotated[int, option("Maximum wrong forms of a word (0: all)", ge=0)] = 20
+    min_pages: Annotated[int, THRESHOLD_OPTIONS["min_pages"]] = 0
+    min_count: Annotated[int, THRESHOLD_OPTIONS["min_count"]] = 1
+    balance: Annotated[int, THRESHOLD_OPTIONS["balance"]] = 0
+    frequency: Annotated[int, THRESHOLD_OPTIONS["frequency"]] = 0
+    top: Annotated[int, THRESHOLD_OPTIONS["top"]] = 20
 
 
 # RCP names no thresholds; those of `strict` are ours. A pair that goes both ways is no error but a
 # variant, what one page alone has is often the matter of that page, and a wrong form that is common
 # among corrected sentences is a word of its own.
-THRESHOLDS: Mapping[str, Thresholds] = MappingProxyType(
-    {
-        "rcp": Thresholds(min_pages=1),
-        "strict": Thresholds(min_pages=2, balance=3, frequency=10),
-        "all": Thresholds(min_pages=1),
-    }
-)
+THRESHOLDS: Mapping[str, Thresholds] = {
+    "rcp": Thresholds(min_pages=1),
+    "strict": Thresholds(min_pages=2, balance=3, frequency=10),
+    "all": Thresholds(min_pages=1),
+}

@@ -2,20 +2,19 @@
 
 import json
 import re
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice, zip_longest
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
+import msgspec
 from rapidfuzz.distance import Levenshtein
 
 from noisegen.data.pairs import (
     M2_STARTS,
     PairColumns,
-    aligned_files,
     pair_rows,
     pair_tables,
     read_m2,
@@ -25,7 +24,7 @@ from noisegen.data.pairs import (
 from noisegen.data.tables import is_unicode
 from noisegen.errors import SourceError, UsageError
 from noisegen.mining.changes import align
-from noisegen.mining.filters import FilterProfile, PairVerdict, judge
+from noisegen.mining.filters import FilterProfile, judge
 from noisegen.mining.miner import Account, SentencePair, Task
 from noisegen.text.languages import codes_by_name
 from noisegen.text.segmentation import Language, language
@@ -35,21 +34,15 @@ from noisegen.text.segmentation import Language, language
 class PairsMiner:
     """Mines rows of noisy and clean text; a task is a table, or a noisy file and its clean ones.
 
-    Columns as in `data.pairs.PairColumns`. With `lang_column` each row says its language, else it
-    is `language`. With `split` rows are split into sentences, which are aligned by likeness.
+    With a column of languages each row says its language, else it is `language`. With `split` rows
+    are split into sentences, which are aligned by likeness.
     """
 
+    kind: ClassVar[str] = "pairs"
     language: Language
     profile: FilterProfile
-    noisy_column: str = "noisy"
-    clean_columns: tuple[str, ...] = ("clean",)
-    lang_column: str | None = None
+    columns: PairColumns = field(default_factory=PairColumns)
     split: bool = False
-
-    @property
-    def columns(self) -> PairColumns:
-        """The columns of a table."""
-        return PairColumns(self.noisy_column, self.clean_columns, self.lang_column)
 
     def __call__(self, task: Task, account: Account) -> Iterator[SentencePair]:
         """Yield the pairs that pass the filters; a row is a unit."""
@@ -63,24 +56,14 @@ class PairsMiner:
                 if row.noisy is None or clean is None:
                     account.dropped["null_text"] += 1
                     continue
-                for sides in self._sentences(row.noisy, clean, spoken, account):
-                    verdict = judge(*sides, spoken, self.profile)
-                    account.dropped.update(verdict.dropped_words)
-                    if verdict.reason is None:
-                        yield SentencePair(*sides, spoken.code, unit, verdict.words)
-                    else:
-                        account.dropped[verdict.reason] += 1
-
-    def _sentences(
-        self, noisy: str, clean: str, spoken: Language, account: Account
-    ) -> list[tuple[str, str]]:
-        """Return the pairs of sentences of a row; those that both sides share are no pairs."""
-        if not self.split:
-            return [(noisy, clean)]
-        pairs, reason = align(spoken.sentences(noisy), spoken.sentences(clean))
-        if reason:
-            account.dropped[reason] += 1
-        return pairs
+                pairs = [(row.noisy, clean)]
+                if self.split:
+                    before, after = spoken.sentences(row.noisy), spoken.sentences(clean)
+                    pairs = align(before, after, account.dropped)
+                for pair in pairs:
+                    words = judge(*pair, spoken, self.profile, account.dropped)
+                    if words is not None:
+                        yield SentencePair(*pair, spoken.code, unit, words)
 
 
 @lru_cache(maxsize=1_000)
@@ -97,11 +80,6 @@ def table_tasks(sources: Sequence[str], miner: PairsMiner) -> tuple[list[Task], 
     """Return a task for each table, and what is skipped, as `data.pairs.pair_tables` does."""
     paths, skipped = pair_tables(sources, miner.columns)
     return [Task(number, (path,)) for number, path in enumerate(paths)], skipped
-
-
-def aligned_tasks(noisy: str, clean: Sequence[str]) -> list[Task]:
-    """Return the task of a text file and its clean versions; raises SourceError."""
-    return [Task(0, tuple(aligned_files(noisy, clean)))]
 
 
 COMMENT_CHARS = 10  # an addition at the end as long as this is a comment (gector-ja's rule)
@@ -197,6 +175,7 @@ class Lang8Miner:
     nobody changed is a pair of itself.
     """
 
+    kind: ClassVar[str] = "lang8"
     language: Language
     profile: FilterProfile
     with_uncorrected: bool = False
@@ -204,42 +183,37 @@ class Lang8Miner:
     def __call__(self, task: Task, account: Account) -> Iterator[SentencePair]:
         """Yield the pairs that pass the filters; damage is counted, and mining goes on."""
         for path in task.paths:
-            read = _READERS[kind_of(path)]
+            read = lang8_sentences if kind_of(path) == LANG8 else m2_sentences
             for learnt in read(path, self.language, account):
-                yield from self._pairs(learnt, account)
+                account.read["sentences"] += 1
+                if reason := self._unfit(learnt.noisy):
+                    account.dropped[reason] += 1
+                else:
+                    yield from self._pairs(learnt, account)
 
     def _pairs(self, learnt: Learnt, account: Account) -> Iterator[SentencePair]:
         """Yield a pair for every correction that is one."""
-        noisy, code = learnt.noisy, self.language.code
-        account.read["sentences"] += 1
-        if reason := self._unfit(noisy):
-            account.dropped[reason] += 1
-            return
-        account.read["corrections"] += len(learnt.corrections)
-        if all(text == noisy for text, _ in learnt.corrections):
+        unit, noisy, corrections = learnt
+        code = self.language.code
+        account.read["corrections"] += len(corrections)
+        if all(text == noisy for text, _ in corrections):
             account.read["uncorrected"] += 1
             if self.with_uncorrected and noisy:
-                yield SentencePair(noisy, noisy, code, learnt.unit)
+                yield SentencePair(noisy, noisy, code, unit)
             return
-        for correction in learnt.corrections:
-            verdict = self._verdict(noisy, correction)
-            if verdict.reason is not None:
-                account.dropped[verdict.reason] += 1
+        for text, reason in corrections:
+            if reason := reason or self._unfit(text):
+                account.dropped[reason] += 1
                 continue
-            account.dropped.update(verdict.dropped_words)
-            yield SentencePair(noisy, correction.text, code, learnt.unit, verdict.words)
+            words = judge(noisy, text, self.language, self.profile, account.dropped)
+            if words is not None:
+                yield SentencePair(noisy, text, code, unit, words)
 
     def _unfit(self, text: str) -> str | None:
         """Return why a text is no sentence of the language, as far as length and script tell."""
         if len(text) > _CHARS_MAX:
             return "too_long"
         return None if self.language.is_written_in(text) else "wrong_script"
-
-    def _verdict(self, noisy: str, correction: Correction) -> PairVerdict:
-        reason = correction.reason or self._unfit(correction.text)
-        if reason is not None:
-            return PairVerdict(reason, (), Counter())
-        return judge(noisy, correction.text, self.language, self.profile)
 
 
 def lang8_tasks(sources: Sequence[str]) -> list[Task]:
@@ -266,10 +240,19 @@ def kind_of(path: str) -> str:
         return M2
     if not head:
         raise SourceError(f"{path}: the file is empty")
-    raise SourceError(
-        f"{path}: neither Lang-8 (a JSON array a line) nor M2 (S and A lines); mine-pairs reads "
-        "other parallel text"
-    )
+    known = "neither Lang-8 (a JSON array a line) nor M2 (S and A lines)"
+    raise SourceError(f"{path}: {known}; mine-pairs reads other parallel text")
+
+
+class Lang8Entry(msgspec.Struct, array_like=True):
+    """A row of Lang-8: ids, languages learnt and native, sentences, corrections of each."""
+
+    entry: Any
+    author: Any
+    learnt: str
+    native: Any
+    sentences: list[Any]
+    corrections: list[Any] | None = None
 
 
 def lang8_sentences(path: str, language: Language, account: Account) -> Iterator[Learnt]:
@@ -277,47 +260,28 @@ def lang8_sentences(path: str, language: Language, account: Account) -> Iterator
     for number, line in text_lines(path, account.damaged):
         if not line.strip():
             continue
-        entry = _entry(line)
-        if entry is None:
+        try:
+            entry = msgspec.convert(json.loads(line), Lang8Entry)
+        except (ValueError, RecursionError):
             account.damaged.append(f"{path}:{number}: no Lang-8 entry in JSON")
             continue
         account.read["entries"] += 1
-        for given, texts in zip_longest(entry.sentences, entry.corrections[: len(entry.sentences)]):
+        digits = str(entry.entry)
+        is_number = digits.isascii() and digits.isdecimal() and len(digits) <= 18
+        unit = int(digits) if is_number else 0
+        # As in 'Korean, Portuguese(Brazil)'.
+        names = (name.partition("(")[0].strip().lower() for name in entry.learnt.split(","))
+        is_learnt = language.code in map(codes_by_name().get, names)
+        corrections = (entry.corrections or [])[: len(entry.sentences)]
+        for given, texts in zip_longest(entry.sentences, corrections):
             is_text = isinstance(given, str) and is_unicode(given)
             noisy = one_line(without_tags(given) or "") if is_text else ""
-            if language.code not in entry.learnt:
+            if not is_learnt:
                 account.dropped["other_language"] += 1
             elif not noisy:
                 account.dropped["empty"] += 1
             else:
-                yield Learnt(entry.unit or number, noisy, _read_all(noisy, texts))
-
-
-class _Entry(NamedTuple):
-    unit: int | None
-    learnt: list[str | None]
-    sentences: list[Any]
-    corrections: list[Any]
-
-
-def _entry(line: str) -> _Entry | None:
-    """Return an entry: ids, language learnt, native language, sentences, lists of corrections."""
-    try:
-        row = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(row, list) or len(row) < 5:
-        return None
-    unit, _, learnt, _, sentences, *more = row
-    corrections = more[0] if more and more[0] is not None else []
-    if not (isinstance(learnt, str) and all(isinstance(x, list) for x in (sentences, corrections))):
-        return None
-    digits = str(unit)
-    is_number = digits.isascii() and digits.isdecimal() and len(digits) <= 18
-    # As in 'Korean, Portuguese(Brazil)'.
-    names = (name.partition("(")[0].strip().lower() for name in learnt.split(","))
-    codes = [codes_by_name().get(name) for name in names]
-    return _Entry(int(digits) if is_number else None, codes, sentences, corrections)
+                yield Learnt(unit or number, noisy, _read_all(noisy, texts))
 
 
 def _read_all(noisy: str, texts: object) -> list[Correction]:
@@ -344,7 +308,3 @@ def m2_sentences(path: str, language: Language, account: Account) -> Iterator[Le
         account.damaged += sentence.notes(path)
         if sentence.tokens:
             yield Learnt(sentence.line, " ".join(sentence.tokens), corrections)
-
-
-_READERS: dict[str, Callable[[str, Language, Account], Iterator[Learnt]]]
-_READERS = {LANG8: lang8_sentences, M2: m2_sentences}

@@ -7,11 +7,12 @@ line_too_long, line_not_utf8, reverted, and by strict not_survived.
 
 import html
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import groupby
 from pathlib import Path
+from typing import ClassVar
 
 from noisegen.data.files import salvage
 from noisegen.mining.changes import History, align, changed_lines
@@ -24,7 +25,6 @@ LINE_MAX = 64 << 10  # bytes of a line that is cleaned
 LINES_MAX = 60  # changed on one side: more is a rewrite or vandalism, not a correction
 SHRINK = 5  # an edit that leaves less than a fifth of a page blanks it
 CACHE_BYTES = 16 << 20  # of the lines of a page that are kept clean
-_MANY: tuple[list[bytes], list[bytes]] = ([b""] * (LINES_MAX + 1), [])
 _ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&#039;", "'"), ("&amp;", "&"))
 
 
@@ -32,6 +32,7 @@ _ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&#039;", "'"), ("&
 class WikiMiner:
     """Mines dump files; `skip` off compares whole pages, slowly, as a check of the short cuts."""
 
+    kind: ClassVar[str] = "wiki"
     language: Language
     profile: FilterProfile
     skip: bool = True
@@ -39,135 +40,117 @@ class WikiMiner:
 
     def __call__(self, task: Task, account: Account) -> Iterator[SentencePair]:
         """Yield the pairs of the files, in which a page may go on from one file to the next."""
-        for number, revisions in groupby(
-            self._revisions(task, account), key=lambda revision: revision.page.number
-        ):
+        name = Path(task.paths[0]).name
+        revisions = self._revisions(task, account)
+        for number, history in groupby(revisions, key=lambda revision: revision.page.number):
             account.read["pages"] += 1
-            name = Path(task.paths[0]).name
-            yield from _PageMiner(self, account, number, name).pairs(revisions)
+            yield from _PageMiner(self, account, f"{name}: page {number}").pairs(history)
 
     def _revisions(self, task: Task, account: Account) -> Iterator[Revision]:
+        def counted(parts: Iterable[bytes]) -> Iterator[bytes]:
+            for part in parts:
+                account.read["bytes"] += len(part)
+                yield part
+
+        def is_wanted(page: Page) -> bool:
+            if page.namespace in self.namespaces:
+                return True
+            account.dropped["page_other_namespace"] += 1
+            return False
+
         for path in map(Path, task.paths):
 
             def note(text: str, name: str = path.name) -> None:
                 account.damaged.append(f"{name}: {text}")
 
-            parts = as_exported(self._counted(salvage(path, note), account), note)
-            yield from read_revisions(parts, note, lambda page: self._is_wanted(page, account))
-
-    def _counted(self, parts: Iterable[bytes], account: Account) -> Iterator[bytes]:
-        for part in parts:
-            account.read["bytes"] += len(part)
-            yield part
-
-    def _is_wanted(self, page: Page, account: Account) -> bool:
-        is_wanted = page.namespace in self.namespaces
-        if not is_wanted:
-            account.dropped["page_other_namespace"] += 1
-        return is_wanted
+            parts = as_exported(counted(salvage(path, note)), note)
+            yield from read_revisions(parts, note, is_wanted)
 
 
-@dataclass
 class _PageMiner:
     """What is known of one page while its revisions go by."""
 
-    miner: WikiMiner
-    account: Account
-    page: int
-    source: str
-    history: History = field(init=False)
-    lines: dict[bytes, list[str]] = field(default_factory=dict)
-    cached: int = 0  # bytes of `lines`
-    noted: set[str] = field(default_factory=set)
-
-    def __post_init__(self) -> None:
-        self.history = History(trusts_hashes=self.miner.skip)
+    def __init__(self, miner: WikiMiner, account: Account, where: str) -> None:
+        self.language, self.profile, self.skip = miner.language, miner.profile, miner.skip
+        self.account, self.where = account, where
+        self.history = History(trusts_hashes=miner.skip)
+        self.sentences: dict[bytes, list[str]] = {}  # of the lines seen, and their bytes
+        self.cached = 0
+        self.noted: set[str] = set()
 
     def pairs(self, revisions: Iterable[Revision]) -> Iterator[SentencePair]:
         """Yield the pairs of a page, each when no revert can withdraw it any more."""
+        read, dropped = self.account.read, self.account.dropped
         for revision in revisions:
-            self.account.read["revisions"] += 1
+            read["revisions"] += 1
             if revision.model != "wikitext":
-                self.account.dropped["revision_not_wikitext"] += 1
+                dropped["revision_not_wikitext"] += 1
                 continue
-            step = self.history.add(revision)
-            self.account.read[step.kind] += 1
-            self.account.read["text_bytes"] += len(revision.raw or b"")
-            if step.previous is not None:
-                self._compare(step.previous, revision)
-                if self.history.has_settled:
-                    yield from self._settled(ended=False)
+            kind, previous = self.history.add(revision)
+            read[kind] += 1
+            read["text_bytes"] += len(revision.raw or b"")
+            if previous is not None:
+                self._compare(previous, revision)
+                yield from self._settled()
         yield from self._settled(ended=True)
         if self.history.withdrawn:
-            self.account.dropped["reverted"] += self.history.withdrawn
+            dropped["reverted"] += self.history.withdrawn
 
-    def _settled(self, *, ended: bool) -> Iterator[SentencePair]:
+    def _settled(self, *, ended: bool = False) -> Iterator[SentencePair]:
         for pair, survived in self.history.settled(ended=ended):
-            if self.miner.profile.has_quality_rules and not survived:
+            if self.profile.has_quality_rules and not survived:
                 self.account.dropped["not_survived"] += 1
             else:
                 yield replace(pair, survived=survived)
 
     def _compare(self, old: Revision, new: Revision) -> None:
         """Put the pairs of an edit among those that wait."""
-        sides = self._sentences(old.raw or b"", new.raw or b"")
-        if sides is None:
+        dropped = self.account.dropped
+        changed = self._changed_lines(old.raw or b"", new.raw or b"")
+        if changed is None:
             self.history.rewritten(new.raw or b"")
             return
-        before, after = sides
+        before, after = ([s for line in side for s in self._sentences_of(line)] for side in changed)
         if not before:
             return
-        matches, reason = align(before, after)
-        tokens = self.miner.language.tokens
-        self.history.follow(set(before).difference(after), matches, tokens)
-        if reason:
-            self.account.dropped[reason] += 1
+        matches = align(before, after, dropped)
+        self.history.follow(set(before).difference(after), matches, self.language.tokens)
         if matches and (new.timestamp or "") < (old.timestamp or ""):
-            self.account.dropped["edit_out_of_order"] += 1  # imported: which is the correction?
+            dropped["edit_out_of_order"] += 1  # imported: which is the correction?
             return
         for noisy, clean in matches:
-            verdict = judge(noisy, clean, self.miner.language, self.miner.profile)
-            self.account.dropped.update(verdict.dropped_words)
-            if verdict.reason:
-                self.account.dropped[verdict.reason] += 1
-            else:
-                says_revert = revert_words().search(new.comment) is not None  # a hint only
-                pair = SentencePair(
-                    noisy, clean, self.miner.language.code, self.page, verdict.words,
+            words = judge(noisy, clean, self.language, self.profile, dropped)
+            if words is not None:
+                self.history.wait(SentencePair(
+                    noisy, clean, self.language.code, new.page.number, words,
                     rev_old=old.number, rev_new=new.number, timestamp=new.timestamp,
-                    minor=new.is_minor, comment_flag=says_revert, reverted=False,
-                )  # fmt: skip
-                self.history.wait(pair)
+                    minor=new.is_minor, reverted=False,
+                    comment_flag=revert_words().search(new.comment) is not None,  # a hint only
+                ))  # fmt: skip
 
-    def _sentences(self, old: bytes, new: bytes) -> tuple[list[str], list[str]] | None:
-        """Return the sentences of both sides that may differ; None for what is no correction."""
+    def _changed_lines(self, old: bytes, new: bytes) -> tuple[list[bytes], list[bytes]] | None:
+        """Return the lines of both sides that may differ; None for what is no correction."""
         if len(new) * SHRINK < len(old):
             self.account.dropped["edit_shrinks"] += 1
             return None
-        ours, theirs = changed_lines(old, new) or _MANY
-        if max(len(ours), len(theirs)) > LINES_MAX:
+        changed = changed_lines(old, new)
+        if changed is None or max(map(len, changed)) > LINES_MAX:
             self.account.dropped["edit_many_lines"] += 1
             return None
-        self.account.read["changed_bytes"] += sum(map(len, theirs))
-        if not self.miner.skip:
-            ours, theirs = old.split(b"\n"), new.split(b"\n")
-        elif not (ours and theirs):
-            theirs = []
-        return self._all_of(ours), self._all_of(theirs)
+        self.account.read["changed_bytes"] += sum(map(len, changed[1]))
+        if not self.skip:
+            return old.split(b"\n"), new.split(b"\n")
+        return changed if all(changed) else (changed[0], [])
 
-    def _all_of(self, lines: Iterable[bytes]) -> list[str]:
-        """Return the sentences of lines, of which those that are known are not cleaned again."""
-        sentences: list[str] = []
-        for line in lines:
-            known = self.lines.get(line)
-            if known is None:
-                self.cached += len(line)
-                if self.cached > CACHE_BYTES:
-                    self.lines.clear()
-                    self.cached = len(line)
-                known = self.lines[line] = self._cleaned(line)
-            sentences += known
-        return sentences
+    def _sentences_of(self, line: bytes) -> list[str]:
+        """Return the sentences of a line; one that is known is not cleaned again."""
+        if line not in self.sentences:
+            self.cached += len(line)
+            if self.cached > CACHE_BYTES:
+                self.sentences.clear()
+                self.cached = len(line)
+            self.sentences[line] = self._cleaned(line)
+        return self.sentences[line]
 
     def _cleaned(self, line: bytes) -> list[str]:
         if len(line) > LINE_MAX:
@@ -181,19 +164,19 @@ class _PageMiner:
             return []
         if "<" in text:  # no XML may hold it, but it does no harm here
             self._note("unescaped '<' in text")
-        if has_control_characters(text):
+        if not text.isprintable() and _NOT_XML.search(text):
             self._note("control characters in text were removed")
         if "&" in text:
             for name, sign in _ENTITIES:
                 text = text.replace(name, sign)
         text = plain_text(text)
-        return self.miner.language.sentences(text) if text else []
+        return self.language.sentences(text) if text else []
 
     def _note(self, text: str) -> None:
         """Say it once a page."""
         if text not in self.noted:
             self.noted.add(text)
-            self.account.damaged.append(f"{self.source}: page {self.page}: {text}")
+            self.account.damaged.append(f"{self.where}: {text}")
 
 
 @cache
@@ -210,16 +193,17 @@ _TEMPLATE = re.compile(r"\{\{[^{}]*+\}\}")
 _LINK = re.compile(r"\[\[([^\[\]]*+)\]\]")
 _WEB_LINK = re.compile(r"\[(?:[a-z]{3,6}:)?//[^\s\[\]]*+\s*+([^\[\]]*+)\]")
 _ADDRESS = re.compile(r"(?:https?|ftp)://[^\s<>\[\]{}|]*+")
-_DROPPED = re.compile(
-    r"<(ref|math|chem|gallery|code|pre|syntaxhighlight|source|timeline|score|graph|hiero)\b"
-    r"([^<>]*+)>",
-    re.IGNORECASE,
+_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+_ELEMENT = re.compile(  # references, formulas and so on with what is in them
+    r"<((?i:ref|math|chem|gallery|code|pre|syntaxhighlight|source|timeline|score|graph|hiero))\b"
+    r"[^<>]*+>(?:(?<=/>)|.*?(?:</\1[^>]*+>|\Z))",
+    re.DOTALL,
 )
 _BREAK = re.compile(r"<(?:br|hr|p|div|li|td|tr)\b[^<>]*+>", re.IGNORECASE)
 _TAG = re.compile(r"</?[a-zA-Z][^<>]*+>")
 _QUOTES = re.compile(r"'''''|'''|''")
 _SWITCH = re.compile(r"__[A-Z]{3,30}__")
-_VARIANT = re.compile(r"-\{([^{}:;|]*+)\}-")
+_VARIANT = re.compile(r"-\{([^{}:;|]*+)\}-")  # a choice between scripts without a choice
 _MEDIA = re.compile(
     r"\.(?:jpe?g|png|svg|gif|tiff?|webp|xcf|og[agv]|web[am]|mp[34]|wav|flac|midi?|pdf|djvu)\s*$",
     re.IGNORECASE,
@@ -233,15 +217,19 @@ _NOT_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 def plain_text(line: str) -> str:
     """Return the prose of a line, blanks single; '' where it is a table, a redirect, a category.
 
+    What another line opens or closes is removed to that end.
+
     >>> plain_text("* '''Fox'''es are [[canid|dogs]].<ref>A book</ref> {{citation needed}}")
     'Foxes are dogs.'
     """
     if "{" in line or "}" in line:
-        line = _without_templates(line)
+        line = _repeated(_TEMPLATE, "", _VARIANT.sub(r"\1", line))
+        line = line.partition("{{")[0].rpartition("}}")[2]
     if _NO_PROSE.match(line):
         return ""
     if "<" in line or "-->" in line:
-        line = _without_tags(line)
+        line = _COMMENT.sub("", line).rpartition("-->")[2]
+        line = _TAG.sub("", _BREAK.sub(" ", _ELEMENT.sub("", line)))
     if "[" in line:
         line = _without_links(line)
     if "|" in line:
@@ -261,58 +249,12 @@ def plain_text(line: str) -> str:
     return " ".join(_CONTROL.sub("", line).split())
 
 
-def has_control_characters(line: str) -> bool:
-    """Tell whether a line holds what no XML may."""
-    return not line.isprintable() and _NOT_XML.search(line) is not None
-
-
-def _without_templates(line: str) -> str:
-    """Remove {{...}} from within; one that another line opens or closes, to that end."""
-    if "-{" in line:
-        line = _VARIANT.sub(r"\1", line)  # a choice between scripts without a choice
-    line = _repeated(_TEMPLATE, "", line)
-    line = line.partition("{{")[0]
-    return line[line.rfind("}}") + 2 :] if "}}" in line else line
-
-
-def _repeated(pattern: re.Pattern[str], by: str, line: str) -> str:
+def _repeated(pattern: re.Pattern[str], by: str | Callable[[re.Match[str]], str], line: str) -> str:
     for _ in range(PASSES):
         line, count = pattern.subn(by, line)
         if not count:
             break
     return line
-
-
-def _without_tags(line: str) -> str:
-    line = _between(line, "<!--", "-->")
-    line = _without_elements(line)
-    return _TAG.sub("", _BREAK.sub(" ", line))
-
-
-def _between(line: str, opening: str, closing: str) -> str:
-    """Remove comments; one that another line opens or closes, to that end."""
-    outside, at = [], 0
-    while (start := line.find(opening, at)) >= 0:
-        outside.append(line[at:start])
-        end = line.find(closing, start + len(opening))
-        at = end + len(closing) if end >= 0 else len(line)
-    line = "".join([*outside, line[at:]])
-    return line.rpartition(closing)[2]
-
-
-def _without_elements(line: str) -> str:
-    """Remove references, formulas and so on with what is in them."""
-    outside, at = [], 0
-    for opening in _DROPPED.finditer(line):
-        if opening.start() < at:
-            continue
-        outside.append(line[at : opening.start()])
-        at = opening.end()
-        if not opening[2].endswith("/"):
-            close = line.find(f"</{opening[1]}", at)
-            end = line.find(">", close) if close >= 0 else -1
-            at = end + 1 if end >= 0 else len(line)
-    return "".join([*outside, line[at:]])
 
 
 def _without_links(line: str) -> str:
@@ -321,34 +263,17 @@ def _without_links(line: str) -> str:
         remainder = _LINK.sub(lambda link: "" if _PREFIX.match(link[1]) else link[0], line)
         if not remainder.strip():
             return ""
-    line = _plain_links(line)
-    for _ in range(PASSES):
-        if "[[" not in line:
-            break
-        line = _LINK.sub(_shown, line)
+    if "[[" in line:
+        line = _repeated(_LINK, _shown, line)
     return _WEB_LINK.sub(r"\1", line) if "//" in line else line
 
 
-def _plain_links(line: str) -> str:
-    """Put the shown text in place of links that hold no link, nor a colon: most do not."""
-    before, *links = line.split("[[")
-    shown = [before]
-    for link in links:
-        inside, end, after = link.partition("]]")
-        if not end or ":" in inside or "[" in inside or "]" in inside:
-            shown.append(f"[[{link}")
-        else:
-            target, _, label = inside.partition("|")
-            shown += (label or target, after)
-    return "".join(shown)
-
-
 def _shown(link: re.Match[str]) -> str:
-    target, bar, label = link[1].partition("|")
+    target, _, label = link[1].partition("|")
     if ":" in target:
         if _MEDIA.search(target):
             return ""
         if _PREFIX.match(target):
             return label
         target = target.lstrip(":")
-    return label if bar and label else target
+    return label or target

@@ -14,82 +14,32 @@ from itertools import accumulate
 import numpy as np
 import pyarrow as pa
 
-from noisegen.noise.channel_tables import (
-    CASINGS,
-    END_POINT,
-    SIZES,
-    START_POINT,
-    Gaps,
-    GapTable,
-    LetterTable,
-    Options,
-    Words,
-    WordTable,
-)
+from noisegen.noise import profile
+from noisegen.noise.channel_tables import CASINGS, SIZES, ChannelTables, Units, Words
 from noisegen.noise.edits import Edits
-from noisegen.noise.profile import (
-    AS_WRITTEN,
-    CHANCE_BITS,
-    COARSER,
-    FACTOR_BITS,
-    FORM,
-    HABITS,
-    SAME,
-    SOME_LETTERS,
-    WORD_GONE,
-    Channel,
-    Factors,
-)
+from noisegen.noise.profile import CHANCE_BITS, Channel, Factors
 from noisegen.noise.rng import CERTAIN, DECISION_BITS, Variants, decisions, draw_array, fork_array
-from noisegen.text.buffers import (
-    I64,
-    U8,
-    U64,
-    Bool,
-    Texts,
-    as_arrow,
-    code_points,
-    ordinals,
-    utf8_lengths,
-)
+from noisegen.text.buffers import I64, U64, Bool, Texts, as_arrow, code_points, utf8_lengths
 from noisegen.text.case import SMALL, TITLE, UPPER, cased, lower
 
 PART_BYTES = 2 << 20  # of text that is noised at once: what a cache holds
 STRENGTH_BITS = 16
 DRAWS_EACH = 8  # of a word or gap, see below; three for letters
 HIT, OPTION, COARSE, LETTER = range(4)
-ROW_FACTORS, ROW_MUST, ROW_HABIT = range(3)  # draws of a row
 _CASING_OF = np.array([0, 1, 2, 1])  # of a word's case
 _WRITTEN_CASES = (SMALL, SMALL, TITLE, UPPER)  # see `profile.SAME`
-_BELOW = CHANCE_BITS + FACTOR_BITS + STRENGTH_BITS - DECISION_BITS  # bits of a chance times factors
+_BELOW = (
+    CHANCE_BITS + profile.FACTOR_BITS + STRENGTH_BITS - DECISION_BITS
+)  # bits of a chance times factors
 _HALF = np.uint64(64 - CHANCE_BITS)
-_HABITS = list(HABITS.values())
-
-
-@dataclass(frozen=True)
-class _Units:
-    """The words, or the gaps, of a batch: row, number in the row, group, and threshold."""
-
-    rows: I64
-    numbers: I64
-    groups: I64
-    limits: I64
-    keys: U64
-
-    def draws(self, chosen: I64, which: int) -> U64:
-        """Return a draw of some units."""
-        keys = self.keys.take(self.rows.take(chosen))
-        return draw_array(keys, self.numbers.take(chosen) * DRAWS_EACH + which)
+_HABITS = list(profile.HABITS.values())
 
 
 class ChannelKernel:
     """Noise with the chances of a channel."""
 
     def __init__(self, channel: Channel, factors: Factors, rates: Sequence[Fraction]) -> None:
-        self._options = Options.of(channel)
-        self._words = WordTable(channel)
-        self._gaps = GapTable(channel, self._words)
-        self._letters = LetterTable(channel)
+        self._tables = ChannelTables(channel)
         self._habits = np.array(channel.habits, np.int64)
         self._factors = np.array([pair[:2] for pair in factors], np.int64)
         sums = list(accumulate(weight for *_, weight in factors))
@@ -109,186 +59,157 @@ class ChannelKernel:
 
     def _propose(self, texts: Texts, keys: U64, strengths: I64) -> Edits:
         """Propose the edits of a few rows."""
-        words = Words.of(texts)
-        gaps, row_keys = Gaps.of(texts, words), fork_array(keys, "row")
-        drawn = decisions(draw_array(row_keys, ROW_FACTORS))
-        pairs = self._factors.take(np.searchsorted(self._bounds, drawn, side="right"), axis=0)
+        row_keys = fork_array(keys, "row")
+        pair, must, habit = (decisions(draw_array(row_keys, number)) for number in range(3))
+        pairs = self._factors.take(np.searchsorted(self._bounds, pair, side="right"), axis=0)
         factors = pairs * strengths[:, None]  # in 2^-24
-        chances = np.append(self._options.chances, 0)  # the last one for no group: -1
-        numbers = self._words.find(words)
-        groups = self._words.groups(words, numbers), self._gaps.groups(texts, gaps, numbers)
-        of_words, of_gaps = (
-            _Units(of.rows, of.numbers, group, chances.take(group) * factor.take(of.rows), stream)
-            for of, group, factor, stream in (
-                (words, groups[0], factors[:, 0], fork_array(keys, "words")),
-                (gaps, groups[1], factors[:, 1], fork_array(keys, "gaps")),
-            )
-        )
-        must = decisions(draw_array(row_keys, ROW_MUST)) >> DECISION_BITS - STRENGTH_BITS
-        hits = _hits(of_words, of_gaps, must < strengths)
-        batch = _Batch(self._options, self._words, self._letters, texts, words, gaps, *hits)
-        drawn = decisions(draw_array(row_keys, ROW_HABIT))
-        drawn = drawn << CHANCE_BITS + STRENGTH_BITS - DECISION_BITS
-        habits = (drawn[:, None] >= self._habits * strengths[:, None]).sum(axis=1)
-        return _with_habits(batch.edits(of_words, of_gaps), texts, habits)
+        words = Words.of(texts)
+        units = Units.of(texts, words)
+        groups = self._tables.groups(texts, words, units)
+        kinds = units.rows * 2 + (units.words < 0)  # words come first, as in the factors
+        streams = np.stack([fork_array(keys, "words"), fork_array(keys, "gaps")], axis=1)
+        streams = streams.ravel().take(kinds)
+        limits = self._tables.chances.take(groups) * factors.ravel().take(kinds)
+        drawn = decisions(draw_array(streams, units.numbers * DRAWS_EACH + HIT))
+        hit = _hit(units, drawn, limits, must >> DECISION_BITS - STRENGTH_BITS < strengths)
+        edits = _Batch(self._tables, texts, words, units, groups, streams, hit).edits()
+        habit = habit << CHANCE_BITS + STRENGTH_BITS - DECISION_BITS
+        habits = (habit[:, None] >= self._habits * strengths[:, None]).sum(axis=1)
+        return _with_habits(edits, texts, habits)
 
 
-def _hits(words: _Units, gaps: _Units, must: Bool) -> tuple[I64, I64]:
-    """Return which words and gaps are hit; in rows that `must` change, the nearest one at least."""
-    settled, hit = ~must, []
-    decided = [decisions(of.draws(np.arange(len(of.rows)), HIT)) for of in (words, gaps)]
-    for of, drawn in zip((words, gaps), decided, strict=True):
-        hit.append(drawn << _BELOW < of.limits)
-        settled[of.rows[hit[-1]]] = True
-    rows, scores, units = [], [], []
-    for of, drawn in zip((words, gaps), decided, strict=True):
-        here = np.flatnonzero(~settled.take(of.rows) & (of.limits > 0))
-        near = drawn.take(here) << 62 - DECISION_BITS
-        scores.append(near // np.maximum(of.limits.take(here) >> 34, 1))
-        rows.append(of.rows.take(here))
-        units.append(here)
-    order = np.lexsort((np.concatenate(scores), np.concatenate(rows)))
-    in_order = np.concatenate(rows).take(order)
-    nearest = order[np.flatnonzero(np.diff(in_order, prepend=-1))]
-    is_word = nearest < len(units[0])
-    hit[0][units[0][nearest[is_word]]] = True
-    hit[1][units[1][nearest[~is_word] - len(units[0])]] = True
-    return np.flatnonzero(hit[0]), np.flatnonzero(hit[1])
+def _hit(units: Units, drawn: I64, limits: I64, must: Bool) -> Bool:
+    """Tell which units are hit; in rows that `must` change, the nearest one at least."""
+    hit: Bool = drawn << _BELOW < limits
+    settled = ~must
+    settled[units.rows.take(np.flatnonzero(hit))] = True
+    left = np.flatnonzero(~settled.take(units.rows) & (limits > 0))
+    scores = (drawn.take(left) << 62 - DECISION_BITS) // np.maximum(limits.take(left) >> 34, 1)
+    rows, is_gap = units.rows.take(left), units.words.take(left) < 0
+    order = np.lexsort((is_gap, scores, rows))
+    hit[left[order[np.flatnonzero(np.diff(rows.take(order), prepend=-1))]]] = True
+    return hit
 
 
 @dataclass(frozen=True)
 class _Batch:
-    """What is needed to write the edits of the words and gaps that are hit."""
+    """Words and gaps with their groups and streams, and which of them are hit."""
 
-    options: Options
-    table: WordTable
-    letters: LetterTable
+    tables: ChannelTables
     texts: Texts
     words: Words
-    gaps: Gaps
-    word_hits: I64
-    gap_hits: I64
+    units: Units
+    groups: I64
+    streams: U64
+    hit: Bool
 
-    def edits(self, of_words: _Units, of_gaps: _Units) -> Edits:
+    def edits(self) -> Edits:
         """Return the edits of all words and gaps, in the order of these."""
-        hit, gaps = self.word_hits, self.gap_hits
-        gap_options = self._drawn(of_gaps, gaps, by_shape=False)
-        options = self._drawn(of_words, hit, by_shape=True)
-        kinds = self.options.kinds.take(options)
+        hit = np.flatnonzero(self.hit)
+        options = self._options(hit)
+        kinds, hows = self.tables.kinds.take(options), self.tables.hows.take(options)
+        is_word = self.units.words.take(hit) >= 0
+        # A gap that changed, or a word that went, says how the word behind is written.
+        near = np.flatnonzero(((kinds == profile.WORD_GONE) | ~is_word) & (hows != profile.SAME))
+        near = near[::-1]  # the gap before the word comes first
+        behind = hit.take(near) + 1 + is_word.take(near)
+        rows = np.append(self.units.rows, [-1, -1])
+        free = ~np.append(self.hit, [True, True]).take(behind)
+        free &= rows.take(behind) == rows.take(hit.take(near))
+        following, first = np.unique(behind[free], return_index=True)
         form, written, gone, spelled = (
-            (hit[kinds == kind], options[kinds == kind])
-            for kind in (FORM, AS_WRITTEN, WORD_GONE, SOME_LETTERS)
+            np.flatnonzero(kinds == kind)
+            for kind in (profile.FORM, profile.AS_WRITTEN, profile.WORD_GONE, profile.SOME_LETTERS)
         )
-        rows, starts, stops = self.gaps.rows, self.gaps.starts, self.gaps.stops
-        gap_edges = rows.take(gaps), starts.take(gaps), stops.take(gaps)
-        after = np.concatenate([self.gaps.rights.take(gaps), self.words.behind(gone[0])])
-        hows = self.options.hows.take(np.concatenate([gap_options, gone[1]]))
         parts = [
-            self._forms(*form),
-            self._rewritten(written[0], self.options.hows.take(written[1])),
-            self._gone(self._may_go(gone[0])),
-            self._spelled(*spelled, of_words),
-            self._next_words(after, hows),
+            self._forms(hit.take(form), options.take(form)),
+            self._rewritten(hit.take(written), hows.take(written)),
+            self._gone(hit.take(gone)),
+            self._spelled(hit.take(spelled), hows.take(spelled)),
+            self._rewritten(following, hows.take(near)[free].take(first)),
         ]
-        # A word has an odd number between the even ones of its gaps.
-        order = [gaps * 2, *((words + self.words.rows.take(words)) * 2 + 1 for words, _ in parts)]
-        edits = [Edits(*gap_edges, gap_options * CASINGS, self.options.pool)]
-        edits += [part for _, part in parts]
-        starts = np.concatenate([part.starts for part in edits])
-        return Edits.join(edits, (np.concatenate(order) << 32) + starts)
+        starts = np.concatenate([edits.starts for _, edits in parts])
+        order = (np.concatenate([units for units, _ in parts]) << 32) + starts
+        return Edits.join([edits for _, edits in parts], order)
 
-    def _drawn(self, of: _Units, hit: I64, by_shape: bool) -> I64:
+    def _draws(self, units: I64, which: I64 | int) -> U64:
+        numbers = self.units.numbers.take(units) * DRAWS_EACH + which
+        return draw_array(self.streams.take(units), numbers)
+
+    def _options(self, hit: I64) -> I64:
         """Return the option of every unit that is hit; a coarse one stands for a second draw."""
-        options = self.options.pick(of.groups.take(hit), of.draws(hit, OPTION))
-        coarse = np.flatnonzero(self.options.kinds.take(options) == COARSER)
-        groups = self.options.hows.take(options.take(coarse))
-        if by_shape:
-            groups = self.table.shape_groups(self.words, hit.take(coarse))
-        options[coarse] = self.options.pick(groups, of.draws(hit.take(coarse), COARSE))
+        options = self.tables.pick(self.groups.take(hit), self._draws(hit, OPTION))
+        coarse = np.flatnonzero(self.tables.kinds.take(options) == profile.COARSER)
+        groups = self.tables.hows.take(options.take(coarse))
+        words = self.units.words.take(hit.take(coarse))
+        groups[words >= 0] = self.tables.shape_groups(self.words, words[words >= 0])
+        options[coarse] = self.tables.pick(groups, self._draws(hit.take(coarse), COARSE))
         return options
 
     def _edits(
-        self, words: I64, starts: I64, stops: I64, written: I64, pool: pa.Array
+        self, units: I64, starts: I64, stops: I64, written: I64, pool: pa.Array
     ) -> tuple[I64, Edits]:
-        return words, Edits(self.words.rows.take(words), starts, stops, written, pool)
+        return units, Edits(self.units.rows.take(units), starts, stops, written, pool)
 
-    def _forms(self, words: I64, options: I64) -> tuple[I64, Edits]:
-        """Put the form of an option in the place of words."""
-        hows = self.options.hows.take(options)
-        casings = np.where(hows > 0, hows - 1, _CASING_OF.take(self.words.cases.take(words)))
-        edges = self.words.starts.take(words), self.words.stops.take(words)
-        return self._edits(words, *edges, options * CASINGS + casings, self.options.pool)
+    def _forms(self, units: I64, options: I64) -> tuple[I64, Edits]:
+        """Put the form of an option in the place of words and gaps."""
+        words, hows = self.units.words.take(units), self.tables.hows.take(options)
+        cases = np.append(self.words.cases, SMALL).take(words)  # the last is for gaps: -1
+        casings = np.where((hows > 0) & (words >= 0), hows - 1, _CASING_OF.take(cases))
+        edges = self.units.starts.take(units), self.units.stops.take(units)
+        return self._edits(units, *edges, options * CASINGS + casings, self.tables.pool)
 
-    def _rewritten(self, words: I64, hows: I64) -> tuple[I64, Edits]:
+    def _rewritten(self, units: I64, hows: I64) -> tuple[I64, Edits]:
         """Write words in another case, unless they are so."""
-        starts, stops = self.words.starts.take(words), self.words.stops.take(words)
+        starts, stops = self.units.starts.take(units), self.units.stops.take(units)
         content, base = self.texts.window.tobytes(), self.words.base
         spans = zip((starts - base).tolist(), (stops - base).tolist(), hows.tolist(), strict=True)
         forms = [_recased(content[start:stop], how) for start, stop, how in spans]
         changed = np.flatnonzero(np.array([form is not None for form in forms], np.bool_))
         pool = Texts.from_strings([form for form in forms if form is not None]).to_arrow()
         edges = starts.take(changed), stops.take(changed)
-        return self._edits(words.take(changed), *edges, np.arange(len(changed)), pool)
-
-    def _next_words(self, after: I64, hows: I64) -> tuple[I64, Edits]:
-        """Change the case of words behind a gap that changed or a word that went, as learned."""
-        asked = (hows != SAME) & (after >= 0) & ~np.isin(after, self.word_hits)
-        words, first = np.unique(after[asked], return_index=True)
-        return self._rewritten(words, hows[asked].take(first))
-
-    def _may_go(self, gone: I64) -> I64:
-        """Return the words that may go: where all of a row would, the first stays."""
-        rows = self.words.rows.take(gone)
-        counts = np.bincount(rows, minlength=len(self.texts))
-        last = self.words.behind(gone) < 0
-        emptied = np.zeros(len(self.texts), np.bool_)
-        sizes = self.words.numbers.take(gone[last]) + 1
-        emptied[rows[last]] = counts.take(rows[last]) == sizes
-        stays = emptied.take(rows) & (self.words.numbers.take(gone) == 0)
-        return gone.take(np.flatnonzero(~stays))
+        return self._edits(units.take(changed), *edges, np.arange(len(changed)), pool)
 
     def _gone(self, gone: I64) -> tuple[I64, Edits]:
         """Take words out, with the space before them, or else with that behind.
 
-        That behind goes at the start of a row, and where the gap before has changed.
+        That behind goes at the start of a row, and where the gap before has changed. Where all
+        words of a row would go, the first stays.
         """
-        starts, stops = self.words.starts.take(gone), self.words.stops.take(gone)
-        changed = np.zeros(len(self.gaps.starts), np.bool_)
-        changed[self.gap_hits] = True
-        gap = gone + self.words.rows.take(gone)
+        units, count = self.units, len(self.texts)
+        rows = units.rows.take(gone)
+        all_go = np.bincount(rows, minlength=count) == np.bincount(self.words.rows, minlength=count)
+        gone = gone[~all_go.take(rows) | (units.numbers.take(gone) > 0)]
+        starts, stops = units.starts.take(gone), units.stops.take(gone)
         padded = np.append(self.texts.values, np.uint8(0))
-        size = starts - self.gaps.starts.take(gap)
-        before = (size > 0) & (padded.take(starts - 1) == 0x20) & ~changed.take(gap)
-        behind = (self.words.numbers.take(gone) == 0) & (size == 0) | changed.take(gap)
-        behind &= (padded.take(stops) == 0x20) & ~changed.take(gap + 1)
-        behind &= ~np.isin(gone + 1, gone)  # it goes with the next word
-        nothing = np.full(len(gone), len(self.options.pool) - 1)
-        return self._edits(gone, starts - before, stops + behind, nothing, self.options.pool)
+        is_joined, moved = starts == units.starts.take(gone - 1), self.hit.take(gone - 1)
+        before = ~is_joined & ~moved & (padded.take(starts - 1) == 0x20)
+        behind = (units.numbers.take(gone) == 0) & is_joined | moved
+        behind &= ~self.hit.take(gone + 1) & (padded.take(stops) == 0x20)
+        behind &= ~np.isin(gone + 2, gone)  # it goes with the next word
+        nothing = np.full(len(gone), len(self.tables.pool) - 1)
+        return self._edits(gone, starts - before, stops + behind, nothing, self.tables.pool)
 
-    def _spelled(self, hit: I64, options: I64, of: _Units) -> tuple[I64, Edits]:
-        """Change letters of words, each part chosen by its weight; equal words share one search.
+    def _spelled(self, hit: I64, counts: I64) -> tuple[I64, Edits]:
+        """Change `counts` parts of words, each chosen by its weight; equal words share one search.
 
         Parts that begin at or before an earlier one, or overlap it, are left out.
         """
-        words, base = self.words, self.words.base
-        starts, stops = words.starts.take(hit) - base, words.stops.take(hit) - base
-        hashes = words.hashes.take(hit)
+        words, tables, chosen = self.words, self.tables, self.units.words.take(hit)
+        starts, stops = words.starts.take(chosen), words.stops.take(chosen)
+        hashes = words.hashes.take(chosen)
         alone = np.arange(len(hit)).astype(np.uint64)  # a word without hash equals no other
         hashes = np.where(hashes == 0, alone, hashes)
         _, firsts, which = np.unique(hashes, return_index=True, return_inverse=True)
-        framed = Framed.of(words.small, starts.take(firsts), stops.take(firsts))
-        weights, groups = framed.parts(self.letters)
+        edges = starts.take(firsts) - words.base, stops.take(firsts) - words.base
+        begins, heads, weights, groups = tables.parts(words.small, *edges)
         sums = np.concatenate([[0], np.cumsum(weights)])
-        edges = np.append(framed.firsts, len(framed.letters)) * SIZES
-        low, high = sums.take(edges[:-1]).take(which), sums.take(edges[1:]).take(which)
+        bounds = np.append(heads, len(begins)) * SIZES
+        low, high = sums.take(bounds[:-1]).take(which), sums.take(bounds[1:]).take(which)
 
-        counts = self.options.hows.take(options)  # how many parts of each word change
         numbers = np.arange(int(counts.max(initial=0)))
         number, owners = np.nonzero((counts > numbers[:, None]) & (high > low))
-        keys = of.keys.take(words.rows.take(hit.take(owners)))
-        draws = draw_array(
-            keys, words.numbers.take(hit.take(owners)) * DRAWS_EACH + LETTER + number
-        )
+        draws = self._draws(hit.take(owners), LETTER + number)
         # The high half of the draw chooses the part, the low half what comes there.
         target = (draws >> _HALF).astype(np.int64)
         target = low.take(owners) + (target * (high - low).take(owners) >> CHANCE_BITS)
@@ -297,21 +218,15 @@ class _Batch:
         order = order.take(_apart(owners.take(order), part.take(order)))
         owners, part, draws = owners.take(order), part.take(order), draws.take(order)
 
-        written = self.options.pick(groups.take(part), draws << _HALF)
-        coarse = np.flatnonzero(self.options.kinds.take(written) == COARSER)
-        coarser = self.options.hows.take(written.take(coarse))
-        written[coarse] = self.options.pick(coarser, draw_array(draws.take(coarse), 0))
-        hit, starts = hit.take(owners), starts.take(owners)
-        moved, at = (
-            starts - framed.starts.take(framed.firsts).take(which.take(owners)),
-            part // SIZES,
-        )
-        begins = framed.starts.take(at) + moved
-        ends = framed.starts.take(at + part % SIZES) + moved
-        cases = words.cases.take(hit)
-        casings = np.where(cases == UPPER, 2, (cases > 0) & (begins == starts))
-        pool = self.options.pool
-        return self._edits(hit, begins + base, ends + base, written * CASINGS + casings, pool)
+        written = tables.pick(groups.take(part), draws << _HALF)
+        coarse = np.flatnonzero(tables.kinds.take(written) == profile.COARSER)
+        coarser = tables.hows.take(written.take(coarse))
+        written[coarse] = tables.pick(coarser, draw_array(draws.take(coarse), 0))
+        starts, cases = starts.take(owners), words.cases.take(chosen.take(owners))
+        moved = starts - begins.take(heads).take(which.take(owners))
+        first, last = (begins.take(part // SIZES + more) + moved for more in (0, part % SIZES))
+        casings = np.where(cases == UPPER, 2, (cases > 0) & (first == starts))
+        return self._edits(hit.take(owners), first, last, written * CASINGS + casings, tables.pool)
 
 
 @lru_cache(maxsize=1 << 16)
@@ -322,60 +237,13 @@ def _recased(word: bytes, how: int) -> str | None:
     return form if form != text else None
 
 
-@dataclass(frozen=True)
-class Framed:
-    """The letters of words one after the other, each word between START and END.
-
-    `starts` has the byte where each letter begins (for END, where the word stops), `firsts` the
-    position of the START of each word.
-    """
-
-    letters: I64
-    starts: I64
-    firsts: I64
-
-    @classmethod
-    def of(cls, small: U8, starts: I64, stops: I64) -> "Framed":
-        """Find the letters of words in these byte ranges of `small`."""
-        sizes = stops - starts
-        words = np.repeat(np.arange(len(starts)), sizes)
-        at = np.arange(len(words)) - np.repeat(np.cumsum(sizes) - sizes - starts, sizes)
-        solid = np.flatnonzero((small.take(at) & 0xC0) != 0x80)
-        at, words = at.take(solid), words.take(solid)
-        counts = np.bincount(words, minlength=len(starts))
-        firsts = np.cumsum(counts + 2) - counts - 2
-        lasts, inside = firsts + counts + 1, np.arange(len(at)) + 2 * words + 1
-        letters = np.empty(len(at) + 2 * len(starts), np.int64)
-        begins = np.empty_like(letters)
-        letters[firsts], letters[lasts] = START_POINT, END_POINT
-        letters[inside] = code_points(small, at)
-        begins[firsts], begins[lasts], begins[inside] = starts, stops, at
-        return cls(letters, begins, firsts)
-
-    def parts(self, table: LetterTable) -> tuple[I64, I64]:
-        """Return weight and group of every part: number `SIZES` * first letter + size."""
-        count = len(self.letters)
-        weights, groups = np.zeros((count, SIZES), np.int64), np.full((count, SIZES), -1)
-        starts_word = np.zeros(count + 1, np.bool_)
-        starts_word[self.firsts] = True
-        inside = np.flatnonzero(~starts_word[:-1])
-        for size in range(SIZES):
-            here = table.known(self.letters, inside, size)
-            groups[here, size], weights[here, size] = table.look_up(self.letters, here, size)
-            inside = inside[inside + size + 1 < count]
-            inside = inside[~starts_word[inside + size + 1]]
-        return weights.ravel(), groups.ravel()
-
-
 def _apart(words: I64, parts: I64) -> I64:
     """Return which of the parts, which ascend, do not conflict with one before them."""
     at = parts // SIZES
-    ends, number = at + parts % SIZES, ordinals(words)
-    keep = np.ones(len(words), np.bool_)
-    for back in range(1, int(number.max(initial=0)) + 1):
-        here = np.flatnonzero(number >= back)
-        earlier = here - back
-        keep[here] &= (at.take(here) >= ends.take(earlier)) & (at.take(here) > at.take(earlier))
+    ends, keep = at + parts % SIZES, np.ones(len(words), np.bool_)
+    for back in range(1, len(profile.LETTERS)):
+        same = words[back:] == words[:-back]
+        keep[back:] &= ~same | ((at[back:] >= ends[:-back]) & (at[back:] > at[:-back]))
     return np.flatnonzero(keep)
 
 
@@ -396,26 +264,21 @@ def _with_habits(edits: Edits, texts: Texts, habits: I64) -> Edits:
     pool = pa.concat_arrays([edits.pool, Texts.from_strings(forms).to_arrow()])
     edits = replace(edits, replacements=replacements, pool=pool)
 
-    at, rows = _characters_left(texts, rows, edits)
-    points = code_points(texts.values, at)
-    pairs, which = np.unique(points * len(_HABITS) + habits.take(rows), return_inverse=True)
-    forms, same = [], []
-    for point, kind in (divmod(pair, len(_HABITS)) for pair in pairs.tolist()):
-        forms.append(_HABITS[kind](chr(point)))
-        same.append(forms[-1] == chr(point))
-    stops = at + utf8_lengths(points)
-    characters = Edits(rows, at, stops, which, Texts.from_strings(forms).to_arrow())
-    changed: Bool = ~np.array(same, np.bool_)
-    return Edits.join([edits, characters.keep(changed[which])])
-
-
-def _characters_left(texts: Texts, rows: I64, edits: Edits) -> tuple[I64, I64]:
-    """Return where the characters of some rows begin that no edit covers, and the rows."""
+    # The characters of these rows that no edit covers.
     sizes = texts.lengths.take(rows)
-    firsts = np.cumsum(sizes) - sizes
-    at = np.arange(int(sizes.sum())) + np.repeat(texts.offsets[:-1].take(rows) - firsts, sizes)
-    owners = np.repeat(rows, sizes)
+    first = texts.offsets[:-1].take(rows) - np.cumsum(sizes) + sizes
+    at, rows = np.arange(int(sizes.sum())) + np.repeat(first, sizes), np.repeat(rows, sizes)
     covering = np.searchsorted(edits.starts, at, side="right") - 1
     reach = np.append(np.maximum.accumulate(edits.stops), 0).take(covering)
     free = ((texts.values.take(at) & 0xC0) != 0x80) & (at >= reach)
-    return at[free], owners[free]
+    at, rows = at[free], rows[free]
+    points = code_points(texts.values, at)
+    pairs, which = np.unique(points * len(_HABITS) + habits.take(rows), return_inverse=True)
+    clean = [divmod(pair, len(_HABITS)) for pair in pairs.tolist()]
+    forms = [_HABITS[kind](chr(point)) for point, kind in clean]
+    changed = np.array(
+        [form != chr(c) for form, (c, _) in zip(forms, clean, strict=True)], np.bool_
+    )
+    pool = Texts.from_strings(forms).to_arrow()
+    characters = Edits(rows, at, at + utf8_lengths(points), which, pool)
+    return Edits.join([edits, characters.keep(changed[which])])

@@ -5,8 +5,9 @@ steps; every kernel proposes edits for its run of rows; all edits of the pass ar
 """
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
+from typing import NamedTuple, Unpack
 
 import numpy as np
 import pyarrow as pa
@@ -14,13 +15,14 @@ import pyarrow.compute as pc
 
 from noisegen.errors import UsageError
 from noisegen.noise import registry
-from noisegen.noise.edits import Composed, Edits, Rewrite, compose
+from noisegen.noise.edits import Composed, Edits, compose
 from noisegen.noise.lexical import LexicalKernel
 from noisegen.noise.plan import Plan, Streams, draw_plan, draw_strengths, strength_label
-from noisegen.noise.recipe import Recipe, parse, step_values
+from noisegen.noise.recipe import NoiseOptions, Recipe, parse, step_values
 from noisegen.noise.registry import Kernel, Settings, SparingKernel
 from noisegen.noise.rng import id_number, id_numbers
 from noisegen.text.buffers import I64, Texts, as_arrow
+from noisegen.text.case import characters_in
 from noisegen.text.languages import normalize_language
 from noisegen.text.resources import keep_freed_memory
 from noisegen.text.spans import PROTECTED, Spans, protect_kinds, protected
@@ -32,8 +34,7 @@ EDITS = pa.list_(
 )
 
 
-@dataclass(frozen=True)
-class Noised:
+class Noised(NamedTuple):
     """The noisy rows of a batch, what each drew, and the account of edits if it was asked for."""
 
     noisy: pa.Array
@@ -96,17 +97,19 @@ class Engine:
         for rows, steps in plan.passes(last=self._is_lexical):
             texts, spans = draft.take(rows)
             edits = self._propose(texts, spans, rows, steps, streams)
-            draft.rewrite(Rewrite.of(edits), makers=np.int64(1) << steps)
+            draft.rewrite(edits, makers=np.int64(1) << steps)
         return Noised(draft.texts(), plan, draft.account())
 
     def _propose(
         self, texts: Texts, spans: Spans, rows: I64, steps: I64, streams: Streams
-    ) -> list[tuple[int, Edits]]:
-        """Return the edits of one pass: the first row of every run of a kernel, and its edits."""
+    ) -> Edits:
+        """Return the edits of one pass; the rows are sorted by the kernel of their step."""
         keys = streams.keys_of_each([step.label for step in self._steps], steps, rows)
         strength_keys = streams.keys_of_each(map(strength_label, self._steps), steps, rows)
+        kernels = np.where(self._is_lexical[steps], -1, steps)
+        starts = np.flatnonzero(np.diff(kernels, prepend=-2)).tolist()
         edits = []
-        for run in _runs(np.where(self._is_lexical[steps], -1, steps)):
+        for run in map(slice, starts, [*starts[1:], len(rows)]):
             step = int(steps[run.start])
             kernel = self.kernels[step]
             if self._lexical and self._is_lexical[step]:
@@ -114,14 +117,14 @@ class Engine:
             elif isinstance(kernel, SparingKernel):
                 kernel = kernel.sparing(spans)
             strengths = draw_strengths(self.recipe, strength_keys[run], self.rates[step])
-            proposed = kernel.propose(texts[run], keys[run], strengths)
-            edits.append((run.start, proposed.outside(spans)))
-        return edits
+            proposed = kernel.propose(texts[run], keys[run], strengths).outside(spans)
+            edits.append(replace(proposed, rows=proposed.rows + run.start))
+        return Edits.join(edits)
 
     def transforms(self, plan: Plan, rows: int) -> pa.Array:
         """Return the column `transforms`: what each row drew, in applied order."""
         offsets = np.searchsorted(plan.rows, np.arange(rows + 1)).astype(np.int32)
-        names = _string_column([step.transform for step in self._steps])
+        names = Texts.from_strings([step.transform for step in self._steps]).to_arrow(pa.string())
         return pa.ListArray.from_arrays(as_arrow(offsets), names.take(as_arrow(plan.steps)))
 
     def edits(self, clean: Texts, noisy: Texts, account: Composed) -> pa.Array:
@@ -131,27 +134,14 @@ class Engine:
         for mask in makers.dictionary.to_pylist():
             named = [step.transform for bit, step in enumerate(self._steps) if mask >> bit & 1]
             names.append("+".join(dict.fromkeys(named)))
-        columns = [_string_column(names).take(makers.indices)]
-        for texts, positions in (
-            (clean, account.clean_starts), (clean, account.clean_stops),
-            (noisy, account.noisy_starts), (noisy, account.noisy_stops),
-        ):  # fmt: skip
-            characters = texts.character_positions(account.rows, positions)
+        columns = [Texts.from_strings(names).to_arrow(pa.string()).take(makers.indices)]
+        for texts, positions in zip((clean, clean, noisy, noisy), account[1:5], strict=True):
+            starts = texts.offsets.take(account.rows)
+            characters = characters_in(texts.values, starts, starts + positions)
             columns.append(as_arrow(characters.astype(np.int32)))
         offsets = np.searchsorted(account.rows, np.arange(len(clean) + 1)).astype(np.int32)
         structs = pa.StructArray.from_arrays(columns, fields=list(EDITS.value_type))
         return pa.ListArray.from_arrays(as_arrow(offsets), structs, type=EDITS)
-
-
-def _string_column(rows: list[str]) -> pa.Array:
-    """Return strings as a column; `pa.array` would import pandas where it is installed."""
-    return Texts.from_strings(rows).to_arrow(pa.string())
-
-
-def _runs(values: I64) -> list[slice]:
-    """Return the runs of equal neighbours."""
-    starts = np.flatnonzero(np.diff(values, prepend=-2)).tolist()
-    return [slice(*edges) for edges in zip(starts, [*starts[1:], len(values)], strict=True)]
 
 
 class _Draft:
@@ -178,12 +168,10 @@ class _Draft:
         self._texts, self._rows = texts, rows
         return texts, self._spans
 
-    def rewrite(self, edits: Rewrite, makers: I64) -> None:
+    def rewrite(self, edits: Edits, makers: I64) -> None:
         """Apply edits, made by these transforms (one bit mask per row)."""
         if self._edits is not None:
-            is_rewritten = np.zeros(len(self._latest), np.bool_)
-            is_rewritten[self._rows] = True
-            continued = is_rewritten[self._edits.rows]
+            continued = np.isin(self._edits.rows, self._rows)
             self._finished.append(self._edits.take(~continued))
             fresh = edits.composed(self._texts, self._rows, makers)
             self._edits = compose(self._edits.take(continued), fresh)
@@ -195,8 +183,6 @@ class _Draft:
 
     def texts(self) -> pa.Array:
         """Return the last version of every row."""
-        if len(self._versions) == 1:
-            return self._versions[0].cast(pa.string())
         return pa.concat_arrays(self._versions).take(as_arrow(self._latest)).cast(pa.string())
 
     def account(self) -> Composed:
@@ -219,35 +205,37 @@ def _engine(recipe: str, lang: str, tagger: str) -> Engine:
 
 
 def noise(
-    text: str,
-    recipe: str | Recipe = "mix_all",
-    *,
-    seed: int = 0,
+    text: str, recipe: str | Recipe = "mix_all", *, seed: int = 0,
     id: int | str = 0,  # noqa: A002 - the name of the column
-    lang: str = "en",
-    protect: str = PROTECTED,
-    tagger: str = "auto",
-) -> str:
+    lang: str = "en", protect: str = PROTECTED, tagger: str = "auto",
+) -> str:  # fmt: skip
     """Return one text with noise; the same as for a row of this id in a run with this seed.
 
     `recipe` is a Recipe, the name of a packaged one, a .yaml file, or NAME[:parameter=value,...] of
     one transform. `lang` is a code or English name of a language: en, pt-BR, deu, Chinese.
-    `tagger` is auto, spacy or rule: what slng and abr3 ask for parts of speech.
+    `protect` names the kinds of span that stay, as in 'url,mention', or 'none'. `tagger` is auto,
+    spacy or rule: what slng and abr3 ask for parts of speech.
     """
-    streams = Streams(np.array([id_number(id)], np.uint64), seed)
-    clean = _string_column([text])
-    noised = engine_for(recipe, lang, tagger).noise(clean, streams, protect_kinds(protect))
+    ids, clean = np.array([id_number(id)], np.uint64), Texts.from_strings([text])
+    engine, spans = _prepared(recipe, lang, protect, tagger)
+    noised = engine.noise(clean.to_arrow(pa.string()), Streams(ids, seed), spans)
     return str(noised.noisy[0])
+
+
+def _prepared(
+    recipe: str | Recipe, lang: str = "en", protect: str = PROTECTED, tagger: str = "auto"
+) -> tuple[Engine, tuple[str, ...]]:
+    return engine_for(recipe, lang, tagger), protect_kinds(protect)
 
 
 def noise_table(
     recipe: Recipe, table: pa.Table, seed: int = 0, *, copy: int = 0, edits: bool = False,
-    lang: str = "en", protect: str = PROTECTED, tagger: str = "auto",
+    **options: Unpack[NoiseOptions],
 ) -> pa.Table:  # fmt: skip
     """Return the table with noisy and transforms (and edits) added; also `Recipe.noise_batch`.
 
-    `table` has a column `clean` or `text`, and `id` (else rows are numbered from 0). `lang`,
-    `protect` and `tagger` are as for `noise`.
+    `table` has a column `clean` or `text`, and `id` (else rows are numbered from 0). The options
+    `lang`, `protect` and `tagger` are as for `noise`.
     """
     name = next((name for name in ("clean", "text") if name in table.column_names), None)
     if name is None:
@@ -255,8 +243,8 @@ def noise_table(
     clean = pc.cast(table[name], pa.string()).combine_chunks()
     numbered = np.arange(len(table), dtype=np.uint64)
     ids = id_numbers(table["id"].combine_chunks()) if "id" in table.column_names else numbered
-    engine = engine_for(recipe, lang, tagger)
-    return add_noise(engine, table, clean, Streams(ids, seed, copy), protect_kinds(protect), edits)
+    engine, protect = _prepared(recipe, **options)
+    return add_noise(engine, table, clean, Streams(ids, seed, copy), protect, edits)
 
 
 Recipe.noise_batch = noise_table  # type: ignore[method-assign, assignment]

@@ -4,45 +4,30 @@ Chances are per character or word. Hits of characters are drawn over byte positi
 are not the first byte of a candidate are thinned out, which leaves its rate as asked.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
+from noisegen.noise import rng
 from noisegen.noise.edits import Edits
 from noisegen.noise.lexicon import Entry
-from noisegen.noise.rng import (
-    GapTables,
-    Variants,
-    WeightedChoices,
-    WeightedTexts,
-    choices,
-    fork_array,
-    hits,
-)
-from noisegen.text.buffers import (
-    I64,
-    U8,
-    U64,
-    Texts,
-    code_points,
-    find_sorted,
-    joins_previous,
-    utf8_lengths,
-    word_hashes,
-)
+from noisegen.noise.rng import GapTables, Variants, WeightedChoices, WeightedTexts, fork_array
+from noisegen.text import buffers
+from noisegen.text.buffers import I64, U8, U64, Texts, code_points, utf8_lengths
 
 _SPACES = Texts.from_strings(["", " "]).to_arrow()
-_WHITE = (0x20, 0x09, 0x0A, 0x0D)
+_BLANKS, _WHITE = (0x20, 0x09), (0x20, 0x09, 0x0A, 0x0D)
 _ZERO_WIDTH_JOINER = 0x200D
 
 
 def character_map(entries: Iterable[Entry]) -> WeightedTexts:
     """Compile weighted replacements of single characters; the keys are their code points."""
-    groups: dict[int, list[tuple[str, int]]] = {}
+    groups = defaultdict[int, list[tuple[str, int]]](list)
     for entry in entries:
-        groups.setdefault(ord(entry.clean), []).append((entry.noisy, entry.weight))
+        groups[ord(entry.clean)].append((entry.noisy, entry.weight))
     points = sorted(groups)
     return WeightedTexts.of(np.array(points, np.int64), [groups[point] for point in points])
 
@@ -74,36 +59,25 @@ class Spacing:
 
     def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
         """Propose the spaces dropped and added in all rows."""
-        drop_rows, dropped = _hits(
-            self.drop, texts, fork_array(keys, "drop"), variants["drop_rate"]
-        )
-        space = np.isin(texts.values[dropped], (0x20, 0x09))
-        drop_rows, dropped = drop_rows[space], dropped[space]
-        add_rows, added = self._added(texts, keys, variants["add_rate"])
-        starts = np.concatenate([dropped, added])
-        order = np.argsort(starts, kind="stable")
-        kinds = np.repeat([0, 1], [len(dropped), len(added)])[order]
-        starts = starts[order]
-        rows = np.concatenate([drop_rows, add_rows])[order]
-        return Edits(rows, starts, starts + (1 - kinds), kinds, _SPACES)
-
-    def _added(self, texts: Texts, keys: U64, variants: I64) -> tuple[I64, I64]:
-        """Return row and position behind each character hit that a space may follow."""
-        rows, at = _hits(self.add, texts, fork_array(keys, "add"), variants)
+        hits = self.drop.hits(fork_array(keys, "drop"), texts.lengths, variants["drop_rate"])
+        dropped = texts.offsets[hits.rows] + hits.positions
+        blank = np.isin(texts.values[dropped], _BLANKS)
+        drop_rows, dropped = hits.rows[blank], dropped[blank]
+        # A space may follow a character that is neither white nor joined to the next one.
+        hits = self.add.hits(fork_array(keys, "add"), texts.lengths, variants["add_rate"])
+        at = texts.offsets[hits.rows] + hits.positions
         points = code_points(texts.values, at)
         ends = at + utf8_lengths(points)
-        fit = (points >= 0) & ~np.isin(points, _WHITE) & (points != _ZERO_WIDTH_JOINER)
-        fit &= ends < texts.offsets[rows + 1]
-        rows, ends = rows[fit], ends[fit]
-        following = code_points(texts.values, ends)
-        apart = ~np.isin(following, _WHITE) & ~joins_previous(following)
-        return rows[apart], ends[apart]
-
-
-def _hits(gaps: GapTables, texts: Texts, keys: U64, variants: I64) -> tuple[I64, I64]:
-    """Return row and byte position of every hit."""
-    hits = gaps.hits(keys, texts.lengths, variants)
-    return hits.rows, texts.offsets[hits.rows] + hits.positions
+        fit = (points >= 0) & ~np.isin(points, (*_WHITE, _ZERO_WIDTH_JOINER))
+        fit &= ends < texts.offsets[hits.rows + 1]
+        add_rows, added = hits.rows[fit], ends[fit]
+        following = code_points(texts.values, added)
+        fit = ~np.isin(following, _WHITE) & ~buffers.joins_previous(following)
+        starts = np.concatenate([dropped, added[fit]])
+        order = np.argsort(starts, kind="stable")
+        kinds = np.repeat([0, 1], [len(dropped), int(fit.sum())])[order]
+        rows, starts = np.concatenate([drop_rows, add_rows[fit]])[order], starts[order]
+        return Edits(rows, starts, starts + (1 - kinds), kinds, _SPACES)
 
 
 # A word -> what may replace it, with whole-number weights; nothing if it stays. The word itself
@@ -119,9 +93,9 @@ class WordKernel:
     `limits` holds the 48-bit threshold of every strength. Draw number i of a row decides on its
     i-th word, and which alternative it gets.
 
-    The words met so far are remembered: `hashes` are ascending; `groups` (-1: none) say which
-    alternatives each has in `choices`, `pool` and `changed`, which tells those that differ from
-    their word.
+    The words met so far are remembered: `hashes` are ascending; `groups` say which alternatives
+    each has in `choices`, `pool` and `changed`, which tells those that differ from their word. A
+    word that stays has itself.
     """
 
     def __init__(self, rule: WordRule, limits: I64) -> None:
@@ -133,54 +107,44 @@ class WordKernel:
         self.hashes, self.groups = np.zeros(0, np.uint64), np.zeros(0, np.int64)
         self.choices, self.changed = WeightedChoices.of([]), np.zeros(0, np.bool_)
         self.pool = Texts.from_strings([]).to_arrow()
-        self._group_count = 0
 
     def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
         """Propose the replacements of all rows."""
         words = texts.tokens
-        hit, draws = hits(keys, words.rows, self._limits.take(variants["rate"]))
+        hit, draws = rng.hits(keys, words.rows, self._limits.take(variants["rate"]))
         groups = self._groups_of(texts.values, words.starts.take(hit), words.stops.take(hit))
         known = np.flatnonzero(groups >= 0)
-        hit, chosen = hit.take(known), self.choices.pick(groups[known], choices(draws.take(known)))
+        chosen = self.choices.pick(groups[known], rng.choices(draws.take(known)))
         changed = np.flatnonzero(self.changed.take(chosen))
-        hit, chosen = hit.take(changed), chosen.take(changed)
+        hit, chosen = hit.take(known.take(changed)), chosen.take(changed)
         edges = words.starts.take(hit), words.stops.take(hit)
         return Edits(words.rows.take(hit), *edges, chosen, self.pool)
 
     def _groups_of(self, values: U8, starts: I64, stops: I64) -> I64:
-        """Return the group of the word in each byte range, -1 where the rule changes nothing."""
+        """Return the group of the word in each byte range, -1 for a word that is too long."""
         if len(self.hashes) > WORDS_MAX or len(self.choices) > FORMS_MAX:
             self._forget()
-        hashes = word_hashes(values, starts, stops)
-        at, known = find_sorted(self.hashes, hashes)
+        hashes = buffers.word_hashes(values, starts, stops)
+        at, known = buffers.find_sorted(self.hashes, hashes)
         new = np.flatnonzero(~known & (hashes != 0))
         if len(new):
             fresh, first = np.unique(hashes.take(new), return_index=True)
             self._learn(values, fresh, starts.take(new[first]), stops.take(new[first]))
-            at, known = find_sorted(self.hashes, hashes)
-        groups: I64 = np.where(known, np.append(self.groups, -1)[at], -1)  # 0: a word too long
+            at, known = buffers.find_sorted(self.hashes, hashes)
+        groups: I64 = np.where(known, np.append(self.groups, -1)[at], -1)
         return groups
 
     def _learn(self, values: U8, hashes: U64, starts: I64, stops: I64) -> None:
         """Ask the rule for new words, those in these byte ranges."""
-        groups = np.full(len(hashes), -1)
-        alternatives: list[Sequence[tuple[str, int]]] = []
-        changed: list[bool] = []
-        for number, (start, stop) in enumerate(zip(starts.tolist(), stops.tolist(), strict=True)):
-            word = values[start:stop].tobytes().decode()
-            forms = self._rule(word)
-            if forms:
-                groups[number] = self._group_count + len(alternatives)
-                alternatives.append(forms)
-                changed += [form != word for form, _ in forms]
-        fresh = WeightedChoices.of(
-            ([weight for _, weight in forms] for forms in alternatives), first=self._group_count
-        )
-        texts = Texts.from_strings([form for forms in alternatives for form, _ in forms])
+        words = [values[a:b].tobytes().decode() for a, b in zip(starts, stops, strict=True)]
+        made = [(word, self._rule(word) or [(word, 1)]) for word in words]
+        changed = [form != word for word, forms in made for form, _ in forms]
+        pool = Texts.from_strings([form for _, forms in made for form, _ in forms]).to_arrow()
+        fresh = WeightedChoices.of([weight for _, weight in forms] for _, forms in made)
+        bounds = fresh.shifted(len(self.groups)).bounds
         at = np.searchsorted(self.hashes, hashes)
+        self.groups = np.insert(self.groups, at, len(self.groups) + np.arange(len(words)))
         self.hashes = np.insert(self.hashes, at, hashes)
-        self.groups = np.insert(self.groups, at, groups)
-        self.choices = WeightedChoices(np.concatenate([self.choices.bounds, fresh.bounds]))
+        self.choices = WeightedChoices(np.concatenate([self.choices.bounds, bounds]))
         self.changed = np.concatenate([self.changed, np.array(changed, np.bool_)])
-        self.pool = pa.concat_arrays([self.pool, texts.to_arrow()])
-        self._group_count += len(alternatives)
+        self.pool = pa.concat_arrays([self.pool, pool])

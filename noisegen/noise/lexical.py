@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -17,7 +16,7 @@ from noisegen.noise.phrases import Matches, PhraseTable, load_table
 from noisegen.noise.registry import Parameter, Settings, Transform, called_from, register
 from noisegen.noise.rng import Variants, choices, hits
 from noisegen.noise.tagging import Tagger, make_tagger
-from noisegen.text.buffers import I64, U64, Bool, Texts, as_arrow
+from noisegen.text.buffers import I64, U64, Texts, as_arrow
 from noisegen.text.resources import DICTIONARIES
 
 CLITICS = "(?i)['\u2019](m|re|s|ve|d|ll)$"
@@ -56,55 +55,37 @@ class LexicalKernel:
         hit, draws = hits(keys, matches.rows, self.limits[lexicons, variants["rate"]])
         matches, pos = matches.take(hit), pos.take(hit)
         drawn = self.table.alternatives(texts.values, matches, pos, choices(draws))
-        supported = self._with_support(texts, matches, drawn, lexicons)
-        matches, drawn = matches.take(supported), drawn.take(supported)
+        # No clitic without a word to lean on: "You have." does not become "You've.".
+        clitics = np.array([rule == "clitic" for rule in self.tags])[lexicons.take(matches.rows)]
+        alone = np.flatnonzero(clitics & (texts.tokens.gaps.take(matches.lasts) != ord(" ")))
+        written = self.table.pool.take(as_arrow(drawn.take(alone))).cast(pa.string())
+        leaning = pc.match_substring_regex(written, CLITICS).to_numpy(zero_copy_only=False)
+        dropped = alone[leaning.astype(np.bool_)]
+        matches, drawn = matches.without(dropped), np.delete(drawn, dropped)
         # Take in the dot behind a match if the replacement has its own: 'Sun.', not 'Sun..'.
         behind = texts.values[np.minimum(matches.stops, len(texts.values) - 1)]
         dotted = (matches.stops < texts.offsets[matches.rows + 1]) & (behind == ord("."))
-        stops = matches.stops + (dotted & self._ends_in_dot[drawn])
+        stops = matches.stops + (dotted & self.table.ends_in_dot[drawn])
         return Edits(matches.rows, matches.starts, stops, drawn, self.table.pool)
 
     def _eligible(self, texts: Texts, matches: Matches, lexicons: I64) -> tuple[Matches, I64]:
         """Drop matches with the wrong part of speech; return the `groups` column of the others."""
-        pos = self._first_pos.take(matches.keys)
+        pos = self.table.first_pos.take(matches.keys)
         keep = np.ones(len(matches), np.bool_)
         for number, (tagger, rule) in enumerate(zip(self.taggers, self.tags, strict=True)):
             if tagger is None:
                 continue
             here = np.flatnonzero(lexicons.take(matches.rows) == number)
             best, second = tagger.tag(texts, matches.take(here))
-            keys = matches.keys.take(here)
             if rule == "no-verb":
                 keep[here] = best != POS.index("VERB")
             else:
-                pos[here] = np.where(self.table.groups[keys, best] >= 0, best, second)
-                keep[here] = self.table.groups[keys, pos[here]] >= 0
+                groups = self.table.groups[matches.keys.take(here)]
+                each = np.arange(len(here))
+                pos[here] = np.where(groups[each, best] >= 0, best, second)
+                keep[here] = groups[each, pos[here]] >= 0
         eligible = np.flatnonzero(keep)
         return matches.take(eligible), pos.take(eligible)
-
-    def _with_support(self, texts: Texts, matches: Matches, drawn: I64, lexicons: I64) -> I64:
-        """Return the matches that do not become clitics without a word to lean on.
-
-        "You have." does not become "You've.".
-        """
-        has_clitics = np.array([rule == "clitic" for rule in self.tags])
-        here = np.flatnonzero(has_clitics[lexicons.take(matches.rows)])
-        here = here[texts.tokens.gaps.take(matches.lasts.take(here)) != ord(" ")]
-        written = self.table.pool.take(as_arrow(drawn.take(here))).cast(pa.string())
-        clitic = pc.match_substring_regex(written, CLITICS).to_numpy(zero_copy_only=False)
-        return np.delete(np.arange(len(matches)), here[clitic.astype(np.bool_)])
-
-    @cached_property
-    def _ends_in_dot(self) -> Bool:
-        pool = Texts.from_arrow(self.table.pool)
-        ends: Bool = pool.values[pool.offsets[1:] - 1] == ord(".")
-        return ends
-
-    @cached_property
-    def _first_pos(self) -> I64:
-        """The first part of speech that each key has alternatives for."""
-        first: I64 = np.argmax(self.table.groups >= 0, axis=1).astype(np.int64)
-        return first
 
 
 class Original(Protocol):
@@ -161,11 +142,9 @@ def register_lexicon(
 ) -> None:
     """Register a word list with a default rate as a transform; `defined_at` is file:line."""
     parameters = {"rate": Parameter("rate", rate, float)}
-    transform = Transform(
-        source.name, summary, parameters, source.kernel, source.languages, source.files,
-        defined_at or called_from(1),
-    )  # fmt: skip
-    register(transform)
+    where = defined_at or called_from(1)
+    of_source = source.kernel, source.languages, source.files
+    register(Transform(source.name, summary, parameters, *of_source, where))
 
 
 def lexical(

@@ -2,7 +2,7 @@
 
 import io
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from itertools import takewhile
@@ -85,7 +85,7 @@ def head_of(path: Path, *keys: str) -> dict[str, str]:
     return {key: head[key] for key in keys or ("source", "license") if key in head}
 
 
-def _head_fields(lines: Iterator[str]) -> dict[str, str]:
+def _head_fields(lines: Iterable[str]) -> dict[str, str]:
     """Read `# key: value`, also several in a line when three spaces or more separate them."""
     fields = (part.strip("# \r\n") for line in lines for part in line.split("   "))
     pairs = (part.partition(":") for part in fields if ":" in part)
@@ -99,7 +99,7 @@ def parse_tsv(content: bytes, where: str) -> Lexicon:
     except UnicodeDecodeError as error:
         raise LexiconError(f"{where} is not UTF-8: {error}") from error
     comments = list(takewhile(lambda line: line.startswith("#"), lines))
-    head = _head_fields(iter(comments))
+    head = _head_fields(comments)
     missing = [key for key in ("name", "lang", "source", "license") if not head.get(key)]
     if missing:
         raise LexiconError(
@@ -114,14 +114,15 @@ def parse_tsv(content: bytes, where: str) -> Lexicon:
     entries = []
     for number, line in enumerate(lines, len(comments) + 2):
         values = line.rstrip("\r").split("\t")
-        if values == [""]:
-            continue
-        if len(values) != len(columns):
-            raise LexiconError(
-                f"{where} line {number}: {len(values)} columns, not {len(columns)} (tabs between)"
-            )
-        entries.append(_entry(dict(zip(columns, values, strict=True)), f"{where} line {number}"))
-    return _lexicon(head, entries, where)
+        if values != [""]:
+            if len(values) != len(columns):
+                count = f"{len(values)} columns, not {len(columns)} (tabs between)"
+                raise LexiconError(f"{where} line {number}: {count}")
+            row = dict(zip(columns, values, strict=True))
+            entries.append(_entry(row, f"{where} line {number}"))
+    if not entries:
+        raise LexiconError(f"{where} has no entries")
+    return Lexicon(head, entries)
 
 
 def parse_parquet(content: bytes, where: str) -> Lexicon:
@@ -131,48 +132,40 @@ def parse_parquet(content: bytes, where: str) -> Lexicon:
 
     try:
         table = pq.read_table(io.BytesIO(content))
-    except pa.ArrowInvalid as error:
-        raise LexiconError(f"{where} is not a Parquet file: {error}") from error
-    weight = next((name for name in ("count", "weight") if name in table.column_names), None)
-    if weight is None or not {"clean", "noisy"} <= set(table.column_names):
-        raise LexiconError(f"{where} needs the columns clean, noisy and count")
-    try:
-        kinds = pa.schema([("clean", pa.string()), ("noisy", pa.string()), (weight, pa.int64())])
-        table = table.select(kinds.names).cast(kinds)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise LexiconError(f"{where}: clean and noisy are text, {weight} whole numbers") from error
-    if any(table[name].null_count for name in kinds.names):
-        raise LexiconError(f"{where}: clean, noisy and {weight} have no empty places")
+        weight = "weight" if "count" not in table.column_names else "count"
+        kinds = {"clean": pa.string(), "noisy": pa.string(), weight: pa.int64()}
+        required = pa.schema([pa.field(name, kind, nullable=False) for name, kind in kinds.items()])
+        table = table.select(list(kinds)).cast(required)
+    except (pa.ArrowException, KeyError, ValueError) as error:
+        raise LexiconError(
+            f"{where} is not a Parquet file with the columns clean, noisy (text) and count (whole "
+            f"numbers), without empty places: {error}"
+        ) from error
     entries = [
         _entry({**row, "weight": str(row[weight])}, f"{where} row {number}")
         for number, row in enumerate(table.to_pylist())
         if matchable(row["clean"])  # "пов’язана" is one word to its miner and none to a lexicon
     ]
     head = {"name": Path(where).stem, "lang": "*", "source": where, "license": "see its manifest"}
-    return _lexicon(head, entries, where)
-
-
-def _lexicon(head: dict[str, str], entries: list[Entry], where: str) -> Lexicon:
     if not entries:
-        raise LexiconError(f"{where} has no entries")
+        raise LexiconError(f"{where} has no entries that can be matched")
     return Lexicon(head, entries)
 
 
 def _entry(row: dict[str, str], where: str) -> Entry:
     """Return the entry of a row; raises LexiconError if it is wrong."""
-    clean, noisy = row["clean"], row["noisy"]
-    weight, pos = row.get("weight", "1"), row.get("pos", "")
+    clean, noisy, weight = row["clean"], row["noisy"], row.get("weight", "1")
+    pos, wrong = row.get("pos", ""), ""
     if not weight.isdecimal() or int(weight) < 1:
-        raise LexiconError(f"{where}: weight {weight!r} is not a whole number of at least 1")
-    if pos not in POS:
-        raise LexiconError(f"{where}: pos {pos!r} is not one of {', '.join(POS[1:])}")
-    if not noisy.strip() or noisy == clean or len(noisy.splitlines()) > 1:
-        what = "empty, equal to clean or of several lines"
-        raise LexiconError(f"{where}: noisy {noisy!r} is {what}")
-    if not matchable(clean):
-        raise LexiconError(
-            f"{where}: clean {clean!r} must be words with one ASCII sign between them"
-        )
+        wrong = f"weight {weight!r} is not a whole number of at least 1"
+    elif pos not in POS:
+        wrong = f"pos {pos!r} is not one of {', '.join(POS[1:])}"
+    elif not noisy.strip() or noisy == clean or len(noisy.splitlines()) > 1:
+        wrong = f"noisy {noisy!r} is empty, equal to clean or of several lines"
+    elif not matchable(clean):
+        wrong = f"clean {clean!r} must be words with one ASCII sign between them"
+    if wrong:
+        raise LexiconError(f"{where}: {wrong}")
     return Entry(clean, noisy, int(weight), pos)
 
 
@@ -193,14 +186,15 @@ def parse_codespell(content: bytes, where: str) -> Lexicon:
     entries = set()
     for line in content.decode().splitlines():
         wrong, _, corrections = line.partition("->")
-        parts = [part.strip() for part in corrections.split(",")]
-        *rights, reason = parts if len(parts) > 1 else [*parts, ""]
-        if reason.startswith("disabled"):
-            continue
-        weight = max(1, 12 // len(rights))
-        for right in rights:
-            if matchable(right) and (len(rights) == 1 or " " not in right):
-                entries.add(Entry(fold(right), fold(wrong), weight))
+        rights = [part.strip() for part in corrections.split(",")]
+        reason = rights.pop() if len(rights) > 1 else ""
+        if not reason.startswith("disabled"):
+            weight = max(1, 12 // len(rights))
+            entries |= {
+                Entry(fold(right), fold(wrong), weight)
+                for right in rights
+                if matchable(right) and (len(rights) == 1 or " " not in right)
+            }
     return Lexicon(dict(CODESPELL), sorted(e for e in entries if _plausible(e.clean, e.noisy)))
 
 

@@ -21,23 +21,12 @@ import pyarrow as pa
 from noisegen.errors import LexiconError
 from noisegen.noise.lexicon import POS, Entry, Lexicon, Parser, read_lexicon_file
 from noisegen.noise.rng import WeightedChoices, mix_array
-from noisegen.text.buffers import (
-    APOSTROPHES,
-    I32,
-    I64,
-    U8,
-    U64,
-    WORD_BYTES_MAX,
-    Texts,
-    Tokens,
-    as_arrow,
-    as_numpy,
-)
+from noisegen.text import buffers
+from noisegen.text.buffers import I32, I64, U8, U64, Bool, HashTable, Texts, Tokens
 from noisegen.text.case import capitalize, case_classes, fold, is_upper, upper
 from noisegen.text.resources import cache_folder
 
 FORMAT = 9  # of a compiled lexicon; raise it when a change alters what a table means
-_SLOTS_PER_ENTRY = 4
 
 
 @dataclass(frozen=True)
@@ -60,11 +49,7 @@ class Matches:
 
     def without(self, dropped: I64) -> "Matches":
         """Return the other matches."""
-        if not len(dropped):
-            return self
-        keep = np.ones(len(self), np.bool_)
-        keep[dropped] = False
-        return self.take(np.flatnonzero(keep))
+        return self.take(np.delete(np.arange(len(self)), dropped)) if len(dropped) else self
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -74,10 +59,10 @@ class Matches:
 class PhraseTable:
     """A compiled lexicon, or several side by side: a row of text is searched in one of them.
 
-    `slots` (hash or 0) and `slot_entries` (key * 2 + 1 if the phrase goes on; key 0 is a mere
-    prefix) form an open hash table, of `sizes` slots for each lexicon. Key k asks for a match of
-    case class `cases_asked[k]` or above. It has the alternatives of group `groups[k, pos]` (-1:
-    none) of the weighted choices `bounds`; alternative a is `pool[3 * a + case class]`.
+    `slots`, `slot_entries` and `sizes` are hash tables from phrases to entries: key * 2 + 1 if the
+    phrase goes on; key 0 is a mere prefix. Key k asks for a match of case class `cases_asked[k]` or
+    above. It has the alternatives of group `groups[k, pos]` (-1: none) of the weighted choices
+    `bounds`; alternative a is `pool[3 * a + case class]`.
     """
 
     slots: U64
@@ -102,15 +87,26 @@ class PhraseTable:
         return WeightedChoices(self.bounds)
 
     @cached_property
-    def _bases(self) -> I64:
-        """The first slot of each lexicon."""
-        return np.cumsum(self.sizes) - self.sizes
+    def ends_in_dot(self) -> Bool:
+        """Whether each replacement of `pool` ends in a full stop."""
+        ends: Bool = self.pool_values[self.pool_offsets[1:] - 1] == ord(".")
+        return ends
+
+    @cached_property
+    def first_pos(self) -> I64:
+        """The first part of speech that each key has alternatives for."""
+        first: I64 = np.argmax(self.groups >= 0, axis=1).astype(np.int64)
+        return first
+
+    @cached_property
+    def _entries(self) -> HashTable:
+        return HashTable(self.slots, self.slot_entries, self.sizes)
 
     def find(self, texts: Texts, lexicons: I64 | None = None) -> Matches:
         """Find all matches, leftmost-longest; every row in its lexicon (default: the first)."""
         words = texts.tokens
         lexicon = np.zeros(len(words), np.int64) if lexicons is None else lexicons.take(words.rows)
-        entries = self.look_up(words.hashes, lexicon)
+        entries = self._entries.find(words.hashes, lexicon)
         firsts = np.flatnonzero(entries != 0)
         keys, lasts = self._longest(words, lexicon, firsts, entries.take(firsts))
         whole = np.flatnonzero(keys != 0)
@@ -136,30 +132,13 @@ class PhraseTable:
                 break
             begun, end = begun.take(on), end.take(on)
             state = _phrase_hash(state.take(on), gaps.take(on), words.hashes.take(end))
-            entries = self.look_up(state, lexicon.take(end))
+            entries = self._entries.find(state, lexicon.take(end))
             whole = np.flatnonzero(entries > 1)
             keys[begun.take(whole)] = entries.take(whole) >> 1
             lasts[begun.take(whole)] = end.take(whole)
             on = np.flatnonzero(entries & 1)
             begun, state = begun.take(on), state.take(on)
         return keys, lasts
-
-    def look_up(self, hashes: U64, lexicons: I64) -> I32:
-        """Return the entry of every hash in its lexicon, 0 where there is none."""
-        entries = np.zeros(len(hashes), np.int32)
-        masks, bases = (self.sizes - 1).take(lexicons), self._bases.take(lexicons)
-        at, left = hashes.view(np.int64) & masks, np.arange(len(hashes))
-        while len(left):
-            slots = bases + at
-            stored = self.slots.take(slots)
-            equal = stored == hashes
-            hit = np.flatnonzero(equal)
-            entries[left.take(hit)] = self.slot_entries.take(slots.take(hit))
-            on = np.flatnonzero((stored != 0) > equal)
-            left, hashes = left.take(on), hashes.take(on)
-            masks, bases = masks.take(on), bases.take(on)
-            at = (at.take(on) + _steps(hashes)) & masks
-        return entries
 
     def alternatives(self, values: U8, matches: Matches, pos: I64, chosen: I64) -> I64:
         """Return the index in `pool` of matches in `values`, given tags and choices."""
@@ -168,11 +147,6 @@ class PhraseTable:
 
 
 ARRAYS = [column.name for column in fields(PhraseTable) if column.name not in ("head", "words_max")]
-
-
-def _steps(hashes: U64) -> I64:
-    """Return the distance to the next slot of every hash: it is odd, so all slots are tried."""
-    return (hashes >> np.uint64(32) | np.uint64(1)).view(np.int64)
 
 
 def _phrase_hash(state: U64, gap: I64, hashes: U64) -> U64:
@@ -187,9 +161,8 @@ def _leftmost(matches: Matches) -> Matches:
     apart[1:-1] = matches.starts[1:] >= np.maximum.accumulate(matches.stops)[:-1]
     overlapping = np.flatnonzero(~(apart[1:] & apart[:-1]))
     dropped, reach = [], 0
-    starts = matches.starts.take(overlapping).tolist()
-    stops = matches.stops.take(overlapping).tolist()
-    for number, start, stop in zip(overlapping.tolist(), starts, stops, strict=True):
+    ranges = (edges.take(overlapping).tolist() for edges in (matches.starts, matches.stops))
+    for number, start, stop in zip(overlapping.tolist(), *ranges, strict=True):
         if start < reach:
             dropped.append(number)
         else:
@@ -198,28 +171,34 @@ def _leftmost(matches: Matches) -> Matches:
 
 
 def build(lexicon: Lexicon) -> PhraseTable:
-    """Compile a lexicon."""
+    """Compile a lexicon; raises LexiconError for words that are too long or differ in case only."""
+    name = lexicon.head["name"]
     groups: dict[tuple[int, int], list[Entry]] = {}
-    keys: dict[str, int] = {}
-    cleans: list[str] = [""]  # key 0 is a mere prefix
+    cleans: dict[str, str] = {"": ""}  # by their keys' folded form; key 0 is a mere prefix
+    keys: dict[str, int] = {"": 0}
     for entry in lexicon.entries:
-        key = keys.setdefault(fold(entry.clean), len(cleans))
-        if key == len(cleans):
-            cleans.append(entry.clean)
-        if cleans[key] != entry.clean:
-            both = f"{cleans[key]!r} and {entry.clean!r}"
-            raise LexiconError(f"lexicon {lexicon.head['name']}: {both} differ only in case")
+        folded = fold(entry.clean)
+        key = keys.setdefault(folded, len(keys))
+        if cleans.setdefault(folded, entry.clean) != entry.clean:
+            both = f"{cleans[folded]!r} and {entry.clean!r}"
+            raise LexiconError(f"lexicon {name}: {both} differ only in case")
         groups.setdefault((key, POS.index(entry.pos)), []).append(entry)
-    numbers = np.full((len(cleans), len(POS)), -1, np.int32)
+    numbers = np.full((len(keys), len(POS)), -1, np.int32)
     for number, key_and_pos in enumerate(groups):
         numbers[key_and_pos] = number
-    slots, entries, words_max = _hash_table(cleans[1:], lexicon.head["name"])
+    phrases = [  # with straight and with curly apostrophes
+        (form, key)
+        for key, clean in enumerate(cleans.values())
+        for form in dict.fromkeys(clean.replace("'", mark) for mark in buffers.APOSTROPHES)
+        if clean
+    ]
+    table, words_max = _hash_table(phrases, name)
     choices = WeightedChoices.of([entry.weight for entry in group] for group in groups.values())
-    cases_asked = np.array([_case_asked(clean) for clean in cleans], np.uint8)
+    cases_asked = np.array([_case_asked(clean) for clean in cleans.values()], np.uint8)
     alternatives = [entry for group in groups.values() for entry in group]
     pool = Texts.from_strings([form for entry in alternatives for form in _forms(entry)])
     return PhraseTable(
-        slots, entries, np.array([len(slots)]), cases_asked, numbers, choices.bounds, pool.window,
+        table.slots, table.values, table.sizes, cases_asked, numbers, choices.bounds, pool.window,
         pool.offsets.astype(np.int32), lexicon.head, words_max,
     )  # fmt: skip
 
@@ -246,46 +225,31 @@ def _case_asked(clean: str) -> int:
     return 2 if len(clean) > 1 and clean == upper(clean) else 1
 
 
-def _hash_table(cleans: list[str], name: str) -> tuple[U64, I32, int]:
-    """Return slots, their entries and the words of the longest phrase."""
-    spelled = [  # with straight and with curly apostrophes
-        (form, key)
-        for key, clean in enumerate(cleans, 1)
-        for form in dict.fromkeys(clean.replace(APOSTROPHES[0], mark) for mark in APOSTROPHES)
-    ]
-    words = Texts.from_strings([form for form, _ in spelled]).tokens
-    firsts = np.searchsorted(words.rows, np.arange(len(spelled) + 1))
+def _hash_table(phrases: list[tuple[str, int]], name: str) -> tuple[HashTable, int]:
+    """Return the entries of phrases with their keys, and the words of the longest."""
+    words = Texts.from_strings([form for form, _ in phrases]).tokens
+    firsts = np.searchsorted(words.rows, np.arange(len(phrases) + 1))
     entries: dict[int, int] = {}
-    for row, (form, key) in enumerate(spelled):
+    for row, (form, key) in enumerate(phrases):
         hashes = words.hashes[firsts[row] : firsts[row + 1]]
         if 0 in hashes:
-            raise LexiconError(f"lexicon {name}: a word of {form!r} is over {WORD_BYTES_MAX} bytes")
+            longest = buffers.WORD_BYTES_MAX
+            raise LexiconError(f"lexicon {name}: a word of {form!r} is over {longest} bytes")
         state = hashes[:1]
         for word in range(1, len(hashes)):
             entries[int(state[0])] = entries.get(int(state[0]), 0) | 1
             gap = words.gaps[firsts[row] + word - 1 :][:1]
             state = _phrase_hash(state, gap, hashes[word : word + 1])
         entries[int(state[0])] = entries.get(int(state[0]), 0) | key * 2
-    words_max = int(np.diff(firsts).max()) if spelled else 0
-    # Place the entries by double hashing in a table that is a quarter full at most.
-    size = 1 << (len(entries) * _SLOTS_PER_ENTRY).bit_length()
     hashes = np.fromiter(entries, np.uint64, len(entries))
     values = np.fromiter(entries.values(), np.int32, len(entries))
-    slots, stored = np.zeros(size, np.uint64), np.zeros(size, np.int32)
-    at = hashes.view(np.int64) & (size - 1)
-    while len(hashes):
-        free = np.flatnonzero(slots[at] == 0)
-        taken, winners = np.unique(at[free], return_index=True)
-        slots[taken], stored[taken] = hashes[free[winners]], values[free[winners]]
-        left = np.flatnonzero(slots[at] != hashes)
-        hashes, values = hashes[left], values[left]
-        at = (at[left] + _steps(hashes)) & (size - 1)
-    return slots, stored, words_max
+    return HashTable.of(hashes, values), int(np.diff(firsts).max(initial=0))
 
 
 def side_by_side(tables: Sequence[PhraseTable]) -> PhraseTable:
     """Return the table of several lexicons, numbered in this order."""
-    renumbered, keys, groups = [], 0, 0
+    renumbered: list[PhraseTable] = []
+    keys = groups = texts = 0
     for table in tables:
         entries = table.slot_entries
         moved = replace(
@@ -293,12 +257,12 @@ def side_by_side(tables: Sequence[PhraseTable]) -> PhraseTable:
             slot_entries=np.where(entries > 1, entries + 2 * keys, entries),
             groups=np.where(table.groups >= 0, table.groups + groups, -1),
             bounds=table.choices.shifted(groups).bounds,
+            pool_offsets=table.pool_offsets[bool(renumbered) :] + np.int32(texts),
         )
         renumbered.append(moved)
         keys, groups = keys + len(table.groups), groups + int(table.groups.max(initial=-1)) + 1
+        texts += len(table.pool_values)
     joined = {name: np.concatenate([getattr(t, name) for t in renumbered]) for name in ARRAYS}
-    lengths = np.concatenate([[0], *(np.diff(table.pool_offsets) for table in tables)])
-    joined["pool_offsets"] = np.cumsum(lengths).astype(np.int32)
     return PhraseTable(**joined, head={}, words_max=max(table.words_max for table in tables))
 
 
@@ -317,28 +281,24 @@ def cached_table(
     path = cache_folder() / f"{name}-{key.hexdigest()}.arrow"
     try:
         batch = pa.ipc.open_file(pa.memory_map(str(path))).get_batch(0)
-        arrays: dict[str, Any] = {name: as_numpy(batch[name].values) for name in ARRAYS}
+        arrays: dict[str, Any] = {name: buffers.as_numpy(batch[name].values) for name in ARRAYS}
         arrays["groups"] = arrays["groups"].reshape(-1, len(POS))
         return PhraseTable(**arrays, **json.loads(batch.schema.metadata[b"noisegen"]))
     except (OSError, ValueError, KeyError):
         table = make()
-    with suppress(OSError):  # a read-only or full cache costs time, not correctness
-        _save(table, path)
-    return table
-
-
-def _save(table: PhraseTable, path: Path) -> None:
-    """Write one record: every array a list. Concurrent writers each rename a file of their own."""
-    columns = [as_arrow(getattr(table, name).ravel()) for name in ARRAYS]
-    lists = [
-        pa.ListArray.from_arrays(as_arrow(np.array([0, len(c)], np.int32)), c) for c in columns
-    ]
+    lists = []  # of one record
+    for name in ARRAYS:
+        column = buffers.as_arrow(getattr(table, name).ravel())
+        ends = buffers.as_arrow(np.array([0, len(column)], np.int32))
+        lists.append(pa.ListArray.from_arrays(ends, column))
     note = json.dumps({"head": table.head, "words_max": table.words_max})
     batch = pa.record_batch(lists, ARRAYS).replace_schema_metadata({"noisegen": note})
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with (
-        tempfile.NamedTemporaryFile(dir=path.parent, suffix=".tmp", delete=False) as file,
-        pa.ipc.new_file(file, batch.schema) as writer,
-    ):
-        writer.write(batch)
-    Path(file.name).replace(path)
+    with suppress(OSError):  # a read-only or full cache costs time, not correctness
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with (  # concurrent writers each rename a file of their own
+            tempfile.NamedTemporaryFile(dir=path.parent, suffix=".tmp", delete=False) as file,
+            pa.ipc.new_file(file, batch.schema) as writer,
+        ):
+            writer.write(batch)
+        Path(file.name).replace(path)
+    return table

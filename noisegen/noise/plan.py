@@ -6,20 +6,13 @@ only the rows that draw it.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
+from noisegen.noise import rng
 from noisegen.noise.recipe import Member, Recipe, Step
-from noisegen.noise.rng import (
-    DECISION_BITS,
-    WeightedChoices,
-    check_seed,
-    decisions,
-    draw_array,
-    row_keys,
-    stream_key,
-    threshold,
-)
+from noisegen.noise.rng import DECISION_BITS, WeightedChoices
 from noisegen.text.buffers import I64, U64, Bool, ordinals
 
 
@@ -32,24 +25,23 @@ class Streams:
     copy: int = 0
 
     def __post_init__(self) -> None:
-        check_seed(self.seed)
+        rng.check_seed(self.seed)
 
     def keys(self, name: str, rows: I64) -> U64:
         """Return the keys of some rows in one stream."""
-        return row_keys(stream_key(self.seed, name, self.copy), self.row_ids[rows])
+        return rng.row_keys(rng.stream_key(self.seed, name, self.copy), self.row_ids[rows])
 
     def keys_of_each(self, names: Iterable[str], chosen: I64, rows: I64) -> U64:
         """Return the keys of some rows, each in the stream of its own chosen name."""
-        streams = [stream_key(self.seed, name, self.copy) for name in names]
-        return row_keys(np.array(streams, np.uint64)[chosen], self.row_ids[rows])
+        streams = [rng.stream_key(self.seed, name, self.copy) for name in names]
+        return rng.row_keys(np.array(streams, np.uint64)[chosen], self.row_ids[rows])
 
-    def decide(self, name: str, rows: I64, number: int = 0) -> I64:
+    def decide(self, name: str, rows: I64) -> I64:
         """Return one 48-bit decision for every row."""
-        return decisions(draw_array(self.keys(name, rows), number))
+        return rng.decisions(rng.draw_array(self.keys(name, rows), 0))
 
 
-@dataclass(frozen=True)
-class Plan:
+class Plan(NamedTuple):
     """The steps that rows drew: (row, step) pairs sorted by row, then by order of application."""
 
     rows: I64
@@ -70,12 +62,12 @@ class Plan:
 
 def draw_plan(recipe: Recipe, streams: Streams) -> Plan:
     """Draw the steps of every row."""
-    number = {step.label: index for index, step in enumerate(recipe.steps())}
+    numbers = {step.label: index for index, step in enumerate(recipe.steps())}
     drawn = list(_drawn(recipe.root, np.arange(len(streams.row_ids)), [], streams))
     if not drawn:
-        return Plan(np.zeros(0, np.int64), np.zeros(0, np.int64))
+        return Plan(*np.zeros((2, 0), np.int64))
     rows = np.concatenate([rows for _, rows, _ in drawn])
-    steps = np.repeat([number[step.label] for step, _, _ in drawn], [len(r) for _, r, _ in drawn])
+    steps = np.repeat([numbers[step.label] for step, _, _ in drawn], [len(r) for _, r, _ in drawn])
     depth = max(len(sort_keys) for _, _, sort_keys in drawn)
     levels = [
         np.concatenate([k[level] if level < len(k) else np.zeros_like(r) for _, r, k in drawn])
@@ -98,7 +90,7 @@ def _drawn(
     for number, part in enumerate(member.members):
         gated = np.ones(len(rows), np.bool_)
         if part.p != 1:
-            gated = streams.decide(f"{part.label}/gate", rows) < threshold(part.p)
+            gated = streams.decide(f"{part.label}/gate", rows) < rng.threshold(part.p)
         if member.kind == "one_of":
             gated &= choice == number
         chosen, order = rows[gated], np.full(int(gated.sum()), number)
@@ -120,7 +112,5 @@ def draw_strengths(recipe: Recipe, keys: U64, rates: list[str]) -> dict[str, I64
     if len(recipe.strength) == 1:
         return {rate: np.zeros(len(keys), np.int64) for rate in rates}
     weights = WeightedChoices.of([[weight for _, weight in recipe.strength]], DECISION_BITS)
-    return {
-        rate: weights.pick(0, decisions(draw_array(keys, number)))
-        for number, rate in enumerate(rates)
-    }
+    draws = (rng.decisions(rng.draw_array(keys, number)) for number in range(len(rates)))
+    return {rate: weights.pick(0, drawn) for rate, drawn in zip(rates, draws, strict=True)}

@@ -12,7 +12,7 @@ the results are whole numbers, so that all machines have the same.
 
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from pathlib import Path
@@ -146,36 +146,30 @@ def merged(profiles: Sequence[Profile]) -> Profile:
     return Profile(langs[0], **sums)
 
 
-def _schema(*columns: tuple[str, pa.DataType], nullable: str = "") -> pa.Schema:
-    every = (*columns, ("count", pa.int64()))
-    return pa.schema([pa.field(name, kind, nullable=name == nullable) for name, kind in every])
-
-
-_TEXT, _CODE, _FLAG, _NUMBER = pa.string(), pa.int8(), pa.bool_(), pa.int32()
-# Each table: the kind of its keys, and its columns.
-TABLES: dict[str, tuple[type, pa.Schema]] = {
-    "words": (
-        WordKey,
-        _schema(("clean", _TEXT), ("case", _CODE), ("noisy", _TEXT), ("written", _CODE),
-                nullable="noisy"),
-    ),
-    "gaps": (
-        GapKey,
-        _schema(("right", _TEXT), ("initial", _FLAG), ("gap", _TEXT), ("noisy", _TEXT),
-                ("written", _CODE), nullable="noisy"),
-    ),
-    "letters": (
-        LetterKey, _schema(("before", _TEXT), ("clean", _TEXT), ("after", _TEXT), ("noisy", _TEXT)),
-    ),
-    "shapes": (ShapeKey, _schema(("shape", _CODE), ("change", _TEXT))),
-    "rows": (
-        RowKey, _schema(("words", _NUMBER), ("word_edits", _NUMBER), ("gap_edits", _NUMBER)),
-    ),
-    "habits": (HabitKey, _schema(("habit", _TEXT), ("shown", _FLAG))),
-}  # fmt: skip
 _BELOW = {"case": len(CASES), "written": len(WRITTEN), "shape": SHAPES, "count": COUNT_MAX}
 _ONE_OF = {"change": CHANGES, "habit": tuple(HABITS)}
 _LINE_BREAK = "[\n\r\v\f\x1c-\x1e\u0085\u2028\u2029]"
+
+
+def _schema(key: type) -> pa.Schema:
+    """Return the columns of a table whose rows are keys of a kind and their count."""
+    kinds = {str: pa.string(), str | None: pa.string(), bool: pa.bool_()}
+    columns = [
+        pa.field(
+            name,
+            pa.int8() if name in _BELOW else kinds.get(kind, pa.int32()),
+            nullable=kind == str | None,
+        )
+        for name, kind in key.__annotations__.items()
+    ]
+    return pa.schema([*columns, pa.field("count", pa.int64(), nullable=False)])
+
+
+_KEYS = {
+    "words": WordKey, "gaps": GapKey, "letters": LetterKey, "shapes": ShapeKey, "rows": RowKey,
+    "habits": HabitKey,
+}  # fmt: skip
+TABLES = {name: (key, _schema(key)) for name, key in _KEYS.items()}
 
 
 class ProfileHead(msgspec.Struct):
@@ -210,28 +204,25 @@ def _head(folder: Path) -> ProfileHead:
     try:
         if path.stat().st_size > FILE_BYTES_MAX:
             raise ValueError("it is too large")
-        content = msgspec.json.decode(path.read_bytes())
+        content = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+        if content.get("format") != FORMAT:
+            raise SourceError(
+                f"profile {folder} has format {content.get('format')!r}, this noisegen "
+                f"{__version__} reads {FORMAT}; learn it again from its pairs"
+            )
+        head = msgspec.convert(content, ProfileHead)
+        grid = {int(factor * (1 << FACTOR_BITS)) for factor in FACTORS}
+        if not {factor for pair in head.factors for factor in pair[:2]} <= grid:
+            raise ValueError("its factors cannot be")
     except (FileNotFoundError, NotADirectoryError) as error:
         raise SourceError(
             f"{folder} is no profile, it has no {HEAD}; make one: noisegen learn PAIRS -o {folder}"
         ) from error
-    except (OSError, ValueError, msgspec.MsgspecError, RecursionError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         reason = str(error).partition("\n")[0]
-        raise SourceError(f"{path} cannot be read as the head of a profile: {reason}") from error
-    if not isinstance(content, dict) or "format" not in content:
-        raise SourceError(f"{path} is not the head of a profile; give a folder of noisegen learn")
-    if content["format"] != FORMAT:
         raise SourceError(
-            f"profile {folder} has format {content['format']!r}, this noisegen {__version__} reads "
-            f"{FORMAT}; learn it again from its pairs"
-        )
-    try:
-        head = msgspec.convert(content, ProfileHead)
-    except msgspec.ValidationError as error:
-        raise SourceError(f"{path} is damaged: {error}; learn the profile again") from error
-    grid = {int(factor * (1 << FACTOR_BITS)) for factor in FACTORS}
-    if not {factor for pair in head.factors for factor in pair[:2]} <= grid:
-        raise SourceError(f"{path} is damaged: its factors cannot be; learn the profile again")
+            f"{path} cannot be read as the head of a profile: {reason}; learn the profile again"
+        ) from error
     return head
 
 
@@ -239,52 +230,44 @@ def _counts(path: Path, name: str) -> Counter[Any]:
     """Read a table of counts; raises SourceError for a file that is damaged, foreign or huge."""
     key, schema = TABLES[name]
     counts: Counter[Any] = Counter()
+    size = 0
     try:
-        for batch in _batches(path, schema):
-            _check(batch)
-            for *parts, number in zip(*map(pa.Array.to_pylist, batch.columns), strict=True):
-                counts[key(*parts)] += number
+        if path.stat().st_size > FILE_BYTES_MAX:
+            raise ValueError(f"over {FILE_BYTES_MAX:,} bytes")
+        with pq.ParquetFile(path) as file:
+            if file.metadata.num_rows > TABLE_ROWS_MAX:
+                raise ValueError(f"over {TABLE_ROWS_MAX:,} rows")
+            if not file.schema_arrow.equals(schema):
+                raise ValueError("its columns are not those of a profile")
+            for batch in file.iter_batches(1 << 14):
+                size += batch.nbytes
+                if size > TABLE_BYTES_MAX:
+                    raise ValueError(f"over {TABLE_BYTES_MAX:,} bytes in memory")
+                batch.validate(full=True)
+                for column, values in zip(schema, batch.columns, strict=True):
+                    _check(column, values)
+                for *parts, number in zip(*map(pa.Array.to_pylist, batch.columns), strict=True):
+                    counts[key(*parts)] += number
     except (OSError, ValueError, pa.ArrowException) as error:
         reason = str(error).partition("\n")[0]
         raise SourceError(f"{path} cannot be read as part of a profile: {reason}") from error
     return counts
 
 
-def _batches(path: Path, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a table in parts; raises ValueError for too many."""
-    if path.stat().st_size > FILE_BYTES_MAX:
-        raise ValueError(f"over {FILE_BYTES_MAX:,} bytes")
-    with pq.ParquetFile(path) as file:
-        if file.metadata.num_rows > TABLE_ROWS_MAX:
-            raise ValueError(f"over {TABLE_ROWS_MAX:,} rows")
-        if not file.schema_arrow.equals(schema):
-            raise ValueError("its columns are not those of a profile")
-        size = 0
-        for batch in file.iter_batches(1 << 14):
-            size += batch.nbytes
-            if size > TABLE_BYTES_MAX:
-                raise ValueError(f"over {TABLE_BYTES_MAX:,} bytes in memory")
-            batch.validate(full=True)
-            yield batch
-
-
-def _check(batch: pa.RecordBatch) -> None:
+def _check(column: pa.Field, values: pa.Array) -> None:
     """Raise ValueError for texts that are long or have line breaks, and numbers out of range."""
-    for column, values in zip(batch.schema, batch.columns, strict=True):
-        if not column.nullable and values.null_count:
-            raise ValueError(f"column {column.name!r} has empty places")
-        if pa.types.is_string(values.type):
-            long = pc.any(pc.greater(pc.utf8_length(values), CHARACTERS_MAX)).as_py()
-            if long or pc.any(pc.match_substring_regex(values, _LINE_BREAK)).as_py():
-                raise ValueError(
-                    f"a text of column {column.name!r} is too long or has a line break"
-                )
-            if column.name in _ONE_OF and not set(values.to_pylist()) <= set(_ONE_OF[column.name]):
-                raise ValueError(f"column {column.name!r} has an unknown name")
-        elif not pa.types.is_boolean(values.type):
-            low, high = pc.min_max(values).as_py().values()
-            if low is not None and not 0 <= low <= high < _BELOW.get(column.name, COUNT_MAX):
-                raise ValueError(f"a number of column {column.name!r} is out of range")
+    if not column.nullable and values.null_count:
+        raise ValueError(f"column {column.name!r} has empty places")
+    if pa.types.is_string(values.type):
+        long = pc.any(pc.greater(pc.utf8_length(values), CHARACTERS_MAX)).as_py()
+        if long or pc.any(pc.match_substring_regex(values, _LINE_BREAK)).as_py():
+            raise ValueError(f"a text of column {column.name!r} is too long or has a line break")
+        if column.name in _ONE_OF and not set(values.to_pylist()) <= set(_ONE_OF[column.name]):
+            raise ValueError(f"column {column.name!r} has an unknown name")
+    elif not pa.types.is_boolean(values.type):
+        low, high = pc.min_max(values).as_py().values()
+        if low is not None and not 0 <= low <= high < _BELOW.get(column.name, COUNT_MAX):
+            raise ValueError(f"a number of column {column.name!r} is out of range")
 
 
 # The channel.
@@ -321,8 +304,7 @@ Weights = dict[Option, float]
 Outcomes = Counter[tuple[str | None, int]]  # what stands for a thing, and how it is written
 
 
-@dataclass(frozen=True)
-class OptionGroup:
+class OptionGroup(NamedTuple):
     """What may become of a thing.
 
     `chance` is out of 2^32; of the options one is drawn by `bounds`, cumulative out of 2^32.
@@ -382,23 +364,19 @@ def _smoothed(changed: float, total: float, rate: float, prior: float) -> float:
 
 def _add_shapes(channel: Channel, profile: Profile) -> None:
     """Add the groups of words that nothing is known of."""
-    kept = Counter[int]()
     changed = [Counter[str]() for _ in range(SHAPES)]
     for key, count in profile.shapes.items():
-        if key.change == KEPT:
-            kept[key.shape] += count
-        else:
-            changed[key.shape][key.change] += count
+        changed[key.shape][key.change] += count
+    kept = [counts.pop(KEPT, 0) for counts in changed]
     every = sum(changed, Counter[str]())
-    rate = every.total() / max(1, kept.total() + every.total())
+    rate = every.total() / max(1, sum(kept) + every.total())
     every = every or Counter({LETTERS[1]: 1})
-    for shape, counts in enumerate(changed):
+    for counts, same in zip(changed, kept, strict=True):
         weights: Weights = defaultdict(float)
         for change in sorted(every):
             share = SHAPE_PRIOR * max(rate, 1e-9) * every[change] / every.total()
             weights[_OF_CHANGE[change]] += counts[change] + share
-        total = kept[shape] + counts.total()
-        chance = _smoothed(counts.total(), total, rate, SHAPE_PRIOR)
+        chance = _smoothed(counts.total(), same + counts.total(), rate, SHAPE_PRIOR)
         channel.shapes.append(channel.add(chance, weights))
 
 
@@ -407,25 +385,30 @@ def _add_words(channel: Channel, profile: Profile) -> None:
 
     The options of a group are its own, those of the word in any case, and those of its shape.
     """
-    by_word: dict[str, dict[int, Outcomes]] = {}
+    seen, changed = Counter[int](), Counter[int]()  # words of each shape
+    by_word: dict[str, list[Outcomes]] = defaultdict(lambda: [Counter() for _ in CASES])
     for key, count in sorted(profile.words.items(), key=lambda item: item[0][:2]):
-        cases = by_word.setdefault(key.clean, {})
-        cases.setdefault(key.case, Counter())[key.noisy, key.written] += count
-    rates = _shape_rates(profile)
+        by_word[key.clean][key.case][key.noisy, key.written] += count
+        shape = shape_of(key.clean, key.case)
+        seen[shape] += count
+        changed[shape] += count * ((key.noisy, key.written) != (key.clean, SAME))
+    for unknown, count in profile.shapes.items():
+        seen[unknown.shape] += count
+        changed[unknown.shape] += count * (unknown.change != KEPT)
+    overall = changed.total() / max(1, seen.total())
     for word, cases in by_word.items():
         pooled: Outcomes = Counter()  # in all cases, but for how it is written
-        for outcomes in cases.values():
+        for outcomes in cases:
             for (noisy, _), count in outcomes.items():
                 if noisy != word:
                     pooled[noisy, SAME] += count
-        seen = sum(outcomes.total() for outcomes in cases.values())
-        commonest = max(cases, key=lambda case: (cases[case].total(), case))
-        prior = WORD_PRIOR * rates[shape_of(word, commonest)]
-        rate = (pooled.total() + prior) / (seen + WORD_PRIOR)
+        totals = [outcomes.total() for outcomes in cases]
+        shape = shape_of(word, max(range(len(CASES)), key=lambda case: (totals[case], case)))
+        prior = WORD_PRIOR * _smoothed(changed[shape], seen[shape], overall, SHAPE_PRIOR)
         weight = pooled.total() + prior
+        rate = weight / (sum(totals) + WORD_PRIOR)
         share = CASE_PRIOR * rate / weight if weight else 0.0
-        for case in range(len(CASES)):
-            mine = cases.get(case, Counter())
+        for case, mine in enumerate(cases):
             weights: Weights = defaultdict(float)
             for outcomes, factor in ((mine, 1.0), (pooled, share)):
                 for (noisy, written), count in outcomes.items():
@@ -434,23 +417,8 @@ def _add_words(channel: Channel, profile: Profile) -> None:
                         option = BY_SHAPE if noisy is None else Option(kind, noisy, written)
                         weights[option] += count * factor
             weights[BY_SHAPE] += prior * share
-            changed = mine.total() - mine[word, SAME]
-            chance = _smoothed(changed, mine.total(), rate, CASE_PRIOR)
+            chance = _smoothed(totals[case] - mine[word, SAME], totals[case], rate, CASE_PRIOR)
             channel.words[word, case] = channel.add(chance, weights)
-
-
-def _shape_rates(profile: Profile) -> list[float]:
-    """Return for every shape the share of all its words that changed."""
-    changed, seen = Counter[int](), Counter[int]()
-    for key, count in profile.words.items():
-        shape = shape_of(key.clean, key.case)
-        seen[shape] += count
-        changed[shape] += count * ((key.noisy, key.written) != (key.clean, SAME))
-    for unknown, count in profile.shapes.items():
-        seen[unknown.shape] += count
-        changed[unknown.shape] += count * (unknown.change != KEPT)
-    rate = changed.total() / max(1, seen.total())
-    return [_smoothed(changed[shape], seen[shape], rate, SHAPE_PRIOR) for shape in range(SHAPES)]
 
 
 def _add_gaps(channel: Channel, counts: Mapping[GapKey, int]) -> None:
@@ -463,15 +431,34 @@ def _add_gaps(channel: Channel, counts: Mapping[GapKey, int]) -> None:
     for (initial, gap), rights in by_gap.items():
         every = rights.pop("")
         rate = 1 - every[gap, SAME] / every.total()
-        coarse = _form_weights(every, gap)
-        base = channel.gaps["", initial, gap] = channel.add(rate, coarse)
+        base = channel.gaps["", initial, gap] = channel.add(rate, _form_weights(every, gap))
         for right, outcomes in rights.items():
-            weights = _form_weights(outcomes, gap)
-            if coarse:
-                weights[Option(COARSER, "", base)] = GAP_PRIOR * rate + outcomes[None, SAME]
-            total = outcomes.total()
-            chance = _smoothed(total - outcomes[gap, SAME], total, rate, GAP_PRIOR)
-            channel.gaps[right, initial, gap] = channel.add(chance, weights)
+            group, _ = _add_finer(channel, outcomes, gap, (base, rate), GAP_PRIOR)
+            channel.gaps[right, initial, gap] = group
+
+
+def _add_letters(channel: Channel, counts: Mapping[LetterKey, int]) -> None:
+    """Add the groups of parts of words, by place (START, END or '') and by neighbours."""
+    near: dict[tuple[str, str, str], Outcomes] = defaultdict(Counter)
+    far: dict[tuple[str, str, str], Outcomes] = defaultdict(Counter)
+    for (before, part, after, noisy), count in sorted(counts.items()):
+        near[before, part, after][noisy, SAME] += count
+        far["", part, _place(before, after)][noisy, SAME] += count
+    coarser: dict[tuple[str, str, str], tuple[int, float]] = {}
+    for key, outcomes in far.items():
+        # Words that have a part, and changes of it, are counted apart.
+        rate = (outcomes.total() - outcomes[key[1], SAME]) / (outcomes.total() + 1)
+        group = channel.add(rate, _form_weights(outcomes, key[1]))
+        coarser[key] = group, rate
+        channel.letters[key] = group, int(rate * (1 << WEIGHT_BITS))
+    for key, outcomes in near.items():
+        base = coarser["", key[1], _place(key[0], key[2])]
+        group, chance = _add_finer(channel, outcomes, key[1], base, LETTER_PRIOR)
+        channel.letters[key] = group, int(chance * (1 << WEIGHT_BITS))
+
+
+def _place(before: str, after: str) -> str:
+    return START if before == START else END if after == END else ""
 
 
 def _form_weights(outcomes: Outcomes, clean: str) -> Weights:
@@ -484,26 +471,17 @@ def _form_weights(outcomes: Outcomes, clean: str) -> Weights:
     return {Option(FORM, noisy, written): float(count) for noisy, written, count in changed}
 
 
-def _add_letters(channel: Channel, counts: Mapping[LetterKey, int]) -> None:
-    """Add the groups of parts of words, by place (START, END or '') and by neighbours."""
-    near: dict[tuple[str, str, str], Outcomes] = defaultdict(Counter)
-    far: dict[tuple[str, str, str], Outcomes] = defaultdict(Counter)
-    coarser: dict[tuple[str, str, str], tuple[str, str, str]] = {}
-    for (before, part, after, noisy), count in sorted(counts.items()):
-        place = START if before == START else END if after == END else ""
-        coarser[before, part, after] = "", part, place
-        near[before, part, after][noisy, SAME] += count
-        far["", part, place][noisy, SAME] += count
-    rates: dict[tuple[str, str, str], float] = {}
-    for key, outcomes in far.items():
-        # Words that have a part, and changes of it, are counted apart.
-        changed = outcomes.total() - outcomes[key[1], SAME]
-        rates[key] = changed / (outcomes.total() + 1)
-        group = channel.add(rates[key], _form_weights(outcomes, key[1]))
-        channel.letters[key] = group, int(rates[key] * (1 << WEIGHT_BITS))
-    for key, outcomes in near.items():
-        rate, total = rates[coarser[key]], outcomes.total()
-        weights = _form_weights(outcomes, key[1])
-        weights[Option(COARSER, "", channel.letters[coarser[key]][0])] = LETTER_PRIOR * rate
-        chance = _smoothed(total - outcomes[key[1], SAME], total, rate, LETTER_PRIOR)
-        channel.letters[key] = channel.add(chance, weights), int(chance * (1 << WEIGHT_BITS))
+def _add_finer(
+    channel: Channel, outcomes: Outcomes, clean: str, coarser: tuple[int, float], prior: float
+) -> tuple[int, float]:
+    """Add the group of a thing for which there is a coarser group with a rate; return it, its rate.
+
+    What the thing became that was not kept is drawn from the coarser group, if it has options.
+    """
+    base, rate = coarser
+    weights = _form_weights(outcomes, clean)
+    if channel.groups[base].options:
+        weights[Option(COARSER, "", base)] = prior * rate + outcomes[None, SAME]
+    total = outcomes.total()
+    chance = _smoothed(total - outcomes[clean, SAME], total, rate, prior)
+    return channel.add(chance, weights), chance

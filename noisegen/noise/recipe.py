@@ -8,13 +8,12 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from noisegen.errors import RecipeError, UsageError, did_you_mean
 from noisegen.noise import registry
 from noisegen.noise.rng import fraction
 from noisegen.text.resources import RECIPES
-from noisegen.text.spans import PROTECTED
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -51,6 +50,14 @@ class Group:
 Member = Step | Group
 
 
+class NoiseOptions(TypedDict, total=False):
+    """How text is noised, see `engine.noise`."""
+
+    lang: str
+    protect: str
+    tagger: str
+
+
 @dataclass(frozen=True)
 class Recipe:
     """A named mix. `strength` maps factors of the rates below 1 to weights; each row draws one."""
@@ -60,9 +67,10 @@ class Recipe:
     strength: tuple[tuple[Fraction, int], ...] = ((Fraction(1), 1),)
 
     @classmethod
-    def of(cls, steps: Sequence[Step], name: str = "steps") -> "Recipe":
-        """Return a recipe that applies the steps in order."""
-        return _checked(cls(name, Group("sequence", tuple(steps))))
+    def of(cls, steps: Sequence["Step | str"], name: str = "steps") -> "Recipe":
+        """Return a recipe that applies steps in order, each a Step or NAME[:parameter=value]."""
+        members = tuple(parse_step(step) if isinstance(step, str) else step for step in steps)
+        return _checked(cls(name, Group("sequence", members)))
 
     @classmethod
     def from_yaml(cls, path: str | Path) -> "Recipe":
@@ -93,8 +101,19 @@ class Recipe:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, as in the YAML file."""
-        strength = {_number(factor): weight for factor, weight in self.strength}
-        return {"name": self.name, "strength": strength, "steps": _plain(self.root)["sequence"]}
+
+        def number(value: Fraction) -> float | int:
+            return int(value) if value.denominator == 1 else float(value)
+
+        def plain(member: Member) -> dict[str, Any]:
+            options: dict[str, Any] = {} if member.p == 1 else {"p": number(member.p)}
+            options |= {} if member.weight == 1 else {"weight": member.weight}
+            if isinstance(member, Step):
+                return {member.transform: {**options, **member.values}}
+            return {member.kind: [plain(part) for part in member.members], **options}
+
+        strength = {number(factor): weight for factor, weight in self.strength}
+        return {"name": self.name, "strength": strength, "steps": plain(self.root)["sequence"]}
 
     def steps(self) -> list[Step]:
         """Return all steps, in the order of the file."""
@@ -119,11 +138,11 @@ class Recipe:
         def updated(member: Member) -> Member:
             if isinstance(member, Group) or member.transform not in values:
                 return _over_members(member, updated)
-            name, options = member.transform, values[member.transform]
-            p = _chance(options, f"{name}.p") if "p" in options else member.p
-            given = {parameter: value for parameter, value in options.items() if parameter != "p"}
-            known = registry.get(name).values(given)
-            return replace(member, p=p, values=member.values | {key: known[key] for key in given})
+            given = {"p": member.p, **values[member.transform]}
+            p, _ = _odds(given, f"{member.transform}.p")
+            del given["p"]
+            read = registry.get(member.transform).values(given)
+            return replace(member, p=p, values=member.values | {key: read[key] for key in given})
 
         return _checked(replace(self, root=updated(self.root)))
 
@@ -151,8 +170,8 @@ class Recipe:
     if TYPE_CHECKING:  # engine.py, which runs recipes, adds it
 
         def noise_batch(
-            self, table: "pa.Table", seed: int = 0, *, edits: bool = False, lang: str = "en",
-            protect: str = PROTECTED, tagger: str = "auto",
+            self, table: "pa.Table", seed: int = 0, *, edits: bool = False,
+            **options: Unpack[NoiseOptions],
         ) -> "pa.Table":  # fmt: skip
             """Return the table with noisy and transforms (and edits) added."""
 
@@ -180,7 +199,7 @@ def parse_step(text: str) -> Step:
 
 
 def parse(text: str, where: str) -> Recipe:
-    """Read the YAML of a recipe."""
+    """Read the YAML of a recipe; raises RecipeError saying which part is wrong."""
     import yaml
 
     try:
@@ -189,20 +208,22 @@ def parse(text: str, where: str) -> Recipe:
         raise RecipeError(f"{where} is not YAML: {' '.join(str(error).split())}") from error
     if not isinstance(content, dict):
         raise RecipeError(f"{where}: a recipe is a mapping with name and steps")
-    unknown = set(content) - {"name", "extends", "set", "strength", "steps"}
-    if unknown:
-        raise RecipeError(f"{where}: unknown key {sorted(unknown)[0]!r}")
+    if unknown := sorted(set(content) - {"name", "extends", "set", "strength", "steps"}):
+        raise RecipeError(f"{where}: unknown key {unknown[0]!r}")
     name = str(content.get("name") or Path(where).stem)
     if "extends" in content:
         if {"steps", "strength"} & set(content):
             raise RecipeError(f"{where}: a recipe that extends another has no steps or strength")
         base = Recipe.named(str(content["extends"]))
         return replace(base.with_values(content.get("set") or {}), name=name)
-    steps = content.get("steps")
-    if not isinstance(steps, list) or not steps:
-        raise RecipeError(f"{where}: steps must be a list of transforms")
-    members = tuple(_member(item, f"{where} step {i}") for i, item in enumerate(steps, 1))
-    strength = _strength(content.get("strength") or {1: 1}, where)
+    members = _members(content, "steps", where, " step ")
+    try:
+        listed = dict(content.get("strength") or {1: 1}).items()
+        strength = tuple((fraction(factor), int(weight)) for factor, weight in listed)
+    except (TypeError, ValueError) as error:
+        raise RecipeError(f"{where}: strength must map factors to whole weights") from error
+    if any(factor < 0 or weight < 1 for factor, weight in strength):
+        raise RecipeError(f"{where}: strength needs factors of at least 0, weights of at least 1")
     return _checked(Recipe(name, Group("sequence", members), strength))
 
 
@@ -221,36 +242,30 @@ def _loader() -> type:
     return UniqueKeys
 
 
-def _strength(content: object, where: str) -> tuple[tuple[Fraction, int], ...]:
-    try:
-        pairs = tuple((fraction(factor), int(weight)) for factor, weight in dict(content).items())  # type: ignore[call-overload]
-    except (TypeError, ValueError) as error:
-        raise RecipeError(f"{where}: strength must map factors to whole weights") from error
-    if any(factor < 0 or weight < 1 for factor, weight in pairs):
-        raise RecipeError(
-            f"{where}: strength needs factors of at least 0 and weights of at least 1"
-        )
-    return pairs
+def _members(
+    content: Mapping[str, Any], kind: str, where: str, joint: str = "."
+) -> tuple[Member, ...]:
+    listed = content.get(kind)
+    if not isinstance(listed, list) or not listed:
+        raise RecipeError(f"{where}: {kind} must be a list of transforms")
+    return tuple(_member(item, f"{where}{joint}{number}") for number, item in enumerate(listed, 1))
 
 
 def _member(item: object, where: str) -> Member:
     if isinstance(item, str):
         return _step(item, {}, where)
-    if not isinstance(item, dict) or not item:
-        raise RecipeError(f"{where}: write a transform's name, 'name: {{...}}', or a group")
-    kind = next((kind for kind in KINDS if kind in item), None)
+    entries = item if isinstance(item, dict) else {}
+    kind = next((kind for kind in KINDS if kind in entries), None)
     if kind is None:
-        ((name, options),) = item.items() if len(item) == 1 else [("", None)]
+        ((name, options),) = entries.items() if len(entries) == 1 else [("", None)]
         if not name or not isinstance(options or {}, dict):
-            raise RecipeError(f"{where}: {item!r} is not 'name: {{parameter: value}}'")
+            ways = "a transform's name, 'name: {parameter: value}' or a group"
+            raise RecipeError(f"{where}: {item!r} is not {ways}")
         return _step(str(name), options or {}, where)
-    if not isinstance(item[kind], list) or not item[kind]:
-        raise RecipeError(f"{where}: {kind} needs a list of steps")
-    members = tuple(_member(part, f"{where}.{i}") for i, part in enumerate(item[kind], 1))
-    unknown = set(item) - {kind, *_OPTIONS}
-    if unknown:
-        raise RecipeError(f"{where}: {kind} has no option {sorted(unknown)[0]!r}")
-    return Group(kind, members, _chance(item, where), _weight(item, where))
+    members = _members(entries, kind, where)
+    if unknown := sorted(set(entries) - {kind, *_OPTIONS}):
+        raise RecipeError(f"{where}: {kind} has no option {unknown[0]!r}")
+    return Group(kind, members, *_odds(entries, where))
 
 
 def _step(name: str, options: Mapping[str, Any], where: str) -> Step:
@@ -259,25 +274,21 @@ def _step(name: str, options: Mapping[str, Any], where: str) -> Step:
         read = registry.get(name).values(values)
     except UsageError as error:
         raise RecipeError(f"{where}: {error}") from error
-    known = {key: read[key] for key in values}
-    return Step(name, known, _chance(options, where), _weight(options, where))
+    return Step(name, {key: read[key] for key in values}, *_odds(options, where))
 
 
-def _chance(options: Mapping[str, Any], where: str) -> Fraction:
+def _odds(options: Mapping[str, Any], where: str) -> tuple[Fraction, int]:
+    """Return the chance and the weight of a member."""
+    p, weight = options.get("p", 1), options.get("weight", 1)
     try:
-        p = fraction(options.get("p", 1))
+        chance = fraction(p)
     except ValueError as error:
-        raise RecipeError(f"{where}: p = {options['p']!r} is not a number") from error
-    if not 0 <= p <= 1:
-        raise RecipeError(f"{where}: p = {options['p']} is outside 0 to 1")
-    return p
-
-
-def _weight(options: Mapping[str, Any], where: str) -> int:
-    weight = options.get("weight", 1)
+        raise RecipeError(f"{where}: p = {p!r} is not a number") from error
+    if not 0 <= chance <= 1:
+        raise RecipeError(f"{where}: p = {p} is outside 0 to 1")
     if not str(weight).isdecimal() or int(weight) < 1:
         raise RecipeError(f"{where}: weight = {weight!r} is not a whole number of at least 1")
-    return int(weight)
+    return chance, int(weight)
 
 
 def _over_members(member: Member, change: Callable[[Member], Member | None]) -> Member:
@@ -286,6 +297,16 @@ def _over_members(member: Member, change: Callable[[Member], Member | None]) -> 
         return member
     changed = map(change, member.members)
     return replace(member, members=tuple(part for part in changed if part is not None))
+
+
+def _reached(member: Member, p: float) -> Iterator[tuple[Step, float]]:
+    """Yield the steps below a member, each with the product of the p on the way to it."""
+    p *= float(member.p)
+    if isinstance(member, Step):
+        yield member, p
+        return
+    for part in member.members:
+        yield from _reached(part, p)
 
 
 def _checked(recipe: Recipe) -> Recipe:
@@ -305,19 +326,6 @@ def _checked(recipe: Recipe) -> Recipe:
     return replace(recipe, root=labelled(recipe.root))
 
 
-def _number(value: Fraction) -> float | int:
-    return int(value) if value.denominator == 1 else float(value)
-
-
-def _plain(member: Member) -> dict[str, Any]:
-    """Return a member as plain data, as in the YAML file."""
-    options: dict[str, Any] = {} if member.p == 1 else {"p": _number(member.p)}
-    options |= {} if member.weight == 1 else {"weight": member.weight}
-    if isinstance(member, Step):
-        return {member.transform: {**options, **member.values}}
-    return {member.kind: [_plain(part) for part in member.members], **options}
-
-
 def scaled(recipe: Recipe, factor: float) -> Recipe:
     """Return the recipe with `factor` times the noise, as far as its chances can grow.
 
@@ -327,22 +335,21 @@ def scaled(recipe: Recipe, factor: float) -> Recipe:
     with p = 1 and only rates of 1, which are rules and no chances, has nothing but its p.
     """
 
+    def rounded(chance: float) -> float:
+        return float(f"{chance:.{DIGITS}g}")
+
     def scaled_member(member: Member, factor: float) -> Member:
         rates = free_rates(member) if isinstance(member, Step) else {}
         if member.p < 1 or (isinstance(member, Step) and not rates):
             wanted = float(member.p) * factor
             factor = max(1.0, wanted) if member.p else factor  # what is left of it
-            member = replace(member, p=Fraction(str(_rounded(min(1.0, wanted)))))
+            member = replace(member, p=Fraction(str(rounded(min(1.0, wanted)))))
         if isinstance(member, Step):
-            grown = {name: _rounded(min(RATE_MAX, rate * factor)) for name, rate in rates.items()}
+            grown = {name: rounded(min(RATE_MAX, rate * factor)) for name, rate in rates.items()}
             return replace(member, values={**member.values, **grown})
         return _over_members(member, lambda part: scaled_member(part, factor))
 
     return replace(recipe, root=_over_members(recipe.root, lambda m: scaled_member(m, factor)))
-
-
-def _rounded(chance: float) -> float:
-    return float(f"{chance:.{DIGITS}g}")
 
 
 def free_rates(step: Step) -> dict[str, float]:
@@ -360,13 +367,3 @@ def factor_max(recipe: Recipe) -> float:
         if p
     ]
     return max(growths, default=0.0)
-
-
-def _reached(member: Member, p: float) -> Iterator[tuple[Step, float]]:
-    """Yield the steps below a member, each with the product of the p on the way to it."""
-    p *= float(member.p)
-    if isinstance(member, Step):
-        yield member, p
-        return
-    for part in member.members:
-        yield from _reached(part, p)

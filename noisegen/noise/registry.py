@@ -12,11 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
+from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
-import pyarrow as pa
 
 from noisegen.errors import NoisegenError, UsageError, did_you_mean
 from noisegen.noise.edits import Edits
@@ -25,9 +25,6 @@ from noisegen.text.alignment import difference
 from noisegen.text.buffers import I64, U64, Texts
 from noisegen.text.languages import normalize_language
 from noisegen.text.spans import Spans
-
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
 
 ENTRY_POINTS = "noisegen.transforms"  # name -> a module or function that registers the transform
 FAMILIES = "noisegen.transform_families"  # name -> a function from 'name:rest' to a Transform
@@ -102,13 +99,13 @@ class Parameter:
 
     def read(self, owner: str, given: object) -> Value:
         """Return a value given as text or number; raises UsageError."""
-        name = f"{owner}.{self.name}"
         try:
             value: Value = _READERS[self.kind](given)
         except (ValueError, KeyError, TypeError) as error:
-            raise UsageError(f"{name} = {given!r} is not a {self.kind.__name__}") from error
+            wrong = f"{given!r} is not a {self.kind.__name__}"
+            raise UsageError(f"{owner}.{self.name} = {wrong}") from error
         if self.is_rate and not 0 <= float(value or 0) <= 1:
-            raise UsageError(f"{name} = {given} is outside 0 to 1")
+            raise UsageError(f"{owner}.{self.name} = {given} is outside 0 to 1")
         return value
 
 
@@ -146,11 +143,10 @@ class Transform:
 
     def values(self, given: Mapping[str, object]) -> dict[str, Value]:
         """Return the value of every parameter; raises UsageError for an unknown or wrong one."""
-        for name in given:
-            if name not in self.parameters:
-                known = f"; it has {', '.join(self.parameters)}"
-                near = did_you_mean(name, self.parameters) or known
-                raise UsageError(f"{self.name} has no parameter {name!r}{near}")
+        if unknown := next((name for name in given if name not in self.parameters), None):
+            known = f"; it has {', '.join(self.parameters)}"
+            near = did_you_mean(unknown, self.parameters) or known
+            raise UsageError(f"{self.name} has no parameter {unknown!r}{near}")
         return {
             name: parameter.read(self.name, given[name]) if name in given else parameter.default
             for name, parameter in self.parameters.items()
@@ -182,10 +178,8 @@ def register(transform: Transform) -> None:
 
 def names() -> list[str]:
     """Return the names of all transforms, plug-ins included, sorted."""
-    from importlib.metadata import entry_points
-
     own = {name for group, name in _own_entry_points() if group == ENTRY_POINTS}
-    return sorted({*_REGISTERED, *own, *entry_points(group=ENTRY_POINTS).names})
+    return sorted({*_REGISTERED, *own, *metadata.entry_points(group=ENTRY_POINTS).names})
 
 
 def is_name(name: str) -> bool:
@@ -213,22 +207,18 @@ def get(name: str) -> Transform:
 
 
 @cache
-def _own_entry_points() -> "dict[tuple[str, str], EntryPoint]":
+def _own_entry_points() -> dict[tuple[str, str], metadata.EntryPoint]:
     """Return the entry points of noisegen itself by group and name: faster than those of all."""
-    from importlib.metadata import PackageNotFoundError, distribution
-
     try:
-        points = distribution("noisegen").entry_points
-    except PackageNotFoundError:
+        points = metadata.distribution("noisegen").entry_points
+    except metadata.PackageNotFoundError:
         raise NoisegenError("noisegen is not installed; run: pip install -e .") from None
     return {(point.group, point.name): point for point in points}
 
 
-def _entry_point(group: str, name: str) -> "EntryPoint | None":
-    from importlib.metadata import entry_points
-
+def _entry_point(group: str, name: str) -> metadata.EntryPoint | None:
     own = _own_entry_points().get((group, name))
-    return own or next(iter(entry_points(group=group, name=name)), None)
+    return own or next(iter(metadata.entry_points(group=group, name=name)), None)
 
 
 def load_code(path: str | Path) -> None:
@@ -245,24 +235,23 @@ def load_code(path: str | Path) -> None:
         return
     for name in registered:
         _REGISTERED.pop(name, None)
-    known = set(_REGISTERED)
-    failed = True
+    known = {*_REGISTERED, *(name for _, name in _own_entry_points())}  # loaded on the way
+    _CODE[file] = "", set()
     try:
         runpy.run_path(str(file), run_name=f"noisegen_code_{file.stem}")
-        failed = False
+        _CODE[file] = digest, set()
     except NoisegenError:
         raise
     except (Exception, SystemExit) as error:
         raise UsageError(f"--code {path} failed: {type(error).__name__}: {error}") from error
     finally:
-        built_in = {name for _, name in _own_entry_points()}  # loaded on the way
-        _CODE[file] = "" if failed else digest, set(_REGISTERED) - known - built_in
+        _CODE[file][1].update(_REGISTERED.keys() - known)
 
 
 def transform(
     name: str, langs: Sequence[str] | str = ("*",), keeps_meaning: bool = True
 ) -> Callable[[F], F]:
-    """Register a plain function `(text, rng, *, rate, ...) -> str` as a transform.
+    """Register a plain function `(text, draws, *, rate, ...) -> str` as a transform.
 
     The first line of its docstring is its help; its keyword-only parameters are its options, and
     those named rate or *_rate are scaled by the strength that a recipe draws. `keeps_meaning` is
@@ -271,30 +260,36 @@ def transform(
     given = [langs] if isinstance(langs, str) else langs
     languages = [lang if lang == "*" else normalize_language(lang) for lang in given]
 
-    def add(function: F) -> F:
-        def make(settings: Settings, values: Mapping[str, Any]) -> Kernel:
-            return RowFunction(name, function, dict(values), settings.factors)
+    def make(function: F, settings: Settings, values: Mapping[str, Any]) -> Kernel:
+        return RowFunction(name, function, dict(values), settings.factors)
 
-        _register_function(name, function, make, lambda: languages, keeps_meaning=keeps_meaning)
-        return function
-
-    return add
+    return _registering(name, make, lambda: languages, keeps_meaning=keeps_meaning)
 
 
 def kernel(
     name: str, data: Data, languages: Callable[[], list[str]], keeps_meaning: bool = True
 ) -> Callable[[F], F]:
-    """Register a function `(settings, *, rate, ...) -> Kernel` as a transform.
+    """Register a function `(settings, *, rate, ...) -> Kernel` as a transform, as `transform`."""
 
-    `keeps_meaning` is False where content may be added or dropped.
-    """
+    def make(function: F, settings: Settings, values: Mapping[str, Any]) -> Kernel:
+        made: Kernel = function(settings, **values)
+        return made
+
+    return _registering(name, make, languages, data, keeps_meaning)
+
+
+def _registering(
+    name: str, make: Callable[[F, Settings, Mapping[str, Any]], Kernel],
+    languages: Callable[[], list[str]], data: Data = lambda *_: [], keeps_meaning: bool = True,
+) -> Callable[[F], F]:  # fmt: skip
+    """Return a decorator that registers a function, of which `make` gives the kernel."""
 
     def add(function: F) -> F:
-        def make(settings: Settings, values: Mapping[str, Any]) -> Kernel:
-            made: Kernel = function(settings, **values)
-            return made
+        def made(settings: Settings, values: Mapping[str, Any]) -> Kernel:
+            return make(function, settings, values)
 
-        _register_function(name, function, make, languages, data, keeps_meaning)
+        described = name, summary_of(function), parameters_of(function), made
+        register(Transform(*described, languages, data, defined_at(function), keeps_meaning))
         return function
 
     return add
@@ -317,41 +312,25 @@ class RowFunction:
             if isinstance(value, float)
         }
         edits: list[tuple[int, int, int]] = []
-        written: list[bytes] = []
+        written: list[str] = []
         for row, clean in enumerate(texts.to_strings()):
             rates = {name: scaled[name][indices[row]] for name, indices in variants.items()}
-            noisy = self._call(clean, Draws(int(keys[row])), {**self.values, **rates})
-            base, is_ascii = int(texts.offsets[row]), clean.isascii()
+            try:
+                noisy = self.function(clean, Draws(int(keys[row])), **{**self.values, **rates})
+                if not isinstance(noisy, str):
+                    raise TypeError(f"it returned {type(noisy).__name__}, not str")
+                noisy.encode()
+            except (Exception, SystemExit) as error:
+                what = f"{clean[:60]!r}: {type(error).__name__}: {error}"
+                raise NoisegenError(f"transform {self.name!r} failed on {what}") from error
+            base = int(texts.offsets[row])
             for start, stop, new in difference(clean, noisy):
-                if not is_ascii:
-                    start, stop = (len(clean[:end].encode()) for end in (start, stop))
-                edits.append((row, base + start, base + stop))
-                written.append(new.encode())
+                start, stop = (base + len(clean[:end].encode()) for end in (start, stop))
+                edits.append((row, start, stop))
+                written.append(new)
         rows, starts, stops = np.array(edits, np.int64).reshape(-1, 3).T
-        pool = pa.array(written, pa.binary())
+        pool = Texts.from_strings(written).to_arrow()
         return Edits(rows, starts, stops, np.arange(len(edits)), pool)
-
-    def _call(self, clean: str, rng: Draws, options: Mapping[str, Any]) -> str:
-        try:
-            noisy = self.function(clean, rng, **options)
-            if not isinstance(noisy, str):
-                raise TypeError(f"it returned {type(noisy).__name__}, not str")
-            noisy.encode()
-        except (Exception, SystemExit) as error:
-            what = f"{type(error).__name__}: {error}"
-            raise NoisegenError(
-                f"transform {self.name!r} failed on {clean[:60]!r}: {what}"
-            ) from error
-        return noisy
-
-
-def _register_function(
-    name: str, function: Callable[..., Any], make: Callable[[Settings, Mapping[str, Any]], Kernel],
-    languages: Callable[[], list[str]], data: Data = lambda *_: [], keeps_meaning: bool = True,
-) -> None:  # fmt: skip
-    summary, parameters = summary_of(function), parameters_of(function)
-    source = defined_at(function)
-    register(Transform(name, summary, parameters, make, languages, data, source, keeps_meaning))
 
 
 def defined_at(defined: Callable[..., Any]) -> str:
@@ -373,9 +352,6 @@ def summary_of(function: Callable[..., Any]) -> str:
     return (inspect.getdoc(function) or "").split("\n")[0]
 
 
-_EXAMPLE = re.compile(r"'([^']+(?:'\w[^']*)*)' -> '([^']+(?:'\w[^']*)*)'")
-
-
 def examples_in(summary: str) -> list[tuple[str, str]]:
     """Return the examples of a summary, written 'before' -> 'after'."""
-    return _EXAMPLE.findall(summary)
+    return re.findall(r"'([^']+(?:'\w[^']*)*)' -> '([^']+(?:'\w[^']*)*)'", summary)

@@ -13,7 +13,7 @@ from functools import cache, cached_property
 from hashlib import blake2b
 from itertools import accumulate
 from numbers import Integral
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -75,8 +75,7 @@ def id_number(row_id: int | str) -> int:
 def id_numbers(row_ids: pa.Array) -> U64:
     """Return `id_number` of every id of an integer or string column."""
     if pa.types.is_integer(row_ids.type):
-        numbers: U64 = as_numpy(row_ids.cast(pa.uint64(), safe=False))
-        return numbers
+        return as_numpy(row_ids.cast(pa.uint64(), safe=False))
     texts = pc.cast(row_ids, pa.string()).to_pylist()
     return np.fromiter((id_number(text) for text in texts), np.uint64, len(texts))
 
@@ -148,8 +147,7 @@ def gap_table(rate: float | Fraction) -> tuple[int, ...]:
     return tuple(table[: table.index(CERTAIN) + 1] if CERTAIN in table else table)
 
 
-@dataclass(frozen=True)
-class Hits:
+class Hits(NamedTuple):
     """Positions hit: `rows` (ascending), `positions` in the row, `choices` (16 bits each)."""
 
     rows: I64
@@ -164,23 +162,24 @@ class GapTables:
         self.rates = np.array([float(rate) for rate in rates])
         tables = [np.array(gap_table(rate), dtype=np.int64) for rate in rates]
         self._sizes = np.array([len(table) for table in tables], dtype=np.int64)
-        self._bases = np.concatenate([[0], np.cumsum(self._sizes)])[:-1]
-        self._flat = np.concatenate([t + (i << DECISION_BITS) for i, t in enumerate(tables)])
-        self._padded = np.append(self._flat, np.iinfo(np.int64).max)
+        self._bases = np.cumsum(self._sizes) - self._sizes
+        bounds = np.concatenate([t + (i << DECISION_BITS) for i, t in enumerate(tables)])
+        self._bounds = np.append(bounds, np.iinfo(np.int64).max)
         # A decision's leading bits lead to its bound; where several bounds share them, search.
         step = 1 << (DECISION_BITS - _HEAD_BITS)
         edges = np.arange(len(rates) << _HEAD_BITS) * step
-        self._firsts = np.searchsorted(self._flat, edges, side="right")
-        self._wide = np.searchsorted(self._flat, edges + step - 1, side="right") > self._firsts + 1
+        self._firsts = np.searchsorted(self._bounds, edges, side="right")
+        last = np.searchsorted(self._bounds, edges + step - 1, side="right")
+        self._wide = last > self._firsts + 1
 
     def gaps(self, decided: I64, variants: I64) -> tuple[I64, Bool]:
         """Return how many positions each decision passes over, and whether a hit follows."""
         value = decided + (variants << DECISION_BITS)
         head = value >> (DECISION_BITS - _HEAD_BITS)
         bound = self._firsts[head]
-        bound += self._padded[bound] <= value
+        bound += self._bounds[bound] <= value
         wide = np.flatnonzero(self._wide[head])
-        bound[wide] = np.searchsorted(self._flat, value[wide], side="right")
+        bound[wide] = np.searchsorted(self._bounds, value[wide], side="right")
         gaps = bound - self._bases[variants]
         return gaps, gaps < self._sizes[variants]
 
@@ -189,8 +188,7 @@ class GapTables:
 
         `keys`, `lengths` (positions of a row) and `variants` (its rate's index): one entry a row.
         """
-        none = np.zeros(0, np.int64)
-        parts: list[tuple[I64, I64, I64]] = [(none, none, none)]
+        parts = [Hits(*np.zeros((3, 0), np.int64))]
         rows = np.flatnonzero(lengths > 0)
         done, drawn = np.zeros(len(rows), np.int64), np.zeros(len(rows), np.int64)
         while len(rows):
@@ -209,26 +207,23 @@ class GapTables:
             hit &= ends <= np.repeat(length, counts)
             at = np.flatnonzero(hit)
             owners = np.repeat(rows, np.add.reduceat(hit, firsts, dtype=np.int64))
-            parts.append((owners, ends.take(at) - 1, choices(draws.take(at))))
+            parts.append(Hits(owners, ends.take(at) - 1, choices(draws.take(at))))
             done, drawn = ends.take(lasts - 1), drawn + counts
             left = np.flatnonzero(done < length)
             rows, done, drawn = rows.take(left), done.take(left), drawn.take(left)
         if len(parts) == 2:  # every row was done in one go
-            return Hits(*parts[1])
-        owners, positions, chosen = (np.concatenate(column) for column in zip(*parts, strict=True))
-        order = np.argsort(owners, kind="stable")
-        return Hits(owners[order], positions[order], chosen[order])
+            return parts[1]
+        columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
+        order = np.argsort(columns[0], kind="stable")
+        return Hits(*(column.take(order) for column in columns))
 
 
+@dataclass(eq=False)
 class Draws:
     """The stream of one row: what a plug-in gets as its only source of chance."""
 
-    def __init__(self, key: int) -> None:
-        self.key = key
-        self.number = 0
-
-    def __repr__(self) -> str:
-        return f"Draws(key={self.key:#018x}, number={self.number})"
+    key: int
+    number: int = 0
 
     def integer(self) -> int:
         """Return the next 64-bit draw."""
@@ -257,11 +252,9 @@ class Draws:
         while position < length:
             gap = bisect_right(table, self.integer() >> CHOICE_BITS)
             position += gap
-            if gap < len(table):
-                if position >= length:
-                    return
+            if gap < len(table) and position < length:
                 yield position
-                position += 1
+            position += gap < len(table)
 
     def fork(self, name: str) -> "Draws":
         """Return an independent stream of the same row."""
@@ -280,13 +273,11 @@ def hits(keys: U64, rows: I64, limits: I64, eligible: Bool | None = None) -> tup
     `keys`, and is hit if the decision is below the row's 48-bit threshold in `limits`; one that is
     not `eligible` keeps its draw.
     """
-    numbers = ordinals(rows)
-    at = None if eligible is None else np.flatnonzero(eligible)
-    if at is not None:
-        rows, numbers = rows.take(at), numbers.take(at)
+    at = np.arange(len(rows)) if eligible is None else np.flatnonzero(eligible)
+    numbers, rows = ordinals(rows).take(at), rows.take(at)
     draws = draw_array(keys.take(rows), numbers)
     hit = np.flatnonzero(decisions(draws) < limits.take(rows))
-    return (hit if at is None else at.take(hit)), draws.take(hit)
+    return at.take(hit), draws.take(hit)
 
 
 @dataclass(frozen=True)
@@ -301,20 +292,12 @@ class WeightedChoices:
     bits: int = CHOICE_BITS
 
     @classmethod
-    def of(
-        cls, groups: Iterable[Iterable[int]], bits: int = CHOICE_BITS, first: int = 0
-    ) -> "WeightedChoices":
-        """Lay out groups of whole-number weights, numbered from `first`; a group may be empty."""
+    def of(cls, groups: Iterable[Iterable[int]], bits: int = CHOICE_BITS) -> "WeightedChoices":
+        """Lay out groups of whole-number weights; a group may be empty."""
         bounds = []
-        for number, weights in enumerate(groups, first):
+        for number, weights in enumerate(groups):
             sums = list(accumulate(weights))
             bounds += [(number << (bits + 1)) + (part << bits) // sums[-1] for part in sums]
-        return cls(np.array(bounds, np.int64), bits)
-
-    @classmethod
-    def from_shares(cls, groups: Iterable[Iterable[int]], bits: int) -> "WeightedChoices":
-        """Lay out groups whose cumulative weights are shares of 2^`bits` already."""
-        bounds = [(n << (bits + 1)) + share for n, shares in enumerate(groups) for share in shares]
         return cls(np.array(bounds, np.int64), bits)
 
     def __len__(self) -> int:

@@ -2,7 +2,6 @@
 
 from functools import cache
 from importlib.util import find_spec
-from typing import Protocol
 
 import numpy as np
 
@@ -20,26 +19,6 @@ TAGGERS = ("auto", "spacy", "rule")
 _SPACY_TAGS = {**{tag: number for number, tag in enumerate(POS)}, "AUX": POS.index("VERB")}
 
 
-class Tagger(Protocol):
-    """Gives every match its two likeliest parts of speech, as indices in `POS`, best first."""
-
-    name: str
-
-    def tag(self, texts: Texts, matches: Matches) -> I64:
-        """Return the tags of every match, shape (2, matches)."""
-        ...
-
-
-def make_tagger(kind: str, lang: str) -> Tagger:
-    """Return the tagger; 'auto' is spaCy when an English model is installed, else the rule."""
-    if kind not in TAGGERS:
-        raise UsageError(f"no tagger named {kind!r}; known: {', '.join(TAGGERS)}")
-    model = installed_model(lang)
-    if kind == "spacy" and model is None:
-        raise MissingExtra("en_core_web_sm", "en")
-    return SpacyTagger.of(model) if model and kind != "rule" else RuleTagger()
-
-
 def installed_model(lang: str) -> str | None:
     """Return the name of the installed spaCy model of a language, if any."""
     if lang != "en" or find_spec("spacy") is None:
@@ -50,12 +29,6 @@ def installed_model(lang: str) -> str | None:
 class SpacyTagger:
     """Universal tags of spaCy's small English model; the last word of a match decides."""
 
-    @classmethod
-    @cache
-    def of(cls, model: str) -> "SpacyTagger":
-        """Return the tagger of a model, loaded once a process."""
-        return cls(model)
-
     def __init__(self, model: str) -> None:
         import spacy
 
@@ -64,7 +37,7 @@ class SpacyTagger:
         self._tags: dict[str, list[tuple[int, int]]] = {}  # by text: end and tag of each token
 
     def tag(self, texts: Texts, matches: Matches) -> I64:
-        """Return the tag of every match, twice; very long rows go to the rule."""
+        """Return the tag of every match, twice, shape (2, matches); the rule tags long rows."""
         tags = RuleTagger().tag(texts, matches)
         rows = np.unique(matches.rows)
         rows = rows[texts.lengths[rows] <= TAGGED_BYTES_MAX]
@@ -75,13 +48,10 @@ class SpacyTagger:
         for doc in self._pipeline.pipe(text for text in new if text not in self._tags):
             ends_and_tags = ((token.idx + len(token), token.pos_) for token in doc)
             self._tags[doc.text] = [(end, _SPACY_TAGS.get(tag, 0)) for end, tag in ends_and_tags]
-        stops = matches.stops - texts.offsets[matches.rows]
-        for match, (row, stop) in enumerate(
-            zip(matches.rows.tolist(), stops.tolist(), strict=True)
-        ):
-            if row in encoded:
-                text, end = encoded[row], len(encoded[row][:stop].decode())
-                tokens = self._tags[text.decode()]
+        stops = (matches.stops - texts.offsets[matches.rows]).tolist()
+        for match, (row, stop) in enumerate(zip(matches.rows.tolist(), stops, strict=True)):
+            if text := encoded.get(row):
+                tokens, end = self._tags[text.decode()], len(text[:stop].decode())
                 tags[:, match] = next((tag for ends, tag in tokens if ends >= end), 0)
         return tags
 
@@ -109,23 +79,19 @@ class RuleTagger:
         return np.where(swapped, tags[::-1], tags)
 
 
-@cache
-def _function_words() -> tuple[U64, I64]:
-    """Return the ascending hashes of the function words and, shape (2, words + 1), their tags.
+# Gives every match its two likeliest parts of speech, as indices in `POS`, best first.
+Tagger = SpacyTagger | RuleTagger
+_spacy_tagger = cache(SpacyTagger)
 
-    The last tags are the default.
-    """
-    forms = {
-        word.replace("'", mark): allowed
-        for word, allowed in before_words().items()
-        for mark in APOSTROPHES
-    }
-    hashes = Texts.from_strings(list(forms)).tokens.hashes
-    pairs = [(POS.index(allowed[0]), POS.index(allowed[-1])) for allowed in forms.values()]
-    order = np.argsort(hashes)
-    adverb = POS.index("ADV")
-    tags = np.array([*(pairs[number] for number in order), (adverb, adverb)], np.int64)
-    return hashes[order], tags.T
+
+def make_tagger(kind: str, lang: str) -> Tagger:
+    """Return the tagger; 'auto' is spaCy when an English model is installed, else the rule."""
+    if kind not in TAGGERS:
+        raise UsageError(f"no tagger named {kind!r}; known: {', '.join(TAGGERS)}")
+    model = installed_model(lang)
+    if kind == "spacy" and model is None:
+        raise MissingExtra("en_core_web_sm", "en")
+    return _spacy_tagger(model) if model and kind != "rule" else RuleTagger()
 
 
 @cache
@@ -134,3 +100,17 @@ def before_words() -> dict[str, tuple[str, ...]]:
     lines = (DICTIONARIES / "en" / "before.tsv").read_text("utf-8").splitlines()
     rows = [line.split("\t") for line in lines if not line.startswith("#")]
     return {word: tuple(allowed.split()) for word, allowed in rows[1:]}
+
+
+@cache
+def _function_words() -> tuple[U64, I64]:
+    """Return the ascending hashes of the function words and, shape (2, words + 1), their tags.
+
+    These are the first and the last of what may follow; the tags behind the words are the default.
+    """
+    listed = before_words().items()
+    forms = {word.replace("'", mark): tags for word, tags in listed for mark in APOSTROPHES}
+    hashes = Texts.from_strings(list(forms)).tokens.hashes
+    order = np.argsort(hashes)
+    tags = np.array([[POS.index(tags[at]) for tags in forms.values()] for at in (0, -1)])
+    return hashes[order], np.append(tags[:, order], [[POS.index("ADV")]] * 2, axis=1)

@@ -9,25 +9,24 @@ the input.
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache, lru_cache
 from itertools import pairwise
 from pathlib import Path
-from typing import IO
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from noisegen.noise.rng import GOLDEN, MASK, mix, mix_array
-from noisegen.text.buffers import I64, U64
+from noisegen.runs.atomic import atomic
+from noisegen.text.buffers import I64, U64, Bool, as_arrow
 from noisegen.text.normalize import without_addresses
 from noisegen.text.segmentation import mark_ranges
 
 WORK = "work"  # the folder of candidates, four files a portion, which is removed at the end
 KINDS = ("texts", "forms", "bands", "note")  # texts, keys of normal forms and of bands, a note
-_ENDINGS = {"texts": "arrow", "note": "json"}
 BATCH = 8_192  # rows of a record batch of candidates, all full but the last
 
 KEPT, DUPLICATE, NEAR = 0, 1, 2
@@ -42,7 +41,6 @@ _CHUNK = 1 << 18  # shingles hashed at a time, so that they stay in the cache
 _BASE = 0x100000001B3  # of the rolling hash (the prime of FNV-1a)
 
 HELD = 500_000  # entries sorted at a time while a file is written: about 30 MB
-GROUP = 1 << 16  # entries of a row group, the least that is read
 RANGE = 1_000_000  # entries of a range, about, all in memory at once: about 100 MB
 
 _REPOST = re.compile(r"^rt\b", re.IGNORECASE)
@@ -54,29 +52,10 @@ Codes = npt.NDArray[np.int8]
 
 def work_path(out: Path, kind: str, number: int) -> Path:
     """Return the file of a portion: its texts, keys of normal forms or of bands, or its note."""
-    return out / WORK / f"{kind}-{number:05d}.{_ENDINGS.get(kind, 'parquet')}"
+    return out / WORK / f"{kind}-{number:05d}.{'json' if kind == 'note' else 'arrow'}"
 
 
-class CandidateTexts:
-    """The texts of all candidates by their index, read from the files where they lie."""
-
-    def __init__(self, out: Path, firsts: I64) -> None:
-        self._out, self._firsts = out, firsts
-        self._batch = lru_cache(64)(_batch)
-
-    def __getitem__(self, index: int) -> str:
-        number = int(np.searchsorted(self._firsts, index, side="right")) - 1
-        batch, row = divmod(index - int(self._firsts[number]), BATCH)
-        text: str = self._batch(work_path(self._out, "texts", number), batch)["text"][row].as_py()
-        return text
-
-
-def _batch(path: Path, number: int) -> pa.RecordBatch:
-    """Return a record batch, mapped and not copied."""
-    return pa.ipc.open_file(pa.memory_map(str(path))).get_batch(number)
-
-
-def duplicates(
+def find(
     out: Path, counts: Sequence[int], *, near: bool, shingle: int, similarity_min: float
 ) -> Codes:
     """Return KEPT, DUPLICATE or NEAR for each candidate; `counts` are those of the portions.
@@ -85,43 +64,56 @@ def duplicates(
     With `near` so is a candidate whose similarity with an earlier one that is kept is at least
     `similarity_min`, as far as the two share a band.
     """
-    firsts = np.concatenate(([0], np.cumsum(counts)))
-    codes = np.zeros(firsts[-1], np.int8)
-    starts = firsts[:-1].tolist()
+    edges = np.concatenate(([0], np.cumsum(counts)))
+    codes = np.zeros(edges[-1], np.int8)
 
-    def paths(kind: str) -> list[Path]:
-        return [work_path(out, kind, number) for number in range(len(counts))]
+    def key_ranges(kind: str) -> Iterator[U64]:
+        paths = [work_path(out, kind, number) for number in range(len(counts))]
+        return ranges(paths, edges[:-1].tolist())
 
-    for keys, marks, indices in ranges(paths("forms"), starts):
-        _mark_equal(codes, keys, marks, indices)
-    if near:
-        files: list[Path] = []
-        for keys, _, indices in ranges(paths("bands"), starts):
-            files.append(out / "work" / f"links-{len(files):05d}.npy")
-            fresh = codes[indices] == KEPT
-            np.save(files[-1], links(keys[fresh], indices[fresh]))
-        texts = CandidateTexts(out, firsts)
-        shingled = lru_cache(CACHED)(lambda index: shingles(normal_form(texts[index]), shingle))
-        for start, stop in zip(starts, firsts[1:].tolist(), strict=True):
-            for later, earlier in _linked(files, start, stop):
-                if codes[later] == codes[earlier] == KEPT and (
-                    similarity(shingled(later), shingled(earlier)) >= similarity_min
-                ):
-                    codes[later] = NEAR
+    for keys, marks, indices in key_ranges("forms"):
+        _mark_equal(codes, keys, marks, indices.astype(np.int64))
+    if not near:
+        return codes
+    files: list[Path] = []
+    for keys, indices in key_ranges("bands"):
+        files.append(out / WORK / f"links-{len(files):05d}.npy")
+        fresh = codes[indices] == KEPT
+        np.save(files[-1], links(keys[fresh], indices[fresh].astype(np.int64)))
+
+    @lru_cache(64)
+    def batch(number: int, part: int) -> pa.RecordBatch:  # mapped, not copied
+        return pa.ipc.open_file(pa.memory_map(str(work_path(out, "texts", number)))).get_batch(part)
+
+    @lru_cache(CACHED)
+    def shingled(index: int) -> set[str]:
+        number = int(np.searchsorted(edges, index, side="right")) - 1
+        part, row = divmod(index - int(edges[number]), BATCH)
+        return shingles(normal_form(batch(number, part)["text"][row].as_py()), shingle)
+
+    for start, stop in pairwise(edges.tolist()):
+        for later, earlier in _linked(files, start, stop):
+            if codes[later] == codes[earlier] == KEPT and (
+                similarity(shingled(later), shingled(earlier)) >= similarity_min
+            ):
+                codes[later] = NEAR
     return codes
 
 
 def _mark_equal(codes: Codes, keys: U64, marks: U64, indices: I64) -> None:
     """Mark all but the first with a mark as duplicates, all but the first with a key as near."""
-    order = np.lexsort((indices, marks, keys))
+    order = np.argsort(indices)
     keys, marks, indices = keys[order], marks[order], indices[order]
-    same = (keys[1:] == keys[:-1]) & (marks[1:] == marks[:-1])
-    codes[indices[1:][same]] = DUPLICATE
-    is_first = np.concatenate(([True], ~same))[: len(keys)]
-    keys, indices = keys[is_first], indices[is_first]
-    order = np.lexsort((indices, keys))
-    later = keys[order][1:] == keys[order][:-1]
-    codes[indices[order][1:][later]] = NEAR
+    same = _is_repeated(marks)
+    codes[indices[same]] = DUPLICATE
+    codes[indices[~same][_is_repeated(keys[~same])]] = NEAR
+
+
+def _is_repeated(values: U64) -> Bool:
+    """Tell of each value whether an equal one stands before it."""
+    repeated = np.ones(len(values), np.bool_)
+    repeated[np.unique(values, return_index=True)[1]] = False
+    return repeated
 
 
 def links(keys: U64, indices: I64) -> I64:
@@ -131,15 +123,12 @@ def links(keys: U64, indices: I64) -> I64:
     """
     order = np.lexsort((indices, keys))
     keys, indices = keys[order], indices[order]
-    numbers = np.arange(len(keys))
-    begins = np.concatenate(([True], keys[1:] != keys[:-1]))[: len(keys)]
-    starts = np.maximum.accumulate(np.where(begins, numbers, 0))
-    pairs = [np.zeros((0, 2), np.int64)]
-    for rank in range(LINKS):
+    numbers, starts = np.arange(len(keys)), np.searchsorted(keys, keys)
+    pairs = []
+    for rank in range(LINKS + 1):
         later = np.flatnonzero(numbers - starts > rank)
-        pairs.append(np.column_stack((indices[later], indices[starts[later] + rank])))
-    later = np.flatnonzero(numbers - starts > LINKS)
-    pairs.append(np.column_stack((indices[later], indices[later - 1])))
+        earlier = starts[later] + rank if rank < LINKS else later - 1
+        pairs.append(np.column_stack((indices[later], indices[earlier])))
     return np.unique(np.concatenate(pairs), axis=0)
 
 
@@ -166,9 +155,8 @@ def normal_form(text: str) -> str:
 
 @cache
 def _signs_but_marks() -> re.Pattern[str]:
-    return re.compile(
-        rf"[^\w\s{mark_ranges()}]+"
-    )  # `\w` has no marks: Indic words would fall apart
+    # `\w` has no marks: Indic words would fall apart.
+    return re.compile(rf"[^\w\s{mark_ranges()}]+")
 
 
 def shingles(form: str, size: int) -> set[str]:
@@ -185,22 +173,21 @@ def similarity(ours: set[str], theirs: set[str]) -> float:
 
 def band_keys(forms: Sequence[str], size: int) -> U64:
     """Return BANDS keys for each normal form, as an array (forms, BANDS)."""
-    keys = np.empty((len(forms), BANDS), np.uint64)
-    lengths = np.array([max(len(form), size) for form in forms], np.int64)
-    stops = np.cumsum(lengths)
-    first = 0
-    while first < len(forms):
-        limit = (stops[first - 1] if first else 0) + _CHUNK
-        last = max(first + 1, int(np.searchsorted(stops, limit, side="right")))
-        text = "".join(form.ljust(size) for form in forms[first:last])
-        keys[first:last] = _bands(_minima(text, lengths[first:last], size))
-        first = last
-    return keys
+    keys = np.zeros((len(forms), BANDS), np.uint64)
+    stops = np.cumsum([max(len(form), size) for form in forms])
+    cuts = np.flatnonzero(np.diff(stops // _CHUNK)) + 1
+    for first, stop in pairwise([0, *cuts.tolist(), len(forms)] if forms else []):
+        minima = _minima([form.ljust(size) for form in forms[first:stop]], size)
+        for row in range(ROWS):
+            added = np.uint64(GOLDEN) + minima[:, row::ROWS]
+            keys[first:stop] = mix_array(keys[first:stop] + added)
+    return keys ^ np.array([_salt(band) for band in range(BANDS)], np.uint64)
 
 
-def _minima(text: str, lengths: I64, size: int) -> U64:
+def _minima(forms: Sequence[str], size: int) -> U64:
     """Return, for each of BANDS * ROWS hash functions, the minimum over a form's shingles."""
-    codes = np.frombuffer(text.encode("utf-32-le"), np.uint32).astype(np.uint64)
+    lengths = np.array(list(map(len, forms)))
+    codes = np.frombuffer("".join(forms).encode("utf-32-le"), np.uint32).astype(np.uint64)
     hashes = np.zeros(len(codes) - size + 1, np.uint64)
     for at in range(size):
         hashes = hashes * np.uint64(_BASE) + codes[at : at + len(hashes)]
@@ -208,8 +195,8 @@ def _minima(text: str, lengths: I64, size: int) -> U64:
     for back in range(1, size):  # a shingle that begins here ends in the next form
         is_inside[np.cumsum(lengths) - back] = False
     hashes = mix_array(hashes[is_inside[: len(hashes)]])
-    starts = np.concatenate(([0], np.cumsum(lengths - size + 1)[:-1]))
-    minima = np.empty((len(lengths), BANDS * ROWS), np.uint64)
+    starts = np.cumsum(lengths - size + 1) - (lengths - size + 1)
+    minima = np.empty((len(forms), BANDS * ROWS), np.uint64)
     for number in range(BANDS * ROWS):
         salted = (hashes ^ np.uint64(_salt(number))) * np.uint64(_factor(number))
         minima[:, number] = np.minimum.reduceat(salted, starts)
@@ -224,77 +211,49 @@ def _factor(number: int) -> int:
     return mix((number + 1_001) * GOLDEN & MASK) | 1
 
 
-def _bands(minima: U64) -> U64:
-    """Return one key for the minima of each band."""
-    keys = np.zeros((len(minima), BANDS), np.uint64)
-    for row in range(ROWS):
-        keys = mix_array(keys + np.uint64(GOLDEN) + minima[:, row::ROWS])
-    return keys ^ np.array([_salt(band) for band in range(BANDS)], np.uint64)
+@contextmanager
+def key_writer(path: Path, *names: str) -> Iterator[Callable[..., None]]:
+    """Yield what takes columns of numbers: keys first, row numbers last; they are sorted in runs.
 
-
-class KeyWriter:
-    """Writes (key, mark, row), sorted in runs, so that a range of keys is read without the others.
-
-    The caller decides what a mark means.
+    So a range of keys is read without the others.
     """
+    schema, held = pa.schema([(name, pa.uint64()) for name in names]), list[U64]()
+    with atomic(path) as file, pa.ipc.new_file(file, schema) as to:
 
-    def __init__(self, file: IO[bytes]) -> None:
-        schema = pa.schema([("key", pa.uint64()), ("mark", pa.uint64()), ("row", pa.uint32())])
-        self._to = pq.ParquetWriter(
-            file, schema, compression={"mark": "zstd"}, use_dictionary=False
-        )
-        self._held: list[tuple[U64, U64, I64]] = []
-        self._size = 0
+        def add(*columns: Sequence[int] | U64, held_max: int = HELD) -> None:
+            held.append(np.array(columns, np.uint64).reshape(len(names), -1))
+            if sum(part.shape[1] for part in held) >= held_max:
+                entries = np.concatenate(held, axis=1)
+                order = np.argsort(entries[0], kind="stable")
+                to.write_batch(pa.record_batch([as_arrow(c[order]) for c in entries], schema))
+                held.clear()
 
-    def add(self, keys: U64, marks: U64, rows: I64) -> None:
-        """Add entries, arrays of equal length."""
-        if len(keys):
-            self._held.append((keys, marks, rows))
-            self._size += len(keys)
-        if self._size >= HELD:
-            self._spill()
-
-    def _spill(self) -> None:
-        keys, marks, rows = map(np.concatenate, zip(*self._held, strict=True))
-        order = np.argsort(keys, kind="stable")
-        columns = [keys[order], marks[order], rows[order].astype(np.uint32)]
-        self._to.write_table(pa.table(columns, self._to.schema), row_group_size=GROUP)
-        self._held, self._size = [], 0
-
-    def close(self) -> None:
-        """Write the remaining entries and the end of the file."""
-        if self._held:
-            self._spill()
-        self._to.close()
+        yield add
+        add(held_max=1)
 
 
-def ranges(paths: Sequence[Path], firsts: Sequence[int]) -> Iterator[tuple[U64, U64, I64]]:
-    """Yield the entries of all files, a range of keys at a time: keys, marks, indices.
+def ranges(paths: Sequence[Path], firsts: Sequence[int]) -> Iterator[U64]:
+    """Yield the columns of all files, a range of keys at a time.
 
-    The index of a row is its number plus that of the first row of its file.
+    The index of a row is its number plus that of the first row of its file. What is outside of a
+    range is not read.
     """
-    entries = sum(pq.read_metadata(path).num_rows for path in paths)
-    count = entries // RANGE + 1
-    bounds = [number * (1 << 64) // count for number in range(count + 1)]
-    for start, stop in pairwise(bounds):
-        parts = [
-            _read_range(path, first, start, stop - 1)
-            for path, first in zip(paths, firsts, strict=True)
-        ]
-        keys, marks, indices = map(np.concatenate, zip(*parts, strict=True))
-        yield keys, marks, indices
+    count = sum(len(run[0]) for path in paths for run in _runs(path)) // RANGE + 1
+    for start, stop in pairwise(number * (1 << 64) // count for number in range(count + 1)):
+        parts = []
+        for path, first in zip(paths, firsts, strict=True):
+            for columns in _runs(path):
+                low = np.searchsorted(columns[0], np.uint64(start))
+                high = np.searchsorted(columns[0], np.uint64(stop - 1), side="right")
+                part = np.stack([column[low:high] for column in columns])
+                part[-1] += np.uint64(first)
+                parts.append(part)
+        if parts:
+            yield np.concatenate(parts, axis=1)
 
 
-def _read_range(path: Path, first: int, least: int, most: int) -> tuple[U64, U64, I64]:
-    """Return the entries of a file from one key to another; row groups outside are not read."""
-    with pq.ParquetFile(path) as file:
-        groups = []
-        for number in range(file.num_row_groups):
-            keys = file.metadata.row_group(number).column(0).statistics
-            if keys.min <= most and keys.max >= least:
-                groups.append(number)
-        table = file.read_row_groups(groups, use_threads=False)
-    keys = table["key"].to_numpy()
-    inside = (keys >= np.uint64(least)) & (keys <= np.uint64(most))
-    indices = table["row"].to_numpy().astype(np.int64) + first
-    return keys[inside], table["mark"].to_numpy()[inside], indices[inside]
+def _runs(path: Path) -> Iterator[list[U64]]:
+    """Yield the columns of each run of a file, mapped and not copied."""
+    file = pa.ipc.open_file(pa.memory_map(str(path)))
+    for number in range(file.num_record_batches):
+        yield [column.to_numpy() for column in file.get_batch(number).columns]

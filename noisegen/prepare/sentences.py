@@ -3,7 +3,7 @@
 import re
 import sys
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from html import unescape
@@ -143,18 +143,14 @@ def common_characters(lang: str) -> frozenset[str]:
     return frozenset(common.union(extra or "", _JOINERS, _script_characters(scripts)))
 
 
-def _script_characters(scripts: tuple[str, ...]) -> Iterable[str]:
+def _script_characters(scripts: tuple[str, ...]) -> Iterator[str]:
     """Yield characters named after these scripts; without a script, all letters and marks."""
     names = {name for script in scripts for name in _NAMED.get(script, (script,))}
-    is_foreign = names and "LATIN" not in names
-    for sign in map(chr, range(0x80 if is_foreign else 0x41, sys.maxunicode + 1)):
-        kind = unicodedata.category(sign)[0]
-        if kind not in "LMNP":
-            continue
-        if not names:
-            if kind in "LM":
-                yield sign
-        elif re.split("[ -]", unicodedata.name(sign, ""), maxsplit=1)[0] in names:
+    first, kinds = (0x80 if names and "LATIN" not in names else 0x41), "LMNP" if names else "LM"
+    for sign in map(chr, range(first, sys.maxunicode + 1)):
+        if unicodedata.category(sign)[0] in kinds and (
+            not names or re.split("[ -]", unicodedata.name(sign, ""), maxsplit=1)[0] in names
+        ):
             yield sign
 
 

@@ -5,32 +5,29 @@ draws at every factor, so it moves with the factor and not with chance. The fact
 on few rows, then on as many as the standard error asks.
 """
 
+import csv
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
-from functools import partial
-from itertools import cycle, islice
+from dataclasses import KW_ONLY, dataclass, field, replace
+from functools import cache, partial
+from itertools import count, cycle, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any
 
 import numpy as np
 
+from noisegen.augment import PROTECTED, AnyRecipe, Tagger
 from noisegen.augment.on_the_fly import Noising
 from noisegen.data.sources import Columns, expand, read, shard_inputs
 from noisegen.errors import UsageError
 from noisegen.noise import registry
 from noisegen.noise.recipe import Recipe, factor_max, scaled
 from noisegen.options import Strings, argument, internal, option, public
-from noisegen.runs.files import write_text
+from noisegen.runs.atomic import write_text
 from noisegen.runs.folder import Lang, TextColumn, listed
 from noisegen.runs.progress import Progress, Show
 from noisegen.text.alignment import character_errors, word_errors
 from noisegen.text.resources import DEMO
-
-if TYPE_CHECKING:
-    AnyRecipe: TypeAlias = str | Recipe
-else:
-    AnyRecipe = str | Any
 
 TEXTS_MAX = 20_000  # of a source are read
 PRECISION = 0.004  # relative standard error of the rate that is fitted
@@ -53,27 +50,19 @@ Distance = Callable[[float], float]  # factor -> rate / target - 1
 class CalibrateOptions:
     """The recipe to scale, the error rate to reach (0.05 is 5 %), and the clean text it is for."""
 
-    recipe: Annotated[
-        AnyRecipe, option("The recipe or transform to scale", metavar="NAME|FILE.yaml")
-    ] = "mix_all"
+    recipe: Annotated[AnyRecipe, option("The recipe to scale", metavar="NAME|FILE.yaml")] = (
+        "mix_all"
+    )
     _: KW_ONLY
     source: Annotated[Strings, argument("[SOURCE...]")] = ()
-    target_cer: Annotated[
-        float | None, option("Character error rate to reach", metavar="SHARE")
-    ] = None
-    target_wer: Annotated[float | None, option("Word error rate to reach", metavar="SHARE")] = None
+    target_cer: Annotated[float | None, option("Character error rate", metavar="SHARE")] = None
+    target_wer: Annotated[float | None, option("Word error rate", metavar="SHARE")] = None
     lang: Lang = "en"
     text_column: TextColumn = "text"
     seed: Annotated[int, option("Seed of the noise that is measured")] = 0
-    protect: Annotated[str, option("Kinds of span that stay as they are, or 'none'")] = (
-        "url,mention,hashtag,email"
-    )
-    tagger: Annotated[
-        Literal["auto", "spacy", "rule"], option("Part-of-speech tagger for slng and abr3")
-    ] = "auto"
-    code: Annotated[
-        Strings, option("Run a file that registers transforms; repeatable", metavar="FILE.py")
-    ] = ()
+    protect: Annotated[str, option("Kinds of span to leave alone, or 'none'")] = PROTECTED
+    tagger: Annotated[Tagger, option("Part-of-speech tagger for slng and abr3")] = "auto"
+    code: Annotated[Strings, option("Python file with transforms; repeatable")] = ()
     values: Annotated[Mapping[str, object] | None, internal()] = None
     name: Annotated[str | None, internal()] = None
     tell: Annotated[Callable[[str], None], internal()] = lambda _: None
@@ -99,9 +88,9 @@ class RateEstimator:
     """Estimates errors per character ("cer") or word ("wer") of noise on these texts."""
 
     texts: Sequence[str]
-    figure: str
-    noising: Noising
-    seed: int
+    figure: str = "cer"
+    noising: Noising = field(default_factory=Noising)
+    seed: int = 0
 
     def rate(self, recipe: Recipe, rows: int) -> RateEstimate:
         """Return the rate over so many rows: the texts in turn, each time with new draws.
@@ -112,22 +101,14 @@ class RateEstimator:
         texts, errors = list(islice(cycle(self.texts), rows)), list[int]()
         for block, first in enumerate(range(0, rows, BLOCK_ROWS)):
             clean = texts[first : first + BLOCK_ROWS]
-            noisy = self.noising.noise(recipe, clean, self.seed, block)
-            errors += [errors_of(*pair) for pair in zip(clean, noisy, strict=True)]
-        numbers = np.arange(rows) % len(self.texts)
-        sizes = np.array([size(text) for text in self.texts], np.float64)[numbers]
-        total, value = sizes.sum(), float(np.sum(errors) / sizes.sum())
+            errors += map(errors_of, clean, self.noising.noise(recipe, clean, self.seed, block))
+        sizes = np.resize(np.array(list(map(size, self.texts)), np.float64), rows)
+        value = float(np.sum(errors) / sizes.sum())
         residuals = np.array(errors) - value * sizes
+        numbers = np.resize(np.arange(len(self.texts)), rows)
         between = np.bincount(numbers, residuals, len(self.texts))
-        error, error_between = (float(np.sqrt(r @ r) / total) for r in (residuals, between))
+        error, error_between = (float(np.sqrt(r @ r) / sizes.sum()) for r in (residuals, between))
         return RateEstimate(value, error, error_between, rows)
-
-    def rows_for(self, estimate: RateEstimate) -> int:
-        """Return how many rows give a rate with the standard error `PRECISION`."""
-        if not estimate.value:
-            return ROUGH_ROWS
-        wanted = estimate.rows * (estimate.error / (PRECISION * estimate.value)) ** 2
-        return int(min(ROWS_MAX, max(ROUGH_ROWS, wanted)))
 
 
 @dataclass(frozen=True)
@@ -153,16 +134,16 @@ class Calibrated:
     def warnings(self) -> list[str]:
         """What makes the rates less sure than they look."""
         lines, reached, check = [], self.reached, self.check
+        few = f"{self.texts:,} texts say little of others"
         if reached.error > 0.01 * reached.value:
             share = f"{reached.error / reached.value:.1%}"
             lines.append(f"{reached.rows:,} rows leave a standard error of {share}")
         if self.texts < FEW_TEXTS:
-            lines.append(f"{self.texts:,} texts say little of others; give more")
+            lines.append(f"{few}; give more")
         elif check.error_between > 0.02 * check.value:
-            lines.append(
-                f"{self.texts:,} texts say little of others: between texts the standard error is "
-                f"{check.error_between / check.value:.1%}; give more text for less"
-            )
+            share = f"{check.error_between / check.value:.1%}"
+            between = f"between texts the standard error is {share}; give more text for less"
+            lines.append(f"{few}: {between}")
         return lines
 
     def to_yaml(self) -> str:
@@ -191,9 +172,10 @@ class Calibrated:
 def _calibrate(options: CalibrateOptions) -> Calibrated:
     """Scale a recipe so that a text gets an expected CER or WER (shares: 0.05 is 5 %).
 
-    `source` is the clean text that the target is for, by default the bundled demo text. `values`
-    ({'leet.rate': 0.1}) change the recipe first; `name` is that of the new one. `tell` gets notes
-    for the user, `progress` an event after every measurement. Raises NoisegenError.
+    `source` is the clean text that the target is for, of which `TEXTS_MAX` texts are read, by
+    default the bundled demo text. `values` ({'leet.rate': 0.1}) change the recipe first; `name` is
+    that of the new one. `tell` gets notes for the user, `progress` an event after every
+    measurement. Raises NoisegenError.
     """
     for path in listed(options.code):
         registry.load_code(path)
@@ -205,87 +187,69 @@ def _calibrate(options: CalibrateOptions) -> Calibrated:
         missing = ", ".join(left_out)
         options.tell(f"without data for {noising.lang!r}, so without noise: {missing}")
     if options.source:
-        texts = read_texts(listed(options.source), options.text_column)
+        inputs = [item for item in expand(listed(options.source)) if not item.skipped]
+        columns = Columns(options.text_column)
+        shards = shard_inputs(inputs, columns, TEXTS_MAX, TEXTS_MAX)
+        batches = (batch for shard in shards for batch in read(shard, columns))
+        texts = [text for batch in batches for text in batch.table["clean"].to_pylist()]
     else:
         texts = demo_texts(noising.lang)
-        count = f"{len(texts):,} {noising.lang!r} rows"
-        options.tell(f"no SOURCE given: the {count} of the bundled demo text are taken")
+        rows = f"{len(texts):,} {noising.lang!r} rows"
+        options.tell(f"no SOURCE given: the {rows} of the bundled demo text are taken")
     figure, target = "cer", options.target_cer
     if target is None:
         figure, target = "wer", options.target_wer or 0.0
-    calibrated = calibrate_rate(
-        base, texts, target, figure, noising=noising, seed=options.seed, progress=options.progress
-    )
-    return replace(
-        calibrated,
-        recipe=replace(calibrated.recipe, name=options.name or f"{base.name}-calibrated"),
-    )
+    estimator = RateEstimator(texts, figure, noising, options.seed)
+    calibrated = calibrate_rate(base, estimator, target, options.progress)
+    name = options.name or f"{base.name}-calibrated"
+    return replace(calibrated, recipe=replace(calibrated.recipe, name=name))
 
 
 calibrate = public(CalibrateOptions, _calibrate)
 
 
-def read_texts(sources: Sequence[str], column: str = "text") -> list[str]:
-    """Return the first `TEXTS_MAX` texts of sources, as `augment` reads them."""
-    columns, texts = Columns(column), list[str]()
-    inputs = [source for source in expand(sources) if not source.skipped]
-    for task in shard_inputs(inputs, columns, TEXTS_MAX, TEXTS_MAX):
-        for batch in read(task, columns):
-            texts += batch.table["clean"].to_pylist()
-    return texts
-
-
 def demo_texts(lang: str) -> list[str]:
     """Return the bundled texts of a language; raises UsageError where there are none."""
-    columns, texts = Columns(), list[str]()
-    for task in shard_inputs(expand([str(DEMO)]), columns, TEXTS_MAX):
-        for batch in read(task, columns):
-            sides = batch.table["clean"].to_pylist(), batch.table["lang"].to_pylist()
-            texts += [text for text, spoken in zip(*sides, strict=True) if spoken == lang]
+    with DEMO.open(encoding="utf-8", newline="") as file:
+        rows = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
+        texts = [row["text"] for row in rows if row["lang"] == lang]
     if not texts:
         raise UsageError(f"there is no demo text in {lang!r}: give a SOURCE of clean text")
     return texts
 
 
 def calibrate_rate(
-    recipe: Recipe,
-    texts: Sequence[str],
-    target: float,
-    figure: str = "cer",
-    *,
-    noising: Noising | None = None,
-    seed: int = 0,
-    progress: Show = lambda _: None,
+    recipe: Recipe, estimator: RateEstimator, target: float, progress: Show = lambda _: None
 ) -> Calibrated:
-    """Scale a recipe so that its expected CER or WER (`figure`) on `texts` is `target`.
+    """Scale a recipe so that its expected rate on the texts of `estimator` is `target`.
 
     A third of the texts is kept from the search, and noised with another seed for the check. Raises
     UsageError for a rate out of reach, naming the highest within reach.
     """
-    title = figure.upper()
+    title = estimator.figure.upper()
     if not 0 < target < math.inf:
         raise UsageError(f"a target {title} must be above 0, not {target:g}")
-    texts = [text for text in texts if FIGURES[figure][0](text)]
+    texts = [text for text in estimator.texts if FIGURES[estimator.figure][0](text)]
     if not texts:
         raise UsageError("the source has no text to noise")
     used = [text for number, text in enumerate(texts) if number % HELD_BACK] or texts
     others = texts[::HELD_BACK] if len(texts) > 1 else texts
-    estimator = RateEstimator(used, figure, noising or Noising(), seed)
+    checker = replace(estimator, texts=others, seed=estimator.seed + 1)
+    estimator = replace(estimator, texts=used)
     factor, rows = _factor(recipe, estimator, target, progress)
     stronger = scaled(recipe, factor)
-    reached = estimator.rate(stronger, rows)
-    check = replace(estimator, texts=others, seed=seed + 1).rate(stronger, rows)
+    reached, check = (each.rate(stronger, rows) for each in (estimator, checker))
+    about = (
+        f"{recipe.name} times {factor:.6g} for {title} {target:g} ({estimator.noising.lang})",
+        f"reached {reached.value:.5f} +- {1.96 * reached.error:.5f} in {rows:,} noisy rows of "
+        f"{len(used):,} texts",
+        f"check: {check.value:.5f} +- {1.96 * check.error_between:.5f} on {len(others):,} "
+        "other texts with another seed",
+    )
+    given = estimator.rate(recipe, ROUGH_ROWS)
     return Calibrated(
-        stronger, title, target, factor, estimator.rate(recipe, ROUGH_ROWS), reached, check,
-        len(used), len(others),
-        (
-            f"{recipe.name} times {factor:.6g} for {title} {target:g} ({estimator.noising.lang})",
-            f"reached {reached.value:.5f} +- {1.96 * reached.error:.5f} in {rows:,} noisy rows of "
-            f"{len(used):,} texts",
-            f"check: {check.value:.5f} +- {1.96 * check.error_between:.5f} on {len(others):,} "
-            "other texts with another seed",
-        ),
-    )  # fmt: skip
+        stronger, title, target, factor, given, reached, check, len(used), len(others), about
+    )
 
 
 # The search.
@@ -298,32 +262,37 @@ def _factor(
     top = factor_max(recipe)
     if not top:
         raise UsageError(f"recipe {recipe.name} has no p or rate above 0 that could be scaled")
+    numbers = count(1)
 
-    rates: dict[tuple[float, int], RateEstimate] = {}
+    @cache
+    def estimate(factor: float, rows: int) -> RateEstimate:
+        rate = estimator.rate(scaled(recipe, factor), rows)
+        step = f"measuring factor {factor:.4g} on {rows:,} rows"
+        progress(Progress(step, next(numbers), unit="measurements"))
+        return rate
 
     def far(factor: float, rows: int = ROUGH_ROWS) -> float:
-        if (factor, rows) not in rates:
-            rates[factor, rows] = estimator.rate(scaled(recipe, factor), rows)
-            step = f"measuring factor {factor:.4g} on {rows:,} rows"
-            progress(Progress(step, len(rates), unit="measurements"))
-        return rates[factor, rows].value / target - 1
+        return estimate(factor, rows).value / target - 1
 
     def out_of_reach() -> UsageError:
         factors = (top / 2**halvings for halvings in range(4))  # the rate may fall near the top
-        most = max(estimator.rate(scaled(recipe, factor), ROUGH_ROWS).value for factor in factors)
+        most = max(estimate(factor, ROUGH_ROWS).value for factor in factors)
         return UsageError(
             f"recipe {recipe.name} cannot reach {estimator.figure.upper()} {target:g} on this "
             f"text; the highest rate within reach is {most:.3g}"
         )
 
     low, high = _bracket(far, min(1.0, top), 2.0, top)
-    most = rates[high, ROUGH_ROWS]
+    most = estimate(high, ROUGH_ROWS)
     if most.value + SURE * most.error < target:
         raise out_of_reach()
     rough = _root(far, low, high, near=0.01)
-    first = rates[rough, ROUGH_ROWS]
-    rows = estimator.rows_for(first)
-    step = 1 + max(0.02, 4 * first.error / first.value) if first.value else 2.0
+    first = estimate(rough, ROUGH_ROWS)
+    rows, step = ROUGH_ROWS, 2.0
+    if first.value:
+        relative = first.error / first.value
+        rows = int(min(ROWS_MAX, max(ROUGH_ROWS, first.rows * (relative / PRECISION) ** 2)))
+        step = 1 + max(0.02, 4 * relative)
     fine = partial(far, rows=rows)
     low, high = _bracket(fine, rough, step, top)
     if fine(high) < -NEAR:

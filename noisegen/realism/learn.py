@@ -7,71 +7,34 @@ All else is counted without its text. So no text of over three words leaves the 
 """
 
 import json
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field, replace
-from itertools import product
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
+from functools import reduce
+from itertools import accumulate, pairwise, product
 from math import comb, log
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
-from rapidfuzz.distance import OSA
+from rapidfuzz.distance import OSA, Levenshtein
 
-from noisegen.data.pairs import Pairs, read_pairs, refuse_onto
+from noisegen.data.pairs import Pairs, refuse_onto
 from noisegen.errors import OutputError
-from noisegen.noise.profile import (
-    CHANCE_BITS,
-    END,
-    FACTOR_BITS,
-    FACTORS,
-    FORMAT,
-    GONE,
-    HABITS,
-    HEAD,
-    LETTERS,
-    OTHER,
-    SAME,
-    SMALL_CASE,
-    TABLES,
-    TITLE_CASE,
-    UPPER_CASE,
-    WEIGHT_TOTAL,
-    WRITTEN,
-    Channel,
-    Factors,
-    GapKey,
-    HabitKey,
-    LetterKey,
-    Profile,
-    ProfileHead,
-    RowKey,
-    ShapeKey,
-    WordKey,
-    compiled,
-    load,
-    merged,
-)
+from noisegen.noise import profile as profiles
+from noisegen.noise.profile import END, SAME, GapKey, HabitKey, LetterKey, Profile, WordKey
 from noisegen.options import Strings, argument, option, public
-from noisegen.realism.compare import doubts
-from noisegen.realism.learn_events import (
-    GapEvent,
-    LetterChange,
-    WordEvent,
-    events_of,
-    in_context,
-    letter_changes,
-    sites,
-)
-from noisegen.runs.files import atomic, write_text
-from noisegen.runs.folder import Folder, Lang, listed
-from noisegen.text.alignment import token_spans
-from noisegen.text.buffers import I64
-from noisegen.text.case import TITLE, bare, cased, lower, shape_of
+from noisegen.realism.compare import PairOptions, doubts
+from noisegen.realism.two_sample import F64
+from noisegen.runs.atomic import atomic, write_text, writing
+from noisegen.runs.folder import Folder, listed
+from noisegen.text.alignment import Span, TokenEdit, edits, token_spans
+from noisegen.text.buffers import I64, is_word
+from noisegen.text.case import TITLE, bare, case_of, cased, lower, shape_of
 from noisegen.version import __version__
 
 MIN_COUNT = 2  # different pairs that a word, or what stands for it, must be seen in
@@ -82,23 +45,18 @@ CONTEXT_MIN = 5  # words that have some letters between two others, for a count 
 ROW_WORDS_MAX = 200  # longer rows count as this long
 EDITS_MAX = 60
 STEPS = 300  # of the EM algorithm
-F64 = npt.NDArray[np.float64]
+WRITTEN_MAX = 4  # letters that a part of a word becomes; with more it is no slip
+UNLIKE_MAX = 0.5  # share of a word's letters that may differ
+_LOST = (-1, -1)  # stands for the place of a word where nothing says what became of it
 
 
 @dataclass(frozen=True)
-class LearnOptions:
+class LearnOptions(PairOptions):
     """The pairs to learn from, the folder of the profile, and how the pairs are read."""
 
     sources: Annotated[Strings, argument("PAIRS...")]
     out: Annotated[Folder, option("Folder for the profile", "-o", "--out", metavar="PROFILE")]
     _: KW_ONLY
-    lang: Lang = "en"
-    noisy_column: Annotated[str, option("Column with the noisy text")] = "noisy"
-    clean_column: Annotated[str, option("Column with the clean text")] = "clean"
-    clean_file: Annotated[
-        str | None,
-        option("Clean version of every line of PAIRS, which is a text file", metavar="FILE"),
-    ] = None
     min_count: Annotated[
         int, option("Different pairs that a word, and what stands for it, must be seen in", ge=1)
     ] = MIN_COUNT
@@ -124,14 +82,8 @@ class Learned:
 def _learn(options: LearnOptions) -> Learned:
     """Learn from pairs (see `pairs.read_pairs`) and write the profile; raises NoisegenError."""
     check_free(options.out, options.force)
-    sources = listed(options.sources)
-    refuse_onto(Path(options.out), sources)
-    pairs = read_pairs(
-        sources,
-        noisy_column=options.noisy_column,
-        clean_column=options.clean_column,
-        clean_file=options.clean_file,
-    )
+    refuse_onto(Path(options.out), listed(options.sources))
+    pairs = options.read(options.sources)
     profile = profile_of(pairs, options.lang, options.min_count)
     warnings = doubts(pairs, options.lang)
     if not profile.totals["edits"]:
@@ -146,7 +98,7 @@ learn = public(LearnOptions, _learn)
 def merge_profiles(sources: Sequence[str | Path], out: str | Path, force: bool = False) -> Profile:
     """Add up profiles of one language and write the sum; raises NoisegenError."""
     check_free(out, force)
-    profile = fitted(merged([load(source) for source in sources]))
+    profile = fitted(profiles.merged([profiles.load(source) for source in sources]))
     save(profile, out)
     return profile
 
@@ -160,164 +112,95 @@ def check_free(out: str | Path, force: bool) -> None:
         return
     if not force:
         raise OutputError(f"{folder} is not empty; choose another folder or use --force")
-    if not (folder / HEAD).is_file():
+    if not (folder / profiles.HEAD).is_file():
         raise OutputError(f"{folder} has files that are no profile; choose another folder")
 
 
 def save(profile: Profile, folder: str | Path) -> None:
     """Write the files of a profile, rows in an order of their own; raises OutputError."""
     folder = Path(folder)
-    try:
+    with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise OutputError(f"cannot write {folder}: {error.strerror}") from error
-    for name, (_, schema) in TABLES.items():
-        counts = getattr(profile, name).items()
-        rows = sorted(counts, key=lambda item: [(part is None, part) for part in item[0]])
-        columns = zip(*((*key, count) for key, count in rows), strict=True) if rows else ()
-        arrays = list(columns) or [()] * len(schema)
-        arrays = [pa.array(a, column.type) for a, column in zip(arrays, schema, strict=True)]
+    for name, (_, schema) in profiles.TABLES.items():
+        counts = getattr(profile, name)
+        keys = sorted(counts, key=lambda key: [(part is None, part) for part in key])
+        rows = [dict(zip(schema.names, (*key, counts[key]), strict=True)) for key in keys]
         with atomic(folder / f"{name}.parquet") as file:
-            pq.write_table(pa.table(arrays, schema), file, compression="zstd")
+            pq.write_table(pa.Table.from_pylist(rows, schema), file, compression="zstd")
     totals = dict(sorted(profile.totals.items()))
-    head = ProfileHead(FORMAT, profile.lang, __version__, profile.digest, totals, profile.factors)
+    head = profiles.ProfileHead(
+        profiles.FORMAT, profile.lang, __version__, profile.digest, totals, profile.factors
+    )
     content = json.dumps(msgspec.structs.asdict(head), ensure_ascii=False)
-    write_text(folder / HEAD, content + "\n")
+    write_text(folder / profiles.HEAD, content + "\n")
 
 
 def profile_of(pairs: Pairs, lang: str = "en", min_count: int = MIN_COUNT) -> Profile:
     """Return the profile of pairs; see the module for what is kept."""
-    counts = _Counts()
-    for noisy, clean in zip(pairs.noisy, pairs.clean, strict=True):
-        counts.add(clean, noisy)
-    return fitted(counts.profile(lang, min_count))
+    counts = Profile(lang)  # of all that there is
+    seen: Counter[Form] = Counter()  # in how many different pairs
+    for (clean, noisy), times in Counter(zip(pairs.clean, pairs.noisy, strict=True)).items():
+        row = row_of(clean, noisy)
+        changed = sum(word.noisy != word.clean or word.written != SAME for word in row.words)
+        gap_edits = sum(gap.gap != gap.noisy for gap in row.gaps)
+        totals = {"pairs": 1, "changed": clean != noisy, "edits": row.edits}
+        for _ in range(times):
+            counts.words.update(row.words)
+            counts.gaps.update(row.gaps)
+            counts.habits.update(row.habits)
+            counts.totals.update(totals, words=len(row.words))
+        size = min(len(row.words), ROW_WORDS_MAX)
+        row_key = profiles.RowKey(size, min(changed, EDITS_MAX), min(gap_edits, EDITS_MAX))
+        counts.rows[row_key] += times
+        forms = {(word.clean, word.noisy) for word in row.words}
+        gap_forms = {(gap.gap, gap.noisy) for gap in row.gaps}
+        seen.update({(clean, None) for clean, _ in forms})
+        seen.update(form for form in forms if form[1] is not None)
+        seen.update([*gap_forms, *((gap, None) for gap, _ in gap_forms)])
+    often = {form for form, number in seen.items() if number >= min_count}
+    changed_forms = sorted({(key.clean, key.noisy) for key in counts.words if key.noisy})
+    slips = {form: letter_changes(*form) for form in changed_forms}  # none: not a slip
+    words, shapes = _kept_words(counts.words, often, slips)
+    letters = _letters(slips, {key.clean for key in counts.words})
+    gaps = _kept_gaps(counts.gaps, often)
+    return fitted(replace(counts, words=words, shapes=shapes, gaps=gaps, letters=letters))
 
 
-def fitted(profile: Profile) -> Profile:
-    """Return a profile with the factors of its rows."""
-    channel = compiled(profile)
-    words, gaps = Counter[int](), Counter[int]()
-    for key, count in profile.words.items():
-        words[channel.words[key.clean, key.case]] += count
-    for shape, count in profile.shapes.items():
-        words[channel.shapes[shape.shape]] += count
-    for gap, count in profile.gaps.items():
-        gaps[channel.gaps[gap[:3]]] += count
-    return replace(
-        profile,
-        factors=_factors(
-            profile.rows, *(_mean_chances(channel, counts) for counts in (words, gaps))
-        ),
-    )
+class RowKeys(NamedTuple):
+    """What is counted of a pair."""
+
+    words: list[WordKey]
+    gaps: list[GapKey]
+    habits: list[HabitKey]  # that it could show
+    edits: int
 
 
-def _mean_chances(channel: Channel, counts: Mapping[int, int]) -> F64:
-    """Return the mean chance of groups at every factor of the grid, by how often they were met."""
-    chances = np.array([channel.groups[group].chance / (1 << CHANCE_BITS) for group in counts])
-    share = np.array(list(counts.values()), np.float64) / max(1, sum(counts.values()))
-    means = [(np.minimum(chances * factor, 1) * share).sum() for factor in FACTORS]
-    clipped: F64 = np.clip(np.array(means), 1e-9, 1 - 1e-9)
-    return clipped
+def row_of(clean: str, noisy: str) -> RowKeys:
+    """Return what is counted of a pair.
 
-
-@dataclass
-class _Counts:
-    """What was seen so far; `*_pairs` count in how many different pairs."""
-
-    totals: Counter[str] = field(default_factory=Counter)
-    words: Counter[WordKey] = field(default_factory=Counter)
-    gaps: Counter[GapKey] = field(default_factory=Counter)
-    rows: Counter[RowKey] = field(default_factory=Counter)
-    habits: Counter[HabitKey] = field(default_factory=Counter)
-    word_pairs: Counter[str] = field(default_factory=Counter)
-    form_pairs: Counter[tuple[str, str]] = field(default_factory=Counter)
-    gap_pairs: Counter[tuple[str, str]] = field(default_factory=Counter)
-    seen: set[tuple[str, str]] = field(default_factory=set)
-
-    def add(self, clean: str, noisy: str) -> None:
-        """Count one pair."""
-        habit = self._habit(clean, noisy)
-        events = events_of(clean, noisy)
-        words = [_word_key(event, habit) for event in events.words]
-        gaps = _gap_keys(events.gaps, words)
-        self.words.update(words)
-        self.gaps.update(gaps)
-        changed = sum(key.noisy != key.clean or key.written != SAME for key in words)
-        gap_edits = sum(gap.gap != gap.noisy for gap in gaps)
-        row = min(len(words), ROW_WORDS_MAX), min(changed, EDITS_MAX), min(gap_edits, EDITS_MAX)
-        self.rows[RowKey(*row)] += 1
-        self.totals.update(pairs=1, changed=clean != noisy, edits=events.edits, words=len(words))
-        if (clean, noisy) in self.seen:
-            return
-        self.seen.add((clean, noisy))
-        self.word_pairs.update({key.clean for key in words})
-        self.form_pairs.update({(key.clean, key.noisy) for key in words if key.noisy is not None})
-        self.gap_pairs.update({(key.gap, key.noisy or "") for key in gaps})
-
-    def _habit(self, clean: str, noisy: str) -> str:
-        """Return the habit that a noisy row shows, '' for none; count who could and who did."""
-        shown = ""
-        for habit in HABITS:
-            if _could_show(habit, clean):
-                is_so = noisy.isupper() if habit == "upper" else noisy == HABITS[habit](noisy)
-                shows = not shown and is_so
-                self.habits[HabitKey(habit, shows)] += 1
-                shown = habit if shows else shown
-        return shown
-
-    def profile(self, lang: str, min_count: int) -> Profile:
-        """Return what is kept."""
-        known = {word for word, count in self.word_pairs.items() if count >= min_count}
-        forms = {(key.clean, key.noisy) for key in self.words if key.noisy}
-        slips = {pair: letter_changes(*pair) for pair in sorted(forms)}  # empty: not a slip
-        words: Counter[WordKey] = Counter()
-        shapes: Counter[ShapeKey] = Counter()
-        for key, count in self.words.items():
-            if key.clean not in known:
-                shape = shape_of(key.clean, key.case)
-                shapes[ShapeKey(shape, _change(key, slips))] += count
-            elif key.noisy is None or self._is_kept(key.clean, key.noisy, min_count):
-                words[key] += count
-            else:
-                words[key._replace(noisy=None, written=SAME)] += count
-        letters = _letters(slips, {key.clean for key in self.words})
-        gaps = self._kept_gaps(known | {END}, min_count)
-        return Profile(lang, self.totals, words, gaps, letters, shapes, self.rows, self.habits)
-
-    def _is_kept(self, clean: str, noisy: str, min_count: int) -> bool:
-        if clean == noisy:
-            return True
-        if len(noisy) > FORM_MAX or len(token_spans(noisy)) > GAP_WORDS_MAX or _breaks(noisy):
-            return False
-        often = self.form_pairs[clean, noisy] >= min_count
-        return often or OSA.distance(clean, noisy) <= min(SLIP_MAX, len(clean) - 1)
-
-    def _kept_gaps(self, known: set[str], min_count: int) -> Counter[GapKey]:
-        """Return the gaps that are kept, with the words to their right that are `known`."""
-        kept: Counter[GapKey] = Counter()
-        pairs = Counter[str]()
-        for (gap, _), count in self.gap_pairs.items():
-            pairs[gap] += count
-        for key, count in self.gaps.items():
-            if pairs[key.gap] < min_count or not _fits(key.gap):
-                continue
-            noisy = key.noisy
-            if noisy is not None and noisy != key.gap:
-                often = self.gap_pairs[key.gap, noisy] >= min_count
-                noisy = noisy if often and _fits(noisy) else None
-            right = key.right if key.right in known else ""
-            written = key.written if noisy is not None else SAME
-            kept[GapKey(right, key.initial, key.gap, noisy, written)] += count
-        return kept
-
-
-def _fits(gap: str) -> bool:
-    words = sum(gap[start].isalnum() for start, _ in token_spans(gap))
-    return len(gap) <= FORM_MAX and words <= GAP_WORDS_MAX and not _breaks(gap)
-
-
-def _breaks(text: str) -> bool:
-    return text != "".join(text.splitlines())
+    Where a gap changed, or the word before is gone, and the next word only changed its case, the
+    one is taken for the reason of the other: 'Es alta' -> 'Ella es alta'.
+    """
+    habits: list[HabitKey] = []
+    for name, write in profiles.HABITS.items():
+        if _could_show(name, clean):
+            is_so = noisy.isupper() if name == "upper" else noisy == write(noisy)
+            habits.append(HabitKey(name, is_so and not any(habit.shown for habit in habits)))
+    shown = next((habit.habit for habit in habits if habit.shown), "")
+    changes = edits(clean, noisy)
+    aligned = list(_aligned(clean, noisy, changes))
+    words, gaps = [], []
+    for number, (span, target) in enumerate(aligned):
+        form = None if target == _LOST else noisy[slice(*target)] if target else ""
+        words.append(_word_key(clean[slice(*span)], form, not number, shown))
+    rights = [*(word.clean for word in words), END]
+    for number, gap, written in _gaps(clean, noisy, aligned):
+        case = _take_case(words, number) if gap != written else SAME
+        gaps.append(GapKey(rights[number], not number, gap, written, case))
+    for number, word in enumerate(words):
+        if word.noisy == "":
+            words[number] = word._replace(written=_take_case(words, number + 1))
+    return RowKeys(words, gaps, habits, len(changes))
 
 
 def _could_show(habit: str, clean: str) -> bool:
@@ -329,78 +212,211 @@ def _could_show(habit: str, clean: str) -> bool:
     return not clean.isascii() and sum(len(bare(c)) == 1 and bare(c) != c for c in clean) > 1
 
 
-def _word_key(event: WordEvent, habit: str) -> WordKey:
+def _word_key(text: str, noisy: str | None, initial: bool, habit: str) -> WordKey:
     """Return what is counted of a word; what a habit of its row did to it does not count."""
-    text, case, noisy = event
-    clean = lower(text)
+    clean, case = lower(text), case_of(text, initial)
     if not noisy:
         return WordKey(clean, case, noisy, SAME)
     if habit == "bare" and noisy == bare(text):
         return WordKey(clean, case, clean, SAME)
     form = lower(noisy)
-    by_habit = noisy == text or habit in ("small", "upper")
-    return WordKey(clean, case, form, SAME if by_habit else _written(noisy, form, case))
-
-
-def _written(noisy: str, form: str, case: int) -> int:
-    """Return how a form is written: as its word's case asks, or in another."""
-    if noisy == cased(form, case):
-        return SAME
-    if noisy == form:
-        return SMALL_CASE
-    if noisy == cased(form, TITLE):
-        return TITLE_CASE
-    return UPPER_CASE if noisy == form.upper() else SAME
-
-
-def _gap_keys(gaps: Sequence[GapEvent], words: list[WordKey]) -> list[GapKey]:
-    """Return what is counted of gaps.
-
-    Where a gap changed, or the word before is gone, and the next word only changed its case, the
-    one is taken for the reason of the other: 'Es alta' -> 'Ella es alta'.
-    """
-    keys = []
-    for number, right, gap, noisy in gaps:
-        written = _take_case(words, number) if gap != noisy else SAME
-        keys.append(GapKey(right, not number, gap, noisy, written))
-    for number, key in enumerate(words):
-        if key.noisy == "":
-            words[number] = key._replace(written=_take_case(words, number + 1))
-    return keys
+    written = profiles.UPPER_CASE if noisy == form.upper() else SAME
+    if noisy in (text, cased(form, case)) or habit in ("small", "upper"):
+        written = SAME
+    elif noisy in (form, cased(form, TITLE)):
+        written = profiles.SMALL_CASE if noisy == form else profiles.TITLE_CASE
+    return WordKey(clean, case, form, written)
 
 
 def _take_case(words: list[WordKey], number: int) -> int:
     """Return how a word is written if that is all that changed, and take it for unchanged."""
     key = words[number] if number < len(words) else None
-    if key is None or key.noisy != key.clean or key.written not in (SMALL_CASE, TITLE_CASE):
+    if key is None or key.noisy != key.clean or key.written == profiles.UPPER_CASE:
         return SAME
     words[number] = key._replace(written=SAME)
     return key.written
 
 
-Slips = dict[tuple[str, str], list[LetterChange]]
+# Where words and gaps went.
+
+
+def _aligned(
+    clean: str, noisy: str, changes: Sequence[TokenEdit]
+) -> Iterator[tuple[Span, Span | None]]:
+    """Yield every word and where it went (None: it is gone), by the edits and what they leave."""
+    ours, theirs = token_spans(clean), token_spans(noisy)
+    starts, noisy_starts = [span[0] for span in ours], [span[0] for span in theirs]
+    at = noisy_at = 0
+    for edit in [*changes, TokenEdit(len(clean), len(clean), len(noisy), len(noisy))]:
+        first, stop = (bisect_left(starts, start) for start in edit[:2])
+        noisy_first, noisy_stop = (bisect_left(noisy_starts, start) for start in edit[2:])
+        for pair in zip(ours[at:first], theirs[noisy_at:noisy_first], strict=True):
+            yield from _targets(clean, noisy, pair[:1], pair[1:])
+        yield from _targets(clean, noisy, ours[first:stop], theirs[noisy_first:noisy_stop])
+        at, noisy_at = stop, noisy_stop
+
+
+def _targets(
+    clean: str, noisy: str, ours: Sequence[Span], theirs: Sequence[Span]
+) -> Iterator[tuple[Span, Span | None]]:
+    """Yield the words among some tokens of the clean side; `theirs` stand for them."""
+    words = [span for span in ours if is_word(clean[span[0]])]
+    texts = [noisy[slice(*span)] for span in theirs]
+    joined = "".join(clean[slice(*span)] for span in words)
+    targets: list[Span | None] = [_LOST if theirs else None] * len(words)
+    if len(ours) == len(words) == 1 and texts and is_word(texts[0][0]) and is_word(texts[-1][0]):
+        targets = [(theirs[0][0], theirs[-1][1])]
+    elif len(texts) == 1 and lower(joined) == lower(texts[0]):  # run together
+        stops = accumulate((stop - start for start, stop in words), initial=theirs[0][0])
+        targets = list(pairwise(stops))
+    yield from zip(words, targets, strict=True)
+
+
+def _gaps(
+    clean: str, noisy: str, aligned: Sequence[tuple[Span, Span | None]]
+) -> Iterator[tuple[int, str, str]]:
+    """Yield what became of every gap, with the number of the word behind; none by a lost word.
+
+    A gap is all that stands between two words, before the first or behind the last.
+    """
+    edges = [((0, 0), (0, 0)), *aligned, ((len(clean), len(clean)), (len(noisy), len(noisy)))]
+    first = noisy_stop = 0
+    for number, (_, target) in enumerate(edges[1:], 1):
+        if target is None or target == _LOST:
+            continue
+        between = edges[first : number + 1]
+        gaps = [clean[a[1] : b[0]] for (a, _), (b, _) in pairwise(between)]
+        written = noisy[noisy_stop : target[0]]
+        if all(place != _LOST for _, place in between):
+            if len(gaps) == 1:
+                yield first, gaps[0], written
+            elif written == reduce(_without_word, gaps):
+                yield from ((word, gap, gap) for word, gap in enumerate(gaps, first))
+        first, noisy_stop = number, target[1]
+
+
+def _without_word(before: str, after: str) -> str:
+    """Return the gap where a word stood between two; the space before it goes, or that behind."""
+    if before.endswith(" "):
+        return before[:-1] + after
+    return before + (after[1:] if not before and after.startswith(" ") else after)
+
+
+# What is kept.
+
+Form = tuple[str, str | None]  # a word or a gap, and what stands for it; with None any
+Slips = dict[tuple[str, str], list[LetterKey]]
+
+
+def _kept_words(
+    words: Counter[WordKey], often: set[Form], slips: Slips
+) -> tuple[Counter[WordKey], Counter[profiles.ShapeKey]]:
+    """Return the words that stand there often, and what became of others, by shape alone."""
+    kept: Counter[WordKey] = Counter()
+    shapes: Counter[profiles.ShapeKey] = Counter()
+    for key, count in words.items():
+        if (key.clean, None) not in often:
+            shape = shape_of(key.clean, key.case)
+            shapes[profiles.ShapeKey(shape, _change(key, slips))] += count
+        elif key.noisy is None or _is_kept(key.clean, key.noisy, often):
+            kept[key] += count
+        else:
+            kept[key._replace(noisy=None, written=SAME)] += count
+    return kept, shapes
 
 
 def _change(key: WordKey, slips: Slips) -> str:
     """Return what became of a word, without saying which."""
     if key.noisy == key.clean:
-        return WRITTEN[key.written]
+        return profiles.WRITTEN[key.written]
     if key.noisy == "":
-        return GONE
-    changes = slips.get((key.clean, key.noisy or ""), [])
-    return LETTERS[min(len(changes), len(LETTERS) - 1)] or OTHER
+        return profiles.GONE
+    places = len(slips.get((key.clean, key.noisy or ""), ()))
+    return profiles.LETTERS[min(places, len(profiles.LETTERS) - 1)] or profiles.OTHER
+
+
+def _is_kept(clean: str, noisy: str, often: set[Form]) -> bool:
+    if clean == noisy:
+        return True
+    if len(noisy) > FORM_MAX or len(token_spans(noisy)) > GAP_WORDS_MAX or _breaks(noisy):
+        return False
+    is_slip = OSA.distance(clean, noisy) <= min(SLIP_MAX, len(clean) - 1)
+    return is_slip or (clean, noisy) in often
+
+
+def _kept_gaps(gaps: Counter[GapKey], often: set[Form]) -> Counter[GapKey]:
+    """Return the gaps that are kept, with the words to their right that are."""
+    kept: Counter[GapKey] = Counter()
+    for key, count in gaps.items():
+        if (key.gap, None) not in often or not _fits(key.gap):
+            continue
+        right = key.right if key.right == END or (key.right, None) in often else ""
+        noisy, written = key.noisy, key.written
+        if noisy != key.gap and not ((key.gap, noisy) in often and _fits(noisy or "")):
+            noisy, written = None, SAME
+        kept[GapKey(right, key.initial, key.gap, noisy, written)] += count
+    return kept
+
+
+def _fits(gap: str) -> bool:
+    words = sum(gap[start].isalnum() for start, _ in token_spans(gap))
+    return len(gap) <= FORM_MAX and words <= GAP_WORDS_MAX and not _breaks(gap)
+
+
+def _breaks(text: str) -> bool:
+    return text != "".join(text.splitlines())
+
+
+# Letters.
+
+
+def letter_changes(clean: str, noisy: str) -> list[LetterKey]:
+    """Return the parts that differ, none if the words are too unlike for a slip.
+
+    They are those of a shortest alignment; two letters that changed places are one part.
+
+    >>> letter_changes("receive", "recieve")
+    [LetterKey(before='c', clean='ei', after='v', noisy='ie')]
+    """
+    spans: list[tuple[int, int, int, int]] = []  # in the one word, in the other
+    for step in Levenshtein.opcodes(clean, noisy):
+        if step.tag == "equal":
+            continue
+        start, noisy_start = step.src_start, step.dest_start
+        if spans:
+            first, last, noisy_first, _ = spans[-1]
+            ours, theirs = clean[first : step.src_end], noisy[noisy_first : step.dest_end]
+            if start == last or (len(ours) == 2 and ours == theirs[::-1]):
+                spans.pop()
+                start, noisy_start = first, noisy_first
+        spans.append((start, step.src_end, noisy_start, step.dest_end))
+    framed = profiles.START + clean + END
+    changes = [
+        LetterKey(framed[start], clean[start:stop], framed[stop + 1], noisy[noisy_start:noisy_stop])
+        for start, stop, noisy_start, noisy_stop in spans
+    ]
+    sizes = [(len(change.clean), len(change.noisy)) for change in changes]
+    is_slip = sum(map(max, sizes)) <= max(1, UNLIKE_MAX * max(len(clean), len(noisy)))
+    fit = all(ours <= profiles.LETTERS_MAX and theirs <= WRITTEN_MAX for ours, theirs in sizes)
+    return changes if is_slip and fit else []
+
+
+def _sites(word: str, parts: frozenset[str]) -> Iterator[tuple[str, str, str]]:
+    """Yield every part of a word that is among `parts`, between its neighbours."""
+    framed = profiles.START + word + END
+    for start in range(1, len(framed)):
+        for size in range(min(profiles.LETTERS_MAX, len(framed) - 1 - start) + 1):
+            part = framed[start : start + size]
+            if part in parts:
+                yield framed[start - 1], part, framed[start + size]
 
 
 def _letters(slips: Slips, words: Iterable[str]) -> Counter[LetterKey]:
     """Count for parts of words in their contexts how often they changed, each word once."""
-    counts = Counter(
-        LetterKey(*in_context(clean, change), change.noisy)
-        for (clean, _), changes in slips.items()
-        for change in changes
-    )
+    counts = Counter(change for changes in slips.values() for change in changes)
     parts = frozenset(key.clean for key in counts)
     contexts = {key[:3] for key in counts}
-    contexts_seen = Counter(site for word in words for site in set(sites(word, parts)))
+    contexts_seen = Counter(site for word in words for site in set(_sites(word, parts)))
     for (before, part, after), count in contexts_seen.items():
         if count >= CONTEXT_MIN or (before, part, after) in contexts:
             counts[LetterKey(before, part, after, part)] = count
@@ -414,16 +430,42 @@ def _letters(slips: Slips, words: Iterable[str]) -> Counter[LetterKey]:
 # changes: where no word and no gap is hit, the one that came nearest to it is.
 
 
-def _factors(rows: Mapping[RowKey, int], word_means: F64, gap_means: F64) -> Factors:
+def fitted(profile: Profile) -> Profile:
+    """Return a profile with the factors of its rows."""
+    channel = profiles.compiled(profile)
+    words, gaps = Counter[int](), Counter[int]()
+    for key, count in profile.words.items():
+        words[channel.words[key.clean, key.case]] += count
+    for shape, count in profile.shapes.items():
+        words[channel.shapes[shape.shape]] += count
+    for gap, count in profile.gaps.items():
+        gaps[channel.gaps[gap[:3]]] += count
+    means = (_mean_chances(channel, groups) for groups in (words, gaps))
+    return replace(profile, factors=_factors(profile.rows, *means))
+
+
+def _mean_chances(channel: profiles.Channel, counts: Mapping[int, int]) -> F64:
+    """Return the mean chance of groups at every factor of the grid, by how often they were met."""
+    chances = np.array([channel.groups[group].chance for group in counts])
+    chances = chances / (1 << profiles.CHANCE_BITS)
+    shares = np.array(list(counts.values()), np.float64) / max(1, sum(counts.values()))
+    means = [(np.minimum(chances * factor, 1) * shares).sum() for factor in profiles.FACTORS]
+    clipped: F64 = np.clip(np.array(means), 1e-9, 1 - 1e-9)
+    return clipped
+
+
+def _factors(
+    rows: Mapping[profiles.RowKey, int], word_means: F64, gap_means: F64
+) -> profiles.Factors:
     """Return the factors that explain how many words and gaps changed in each row."""
     keys = sorted(rows)
     if not keys:
-        return [(1 << FACTOR_BITS, 1 << FACTOR_BITS, WEIGHT_TOTAL)]
+        return [(1 << profiles.FACTOR_BITS, 1 << profiles.FACTOR_BITS, profiles.WEIGHT_TOTAL)]
     sizes, word_edits, gap_edits = np.array(keys).T
     counts = np.array([rows[key] for key in keys], np.float64)
     changed = (word_edits > 0) | (gap_edits > 0)
     if not changed.any():
-        return [(0, 0, WEIGHT_TOTAL)]
+        return [(0, 0, profiles.WEIGHT_TOTAL)]
     of_words = _likelihoods(sizes, word_edits, word_means)[:, :, None]
     of_gaps = _likelihoods(sizes + 1, gap_edits, gap_means)[:, None, :]
     likelihoods = of_words * of_gaps
@@ -446,8 +488,8 @@ def _factors(rows: Mapping[RowKey, int], word_means: F64, gap_means: F64) -> Fac
         weights /= weights.sum()
     weights *= 1 - unchanged
     weights[0] = unchanged
-    whole = np.round(weights * WEIGHT_TOTAL).astype(np.int64).tolist()
-    grid = [int(factor * (1 << FACTOR_BITS)) for factor in FACTORS]
+    whole = np.round(weights * profiles.WEIGHT_TOTAL).astype(np.int64).tolist()
+    grid = [int(factor * (1 << profiles.FACTOR_BITS)) for factor in profiles.FACTORS]
     return [(*pair, w) for pair, w in zip(product(grid, grid), whole, strict=True) if w]
 
 

@@ -6,7 +6,7 @@ synthetic text above a real one. 0.5: it cannot tell them; 1: always (Lopez-Paz 
 "Revisiting classifier two-sample tests").
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,7 +17,7 @@ from noisegen.data.pairs import Pairs
 from noisegen.errors import MissingExtra
 from noisegen.noise.rng import mix, name_number
 from noisegen.runs.progress import Progress, Show
-from noisegen.text.buffers import I64
+from noisegen.text.buffers import I64, Bool
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -32,6 +32,7 @@ CHARACTERS_MAX = 500  # of a text; what follows is not looked at
 SHOWN = 12  # n-grams of each side that give it away
 _SHOWN_ROWS_MIN = 5  # that such an n-gram must be in
 _CANDIDATES = 400
+_EXAMPLES = 2  # of an n-gram
 _CONTEXT = 6  # characters around an example
 _EDGE = "\n"  # frames a text, so that an n-gram can tell where it begins or ends
 _INVERSE_PENALTY = 10.0  # C; from 1 to 100 the AUC of real sets changes by less than 0.02
@@ -42,7 +43,6 @@ _SOLVER: dict[str, Any] = {
     "solver": "liblinear", "dual": True, "tol": 1e-2, "max_iter": 1_000, "random_state": 0,
 }  # fmt: skip
 
-Bool = npt.NDArray[np.bool_]
 F64 = npt.NDArray[np.float64]
 
 
@@ -90,7 +90,7 @@ class TwoSample:
 
 
 class NgramTexts(NamedTuple):
-    """NgramTexts of all sides as n-grams.
+    """The texts of all sides as n-grams.
 
     `weights` has a row of tf-idf weights for each different text and a column for each of `names`;
     `rows` and `clean_numbers` say for each text of all sides its row and its clean text.
@@ -100,6 +100,10 @@ class NgramTexts(NamedTuple):
     names: list[str]
     rows: I64
     clean_numbers: I64
+
+    def of(self, numbers: I64) -> "csr_matrix":
+        """Return the weights of these texts, a row each."""
+        return self.weights[self.rows[numbers]]
 
 
 def two_sample(real: Pairs, synthetic: Pairs, progress: Show = lambda _: None) -> TwoSample:
@@ -118,23 +122,25 @@ def two_sample(real: Pairs, synthetic: Pairs, progress: Show = lambda _: None) -
     row_of = {text: row for row, text in enumerate(dict.fromkeys(everything))}
     if len(row_of) < TEXTS_MIN:
         return TwoSample(None, None, None, None, ())
-    rows = np.array([row_of[text] for text in everything], np.int64)
-    clean_numbers = _shuffled_numbers([*real.clean, *synthetic.clean] * 2)
-    texts = NgramTexts(*ngram_weights(list(row_of)), rows, clean_numbers)
+    clean = [*real.clean, *synthetic.clean]
+    shuffled = sorted(dict.fromkeys(clean), key=lambda text: mix(name_number(text)))
+    number_of = {text: number for number, text in enumerate(shuffled)}  # tells the fold
+    texts = NgramTexts(
+        *ngram_weights(list(row_of)),
+        rows=np.array([row_of[text] for text in everything], np.int64),
+        clean_numbers=np.array([number_of[text] for text in clean * 2], np.int64),
+    )
     stops = np.cumsum([len(side) for side in sides])
-    ours, theirs, clean, other = np.split(np.arange(stops[-1]), stops[:-1])
+    ours, theirs, our_clean, their_clean = np.split(np.arange(stops[-1]), stops[:-1])
     progress(Progress("telling real from synthetic text"))
     all_rows = auc(texts, ours, theirs)
     progress(Progress("telling changed rows apart"))
     changed_rows = auc(texts, ours[_changed(real)], theirs[_changed(synthetic)])
     progress(Progress("telling real from clean text"))
-    against_clean = auc(texts, ours, clean)
+    against_clean = auc(texts, ours, our_clean)
     is_same = sorted(real.clean) == sorted(synthetic.clean)
-    clean_sides = None if is_same else auc(texts, clean, other)
-    contrasts: Iterable[NgramContrast] = ()
-    if all_rows:
-        coefficients, _ = _fit(texts, np.concatenate([ours, theirs]), _marked(ours, theirs))
-        contrasts = _contrasts(texts, coefficients, (ours, theirs), (real, synthetic))
+    clean_sides = None if is_same else auc(texts, our_clean, their_clean)
+    contrasts = _contrasts(texts, (ours, theirs), (real, synthetic)) if all_rows else ()
     return TwoSample(all_rows, changed_rows, against_clean, clean_sides, tuple(contrasts))
 
 
@@ -159,57 +165,45 @@ def _ngrams(text: str) -> list[str]:
     return [gram for size in SIZES for gram in map("".join, zip(*shifted[:size], strict=False))]
 
 
-def _shuffled_numbers(texts: Sequence[str]) -> I64:
-    """Return the number of each text among the different ones, which a hash puts in order."""
-    ordered = sorted(dict.fromkeys(texts), key=lambda text: mix(name_number(text)))
-    numbers = {text: number for number, text in enumerate(ordered)}
-    return np.array([numbers[text] for text in texts], np.int64)
-
-
 def _changed(pairs: Pairs) -> Bool:
     return np.array([a != b for a, b in zip(pairs.noisy, pairs.clean, strict=True)], bool)
-
-
-def _marked(real: I64, other: I64) -> Bool:
-    return np.repeat([False, True], [len(real), len(other)])
 
 
 # The classifier.
 
 
 def auc(texts: NgramTexts, real: I64, other: I64) -> Auc | None:
-    """Return how well a classifier tells some rows from others; None where they are too few."""
-    rows, is_other = np.concatenate([real, other]), _marked(real, other)
-    groups = np.unique(texts.clean_numbers[rows], return_inverse=True)[1]
+    """Return how well a classifier tells some texts from others; None where they are too few."""
+    numbers = np.concatenate([real, other])
+    is_other = np.arange(len(numbers)) >= len(real)
+    groups = np.unique(texts.clean_numbers[numbers], return_inverse=True)[1]
     if any(len(np.unique(groups[is_other == side])) < TEXTS_MIN for side in (False, True)):
         return None
-    size = int(groups.max()) + 1
     rng = np.random.default_rng(0)  # fixed: the interval is part of the figure
-    resampled = rng.multinomial(size, np.full(size, 1 / size), RESAMPLES).astype(float)
-    times = np.concatenate([np.ones((1, size)), resampled])
-    areas = [
-        _areas(_scores(texts, rows, is_other, held_out), is_other[held_out],
-               times[:, groups[held_out]])
-        for held_out in (groups % FOLDS == fold for fold in range(FOLDS))
-    ]  # fmt: skip
+    times = resampled(rng, int(groups.max()) + 1)[:, groups]
+    areas = []
+    for fold in range(FOLDS):
+        held_out = groups % FOLDS == fold
+        coefficients, intercept = _fit(texts, numbers[~held_out], is_other[~held_out])
+        scores = texts.of(numbers[held_out]) @ coefficients + intercept
+        areas.append(_areas(scores, is_other[held_out], times[:, held_out]))
     means = np.mean(areas, axis=0)
     low, high = np.percentile(means[1:], INTERVAL)
     return Auc(float(means[0]), float(low), float(high), len(real), len(other))
 
 
-def _scores(texts: NgramTexts, rows: I64, is_other: Bool, held_out: Bool) -> F64:
-    """Return the scores of held-out rows by a classifier of the others."""
-    coefficients, intercept = _fit(texts, rows[~held_out], is_other[~held_out])
-    scores: F64 = texts.weights[texts.rows[rows[held_out]]] @ coefficients + intercept
-    return scores
+def resampled(rng: np.random.Generator, size: int) -> F64:
+    """Return how often each of some rows is taken: once, then by chance, a line for each time."""
+    drawn = rng.multinomial(size, np.full(size, 1 / size), RESAMPLES)
+    return np.concatenate([np.ones((1, size)), drawn])
 
 
-def _fit(texts: NgramTexts, rows: I64, is_other: Bool) -> tuple[F64, float]:
+def _fit(texts: NgramTexts, numbers: I64, is_other: Bool) -> tuple[F64, float]:
     """Return the coefficient of every n-gram, high where it speaks for other, and the intercept."""
     from sklearn.linear_model import LogisticRegression
 
     model = LogisticRegression(C=_INVERSE_PENALTY, **_SOLVER)
-    model.fit(texts.weights[texts.rows[rows]], is_other)
+    model.fit(texts.of(numbers), is_other)
     return model.coef_[0], float(model.intercept_[0])
 
 
@@ -234,21 +228,23 @@ def _areas(scores: F64, is_other: Bool, times: F64) -> F64:
 
 
 def _contrasts(
-    texts: NgramTexts, coefficients: F64, rows: tuple[I64, I64], pairs: tuple[Pairs, Pairs]
+    texts: NgramTexts, numbers: tuple[I64, I64], pairs: tuple[Pairs, Pairs]
 ) -> Iterator[NgramContrast]:
-    """Yield the n-grams that the classifier goes by most, those of synthetic text first.
+    """Yield the n-grams that a classifier of all texts goes by most, those of synthetic text first.
 
     An n-gram counts by its coefficient times the difference of its mean on both sides; of those
-    that overlap, the first is named, of equals the shortest. `rows` are those of real and synthetic
-    text, as are `pairs`.
+    that overlap, the first is named, of equals the shortest. `numbers` are those of real and
+    synthetic text, as are `pairs`.
     """
-    sides = [texts.weights[texts.rows[numbers]] for numbers in rows]
+    is_other = np.repeat([False, True], list(map(len, numbers)))
+    coefficients, _ = _fit(texts, np.concatenate(numbers), is_other)
+    sides = [texts.of(side) for side in numbers]
     means = [np.asarray(side.mean(axis=0)).ravel() for side in sides]
     row_counts = [np.bincount(side.indices, minlength=len(coefficients)) for side in sides]
     gains = coefficients * (means[1] - means[0])
     gains[sum(row_counts) < _SHOWN_ROWS_MIN] = 0
     sizes = [len(name) for name in texts.names]
-    shares = [counts / len(numbers) for counts, numbers in zip(row_counts, rows, strict=True)]
+    shares = [rows / side.shape[0] for rows, side in zip(row_counts, sides, strict=True)]
     for side, name in ((1, "synthetic"), (0, "real")):
         is_more = shares[side] > shares[1 - side]
         best = np.lexsort((sizes, -gains * is_more))[:_CANDIDATES]
@@ -264,16 +260,16 @@ def _contrasts(
                 break
 
 
-def _examples(ngram: str, pairs: Pairs, most: int = 2) -> list[str]:
+def _examples(ngram: str, pairs: Pairs) -> list[str]:
     """Return the surroundings of an n-gram in noisy texts that have more of it than their clean."""
-    contexts: list[str] = []
+    examples: list[str] = []
     for noisy, clean in zip(pairs.noisy, pairs.clean, strict=True):
         framed = f"{_EDGE}{noisy}{_EDGE}"
         if noisy != clean and framed.count(ngram) > f"{_EDGE}{clean}{_EDGE}".count(ngram):
             at = framed.index(ngram)
             around = framed[max(0, at - _CONTEXT) : at + len(ngram) + _CONTEXT].strip(_EDGE)
-            if around not in contexts:
-                contexts.append(around)
-        if len(contexts) == most:
+            if around not in examples:
+                examples.append(around)
+        if len(examples) == _EXAMPLES:
             break
-    return contexts
+    return examples

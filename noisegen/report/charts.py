@@ -10,11 +10,12 @@ from math import ceil, cos, floor, hypot, isfinite, log, log10, pi, sin
 
 from markupsafe import Markup
 
-from noisegen.report.pages import TEXT_MAX, cut
+from noisegen.report.blocks import TEXT_MAX, Bars, cut
 
 STYLES = 12  # colours in page.css; marks repeat after eight
 _WIDTH, _LEFT, _RIGHT, _TOP = 380, 46, 272, 34  # pixels: a chart with axes, and the field in it
 _LABEL_MAX, _TITLE_MAX = 15, 40  # characters inside a chart; all of a name is in its tooltip
+_WIDE_TITLE_MAX = 64  # of a chart that has the whole width for it
 _DESCRIPTION_MAX = 4_000  # characters of what a chart shows in words
 Point = tuple[float, float]
 
@@ -408,30 +409,28 @@ def _arrow(style: int, start: Point, end: Point) -> list[Markup]:
 # Bars.
 
 
-def bars(
-    labels: Sequence[str], series: Sequence[Sequence[float]], *, title: str, unit: str
-) -> Markup:
+def bars(shown: Bars) -> Markup:
     """Return horizontal bars from 0: for each label one of each series, in styles 1, 2, ..."""
-    thick, gap, start = 8, 6, 110
-    step = thick * len(series) + gap
-    bottom = _TOP - 8 + step * len(labels)
-    scale = fitting((value for values in series for value in values), start, 360, linear=True)
-    drawn = [label(f"{title} ({unit})", 0, 12, "bold")]
-    drawn += _ticks_below(scale, bottom, _TOP - 8)
-    for row, name in enumerate(labels):
-        y = _TOP - 8 + gap / 2 + step * row
+    thick, gap, start, top = 8, 6, 110, _TOP - 8
+    step = thick * len(shown.series) + gap
+    bottom = top + step * len(shown.labels)
+    scale = fitting([shown.most], start, 360, linear=True)
+    title = cut(f"{shown.title} ({shown.unit})", _WIDE_TITLE_MAX)
+    drawn = [element("text", title, kind="bold", x=0, y=16)]
+    drawn += _ticks_below(scale, bottom, top)
+    described = []
+    for row, name in enumerate(shown.labels):
+        y = top + gap / 2 + step * row
         drawn.append(label(cut(name, 17), start - 6, y + (step - gap) / 2, "small", "end"))
-        for number, values in enumerate(series):
+        values = [series[row] for series in shown.series.values()]
+        for number, value in enumerate(values):
             rect = element(
                 "rect", kind=f"m{number + 1} bar", x=start, y=y + thick * number,
-                width=scale.at(values[row]) - start, height=thick - 1,
+                width=scale.at(value) - start, height=thick - 1,
             )  # fmt: skip
-            drawn.append(tip(f"{name}: {values[row]:.1f} {unit}", rect))
-    description = "; ".join(
-        f"{name}: {', '.join(f'{values[row]:.1f}' for values in series)}"
-        for row, name in enumerate(labels)
-    )
-    return chart(_WIDTH, bottom + 26, title, description, *drawn)
+            drawn.append(tip(f"{name}: {value:.1f} {shown.unit}", rect))
+        described.append(f"{name}: {', '.join(f'{value:.1f}' for value in values)}")
+    return chart(_WIDTH, bottom + 26, shown.title, "; ".join(described), *drawn)
 
 
 # Axes and names, as all charts have them.

@@ -1,38 +1,35 @@
-"""Report a review: shares with intervals, the strength to choose, agreement, kinds of noise."""
+"""Report a review: shares with intervals, the strength to choose, agreement, kinds of noise.
+
+The figures come in sections: printed in a terminal, or as one HTML page that stands alone.
+"""
 
 import sqlite3
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass
-from functools import partial
-from itertools import pairwise
+from fractions import Fraction
+from itertools import chain
+from pathlib import Path
 from statistics import median
 from typing import Any, Literal
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from noisegen.augment.statistics import wilson
-from noisegen.report.terminal import percent, titled
-from noisegen.review.store import (
-    FIRST_STAGE,
-    MEANING,
-    REALISM,
-    SECOND_STAGE,
-    JudgedItem,
-    JudgedStrength,
-    judged,
-    judged_items,
-    mean,
-    most_realistic,
-)
+from noisegen.errors import UsageError
+from noisegen.report import pages
+from noisegen.report.blocks import Block, Cell, Row, Section, Table, Text
+from noisegen.report.charts import Dot, DotRow, between, dots
+from noisegen.report.terminal import percent
+from noisegen.review import store
+from noisegen.review.store import REALISM, JudgedItem, JudgedStrength, Stratum, mean
+from noisegen.runs.atomic import write_text
 from noisegen.runs.manifest import counted
 
 CUT_OFF = 0.95  # of the judged rows (RCP, human check of the noise)
-ALL_ROWS = FIRST_STAGE + SECOND_STAGE
+ALL_ROWS = store.FIRST_STAGE + store.SECOND_STAGE
 BREAK_SECONDS = 600
+Metric = Literal["nominal", "ordinal"]
 
 
 @dataclass(frozen=True)
@@ -127,74 +124,87 @@ class ReviewReport:
         return asdict(self)
 
 
+def report(path: str | Path, out: str | Path | None = None) -> ReviewReport:
+    """Return the figures of a review and, with `out`, write them as one self-contained HTML page.
+
+    The review may be half judged, and a server may be using it. Raises SourceError for a file that
+    is no review, UsageError for `out` that is the review, OutputError if the page cannot be
+    written.
+    """
+    with store.reading(Path(path)), closing(store.connect(Path(path))) as opened:
+        figures = measure(opened)
+    if out is not None:
+        if Path(out).exists() and Path(out).samefile(path):
+            raise UsageError(f"-o {str(out)!r} is the review itself: give the page another name")
+        head, *sections = compose(figures)
+        page = pages.page(
+            "Realism review", sections, kicker="noisegen: review", head=[head], macros=MACROS
+        )
+        write_text(Path(out), page)
+    return figures
+
+
 def measure(opened: sqlite3.Connection) -> ReviewReport:
     """Return the figures of an opened review."""
-    items = judged_items(opened)
+    judged = store.judged_items(opened)
+    strata = {stratum: items for group in judged.values() for stratum, items in group.items()}
+    items = list(chain.from_iterable(strata.values()))
     kinds: dict[int, str] = dict(opened.execute("SELECT id, name FROM kinds").fetchall())
     names: dict[int, str] = dict(opened.execute("SELECT id, name FROM reviewers").fetchall())
-    strata = _strata(opened, items)
+    ranked = sorted(strata, key=lambda s: (s.lang, s.recipe, s.value is None, s.value or 0))
+    figures = {stratum: _figures(stratum, strata[stratum]) for stratum in ranked}
     return ReviewReport(
         cut_off=CUT_OFF,
         items=len(items),
         judged=sum(bool(item.realism) for item in items),
         answers=opened.execute("SELECT count(*) FROM answers").fetchone()[0],
-        groups=strata,
+        groups=list(figures.values()),
         verdicts=[
-            _verdict(name, strengths, [part for part in strata if (part.lang, part.recipe) == name])
-            for name, strengths in sorted(judged(opened).items())
+            _verdict(name, store.most_realistic(group), [figures[stratum] for stratum in group])
+            for name, group in sorted(judged.items())
         ],
         agreement=_agreement(items, kinds),
-        kinds=_kinds(items, kinds),
+        kinds=_kinds(strata, kinds),
         reviewers=[_reviewer(opened, number, name, items) for number, name in names.items()],
         comments=[
-            (names[reviewer], f"{item.lang}, {item.recipe} at {item.strength}", text)
-            for item in items for reviewer, text in item.comment.items() if text.strip()
+            (names[reviewer], f"{stratum.lang}, {stratum.recipe} at {stratum.strength}", text)
+            for stratum, group in strata.items()
+            for item in group
+            for reviewer, text in item.comment.items()
+            if text.strip()
         ],
-    )  # fmt: skip
-
-
-def _strata(opened: sqlite3.Connection, items: Sequence[JudgedItem]) -> list[StratumFigures]:
-    items_of: defaultdict[tuple[str, str, str], list[JudgedItem]] = defaultdict(list)
-    for item in items:
-        items_of[item.lang, item.recipe, item.strength].append(item)
-    rows = opened.execute(
-        "SELECT lang, recipe, strength, rows, changed, too_long FROM groups"
-        " ORDER BY lang, recipe, value IS NULL, value, id"
     )
-    strata = []
-    for lang, recipe, strength, *counts in rows:
-        part = items_of[lang, recipe, strength]
-        seen = [item for item in part if item.realism]
-        realistic = mean(item.share("realistic") for item in seen)
-        better = mean(item.share("realistic", "moderate") for item in seen)
-        meanings = [item.meaning.values() for item in part if item.meaning]
-        kept = mean(mean(answer == "yes" for answer in answers) for answers in meanings)
-        low, high = wilson(realistic, len(seen))
-        strata.append(StratumFigures(
-            lang, recipe, strength, len(part), len(seen), sum(item.stage > 1 for item in part),
-            realistic if seen else None, low, high, better if seen else None,
-            kept if meanings else None, *counts,
-        ))  # fmt: skip
-    return strata
+
+
+def _figures(stratum: Stratum, items: Sequence[JudgedItem]) -> StratumFigures:
+    seen = [item for item in items if item.realism]
+    realistic = mean(item.share("realism", "realistic") for item in seen)
+    better = mean(item.share("realism", "realistic", "moderate") for item in seen)
+    same = mean(item.share("meaning", "yes") for item in items if item.meaning)
+    low, high = wilson(realistic or 0.0, len(seen))
+    second = sum(item.stage > 1 for item in items)
+    counts = stratum.rows, stratum.changed, stratum.too_long
+    return StratumFigures(
+        *stratum.name, len(items), len(seen), second, realistic, low, high, better, same, *counts
+    )
 
 
 def _verdict(
-    name: tuple[str, str], strengths: Sequence[JudgedStrength], strata: Sequence[StratumFigures]
+    name: tuple[str, str], best: JudgedStrength | None, strata: Sequence[StratumFigures]
 ) -> StrengthVerdict:
     """Apply RCP's rule: the most realistic of the first stage, then the cut-off over all its rows.
 
-    Where the second stage has rows, the strength that got them is the chosen item.
+    Where the second stage has rows, the strength that got them is the chosen one.
     """
-    best = most_realistic(strengths)
-    continued = [part for part in strata if part.second_stage]
+    continued = [stratum for stratum in strata if stratum.second_stage]
     if best is None:
         return StrengthVerdict(*name, None, None, "nothing is judged yet")
     if not continued:
-        waiting = sum(item.items - item.judged for item in strata)
+        waiting = sum(stratum.items - stratum.judged for stratum in strata)
         left = f"; {counted(waiting, 'row')} of the first stage not judged yet" if waiting else ""
         reason = f"most realistic of the first stage ({best.realistic:.1%} of {best.items:,}){left}"
         return StrengthVerdict(*name, best.strength, None, f"{reason}; next: review make --more 60")
-    chosen = max(continued, key=lambda item: (item.second_stage, item.realistic or 0))
+    chosen = max(continued, key=lambda stratum: (stratum.second_stage, stratum.realistic or 0))
     share, waiting = chosen.realistic or 0.0, chosen.items - chosen.judged
     reason = f"{share:.1%} of {counted(chosen.judged, 'row')} realistic"
     if waiting:
@@ -207,14 +217,19 @@ def _verdict(
     return StrengthVerdict(*name, chosen.strength, passes, reason)
 
 
-def _kinds(items: Sequence[JudgedItem], kinds: Mapping[int, str]) -> list[KindShares]:
-    by_language = []
-    for lang in sorted({item.lang for item in items}):
-        seen = [item for item in items if item.lang == lang and item.realism]
-        shares = {name: mean(mean(_seen(item, number)) for item in seen)
-                  for number, name in kinds.items()}  # fmt: skip
-        by_language.append(KindShares(lang, len(seen), shares))
-    return by_language
+def _kinds(
+    strata: Mapping[Stratum, Sequence[JudgedItem]], kinds: Mapping[int, str]
+) -> list[KindShares]:
+    languages = []
+    for lang in sorted({stratum.lang for stratum, items in strata.items() if items}):
+        of_language = (strata[stratum] for stratum in strata if stratum.lang == lang)
+        items = [item for item in chain.from_iterable(of_language) if item.realism]
+        shares = {}
+        for number, name in kinds.items():
+            seen = (_seen(item, number) for item in items)
+            shares[name] = mean(Fraction(sum(votes), len(votes)) for votes in seen) or 0.0
+        languages.append(KindShares(lang, len(items), shares))
+    return languages
 
 
 def _seen(item: JudgedItem, kind: int) -> list[int]:
@@ -227,35 +242,30 @@ def _reviewer(
 ) -> ReviewerFigures:
     answered = [item.realism[number] for item in items if number in item.realism]
     complete = sum(number in item.realism and number in item.meaning for item in items)
-    realistic = mean(answer == "realistic" for answer in answered) if answered else None
-    rows = opened.execute(
-        "SELECT max(at) FROM answers WHERE reviewer = ? GROUP BY item ORDER BY 1", (number,)
-    )
-    gaps = [after - before for (before,), (after,) in pairwise(rows)]
-    short = [gap for gap in gaps if gap <= BREAK_SECONDS]
+    realistic = mean(answer == "realistic" for answer in answered)
+    query = "SELECT max(at) FROM answers WHERE reviewer = ? GROUP BY item ORDER BY 1"
+    times = [time for (time,) in opened.execute(query, (number,))]
+    gaps = [gap for gap in np.diff(times).tolist() if gap <= BREAK_SECONDS]
+    seconds = median(gaps) if gaps else None
     comments = sum(bool(item.comment.get(number, "").strip()) for item in items)
-    seconds = median(short) if short else None
     return ReviewerFigures(name, len(answered), complete, realistic, seconds, comments)
 
 
-# Agreement.
-
-Metric = Literal["nominal", "ordinal"]
-
-
 def _agreement(items: Sequence[JudgedItem], kinds: Mapping[int, str]) -> list[Agreement]:
-    questions: list[tuple[str, Metric, int, Callable[[JudgedItem], list[int]]]] = [
-        ("realism", "ordinal", 3, lambda item: [*map(REALISM.index, item.realism.values())]),
-        ("meaning unchanged", "nominal", 3,
-         lambda item: [*map(MEANING.index, item.meaning.values())]),
-    ]  # fmt: skip
+    realism = [[REALISM.index(answer) for answer in item.realism.values()] for item in items]
+    meaning = [[store.MEANING.index(answer) for answer in item.meaning.values()] for item in items]
+    questions: list[tuple[str, Metric, list[list[int]]]] = [
+        ("realism", "ordinal", realism),
+        ("meaning unchanged", "nominal", meaning),
+    ]
     used = {number for item in items for chosen in item.kinds.values() for number in chosen}
     for number in sorted(used & kinds.keys()):
-        questions.append((f"kind: {kinds[number]}", "nominal", 2, partial(_seen, kind=number)))
+        seen = [_seen(item, number) for item in items]
+        questions.append((f"kind: {kinds[number]}", "nominal", seen))
     agreement = []
-    for question, metric, categories, values in questions:
-        units = [unit for unit in map(values, items) if len(unit) > 1]
-        alpha = krippendorff_alpha(units, categories, metric)
+    for question, metric, answers in questions:
+        units = [unit for unit in answers if len(unit) > 1]
+        alpha = krippendorff_alpha(units, len(REALISM), metric)
         agreement.append(Agreement(question, metric, alpha, len(units)))
     return agreement
 
@@ -286,72 +296,128 @@ def krippendorff_alpha(
     return float(1 - (totals.sum() - 1) * (observed * distance).sum() / expected)
 
 
-# On the terminal.
+# For a terminal and for a page.
 
-_KINDS_SHOWN = 8
-_PASSES = {True: ("pass", "green"), False: ("fail", "red"), None: ("open", "yellow")}
+MACROS = Path(__file__).with_name("report.html")
+_PASSES = {
+    True: Cell("pass", kind="better"), False: Cell("fail", kind="worse"), None: Cell("open"),
+}  # fmt: skip
+_SHARES = "lang", "recipe", "strength", "judged", "realistic", "interval", "moderate", "meaning"
+_SOURCES = "lang", "recipe", "strength", "rows", "unchanged", "too long"
 
 
-def render(report: ReviewReport, console: Console) -> None:
-    """Print the figures as tables."""
+def compose(report: ReviewReport) -> tuple[Text, *tuple[Section, ...]]:
+    """Return what was judged in a line, and the figures in sections."""
+    judged = f"{report.judged:,} of {counted(report.items, 'row')} judged"
     people = counted(len(report.reviewers), "reviewer")
-    judged = f"{report.judged:,} of {counted(report.items, 'row')} judged; {people}"
     answers = f"{counted(report.answers, 'answer')} (changes counted)"
-    console.print(f"{judged}, {answers}", highlight=False)
-    for table in _tables(report):
-        if table.row_count:
-            console.print()
-            console.print(table)
+    cut_off = f"The cut-off is {report.cut_off:.0%} realistic."
+    comments = [Table("Comments", ["reviewer", "row", "comment"], report.comments)]
+    shares = (
+        "A row that several reviewers judged counts once, with the mean of their answers. "
+        "Intervals are Wilson's of 95%. Moderate: realistic or moderately so; meaning: unchanged."
+    )
+    return (
+        Text(f"{judged}; {people}, {answers}"),
+        Section("verdicts", "The strength to choose", _verdict_blocks(report), cut_off),
+        Section("groups", "Realism by strength", _group_blocks(report), shares),
+        Section("kinds", "Kinds of noise by language", _kind_blocks(report)),
+        Section("agreement", "Agreement", _agreement_blocks(report)),
+        Section("reviewers", "Reviewers", _reviewer_blocks(report)),
+        Section("comments", "Comments", comments if report.comments else []),
+    )
 
 
-def _tables(report: ReviewReport) -> Iterator[Table]:
-    title = "realism; the interval is of 95 %; moderate: realistic or moderately so"
-    heads = ["lang", "recipe", "strength", "judged", "realistic", "interval", "moderate"]
-    yield _table(title, [*heads, "same meaning"], 3, [
-        [group.lang, group.recipe, group.strength, f"{group.judged:,}/{group.items:,}",
-         percent(group.realistic),
-         f"{100 * group.low:.0f} to {100 * group.high:.0f}%" if group.judged else "-",
-         percent(group.moderate_or_better), percent(group.meaning_kept)]
-        for group in report.groups
-    ])  # fmt: skip
-    title = f"the strength to choose; cut-off {report.cut_off:.0%} realistic"
-    yield _table(title, ("lang", "recipe", "strength", "", "why"), 5, [
-        [verdict.lang, verdict.recipe, verdict.strength or "-", Text(*_PASSES[verdict.passes]),
+def _number(value: float | None, text: str) -> Cell:
+    return Cell("-", kind="n") if value is None else Cell(text.format(value), value)
+
+
+def _share(value: float | None) -> Cell:
+    return _number(value, "{:.1%}")
+
+
+def _count(value: int) -> Cell:
+    return _number(value, "{:,}")
+
+
+def _verdict_blocks(report: ReviewReport) -> Sequence[Block]:
+    rows: list[Row] = [
+        [verdict.lang, verdict.recipe, verdict.strength or "-", _PASSES[verdict.passes],
          verdict.reason]
         for verdict in report.verdicts
-    ])  # fmt: skip
-    title = "agreement: Krippendorff's alpha"
-    yield _table(title, ("question", "metric", "alpha", "rows"), 2, [
-        [agreed.question, agreed.metric,
-         "-" if agreed.alpha is None else f"{agreed.alpha:.3f}", f"{agreed.items:,}"]
-        for agreed in report.agreement if agreed.items
-    ])  # fmt: skip
-    totals = {
-        name: sum(part.shares[name] * part.items for part in report.kinds)
-        for name in (report.kinds[0].shares if report.kinds else {})
-    }  # the page and JSON have all kinds, the terminal the most frequent
-    names = sorted((name for name in totals if totals[name]), key=lambda name: -totals[name])
-    names = names[:_KINDS_SHOWN]
-    yield _table("kinds of noise seen, of the judged rows", ("lang", "rows", *names), 1, [
-        [part.lang, f"{part.items:,}", *(percent(part.shares[name], 0) for name in names)]
-        for part in report.kinds if names
-    ])  # fmt: skip
-    heads = ["reviewer", "judged", "complete", "realistic", "seconds a row", "comments"]
-    yield _table("reviewers", heads, 1, [
-        [person.name, f"{person.items:,}", f"{person.complete:,}", percent(person.realistic),
-         "-" if person.seconds is None else f"{person.seconds:.0f}", f"{person.comments:,}"]
-        for person in report.reviewers
-    ])  # fmt: skip
+    ]  # fmt: skip
+    return [Table("Verdicts", ["lang", "recipe", "strength", "cut-off", "why"], rows)]
 
 
-def _table(
-    title: str, heads: Sequence[str], left: int, rows: Iterable[Sequence[str | Text]]
-) -> Table:
-    """Return a table whose first `left` columns are aligned left, the others right."""
-    table = titled(title)
-    for number, head in enumerate(heads):
-        is_left = number < left
-        table.add_column(head, justify="left" if is_left else "right", no_wrap=not is_left)
-    for row in rows:
-        table.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
-    return table
+def _group_blocks(report: ReviewReport) -> Sequence[Block]:
+    shares: list[Row] = []
+    sources: list[Row] = []
+    for group in report.groups:
+        name = [group.lang, group.recipe, group.strength]
+        judged = Cell(f"{group.judged:,}/{group.items:,}", group.judged)
+        moderate, meaning = _share(group.moderate_or_better), _share(group.meaning_kept)
+        interval = _interval(group, report.cut_off)
+        shares.append([*name, judged, _share(group.realistic), interval, moderate, meaning])
+        counts = group.rows, group.rows - group.changed, group.too_long
+        sources.append([*name, *map(_count, counts)])
+    return [
+        Table("Shares by strength", _SHARES, shares, macro="drawn"),
+        Table("Rows of the sources", _SOURCES, sources),
+    ]
+
+
+def _interval(group: StratumFigures, cut_off: float) -> Cell:
+    """Return the interval in words, and on the page as a dot on a line, with the cut-off."""
+    if group.realistic is None:
+        return Cell("-", kind="quiet")
+    interval = f"{100 * group.low:.0f} to {100 * group.high:.0f}%"
+    tip = f"{percent(group.realistic)}, interval {interval}"
+    row = DotRow([Dot(group.realistic, 1, (group.low, group.high))], tip=tip)
+    drawn = dots([row], tip, between(0, 1, 10, 210), threshold=cut_off)
+    return Cell(interval, detail=drawn)
+
+
+def _kind_blocks(report: ReviewReport) -> Sequence[Block]:
+    judged = [language for language in report.kinds if language.items]
+    names = [name for name in (judged[0].shares if judged else {})
+             if any(language.shares[name] for language in judged)]  # fmt: skip
+    if not names:
+        return [Text("No kind was named yet.", "quiet")]
+    rows: list[Row] = []
+    for name in names:
+        shares = {language.lang: language.shares[name] for language in judged}
+        rows.append([name, *(
+            Cell(f"{100 * share:.0f}", share, f"{lang}, {name}: {percent(share)}", shade=share)
+            for lang, share in shares.items()
+        )])  # fmt: skip
+    heads = ["kind", *(language.lang for language in judged)]
+    note = Text("Share of a language's judged rows in which a kind was seen, in per cent.")
+    return [note, Table("Kinds by language", heads, rows, "heat")]
+
+
+def _agreement_blocks(report: ReviewReport) -> Sequence[Block]:
+    rows: list[Row] = [
+        [answers.question, answers.metric, _number(answers.alpha, "{:.3f}"), _count(answers.items)]
+        for answers in report.agreement
+        if answers.items
+    ]
+    if not rows:
+        return [Text("Agreement needs rows that two reviewers judged.", "quiet")]
+    note = (
+        "Krippendorff's alpha: 1 is full agreement, 0 that of chance. It is not defined (-) where "
+        "all answers are the same."
+    )
+    return [Text(note), Table("Alpha", ["question", "metric", "alpha", "rows"], rows)]
+
+
+def _reviewer_blocks(report: ReviewReport) -> Sequence[Block]:
+    rows: list[Row] = [
+        [reviewer.name, _count(reviewer.items), _count(reviewer.complete),
+         _share(reviewer.realistic), _number(reviewer.seconds, "{:.0f}"),
+         _count(reviewer.comments)]
+        for reviewer in report.reviewers
+    ]  # fmt: skip
+    if not rows:
+        return [Text("Nobody has reviewed yet.", "quiet")]
+    heads = ["reviewer", "judged", "complete", "realistic", "seconds per row", "comments"]
+    return [Table("Reviewers", heads, rows)]

@@ -10,20 +10,20 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 from rapidfuzz.distance import Levenshtein
 
 from noisegen.noise.rng import row_keys, stream_key
-from noisegen.review.store import MEANING, REALISM, connect, stored, transaction, well_formed
+from noisegen.review.store import ANSWERS, connect, stored, transaction, well_formed
 from noisegen.text.buffers import I64
 from noisegen.text.graphemes import graphemes
 
-NAME_MAX, KIND_MAX, COMMENT_MAX = 60, 40, 2_000  # characters
+NAME_MAX, KIND_MAX = 60, 40  # characters
 KINDS_MAX = 100  # of a review; a reviewer adds a few
 REVIEWERS_MAX = 1_000
 Part = tuple[bool, str]  # whether it differs, text
 _SINGLE = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR")  # no spaces
-_CHOICES = {"realism": REALISM, "meaning": MEANING}  # an item with both answers is complete
 
 
 class Refused(Exception):  # noqa: N818 - reads as what happened
@@ -49,9 +49,8 @@ class ReviewFile:
 
     def languages(self) -> list[str]:
         """Return the languages that have items."""
-        with self._lock:
-            query = "SELECT DISTINCT lang FROM groups JOIN items ON group_id = groups.id ORDER BY 1"
-            return [lang for (lang,) in self._opened.execute(query)]
+        query = "SELECT DISTINCT lang FROM groups JOIN items ON group_id = groups.id ORDER BY 1"
+        return [lang for (lang,) in self._all(query)]
 
     def join(self, name: object, langs: object, same: bool = False) -> dict[str, Any]:
         """Add a reviewer, or go on as one (`same`), and return key and name.
@@ -62,36 +61,29 @@ class ReviewFile:
         known = self.languages()
         chosen = [lang for lang in known if not isinstance(langs, list) or lang in langs] or known
         with self._lock, transaction(self._opened):
-            row = self._one("SELECT key, name FROM reviewers WHERE folded = ?", folded)
-            if row and not same:
+            reviewer = self._one("SELECT key, name FROM reviewers WHERE folded = ?", folded)
+            if reviewer and not same:
                 raise Refused("taken", 409)
-            if row:
-                key, shown = row
-                query = "UPDATE reviewers SET langs = ? WHERE key = ?"
-                self._opened.execute(query, (json.dumps(chosen), key))
-            elif self._one("SELECT count(*) FROM reviewers")[0] >= REVIEWERS_MAX:
+            if not reviewer and self._one("SELECT count(*) FROM reviewers")[0] >= REVIEWERS_MAX:
                 raise Refused("full", 409)
-            else:
-                key = secrets.token_hex(16)
-                self._opened.execute(
-                    "INSERT INTO reviewers (key, name, folded, langs, joined)"
-                    " VALUES (?, ?, ?, ?, ?)",
-                    (key, shown, folded, json.dumps(chosen), time.time()),
-                )
+            key, shown = reviewer or (secrets.token_hex(16), shown)
+            self._opened.execute(
+                "INSERT INTO reviewers (key, name, folded, langs, joined) VALUES (?, ?, ?, ?, ?)"
+                " ON CONFLICT (key) DO UPDATE SET langs = excluded.langs",
+                (key, shown, folded, json.dumps(chosen), time.time()),
+            )
         return {"reviewer": key, "name": shown}
 
     def state(self, key: object) -> dict[str, Any]:
         """Return progress: items in all, those complete, the place of the first that is not."""
-        with self._lock:
-            reviewer, name, order = self._reviewer(key)
-            query = "SELECT json_group_array(item) FROM latest WHERE reviewer = ? AND question = ?"
-            realism, meaning = (  # arrays as text are read fastest
-                np.array(json.loads(self._one(query, reviewer, question)[0]), np.int64)
-                for question in _CHOICES
-            )
-        complete = np.intersect1d(realism, meaning, assume_unique=True)
-        is_done = np.isin(order, complete)
-        first = int(np.argmin(is_done)) if not is_done.all() else len(order)
+        reviewer, name, order = self._reviewer(key)
+        query = "SELECT json_group_array(item) FROM latest WHERE reviewer = ? AND question = ?"
+        realism, meaning = (  # arrays as text are read fastest
+            np.array(json.loads(self._one(query, reviewer, question)[0]), np.int64)
+            for question in ("realism", "meaning")
+        )
+        is_done = np.isin(order, np.intersect1d(realism, meaning, assume_unique=True))
+        first = len(order) if is_done.all() else int(np.argmin(is_done))
         return {"name": name, "total": len(order), "complete": int(is_done.sum()), "next": first}
 
     def item(self, key: object, place: int) -> dict[str, Any]:
@@ -99,36 +91,32 @@ class ReviewFile:
 
         Neither strength nor recipe nor source is among it.
         """
-        with self._lock:
-            reviewer, _, order = self._reviewer(key)
-            if not 0 <= place < len(order):
-                raise Refused("place", 404)
-            number = int(order[place])
-            lang, clean, noisy, slots = self._one(
-                "SELECT lang, clean, noisy, slots FROM items JOIN groups ON groups.id = group_id"
-                " WHERE items.id = ?", number,
-            )  # fmt: skip
-            answers = self._opened.execute(
-                "SELECT question, value FROM latest WHERE reviewer = ? AND item = ?",
-                (reviewer, number),
-            ).fetchall()
-            kinds = self.kinds()
+        reviewer, _, order = self._reviewer(key)
+        if not 0 <= place < len(order):
+            raise Refused("place", 404)
+        number = int(order[place])
+        lang, clean, noisy, slots = self._one(
+            "SELECT lang, clean, noisy, slots FROM items JOIN groups ON groups.id = group_id"
+            " WHERE items.id = ?",
+            number,
+        )
+        query = "SELECT question, value FROM latest WHERE reviewer = ? AND item = ?"
+        answers = {name: json.loads(value) for name, value in self._all(query, reviewer, number)}
         texts = dict(zip(("clean", "noisy"), marked(clean, noisy), strict=True))
-        given = {question: json.loads(value) for question, value in answers}
-        return {"item": number, "place": place, "lang": lang, **texts,
-                "slots": json.loads(slots), "answers": given, "kinds": kinds}  # fmt: skip
+        return {"item": number, "place": place, "lang": lang, **texts, "slots": json.loads(slots),
+                "answers": answers, "kinds": self.kinds()}  # fmt: skip
 
     def answer(
         self, key: object, item: object, question: object, value: object, nonce: object
     ) -> None:
         """Store an answer; one that was sent twice (the same nonce) is stored once."""
+        reviewer, _, order = self._reviewer(key)
+        if type(item) is not int or item.bit_length() > 32 or item not in order:
+            raise Refused("item")
+        if not isinstance(nonce, str) or not nonce.isascii() or not 0 < len(nonce) <= 64:
+            raise Refused("nonce")
+        checked = self._checked_answer(question, value)
         with self._lock:
-            reviewer, _, order = self._reviewer(key)
-            if type(item) is not int or item.bit_length() > 32 or item not in order:
-                raise Refused("item")
-            if not isinstance(nonce, str) or not nonce.isascii() or not 0 < len(nonce) <= 64:
-                raise Refused("nonce")
-            checked = self._checked_answer(question, value)
             self._opened.execute(
                 "INSERT INTO answers (reviewer, item, question, value, at, nonce)"
                 " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
@@ -146,28 +134,28 @@ class ReviewFile:
                     raise Refused("full", 409)
                 self._opened.execute(
                     "INSERT INTO kinds (letter, name, folded, hint, reviewer)"
-                    " VALUES ('', ?, ?, '', ?)", (shown, folded, reviewer),
-                )  # fmt: skip
+                    " VALUES ('', ?, ?, '', ?)",
+                    (shown, folded, reviewer),
+                )
             return {"kind": self._one(find, folded)[0], "kinds": self.kinds()}
 
     def kinds(self) -> list[dict[str, Any]]:
         """Return all kinds, additions last."""
-        with self._lock:
-            rows = self._opened.execute("SELECT id, letter, name, hint FROM kinds ORDER BY id")
-            return [dict(zip(("id", "letter", "name", "hint"), row, strict=True)) for row in rows]
+        names = ("id", "letter", "name", "hint")
+        rows = self._all(f"SELECT {', '.join(names)} FROM kinds ORDER BY id")
+        return [dict(zip(names, row, strict=True)) for row in rows]
 
     def _checked_answer(self, question: object, value: object) -> str:
         """Return an answer as JSON; raises Refused for one that the question does not allow."""
-        if question == "kinds" and isinstance(value, list):
-            known = {kind["id"] for kind in self.kinds()}
-            if all(type(number) is int and number in known for number in value):
-                return json.dumps(sorted(set(value)))
-        elif isinstance(value, str):
-            if question == "comment" and len(value) <= COMMENT_MAX:
-                return json.dumps(well_formed(value))
-            if value in _CHOICES.get(str(question), ()):
-                return json.dumps(value)
-        raise Refused("value")
+        try:
+            answer = msgspec.convert(value, ANSWERS[question])  # type: ignore[index]
+        except (KeyError, TypeError, ValueError) as error:
+            raise Refused("value") from error
+        if question == "kinds":
+            answer = sorted(set(answer))
+            if not {kind["id"] for kind in self.kinds()}.issuperset(answer):
+                raise Refused("value")
+        return json.dumps(well_formed(answer) if question == "comment" else answer)
 
     def _reviewer(self, key: object) -> tuple[int, str, I64]:
         """Return number, name and order of items of a reviewer; raises Refused for none."""
@@ -180,16 +168,22 @@ class ReviewFile:
     @lru_cache(maxsize=64)  # noqa: B019 - one such object lives as long as the server
     def _order(self, folded: str, langs: str, newest: int) -> I64:
         """Return the items of a reviewer in order; `newest` renews it when rows were added."""
-        rows = self._opened.execute(
+        rows = self._all(
             "SELECT items.id, stage FROM items JOIN groups ON groups.id = group_id"
-            " WHERE lang IN (SELECT value FROM json_each(?)) AND items.id <= ?", (langs, newest),
-        ).fetchall()  # fmt: skip
+            " WHERE lang IN (SELECT value FROM json_each(?)) AND items.id <= ?",
+            langs,
+            newest,
+        )
         items, stages = np.array(rows, np.int64).reshape(-1, 2).T
         return order_of(self._seed, folded, items, stages)
 
+    def _all(self, query: str, *values: object) -> list[Any]:
+        with self._lock:
+            return self._opened.execute(query, values).fetchall()
+
     def _one(self, query: str, *values: object) -> Any:
         """Return the first row of a query, None if it has none."""
-        return self._opened.execute(query, values).fetchone()
+        return next(iter(self._all(query, *values)), None)
 
 
 def order_of(seed: int, reviewer: str, items: I64, stages: I64) -> I64:

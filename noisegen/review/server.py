@@ -12,14 +12,13 @@ from pathlib import Path
 from threading import Timer
 from typing import TYPE_CHECKING, Annotated
 
-from noisegen.errors import MissingExtra, NoisegenError, UsageError
+from noisegen.errors import NoisegenError, UsageError, naming_extras
 from noisegen.options import argument, internal, option, public
 from noisegen.review.store import reading
 from noisegen.runs.folder import Folder
 
 if TYPE_CHECKING:
     import uvicorn
-    from starlette.types import ASGIApp
 
     from noisegen.review.review_file import ReviewFile
 
@@ -63,19 +62,16 @@ class Server:
         shown = f"[{host}]" if ":" in host else host
         return f"http://{shown}:{self.port}/?token={self.token}"
 
-    def guarded(self) -> "ASGIApp":
-        """Return the application behind its guard."""
-        from noisegen.review.web import Guard, application, own_names
-
-        cookie = f"noisegen-review-{self.port}"  # cookies do not tell ports apart
-        return Guard(application(self.review), self.token, cookie, own_names(self.host))
-
     def uvicorn(self) -> "uvicorn.Server":
         """Return the server process; `run(sockets=[listening])` serves until it is told to end."""
         import uvicorn
 
+        from noisegen.review.web import application, own_names
+
+        cookie = f"noisegen-review-{self.port}"  # cookies do not tell ports apart
         config = uvicorn.Config(
-            self.guarded(), log_level="warning", access_log=False, server_header=False,
+            application(self.review, self.token, cookie, own_names(self.host)),
+            log_level="warning", access_log=False, server_header=False,
             date_header=False, lifespan="off", ws="none", http="h11", loop="asyncio",
             limit_concurrency=CONNECTIONS_MAX, timeout_graceful_shutdown=2, proxy_headers=False,
         )  # fmt: skip
@@ -88,11 +84,9 @@ def prepare(path: str | Path, host: str = HOST, port: int = PORT) -> Server:
     Raises SourceError for a file that is no review, NoisegenError for a port in use (a free one is
     named), MissingExtra without starlette and uvicorn.
     """
-    try:
+    with naming_extras():
         import starlette  # noqa: F401
         import uvicorn  # noqa: F401
-    except ImportError as error:
-        raise MissingExtra(error.name or "uvicorn", "review") from error
     from noisegen.review.review_file import ReviewFile
 
     path = Path(path)
@@ -154,18 +148,13 @@ def _bound(host: str, port: int) -> socket.socket:
 
 
 def _socket(host: str, port: int) -> socket.socket:
-    family, kind, protocol, _, address = socket.getaddrinfo(
+    """Return a socket that listens; on an IPv6 address to IPv4 too, where the system can."""
+    family, _, _, _, address = socket.getaddrinfo(
         host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     )[0]
-    # With its protocol named, asyncio sends small answers without waiting (40 ms) for more.
-    bound = socket.socket(family, kind, protocol)
-    try:
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        bound.bind(address)
-        bound.listen()
-    except BaseException:
-        bound.close()
-        raise
+    is_dual = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
+    bound = socket.create_server(address, family=family, dualstack_ipv6=is_dual)
+    bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # else answers may wait 40 ms
     return bound
 
 

@@ -6,51 +6,35 @@ The last answer to each question counts.
 import csv
 import json
 import os
-import re
 import sqlite3
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, get_args
+
+import msgspec
 
 from noisegen.errors import OutputError, SourceError
 
 FIRST_STAGE, SECOND_STAGE = 15, 60  # rows of a strength, as in RCP
-KINDS_FILE = Path(__file__).with_name("kinds.tsv")
 APPLICATION = 0x6E6F7276  # "norv", the mark of a review in the head of an SQLite file
 VERSION = 1
-SCHEMA = """
-CREATE TABLE review (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE groups (
-  id INTEGER PRIMARY KEY, lang TEXT NOT NULL, recipe TEXT NOT NULL, strength TEXT NOT NULL,
-  value REAL, rows INTEGER NOT NULL, changed INTEGER NOT NULL, too_long INTEGER NOT NULL,
-  UNIQUE (lang, recipe, strength));
-CREATE TABLE items (
-  id INTEGER PRIMARY KEY, stage INTEGER NOT NULL, group_id INTEGER NOT NULL REFERENCES groups,
-  row_id TEXT NOT NULL, clean TEXT NOT NULL, noisy TEXT NOT NULL,
-  slots TEXT NOT NULL DEFAULT 'null');
-CREATE TABLE reviewers (
-  id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, name TEXT NOT NULL,
-  folded TEXT NOT NULL UNIQUE, langs TEXT NOT NULL, joined REAL NOT NULL);
-CREATE TABLE kinds (
-  id INTEGER PRIMARY KEY, letter TEXT NOT NULL, name TEXT NOT NULL, folded TEXT NOT NULL UNIQUE,
-  hint TEXT NOT NULL, reviewer INTEGER REFERENCES reviewers);
-CREATE TABLE answers (
-  id INTEGER PRIMARY KEY AUTOINCREMENT, reviewer INTEGER NOT NULL REFERENCES reviewers,
-  item INTEGER NOT NULL REFERENCES items, question TEXT NOT NULL, value TEXT NOT NULL,
-  at REAL NOT NULL, nonce TEXT NOT NULL, UNIQUE (reviewer, nonce));
-CREATE TABLE latest (
-  reviewer INTEGER NOT NULL, item INTEGER NOT NULL, question TEXT NOT NULL, value TEXT NOT NULL,
-  PRIMARY KEY (reviewer, item, question)) WITHOUT ROWID;
-CREATE INDEX answered ON latest (reviewer, question, item);
-CREATE TRIGGER last_answer_counts AFTER INSERT ON answers BEGIN
-  INSERT OR REPLACE INTO latest VALUES (new.reviewer, new.item, new.question, new.value);
-END;
-"""
+COMMENT_MAX = 2_000  # characters
+SCHEMA = Path(__file__).with_name("schema.sql")
+KINDS_FILE = Path(__file__).with_name("kinds.tsv")
+
+Realism = Literal["unrealistic", "moderate", "realistic"]  # ordered
+Meaning = Literal["no", "unsure", "yes"]
+REALISM, MEANING = get_args(Realism), get_args(Meaning)
+ANSWERS: dict[str, Any] = {  # by question, what an answer can be
+    "realism": Realism,
+    "meaning": Meaning,
+    "kinds": list[Annotated[int, msgspec.Meta(ge=0, lt=10**9)]],
+    "comment": Annotated[str, msgspec.Meta(max_length=COMMENT_MAX)],
+}
 
 
 class NoiseKind(NamedTuple):
@@ -64,10 +48,8 @@ class NoiseKind(NamedTuple):
 @cache
 def shipped_kinds() -> tuple[NoiseKind, ...]:
     """Return the kinds that every review begins with."""
-    with KINDS_FILE.open(encoding="utf-8", newline="") as file:
-        next(file)  # source and licence
-        rows = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
-        return tuple(NoiseKind(row["letter"], row["name"], row["hint"]) for row in rows)
+    _, _, *lines = KINDS_FILE.read_text("utf-8").splitlines()  # origin, names of the columns
+    return tuple(map(NoiseKind._make, csv.reader(lines, "excel-tab", quoting=csv.QUOTE_NONE)))
 
 
 class Stratum(NamedTuple):
@@ -103,8 +85,8 @@ def connect(path: Path, *, threads: bool = False) -> sqlite3.Connection:
             path, timeout=10, isolation_level=None, check_same_thread=not threads
         )
         try:
-            mark = opened.execute("PRAGMA application_id").fetchone()[0]
-            version = opened.execute("PRAGMA user_version").fetchone()[0]
+            (mark,) = opened.execute("PRAGMA application_id").fetchone()
+            (version,) = opened.execute("PRAGMA user_version").fetchone()
             if mark != APPLICATION:
                 raise SourceError(f"{str(path)!r} is not a review made by noisegen review make")
             if version != VERSION:
@@ -112,9 +94,8 @@ def connect(path: Path, *, threads: bool = False) -> sqlite3.Connection:
                     f"review {str(path)!r} has format {version}, this noisegen reads {VERSION}; "
                     f"use the version that made it"
                 )
-            opened.execute("PRAGMA journal_mode = WAL")
-            opened.execute("PRAGMA synchronous = FULL")
-            opened.execute("PRAGMA foreign_keys = ON")
+            for setting in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
+                opened.execute(f"PRAGMA {setting}")
         except BaseException:
             opened.close()
             raise
@@ -142,13 +123,8 @@ def stored(opened: sqlite3.Connection, name: str) -> str:
 def transaction(opened: sqlite3.Connection) -> Iterator[None]:
     """Write all that is done inside, or nothing."""
     opened.execute("BEGIN IMMEDIATE")
-    try:
+    with opened:
         yield
-        opened.execute("COMMIT")
-    except BaseException:
-        if opened.in_transaction:
-            opened.execute("ROLLBACK")
-        raise
 
 
 @contextmanager
@@ -160,18 +136,16 @@ def created(path: Path) -> Iterator[sqlite3.Connection]:
     """
     _check_free(path)
     temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    kinds = [(kind.letter, kind.name, kind.name.casefold(), kind.hint) for kind in shipped_kinds()]
     try:
-        with closing(sqlite3.connect(temporary, isolation_level=None)) as made:
-            made.execute("PRAGMA synchronous = OFF")  # all of it goes to disk at the end
-            made.execute(f"PRAGMA application_id = {APPLICATION}")
-            made.execute(f"PRAGMA user_version = {VERSION}")
-            made.executescript(SCHEMA)
-            made.executemany(
-                "INSERT INTO kinds (letter, name, folded, hint) VALUES (?, ?, ?, ?)",
-                [(kind.letter, kind.name, kind.name.casefold(), kind.hint)
-                 for kind in shipped_kinds()],
-            )  # fmt: skip
-            yield made
+        with closing(sqlite3.connect(temporary, isolation_level=None)) as database:
+            database.execute("PRAGMA synchronous = OFF")  # all of it goes to disk at the end
+            database.execute(f"PRAGMA application_id = {APPLICATION}")
+            database.execute(f"PRAGMA user_version = {VERSION}")
+            database.executescript(SCHEMA.read_text("utf-8"))
+            insert = "INSERT INTO kinds (letter, name, folded, hint) VALUES (?, ?, ?, ?)"
+            database.executemany(insert, kinds)
+            yield database
         with temporary.open("rb") as file:
             os.fsync(file.fileno())
         _check_free(path)  # another process may have made one while rows were drawn
@@ -197,102 +171,88 @@ def _check_free(path: Path) -> None:
 
 # What the reviewers answered.
 
-REALISM = ("unrealistic", "moderate", "realistic")  # ordered
-MEANING = ("no", "unsure", "yes")
-_FORMS = {
-    "realism": re.compile(rf'"(?:{"|".join(REALISM)})"'),
-    "meaning": re.compile(rf'"(?:{"|".join(MEANING)})"'),
-    "kinds": re.compile(r"\[(?:[0-9]{1,9}(?:, [0-9]{1,9})*)?\]"),
-    "comment": re.compile(r'"(?:[^"\\]|\\["\\/bfnrt]|\\u[0-9a-f]{4})*"'),
-}
-
 
 @dataclass(frozen=True)
 class JudgedItem:
     """One row of the review and the last answers to it, by reviewer."""
 
-    item: int
     stage: int
-    lang: str
-    recipe: str
-    strength: str
     realism: dict[int, str] = field(default_factory=dict)
     meaning: dict[int, str] = field(default_factory=dict)
     kinds: dict[int, list[int]] = field(default_factory=dict)
     comment: dict[int, str] = field(default_factory=dict)
 
-    def share(self, *values: str) -> Fraction:
-        """Return the share of its reviewers who answered question 1 with one of `values`."""
-        named = sum(answer in values for answer in self.realism.values())
-        return Fraction(named, len(self.realism))
+    def share(self, question: str, *values: str) -> Fraction:
+        """Return the share of those who answered a question that chose one of `values`."""
+        answers = getattr(self, question).values()
+        return Fraction(sum(answer in values for answer in answers), len(answers))
+
+
+Judged = dict[tuple[str, str], dict[Stratum, list[JudgedItem]]]  # by language and recipe
 
 
 class JudgedStrength(NamedTuple):
-    """How realistic the reviewers found one strength in the first stage."""
+    """How realistic the reviewers found the rows of one strength in the first stage."""
 
     strength: str
-    value: float | None
     items: int
     realistic: float  # share of items, each the mean of its reviewers
 
 
-def judged_items(opened: sqlite3.Connection) -> list[JudgedItem]:
-    """Return all rows with their answers; raises SourceError for an answer that cannot be one."""
+def judged_items(opened: sqlite3.Connection) -> Judged:
+    """Return all rows with their answers, strata in the order of the review.
+
+    Raises SourceError for an answer that cannot be one.
+    """
+    items: dict[int, JudgedItem] = {}
+    judged: Judged = {}
     query = (
-        "SELECT items.id, stage, lang, recipe, strength FROM items"
-        " JOIN groups ON groups.id = group_id ORDER BY items.id"
+        "SELECT lang, recipe, strength, value, rows, changed, too_long, items.id, stage"
+        " FROM groups LEFT JOIN items ON group_id = groups.id ORDER BY groups.id, items.id"
     )
-    items = {row[0]: JudgedItem(*row) for row in opened.execute(query)}
+    for *columns, number, stage in opened.execute(query):
+        stratum = Stratum(*columns)
+        of_stratum = judged.setdefault((stratum.lang, stratum.recipe), {}).setdefault(stratum, [])
+        if number is not None:
+            items[number] = JudgedItem(stage)
+            of_stratum.append(items[number])
     reviewers = {number for (number,) in opened.execute("SELECT id FROM reviewers")}
     answers = opened.execute("SELECT reviewer, item, question, value FROM latest")
     for reviewer, item, question, value in answers:
-        form = _FORMS.get(question)  # the file may come from anywhere
-        if not (form and form.fullmatch(value)) or item not in items or reviewer not in reviewers:
-            raise SourceError(f"the review is damaged: no such answer to {question!r}: {value!r}")
-        answer = json.loads(value)
-        answer = well_formed(answer) if question == "comment" else answer
-        getattr(items[item], question)[reviewer] = answer
-    return list(items.values())
+        try:  # the file may come from anywhere
+            answer = msgspec.convert(json.loads(value), ANSWERS[question])
+            if reviewer not in reviewers:
+                raise KeyError(reviewer)
+            by_reviewer = getattr(items[item], question)
+        except (KeyError, TypeError, ValueError, RecursionError) as error:
+            wrong = f"no such answer to {question!r}: {value!r}"
+            raise SourceError(f"the review is damaged: {wrong}") from error
+        by_reviewer[reviewer] = well_formed(answer) if question == "comment" else answer
+    return judged
 
 
-def judged(opened: sqlite3.Connection) -> dict[tuple[str, str], list[JudgedStrength]]:
-    """Return the first stage's judgement of every strength, by language and recipe.
-
-    Strengths are in the order of the review.
-    """
-    strata = opened.execute("SELECT lang, recipe, strength, value FROM groups ORDER BY id")
-    shares: defaultdict[tuple[str, str, str], list[Fraction]] = defaultdict(list)
-    for item in judged_items(opened):
-        if item.stage == 1 and item.realism:
-            shares[item.lang, item.recipe, item.strength].append(item.share("realistic"))
-    strengths: dict[tuple[str, str], list[JudgedStrength]] = {}
-    for lang, recipe, strength, value in strata:
-        of_items = shares[lang, recipe, strength]
-        judgement = JudgedStrength(strength, value, len(of_items), mean(of_items))
-        strengths.setdefault((lang, recipe), []).append(judgement)
-    return strengths
-
-
-def most_realistic(strengths: Iterable[JudgedStrength]) -> JudgedStrength | None:
-    """Return the strength with the highest share (the rule of RCP); None of none.
+def most_realistic(strata: Mapping[Stratum, Sequence[JudgedItem]]) -> JudgedStrength | None:
+    """Return the most realistic strength of the first stage (the rule of RCP); None of none.
 
     Of equal ones it is the strongest; strengths without a number rank by the order given.
     """
-    ranked = [
-        (strength.realistic, strength.value or 0, number, strength)
-        for number, strength in enumerate(strengths)
-        if strength.items
-    ]
+    ranked = []
+    for place, (stratum, items) in enumerate(strata.items()):
+        judged = [item for item in items if item.stage == 1 and item.realism]
+        first = [item.share("realism", "realistic") for item in judged]
+        if (share := mean(first)) is not None:
+            strength = JudgedStrength(stratum.strength, len(first), share)
+            ranked.append((share, stratum.value or 0, place, strength))
     return max(ranked)[-1] if ranked else None
 
 
-def mean(shares: Iterable[Fraction | float]) -> float:
-    """Return the mean, 0 of nothing.
+def mean(shares: Iterable[Fraction | float]) -> float | None:
+    """Return the mean, None of nothing.
 
     It is rounded once, at the end: thirds that add up to the cut-off reach it.
     """
-    listed = [Fraction(share) for share in shares]
-    return float(sum(listed) / len(listed)) if listed else 0.0
+    exact = [Fraction(share) for share in shares]
+    return float(sum(exact) / len(exact)) if exact else None
 
 
 def well_formed(text: str) -> str:

@@ -4,6 +4,7 @@ import logging
 import os
 import signal
 import threading
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import (
     FIRST_COMPLETED,
@@ -51,18 +52,34 @@ def run(
     here. Close the generator to end the workers at once.
     """
     check_executor(executor)
-    left = iter(tasks)
+    tasks = iter(tasks)
     if executor.startswith(DASK):
         with _dask(executor.removeprefix(DASK)) as (pool, size):
-            lost = yield from _side_by_side(pool, function, left, size)
-            if lost:
+            if (yield from _side_by_side(pool, function, tasks, size * IN_FLIGHT_PER_WORKER)):
                 raise NoisegenError(DIED)
         return
-    head = list(islice(left, 2))
+    head = list(islice(tasks, 2))
+    tasks = chain(head, tasks)
     if executor == "serial" or workers == 1 or len(head) < 2:
-        yield from map(function, chain(head, left))
-    else:
-        yield from _in_processes(function, chain(head, left), workers)
+        yield from map(function, tasks)
+        return
+    suspects: deque[tuple[T, int]] = deque()  # tasks in flight when a pool broke, and their tries
+    while True:
+        with _processes(workers) as pool:
+            while suspects:  # each alone, so that blame falls on the right one
+                task, tries = suspects[0]
+                if (yield from _side_by_side(pool, function, iter([task]), 1)):
+                    if tries + 1 == TRIES:
+                        raise NoisegenError(DIED)
+                    suspects[0] = task, tries + 1
+                    break
+                suspects.popleft()
+            else:
+                room = workers * IN_FLIGHT_PER_WORKER
+                lost = yield from _side_by_side(pool, function, tasks, room)
+                if not lost:
+                    return
+                suspects.extend((task, 1) for task in lost)
 
 
 @contextmanager
@@ -92,46 +109,20 @@ def _start_worker(alive: connection.Connection) -> None:
     threading.Thread(target=end_with_parent, daemon=True).start()
 
 
-Try = tuple[T, int]
-
-
-def _in_processes(function: Callable[[T], R], tasks: Iterator[T], workers: int) -> Iterator[R]:
-    """Run all tasks; open a new pool when one breaks."""
-    suspects: list[Try[T]] = []
-    while True:
-        with _processes(workers) as pool:
-            suspects = yield from _one_by_one(pool, function, suspects)
-            suspects += yield from _side_by_side(pool, function, tasks, 0 if suspects else workers)
-        if not suspects:
-            return
-
-
-def _one_by_one(
-    pool: Executor, function: Callable[[T], R], suspects: list[Try[T]]
-) -> Generator[R, None, list[Try[T]]]:
-    """Run tasks that were in flight when a pool broke: alone, so that blame falls on the right one.
-
-    Return what is left once the pool breaks again.
-    """
-    for number, (task, tries) in enumerate(suspects):
-        future = _submit(pool, function, task)
-        wait([future])
-        if _is_lost(future):
-            if tries + 1 == TRIES:
-                raise NoisegenError(DIED)
-            return [(task, tries + 1), *suspects[number + 1 :]]
-        yield future.result()
-    return []
-
-
 def _side_by_side(
-    pool: Executor, function: Callable[[T], R], tasks: Iterator[T], workers: int
-) -> Generator[R, None, list[Try[T]]]:
-    """Keep a few tasks in flight and yield results; return the suspects when the pool breaks."""
+    pool: Executor, function: Callable[[T], R], tasks: Iterator[T], most: int
+) -> Generator[R, None, list[T]]:
+    """Keep at most so many tasks in flight and yield results; return those a broken pool loses."""
     running: dict[Future[R], T] = {}
     while True:
-        for task in islice(tasks, max(0, workers * IN_FLIGHT_PER_WORKER - len(running))):
-            running[_submit(pool, function, task)] = task
+        for task in islice(tasks, most - len(running)):
+            try:
+                with _without_interrupt():
+                    future = pool.submit(function, task)
+            except BrokenExecutor as error:
+                future = Future()
+                future.set_exception(error)
+            running[future] = task
         if not running:
             return []
         done, _ = wait(running, return_when=FIRST_COMPLETED)
@@ -142,26 +133,12 @@ def _side_by_side(
             del running[future]
             yield future.result()
         if broken:
-            return [(task, 1) for task in running.values()]
-
-
-def _submit(pool: Executor, function: Callable[[T], R], task: T) -> Future[R]:
-    """Submit a task; the future of one for a pool that just broke is lost too."""
-    try:
-        with _without_interrupt():
-            return pool.submit(function, task)
-    except BrokenExecutor as error:
-        future: Future[R] = Future()
-        future.set_exception(error)
-        return future
+            return list(running.values())
 
 
 @contextmanager
 def _without_interrupt() -> Iterator[None]:
-    """Put Ctrl-C off while processes start, and keep it, which goes to all of them, from them.
-
-    A blocked signal stays blocked in a child, and half a child would print a traceback.
-    """
+    """Put Ctrl-C off, which goes to all processes: one that is half started prints a traceback."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return

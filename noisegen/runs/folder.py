@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, Self, TypeVa
 from noisegen.errors import OutputError, UsageError
 from noisegen.options import Strings, internal, option
 from noisegen.runs import executors
-from noisegen.runs.files import file_digest, remove, write_text, writing
+from noisegen.runs.atomic import file_digest, remove, write_text, writing
 from noisegen.runs.manifest import Manifest
 from noisegen.runs.progress import Progress
 
@@ -89,18 +89,15 @@ class PartOptions(RunOptions):
 
     @property
     def share(self) -> Part:
-        """The tasks to do, from `part`."""
-        return parse_part(self.part)
-
-
-def parse_part(part: str | None) -> Part:
-    """Read 'I/N' (I from 1 to N) as the remainder of the task numbers and N; raises UsageError."""
-    if part is None:
-        return WHOLE
-    number, _, count = part.partition("/")
-    if not (number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count)):
-        raise UsageError(f"cannot read part {part!r}: write I/N with I from 1 to N, such as 2/8")
-    return int(number) - 1, int(count)
+        """The tasks to do, from `part`: I/N, with I from 1 to N; raises UsageError."""
+        if self.part is None:
+            return WHOLE
+        number, _, count = self.part.partition("/")
+        if not (number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count)):
+            raise UsageError(
+                f"cannot read part {self.part!r}: write I/N with I from 1 to N, such as 2/8"
+            )
+        return int(number) - 1, int(count)
 
 
 def listed(sources: Strings) -> list[str]:
@@ -163,7 +160,7 @@ class RunFolder(Generic[N]):
         self._refuse_foreign()
         if force:
             self.remove_all()
-        self.earlier()
+        self.earlier_manifest()  # refuses that of another configuration
         with writing(self.out):
             for pattern in self.layout.parts:
                 (self.out / pattern).parent.mkdir(exist_ok=True)
@@ -172,21 +169,18 @@ class RunFolder(Generic[N]):
         return self.done()
 
     def done(self) -> dict[int, N]:
-        """Return the notes of the finished tasks by number, in order.
-
-        Raises OutputError for files that are not of a run of this configuration.
-        """
+        """Return the notes of finished tasks by number; raises OutputError for foreign files."""
         notes: dict[int, N] = {}
         for path in self.out.glob(self.layout.notes) if self.layout.notes else ():
-            number, note = number_of(path), self.read_note(path)
-            if number is None or (note is None and is_parquet(path)):
+            number, note = number_of(path), self._read_note(path)
+            if number is None or (note is None and parquet_metadata(path) is not None):
                 raise OutputError(f"{path} was not made by this program: use another folder")
             if note is not None:
-                agree(self.out, json.loads(note[0]), self.config)
-                notes[number] = note[1]
+                config, notes[number] = note
+                agree(self.out, json.loads(config), self.config)
         return dict(sorted(notes.items()))
 
-    def read_note(self, path: Path) -> tuple[str, N] | None:
+    def _read_note(self, path: Path) -> tuple[str, N] | None:
         """Return the configuration, as JSON, and the note in a file; None if it is not ours."""
         if self.layout.note is None:
             return None
@@ -213,14 +207,13 @@ class RunFolder(Generic[N]):
         finally:
             self.remove_temporary()
 
-    def earlier(self) -> Manifest | None:
+    def earlier_manifest(self) -> Manifest | None:
         """Return the manifest in the folder; raises OutputError for another configuration."""
         path = self.out / self.layout.marker
         if path.name != "manifest.json" or not path.exists():
             return None
         manifest = Manifest.load(path)
-        theirs = {name: getattr(manifest, name, None) for name in self.config}
-        agree(self.out, theirs, self.config)
+        agree(self.out, vars(manifest), self.config)
         return manifest
 
     def digests(self, fresh: Mapping[str, str]) -> Callable[[str], str]:
@@ -229,13 +222,14 @@ class RunFolder(Generic[N]):
         `fresh` has the digests of this run; those of the last manifest hold for files that are
         older than it; all others are computed.
         """
-        known = dict(fresh)
-        if (manifest := self.earlier()) is not None:
+        known: dict[str, str] = {}
+        if (manifest := self.earlier_manifest()) is not None:
             written = (self.out / "manifest.json").stat().st_mtime_ns
             for shard in manifest.shards:
                 path = self.out / shard["file"]
                 if path.exists() and path.stat().st_mtime_ns < written:
-                    known.setdefault(shard["file"], shard["sha256"])
+                    known[shard["file"]] = shard["sha256"]
+        known.update(fresh)
         return lambda name: known.get(name) or file_digest(self.out / name)
 
     def publish(self, manifest: Manifest, card: str) -> Manifest:
@@ -256,20 +250,21 @@ class RunFolder(Generic[N]):
 
         What is left of the files that one run alone writes goes too, unless the share is a part.
         """
-        for pattern in self.layout.parts:
-            for path in self.out.glob(f"{pattern}.*.tmp"):
-                number = number_of(Path(path.name.rsplit(".", 2)[0]))
-                if number is not None and number % self.share[1] == self.share[0]:
-                    remove(path)
+        for path in self._temporary():
+            number = number_of(Path(path.name.rsplit(".", 2)[0]))
+            if number is not None and number % self.share[1] == self.share[0]:
+                remove(path)
         if self.share == WHOLE:
             names = (*self.layout.temporary, *(f"{name}.*.tmp" for name in self.layout.whole))
             remove(*(path for name in names for path in self.out.glob(name)))
 
+    def _temporary(self) -> list[Path]:
+        return [path for name in self.layout.parts for path in self.out.glob(f"{name}.*.tmp")]
+
     def remove_all(self) -> None:
         """Remove the run, its marker last: until then the folder is known to be ours."""
-        temporary = [path for name in self.layout.parts for path in self.out.glob(f"{name}.*.tmp")]
         marker = self.out / self.layout.marker
-        remove(*temporary, *(path for path in self._files() if path != marker))
+        remove(*self._temporary(), *(path for path in self._files() if path != marker))
         self.remove_scratch()
         remove(marker)
 
@@ -296,11 +291,11 @@ class RunFolder(Generic[N]):
         return numbered + [path for name in self.layout.whole if (path := out / name).exists()]
 
     def _refuse_foreign(self) -> None:
-        """Raise OutputError for a file whose name is one of ours and whose content is not."""
-        files = self._files()
-        marked = any(map(self._has_mark, files))
-        for path in files:
-            if not self._is_ours(path, marked):
+        """Raise OutputError for a file that has one of our names and is not what a run has left."""
+        files = {path: self._has_mark(path) for path in self._files()}
+        is_begun = any(files.values())
+        for path, has_mark in files.items():
+            if not (has_mark or self._is_left(path, is_begun)):
                 raise OutputError(
                     f"noisegen did not {self.layout.verb} {path}; move it, or use another folder"
                 )
@@ -309,21 +304,21 @@ class RunFolder(Generic[N]):
         """Tell whether a file can only be of such a run."""
         if path.name == self.layout.marker:
             return self.layout.keys <= read_mapping(path).keys()
-        return path.suffix == ".parquet" and self.read_note(path) is not None
+        return path.suffix == ".parquet" and self._read_note(path) is not None
 
-    def _is_ours(self, path: Path, marked: bool) -> bool:
-        """Tell whether an earlier run wrote a file, or what is left of it; see `Layout`."""
-        if (has_mark := self._has_mark(path)) or path.name == self.layout.marker:
-            return has_mark
+    def _is_left(self, path: Path, is_begun: bool) -> bool:
+        """Tell whether a run left a file without a mark; `is_begun`: another file has one."""
+        columns, scratch = self.layout.columns, self.layout.scratch
+        if path.name == self.layout.marker:
+            return False
         if path.name == "README.md":
             return _CARD in path.read_text("utf-8", errors="replace")
         if path.suffix != ".parquet":
-            return marked
-        if not is_parquet(path):  # cut short
-            return marked or number_of(path) is not None
-        columns, scratch = self.layout.columns, self.layout.scratch
-        begun = marked or not scratch or (self.out / scratch).is_dir()
-        return begun and bool(columns) and columns <= {*parquet_metadata(path).schema.names}
+            return is_begun
+        if (metadata := parquet_metadata(path)) is None:  # cut short
+            return is_begun or number_of(path) is not None
+        is_begun = is_begun or not scratch or (self.out / scratch).is_dir()
+        return is_begun and bool(columns) and columns <= {*metadata.schema.names}
 
 
 def make_folder(out: Path) -> bool:
@@ -352,15 +347,14 @@ def agree(out: Path, theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> None
 
 def difference(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> str:
     """Name the first thing that differs between two configurations; '' if nothing does."""
-    for name in ours:
-        old, new = theirs.get(name), ours[name]
-        if old == new:
-            continue
-        if isinstance(old, dict) and isinstance(new, dict) and name == "options":
-            return difference(old, new)
-        shown = f"{name} {old!r}, not {new!r}"
-        return shown if len(shown) < 80 else f"other {name}"
-    return "other options" if theirs != ours else ""
+    name = next((name for name in ours if theirs.get(name) != ours[name]), None)
+    if name is None:
+        return ""
+    old, new = theirs.get(name), ours[name]
+    if isinstance(old, dict) and isinstance(new, dict) and name == "options":
+        return difference(old, new) or "other options"
+    shown = f"{name} {old!r}, not {new!r}"
+    return shown if len(shown) < 80 else f"other {name}"
 
 
 def note_text(config: str, note: Any) -> str:
@@ -394,11 +388,6 @@ def number_of(path: Path) -> int | None:
 def shard_path(out: Path, number: int) -> Path:
     """Return the Parquet file of a task."""
     return out / f"part-{number:05d}.parquet"
-
-
-def is_parquet(path: Path) -> bool:
-    """Tell whether a file can be opened as Parquet."""
-    return path.suffix == ".parquet" and parquet_metadata(path) is not None
 
 
 def parquet_metadata(path: Path) -> Any:

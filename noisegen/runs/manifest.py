@@ -4,10 +4,13 @@ import json
 import platform
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from noisegen.errors import OutputError
 from noisegen.version import __version__
@@ -27,10 +30,6 @@ KEYS = {  # of the file, in its order
     **dict.fromkeys(MINED, _MINED_KEYS),
 }  # fmt: skip
 _RUNS = {"augment": "an augment run", "prepare": "a prepare run"}
-_TYPES = {
-    "seed": int, "recipe": dict, "sources": list, "options": dict, "shards": list, "totals": dict,
-    "dictionary": dict, "thresholds": dict, "missing_tasks": int,
-}  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,10 +62,7 @@ class Manifest:
 
     @classmethod
     def load(cls, path: str | Path, *kinds: str) -> "Manifest":
-        """Read manifest.json (or the one in a folder); raises OutputError if it is of no such run.
-
-        Without `kinds` a run of any kind will do.
-        """
+        """Read the manifest of a run of `kinds`, or any, a file or folder; raises OutputError."""
         path = Path(path)
         path = path / "manifest.json" if path.is_dir() else path
         wanted = _RUNS.get(kinds[0], "a mining run") if kinds else "a run"
@@ -75,12 +71,9 @@ class Manifest:
             kind = content.get("kind") or ("augment" if "recipe" in content else "prepare")
             if kind not in (kinds or KEYS) or content.keys() != set(KEYS[kind]):
                 raise ValueError("it has other keys")
-            for name in content.keys() & _TYPES.keys():
-                if not isinstance(content[name], _TYPES[name]):
-                    raise TypeError(f"{name} is not a {_TYPES[name].__name__}")
-        except (OSError, ValueError, TypeError, AttributeError) as error:
+            return msgspec.convert({"kind": kind, **content}, cls)
+        except (OSError, ValueError, AttributeError, msgspec.ValidationError) as error:
             raise OutputError(f"{path} is not the manifest of {wanted}: {error}") from error
-        return cls(**{"kind": kind, **content})
 
     def to_json(self) -> str:
         """Return the file's text."""
@@ -89,51 +82,46 @@ class Manifest:
 
     def summary(self) -> str:
         """Return one line for people."""
-        if self.kind == "augment":
-            return "; ".join(self._augmented())
-        return "; ".join(self._prepared() if self.kind == "prepare" else self._mined())
-
-    def _augmented(self) -> list[str]:
-        totals = self.totals
-        parts = [
-            f"{counted(totals['rows'], 'row')} in {counted(len(self.shards), 'shard')}",
-            f"{totals['changed'] / max(1, totals['rows']):.1%} changed, "
-            f"CER {totals['cer']:.2%}, WER {totals['wer']:.2%}",
-        ]
-        return parts + _reasons("dropped or damaged", totals["dropped"])
-
-    def _prepared(self) -> list[str]:
-        totals = self.totals
-        checked = f"checked by {self.identification}" if self.identification else "not checked"
-        parts = [
-            f"{totals['kept']:,} of {totals['sentences']:,} sentences kept",
-            f"{totals['rows_in']:,} rows read",
-            f"language {checked}",
-        ]
-        dropped = _reasons("dropped", totals["dropped"])
-        return parts + dropped + _reasons("damaged rows", totals["damaged"])
-
-    def _mined(self) -> list[str]:
         totals, dictionary = self.totals, self.dictionary
         shards = counted(len(self.shards), "shard")
-        parts = [f"{counted(totals['pairs'], 'pair')} in {shards}"]
-        if self.missing_tasks:
-            parts.append(f"{counted(self.missing_tasks, 'task')} to do: run the other parts")
+        if self.kind == "augment":
+            changed = totals["changed"] / max(1, totals["rows"])
+            parts = [
+                f"{counted(totals['rows'], 'row')} in {shards}",
+                f"{changed:.1%} changed, CER {totals['cer']:.2%}, WER {totals['wer']:.2%}",
+                _reasons("dropped or damaged", totals["dropped"]),
+            ]
+        elif self.kind == "prepare":
+            checked = f"checked by {self.identification}" if self.identification else "not checked"
+            parts = [
+                f"{totals['kept']:,} of {totals['sentences']:,} sentences kept",
+                f"{totals['rows_in']:,} rows read",
+                f"language {checked}",
+                _reasons("dropped", totals["dropped"]),
+                _reasons("damaged rows", totals["damaged"]),
+            ]
         else:
-            forms = counted(dictionary["entries"], "wrong form")
-            parts.append(f"dictionary: {forms} of {counted(dictionary['words'], 'word')}")
-            if shared := dictionary.get("pages_in_several_files"):
-                pages = counted(shared, "page")
-                parts.append(f"{pages} in several files, which count more than once")
-        parts += _reasons("pairs dropped", totals["dropped"])
-        parts += _reasons("words dropped", dictionary["dropped"])
-        return parts + [f"damaged: {totals['damaged']:,}"] * bool(totals["damaged"])
+            parts = [f"{counted(totals['pairs'], 'pair')} in {shards}"]
+            if self.missing_tasks:
+                parts.append(f"{counted(self.missing_tasks, 'task')} to do: run the other parts")
+            else:
+                forms = counted(dictionary["entries"], "wrong form")
+                parts.append(f"dictionary: {forms} of {counted(dictionary['words'], 'word')}")
+                if shared := dictionary.get("pages_in_several_files"):
+                    pages = counted(shared, "page")
+                    parts.append(f"{pages} in several files, which count more than once")
+            parts += [
+                _reasons("pairs dropped", totals["dropped"]),
+                _reasons("words dropped", dictionary["dropped"]),
+                f"damaged: {totals['damaged']:,}" if totals["damaged"] else "",
+            ]
+        return "; ".join(filter(None, parts))
 
 
-def _reasons(label: str, counts: Mapping[str, int]) -> list[str]:
-    """Return 'label: reason 3, reason 1' if there is anything to count."""
+def _reasons(label: str, counts: Mapping[str, int]) -> str:
+    """Return 'label: reason 3, reason 1', '' if there is nothing to count."""
     shown = ", ".join(f"{reason} {count:,}" for reason, count in counts.items())
-    return [f"{label}: {shown}"] if shown else []
+    return f"{label}: {shown}" if shown else ""
 
 
 def counted(count: int, noun: str) -> str:
@@ -153,49 +141,28 @@ def packages() -> dict[str, str]:
     """Return the versions that can matter for the output."""
     versions = {"python": platform.python_version()}
     for name in PACKAGES:
-        try:
+        with suppress(PackageNotFoundError):
             versions[name] = version(name)
-        except PackageNotFoundError:
-            continue
     return versions | {"noisegen": __version__}
 
 
 SOURCES_MAX = 20  # named in the card; the manifest has them all
-
-_CARD = """---
-configs:
-{configs}
-language: ["{lang}"]
-tags: [{tags}, noisegen]
----
-
-# {title} with noisegen {version}
-
-{summary}
-
-```python
-import datasets
-{variable} = datasets.load_dataset("path/of/this/folder"{config}, split="train")
-```
-
-{body}
-"""
+_CARD = Path(__file__).with_name("card.md")
 
 
 def dataset_card(
     manifest: Manifest, title: str, tags: str, body: str, variable: str,
     configs: Mapping[str, str] | None = None,
 ) -> str:  # fmt: skip
-    """Return the dataset card (README.md) of a run, which `datasets.load_dataset` reads.
+    """Return the card (README.md) of a run, with which `datasets.load_dataset` reads its folder.
 
-    `variable` holds what it loads in the example; `configs` are the files of the folder's tables by
-    name, the default one first.
+    `variable` holds the rows in its example; `configs` are files by table, the default one first.
     """
     files = configs or {"default": "part-*.parquet"}
     tables = [f"- config_name: {name}\n  data_files: {path}" for name, path in files.items()]
     if configs:
         tables[0] += "\n  default: true"
-    return _CARD.format(
+    return _CARD.read_text("utf-8").format(
         configs="\n".join(tables), lang=manifest.lang or manifest.options["lang"], tags=tags,
         title=title, version=manifest.version, summary=manifest.summary(), variable=variable,
         config=f', "{next(iter(configs))}"' if configs else "", body=body,

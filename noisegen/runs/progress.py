@@ -1,8 +1,7 @@
 """Progress of a command: one event, and one printer for all of them.
 
-On a terminal a line is rewritten, with a bar where the total is known; elsewhere a plain line
-appears every few seconds. Tasks that take hours write what they have read into files beside their
-output, and the caller adds it up: workers may be other processes or machines.
+Tasks that take hours write what they have read into files beside their output, and the caller adds
+it up: workers may be other processes or machines.
 """
 
 import json
@@ -11,7 +10,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -53,25 +52,25 @@ Show = Callable[[Progress], None]
 def progress_on_stderr(quiet: bool = False, start: str = "reading") -> Iterator[Show | None]:
     """Yield what shows events on standard error; None if `quiet`. `start` is shown until the first.
 
-    Events may come from several threads.
+    A terminal has a bar, a file a line every few seconds. Events may come from several threads.
     """
-    if quiet:
-        yield None
-    elif sys.stderr.isatty():
-        with _bar(start) as show:
-            yield show
-    else:
-        yield _lines()
+    began = last = time.monotonic()
 
+    def print_line(event: Progress) -> None:
+        """Print an event, unless there was one a few seconds ago."""
+        nonlocal last
+        if (now := time.monotonic()) - last >= SECONDS_BETWEEN_LINES:
+            last = now
+            print(event.text(now - began), file=sys.stderr, flush=True)
 
-@contextmanager
-def _bar(start: str) -> Iterator[Show]:
+    if quiet or not sys.stderr.isatty():
+        yield None if quiet else print_line
+        return
     from rich.console import Console
     from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bar
     from rich.table import Column
 
-    began = time.monotonic()
     known = BarColumn(table_column=Column(width=20))
     columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), known)
     with Bar(*columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True) as bar:
@@ -80,20 +79,6 @@ def _bar(start: str) -> Iterator[Show]:
             task, description=event.text(time.monotonic() - began), completed=event.done,
             total=event.total or None,
         )  # fmt: skip
-
-
-def _lines() -> Show:
-    """Return what prints an event as a line, unless there was one a few seconds ago."""
-    began = last = time.monotonic()
-
-    def show(event: Progress) -> None:
-        nonlocal last
-        now = time.monotonic()
-        if now - last >= SECONDS_BETWEEN_LINES:
-            last = now
-            print(event.text(now - began), file=sys.stderr, flush=True)
-
-    return show
 
 
 @contextmanager
@@ -123,10 +108,8 @@ def running(folder: Path) -> Counter[str]:
     """Return the sum of the counts that the running tasks of a folder publish."""
     total: Counter[str] = Counter()
     for path in folder.glob("*.live.tmp"):
-        try:
+        with suppress(OSError, ValueError):  # its task has ended
             total.update(json.loads(path.read_text("utf-8")))
-        except (OSError, ValueError):
-            continue  # its task has ended
     return total
 
 
@@ -136,11 +119,9 @@ def _repeated(action: Callable[[], None]) -> Iterator[None]:
     ended = threading.Event()
 
     def repeat() -> None:
-        while not ended.wait(SECONDS_BETWEEN_UPDATES):
-            try:
+        with suppress(OSError):
+            while not ended.wait(SECONDS_BETWEEN_UPDATES):
                 action()
-            except OSError:
-                return
 
     thread = threading.Thread(target=repeat, daemon=True)
     thread.start()

@@ -7,12 +7,12 @@ similarity, one to one, or one to several where words were run together or broke
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import groupby, pairwise
 from typing import NamedTuple
 
-from rapidfuzz.distance import Levenshtein
+from rapidfuzz.distance import Levenshtein, Postfix, Prefix
 
 TOKENS_MAX = 40  # of a changed part on either side; a longer one is a single edit
 PARTS_MAX = 3  # words that one word was broken into, or that were run together
@@ -77,7 +77,7 @@ def edits(clean: str, noisy: str) -> list[TokenEdit]:
     clean_spans, noisy_spans = token_spans(clean), token_spans(noisy)
     clean_tokens = [clean[start:stop] for start, stop in clean_spans]
     noisy_tokens = [noisy[start:stop] for start, stop in noisy_spans]
-    changes: list[TokenEdit] = []
+    candidates: list[TokenEdit] = []
     opcodes = Levenshtein.opcodes(clean_tokens, noisy_tokens)
     # All that differs up to the next shared token is one block: where an insertion ends and a
     # replacement begins is for the matching to decide.
@@ -88,22 +88,20 @@ def edits(clean: str, noisy: str) -> list[TokenEdit]:
         if is_equal:
             gaps = pairwise(clean_spans[i:i_stop]), pairwise(noisy_spans[j:j_stop])
             pairs = zip(*gaps, strict=True)
-            candidates = [TokenEdit(a[1], b[0], c[1], d[0]) for (a, b), (c, d) in pairs]
-        else:
-            candidates = []
-            steps: Sequence[Step] = [(i_stop - i, j_stop - j)]
-            if max(steps[0]) <= TOKENS_MAX:
-                steps = _cheapest(tuple(clean_tokens[i:i_stop]), tuple(noisy_tokens[j:j_stop]))
-            for a, b in steps:
-                clean_extent = _extent(clean_spans, i, i + a, len(clean))
-                noisy_extent = _extent(noisy_spans, j, j + b, len(noisy))
-                candidates.append(TokenEdit(*clean_extent, *noisy_extent))
-                i, j = i + a, j + b
-        for edit in candidates:
-            before, after = edit.texts(clean, noisy)
-            if before != after:
-                changes.append(edit)
-    return changes
+            candidates += [TokenEdit(a[1], b[0], c[1], d[0]) for (a, b), (c, d) in pairs]
+            continue
+        steps: Sequence[Step] = [(i_stop - i, j_stop - j)]
+        if max(steps[0]) <= TOKENS_MAX:
+            steps = _cheapest(tuple(clean_tokens[i:i_stop]), tuple(noisy_tokens[j:j_stop]))
+        for a, b in steps:
+            clean_extent = _extent(clean_spans, i, i + a, len(clean))
+            noisy_extent = _extent(noisy_spans, j, j + b, len(noisy))
+            candidates.append(TokenEdit(*clean_extent, *noisy_extent))
+            i, j = i + a, j + b
+    texts = (edit.texts(clean, noisy) for edit in candidates)
+    return [
+        edit for edit, (before, after) in zip(candidates, texts, strict=True) if before != after
+    ]
 
 
 def _extent(spans: Sequence[Span], first: int, stop: int, length: int) -> Span:
@@ -124,8 +122,15 @@ _STEPS: tuple[Step, ...] = (
 @lru_cache(maxsize=1 << 14)
 def _cheapest(clean: tuple[str, ...], noisy: tuple[str, ...]) -> tuple[Step, ...]:
     """Return the cheapest steps from one end of both lists to the other."""
+    # Where both sides end, and how many clean tokens a noisy one there has the initials of.
+    initialisms: dict[Step, int] = {}
+    initials = "".join(token[0].lower()[0] for token in clean)
+    for j, token in enumerate(noisy, 1):
+        size, start = len(token), initials.find(token.lower())
+        while size > 1 and start >= 0:
+            initialisms[start + size, j] = size
+            start = initials.find(token.lower(), start + 1)
     best: dict[Step, tuple[float, Step]] = {(0, 0): (0.0, (0, 0))}
-    initials = dict(_initialisms(clean, noisy))
     for i in range(len(clean) + 1):
         for j in range(len(noisy) + 1):
             options = [
@@ -133,7 +138,7 @@ def _cheapest(clean: tuple[str, ...], noisy: tuple[str, ...]) -> tuple[Step, ...
                 for a, b in _STEPS
                 if a <= i and b <= j
             ]
-            if size := initials.get((i, j)):
+            if size := initialisms.get((i, j), 0):
                 cost = _JOIN if size > 2 else _TWO_INITIALS
                 options.append((best[i - size, j - 1][0] + cost, (size, 1)))
             if options:
@@ -145,54 +150,33 @@ def _cheapest(clean: tuple[str, ...], noisy: tuple[str, ...]) -> tuple[Step, ...
     return tuple(reversed(steps))
 
 
-def _initialisms(clean: Sequence[str], noisy: Sequence[str]) -> Iterator[tuple[Step, int]]:
-    """Yield where both sides end, and how many clean tokens a noisy one has the initials of."""
-    initials = "".join(token[0].lower()[0] for token in clean)
-    for number, token in enumerate(noisy, 1):
-        size, start = len(token), initials.find(token.lower())
-        while size > 1 and start >= 0:
-            yield (start + size, number), size
-            start = initials.find(token.lower(), start + 1)
-
-
 def _cost(clean: Sequence[str], noisy: Sequence[str]) -> float:
     """Return the cost of taking these tokens for one another; one token missing costs 1."""
     if not (clean and noisy):
         return _SKIP
     if clean == noisy:
         return 0.0
-    if len(clean) + len(noisy) > 2:
-        return _JOIN + _cost_of_parts(clean, noisy)
-    if clean[0][0].isalnum() != noisy[0][0].isalnum():
-        return _NEVER  # a symbol is no word
-    return _SUBSTITUTE + _difference(clean[0].lower(), noisy[0].lower())
-
-
-def _cost_of_parts(clean: Sequence[str], noisy: Sequence[str]) -> float:
-    """Return the cost of a word run together from several, or broken into several."""
+    joined = "".join(clean).lower(), "".join(noisy).lower()
+    distance = Levenshtein.distance(*joined)
+    difference = distance / max(map(len, joined))
+    if len(clean) + len(noisy) == 2:
+        is_word_for_symbol = clean[0][0].isalnum() != noisy[0][0].isalnum()
+        return _NEVER if is_word_for_symbol else _SUBSTITUTE + difference
+    # A word run together from several, or broken into several.
     parts = [*clean, *noisy]
     words = [part for part in parts if part[0].isalnum()]
     ends = clean[0], clean[-1], noisy[0], noisy[-1]
     if not all(end[0].isalnum() for end in ends) or not _INNER.issuperset(set(parts) - set(words)):
         return _NEVER
-    joined = "".join(clean).lower(), "".join(noisy).lower()
     if len(words) < len(parts):
         if joined[0].translate(_NO_INNER) == joined[1].translate(_NO_INNER):
-            return 0.0
-        difference = _difference(*joined)
-        return difference if difference < _SIMILAR else _NEVER
-    if Levenshtein.distance(*joined) < min(map(len, words)):
-        return _difference(*joined)
+            return _JOIN
+        return _JOIN + difference if difference < _SIMILAR else _NEVER
+    if distance < min(map(len, words)):
+        return _JOIN + difference
     # A word is missing, not run together with the next, unless prefixes of both are left.
     is_short = len(noisy) == 1 and len(noisy[0]) > len(clean) and is_initialism(clean, noisy[0])
-    return _PREFIXES if is_short else _NEVER
-
-
-def _difference(clean: str, noisy: str) -> float:
-    return Levenshtein.distance(clean, noisy) / max(len(clean), len(noisy))
-
-
-# Initialisms.
+    return _JOIN + _PREFIXES if is_short else _NEVER
 
 
 def is_initialism(words: Sequence[str], noisy: str) -> bool:
@@ -230,15 +214,8 @@ def plain(word: str) -> str:
 
 
 def common_prefix(left: str, right: str) -> int:
-    """Return the length of the common prefix, by bisection."""
-    low, high = 0, min(len(left), len(right))
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if left[:middle] == right[:middle] else (low, middle - 1)
-    return low
-
-
-# Distances and edits of whole texts.
+    """Return the length of the common prefix."""
+    return Prefix.similarity(left, right)
 
 
 def character_errors(clean: str, noisy: str) -> int:
@@ -278,7 +255,7 @@ def difference(clean: str, noisy: str) -> list[tuple[int, int, str]]:
     if clean == noisy:
         return []
     start = common_prefix(clean, noisy)
-    tail = common_prefix(clean[start:][::-1], noisy[start:][::-1])
+    tail = Postfix.similarity(clean[start:], noisy[start:])
     old, new = clean[start : len(clean) - tail], noisy[start : len(noisy) - tail]
     if max(len(old), len(new)) > ALIGNED_CHARS_MAX:
         return [(start, start + len(old), new)]

@@ -93,7 +93,6 @@ APOSTROPHES = "'\u2019"
 SIGNS = ((0x80, 0xBF), (0x2000, 0x2FFF), (0x3000, 0x303F), (0xFE00, 0xFE3F), (0x1F000, 0x1FFFF))
 _SIGN_PAIRS = ((0xE3, 0x80), (0xEF, 0xB8), (0xF0, 0x9F))
 _IS_ASCII_WORD = bytes((chr(c).isalnum() and c < 128) or c == 95 for c in range(256))
-_IS_WORD = bytes(is_word or byte >= 0xC3 for byte, is_word in enumerate(_IS_ASCII_WORD))
 _LOW_BYTES = np.array([(1 << (8 * n)) - 1 for n in range(9)], dtype=np.uint64)
 _SPREAD = np.uint64(0x9FB21C651E98DF25)
 
@@ -129,11 +128,16 @@ def _word_edges(window: U8, offsets: I64) -> tuple[I64, I64]:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     edges = offsets[1:-1]
     edges = edges[(np.diff(edges, prepend=0) > 0) & (edges < len(window))]
-    is_ascii = int(window.max()) < 128
-    table = _IS_ASCII_WORD if is_ascii else _IS_WORD
-    word = np.frombuffer(bytearray(window.tobytes().translate(table)), np.bool_)
-    if not is_ascii:
-        _spread_over_characters(window, word)
+    word = np.frombuffer(bytearray(window.tobytes().translate(_IS_ASCII_WORD)), np.bool_)
+    if int(window.max()) >= 128:  # each byte of a longer character gets the character's answer
+        leads = np.flatnonzero(window >= 0xC2)
+        lead, follow = window[leads], window[leads + 1]
+        sign = (lead == 0xC2) | (lead == 0xE2)
+        for first, second in _SIGN_PAIRS:
+            sign |= (lead == first) & (follow == second)
+        for offset, least in enumerate((0, 0xC2, 0xE0, 0xF0)):
+            longer = lead >= least
+            word[leads[longer] + offset] = ~sign[longer]
     _join_apostrophes(window, word, edges)
     padded = np.concatenate([[False], word, [False]])
     bounds = np.flatnonzero(padded[1:] != padded[:-1])  # start, stop, start, ..., stop
@@ -143,32 +147,19 @@ def _word_edges(window: U8, offsets: I64) -> tuple[I64, I64]:
     return bounds[::2], bounds[1::2]
 
 
-def _spread_over_characters(window: U8, word: Bool) -> None:
-    """Give every byte of a character beyond ASCII the answer for the whole character."""
-    leads = np.flatnonzero(window >= 0xC2)
-    lead, follow = window[leads], window[leads + 1]
-    sign = (lead == 0xC2) | (lead == 0xE2)
-    for first, second in _SIGN_PAIRS:
-        sign |= (lead == first) & (follow == second)
-    for size, least in ((1, 0xC2), (2, 0xE0), (3, 0xF0)):
-        longer = lead >= least
-        word[leads[longer] + size] = ~sign[longer]
-    word[leads] = ~sign
-
-
 def _join_apostrophes(window: U8, word: Bool, edges: I64) -> None:
     """Mark apostrophes between two word characters of a row as part of the word."""
     padded = np.concatenate([[False], word, [False]])
     at_edge = np.zeros(len(word) + 1, np.bool_)
     at_edge[edges] = True
-    for mark in APOSTROPHES:
-        code = mark.encode()
-        at = np.flatnonzero(window[: len(window) - len(code) + 1] == code[0])
-        for offset in range(1, len(code)):
-            at = at[window[at + offset] == code[offset]]
-        inside = padded[at] & padded[at + len(code) + 1] & ~at_edge[at] & ~at_edge[at + len(code)]
-        for offset in range(len(code)):
-            word[at[inside] + offset] = True
+    for mark in map(str.encode, APOSTROPHES):
+        at = np.flatnonzero(window[: len(window) - len(mark) + 1] == mark[0])
+        for offset, byte in enumerate(mark):
+            at = at[window[at + offset] == byte]
+        end = at + len(mark)
+        inside = at[padded[at] & padded[end + 1] & ~at_edge[at] & ~at_edge[end]]
+        for offset in range(len(mark)):
+            word[inside + offset] = True
 
 
 def folded(window: U8) -> U8:
@@ -202,6 +193,57 @@ def word_hashes(window: U8, starts: I64, stops: I64) -> U64:
         longer, state, at, left = longer[more], state[more], at[more] + 8, left[more] - 8
     hashes[stops - starts > WORD_BYTES_MAX] = 0
     return hashes
+
+
+@dataclass(frozen=True)
+class HashTable:
+    """Open hash tables of 64-bit hashes, side by side: what each hash but 0 stands for.
+
+    A slot has a hash, or 0, and its value. `sizes` are the slots of every table, a power of two; a
+    table is a quarter full at most.
+    """
+
+    slots: U64
+    values: I32
+    sizes: I64
+
+    @classmethod
+    def of(cls, hashes: U64, values: npt.NDArray[Any]) -> "HashTable":
+        """Place distinct hashes and their values, which are not 0, by double hashing."""
+        size = 1 << (len(hashes) * 4).bit_length()
+        slots, stored = np.zeros(size, np.uint64), np.zeros(size, np.int32)
+        at = hashes.view(np.int64) & (size - 1)
+        while len(hashes):
+            free = np.flatnonzero(slots[at] == 0)
+            taken, winners = np.unique(at[free], return_index=True)
+            slots[taken], stored[taken] = hashes[free[winners]], values[free[winners]]
+            left = np.flatnonzero(slots[at] != hashes)
+            hashes, values = hashes[left], values[left]
+            at = (at[left] + _steps(hashes)) & (size - 1)
+        return cls(slots, stored, np.array([size]))
+
+    def find(self, hashes: U64, tables: I64 | None = None) -> I32:
+        """Return the value of every hash in its table (default: the first), 0 if it has none."""
+        values = np.zeros(len(hashes), np.int32)
+        tables = np.zeros(len(hashes), np.int64) if tables is None else tables
+        masks, bases = (self.sizes - 1)[tables], (np.cumsum(self.sizes) - self.sizes)[tables]
+        at, left = hashes.view(np.int64) & masks, np.arange(len(hashes))
+        while len(left):
+            slots = bases + at
+            stored = self.slots.take(slots)
+            equal = stored == hashes
+            hit = np.flatnonzero(equal)
+            values[left.take(hit)] = self.values.take(slots.take(hit))
+            on = np.flatnonzero((stored != 0) > equal)
+            left, hashes = left.take(on), hashes.take(on)
+            masks, bases = masks.take(on), bases.take(on)
+            at = (at.take(on) + _steps(hashes)) & masks
+        return values
+
+
+def _steps(hashes: U64) -> I64:
+    """Return the distance to the next slot of every hash: it is odd, so all slots are tried."""
+    return (hashes >> np.uint64(32) | np.uint64(1)).view(np.int64)
 
 
 @dataclass(frozen=True)
@@ -275,13 +317,3 @@ class Texts:
         """Return the row of every position, given in ascending order."""
         counts = np.diff(np.searchsorted(positions, self.offsets, side="left"))
         return np.repeat(np.arange(len(self)), counts)
-
-    def character_positions(self, rows: I64, positions: I64) -> I64:
-        """Turn byte positions within `rows` into character positions."""
-        if self.is_ascii:
-            return positions
-        continuing = np.flatnonzero((self.values & 0xC0) == 0x80)
-        before_row = np.searchsorted(continuing, self.offsets)[rows]
-        before = np.searchsorted(continuing, self.offsets[rows] + positions)
-        characters: I64 = positions - before + before_row
-        return characters

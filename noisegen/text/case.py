@@ -38,12 +38,10 @@ def case_classes(values: U8, starts: I64, stops: I64) -> I64:
     Upper needs a second character, and neither its first byte nor the last byte of the range may be
     a lower-case ASCII letter.
     """
-    padded = np.concatenate([values, np.zeros(2, np.uint8)]) if len(values) < 3 else values
-    first = values[starts]
-    follow = padded[np.minimum(starts + 1, len(padded) - 1)]
+    first, follow = values[starts], values.take(starts + 1, mode="clip")
     accented = (first == 0xC3) & is_latin1_capital(follow)
     title: Bool = ((first >= 65) & (first <= 90)) | accented
-    second, last = padded[np.minimum(starts + 1 + accented, len(padded) - 1)], values[stops - 1]
+    second, last = values.take(starts + 1 + accented, mode="clip"), values[stops - 1]
     has_lower = ((second >= 97) & (second <= 122)) | ((last >= 97) & (last <= 122))
     classes: I64 = title + (title & (stops - starts > 1 + accented) & ~has_lower).astype(np.int64)
     return classes
@@ -57,30 +55,26 @@ _PLANE = 0x10000  # beyond it few scripts have case
 
 
 @cache
-def lower_table() -> I64:
-    """Return for every code point of the first plane its small letter of the same length."""
-    table = np.arange(_PLANE)
-    for point in range(_PLANE):
-        small = chr(point).lower()
-        if len(small) == 1 and _utf8_length(ord(small)) == _utf8_length(point):
-            table[point] = ord(small)
-    return table
-
-
-def _utf8_length(point: int) -> int:
-    return 1 + (point >= 0x80) + (point >= 0x800)
+def _small_letters() -> dict[int, int]:
+    """Return the small letter of every capital of the first plane, if it has as many bytes."""
+    pairs = ((chr(point), chr(point).lower()) for point in range(_PLANE))
+    return {
+        ord(letter): ord(small)
+        for letter, small in pairs
+        if letter != small and len(small) == 1 and len(small.encode()) == len(letter.encode())
+    }
 
 
 @cache
-def _lower_map() -> dict[int, int]:
-    table = lower_table()
-    points = np.flatnonzero(table != np.arange(_PLANE))
-    return dict(zip(points.tolist(), table[points].tolist(), strict=True))
+def _lower_table() -> I64:
+    table = np.arange(_PLANE)
+    table[list(_small_letters())] = list(_small_letters().values())
+    return table
 
 
 def lower(text: str) -> str:
     """Return the text in small letters; it has as many bytes as before."""
-    return text.lower() if text.isascii() else text.translate(_lower_map())
+    return text.lower() if text.isascii() else text.translate(_small_letters())
 
 
 def case_of(word: str, initial: bool) -> int:
@@ -124,7 +118,7 @@ def lowered(window: U8) -> tuple[U8, Bool]:
         return small, capital
     leads = np.flatnonzero((window >= 0xC3) & (window < 0xF0))
     points = code_points(window, leads)
-    lowers = lower_table().take(points)
+    lowers = _lower_table().take(points)
     changed = np.flatnonzero(lowers != points)
     leads, lowers = leads.take(changed), lowers.take(changed)
     capital[leads] = True

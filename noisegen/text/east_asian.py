@@ -16,9 +16,9 @@ _WORDS_CACHED = 1 << 16
 
 _HAN = re.compile("[\u3400-\u9fff\U00020000-\U0003ffff]")
 _NUMERALS = re.compile("[零〇一二三四五六七八九十百千万萬亿億两兩]")
-_OPEN_CLASSES = "nvd"  # jieba's tags of nouns, verbs and adverbs begin so
+_OPEN_CLASSES = set("nvd")  # jieba's tags of nouns, verbs and adverbs begin so
 _FUZZY_INITIALS = {"zh": "z", "ch": "c", "sh": "s", "n": "l"}
-_FUZZY_INITIAL, _FUZZY_FINAL = re.compile("[zcs]h|n"), re.compile("(?<=[ei])ng$")
+_FUZZY_INITIAL, _FUZZY_FINAL = re.compile("^(?:[zcs]h|n)"), re.compile("(?<=[ei])ng$")
 _KANJI = re.compile("[\u3400-\u9fff々〆\U00020000-\U0003ffff]")
 _KANA = re.compile("[\u3041-\u3096\u30a1-\u30fa]")
 _READING = 7  # index of the reading among the features of a word in IPADIC
@@ -57,9 +57,8 @@ def chinese_word_kind(clean: str, noisy: str, fuzzy: bool = False) -> tuple[str 
         return None, "homophone"
     if fuzzy and _fuzzy_pinyin(clean) == _fuzzy_pinyin(noisy):
         return None, "fuzzy"
-    if _is_closed_class(clean) and _is_closed_class(noisy):
-        return None, "synonym"
-    return "word_unrelated", ""
+    kinds = {_tags().get(word, "n")[0] for word in (clean, noisy)}
+    return ("word_unrelated", "") if kinds & _OPEN_CLASSES else (None, "synonym")
 
 
 @lru_cache(_WORDS_CACHED)
@@ -72,17 +71,8 @@ def pinyin(word: str) -> tuple[str, ...]:
 
 def _fuzzy_pinyin(word: str) -> list[str]:
     """Return the syllables, with sounds merged that many speakers do not tell apart."""
-    return [_FUZZY_FINAL.sub("n", _merge_initial(syllable)) for syllable in pinyin(word)]
-
-
-def _merge_initial(syllable: str) -> str:
-    initial = _FUZZY_INITIAL.match(syllable)
-    return _FUZZY_INITIALS[initial[0]] + syllable[initial.end() :] if initial else syllable
-
-
-def _is_closed_class(word: str) -> bool:
-    """Tell whether a word is known and neither noun, verb nor adverb."""
-    return _tags().get(word, "n")[0] not in _OPEN_CLASSES
+    initials = [_FUZZY_INITIAL.sub(lambda m: _FUZZY_INITIALS[m[0]], part) for part in pinyin(word)]
+    return [_FUZZY_FINAL.sub("n", part) for part in initials]
 
 
 @cache
@@ -136,8 +126,10 @@ def japanese_word_kind(clean: str, noisy: str) -> tuple[str | None, str]:
         return (None, "kanji") if reading(clean) == reading(noisy) else ("word_unrelated", "")
     if not all(_KANA.search(word) or _KANJI.search(word) for word in (clean, noisy)):
         return "word_no_letter", ""
-    if clean_kanji == noisy_kanji and _is_kana_swap(clean, noisy):
-        return None, "kana"
+    if clean_kanji == noisy_kanji and len(clean) == len(noisy):
+        changed = [set(pair) for pair in zip(clean, noisy, strict=True) if pair[0] != pair[1]]
+        if len(changed) == 1 and len(set(map(_skeleton, changed[0]))) == 1:
+            return None, "kana"
     return "word_variant" if reading(clean) == reading(noisy) else "word_unrelated", ""
 
 
@@ -147,14 +139,6 @@ def reading(text: str) -> str:
     words = [(word.surface, word.feature) for word in _tagger()(text)]
     parts = [known[_READING] if len(known) > _READING else surface for surface, known in words]
     return "".join(map(str, parts)).translate(_KATAKANA)
-
-
-def _is_kana_swap(clean: str, noisy: str) -> bool:
-    """Tell whether one kana of a word is another, much like it, on the other side."""
-    if len(clean) != len(noisy):
-        return False
-    changed = [pair for pair in zip(clean, noisy, strict=True) if pair[0] != pair[1]]
-    return len(changed) == 1 and _skeleton(changed[0][0]) == _skeleton(changed[0][1])
 
 
 @cache

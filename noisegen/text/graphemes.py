@@ -7,8 +7,8 @@ from rich.cells import cell_len
 
 _ZWJ, _ZWNJ = "\u200d", "\u200c"
 _HIDDEN = "▯"
-_SIGNS = {**{chr(c): chr(0x2400 + c) for c in range(32)}, "\x7f": "␡", "\t": "⇥", "\n": "↵"}
-_SIGNS |= {"\x85": "↵", "\u2028": "↵", "\u2029": "↵"}
+_SIGNS = {**{chr(c): chr(0x2400 + c) for c in range(32)}, "\x7f": "␡", "\t": "⇥"}
+_SIGNS |= dict.fromkeys("\n\x85\u2028\u2029", "↵")
 
 
 class Grapheme(NamedTuple):
@@ -43,8 +43,9 @@ def _joins(cluster: str, character: str) -> bool:
         return True
     if cluster[-1] == _ZWJ:  # it glues emoji and Indic letters, not 'a' and 'b'
         return min(cluster[0], character) > "\x7f" and cell_len(cluster[0]) > 0
-    flags = "\U0001f1e6" <= cluster <= "\U0001f1ff" and "\U0001f1e6" <= character <= "\U0001f1ff"
-    return flags and len(cluster) == 1
+    return len(cluster) == 1 and all(
+        "\U0001f1e6" <= flag <= "\U0001f1ff" for flag in cluster + character
+    )
 
 
 def _stands_alone(character: str) -> bool:
@@ -67,12 +68,8 @@ def _shown(cluster: str, changed: bool) -> str:
     if not cell_len(cluster[0]):
         cluster = "◌" + cluster
     if changed:
-        cluster = "".join(map(_shown_blank, cluster))
+        blanks = {c for c in cluster if unicodedata.category(c) == "Zs"}
+        signs = {blank: "⍽" if blank == "\xa0" else "␣" * cell_len(blank) for blank in blanks}
+        cluster = "".join(signs.get(character, character) for character in cluster)
     visible = cluster.rstrip(_ZWJ)
     return visible if visible == cluster else visible + _HIDDEN
-
-
-def _shown_blank(character: str) -> str:
-    if unicodedata.category(character) != "Zs":
-        return character
-    return "⍽" if character == "\xa0" else "␣" * cell_len(character)

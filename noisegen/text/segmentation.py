@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
@@ -19,7 +19,7 @@ SPLITTERS = ("sentencex", "punkt", "spacy")
 PIECE_CHARS = 10_000  # given to a splitter at once
 SCRIPT_SHARE_MIN = 0.7  # of letters in a script of the language; other scripts are quoted
 _PACKAGES = {"zh": ("jieba", "pypinyin", "opencc"), "ja": ("fugashi", "ipadic")}
-_SPLITTER_PACKAGES = {"punkt": ("punkt", "punkt"), "spacy": ("spacy", "en")}  # package, extra
+_SPLITTER_PACKAGES = {"punkt": [("punkt", "punkt")], "spacy": [("spacy", "en")]}  # with extras
 _BOUNDARIES = {"zh": "，"}
 _APOSTROPHES = "'’"
 _INSIDE = _APOSTROPHES + "׳״·"  # Hebrew geresh and gershayim, Catalan middle dot
@@ -65,8 +65,13 @@ class Language:
 
         A very long text is cut at spaces first: splitters take a time that grows with its square.
         """
-        split = _splitter(self.splitter, self.code)
-        parts = (part.strip() for piece in _pieces(text) for part in split(piece))
+        split, pieces, start = _splitter(self.splitter, self.code), [], 0
+        while len(text) - start > PIECE_CHARS:
+            space = text.rfind(" ", start + 1, start + PIECE_CHARS)
+            stop = space if space > 0 else start + PIECE_CHARS
+            pieces.append(text[start:stop])
+            start = stop
+        parts = (part.strip() for piece in [*pieces, text[start:]] for part in split(piece))
         return [part for part in parts if part]
 
     def is_written_in(self, text: str) -> bool:
@@ -120,9 +125,7 @@ def language(tag: str, *, splitter: str = "sentencex", fuzzy_pinyin: bool = Fals
     if splitter == "spacy" and not chosen.is_spaced:
         raise UsageError(f"spacy splits no sentences of {chosen.code!r}; leave --splitter out")
     needed = [(package, chosen.code) for package in _PACKAGES.get(chosen.code, ())]
-    if splitter in _SPLITTER_PACKAGES:
-        needed.append(_SPLITTER_PACKAGES[splitter])
-    for package, extra in needed:
+    for package, extra in [*needed, *_SPLITTER_PACKAGES.get(splitter, [])]:
         if find_spec(package) is None:
             raise MissingExtra(package, extra)
     return chosen
@@ -130,6 +133,11 @@ def language(tag: str, *, splitter: str = "sentencex", fuzzy_pinyin: bool = Fals
 
 @cache
 def _tokenizer(code: str) -> Tokenizer:
+    """Return the function that finds the words of a language.
+
+    The pattern looks at the space first, for speed. Nothing follows its loops, so they never
+    backtrack; Python 3.11.2 has possessive ones wrong.
+    """
     if code == "zh":
         return east_asian.chinese_tokens
     if code == "ja":
@@ -137,18 +145,12 @@ def _tokenizer(code: str) -> Tokenizer:
     if code in UNSEGMENTED:
         return re.compile(rf"[A-Za-z0-9]+|\w[{mark_ranges()}]*|[^\s\w]").findall
     elided = f"{_ELIDED[code]}|" if code in _ELIDED else ""
-    fast = re.compile(_pattern(elided, ""), re.ASCII).findall
-    full = re.compile(_pattern(elided, f"[{mark_ranges()}]+|")).findall
+    pattern = (
+        rf"{elided}\w+(?:(?! )(?:%s[{_INSIDE}](?=\w)|[.,](?<=\d.)(?=\d))\w*)*|[^\s\w\x1c-\x1f]"
+    )
+    fast = re.compile(pattern % "", re.ASCII).findall
+    full = re.compile(pattern % f"[{mark_ranges()}]+|").findall
     return lambda text: fast(text) if text.isascii() else full(text)
-
-
-def _pattern(elided: str, marks: str) -> str:
-    """Return the pattern of a token, with a look at the space first, for speed.
-
-    Nothing follows its loops, so they never backtrack; Python 3.11.2 has possessive ones wrong.
-    """
-    inside = rf"{marks}[{_INSIDE}](?=\w)|[.,](?<=\d.)(?=\d)"
-    return rf"{elided}\w+(?:(?! )(?:{inside})\w*)*|[^\s\w\x1c-\x1f]"
 
 
 @cache
@@ -169,7 +171,6 @@ def _without_accents(word: str) -> str:
 
 @cache
 def _splitter(name: str, code: str) -> Tokenizer:
-    """Load a sentence splitter; its package is imported here, once a process."""
     if name == "punkt":
         import punkt
 
@@ -186,14 +187,3 @@ def _splitter(name: str, code: str) -> Tokenizer:
         pipeline = spacy.blank("xx")
     pipeline.add_pipe("sentencizer")
     return lambda text: [sentence.text for sentence in pipeline(text).sents]
-
-
-def _pieces(text: str) -> Iterator[str]:
-    """Yield a text in pieces of at most PIECE_CHARS, cut at spaces if there are any."""
-    start = 0
-    while len(text) - start > PIECE_CHARS:
-        space = text.rfind(" ", start + 1, start + PIECE_CHARS)
-        stop = space if space > 0 else start + PIECE_CHARS
-        yield text[start:stop]
-        start = stop
-    yield text[start:]

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -18,7 +19,7 @@ PROTECTABLE = {
     "email": r"\b[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}",
 }
 PROTECTED = "url,mention,hashtag,email"  # the default
-_SIGNALS = {"url": ("./", ":/"), "mention": "@", "hashtag": "#", "email": "@"}
+_SIGNALS = {"url": ("./", ":/"), "mention": ("@",), "hashtag": ("#",), "email": ("@",)}
 _IS_TLD_START = np.zeros(1 << 16, np.bool_)  # by the first two letters
 _IS_TLD_START[[ord(name[0]) << 8 | ord(name[1]) for name in TLDS]] = True
 
@@ -45,8 +46,7 @@ class Spans:
             return np.zeros(len(starts), np.bool_)
         nearest = np.searchsorted(self.stops, starts, side="right")
         padded = np.append(self.starts, np.iinfo(np.int64).max)
-        touched: Bool = np.where(starts == stops, padded[nearest] < starts, padded[nearest] < stops)
-        return touched
+        return padded[nearest] < np.where(starts == stops, starts, stops)
 
     def taken(self, texts: Texts, rows: I64, result: Texts) -> "Spans":
         """Return the spans of some rows of `texts`, where they are in `result` of these rows."""
@@ -62,46 +62,40 @@ class Spans:
 
 
 def protected(texts: Texts, kinds: tuple[str, ...]) -> Spans:
-    """Find the spans of the given kinds."""
-    starts: list[int] = []
-    stops: list[int] = []
-    if kinds and len(texts.window):
-        pattern = re.compile("|".join(PROTECTABLE[kind] for kind in kinds), re.IGNORECASE)
-        for row in _candidate_rows(texts, kinds).tolist():
-            base = int(texts.offsets[row])
-            text = texts.values[base : texts.offsets[row + 1]].tobytes().decode()
-            for start, stop in _matches(pattern, text):
-                starts.append(base + len(text[:start].encode()))
-                stops.append(base + len(text[:stop].encode()))
-    return Spans(np.array(starts, np.int64), np.array(stops, np.int64))
+    """Find the spans of the given kinds; a space beside one belongs to it."""
+    ranges: list[tuple[int, int]] = []
+    signed = {kind: _signed_rows(texts, kind) for kind in kinds if len(texts.window)}
+    for row in np.flatnonzero(np.any([*signed.values(), np.zeros(len(texts))], axis=0)).tolist():
+        base, end = int(texts.offsets[row]), 0  # where the span before stops, in characters
+        text = texts.values[base : texts.offsets[row + 1]].tobytes().decode()
+        pattern = _pattern_of(tuple(kind for kind, rows in signed.items() if rows[row]))
+        for match in pattern.finditer(text):
+            start, stop = match.span()
+            start = max(end, start - (text[start - 1 : start] == " "))
+            end = stop + (text[stop : stop + 1] == " ")
+            ranges.append((base + len(text[:start].encode()), base + len(text[:end].encode())))
+    return Spans(*np.array(ranges, np.int64).reshape(-1, 2).T.copy())
 
 
-def _candidate_rows(texts: Texts, kinds: tuple[str, ...]) -> I64:
-    """Return the rows holding a sign without which no pattern of these kinds matches."""
-    window = texts.window
-    rows_with = [np.zeros(0, np.int64)]
-    for sign in sorted({sign for kind in kinds for sign in _SIGNALS[kind]}):
+@cache
+def _pattern_of(kinds: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(PROTECTABLE[kind] for kind in kinds), re.IGNORECASE)
+
+
+def _signed_rows(texts: Texts, kind: str) -> Bool:
+    """Tell which rows hold a sign without which no pattern of this kind matches."""
+    window, signed = texts.window, np.zeros(len(texts), np.bool_)
+    for sign in _SIGNALS[kind]:
         at = np.flatnonzero(window[:-1] == ord(sign[0]))
         if sign == "./":  # an address has www before a dot, a known domain behind one ...
             after_www = (window[np.maximum(at - 1, 0)] | 0x20) == ord("w")
             first, second = (
-                window[np.minimum(at + k, len(window) - 1)].astype(np.int64) | 0x20 for k in (1, 2)
+                window.take(at + k, mode="clip").astype(np.int64) | 0x20 for k in (1, 2)
             )
             at = at[after_www | _IS_TLD_START[first << 8 | second]]
         elif sign == ":/":  # ... or a slash behind its colon
             at = at[window[at + 1] == ord("/")]
         at = at + texts.offsets[0]
         rows = texts.rows_of(at)
-        rows_with.append(rows[at + 1 < texts.offsets[rows + 1]])
-    return np.unique(np.concatenate(rows_with))
-
-
-def _matches(pattern: re.Pattern[str], text: str) -> list[tuple[int, int]]:
-    """Return the matches in a text as disjoint ranges of characters, each with spaces beside it."""
-    ranges: list[tuple[int, int]] = []
-    for match in pattern.finditer(text):
-        start, stop = match.span()
-        start -= text[start - 1 : start] == " "
-        stop += text[stop : stop + 1] == " "
-        ranges.append((max(start, ranges[-1][1]) if ranges else start, stop))
-    return ranges
+        signed[rows[at + 1 < texts.offsets[rows + 1]]] = True
+    return signed

@@ -7,21 +7,29 @@ import errno
 import json
 import os
 import re
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import msgspec
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import nn
 
 from noisegen.errors import OutputError
-from noisegen.runs.files import sync, writing
-from noisegen.training.batches import Position
+from noisegen.runs.atomic import atomic_folder, remove, sync, writing
 from noisegen.training.settings import RunSettings
+
+
+@dataclass(frozen=True)
+class Position:
+    """The position of a run: step `step` of this chunk of this epoch comes next."""
+
+    epoch: int = 0
+    chunk: int = 0
+    step: int = 0
 
 
 @dataclass(frozen=True)
@@ -35,12 +43,10 @@ class RunProgress:
     def share(self, settings: RunSettings, rows: int) -> float:
         """Return how much of the run is done, from 0 to 1; `rows` are the pairs of an epoch."""
         if settings.steps is not None:
-            done = self.updates / settings.steps
-        elif settings.epochs is not None:
-            done = self.pairs / (settings.epochs * rows)
-        else:
-            done = self.seconds / (settings.time_limit or 1)
-        return min(1.0, done)
+            return min(1.0, self.updates / settings.steps)
+        if settings.epochs is not None:
+            return min(1.0, self.pairs / (settings.epochs * rows))
+        return min(1.0, self.seconds / (settings.time_limit or 1))
 
 
 @dataclass(frozen=True)
@@ -55,36 +61,23 @@ class State:
 
 def save_checkpoint(
     folder: Path, student: nn.Module, optimizer: torch.optim.Optimizer, state: State, keep: int
-) -> Path:
-    """Write step-NNNNNN and remove all but the `keep` newest; raises OutputError."""
+) -> None:
+    """Write step-NNNNNNN and remove all but the `keep` newest; raises OutputError."""
     path = folder / f"step-{state.progress.updates:07d}"
     with writing_weights(path):
-        folder.mkdir(parents=True, exist_ok=True)
-        for left in folder.glob("*.tmp"):
-            shutil.rmtree(left)
-        temporary = folder / f"{path.name}.tmp"
-        temporary.mkdir()
-        try:
+        remove(path, *folder.glob("*.tmp"))
+        with atomic_folder(path) as temporary:
             save_weights(student, temporary / "model.safetensors")
             moments = {
                 f"{name}|{key}": value.detach().cpu().contiguous()
-                for name, weight in _trained(student).items()
+                for name, weight in student.named_parameters()
+                if weight.requires_grad
                 for key, value in optimizer.state[weight].items()
             }
             save_file(moments, temporary / "optimizer.safetensors")
             (temporary / "state.json").write_text(json.dumps(asdict(state)))
-            for file in temporary.iterdir():
-                sync(file)
-        except BaseException:
-            shutil.rmtree(temporary, ignore_errors=True)  # a full disk needs its space
-            raise
-        if path.exists():
-            shutil.rmtree(path)
-        temporary.rename(path)
         sync(folder)
-        for old in checkpoints(folder)[:-keep]:
-            shutil.rmtree(old)
-    return path
+        remove(*checkpoints(folder)[:-keep])
 
 
 @contextmanager
@@ -94,8 +87,8 @@ def writing_weights(path: Path) -> Iterator[None]:
         try:
             yield
         except SafetensorError as error:
-            found = re.search(r"os error (\d+)", str(error))  # it says the number in its text alone
-            number = int(found[1]) if found else errno.EIO
+            code = re.search(r"os error (\d+)", str(error))  # it says the number in its text alone
+            number = int(code[1]) if code else errno.EIO
             raise OSError(number, os.strerror(number)) from error
 
 
@@ -134,34 +127,25 @@ def load_checkpoint(
     folder: Path, student: nn.Module, optimizer: torch.optim.Optimizer, config: str
 ) -> State:
     """Take up the newest checkpoint; raises OutputError if none can be read or it is foreign."""
-    found = checkpoints(folder)
-    if not found:
+    path = max(checkpoints(folder), default=None)
+    if path is None:
         raise OutputError(f"{folder} has no checkpoint to resume from; begin anew: --force")
-    path = found[-1]
     try:
-        record = json.loads((path / "state.json").read_text())
-        progress, position, best = record["progress"], record["position"], record["best"]
-        numbers = (*progress.values(), *position.values(), best or 0)
-        if not all(isinstance(number, int | float) for number in numbers):
-            raise ValueError("state.json has text where numbers belong")
-        if record["config"] != config:
+        state = msgspec.convert(json.loads((path / "state.json").read_text()), State)
+        if state.config != config:
             raise OutputError(
                 f"{path} was made with other settings or data; resume with the same, or use "
                 "another folder"
             )
         student.load_state_dict(load_file(path / "model.safetensors"))
-        weights = _trained(student)
+        weights = dict(student.named_parameters())
         for name, value in load_file(path / "optimizer.safetensors").items():
             weight, _, key = name.rpartition("|")
             optimizer.state[weights[weight]][key] = value.to(weights[weight].device)
-        return State(RunProgress(**progress), Position(**position), best, config)
-    except (OSError, ValueError, KeyError, TypeError, RuntimeError, SafetensorError) as error:
+    except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
         reason = str(error).splitlines()[0]
         raise OutputError(
             f"cannot read checkpoint {path}: {reason}; remove that folder and resume from the one "
             "before"
         ) from error
-
-
-def _trained(student: nn.Module) -> dict[str, nn.Parameter]:
-    return {name: weight for name, weight in student.named_parameters() if weight.requires_grad}
+    return state

@@ -2,16 +2,17 @@
 
 import os
 import re
-from collections.abc import MutableMapping, Sequence
+from collections.abc import MutableMapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from noisegen.encoders.encoder import Ints, Ragged, find_device, uses_bf16
+from noisegen.encoders.encoder import Ragged, find_device, uses_bf16
 from noisegen.encoders.sentence_encoder import SentenceEncoder
 from noisegen.encoders.tokens import Packed, Padded, attending_fast, first_position, is_packable
 from noisegen.errors import UsageError
@@ -84,22 +85,6 @@ def join_workers(device: str = "auto") -> Workers:
     return Workers(rank, world, here)
 
 
-_BYTES = 16  # of a trained float32 weight: itself, gradient, two moments of Adam
-# Dense bf16 with float32 sums. Data sheets print twice as much where they count sparsity.
-_PEAKS = (
-    ("B200", 2250e12),  # NVIDIA HGX platform page: 36 PFLOPS sparse for 8 of them
-    ("H200 NVL", 835.5e12),  # NVIDIA H200 data sheet: 1,671 TFLOPS sparse
-    ("H200", 989.5e12),  # the same: 1,979 TFLOPS sparse
-    ("GH200", 989.5e12),  # NVIDIA GH200 data sheet: 1,979 TFLOPS sparse
-    ("H100 NVL", 835.5e12),  # NVIDIA H100 data sheet: 1,671 TFLOPS sparse
-    ("H100 PCIe", 756.5e12),  # the same: 1,513 TFLOPS sparse
-    ("H100", 989.5e12),  # the same, SXM: 1,979 TFLOPS sparse
-    ("A100", 312e12),  # NVIDIA A100 data sheet
-    ("L40S", 362e12),  # NVIDIA L40S data sheet
-    ("L4", 121e12),  # NVIDIA L4 data sheet: 242 TFLOPS sparse
-)
-
-
 class Computation:
     """Rows of ids to vectors, as settings and device have it; raises UsageError for what cannot be.
 
@@ -112,26 +97,19 @@ class Computation:
     ) -> None:  # fmt: skip
         self.settings, self.student, self.device = settings, student, device
         self.bf16 = uses_bf16(settings.precision, device)
-        self.packed = self._uses_packed()
-        self.network: Any = student.network
-        self.compiled = bool(getattr(settings, "compile", False))  # not a setting of pre-training
-        if self.compiled:
-            if not (self.packed and device.type == "cuda"):
-                raise UsageError("compile=true is for packed batches on CUDA: leave it out")
-            self.network = torch.compile(student.network)
         cuda = device.type == "cuda"
-        self.peak = peak_flop_per_second(torch.cuda.get_device_name(device)) if cuda else None
-
-    def _uses_packed(self) -> bool:
-        """Unless asked for, not with dropout: the kernel drops no weights of the attention."""
-        settings, cuda = self.settings, self.device.type == "cuda"
-        if settings.packed is None:
-            return cuda and self.bf16 and not settings.dropout and is_packable(self.student.config)
+        # dropout: the kernel drops no weights of the attention
+        can_pack = self.bf16 and not settings.dropout and is_packable(student.config)
+        self.packed = cuda and can_pack if settings.packed is None else settings.packed
         if settings.packed:
-            first_position(self.student.config)
+            first_position(student.config)
             if cuda and not self.bf16:
                 raise UsageError("packed batches on CUDA need precision bf16: or give packed=false")
-        return settings.packed
+        self.compiled = bool(getattr(settings, "compile", False))  # not a setting of pre-training
+        if self.compiled and not (self.packed and cuda):
+            raise UsageError("compile=true is for packed batches on CUDA: leave it out")
+        self.network: Any = torch.compile(student.network) if self.compiled else student.network
+        self.peak = peak_flop_per_second(torch.cuda.get_device_name(device)) if cuda else None
 
     def precision(self) -> AbstractContextManager[Any]:
         """Return what the network is to run in; heads and losses compute in float32 anyway."""
@@ -142,15 +120,14 @@ class Computation:
 
         For a compiled network batches have few shapes.
         """
-        pad_id = self.student.tokenizer.pad_id
+        tokenizer = self.student.tokenizer
         batch: Padded | Packed
-        if not self.packed:
-            batch = Padded.of(ids, pad_id, self.device)
-        elif not self.compiled:
-            batch = Packed.of(ids, pad_id, self.device)
+        if self.packed:
+            shape = {"tokens": self.settings.batch_tokens, "longest": tokenizer.max_length}
+            given = shape if self.compiled else {}
+            batch = Packed.of(ids, tokenizer.pad_id, self.device, **given)
         else:
-            tokens, longest = self.settings.batch_tokens, self.student.tokenizer.max_length
-            batch = Packed.of(ids, pad_id, self.device, tokens=tokens, longest=longest)
+            batch = Padded.of(ids, tokenizer.pad_id, self.device)
         if counts is not None:
             counts["rows"] += len(ids)
             counts["tokens"] += len(ids.values)
@@ -164,8 +141,9 @@ class Computation:
                 return batch.states(self.network)
         return batch.states(self.network)
 
-    def vectors(self, batch: Padded | Packed) -> Tensor:
-        """Return shape (rows, width), float32."""
+    def vectors(self, ids: Ragged, counts: MutableMapping[str, Any] | None = None) -> Tensor:
+        """Return shape (rows, width), float32; `counts` as of `batch`."""
+        batch = self.batch(ids, counts)
         vectors: Tensor = self.student.head(self.states(batch), batch)
         return vectors
 
@@ -179,35 +157,11 @@ class Computation:
 def peak_flop_per_second(name: str) -> float | None:
     """Return the peak of a device of this name; None for a part of one, or one we do not know."""
     words = set(re.findall(r"\w+", name))
-    if "MIG" in words:
-        return None
-    return next((most for device, most in _PEAKS if words >= {*device.split()}), None)
-
-
-def estimate(
-    network: nn.Module, student: SentenceEncoder, pairs: int, rows: int, sides: Sequence[Ragged],
-    steps: Sequence[Sequence[Ints]],
-) -> dict[str, Any]:  # fmt: skip
-    """Return figures of a run that is not begun: of `pairs`, by a chunk with `rows` of them.
-
-    Every batch of `steps`, the chunk's updates, is computed for each of `sides`, its token ids.
-    `network` is all that is trained, `student` the encoder in it. `flop_per_token` counts forward
-    and backward, `weight_bytes` gradients and moments too.
-    """
-    tokens = sum(len(side.values) for side in sides)
-    computed = sum(
-        len(batch) * int(side.lengths[batch].max())
-        for step in steps for batch in step for side in sides
-    )  # fmt: skip
-    weights = sum(weight.numel() for weight in network.parameters())
-    trained = sum(weight.numel() for weight in network.parameters() if weight.requires_grad)
-    return {
-        "parameters": weights, "trained": trained, "pairs": pairs, "tokens_per_pair": tokens / rows,
-        "pairs_per_update": rows / len(steps), "padding": 1 - tokens / computed,
-        "updates_per_epoch": round(pairs / rows * len(steps)),
-        "flop_per_token": flop_per_token(student, tokens / len(sides[0])),
-        "weight_bytes": weights * 4 + trained * (_BYTES - 4),
-    }  # fmt: skip
+    for line in (Path(__file__).parent / "peaks.tsv").read_text("utf-8").splitlines()[2:]:
+        device, peak, _ = line.split("\t")
+        if words >= {*device.split()} and "MIG" not in words:
+            return float(peak)
+    return None
 
 
 def flop_per_token(student: SentenceEncoder, length: float) -> float:

@@ -1,5 +1,10 @@
-"""Disentangling (DREAM, MEAT, ORACLE): heads for meaning and language on frozen vectors."""
+"""Disentangling (DREAM, MEAT, ORACLE): heads for meaning and language on frozen vectors.
 
+Their DATA are pairs of texts with labels: languages, clean or noisy, or names of transforms.
+"""
+
+from array import array
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -8,18 +13,23 @@ from statistics import fmean
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
 import torch
 from torch import nn
 from torch.nn.functional import linear
 
-from noisegen.data.columns import by_reason
+from noisegen.data.bitext import all_bitext, stream_bitext
+from noisegen.data.columns import in_brackets
+from noisegen.data.pairs import shards_of, stream_pairs
+from noisegen.data.sources import expand
+from noisegen.data.tables import parquet_head, parquet_tables
 from noisegen.encoders.encoder import Vectors, open_encoder
 from noisegen.encoders.tokens import Rows, generator
 from noisegen.errors import SourceError, UsageError
 from noisegen.evaluation.xsim_search import retrieval_accuracy
 from noisegen.runs.progress import Show
 from noisegen.text.resources import cache_folder
-from noisegen.training.batches import Position, made_ahead
 from noisegen.training.checkpoint import writing_weights
 from noisegen.training.computation import Workers
 from noisegen.training.heads import (
@@ -37,50 +47,122 @@ from noisegen.training.heads import (
 )
 from noisegen.training.losses import Disentangled, PairBatch, discrimination
 from noisegen.training.objectives import WeightedSum
-from noisegen.training.pairs import LabelledPairs, prepare_labelled
+from noisegen.training.pairs import lost
 from noisegen.training.settings import DisentangleSettings, Tell
-from noisegen.training.stores import TeacherVectors, teacher_vectors
-from noisegen.training.trainer import Method, Trainer, adam
+from noisegen.training.stores import TeacherVectors, TextStore, teacher_vectors, writing_distinct
+from noisegen.training.trainer import Chunk, Method, Trainer, adam
 
-CHUNK_BATCHES = 64  # whose vectors are in memory together
+CLEAN, NOISY, SEVERAL = "clean", "noisy", "several"
+LABELS_MAX = 1_000
 PAIRS_MAX = 1_000  # of two labels that are looked up, as in the ORACLE paper
-_ROWS = 8_192  # that are measured at a time
+_BATCH_BYTES = 4 << 20
+_NOISED = {
+    "noisy": pa.string(), "clean": pa.string(), "transforms": pa.list_(pa.string()),
+}  # fmt: skip
+_ROWS = 8_192  # vectors that are measured at a time
+CHUNK_BATCHES = 64  # whose vectors are in memory together
 _SPLIT = 2**32  # the draw that splits training and validation, apart from all epochs
-Figures = dict[str, float]
 
 
 @dataclass(frozen=True)
-class Standard:
-    """Frozen vectors to mean 0 and, over all entries, mean square 1: (e - centre) * scale.
+class LabelledPairs:
+    """Pair i has the texts of numbers `sides[i]`, source and target, and the labels `labels[i]`.
+
+    Both have shape (pairs, 2); labels are numbers of `names`.
+    """
+
+    texts: TextStore
+    sides: npt.NDArray[np.int32]
+    labels: npt.NDArray[np.int32]
+    names: tuple[str, ...]
+    dropped: Counter[str]
+
+    def __len__(self) -> int:
+        return len(self.sides)
+
+
+def prepare_labelled(
+    folder: Path, sources: Sequence[str], settings: DisentangleSettings
+) -> LabelledPairs:
+    """Read DATA, its distinct texts into the folder; raises SourceError for unusable pairs.
+
+    Rows with an empty side are dropped and counted, and of noisy text those that equal their clean
+    form: one vector cannot be both.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    dropped: Counter[str] = Counter()
+    numbers: dict[str, int] = {}
+    sides, labels = array("i"), array("i")
+    with writing_distinct(folder, "texts") as number_of:
+        for source, target, *names in _labelled(sources, settings, dropped):
+            sides.extend(map(number_of, (source, target)))
+            labels.extend(numbers.setdefault(name, len(numbers)) for name in names)
+            if len(numbers) > LABELS_MAX:
+                raise SourceError(f"more than {LABELS_MAX:,} labels, such as {source[:40]!r}'s: "
+                                  "are these columns languages?")  # fmt: skip
+    shown = ", ".join(sources)
+    if not sides:
+        raise SourceError(f"no pairs to train on in {shown}{in_brackets(dropped)}")
+    if len(numbers) < 2:
+        raise SourceError(f"{shown}: all texts are {next(iter(numbers))}: nothing to tell it from")
+    pairs, both = (np.array(column, np.int32).reshape(-1, 2) for column in (sides, labels))
+    for side, texts in zip(("source", "target"), pairs.T, strict=True):
+        if (texts == texts[0]).all():
+            raise SourceError(f"{shown}: every {side} is the same text: nothing to tell apart")
+    return LabelledPairs(TextStore(folder, "texts"), pairs, both, tuple(numbers), dropped)
+
+
+def _labelled(
+    sources: Sequence[str], settings: DisentangleSettings, dropped: Counter[str]
+) -> Iterator[tuple[str, str, str, str]]:
+    """Yield source and target, then the labels of both."""
+    if settings.labels == "language":
+        langs = (settings.languages[0], settings.languages[1]) if settings.languages else None
+        for pair in stream_bitext(all_bitext(sources, langs), dropped):
+            yield pair[:4]
+        return
+    by_side = settings.labels == "side"
+    for noisy, clean, names in (
+        ((*pair, [NOISY]) for pair in stream_pairs(sources, dropped)) if by_side
+        else _augmented(sources)
+    ):  # fmt: skip
+        if not (noisy and clean and noisy.strip() and clean.strip()):
+            dropped["empty_side"] += 1
+        elif noisy == clean:
+            dropped["same_sides"] += 1
+        else:
+            yield noisy, clean, names[0] if len(names or ()) == 1 else SEVERAL, CLEAN
+
+
+def _augmented(sources: Sequence[str]) -> Iterator[tuple[str, str, list[str]]]:
+    """Yield the rows of files of augment; raises SourceError for others."""
+    for path in (item.path for source in sources for item in expand([shards_of(source)])):
+        schema, rows = parquet_head(path) if path.endswith(".parquet") else (pa.schema([]), 0)
+        if not all(name in schema.names and schema.field(name).type == kind
+                   for name, kind in _NOISED.items()):  # fmt: skip
+            raise SourceError(
+                f"{path} has no columns {', '.join(_NOISED)}: labels transform are for the output "
+                "of augment"
+            )
+        for table in parquet_tables(path, 0, rows, _BATCH_BYTES):
+            yield from zip(*(table[name].to_pylist() for name in _NOISED), strict=True)
+
+
+def standard(vectors: TeacherVectors) -> tuple[Vectors, float]:
+    """Return centre and scale: (e - centre) * scale have mean 0 and, over all, mean square 1.
 
     Where all vectors share a direction, as most encoders' do, or are short beside the start of a
     bias, language vectors would rather become one constant than tell languages apart.
     """
-
-    centre: Vectors
-    scale: float = 1.0
-
-    @classmethod
-    def of(cls, vectors: TeacherVectors) -> "Standard":
-        """Measure all of these vectors."""
-        total, squares = np.zeros(vectors.width), 0.0
-        for first in range(0, len(vectors), _ROWS):
-            rows = np.arange(first, min(first + _ROWS, len(vectors)))
-            some = vectors.take(rows).astype(np.float64)
-            total += some.sum(0)
-            squares += float(np.square(some).sum())
-        centre = total / len(vectors)
-        spread = squares / len(vectors) - float(centre @ centre)
-        scale = (vectors.width / spread) ** 0.5 if spread > 0 else 1.0
-        return cls(centre.astype(np.float32), scale)
-
-
-@dataclass(frozen=True)
-class VectorChunk:
-    """Pairs of frozen vectors on the device; the batches of `steps` are slices of them."""
-
-    pairs: PairBatch
-    steps: list[list[Rows]]
+    total, squares = np.zeros(vectors.width), 0.0
+    for first in range(0, len(vectors), _ROWS):
+        some = vectors.take(np.arange(first, min(first + _ROWS, len(vectors))))
+        total += some.sum(0, np.float64)
+        squares += float(np.square(some, dtype=np.float64).sum())
+    centre = total / len(vectors)
+    spread = squares / len(vectors) - float(centre @ centre)
+    scale = (vectors.width / spread) ** 0.5 if spread > 0 else 1.0
+    return centre.astype(np.float32), scale
 
 
 @dataclass(frozen=True)
@@ -90,43 +172,24 @@ class PairVectors:
     pairs: LabelledPairs
     vectors: TeacherVectors
     device: torch.device
-    standard: Standard
-
-    def chunk(
-        self, rows: Rows, size: int, epoch: int, number: int, seed: int
-    ) -> VectorChunk | None:
-        """Return chunk `number` of an epoch in its order; None where it has no more.
-
-        Batches are full and left-over pairs are skipped; fewer pairs than `size` are one batch.
-        """
-        size = min(size, len(rows))
-        order = generator(seed, epoch).permutation(rows)[: len(rows) // size * size]
-        first = number * CHUNK_BATCHES * size
-        some = order[first : first + CHUNK_BATCHES * size]
-        if not len(some):
-            return None
-        steps = [[batch] for batch in np.arange(len(some)).reshape(-1, size)]
-        return VectorChunk(self.batch(some), steps)
+    centre: Vectors
+    scale: float = 1.0
 
     def batch(self, rows: Rows) -> PairBatch:
         """Return these pairs, their vectors standardised."""
-        pairs, standard = self.pairs, self.standard
         columns = []
-        for side in (pairs.source, pairs.target):
-            made = self.vectors.take(side[rows])
-            made -= standard.centre
-            made *= np.float32(standard.scale)
-            columns.append(made)
-        labels = [side[rows].astype(np.int64) for side in (pairs.source_label, pairs.target_label)]
+        for side in self.pairs.sides[rows].T:
+            columns.append(self.vectors.take(side))
+            columns[-1] -= self.centre  # in place: a chunk is large
+            columns[-1] *= np.float32(self.scale)
+        labels = self.pairs.labels[rows].T.astype(np.int64)
         return PairBatch(*(torch.from_numpy(part).to(self.device) for part in (*columns, *labels)))
 
     def by_label(self, rows: Rows) -> dict[str, Vectors]:
         """Return the frozen vectors of the distinct texts of these pairs by their labels."""
-        pairs = self.pairs
-        texts = np.concatenate([pairs.source[rows], pairs.target[rows]])
-        labels = np.concatenate([pairs.source_label[rows], pairs.target_label[rows]])
+        texts, labels = self.pairs.sides[rows], self.pairs.labels[rows]
         return {
-            pairs.names[label]: self.vectors.take(np.unique(texts[labels == label]))
+            self.pairs.names[label]: self.vectors.take(np.unique(texts[labels == label]))
             for label in np.unique(labels).tolist()
         }
 
@@ -136,27 +199,34 @@ class PairVectors:
         Of many pairs the first `PAIRS_MAX` of each are taken.
         """
         pairs, sets = self.pairs, {}
-        labels = np.stack([pairs.source_label[rows], pairs.target_label[rows]], axis=1)
-        for source, target in np.unique(labels, axis=0).tolist():
-            some = rows[(labels == (source, target)).all(1)][:PAIRS_MAX]
-            both = self.vectors.take(pairs.source[some]), self.vectors.take(pairs.target[some])
-            sets[f"{pairs.names[source]}-{pairs.names[target]}"] = both
+        labels = pairs.labels[rows]
+        for both in np.unique(labels, axis=0).tolist():
+            some = rows[(labels == both).all(1)][:PAIRS_MAX]
+            source, target = (self.vectors.take(side) for side in pairs.sides[some].T)
+            sets["-".join(pairs.names[label] for label in both)] = source, target
         return sets
+
+
+@dataclass(frozen=True)
+class VectorChunk(Chunk):
+    """Pairs of frozen vectors on the device; the batches of `steps` are slices of them."""
+
+    pairs: PairBatch
 
 
 def retrieval(
     sets: Mapping[str, tuple[Vectors, Vectors]], head: Callable[[Vectors], Vectors]
-) -> Figures:
+) -> dict[str, float]:
     """Return the per cent of pairs that find each other, both ways, after a head.
 
     Names are `retrieval.forward`, `.backward` (means over the sets), `.forward.en-de` and so on.
     Vectors that tie share what they find: language vectors that are one constant find nothing.
     """
-    ways: dict[str, Figures] = {"forward": {}, "backward": {}}
+    ways: dict[str, dict[str, float]] = {"forward": {}, "backward": {}}
     for name, (source, target) in sets.items():
-        for way, found in zip(ways, retrieval_accuracy(head(source), head(target)), strict=True):
-            ways[way][f"retrieval.{way}.{name}"] = found
-    means = {f"retrieval.{way}": fmean(found.values()) for way, found in ways.items()}
+        for way, share in zip(ways, retrieval_accuracy(head(source), head(target)), strict=True):
+            ways[way][f"retrieval.{way}.{name}"] = share
+    means = {f"retrieval.{way}": fmean(shares.values()) for way, shares in ways.items()}
     return {**means, **ways["forward"], **ways["backward"]}
 
 
@@ -166,7 +236,6 @@ class Disentangling(Method[VectorChunk]):
     is_resumable: ClassVar[bool] = False
     optimizer_class: ClassVar[type[torch.optim.Optimizer]] = torch.optim.Adam
     settings: DisentangleSettings
-    pairs: LabelledPairs
     vectors: PairVectors
 
     def __init__(self, settings: DisentangleSettings, workers: Workers, tell: Tell) -> None:
@@ -176,17 +245,7 @@ class Disentangling(Method[VectorChunk]):
             raise UsageError("heads train in one process: run without torchrun")
         if settings.teacher.startswith(PREFIX):
             raise UsageError(f"teacher {settings.teacher!r} has heads: name the encoder under them")
-        self.encoder = open_encoder(settings.teacher)
-
-    @property
-    def digest(self) -> str:
-        """The frozen encoder's."""
-        return self.encoder.digest
-
-    @property
-    def validate_every(self) -> int:
-        """Updates between validations; an epoch at most."""
-        return min(self.settings.validate_every, max(1, self.rows // self.settings.batch_pairs))
+        self.start = open_encoder(settings.teacher)
 
     def read(self, sources: Sequence[str], folder: Path, *, resume: bool = False) -> str:
         """Read labelled pairs; raises SourceError for what cannot be told apart."""
@@ -195,15 +254,15 @@ class Disentangling(Method[VectorChunk]):
         held_out = max(1, min(self.settings.validation_rows, len(pairs) // 10))
         self.training, self.held_out = order[held_out:], order[:held_out]
         self.pairs_read, self.rows = len(pairs), len(self.training)
-        dropped = f"; dropped {by_reason(pairs.dropped)}" if pairs.dropped else ""
-        return (
-            f"{self.rows:,} pairs to train on, {held_out:,} to choose by; labels "
-            f"{', '.join(pairs.names)}{dropped}"
-        )
+        self.unvalidated = max(1, self.rows // self.settings.batch_pairs)  # an epoch
+        return "; ".join([
+            f"{self.rows:,} pairs to train on, {held_out:,} to choose by",
+            f"labels {', '.join(pairs.names)}", *lost(pairs.dropped),
+        ])  # fmt: skip
 
     def estimate(self) -> dict[str, Any]:
         """Return the numbers of weights, pairs and texts."""
-        weights = 2 * self.encoder.width * (self.encoder.width + 1)
+        weights = 2 * self.start.width * (self.start.width + 1)
         return {"weights": weights, "pairs": len(self.pairs), "texts": len(self.pairs.texts)}
 
     def prepare(self, folder: Path, progress: Show) -> None:
@@ -217,11 +276,11 @@ class Disentangling(Method[VectorChunk]):
                 "more data, at least 20 pairs, and validation_rows of at least 2"
             )
         cache = cache_folder() / "vectors"
-        vectors = teacher_vectors(self.encoder, pairs.texts, cache, "frozen vectors", progress)
+        vectors = teacher_vectors(self.start, pairs.texts, cache, "frozen vectors", progress)
         width, labels = vectors.width, len(pairs.names)
-        plain = Standard(np.zeros(width, np.float32))
-        standard = Standard.of(vectors) if settings.standardize else plain
-        self.vectors = PairVectors(pairs, vectors, device, standard)
+        plain = np.zeros(width, np.float32), 1.0
+        shift = standard(vectors) if settings.standardize else plain
+        self.vectors = PairVectors(pairs, vectors, device, *shift)
         random = torch.Generator().manual_seed(settings.seed)
         self.heads = Heads(width, random).to(device)
         self.classifier = new_linear(width, labels, random).to(device)
@@ -229,32 +288,38 @@ class Disentangling(Method[VectorChunk]):
         self.network = nn.ModuleList([self.heads, self.classifier])
         self.adversary = adam(self.optimizer_class, self.discriminator, settings)
 
-    def chunks(self, start: Position) -> Iterator[tuple[Position, VectorChunk]]:
-        """Yield pairs of frozen vectors in batches."""
-        size, seed = self.settings.batch_pairs, self.settings.seed
-        return made_ahead(
-            lambda epoch, number: self.vectors.chunk(self.training, size, epoch, number, seed),
-            start,
-        )
+    def chunk(self, epoch: int, number: int) -> VectorChunk | None:
+        """Return pairs of frozen vectors in batches.
+
+        They are full and left-over pairs are skipped; fewer pairs than `batch_pairs` are one batch.
+        """
+        size = min(self.settings.batch_pairs, self.rows)
+        order = generator(self.settings.seed, epoch).permutation(self.training)
+        first = number * CHUNK_BATCHES * size
+        rows = order[: len(order) // size * size][first : first + CHUNK_BATCHES * size]
+        if not len(rows):
+            return None
+        steps = [[batch] for batch in np.arange(len(rows)).reshape(-1, size)]
+        return VectorChunk(steps, self.vectors.batch(rows))
 
     def backward(
         self, trainer: Trainer[VectorChunk], chunk: VectorChunk, batches: list[Rows]
     ) -> int:
         """Step the discriminator on the meaning vectors as they are; add up the heads' gradient."""
         (rows,) = batches
-        place = slice(int(rows[0]), int(rows[-1]) + 1)
-        batch = PairBatch(*(column[place] for column in vars(chunk.pairs).values()))
+        span = slice(int(rows[0]), int(rows[-1]) + 1)
+        batch = PairBatch(*(column[span] for column in vars(chunk.pairs).values()))
         output = self._output(batch)
         if self.objective.needs("discriminator"):
             own = discrimination(batch, output, self.discriminator)
             own.backward()  # type: ignore[no-untyped-call]
             trainer.step(self.adversary)
-            trainer.count({"loss_discriminator": own})
-        fixed = (weights.detach() for weights in self.discriminator.parameters())
-        still = partial(linear, **dict(zip(("weight", "bias"), fixed, strict=True)))
+            trainer.window["loss_discriminator"] += own.detach().double()
+        judge = self.discriminator
+        still = partial(linear, weight=judge.weight.detach(), bias=judge.bias.detach())
         loss, parts = self.objective(batch, replace(output, discriminator=still))
         loss.backward()  # type: ignore[no-untyped-call]
-        trainer.count({"loss": loss, **{f"loss_{k}": v for k, v in parts.items()}})
+        trainer.count(loss, parts)
         return len(rows)
 
     def _output(self, batch: PairBatch) -> Disentangled:
@@ -266,27 +331,21 @@ class Disentangling(Method[VectorChunk]):
     @torch.no_grad()
     def validate(self) -> dict[str, float]:
         """Return the loss and its parts, means over the pairs held out."""
-        sums: Figures = {}
         size = self.settings.batch_pairs
-        for first in range(0, len(self.held_out), size):
-            rows = self.held_out[first : first + size]
-            batch = self.vectors.batch(rows)
-            loss, parts = self.objective(batch, self._output(batch))
-            for name, value in {"loss": loss, **parts}.items():
-                share = len(rows) / len(self.held_out)
-                sums[name] = sums.get(name, 0.0) + float(value) * share
-        return sums
+        rows = [self.held_out[at : at + size] for at in range(0, len(self.held_out), size)]
+        batches = zip(map(len, rows), map(self.vectors.batch, rows), strict=True)
+        loss, parts = self.objective.means((n, (b, self._output(b))) for n, b in batches)
+        return {"loss": loss, **parts}
 
     def export(
-        self, out: Path, recorded: Mapping[str, Any], reached: Mapping[str, Any],
-        best: Mapping[str, float],
-    ) -> dict[str, Any]:  # fmt: skip
+        self, out: Path, trainer: Trainer[VectorChunk], recorded: Mapping[str, Any]
+    ) -> dict[str, Any]:
         """Write RUN/heads, complete encoders with a head where they can be, and a picture."""
-        pairs, encoder, standard = self.pairs, self.encoder, self.vectors.standard
+        pairs, encoder = self.pairs, self.start
         heads = self.heads.cpu()
-        heads.unfold(torch.from_numpy(standard.centre), standard.scale)
+        heads.unfold(torch.from_numpy(self.vectors.centre), self.vectors.scale)
         metrics = {
-            "validation": dict(best), **reached, "labels": list(pairs.names),
+            "validation": trainer.best_figures, **trainer.reached, "labels": list(pairs.names),
             "parameters": sum(weight.numel() for weight in heads.parameters()),
             "dropped": dict(pairs.dropped),
         }  # fmt: skip
@@ -298,11 +357,9 @@ class Disentangling(Method[VectorChunk]):
             "encoder": retrieval(sets, lambda own: own),
             **{side: retrieval(sets, applied(heads, side)) for side in SIDES},
         }
-        folder = Path(self.settings.teacher)
-        spec = str(folder.resolve()) if folder.is_dir() else self.settings.teacher
-        config = HeadConfig(
-            spec, encoder.digest, encoder.width, pairs.names, self.settings.objective
-        )
+        spec, objective = self.settings.teacher, self.settings.objective
+        spec = str(Path(spec).resolve()) if Path(spec).is_dir() else spec
+        config = HeadConfig(spec, encoder.digest, encoder.width, pairs.names, objective)
         with torch.no_grad(), writing_weights(out / "heads"):
             save_heads(heads, config, out / "heads")
             save_students(heads, encoder, out)

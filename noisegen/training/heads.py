@@ -7,23 +7,24 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
+from typing import Annotated
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 import torch
-from markupsafe import Markup
 from torch import Tensor, nn
 
 from noisegen.encoders.encoder import Encoder, Progress, Vectors, open_encoder
 from noisegen.encoders.folders import save_folder
 from noisegen.encoders.sentence_encoder import SentenceEncoder
 from noisegen.encoders.stored import read_json, read_weights, write_json
-from noisegen.errors import MissingExtra, SourceError, UsageError
+from noisegen.errors import SourceError, UsageError, naming_extras
 from noisegen.evaluation.similarity import unit
 from noisegen.report import charts, pages
+from noisegen.report.blocks import Figure, Section
 from noisegen.report.charts import Spot
-from noisegen.report.pages import Figure, Section
-from noisegen.runs.files import write_text
+from noisegen.runs.atomic import write_text
 from noisegen.training.checkpoint import save_weights
 
 KIND = "noisegen heads"
@@ -58,19 +59,19 @@ def applied(heads: Heads, side: str) -> Callable[[Vectors], Vectors]:
 
     def head(vectors: Vectors) -> Vectors:
         with torch.inference_mode():
-            made: Vectors = layer(torch.from_numpy(vectors)).numpy()
-        return made
+            out: Vectors = layer(torch.from_numpy(vectors)).numpy()
+        return out
 
     return head
 
 
 def new_linear(width: int, out: int, random: torch.Generator | None = None) -> nn.Linear:
     """Return a layer with torch's usual start, uniform within 1/sqrt(width), by this generator."""
-    made: nn.Linear = nn.utils.skip_init(nn.Linear, width, out)  # type: ignore[no-untyped-call]
+    layer: nn.Linear = nn.utils.skip_init(nn.Linear, width, out)  # type: ignore[no-untyped-call]
     bound = width**-0.5
-    for weights in made.parameters():
+    for weights in layer.parameters():
         nn.init.uniform_(weights, -bound, bound, generator=random)
-    return made
+    return layer
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ class HeadConfig:
 
     encoder: str  # SPEC
     digest: str  # of the encoder
-    width: int
+    width: Annotated[int, msgspec.Meta(ge=1, le=1 << 16)]
     labels: Sequence[str]
     objective: str
 
@@ -93,14 +94,22 @@ def save_heads(heads: Heads, config: HeadConfig, folder: Path) -> None:
 
 def load_heads(folder: Path) -> tuple[Heads, HeadConfig]:
     """Open what `save_heads` wrote; raises SourceError for any other folder."""
-    if not (folder / _CONFIG).is_file():
+    path = folder / _CONFIG
+    if not path.is_file():
         raise SourceError(f"{folder} has no heads: no {_CONFIG}; give RUN/heads")
-    config = _config(folder / _CONFIG)
-    weights = read_weights(folder / _WEIGHTS)
+    record = read_json(path)
+    try:
+        if record.get("kind") != KIND:
+            raise ValueError(KIND)
+        config = msgspec.convert(record, HeadConfig)
+    except ValueError as error:
+        raise SourceError(
+            f"{path} is not the {_CONFIG} of heads; give RUN/heads of noisegen train"
+        ) from error
+    weights, wide = read_weights(folder / _WEIGHTS), config.width
     shapes = {name: tuple(value.shape) for name, value in weights.items()}
-    wide = config.width
-    kinds: dict[str, tuple[int, ...]] = {"weight": (wide, wide), "bias": (wide,)}
-    wanted = {f"{side}.{kind}": shape for side in SIDES for kind, shape in kinds.items()}
+    wanted: dict[str, tuple[int, ...]] = {f"{side}.weight": (wide, wide) for side in SIDES}
+    wanted |= {f"{side}.bias": (wide,) for side in SIDES}
     if shapes != wanted or not all(value.isfinite().all() for value in weights.values()):
         raise SourceError(
             f"{folder / _WEIGHTS} does not hold two heads of width {wide}, as {_CONFIG} says"
@@ -108,15 +117,6 @@ def load_heads(folder: Path) -> tuple[Heads, HeadConfig]:
     heads = Heads(wide)
     heads.load_state_dict(weights)
     return heads.eval().requires_grad_(False), config
-
-
-def _config(path: Path) -> HeadConfig:
-    record = read_json(path)
-    kinds = {"encoder": str, "digest": str, "width": int, "labels": list, "objective": str}
-    fits = record.get("kind") == KIND and all(type(record.get(k)) is v for k, v in kinds.items())
-    if not fits or not 1 <= record["width"] <= 1 << 16:
-        raise SourceError(f"{path} is not the {_CONFIG} of heads; give RUN/heads of noisegen train")
-    return HeadConfig(**{name: record[name] for name in kinds})
 
 
 def save_students(heads: Heads, encoder: Encoder, out: Path) -> None:
@@ -129,33 +129,36 @@ def save_students(heads: Heads, encoder: Encoder, out: Path) -> None:
     own = encoder.head.settings
     settings = replace(own, projection=encoder.width, place="last", bias=True)
     for side, name in FOLDERS.items():
-        made = SentenceEncoder(encoder.network, encoder.tokenizer, settings, name)
-        assert made.head.projection is not None
-        made.head.projection.load_state_dict(getattr(heads, side).state_dict())
-        save_folder(made, out / name)
+        student = SentenceEncoder(encoder.network, encoder.tokenizer, settings, name)
+        assert student.head.projection is not None
+        student.head.projection.load_state_dict(getattr(heads, side).state_dict())
+        save_folder(student, out / name)
 
 
+@dataclass
 class HeadEncoder:
     """The vectors of an encoder after a linear layer."""
 
-    def __init__(
-        self, name: str, frozen: Encoder, weight: npt.NDArray[np.float32],
-        bias: npt.NDArray[np.float32],
-    ) -> None:  # fmt: skip
-        self.name, self.frozen = name, frozen
-        self.width = len(weight)
-        self._weight, self._bias = weight, bias
+    name: str
+    frozen: Encoder
+    weight: npt.NDArray[np.float32]
+    bias: npt.NDArray[np.float32]
+
+    @property
+    def width(self) -> int:
+        """How many numbers a vector has."""
+        return len(self.weight)
 
     @property
     def digest(self) -> str:
         """Names the encoder and the layer."""
-        weights = sha256(self._weight.tobytes() + self._bias.tobytes()).hexdigest()
+        weights = sha256(self.weight.tobytes() + self.bias.tobytes()).hexdigest()
         return sha256(f"{self.frozen.digest} {weights}".encode()).hexdigest()
 
     def encode(self, texts: Sequence[str], progress: Progress | None = None) -> Vectors:
         """Return shape (texts, width), not normalised."""
-        made: Vectors = self.frozen.encode(texts, progress) @ self._weight.T + self._bias
-        return made
+        vectors: Vectors = self.frozen.encode(texts, progress) @ self.weight.T + self.bias
+        return vectors
 
 
 def open_heads(spec: str) -> HeadEncoder:
@@ -192,55 +195,42 @@ def write_picture(groups: Mapping[str, Vectors], heads: Heads, path: Path) -> No
 
     Raises MissingExtra without scikit-learn, UsageError for fewer than `TEXTS_MIN` texts.
     """
-    vectors, names = _sample(groups)
-    styles = {name: number for number, name in enumerate(groups)}
-    key = [charts.sample(style, name) for name, style in styles.items()]
-    sections = []
-    for name, (flatten, caption) in _WAYS.items():
-        panels = [
-            _panel(f"{side} vectors", flatten(applied(heads, side)(vectors)), names, styles)
-            for side in SIDES
-        ]
-        sections.append(Section(name, name, [Figure(panels, caption, key=key)]))
-    title = f"Meaning and language vectors of {len(names):,} texts"
-    write_text(path, pages.page(title, sections, kicker="noisegen: heads"))
-
-
-def _panel(title: str, points: Points, names: Sequence[str], styles: Mapping[str, int]) -> Markup:
-    spots = [Spot(x, y, styles[name]) for name, (x, y) in zip(names, points.tolist(), strict=True)]
-    return charts.plane(spots, title=title)
-
-
-def _sample(groups: Mapping[str, Vectors]) -> tuple[Vectors, list[str]]:
-    """Return at most POINTS_MAX vectors, of each group the same share, with their names."""
     total = sum(map(len, groups.values()))
     if total < TEXTS_MIN:
         raise UsageError(f"a picture of {total} texts shows nothing: give more pairs")
-    share = min(1.0, POINTS_MAX / total)
-    kept = {name: some[: max(1, int(share * len(some)))] for name, some in groups.items()}
-    names = [name for name, some in kept.items() for _ in some]
-    return np.concatenate(list(kept.values())), names
+    share = min(1.0, POINTS_MAX / total)  # of every group the same
+    parts = [vectors[: max(1, int(share * len(vectors)))] for vectors in groups.values()]
+    styles = [style for style, part in enumerate(parts) for _ in part]
+    key = [charts.sample(style, name) for style, name in enumerate(groups)]
+    sections = []
+    for name, (flatten, caption) in _WAYS.items():
+        panels = []
+        for side in SIDES:
+            points = flatten(applied(heads, side)(np.concatenate(parts))).tolist()
+            spots = [Spot(x, y, style) for (x, y), style in zip(points, styles, strict=True)]
+            panels.append(charts.plane(spots, title=f"{side} vectors"))
+        sections.append(Section(name, name, [Figure(panels, caption, key=key)]))
+    title = f"Meaning and language vectors of {len(styles):,} texts"
+    write_text(path, pages.page(title, sections, kicker="noisegen: heads"))
 
 
 def principal_components(vectors: Vectors) -> Points:
     """Return the first two principal components of the normalised vectors, shape (rows, 2)."""
     units = unit(vectors).astype(np.float64)
-    made = units - units.mean(0)
-    _, _, axes = np.linalg.svd(made, full_matrices=False)
-    points: Points = made @ axes[:2].T
+    centred = units - units.mean(0)
+    _, _, axes = np.linalg.svd(centred, full_matrices=False)
+    points: Points = centred @ axes[:2].T
     return points
 
 
 def neighbour_map(vectors: Vectors) -> Points:
     """Return t-SNE's map by cosine distances, shape (rows, 2), the same for the same vectors."""
-    try:
+    with naming_extras():
         from sklearn.manifold import TSNE
-    except ImportError as error:
-        raise MissingExtra("scikit-learn", "train") from error
     perplexity = min(PERPLEXITY, (len(vectors) - 1) / 2)
-    made = TSNE(metric="cosine", perplexity=perplexity, max_iter=ITERATIONS, init="random",
+    tsne = TSNE(metric="cosine", perplexity=perplexity, max_iter=ITERATIONS, init="random",
                 random_state=0)  # fmt: skip
-    points: Points = made.fit_transform(vectors).astype(np.float64)
+    points: Points = tsne.fit_transform(vectors).astype(np.float64)
     return points
 
 

@@ -5,7 +5,7 @@ size and one process or many give the same gradient. Those of distillation come 
 heads on frozen vectors, then the contrasts of pre-training.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
 
@@ -84,50 +84,25 @@ def cosine(batch: Batch, output: Output) -> Losses:
 @objective("info_nce", "distil", "negatives")
 def info_nce(batch: Batch, output: Output) -> Losses:
     """Find T(clean) of one's own among those of the batch and `batch.negatives`, from S(noisy)."""
-    targets = batch.teacher
-    if batch.negatives is not None:
-        targets = torch.cat([targets, batch.negatives])
-    scores = normalize(output.noisy) @ normalize(targets).T / batch.temperature
+    others = [] if batch.negatives is None else [batch.negatives]
+    targets = normalize(torch.cat([batch.teacher, *others]))
+    scores = normalize(output.noisy) @ targets.T / batch.temperature
     right = torch.arange(len(scores), device=scores.device)
-    return {"contrast": cross_entropy(_without_equals(scores, targets, right), right)}
+    same = targets[: len(scores)] @ targets.T > 1 - 1e-4  # the same clean text in another pair
+    same[right, right] = False
+    return {"contrast": cross_entropy(scores.masked_fill(same, -inf), right)}
 
 
 @objective("nt_xent", "distil", "clean")
 def nt_xent(batch: Batch, output: Output) -> Losses:
     """NT-Xent of the two sides of the student: 2N anchors, 2N - 2 negatives each (RCP, eq. 1)."""
-    scores = pair_scores(torch.cat([output.noisy, output.clean_side]), batch.temperature)
-    return {"contrast": cross_entropy(scores, other_sides(scores))}
-
-
-def pair_scores(vectors: Tensor, temperature: float, others: Tensor | None = None) -> Tensor:
-    """Return cosines over the temperature of all vectors to all, and to `others`; -inf to itself.
-
-    `vectors` (2N, width): one side of N pairs, then the other. Shape (2N, 2N + others).
-    """
-    sides = normalize(vectors)
-    scores = sides @ sides.T / temperature
-    itself = torch.eye(len(scores), dtype=torch.bool, device=scores.device)
-    scores = scores.masked_fill(itself, -inf)
-    if others is None:
-        return scores
-    return torch.cat([scores, sides @ normalize(others).T / temperature], 1)
-
-
-def other_sides(vectors: Tensor) -> Tensor:
-    """Return the row of the other side of each row: of N pairs, one side before the other."""
-    return torch.arange(len(vectors), device=vectors.device).roll(len(vectors) // 2)
+    pairs = torch.arange(len(output.noisy), device=output.noisy.device)
+    sides = Sides(torch.cat([output.noisy, output.clean_side]), pairs.repeat(2))
+    return nt_xent_of_sides(sides, batch.temperature)
 
 
 def _squared(teacher: Tensor, student: Tensor) -> Tensor:
     return (teacher - student).square().sum(1).mean()
-
-
-def _without_equals(scores: Tensor, targets: Tensor, right: Tensor) -> Tensor:
-    """Leave out targets that are the right one again: the same clean text in another pair."""
-    own = targets[: len(right)]
-    same = (normalize(own) @ normalize(targets).T) > 1 - 1e-4
-    same[right, right] = False
-    return scores.masked_fill(same, -torch.inf)
 
 
 @dataclass(frozen=True)
@@ -138,6 +113,10 @@ class PairBatch:
     target: Tensor
     source_label: Tensor
     target_label: Tensor
+
+
+def _no_classifier(vectors: Tensor) -> Tensor:
+    raise ValueError("this objective needs a classifier of languages")
 
 
 @dataclass(frozen=True)
@@ -152,8 +131,8 @@ class Disentangled:
     source_language: Tensor
     target_meaning: Tensor
     target_language: Tensor
-    classifier: Classifier | None = None
-    discriminator: Classifier | None = None
+    classifier: Classifier = _no_classifier
+    discriminator: Classifier = _no_classifier
 
 
 @objective("dream", "heads", "partners")
@@ -165,21 +144,17 @@ def dream(batch: PairBatch, output: Disentangled) -> Losses:
     """
     half = len(batch.source) // 2
     here, there = slice(0, half), slice(half, 2 * half)
-    meanings = output.source_meaning, output.target_meaning
-    languages = output.source_language, output.target_language
-    vectors, labels = (batch.source, batch.target), (batch.source_label, batch.target_label)
-    together = [m[here] + v[here] for m, v in zip(meanings, languages, strict=True)]
+    m_s, m_t = output.source_meaning, output.target_meaning
+    l_s, l_t = output.source_language, output.target_language
+    named_s = _crossed(output.classifier, l_s[here], batch.source_label[here])
+    named_t = _crossed(output.classifier, l_t[here], batch.target_label[here])
     return {
-        "semantic": _apart(*(m[here] for m in meanings))
-        + _sum(_alike(m[here], m[there]) for m in meanings),
-        "reconstruction": _sum(
-            _mean_square(made, e[here]) for made, e in zip(together, vectors, strict=True)
-        ),
-        "language": _sum(_apart(v[here], v[there]) for v in languages),
-        "identification": _sum(
-            _crossed(output.classifier, v[here], label[here])
-            for v, label in zip(languages, labels, strict=True)
-        ),
+        "semantic": _apart(m_s[here], m_t[here])
+        + (_alike(m_s[here], m_s[there]) + _alike(m_t[here], m_t[there])),
+        "reconstruction": _mean_square(m_s[here] + l_s[here], batch.source[here])
+        + _mean_square(m_t[here] + l_t[here], batch.target[here]),
+        "language": _apart(l_s[here], l_s[there]) + _apart(l_t[here], l_t[there]),
+        "identification": named_s + named_t,
     }
 
 
@@ -188,8 +163,8 @@ def dream_third_term(batch: PairBatch, output: Disentangled) -> Losses:
     """DREAM with the term that its released code drops: languages of a pair are pushed apart."""
     half = len(batch.source) // 2
     third = _alike(output.source_language[:half], output.target_language[:half])
-    found = dream(batch, output)
-    return {**found, "language": found["language"] + third}
+    terms = dream(batch, output)
+    return {**terms, "language": terms["language"] + third}
 
 
 @objective("meat", "heads", "discriminator")
@@ -243,14 +218,17 @@ def oracle_main(batch: PairBatch, output: Disentangled) -> Losses:
 @objective("oracle:old", "heads", "partners")
 def oracle_old(batch: PairBatch, output: Disentangled) -> Losses:
     """Return the released code's "oracle_old": |cos(m, l)|, languages apart, meanings alike."""
-    crossed = (
-        (output.source_meaning, output.source_language),
-        (output.target_meaning, output.target_language),
-    )
+    orthogonal = [
+        _mean(cosine_similarity(meaning, language).abs())
+        for meaning, language in (
+            (output.source_meaning, output.source_language),
+            (output.target_meaning, output.target_language),
+        )
+    ]
     return {
         "intra_class": _intra_class(output, diagonal=True),
         "semantic": _apart(output.source_meaning, output.target_meaning),
-        "orthogonal": _sum(_mean(cosine_similarity(m, v).abs()) for m, v in crossed),
+        "orthogonal": orthogonal[0] + orthogonal[1],
         "inter_class": _alike(output.source_language, output.target_language),
     }
 
@@ -261,56 +239,47 @@ def _between(output: Disentangled) -> Tensor:
 
 
 def _intra_class(output: Disentangled, *, diagonal: bool = False) -> Tensor:
-    source, target = output.source_language, output.target_language
-    return _unlike_all(source, diagonal=diagonal) + _unlike_all(target, diagonal=diagonal)
-
-
-def _unlike_all(vectors: Tensor, *, diagonal: bool) -> Tensor:
-    """Return the mean over pairs of rows of 1 - cosine, in O(rows x width).
+    """Return the mean over pairs of rows of 1 - cosine of languages, in O(rows x width).
 
     The sum of all cosines is the squared length of the sum of the unit vectors.
     """
-    units, rows = normalize(vectors), len(vectors)
-    same = units.square().sum()
-    every = units.sum(0).square().sum()
-    if diagonal:
-        return 1 - every / rows**2 if rows else vectors.new_zeros(())
-    return 1 - (every - same) / (rows * (rows - 1)) if rows > 1 else vectors.new_zeros(())
+    rows, terms = len(output.source_language), []
+    for vectors in (output.source_language, output.target_language):
+        units = normalize(vectors)
+        every = units.sum(0).square().sum()
+        if diagonal:
+            mean = every / max(1, rows**2)
+        else:
+            mean = (every - units.square().sum()) / max(1, rows * (rows - 1))
+        terms.append(1 - mean if rows > 1 - diagonal else vectors.new_zeros(()))
+    return terms[0] + terms[1]
 
 
-def _apart(one: Tensor, other: Tensor) -> Tensor:
+def _apart(x: Tensor, y: Tensor) -> Tensor:
     """Return the mean of 1 - cosine: what pulls rows together."""
-    return _mean(1 - cosine_similarity(one, other))
+    return _mean(1 - cosine_similarity(x, y))
 
 
-def _alike(one: Tensor, other: Tensor) -> Tensor:
+def _alike(x: Tensor, y: Tensor) -> Tensor:
     """Return the mean of max(0, cosine): what pushes rows apart until they are orthogonal."""
-    return _mean(cosine_similarity(one, other).clamp_min(0))
+    return _mean(cosine_similarity(x, y).clamp_min(0))
 
 
-def _unsure(discriminator: Classifier | None, vectors: Tensor) -> Tensor:
+def _unsure(discriminator: Classifier, vectors: Tensor) -> Tensor:
     """Return the cross-entropy of the discriminator's answer with 1/n for each of n languages."""
-    if discriminator is None:
-        raise ValueError("this objective needs a discriminator")
     return _mean(-discriminator(vectors).log_softmax(1).mean(1))
 
 
-def _crossed(layer: Classifier | None, vectors: Tensor, labels: Tensor) -> Tensor:
-    if layer is None:
-        raise ValueError("this objective needs a classifier of languages")
+def _crossed(layer: Classifier, vectors: Tensor, labels: Tensor) -> Tensor:
     return _mean(cross_entropy(layer(vectors), labels, reduction="none"))
 
 
-def _mean_square(one: Tensor, other: Tensor) -> Tensor:
-    return mse_loss(one, other, reduction="sum") / max(1, one.numel())
+def _mean_square(x: Tensor, y: Tensor) -> Tensor:
+    return mse_loss(x, y, reduction="sum") / max(1, x.numel())
 
 
 def _mean(values: Tensor) -> Tensor:
     return values.sum() / max(1, len(values))
-
-
-def _sum(values: Iterable[Tensor]) -> Tensor:
-    return torch.stack(list(values)).sum()
 
 
 @dataclass(frozen=True)
@@ -332,12 +301,21 @@ class Sides:
         That is a vector itself, and the sides of other pairs with the same clean text (copies of
         `augment`, an earlier epoch's in a memory): an anchor is not to be far from its own.
         """
-        scores = pair_scores(self.vectors, temperature, self.others)
-        others = self.owners[:0] if self.owners_of_others is None else self.owners_of_others
-        same = self.owners[:, None] == torch.cat([self.owners, others])
-        rows = torch.arange(len(same), device=same.device)
-        same[rows, other_sides(self.vectors)] = False
+        units, owners = normalize(self.vectors), self.owners
+        scores = units @ units.T / temperature
+        if self.others is not None and self.owners_of_others is not None:
+            of_others = units @ normalize(self.others).T / temperature
+            scores = torch.cat([scores, of_others], 1)
+            owners = torch.cat([owners, self.owners_of_others])
+        same = self.owners[:, None] == owners
+        same[torch.arange(len(same), device=same.device), self.other_sides] = False
         return scores.masked_fill(same, -inf)
+
+    @property
+    def other_sides(self) -> Tensor:
+        """The row of the other side of each row."""
+        rows = torch.arange(len(self.vectors), device=self.vectors.device)
+        return rows.roll(len(rows) // 2)
 
 
 @objective("nt_xent", "pretrain")
@@ -348,12 +326,12 @@ def nt_xent_of_sides(sides: Sides, temperature: float = TEMPERATURE) -> Losses:
     no two share one), and against earlier vectors.
     """
     scores = sides.scores(temperature)
-    return {"contrast": cross_entropy(scores, other_sides(sides.vectors))}
+    return {"contrast": cross_entropy(scores, sides.other_sides)}
 
 
 @objective("nt_xent:printed", "pretrain")
 def nt_xent_printed(sides: Sides, temperature: float = TEMPERATURE) -> Losses:
     """RCP's eq. 1 as printed: no temperature above the line, and a sum of 2N anchors."""
     scores = sides.scores(temperature)
-    near = scores.gather(1, other_sides(sides.vectors)[:, None])[:, 0] * temperature
+    near = scores.gather(1, sides.other_sides[:, None])[:, 0] * temperature
     return {"contrast": (scores.logsumexp(1) - near).sum()}

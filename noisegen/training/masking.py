@@ -1,6 +1,6 @@
-"""Masks on tokens, by keyed draws, so that a resumed run masks the same ones; masked chunks."""
+"""Masks on tokens, by keyed draws, so that a resumed run masks the same ones."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,21 +19,9 @@ from noisegen.encoders.tokens import (
     PieceTokenizer,
     PreparedTokenizer,
     Rows,
-    chunks_of,
-    generator,
-    plan,
 )
 from noisegen.errors import UsageError
-from noisegen.noise.rng import (
-    choices,
-    decisions,
-    draw_array,
-    fork_array,
-    row_keys,
-    stream_key,
-    threshold,
-)
-from noisegen.training.batches import Chunks, Position, made_ahead
+from noisegen.noise import rng
 from noisegen.training.losses import Sides
 from noisegen.training.settings import PretrainSettings
 from noisegen.training.students import cut, freeze, set_dropout
@@ -58,15 +46,15 @@ class Masked:
         """Return these rows, in this order."""
         return Masked(self.ids.take(rows), self.targets.take(rows))
 
-    @property
-    def places(self) -> npt.NDArray[np.int64]:
-        """The positions of targets, counted over all tokens of all rows."""
-        return np.flatnonzero(self.targets.values != NO_TARGET)
-
     def counts(self) -> npt.NDArray[np.int64]:
         """Return how many targets each row has."""
         sums = np.concatenate([[0], np.cumsum(self.targets.values != NO_TARGET)])
         return np.diff(sums[self.ids.offsets])
+
+    def hidden(self) -> npt.NDArray[np.int64]:
+        """Return all targets, row by row."""
+        hidden = self.targets.values[self.targets.values != NO_TARGET]
+        return np.asarray(hidden, np.int64)
 
     def without_masks(self) -> "Masked":
         """Return the texts as they were."""
@@ -74,19 +62,14 @@ class Masked:
         ids = np.where(targets == NO_TARGET, self.ids.values, targets).astype(np.int32)
         return Masked(Ragged(ids, offsets), Ragged(np.full_like(ids, NO_TARGET), offsets))
 
-    def of_sides(self) -> npt.NDArray[np.int64]:
-        """Return how many targets each half of the rows has: noisy sides, then clean ones."""
-        noisy, clean = np.split(self.counts(), 2)
-        return np.array([noisy.sum(), clean.sum()])
-
     def under_masks(self, states: Tensor, batch: Padded | Packed) -> Tensor:
         """Return the states at the targets, (targets, hidden) float32, of all states of a batch."""
-        places = self.places
+        places = np.flatnonzero(self.targets.values != NO_TARGET)
         if isinstance(batch, Padded):  # where rows begin in a rectangle
             shift = np.arange(len(self.ids)) * batch.ids.shape[1] - self.ids.offsets[:-1]
             places = places + np.repeat(shift, self.counts())
-        found = torch.from_numpy(places).to(states.device)
-        return states.reshape(-1, states.shape[-1])[found].float()
+        index = torch.from_numpy(places).to(states.device)
+        return states.reshape(-1, states.shape[-1])[index].float()
 
 
 @dataclass(frozen=True)
@@ -106,7 +89,12 @@ class Masker:
     @classmethod
     def of(cls, tokenizer: Tokenizer, rate: float, seed: int) -> "Masker":
         """Make one for a tokenizer; raises UsageError where that has no token for masks."""
-        inner = inner_tokenizer(tokenizer)
+        pieces = tokenizer.tokenizer if isinstance(tokenizer, PreparedTokenizer) else tokenizer
+        if not isinstance(pieces, PieceTokenizer):
+            raise UsageError(
+                "its tokenizer has no word pieces to mask: give a masked-language model"
+            )
+        inner = pieces.tokenizer
         if inner.mask_token_id is None:
             raise UsageError("its tokenizer has no mask token: give a masked-language model")
         special = np.zeros(len(inner), np.bool_)
@@ -115,14 +103,16 @@ class Masker:
 
     def masked(self, ids: Ragged, pairs: Rows, side: str, epoch: int) -> Masked:
         """Mask the texts of one side of these pairs; other sides and epochs have other masks."""
-        keys = row_keys(stream_key(self.seed, f"mask {side}", epoch), pairs.astype(np.uint64))
+        keys = rng.row_keys(
+            rng.stream_key(self.seed, f"mask {side}", epoch), pairs.astype(np.uint64)
+        )
         places = np.arange(len(ids.values)) - np.repeat(ids.offsets[:-1], ids.lengths)
         draws, others = (
-            draw_array(np.repeat(stream, ids.lengths), places)
-            for stream in (keys, fork_array(keys, "token"))
+            rng.draw_array(np.repeat(stream, ids.lengths), places)
+            for stream in (keys, rng.fork_array(keys, "token"))
         )
-        chosen = (decisions(draws) < threshold(self.rate)) & ~self.special[ids.values]
-        how = choices(draws)
+        chosen = (rng.decisions(draws) < rng.threshold(self.rate)) & ~self.special[ids.values]
+        how = rng.choices(draws)
         values = ids.values.copy()
         values[chosen & (how < _MASKED)] = self.mask_id
         random = chosen & (how >= _MASKED) & (how < _REPLACED)
@@ -133,115 +123,37 @@ class Masker:
         return Masked(Ragged(values, ids.offsets), Ragged(targets, ids.offsets))
 
 
-def inner_tokenizer(tokenizer: Tokenizer) -> Any:
-    """Return the tokenizer of transformers, of prepared texts too; raises UsageError for others."""
-    pieces = tokenizer.tokenizer if isinstance(tokenizer, PreparedTokenizer) else tokenizer
-    if not isinstance(pieces, PieceTokenizer):
-        raise UsageError("its tokenizer has no word pieces to mask: give a masked-language model")
-    return pieces.tokenizer
-
-
-@dataclass(frozen=True)
-class MaskedChunk:
-    """Row i of `texts` is the noisy side of pair i; row `pairs` + i is its clean side.
-
-    `masks` counts those of every row, `owners` numbers the clean text that it belongs to. A step
-    has whole pairs; its batches are rows of like length, of either side.
-    """
-
-    texts: Masked
-    masks: npt.NDArray[np.int64]
-    owners: npt.NDArray[np.int64]
-    pairs: int
-    steps: list[list[Rows]]
-
-
-@dataclass(frozen=True)
-class MaskedChunks:
-    """The chunks of all epochs; `batch_pairs` of an update, `chunks.world` processes."""
-
-    chunks: Chunks
-    masker: Masker
-    batch_pairs: int
-
-    def make(self, epoch: int, number: int) -> MaskedChunk | None:
-        """Return a chunk; None where the epoch has no more."""
-        data, seed = self.chunks.data, self.chunks.seed
-        chunks = chunks_of(data.training, seed, epoch)
-        if number >= len(chunks):
-            return None
-        pairs = chunks[number]
-        texts = self.texts(pairs, epoch)
-        order = generator(seed, epoch, number, 3).permutation(len(pairs))
-        parts = np.array_split(order, -(-len(pairs) // self.batch_pairs))
-        steps = [self._batches(texts, part, len(pairs), epoch, number) for part in parts]
-        owners = np.tile(data.owner[pairs].astype(np.int64), 2)
-        return MaskedChunk(texts, texts.counts(), owners, len(pairs), steps)
-
-    def first(self) -> MaskedChunk:
-        """Return the first chunk, by which a run is estimated."""
-        chunk = self.make(0, 0)
-        assert chunk is not None  # there are pairs to train on
-        return chunk
-
-    def texts(self, pairs: Rows, epoch: int) -> Masked:
-        """Return the noisy sides of these pairs, then their clean sides, masked."""
-        noisy, clean, _ = self.chunks.tokens(pairs, epoch)
-        sides = [
-            self.masker.masked(ids, pairs, side, epoch)
-            for ids, side in ((noisy, "noisy"), (clean, "clean"))
-        ]
-        ids, targets = (side.ids for side in sides), (side.targets for side in sides)
-        return Masked(Ragged.joined(ids), Ragged.joined(targets))
-
-    def _batches(
-        self, texts: Masked, part: Rows, pairs: int, epoch: int, number: int
-    ) -> list[Rows]:
-        """Cut the texts of these pairs into batches; every process has as many."""
-        rows, world = np.concatenate([part, part + pairs]), self.chunks.world
-        lengths = texts.ids.lengths[rows][:, None]
-        steps = plan(lengths, self.chunks.budget, self.chunks.seed, epoch, number, world)
-        return [rows[batch] for step in steps for batch in step]
-
-    def from_position(self, start: Position) -> Iterator[tuple[Position, MaskedChunk]]:
-        """Yield chunks without end, with where they are; the next one is made meanwhile."""
-        return made_ahead(self.make, start)
-
-
-@dataclass(frozen=True)
-class _Family:
-    """Names of the dense layer and the norm of the head in a kind of model, and its activation."""
-
-    dense: str
-    norm: str
-    activation: str | None = None  # a name in its config; None: gelu, whatever the config says
-
-
-_ROBERTA = _Family("lm_head.dense", "lm_head.layer_norm")
-_FAMILIES: Mapping[str, _Family] = {
-    "bert": _Family(
-        "cls.predictions.transform.dense", "cls.predictions.transform.LayerNorm", "hidden_act"
+# Of the head in a kind of model: its dense layer, its norm, and the name of its activation in the
+# config; where that is '' it is gelu, whatever the config says.
+_ROBERTA = ("lm_head.dense", "lm_head.layer_norm", "")
+_HEADS: Mapping[str, tuple[str, str, str]] = {
+    "bert": (
+        "cls.predictions.transform.dense", "cls.predictions.transform.LayerNorm", "hidden_act",
     ),
-    "distilbert": _Family("vocab_transform", "vocab_layer_norm", "activation"),
+    "distilbert": ("vocab_transform", "vocab_layer_norm", "activation"),
     **dict.fromkeys(("roberta", "xlm-roberta", "camembert", "mpnet"), _ROBERTA),
-}
+}  # fmt: skip
 
 
 class PredictionHead(nn.Module):
-    """States to scores of all tokens: dense layer, activation, norm, the embeddings and a bias."""
+    """States to scores of all tokens: dense layer, activation, norm, the embeddings and a bias.
 
-    def __init__(
-        self, dense: nn.Module, activation: Callable[[Tensor], Tensor], norm: nn.Module,
-        bias: nn.Parameter,
-    ) -> None:  # fmt: skip
+    They are those of `whole`, a model of transformers for masked tokens.
+    """
+
+    def __init__(self, whole: Any) -> None:
+        from transformers.activations import ACT2FN
+
         super().__init__()
-        self.dense, self.norm, self.bias = dense, norm, bias
-        self._activation = activation
+        dense, norm, activation = _HEADS[whole.config.model_type]
+        self.dense, self.norm = whole.get_submodule(dense), whole.get_submodule(norm)
+        self.bias = whole.get_output_embeddings().bias
+        self._activation = ACT2FN[getattr(whole.config, activation) if activation else "gelu"]
 
     def forward(self, states: Tensor, embeddings: Tensor) -> Tensor:
         """Return shape (states, tokens of the vocabulary); `embeddings` has a row for each."""
-        made = self.norm(self._activation(self.dense(states)))
-        return nn.functional.linear(made, embeddings, self.bias)
+        hidden = self.norm(self._activation(self.dense(states)))
+        return nn.functional.linear(hidden, embeddings, self.bias)
 
 
 class Memory(nn.Module):
@@ -259,44 +171,43 @@ class Memory(nn.Module):
     def beside(self, vectors: Tensor, owners: Tensor) -> Sides:
         """Return the vectors of an update with the earlier ones as negatives, newest first."""
         count = int(self.filled)
-        if not count:
-            return Sides(vectors, owners)
         return Sides(vectors, owners, self.vectors[:count], self.owners[:count])
 
     def add(self, vectors: Tensor, owners: Tensor) -> None:
         """Put vectors and their owners in the place of the oldest."""
         count = int(self.filled)
-        for kept, new in ((self.vectors, vectors), (self.owners, owners)):
-            both = torch.cat([new.detach(), kept[:count]])[: len(kept)]
-            kept[: len(both)] = both
+        for old, new in ((self.vectors, vectors), (self.owners, owners)):
+            both = torch.cat([new.detach(), old[:count]])[: len(old)]
+            old[: len(both)] = both
         self.filled.fill_(min(len(self.vectors), count + len(vectors)))
 
 
 class MaskedModel(nn.Module):
     """A sentence encoder that takes the mean, with a head for masks and a memory of vectors.
 
-    `is_new`: the head was not in the model's folder; it is drawn at random.
+    `whole` is the model of transformers that both are parts of. `is_new`: the head was not in the
+    model's folder; it is drawn at random.
     """
 
     def __init__(
-        self, encoder: SentenceEncoder, prediction: PredictionHead, memory: Memory, whole: Any,
-        *, is_new: bool,
-    ) -> None:  # fmt: skip
+        self, encoder: SentenceEncoder, whole: Any, masker: Masker, memory: int, *, is_new: bool
+    ) -> None:
         super().__init__()
-        self.encoder, self.prediction, self.memory = encoder, prediction, memory
-        self.is_new = is_new
+        self.encoder, self.prediction = encoder, PredictionHead(whole)
+        self.memory = Memory(memory, encoder.width)
+        self.masker, self.is_new = masker, is_new
         self._whole = (whole,)  # in a tuple: its weights are those above, and no others
 
     @property
     def embeddings(self) -> Tensor:
         """The embeddings of the vocabulary, (tokens, hidden): of the input and of the head."""
-        found: Any = self.encoder.network
-        return found.get_input_embeddings().weight  # type: ignore[no-any-return]
+        weight: Tensor = self.encoder.network.get_input_embeddings().weight  # type: ignore[operator]
+        return weight
 
     def scores(self, states: Tensor) -> Tensor:
         """Return the score of every token of the vocabulary for each state."""
-        found: Tensor = self.prediction(states, self.embeddings)
-        return found
+        scores: Tensor = self.prediction(states, self.embeddings)
+        return scores
 
     def save(self, folder: Path) -> None:
         """Write a folder for SentenceTransformer, AutoModel and AutoModelForMaskedLM."""
@@ -311,17 +222,16 @@ def open_model(settings: PretrainSettings) -> MaskedModel:
     Raises UsageError for a model whose head we do not know, or that has no token for masks.
     """
     from transformers import AutoModelForMaskedLM
-    from transformers.activations import ACT2FN
 
     spec = settings.student
     start = open_encoder(spec)
-    if not isinstance(start, SentenceEncoder) or start.config.model_type not in _FAMILIES:
+    if not isinstance(start, SentenceEncoder) or start.config.model_type not in _HEADS:
         raise UsageError(
             f"model {spec} cannot be pre-trained on masks: give one of the kinds "
-            f"{', '.join(_FAMILIES)}"
+            f"{', '.join(_HEADS)}"
         )
     try:
-        Masker.of(start.tokenizer, settings.mask_rate, settings.seed)
+        masker = Masker.of(start.tokenizer, settings.mask_rate, settings.seed)
     except UsageError as error:
         raise UsageError(f"model {spec}: {error}") from error
     torch.manual_seed(settings.seed)  # a head that is new is drawn at random
@@ -330,25 +240,7 @@ def open_model(settings: PretrainSettings) -> MaskedModel:
             str(start.network.name_or_path), use_safetensors=True, local_files_only=True,
             trust_remote_code=False, dtype=torch.float32, output_loading_info=True,
         )  # fmt: skip
-    _check_tied(spec, whole, len(inner_tokenizer(start.tokenizer)))
-    family = _FAMILIES[whole.config.model_type]
-    activation = getattr(whole.config, family.activation) if family.activation else "gelu"
-    head = PredictionHead(
-        whole.get_submodule(family.dense), ACT2FN[activation], whole.get_submodule(family.norm),
-        whole.get_output_embeddings().bias,
-    )  # fmt: skip
-    tokenizer = cut(start.tokenizer, settings.max_length)
-    encoder = SentenceEncoder(whole.base_model, tokenizer, HeadSettings(), spec)
-    memory = Memory(settings.memory, encoder.width)
-    model = MaskedModel(encoder, head, memory, whole, is_new=bool(info["missing_keys"]))
-    set_dropout(model, settings.dropout)
-    freeze(encoder, settings.freeze)
-    return model
-
-
-def _check_tied(spec: str, whole: Any, pieces: int) -> None:
-    """Refuse a head with a table of its own, and a vocabulary that the embeddings do not have."""
-    embeddings = whole.get_input_embeddings().weight
+    embeddings, pieces = whole.get_input_embeddings().weight, len(masker.special)
     if whole.get_output_embeddings().weight is not embeddings:
         raise UsageError(
             f"model {spec}: its head is not tied to its embeddings (tie_word_embeddings in "
@@ -359,3 +251,10 @@ def _check_tied(spec: str, whole: Any, pieces: int) -> None:
             f"model {spec}: its tokenizer has {pieces:,} pieces, its embeddings "
             f"{len(embeddings):,}: give another model"
         )
+    tokenizer = cut(start.tokenizer, settings.max_length)
+    encoder = SentenceEncoder(whole.base_model, tokenizer, HeadSettings(), spec)
+    is_new = bool(info["missing_keys"])
+    model = MaskedModel(encoder, whole, masker, settings.memory, is_new=is_new)
+    set_dropout(model, settings.dropout)
+    freeze(encoder, settings.freeze)
+    return model

@@ -5,7 +5,8 @@ An objective is a function of a batch and what the network made of it that retur
 `--code`, or in a package that names it under the entry-point group `noisegen.objectives`.
 """
 
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from math import inf
@@ -65,26 +66,23 @@ def objectives(method: str) -> list[str]:
 
 
 def find_objective(name: str, method: str) -> Objective:
-    """Return an objective; raises UsageError with the nearest name."""
+    """Return an objective, of a plug-in too; raises UsageError with the nearest name.
+
+    The function of an entry point that does not register itself is of distil.
+    """
+    if name not in objectives(method):
+        for point in entry_points(group=ENTRY_POINTS, name=name):
+            try:
+                function = point.load()
+            except Exception as error:
+                raise NoisegenError(f"plug-in {name!r} cannot be imported: {error!r}") from error
+            if not any(known == name for _, known in _REGISTERED):  # it did not register itself
+                objective(name)(function)
     known = objectives(method)
-    if name not in known:
-        _load_plug_in(name)
-        known = objectives(method)
     if name not in known:
         near = did_you_mean(name, known)
         raise UsageError(f"no objective {name!r} among {', '.join(known)}{near}")
     return _REGISTERED[method, name]
-
-
-def _load_plug_in(name: str) -> None:
-    """Import what has this entry point; a function that did not register itself is of distil."""
-    for point in entry_points(group=ENTRY_POINTS, name=name):
-        try:
-            function = point.load()
-        except Exception as error:
-            raise NoisegenError(f"plug-in {name!r} cannot be imported: {error!r}") from error
-        if not any(known == name for _, known in _REGISTERED):
-            objective(name)(function)
 
 
 def preset_for(text: str) -> str:
@@ -107,7 +105,20 @@ class WeightedSum:
     @classmethod
     def parse(cls, text: str, method: str = "distil") -> "WeightedSum":
         """Read NAME or WEIGHT*NAME, joined by +; raises UsageError."""
-        return cls(tuple(_part(part.strip(), method) for part in text.split("+")))
+        parts = []
+        for part in map(str.strip, text.split("+")):
+            weight, star, name = part.rpartition("*")
+            known = find_objective(name, method)
+            try:
+                value = float(weight) if star else 1.0
+            except ValueError:
+                raise UsageError(
+                    f"objective {part!r}: write WEIGHT*NAME, such as 0.2*{name}"
+                ) from None
+            if not 0 < value < inf:
+                raise UsageError(f"objective {part!r}: its weight must be above 0 and finite")
+            parts.append((value, known))
+        return cls(tuple(parts))
 
     def needs(self, what: str) -> bool:
         """Tell whether one of the objectives needs this, one of `NEEDS`."""
@@ -122,14 +133,15 @@ class WeightedSum:
                 parts[name] = parts.get(name, 0) + value.detach()
         return sum(weighted, torch.zeros((), device=weighted[0].device)), parts
 
-
-def _part(text: str, method: str) -> tuple[float, Objective]:
-    weight, star, name = text.rpartition("*")
-    found = find_objective(name, method)
-    try:
-        value = float(weight) if star else 1.0
-    except ValueError:
-        raise UsageError(f"objective {text!r}: write WEIGHT*NAME, such as 0.2*{name}") from None
-    if not 0 < value < inf:
-        raise UsageError(f"objective {text!r}: its weight must be above 0 and finite")
-    return value, found
+    def means(
+        self, batches: Iterable[tuple[int, tuple[Any, ...]]]
+    ) -> tuple[float, dict[str, float]]:
+        """Return the mean loss over batches, each with its size and inputs, and of its parts."""
+        total, mean = 0, 0.0
+        sums: dict[str, float] = defaultdict(float)
+        for size, inputs in batches:
+            loss, parts = self(*inputs)
+            total, mean = total + size, mean + float(loss) * size
+            for name, value in parts.items():
+                sums[name] += float(value) * size
+        return mean / total, {name: value / total for name, value in sums.items()}

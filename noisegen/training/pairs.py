@@ -3,17 +3,13 @@
 RUN/data has every distinct clean text once, the noisy side of each pair, its language, and which
 clean text it belongs to. Pairs with an empty side are dropped, texts of over TEXT_MAX characters
 cut, and both counted; some clean texts are held out. Of bitext the side in the teacher's language
-is clean, and its translation is noisy.
+is clean, and its translation is noisy. The noisy side of an update may be made anew by recipes.
 """
 
 import json
-from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -21,21 +17,26 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from noisegen.data.bitext import TEXT_MAX, Bitext, all_bitext, find_bitext, stream_bitext
+from noisegen.data.bitext import TEXT_MAX, find_bitext, stream_bitext
 from noisegen.data.columns import TextColumns, by_reason, in_brackets, stream_columns
 from noisegen.data.pairs import PAIRS_ARE, damage, shards_of, stream_pairs
-from noisegen.data.sources import expand
-from noisegen.data.tables import parquet_head, parquet_tables
 from noisegen.encoders.tokens import Rows
 from noisegen.errors import SourceError
-from noisegen.noise.rng import mix, name_number
-from noisegen.runs.files import atomic, write_text
+from noisegen.noise.engine import engine_for
+from noisegen.noise.plan import Streams
+from noisegen.noise.recipe import Recipe
+from noisegen.noise.rng import DECISION_BITS, mix, name_number
+from noisegen.runs.atomic import atomic, write_text
+from noisegen.text.spans import PROTECTED, protect_kinds
 from noisegen.training.computation import Workers
-from noisegen.training.settings import DisentangleSettings as Settings
-from noisegen.training.stores import TextStore, write_texts
+from noisegen.training.stores import TextStore, writing_distinct, writing_texts
 
+PIECE_ROWS = 4_096  # rows noised and tokenised at a time
+VALIDATION_EPOCH = 2**20  # no epoch of training has its noise
 _CLEAN = (("clean",), ("text",))  # columns that hold clean text
 _ADVICE = f"{PAIRS_ARE}; clean text alone needs a recipe, such as --noise ugc"
+_STORED = "stored"
+_TEXTS = 65_536  # hashed at a time
 
 
 @dataclass(frozen=True)
@@ -62,13 +63,8 @@ class PairData:
         parts = [f"{len(self.training):,} pairs to train on, {len(self.validation):,} to choose by"]
         return "; ".join([*parts, *lost(self.dropped, self.cut)])
 
-    @property
-    def losses(self) -> dict[str, Any]:
-        """Return what metrics.json says of what was lost."""
-        return {"dropped": dict(self.dropped), "cut": self.cut}
 
-
-def lost(dropped: Mapping[str, int], cut: int) -> list[str]:
+def lost(dropped: Mapping[str, int], cut: int = 0) -> list[str]:
     """Return what was dropped, and how many pairs were cut, in words; nothing of none."""
     parts = [f"dropped {by_reason(dropped)}"] if dropped else []
     return parts + ([f"{cut:,} cut to {TEXT_MAX:,} characters"] if cut else [])
@@ -94,16 +90,19 @@ class Reading:
         self, sources: Sequence[str], dropped: Counter[str]
     ) -> Iterator[tuple[str, str, str]]:
         """Yield noisy and clean text, with the language of the noisy one; raises SourceError."""
-        found = {source: find_bitext(source) for source in sources}
-        plain = [source for source in sources if not found[source]]
-        read = _clean_pairs if self.clean_only else partial(stream_pairs, advice=_ADVICE)
-        for noisy, clean in read(plain, dropped):
-            yield noisy, clean, self.lang
-        yield from self._translations([file for of in found.values() for file in of], dropped)
-
-    def _translations(
-        self, files: Sequence[Bitext], dropped: Counter[str]
-    ) -> Iterator[tuple[str, str, str]]:
+        bitext = {source: find_bitext(source) for source in sources}
+        others = [source for source in sources if not bitext[source]]
+        if self.clean_only:
+            for source in others:
+                read = TextColumns({}, dropped)
+                for (text,) in stream_columns(shards_of(source), _CLEAN, "training", read):
+                    yield text, text, self.lang
+                if read.damaged:
+                    raise damage(read.damaged)
+        else:
+            for noisy, clean in stream_pairs(others, dropped, _ADVICE):
+                yield noisy, clean, self.lang
+        files = [file for files in bitext.values() for file in files]
         for file in files:
             if self.lang not in file.langs and not file.is_mixed:
                 raise SourceError(
@@ -122,35 +121,31 @@ class Reading:
 def prepare_data(folder: Path, sources: Sequence[str], reading: Reading) -> PairData:
     """Read DATA into the folder and open it.
 
-    Sources may be bitext (`bitext_files.find_bitext`) and others together. Raises SourceError where
+    Sources may be bitext (`noisegen.data.bitext`) and others together. Raises SourceError where
     nothing is left to train on.
     """
     folder.mkdir(parents=True, exist_ok=True)
     dropped: Counter[str] = Counter()
-    known: dict[bytes, int] = {}
     langs: dict[str, int] = {}
-    cut = 0
-    with ExitStack() as stack:
-        owners = stack.enter_context(atomic(folder / "owner"))
-        languages = stack.enter_context(atomic(folder / "lang"))
-
-        def noisy_side() -> Iterator[str]:
-            nonlocal cut
-            for noisy, clean, lang in reading.pairs(sources, dropped):
-                cut += max(len(noisy), len(clean)) > TEXT_MAX
-                key = blake2b(clean.encode(), digest_size=16).digest()
-                owners.write(np.int32(known.setdefault(key, len(known))).tobytes())
-                languages.write(np.uint16(langs.setdefault(lang, len(langs))).tobytes())
-                yield noisy[:TEXT_MAX]  # the tokenizer cuts far earlier
-
-        noisy = write_texts(folder, "noisy", noisy_side())
-    if not len(noisy):
+    cut = pairs = 0
+    with (
+        writing_texts(folder, "noisy") as add_noisy,
+        writing_distinct(folder, "clean") as number_of,
+        atomic(folder / "owner") as owners,
+        atomic(folder / "lang") as languages,
+    ):
+        for noisy, clean, lang in reading.pairs(sources, dropped):
+            pairs += 1
+            cut += max(len(noisy), len(clean)) > TEXT_MAX
+            add_noisy(noisy[:TEXT_MAX])  # the tokenizer cuts far earlier
+            owners.write(np.int32(number_of(clean)).tobytes())
+            languages.write(np.uint16(langs.setdefault(lang, len(langs))).tobytes())
+    if not pairs:
         raise SourceError(f"no pairs to train on in {', '.join(sources)}{in_brackets(dropped)}")
-    write_texts(folder, "clean", _first_of_each(reading.pairs(sources, Counter()), known))
-    held_out = max(1, round(len(known) * min(reading.share, reading.held_out / len(noisy))))
+    texts = len(TextStore(folder, "clean"))
     record = {
-        "held_out": held_out, "seed": reading.seed, "langs": list(langs), "dropped": dropped,
-        "cut": cut,
+        "held_out": max(1, round(texts * min(reading.share, reading.held_out / pairs))),
+        "seed": reading.seed, "langs": list(langs), "dropped": dropped, "cut": cut,
     }  # fmt: skip
     write_text(folder / "data.json", json.dumps(record))
     return open_data(folder)
@@ -175,175 +170,81 @@ def read_pairs(
     return pairs
 
 
-def _clean_pairs(sources: Sequence[str], dropped: Counter[str]) -> Iterator[tuple[str, str]]:
-    """Yield every text twice; damage in an input raises SourceError."""
-    for source in sources:
-        read = TextColumns({}, dropped)
-        for (text,) in stream_columns(shards_of(source), _CLEAN, "training", read):
-            yield text, text
-        if read.damaged:
-            raise damage(read.damaged)
-
-
-def _first_of_each(pairs: Iterable[tuple[str, str, str]], known: dict[bytes, int]) -> Iterator[str]:
-    """Return every clean text where it was first met, so that none is held in memory."""
-    at = 0
-    for _, clean, _ in pairs:
-        key = blake2b(clean.encode(), digest_size=16).digest()
-        if known[key] == at:
-            yield clean[:TEXT_MAX]
-            at += 1
-
-
 def open_data(folder: Path) -> PairData:
-    """Open what `prepare_data` wrote; raises SourceError if it is not there or damaged."""
+    """Open what `prepare_data` wrote; raises SourceError if it is not there or damaged.
+
+    Clean texts are held out by their content, so that no order or copy changes which.
+    """
     try:
         record = json.loads((folder / "data.json").read_text())
         clean, noisy = TextStore(folder, "clean"), TextStore(folder, "noisy")
         owner = np.memmap(folder / "owner", np.int32, "r")
         lang = np.memmap(folder / "lang", np.uint16, "r")
-        held = _held_out(clean, record["held_out"], record["seed"])[owner]
-        dropped, cut, langs = Counter(record["dropped"]), int(record["cut"]), tuple(record["langs"])
         if not len(owner) == len(lang) == len(noisy):
             raise ValueError(f"{len(owner):,} owners, {len(lang):,} languages of {len(noisy):,}")
+        count, key = record["held_out"], mix(record["seed"])
+        hashes = (mix(key ^ name_number(text)) for texts in clean.blocks(_TEXTS) for text in texts)
+        numbers = np.fromiter(hashes, np.uint64, len(clean))
+        is_held = np.zeros(len(clean), np.bool_)
+        is_held[np.argpartition(numbers, min(count, len(clean) - 1))[:count]] = True
+        parts = np.flatnonzero(~is_held[owner]), np.flatnonzero(is_held[owner])
+        dropped, cut, langs = Counter(record["dropped"]), int(record["cut"]), tuple(record["langs"])
     except (OSError, ValueError, LookupError, TypeError) as error:
         raise SourceError(
             f"{folder} has no training data: {error!r}; begin anew in another folder"
         ) from error
-    parts = np.flatnonzero(~held), np.flatnonzero(held)
     return PairData(clean, noisy, owner, lang, langs, *parts, dropped, cut)
 
 
-def _held_out(clean: TextStore, count: int, seed: int) -> npt.NDArray[np.bool_]:
-    """Choose so many clean texts by their content, so that no order or copy changes it."""
-    key, numbers = mix(seed), np.zeros(len(clean), np.uint64)
-    for first in range(0, len(clean), 65_536):
-        texts = clean.take(np.arange(first, min(first + 65_536, len(clean)))).to_pylist()
-        numbers[first : first + len(texts)] = [mix(key ^ name_number(text)) for text in texts]
-    held = np.zeros(len(clean), np.bool_)
-    held[np.argpartition(numbers, min(count, len(clean) - 1))[:count]] = True
-    return held
-
-
-CLEAN, NOISY, SEVERAL = "clean", "noisy", "several"
-LABELS_MAX = 1_000
-_BATCH_BYTES = 4 << 20
-_NOISED = ("noisy", "clean", "transforms")
-_NOISED_TYPES = [pa.string(), pa.string(), pa.list_(pa.string())]
-
-Row = tuple[str, str, str, str]  # source, target, and the labels of both
-Numbers = npt.NDArray[np.int32]
-
-
 @dataclass(frozen=True)
-class LabelledPairs:
-    """Pair i is `texts[source[i]]` and `texts[target[i]]`, of labels `names[source_label[i]]`..."""
+class NoiseSource:
+    """The source of the noisy side: `stored` in DATA, or a recipe that noises anew every epoch.
 
-    texts: TextStore
-    source: Numbers
-    target: Numbers
-    source_label: Numbers
-    target_label: Numbers
-    names: tuple[str, ...]
-    dropped: Counter[str]
-
-    def __len__(self) -> int:
-        return len(self.source)
-
-
-def prepare_labelled(folder: Path, sources: Sequence[str], settings: Settings) -> LabelledPairs:
-    """Read DATA, its distinct texts into the folder; raises SourceError for unusable pairs.
-
-    Rows with an empty side are dropped and counted, and of noisy text those that equal their clean
-    form: one vector cannot be both.
+    RECIPE noises the clean side, `stored:RECIPE` the stored noisy side in its own language. Of
+    several, joined by +, every row draws one anew in every epoch. Raises UsageError for others.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    dropped: Counter[str] = Counter()
-    read = _Distinct()
-    rows = _READERS[settings.labels](sources, settings, dropped)
-    texts = write_texts(folder, "texts", read(rows))
-    source, target, *labels = (np.array(column, np.int32) for column in read.columns)
-    names = tuple(read.labels)
-    pairs = LabelledPairs(texts, source, target, labels[0], labels[1], names, dropped)
-    _check(pairs, ", ".join(sources))
-    return pairs
 
+    spec: str = _STORED
+    seed: int = 0
+    lang: str = "en"
 
-class _Distinct:
-    """Numbers texts and labels in the order in which they are met; yields the new texts."""
+    def __post_init__(self) -> None:
+        for _, recipe in self.parts:
+            if recipe:  # a wrong name shows before anything is read
+                Recipe.named(recipe)
 
-    def __init__(self) -> None:
-        self.labels: dict[str, int] = {}
-        self.columns = tuple(array("i") for _ in range(4))
-        self._known: dict[bytes, int] = {}
+    @property
+    def parts(self) -> list[tuple[bool, str]]:
+        """Of each source that `+` joins, whether the noisy side is read, and the recipe or ''."""
+        parts = []
+        for name in map(str.strip, self.spec.split("+")):
+            side, _, recipe = name.partition(":")
+            parts.append((True, recipe) if side == _STORED else (False, name))
+        return parts
 
-    def __call__(self, rows: Iterator[Row]) -> Iterator[str]:
-        for source, target, *labels in rows:
-            for text, column in zip((source, target), self.columns[:2], strict=True):
-                key = blake2b(text.encode("utf-8", "replace"), digest_size=16).digest()
-                if key not in self._known:
-                    self._known[key] = len(self._known)
-                    yield text
-                column.append(self._known[key])
-            for label, column in zip(labels, self.columns[2:], strict=True):
-                column.append(self.labels.setdefault(label, len(self.labels)))
-            if len(self.labels) > LABELS_MAX:
-                raise SourceError(f"more than {LABELS_MAX:,} labels, such as {source[:40]!r}'s: "
-                                  "are these columns languages?")  # fmt: skip
+    @property
+    def is_stored(self) -> bool:
+        """Whether the noisy side of DATA is read."""
+        return any(is_stored for is_stored, _ in self.parts)
 
-
-def _check(pairs: LabelledPairs, shown: str) -> None:
-    if not len(pairs):
-        raise SourceError(f"no pairs to train on in {shown}{in_brackets(pairs.dropped)}")
-    if len(pairs.names) < 2:
-        raise SourceError(f"{shown}: all texts are {pairs.names[0]}: nothing to tell it from")
-    for side, rows in (("source", pairs.source), ("target", pairs.target)):
-        if (rows == rows[0]).all():
-            raise SourceError(f"{shown}: every {side} is the same text: nothing to tell apart")
-
-
-def _bitext(sources: Sequence[str], settings: Settings, dropped: Counter[str]) -> Iterator[Row]:
-    source, target = settings.languages or ("", "")
-    languages = (source, target) if source else None
-    for pair in stream_bitext(all_bitext(sources, languages), dropped):
-        yield pair[:4]
-
-
-def _sides(sources: Sequence[str], settings: Settings, dropped: Counter[str]) -> Iterator[Row]:
-    for noisy, clean in stream_pairs(sources, dropped):
-        if noisy == clean:
-            dropped["same_sides"] += 1
-        else:
-            yield noisy[:TEXT_MAX], clean[:TEXT_MAX], NOISY, CLEAN
-
-
-def _transforms(sources: Sequence[str], settings: Settings, dropped: Counter[str]) -> Iterator[Row]:
-    for path in (item.path for source in sources for item in expand([shards_of(source)])):
-        for noisy, clean, names in _noised(path):
-            if not (noisy and clean and noisy.strip() and clean.strip()):
-                dropped["empty_side"] += 1
-            elif noisy == clean:
-                dropped["same_sides"] += 1
-            else:
-                label = names[0] if len(names or ()) == 1 else SEVERAL
-                yield noisy[:TEXT_MAX], clean[:TEXT_MAX], label, CLEAN
-
-
-def _noised(path: str) -> Iterator[tuple[str, str, list[str]]]:
-    """Yield the rows of a file of augment; raises SourceError for any other."""
-    schema, rows = parquet_head(path) if path.endswith(".parquet") else (pa.schema([]), 0)
-    if [schema.field(name).type for name in _NOISED if name in schema.names] != _NOISED_TYPES:
-        raise SourceError(
-            f"{path} has no columns {', '.join(_NOISED)}: labels transform are for the output of "
-            "augment"
-        )
-    for table in parquet_tables(path, 0, rows, _BATCH_BYTES):
-        columns = [table[name].to_pylist() for name in _NOISED]
-        yield from zip(*columns, strict=True)
-
-
-_READERS: dict[str, Callable[[Sequence[str], Settings, Counter[str]], Iterator[Row]]] = {
-    "language": _bitext,
-    "side": _sides,
-    "transform": _transforms,
-}
+    def noisy(self, data: PairData, rows: Rows, epoch: int) -> list[str]:
+        """Return the noisy texts of these pairs."""
+        parts, out = self.parts, np.empty(len(rows), object)
+        streams = Streams(rows.astype(np.uint64), self.seed, epoch)
+        drawn = streams.decide("source of noise", np.arange(len(rows))) * len(parts)
+        for number, (is_stored, recipe) in enumerate(parts):
+            chosen = np.flatnonzero(drawn >> DECISION_BITS == number)
+            some = rows[chosen]
+            langs: npt.NDArray[Any] = data.lang[some] if is_stored else np.zeros_like(some)
+            texts = data.noisy.take(some) if is_stored else data.clean.take(data.owner[some])
+            if not recipe:
+                out[chosen] = texts.to_pylist()
+                continue
+            for lang in np.unique(langs).tolist():
+                here = np.flatnonzero(langs == lang)
+                engine = engine_for(recipe, data.langs[lang] if is_stored else self.lang, "auto")
+                streams = Streams(some[here].astype(np.uint64), self.seed, epoch)
+                spoken = texts.take(pa.array(here)).cast(pa.string())
+                noised = engine.noise(spoken, streams, protect_kinds(PROTECTED))
+                out[chosen[here]] = noised.noisy.to_pylist()
+        return list(out)

@@ -3,25 +3,30 @@
 `noisy_pairs` makes its datasets, `TokenBudget` is its `batch_sampler`, `StudentLoss` its loss.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 from torch.utils.data import Sampler
 
 from noisegen.encoders.encoder import LENGTH_MAX, open_encoder
 from noisegen.encoders.tokens import PieceTokenizer, Rows, plan
-from noisegen.errors import MissingExtra, UsageError
+from noisegen.errors import UsageError, naming_extras
 from noisegen.text.resources import cache_folder
-from noisegen.training.batches import PIECE_ROWS, VALIDATION_EPOCH, NoiseSource
 from noisegen.training.losses import TEMPERATURE, Batch, Output
 from noisegen.training.objectives import WeightedSum
-from noisegen.training.pairs import PairData, Reading, prepare_data
+from noisegen.training.pairs import (
+    PIECE_ROWS,
+    VALIDATION_EPOCH,
+    NoiseSource,
+    PairData,
+    Reading,
+    prepare_data,
+)
 from noisegen.training.stores import TeacherVectors, teacher_vectors
 
 SPARE = 0.02  # batches of an epoch above those of the first, as noise changes lengths
@@ -53,54 +58,55 @@ def noisy_pairs(
     files, and a recipe makes other noise in every epoch. `both_sides=False` leaves out clean, for
     objectives that do not encode it. Raises UsageError, SourceError, OutputError, MissingExtra.
     """
-    try:
+    with naming_extras():
         from datasets import Dataset
-    except ImportError as error:
-        raise MissingExtra("datasets", "st") from error
     source, folder = NoiseSource(noise, seed, lang), Path(folder)
     reading = Reading(not source.is_stored, lang, held_out=held_out, seed=seed)
-    pairs = prepare_data(folder, [str(one) for one in data], reading)
+    pairs = prepare_data(folder, list(map(str, data)), reading)
     vectors = teacher_vectors(open_encoder(teacher), pairs.clean, cache_folder() / "vectors")
 
-    def dataset(rows: Rows, epoch: int | None) -> Any:
-        texts = PairTexts(pairs, source, vectors, both_sides, epoch)
+    def dataset(rows: Rows, *, is_fixed: bool) -> Any:
+        epoch = torch.tensor(VALIDATION_EPOCH if is_fixed else 0)
+        texts = PairTexts(pairs, source, vectors, both_sides, is_fixed, epoch)
         return Dataset.from_dict({"pair": rows}).with_transform(texts)
 
-    return Datasets(dataset(pairs.training, None), dataset(pairs.validation, VALIDATION_EPOCH))
+    return Datasets(
+        dataset(pairs.training, is_fixed=False), dataset(pairs.validation, is_fixed=True)
+    )
 
 
+@dataclass
 class PairTexts:
     """Numbers of pairs to their texts and vectors; the noise is that of an epoch.
 
-    The epoch is in shared memory, so that processes that load data see it change. With `fixed`
-    it never does.
+    The epoch is in shared memory, so that processes that load data see it change. It never does
+    where it `is_fixed`.
     """
 
-    def __init__(
-        self, data: PairData, noise: NoiseSource, vectors: TeacherVectors,
-        both_sides: bool = True, fixed: int | None = None,
-    ) -> None:  # fmt: skip
-        self.data, self.noise, self.vectors = data, noise, vectors
-        self.both_sides, self.fixed = both_sides, fixed
-        self.__setstate__({"_epoch": torch.tensor(fixed or 0)})
+    data: PairData
+    noise: NoiseSource
+    vectors: TeacherVectors
+    both_sides: bool
+    is_fixed: bool
+    epoch: Tensor
+
+    def __post_init__(self) -> None:
+        self.epoch.share_memory_()  # type: ignore[no-untyped-call]
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._epoch: Tensor
-        self._epoch.share_memory_()
+        vars(self).update(state)
+        self.__post_init__()
 
     def set_epoch(self, epoch: int) -> None:
         """Make the noise of another epoch from now on."""
-        if self.fixed is None:
-            self._epoch.fill_(epoch)
+        if not self.is_fixed:
+            self.epoch.fill_(epoch)
 
     def __call__(self, batch: Mapping[str, Sequence[int]]) -> dict[str, list[Any]]:
         """Return the columns of these pairs."""
         rows = np.asarray(batch["pair"], np.int64)
         owners = self.data.owner[rows]
-        columns: dict[str, list[Any]] = {
-            "noisy": self.noise.noisy(self.data, rows, int(self._epoch))
-        }
+        columns: dict[str, Any] = {"noisy": self.noise.noisy(self.data, rows, int(self.epoch))}
         if self.both_sides:
             columns["clean"] = self.data.clean.take(owners).to_pylist()
         return {**columns, "label": list(torch.from_numpy(self.vectors.take(owners)))}
@@ -138,18 +144,26 @@ class BudgetedBatches(Sampler[list[int]]):
     """
 
     def __init__(self, dataset: Any, budget: TokenBudget, seed: int) -> None:
-        self.dataset, self.budget, self.seed, self.epoch = dataset, budget, seed, 0
-        self._transform = dataset.format["format_kwargs"].get("transform")
-        self._measured: tuple[int, npt.NDArray[np.int64]] | None = None
+        self.dataset, self.budget, self.seed, self.epoch = dataset, budget, seed, -1
         self.set_epoch(0)
-        first = self._plan(budget.tokens)
-        self._count = min(len(dataset), len(first) + int(len(first) * SPARE) + 1)
+        first = len(self._plan(budget.tokens))
+        self._count = min(len(dataset), first + int(first * SPARE) + 1)
 
     def set_epoch(self, epoch: int) -> None:
         """Go to another epoch, and the noise of the dataset with it."""
+        if epoch == self.epoch:
+            return
         self.epoch = epoch
-        tell: Callable[[int], None] = getattr(self._transform, "set_epoch", lambda epoch: None)
-        tell(epoch)
+        transform = self.dataset.format["format_kwargs"].get("transform")
+        if hasattr(transform, "set_epoch"):
+            transform.set_epoch(epoch)
+        lengths = []  # tokens of every row, a column for each side
+        for first in range(0, len(self.dataset), PIECE_ROWS):
+            columns = self.dataset[first : first + PIECE_ROWS].values()
+            texts = [column for column in columns if isinstance(column[0], str)]
+            sides = [self.budget.tokenizer.tokenize(column).lengths for column in texts]
+            lengths.append(np.stack(sides, 1))
+        self.lengths = np.concatenate(lengths)
 
     def __len__(self) -> int:
         return self._count
@@ -166,20 +180,8 @@ class BudgetedBatches(Sampler[list[int]]):
         return (batch.tolist() for batch in batches)
 
     def _plan(self, tokens: int) -> list[Rows]:
-        if self._measured is None or self._measured[0] != self.epoch:
-            self._measured = self.epoch, self._lengths()
-        steps = plan(self._measured[1], tokens, self.seed, self.epoch, 0)
+        steps = plan(self.lengths, tokens, self.seed, self.epoch, 0)
         return [batch for step in steps for batch in step]
-
-    def _lengths(self) -> npt.NDArray[np.int64]:
-        """Return the tokens of every row in this epoch, a column for each side."""
-        tokenize = self.budget.tokenizer.tokenize
-        found = []
-        for first in range(0, len(self.dataset), PIECE_ROWS):
-            columns = self.dataset[first : first + PIECE_ROWS].values()
-            texts = [column for column in columns if isinstance(column[0], str)]
-            found.append(np.stack([tokenize(column).lengths for column in texts], 1))
-        return np.concatenate(found)
 
 
 class StudentLoss(nn.Module):

@@ -20,43 +20,44 @@ OPTIONS = ("teacher", "student", "objective", "noise", "lang", "seed", "epochs",
             "time_limit", "max_drift")  # fmt: skip
 
 
+Text = str | None  # None leaves a setting as the preset has it
+
+
 @dataclass(frozen=True)
 class TrainOptions:
     """Options of `noisegen train`; None leaves a setting as the preset has it."""
 
     data: Annotated[Strings, argument("DATA...")]
-    out: Annotated[str | None, option("Folder of the run", "-o", "--out", metavar="RUN")] = None
+    out: Annotated[Text, option("Folder of the run", "-o", "--out", metavar="RUN")] = None
     preset: Annotated[
-        str | None,
+        Text,
         option("One of --list (default: quickstart, or what the objective belongs to)",
                metavar="NAME"),
     ] = None  # fmt: skip
-    config: Annotated[
-        str | None, option("Settings over those of the preset", metavar="FILE.yaml")
-    ] = None
+    config: Annotated[Text, option("Settings over those of the preset", metavar="FILE.yaml")] = None
     values: Annotated[Mapping[str, Any] | None, internal()] = None
     teacher: Annotated[
-        str | None,
+        Text,
         option("minilm, use, e5, a folder, hf:NAME, laser2:FOLDER, npy:FILE or social:SPEC",
                metavar="SPEC"),
     ] = None  # fmt: skip
     student: Annotated[
-        str | None, option("copy, layers:0,3,5, char, e5, a folder or hf:NAME", metavar="SPEC")
+        Text, option("copy, layers:0,3,5, char, e5, a folder or hf:NAME", metavar="SPEC")
     ] = None
     objective: Annotated[
-        str | None, option("Objectives with weights: two_term+0.2*info_nce", metavar="NAME[+NAME]")
+        Text, option("Objectives with weights: two_term+0.2*info_nce", metavar="NAME[+NAME]")
     ] = None
     noise: Annotated[
-        str | None,
+        Text,
         option("The noisy side of DATA, noise on it in its own language, or noise on clean text, "
                "anew in every epoch", metavar="stored[:RECIPE]|RECIPE"),
     ] = None  # fmt: skip
-    lang: Annotated[str | None, option("Language of clean text", metavar="TEXT")] = None
+    lang: Annotated[Text, option("Language of clean text", metavar="TEXT")] = None
     seed: Annotated[int | None, option("Seed of batches, noise and new weights", ge=0)] = None
     epochs: Annotated[float | None, option("Passes over the data")] = None
     steps: Annotated[int | None, option("Number of updates", ge=1)] = None
     time_limit: Annotated[
-        str | None, option("Time in which the learning rate falls to 0", metavar="10m")
+        Text, option("Time in which the learning rate falls to 0", metavar="10m")
     ] = None
     max_drift: Annotated[
         float | None, option("Stop when the mean of 1 - cos(T[clean], S[clean]) is above")
@@ -235,20 +236,15 @@ SETTINGS = {"distil": DistilSettings, "pretrain": PretrainSettings, "heads": Dis
 
 @dataclass(frozen=True)
 class Preset:
-    """A method of training, and values for its settings; the other fields tell people of it.
-
-    `paper` names what it follows, `data` what it reads, `cost` what that took whom, `command` what
-    to type, `table` what gives the paper's kind of table (`python -m benchmarks...`: a small one,
-    from a clone of the repository).
-    """
+    """A method of training, and values for its settings; the other fields tell people of it."""
 
     name: str
     method: str
-    paper: str
-    data: str
-    cost: str
-    command: str
-    table: str
+    paper: str  # what it follows
+    data: str  # what it reads
+    cost: str  # what that took whom
+    command: str  # to type
+    table: str  # the command for the paper's kind of table; of benchmarks, a small one
     values: Mapping[str, Any] = field(repr=False)
 
     @property
@@ -281,11 +277,11 @@ def load_settings(
 
     They are of the class in `SETTINGS` that belongs to the preset's method.
     """
-    found = read_preset(preset)
-    kind = SETTINGS[found.method]
-    known = [one.name for one in fields(kind)]
+    base = read_preset(preset)
+    kind = SETTINGS[base.method]
+    known = [field.name for field in fields(kind)]
     merged: dict[str, Any] = {"preset": preset}
-    for layer in (found.values, _read(Path(config)) if config else {}, values or {}):
+    for layer in (base.values, _read(Path(config)) if config else {}, values or {}):
         if layer.get("preset", preset) != preset:
             raise UsageError(f"setting preset: give it as --preset {layer['preset']}")
         if any(layer.get(name) is not None for name in LENGTHS):  # another length replaces one
@@ -303,12 +299,12 @@ def _read(path: Path) -> dict[str, Any]:
     import yaml
 
     try:
-        found = yaml.safe_load(path.read_text("utf-8"))
+        content = yaml.safe_load(path.read_text("utf-8"))
     except (OSError, ValueError, yaml.YAMLError) as error:
         raise UsageError(f"cannot read {path}: {str(error).splitlines()[0]}") from error
-    if not isinstance(found, dict):
+    if not isinstance(content, dict):
         raise UsageError(f"{path} is not a mapping of settings to values")
-    return {name: value for name, value in found.items() if name not in _RECORDED}
+    return {name: value for name, value in content.items() if name not in _RECORDED}
 
 
 def seconds(text: str) -> float:

@@ -7,8 +7,10 @@ block at most.
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from hashlib import sha256
+from hashlib import blake2b, sha256
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,12 +18,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from noisegen.data.bitext import TEXT_MAX
 from noisegen.encoders.encoder import Encoder, Ints, Vectors
 from noisegen.encoders.stored import release_pages
 from noisegen.encoders.tokens import generator
 from noisegen.errors import NoisegenError
 from noisegen.evaluation.negatives import hard_negatives
-from noisegen.runs.files import atomic
+from noisegen.runs.atomic import atomic
 from noisegen.runs.progress import Progress, Show
 
 BLOCK_ROWS = 4_096
@@ -51,22 +54,59 @@ class TextStore:
 
     def take(self, rows: "np.ndarray[tuple[int], np.dtype[np.integer]]") -> pa.Array:
         """Return these texts, in this order, as an array of strings."""
-        found = self._array.take(pa.array(rows))
+        texts = self._array.take(pa.array(rows))
         for part in self._parts:
             release_pages(part)
-        return found
+        return texts
+
+    def blocks(self, size: int) -> Iterator[list[str]]:
+        """Yield all texts, so many at a time."""
+        for first in range(0, len(self), size):
+            yield self.take(np.arange(first, min(first + size, len(self)))).to_pylist()
+
+
+@contextmanager
+def writing_texts(folder: Path, name: str) -> Iterator[Callable[[str], None]]:
+    """Yield a function that adds a text to a store; it can be opened after the block.
+
+    Raises OutputError.
+    """
+    end = 0
+    with atomic(folder / f"{name}.text") as values, atomic(folder / f"{name}.offsets") as offsets:
+        offsets.write(np.int64(0).tobytes())
+
+        def add(text: str) -> None:
+            nonlocal end
+            end += values.write(text.encode("utf-8", "replace"))
+            offsets.write(np.int64(end).tobytes())
+
+        yield add
+
+
+@contextmanager
+def writing_distinct(folder: Path, name: str) -> Iterator[Callable[[str], int]]:
+    """Yield a function that adds a text, cut to TEXT_MAX characters, if it is new.
+
+    It returns the text's number in the store.
+    """
+    numbers: dict[bytes, int] = {}
+    with writing_texts(folder, name) as add:
+
+        def number_of(text: str) -> int:
+            key = blake2b(text.encode("utf-8", "replace"), digest_size=16).digest()
+            if key not in numbers:
+                numbers[key] = len(numbers)
+                add(text[:TEXT_MAX])
+            return numbers[key]
+
+        yield number_of
 
 
 def write_texts(folder: Path, name: str, texts: Iterable[str]) -> TextStore:
     """Write texts as they come, then open them; raises OutputError."""
-    end = 0
-    with atomic(folder / f"{name}.text") as values, atomic(folder / f"{name}.offsets") as offsets:
-        offsets.write(np.int64(0).tobytes())
+    with writing_texts(folder, name) as add:
         for text in texts:
-            content = text.encode("utf-8", "replace")
-            end += len(content)
-            values.write(content)
-            offsets.write(np.int64(end).tobytes())
+            add(text)
     return TextStore(folder, name)
 
 
@@ -81,6 +121,7 @@ class TeacherVectors:
         return sum(len(block) for block in self._blocks)
 
     def __reduce__(self) -> tuple[Callable[[list[str]], "TeacherVectors"], tuple[list[str]]]:
+        # a copy opens the files, it does not hold them
         return _reopened, ([str(cast(Any, block).filename) for block in self._blocks],)
 
     def take(self, rows: npt.NDArray[np.integer]) -> Vectors:
@@ -93,6 +134,10 @@ class TeacherVectors:
         return out
 
 
+def _reopened(paths: list[str]) -> TeacherVectors:
+    return TeacherVectors([np.load(path, mmap_mode="r", allow_pickle=False) for path in paths])
+
+
 def teacher_vectors(
     teacher: Encoder, texts: TextStore, folder: Path, what: str = "vectors",
     progress: Show = lambda event: None,
@@ -102,110 +147,86 @@ def teacher_vectors(
     `progress` gets an event for each block, of `what` is computed. Raises NoisegenError if the
     teacher yields numbers that are not finite, or nothing but zeros.
     """
-    home, blocks = folder / teacher.digest[:16], []
+    home, paths, done = folder / teacher.digest[:16], [], 0
     home.mkdir(parents=True, exist_ok=True)
-    for first in range(0, len(texts), BLOCK_ROWS):
-        some = texts.take(np.arange(first, min(first + BLOCK_ROWS, len(texts)))).to_pylist()
-        path = home / f"{sha256(chr(0).join(some).encode()).hexdigest()[:32]}.npy"
-        blocks.append(_block(teacher, some, path))
-        progress(Progress(what, first + len(some), len(texts), "texts"))
-    return TeacherVectors(blocks)
+    for block in texts.blocks(BLOCK_ROWS):
+        path = home / f"{sha256(chr(0).join(block).encode()).hexdigest()[:32]}.npy"
+        if not _has_vectors(path, len(block), teacher.width):
+            with np.errstate(over="ignore"):  # what float16 cannot hold is refused below
+                vectors = teacher.encode(block).astype(np.float16)
+            if not np.isfinite(vectors).all():
+                raise NoisegenError(
+                    f"teacher {teacher.name} gives vectors that are no float16 numbers"
+                )
+            if not vectors.any(axis=1).all():
+                raise NoisegenError(
+                    f"teacher {teacher.name} gives a vector of zeros: nothing to learn from"
+                )
+            with atomic(path) as file:
+                np.save(file, vectors, allow_pickle=False)
+        paths.append(str(path))
+        done += len(block)
+        progress(Progress(what, done, len(texts), "texts"))
+    return _reopened(paths)
 
 
-def _reopened(paths: list[str]) -> TeacherVectors:
-    """Open files that are there: a copy of vectors does not hold them."""
-    return TeacherVectors([_mapped(Path(path)) for path in paths])
-
-
-def _mapped(path: Path) -> npt.NDArray[np.float16]:
-    found: npt.NDArray[np.float16] = np.load(path, mmap_mode="r", allow_pickle=False)
-    return found
-
-
-def _block(teacher: Encoder, texts: list[str], path: Path) -> npt.NDArray[np.float16]:
+def _has_vectors(path: Path, rows: int, width: int) -> bool:
+    """Tell whether a file is there and whole; a full disk may have cut it short."""
     try:
-        found = _mapped(path)
-        if found.shape == (len(texts), teacher.width) and found.dtype == np.float16:
-            return found
+        vectors = np.load(path, mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError):
-        pass  # not there, or cut short by a full disk: made anew
-    with np.errstate(over="ignore"):  # what float16 cannot hold is refused below
-        vectors = teacher.encode(texts).astype(np.float16)
-    if not np.isfinite(vectors).all():
-        raise NoisegenError(f"teacher {teacher.name} gives vectors that are no float16 numbers")
-    if not vectors.any(axis=1).all():
-        raise NoisegenError(
-            f"teacher {teacher.name} gives a vector of zeros: nothing to learn from"
-        )
-    with atomic(path) as file:
-        np.save(file, vectors, allow_pickle=False)
-    return _mapped(path)
-
-
-@dataclass(frozen=True)
-class HardTexts:
-    """Clean texts with a number, a name or a statement altered, and which text each is of.
-
-    Those of clean text i are `texts[offsets[i]:offsets[i + 1]]`: what a sentence is not, in nearly
-    the same words.
-    """
-
-    texts: TextStore
-    offsets: npt.NDArray[np.int64]
-
-    def rows(self, clean: Ints) -> Ints:
-        """Return the numbers of all hard negatives of these clean texts."""
-        spans = zip(self.offsets[clean], self.offsets[clean + 1], strict=True)
-        return np.concatenate([np.arange(first, stop) for first, stop in spans])
+        return False
+    return bool(vectors.shape == (rows, width) and vectors.dtype == np.float16)
 
 
 @dataclass(frozen=True)
 class Negatives:
-    """`count` vectors of texts drawn anew for every batch, and those hard for its own texts."""
+    """`count` vectors of texts drawn anew for every batch, and those hard for its own texts.
+
+    `hard` are vectors of hard negatives; those of clean text i begin at `hard_rows[i]`.
+    """
 
     vectors: TeacherVectors
     count: int
     seed: int
-    hard: tuple[HardTexts, TeacherVectors] | None = None
+    hard: TeacherVectors | None = None
+    hard_rows: npt.NDArray[np.int64] | None = None
 
-    def take(self, clean: Ints, *place: int) -> Vectors:
-        """Return shape (any number, width); `place` names the batch."""
+    def take(self, clean: Ints, *batch: int) -> Vectors:
+        """Return shape (any number, width); `batch` are its numbers."""
         count = min(self.count, len(self.vectors))
-        rows = generator(self.seed, *place, 2).integers(0, len(self.vectors), count)
-        found = [self.vectors.take(np.sort(rows))]
-        if self.hard is not None:
-            texts, vectors = self.hard
-            found.append(vectors.take(texts.rows(np.unique(clean))))
-        return np.concatenate(found)
+        rows = generator(self.seed, *batch, 2).integers(0, len(self.vectors), count)
+        negatives = [self.vectors.take(np.sort(rows))]
+        if self.hard is not None and self.hard_rows is not None:
+            own = np.unique(clean)
+            spans = map(np.arange, self.hard_rows[own], self.hard_rows[own + 1])
+            negatives.append(self.hard.take(np.concatenate(list(spans))))
+        return np.concatenate(negatives)
 
 
-def write_hard_texts(folder: Path, clean: TextStore, most: int, seed: int, lang: str) -> HardTexts:
+def write_hard_texts(folder: Path, clean: TextStore, most: int, seed: int, lang: str) -> None:
     """Make up to `most` hard negatives of each text and keep them in the folder.
 
-    English has three kinds, a text's number says with which one begins; other languages have
-    numbers alone. They are made by rules, without a parser. Raises OutputError.
+    They are texts with a number, a name or a statement altered: what a sentence is not, in nearly
+    the same words. English has three kinds, a text's number says with which one begins; other
+    languages have numbers alone. They are made by rules, without a parser. Raises OutputError.
     """
     counts: list[int] = []
-    write_texts(folder, "hard", _altered(clean, most, seed, lang, counts))
+    with writing_texts(folder, "hard") as add:
+        for texts in clean.blocks(_TEXTS):
+            altered = hard_negatives(texts, seed=seed, lang=lang, per_kind=most, parse=False)
+            bounds = np.searchsorted(altered.sources, np.arange(len(texts) + 1)).tolist()
+            for first, stop in pairwise(bounds):
+                own = altered.texts[first:stop]
+                turn = len(counts) % max(1, len(own))
+                chosen = [*own[turn:], *own[:turn]][:most]
+                counts.append(len(chosen))
+                for text in chosen:
+                    add(text)
     with atomic(folder / "hard.rows") as file:
         file.write(np.cumsum([0, *counts], dtype=np.int64).tobytes())
-    return open_hard_texts(folder)
 
 
-def open_hard_texts(folder: Path) -> HardTexts:
-    """Open what `write_hard_texts` wrote."""
-    return HardTexts(TextStore(folder, "hard"), np.memmap(folder / "hard.rows", np.int64, "r"))
-
-
-def _altered(clean: TextStore, most: int, seed: int, lang: str, counts: list[int]) -> Iterator[str]:
-    """Yield the hard negatives text by text, and note how many each has."""
-    for first in range(0, len(clean), _TEXTS):
-        texts = clean.take(np.arange(first, min(first + _TEXTS, len(clean)))).to_pylist()
-        found = hard_negatives(texts, seed=seed, lang=lang, per_kind=most, parse=False)
-        bounds = np.searchsorted(found.sources, np.arange(len(texts) + 1))
-        for number in range(len(texts)):
-            negatives = found.texts[bounds[number] : bounds[number + 1]]
-            start = (first + number) % max(1, len(negatives))
-            chosen = [*negatives[start:], *negatives[:start]][:most]
-            counts.append(len(chosen))
-            yield from chosen
+def open_hard_texts(folder: Path) -> tuple[TextStore, npt.NDArray[np.int64]]:
+    """Open what `write_hard_texts` wrote: the texts, and where those of each clean text begin."""
+    return TextStore(folder, "hard"), np.memmap(folder / "hard.rows", np.int64, "r")

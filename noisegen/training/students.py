@@ -1,4 +1,4 @@
-"""Students: the encoder that one starts as, and the folder that it is written into.
+"""Students: the encoder that one starts as, how it learns from pairs, and the folder it ends in.
 
 It starts as a copy of the teacher, some of its layers, or another encoder.
 """
@@ -6,29 +6,40 @@ It starts as a copy of the teacher, some of its layers, or another encoder.
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
+import numpy as np
+import numpy.typing as npt
 import torch
 import yaml
 from torch import nn
 
 from noisegen.encoders.character_cnn import WordTokenizer
-from noisegen.encoders.encoder import Encoder, Tokenizer, open_encoder
-from noisegen.encoders.sentence_encoder import HeadSettings, SentenceEncoder, prepared
-from noisegen.encoders.tokens import PieceTokenizer, PreparedTokenizer, lowered, with_preparation
+from noisegen.encoders.encoder import Encoder, Ragged, Tokenizer, Vectors, open_encoder
+from noisegen.encoders.sentence_encoder import HeadSettings, SentenceEncoder
+from noisegen.encoders.tokens import (
+    PieceTokenizer,
+    PreparedTokenizer,
+    Rows,
+    chunks_of,
+    lowered,
+    with_preparation,
+)
 from noisegen.errors import UsageError
-from noisegen.runs.files import write_text
+from noisegen.evaluation.similarity import cosines, unit
+from noisegen.runs.atomic import write_text
 from noisegen.training.checkpoint import writing_weights
-from noisegen.training.pairs import PairData, Reading, read_pairs
-from noisegen.training.settings import DistilSettings
-from noisegen.training.trainer import C, Method
+from noisegen.training.computation import Computation, flop_per_token
+from noisegen.training.pairs import PIECE_ROWS, NoiseSource, PairData, Reading, read_pairs
+from noisegen.training.settings import DistilSettings, PretrainSettings
+from noisegen.training.trainer import Chunk, Method, Trainer
 
-
-def open_teacher(settings: DistilSettings) -> Encoder:
-    """Open the teacher, its texts prepared as the settings say; raises UsageError, SourceError."""
-    teacher = open_encoder(settings.teacher)
-    return prepared(teacher, settings.prepare) if settings.prepare else teacher
+# Where the networks of transformers have their list of layers.
+_LAYERS = ("encoder.layer", "encoder.layers", "layers", "transformer.layer")
+_BYTES = 16  # of a trained float32 weight: itself, gradient, two moments of Adam
+_TEMPLATES = Path(__file__).parent / "templates"
 
 
 def make_student(settings: DistilSettings, teacher: Encoder) -> SentenceEncoder:
@@ -91,37 +102,31 @@ def _start(spec: str, teacher: Encoder) -> SentenceEncoder:
                 "give --student FOLDER, hf:NAME or char"
             )
         copy = deepcopy(teacher)
-        return copy if spec == "copy" else _thinned(copy, numbers)
-    found = open_encoder(spec)
-    if not isinstance(found, SentenceEncoder):
+        if kind == "layers":
+            _keep_layers(copy, numbers)
+        return copy
+    encoder = open_encoder(spec)
+    if not isinstance(encoder, SentenceEncoder):
         raise UsageError(f"student {spec} cannot be trained: give a Hugging Face folder")
-    return found
+    return encoder
 
 
-def _thinned(encoder: SentenceEncoder, numbers: str) -> SentenceEncoder:
+def _keep_layers(encoder: SentenceEncoder, numbers: str) -> None:
     """Keep these layers of the network, counted from 0."""
-    stack = _layers(encoder.network)
+    modules = dict(encoder.network.named_modules())
+    stack: Any = next((modules[path] for path in _LAYERS if path in modules), None)
+    if stack is None:
+        raise UsageError(f"layers: cannot be taken of a {type(encoder.network).__name__}")
     chosen = [int(number) if number.strip().isdecimal() else -1 for number in numbers.split(",")]
     if len(set(chosen)) < len(chosen) or not set(chosen) <= set(range(len(stack))):
         raise UsageError(
             f"student 'layers:{numbers}': write numbers from 0 to {len(stack) - 1}, each once, as "
             "layers:0,3,5"
         )
-    kept = [stack[number] for number in chosen]
+    layers = [stack[number] for number in chosen]
     del stack[:]
-    stack.extend(kept)
-    encoder.config.num_hidden_layers = len(kept)
-    return encoder
-
-
-def _layers(network: nn.Module) -> Any:
-    """Return the list of layers of an encoder of transformers."""
-    for path in ("encoder.layer", "encoder.layers", "layers", "transformer.layer"):
-        try:
-            return network.get_submodule(path)
-        except AttributeError:
-            continue
-    raise UsageError(f"layers: cannot be taken of a {type(network).__name__}")
+    stack.extend(layers)
+    encoder.config.num_hidden_layers = len(layers)
 
 
 def interpolate(student: SentenceEncoder, start: SentenceEncoder, share: float) -> None:
@@ -151,151 +156,127 @@ def freeze(student: SentenceEncoder, beginnings: tuple[str, ...]) -> None:
 
     Raises UsageError for a beginning that none has.
     """
-    found = dict.fromkeys(beginnings, 0)
-    for name, weight in student.network.named_parameters():
-        for beginning in beginnings:
-            if name.startswith(beginning):
-                weight.requires_grad_(False)
-                found[beginning] += 1
-    for beginning, count in found.items():
-        if not count:
+    names = dict(student.network.named_parameters())
+    for beginning in beginnings:
+        frozen = [weight for name, weight in names.items() if name.startswith(beginning)]
+        if not frozen:
             raise UsageError(f"freeze {beginning!r}: no weight of the student begins so")
+        for weight in frozen:
+            weight.requires_grad_(False)
 
 
-class PairMethod(Method[C]):
-    """A method whose student learns from pairs of noisy and clean text, and is written with a card.
+@dataclass(frozen=True)
+class PairChunk(Chunk):
+    """Token ids of the texts of pairs, as the network gets them.
 
-    A class of its own says `card`, the text of the model card.
+    Batches are of rows of each of the `sides`; row i is of clean text `owner[i]`.
     """
 
-    card: ClassVar[str]
-    pairs: PairData
+    sides: tuple[Ragged, ...]
+    owner: npt.NDArray[np.integer]
 
-    def read_pairs(
-        self, sources: Sequence[str], folder: Path, reading: Reading, *, resume: bool
-    ) -> PairData:
-        """Read DATA into the folder and count its pairs; raises SourceError."""
+
+P = TypeVar("P", bound=PairChunk)
+
+
+class PairMethod(Method[P]):
+    """A method whose student learns from pairs of noisy and clean text and has a model card."""
+
+    card: ClassVar[str]  # the template of the model card
+    settings: DistilSettings | PretrainSettings
+    pairs: PairData
+    noise: NoiseSource
+    computation: Computation
+
+    def read(self, sources: Sequence[str], folder: Path, *, resume: bool = False) -> str:
+        """Read pairs, or clean text where the noise is a recipe's alone; raises SourceError."""
+        settings = self.settings
+        reading = Reading(
+            not self.noise.is_stored, settings.lang, getattr(settings, "bitext_rows", None),
+            settings.validation_rows, settings.seed, getattr(settings, "validation_share", 0.1),
+        )  # fmt: skip
         self.pairs = read_pairs(folder, sources, reading, self.workers, resume=resume)
         self.pairs_read, self.rows = len(self.pairs.noisy), len(self.pairs.training)
-        return self.pairs
+        return self.pairs.summary
+
+    def chunk(self, epoch: int, number: int) -> P | None:
+        """Return a chunk of an epoch, in batches; None where it has no more."""
+        chunks = chunks_of(self.pairs.training, self.settings.seed, epoch)
+        return self.batched(chunks[number], epoch, number) if number < len(chunks) else None
+
+    @abstractmethod
+    def batched(self, rows: Rows, epoch: int, number: int) -> P:
+        """Return these pairs as a chunk; every process has as many batches of a step."""
+
+    def tokens(self, rows: Rows, epoch: int, *, both_sides: bool) -> tuple[Ragged, ...]:
+        """Return the token ids of the noisy side of these pairs, then those of the clean one."""
+        tokenizer, pairs = self.computation.student.tokenizer, self.pairs
+        noisy, clean = [], []
+        for first in range(0, len(rows), PIECE_ROWS):
+            piece = rows[first : first + PIECE_ROWS]
+            noisy.append(tokenizer.tokenize(self.noise.noisy(pairs, piece, epoch)))
+            if both_sides:
+                texts = pairs.clean.take(pairs.owner[piece]).to_pylist()
+                clean.append(tokenizer.tokenize(texts))
+        return tuple(map(Ragged.joined, (noisy, clean) if both_sides else (noisy,)))
+
+    def estimate(self) -> dict[str, Any]:
+        """Measure the first chunk of the data and count weights.
+
+        `trained` are those that are not frozen. `flop_per_token` counts forward and backward,
+        `weight_bytes` gradients and moments too.
+        """
+        rows = chunks_of(self.pairs.training, self.settings.seed, 0)[0]
+        chunk = self.batched(rows, 0, 0)
+        tokens = sum(len(side.values) for side in chunk.sides)
+        computed = sum(
+            len(batch) * int(side.lengths[batch].max())
+            for step in chunk.steps for batch in step for side in chunk.sides
+        )  # fmt: skip
+        weights = [(w.numel(), w.requires_grad) for w in self.network.parameters()]
+        parameters, trained = sum(n for n, _ in weights), sum(n for n, grad in weights if grad)
+        length = tokens / len(chunk.sides[0])
+        return {
+            "parameters": parameters, "trained": trained, "pairs": self.rows,
+            "tokens_per_pair": tokens / len(rows),
+            "pairs_per_update": len(rows) / len(chunk.steps), "padding": 1 - tokens / computed,
+            "updates_per_epoch": round(self.rows / len(rows) * len(chunk.steps)),
+            "flop_per_token": flop_per_token(self.computation.student, length),
+            "weight_bytes": parameters * 4 + trained * (_BYTES - 4),
+        }  # fmt: skip
 
     @abstractmethod
     def save(self, folder: Path) -> None:
         """Write the student's folder."""
 
-    def export(
-        self, out: Path, recorded: Mapping[str, Any], reached: Mapping[str, Any],
-        best: Mapping[str, float],
-    ) -> dict[str, Any]:  # fmt: skip
+    def export(self, out: Path, trainer: Trainer[P], recorded: Mapping[str, Any]) -> dict[str, Any]:
         """Write RUN/student with a model card."""
+        from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
         metrics = {
-            "validation": self.validate(), **reached,
+            "validation": self.validate(), **trainer.reached,
             "parameters": sum(weight.numel() for weight in self.network.parameters()),
-            **self.pairs.losses,
+            "dropped": dict(self.pairs.dropped), "cut": self.pairs.cut,
         }  # fmt: skip
         with torch.no_grad(), writing_weights(out / "student"):
             self.save(out / "student")
-        write_text(out / "student" / "README.md", model_card(self.card, recorded, metrics))
+        templates = Environment(
+            loader=FileSystemLoader(_TEMPLATES), undefined=StrictUndefined, trim_blocks=True,
+            keep_trailing_newline=True,
+        )  # fmt: skip
+        settings = yaml.safe_dump(dict(recorded), sort_keys=False, allow_unicode=True)
+        values = {"prepare": None, **recorded, **metrics, "settings": settings}
+        card = templates.get_template(self.card).render(values)
+        write_text(out / "student" / "README.md", card)
         return metrics
 
 
-def model_card(text: str, recorded: Mapping[str, Any], metrics: Mapping[str, Any]) -> str:
-    """Return a model card: `text` with what config.yaml and metrics.json say."""
-    validation, prepare = metrics["validation"], recorded.get("prepare")
-    return text.replace("HOW IT WAS MADE", _HOW_MADE).format(
-        figures="\n".join(f"| {name} | {value:.4f} |" for name, value in validation.items()),
-        prepared=_PREPARED.format(prepare=prepare) if prepare else "",
-        settings=yaml.safe_dump(dict(recorded), sort_keys=False, allow_unicode=True),
-        **{name: recorded.get(name) for name in ("teacher", "student", "objective", "version")},
-        **{name: metrics[name] for name in ("pairs", "updates", "seconds", "parameters")},
-    )
+def distance(x: Vectors, y: Vectors) -> float:
+    """Return the mean of 1 - cosine, row by row."""
+    return float(1 - cosines(x, y).mean())
 
 
-_HOW_MADE = """## How it was made
-
-{pairs:,} pairs in {updates:,} updates and {seconds:,.0f} seconds; {parameters:,} weights.
-
-```yaml
-{settings}```
-"""
-STUDENT_CARD = """---
-library_name: sentence-transformers
-pipeline_tag: sentence-similarity
-tags:
-- sentence-transformers
-- noisegen
-- robustness
----
-
-# A sentence encoder for noisy text
-
-This student of `{teacher}` was trained by noisegen {version} to put a noisy sentence where its
-teacher puts the clean one.
-
-```python
-from sentence_transformers import SentenceTransformer
-
-model = SentenceTransformer("PATH/TO/THIS/FOLDER")
-vectors = model.encode(["see you tomorrow", "c u 2moro"])
-```
-{prepared}
-## What it reached
-
-On pairs kept out of training, with noise of the same kind (training chose its checkpoint by the
-first figure):
-
-| figure | value |
-| --- | ---: |
-{figures}
-
-`drift` is the mean of 1 - cosine between student and teacher on clean text, `anchored` between the
-student on noisy and the teacher on clean text, `distance` between the student's noisy and clean
-side; `missed` is the share of noisy sentences whose nearest clean vector of the teacher is another
-sentence's.
-
-HOW IT WAS MADE
-The data and the teacher have licences of their own, which hold for this model too.
-"""
-LANGUAGE_MODEL_CARD = """---
-library_name: transformers
-pipeline_tag: fill-mask
-tags:
-- sentence-transformers
-- noisegen
-- robustness
----
-
-# A language model pre-trained on noisy and clean text
-
-`{student}`, trained on by noisegen {version} to fill masks on the noisy and the clean side of pairs
-(`{objective}`). It is a start for fine-tuning.
-
-```python
-from transformers import AutoModel, AutoModelForMaskedLM
-
-network = AutoModel.from_pretrained("PATH/TO/THIS/FOLDER")  # or with the head that fills masks:
-model = AutoModelForMaskedLM.from_pretrained("PATH/TO/THIS/FOLDER")
-```
-
-`SentenceTransformer` opens the folder too: its vectors are means over the tokens.
-
-## What it reached
-
-On pairs kept out of training (training chose its checkpoint by the first figure):
-
-| figure | value |
-| --- | ---: |
-{figures}
-
-`loss_mlm_noisy` and `loss_mlm_clean` are the cross-entropy under masks, `loss_contrast` that of
-finding a text's other side among those of its batch. Without masks, `distance` is the mean of
-1 - cosine between noisy and clean side; `missed` is the share of noisy sentences whose nearest
-clean one is another's.
-
-HOW IT WAS MADE
-The data and the model it began as have licences of their own, which hold for this model too.
-"""
-_PREPARED = """
-Its texts were prepared by `noisegen.text.normalize.{prepare}_text`. noisegen does so by itself
-when it opens this folder; for sentence-transformers, do it to each text before `encode`.
-"""
+def missed(noisy: Vectors, clean: Vectors) -> float:
+    """Return the share of rows with another row's clean vector nearer than their own."""
+    scores = unit(noisy) @ unit(clean).T
+    return float((scores.max(1) > np.diag(scores) + 1e-6).mean())

@@ -4,7 +4,7 @@ import json
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing, nullcontext
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from hashlib import sha256
 from itertools import count, cycle, islice
 from pathlib import Path
@@ -20,10 +20,9 @@ from noisegen.encoders.tokens import CHUNK_ROWS, Rows, generator
 from noisegen.errors import OutputError, UsageError
 from noisegen.noise.registry import load_code
 from noisegen.options import public
-from noisegen.runs.files import write_text
+from noisegen.runs.atomic import write_text
 from noisegen.runs.folder import CONFIG, Layout, RunFolder, read_config
 from noisegen.runs.progress import Progress
-from noisegen.training.batches import Chunk, Chunks
 from noisegen.training.computation import Workers, join_workers
 from noisegen.training.disentangle import Disentangling
 from noisegen.training.distil import Distillation
@@ -37,7 +36,8 @@ from noisegen.training.settings import (
     load_settings,
 )
 from noisegen.training.stores import BLOCK_ROWS, Negatives, TeacherVectors
-from noisegen.training.trainer import JsonLines, Method, Trainer, shown_steps, tensorboard
+from noisegen.training.students import PairChunk
+from noisegen.training.trainer import Method, Trainer, json_lines, line_of, tensorboard
 from noisegen.version import __version__
 
 METHODS: Mapping[str, type[Method[Any]]] = {
@@ -56,8 +56,8 @@ def settings_of(options: TrainOptions) -> RunSettings:
     """Return the settings that options make, after the files of `--code`; raises UsageError."""
     for path in options.code:
         load_code(path)
-    given = {name: getattr(options, name) for name in OPTIONS}
-    values = {**(options.values or {}), **{k: v for k, v in given.items() if v is not None}}
+    given = ((name, getattr(options, name)) for name in OPTIONS)
+    values = dict(options.values or {}) | {k: v for k, v in given if v is not None}
     preset = options.preset or preset_for(str(values.get("objective", "")))
     settings: RunSettings = load_settings(preset, options.config, values)
     return settings
@@ -103,22 +103,23 @@ def _train(options: TrainOptions) -> dict[str, Any]:
     with run.removed_on_error() if is_new else nullcontext():
         tell(method.read(options.sources, out / "data", resume=resume))
         method.prepare(out / "data", options.progress)
-        digest = sha256(json.dumps([recorded, method.pairs_read, method.digest]).encode())
+        digest = sha256(json.dumps([recorded, method.pairs_read, method.start.digest]).encode())
         trainer = Trainer(method, out, config=digest.hexdigest())
     if resume:
         trainer.resume()
-    trainer.sinks += [*options.sinks, shown_steps(options.progress)]
+
+    def show(row: dict[str, Any]) -> None:
+        if "loss" in row:
+            options.progress(Progress(line_of(row)))
+
+    trainer.sinks += [*options.sinks, show]
     if workers.leads:
-        trainer.sinks.append(JsonLines(out / "log.jsonl", trainer.progress.updates))
+        trainer.sinks.append(json_lines(out / "log.jsonl", trainer.progress.updates))
         trainer.sinks += [tensorboard(out / "tensorboard")] if options.boards else []
     trainer.run()
     if not workers.leads:
         return {}
-    reached = {
-        "updates": trainer.progress.updates, "pairs": trainer.progress.pairs,
-        "seconds": round(trainer.progress.seconds, 1),
-    }  # fmt: skip
-    metrics = method.export(out, recorded, reached, trainer.best_figures)
+    metrics = method.export(out, trainer, recorded)
     write_text(out / "metrics.json", json.dumps(metrics, indent=1) + "\n")
     return metrics
 
@@ -128,11 +129,10 @@ train = public(TrainOptions, _train)
 
 def _refuse_other_settings(out: Path, recorded: Mapping[str, Any]) -> None:
     """Raise OutputError unless the folder has a run of these settings to resume."""
-    if not (out / CONFIG).is_file():
-        raise OutputError(f"{out} has no run to resume: no {CONFIG}")
-    theirs = read_config(out)
-    if theirs is None:
-        raise OutputError(f"{out / CONFIG} cannot be read: train anew in another folder")
+    if (theirs := read_config(out)) is None:
+        raise OutputError(
+            f"{out} has no run to resume: its {CONFIG} cannot be read; train anew in another folder"
+        )
     name = next((key for key in recorded if theirs.get(key) != recorded[key]), None)
     if name is not None:
         raise OutputError(
@@ -143,39 +143,16 @@ def _refuse_other_settings(out: Path, recorded: Mapping[str, Any]) -> None:
 
 _WARM_UP = 3  # updates
 _CHUNKS_SEEN = 3  # that are made while updates on data are timed
-Steps = Iterator[tuple[Chunk, list[Rows]]]
+Steps = Iterator[tuple[PairChunk, list[Rows]]]
 
 
-@dataclass(frozen=True)
-class Bench:
-    """Real tokens per second: of updates on random ids, on DATA, and of noise and tokenizer alone.
+def bench(options: TrainOptions, seconds: float = 10.0) -> dict[str, Any]:
+    """Time the updates of such a run, `seconds` for each figure; nothing is share of it.
 
-    `padding` is the share of computed tokens that are none, `loader_cost` that of the speed which
-    is lost where ids come from DATA. `step_mfu` and `mfu`: the share of the device's bf16 peak on
-    random ids and on DATA, None where the peak is not known.
-    """
-
-    device: str
-    precision: str
-    packed: bool
-    compiled: bool
-    parameters: int
-    tokens_per_row: float
-    padding: float
-    step: float
-    data: float
-    loader: float
-    loader_cost: float
-    step_mfu: float | None
-    mfu: float | None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values."""
-        return asdict(self)
-
-
-def bench(options: TrainOptions, seconds: float = 10.0) -> Bench:
-    """Time the updates of such a run, `seconds` for each figure; nothing is kept of it.
+    `step`, `data` and `loader` are real tokens per second: of updates on random ids, on DATA, and
+    of noise and tokenizer alone. `padding` is the share of computed tokens that are none,
+    `loader_cost` that of the speed which is lost where ids come from DATA. `step_mfu` and `mfu`:
+    the share of the device's bf16 peak on random ids and on DATA, None where it is not known.
 
     Vectors of the teacher are random numbers here, and there are no hard negatives: neither
     changes the speed of a run whose vectors are there. Updates on DATA see so few rows of it that
@@ -191,54 +168,49 @@ def bench(options: TrainOptions, seconds: float = 10.0) -> Bench:
     method, progress = Distillation(settings, workers, options.tell), options.progress
     with TemporaryDirectory() as folder:
         method.read(options.sources, Path(folder))
-        method.vectors = _random_vectors(len(method.pairs.clean), method.teacher.width)
+        block = generator(0).standard_normal((BLOCK_ROWS, method.teacher.width))
+        block = (block / np.sqrt(method.teacher.width)).astype(np.float16)  # stands for all
+        method.vectors = TeacherVectors([block] * -(-len(method.pairs.clean) // BLOCK_ROWS))
         method.negatives = Negatives(method.vectors, settings.negatives, settings.seed)
         trainer = Trainer(method, Path(folder))
         method.network.train()
         progress(Progress("making a chunk"))
-        made = method.batches.first()
-        random = generator(0)
-        noisy, clean = (
-            Ragged(random.permutation(side.values), side.offsets)
-            for side in (made.noisy, made.clean)
-        )
-        mixed = replace(made, noisy=noisy, clean=clean)
-        steps = cycle((mixed, batches) for batches in mixed.steps)
-        _speed(trainer, islice(steps, _WARM_UP), float("inf"))
+        chunk, random = method.chunk(0, 0), generator(0)
+        assert chunk is not None  # there are pairs to train on
+        mixed = [Ragged(random.permutation(side.values), side.offsets) for side in chunk.sides]
+        chunk = replace(chunk, sides=tuple(mixed))
+        on_random = cycle((chunk, batches) for batches in chunk.steps)
+        _speed(trainer, islice(on_random, _WARM_UP), float("inf"))
         progress(Progress("updates on random ids"))
-        before = _speed(trainer, steps, seconds / 2)
-        method.batches = _thinned(method.batches, int(before["rows"] * seconds / _CHUNKS_SEEN))
+        before = _speed(trainer, on_random, seconds / 2)
+        rows = int(before["rows"] * seconds / _CHUNKS_SEEN)
+        rows = min(max(rows, 2 * settings.accumulate), CHUNK_ROWS)
+        method.pairs = replace(method.pairs, training=method.pairs.training[:rows])
         progress(Progress("updates on data"))
-        with closing(trainer.steps()) as found:
-            chunk, _, batches, _ = next(found)  # waits for the first chunk, as a run does once
-            trainer.update(chunk, batches)
-            on_data = _speed(trainer, ((one[0], one[2]) for one in found), seconds)
+        with closing(trainer.steps()) as on_data:
+            trainer.update(*next(on_data))  # waits for the first chunk, as a run does once
+            data = _speed(trainer, on_data, seconds)
         # Before and after: other load on a machine varies.
         progress(Progress("updates on random ids again"))
-        after = _speed(trainer, steps, seconds / 2)
-        on_random = {name: (before[name] + after[name]) / 2 for name in before}
+        after = _speed(trainer, on_random, seconds / 2)
+        mean = {name: (before[name] + after[name]) / 2 for name in before}
         progress(Progress("noise and tokenizer"))
-        loader = _loader_speed(method.batches, seconds)
-    kept = min(1.0, on_data["computed"] / on_random["computed"])
-    return _figures(method, on_random, kept, loader)
+        loader = _loader_speed(method, seconds)
+    share = min(1.0, data["computed"] / mean["computed"])  # of the speed on random ids
+    computation, step, device = method.computation, mean["tokens"], workers.device
+    length = step / mean["rows"]
+    return {
+        "device": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
+        "precision": "bf16" if computation.bf16 else "fp32",
+        "packed": computation.packed, "compiled": computation.compiled,
+        "parameters": sum(weight.numel() for weight in method.network.parameters()),
+        "tokens_per_row": length, "padding": 1 - step / mean["computed"],
+        "step": step, "data": step * share, "loader": loader, "loader_cost": 1 - share,
+        "step_mfu": computation.mfu(step, length), "mfu": computation.mfu(step * share, length),
+    }  # fmt: skip
 
 
-def _figures(
-    method: Distillation, per_second: Mapping[str, float], kept: float, loader: float
-) -> Bench:
-    """Return the figures; of the speed on random ids the data leave the share `kept`."""
-    computation, step = method.computation, per_second["tokens"]
-    length, device = step / per_second["rows"], computation.device
-    return Bench(
-        torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
-        "bf16" if computation.bf16 else "fp32", computation.packed, computation.compiled,
-        sum(weight.numel() for weight in method.network.parameters()), length,
-        1 - step / per_second["computed"], step, step * kept, loader, 1 - kept,
-        computation.mfu(step, length), computation.mfu(step * kept, length),
-    )  # fmt: skip
-
-
-def _speed(trainer: Trainer[Chunk], steps: Steps, seconds: float) -> dict[str, float]:
+def _speed(trainer: Trainer[PairChunk], steps: Steps, seconds: float) -> dict[str, float]:
     """Do updates for so long; return the log's sums per second: tokens, computed, rows."""
     device = trainer.workers.device
     settle = torch.cuda.synchronize if device.type == "cuda" else lambda device: None
@@ -254,26 +226,13 @@ def _speed(trainer: Trainer[Chunk], steps: Steps, seconds: float) -> dict[str, f
     return {name: trainer.window[name] / took for name in ("tokens", "computed", "rows")}
 
 
-def _loader_speed(chunks: Chunks, seconds: float) -> float:
+def _loader_speed(method: Distillation, seconds: float) -> float:
     """Return tokens per second of noise, tokenizer and plan, epoch after epoch."""
     began, tokens = time.perf_counter(), 0
     for epoch in count(1):
-        chunk = chunks.make(epoch, 0)
-        assert chunk is not None
-        tokens += len(chunk.noisy.values) + len(chunk.clean.values)
+        chunk = method.chunk(epoch, 0)
+        assert chunk is not None  # there are pairs to train on
+        tokens += sum(len(side.values) for side in chunk.sides)
         if time.perf_counter() - began >= seconds:
             break
     return tokens / (time.perf_counter() - began)
-
-
-def _thinned(chunks: Chunks, rows: int) -> Chunks:
-    """Return chunks of so many of the rows at most."""
-    rows = min(max(rows, 2 * chunks.world), CHUNK_ROWS)
-    data = replace(chunks.data, training=chunks.data.training[:rows])
-    return replace(chunks, data=data)
-
-
-def _random_vectors(rows: int, width: int) -> TeacherVectors:
-    """Return so many vectors of about length 1; one block of them stands for all."""
-    block = generator(0).standard_normal((BLOCK_ROWS, width)) / np.sqrt(width)
-    return TeacherVectors([block.astype(np.float16)] * -(-rows // BLOCK_ROWS))

@@ -5,26 +5,30 @@ A `Method` says what is trained, and on what.
 
 import json
 import math
+import re
 import signal
 import threading
 import time
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from dataclasses import asdict, dataclass, replace
+from datetime import timedelta
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import torch
 from torch import Tensor, nn
 
+from noisegen.encoders.encoder import Encoder
 from noisegen.encoders.tokens import Rows
-from noisegen.errors import MissingExtra, NoisegenError
-from noisegen.runs.files import write_text, writing
-from noisegen.runs.progress import Progress, Show
-from noisegen.training.batches import Position
+from noisegen.errors import NoisegenError, naming_extras
+from noisegen.runs.atomic import write_text, writing
+from noisegen.runs.progress import Show
 from noisegen.training.checkpoint import (
+    Position,
     RunProgress,
     State,
     load_checkpoint,
@@ -39,16 +43,14 @@ LOG_EVERY = 10  # updates
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
-class EpochPart(Protocol):
+@dataclass(frozen=True)
+class Chunk:
     """A part of an epoch: `steps` are its updates, each some batches of row numbers."""
 
-    @property
-    def steps(self) -> list[list[Rows]]:
-        """The updates."""
-        ...
+    steps: list[list[Rows]]
 
 
-C = TypeVar("C", bound=EpochPart)
+C = TypeVar("C", bound=Chunk)
 
 
 class Method(ABC, Generic[C]):
@@ -62,24 +64,16 @@ class Method(ABC, Generic[C]):
     optimizer_class: ClassVar[type[torch.optim.Optimizer]] = torch.optim.AdamW
     settings: RunSettings
     workers: Workers
+    start: Encoder  # what the run begins with: the teacher, or the network as it is
     network: nn.Module
     pairs_read: int
     rows: int  # pairs of an epoch: those that are not held out
     computation: Computation | None = None
     patience: float = math.inf  # validations without a new best after which a run ends
+    unvalidated: float = math.inf  # updates between validations, at most
 
     @abstractmethod
     def __init__(self, settings: Any, workers: Workers, tell: Tell) -> None: ...
-
-    @property
-    @abstractmethod
-    def digest(self) -> str:
-        """A hex digest of the models that a run begins with."""
-
-    @property
-    def validate_every(self) -> int:
-        """Updates between validations."""
-        return self.settings.validate_every
 
     @abstractmethod
     def read(self, sources: Sequence[str], folder: Path, *, resume: bool = False) -> str:
@@ -94,8 +88,8 @@ class Method(ABC, Generic[C]):
         """Make everything else that the first update needs, such as the teacher's vectors."""
 
     @abstractmethod
-    def chunks(self, start: Position) -> Iterator[tuple[Position, C]]:
-        """Yield chunks without end, with where they are."""
+    def chunk(self, epoch: int, number: int) -> C | None:
+        """Return a chunk of an epoch; None where it has no more. Called in a thread, ahead."""
 
     @abstractmethod
     def backward(self, trainer: "Trainer[C]", chunk: C, batches: list[Rows]) -> int:
@@ -110,13 +104,11 @@ class Method(ABC, Generic[C]):
 
     @abstractmethod
     def export(
-        self, out: Path, recorded: Mapping[str, Any], reached: Mapping[str, Any],
-        best: Mapping[str, float],
-    ) -> dict[str, Any]:  # fmt: skip
+        self, out: Path, trainer: "Trainer[C]", recorded: Mapping[str, Any]
+    ) -> dict[str, Any]:
         """Write the network as it is into RUN; return what metrics.json says.
 
-        `recorded` is what config.yaml says, `reached` the updates, pairs and seconds, `best` the
-        figures of the best validation with its step.
+        `recorded` is what config.yaml says.
         """
 
 
@@ -129,37 +121,27 @@ def adam(
     return kind(weights, lr=settings.lr, weight_decay=settings.weight_decay, **options)  # type: ignore[call-arg]
 
 
-def learning_rate(settings: RunSettings, progress: RunProgress, rows: int) -> float:
-    """Return the rate of the next update: a linear warm-up, then a linear fall or none."""
-    warm = min(1.0, (progress.updates + 1) / max(1, settings.warmup))
-    fall = 1 - progress.share(settings, rows) if settings.schedule == "linear" else 1.0
-    return settings.lr * warm * fall
-
-
 class Trainer(Generic[C]):
     """One run of a method in the folder RUN, from a position to its end."""
 
-    def __init__(
-        self, method: Method[C], folder: Path, *, config: str = "", sinks: Sequence[Sink] = ()
-    ) -> None:
+    def __init__(self, method: Method[C], folder: Path, *, config: str = "") -> None:
         self.method, self.settings, self.workers = method, method.settings, method.workers
         self.folder, self.config = folder / "checkpoints", config
-        self.sinks = list(sinks)  # each takes every row of the log
+        self.sinks: list[Sink] = []  # each takes every row of the log
         self.optimizer = adam(method.optimizer_class, method.network, self.settings)
         self.progress, self.position = RunProgress(), Position()
         self.best: float | None = None
         self.best_figures: dict[str, float] = {}
         self.window: dict[str, Any] = defaultdict(float)  # sums since the last row of the log
         self._best_weights: dict[str, Tensor] = {}  # of a method without checkpoints
-        self._interrupted: Callable[[], bool] = lambda: False
         self._logged = RunProgress()
         self._saved = self._validated = -1
         self._since_best = 0
 
-    def report(self, row: dict[str, Any]) -> None:
-        """Give a row of figures to all sinks."""
-        for sink in self.sinks:
-            sink(row)
+    @property
+    def reached(self) -> dict[str, float]:
+        """What metrics.json says of the progress."""
+        return {**asdict(self.progress), "seconds": round(self.progress.seconds, 1)}
 
     @property
     def is_done(self) -> bool:
@@ -181,57 +163,63 @@ class Trainer(Generic[C]):
         checkpoint, then raise KeyboardInterrupt; a second one raises it at once.
         """
         self.method.network.train()
-        with deferred_interrupts() as self._interrupted:
+        with deferred_interrupts() as interrupted, closing(self.steps()) as steps:
             if not self.progress.updates:
                 self.validate()
-            if not self.is_done:
-                self._train()
+            began = time.monotonic() - self.progress.seconds
+            while not self.is_done:
+                self.update(*next(steps))
+                seconds = self.workers.agreed(time.monotonic() - began)
+                self.progress = replace(self.progress, seconds=seconds)
+                step = self.progress.updates
+                if step % LOG_EVERY == 0 or step == 1:
+                    self._log()
+                if step % min(self.settings.validate_every, self.method.unvalidated) == 0:
+                    self.validate()
+                    self.checkpoint()
+                self._stop_if(interrupted)
             if self._validated != self.progress.updates:
                 self.validate()
             self.checkpoint()
-            self._stop_if_asked()
-        if self.workers.leads:
-            if self.method.is_resumable:
-                load_weights(self.method.network, self.folder / "best.safetensors")
-            else:
-                self.method.network.load_state_dict(self._best_weights)
+            self._stop_if(interrupted)
+        if not self.workers.leads:
+            return
+        if self.method.is_resumable:
+            load_weights(self.method.network, self.folder / "best.safetensors")
+        else:
+            self.method.network.load_state_dict(self._best_weights)
 
-    def _train(self) -> None:
-        began = time.monotonic() - self.progress.seconds
-        for chunk, number, batches, waited in self.steps():
-            self.window["wait"] += waited
-            self.update(chunk, batches)
-            seconds = self.workers.agreed(time.monotonic() - began)
-            self.progress = replace(self.progress, seconds=seconds)
-            self.position = replace(self.position, step=number + 1)
-            step = self.progress.updates
-            if step % LOG_EVERY == 0 or step == 1:
-                self._log()
-            if step % self.method.validate_every == 0:
-                self.validate()
-                self.checkpoint()
-            self._stop_if_asked()
-            if self.is_done:
-                return
-
-    def _stop_if_asked(self) -> None:
+    def _stop_if(self, interrupted: Callable[[], bool]) -> None:
         """Stop all processes where one of them was asked to."""
-        if self.workers.agreed(float(self._interrupted())):
+        if self.workers.agreed(float(interrupted())):
             self.checkpoint()
             raise KeyboardInterrupt
 
-    def steps(self) -> Generator[tuple[C, int, list[Rows], float], None, None]:
-        """Yield every step from the position on: chunk, number, batches, seconds of waiting."""
-        chunks = self.method.chunks(self.position)
-        while True:
-            began = time.monotonic()
-            at, chunk = next(chunks)
-            waited = time.monotonic() - began
-            first = self.position.step if at == replace(self.position, step=at.step) else 0
-            self.position = replace(at, step=first)
-            for number in range(first, len(chunk.steps)):
-                yield chunk, number, chunk.steps[number], waited
-                waited = 0.0
+    def steps(self) -> Generator[tuple[C, list[Rows]], None, None]:
+        """Yield the updates from the position on, without end, each a chunk and batches of it.
+
+        The position is then that of the next one. A chunk is made while the one before is trained
+        on.
+        """
+
+        def make(at: Position) -> tuple[Position, C]:
+            chunk = self.method.chunk(at.epoch, at.chunk)
+            if chunk is None:
+                at = Position(at.epoch + 1)
+                chunk = self.method.chunk(at.epoch, 0)
+            assert chunk is not None  # there are pairs to train on
+            return at, chunk
+
+        with ThreadPoolExecutor(1) as ahead:
+            coming = ahead.submit(make, self.position)
+            while True:
+                began = time.monotonic()
+                at, chunk = coming.result()
+                self.window["wait"] += time.monotonic() - began
+                coming = ahead.submit(make, Position(at.epoch, at.chunk + 1))
+                for number in range(at.step, len(chunk.steps)):
+                    self.position = replace(at, step=number + 1)
+                    yield chunk, chunk.steps[number]
 
     def update(self, chunk: C, batches: list[Rows]) -> None:
         """Do one update, of which this process does its part; raises NoisegenError."""
@@ -243,26 +231,31 @@ class Trainer(Generic[C]):
     def step(self, optimizer: torch.optim.Optimizer) -> float:
         """Clip the gradients of all processes and step; return their norm.
 
-        Raises NoisegenError where that is no number.
+        The learning rate rises linearly in the warm-up, then falls linearly or stays. Raises
+        NoisegenError where the norm is no number.
         """
+        settings, done = self.settings, self.progress
         weights = [weight for group in optimizer.param_groups for weight in group["params"]]
         self.workers.sum_gradients(weights)
-        norm = float(nn.utils.clip_grad_norm_(weights, self.settings.clip))
+        norm = float(nn.utils.clip_grad_norm_(weights, settings.clip))
         if not math.isfinite(norm):
-            kept = f"; the last good weights are in {self.folder}" * self.method.is_resumable
+            where = f"; the last good weights are in {self.folder}" * self.method.is_resumable
             raise NoisegenError(
-                f"the gradient of step {self.progress.updates + 1} is {norm}{kept}: try a lower lr"
+                f"the gradient of step {done.updates + 1} is {norm}{where}: try a lower lr"
                 + ", or fp32" * (self.method.computation is not None)
             )
+        warm = min(1.0, (done.updates + 1) / max(1, settings.warmup))
+        is_linear = settings.schedule == "linear"
+        left = 1 - done.share(settings, self.method.rows) if is_linear else 1.0
         for group in optimizer.param_groups:
-            group["lr"] = learning_rate(self.settings, self.progress, self.method.rows)
+            group["lr"] = settings.lr * warm * left
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
         return norm
 
-    def count(self, losses: Mapping[str, Tensor], share: float = 1.0) -> None:
-        """Add losses to the means of the log; those of all processes are summed."""
-        for name, value in losses.items():
+    def count(self, loss: Tensor, parts: Mapping[str, Tensor], share: float = 1.0) -> None:
+        """Add a loss and its parts to the means of the log; those of all processes are summed."""
+        for name, value in {"loss": loss, **{f"loss_{k}": v for k, v in parts.items()}}.items():
             self.window[name] += value.detach().double() * share  # a float would wait for the GPU
 
     def _log(self) -> None:
@@ -276,26 +269,28 @@ class Trainer(Generic[C]):
             name: self.workers.summed(float(value)) / updates
             for name, value in sorted(window.items()) if name.startswith("loss")
         }  # fmt: skip
+        if (computation := self.method.computation) is None:  # of frozen vectors
+            spent = {"pairs_per_second": (now.pairs - last.pairs) / seconds}
+        else:
+            tokens, world = window["tokens"], self.workers.world
+            share = computation.mfu(tokens / seconds, tokens / max(1, window["rows"]))
+            spent = {
+                "tokens": tokens * world, "tokens_per_second": tokens / seconds * world,
+                **({} if share is None else {"mfu": share}),
+                "padding": 1 - tokens / max(1, window["computed"]),
+                "wait": min(1.0, window["wait"] / seconds),
+            }  # fmt: skip
         self.report({
             "step": now.updates, **losses, "grad_norm": window["grad_norm"] / updates,
             "lr": self.optimizer.param_groups[0]["lr"], "pairs": now.pairs,
-            "epoch": self.position.epoch, **self._speed(window, now.pairs - last.pairs, seconds),
-            "done": done, "seconds": now.seconds,
+            "epoch": self.position.epoch, **spent, "done": done, "seconds": now.seconds,
             "eta": now.seconds * (1 - done) / max(done, 1e-9),
         })  # fmt: skip
 
-    def _speed(self, window: Mapping[str, Any], pairs: int, seconds: float) -> dict[str, float]:
-        """Return tokens per second and what they were spent on, or pairs of frozen vectors."""
-        if self.method.computation is None:
-            return {"pairs_per_second": pairs / seconds}
-        speed, world = window["tokens"] / seconds, self.workers.world
-        share = self.method.computation.mfu(speed, window["tokens"] / max(1, window["rows"]))
-        return {
-            "tokens": window["tokens"] * world, "tokens_per_second": speed * world,
-            **({} if share is None else {"mfu": share}),
-            "padding": 1 - window["tokens"] / max(1, window["computed"]),
-            "wait": min(1.0, window["wait"] / seconds),
-        }  # fmt: skip
+    def report(self, row: dict[str, Any]) -> None:
+        """Give a row of figures to all sinks."""
+        for sink in self.sinks:
+            sink(row)
 
     def validate(self) -> None:
         """Measure; keep the weights if they are the best; raises what `Method.check` does."""
@@ -320,9 +315,8 @@ class Trainer(Generic[C]):
             return
         if self.workers.leads and self._saved != self.progress.updates:
             state = State(self.progress, self.position, self.best, self.config)
-            save_checkpoint(
-                self.folder, self.method.network, self.optimizer, state, self.settings.keep
-            )
+            network, keep = self.method.network, self.settings.keep
+            save_checkpoint(self.folder, network, self.optimizer, state, keep)
         self._saved = self.progress.updates
         self.workers.wait()
 
@@ -341,8 +335,8 @@ def deferred_interrupts() -> Iterator[Callable[[], bool]]:
             raise KeyboardInterrupt
         asked = True
 
-    main = threading.current_thread() is threading.main_thread()
-    before = {number: signal.signal(number, note) for number in _SIGNALS} if main else {}
+    is_main = threading.current_thread() is threading.main_thread()
+    before = {number: signal.signal(number, note) for number in _SIGNALS} if is_main else {}
     try:
         yield lambda: asked
     finally:
@@ -350,39 +344,30 @@ def deferred_interrupts() -> Iterator[Callable[[], bool]]:
             signal.signal(number, handler or signal.SIG_DFL)
 
 
-class JsonLines:
-    """A line a row; a resumed run goes on after the step it resumes from."""
+def json_lines(path: Path, step: int) -> Sink:
+    """Return a sink that writes a line a row, its figures rounded to six digits.
 
-    def __init__(self, path: Path, step: int) -> None:
-        self.path = path
-        kept = path.read_text("utf-8", "replace").splitlines() if path.exists() else []
-        rows = [line for line in kept if _step(line) <= step] if step else []
-        write_text(path, "".join(f"{line}\n" for line in rows))
+    What a resumed run wrote up to the step that it resumes from stays; lines cut short do not.
+    """
+    lines = path.read_text("utf-8", "replace").splitlines() if step and path.exists() else []
+    steps = ((line, re.fullmatch(r'\{"step": (\d+),.*\}', line)) for line in lines)
+    write_text(path, "".join(f"{line}\n" for line, row in steps if row and int(row[1]) <= step))
 
-    def __call__(self, row: dict[str, Any]) -> None:
-        """Write it, rounded to six digits."""
-        with writing(self.path), self.path.open("a") as file:
-            file.write(json.dumps({key: _rounded(value) for key, value in row.items()}) + "\n")
+    def write(row: dict[str, Any]) -> None:
+        rounded = {
+            name: float(f"{value:.6g}") if isinstance(value, float) else value
+            for name, value in row.items()
+        }
+        with writing(path), path.open("a") as file:
+            file.write(json.dumps(rounded) + "\n")
 
-
-def _step(line: str) -> float:
-    """Return the step of a line; a line that was cut short belongs to none."""
-    try:
-        return float(json.loads(line)["step"])
-    except (ValueError, KeyError, TypeError):
-        return float("inf")
-
-
-def _rounded(value: Any) -> Any:
-    return float(f"{value:.6g}") if isinstance(value, float) else value
+    return write
 
 
 def tensorboard(folder: Path) -> Sink:
     """Return a sink for TensorBoard; raises MissingExtra."""
-    try:
+    with naming_extras():
         from torch.utils.tensorboard import SummaryWriter
-    except ImportError as error:
-        raise MissingExtra("tensorboard", "tensorboard") from error
     writer: Any = SummaryWriter(str(folder))
 
     def write(row: dict[str, Any]) -> None:
@@ -394,38 +379,18 @@ def tensorboard(folder: Path) -> Sink:
     return write
 
 
-def shown_steps(progress: Show) -> Sink:
-    """Return a sink that shows the rows of updates."""
-    return lambda row: progress(Progress(line_of(row))) if "loss" in row else None
+_SHOWN = {
+    "tokens_per_second": "{:,.0f} tok/s", "pairs_per_second": "{:,.0f} pairs/s",
+    "padding": "pad {:.1%}", "mfu": "mfu {:.0%}", "wait": "wait {:.0%}", "done": "{:.0%}",
+}  # fmt: skip
 
 
-_SHOWN = (
-    ("tokens_per_second", "{:,.0f} tok/s"),
-    ("pairs_per_second", "{:,.0f} pairs/s"),
-    ("padding", "pad {:.1%}"),
-    ("mfu", "mfu {:.0%}"),
-    ("wait", "wait {:.0%}"),
-    ("done", "{:.0%}"),
-)  # figures of a row, those that its method has
-
-
-def line_of(row: dict[str, Any]) -> str:
-    """Return the figures of a step in one line."""
-    parts = " ".join(
-        f"{name.removeprefix('loss_')} {row[name]:.4f}"
-        for name in row
-        if name.startswith("loss_") and len([n for n in row if n.startswith("loss_")]) > 1
-    )
-    shown = [f"step {row['step']:,}", f"loss {row['loss']:.4f}" + (f" ({parts})" if parts else "")]
-    shown += [words.format(row[name]) for name, words in _SHOWN if row.get(name) is not None]
-    shown.append(f"eta {clock(row['eta'])}")
-    return "  ".join(shown)
-
-
-def clock(seconds: float) -> str:
-    """Return 1h02m, 6m12s or 9s."""
-    minutes, left = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    if hours:
-        return f"{hours}h{minutes:02d}m"
-    return f"{minutes}m{left:02d}s" if minutes else f"{left}s"
+def line_of(row: Mapping[str, Any]) -> str:
+    """Return the figures of a step in one line, those that its method has."""
+    losses = [name for name in row if name.startswith("loss_")]
+    parts = " ".join(f"{name.removeprefix('loss_')} {row[name]:.4f}" for name in losses)
+    return "  ".join([
+        f"step {row['step']:,}", f"loss {row['loss']:.4f}" + f" ({parts})" * (len(losses) > 1),
+        *(words.format(row[name]) for name, words in _SHOWN.items() if row.get(name) is not None),
+        f"eta {timedelta(seconds=round(row['eta']))}",
+    ])  # fmt: skip

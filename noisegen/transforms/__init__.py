@@ -6,10 +6,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
+
 from noisegen.noise.registry import Settings
+from noisegen.text.buffers import Bool
 from noisegen.text.resources import DICTIONARIES
 
 Loaded = TypeVar("Loaded")
+Forms = list[tuple[str, int]]  # what a word may become, with whole-number weights
 
 
 @dataclass(frozen=True)
@@ -24,12 +28,16 @@ class LanguageFiles:
 
     def read(self, settings: Settings, _: Mapping[str, Any]) -> list[Path]:
         """Return the file that a kernel reads, if there is one (the `data` of a transform)."""
-        path = self.of(settings.lang)
-        return [path] if path.exists() else []
+        return existing(self.of(settings.lang))
 
     def languages(self) -> list[str]:
         """Return the languages that have one."""
         return sorted(path.parent.name for path in DICTIONARIES.glob(f"*/{self.name}"))
+
+
+def existing(*paths: Path) -> list[Path]:
+    """Return those of the files that are there."""
+    return [path for path in paths if path.exists()]
 
 
 def rows_of(path: Path) -> list[list[str]]:
@@ -48,14 +56,27 @@ def any_language() -> list[str]:
     return ["*"]
 
 
+def is_byte(among: bytes) -> Bool:
+    """Return a table that tells of every byte whether it is one of these."""
+    return np.isin(np.arange(256), list(among))
+
+
+IS_SPACE = is_byte(b" \t\n\r\v\f")
+
+
+def title(text: str) -> str:
+    """Return a text whose first letter is a capital."""
+    return text[:1].upper() + text[1:]
+
+
 def remembered(load: Callable[..., Loaded]) -> Callable[..., Loaded]:
     """Remember what is loaded from a user's file or folder until it is written anew."""
 
     @lru_cache(maxsize=8)
-    def as_written(path: Path, _: tuple[int, ...], *settings: str) -> Loaded:
+    def as_written(path: Path, _: tuple[int, ...], *settings: str | None) -> Loaded:
         return load(path, *settings)
 
-    def loaded(path: Path, *settings: str) -> Loaded:
+    def loaded(path: Path, *settings: str | None) -> Loaded:
         files = sorted(path.glob("*")) if path.is_dir() else [path] if path.exists() else []
         written = tuple(file.stat().st_mtime_ns for file in files if file.is_file())
         return as_written(path.resolve(), written, *settings)

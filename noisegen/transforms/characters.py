@@ -61,15 +61,15 @@ class Recased:
         hit, _ = hits(keys, words.rows, self.limits.take(variants["rate"]))
         if not len(hit):
             return Edits.none()
-        rows, starts, stops = words.rows.take(hit), words.starts.take(hit), words.stops.take(hit)
+        starts, stops = words.starts.take(hit), words.stops.take(hit)
         edges = np.stack([starts, stops], axis=1).ravel()  # of a word, a gap, a word, ..., a word
         pieces = Texts(texts.values, edges).to_arrow()
         clean = pieces.take(as_arrow(np.arange(0, len(pieces), 2))).cast(pa.string())
         write, letter, dotted = CASES[self.case]
         noisy = write(pc.replace_substring(clean, letter, dotted) if self.dotted else clean)
         changed = pc.not_equal(clean, noisy).to_numpy(zero_copy_only=False)
-        edits = Edits(rows, starts, stops, np.arange(len(hit)), noisy.cast(pa.binary()))
-        return edits.keep(changed)
+        pool = noisy.cast(pa.binary())
+        return Edits(words.rows.take(hit), starts, stops, np.arange(len(hit)), pool).keep(changed)
 
 
 @kernel("caps", no_files, any_language)

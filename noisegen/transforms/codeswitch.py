@@ -4,11 +4,9 @@ ORACLE replaces random words by one of their translations in a bilingual diction
 sentences with at least one replaced word; which share of the words it replaces is not said.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from collections import defaultdict
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -18,20 +16,21 @@ from noisegen.noise.lexicon import Entry, Lexicon, read_lexicon_file
 from noisegen.noise.phrases import Matches, PhraseTable, build, cached_table
 from noisegen.noise.registry import Kernel, Settings, kernel
 from noisegen.noise.rng import Variants, choices, decisions, draw_array
-from noisegen.text.buffers import I64, U64, Bool, Texts, ordinals
+from noisegen.text.buffers import I64, U64, Texts, ordinals
 from noisegen.text.case import case_classes, fold
 from noisegen.text.spans import Spans
-from noisegen.transforms import any_language
+from noisegen.transforms import any_language, existing, is_byte, remembered, title
 
 RATE = 0.3  # of the words in the three examples that ORACLE prints, 5 of 18 are replaced
 FORMS = 4  # of a translation: as written, Title, UPPER, and Title within a sentence
 TITLE, TITLE_WITHIN = 1, 3
-_ENDS = np.isin(np.arange(256), list(b".!?\n"))
+_ENDS_SENTENCE = is_byte(b".!?\n")
+_NO_SPANS = Spans(np.zeros(0, np.int64), np.zeros(0, np.int64))
 
 
-@lru_cache(maxsize=8)
-def table_of(path: Path, written: int, lang: str, into: str | None) -> PhraseTable:
-    """Return the compiled dictionary of a file as it was `written`; raises LexiconError."""
+@remembered
+def table_of(path: Path, lang: str, into: str | None) -> PhraseTable:
+    """Return the compiled dictionary of a file; raises LexiconError."""
     check_size(path)
     content, meant = read_lexicon_file(path), f"codeswitch {lang} {into} {path.suffix}"
     return cached_table(
@@ -42,41 +41,29 @@ def table_of(path: Path, written: int, lang: str, into: str | None) -> PhraseTab
 def compiled(entries: list[Entry]) -> PhraseTable:
     """Return a table whose pool has `FORMS` forms of each translation.
 
-    Words that differ only in case are one word, with the translations of all. A word that the
-    dictionary writes with a capital, such as 'I', 'Monday' or a German noun, is capitalised for its
-    own sake: its translation is so only where a sentence begins.
+    Words that differ only in case are one word, with the translations of all; but matching folds
+    ASCII and Latin-1 only: 'Și' and 'Дом' are entries of their own. A word that the dictionary
+    writes with a capital, such as 'I', 'Monday' or a German noun, is capitalised for its own sake:
+    its translation is so only where a sentence begins.
     """
-    words: dict[str, list[tuple[Entry, bool]]] = {}
+    words: dict[str, list[tuple[Entry, list[str]]]] = defaultdict(list)
     for entry in entries:
-        proper = entry.clean[:1] != entry.clean[:1].lower()
-        for key, noisy in _spellings(entry.clean, entry.noisy).items():
-            words.setdefault(key, []).append((Entry(key, noisy, entry.weight), proper))
+        clean, noisy = entry.clean, entry.noisy
+        spellings = {fold(clean): noisy}
+        for raised, written in ((title(clean), title(noisy)), (clean.upper(), noisy.upper())):
+            key = fold(raised)
+            if len(raised) == len(clean) and key != key.lower():
+                spellings.setdefault(key, written)
+        is_proper = clean[:1] != clean[:1].lower()
+        for key, form in spellings.items():
+            within = form if is_proper else title(form)
+            forms = [form, title(form), form.upper(), within]
+            words[key].append((Entry(key, form, entry.weight), forms))
     listed = [alternative for group in words.values() for alternative in group]
-    forms = []
-    for entry, proper in listed:
-        raised = title(entry.noisy)
-        forms += [entry.noisy, raised, entry.noisy.upper(), entry.noisy if proper else raised]
     head = {"name": "codeswitch", "lang": "*", "source": "a dictionary", "license": ""}
-    table, pool = build(Lexicon(head, [entry for entry, _ in listed])), Texts.from_strings(forms)
+    table = build(Lexicon(head, [entry for entry, _ in listed]))
+    pool = Texts.from_strings([form for _, forms in listed for form in forms])
     return replace(table, pool_values=pool.window, pool_offsets=pool.offsets.astype(np.int32))
-
-
-def _spellings(clean: str, noisy: str) -> dict[str, str]:
-    """Return the spellings of a word that are not found as one, each with what is written for it.
-
-    Matching folds ASCII and Latin-1 only: 'Și' and 'Дом' are entries of their own.
-    """
-    spellings = {fold(clean): noisy}
-    for raised, written in ((title(clean), title(noisy)), (clean.upper(), noisy.upper())):
-        key = fold(raised)
-        if len(raised) == len(clean) and key != key.lower():
-            spellings.setdefault(key, written)
-    return spellings
-
-
-def title(text: str) -> str:
-    """Return a text whose first letter is a capital."""
-    return text[:1].upper() + text[1:]
 
 
 @dataclass(frozen=True)
@@ -90,9 +77,7 @@ class CodeSwitch:
 
     table: PhraseTable
     limits: I64
-    spans: Spans = field(
-        default_factory=lambda: Spans(np.zeros(0, np.int64), np.zeros(0, np.int64))
-    )
+    spans: Spans = _NO_SPANS
 
     def sparing(self, spans: Spans) -> Kernel:
         """Return a kernel that chooses among the words outside these spans."""
@@ -115,38 +100,30 @@ class CodeSwitch:
         return Edits(matches.rows, matches.starts, matches.stops, written, self.table.pool)
 
     def _translations(self, texts: Texts, matches: Matches, chosen: I64) -> I64:
-        """Return the index in the pool of each match's translation, in the case of the text."""
-        groups = self.table.groups[matches.keys, 0].astype(np.int64)
+        """Return the index in the pool of each match's translation, in the case of the text.
+
+        A sentence begins with its row, and behind what ends a sentence or line.
+        """
+        words = texts.tokens
+        previous = np.maximum(matches.firsts - 1, 0)
+        begins_row = (matches.firsts == 0) | (words.rows.take(previous) != matches.rows)
+        ends = np.flatnonzero(_ENDS_SENTENCE[texts.window]) + int(texts.offsets[0])
+        ends_before = np.searchsorted(ends, words.stops.take(previous))
+        begins_sentence = begins_row | (np.searchsorted(ends, matches.starts) > ends_before)
         cases = case_classes(texts.values, matches.starts, matches.stops)
-        cases[(cases == TITLE) & ~_begins_sentence(texts, matches)] = TITLE_WITHIN
+        cases[(cases == TITLE) & ~begins_sentence] = TITLE_WITHIN
+        groups = self.table.groups[matches.keys, 0].astype(np.int64)
         written: I64 = self.table.choices.pick(groups, chosen) * FORMS + cases
         return written
 
 
-def _begins_sentence(texts: Texts, matches: Matches) -> Bool:
-    """Tell which matches begin their row, or follow what ends a sentence or line."""
-    words, base = texts.tokens, int(texts.offsets[0])
-    before = np.maximum(matches.firsts - 1, 0)
-    heads = (matches.firsts == 0) | (words.rows.take(before) != matches.rows)
-    ends = np.flatnonzero(_ENDS[texts.window]) + base
-    passed = np.searchsorted(ends, matches.starts) > np.searchsorted(ends, words.stops.take(before))
-    begins: Bool = heads | passed
-    return begins
-
-
-def _files(_: Settings, values: Mapping[str, Any]) -> list[Path]:
-    path = Path(values.get("dictionary") or COMMON)
-    return [path] if path.exists() else []
-
-
-@kernel("codeswitch", _files, any_language)
+@kernel(
+    "codeswitch", lambda _, values: existing(Path(values.get("dictionary") or COMMON)), any_language
+)
 def codeswitch(
     settings: Settings, *, dictionary: str | None = None, into: str | None = None,
     rate: float = RATE,
 ) -> CodeSwitch:  # fmt: skip
     """Replace words by translations, at least one: 'where is my house' -> 'where is mi casa'."""
     path, other = source_of(dictionary, settings.lang, into)
-    written = path.stat().st_mtime_ns if path.exists() else 0
-    return CodeSwitch(
-        table_of(path.resolve(), written, settings.lang, other), settings.limits(rate)
-    )
+    return CodeSwitch(table_of(path, settings.lang, other), settings.limits(rate))

@@ -6,7 +6,7 @@ They add content, so they change what a text says, and no default recipe has the
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,9 +15,9 @@ from noisegen.noise.edits import Edits
 from noisegen.noise.lexicon import Entry, Lexicon
 from noisegen.noise.registry import Settings, kernel
 from noisegen.noise.rng import Variants, WeightedChoices, choices, hits
-from noisegen.text.buffers import I64, U8, U64, Bool, Texts, code_points
+from noisegen.text.buffers import I64, U64, Texts, code_points
 from noisegen.text.case import characters_in
-from noisegen.transforms import LanguageFiles, any_language
+from noisegen.transforms import IS_SPACE, LanguageFiles, any_language, is_byte
 
 START, OPENING, COMMA, BARE, MARK, STOP = range(6)  # kinds of place
 # What a list may hold for a kind of place: at the start of a text before a small letter, there
@@ -29,14 +29,8 @@ ROLES = (
 WORDS_BESIDE_COMMA = 3  # on either side: fewer are an address or a greeting
 STOPPED_WORD_MIN = 5  # characters; shorter words before a full stop are often abbreviations
 
-_SPACE, _BREAK, _END_MARK, _GOES_ON = (
-    bytes(code in signs for code in range(256))
-    for signs in (b" \t\n\r\v\f", b"\n\r", b".!?", b"abcdefghijklmnopqrstuvwxyz0123456789")
-)
-
-
-def _is(values: U8, table: bytes) -> Bool:
-    return np.frombuffer(values.tobytes().translate(table), np.bool_)
+_IS_BREAK, _IS_END_MARK = is_byte(b"\n\r"), is_byte(b".!?")
+_GOES_ON = is_byte(b"abcdefghijklmnopqrstuvwxyz0123456789")
 
 
 @dataclass(frozen=True)
@@ -58,20 +52,23 @@ class Insertions:
     def of(cls, entries: list[Entry], limits: I64) -> "Insertions":
         """Compile a list whose `clean` is the role of each insertion."""
         groups = [[entry for entry in entries if entry.clean in roles] for roles in ROLES]
-        listed = [entry for group in groups for entry in group]
+        listed = [(role, noisy) for group in groups for role, noisy, *_ in group]
+        written = [
+            f"{noisy} " if role in ("start", "opening") else f" {noisy}" for role, noisy in listed
+        ]
         return cls(
             WeightedChoices.of([entry.weight for entry in group] for group in groups),
-            np.array([entry.clean in ("before", "instead") for entry in listed], np.int64),
-            np.array([entry.clean == "instead" for entry in listed], np.int64),
-            Texts.from_strings([_spaced(entry) for entry in listed]).to_arrow(),
+            np.array([role in ("before", "instead") for role, _ in listed], np.int64),
+            np.array([role == "instead" for role, _ in listed], np.int64),
+            Texts.from_strings(written).to_arrow(),
             limits,
         )
 
     def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
         """Propose the insertions of all rows."""
-        every = places(texts)
-        served = np.flatnonzero(np.isin(every.kinds, self.choices.groups))
-        rows, at, kinds = (column.take(served) for column in every)
+        rows, at, kinds = places(texts)
+        served = np.flatnonzero(np.isin(kinds, self.choices.groups))
+        rows, at, kinds = rows.take(served), at.take(served), kinds.take(served)
         hit, draws = hits(keys, rows, self.limits.take(variants["rate"]))
         written = self.choices.pick(kinds.take(hit), choices(draws))
         starts = at.take(hit) - self.backs.take(written)
@@ -79,63 +76,42 @@ class Insertions:
         return Edits(rows.take(hit), starts, stops, written, self.pool)
 
 
-def _spaced(entry: Entry) -> str:
-    return f"{entry.noisy} " if entry.clean in ("start", "opening") else f" {entry.noisy}"
-
-
-class Places(NamedTuple):
-    """Places of `Texts`: row, byte position, kind."""
-
-    rows: I64
-    at: I64
-    kinds: I64
-
-
-def places(texts: Texts) -> Places:
-    """Find all places, in ascending order."""
+def places(texts: Texts) -> tuple[I64, I64, I64]:
+    """Return row, byte position and kind of all places, in ascending order."""
     if not len(texts.window):
-        return Places(*(np.zeros(0, np.int64) for _ in range(3)))
-    inked = np.flatnonzero(~_is(texts.window, _SPACE)) + int(texts.offsets[0])
+        none = np.zeros(0, np.int64)
+        return none, none, none
+    inked = np.flatnonzero(~IS_SPACE[texts.window]) + int(texts.offsets[0])
     # An end comes first: where rows touch, it may be at the same byte as the start of the next.
     columns = zip(_ends(texts, inked), _commas(texts), _starts(texts, inked), strict=True)
     at, kinds = (np.concatenate(column) for column in columns)
     order = np.argsort(at, kind="stable")
     at, kinds = at.take(order), kinds.take(order)
-    rows = np.searchsorted(texts.offsets, at - (kinds >= BARE), side="right") - 1
-    return Places(rows, at, kinds)
+    return np.searchsorted(texts.offsets, at - (kinds >= BARE), side="right") - 1, at, kinds
 
 
 def _ends(texts: Texts, inked: I64) -> tuple[I64, I64]:
-    """Return the ends of lines and sentences with their kinds, by the marks before them."""
-    base, window = int(texts.offsets[0]), texts.window
-    edges = np.concatenate([np.flatnonzero(_is(window, _BREAK)) + base, texts.offsets[1:]])
-    last = np.searchsorted(inked, edges) - 1  # sign of every line
-    ends = np.unique(inked.take(last[last >= 0])) + 1
-    ends = np.union1d(ends, _sentence_ends(texts))
-    sign, before = window[ends - base - 1], window[np.maximum(ends - base - 2, 0)]
-    alone = ~_is(before, _END_MARK) & ~_is(before, _SPACE)  # neither "?!" nor "word ?"
-    single = _is(sign, _END_MARK) & alone & ~np.isin(ends - 1, texts.offsets)
-    return ends, np.where(single, np.where(sign == ord("."), STOP, MARK), BARE)
+    """Return the ends of lines and sentences with their kinds, by the marks before them.
 
-
-def _sentence_ends(texts: Texts) -> I64:
-    """Return the positions behind marks that end a sentence within a line.
-
-    A full stop does behind a word that is hardly an abbreviation.
+    Within a line a mark ends a sentence, but a full stop behind what may be an abbreviation.
     """
-    base, window = int(texts.offsets[0]), texts.window
-    marks = np.flatnonzero(_is(window[:-2], _END_MARK))
-    marks = marks[(window[marks + 1] == ord(" ")) & ~_is(window[marks + 2], _GOES_ON)] + base
+    base, window, words = int(texts.offsets[0]), texts.window, texts.tokens
+    edges = np.concatenate([np.flatnonzero(_IS_BREAK[window]) + base, texts.offsets[1:]])
+    last = np.searchsorted(inked, edges) - 1  # sign of every line
+    marks = np.flatnonzero(_IS_END_MARK[window[:-2]])
+    marks = marks[(window[marks + 1] == ord(" ")) & ~_GOES_ON[window[marks + 2]]] + base
     marks = marks[marks + 2 < texts.offsets[texts.rows_of(marks) + 1]]
     ends_sentence = window[marks - base] != ord(".")
-    words = texts.tokens
     if len(words):
         number = np.minimum(np.searchsorted(words.stops, marks), len(words) - 1)
         starts, stops = words.starts.take(number), words.stops.take(number)
         sizes = characters_in(window, starts - base, stops - base)
         ends_sentence |= (stops == marks) & (sizes >= STOPPED_WORD_MIN)
-    ends: I64 = marks[ends_sentence] + 1
-    return ends
+    ends = np.union1d(inked.take(last[last >= 0]), marks[ends_sentence]) + 1
+    sign, before = window[ends - base - 1], window[np.maximum(ends - base - 2, 0)]
+    alone = ~_IS_END_MARK[before] & ~IS_SPACE[before]  # neither "?!" nor "word ?"
+    single = _IS_END_MARK[sign] & alone & ~np.isin(ends - 1, texts.offsets)
+    return ends, np.where(single, np.where(sign == ord("."), STOP, MARK), BARE)
 
 
 def _starts(texts: Texts, inked: I64) -> tuple[I64, I64]:
@@ -147,8 +123,8 @@ def _starts(texts: Texts, inked: I64) -> tuple[I64, I64]:
     points, which = np.unique(code_points(texts.values, at), return_inverse=True)
     signs = [chr(point) for point in points.tolist()]
     kinds = np.array([OPENING if sign.isupper() else START for sign in signs], np.int64)
-    is_letter = np.array([sign.isalpha() for sign in signs], np.bool_)
-    return at[is_letter[which]], kinds[which][is_letter[which]]
+    is_letter = np.array([sign.isalpha() for sign in signs], np.bool_)[which]
+    return at[is_letter], kinds[which][is_letter]
 
 
 def _commas(texts: Texts) -> tuple[I64, I64]:
@@ -157,7 +133,7 @@ def _commas(texts: Texts) -> tuple[I64, I64]:
     at = np.flatnonzero(window == ord(",")) + base
     rows = texts.rows_of(at)
     single = np.bincount(rows, minlength=len(texts)).take(rows) == 1
-    spaced = window[np.minimum(at - base + 1, len(window) - 1)] == ord(" ")
+    spaced = window.take(at - base + 1, mode="clip") == ord(" ")
     fit = single & spaced & (at + 1 < texts.offsets[rows + 1])
     at, rows = at[fit], rows[fit]
     passed = np.searchsorted(words.starts, at)
@@ -177,8 +153,8 @@ def _emoticons(settings: Settings, values: Mapping[str, Any]) -> list[Path]:
 @kernel("emot", _emoticons, any_language, keeps_meaning=False)
 def emot(settings: Settings, *, rate: float = 0.3) -> Insertions:
     """Add emoticons and emoji at the ends of sentences: 'See you.' -> 'See you :)'."""
-    entries = Lexicon.load(_emoticons(settings, {})[0]).entries
-    return Insertions.of(entries, settings.limits(rate))
+    [path] = _emoticons(settings, {})
+    return Insertions.of(Lexicon.load(path).entries, settings.limits(rate))
 
 
 @kernel("intj", _INTERJECTIONS.read, _INTERJECTIONS.languages, keeps_meaning=False)

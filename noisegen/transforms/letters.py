@@ -3,35 +3,25 @@
 Each rule says what a word may become, with whole-number weights; nothing if it stays.
 """
 
+import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Mapping
 from functools import cache, partial
-from itertools import groupby, pairwise
+from itertools import groupby, takewhile
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from noisegen.noise.kernels import WordKernel
 from noisegen.noise.lexicon import Lexicon
 from noisegen.noise.registry import Settings, kernel
 from noisegen.text.buffers import APOSTROPHES
 from noisegen.text.resources import DICTIONARIES
-from noisegen.transforms import LanguageFiles, any_language, no_files, rows_of
+from noisegen.transforms import Forms, LanguageFiles, any_language, no_files, rows_of
 
-Forms = list[tuple[str, int]]  # what a word may become, with weights
-
-
-class ApostropheSlips(NamedTuple):
-    """Of 100 slips of an apostrophe, how many: dont, don t, don;t, do'nt, dont'."""
-
-    dropped: int
-    spaced: int
-    other_sign: int
-    early: int
-    late: int
-
-
-WITHIN = ApostropheSlips(78, 4, 8, 6, 4)
-BETWEEN = ApostropheSlips(60, 32, 8, 0, 0)  # where it stands between two words: j'ai, c'è
+# Of 100 slips of an apostrophe, how many: dont, don t, don;t, do'nt, dont'.
+WITHIN = (78, 4, 8, 6, 4)
+BETWEEN = (60, 32, 8, 0, 0)  # where it stands between two words: j'ai, c'è
 BETWEEN_WORDS = ("ca", "fr", "it", "oc")  # languages in which it does
 SIGNS = ("`", "´", ";", ",")  # what is typed for an apostrophe: accents, and the keys beside it
 ENDING_MAX = 2  # letters of an ending ('t, 's, 're) that the apostrophe strays into
@@ -43,16 +33,16 @@ def misplaced(word: str, lang: str) -> Forms:
     before, sign, after = word[:at], word[at : at + 1], word[at + 1 :]
     if not before or (before + after).isdecimal():  # 5'11 is a measure
         return []
-    slips = BETWEEN if lang in BETWEEN_WORDS else WITHIN
+    dropped, spaced, other_sign, early, late = BETWEEN if lang in BETWEEN_WORDS else WITHIN
     forms = {
-        "".join(part for part in word if part not in APOSTROPHES): slips.dropped * len(SIGNS),
-        f"{before} {after}": slips.spaced * len(SIGNS),
-        **{before + other + after: slips.other_sign for other in SIGNS},
+        "".join(part for part in word if part not in APOSTROPHES): dropped * len(SIGNS),
+        f"{before} {after}": spaced * len(SIGNS),
+        **{before + other + after: other_sign for other in SIGNS},
     }
-    if slips.late and len(after) <= ENDING_MAX:
-        forms[before + after + sign] = slips.late * len(SIGNS)
+    if late and len(after) <= ENDING_MAX:
+        forms[before + after + sign] = late * len(SIGNS)
         if len(before) > 1:
-            forms[before[:-1] + sign + before[-1] + after] = slips.early * len(SIGNS)
+            forms[before[:-1] + sign + before[-1] + after] = early * len(SIGNS)
     return list(forms.items())
 
 
@@ -78,11 +68,11 @@ def unmarked(word: str, lang: str) -> Forms:
     """Return what a word may become without marks on its letters."""
     if word.isascii():
         return []
-    forms: dict[str, int] = {}
+    forms = defaultdict[str, int](int)
     for letters, weight in spellings(lang):
-        form = _without_marks(word, letters)
-        forms[form] = forms.get(form, 0) + weight
-    return [(form, weight) for form, weight in forms.items() if form != word]
+        forms[_without_marks(word, letters)] += weight
+    forms.pop(word, None)
+    return list(forms.items())
 
 
 def _without_marks(word: str, letters: Mapping[str, str]) -> str:
@@ -92,8 +82,7 @@ def _without_marks(word: str, letters: Mapping[str, str]) -> str:
         if unicodedata.category(sign) == "Mn":
             written += "" if script in POINTED else sign
             continue
-        script = _script(sign)
-        lower = sign.lower()
+        script, lower = _script(sign), sign.lower()
         if not sign.isascii() and lower in letters:
             plain = letters[lower]
             raised = plain.upper() if word.isupper() else plain.capitalize()
@@ -159,20 +148,20 @@ def without_vowels(word: str, vowels: frozenset[str]) -> Forms:
     inner = [at for at in range(1, last) if silent[at]]
     if last - 1 in inner and word[-1] in "yY":  # one vowel with the y: 'they' is not 'thy'
         inner.remove(last - 1)
-    few = len(word) - len(inner) < LEFT_MIN or silent.count(False) < CONSONANTS_MIN
-    if few or not inner:
+    left = len(word) - len(inner)
+    if not inner or left < LEFT_MIN or silent.count(False) < CONSONANTS_MIN:
         return []
-
-    def without(dropped: set[int]) -> str:
-        return "".join(letter for at, letter in enumerate(word) if at not in dropped)
-
-    forms = {without(set(inner)): 6}
-    if silent[last] and len(word) - len(inner) > LEFT_MIN:
-        forms[without({*inner, last})] = 2
+    dropped = [({*inner}, 6)]
+    if silent[last] and left > LEFT_MIN:
+        dropped.append(({*inner, last}, 2))
     runs = groupby(enumerate(inner), key=lambda pair: pair[1] - pair[0])  # equal among neighbours
     groups = [{at for _, at in run} for _, run in runs]
     if len(groups) > 1:
-        forms |= {without(group): 1 for group in (groups[0], groups[-1])}
+        dropped += [(groups[0], 1), (groups[-1], 1)]
+    forms = {
+        "".join(letter for at, letter in enumerate(word) if at not in places): weight
+        for places, weight in dropped
+    }
     return list(forms.items())
 
 
@@ -201,60 +190,60 @@ FULL = 8  # of the weights of a listed word; with less it is held that much less
 OTHERS_SHARE = 40  # a word on no list is held so many times less often
 
 _HELD_WORDS = LanguageFiles("long.tsv")
-Place = tuple[int, int]  # position of the letter that is held, weight
+Places = list[tuple[int, int]]  # positions of the letters that may be held, weights
 
 
 def lengthened(word: str, lang: str) -> Forms:
     """Return what a word may become with a letter held."""
     lower = word.lower()
     listed = listed_places(lang).get(lower, []) if len(lower) == len(word) else []
-    places = listed or list(_guessed_places(word))
+    places = listed or _guessed_places(word)
     forms = []
     for at, weight in places:  # behind a capital that begins a word, small letters follow
         letter = word[at] if word.isupper() else word[at].lower()[0]
-        held = (word[: at + 1] + letter * count + word[at + 1 :] for count in range(1, 9))
-        forms += [(form, weight * often) for form, often in zip(held, ADDED, strict=True)]
+        for count, often in enumerate(ADDED, 1):
+            forms.append((word[: at + 1] + letter * count + word[at + 1 :], weight * often))
     weights = sum(weight for _, weight in places)
     stays = FULL - weights if listed else weights * (OTHERS_SHARE - 1)
     return [*forms, (word, stays * sum(ADDED))] if stays > 0 else forms
 
 
-def _guessed_places(word: str) -> Iterator[Place]:
-    """Yield where a word on no list is held: its end, its last vowel, its first vowel.
+def _guessed_places(word: str) -> Places:
+    """Return where a word on no list is held: its end, its last vowel, its first vowel.
 
     It must be letters, each with its marks, no acronym, and hold none yet.
     """
+    is_held = re.search(r"(.)\1\1", word.lower())
+    if len(word) not in HELD_LENGTHS or word.isupper() or is_held:
+        return []
     if not unicodedata.is_normalized("NFC", word):  # the mark would stay behind at the last letter
-        return
-    thrice = any(a == b == c for (a, b), (_, c) in pairwise(pairwise(word.lower())))
-    if len(word) not in HELD_LENGTHS or word.isupper() or thrice:
-        return
+        return []
     if not all(unicodedata.category(sign)[0] in "LM" for sign in word):
-        return
+        return []
     letters = [letter.lower()[0] for letter in word]
     vowels = [
         at for at, letter in enumerate(letters)
         if letter not in HELD and unicodedata.normalize("NFD", letter)[0] in VOWELS
     ]  # fmt: skip
     last = len(word) - 1
-    if last in vowels or letters[last] in HELD:
-        yield last, 4
+    places = [(last, 4)] if last in vowels or letters[last] in HELD else []
     if vowels and vowels[-1] != last:
-        yield vowels[-1], 3
+        places.append((vowels[-1], 3))
     if len(vowels) > 1 and vowels[0] != last:
-        yield vowels[0], 1
+        places.append((vowels[0], 1))
+    return places
 
 
 @cache
-def listed_places(lang: str) -> dict[str, list[Place]]:
+def listed_places(lang: str) -> dict[str, Places]:
     """Return the words of a language's list with where they are held."""
-    places: dict[str, list[Place]] = {}
+    places = defaultdict[str, Places](list)
     for path in _HELD_WORDS.read(Settings(lang), {}):
         for entry in Lexicon.load(path).entries:
-            letters = zip(entry.clean, entry.noisy, strict=False)
-            same = next((at for at, (a, b) in enumerate(letters) if a != b), len(entry.clean))
-            places.setdefault(entry.clean, []).append((same - 1, entry.weight))
-    return places
+            pairs = zip(entry.clean, entry.noisy, strict=False)
+            same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+            places[entry.clean].append((same - 1, entry.weight))
+    return dict(places)
 
 
 @kernel("long", _HELD_WORDS.read, any_language)

@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
+from itertools import combinations
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,31 +18,24 @@ from noisegen.noise.phrases import PhraseTable, load_table
 from noisegen.noise.registry import Settings, kernel
 from noisegen.noise.rng import Variants, choices, fork_array, hits
 from noisegen.text.buffers import I64, U64, Texts
-from noisegen.transforms import LanguageFiles, rows_of
-
-Weighted = list[tuple[str, int]]  # what may be written, with weights
+from noisegen.transforms import Forms, LanguageFiles, existing, rows_of, title
 
 LETTERS_MIN = 4  # shorter words are in the list or stay
 RESPELLINGS_MAX = 6  # alternatives of a word
 _LIST, _RULES = LanguageFiles("phon.tsv"), LanguageFiles("phon_rules.tsv")
 
 
-class Rule(NamedTuple):
-    """Letters that match `pattern` may be written `noisy`; `weight` is out of 100."""
-
-    pattern: re.Pattern[str]
-    noisy: str
-    weight: int
+Rule = tuple[re.Pattern[str], str, int]  # what it matches may be written so; weight out of 100
 
 
 @cache
 def rules_of(path: Path) -> tuple[Rule, ...]:
     """Read the rules of a language: pattern, noisy, weight; none where there is no file."""
     rows = rows_of(path) if path.exists() else []
-    return tuple(Rule(re.compile(pattern), noisy, int(weight)) for pattern, noisy, weight in rows)
+    return tuple((re.compile(pattern), noisy, int(weight)) for pattern, noisy, weight in rows)
 
 
-def respelled(word: str, rules: Sequence[Rule]) -> Weighted:
+def respelled(word: str, rules: Sequence[Rule]) -> Forms:
     """Respell a word in one or two places; the likeliest forms, with their weights.
 
     Words with capitals stay: most are names, and those that begin a sentence are in the list.
@@ -54,17 +47,20 @@ def respelled(word: str, rules: Sequence[Rule]) -> Weighted:
         for pattern, noisy, weight in rules
         for match in pattern.finditer(word)
     )
-    forms = dict[str, int]()
-    for number, (start, stop, noisy, weight) in enumerate(rewritings):
-        before = word[:start] + noisy
-        alone = before + word[stop:]
-        forms[alone] = max(weight * 100, forms.get(alone, 0))
-        for later_start, later_stop, later_noisy, later_weight in rewritings[number + 1 :]:
-            if stop <= later_start:
-                both = before + word[stop:later_start] + later_noisy + word[later_stop:]
-                forms[both] = max(weight * later_weight * 2, forms.get(both, 0))
-    ranked = sorted(forms.items(), key=lambda pair: (-pair[1], pair[0]))
-    return [pair for pair in ranked if pair[0] != word][:RESPELLINGS_MAX]
+    forms = defaultdict[str, int](int)
+    for start, stop, noisy, weight in rewritings:
+        form = word[:start] + noisy + word[stop:]
+        forms[form] = max(weight * 100, forms[form])
+    for (start, stop, noisy, weight), later in combinations(rewritings, 2):
+        if stop <= later[0]:
+            form = word[:start] + noisy + word[stop : later[0]] + later[2] + word[later[1] :]
+            forms[form] = max(weight * later[3] * 2, forms[form])
+    forms.pop(word, None)
+    return _likeliest(forms, RESPELLINGS_MAX)
+
+
+def _likeliest(forms: Mapping[str, int], most: int) -> Forms:
+    return sorted(forms.items(), key=lambda pair: (-pair[1], pair[0]))[:most]
 
 
 @dataclass(frozen=True)
@@ -93,11 +89,10 @@ class Respelling:
         return Edits.join([listed, ruled.keep(ruled.starts >= last)])
 
 
-def _files(settings: Settings, values: Mapping[str, Any]) -> list[Path]:
-    return [*_LIST.read(settings, values), *_RULES.read(settings, values)]
-
-
-@kernel("phon", _files, _LIST.languages)
+@kernel(
+    "phon", lambda settings, _: existing(*(each.of(settings.lang) for each in (_LIST, _RULES))),
+    _LIST.languages,
+)  # fmt: skip
 def phon(settings: Settings, *, rate: float = 0.15) -> Respelling:
     """Spell words as they sound: 'that was good enough' -> 'dat wuz gud enuf'."""
     rules, limits = rules_of(_RULES.of(settings.lang)), settings.limits(rate)
@@ -113,19 +108,19 @@ GROUP_MAX = 4  # letters that are written as one
 FULL_STOPS = "।॥։"  # no signs to the tokenizer, so they are at the end of words
 _LETTER_TABLES = LanguageFiles("latn.tsv")
 
-LetterTable = dict[str, dict[str, Weighted]]  # letters -> where ('': anywhere) -> what is written
+LetterTable = Mapping[str, Mapping[str, Forms]]  # letters -> where ('': anywhere) -> written
 
 
 @cache
 def letters_of(path: Path) -> LetterTable:
     """Read a letter table: letters, latin, where, weight."""
-    table: LetterTable = defaultdict(dict)
+    table = defaultdict[str, dict[str, Forms]](dict)
     for letters, latin, where, weight in rows_of(path):
         table[letters].setdefault(where, []).append((latin, int(weight)))
     return dict(table)
 
 
-def latinised(word: str, table: LetterTable, spoken: Callable[[str], str] = str) -> Weighted:
+def latinised(word: str, table: LetterTable, spoken: Callable[[str], str] = str) -> Forms:
     """Write a word in Latin letters: the likeliest forms with their weights.
 
     There are none if the table lacks a letter of it. `spoken` is applied first, see `with_schwas`.
@@ -143,34 +138,26 @@ def latinised(word: str, table: LetterTable, spoken: Callable[[str], str] = str)
         for form, share in forms.items():
             for latin, weight in unit:
                 longer[form + latin] += share * weight // total
-        forms = dict(sorted(longer.items(), key=lambda pair: (-pair[1], pair[0]))[:FORMS_MAX])
-    ways = [(form, weight) for form, weight in forms.items() if form and weight]
-    if word.isupper() and len(word) > 1:
-        return [(form.upper(), weight) for form, weight in ways]
-    if word[:1].isupper():
-        return [(form[:1].upper() + form[1:], weight) for form, weight in ways]
-    return ways
+        forms = dict(_likeliest(longer, FORMS_MAX))
+    first = title if word[:1].isupper() else str
+    cased = str.upper if word.isupper() and len(word) > 1 else first
+    return [(cased(form), weight) for form, weight in forms.items() if form and weight]
 
 
-def _units(core: str, table: LetterTable) -> list[Weighted]:
+def _units(core: str, table: LetterTable) -> list[Forms]:
     """Return what is written for each group of letters; nothing if one is unknown, or all Latin."""
-    units, at = list[Weighted](), 0
+    units, at = list[Forms](), 0
     while at < len(core):
-        stops = range(min(at + GROUP_MAX, len(core)), at, -1)
-        fitting = ((stop, _fitting(table.get(core[at:stop], {}), at, stop, core)) for stop in stops)
-        stop, written = next((pair for pair in fitting if pair[1]), (at + 1, []))
+        for stop in range(min(at + GROUP_MAX, len(core)), at, -1):
+            rows = table.get(core[at:stop], {})
+            places = ["start"] * (at == 0) + ["end"] * (stop == len(core)) + [""]
+            if written := next((rows[place] for place in places if place in rows), []):
+                break
         if not written and not core[at].isascii():
             return []
         units.append(written or [(core[at], 1)])
         at = stop
     return [] if core.isascii() else units
-
-
-def _fitting(rows: Mapping[str, Weighted], start: int, stop: int, core: str) -> Weighted:
-    """Return what is written for a group of letters here: at the start, at the end, anywhere."""
-    at_start = rows.get("start", []) if start == 0 else []
-    at_end = rows.get("end", []) if stop == len(core) else []
-    return at_start or at_end or rows.get("", [])
 
 
 _AKSHARA = re.compile(

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
@@ -10,7 +9,7 @@ from noisegen.noise.edits import Edits
 from noisegen.noise.registry import Settings, kernel
 from noisegen.noise.rng import Variants, WeightedTexts, choices, fork_array, hits
 from noisegen.text.buffers import I64, U64, Bool, Texts, code_points, utf8_lengths
-from noisegen.transforms import any_language, no_files
+from noisegen.transforms import IS_SPACE, any_language, is_byte, no_files
 
 ENDS = ".!?…。！？｡।॥؟۔።։"  # of sentences (Unicode: Sentence_Terminal, those in daily use)
 COMMAS = ",，、،፣"
@@ -23,10 +22,7 @@ MIXED = {"!": "!?", "?": "?!", "！": "！？", "？": "？！"}
 MIXED_WEIGHT = 2
 SPACES_MAX = 16  # behind the mark that ends a row
 
-_LEADS = np.isin(np.arange(256), [sign.encode()[0] for sign in ENDS + COMMAS + OTHERS])
-_IS_SPACE = np.isin(np.arange(256), [9, 10, 11, 12, 13, 32])
-
-
+_IS_LEAD = is_byte(bytes(sign.encode()[0] for sign in ENDS + COMMAS + OTHERS))
 _REPEATABLE = sorted(set(ENDS) - set("…॥"))  # these two are repeated already
 _NOTHING, _SPACE = len(_REPEATABLE), len(_REPEATABLE) + 1  # groups behind those of the marks
 _BEYOND = 0x110000  # a key that is no code point
@@ -44,85 +40,6 @@ def _among(points: I64, signs: str) -> Bool:
     return np.isin(points, [ord(sign) for sign in signs])
 
 
-class Marks(NamedTuple):
-    """Marks of `Texts`: row, byte range, code point."""
-
-    rows: I64
-    starts: I64
-    stops: I64
-    points: I64
-
-    @classmethod
-    def of(cls, texts: Texts) -> "Marks":
-        """Find the marks of all rows."""
-        at = np.flatnonzero(_LEADS[texts.window]) + texts.offsets[0]
-        points = code_points(texts.values, at)
-        known = np.flatnonzero(_among(points, ENDS + COMMAS + OTHERS))
-        at, points = at.take(known), points.take(known)
-        return cls(texts.rows_of(at), at, at + utf8_lengths(points), points)
-
-
-class Way(NamedTuple):
-    """A way to change marks: its rate, which ones may be, and byte range and group written."""
-
-    rate: str
-    eligible: Bool
-    starts: I64
-    stops: I64
-    groups: I64
-
-
-def _ways(texts: Texts, marks: Marks) -> list[Way]:
-    """Return the ways to change these marks; the first two leave them out.
-
-    Alone are marks that touch no other: more than one ('...', '?!') mean something.
-    """
-    rows, starts, stops, points = marks
-    values, final = texts.values, len(texts.values) - 1
-    row_starts, row_stops = texts.offsets[rows], texts.offsets[rows + 1]
-    before, follows, then = (
-        values.take(np.clip(at, 0, final)) for at in (starts - 1, stops, stops + 1)
-    )
-    touching = (np.diff(rows, prepend=-1) == 0) & (starts == np.roll(stops, 1))
-    alone = ~touching & ~np.append(touching[1:], False)
-    wide = _among(points, WIDE)
-    ends_word = (stops == row_stops) | _IS_SPACE[follows] | wide
-    inked = np.flatnonzero(~_IS_SPACE[texts.window]) + texts.offsets[0]
-    # What begins a row is not left out: a row that is '?' alone would be empty.
-    later = np.searchsorted(inked, starts) > np.searchsorted(inked, texts.offsets).take(rows)
-    ends = _row_ends(texts)[rows]
-    ends_row = (stops == ends) & _among(points, ENDS)
-    comma = alone & _among(points, COMMAS)
-    spaced = (starts > row_starts) & (before == ord(" "))
-    left_out = starts - spaced  # with the space before: 'ça !' is left as 'ça'
-    behind_word = (starts > row_starts) & ~_IS_SPACE[before]
-    before_mark = np.append(starts[1:], -1) == stops + 1
-    one_space = (stops + 1 < row_stops) & (follows == ord(" ")) & ~_IS_SPACE[then] & ~before_mark
-    groups, repeatable = _WRITTEN.find(points)
-    repeatable &= (points != ord(".")) | ends_row  # elsewhere a full stop may abbreviate
-    nothing, space = (np.full(len(rows), group) for group in (_NOTHING, _SPACE))
-    comma_becomes = np.where(wide & (stops < ends), space, nothing)
-    return [
-        Way("drop_rate", alone & ends_row & later, left_out, stops, nothing),
-        Way("comma_rate", comma & ends_word & later, left_out, stops, comma_becomes),
-        Way("blank_rate", alone & ends_word & behind_word & _among(points, SET_APART),
-            starts, starts, space),
-        Way("repeat_rate", alone & ends_word & repeatable, starts, stops, groups),
-        Way("glue_rate", comma & one_space, stops, stops + 1, nothing),
-    ]  # fmt: skip
-
-
-def _row_ends(texts: Texts) -> I64:
-    """Return where rows end, up to `SPACES_MAX` spaces left out."""
-    ends = texts.offsets[1:].copy()
-    for _ in range(SPACES_MAX):
-        space = np.flatnonzero((ends > texts.offsets[:-1]) & _IS_SPACE[texts.values[ends - 1]])
-        if not len(space):
-            break
-        ends[space] -= 1
-    return ends
-
-
 @dataclass(frozen=True)
 class Punctuation:
     """Change marks, each way with its own rate; `limits` has the thresholds of every strength.
@@ -137,18 +54,63 @@ class Punctuation:
         """Propose the changes of all rows."""
         if not len(texts.window):
             return Edits.none()
-        marks, parts = Marks.of(texts), []
-        kept = np.ones(len(marks.rows), np.bool_)
-        for way in _ways(texts, marks):
-            limits = self.limits[way.rate].take(variants[way.rate])
-            stream = fork_array(keys, way.rate)
-            at, draws = hits(stream, marks.rows, limits, way.eligible & kept)
-            written = _WRITTEN.pick(way.groups.take(at), choices(draws))
-            edges = way.starts.take(at), way.stops.take(at)
-            parts.append(Edits(marks.rows.take(at), *edges, written, _WRITTEN.pool))
-            if way.rate in ("drop_rate", "comma_rate"):
-                kept[at] = False
+        starts = np.flatnonzero(_IS_LEAD[texts.window]) + texts.offsets[0]
+        points = code_points(texts.values, starts)
+        known = np.flatnonzero(_among(points, ENDS + COMMAS + OTHERS))
+        starts, points = starts.take(known), points.take(known)
+        rows, parts = texts.rows_of(starts), []
+        stays = np.ones(len(rows), np.bool_)
+        for rate, (eligible, begin, end, groups) in _ways(texts, rows, starts, points).items():
+            limits = self.limits[rate].take(variants[rate])
+            at, draws = hits(fork_array(keys, rate), rows, limits, eligible & stays)
+            written = _WRITTEN.pick(groups.take(at), choices(draws))
+            edits = Edits(rows.take(at), begin.take(at), end.take(at), written, _WRITTEN.pool)
+            parts.append(edits)
+            if rate in ("drop_rate", "comma_rate"):
+                stays[at] = False
         return Edits.join(parts)
+
+
+def _ways(
+    texts: Texts, rows: I64, starts: I64, points: I64
+) -> dict[str, tuple[Bool, I64, I64, I64]]:
+    """Return for each rate which marks it may change, the byte ranges and what group is written.
+
+    Marks that touch no other are alone: more than one ('...', '?!') mean something.
+    """
+    values, stops = texts.values, starts + utf8_lengths(points)
+    row_starts, row_stops = texts.offsets[rows], texts.offsets[rows + 1]
+    before, follows, then = (values.take(at, mode="clip") for at in (starts - 1, stops, stops + 1))
+    touching = (np.diff(rows, prepend=-1) == 0) & (starts == np.roll(stops, 1))
+    alone = ~touching & ~np.append(touching[1:], False)
+    wide = _among(points, WIDE)
+    ends_word = (stops == row_stops) | IS_SPACE[follows] | wide
+    # What begins a row is not left out: a row that is '?' alone would be empty.
+    inked = np.flatnonzero(~IS_SPACE[texts.window]) + texts.offsets[0]
+    inked_before = np.searchsorted(inked, texts.offsets)  # each row
+    later = np.searchsorted(inked, starts) > inked_before.take(rows)
+    # A row ends before its last spaces, if these are not many.
+    last_inked = inked.take(inked_before.take(rows + 1) - 1)
+    ends = np.maximum(last_inked + 1, row_stops - SPACES_MAX)
+    ends_row = (stops == ends) & _among(points, ENDS)
+    comma = alone & _among(points, COMMAS)
+    spaced = (starts > row_starts) & (before == ord(" "))
+    left_out = starts - spaced  # with the space before: 'ça !' is left as 'ça'
+    behind_word = (starts > row_starts) & ~IS_SPACE[before]
+    before_mark = np.append(starts[1:], -1) == stops + 1
+    one_space = (stops + 1 < row_stops) & (follows == ord(" ")) & ~IS_SPACE[then] & ~before_mark
+    groups, repeatable = _WRITTEN.find(points)
+    repeatable &= (points != ord(".")) | ends_row  # elsewhere a full stop may abbreviate
+    nothing, space = (np.full(len(rows), group) for group in (_NOTHING, _SPACE))
+    comma_becomes = np.where(wide & (stops < ends), space, nothing)
+    set_apart = alone & ends_word & behind_word & _among(points, SET_APART)
+    return {
+        "drop_rate": (alone & ends_row & later, left_out, stops, nothing),
+        "comma_rate": (comma & ends_word & later, left_out, stops, comma_becomes),
+        "blank_rate": (set_apart, starts, starts, space),
+        "repeat_rate": (alone & ends_word & repeatable, starts, stops, groups),
+        "glue_rate": (comma & one_space, stops, stops + 1, nothing),
+    }
 
 
 @kernel("punc", no_files, any_language)

@@ -17,7 +17,7 @@ from noisegen.augment import augment as augment_module
 from noisegen.augment.augment import make_plan, recipe_of
 from noisegen.augment.shards import SAMPLED_ROWS
 from noisegen.errors import OutputError, SourceError, UsageError
-from noisegen.runs.folder import parse_part
+from noisegen.runs.folder import PartOptions
 from noisegen.runs.manifest import Manifest
 from noisegen.text.alignment import character_errors, error_counts
 
@@ -324,7 +324,7 @@ def test_the_digest_tells_recipes_apart():
 @pytest.mark.parametrize("text", ["0/3", "4/3", "1", "a/b", "1/3/5", "-1/3", "1/0", ""])
 def test_a_part_that_makes_no_sense_is_refused(text):
     with pytest.raises(UsageError, match=r"such as 2/8"):
-        parse_part(text)
+        PartOptions(part=text)
 
 
 @pytest.mark.parametrize(

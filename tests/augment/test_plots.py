@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from shard_files import ROWS, edits_column, shard
+from shard_files import MIX_ALL, ROWS, edits_column, shard
 
 from noisegen.augment import statistics
 from noisegen.augment.statistics import Statistics
@@ -14,7 +14,7 @@ from noisegen.errors import MissingExtra, OutputError, UsageError
 
 @pytest.fixture
 def found(tmp_path: Path) -> Statistics:
-    (tmp_path / "manifest.json").write_text('{"recipe": "mix_all"}')
+    (tmp_path / "manifest.json").write_text(MIX_ALL)
     return statistics.measure(shard(tmp_path, ROWS, edits=edits_column()))
 
 

@@ -395,7 +395,7 @@ def test_too_little_memory_is_one_line(tmp_path, monkeypatch):
     def greedy(*_):
         raise pa.ArrowMemoryError("malloc of size 99 failed")
 
-    monkeypatch.setattr(shards_module, "_write", greedy)
+    monkeypatch.setattr(shards_module, "add_noise", greedy)
 
     with pytest.raises(NoisegenError, match="not enough memory"):
         augment(DEMO, tmp_path / "out")

@@ -199,13 +199,13 @@ def test_a_file_that_grows_without_bound_is_refused_before_it_is_parsed(
     def parsed(*_):
         raise AssertionError
 
-    monkeypatch.setattr(dictionaries, "_text", parsed)
+    monkeypatch.setattr(dictionaries, "_translation_rows", parsed)
     path = file(tmp_path, packed(b"a b\n" * 1_000_000), name)
     assert path.stat().st_size < dictionaries.SMALL_FILE
     with pytest.raises(LexiconError, match="too large for a dictionary"):
         load_translations(path, "en")
     with pytest.raises(LexiconError, match="too large for a dictionary"):
-        table_of(path, 0, "en", None)
+        table_of(path, "en", None)
 
 
 def test_a_file_of_many_bytes_or_many_translations_is_refused(tmp_path, monkeypatch):

@@ -31,13 +31,13 @@ def changed(**columns):
 
 BAD_TABLES = {
     "null word": (changed(clean=pa.array([None], pa.string())), "row 1: clean None is not one"),
-    "null count": (changed(count=pa.array([None], pa.int64())), "row 1: count None is no whole"),
+    "null count": (changed(count=pa.array([None], pa.int64())), "row 1: count None is not a whole"),
     "number for a word": (changed(noisy=[3]), "column 'noisy' is no text but int64"),
     "text for a count": (changed(count=["2"]), "column 'count' is no number but string"),
     "list": (changed(noisy=[["teh"]]), "column 'noisy' is no text but list"),
-    "count 0": (changed(count=[0]), "row 1: count 0 is no whole number from 1 up"),
-    "negative pages": (changed(pages=[-1]), "row 1: pages -1 is no whole number from 0 up"),
-    "half a count": (changed(count=[1.5]), "row 1: count 1.5 is no whole number"),
+    "count 0": (changed(count=[0]), "row 1: count 0 is not a whole number from 1 up"),
+    "negative pages": (changed(pages=[-1]), "row 1: pages -1 is not a whole number from 0 up"),
+    "half a count": (changed(count=[1.5]), "row 1: count 1.5 is not a whole number"),
     "prob above 1": (changed(prob=[1.5]), "row 1: prob 1.5 is not a share"),
     "prob 0": (changed(prob=[0.0]), "row 1: prob 0.0 is not a share"),
     "prob nan": (changed(prob=[float("nan")]), "row 1: prob nan is not a share"),
@@ -72,23 +72,26 @@ BAD_TEXTS = {
     "empty.tsv": ("", "no header line"),
     "head.tsv": ("# lang: en\n", "no header line"),
     "columns.tsv": (HEAD + "the\tteh\n", "line 2: 2 columns, not 3 (tabs between)"),
-    "number.tsv": ("# lang: en\n" + HEAD + "the\tteh\tmany\n", "line 3: count 'many' is no number"),
-    "prob.tsv": ("clean\tnoisy\tprob\nthe\tteh\tinf\n", "line 2: prob inf is not a share"),
+    "number.tsv": (
+        "# lang: en\n" + HEAD + "the\tteh\tmany\n",
+        "line 3: count 'many' is not a whole number",
+    ),
+    "prob.tsv": ("clean\tnoisy\tprob\nthe\tteh\tinf\n", "line 2: prob 'inf' is not a share"),
     "binary.tsv": (HEAD.encode() + b"the\t\xff\xfe\t1\n", "is not UTF-8"),
     "name.tsv": ("correct\twrong\n", "no column 'clean' among: correct, wrong"),
     "not.parquet": (b"PAR1 this is none", "is not a Parquet file"),
     "empty.parquet": (b"", "is not a Parquet file"),
     "cut.json": ('{"the": [["teh", 1', "is not JSON"),
-    "deep.json": ("[" * 100_000, "is not JSON"),
+    "deep.json": ('{"the": [["teh", ' + "[" * 100_000, "is not JSON"),
     "list.json": ("[1, 2]", 'a dictionary is {"correct": [["wrong", 0.5], ...], ...}'),
-    "flat.json": ('{"the": "teh"}', "at 'the': no list of [wrong, probability]"),
-    "triple.json": ('{"the": [["teh", 1, 2]]}', "is not [wrong, probability]"),
+    "flat.json": ('{"the": "teh"}', '[["wrong", 0.5], ...], ...}: Expected `array`, got `str`'),
+    "triple.json": ('{"the": [["teh", 1, 2]]}', "Expected `array` of length 2"),
     "null.json": ('{"the": [["teh", null]]}', "prob None is not a share"),
     "true.json": ('{"the": [["teh", true]]}', "prob True is not a share"),
-    "text.json": ('{"the": [["teh", "1"]]}', "prob 1 is not a share"),
+    "text.json": ('{"the": [["teh", "1"]]}', "prob '1' is not a share"),
     "number.json": ('{"the": [[7, 1]]}', "noisy 7 is not one word"),
     "sum.json": ('{"the": [["teh", 0.9], ["hte", 0.9]]}', "add up to 1.8, not to 1"),
-    "surrogate.json": ('{"the": [["\\ud800", 1]]}', "is not Unicode"),
+    "surrogate.json": ('{"the": [["\\ud800", 1]]}', "is not JSON: JSON is malformed"),
 }
 
 
@@ -108,7 +111,7 @@ def test_a_missing_or_huge_file_is_one_clear_line(tmp_path, write, monkeypatch):
     with pytest.raises(LexiconError, match="Is a directory"):
         load_dictionary(tmp_path)
     monkeypatch.setattr(dictionaries, "BYTES_MAX", 10)
-    with pytest.raises(LexiconError, match="no dictionary"):
+    with pytest.raises(LexiconError, match="too large for a dictionary"):
         load_dictionary(write("d.tsv", HEAD + "the\tteh\t1\n"))
 
 

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noisegen import augment
+from noisegen.data import pairs as pair_files
 from noisegen.data.pairs import Pairs, m2_sentences, read_pairs
 from noisegen.errors import SourceError, UsageError
 
@@ -72,8 +73,12 @@ def test_no_pair_left_is_an_error(tmp_path: Path) -> None:
         read_pairs([str(tmp_path / "none.tsv")])
 
 
-def test_no_more_pairs_than_the_limit_are_held(tmp_path: Path) -> None:
-    assert len(read_pairs([str(table(tmp_path / "pairs.tsv"))], limit=7)) == 7
+def test_no_more_pairs_than_the_limit_are_held(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pair_files, "PAIRS_MAX", 7)
+    found = read_pairs([str(table(tmp_path / "pairs.tsv"))])
+    assert (len(found), found.dropped["over_limit"]) == (7, len(CLEAN) - 7)
 
 
 def test_a_clean_file_goes_with_one_text_file(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from source_files import reasons, rows
 
 from noisegen.data import files, tables
+from noisegen.data.columns import read_columns
 from noisegen.data.files import blocks
 from noisegen.data.tables import csv_tables, delimited, json_schema, json_table, line_ranges
 from noisegen.errors import SourceError
@@ -289,3 +290,17 @@ def test_a_value_nested_too_deeply_costs_itself_only(value: bytes, reason: str, 
     assert [found for found in reasons(table) if found] == [reason]
     assert reasons(table)[place] == reason
     assert [text for text in table["text"].to_pylist() if text in ("a", "b")] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("name", "lines", "unread"),
+    [
+        ("rows.jsonl", '{"text": "one"}\n{"text": 3\n{"text": "two"}\n', {"bad_json": 1}),
+        ("rows.csv", "text\none\ntwo\n", {}),
+    ],
+)
+def test_a_later_choice_of_columns_is_read_from_any_format(tmp_path, name, lines, unread):
+    (tmp_path / name).write_text(lines)
+    read = read_columns(str(tmp_path / name), [("clean",), ("text",)], "a test")
+    assert read.columns == {"text": ["one", "two"]}
+    assert dict(read.unread) == unread

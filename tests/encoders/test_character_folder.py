@@ -213,7 +213,7 @@ def with_width(width):
     ("change", "message"),
     [
         (("words.json", None), r"cannot read .*words\.json"),
-        (("words.json", b"[1]"), "does not hold an object"),
+        (("words.json", b"[1]"), "Expected `object`, got `array`"),
         (("words.json", b'{"lower": false}'), "max_length"),
         (("words.json", b'{"max_length": 4000, "lower": false}'), "66 positions"),
         (("config.json", lambda said: {"model_type": "bert"}), "not of a character-aware"),

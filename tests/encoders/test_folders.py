@@ -197,13 +197,13 @@ def spoil_shapes(folder):
 
 SPOILED = [
     (spoil_config, "is no model: no config.json"), (spoil_json, "cannot"), (spoil_field, "cannot"),
-    (spoil_kind, "cannot"), (spoil_list, "does not hold an object"), (spoil_weights, "cannot"),
+    (spoil_kind, "cannot"), (spoil_list, "Expected `object`"), (spoil_weights, "cannot"),
     (spoil_pickled, "weights are pickled: convert them"), (spoil_missing, "lacks 1 weights"),
     (spoil_size, "cannot|size"), (spoil_tokenizer, "tokenizer"), (spoil_no_tokenizer, "tokenizer"),
-    (spoil_code, "cannot"), (spoil_heads, "cannot open the model"),
+    (spoil_code, "cannot"), (spoil_heads, "cannot read the model"),
     (spoil_shapes, "other shapes than its config.json"),
-    (spoil_length, "cannot open the tokenizer"),
-    (spoil_negative_length, "cannot open the tokenizer"),
+    (spoil_length, "cannot read the tokenizer"),
+    (spoil_negative_length, "cannot read the tokenizer"),
 ]  # fmt: skip
 
 

@@ -77,7 +77,7 @@ def test_thousands_of_real_sentences_have_the_same_vectors(tiny_bert, sentences)
             sides = [kind.of(ids.take(rows), 0) for kind in (Padded, Packed)]
             states = [side.states(encoder.network) for side in sides]
             for pooling in POOLINGS:
-                one, other = (getattr(side, pooling)(state)
+                one, other = (side.pooled(state, pooling)
                               for side, state in zip(sides, states, strict=True))  # fmt: skip
                 torch.testing.assert_close(other, one, atol=1e-5, rtol=1e-5)
             seen += len(rows)
@@ -103,7 +103,8 @@ def test_no_row_sees_another(network):
     pad = network.config.pad_token_id
     with torch.inference_mode():
         one, two = (
-            (batch := Packed.of(some, pad)).mean(batch.states(network)) for some in (rows, other)
+            (batch := Packed.of(some, pad)).pooled(batch.states(network), "mean")
+            for some in (rows, other)
         )
 
     assert torch.equal(one[1:], two[1:])
@@ -151,7 +152,7 @@ def test_a_compiled_step_has_no_breaks_and_no_second_shape(network):
     for batch in batches:
         network.zero_grad()
         states = batch.states(compiled)
-        batch.mean(states).sum().backward()
+        batch.pooled(states, "mean").sum().backward()
         torch.testing.assert_close(states, batch.states(network), atol=1e-5, rtol=1e-5)
 
     assert len(seen) == 1

@@ -115,7 +115,7 @@ def test_a_vector_that_is_no_number_is_named(tmp_path):
 def test_arrays_of_objects_are_not_executed(tmp_path):
     np.save(tmp_path / "v.npy", np.array([{"a": 1}], object), allow_pickle=True)
     (tmp_path / "v.txt").write_text("a\n")
-    with pytest.raises(SourceError, match="cannot open"):
+    with pytest.raises(SourceError, match="cannot read"):
         open_vectors(tmp_path / "v.npy")
 
 
@@ -139,13 +139,13 @@ def test_missing_or_damaged_files_are_one_clear_line(tmp_path):
     content = path.read_bytes()
     for wrong in (b"", content[:30], content[:-9], b"no array at all"):
         path.write_bytes(wrong)
-        with pytest.raises(SourceError, match=r"cannot open .*v\.npy"):
+        with pytest.raises(SourceError, match=r"cannot read .*v\.npy"):
             open_vectors(path)
     path.write_bytes(content)
     (tmp_path / "v.txt").unlink()
     with pytest.raises(SourceError, match=r"with its texts v\.txt"):
         open_vectors(path)
-    with pytest.raises(SourceError, match="cannot open"):
+    with pytest.raises(SourceError, match="cannot read"):
         open_vectors(tmp_path)
 
 

@@ -146,7 +146,7 @@ def test_an_encoder_that_cannot_be_trained_is_prepared_too():
 def test_an_unknown_preparation_is_refused(tiny_bert, tmp_path):
     save_folder(open_folder(tiny_bert), tmp_path / "saved")
     (tmp_path / "saved" / "preparation.json").write_text(json.dumps({"preparation": "magic"}))
-    with pytest.raises(SourceError, match="preparation 'magic' is not known; known are social"):
+    with pytest.raises(SourceError, match=r"preparation\.json: Invalid enum value 'magic'"):
         open_encoder(str(tmp_path / "saved"))
 
 

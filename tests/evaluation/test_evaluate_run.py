@@ -12,7 +12,7 @@ from noisegen.errors import OutputError, SourceError, UsageError
 from noisegen.evaluation.evaluate import evaluate, named_models, training_of
 from noisegen.evaluation.measure import Measured, VectorStore, compare, measure, scores
 from noisegen.evaluation.negatives import hard_negatives
-from noisegen.evaluation.sets import PairSet, StsSet
+from noisegen.evaluation.sets import PairSet, TextSet
 
 
 class Letters:
@@ -250,7 +250,7 @@ def test_a_text_is_encoded_once(clean, noisy):
     store = VectorStore(encoder)
     one = PairSet("a", "pairs", clean, (noisy, clean), "a", negatives=hard_negatives(clean))
     measure(one, store, store(clean))
-    measure(one, store, None)
+    measure(one, store)
     assert len(encoder.asked) == len(set(encoder.asked)) == len(set(one.texts()))
 
 
@@ -260,7 +260,7 @@ def test_a_store_gives_what_the_encoder_gives_whatever_it_forgot(clean, monkeypa
     for start in range(0, len(clean), 3):
         texts = [*clean[start : start + 4], clean[0], clean[start]]
         np.testing.assert_array_equal(store(texts), encoder.encode(texts))
-    assert len(store._rows) <= 7
+    assert len(store._vectors) <= 7
 
 
 def measured(one: PairSet, encoder: Letters, anchor: Letters) -> dict[str, Measured]:
@@ -294,7 +294,9 @@ def test_no_errors_at_all_leave_room_for_some(clean):
 def test_sts_is_100_times_the_correlation_of_ranks(clean):
     scipy = pytest.importorskip("scipy.stats")
     gold = np.arange(len(clean), dtype=float) % 5
-    one = StsSet("s", clean, clean[::-1], clean, clean[::-1], gold)
+    columns = {"first": clean, "second": clean[::-1]}
+    noisy = {f"{side}_noisy": texts for side, texts in columns.items()}
+    one = TextSet("s", "sts", columns | noisy, gold)
     store = VectorStore(Letters())
     units = [side / np.linalg.norm(side, axis=1, keepdims=True)
              for side in (store(clean), store(clean[::-1]))]  # fmt: skip

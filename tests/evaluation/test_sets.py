@@ -17,6 +17,7 @@ from noisegen.evaluation.sets import (
     POSTS,
     ROLASER,
     chosen_recipes,
+    is_tested,
     make_sets,
 )
 from noisegen.noise.recipe import Recipe
@@ -51,7 +52,9 @@ def sources(tmp_path):
 def test_every_format_gives_the_same_set(sources):
     for source in sources:
         [found] = sets_of(sts=[source]).sets
-        assert list(zip(found.first, found.second, found.scores.tolist(), strict=True)) == STS
+        assert (
+            list(zip(*list(found.columns.values())[:2], found.truth.tolist(), strict=True)) == STS
+        )
 
 
 def test_blank_and_missing_cells_are_dropped_and_counted(tmp_path):
@@ -62,7 +65,7 @@ def test_blank_and_missing_cells_are_dropped_and_counted(tmp_path):
     }
     pq.write_table(pa.table(table), tmp_path / "a.parquet")
     made = sets_of(sts=[str(tmp_path / "a.parquet")])
-    assert made.sets[0].scores.tolist() == [1.0, 2.0]
+    assert made.sets[0].truth.tolist() == [1.0, 2.0]
     assert made.notes == ["a: dropped 3 rows: empty_cell 2, score_is_no_number 1"]
 
 
@@ -145,10 +148,11 @@ def test_noise_is_that_of_the_recipe_by_seed(text_file):
 
 
 def test_recipes_alone_have_strengths_and_none_is_no_noise(text_file):
-    [one] = sets_of(source=text_file, transforms="leet,ugc", seeds=1).strengths
-    assert one.name == "ugc"
-    assert one.strengths == (0.0, 0.5, 1.0, 1.5)
-    changed = [sum(a != b for a, b in zip(side, one.clean, strict=True)) for side in one.noisy]
+    alone, mix = sets_of(source=text_file, transforms="leet,ugc", seeds=1).sets
+    assert not alone.strengths
+    assert tuple(mix.strengths) == (0.0, 0.5, 1.0, 1.5)
+    sides = mix.strengths.values()
+    changed = [sum(a != b for a, b in zip(side, mix.clean, strict=True)) for side in sides]
     assert changed[0] == 0
     assert changed == sorted(changed)
     assert changed[1] < changed[3]
@@ -158,18 +162,17 @@ def test_equal_texts_are_on_one_side_of_the_split(tmp_path):
     rows = [(f"text {number % 20}", "xy"[number % 2]) for number in range(200)]
     path = write(tmp_path / "a.tsv", rows, names=("text", "label"))
     [found] = sets_of(labelled=[path]).sets
-    sides = {text: set() for text in found.clean}
-    for text, held in zip(found.clean, found.tested, strict=True):
-        sides[text].add(bool(held))
-    assert all(len(side) == 1 for side in sides.values())
-    assert 0 < found.tested.sum() < len(found)
+    tested = is_tested(found.columns["clean"])
+    sides = set(zip(found.columns["clean"], tested.tolist(), strict=True))
+    assert len(sides) == len(dict(sides)) == 20
+    assert 0 < tested.sum() < len(found)
 
 
 def test_labels_that_no_training_text_has_are_noted(tmp_path):
     rows = [(f"text {number}", f"label {number}") for number in range(30)]
     path = write(tmp_path / "a.tsv", rows, names=("text", "label"))
     [found] = sets_of(labelled=[path]).sets
-    lost = int(found.tested.sum())
+    lost = int(is_tested(found.columns["clean"]).sum())
     assert f"{lost} test texts have a label that no training text has" in found.note
 
 
@@ -183,7 +186,7 @@ def test_translations_are_bitext_of_any_form(tmp_path):
              f"de-en={tmp_path}/plain.tsv"]  # fmt: skip
 
     for one in sets_of(retrieval=given).sets:
-        assert list(zip(one.source, one.target, strict=True)) == rows
+        assert list(zip(one.columns["source"], one.columns["target"], strict=True)) == rows
 
 
 # What cannot be used.

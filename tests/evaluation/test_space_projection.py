@@ -67,10 +67,11 @@ def test_the_same_vectors_give_the_same_map_whatever_the_sign_of_an_axis(draws, 
 
 def test_many_pairs_are_taken_at_even_steps(draws, monkeypatch):
     monkeypatch.setattr(module, "_FITTED_MAX", 300)
+    monkeypatch.setattr(module, "PAIRS_MAX", 10)
     monkeypatch.setattr(module, "_POINTS_MAX", 50)
     clean, noisy = draws.standard_normal((2, 1_000, 3))
     texts = [(str(one), "n") for one in range(1_000)]
-    found = project("p", texts, clean, {"m": (clean, noisy)}, pairs_max=10)
+    found = project("p", texts, clean, {"m": (clean, noisy)})
     assert [one for one, _ in found.texts] == [str(one) for one in range(0, 1_000, 100)]
     assert len(found.points["m"]) == 10
 

@@ -9,7 +9,7 @@ import pytest
 from noisegen.errors import UsageError
 from noisegen.evaluation import xsim, xsim_hard
 from noisegen.evaluation import xsim_search as neighbours_module
-from noisegen.evaluation.xsim_search import neighbours
+from noisegen.evaluation.xsim_search import HardVectors, neighbours
 
 
 def generator(seed):
@@ -78,27 +78,22 @@ def test_neighbours_of_real_size_are_those_of_a_full_sort_in_both_precisions():
 
 
 def test_auto_takes_bfloat16_for_large_searches_where_the_processor_has_it(monkeypatch):
-    taken = []
-    for name in ("float32", "bfloat16"):
-        kept = neighbours_module._MULTIPLY[name]
-        monkeypatch.setitem(
-            neighbours_module._MULTIPLY, name,
-            lambda x, name=name, kept=kept: (taken.append(name), kept(x))[1],
-        )  # fmt: skip
+    taken, kept = [], neighbours_module._multiplier
+    monkeypatch.setattr(
+        neighbours_module, "_multiplier", lambda x, name: (taken.append(name), kept(x, name))[1]
+    )
     for units in ({}, {"avx512_bf16": True}, {"amx_bf16": True}):
-        neighbours_module._computes_in_bfloat16.cache_clear()
         monkeypatch.setattr("torch.cpu.get_capabilities", lambda units=units: units)
         for least in (10, 9):
             monkeypatch.setattr(neighbours_module, "_LARGE", least)
             neighbours(np.eye(3), np.ones((1, 3)), 1)
     assert taken == ["float32", "float32", "float32", "bfloat16", "float32", "bfloat16"]
-    neighbours_module._computes_in_bfloat16.cache_clear()
 
 
 def test_without_torch_auto_takes_float32(monkeypatch):
     with monkeypatch.context() as only_here:
         only_here.setitem(sys.modules, "torch", None)
-        assert neighbours_module._computes_in_bfloat16.__wrapped__() is False
+        assert neighbours_module._computes_in_bfloat16() is False
 
 
 def test_of_equal_lines_the_lowest_is_found():
@@ -200,7 +195,7 @@ def test_hard_negatives_equal_brute_force_and_are_counted_by_kind():
         sources = draws.integers(0, n, m)
         negatives = y[sources] + 0.2 * vectors(draws, m, 3, "plain")
         kinds = [("number", "entity", "causality")[one] for one in draws.integers(0, 3, m)]
-        found = xsim_hard(x, y, negatives, sources=sources, kinds=kinds, texts=texts)
+        found = xsim_hard(x, y, HardVectors(negatives, sources, kinds), texts=texts)
         lost = hard_by_hand(x, y, negatives, sources, kinds, 4, texts)
         assert list(found.lost_to) == lost
         assert found.correct.tolist() == [one == "" for one in lost]
@@ -211,9 +206,8 @@ def test_hard_negatives_equal_brute_force_and_are_counted_by_kind():
 
 def test_finding_an_altered_line_is_an_error_even_at_the_same_place():
     y = np.eye(2, dtype=np.float32)
-    found = xsim_hard(np.array([[1, 0.5], [0, 1]], np.float32), y,
-                      np.array([[1, 0.5]], np.float32), sources=np.array([0]), kinds=["number"],
-                      margin="absolute")  # fmt: skip
+    x, hard = np.array([[1, 0.5], [0, 1]], np.float32), np.array([[1, 0.5]], np.float32)
+    found = xsim_hard(x, y, HardVectors(hard, np.array([0]), ["number"]), margin="absolute")
     assert found.predictions.tolist() == [2, 1]
     assert found.lost_to == ("number", "")
     assert found.kinds == {"misaligned": 0, "number": 1}
@@ -223,7 +217,7 @@ def test_without_hard_negatives_the_search_is_the_plain_one():
     draws = generator(6)
     y = vectors(draws, 20, 4, "plain")
     x = y + vectors(draws, 20, 4, "plain")
-    hard = xsim_hard(x, y, np.zeros((0, 4), np.float32), sources=np.array([]), kinds=[])
+    hard = xsim_hard(x, y, HardVectors(np.zeros((0, 4), np.float32), np.array([]), []))
     np.testing.assert_array_equal(hard.predictions, xsim(x, y).predictions)
     assert hard.kinds == {"misaligned": hard.errors}
 
@@ -236,4 +230,4 @@ def test_without_hard_negatives_the_search_is_the_plain_one():
 def test_hard_negatives_without_their_source_are_refused(sources, kinds, message):
     y = np.eye(3)
     with pytest.raises(UsageError, match=message):
-        xsim_hard(y, y, y[:1], sources=np.array(sources), kinds=kinds)
+        xsim_hard(y, y, HardVectors(y[:1], np.array(sources), kinds))

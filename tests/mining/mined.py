@@ -7,6 +7,9 @@ from pathlib import Path
 from noisegen.mining.mine import WikiOptions, Work, mine
 from noisegen.mining.miner import Account, SentencePair, Task, WordPair
 from noisegen.options import decode
+from noisegen.text.segmentation import Language
+
+EN = Language("en")
 
 
 @dataclass(frozen=True)
@@ -15,6 +18,8 @@ class LineMiner:
 
     kill_at: str = ""  # a line that ends the process, if the file `flag` is not there
     flag: str = ""
+    kind: str = "wiki"
+    language: Language = EN
 
     def __call__(self, task: Task, account: Account) -> Iterator[SentencePair]:
         for path in task.paths:
@@ -45,6 +50,6 @@ def tasks_of(*paths: Path) -> list[Task]:
     return [Task(number, (str(path),)) for number, path in enumerate(paths)]
 
 
-def run(paths, out, miner=None, *, kind="wiki", lang="en", config=None, **options):
-    work = Work(tasks_of(*paths), miner or LineMiner(), kind, lang, config or {})
+def run(paths, out, miner=None, *, config=None, **options):
+    work = Work(tasks_of(*paths), miner or LineMiner(), config or {})
     return mine(work, decode(WikiOptions, {"dumps": paths, "out": out, **options}))

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from conftest import SHARED
 
 from noisegen.cli import noisegen
-from noisegen.data import pairs as pair_files
+from noisegen.data import tables
 from noisegen.errors import SourceError
 from noisegen.mining.filters import PROFILES
 from noisegen.mining.miner import Account, Task, WordPair
@@ -162,7 +162,7 @@ def test_a_damaged_line_is_noted_and_mining_goes_on(line, file):
 
 
 def test_a_line_beyond_the_limit_is_noted(file, monkeypatch):
-    monkeypatch.setattr(pair_files, "LINE_MAX", 1_000)
+    monkeypatch.setattr(tables, "LINE_MAX", 1_000)
 
     pairs, account = mine(file(entry(["x" * 2_000], []) + entry([SENTENCE], [[RIGHT]])))
 

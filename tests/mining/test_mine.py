@@ -4,6 +4,7 @@ import json
 import random
 import subprocess
 import sys
+import time
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,9 +21,11 @@ from noisegen.mining import dictionary as dictionary_module
 from noisegen.mining.dictionary import Count, WordCounter, merged, read_counts, write_counts
 from noisegen.mining.mine import PAIRS, pair_key
 from noisegen.mining.miner import DAMAGE_MAX, Damage, SentencePair, WordPair
-from noisegen.runs.files import file_digest
+from noisegen.runs import progress
+from noisegen.runs.atomic import file_digest
 from noisegen.runs.folder import number_of
 from noisegen.runs.manifest import Manifest
+from noisegen.text.segmentation import Language
 
 WORDS = "the teh cat cta dog god a an it ti on no".split()  # noqa: SIM905
 
@@ -107,7 +110,7 @@ def test_probabilities_add_up_to_one(files, tmp_path):
 
 def test_shards_have_the_columns_of_the_contract(files, tmp_path):
     run(files, tmp_path / "wiki")
-    run(files, tmp_path / "rows", kind="pairs")
+    run(files, tmp_path / "rows", LineMiner(kind="pairs"))
 
     wiki = "noisy clean lang key page_id rev_old rev_new timestamp minor comment_flag reverted"
     assert pq.read_schema(tmp_path / "wiki/pairs/part-00000.parquet").names == [
@@ -189,7 +192,7 @@ def test_a_finished_run_is_left_alone(files, tmp_path):
 
 
 @dataclass(frozen=True)
-class Refusing:
+class Refusing(LineMiner):
     """A miner that must not be asked."""
 
     def __call__(self, task, account):
@@ -219,6 +222,31 @@ def test_thresholds_change_without_mining_again(files, tmp_path):
 
     assert content(tmp_path / "out") == content(tmp_path / "strict")
     assert set(made.dictionary["dropped"]) == {"few_pages", "beyond_top"}
+
+
+@dataclass(frozen=True)
+class Watched(LineMiner):
+    """A miner that reads on when it was reported what it has read."""
+
+    events: tuple = ()
+
+    def __call__(self, task, account):
+        account.read["pages"] = 3
+        until = time.monotonic() + 5
+        while not any(event.counts["pages"] == 3 for event in self.events[0]):
+            assert time.monotonic() < until
+        yield from super().__call__(task, account)
+
+
+def test_progress_tells_what_running_and_finished_tasks_have_read(files, tmp_path, monkeypatch):
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_UPDATES", 0.02)
+    events = []
+    miner = Watched(events=(events,))
+    made = run(files[:1], tmp_path / "out", miner, executor="serial", progress=events.append)
+
+    texts = [event.text(seconds=1.0) for event in events]
+    assert "0 of 1 files, 3 pages, 0 MB/s" in texts
+    assert texts[-1] == f"1 of 1 files, {made.totals['pairs']} pairs, 3 pages, 0 MB/s"
 
 
 SCRIPT = """
@@ -286,8 +314,8 @@ def test_a_folder_that_is_not_empty_is_refused(files, tmp_path):
     ("changed", "said"),
     [
         ({"config": {"profile": "strict"}}, "profile None, not 'strict'"),
-        ({"lang": "de"}, "lang 'en', not 'de'"),
-        ({"kind": "pairs"}, "kind 'wiki', not 'pairs'"),
+        ({"miner": LineMiner(language=Language("de"))}, "lang 'en', not 'de'"),
+        ({"miner": LineMiner(kind="pairs")}, "kind 'wiki', not 'pairs'"),
     ],
 )
 def test_another_configuration_is_refused(files, tmp_path, changed, said):
@@ -366,10 +394,10 @@ def test_strict_makes_damage_an_error(files, tmp_path):
 
 
 @dataclass(frozen=True)
-class Failing:
+class Failing(LineMiner):
     """A miner whose file fails in the middle."""
 
-    error: Exception
+    error: Exception | None = None
 
     def __call__(self, task, account):
         yield SentencePair("teh", "the", "en", 1, (WordPair("the", "teh"),))
@@ -385,7 +413,7 @@ class Failing:
 )
 def test_what_a_miner_raises_is_one_line(files, tmp_path, error, kind, said):
     with pytest.raises(kind, match=said):
-        run(files[:1], tmp_path / "out", Failing(error))
+        run(files[:1], tmp_path / "out", Failing(error=error))
     assert not [path for path in (tmp_path / "out").rglob("*") if path.is_file()]
 
 
@@ -406,7 +434,7 @@ def test_wrong_usage_changes_nothing(files, tmp_path, wrong):
 
 
 @dataclass(frozen=True)
-class Odd:
+class Odd(LineMiner):
     """A miner of words that no dictionary can hold."""
 
     def __call__(self, task, account):

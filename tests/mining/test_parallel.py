@@ -13,11 +13,12 @@ import pytest
 from conftest import SHARED
 
 from noisegen import cli
-from noisegen.data import columns, sources
+from noisegen.data import columns, tables
+from noisegen.data.pairs import PairColumns, aligned_files
 from noisegen.errors import SourceError
 from noisegen.mining.filters import PROFILES, judge
-from noisegen.mining.miner import Account
-from noisegen.mining.parallel import PairsMiner, aligned_tasks, table_tasks
+from noisegen.mining.miner import Account, Task
+from noisegen.mining.parallel import PairsMiner, table_tasks
 from noisegen.runs.manifest import Manifest
 from noisegen.text.segmentation import language
 
@@ -43,10 +44,14 @@ def write(tmp_path):
     return write
 
 
-def mined(sources, **options):
+def mined(sources, split=False, **columns):
     """Return the pairs, the word pairs, and the account of tables."""
-    miner = PairsMiner(language("en"), PROFILES["rcp"], **options)
+    miner = PairsMiner(language("en"), PROFILES["rcp"], PairColumns(**columns), split)
     return collected(miner, table_tasks(sources, miner)[0])
+
+
+def aligned(noisy, clean):
+    return [Task(0, tuple(aligned_files(noisy, clean)))]
 
 
 def collected(miner, tasks):
@@ -132,13 +137,13 @@ def test_a_folder_has_a_task_for_each_table(tmp_path, write):
 def test_columns_by_number_in_a_file_without_header(write):
     path = write("a.tsv", table([("0", *row) for row in ROWS], None))
 
-    assert mined([path], noisy_column="2", clean_columns=("3",))[1] == WORDS
+    assert mined([path], noisy="2", clean=("3",))[1] == WORDS
 
 
 def test_several_corrections_of_a_row_are_one_unit(write, tmp_path):
     rows = [(noisy, clean, clean.replace("house", "hut")) for noisy, clean in ROWS]
     path = write("a.tsv", table(rows, ("noisy", "one", "two")))
-    pairs, words, _ = mined([path], clean_columns=("one", "two"))
+    pairs, words, _ = mined([path], clean=("one", "two"))
     lists = {"noisy": NOISY, "clean": [list(row[1:]) for row in rows]}
     pq.write_table(pa.table(lists), tmp_path / "a.parquet")
 
@@ -155,7 +160,7 @@ def test_each_row_has_its_language(write):
         ("?", "!", "Klingonese?"),
     ]
     path = write("a.tsv", table(rows, ("noisy", "clean", "lang")))
-    pairs, _, account = mined([path], lang_column="lang")
+    pairs, _, account = mined([path], lang="lang")
 
     assert [pair.lang for pair in pairs] == ["en", "de", "fr"]
     assert account.dropped == {"unknown_lang": 1}
@@ -175,7 +180,7 @@ def test_files_aligned_by_line(write):
     noisy = write("a.src.gz", gzip.compress("\n".join(NOISY).encode()))
     clean = [write(name, "\n".join(CLEAN) + "\n") for name in ("a.ref0", "a.ref1")]
     miner = PairsMiner(language("en"), PROFILES["rcp"])
-    pairs, words, account = collected(miner, aligned_tasks(noisy, clean))
+    pairs, words, account = collected(miner, aligned(noisy, clean))
 
     assert [pair.unit for pair in pairs] == [0, 0, 1, 1, 2, 2]
     assert words == WORDS
@@ -185,7 +190,7 @@ def test_files_aligned_by_line(write):
 def test_lines_without_a_partner_are_damage(write):
     noisy, clean = write("noisy", "\n".join(NOISY)), write("clean", "\n".join(CLEAN[:2]))
     miner = PairsMiner(language("en"), PROFILES["rcp"])
-    pairs, _, account = collected(miner, aligned_tasks(noisy, [clean]))
+    pairs, _, account = collected(miner, aligned(noisy, [clean]))
 
     assert len(pairs) == 2
     assert account.damaged == [
@@ -221,7 +226,7 @@ def test_a_side_that_is_missing_is_no_damage(tmp_path):
 
 
 def test_a_dataset_of_the_hub_is_a_table(monkeypatch):
-    monkeypatch.setattr(sources, "hf_tables", lambda name: iter([table_of(NOISY, CLEAN)] * 2))
+    monkeypatch.setattr(tables, "hf_tables", lambda name: iter([table_of(NOISY, CLEAN)] * 2))
     pairs, words, account = mined(["hf:learners:validation"])
 
     assert words == WORDS
@@ -374,19 +379,16 @@ def test_jflag_is_the_slow_loop_over_its_lines():
     """Learner English with four corrections a sentence."""
     source, *clean = real("jfleg/dev.src.gz", *(f"jfleg/dev.ref{n}.gz" for n in range(4)))
     miner = PairsMiner(language("en"), PROFILES["rcp"])
-    pairs, _, account = collected(miner, aligned_tasks(source, clean))
+    pairs, _, account = collected(miner, aligned(source, clean))
 
     sides = [gzip.open(path, "rt", encoding="utf-8").read().split("\n")[:-1]  # noqa: SIM115
              for path in (source, *clean)]  # fmt: skip
     expected, dropped = [], Counter()
     for noisy, *versions in zip(*sides, strict=True):
         for version in versions:
-            verdict = judge(noisy, version, language("en"), PROFILES["rcp"])
-            dropped.update(verdict.dropped_words)
-            if verdict.reason:
-                dropped[verdict.reason] += 1
-            else:
-                expected.append((noisy, version, verdict.words))
+            words = judge(noisy, version, language("en"), PROFILES["rcp"], dropped)
+            if words is not None:
+                expected.append((noisy, version, words))
     assert [(pair.noisy, pair.clean, pair.words) for pair in pairs] == expected
     assert account.dropped == dropped
     assert len(expected) > 1_000
@@ -395,7 +397,7 @@ def test_jflag_is_the_slow_loop_over_its_lines():
 @pytest.mark.nightly
 def test_vietnamese_comments_give_their_abbreviations():
     (path,) = real("vilexnorm/dev.csv.gz")
-    miner = PairsMiner(language("vi"), PROFILES["rcp"], "original", ("normalized",))
+    miner = PairsMiner(language("vi"), PROFILES["rcp"], PairColumns("original", ("normalized",)))
     pairs, _, account = collected(miner, table_tasks([path], miner)[0])
     words = Counter((w.clean, w.noisy) for pair in pairs for w in pair.words)
 
@@ -408,7 +410,7 @@ def test_vietnamese_comments_give_their_abbreviations():
 def test_russian_blogs_give_their_misspellings():
     noisy, clean = real("ruspellru/sources.even.txt.gz", "ruspellru/corrections.even.txt.gz")
     miner = PairsMiner(language("ru"), PROFILES["rcp"])
-    pairs, _, _ = collected(miner, aligned_tasks(noisy, [clean]))
+    pairs, _, _ = collected(miner, aligned(noisy, [clean]))
     words = Counter((w.clean, w.noisy) for pair in pairs for w in pair.words)
 
     assert ("вообще", "вобще") in best(words, 3)

@@ -6,7 +6,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noisegen.noise.edits import Composed, Edits, Rewrite, compose
+from noisegen.noise.edits import Composed, Edits, compose
 from noisegen.text.buffers import Texts
 from noisegen.text.spans import Spans
 
@@ -59,7 +59,7 @@ def proposed(texts: Texts, rows: list[str], edits: list[list[oracle.Edit]]) -> E
 def test_applying_writes_the_replacements_and_nothing_else(case):
     rows, (edits,) = case
     texts = Texts.from_strings(rows)
-    made = Rewrite.of([(0, proposed(texts, rows, edits))]).apply(texts)
+    made = proposed(texts, rows, edits).apply(texts)
     assert made.to_strings() == [written(text, row) for text, row in zip(rows, edits, strict=True)]
 
 
@@ -70,13 +70,13 @@ def test_composition_is_the_account_of_the_oracle(case):
     cells = [[oracle.Cell(c, at, at + 1) for at, c in enumerate(text)] for text in rows]
     for number, edits in enumerate(steps):
         texts = Texts.from_strings(current)
-        rewrite = Rewrite.of([(0, proposed(texts, current, edits))])
+        step = proposed(texts, current, edits)
         makers = np.full(len(rows), 1 << number)
-        account = compose(account, rewrite.composed(texts, np.arange(len(rows)), makers))
+        account = compose(account, step.composed(texts, np.arange(len(rows)), makers))
         cells = [
             oracle.apply(row, found, str(number)) for row, found in zip(cells, edits, strict=True)
         ]
-        current = rewrite.apply(texts).to_strings()
+        current = step.apply(texts).to_strings()
     assert spans(account) == [
         (row, start, stop, at, at + size, sum(1 << int(maker) for maker in makers))
         for row, found in enumerate(cells)
@@ -85,7 +85,7 @@ def test_composition_is_the_account_of_the_oracle(case):
 
 
 def spans(account: Composed) -> list[tuple[int, ...]]:
-    return list(zip(*(column.tolist() for column in account.columns()), strict=True))
+    return list(zip(*(column.tolist() for column in account), strict=True))
 
 
 def in_bytes(clean: str, cells: list[oracle.Cell]):
@@ -110,9 +110,9 @@ def test_protected_spans_keep_their_text(case, data):
     if start == stop:
         return
     spans_ = Spans(np.array([start]), np.array([stop]))
-    rewrite = Rewrite.of([(0, proposed(texts, rows, edits).outside(spans_))])
-    moved = rewrite.moved(spans_, 0)
-    made = rewrite.apply(texts)
+    outside = proposed(texts, rows, edits).outside(spans_)
+    moved = outside.moved(spans_, 0)
+    made = outside.apply(texts)
     kept = made.values[moved.starts[0] : moved.stops[0]]
     assert kept.tobytes() == texts.values[start:stop].tobytes()
 
@@ -120,12 +120,11 @@ def test_protected_spans_keep_their_text(case, data):
 def test_an_insertion_at_the_end_of_a_row_stays_in_its_row():
     texts = Texts.from_strings(["ab", "cd"])
     edits = proposed(texts, ["ab", "cd"], [[(2, 2, "!")], [(0, 0, "?")]])
-    assert Rewrite.of([(0, edits)]).apply(texts).to_strings() == ["ab!", "?cd"]
+    assert edits.apply(texts).to_strings() == ["ab!", "?cd"]
 
 
 def test_edits_that_touch_are_one_edit():
     texts = Texts.from_strings(["abcdef"])
     edits = proposed(texts, ["abcdef"], [[(1, 2, "X"), (2, 3, ""), (4, 4, "-")]])
-    rewrite = Rewrite.of([(0, edits)])
-    account = rewrite.composed(texts, np.array([5]), np.array([4]))
+    account = edits.composed(texts, np.array([5]), np.array([4]))
     assert spans(account) == [(5, 1, 3, 1, 2, 4), (5, 4, 4, 3, 4, 4)]

@@ -62,8 +62,8 @@ def single(name: str, **values: float) -> Recipe:
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", [*TWELVE, "caps"])
-def test_each_transform_agrees_with_the_oracle(name, demo_texts, odd_texts, wiki_sentences):
-    changed = compare(single(name), demo_texts + odd_texts + wiki_sentences[:1_500])
+def test_each_transform_agrees_with_the_oracle(name, demo_texts, odd_texts, real_sentences):
+    changed = compare(single(name), demo_texts + odd_texts + real_sentences[:1_500])
     assert changed > 5
 
 
@@ -74,8 +74,8 @@ def test_each_transform_agrees_with_the_oracle_on_bundled_text(name, demo_texts,
 
 
 @pytest.mark.nightly
-def test_mix_all_agrees_with_the_oracle(demo_texts, odd_texts, wiki_sentences):
-    rows = demo_texts + odd_texts + wiki_sentences[:4_000]
+def test_mix_all_agrees_with_the_oracle(demo_texts, odd_texts, real_sentences):
+    rows = demo_texts + odd_texts + real_sentences[:4_000]
     assert compare(Recipe.named("mix_all"), rows) > 1_500
 
 
@@ -203,3 +203,8 @@ def test_a_column_noisy_that_was_there_is_replaced():
 def test_a_seed_that_is_none_is_refused(seed):
     with pytest.raises(UsageError, match="is not a whole number from 0 to"):
         noisegen.noise("see you", "leet", seed=seed)
+
+
+def test_a_recipe_of_names_is_that_of_their_steps():
+    named = Recipe.of(["cont", "abr1:rate=0.5"])
+    assert named.digest == Recipe.of([Step("cont"), Step("abr1", {"rate": 0.5})]).digest

@@ -1,13 +1,13 @@
 """Duplicates of a whole run are found as comparing all with all finds them."""
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from planted import alike, planted
 
 from noisegen.data.sources import Columns, expand, shard_inputs
-from noisegen.prepare import duplicates, prepare
+from noisegen.prepare import duplicates
 from noisegen.prepare.duplicates import DUPLICATE, KEPT, NEAR, links, normal_form
-from noisegen.prepare.duplicates import duplicates as all_duplicates
 from noisegen.prepare.prepare import Portion, PortionJob, make_candidates
 from noisegen.prepare.sentences import Criteria
 from noisegen.text.segmentation import language
@@ -21,7 +21,6 @@ def found(tmp_path, monkeypatch):
 
     def run(texts, rows, small=True):
         if small:
-            monkeypatch.setattr(prepare, "BATCH", 16)
             monkeypatch.setattr(duplicates, "BATCH", 16)
             monkeypatch.setattr(duplicates, "RANGE", 500)
         path = tmp_path / f"{rows}.txt"
@@ -33,9 +32,10 @@ def found(tmp_path, monkeypatch):
         for number, task in enumerate(shard_inputs(expand([str(path)]), Columns(), rows)):
             portion = Portion(number, task.first_row, task.rows, ((str(path), task),))
             counts.append(make_candidates(job, portion).rows)
-        codes = all_duplicates(out, counts, near=True, shingle=5, similarity_min=LEAST)
-        places = duplicates.CandidateTexts(out, np.concatenate(([0], np.cumsum(counts))))
-        return codes, [places[at] for at in range(len(codes))]
+        codes = duplicates.find(out, counts, near=True, shingle=5, similarity_min=LEAST)
+        files = [duplicates.work_path(out, "texts", number) for number in range(len(counts))]
+        tables = [pa.ipc.open_file(file).read_all() for file in files]
+        return codes, pa.concat_tables(tables)["text"].to_pylist()
 
     return run
 
@@ -84,8 +84,8 @@ def test_they_are_those_of_comparing_all_with_all(found, mixed):
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("rows", [60, 10_000])
-def test_they_are_those_of_comparing_all_with_all_on_more_texts(found, wiki_sentences, rows):
-    check_with_all(found, with_changes(one_a_row(wiki_sentences)[:400]), rows)
+def test_they_are_those_of_comparing_all_with_all_on_more_texts(found, real_sentences, rows):
+    check_with_all(found, with_changes(one_a_row(real_sentences)[:400]), rows)
 
 
 def check_with_all(found, mixed, rows):

@@ -3,71 +3,48 @@
 from itertools import pairwise
 
 import numpy as np
-import pytest
 
 from noisegen.prepare import duplicates
-from noisegen.prepare.duplicates import KeyWriter, ranges
-
-
-@pytest.fixture
-def small(monkeypatch):
-    monkeypatch.setattr(duplicates, "HELD", 300)
-    monkeypatch.setattr(duplicates, "GROUP", 50)
-    monkeypatch.setattr(duplicates, "RANGE", 400)
-
-
-def write(path, parts):
-    with path.open("wb") as file:
-        writer = KeyWriter(file)
-        for part in parts:
-            writer.add(*part)
-        writer.close()
-    return path
+from noisegen.prepare.duplicates import key_writer, ranges
 
 
 def drawn(seed, size):
     draw = np.random.default_rng(seed)
-    return (
-        draw.integers(0, 1 << 64, size, np.uint64, endpoint=False),
-        draw.integers(0, 9, size, np.uint64),
-        np.arange(size),
-    )
+    keys = draw.integers(0, 1 << 64, size, np.uint64, endpoint=False)
+    return np.stack([keys, draw.integers(0, 9, size, np.uint64), np.arange(size, dtype=np.uint64)])
 
 
-@pytest.mark.usefixtures("small")
-def test_all_entries_come_back_once_in_ascending_ranges(tmp_path):
-    first = [drawn(1, 250), drawn(2, 200), drawn(3, 7)]
-    second = [drawn(4, 900), drawn(5, 0)]
-    paths = [write(tmp_path / "a", first), write(tmp_path / "b", second), write(tmp_path / "c", [])]
+def write(path, parts):
+    with key_writer(path, "key", "mark", "row") as add:
+        for columns in parts:
+            add(*columns)
+
+
+def test_all_entries_come_back_once_in_ascending_ranges(tmp_path, monkeypatch):
+    monkeypatch.setattr(duplicates, "RANGE", 400)
+    monkeypatch.setattr(duplicates, "HELD", 300)
+    parts = [
+        [drawn(1, 250), drawn(2, 200)],
+        [drawn(3, 450), drawn(6, 450), drawn(4, 0)],
+        [drawn(5, 0)],
+    ]
+    paths = [tmp_path / f"{number}.arrow" for number in range(3)]
+    for path, columns in zip(paths, parts, strict=True):
+        write(path, columns)
     found = list(ranges(paths, [0, 1_000, 5_000]))
-    wanted = [(k, m, r) for part in first for k, m, r in zip(*part, strict=True)]
-    wanted += [(k, m, r + 1_000) for k, m, r in zip(*second[0], strict=True)]
-    assert sorted(row for part in found for row in zip(*part, strict=True)) == sorted(wanted)
+    first, second = (np.concatenate(columns, axis=1) for columns in parts[:2])
+    second[2] += np.uint64(1_000)
+    wanted = np.concatenate([first, second], axis=1)
+    assert sorted(np.concatenate(found, axis=1).T.tolist()) == sorted(wanted.T.tolist())
     assert len(found) > 2
     for one, after in pairwise(found):
         assert one[0].max() < after[0].min()
-    assert max(len(keys) for keys, _, _ in found) < 500
-
-
-@pytest.mark.usefixtures("small")
-def test_row_groups_outside_of_a_range_are_not_read(tmp_path, monkeypatch):
-    path = write(tmp_path / "a", [drawn(1, 5_000)])
-    read = []
-    whole = duplicates.pq.ParquetFile.read_row_groups
-
-    def counted(file, groups, **options):
-        read.append(len(groups))
-        return whole(file, groups, **options)
-
-    monkeypatch.setattr(duplicates.pq.ParquetFile, "read_row_groups", counted)
-    parts = list(ranges([path], [0]))
-    assert len(parts) == 13
-    assert max(read) <= 5_000 / 50 / 13 + 2
+    assert max(part.shape[1] for part in found) < 500
 
 
 def test_the_least_and_the_greatest_key(tmp_path):
     keys = np.array([0, (1 << 64) - 1], np.uint64)
-    path = write(tmp_path / "a", [(keys, keys, np.array([0, 1]))])
-    [(found, _, places)] = ranges([path], [10])
+    write(tmp_path / "a.arrow", [(keys, keys, [0, 1])])
+    [(found, _, rows)] = ranges([tmp_path / "a.arrow"], [10])
     assert found.tolist() == keys.tolist()
-    assert places.tolist() == [10, 11]
+    assert rows.tolist() == [10, 11]

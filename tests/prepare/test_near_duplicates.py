@@ -89,10 +89,10 @@ def test_pairs_share_a_key_as_often_as_the_theory_says(demo_texts):
 
 
 @pytest.mark.nightly
-def test_most_planted_kinds_are_above_the_default_similarity(wiki_sentences):
-    rows = planted(wiki_sentences)
+def test_most_planted_kinds_are_above_the_default_similarity(real_sentences):
+    rows = planted(real_sentences)
     near: dict[str, list[bool]] = {kind: [] for kind in KINDS}
-    for text, (kind, changed) in zip(wiki_sentences, rows, strict=True):
+    for text, (kind, changed) in zip(real_sentences, rows, strict=True):
         if kind:
             forms = normal_form(text), normal_form(changed)
             near[kind].append(alike(*forms) >= 0.75)

@@ -154,7 +154,7 @@ def test_a_portion_whose_files_are_gone_is_made_again(raw, tmp_path, monkeypatch
     with monkeypatch.context() as patched:
         patched.setattr(module, "_finish", lambda *_: None)
         prepared(raw, out)
-    (out / "work" / "bands-00002.parquet").unlink()
+    (out / "work" / "bands-00002.arrow").unlink()
     (out / "work" / "note-00004.json").write_text("{", "utf-8")
     done = []
     prepared(raw, out, resume=True, progress=done.append)

@@ -2,18 +2,33 @@
 
 from functools import cache
 
-import pyarrow as pa
+import numpy as np
 
+from noisegen.augment.on_the_fly import Noising
 from noisegen.data.pairs import Pairs
 from noisegen.noise.recipe import Recipe
+from noisegen.realism.compare import HISTOGRAMS, jensen_shannon
+from noisegen.realism.compare import measure as figures_and_counts
 from noisegen.realism.learn import profile_of
 
 
 def noised_by(texts, recipe, seed=0, lang="en"):
     """Texts with the noise of a recipe's steps."""
-    table = pa.table({"clean": texts})
-    table = Recipe.named(recipe).noise_batch(table, seed=seed, lang=lang, tagger="rule")
-    return table["noisy"].to_pylist()
+    return Noising(lang, tagger="rule").noise(Recipe.named(recipe), texts, seed)
+
+
+def measure(clean, noisy, lang=""):
+    """The figures of pairs."""
+    return figures_and_counts(clean, noisy, lang)[0]
+
+
+def divergences(real, synthetic):
+    """The Jensen-Shannon divergence of every histogram of two figures."""
+    sides = real, synthetic
+    return {
+        name: jensen_shannon(*(np.array([side.histogram(name)], float) for side in sides))[0]
+        for name in HISTOGRAMS
+    }
 
 
 def noisy_pairs(texts):

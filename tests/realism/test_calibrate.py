@@ -31,6 +31,11 @@ def expected(recipe, texts, figure="cer", lang="en", rows=12_000):
     return sum(Levenshtein.distance(*pair) for pair in pairs) / sum(len(one) for one, _ in pairs)
 
 
+def calibrated(recipe, texts, target, figure="cer", noising=RULE, seed=0):
+    recipe = Recipe.named(recipe) if isinstance(recipe, str) else recipe
+    return calibrate_rate(recipe, RateEstimator(texts, figure, noising, seed), target)
+
+
 def used(texts):
     return [text for number, text in enumerate(texts) if number % HELD_BACK]
 
@@ -47,16 +52,14 @@ def used(texts):
 )  # fmt: skip
 def test_the_expected_rate_is_met_within_two_per_cent(name, figure, target):
     texts = demo_texts("en")
-    made = calibrate_rate(Recipe.named(name), texts, target, figure, noising=RULE)
+    made = calibrated(name, texts, target, figure)
     assert expected(made.recipe, used(texts), figure) == pytest.approx(target, rel=0.02)
 
 
 @pytest.mark.parametrize("lang", ["de", pytest.param("hi", marks=pytest.mark.nightly)])
 def test_the_expected_rate_is_met_in_other_languages(lang):
     texts = demo_texts(lang)
-    made = calibrate_rate(
-        Recipe.named("mix_all"), texts, 0.05, "cer", noising=Noising(lang, tagger="rule")
-    )
+    made = calibrated("mix_all", texts, 0.05, noising=Noising(lang, tagger="rule"))
     assert expected(made.recipe, used(texts), lang=lang) == pytest.approx(0.05, rel=0.02)
 
 
@@ -77,8 +80,7 @@ def test_the_standard_error_is_what_repeats_show():
 
 def test_equal_input_gives_equal_bytes_and_another_seed_nearly_the_same_factor():
     one, again, other = (
-        calibrate_rate(Recipe.named("fing"), demo_texts("en"), 0.05, "cer", noising=RULE, seed=seed)
-        for seed in (0, 0, 5)
+        calibrated("fing", demo_texts("en"), 0.05, seed=seed) for seed in (0, 0, 5)
     )
     assert one.to_yaml() == again.to_yaml()
     assert other.factor == pytest.approx(one.factor, rel=0.02)
@@ -94,38 +96,38 @@ def test_the_check_uses_other_rows():
             noise["b"] += seed == 0 and any("a" in text for text in texts)
             return super().noise(recipe, texts, seed, copy)
 
-    calibrate_rate(Recipe.named("spac"), texts, 0.05, "cer", noising=Watched())
+    calibrated("spac", texts, 0.05, noising=Watched())
     assert noise == {"a": 0, "b": 0}
 
 
 def test_a_rate_out_of_reach_says_what_is_in_reach():
     with pytest.raises(UsageError, match=r"week cannot reach CER 0.15 .* within reach is 0.01\d*$"):
-        calibrate_rate(Recipe.named("week"), demo_texts("en"), 0.15, "cer", noising=RULE)
+        calibrated("week", demo_texts("en"), 0.15)
 
 
 def test_text_without_anything_to_change_says_so():
     with pytest.raises(UsageError, match=r"cannot reach CER 0\.05"):
-        calibrate_rate(Recipe.named("week"), ["no day here", "nor here", "never"], 0.05)
+        calibrated("week", ["no day here", "nor here", "never"], 0.05)
 
 
 @pytest.mark.parametrize("target", [0, -0.1, float("nan"), float("inf")])
 def test_a_target_that_is_no_rate_is_refused(target):
     with pytest.raises(UsageError, match="target CER must be above 0"):
-        calibrate_rate(Recipe.named("fing"), ["some text"] * 9, target)
+        calibrated("fing", ["some text"] * 9, target)
 
 
 def test_a_recipe_without_chances_is_refused():
     with pytest.raises(UsageError, match="no p or rate above 0"):
-        calibrate_rate(parse("steps: [{fing: {p: 0}}]", "still"), ["text"] * 9, 0.1)
+        calibrated(parse("steps: [{fing: {p: 0}}]", "still"), ["text"] * 9, 0.1)
 
 
 def test_empty_texts_count_for_nothing():
     with pytest.raises(UsageError, match="no text to noise"):
-        calibrate_rate(Recipe.named("fing"), ["", ""], 0.1)
+        calibrated("fing", ["", ""], 0.1)
 
 
 def test_one_text_is_enough():
-    made = calibrate_rate(Recipe.named("fing"), ["one text that is all there is"], 0.1)
+    made = calibrated("fing", ["one text that is all there is"], 0.1)
     assert made.reached.value == pytest.approx(0.1, rel=0.02)
     assert "say little of others" in made.warnings[0]
 

@@ -6,7 +6,7 @@ from collections import Counter
 import numpy as np
 import pyarrow as pa
 import pytest
-from learned import learned_profile, noised_by, noisy_pairs, pairs_of
+from learned import divergences, learned_profile, measure, noised_by, noisy_pairs, pairs_of
 
 import noisegen
 from noisegen.errors import SourceError, UsageError
@@ -15,7 +15,6 @@ from noisegen.noise.engine import Engine
 from noisegen.noise.plan import Streams
 from noisegen.noise.recipe import Recipe, Step
 from noisegen.noise.registry import Settings, Transform
-from noisegen.realism.compare import divergences, measure
 from noisegen.realism.learn import profile_of, save
 from noisegen.testing import check_transform
 from noisegen.text.spans import PROTECTED, protect_kinds
@@ -115,10 +114,10 @@ def test_the_digest_of_its_files_is_known_to_the_manifest(folder):
 
 
 @pytest.fixture(scope="module")
-def learned_and_made(tmp_path_factory, wiki_sentences):
+def learned_and_made(tmp_path_factory, real_sentences):
     """Noise of known steps on 5,000 rows, and that of the profile of 2,500 others on the same."""
     recipe = "mix_all"
-    fitted, rows = wiki_sentences[:2_500], wiki_sentences[4_000:9_000]
+    fitted, rows = real_sentences[:2_500], real_sentences[4_000:9_000]
     pairs = zip(noised_by(fitted, recipe, 1), fitted, strict=True)
     path = tmp_path_factory.mktemp("learned") / "profile"
     save(profile_of(pairs_of(list(pairs))), path)

@@ -16,16 +16,17 @@ from noisegen import augment
 from noisegen.cli import run
 from noisegen.data.pairs import Pairs
 from noisegen.errors import MissingExtra, UsageError
-from noisegen.realism import page, terminal_tables
 from noisegen.realism.compare import (
     HISTOGRAMS,
     Realism,
     alongside,
     compare_pairs,
-    count,
     jensen_shannon,
     languages_differ,
+    measure,
 )
+from noisegen.realism.report_blocks import comparison_page, comparison_sections
+from noisegen.report.terminal import show
 
 pytest.importorskip("sklearn")
 
@@ -80,7 +81,7 @@ def test_the_same_noise_diverges_by_about_what_halves_do(real: Pairs) -> None:
 
 
 def test_the_floor_is_that_of_halves_of_the_real_set(real: Pairs, found: Realism) -> None:
-    lines = count(real.clean, real.noisy).histograms["kinds"]
+    lines = measure(real.clean, real.noisy)[1]["kinds"]
     draws, values = np.random.default_rng(7), []
     for _ in range(200):
         order = draws.permutation(len(lines))
@@ -162,7 +163,7 @@ def test_scikit_learn_missing_is_said(monkeypatch, real: Pairs) -> None:
 
 def printed(found: Realism, width: int = 80) -> str:
     file = io.StringIO()
-    terminal_tables.render(found, Console(file=file, width=width))
+    show(comparison_sections(found), Console(file=file, width=width))
     return file.getvalue()
 
 
@@ -171,25 +172,25 @@ def test_tables_fit_a_narrow_terminal_and_show_every_figure(found: Realism) -> N
     assert max(cell_len(line) for line in text.splitlines()) <= 80
     assert f"{found.two_sample.all_rows.value:.3f}" in text
     for name in HISTOGRAMS:
-        assert terminal_tables.TITLES[name] in text
+        assert HISTOGRAMS[name].title in text
         assert f"{found.divergences[name].value:.3f}" in text
     shown = [kind for kind, often in found.real.kinds.items() if often]
     assert all(kind in text for kind in shown)
 
 
 def test_the_page_is_whole_and_needs_nothing_from_elsewhere(found: Realism) -> None:
-    text = page.page(found)
-    assert text.count("<svg") == len(HISTOGRAMS) + 2  # and a sample of each side's style
+    text = comparison_page(found)
+    assert text.count("<svg") == len(HISTOGRAMS) * 3  # with a sample of each side's style
     assert "<script" not in text
     assert "src=" not in text
     hosts = {word.split("/")[2] for word in text.split('"') if word.startswith("http")}
     assert hosts <= {"www.w3.org", "purl.org", "creativecommons.org"}  # names of vocabularies
-    assert page.page(found) == text
+    assert comparison_page(found) == text
 
 
 def test_text_of_the_sets_cannot_break_the_page(real: Pairs) -> None:
     evil = Pairs([f"{text}<script>alert(1)</script>" for text in real.clean], real.clean)
-    text = page.page(compare_pairs(real, evil))
+    text = comparison_page(compare_pairs(real, evil))
     assert "<script" not in text
     assert "&lt;" in text
 
@@ -199,7 +200,7 @@ def test_the_command_compares_with_a_recipe(source: Path, tmp_path, capsys) -> N
     code = run(["realism", "--real", str(source), "--recipe", "spac:add_rate=0.05", "-o", str(out)])
     printed = capsys.readouterr()
     assert code == 0
-    assert "told apart by a classifier" in printed.out
+    assert "Told apart by a classifier" in printed.out
     assert out.read_text("utf-8").startswith("<!doctype html>")
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
 

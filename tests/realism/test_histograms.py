@@ -6,16 +6,10 @@ from collections import Counter
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from learned import divergences, measure, noised_by
 from rapidfuzz.distance import Levenshtein
 
-from noisegen.realism.compare import (
-    HISTOGRAMS,
-    divergences,
-    jensen_shannon,
-    measure,
-    noised,
-    word_place,
-)
+from noisegen.realism.compare import HISTOGRAMS, jensen_shannon, word_place
 from noisegen.realism.kinds import KINDS, kind_of
 from noisegen.text.alignment import TokenEdit, edits
 
@@ -73,7 +67,7 @@ def test_figures_agree_with_a_slow_count_on_noise_in_many_languages(demo) -> Non
     rows = [
         pair
         for seed in range(1_000 // len(clean) + 1)
-        for pair in zip(clean, noised(clean, "mix_all", seed, "en").noisy, strict=True)
+        for pair in zip(clean, noised_by(clean, "mix_all", seed), strict=True)
     ]
     assert len(rows) > 1_000
     check(rows, "")

@@ -65,8 +65,8 @@ def tokens(text):
     return re.findall(r"\w+(?:['’]\w+)*", text or "")
 
 
-def test_no_four_words_of_the_source_are_in_a_profile(wiki_sentences):
-    clean = wiki_sentences[:600]
+def test_no_four_words_of_the_source_are_in_a_profile(real_sentences):
+    clean = real_sentences[:600]
     noisy = [text.replace(" the ", " a ").replace(", ", " and also ") for text in clean]
     profile = learned_profile(list(zip(noisy, clean, strict=True)))
     texts = [text for table in (profile.words, profile.gaps, profile.letters) for key in table

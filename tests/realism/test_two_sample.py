@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from learned import noised_by
 
 from noisegen.data.pairs import Pairs
 from noisegen.realism import two_sample as tests
-from noisegen.realism.compare import noised as noised_by
 
 pytest.importorskip("sklearn")
 
@@ -46,7 +46,7 @@ TEXTS = [
 
 
 def noised(name: str, seed: int, texts: list[str] = TEXTS) -> Pairs:
-    return noised_by(texts, name, seed, "en")
+    return Pairs(noised_by(texts, name, seed), texts)
 
 
 def swapped(pairs: Pairs) -> Pairs:
@@ -99,19 +99,19 @@ def test_copies_of_few_texts_have_no_figure() -> None:
 
 
 def test_versions_of_a_text_are_in_the_same_fold(monkeypatch) -> None:
-    trained: list[tuple[set[int], set[int]]] = []
-    scores = tests._scores
+    trained: list[Counter[int]] = []
+    fit = tests._fit
 
-    def watched(texts, rows, is_other, held_out):
-        numbers = texts.clean_numbers[rows]
-        trained.append((set(numbers[held_out]), set(numbers[~held_out])))
-        return scores(texts, rows, is_other, held_out)
+    def watched(texts, numbers, is_other):
+        trained.append(Counter(texts.clean_numbers[numbers].tolist()))
+        return fit(texts, numbers, is_other)
 
-    monkeypatch.setattr(tests, "_scores", watched)
+    monkeypatch.setattr(tests, "_fit", watched)
     copies = TEXTS[:60] * 2
     tests.two_sample(noised("fing:rate=0.1", 1, copies), noised("fing:rate=0.1", 2, copies))
-    assert len(trained) >= tests.FOLDS
-    assert all(held and not held & others for held, others in trained)
+    for versions in trained[: tests.FOLDS]:
+        assert len(versions) == 48  # four fifths
+        assert set(versions.values()) == {4}
 
 
 def test_topics_are_reported_where_the_clean_texts_differ() -> None:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from noisegen.report.blocks import Bars
 from noisegen.report.charts import (
     Dot,
     DotRow,
@@ -119,7 +120,7 @@ def test_a_row_of_dots_says_its_name_its_figures_and_its_interval():
 
 
 def test_bars_have_a_group_for_each_label_and_a_style_for_each_series():
-    svg = bars(["a", "<b>"], [[1, 2], [3, 0]], title="Edits", unit="%")
+    svg = bars(Bars("Edits", "%", ["a", "<b>"], {"real": [1, 2], "synthetic": [3, 0]}))
     assert [svg.count(f'class="m{style} bar"') for style in (1, 2)] == [2, 2]
     assert "&lt;b&gt;: 0.0 %" in svg
 

@@ -5,8 +5,8 @@ import re
 import pytest
 
 from noisegen.report import pages
+from noisegen.report.blocks import MISSING, Cell, Custom, Figure, Folded, Section, Table, Text
 from noisegen.report.charts import sample
-from noisegen.report.pages import MISSING, Cell, Custom, Figure, Folded, Section, Table, Text
 
 HOSTILE = '</script></title><script>alert(1)</script><img src=x onerror="alert(1)">\'&\u202egnp'
 TABLE = Table(

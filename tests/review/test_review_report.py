@@ -13,9 +13,10 @@ from rich.console import Console
 from noisegen import review
 from noisegen.augment.statistics import wilson
 from noisegen.errors import OutputError, UsageError
-from noisegen.review.reporting import CUT_OFF, ReviewReport, render
+from noisegen.report.terminal import show
+from noisegen.review.reporting import CUT_OFF, ReviewReport, compose
 from noisegen.review.review_file import ReviewFile
-from noisegen.review.store import JudgedStrength, mean, most_realistic
+from noisegen.review.store import JudgedItem, Stratum, mean, most_realistic
 
 NUMBERS = count()
 STRENGTH = "SELECT items.id, strength FROM items JOIN groups ON groups.id = group_id"
@@ -44,7 +45,7 @@ def verdicts(path: Path, unrealistic: dict[str, int]) -> dict[int, dict[str, obj
 
 def shown(found: ReviewReport) -> str:
     console = Console(file=io.StringIO(), width=200)
-    render(found, console)
+    show(compose(found), console)
     return console.file.getvalue()
 
 
@@ -101,20 +102,14 @@ def test_a_row_judged_by_two_counts_once_with_their_mean(path):
 
 
 def test_the_most_realistic_strength_is_chosen_and_of_equal_ones_the_strongest():
-    found = [
-        JudgedStrength("0.05", 0.05, 15, 1.0),
-        JudgedStrength("0.2", 0.2, 15, 0.8),
-        JudgedStrength("0.1", 0.1, 15, 1.0),
-    ]
-    assert most_realistic(found).strength == "0.1"
-    assert most_realistic(found[:2]).strength == "0.05"
-    assert (
-        most_realistic(
-            [JudgedStrength("a", None, 15, 1.0), JudgedStrength("b", None, 15, 1.0)]
-        ).strength
-        == "b"
-    )
-    assert most_realistic([JudgedStrength("a", None, 0, 0.0)]) is None
+    all_of, some_of = [[JudgedItem(1, {1: answer}) for answer in answers] for answers in
+                       (("realistic",), ("realistic", "moderate"))]  # fmt: skip
+    low, middle, high = (Stratum("en", "r", str(value), value) for value in (0.05, 0.1, 0.2))
+    assert most_realistic({low: all_of, high: some_of, middle: all_of}) == ("0.1", 1, 1.0)
+    assert most_realistic({low: all_of, high: some_of}).strength == "0.05"
+    first, second = (Stratum("en", "r", name) for name in "ab")
+    assert most_realistic({first: all_of, second: all_of}).strength == "b"
+    assert most_realistic({first: [JudgedItem(1), JudgedItem(2, {1: "realistic"})]}) is None
 
 
 @pytest.mark.parametrize(("unrealistic", "passes"), [(0, True), (3, True), (4, False)])
@@ -221,7 +216,7 @@ def test_thirds_that_add_up_to_the_cut_off_reach_it():
     for first in range(52):
         shares = [Fraction(1)] * first + [Fraction(2, 3)] * 9 + [Fraction(1)] * (51 - first)
         assert mean(shares) == CUT_OFF
-    assert mean([]) == 0
+    assert mean([]) is None
 
 
 def test_the_page_never_replaces_the_review(path, tmp_path):

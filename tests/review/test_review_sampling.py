@@ -17,7 +17,13 @@ from noisegen.noise.recipe import Recipe
 from noisegen.noise.rng import id_number, row_key, stream_key
 from noisegen.review import sample
 from noisegen.review.review_file import ReviewFile, marked, order_of, tokens
-from noisegen.review.sample import Strength, parse_strengths, slots_of, strength_of
+from noisegen.review.sample import (
+    at_strength,
+    slots_of,
+    strength_labels,
+    strength_of,
+    strength_value,
+)
 from noisegen.review.store import created
 from noisegen.text.resources import DICTIONARIES
 
@@ -228,20 +234,20 @@ def test_every_reviewer_has_an_order_of_their_own_and_the_stages_in_turn():
 
 def test_a_number_sets_every_rate_and_a_factor_multiplies_those_below_one():
     recipe = Recipe.named("mix_all")
-    settled = Strength("0.2").applied(recipe).steps()
+    settled = at_strength(recipe, "0.2").steps()
     assert {value for step in settled for name, value in step.values.items() if "rate" in name} == {
         0.2
     }
-    assert Strength("x0.5").applied(recipe).strength[0][0] == recipe.strength[0][0] / 2
+    assert at_strength(recipe, "x0.5").strength[0][0] == recipe.strength[0][0] / 2
 
 
 @pytest.mark.parametrize("label", ["1e9", "inf", "nan", "-1", "x", "", "1/3", "9" * 50])
 def test_a_name_is_no_number(label):
-    assert Strength(label).value is None
+    assert strength_value(label) is None
 
 
 def test_strengths_are_read_in_order():
-    assert [one.value for one in parse_strengths(" .05, x2")] == [0.05, 2.0]
+    assert list(map(strength_value, strength_labels(" .05, x2"))) == [0.05, 2.0]
 
 
 def test_the_strength_of_a_recipe_is_its_one_rate():

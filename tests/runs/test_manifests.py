@@ -52,7 +52,7 @@ def test_a_summary_is_one_line(kind):
         ("{}", (), "a run: it has other keys"),
         ("[]", (), "a run: 'list' object"),
         ("{", (), "a run: Expecting property name"),
-        (made("augment").to_json().replace('"seed": 0', '"seed": "0"'), (), "seed is not a int"),
+        (made("augment").to_json().replace('"seed": 0', '"seed": "0"'), (), "Expected `int`"),
     ],
 )
 def test_another_file_is_no_manifest(tmp_path, content, wanted, run):

@@ -6,7 +6,6 @@ from collections import Counter
 
 import pytest
 
-from noisegen.mining.mine import Mined, WikiOptions, _Meter
 from noisegen.runs import progress
 
 
@@ -43,13 +42,3 @@ def test_a_half_written_note_and_a_folder_that_is_gone_harm_nobody(tmp_path):
     before = threading.active_count()
     with progress.publishing(tmp_path / "gone" / "part-0.live.tmp", {}):
         wait_for(lambda: threading.active_count() == before)
-
-
-def test_a_run_reports_files_pairs_and_what_running_tasks_have_read():
-    events = []
-    options = WikiOptions("x", "out", progress=events.append)
-    meter = _Meter(options, 2)
-    meter.finished(Mined(0, 2, read={"pages": 1, "bytes": 5_000_000}))
-    meter.show(Counter(pages=2, revisions=9, bytes=1_000_000))
-    text = "1 of 2 files, 2 pairs, 3 pages, 9 revisions, 6 MB/s"
-    assert [event.text(seconds=1.0) for event in events][-1] == text

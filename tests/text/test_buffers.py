@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noisegen.errors import UsageError
-from noisegen.text.buffers import Texts, folded, is_word
+from noisegen.text.buffers import HashTable, Texts, folded, is_word
 from noisegen.text.case import capitalize, fold, is_upper, upper
 from noisegen.text.spans import PROTECTABLE, protect_kinds, protected
 
@@ -132,3 +132,20 @@ def test_the_finder_is_linear_in_long_rows():
     """Repeated near-matches must not make the patterns backtrack without bound."""
     rows = ["a-" * 100_000 + ".", "a." * 100_000 + "@", "@" * 100_000]
     assert np.all(protected(Texts.from_strings(rows), tuple(PROTECTABLE)).starts >= 0)
+
+
+HASHES = st.sets(st.integers(1, 2**64 - 1) | st.integers(1, 20), max_size=40)
+
+
+@given(HASHES, HASHES, HASHES)
+def test_a_hash_is_found_in_its_table_only(first, second, asked):
+    parts = [np.array(sorted(hashes), np.uint64) for hashes in (first, second)]
+    tables = [HashTable.of(part, np.arange(len(part)) + 1) for part in parts]
+    both = HashTable(*map(np.concatenate, zip(*(vars(t).values() for t in tables), strict=True)))
+    wanted = np.array([0, *first, *second, *asked], np.uint64)
+    for number, part in enumerate(parts):
+        expected = [
+            part.tolist().index(h) + 1 if h in part.tolist() else 0 for h in wanted.tolist()
+        ]
+        assert both.find(wanted, np.full(len(wanted), number)).tolist() == expected
+        assert tables[number].find(wanted).tolist() == expected

@@ -59,11 +59,11 @@ def test_every_character_of_category_c_becomes_one_blank():
 
 
 @pytest.mark.usefixtures("_sacremoses")
-def test_it_is_the_official_package_but_for_two_quotes(wiki_sentences):
+def test_it_is_the_official_package_but_for_two_quotes(real_sentences):
     from sacremoses import MosesPunctNormalizer
 
     official = MosesPunctNormalizer("en", perl_parity=True)
-    for text in wiki_sentences[:500]:
+    for text in real_sentences[:500]:
         if not set(text) & {"‘", "‚"} and text.isprintable():
             assert laser_text(text) == official.normalize(text).lower()
 

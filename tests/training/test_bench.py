@@ -7,7 +7,7 @@ import pytest
 
 from noisegen.cli import run
 from noisegen.errors import UsageError
-from noisegen.training.batches import Chunks
+from noisegen.training.distil import Distillation
 from noisegen.training.settings import TrainOptions
 from noisegen.training.train import bench
 from noisegen.training.trainer import Trainer
@@ -33,27 +33,32 @@ def test_it_says_what_updates_and_data_yield(timed, monkeypatch):
     found = timed()
 
     assert updates, "it does a run's own updates"
-    assert found.step > 0
-    assert found.data == pytest.approx(found.step * (1 - found.loader_cost))
-    assert found.loader > 0
-    assert 20 < found.tokens_per_row < 100
-    assert 0 <= found.padding < 0.2
-    assert (found.device, found.precision, found.packed, found.mfu) == ("cpu", "fp32", False, None)
+    assert found["step"] > 0
+    assert found["data"] == pytest.approx(found["step"] * (1 - found["loader_cost"]))
+    assert found["loader"] > 0
+    assert 20 < found["tokens_per_row"] < 100
+    assert 0 <= found["padding"] < 0.2
+    assert (found["device"], found["precision"], found["packed"], found["mfu"]) == (
+        "cpu",
+        "fp32",
+        False,
+        None,
+    )
 
 
 @pytest.mark.nightly
 def test_data_that_come_slowly_cost_what_they_cost(timed, monkeypatch):
-    make = Chunks.make
+    make = Distillation.chunk
     quick = timed()
-    monkeypatch.setattr(Chunks, "make", lambda *given: (time.sleep(1), make(*given))[1])
+    monkeypatch.setattr(Distillation, "chunk", lambda *given: (time.sleep(1), make(*given))[1])
     slow = timed()
 
-    assert slow.loader < 0.5 * quick.loader
-    assert slow.loader_cost > 0.3
+    assert slow["loader"] < 0.5 * quick["loader"]
+    assert slow["loader_cost"] > 0.3
 
 
 def test_packed_batches_are_timed_too(timed):
-    assert timed(packed=True, objective="two_term+info_nce").padding == 0
+    assert timed(packed=True, objective="two_term+info_nce")["padding"] == 0
 
 
 def test_the_command_prints_it_and_writes_nothing(tiny_bert, pairs_file, tmp_path, capsys,

@@ -5,13 +5,13 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from runs import log_rows
 
 import noisegen
 from noisegen.encoders.encoder import open_encoder
 from noisegen.errors import SourceError, UsageError
 from noisegen.text.normalize import social_text
-from noisegen.training.batches import NoiseSource
-from noisegen.training.pairs import Reading, open_data, prepare_data
+from noisegen.training.pairs import NoiseSource, Reading, open_data, prepare_data
 from noisegen.training.settings import load_settings
 
 ENGLISH = [f"The {what} is {how}." for what in ("cat", "house", "tree", "road") for how in "abcde"]
@@ -141,7 +141,7 @@ def test_bitext_trains_a_student_in_one_command(tmp_path, bitext, tiny_models):
         "batch_tokens": 512, "dropout": 0.0,
     }  # fmt: skip
     noisegen.train([str(bitext)], tmp_path / "run", preset="ct", values=values)
-    rows = [json.loads(line) for line in (tmp_path / "run/log.jsonl").read_text().splitlines()]
+    rows = log_rows(tmp_path / "run")
     losses = [row["validation_loss"] for row in rows if "validation_loss" in row]
     assert losses[-1] < 0.7 * losses[0]
     card = (tmp_path / "run" / "student" / "README.md").read_text()

@@ -104,10 +104,8 @@ def assert_same(found, expected):
 @pytest.mark.parametrize("batch_tokens", [300, 100_000], ids=["many", "one"])
 def test_the_gradient_is_that_of_one_graph(trainer, monkeypatch, graph_gb, batch_tokens):
     made = trainer(dropout=0.1, graph_gb=graph_gb, batch_tokens=batch_tokens)
-    monkeypatch.setattr(pretrain, "pieces", lambda model, masks: (
-        slice(first, first + 7) for first in range(0, masks, 7)
-    ))  # fmt: skip
-    chunk = made.method.batches.make(0, 0)
+    monkeypatch.setattr(pretrain, "_SCORES_MAX", 7 * len(made.method.network.embeddings))
+    chunk = made.method.chunk(0, 0)
     batches = chunk.steps[0]
     assert (len(batches) > 4) == (batch_tokens == 300)
 
@@ -123,11 +121,11 @@ def test_the_gradient_is_that_of_one_graph(trainer, monkeypatch, graph_gb, batch
 )
 def test_what_is_not_kept_is_computed_a_second_time(trainer, monkeypatch, graph_gb, again):
     made = trainer(dropout=0.1, graph_gb=graph_gb, batch_tokens=300)
-    chunk = made.method.batches.make(0, 0)
+    chunk = made.method.chunk(0, 0)
     passes, encode = [], pretrain.Pretraining._encode
     monkeypatch.setattr(pretrain.Pretraining, "_encode", lambda self, *given: (
         passes.append(len(given) == 3), encode(self, *given)
-    ))  # fmt: skip
+    )[1])  # fmt: skip
     made.method.backward(made, chunk, chunk.steps[0])
 
     batches, more = len(chunk.steps[0]), passes.count(False)
@@ -141,7 +139,7 @@ def test_what_is_not_kept_is_computed_a_second_time(trainer, monkeypatch, graph_
 @pytest.mark.parametrize("frozen", [("embeddings",), ("embeddings", "encoder")])
 def test_what_is_frozen_has_no_gradient_and_the_rest_its_own(trainer, frozen, graph_gb):
     made = trainer(freeze=frozen, dropout=0.1, graph_gb=graph_gb, batch_tokens=300)
-    chunk = made.method.batches.make(0, 0)
+    chunk = made.method.chunk(0, 0)
     _, expected = plain(made, chunk, chunk.steps[0])
     found = cached(made, chunk, chunk.steps[0])
 
@@ -155,12 +153,12 @@ def test_what_is_frozen_has_no_gradient_and_the_rest_its_own(trainer, frozen, gr
 
 def test_masks_alone_need_no_second_pass(trainer, monkeypatch):
     made = trainer(objective="mlm", dropout=0.1, graph_gb=0.0, batch_tokens=300)
-    chunk = made.method.batches.make(0, 0)
+    chunk = made.method.chunk(0, 0)
     _, expected = plain(made, chunk, chunk.steps[0])
     passes, encode = [], pretrain.Pretraining._encode
     monkeypatch.setattr(pretrain.Pretraining, "_encode", lambda self, *given: (
-        passes.append(given[0].number), encode(self, *given)
-    ))  # fmt: skip
+        passes.append(given), encode(self, *given)
+    )[1])  # fmt: skip
 
     assert_same(cached(made, chunk, chunk.steps[0]), expected)
     assert len(passes) == len(chunk.steps[0])
@@ -168,7 +166,7 @@ def test_masks_alone_need_no_second_pass(trainer, monkeypatch):
 
 def test_a_memory_of_earlier_updates_has_negatives(trainer):
     made = trainer(memory=40, dropout=0.0)
-    chunk = made.method.batches.make(0, 0)
+    chunk = made.method.chunk(0, 0)
     first, second = chunk.steps[:2]
     cached(made, chunk, first)
     memory = made.method.network.memory
@@ -188,7 +186,7 @@ def test_pairs_of_one_clean_text_are_no_negatives_in_a_batch_or_in_memory(
     rows = [f"{text}\t{text[copy:]}" for text in texts for copy in range(5)]
     path.write_text("\n".join(["clean\tnoisy", *rows]) + "\n")
     made = trainer(path, memory=1_000, dropout=0.0, validation_share=0.2)
-    chunk = made.method.batches.make(0, 0)
+    chunk = made.method.chunk(0, 0)
     for step in chunk.steps[:3]:
         owners = {owner_of(made, chunk, row) for row in np.concatenate(step)}
         assert len(owners) < len(np.concatenate(step)) / 2  # some are there twice
@@ -202,7 +200,7 @@ def test_pairs_of_one_clean_text_are_no_negatives_in_a_batch_or_in_memory(
 def test_the_whole_batch_is_contrasted_and_not_its_parts(trainer):
     """Accumulation, as the paper has it, gives another gradient: this test could fail."""
     made = trainer(dropout=0.0, batch_tokens=300)
-    chunk = made.method.batches.make(0, 0)
+    chunk = made.method.chunk(0, 0)
     whole = cached(made, chunk, chunk.steps[0])
     half = np.sort(np.concatenate(chunk.steps[0]))[: len(np.concatenate(chunk.steps[0])) // 2]
     made.method.network.zero_grad()
@@ -215,7 +213,7 @@ def test_the_whole_batch_is_contrasted_and_not_its_parts(trainer):
 
 def test_every_text_of_an_epoch_is_in_one_update_with_its_other_side(trainer):
     made = trainer()
-    chunk = made.method.batches.make(3, 0)
+    chunk = made.method.chunk(3, 0)
     seen = []
     for step in chunk.steps:
         rows = np.sort(np.concatenate(step))
@@ -228,9 +226,9 @@ def test_every_text_of_an_epoch_is_in_one_update_with_its_other_side(trainer):
 
 
 def test_a_pair_has_the_same_masks_wherever_it_stands(trainer):
-    chunks = trainer().method.batches
-    pairs = chunks.chunks.data.training[5:25]
-    one, other = chunks.texts(pairs, 1), chunks.texts(pairs[::-1], 1)
+    method = trainer().method
+    pairs = method.pairs.training[5:25]
+    one, other = method.masked(pairs, 1), method.masked(pairs[::-1], 1)
     turned = np.concatenate([np.arange(20)[::-1], np.arange(20, 40)[::-1]])
     assert (one.ids.values == other.take(turned).ids.values).all()
     assert (one.targets.values == other.take(turned).targets.values).all()

@@ -11,7 +11,7 @@ import pytest
 
 import noisegen
 from noisegen.errors import SourceError, UsageError
-from noisegen.training.pairs import prepare_labelled
+from noisegen.training.disentangle import prepare_labelled
 from noisegen.training.settings import load_settings
 
 
@@ -74,7 +74,7 @@ def test_every_form_of_bitext_gives_the_same_pairs(tmp_path):
     for number, form in enumerate(forms):
         pairs = read(tmp_path / str(number), form)
         texts = pairs.texts.take(np.arange(len(pairs.texts))).to_pylist()
-        found = [(texts[a], texts[b]) for a, b in zip(pairs.source, pairs.target, strict=True)]
+        found = [(texts[a], texts[b]) for a, b in pairs.sides]
         assert found == [("Ja.", "Yes."), ("Nein.", "No."), ("Oft.", "Often.")], form
         assert pairs.names == ("de", "en"), form
         assert pairs.dropped == {"empty_side": 1}, form
@@ -89,9 +89,7 @@ def test_every_text_is_kept_once_and_every_pair_finds_its_own(tmp_path):
     assert len(set(texts)) == len(texts) == 7
     found = [
         (texts[a], texts[b], pairs.names[x], pairs.names[y])
-        for a, b, x, y in zip(
-            pairs.source, pairs.target, pairs.source_label, pairs.target_label, strict=True
-        )
+        for (a, b), (x, y) in zip(pairs.sides, pairs.labels, strict=True)
     ]
     assert found == [
         ("yes", "ja", "en", "de"), ("no", "nein", "en", "de"), ("yes", "doch", "en", "de"),
@@ -114,8 +112,8 @@ def test_noise_is_a_language_too(tmp_path, sentences):
     assert sides.dropped == {"same_sides": len(rows) - len(changed)}
     kinds = read(tmp_path / "2", tmp_path / "out", labels="transform")
     wanted = [one[0] if len(one) == 1 else "several" for one in (r["transforms"] for r in changed)]
-    assert [kinds.names[label] for label in kinds.source_label] == wanted
-    assert {kinds.names[label] for label in kinds.target_label} == {"clean"}
+    assert [kinds.names[label] for label in kinds.labels[:, 0]] == wanted
+    assert {kinds.names[label] for label in kinds.labels[:, 1]} == {"clean"}
 
 
 @pytest.mark.parametrize(

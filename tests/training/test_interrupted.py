@@ -10,7 +10,7 @@ import time
 
 import pytest
 import torch
-from safetensors.torch import load_file
+from runs import same_weights, trained_weights
 
 import noisegen
 from noisegen.errors import OutputError
@@ -36,15 +36,7 @@ def whole(train, tmp_path_factory):
     """The weights of a run that nothing disturbed."""
     out = tmp_path_factory.mktemp("whole") / "run"
     train(out)
-    return weights(out)
-
-
-def weights(run, step=STEPS):
-    return load_file(run / "checkpoints" / f"step-{step:07d}" / "model.safetensors")
-
-
-def same(one, other):
-    return all(torch.equal(value, other[name]) for name, value in one.items())
+    return trained_weights(out, STEPS)
 
 
 def has_begun(run):
@@ -77,7 +69,7 @@ def test_sigterm_keeps_a_checkpoint_and_the_rest_follows_bit_by_bit(
     assert 0 < int(kept.name.removeprefix("step-")) < STEPS
 
     train(out, resume=True)
-    assert same(weights(out), whole)
+    assert same_weights(trained_weights(out, STEPS), whole)
     assert (out / "student" / "model.safetensors").exists()
 
 
@@ -112,7 +104,7 @@ def test_a_full_disk_leaves_the_last_checkpoint_and_one_line(train, interrupted,
     assert {path.name: path.read_bytes() for path in kept.iterdir()} == before
 
     train(interrupted, resume=True)
-    assert same(weights(interrupted), whole)
+    assert same_weights(trained_weights(interrupted, STEPS), whole)
     assert not list((interrupted / "checkpoints").glob("*.tmp"))
 
 
@@ -121,7 +113,7 @@ def test_a_run_that_ended_is_not_trained_further(train, interrupted, whole):
         train(interrupted, resume=True)
         last = max((interrupted / "checkpoints").glob("step-*"))
         assert last.name == f"step-{STEPS:07d}"
-        assert same(weights(interrupted), whole)
+        assert same_weights(trained_weights(interrupted, STEPS), whole)
 
 
 def test_a_first_signal_waits_and_a_second_one_does_not():

@@ -1,10 +1,8 @@
 """Training on packed batches: the run of padded ones, up to rounding; what its log then says."""
 
-import json
-
 import pytest
 import torch
-from safetensors.torch import load_file
+from runs import log_rows, trained_weights
 
 import noisegen
 from noisegen.encoders.encoder import open_encoder
@@ -25,10 +23,8 @@ def trained(tiny_bert, pairs_file, tmp_path):
     def run(name, **values):
         given = {**SHORT, "teacher": str(tiny_bert), **values}
         noisegen.train([str(pairs_file)], tmp_path / name, values=given, device="cpu")
-        lines = (tmp_path / name / "log.jsonl").read_text().splitlines()
-        rows = [json.loads(line) for line in lines]
-        weights = load_file(tmp_path / name / "checkpoints" / "step-0000006" / "model.safetensors")
-        return weights, [row for row in rows if "loss" in row]
+        rows = [row for row in log_rows(tmp_path / name) if "loss" in row]
+        return trained_weights(tmp_path / name, 6), rows
 
     return run
 

@@ -7,9 +7,8 @@ import pytest
 import torch
 
 from noisegen.training import disentangle
-from noisegen.training.disentangle import PairVectors, Standard, retrieval
+from noisegen.training.disentangle import LabelledPairs, PairVectors, retrieval, standard
 from noisegen.training.heads import Heads, applied
-from noisegen.training.pairs import LabelledPairs
 from noisegen.training.stores import TeacherVectors, write_texts
 
 WIDTH, TEXTS, PAIRS = 5, 80, 60
@@ -20,13 +19,18 @@ NAMES = ("en", "de", "fr")
 def vectors(tmp_path_factory):
     random = np.random.Generator(np.random.PCG64(3))
     folder = tmp_path_factory.mktemp("texts")
-    source, target = (random.permutation(TEXTS)[:PAIRS].astype(np.int32) for _ in range(2))
-    labels = [random.integers(low, 3, PAIRS, dtype=np.int32) for low in (0, 1)]
-    pairs = LabelledPairs(write_texts(folder, "texts", map(str, range(TEXTS))), source, target,
-                          *labels, NAMES, Counter())  # fmt: skip
+    sides, labels = (
+        np.stack(columns, 1).astype(np.int32)
+        for columns in (
+            [random.permutation(TEXTS)[:PAIRS] for _ in range(2)],
+            [random.integers(low, 3, PAIRS, dtype=np.int32) for low in (0, 1)],
+        )
+    )
+    texts = write_texts(folder, "texts", map(str, range(TEXTS)))
+    pairs = LabelledPairs(texts, sides, labels, NAMES, Counter())
     frozen = random.normal(size=(TEXTS, WIDTH)).astype(np.float16)
     return PairVectors(
-        pairs, TeacherVectors([frozen]), torch.device("cpu"), Standard(np.zeros(WIDTH, np.float32))
+        pairs, TeacherVectors([frozen]), torch.device("cpu"), np.zeros(WIDTH, np.float32)
     )
 
 
@@ -38,10 +42,10 @@ def found_by_loop(vectors, rows, head):
     """Per cent of pairs, among those of the same labels, whose target is nearest to the source."""
     pairs = vectors.pairs
     wanted = {}
-    for labels in {(pairs.source_label[row], pairs.target_label[row]) for row in rows}:
-        some = [row for row in rows if (pairs.source_label[row], pairs.target_label[row]) == labels]
-        sides = [[head(vectors.vectors.take(np.array([side[row]]))[0]) for row in some]
-                 for side in (pairs.source, pairs.target)]  # fmt: skip
+    for labels in {tuple(pairs.labels[row]) for row in rows}:
+        some = [row for row in rows if tuple(pairs.labels[row]) == labels]
+        sides = [[head(vectors.vectors.take(side[[row]])[0]) for row in some]
+                 for side in pairs.sides.T]  # fmt: skip
         right = sum(
             int(np.argmax([cosine(one, other) for other in sides[1]])) == at
             for at, one in enumerate(sides[0])
@@ -73,9 +77,9 @@ def test_of_many_pairs_the_first_are_looked_up(vectors, monkeypatch):
     assert max(len(source) for source, _ in sets.values()) == 3
     name, (source, _) = next(iter(sets.items()))
     pairs = vectors.pairs
-    some = [row for row in rows if (NAMES[pairs.source_label[row]], NAMES[pairs.target_label[row]])
-            == tuple(name.split("-"))][:3]  # fmt: skip
-    assert np.array_equal(source, vectors.vectors.take(pairs.source[some]))
+    labels = [NAMES.index(label) for label in name.split("-")]
+    some = [row for row in rows if pairs.labels[row].tolist() == labels][:3]
+    assert np.array_equal(source, vectors.vectors.take(pairs.sides[some, 0]))
 
 
 def test_texts_are_drawn_once_under_their_label(vectors):
@@ -84,10 +88,10 @@ def test_texts_are_drawn_once_under_their_label(vectors):
     found = vectors.by_label(rows)
 
     for number, name in enumerate(NAMES):
-        texts = {int(text) for texts, labels in ((pairs.source, pairs.source_label),
-                                                 (pairs.target, pairs.target_label))
-                 for text, label in zip(texts[rows], labels[rows], strict=True)
-                 if label == number}  # fmt: skip
+        texts = {
+            int(pairs.sides[row, side]) for row in rows for side in (0, 1)
+            if pairs.labels[row, side] == number
+        }  # fmt: skip
         assert np.array_equal(found[name], vectors.vectors.take(np.array(sorted(texts))))
 
 
@@ -107,14 +111,14 @@ class Rows:
 def test_standard_vectors_have_mean_0_and_mean_square_1_and_heads_take_them_raw():
     random = np.random.Generator(np.random.PCG64(0))
     raw = random.normal(2, 0.1, (9_000, 5)).astype(np.float16)
-    standard = Standard.of(Rows(raw))
-    made = (raw.astype(np.float64) - standard.centre) * standard.scale
+    centre, scale = standard(Rows(raw))
+    made = (raw.astype(np.float64) - centre) * scale
     heads = Heads(5, torch.Generator().manual_seed(0))
     wanted = [one.detach() for one in heads(torch.from_numpy(made).float())]
-    heads.unfold(torch.from_numpy(standard.centre), standard.scale)
+    heads.unfold(torch.from_numpy(centre), scale)
 
     assert np.allclose(made.mean(0), 0, atol=1e-5)
     assert np.square(made).mean() == pytest.approx(1, rel=1e-4)
     for one, other in zip(heads(torch.from_numpy(raw).float()), wanted, strict=True):
         assert torch.allclose(one, other, atol=1e-3)
-    assert Standard.of(Rows(np.ones((3, 5)))).scale == 1  # all vectors are the same
+    assert standard(Rows(np.ones((3, 5))))[1] == 1  # all vectors are the same

@@ -5,6 +5,7 @@ import json
 import pytest
 import torch
 import yaml
+from runs import forget, log_rows, same_weights, trained_weights
 from safetensors.torch import load_file
 
 from noisegen.encoders.folders import open_folder
@@ -41,22 +42,10 @@ def ended(train, tmp_path_factory):
     return out, train(out)
 
 
-def rows_of(run):
-    return [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
-
-
-def weights(run, step=12):
-    return load_file(run / "checkpoints" / f"step-{step:07d}" / "model.safetensors")
-
-
-def same(one, other):
-    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
-
-
 @pytest.mark.parametrize("objective", ["mlm+nt_xent", "mlm+nt_xent:printed", "mlm"])
 def test_the_losses_fall(train, tmp_path, objective):
     found = train(tmp_path / "run", objective=objective, steps=60, lr=3e-3, memory=0, dropout=0.0)
-    first, *_ = rows_of(tmp_path / "run")
+    first, *_ = log_rows(tmp_path / "run")
 
     assert found["validation"]["loss_mlm_noisy"] < 0.97 * first["validation_loss_mlm_noisy"]
     assert found["validation"]["loss"] < first["validation_loss"]
@@ -68,7 +57,7 @@ def test_a_run_writes_what_it_was_and_what_it_reached(ended):
     assert json.loads((out / "metrics.json").read_text()) == found
     said = yaml.safe_load((out / "config.yaml").read_text())
     assert (said["method"], said["steps"], said["preset"]) == ("pretrain", 12, "rcp-small")
-    rows = rows_of(out)
+    rows = log_rows(out)
     trained = [row for row in rows if "tokens_per_second" in row]
     assert {"loss", "loss_contrast", "loss_mlm_noisy", "loss_mlm_clean", "padding"} <= {*trained[0]}
     for row in trained:
@@ -144,15 +133,13 @@ def test_a_resumed_run_ends_with_the_same_bits(train, ended, tmp_path):
     """Masks, dropout, order and memory follow from the position alone."""
     half = tmp_path / "half"
     train(half)
-    for name in ("step-0000012", "step-0000008"):
-        for file in sorted((half / "checkpoints" / name).iterdir()):
-            file.unlink()
-        (half / "checkpoints" / name).rmdir()
+    forget(half, 12, 8)
     train(half, resume=True)
 
-    assert same(weights(half), weights(ended[0]))
-    assert int(weights(half)["memory.filled"]) == 32
-    said = [[row.get("validation_loss") for row in rows_of(run)] for run in (half, ended[0])]
+    weights = trained_weights(half, 12)
+    assert same_weights(weights, trained_weights(ended[0], 12))
+    assert int(weights["memory.filled"]) == 32
+    said = [[row.get("validation_loss") for row in log_rows(run)] for run in (half, ended[0])]
     assert said[0] == said[1]
 
 
@@ -249,7 +236,7 @@ def test_a_side_without_masks_has_no_loss(train, tmp_path, sentences):
     found = train(tmp_path / "run", data=path)
     assert found["validation"]["loss_mlm_clean"] > 0
     assert "loss_mlm_noisy" not in found["validation"]
-    for row in rows_of(tmp_path / "run"):
+    for row in log_rows(tmp_path / "run"):
         assert not [name for name in row if "mlm_noisy" in name]
         parts = [value for name, value in row.items() if name.startswith("loss_")]
         if "loss" in row:

@@ -10,6 +10,7 @@ import time
 import pytest
 import torch
 import yaml
+from runs import forget, log_rows, same_weights, trained_weights
 from safetensors.torch import load_file
 
 import noisegen
@@ -33,12 +34,8 @@ def train(tiny_bert, pairs_file):
     return run
 
 
-def rows_of(run):
-    return [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
-
-
 def validations(run):
-    return [row["validation_loss"] for row in rows_of(run) if "validation_loss" in row]
+    return [row["validation_loss"] for row in log_rows(run) if "validation_loss" in row]
 
 
 def test_a_student_learns_and_its_folder_opens(train, tmp_path):
@@ -72,18 +69,11 @@ def test_a_resumed_run_ends_with_the_same_bits(train, tmp_path, noise):
     train(tmp_path / "whole", **values)
     half = tmp_path / "half"
     train(half, **values)
-    for name in ("step-0000012", "step-0000008"):
-        for file in sorted((half / "checkpoints" / name).iterdir()):
-            file.unlink()
-        (half / "checkpoints" / name).rmdir()
+    forget(half, 12, 8)
 
     train(half, resume=True, **values)
 
-    one, other = (
-        load_file(run / "checkpoints" / "step-0000012" / "model.safetensors")
-        for run in (tmp_path / "whole", half)
-    )
-    assert all(torch.equal(one[name], other[name]) for name in one)
+    assert same_weights(trained_weights(tmp_path / "whole", 12), trained_weights(half, 12))
     assert validations(tmp_path / "whole") == validations(half)
 
 
@@ -120,11 +110,7 @@ def test_a_killed_run_is_taken_up_and_ends_as_if_it_had_not_been(
 
     train(out, steps=60, resume=True)
 
-    one, other = (
-        load_file(run / "checkpoints" / "step-0000060" / "model.safetensors")
-        for run in (tmp_path / "whole", out)
-    )
-    assert all(torch.equal(one[name], other[name]) for name in one)
+    assert same_weights(trained_weights(tmp_path / "whole", 60), trained_weights(out, 60))
 
 
 def test_accumulated_batches_give_the_gradient_of_one_large_batch(tiny_bert):

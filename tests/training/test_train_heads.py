@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 import yaml
+from runs import log_rows
 from safetensors.torch import load_file
 
 import noisegen
@@ -63,7 +64,7 @@ def test_a_run_says_what_it_did(run, teacher):
     assert json.loads((out / "metrics.json").read_text()) == found
     assert found["updates"] == 6
     assert found["labels"] == ["en", "xyz"]
-    logged = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
+    logged = log_rows(out)
     assert len(logged) == len(rows)
     steps = [row for row in rows if "loss" in row]
     assert {"loss_cross_reconstruction", "loss_intra_class", "loss_discriminator"} <= {*steps[-1]}
@@ -160,7 +161,7 @@ def test_new_heads_leave_global_random_numbers_alone():
 def test_every_objective_lowers_its_loss(tmp_path, bitext, teacher, objective):
     out = tmp_path / "run"
     trained(out, [bitext], teacher, objective=objective, steps=60, lr=3e-3)
-    rows = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
+    rows = log_rows(out)
     losses = [row["validation_loss"] for row in rows if "validation_loss" in row]
 
     assert min(losses) < losses[0]

@@ -1,13 +1,12 @@
 """One process with two batches an update, or two with one: the same run up to rounding."""
 
-import json
 import os
 import subprocess
 import sys
 
 import pytest
 import torch
-from safetensors.torch import load_file
+from runs import log_rows, trained_weights
 
 TORCHRUN = ["-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", "0",
             "--rdzv-backend", "c10d", "--rdzv-endpoint", "127.0.0.1:0"]  # fmt: skip
@@ -25,8 +24,7 @@ def run(launcher, pairs_file, out, *options):
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=200)
     assert done.returncode == 0, done.stderr
-    rows = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
-    return load_file(out / "checkpoints" / "step-0000004" / "model.safetensors"), rows, done
+    return trained_weights(out, 4), log_rows(out), done
 
 
 @pytest.mark.nightly

@@ -46,8 +46,8 @@ oracle.KERNELS |= {"caps": recased}
 
 @pytest.mark.parametrize("case", ["upper", "lower"])
 @pytest.mark.parametrize("lang", ["en", "tr"])
-def test_it_agrees_with_the_oracle(demo_texts, odd_texts, wiki_sentences, case, lang):
-    rows = demo_texts + odd_texts + wiki_sentences[:700]
+def test_it_agrees_with_the_oracle(demo_texts, odd_texts, real_sentences, case, lang):
+    rows = demo_texts + odd_texts + real_sentences[:700]
     assert compare(single("caps", rate=0.5, case=case), rows, lang=lang) > 500
 
 

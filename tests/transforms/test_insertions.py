@@ -157,9 +157,9 @@ def test_insertions_say_that_they_add_content(name):
 
 
 @pytest.mark.parametrize("name", BOTH)
-def test_the_slow_twin_agrees_on_real_sentences(name, wiki_sentences, odd_texts, demo_texts):
-    untokenised = [row.replace(" .", ".") for row in wiki_sentences[:700]]
-    rows = untokenised + wiki_sentences[700:1_000] + odd_texts[:-1] + demo_texts
+def test_the_slow_twin_agrees_on_real_sentences(name, real_sentences, odd_texts, demo_texts):
+    untokenised = [row.replace(" .", ".") for row in real_sentences[:700]]
+    rows = untokenised + real_sentences[700:1_000] + odd_texts[:-1] + demo_texts
     assert agree(name, rows, rate=0.6) > 700
 
 
@@ -239,8 +239,8 @@ def test_places_are_hit_at_their_rate(name, text, rate):
 
 
 @pytest.mark.parametrize("name", BOTH)
-def test_only_insertions_and_final_stops_change(name, wiki_sentences):
-    rows = [row.replace(" .", ".") for row in wiki_sentences[:500]]
+def test_only_insertions_and_final_stops_change(name, real_sentences):
+    rows = [row.replace(" .", ".") for row in real_sentences[:500]]
     (kernel,) = Engine(Recipe.of([Step(name, {"rate": 1})])).kernels
     texts = Texts.from_strings(rows)
     keys = Streams(np.arange(500, dtype=np.uint64), 3).keys(name, np.arange(500))

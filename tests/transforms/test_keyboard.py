@@ -73,8 +73,8 @@ def test_it_keeps_the_promises(lang):
 
 
 @pytest.mark.parametrize("rate", [0.05, 1])
-def test_it_agrees_with_the_oracle(demo_texts, odd_texts, wiki_sentences, rate):
-    rows = demo_texts + odd_texts + wiki_sentences[:1_000]
+def test_it_agrees_with_the_oracle(demo_texts, odd_texts, real_sentences, rate):
+    rows = demo_texts + odd_texts + real_sentences[:1_000]
     assert compare(single("mash", rate=rate), rows) > 500
 
 

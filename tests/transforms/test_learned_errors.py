@@ -126,8 +126,8 @@ def words(path):
 
 
 @pytest.mark.parametrize("rate", ["0.05", "0.1", "0.2", "1"])
-def test_the_kernel_is_the_slow_twin(path, words, wiki_sentences, rate):
-    texts = wiki_sentences[:3_000]
+def test_the_kernel_is_the_slow_twin(path, words, real_sentences, rate):
+    texts = real_sentences[:3_000]
     expected = [twin(words, text, rate, number) for number, text in enumerate(texts)]
 
     assert noised(path, texts, float(rate)) == expected
@@ -185,8 +185,8 @@ def test_a_row_without_a_match_stays(path):
     assert noised(path, ["Nothing here matches", ""], 1) == ["Nothing here matches", ""]
 
 
-def test_the_number_of_tokens_never_changes(path, wiki_sentences):
-    texts = wiki_sentences[:2_000]
+def test_the_number_of_tokens_never_changes(path, real_sentences):
+    texts = real_sentences[:2_000]
     noisy = noised(path, texts, 0.2)
 
     assert [len(text.split()) for text in noisy] == [len(text.split()) for text in texts]
@@ -259,12 +259,12 @@ def test_it_keeps_the_promises_of_every_transform(path, monkeypatch):
     check_transform("wiki")
 
 
-def test_rate_zero_is_the_identity(path, wiki_sentences):
-    assert noised(path, wiki_sentences[:500], 0) == wiki_sentences[:500]
+def test_rate_zero_is_the_identity(path, real_sentences):
+    assert noised(path, real_sentences[:500], 0) == real_sentences[:500]
 
 
-def test_a_row_is_the_same_alone_in_any_batch_and_order(path, wiki_sentences):
-    texts = wiki_sentences[:300]
+def test_a_row_is_the_same_alone_in_any_batch_and_order(path, real_sentences):
+    texts = real_sentences[:300]
     whole = noised(path, texts, 0.2)
     order = np.random.default_rng(0).permutation(len(texts)).tolist()
 

@@ -79,8 +79,8 @@ def test_any_text_agrees_with_the_oracle(name, lang, rows, seed):
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", SAMPLES)
-def test_real_sentences_agree_with_the_oracle(name, wiki_sentences):
-    assert compare(single(name, rate=0.7), wiki_sentences[:2_000]) > 20  # few letters have marks
+def test_real_sentences_agree_with_the_oracle(name, real_sentences):
+    assert compare(single(name, rate=0.7), real_sentences[:2_000]) > 20  # few letters have marks
 
 
 @pytest.mark.parametrize(

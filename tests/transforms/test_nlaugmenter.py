@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from noisegen.errors import NoisegenError, UsageError
-from noisegen.noise.edits import Rewrite
 from noisegen.noise.registry import Parameter, RowFunction, Settings
 from noisegen.noise.rng import row_key, stream_key
 from noisegen.text.buffers import Texts
@@ -139,7 +138,7 @@ def outputs(made: RowFunction, rows: dict[int, str], variant: int = 0) -> dict[i
     rates = [name for name in made.values if name.endswith("_rate")]
     variants = {name: np.full(len(rows), variant) for name in rates}
     edits = made.propose(texts, keys, variants)
-    noisy = Rewrite.of([(0, edits)]).apply(texts).to_strings()
+    noisy = edits.apply(texts).to_strings()
     return dict(zip(rows, noisy, strict=True))
 
 
@@ -241,12 +240,6 @@ def test_the_transform_tells_its_summary_languages_and_source() -> None:
     assert "shuffle/transformation.py:" in shuffle.source
 
 
-def test_class_names_are_the_sentence_operations_found_without_importing() -> None:
-    known = "Broken Crashing Fussy Given Loose Shuffle ShuffleAgain"
-    assert nlaugmenter.class_names() == known.split()
-    assert not [name for name in sys.modules if name.startswith("nlaugmenter.")]
-
-
 def test_only_the_module_of_the_class_is_imported() -> None:
     nlaugmenter.adapt("nlaugmenter:Shuffle")
     assert "nlaugmenter.transformations.shuffle.transformation" in sys.modules
@@ -273,7 +266,7 @@ def test_an_unlike_class_gets_the_list() -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("Broken", "nobody_has'; install what nlaugmenter/transformations/broken asks for"),
+        ("Broken", "nobody_has.*; install what nlaugmenter/transformations/broken asks for"),
         ("Crashing", "nlaugmenter:Crashing cannot be imported: NameError"),
     ],
 )
@@ -291,8 +284,3 @@ def test_a_constructor_that_fails_is_an_error_of_ours_before_the_first_row() -> 
 def test_without_the_package_the_error_says_how_to_install_it() -> None:
     with pytest.raises(UsageError, match=r"is on no package registry; run: .*pip install .*"):
         nlaugmenter.adapt("nlaugmenter:Shuffle")
-
-
-@pytest.mark.usefixtures("no_package")
-def test_without_the_package_there_are_no_class_names() -> None:
-    assert nlaugmenter.class_names() == []

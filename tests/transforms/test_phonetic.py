@@ -89,8 +89,8 @@ def test_its_languages_are_those_with_a_list():
 
 
 @pytest.mark.parametrize("rate", [0.15, 1])
-def test_it_agrees_with_the_oracle(demo_texts, odd_texts, wiki_sentences, rate):
-    rows = demo_texts + odd_texts + wiki_sentences[:600]
+def test_it_agrees_with_the_oracle(demo_texts, odd_texts, real_sentences, rate):
+    rows = demo_texts + odd_texts + real_sentences[:600]
     assert compare(single("phon", rate=rate), rows) > 500
 
 

@@ -94,8 +94,8 @@ def test_it_keeps_the_promises(lang):
 
 
 @pytest.mark.parametrize("rates", [{}, dict.fromkeys(RATES, 0.5), dict.fromkeys(RATES, 1)])
-def test_it_agrees_with_the_oracle(demo_texts, odd_texts, wiki_sentences, rates):
-    rows = demo_texts + odd_texts + wiki_sentences[:1_500]
+def test_it_agrees_with_the_oracle(demo_texts, odd_texts, real_sentences, rates):
+    rows = demo_texts + odd_texts + real_sentences[:1_500]
     assert compare(single("punc", **rates), rows) > 1_000
 
 

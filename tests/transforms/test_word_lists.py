@@ -86,8 +86,8 @@ def test_the_slow_twin_agrees_in_every_language(name, lang, odd_texts):
 
 
 @pytest.mark.parametrize("name", FIVE)
-def test_the_slow_twin_agrees_on_real_sentences(name, wiki_sentences, odd_texts):
-    assert agree(name, wiki_sentences[:600] + odd_texts[:-1], rate=0.6) > 1
+def test_the_slow_twin_agrees_on_real_sentences(name, real_sentences, odd_texts):
+    assert agree(name, real_sentences[:600] + odd_texts[:-1], rate=0.6) > 1
 
 
 @given(st.lists(st.text(max_size=40) | LIVELY_ROWS, min_size=1, max_size=10))

@@ -4,20 +4,21 @@ Rows become piece ids with the first piece of each token. The loop is for minute
 without resuming or several processes; `noisegen.training` has the other one.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import chain, count
 from math import isfinite
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from noisegen.data.labelled import LabelledRow
+from noisegen.data.labelled import OUTSIDE, LabelledRow
 from noisegen.encoders.encoder import Ints, Ragged, Tokenizer, replace_surrogates, uses_bf16
 from noisegen.encoders.sentence_encoder import SentenceEncoder
 from noisegen.encoders.tokens import (
@@ -31,6 +32,7 @@ from noisegen.encoders.tokens import (
     plan,
 )
 from noisegen.errors import NoisegenError, UsageError
+from noisegen.evaluation.tasks.sets import TaskData
 
 NO_PIECE = -1
 IGNORED = -100  # the class that cross-entropy leaves out
@@ -55,11 +57,9 @@ class Pieces:
 
     def beyond(self) -> int:
         """Return how many tokens lie beyond the last piece of their row."""
-        count = 0
-        for row in np.flatnonzero(self.is_cut).tolist():
-            firsts = self.firsts[row]
-            count += len(firsts) - 1 - int(np.flatnonzero(firsts != NO_PIECE).max(initial=-1))
-        return count
+        cut = [self.firsts[row] for row in np.flatnonzero(self.is_cut).tolist()]
+        last = [int(np.flatnonzero(firsts != NO_PIECE).max(initial=-1)) for firsts in cut]
+        return sum(map(len, cut)) - len(cut) - sum(last)
 
 
 def piece_tokenizer(tokenizer: Tokenizer, name: str) -> PieceTokenizer:
@@ -106,17 +106,20 @@ def cut_into_pieces(
         (text, replace_surrogates(row.second)) if row.second else text
         for text, row in zip(texts, rows, strict=True)
     ])  # fmt: skip
-    firsts = [
-        first_pieces(row.tokens, text, encoding.offsets) if row.tags else []
-        for row, text, encoding in zip(rows, texts, encodings, strict=True)
-    ]
-    ids = Ragged.of([encoding.ids for encoding in encodings])
-    types = Ragged.of([encoding.type_ids for encoding in encodings])
-    is_cut = np.array([bool(encoding.overflowing) for encoding in encodings], np.bool_)
-    return Pieces(ids, types, Ragged.of(firsts), is_cut)
+    return Pieces(
+        Ragged.of([encoding.ids for encoding in encodings]),
+        Ragged.of([encoding.type_ids for encoding in encodings]),
+        Ragged.of([
+            _first_pieces(row.tokens, text, encoding.offsets) if row.tags else []
+            for row, text, encoding in zip(rows, texts, encodings, strict=True)
+        ]),
+        np.array([bool(encoding.overflowing) for encoding in encodings], np.bool_),
+    )  # fmt: skip
 
 
-def first_pieces(tokens: Sequence[str], text: str, offsets: Sequence[tuple[int, int]]) -> list[int]:
+def _first_pieces(
+    tokens: Sequence[str], text: str, offsets: Sequence[tuple[int, int]]
+) -> list[int]:
     """Return the position of the first piece of every token, NO_PIECE if it has none.
 
     `text` is the tokens joined by one space. A piece begins at its first character that is not
@@ -125,17 +128,15 @@ def first_pieces(tokens: Sequence[str], text: str, offsets: Sequence[tuple[int, 
     owners = [number for number, token in enumerate(tokens) for _ in range(len(token) + 1)]
     firsts = [NO_PIECE] * len(tokens)
     for position, (start, stop) in enumerate(offsets):
-        while start < stop and text[start].isspace():
-            start += 1
-        if start < stop and firsts[owners[start]] == NO_PIECE:
-            firsts[owners[start]] = position
+        begin = next((at for at in range(start, stop) if not text[at].isspace()), None)
+        if begin is not None and firsts[owners[begin]] == NO_PIECE:
+            firsts[owners[begin]] = position
     return firsts
 
 
 def vocabulary_of(parts: Sequence[Pieces], pad_id: int) -> Rows:
     """Return all ids that occur, ascending, and all up to the padding's."""
-    used = [part.ids.values.astype(np.int64) for part in parts]
-    return np.unique(np.concatenate([np.arange(pad_id + 1), *used]))
+    return np.unique(np.concatenate([np.arange(pad_id + 1), *(part.ids.values for part in parts)]))
 
 
 def renumbered(part: Pieces, vocabulary: Rows) -> Pieces:
@@ -179,8 +180,7 @@ class Tuning:
     seed: int = 0
 
 
-@dataclass(frozen=True)
-class TaskBatch:
+class TaskBatch(NamedTuple):
     """A batch on its device; `types` if the network distinguishes the sentences of a pair.
 
     `firsts` (rows, tokens) has the position of every token's first piece, 0 where there is none; it
@@ -192,12 +192,8 @@ class TaskBatch:
     firsts: Tensor
 
 
-@dataclass(frozen=True)
-class Predicted:
-    """Classes: one per row (empty without labels), one per token, -1 for tokens without a piece."""
-
-    labels: list[int]
-    tags: list[list[int]]
+Classes = tuple[int, list[int]]  # of a row's label and of its tokens' tags, NO_PIECE for none
+Answer = tuple[str, list[str]]  # the label of a row, and the tag of each token
 
 
 class TaskNetwork(nn.Module):
@@ -265,13 +261,11 @@ class TaskNetwork(nn.Module):
     def loss(self, training: Examples, rows: Ints) -> Tensor:
         """Return the cross-entropy of labels, mean over rows, plus that of tags, over tokens."""
         label, tag = self(self.batch(training.pieces, rows))
-        parts = []
-        if label is not None:
-            parts.append(self._cross_entropy(label, training.labels[rows]))
+        losses = [] if label is None else [self._cross_entropy(label, training.labels[rows])]
         if tag is not None:
             classes = training.tags.take(rows).padded(IGNORED)[:, : tag.shape[1]]
-            parts.append(self._cross_entropy(tag.flatten(0, 1), classes.ravel()))
-        return torch.stack(parts).sum()
+            losses.append(self._cross_entropy(tag.flatten(0, 1), classes.ravel()))
+        return torch.stack(losses).sum()
 
     def _cross_entropy(self, logits: Tensor, classes: Ints) -> Tensor:
         """Return the mean over rows with a class; 0 if none has one."""
@@ -279,17 +273,17 @@ class TaskNetwork(nn.Module):
         total = nn.functional.cross_entropy(logits, wanted, ignore_index=IGNORED, reduction="sum")
         return total / (wanted != IGNORED).sum().clamp(min=1)
 
-    def fine_tune(self, training: Examples, tuning: Tuning, step: Step) -> float:
-        """Train all weights; return the mean loss of the last epoch, or of what there was of it.
+    def fine_tune(self, training: Examples, tuning: Tuning, step: Step) -> None:
+        """Train all weights by AdamW, whose rate falls linearly to 0.
 
-        AdamW, whose rate falls linearly to 0. Raises NoisegenError for a gradient that is not
-        finite.
+        Raises NoisegenError for a gradient that is not finite.
         """
-        total = max(1, round(tuning.epochs * len(training)))
+        done, total = 0, max(1, round(tuning.epochs * len(training)))
         optimizer = torch.optim.AdamW(self.parameters(), lr=tuning.lr, weight_decay=0.0, fused=True)
         self.train()
-        done, losses = 0, []
-        for rows, is_last_epoch in _batches(training, tuning):
+        lengths = training.pieces.ids.lengths[:, None]
+        epochs = (plan(lengths, tuning.batch_tokens, tuning.seed, epoch, 0) for epoch in count())
+        for rows, *_ in chain.from_iterable(epochs):
             for group in optimizer.param_groups:
                 group["lr"] = tuning.lr * (1 - done / total)
             loss = self.loss(training, rows)
@@ -300,39 +294,94 @@ class TaskNetwork(nn.Module):
                 raise NoisegenError(f"the gradient is {norm} after {done:,} rows: try a lower --lr")
             optimizer.step()
             done += len(rows)
-            losses += [loss.detach()] if is_last_epoch else []
             step(len(rows))
             if done >= total:
-                break
-        return float(torch.stack(losses).mean()) if losses else float("nan")
+                return
 
-    def predict(self, pieces: Pieces, budget: int, step: Step) -> Predicted:
-        """Return the best class of every row and token."""
-        labels = [NO_PIECE] * len(pieces)
-        tags: list[list[int]] = [[] for _ in range(len(pieces))]
+    def predict(self, pieces: Pieces, budget: int, step: Step) -> list[Classes]:
+        """Return the best classes of every row, NO_PIECE without a head or for want of a piece."""
+        answers: list[Classes] = [(NO_PIECE, [])] * len(pieces)
         self.eval()
         with torch.inference_mode():
             for rows in by_length(pieces.ids.lengths, budget):
-                label, tag = self(self.batch(pieces, rows))
+                label, tag = (
+                    logits if logits is None else logits.argmax(-1).cpu().numpy()
+                    for logits in self(self.batch(pieces, rows))
+                )  # fmt: skip
                 for position, row in enumerate(rows.tolist()):
-                    if label is not None:
-                        labels[row] = int(label[position].argmax())
+                    firsts = pieces.firsts[row]
+                    tags = np.full(len(firsts), NO_PIECE)
                     if tag is not None:
-                        firsts = pieces.firsts[row]
-                        best = tag[position].argmax(-1).cpu().numpy()[: len(firsts)]
-                        classes = np.full(len(firsts), NO_PIECE)
-                        has_piece = firsts[: len(best)] != NO_PIECE
-                        classes[: len(best)] = np.where(has_piece, best, NO_PIECE)
-                        tags[row] = classes.tolist()
+                        has_piece = np.flatnonzero(firsts != NO_PIECE)
+                        tags[has_piece] = tag[position][has_piece]
+                    best = NO_PIECE if label is None else int(label[position])
+                    answers[row] = best, tags.tolist()
                 step(len(rows))
-        return Predicted(labels, tags)
+        return answers
 
 
-def _batches(training: Examples, tuning: Tuning) -> Iterator[tuple[Rows, bool]]:
-    """Yield batches epoch by epoch, without end, and whether the epoch is the last."""
-    lengths = training.pieces.ids.lengths[:, None]
-    epoch = 0
-    while True:
-        for batches in plan(lengths, tuning.batch_tokens, tuning.seed, epoch, 0):
-            yield batches[0], epoch + 1 >= tuning.epochs
-        epoch += 1
+class Trial:
+    """A model with the rows that it is trained on and tested on, cut into its pieces."""
+
+    def __init__(
+        self, encoder: SentenceEncoder, data: TaskData, training: Sequence[LabelledRow],
+        max_length: int,
+    ) -> None:  # fmt: skip
+        task, rows = data.task, data.training
+        self.encoder = encoder
+        self.labels = sorted({row.label for row in rows}) if task.label_metric else []
+        self.tags = sorted({tag for row in rows for tag in row.tags}) if task.tag_metric else []
+        sides = {(t.lang, side): rows for t in data.tests for side, rows in t.sides.items()}
+        tokenizer = piece_tokenizer(encoder.tokenizer, encoder.name)
+        self.max_length = min(max_length, tokenizer.max_length)
+        cut = [
+            cut_into_pieces(tokenizer, prepared_rows(encoder.tokenizer, rows), max_length)
+            for rows in (training, *sides.values())
+        ]
+        self.vocabulary = vocabulary_of(cut, encoder.tokenizer.pad_id)
+        pieces, *tests = (renumbered(part, self.vocabulary) for part in cut)
+        self.tests = dict(zip(sides, tests, strict=True))
+        tag_classes = {tag: number for number, tag in enumerate(self.tags)}
+        label_classes = {label: number for number, label in enumerate(self.labels)}
+        self.training = Examples.of(
+            pieces,
+            [[tag_classes[tag] for tag in row.tags] for row in training],
+            [label_classes.get(row.label, 0) for row in training],
+        )
+
+    def truncation_notes(self) -> list[str]:
+        """Return notes on test rows that are longer than the model reads."""
+        tests = self.tests.values()
+        rows = sum(int(pieces.is_cut.sum()) for pieces in tests)
+        note = f"{rows:,} of {sum(map(len, tests)):,} test rows are cut at {self.max_length} pieces"
+        if rows and self.tags:
+            tokens = sum(len(pieces.firsts.values) for pieces in tests)
+            beyond = sum(pieces.beyond() for pieces in tests)
+            note += f": {beyond:,} of {tokens:,} tokens lie beyond and are predicted as outside"
+        return [note] if rows else []
+
+    def network(self, device: torch.device) -> TaskNetwork:
+        """Return a new network with heads drawn by torch's generator."""
+        labels, tags = len(self.labels), len(self.tags)
+        return TaskNetwork(self.encoder, self.vocabulary, labels, tags, device)
+
+    def named(self, answers: Sequence[Classes]) -> list[Answer]:
+        """Return predicted classes as labels and tags; a token without a piece is outside."""
+        labels, tags = (
+            [*self.labels, ""],
+            [*self.tags, OUTSIDE],
+        )  # the last is NO_PIECE, which is -1
+        return [(labels[best], [tags[number] for number in row]) for best, row in answers]
+
+    def run(
+        self, tuning: Tuning, device: torch.device, step: Step
+    ) -> dict[tuple[str, str], list[Answer]]:
+        """Fine-tune with the seed of `tuning`; return the answers by language and side."""
+        with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+            torch.manual_seed(tuning.seed)
+            network = self.network(device)
+            network.fine_tune(self.training, tuning, step)
+        return {
+            test: self.named(network.predict(pieces, tuning.batch_tokens, step))
+            for test, pieces in self.tests.items()
+        }

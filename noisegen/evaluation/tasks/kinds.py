@@ -7,22 +7,38 @@ from noisegen.options import argument, internal, option
 from noisegen.runs.progress import Show
 
 SEEDS = (1234, 1000, 2000, 3000, 4321)  # RCP's
-NLI = "nli"
+
+METRICS = {
+    "intent_accuracy": "intent accuracy %",
+    "slot_f1": "slot F1 %",
+    "ner_f1": "NER F1 %",
+    "accuracy": "accuracy %",
+    "hallucinated_spans": "hallucinated spans",
+    "hallucinated_tokens": "hallucinated tokens",
+}
+HALLUCINATED = ("hallucinated_spans", "hallucinated_tokens")
 
 
 @dataclass(frozen=True)
 class LabelledTask:
-    """What the rows of a task have, and its metrics."""
+    """The metric of a task's labels, and that of its tags; '' where its rows have none."""
 
     name: str
-    has_tags: bool
-    has_label: bool
-    metrics: tuple[str, ...]
+    label_metric: str
+    tag_metric: str
 
     @property
-    def shown(self) -> tuple[str, ...]:
+    def shown(self) -> list[str]:
         """The metrics that tables show."""
-        return tuple(name for name in self.metrics if name != "hallucinated_tokens")
+        invented = HALLUCINATED[0] if self.tag_metric else ""
+        return list(filter(None, (self.label_metric, self.tag_metric, invented)))
+
+
+TASKS = {
+    "intent-slots": LabelledTask("intent-slots", "intent_accuracy", "slot_f1"),
+    "ner": LabelledTask("ner", "", "ner_f1"),
+    "nli": LabelledTask("nli", "accuracy", ""),
+}
 
 
 @dataclass(frozen=True)
@@ -41,23 +57,6 @@ class FineTuning:
     max_length: int
 
 
-METRICS = {
-    "intent_accuracy": "intent accuracy %",
-    "slot_f1": "slot F1 %",
-    "ner_f1": "NER F1 %",
-    "accuracy": "accuracy %",
-    "hallucinated_spans": "hallucinated spans",
-    "hallucinated_tokens": "hallucinated tokens",
-}
-HALLUCINATED = ("hallucinated_spans", "hallucinated_tokens")
-TASKS = {
-    task.name: task
-    for task in (
-        LabelledTask("intent-slots", True, True, ("intent_accuracy", "slot_f1", *HALLUCINATED)),
-        LabelledTask("ner", True, False, ("ner_f1", *HALLUCINATED)),
-        LabelledTask(NLI, False, True, ("accuracy",)),
-    )
-}
 FINE_TUNING = {
     "snips": FineTuning(40, 10, 5.5, 1e-4, 50),
     "atis": FineTuning(80, 20, 3.5, 1e-4, 50),
@@ -79,73 +78,50 @@ class EvaluateTaskOptions:
 
     models: Annotated[tuple[str, ...], argument("MODEL...")]
     out: Annotated[
-        str,
-        option(
-            "Folder for metrics.json, metrics.csv and results.json", "-o", "--out",
-            metavar="REPORT",
-        ),
+        str, option("Folder for metrics.json, metrics.csv and results.json", "-o", "--out",
+                    metavar="REPORT"),
     ]  # fmt: skip
     train: Annotated[
         str,
-        option(
-            "Labelled data to fine-tune on: SNIPS JSON (file, folder, glob), MultiATIS++ or "
-            "MultiSNIPS tables; WikiANN text; XNLI tables",
-            metavar="FILE",
-        ),
-    ]
+        option("Labelled data to fine-tune on: SNIPS JSON (file, folder, glob), MultiATIS++ or "
+               "MultiSNIPS tables; WikiANN text; XNLI tables", metavar="FILE"),
+    ]  # fmt: skip
     test: Annotated[
-        tuple[str, ...],
-        option(
-            "Labelled data to test on, in the same formats; repeatable",
-            metavar="LANG=CLEAN[,NOISY]",
-        ),
-    ]
-    task: Annotated[Literal["intent-slots", "ner", "nli"], option("Kind of labels in the data")] = (
-        "intent-slots"
-    )
+        tuple[str, ...], option("Labelled data to test on, in the same formats; repeatable",
+                                metavar="LANG=CLEAN[,NOISY]"),
+    ]  # fmt: skip
+    task: Annotated[
+        Literal["intent-slots", "ner", "nli"], option("Kind of labels in the data")
+    ] = "intent-slots"  # fmt: skip
     lang: Annotated[str, option("Language of --train")] = "en"
     noise: Annotated[
         str | None,
-        option(
-            "Transform or recipe that noises clean test rows without a noisy version; "
-            "wiki:dictionary=FILE has RCP's rate for each language",
-            metavar="NAME",
-        ),
-    ] = None
+        option("Transform or recipe that noises clean test rows without a noisy version; "
+               "wiki:dictionary=FILE has RCP's rate for each language", metavar="NAME"),
+    ] = None  # fmt: skip
     augment: Annotated[
         str | None,
-        option(
-            "Recipe, such as rcp-en-aggregate: also train every model on data with noise, as "
-            "column MODEL+t of the table",
-            metavar="RECIPE",
-        ),
-    ] = None
+        option("Recipe, such as rcp-en-aggregate: also train every model on data with noise, as "
+               "column MODEL+t of the table", metavar="RECIPE"),
+    ] = None  # fmt: skip
     growth: Annotated[
         float | None,
-        option(
-            "With --augment: size of the data including its noisy copies (default: 5.5 times for "
-            "SNIPS, 3.5 for ATIS, else 2)",
-            metavar="TIMES", ge=1, le=100,
-        ),
+        option("With --augment: size of the data including its noisy copies (default: 5.5 times "
+               "for SNIPS, 3.5 for ATIS, else 2)", metavar="TIMES", ge=1, le=100),
     ] = None  # fmt: skip
     seeds: Annotated[
-        int,
-        option("Number of RCP's seeds to use: 1234, 1000, 2000, 3000, 4321", ge=1, le=len(SEEDS)),
-    ] = 3
+        int, option("Number of RCP's seeds to use: 1234, 1000, 2000, 3000, 4321",
+                    ge=1, le=len(SEEDS)),
+    ] = 3  # fmt: skip
     epochs: Annotated[
         float | None,
-        option(
-            "Epochs (default: RCP's: SNIPS 40, with --augment 10; ATIS 80 and 20; WikiANN 3; "
-            "XNLI 5)",
-            gt=0, le=100_000,
-        ),
+        option("Epochs (default: RCP's: SNIPS 40, with --augment 10; ATIS 80 and 20; WikiANN 3; "
+               "XNLI 5)", gt=0, le=100_000),
     ] = None  # fmt: skip
     lr: Annotated[
-        float | None,
-        option(
-            "Learning rate (default: RCP's: 1e-4 for SNIPS and ATIS, else 2e-5)", gt=0, le=1_000
-        ),
-    ] = None
+        float | None, option("Learning rate (default: RCP's: 1e-4 for SNIPS and ATIS, else 2e-5)",
+                             gt=0, le=1_000),
+    ] = None  # fmt: skip
     batch_tokens: Annotated[int, option("Pieces per update, padding included", ge=1)] = 512
     max_length: Annotated[
         int | None,

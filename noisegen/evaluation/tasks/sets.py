@@ -9,22 +9,12 @@ import numpy as np
 import pyarrow as pa
 
 from noisegen.augment.shards import carry
+from noisegen.data import labelled
 from noisegen.data.columns import by_reason
-from noisegen.data.labelled import (
-    LabelledRow,
-    LabelledRows,
-    is_marked,
-    is_snips,
-    read_nli,
-    read_slots,
-    read_snips,
-    read_wikiann,
-    tag_kind,
-    unmarked,
-)
+from noisegen.data.labelled import LabelledRow, LabelledRows, tag_kind
 from noisegen.encoders.tokens import generator
 from noisegen.errors import SourceError, UsageError
-from noisegen.evaluation.tasks.kinds import NLI, NLI_NOISE_RATE, NOISE_RATES, LabelledTask
+from noisegen.evaluation.tasks.kinds import NLI_NOISE_RATE, NOISE_RATES, LabelledTask
 from noisegen.noise.engine import noise_table
 from noisegen.noise.recipe import Recipe
 
@@ -51,16 +41,16 @@ class TaskData:
     """All rows; `notes` say what people should know, `damaged` what was lost."""
 
     task: LabelledTask
-    corpus: str
-    training: list[LabelledRow]
-    tests: list[LanguageSet]
+    corpus: str = ""
+    training: list[LabelledRow] = field(default_factory=list)
+    tests: list[LanguageSet] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     damaged: list[str] = field(default_factory=list)
 
 
 def read_data(
-    task: LabelledTask, train: str, tests: Sequence[str], *,
-    lang: str = "en", noise: str | None = None, seed: int = 0,
+    task: LabelledTask, train: str, tests: Sequence[str], *, lang: str = "en",
+    noise: str | None = None,
 ) -> TaskData:  # fmt: skip
     """Read the training data and the test sets, given as LANG=CLEAN or LANG=CLEAN,NOISY.
 
@@ -71,19 +61,18 @@ def read_data(
     if not named:
         raise UsageError("no test set: give --test LANG=FILE")
     langs = [code for code, *_ in named]
-    twice = next((code for code in langs if langs.count(code) > 1), None)
-    if twice:
+    if twice := next((code for code in langs if langs.count(code) > 1), None):
         raise UsageError(f"language {twice!r} is tested twice; write --test {twice}=CLEAN,NOISY")
-    data = TaskData(task, "", [], [])
+    data = TaskData(task)
     training = _read(data, train, lang)
     data.corpus, data.training = training.corpus, training.rows
     for code, clean, noisy in named:
         test = _read_test(data, code, clean, noisy)
-        needs_noise = noise and NOISY not in test.sides
-        data.tests.append(_with_noise(data, test, str(noise), seed) if needs_noise else test)
+        if noise and NOISY not in test.sides:
+            test = _with_noise(data, test, noise)
+        data.tests.append(test)
     _unify_tags(data)
-    _refuse_one_class(data, train)
-    _note_unknown_labels(data)
+    _note_classes(data, train)
     return data
 
 
@@ -100,12 +89,17 @@ def _named_test(given: str) -> tuple[str, str, str | None]:
 
 def _read(data: TaskData, source: str, lang: str) -> LabelledRows:
     """Read one source in the format of the task or of the file itself; note what is lost."""
-    if data.task.name == "ner":
-        rows = read_wikiann(source, lang)
-    elif data.task.name == NLI:
-        rows = read_nli(source, lang)
-    else:
-        rows = read_snips(source) if is_snips(source) else read_slots(source)
+    match data.task.name:
+        case "ner":
+            rows = labelled.read_wikiann(source, lang)
+        case "nli":
+            rows = labelled.read_nli(source, lang)
+        case _:
+            rows = (
+                labelled.read_snips(source)
+                if labelled.is_snips(source)
+                else labelled.read_slots(source)
+            )
     rows.drop_strays()
     if not rows.rows:
         lost = ", ".join(filter(None, [by_reason(rows.dropped), *rows.damaged]))
@@ -140,10 +134,10 @@ def _read_test(data: TaskData, lang: str, clean: str, noisy: str | None) -> Lang
     return LanguageSet(lang, {CLEAN: ours.rows, NOISY: rows}, shared)
 
 
-def _with_noise(data: TaskData, test: LanguageSet, noise: str, seed: int) -> LanguageSet:
+def _with_noise(data: TaskData, test: LanguageSet, noise: str) -> LanguageSet:
     clean = test.sides[CLEAN]
-    recipe = noise_recipe(noise, test.lang, is_nli=data.task.name == NLI)
-    noisy = noised(clean, recipe, lang=test.lang, seed=seed)
+    recipe = noise_recipe(noise, test.lang, is_nli=data.task.name == "nli")
+    noisy = noised(clean, recipe, lang=test.lang)
     shared = [number for number, row in enumerate(noisy) if row != clean[number]]
     if not shared:
         raise UsageError(f"--noise {noise} changes none of the {len(clean):,} {test.lang} rows")
@@ -159,39 +153,38 @@ def _with_noise(data: TaskData, test: LanguageSet, noise: str, seed: int) -> Lan
 def _unify_tags(data: TaskData) -> None:
     """Remove B- and I- from all tags, unless all sets have them."""
     sides = [rows for test in data.tests for rows in test.sides.values()]
-    if all(map(is_marked, (data.training, *sides))):
+    if all(map(labelled.is_marked, (data.training, *sides))):
         return
-    data.training = unmarked(data.training)
-    data.tests = [
-        replace(test, sides={side: unmarked(rows) for side, rows in test.sides.items()})
-        for test in data.tests
-    ]
+    data.training = labelled.unmarked(data.training)
+    for test in data.tests:
+        test.sides.update({side: labelled.unmarked(rows) for side, rows in test.sides.items()})
     data.notes.append("not all tags have B- and I-: they are taken off, a run of a tag is a span")
 
 
-def _refuse_one_class(data: TaskData, train: str) -> None:
-    """Raise SourceError for training data with a single class; note it for labels or tags alone."""
-    labels = {f"rows have the label {row.label}" for row in data.training if data.task.has_label}
-    tags = {f"tokens have the tag {tag_kind(tag)}" for row in data.training for tag in row.tags}
-    alone = [next(iter(classes)) for classes in (labels, tags) if len(classes) == 1]
-    if max(len(labels), len(tags)) < 2:
-        raise SourceError(f"{train}: all {' and all '.join(alone)}: there is nothing to learn")
-    data.notes += [f"{train}: all {text}, so every model will predict it" for text in alone]
+def _note_classes(data: TaskData, train: str) -> None:
+    """Raise SourceError for training data with a single class; note it for labels or tags alone.
 
-
-def _note_unknown_labels(data: TaskData) -> None:
-    """Note labels that the training data lacks: their tokens and rows cannot be right."""
-    kinds = {tag_kind(tag) for row in data.training for tag in row.tags}
+    Note also labels that the training data lacks: their tokens and rows cannot be right.
+    """
     labels = {row.label for row in data.training}
+    kinds = {tag_kind(tag) for row in data.training for tag in row.tags}
+    rows = [f"rows have the label {label}" for label in labels if data.task.label_metric]
+    tokens = [f"tokens have the tag {kind}" for kind in kinds]
+    alone = [classes[0] for classes in (rows, tokens) if len(classes) == 1]
+    if max(len(rows), len(tokens)) < 2:
+        raise SourceError(f"{train}: all {' and all '.join(alone)}: there is nothing to learn")
+    data.notes += [f"{train}: all {words}, so every model will predict it" for words in alone]
     for test in data.tests:
-        for side, rows in test.sides.items():
-            tags = [tag for row in rows for tag in row.tags if tag_kind(tag) not in kinds]
-            lost = [row.label for row in rows if row.label not in labels]
-            for what, unknown in (("tokens", tags), ("rows", lost)):
-                if unknown:
-                    names = ", ".join(sorted(set(map(tag_kind, unknown)))[:5])
+        for side, tested in test.sides.items():
+            unknown = {
+                "tokens": [k for row in tested for k in map(tag_kind, row.tags) if k not in kinds],
+                "rows": [row.label for row in tested if row.label not in labels],
+            }
+            for what, lost in unknown.items():
+                if lost:
+                    names = ", ".join(sorted(set(map(tag_kind, lost)))[:5])
                     data.notes.append(
-                        f"{test.lang} {side}: {len(unknown):,} {what} have a label that the "
+                        f"{test.lang} {side}: {len(lost):,} {what} have a label that the "
                         f"training data has not ({names}); they count as wrong"
                     )
 
@@ -201,7 +194,7 @@ def noise_recipe(given: str, lang: str, *, is_nli: bool) -> Recipe:
     kind, _, values = given.partition(":")
     if kind == "wiki" and "rate=" not in values:
         rate = NLI_NOISE_RATE if is_nli else NOISE_RATES.get(lang, 0.1)
-        given = f"wiki:{values},rate={rate}" if values else f"wiki:rate={rate}"
+        given = f"wiki:{values}{',' if values else ''}rate={rate}"
     return Recipe.named(given)
 
 
@@ -218,7 +211,7 @@ def noised(
         noisy = noise_table(recipe, table, edits=True, seed=seed, copy=copy, lang=lang)
         return list(noisy.to_pylist())
 
-    out: list[LabelledRow] = []
+    noisy_rows: list[LabelledRow] = []
     for start in range(0, len(rows), _ROWS):
         block = rows[start : start + _ROWS]
         numbers = range(start, start + len(block))
@@ -229,8 +222,8 @@ def noised(
             if tokens and not (row.second and not second["noisy"].strip()):
                 tags = tags if row.tags else []
                 row = replace(row, tokens=tuple(tokens), tags=tuple(tags), second=second["noisy"])
-            out.append(row)
-    return out
+            noisy_rows.append(row)
+    return noisy_rows
 
 
 def augmented(
@@ -240,14 +233,12 @@ def augmented(
 
     The last copy is of some rows, drawn by the seed.
     """
-    out, copy = list(rows), 0
-    wanted = round(growth * len(rows))
-    while len(out) < wanted:
+    more, wanted, copy = list(rows), round(growth * len(rows)), 0
+    while missing := max(0, wanted - len(more)):
         copy += 1
         noisy = noised(rows, recipe, lang=lang, seed=seed, copy=copy)
-        missing = wanted - len(out)
         if missing < len(rows):
             chosen = np.sort(generator(seed, copy).permutation(len(rows))[:missing])
             noisy = [noisy[number] for number in chosen.tolist()]
-        out += noisy
-    return out
+        more += noisy
+    return more

@@ -50,8 +50,7 @@ def atomic(path: Path) -> Iterator[IO[bytes]]:
 def atomic_folder(path: Path) -> Iterator[Path]:
     """Yield an empty folder to fill that takes its name at the end; raises OutputError.
 
-    If another process took the name meanwhile, its folder stays. If the block fails, nothing of
-    the folder remains.
+    If another process took the name meanwhile, its folder stays. A failure leaves nothing.
     """
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
