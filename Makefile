@@ -35,8 +35,9 @@ lint: $(VENV)/all ## format, style, imports, types
 bench: $(VENV)/bench ## ratios against limits and peers, each in one run
 	$(RUN)/python -m benchmarks
 
-docs: $(VENV)/all ## write the generated pages
+docs: $(VENV)/docs ## write the generated pages, build the site into out/site
 	$(RUN)/python tools/make_docs.py
+	NO_MKDOCS_2_WARNING=1 $(RUN)/mkdocs build --strict --quiet
 
 $(VENV)/python: 
 	$(PYTHON) -m venv $(VENV)
@@ -48,6 +49,10 @@ $(VENV)/core: $(VENV)/python pyproject.toml constraints.txt
 
 $(VENV)/all: $(VENV)/core
 	$(PIP) -e ".[en,zh,ja,7z,punkt,lid,laser,social,hf,plot,dask,realism,review,train,use,e5,demo,tensorboard,st]" $(TEST_PACKAGES)
+	touch $@
+
+$(VENV)/docs: $(VENV)/all
+	$(PIP) "mkdocs-material>=9.6" "mkdocstrings[python]>=0.30"
 	touch $@
 
 $(VENV)/bench: $(VENV)/all

@@ -1,0 +1,40 @@
+"""The examples do what they say, on small text."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+pytestmark = pytest.mark.nightly
+
+
+def run(name: str, *arguments: object) -> str:
+    command = [sys.executable, ROOT / "examples" / f"{name}.py", *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_errors_are_mined_and_injected(tmp_path):
+    dump = re.search(r"```xml town.xml\n(.*?)```", (ROOT / "docs/mining.md").read_text(), re.S)[1]
+    (tmp_path / "town.xml").write_text(dump)
+    (tmp_path / "news.txt").write_text("The government closed the library.\n" * 20)
+    shown = run("mine_and_inject", tmp_path / "town.xml", tmp_path / "news.txt", tmp_path / "out")
+    assert "mined 4 pairs" in shown
+    assert "'government' -> 'goverment'" in shown
+
+
+def test_fresh_noise_is_worth_something():
+    pytest.importorskip("gensim")
+    same, fresh = map(float, re.findall(r"([\d.]+)% told apart", run("noise_in_training")))
+    assert 70 < same < fresh
+
+
+def test_a_robust_encoder_and_its_report(tmp_path, real_sentences):
+    (tmp_path / "news.txt").write_text("\n".join(real_sentences[:300]) + "\n")
+    shown = run("robust_encoder", tmp_path / "news.txt", tmp_path / "out", "10s")
+    assert len(re.findall(r"^student .* distance", shown, re.M)) == 3
+    assert (tmp_path / "out" / "report" / "report.html").is_file()
