@@ -23,7 +23,7 @@ alone: $(VENV)/all ## training against bars, ten minutes; nothing else may run
 	$(RUN)/python -m pytest -m alone $(ARGS)
 
 coverage: $(VENV)/all ## which lines no test reaches
-	OMP_NUM_THREADS=1 $(RUN)/python -m pytest -n auto -m "nightly or not nightly" \
+	OMP_NUM_THREADS=1 $(RUN)/python -m pytest -n auto -m "not alone" \
 		--cov=noisegen --cov-report=term:skip-covered $(ARGS)
 
 lint: $(VENV)/all ## format, style, imports, types

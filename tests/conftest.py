@@ -168,3 +168,20 @@ def _one_thread():
     """Let tiny models compute without threads that wait for each other."""
     torch = pytest.importorskip("torch")
     torch.set_num_threads(1)
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Write a file of the test's folder: text, bytes, or a table as Parquet."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    def write(name, content):
+        path = tmp_path / name
+        if isinstance(content, dict):
+            pq.write_table(pa.table(content), path)
+        else:
+            path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return write

@@ -1,7 +1,7 @@
 """The slow, obvious engine: one row, Python strings, one draw after another.
 
 It shares with the package the word lists, the recipe's grammar and the scalar draws, nothing else:
-no kernel, no array, no offsets in bytes.
+no kernel, no array, no offsets in bytes. `agree` compares the engine with it.
 """
 
 import re
@@ -12,16 +12,20 @@ from fractions import Fraction
 from functools import cache, lru_cache
 from itertools import accumulate
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from noisegen.noise import registry, tagging
+from noisegen.noise.engine import Engine, add_noise
 from noisegen.noise.lexical import packaged
 from noisegen.noise.lexicon import POS, Entry, Lexicon, codespell_dictionary, parse_codespell
+from noisegen.noise.plan import Streams
 from noisegen.noise.recipe import Recipe, Step, step_values
+from noisegen.noise.registry import Settings
 from noisegen.noise.rng import Draws, fraction, gap_table, row_key, stream_key, threshold
 from noisegen.text.buffers import is_word
-from noisegen.text.spans import PROTECTABLE
+from noisegen.text.spans import PROTECTABLE, PROTECTED, protect_kinds
 from noisegen.transforms import keyboard
 
 Edit = tuple[int, int, str]
@@ -444,3 +448,21 @@ def noise(
             account.append((names, *span))
         position += len(cell.text)
     return Noised("".join(cell.text for cell in cells), [step.transform for step in steps], account)
+
+
+# --- the engine against it -----------------------------------------------------------------------
+
+
+def agree(name, rows, lang="en", seed=7, **values):
+    """Assert that engine and slow twin agree on text and edits; return how many rows change."""
+    kinds = protect_kinds(PROTECTED)
+    recipe, clean = Recipe.of([Step(name, values)]), pa.array(rows, pa.string())
+    streams = Streams(np.arange(len(rows), dtype=np.uint64), seed)
+    table = add_noise(
+        Engine(recipe, Settings(lang)), pa.table({"clean": clean}), clean, streams, kinds, True
+    )
+    for number, row in enumerate(table.to_pylist()):
+        expected = noise(rows[number], recipe, seed, number, kinds, lang)
+        assert row["noisy"] == expected.noisy
+        assert [tuple(edit.values()) for edit in row["edits"]] == expected.edits
+    return sum(a != b for a, b in zip(rows, table["noisy"].to_pylist(), strict=True))

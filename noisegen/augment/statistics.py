@@ -248,6 +248,9 @@ class _Accumulator:
     """
 
     def __init__(self, rows: int, has_edits: bool) -> None:
+        from nltk.tokenize import TweetTokenizer
+
+        self.tokenizer = TweetTokenizer(reduce_len=False)
         self.has_edits = has_edits
         self.sums = Counter[str]()
         self.copies = set[int]()
@@ -290,9 +293,7 @@ class _Accumulator:
                 self._add_changed(before, after)
 
     def _add_tokens(self, clean: Sequence[str], noisy: Sequence[str]) -> None:
-        from nltk.tokenize import TweetTokenizer
-
-        tokenize = TweetTokenizer(reduce_len=False).tokenize
+        tokenize = self.tokenizer.tokenize
         for row in range(-self.sums["rows"] % self.token_every, len(clean), self.token_every):
             tokens = tokenize(clean[row])
             noisy_tokens = tokens if clean[row] == noisy[row] else tokenize(noisy[row])

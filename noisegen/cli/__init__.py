@@ -1,4 +1,4 @@
-"""The command line: one file a command; each parses, calls the library once, and prints."""
+"""The command line: a file per group of commands; each parses, calls the library once, prints."""
 
 import ast
 import os
@@ -75,7 +75,7 @@ def main() -> None:
 def run(arguments: list[str]) -> int:
     """Run one command and return its exit code.
 
-    0 done, 1 an error to act on, 2 wrong usage, 3 damaged input was salved, 130 interrupted.
+    0 done, 1 an error to act on, 2 wrong usage, 3 damaged input was salvaged, 130 interrupted.
     """
     try:
         with naming_extras():

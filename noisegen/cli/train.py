@@ -41,7 +41,7 @@ def train(
         return
     if not options["data"]:
         raise UsageError("missing argument DATA: text, pairs or bitext to train on")
-    from noisegen.training.train import bench
+    from noisegen.training.bench import bench
     from noisegen.training.train import train as run
 
     with progress_on_stderr(quiet) as show:

@@ -104,7 +104,7 @@ def _refuse(text: str) -> NoReturn:
 def blocks(parts: Iterable[bytes], size: int) -> Iterator[bytes]:
     """Yield whole lines, about `size` bytes of them; of a line over LINE_MAX only its beginning.
 
-    Where blocks end depends on the content alone.
+    Where blocks end depends on the content alone, but for lines over `size`.
     """
     held = bytearray()  # the beginning of a line
     for chunk in _chunks(parts, size):
@@ -229,9 +229,7 @@ def _streams(path: Path, note: Note, new: Callable[[], Any], magic: bytes, start
             if part:
                 yield part
             data = b""
-            if decoder.eof and not magic:
-                break
-            if decoder.eof:
+            if decoder.eof and magic:
                 data = decoder.unused_data.lstrip(b"\0")  # there may be padding between streams
                 while not data and (piece := file.read(PIECE)):
                     data = piece.lstrip(b"\0")

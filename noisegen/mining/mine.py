@@ -124,7 +124,7 @@ class WikiOptions(MiningOptions):
     out: Out
     _: KW_ONLY
     splitter: Splitter = "sentencex"
-    skip: Annotated[bool, option("Compare whole pages: slow, to check the short cuts")] = True
+    skip: Annotated[bool, option("Compare only what changed, not whole pages")] = True
 
 
 @dataclass(frozen=True)

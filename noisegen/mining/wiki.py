@@ -13,6 +13,7 @@ from functools import cache
 from itertools import groupby
 from pathlib import Path
 from typing import ClassVar
+from xml.sax.saxutils import unescape
 
 from noisegen.data.files import salvage
 from noisegen.mining.changes import History, align, changed_lines
@@ -25,7 +26,7 @@ LINE_MAX = 64 << 10  # bytes of a line that is cleaned
 LINES_MAX = 60  # changed on one side: more is a rewrite or vandalism, not a correction
 SHRINK = 5  # an edit that leaves less than a fifth of a page blanks it
 CACHE_BYTES = 16 << 20  # of the lines of a page that are kept clean
-_ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&#039;", "'"), ("&amp;", "&"))
+_ENTITIES = {"&quot;": '"', "&#039;": "'"}  # beside those of XML
 
 
 @dataclass(frozen=True)
@@ -167,8 +168,7 @@ class _PageMiner:
         if not text.isprintable() and _NOT_XML.search(text):
             self._note("control characters in text were removed")
         if "&" in text:
-            for name, sign in _ENTITIES:
-                text = text.replace(name, sign)
+            text = unescape(text, _ENTITIES)
         text = plain_text(text)
         return self.language.sentences(text) if text else []
 

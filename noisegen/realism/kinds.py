@@ -17,7 +17,7 @@ from pathlib import Path
 
 from rapidfuzz.distance import Levenshtein
 
-from noisegen.errors import MissingExtra
+from noisegen.errors import naming_extras
 from noisegen.text.alignment import TokenEdit, common_prefix, is_initialism, plain, token_spans
 from noisegen.text.languages import script_of
 
@@ -192,10 +192,8 @@ def _sound_rules(lang: str, script: str) -> list[tuple[re.Pattern[str], str]]:
 @cache
 def _readings(character: str) -> frozenset[str]:
     """Return the readings of a Chinese character, without tones."""
-    try:
+    with naming_extras():
         from pypinyin import Style, pinyin
-    except ImportError as error:
-        raise MissingExtra("pypinyin", "zh") from error
     return frozenset(pinyin(character, style=Style.NORMAL, heteronym=True)[0])
 
 

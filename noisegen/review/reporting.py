@@ -203,7 +203,8 @@ def _verdict(
         waiting = sum(stratum.items - stratum.judged for stratum in strata)
         left = f"; {counted(waiting, 'row')} of the first stage not judged yet" if waiting else ""
         reason = f"most realistic of the first stage ({best.realistic:.1%} of {best.items:,}){left}"
-        return StrengthVerdict(*name, best.strength, None, f"{reason}; next: review make --more 60")
+        reason += f"; next: review make --more {store.SECOND_STAGE}"
+        return StrengthVerdict(*name, best.strength, None, reason)
     chosen = max(continued, key=lambda stratum: (stratum.second_stage, stratum.realistic or 0))
     share, waiting = chosen.realistic or 0.0, chosen.items - chosen.judged
     reason = f"{share:.1%} of {counted(chosen.judged, 'row')} realistic"

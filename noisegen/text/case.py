@@ -92,7 +92,12 @@ def cased(form: str, case: int) -> str:
     """Return a form in small letters as a word of this case is written."""
     if case == UPPER:
         return form.upper()
-    return form[:1].upper() + form[1:] if case else form
+    return title(form) if case else form
+
+
+def title(text: str) -> str:
+    """Return a text whose first letter is a capital."""
+    return text[:1].upper() + text[1:]
 
 
 def shape_of(word: str, case: int) -> int:

@@ -7,9 +7,9 @@ from html import unescape
 from typing import Any
 
 from noisegen.errors import naming_extras
-from noisegen.text.spans import PROTECTABLE
+from noisegen.text.spans import PROTECTABLE, WEB_ADDRESS
 
-URL = re.compile(r"(?:https?|ftp)://[^\s<>\"]+|\bwww\.[^\s<>\"]+", re.IGNORECASE)
+URL = re.compile(WEB_ADDRESS, re.IGNORECASE)
 MENTION = re.compile(PROTECTABLE["mention"])
 _ADDRESS = re.compile(rf"{URL.pattern}|{MENTION.pattern}", re.IGNORECASE)
 _MAY_HAVE_ADDRESS = re.compile(r"@|:/|www\.", re.IGNORECASE)

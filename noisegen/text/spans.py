@@ -10,9 +10,9 @@ from noisegen.errors import UsageError
 from noisegen.text.buffers import I64, Bool, Texts
 
 TLDS = "com org net edu gov info io co uk de fr es it tr in ru eu tv me".split()  # noqa: SIM905
+WEB_ADDRESS = r"(?:https?|ftp)://[^\s<>\"]+|\bwww\.[^\s<>\"]+"
 PROTECTABLE = {
-    "url": r"(?:https?|ftp)://[^\s<>\"]+|\bwww\.[^\s<>\"]+"
-    r"|\b(?:[a-z0-9-]{1,63}\.){1,8}(?:" + "|".join(TLDS) + r")\b"
+    "url": WEB_ADDRESS + r"|\b(?:[a-z0-9-]{1,63}\.){1,8}(?:" + "|".join(TLDS) + r")\b"
     r"(?:/[^\s<>\"]*)?",
     "mention": r"(?<![\w@])@\w+",
     "hashtag": r"(?<![\w#&])#\w+",

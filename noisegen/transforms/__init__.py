@@ -64,11 +64,6 @@ def is_byte(among: bytes) -> Bool:
 IS_SPACE = is_byte(b" \t\n\r\v\f")
 
 
-def title(text: str) -> str:
-    """Return a text whose first letter is a capital."""
-    return text[:1].upper() + text[1:]
-
-
 def remembered(load: Callable[..., Loaded]) -> Callable[..., Loaded]:
     """Remember what is loaded from a user's file or folder until it is written anew."""
 

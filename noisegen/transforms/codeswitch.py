@@ -17,9 +17,9 @@ from noisegen.noise.phrases import Matches, PhraseTable, build, cached_table
 from noisegen.noise.registry import Kernel, Settings, kernel
 from noisegen.noise.rng import Variants, choices, decisions, draw_array
 from noisegen.text.buffers import I64, U64, Texts, ordinals
-from noisegen.text.case import case_classes, fold
+from noisegen.text.case import case_classes, fold, title
 from noisegen.text.spans import Spans
-from noisegen.transforms import any_language, existing, is_byte, remembered, title
+from noisegen.transforms import any_language, existing, is_byte, remembered
 
 RATE = 0.3  # of the words in the three examples that ORACLE prints, 5 of 18 are replaced
 FORMS = 4  # of a translation: as written, Title, UPPER, and Title within a sentence

@@ -5,7 +5,7 @@ The neighbours of a key are computed from the positions of keys on the layout of
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from itertools import permutations
 from math import hypot
 from pathlib import Path
@@ -164,12 +164,16 @@ class Mashing:
         typed = counts * (np.bincount(owners, known, len(hit)) == counts)
         return at, points, np.cumsum(counts) - counts, typed
 
+    @cached_property
+    def key_points(self) -> I64:
+        """The code points of the keys."""
+        pool = Texts.from_arrow(self.keys.pool)
+        return buffers.code_points(pool.values, pool.offsets[:-1])
+
     def _written(self, kinds: I64, here: I64, following: I64, draws: U64) -> I64:
         """Return what each slip writes: two code points as one number, or 0 for nothing."""
-        pool = Texts.from_arrow(self.keys.pool)
-        key_points = buffers.code_points(pool.values, pool.offsets[:-1])
         groups, _ = self.keys.find(here)
-        hit = key_points.take(self.keys.pick(groups, rng.choices(draws)))
+        hit = self.key_points.take(self.keys.pick(groups, rng.choices(draws)))
         behind = rng.decisions(draws) & 1 == 1
         first = np.where(behind, here, hit), following, here
         second = np.where(behind, hit, here), here, here

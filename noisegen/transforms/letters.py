@@ -16,6 +16,7 @@ from noisegen.noise.kernels import WordKernel
 from noisegen.noise.lexicon import Lexicon
 from noisegen.noise.registry import Settings, kernel
 from noisegen.text.buffers import APOSTROPHES
+from noisegen.text.languages import script_of
 from noisegen.text.resources import DICTIONARIES
 from noisegen.transforms import Forms, LanguageFiles, any_language, no_files, rows_of
 
@@ -82,21 +83,15 @@ def _without_marks(word: str, letters: Mapping[str, str]) -> str:
         if unicodedata.category(sign) == "Mn":
             written += "" if script in POINTED else sign
             continue
-        script, lower = _script(sign), sign.lower()
+        script, lower = script_of(sign), sign.lower()
         if not sign.isascii() and lower in letters:
             plain = letters[lower]
             raised = plain.upper() if word.isupper() else plain.capitalize()
             written += plain if sign == lower else raised
         else:
             first = unicodedata.normalize("NFD", sign)[0]
-            written += first if _script(first) in DECOMPOSED else sign
+            written += first if script_of(first) in DECOMPOSED else sign
     return written
-
-
-@cache
-def _script(sign: str) -> str:
-    """Return the first word of a character's name, the script of a letter."""
-    return unicodedata.name(sign, "").partition(" ")[0]
 
 
 @cache

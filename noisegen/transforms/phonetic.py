@@ -18,7 +18,8 @@ from noisegen.noise.phrases import PhraseTable, load_table
 from noisegen.noise.registry import Settings, kernel
 from noisegen.noise.rng import Variants, choices, fork_array, hits
 from noisegen.text.buffers import I64, U64, Texts
-from noisegen.transforms import Forms, LanguageFiles, existing, rows_of, title
+from noisegen.text.case import title
+from noisegen.transforms import Forms, LanguageFiles, existing, rows_of
 
 LETTERS_MIN = 4  # shorter words are in the list or stay
 RESPELLINGS_MAX = 6  # alternatives of a word

@@ -1,26 +1,11 @@
 """Mined dictionaries from files nobody vouches for: each fault is one clear line."""
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from noisegen.data import dictionaries
 from noisegen.data.dictionaries import load_dictionary
 from noisegen.errors import LexiconError
-
-
-@pytest.fixture
-def write(tmp_path):
-    def write(name, content):
-        path = tmp_path / name
-        if isinstance(content, dict):
-            pq.write_table(pa.table(content), path)
-        else:
-            path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        return path
-
-    return write
-
 
 GOOD = {"lang": ["en"], "clean": ["the"], "noisy": ["teh"], "count": [2], "prob": [1.0]}
 

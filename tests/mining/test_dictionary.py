@@ -4,8 +4,6 @@ import json
 import random
 from collections import Counter
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from mined import run
 
@@ -31,19 +29,6 @@ ROWS = [
     Alternative("en", "their", "thier", 3, 3, 0, 1.0),
     Alternative("en", "été", "ete", 1, 1, 0, 1.0),
 ]
-
-
-@pytest.fixture
-def write(tmp_path):
-    def write(name, content):
-        path = tmp_path / name
-        if isinstance(content, dict):
-            pq.write_table(pa.table(content), path)
-        else:
-            path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        return path
-
-    return write
 
 
 # Thresholds.

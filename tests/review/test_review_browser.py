@@ -7,6 +7,7 @@ from itertools import count
 from urllib.parse import urlsplit
 
 import pytest
+from contrast import CONTRAST
 from reviews import Served, made, output, rows_of, sentences, serving
 
 from noisegen import review
@@ -311,37 +312,6 @@ def test_text_is_never_markup(one_pair):
 
 
 # Access for all.
-
-CONTRAST = """() => {
-  const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
-  const rgba = (color) => {
-    canvas.clearRect(0, 0, 1, 1);
-    canvas.fillStyle = color;
-    canvas.fillRect(0, 0, 1, 1);
-    return canvas.getImageData(0, 0, 1, 1).data;
-  };
-  const light = (color) => {
-    const [r, g, b] = [...rgba(color)].slice(0, 3).map((part) => part / 255)
-      .map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4));
-    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-  };
-  const ground = (one) => {
-    for (let at = one; at; at = at.parentElement) {
-      const color = getComputedStyle(at).backgroundColor;
-      if (rgba(color)[3] === 255) return color;
-    }
-    return "white";
-  };
-  const found = [];
-  for (const one of document.body.querySelectorAll("*")) {
-    const text = [...one.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim());
-    if (!text || !one.checkVisibility() || one.closest(".skip, noscript, :disabled")) continue;
-    const [a, b] = [getComputedStyle(one).color, ground(one)].map(light);
-    const contrast = (Math.max(a, b) + .05) / (Math.min(a, b) + .05);
-    found.push([one.tagName, one.textContent.trim(), contrast]);
-  }
-  return found;
-}"""
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

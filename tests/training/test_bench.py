@@ -7,9 +7,9 @@ import pytest
 
 from noisegen.cli import run
 from noisegen.errors import UsageError
+from noisegen.training.bench import bench
 from noisegen.training.distil import Distillation
 from noisegen.training.settings import TrainOptions
-from noisegen.training.train import bench
 from noisegen.training.trainer import Trainer
 
 SHORT = {"noise": "ugc", "batch_tokens": 512, "precision": "fp32", "validation_rows": 30}

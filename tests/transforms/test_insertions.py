@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from noisegen.noise import registry
 from noisegen.noise.edits import Edits
-from noisegen.noise.engine import Engine, add_noise
+from noisegen.noise.engine import Engine
 from noisegen.noise.lexicon import Lexicon
 from noisegen.noise.plan import Streams
 from noisegen.noise.recipe import Recipe, Step
@@ -113,20 +113,6 @@ listed = oracle.cache(listed)
 oracle.KERNELS |= {"emot": inserted, "intj": inserted}
 
 
-def agree(name, rows, lang="en", seed=7, **values):
-    """Assert that engine and slow twin agree on text and edits; return how many rows change."""
-    recipe, clean = Recipe.of([Step(name, values)]), pa.array(rows, pa.string())
-    dice = Streams(np.arange(len(rows), dtype=np.uint64), seed)
-    table = add_noise(
-        Engine(recipe, Settings(lang)), pa.table({"clean": clean}), clean, dice, KINDS, True
-    )
-    for number, made in enumerate(table.to_pylist()):
-        expected = oracle.noise(rows[number], recipe, seed, number, KINDS, lang)
-        assert made["noisy"] == expected.noisy
-        assert [tuple(edit.values()) for edit in made["edits"]] == expected.edits
-    return sum(a != b for a, b in zip(rows, table["noisy"].to_pylist(), strict=True))
-
-
 def noised(name, texts, lang="en", kinds=(), **values):
     engine = Engine(Recipe.of([Step(name, values or {"rate": 1})]), Settings(lang))
     dice = Streams(np.arange(len(texts), dtype=np.uint64), 0)
@@ -147,7 +133,7 @@ def test_insertions_keep_the_promises(name):
 def test_other_languages_keep_them_too(name, lang, demo):
     rows = [row["text"] for row in demo if row["lang"] == lang] or ["東京は晴れ。", "Всё. Да!"]
     check_transform(name, lang, tuple(rows))
-    assert agree(name, rows, lang, rate=1) == len(rows)
+    assert oracle.agree(name, rows, lang, rate=1) == len(rows)
 
 
 @pytest.mark.parametrize("name", BOTH)
@@ -160,14 +146,14 @@ def test_insertions_say_that_they_add_content(name):
 def test_the_slow_twin_agrees_on_real_sentences(name, real_sentences, odd_texts, demo_texts):
     untokenised = [row.replace(" .", ".") for row in real_sentences[:700]]
     rows = untokenised + real_sentences[700:1_000] + odd_texts[:-1] + demo_texts
-    assert agree(name, rows, rate=0.6) > 700
+    assert oracle.agree(name, rows, rate=0.6) > 700
 
 
 @given(st.lists(st.text(max_size=40) | LIVELY_ROWS, min_size=1, max_size=12), st.integers(0, 99))
 @settings(max_examples=60)
 def test_the_slow_twin_agrees_on_any_text(rows, seed):
     for name in BOTH:
-        agree(name, rows, seed=seed, rate=0.8)
+        oracle.agree(name, rows, seed=seed, rate=0.8)
 
 
 @pytest.mark.parametrize(

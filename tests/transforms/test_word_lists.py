@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from test_engine import TWELVE
 
 from noisegen.noise import registry
-from noisegen.noise.engine import Engine, add_noise
+from noisegen.noise.engine import Engine
 from noisegen.noise.plan import Streams
 from noisegen.noise.recipe import Recipe, Step
 from noisegen.noise.registry import Settings, examples_in
@@ -59,20 +59,6 @@ def phrases(name, lang, count=40):
     )
 
 
-def agree(name, rows, lang="en", seed=7, **values):
-    """Assert that engine and slow twin agree on text and edits; return how many rows change."""
-    recipe, clean = Recipe.of([Step(name, values)]), pa.array(rows, pa.string())
-    dice = Streams(np.arange(len(rows), dtype=np.uint64), seed)
-    table = add_noise(
-        Engine(recipe, Settings(lang)), pa.table({"clean": clean}), clean, dice, KINDS, True
-    )
-    for number, made in enumerate(table.to_pylist()):
-        expected = oracle.noise(rows[number], recipe, seed, number, KINDS, lang)
-        assert made["noisy"] == expected.noisy
-        assert [tuple(edit.values()) for edit in made["edits"]] == expected.edits
-    return sum(a != b for a, b in zip(rows, table["noisy"].to_pylist(), strict=True))
-
-
 @pytest.mark.parametrize(("name", "lang"), [*LISTS, *lists(NEW)])
 def test_every_list_keeps_the_promises(name, lang):
     check_transform(name, lang, phrases(name, lang, 6))
@@ -81,20 +67,20 @@ def test_every_list_keeps_the_promises(name, lang):
 @pytest.mark.parametrize(("name", "lang"), LISTS)
 def test_the_slow_twin_agrees_in_every_language(name, lang, odd_texts):
     rows = [*phrases(name, lang), *odd_texts[:-1]]
-    assert agree(name, rows, lang) > 10
-    assert agree(name, rows, lang, seed=8, rate=1) >= 40
+    assert oracle.agree(name, rows, lang) > 10
+    assert oracle.agree(name, rows, lang, seed=8, rate=1) >= 40
 
 
 @pytest.mark.parametrize("name", FIVE)
 def test_the_slow_twin_agrees_on_real_sentences(name, real_sentences, odd_texts):
-    assert agree(name, real_sentences[:600] + odd_texts[:-1], rate=0.6) > 1
+    assert oracle.agree(name, real_sentences[:600] + odd_texts[:-1], rate=0.6) > 1
 
 
 @given(st.lists(st.text(max_size=40) | LIVELY_ROWS, min_size=1, max_size=10))
 @settings(max_examples=30)
 def test_the_slow_twin_agrees_on_any_text(rows):
     for name in FIVE:
-        agree(name, rows, rate=0.7)
+        oracle.agree(name, rows, rate=0.7)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,137 @@
+"""How fast a distillation runs here: `train --bench` times updates and data, and trains nothing."""
+
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from itertools import count, cycle, islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from noisegen.encoders.encoder import Ragged
+from noisegen.encoders.tokens import CHUNK_ROWS, Rows, generator
+from noisegen.errors import UsageError
+from noisegen.runs.progress import Progress
+from noisegen.training.computation import join_workers
+from noisegen.training.distil import Distillation
+from noisegen.training.settings import DistilSettings, TrainOptions
+from noisegen.training.stores import BLOCK_ROWS, Negatives, TeacherVectors
+from noisegen.training.students import PairChunk
+from noisegen.training.train import settings_of
+from noisegen.training.trainer import Trainer
+
+_WARM_UP = 3  # updates
+_CHUNKS_SEEN = 3  # that are made while updates on data are timed
+Steps = Iterator[tuple[PairChunk, list[Rows]]]
+Speed = dict[str, float]  # tokens, computed tokens and rows per second
+
+
+class Speeds(NamedTuple):
+    """Speeds of updates on random ids and on DATA, and of noise and tokenizer in tokens/s."""
+
+    on_random: Speed
+    on_data: Speed
+    loader: float
+
+
+def bench(options: TrainOptions, seconds: float = 10.0) -> dict[str, Any]:
+    """Time the updates of such a run, `seconds` for each figure; nothing of it is kept.
+
+    `step`, `data` and `loader` are real tokens per second: of updates on random ids, on DATA, and
+    of noise and tokenizer alone. `padding` is the share of computed tokens that are padding,
+    `loader_cost` the share of the speed that is lost where ids come from DATA. `step_mfu` and
+    `mfu` are the share of the device's bf16 peak on random ids and on DATA, None if it is unknown.
+
+    Vectors of the teacher are random numbers here, and there are no hard negatives: neither
+    changes the speed of a run whose vectors are there. Updates on DATA see so few rows of it that
+    some chunks go by, as in a long run; few rows have more padding, which is left out of account.
+    Raises what `train` raises.
+    """
+    settings = settings_of(options)
+    if not isinstance(settings, DistilSettings):
+        raise UsageError(f"bench times distillation; preset {settings.preset} is of another method")
+    workers = join_workers(options.device)
+    if workers.world > 1:
+        raise UsageError("bench times one process: start it without torchrun")
+    method = Distillation(settings, workers, options.tell)
+    with TemporaryDirectory() as folder:
+        method.read(options.sources, Path(folder))
+        speeds = _speeds(method, Path(folder), options, seconds)
+    on_random, computation, device = speeds.on_random, method.computation, workers.device
+    share = min(1.0, speeds.on_data["computed"] / on_random["computed"])
+    step = on_random["tokens"]
+    length = step / on_random["rows"]
+    return {
+        "device": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
+        "precision": "bf16" if computation.bf16 else "fp32",
+        "packed": computation.packed, "compiled": computation.compiled,
+        "parameters": sum(weight.numel() for weight in method.network.parameters()),
+        "tokens_per_row": length, "padding": 1 - step / on_random["computed"],
+        "step": step, "data": step * share, "loader": speeds.loader, "loader_cost": 1 - share,
+        "step_mfu": computation.mfu(step, length), "mfu": computation.mfu(step * share, length),
+    }  # fmt: skip
+
+
+def _speeds(method: Distillation, folder: Path, options: TrainOptions, seconds: float) -> Speeds:
+    """Time a method that has read its data."""
+    settings, progress, random = method.settings, options.progress, generator(0)
+    block = random.standard_normal((BLOCK_ROWS, method.teacher.width))
+    block = (block / np.sqrt(method.teacher.width)).astype(np.float16)  # stands for all
+    method.vectors = TeacherVectors([block] * -(-len(method.pairs.clean) // BLOCK_ROWS))
+    method.negatives = Negatives(method.vectors, settings.negatives, settings.seed)
+    trainer = Trainer(method, folder)
+    method.network.train()
+    progress(Progress("making a chunk"))
+    chunk = method.chunk(0, 0)
+    assert chunk is not None  # there are pairs to train on
+    mixed = [Ragged(random.permutation(side.values), side.offsets) for side in chunk.sides]
+    chunk = replace(chunk, sides=tuple(mixed))
+    on_random = cycle((chunk, batches) for batches in chunk.steps)
+    _speed(trainer, islice(on_random, _WARM_UP), float("inf"))
+    progress(Progress("updates on random ids"))
+    before = _speed(trainer, on_random, seconds / 2)
+    rows = int(before["rows"] * seconds / _CHUNKS_SEEN)
+    rows = min(max(rows, 2 * settings.accumulate), CHUNK_ROWS)
+    method.pairs = replace(method.pairs, training=method.pairs.training[:rows])
+    progress(Progress("updates on data"))
+    with closing(trainer.steps()) as on_data:
+        trainer.update(*next(on_data))  # waits for the first chunk, as a run does once
+        data = _speed(trainer, on_data, seconds)
+    # Before and after: other load on a machine varies.
+    progress(Progress("updates on random ids again"))
+    after = _speed(trainer, on_random, seconds / 2)
+    progress(Progress("noise and tokenizer"))
+    mean = {name: (before[name] + after[name]) / 2 for name in before}
+    return Speeds(mean, data, _loader_speed(method, seconds))
+
+
+def _speed(trainer: Trainer[PairChunk], steps: Steps, seconds: float) -> Speed:
+    """Do updates for so long; return the log's sums per second: tokens, computed, rows."""
+    device = trainer.workers.device
+    settle = torch.cuda.synchronize if device.type == "cuda" else lambda device: None
+    trainer.window.clear()
+    settle(device)
+    began = time.perf_counter()
+    for chunk, batches in steps:
+        trainer.update(chunk, batches)
+        if time.perf_counter() - began >= seconds:
+            break
+    settle(device)
+    took = time.perf_counter() - began
+    return {name: trainer.window[name] / took for name in ("tokens", "computed", "rows")}
+
+
+def _loader_speed(method: Distillation, seconds: float) -> float:
+    """Return tokens per second of noise, tokenizer and plan, epoch after epoch."""
+    began, tokens = time.perf_counter(), 0
+    for epoch in count(1):
+        chunk = method.chunk(epoch, 0)
+        assert chunk is not None  # there are pairs to train on
+        tokens += sum(len(side.values) for side in chunk.sides)
+        if time.perf_counter() - began >= seconds:
+            break
+    return tokens / (time.perf_counter() - began)
