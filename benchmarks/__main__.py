@@ -7,8 +7,8 @@ from rich.table import Table
 
 from benchmarks.measure import Result, options, save, shown
 
-NAMES = ("copy_limit", "mix_all", "mechanisms", "startup", "memory", "workers", "peers", "draws",
-         "oracle", "mining", "dictionary_quality", "ugc", "channel", "review", "xsim",
+NAMES = ("copy_limit", "mix_all", "mechanisms", "startup", "memory", "workers", "peers", "loop",
+         "draws", "oracle", "mining", "dictionary_quality", "ugc", "channel", "review", "xsim",
          "training_speed", "training_memory", "evaluation_speed", "rcp_speed",
          "head_speed")  # fmt: skip
 

@@ -238,7 +238,7 @@ def main() -> None:
     students |= {f"robust {seed}": (ROBUST, seed) for seed in robust}
     for name, (noise, seed) in students.items():
         values = parse_values(given.values)
-        values |= {"seed": seed, "time_limit": given.time_limit, "noise": noise}
+        values |= {"seed": seed, "time_limit": given.time_limit, "recipe": noise}
         train(given.out / name.replace(" ", "-"), parts, values)
     models: Models = {
         name: Remembering(open_encoder(spec)) for name, spec in (("minilm", TEACHER), ("e5", START))

@@ -53,7 +53,7 @@ def main() -> None:
     found = noisegen.evaluate(
         given.models, given.out / "report", baseline="minilm", force=True, hard=given.hard,
         pairs=write_sets(names, given.rows, given.out / "sets"), limit=given.rows, sts=given.sts,
-        noise="ugc-heavy",
+        recipe="ugc-heavy",
     )  # fmt: skip
     render(found, terminal())
 

@@ -25,6 +25,7 @@ from noisegen.data.bitext import all_bitext, stream_bitext
 from noisegen.evaluation.tasks.evaluate_task import TaskResults
 from noisegen.noise.rng import mix, name_number
 from noisegen.options import parse_values
+from noisegen.runs.progress import progress_on_stderr
 
 FILES = ("eng-spa", "eng-fra", "eng-hin")  # of Tatoeba
 TESTS = ("es", "fr", "hi")
@@ -67,20 +68,13 @@ def fine_tune(
 ) -> TaskResults:
     """Fine-tune models on English requests and test them in other languages."""
     folder = DATA / "snips-multilingual"
-    last = ""
-
-    def tick(what: str, done: int, total: int) -> None:
-        nonlocal last
-        if what != last:
-            last = what
-            print(f"{what}, {done:,} of {total:,} rows", flush=True)
-
-    return noisegen.evaluate_task(
-        [f"{name}={spec}" for name, spec in models.items()], out, force=True, progress=tick,
-        train=str(DATA / "snips" / "train_*_full*"), device="cpu", augment=augment,
-        test=[f"{lang}={folder / f'{lang}.tsv'}" for lang in TESTS],
-        seeds=given.seeds, epochs=given.epochs, fast=given.epochs is None,
-    )  # fmt: skip
+    with progress_on_stderr() as show:
+        return noisegen.evaluate_task(
+            [f"{name}={spec}" for name, spec in models.items()], out, force=True, progress=show,
+            train=str(DATA / "snips" / "train_*_full*"), device="cpu", augment=augment,
+            test=[f"{lang}={folder / f'{lang}.tsv'}" for lang in TESTS],
+            seeds=given.seeds, epochs=given.epochs, fast=given.epochs is None,
+        )  # fmt: skip
 
 
 def joined(with_t: TaskResults, without: TaskResults) -> TaskResults:

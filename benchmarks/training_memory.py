@@ -33,7 +33,7 @@ def results(rows: int) -> Iterator[Result | Skipped]:
         pairs, megabytes = PAIRS_PER_ROW * rows, written(folder, PAIRS_PER_ROW * rows)
         command = [
             "-m", "noisegen", "train", folder / "pairs.parquet", "-o", folder / "run", "--teacher",
-            f"npy:{folder / 'vectors.npy'}", "--student", minilm(), "--noise", "stored",
+            f"npy:{folder / 'vectors.npy'}", "--student", minilm(), "--recipe", "stored",
             "--steps", STEPS, "--set", "validation_rows=100", "--quiet",
         ]  # fmt: skip
         environment = {**os.environ, "NOISEGEN_CACHE": str(folder / "cache")}

@@ -155,7 +155,7 @@ def ours(work: Work, precision: str, meter: Meter) -> None:
             raise Enough
 
     values = {
-        "objective": "mse_mean", "noise": "stored", "steps": 10**6, "validate_every": 10**6,
+        "objective": "mse_mean", "recipe": "stored", "steps": 10**6, "validate_every": 10**6,
         "validation_rows": HELD_OUT, "precision": precision,
     }  # fmt: skip
     with suppress(Enough):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from noisegen.version import __version__
 
 if TYPE_CHECKING:  # what editors and type checkers see
+    from noisegen import review as review
     from noisegen.augment.augment import augment as augment
     from noisegen.augment.catalog import TransformInfo as TransformInfo
     from noisegen.augment.catalog import list_transforms as list_transforms
@@ -62,16 +63,21 @@ _MODULES = {  # of the same names, for when the program runs
     "train": "training.train",
     "transform": "noise.registry",
 }
-__all__ = ["__version__", *_MODULES]
+_PACKAGES = ("review",)  # whose functions are public: noisegen.review.make
+__all__ = ["__version__", *_MODULES, *_PACKAGES]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
+    if name not in __all__:
         raise AttributeError(f"module 'noisegen' has no attribute {name!r}")
     from noisegen.errors import naming_extras
 
     with naming_extras():
+        if name in _PACKAGES:
+            return import_module(f"noisegen.{name}")
         public = getattr(import_module(f"noisegen.{_MODULES[name]}"), name)
+    if name in globals():  # a package of this name, which can be called
+        return globals()[name]
     return naming_extras()(public) if isinstance(public, FunctionType) else public
 
 

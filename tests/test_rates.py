@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from noisegen.noise.engine import Engine
-from noisegen.noise.plan import Streams, draw_plan
+from noisegen.noise.plan import Schedule, Streams
 from noisegen.noise.recipe import Recipe, Step
 from noisegen.text.buffers import Texts
 
@@ -72,7 +72,7 @@ def test_transforms_per_row_follow_the_binomial_over_ten_seeds():
     recipe, rows = Recipe.named("mix_all"), 20_000
     counts: Counter[int] = Counter()
     for seed in SEEDS:
-        plan = draw_plan(recipe, Streams(rows_of(rows), seed))
+        plan = Schedule.of(recipe).draw(Streams(rows_of(rows), seed))
         drawn = np.bincount(plan.rows, minlength=rows)
         counts.update(Counter(drawn.tolist()))
     n = rows * len(SEEDS)

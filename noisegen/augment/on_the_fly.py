@@ -5,16 +5,24 @@ The noise of a row is a function of (seed, id, epoch), whatever the number of lo
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
+import numpy as np
 
 from noisegen.errors import UsageError, did_you_mean
-from noisegen.noise.engine import engine_for
+from noisegen.noise.engine import (
+    RecipeLike,
+    engine_for,
+    id_array,
+    prepared,
+    strings,
+    unwarned,
+)
 from noisegen.noise.plan import Streams
 from noisegen.noise.recipe import Recipe
-from noisegen.noise.rng import id_numbers
+from noisegen.noise.rng import check_seed
+from noisegen.options import naming_options
 from noisegen.text.spans import PROTECTED, protect_kinds
 
 
@@ -22,7 +30,7 @@ from noisegen.text.spans import PROTECTED, protect_kinds
 class _OnTheFly:
     """Noise for rows with ids; `epoch` gives other noise, as the copies of `augment` do."""
 
-    recipe: str | Recipe = "mix_all"
+    recipe: RecipeLike = "mix_all"
     seed: int = 0
     text_column: str = "text"
     id_column: str = "id"
@@ -30,25 +38,32 @@ class _OnTheFly:
     lang: str = "en"
     protect: str = PROTECTED
     epoch: int = 0
-    tagger: str = "auto"
+    tagger: str = "rule"
 
-    def noise(self, texts: Sequence[str | None], ids: Iterable[int] | Iterable[str]) -> list[Any]:
+    def __post_init__(self) -> None:
+        """Raise what the first batch would; what the language lacks is warned of there."""
+        check_seed(self.seed)
+        _check_epoch(self.epoch)
+        unwarned(self.recipe, self.lang, self.protect, self.tagger)
+
+    def noise(
+        self, texts: Sequence[str | None], ids: Iterable[int] | Iterable[str]
+    ) -> list[str | None]:
         """Return the noisy texts of rows with these ids, None for None."""
-        numbers = pa.array(list(ids))
-        if not len(numbers):
-            return []
-        if numbers.null_count or not (
-            pa.types.is_integer(numbers.type) or pa.types.is_string(numbers.type)
-        ):
-            raise UsageError(f"ids are integers or strings, without nulls, not {numbers.type}")
-        clean = pa.array(list(texts), pa.string())
-        streams = Streams(id_numbers(numbers), self.seed, self.epoch)
-        engine = engine_for(self.recipe, self.lang, self.tagger)
-        noised = engine.noise(clean.fill_null(""), streams, protect_kinds(self.protect))
-        noisy: list[Any] = pc.if_else(clean.is_valid(), noised.noisy, None).to_pylist()
-        return noisy
+        given = texts.to_pylist() if hasattr(texts, "to_pylist") else list(texts)
+        clean = strings(["" if text is None else text for text in given])
+        streams = Streams(id_array(ids, len(clean)), self.seed, int(self.epoch))
+        engine, kinds = prepared(self.recipe, self.lang, self.protect, self.tagger)
+        noised = zip(given, engine.noise_texts(clean, streams, kinds), strict=True)
+        return [None if text is None else noisy for text, noisy in noised]
 
 
+def _check_epoch(epoch: object) -> None:
+    if isinstance(epoch, bool) or not isinstance(epoch, Integral) or int(epoch) < 0:
+        raise UsageError(f"epoch {epoch!r} is not a whole number of at least 0")
+
+
+@naming_options
 @dataclass
 class Mapper(_OnTheFly):
     """For `dataset.map(Mapper("mix_all", seed=7), batched=True)`: adds a column of noisy text.
@@ -61,16 +76,20 @@ class Mapper(_OnTheFly):
         self, batch: Mapping[str, Sequence[Any]], indices: Sequence[int] | None = None
     ) -> dict[str, list[str | None]]:
         """Return the noisy column for a batch of columns; a row without text stays without."""
+        if self.text_column not in batch:
+            near = did_you_mean(self.text_column, batch)
+            raise UsageError(f"no column {self.text_column!r} among: {', '.join(batch)}{near}")
+        texts = batch[self.text_column]
+        if texts is None or isinstance(texts, str) or isinstance(indices, int):
+            raise UsageError("a Mapper takes a batch of columns, not a row: map with batched=True")
         # Not batch.get: the lazy batch of `datasets` would fall back even where the column is.
         ids = batch[self.id_column] if self.id_column in batch else indices  # noqa: SIM401
         if ids is None:
             raise UsageError(f"no column {self.id_column!r}: name one, or map with_indices=True")
-        if self.text_column not in batch:
-            near = did_you_mean(self.text_column, batch)
-            raise UsageError(f"no column {self.text_column!r} among: {', '.join(batch)}{near}")
-        return {self.noisy_column: self.noise(batch[self.text_column], ids)}
+        return {self.noisy_column: self.noise(texts, ids)}
 
 
+@naming_options
 @dataclass
 class Collator(_OnTheFly):
     """For `DataLoader(rows, collate_fn=Collator(...))`: noises the text of a list of row mappings.
@@ -82,7 +101,8 @@ class Collator(_OnTheFly):
     collate: Callable[[list[dict[str, Any]]], Any] | None = None
 
     def set_epoch(self, epoch: int) -> None:
-        """Choose the noise of a pass over the data."""
+        """Choose the noise of a pass over the data: 0, 1, 2, ...; raises UsageError."""
+        _check_epoch(epoch)
         self.epoch = epoch
 
     def __call__(self, rows: Sequence[Mapping[str, Any]]) -> Any:
@@ -106,7 +126,7 @@ class Noising:
 
     lang: str = "en"
     protect: str = PROTECTED
-    tagger: str = "auto"
+    tagger: str = "rule"
 
     def noise(
         self, recipe: Recipe, texts: Sequence[str], seed: int = 0, copy: int = 0
@@ -115,5 +135,6 @@ class Noising:
 
         Steps without data for the language are left out; raises UsageError if all are.
         """
-        options = {"lang": self.lang, "protect": self.protect, "tagger": self.tagger}
-        return _OnTheFly(recipe, seed, epoch=copy, **options).noise(texts, range(len(texts)))
+        engine = engine_for(recipe, self.lang, self.tagger)
+        streams = Streams(np.arange(len(texts), dtype=np.uint64), seed, copy)
+        return engine.noise_texts(strings(texts), streams, protect_kinds(self.protect))

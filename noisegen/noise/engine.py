@@ -4,30 +4,37 @@ Rows are noised in passes. A pass gathers the rows that have a k-th step, in the
 steps; every kernel proposes edits for its run of rows; all edits of the pass are applied at once.
 """
 
-import json
+import os
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from functools import lru_cache
-from typing import NamedTuple, Unpack
+from functools import cache, cached_property, lru_cache, partial
+from typing import Any, NamedTuple, TypeVar, Unpack
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from noisegen.errors import UsageError
-from noisegen.noise import registry
+from noisegen.noise import registry, rng
 from noisegen.noise.edits import Composed, Edits, compose
 from noisegen.noise.lexical import LexicalKernel
-from noisegen.noise.plan import Plan, Streams, draw_plan, draw_strengths, strength_label
-from noisegen.noise.recipe import NoiseOptions, Recipe, parse, step_values
-from noisegen.noise.registry import Kernel, Settings, SparingKernel
-from noisegen.noise.rng import id_number, id_numbers
-from noisegen.text.buffers import I64, Texts, as_arrow
+from noisegen.noise.plan import Plan, Schedule, Streams
+from noisegen.noise.recipe import NoiseOptions, Recipe, Step, parse, step_values
+from noisegen.noise.registry import Kernel, RowKernel, Settings, SparingKernel, edits_of_one
+from noisegen.noise.rng import RowDraws, id_number, id_numbers
+from noisegen.text.buffers import I64, U64, Texts, as_arrow
 from noisegen.text.case import characters_in
 from noisegen.text.languages import normalize_language
 from noisegen.text.resources import keep_freed_memory
-from noisegen.text.spans import PROTECTED, Spans, protect_kinds, protected
+from noisegen.text.rows import Row
+from noisegen.text.spans import PROTECTED, Spans, protect_kinds, protected, protected_in
 
 BATCH_BYTES = 8 << 20
+FEW = 2_500  # characters per step: with fewer, row by row is faster than by arrays
+Text = TypeVar("Text", str, Sequence[str])
+RecipeLike = str | Recipe | Sequence[str | Step]
 _OFFSETS = ("clean_start", "clean_end", "noisy_start", "noisy_end")
 EDITS = pa.list_(
     pa.struct([("transform", pa.string()), *((name, pa.int32()) for name in _OFFSETS)])
@@ -49,6 +56,8 @@ class Engine:
         keep_freed_memory()
         self.recipe = recipe
         self.settings = replace(settings or Settings(), factors=recipe.factors)
+        self.note = ""  # what a larger recipe has that the language lacks
+        self._schedule = Schedule.of(recipe)
         self._steps = recipe.steps()
         self.kernels: list[Kernel] = []
         self.rates: list[list[str]] = []
@@ -57,11 +66,23 @@ class Engine:
             transform.check_language(self.settings.lang)
             self.kernels.append(transform.make(self.settings, step_values(step)))
             self.rates.append(transform.rates)
-        # All word lists run over their rows together, as one kernel.
-        lexical = [kernel for kernel in self.kernels if isinstance(kernel, LexicalKernel)]
-        self._lexical = LexicalKernel.joined(lexical) if lexical else None
         self._is_lexical = np.array([isinstance(k, LexicalKernel) for k in self.kernels], np.bool_)
         self._lexicon_of_step = np.cumsum(self._is_lexical) - 1
+        is_for_rows = [isinstance(kernel, RowKernel) for kernel in self.kernels]
+        self._edit_row = [
+            kernel.edit_row if isinstance(kernel, RowKernel) else partial(edits_of_one, kernel)
+            for kernel in self.kernels
+        ]
+        factors = len(recipe.factors)
+        limits = [getattr(kernel, "row_limits", np.zeros(factors)) for kernel in self.kernels]
+        self._row_limits = np.array(limits, np.int64).reshape(-1, factors)
+        self._few = (FEW if all(is_for_rows) else FEW // 8) * len(self.kernels)
+
+    @cached_property
+    def _lexical(self) -> LexicalKernel | None:
+        """All word lists, which run over their rows together, as one kernel."""
+        lexical = [kernel for kernel in self.kernels if isinstance(kernel, LexicalKernel)]
+        return LexicalKernel.joined(lexical) if lexical else None
 
     @property
     def batch_bytes(self) -> int:
@@ -92,7 +113,7 @@ class Engine:
         The rows draw their steps. Then, pass by pass, the rows that have one more step are taken
         from the draft, the kernels of these steps propose edits, and the draft is rewritten.
         """
-        plan = draw_plan(self.recipe, streams)
+        plan = self._schedule.draw(streams)
         draft = _Draft(clean, protect, account)
         for rows, steps in plan.passes(last=self._is_lexical):
             texts, spans = draft.take(rows)
@@ -100,12 +121,55 @@ class Engine:
             draft.rewrite(edits, makers=np.int64(1) << steps)
         return Noised(draft.texts(), plan, draft.account())
 
+    def noise_texts(
+        self, texts: Sequence[str], streams: Streams, protect: tuple[str, ...] = ()
+    ) -> list[str]:
+        """Return the noisy texts, as `noise` does."""
+        if sum(map(len, texts)) < self._few:
+            return self.noise_few(texts, streams, protect)
+        clean = Texts.from_strings(list(texts)).to_arrow(pa.string())
+        noisy: list[str] = self.noise(clean, streams, protect).noisy.to_pylist()
+        return noisy
+
+    def noise_few(
+        self, texts: Sequence[str], streams: Streams, protect: tuple[str, ...] = ()
+    ) -> list[str]:
+        """Return the noisy texts, as `noise` does, but one after another: faster for a few."""
+        plan = self._schedule.draw(streams)
+        rows = [Row(text, protected_in(text, protect)) for text in texts]
+        pairs = zip(
+            plan.rows.tolist(), plan.steps.tolist(), self._row_draws(plan, streams), strict=True
+        )
+        for number, step, draws in pairs:
+            row = rows[number]
+            edits = self._edit_row[step](row, draws)
+            if row.protected:
+                edits = row.outside(edits)
+            if edits:
+                rows[number] = row.edited(edits)
+        return [row.text for row in rows]
+
+    def _row_draws(self, plan: Plan, streams: Streams) -> Iterator[RowDraws]:
+        """Yield the draws of every pair of a plan; their first hits are found all at once."""
+        keys, strength_keys = self._schedule.keys(streams, plan.rows, plan.steps)
+        strengths = self._schedule.strengths(strength_keys, max(map(len, self.rates)))
+        limits = self._row_limits[plan.steps, strengths[:, 0]]
+        limited = np.flatnonzero(limits)
+        draws = rng.draw_array(keys.take(limited)[:, None], np.arange(rng.FIRST))
+        pairs, numbers = np.nonzero(rng.decisions(draws) < limits.take(limited)[:, None])
+        chosen = rng.choices(draws[pairs, numbers]).tolist()
+        bounds = np.searchsorted(limited.take(pairs), np.arange(len(keys) + 1)).tolist()
+        hits = list(zip(numbers.tolist(), chosen, strict=True))
+        columns = (array.tolist() for array in (plan.steps, keys, strengths, limits))
+        for number, (step, key, drawn, limit) in enumerate(zip(*columns, strict=True)):
+            variants = dict(zip(self.rates[step], drawn, strict=False))
+            yield RowDraws(key, variants, limit, hits[bounds[number] : bounds[number + 1]])
+
     def _propose(
         self, texts: Texts, spans: Spans, rows: I64, steps: I64, streams: Streams
     ) -> Edits:
         """Return the edits of one pass; the rows are sorted by the kernel of their step."""
-        keys = streams.keys_of_each([step.label for step in self._steps], steps, rows)
-        strength_keys = streams.keys_of_each(map(strength_label, self._steps), steps, rows)
+        keys, strength_keys = self._schedule.keys(streams, rows, steps)
         kernels = np.where(self._is_lexical[steps], -1, steps)
         starts = np.flatnonzero(np.diff(kernels, prepend=-2)).tolist()
         edits = []
@@ -116,8 +180,10 @@ class Engine:
                 kernel = replace(self._lexical, lexicons=self._lexicon_of_step[steps[run]])
             elif isinstance(kernel, SparingKernel):
                 kernel = kernel.sparing(spans)
-            strengths = draw_strengths(self.recipe, strength_keys[run], self.rates[step])
-            proposed = kernel.propose(texts[run], keys[run], strengths).outside(spans)
+            rates = self.rates[step]
+            strengths = self._schedule.strengths(strength_keys[run], len(rates))
+            variants = dict(zip(rates, strengths.T, strict=True))
+            proposed = kernel.propose(texts[run], keys[run], variants).outside(spans)
             edits.append(replace(proposed, rows=proposed.rows + run.start))
         return Edits.join(edits)
 
@@ -190,42 +256,124 @@ class _Draft:
         return Composed.join([*self._finished, self._edits or Composed.none()])
 
 
-def engine_for(recipe: str | Recipe, lang: str = "en", tagger: str = "auto") -> Engine:
-    """Return the engine of a recipe or of what `Recipe.named` names, made once in a process."""
+def engine_for(recipe: RecipeLike, lang: str = "en", tagger: str = "rule") -> Engine:
+    """Return the engine of a recipe, made once in a process; raises UsageError for what is none.
+
+    It is what `Recipe.named` names, a Recipe, or the steps of `Recipe.of`.
+    """
     if isinstance(recipe, str) and recipe.endswith((".yaml", ".yml")):
-        recipe = Recipe.named(recipe)
-    key = recipe if isinstance(recipe, str) else json.dumps(recipe.to_dict(), default=str)
+        with suppress(OSError):
+            state = os.stat(recipe)  # noqa: PTH116 - a tenth of the time
+            written = state.st_dev, state.st_ino, state.st_mtime_ns, state.st_size
+            return _engine(_recipe_in(recipe, written).key, normalize_language(lang), tagger)
+    if not isinstance(recipe, str | Recipe):
+        recipe = _recipe_of(recipe)
+    key = recipe if isinstance(recipe, str) else recipe.key
     return _engine(key, normalize_language(lang), tagger)
+
+
+def _recipe_of(given: Any) -> Recipe:
+    """Return the recipe of a list of steps or a path; raises UsageError for anything else."""
+    listed = given if isinstance(given, list | tuple) else ()
+    are_steps = bool(listed) and all(isinstance(step, str | Step) for step in listed)
+    return Recipe.of(given) if are_steps else Recipe.named(given)
+
+
+@lru_cache(maxsize=64)
+def _recipe_in(path: str, _: tuple[int, ...]) -> Recipe:
+    """Return the recipe of a file, until it is written anew."""
+    return Recipe.from_yaml(path)
 
 
 @lru_cache(maxsize=64)
 def _engine(recipe: str, lang: str, tagger: str) -> Engine:
     known = parse(recipe, "recipe") if recipe.startswith("{") else Recipe.named(recipe)
-    return Engine(known.for_language(lang)[0], Settings(lang, tagger=tagger))
+    made = Engine(known.for_language(lang)[0], Settings(lang, tagger=tagger))
+    made.note = known.note_on(lang)
+    return made
 
 
 def noise(
-    text: str, recipe: str | Recipe = "mix_all", *, seed: int = 0,
-    id: int | str = 0,  # noqa: A002 - the name of the column
-    lang: str = "en", protect: str = PROTECTED, tagger: str = "auto",
-) -> str:  # fmt: skip
-    """Return one text with noise; the same as for a row of this id in a run with this seed.
+    text: Text, recipe: RecipeLike = "mix_all", *, seed: int = 0,
+    id: object = None,  # noqa: A002 - the name of the column
+    lang: str = "en", protect: str = PROTECTED, tagger: str = "rule",
+) -> Text:  # fmt: skip
+    """Return a text with noise, or for a list of texts a list.
+
+    The same seed and `id` give the same noise, that of a row with this id in a run with this seed.
+    For a list, `id` is a list. Without it the text itself is the id: equal texts, equal noise.
 
     `recipe` is a Recipe, the name of a packaged one, a .yaml file, or NAME[:parameter=value,...] of
-    one transform. `lang` is a code or English name of a language: en, pt-BR, deu, Chinese.
-    `protect` names the kinds of span that stay, as in 'url,mention', or 'none'. `tagger` is auto,
-    spacy or rule: what slng and abr3 ask for parts of speech.
+    one transform, or a list of these for several in this order. `lang` is a code or English name of
+    a language: en, pt-BR, deu, Chinese. `protect` names the kinds of span to leave unchanged, as in
+    'url,mention', or 'none'. `tagger` is rule or spacy: what slng and abr3 ask for parts of speech.
+    Warns, once, of transforms that have no data for the language. Raises UsageError for a text that
+    is not a string.
     """
-    ids, clean = np.array([id_number(id)], np.uint64), Texts.from_strings([text])
-    engine, spans = _prepared(recipe, lang, protect, tagger)
-    noised = engine.noise(clean.to_arrow(pa.string()), Streams(ids, seed), spans)
-    return str(noised.noisy[0])
+    is_one = isinstance(text, str)
+    texts: list[str] = strings([text] if is_one else text)
+    ids = texts if id is None else [id] if is_one else id
+    engine, spans = prepared(recipe, lang, protect, tagger)
+    noisy: Any = engine.noise_texts(texts, Streams(id_array(ids, len(texts)), seed), spans)
+    made: Text = noisy[0] if is_one else noisy
+    return made
 
 
-def _prepared(
-    recipe: str | Recipe, lang: str = "en", protect: str = PROTECTED, tagger: str = "auto"
+def strings(texts: Any) -> list[str]:
+    """Return texts as a list; raises UsageError for what is not a string of Unicode."""
+    if isinstance(texts, bytes | Mapping) or not hasattr(texts, "__iter__"):
+        raise UsageError(f"noise needs a text or a list of texts, not {texts!r:.60}")
+    listed: list[str] = texts.to_pylist() if hasattr(texts, "to_pylist") else list(texts)
+    for number, text in enumerate(listed):
+        if not isinstance(text, str):
+            raise UsageError(f"text {number} is {text!r:.60}, not a string")
+        if not text.isascii():
+            try:
+                text.encode()
+            except UnicodeEncodeError as error:
+                where = f"text {number}, character {error.start}"
+                raise UsageError(f"{where}: a lone surrogate; decode your input again") from error
+    return listed
+
+
+def id_array(ids: Any, texts: int) -> U64:
+    """Return `id_number` of the ids of so many texts; raises UsageError."""
+    listed = list(ids) if hasattr(ids, "__iter__") and not isinstance(ids, str) else [None]
+    listed = ids.tolist() if hasattr(ids, "tolist") else listed
+    numbers = np.asarray(listed) if listed else np.zeros(0, np.uint64)
+    if all(isinstance(key, str) for key in listed):
+        numbers = np.fromiter(map(id_number, listed), np.uint64, len(listed))
+    if numbers.dtype.kind not in "iu" or numbers.ndim != 1:
+        raise UsageError("ids are integers or strings, one per text, without nulls")
+    if len(numbers) != texts:
+        raise UsageError(f"{texts} texts but {len(numbers)} ids: give one per text")
+    return numbers.astype(np.uint64)
+
+
+def prepared(
+    recipe: RecipeLike, lang: str = "en", protect: str = PROTECTED, tagger: str = "rule"
 ) -> tuple[Engine, tuple[str, ...]]:
+    """Return the engine and the kinds to protect; warns once of what the language lacks."""
+    engine, kinds = unwarned(recipe, lang, protect, tagger)
+    if engine.note:
+        _warn(engine.note)
+    return engine, kinds
+
+
+def unwarned(
+    recipe: RecipeLike, lang: str, protect: str, tagger: str
+) -> tuple[Engine, tuple[str, ...]]:
+    """Return the engine and the kinds to protect; raises UsageError for a wrong option."""
+    examples = {"lang": "'en'", "protect": "'url,mention' or 'none'", "tagger": "'rule'"}
+    for (name, example), value in zip(examples.items(), (lang, protect, tagger), strict=True):
+        if not isinstance(value, str):
+            raise UsageError(f"{name} {value!r:.60} is not text: write it as {example}")
     return engine_for(recipe, lang, tagger), protect_kinds(protect)
+
+
+@cache
+def _warn(note: str) -> None:
+    warnings.warn(note, stacklevel=5)  # where the user calls
 
 
 def noise_table(
@@ -237,13 +385,16 @@ def noise_table(
     `table` has a column `clean` or `text`, and `id` (else rows are numbered from 0). The options
     `lang`, `protect` and `tagger` are as for `noise`.
     """
+    if not isinstance(table, pa.Table):
+        kind = type(table).__name__
+        raise UsageError(f"noise_batch needs a pyarrow.Table with a column text, not a {kind}")
     name = next((name for name in ("clean", "text") if name in table.column_names), None)
     if name is None:
         raise UsageError(f"the table needs a column clean or text; it has {table.column_names}")
     clean = pc.cast(table[name], pa.string()).combine_chunks()
     numbered = np.arange(len(table), dtype=np.uint64)
     ids = id_numbers(table["id"].combine_chunks()) if "id" in table.column_names else numbered
-    engine, protect = _prepared(recipe, **options)
+    engine, protect = prepared(recipe, **options)
     return add_noise(engine, table, clean, Streams(ids, seed, copy), protect, edits)
 
 

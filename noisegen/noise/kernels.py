@@ -4,9 +4,13 @@ Chances are per character or word. Hits of characters are drawn over byte positi
 are not the first byte of a candidate are thinned out, which leaves its rate as asked.
 """
 
+import re
+from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
+from operator import itemgetter
 
 import numpy as np
 import pyarrow as pa
@@ -14,13 +18,22 @@ import pyarrow as pa
 from noisegen.noise import rng
 from noisegen.noise.edits import Edits
 from noisegen.noise.lexicon import Entry
-from noisegen.noise.rng import GapTables, Variants, WeightedChoices, WeightedTexts, fork_array
+from noisegen.noise.rng import (
+    Draws,
+    GapTables,
+    RowDraws,
+    Variants,
+    WeightedChoices,
+    WeightedTexts,
+    fork_array,
+)
 from noisegen.text import buffers
 from noisegen.text.buffers import I64, U8, U64, Texts, code_points, utf8_lengths
+from noisegen.text.rows import Memo, Row, RowEdit
 
 _SPACES = Texts.from_strings(["", " "]).to_arrow()
 _BLANKS, _WHITE = (0x20, 0x09), (0x20, 0x09, 0x0A, 0x0D)
-_ZERO_WIDTH_JOINER = 0x200D
+_NOT_BEFORE_SPACE = (*_WHITE, 0x200D)  # the zero-width joiner
 
 
 def character_map(entries: Iterable[Entry]) -> WeightedTexts:
@@ -49,6 +62,29 @@ class Substitution:
         starts, stops = starts[known], starts[known] + utf8_lengths(points[known])
         return Edits(hits.rows[known], starts, stops, chosen, self.characters.pool)
 
+    def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
+        """Propose the replacements of one row."""
+        edits, groups = [], self.characters.group_of
+        for at, drawn in _row_hits(
+            row.text, Draws(draws.key), self.gaps.tables[draws.variants["rate"]]
+        ):
+            if (group := groups.get(ord(row.text[at]))) is not None:
+                edits.append((at, at + 1, self.characters.written(group, drawn)))
+        return edits
+
+
+def _row_hits(text: str, draws: Draws, table: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yield the characters of a row whose first byte is hit, each with 16 bits that choose."""
+    if text.isascii():
+        yield from draws.hits(len(text), table)
+        return
+    ends = accumulate(len(character.encode()) for character in text)
+    at_byte = {byte: at for at, byte in enumerate([0, *ends])}
+    size = next(reversed(at_byte))
+    yield from (
+        (at_byte[byte], drawn) for byte, drawn in draws.hits(size, table) if byte in at_byte
+    )
+
 
 @dataclass(frozen=True)
 class Spacing:
@@ -68,7 +104,7 @@ class Spacing:
         at = texts.offsets[hits.rows] + hits.positions
         points = code_points(texts.values, at)
         ends = at + utf8_lengths(points)
-        fit = (points >= 0) & ~np.isin(points, (*_WHITE, _ZERO_WIDTH_JOINER))
+        fit = (points >= 0) & ~np.isin(points, _NOT_BEFORE_SPACE)
         fit &= ends < texts.offsets[hits.rows + 1]
         add_rows, added = hits.rows[fit], ends[fit]
         following = code_points(texts.values, added)
@@ -79,28 +115,49 @@ class Spacing:
         rows, starts = np.concatenate([drop_rows, add_rows[fit]])[order], starts[order]
         return Edits(rows, starts, starts + (1 - kinds), kinds, _SPACES)
 
+    def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
+        """Propose the spaces dropped and added in one row."""
+        text, stream, variants = row.text, Draws(draws.key), draws.variants
+        dropped = _row_hits(text, stream.fork("drop"), self.drop.tables[variants["drop_rate"]])
+        edits = [(at, at + 1, "") for at, _ in dropped if ord(text[at]) in _BLANKS]
+        added = _row_hits(text, stream.fork("add"), self.add.tables[variants["add_rate"]])
+        edits += [
+            (at + 1, at + 1, " ")
+            for at, _ in added
+            if at + 1 < len(text)
+            and ord(text[at]) not in _NOT_BEFORE_SPACE
+            and ord(text[at + 1]) not in _WHITE
+            and not buffers.joins(ord(text[at + 1]))
+        ]
+        return sorted(edits, key=itemgetter(0))
+
 
 # A word -> what may replace it, with whole-number weights; nothing if it stays. The word itself
 # among them is the chance that it stays though it is hit.
 WordRule = Callable[[str], Sequence[tuple[str, int]]]
 WORDS_MAX = 1 << 18  # distinct words remembered; then all are forgotten and asked for anew
 FORMS_MAX = 1 << 21  # and so for what the rule made of them: about 50 MB
+RowForms = tuple[list[int], list[str]]  # bounds as in `WeightedChoices`, texts
+ROW_WORDS_MAX = 1 << 14  # remembered for rows alone
 
 
 class WordKernel:
     """Replace words, each with its rate, by what a rule makes of them.
 
     `limits` holds the 48-bit threshold of every strength. Draw number i of a row decides on its
-    i-th word, and which alternative it gets.
+    i-th word, and which alternative it gets. The rule changes no word without what it `needs`.
 
     The words met so far are remembered: `hashes` are ascending; `groups` say which alternatives
     each has in `choices`, `pool` and `changed`, which tells those that differ from their word. A
     word that stays has itself.
     """
 
-    def __init__(self, rule: WordRule, limits: I64) -> None:
+    def __init__(self, rule: WordRule, limits: I64, needs: re.Pattern[str] | None = None) -> None:
         self._rule = rule
+        self._needs = needs
         self._limits = limits
+        self.row_limits = limits if needs is None else np.zeros_like(limits)
+        self.row_forms = Memo(self._forms_of, ROW_WORDS_MAX)
         self._forget()
 
     def _forget(self) -> None:
@@ -119,6 +176,34 @@ class WordKernel:
         hit, chosen = hit.take(known.take(changed)), chosen.take(changed)
         edges = words.starts.take(hit), words.stops.take(hit)
         return Edits(words.rows.take(hit), *edges, chosen, self.pool)
+
+    def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
+        """Propose the replacements of one row."""
+        limit = int(self._limits[draws.variants["rate"]])
+        if self._needs is None:
+            return self.replaced(row, draws.hits(len(row.words), limit))
+        if not self._needs.search(row.text):
+            return []
+        fit = [number for number, word in enumerate(row.words) if self._needs.search(word)]
+        return self.replaced(row, rng.row_hits(draws.key, fit, limit))
+
+    def replaced(self, row: Row, hits: Iterable[tuple[int, int]]) -> list[RowEdit]:
+        """Return the replacements of the words that are hit in one row."""
+        edits = list[RowEdit]()
+        for number, drawn in hits:
+            word = row.words[number]
+            if (forms := self.row_forms[word]) is not None:
+                form = forms[1][bisect_right(forms[0], drawn)]
+                if form != word:
+                    edits.append((*row.span(number), form))
+        return edits
+
+    def _forms_of(self, word: str) -> RowForms | None:
+        """Return the bounds and texts of what a word may become, None if it stays."""
+        if len(word.encode()) > buffers.WORD_BYTES_MAX or not (forms := self._rule(word)):
+            return None
+        bounds = WeightedChoices.of([[weight for _, weight in forms]]).bounds.tolist()
+        return bounds, [form for form, _ in forms]
 
     def _groups_of(self, values: U8, starts: I64, stops: I64) -> I64:
         """Return the group of the word in each byte range, -1 for a word that is too long."""

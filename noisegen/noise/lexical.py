@@ -1,5 +1,6 @@
 """Word lists as transforms: the kernel that replaces matches, and how a list is registered."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,14 +13,22 @@ import pyarrow.compute as pc
 from noisegen.noise import phrases
 from noisegen.noise.edits import Edits
 from noisegen.noise.lexicon import POS, Lexicon, Parser, head_of, parser_of
-from noisegen.noise.phrases import Matches, PhraseTable, load_table
-from noisegen.noise.registry import Parameter, Settings, Transform, called_from, register
-from noisegen.noise.rng import Variants, choices, hits
+from noisegen.noise.phrases import Matches, PhraseTable, RowMatch, load_table
+from noisegen.noise.registry import (
+    Parameter,
+    Settings,
+    Transform,
+    called_from,
+    register,
+)
+from noisegen.noise.rng import RowDraws, Variants, choices, hits
 from noisegen.noise.tagging import Tagger, make_tagger
 from noisegen.text.buffers import I64, U64, Texts, as_arrow
 from noisegen.text.resources import DICTIONARIES
+from noisegen.text.rows import Row, RowEdit
 
 CLITICS = "(?i)['\u2019](m|re|s|ve|d|ll)$"
+_CLITIC = re.compile(CLITICS)
 
 
 @dataclass(frozen=True)
@@ -46,6 +55,12 @@ class LexicalKernel:
             tuple(rule for kernel in kernels for rule in kernel.tags),
         )
 
+    @property
+    def row_limits(self) -> I64:
+        """The thresholds of the first lexicon."""
+        limits: I64 = self.limits[0]
+        return limits
+
     def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
         """Propose the replacements of all rows."""
         lexicons = np.zeros(len(texts), np.int64) if self.lexicons is None else self.lexicons
@@ -67,6 +82,39 @@ class LexicalKernel:
         dotted = (matches.stops < texts.offsets[matches.rows + 1]) & (behind == ord("."))
         stops = matches.stops + (dotted & self.table.ends_in_dot[drawn])
         return Edits(matches.rows, matches.starts, stops, drawn, self.table.pool)
+
+    def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
+        """Propose the replacements of one row, for one lexicon."""
+        matches, groups = self._eligible_in(row, self.table.find_row(row))
+        edits, limit = list[RowEdit](), int(self.row_limits[draws.variants["rate"]])
+        for number, drawn in draws.hits(len(matches), limit):
+            match = matches[number]
+            start, stop = row.span(*match[:2])
+            written = self.table.written(row, match, drawn, groups[number] if groups else None)
+            leans = self.tags[0] == "clitic" and not row.is_followed(match[1])
+            if not (leans and _CLITIC.search(written)):
+                dotted = written.endswith(".") and row.text[stop : stop + 1] == "."
+                edits.append((start, stop + dotted, written))
+        return edits
+
+    def _eligible_in(self, row: Row, matches: list[RowMatch]) -> tuple[list[RowMatch], list[int]]:
+        """Drop matches with the wrong part of speech; return the others and their groups.
+
+        There are no groups where no part of speech is asked for.
+        """
+        if not matches or not (tagger := self.taggers[0]):
+            return matches, []
+        eligible, groups = list[RowMatch](), list[int]()
+        for match, (best, second) in zip(matches, tagger.tag_row(row, matches), strict=True):
+            of_key = self.table.groups[match[2]]
+            if self.tags[0] == "no-verb":
+                group = -1 if best == POS.index("VERB") else self.table.first_groups[match[2]]
+            else:
+                group = int(of_key[best] if of_key[best] >= 0 else of_key[second])
+            if group >= 0:
+                eligible.append(match)
+                groups.append(group)
+        return eligible, groups
 
     def _eligible(self, texts: Texts, matches: Matches, lexicons: I64) -> tuple[Matches, I64]:
         """Drop matches with the wrong part of speech; return the `groups` column of the others."""

@@ -20,12 +20,15 @@ import pyarrow as pa
 
 from noisegen.errors import LexiconError
 from noisegen.noise.lexicon import POS, Entry, Lexicon, Parser, read_lexicon_file
-from noisegen.noise.rng import WeightedChoices, mix_array
+from noisegen.noise.rng import GOLDEN, MASK, WeightedChoices, mix, mix_array
 from noisegen.text import buffers
 from noisegen.text.buffers import I32, I64, U8, U64, Bool, HashTable, Texts, Tokens
-from noisegen.text.case import capitalize, case_classes, fold, is_upper, upper
+from noisegen.text.case import capitalize, case_class, case_classes, fold, is_upper, upper
 from noisegen.text.resources import cache_folder
+from noisegen.text.rows import Memo, Row
 
+RowMatch = tuple[int, int, int]  # numbers of the first and last word, key of the table
+PHRASES_MAX = 1 << 14  # remembered for rows alone
 FORMAT = 9  # of a compiled lexicon; raise it when a change alters what a table means
 
 
@@ -145,13 +148,80 @@ class PhraseTable:
         drawn = self.choices.pick(self.groups[matches.keys, pos].astype(np.int64), chosen)
         return drawn * 3 + case_classes(values, matches.starts, matches.stops)
 
+    def find_row(self, row: Row) -> list[RowMatch]:
+        """Find the matches in one row, as `find`."""
+        matches, reach, asked = list[RowMatch](), 0, self._asked
+        for first, entry in enumerate(map(self._entries.as_dict.get, row.hashes)):
+            if not entry or first < reach:
+                continue
+            key, last = self._longest_in(row, first, entry) if entry & 1 else (entry >> 1, first)
+            if key and (not asked[key] or asked[key] <= self._case(row, first, last)):
+                matches.append((first, last, key))
+                reach = last + 1
+        return matches
+
+    def _longest_in(self, row: Row, first: int, entry: int) -> tuple[int, int]:
+        """Return key (0: none) and last word of the longest phrase from a word with this entry."""
+        hashes, key, last = row.hashes, entry >> 1, first
+        state = hashes[first]
+        for end, gap in enumerate(row.gaps[first : len(hashes) - 1], first + 1):
+            if len(gap) != 1:
+                break
+            state, entry = self._continued[state, gap, hashes[end]]
+            if entry > 1:
+                key, last = entry >> 1, end
+            if not entry & 1:
+                break
+        return key, last
+
+    @cached_property
+    def _continued(self) -> Memo[tuple[int, str, int], tuple[int, int]]:
+        """The hash of a phrase that goes on with a character and a word, and its entry."""
+
+        def continued(phrase: tuple[int, str, int]) -> tuple[int, int]:
+            state, gap, word = phrase
+            state = mix((state + ord(gap) * GOLDEN) & MASK) ^ word
+            return state, self._entries.as_dict.get(state, 0)
+
+        return Memo(continued, PHRASES_MAX)
+
+    def written(self, row: Row, match: RowMatch, drawn: int, group: int | None = None) -> str:
+        """Return the alternative of a match, of its first group or another, for 16 drawn bits."""
+        first, last, key = match
+        group = self.first_groups[key] if group is None else group
+        number = self.choices.pick_one(group, drawn) * 3 + self._case(row, first, last)
+        start, stop = self._edges[number : number + 2]
+        return bytes(self._written[start:stop]).decode()
+
+    def _case(self, row: Row, first: int, last: int) -> int:
+        start, stop = row.span(first, last)
+        return case_class(row.text[start:stop])
+
+    @cached_property
+    def first_groups(self) -> list[int]:
+        """The group of each key for the first part of speech that it has alternatives for."""
+        groups: list[int] = self.groups[np.arange(len(self.groups)), self.first_pos].tolist()
+        return groups
+
+    @cached_property
+    def _asked(self) -> bytes:
+        return self.cases_asked.tobytes()
+
+    @cached_property
+    def _edges(self) -> memoryview:
+        return self.pool_offsets.data
+
+    @cached_property
+    def _written(self) -> memoryview:
+        return self.pool_values.data
+
 
 ARRAYS = [column.name for column in fields(PhraseTable) if column.name not in ("head", "words_max")]
 
 
 def _phrase_hash(state: U64, gap: I64, hashes: U64) -> U64:
     """Return the hash of a phrase that goes on with a byte and a word."""
-    mixed: U64 = mix_array(state + gap.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)) ^ hashes
+    mixed: U64 = mix_array(state + gap.astype(np.uint64) * np.uint64(GOLDEN)) ^ hashes
     return mixed
 
 

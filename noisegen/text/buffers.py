@@ -76,12 +76,13 @@ def joins_previous(points: I64) -> Bool:
     joining = np.zeros(len(points), np.bool_)
     high = np.flatnonzero(points >= 0x300)
     distinct, which = np.unique(points[high], return_inverse=True)
-    joining[high] = np.array([_joins(point) for point in distinct.tolist()], np.bool_)[which]
+    joining[high] = np.array([joins(point) for point in distinct.tolist()], np.bool_)[which]
     return joining
 
 
 @cache
-def _joins(point: int) -> bool:
+def joins(point: int) -> bool:
+    """Tell whether a code point extends the one before it."""
     extra = point == 0x200D or 0x1F3FB <= point <= 0x1F3FF or 0x1F1E6 <= point <= 0x1F1FF
     return extra or unicodedata.category(chr(point)).startswith("M")
 
@@ -240,6 +241,13 @@ class HashTable:
             at = (at.take(on) + _steps(hashes)) & masks
         return values
 
+    @cached_property
+    def as_dict(self) -> dict[int, int]:
+        """What every hash of the first table stands for."""
+        slots, values = self.slots[: self.sizes[0]], self.values[: self.sizes[0]]
+        taken = np.flatnonzero(slots)
+        return dict(zip(slots[taken].tolist(), values[taken].tolist(), strict=True))
+
 
 def _steps(hashes: U64) -> I64:
     """Return the distance to the next slot of every hash: it is odd, so all slots are tried."""
@@ -265,7 +273,11 @@ class Texts:
     @classmethod
     def from_strings(cls, rows: list[str]) -> "Texts":
         """Encode Python strings."""
-        encoded = [row.encode() for row in rows]
+        return cls.from_encoded([row.encode() for row in rows])
+
+    @classmethod
+    def from_encoded(cls, encoded: list[bytes]) -> "Texts":
+        """Join rows that are UTF-8."""
         offsets = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
         return cls(np.frombuffer(b"".join(encoded), np.uint8), offsets)
 

@@ -47,6 +47,14 @@ def case_classes(values: U8, starts: I64, stops: I64) -> I64:
     return classes
 
 
+def case_class(text: str) -> int:
+    """Return `case_classes` of one text."""
+    if not is_upper(text[0]):
+        return 0
+    has_lower = "a" <= text[1:2] <= "z" or "a" <= text[-1] <= "z"
+    return 1 if has_lower or len(text) == 1 else 2
+
+
 SMALL, TITLE, UPPER, INITIAL = range(4)  # cases of a word; INITIAL: TITLE, and it begins its row
 CASES = ("small", "title", "upper", "initial")
 LENGTHS = (2, 3, 5, 8)  # characters from which a word counts as longer

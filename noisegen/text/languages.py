@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from noisegen.errors import MissingExtra, UsageError, did_you_mean
-from noisegen.text.normalize import without_addresses
 
 _TAG = re.compile(r"([a-z]{2,3})(?:-[a-z0-9]{1,8})*")  # BCP 47: primary language, then subtags
 _PRIVATE = re.compile("q[a-t][a-z]")  # ISO 639-2 leaves these codes to their users
@@ -155,6 +154,8 @@ def _accepted(lang: str) -> set[str]:
 
 def is_other_language(text: str, lang: str) -> bool:
     """Tell whether the model is sure that a text is not in the language."""
+    from noisegen.text.normalize import without_addresses  # it loads numpy
+
     text = " ".join(without_addresses(text).split())
     [best] = _detector().detect(text, model=MODEL, k=1)
     sure = SHORT_SURE if len(text) < SHORT else SURE

@@ -1,6 +1,7 @@
 """Spans of text that must not change: found by patterns, carried along with edits around them."""
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -12,7 +13,7 @@ from noisegen.text.buffers import I64, Bool, Texts
 TLDS = "com org net edu gov info io co uk de fr es it tr in ru eu tv me".split()  # noqa: SIM905
 WEB_ADDRESS = r"(?:https?|ftp)://[^\s<>\"]+|\bwww\.[^\s<>\"]+"
 PROTECTABLE = {
-    "url": WEB_ADDRESS + r"|\b(?:[a-z0-9-]{1,63}\.){1,8}(?:" + "|".join(TLDS) + r")\b"
+    "url": WEB_ADDRESS + r"|\b(?:[a-z0-9-]{1,63}\.){1,8}(?a:" + "|".join(TLDS) + r")\b"
     r"(?:/[^\s<>\"]*)?",
     "mention": r"(?<![\w@])@\w+",
     "hashtag": r"(?<![\w#&])#\w+",
@@ -20,10 +21,12 @@ PROTECTABLE = {
 }
 PROTECTED = "url,mention,hashtag,email"  # the default
 _SIGNALS = {"url": ("./", ":/"), "mention": ("@",), "hashtag": ("#",), "email": ("@",)}
+_DOT_INSIDE = re.compile(r"\.\S")
 _IS_TLD_START = np.zeros(1 << 16, np.bool_)  # by the first two letters
 _IS_TLD_START[[ord(name[0]) << 8 | ord(name[1]) for name in TLDS]] = True
 
 
+@cache
 def protect_kinds(names: str) -> tuple[str, ...]:
     """Return the kinds of span named in 'url,mention' ('none': no kind)."""
     kinds = () if names == "none" else tuple(part.strip() for part in names.split(","))
@@ -39,6 +42,11 @@ class Spans:
 
     starts: I64
     stops: I64
+
+    @classmethod
+    def of(cls, ranges: Sequence[tuple[int, int]]) -> "Spans":
+        """Return the spans of ascending ranges."""
+        return cls(*np.array(ranges, np.int64).reshape(-1, 2).T.copy())
 
     def touch(self, starts: I64, stops: I64) -> Bool:
         """Tell which ranges [start, stop) change a span; an insertion only strictly inside."""
@@ -66,15 +74,30 @@ def protected(texts: Texts, kinds: tuple[str, ...]) -> Spans:
     ranges: list[tuple[int, int]] = []
     signed = {kind: _signed_rows(texts, kind) for kind in kinds if len(texts.window)}
     for row in np.flatnonzero(np.any([*signed.values(), np.zeros(len(texts))], axis=0)).tolist():
-        base, end = int(texts.offsets[row]), 0  # where the span before stops, in characters
+        base = int(texts.offsets[row])
         text = texts.values[base : texts.offsets[row + 1]].tobytes().decode()
-        pattern = _pattern_of(tuple(kind for kind, rows in signed.items() if rows[row]))
-        for match in pattern.finditer(text):
-            start, stop = match.span()
-            start = max(end, start - (text[start - 1 : start] == " "))
-            end = stop + (text[stop : stop + 1] == " ")
-            ranges.append((base + len(text[:start].encode()), base + len(text[:end].encode())))
-    return Spans(*np.array(ranges, np.int64).reshape(-1, 2).T.copy())
+        found = _found(text, tuple(kind for kind, rows in signed.items() if rows[row]))
+        ranges += [
+            (base + len(text[:start].encode()), base + len(text[:stop].encode()))
+            for start, stop in found
+        ]
+    return Spans.of(ranges)
+
+
+def protected_in(text: str, kinds: tuple[str, ...]) -> list[tuple[int, int]]:
+    """Find the spans of one text, as `protected`, in characters."""
+    may_hold = "@" in text or "#" in text or ":/" in text or _DOT_INSIDE.search(text)
+    return list(_found(text, kinds)) if kinds and may_hold else []
+
+
+def _found(text: str, kinds: tuple[str, ...]) -> Iterator[tuple[int, int]]:
+    """Yield the spans in a text that may hold some, in characters."""
+    end = 0
+    for match in _pattern_of(kinds).finditer(text):
+        start, stop = match.span()
+        start = max(end, start - (text[start - 1 : start] == " "))
+        end = stop + (text[stop : stop + 1] == " ")
+        yield start, end
 
 
 @cache

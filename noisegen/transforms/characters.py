@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,9 @@ from noisegen.noise.edits import Edits
 from noisegen.noise.kernels import Spacing, Substitution, character_map
 from noisegen.noise.lexicon import Lexicon
 from noisegen.noise.registry import Settings, kernel
-from noisegen.noise.rng import Variants, hits
+from noisegen.noise.rng import RowDraws, Variants, hits, row_hits
 from noisegen.text.buffers import I64, U64, Texts, as_arrow
+from noisegen.text.rows import Memo, Row, RowEdit
 from noisegen.transforms import LanguageFiles, any_language, no_files
 from noisegen.transforms.nlaugmenter import original_characters, original_files
 
@@ -28,7 +30,7 @@ def _leet_files(settings: Settings, values: Mapping[str, Any]) -> list[Path]:
 
 @kernel("leet", _leet_files, _LEET.languages)
 def leet(settings: Settings, *, rate: float = 0.1) -> Substitution:
-    """Replace letters by digits and signs that look alike: 'elite' -> '31173'."""
+    """Replace letters with digits and signs that look alike: 'elite' -> '31173'."""
     entries = original_characters(settings.nlaug_data, "leet")
     entries = entries or Lexicon.load(_LEET.of(settings.lang)).entries
     return Substitution(character_map(entries), settings.gaps(rate))
@@ -36,7 +38,7 @@ def leet(settings: Settings, *, rate: float = 0.1) -> Substitution:
 
 @kernel("spac", no_files, any_language)
 def spac(settings: Settings, *, drop_rate: float = 0.1, add_rate: float = 0.05) -> Spacing:
-    """Drop blanks and add blanks inside words: 'so it is' -> 's oi ti s'."""
+    """Drop spaces and add spaces inside words: 'so it is' -> 's oi ti s'."""
     return Spacing(settings.gaps(drop_rate), settings.gaps(add_rate))
 
 
@@ -71,13 +73,34 @@ class Recased:
         pool = noisy.cast(pa.binary())
         return Edits(words.rows.take(hit), starts, stops, np.arange(len(hit)), pool).keep(changed)
 
+    def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
+        """Propose the words of one row that change."""
+        words, cased = row.words, _CASED[self.case, self.dotted]
+        changed = [number for number, word in enumerate(words) if cased[word] != word]
+        hit = row_hits(draws.key, changed, int(self.limits[draws.variants["rate"]]))
+        return [(*row.span(number), cased[words[number]]) for number, _ in hit]
+
+
+def _recased(word: str, case: str, dotted: bool) -> str:
+    """Return a word in one of `CASES`."""
+    if word.isascii() and not dotted:
+        return word.upper() if case == "upper" else word.lower()
+    write, letter, other = CASES[case]
+    recased: str = write(pa.scalar(word.replace(letter, other) if dotted else word)).as_py()
+    return recased
+
+
+_CASED = {
+    (case, dotted): Memo(partial(_recased, case=case, dotted=dotted))
+    for case in CASES for dotted in (False, True)
+}  # fmt: skip
+
 
 @kernel("caps", no_files, any_language)
 def caps(settings: Settings, *, rate: float = 1.0, case: str = "upper") -> Recased:
-    """Write words in capitals: 'see you tomorrow' -> 'SEE YOU TOMORROW'.
+    """Write words in capitals or lower case: 'see you tomorrow' -> 'SEE YOU TOMORROW'.
 
-    With case=lower in small letters: 'I saw Anna' becomes 'i saw anna'. Raises UsageError for
-    another case.
+    With case=lower, 'I saw Anna' becomes 'i saw anna'. Raises UsageError for another case.
     """
     if case not in CASES:
         near = did_you_mean(case, CASES) or f"; known: {', '.join(CASES)}"

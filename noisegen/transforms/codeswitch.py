@@ -124,6 +124,6 @@ def codeswitch(
     settings: Settings, *, dictionary: str | None = None, into: str | None = None,
     rate: float = RATE,
 ) -> CodeSwitch:  # fmt: skip
-    """Replace words by translations, at least one: 'where is my house' -> 'where is mi casa'."""
+    """Replace at least one word with its translation: 'where is my house' -> 'where is mi casa'."""
     path, other = source_of(dictionary, settings.lang, into)
     return CodeSwitch(table_of(path, settings.lang, other), settings.limits(rate))

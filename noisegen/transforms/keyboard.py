@@ -3,6 +3,7 @@
 The neighbours of a key are computed from the positions of keys on the layout of a language.
 """
 
+from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -22,6 +23,7 @@ from noisegen.noise.registry import Settings, kernel
 from noisegen.text import buffers
 from noisegen.text.buffers import I64, U64, Texts, Tokens
 from noisegen.text.resources import DICTIONARIES
+from noisegen.text.rows import Row, RowEdit
 from noisegen.transforms import rows_of
 from noisegen.transforms.nlaugmenter import original_characters, original_files
 
@@ -113,14 +115,14 @@ class Mashing:
     """
 
     keys: rng.WeightedTexts
-    limits: I64
+    row_limits: I64
 
     def propose(self, texts: Texts, keys: U64, variants: rng.Variants) -> Edits:
         """Propose the slips of all rows."""
         words = texts.tokens
         sizes = words.stops - words.starts
         fits = (sizes >= SLIPS_FROM[0]) & (sizes <= buffers.WORD_BYTES_MAX)
-        hit, _ = rng.hits(keys, words.rows, self.limits.take(variants["rate"]), fits)
+        hit, _ = rng.hits(keys, words.rows, self.row_limits.take(variants["rate"]), fits)
         starts, points, firsts, lengths = self._letters(texts, words, hit)
         # As many slips as a word is long: their draws, what each is, and at which letter.
         counts = np.searchsorted(SLIPS_FROM, lengths, side="right")
@@ -145,6 +147,42 @@ class Mashing:
         pool = Texts.from_strings(["".join(map(chr, pair)) if any(pair) else "" for pair in pairs])
         edits = Edits(rows, starts.take(at), stops, written.astype(np.int64), pool.to_arrow())
         return edits.keep((kinds != SWAPPED) | (here != following))
+
+    def edit_row(self, row: Row, draws: rng.RowDraws) -> list[RowEdit]:
+        """Propose the slips of one row."""
+        edits, limit = list[RowEdit](), int(self.row_limits[draws.variants["rate"]])
+        stream = rng.fork(draws.key, "slip")
+        for number, _ in draws.hits(len(row.words), limit):
+            letters = row.words[number]
+            fits = SLIPS_FROM[0] <= len(letters.encode()) <= buffers.WORD_BYTES_MAX
+            if not fits or not all(ord(letter) in self.keys.group_of for letter in letters):
+                continue
+            begin, slips = row.span(number)[0], bisect_right(SLIPS_FROM, len(letters))
+            for part in range(slips):
+                first = 2 * (len(SLIPS_FROM) * number + part)
+                both = rng.draw(stream, first), rng.draw(stream, first + 1)
+                at, size, written = self._slip(letters, (part, slips), both)
+                if written != letters[at : at + size]:
+                    edits.append((begin + at, begin + at + size, written))
+        return edits
+
+    def _slip(
+        self, letters: str, part: tuple[int, int], draws: tuple[int, int]
+    ) -> tuple[int, int, str]:
+        """Return where a slip is in a word, how many letters it replaces, and by what."""
+        number, slips = part
+        kind = KINDS[(draws[0] & rng.CHOICE_MASK) * len(KINDS) >> rng.CHOICE_BITS]
+        low, high = (1 + (len(letters) - 1) * (number + k) // slips for k in (0, 1))
+        at = low + ((draws[0] >> rng.CHOICE_BITS) * (high - low) >> rng.DECISION_BITS)
+        at = min(at, high - 1 - int(kind == SWAPPED))
+        here = letters[at]
+        if kind == ADDED:
+            group = self.keys.group_of[ord(here)]
+            hit = self.keys.written(group, draws[1] & rng.CHOICE_MASK)[0]
+            return at, 1, here + hit if draws[1] >> rng.CHOICE_BITS & 1 else hit + here
+        if kind == SWAPPED:
+            return at, 2, letters[at + 1] + here
+        return at, 1, here + here if kind == DOUBLED else ""
 
     def _letters(self, texts: Texts, words: Tokens, hit: I64) -> tuple[I64, I64, I64, I64]:
         """Return byte and code point of the letters of the words that are hit.
@@ -184,7 +222,7 @@ class Mashing:
 
 @kernel("mash", _layout_file, languages)
 def mash(settings: Settings, *, rate: float = 0.05, layout: str | None = None) -> Mashing:
-    """Slip several times in a word: 'amazing' -> 'amzaign'.
+    """Mistype several letters of a word: 'amazing' -> 'amzaign'.
 
     A neighbouring key is hit beside the right one, letters are swapped, doubled or left out: one
     slip in a word of three to five letters, two in one of up to nine, three in a longer one.

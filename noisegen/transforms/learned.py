@@ -148,7 +148,7 @@ def _dictionary_file(dictionary: str | None, lang: str) -> Path:
 def wiki(
     settings: Settings, *, dictionary: str | None = None, rate: float = 0.1
 ) -> WordSubstitution:
-    """Make real errors from a mined dictionary: 'the hierarchy' -> 'the heirarchy'.
+    """Inject real errors from a mined dictionary: 'the hierarchy' -> 'the heirarchy'.
 
     Raises UsageError where there is none for the language.
     """
@@ -180,7 +180,7 @@ def _profile_files(_: Settings, values: Mapping[str, Any]) -> list[Path]:
 
 @kernel("channel", _profile_files, any_language, keeps_meaning=False)
 def channel(settings: Settings, *, profile: str | None = None, rate: float = 1.0) -> ChannelKernel:
-    """Make noise as learned from real pairs (see learn): 'I believe it' -> 'i beleive it'.
+    """Make the noise learned from real pairs (noisegen learn): 'I believe it' -> 'i beleive it'.
 
     `rate` scales all chances of the profile; 1 leaves them. Warns of a profile of another language.
     Raises UsageError without a profile, SourceError for one that cannot be read.

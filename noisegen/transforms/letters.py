@@ -25,6 +25,7 @@ WITHIN = (78, 4, 8, 6, 4)
 BETWEEN = (60, 32, 8, 0, 0)  # where it stands between two words: j'ai, c'è
 BETWEEN_WORDS = ("ca", "fr", "it", "oc")  # languages in which it does
 SIGNS = ("`", "´", ";", ",")  # what is typed for an apostrophe: accents, and the keys beside it
+_APOSTROPHE = re.compile(f"[{APOSTROPHES}]")
 ENDING_MAX = 2  # letters of an ending ('t, 's, 're) that the apostrophe strays into
 
 
@@ -49,11 +50,12 @@ def misplaced(word: str, lang: str) -> Forms:
 
 @kernel("apos", no_files, any_language)
 def apos(settings: Settings, *, rate: float = 0.5) -> WordKernel:
-    """Leave out or misplace apostrophes: 'I don't know' -> 'I dont know'.
+    """Drop or misplace apostrophes: 'I don't know' -> 'I dont know'.
 
     `rate` is the chance of each word that has one.
     """
-    return WordKernel(partial(misplaced, lang=settings.lang), settings.limits(rate))
+    rule = partial(misplaced, lang=settings.lang)
+    return WordKernel(rule, settings.limits(rate), _APOSTROPHE)
 
 
 # Marks are left out of Latin and Greek letters, which stay legible without, and Arabic and Hebrew
@@ -62,6 +64,7 @@ def apos(settings: Settings, *, rate: float = 0.5) -> WordKernel:
 DECOMPOSED = ("LATIN", "GREEK")  # scripts whose letters lose the mark they are written with
 POINTED = (*DECOMPOSED, "ARABIC", "HEBREW")  # scripts whose letters lose the marks that follow
 
+_BEYOND_ASCII = re.compile(r"[^\x00-\x7f]")
 _OWN_LETTERS = LanguageFiles("diac.tsv")
 
 
@@ -118,12 +121,13 @@ def _letter_files(settings: Settings, values: Mapping[str, Any]) -> list[Path]:
 
 @kernel("diac", _letter_files, any_language)
 def diac(settings: Settings, *, rate: float = 0.7) -> WordKernel:
-    """Leave out the marks of letters: 'déjà vu in a café' -> 'deja vu in a cafe'.
+    """Drop diacritics: 'déjà vu in a café' -> 'deja vu in a cafe'.
 
     `rate` is the chance of each word that has one; all of its marks go. Who leaves one out leaves
     out seven in ten (learners' essays, COWS-L2H).
     """
-    return WordKernel(partial(unmarked, lang=settings.lang), settings.limits(rate))
+    rule = partial(unmarked, lang=settings.lang)
+    return WordKernel(rule, settings.limits(rate), _BEYOND_ASCII)
 
 
 VOWELS_LEFT_OUT = range(4, 10)  # lengths of the words that lose vowels
@@ -168,7 +172,7 @@ def vowels_by_language() -> dict[str, frozenset[str]]:
 
 @kernel("vowl", lambda *_: [_VOWELS], lambda: sorted(vowels_by_language()))
 def vowl(settings: Settings, *, rate: float = 0.1) -> WordKernel:
-    """Leave out vowels inside words: 'some text from you' -> 'sme txt frm you'.
+    """Drop vowels inside words: 'some text from you' -> 'sme txt frm you'.
 
     `rate` is the chance of each word of 4 to 9 letters that is known without them.
     """
@@ -243,7 +247,7 @@ def listed_places(lang: str) -> dict[str, Places]:
 
 @kernel("long", _HELD_WORDS.read, any_language)
 def long(settings: Settings, *, rate: float = 0.2) -> WordKernel:
-    """Hold letters: 'so good' -> 'soooo goood'.
+    """Lengthen words by repeating letters: 'so good' -> 'soooo goood'.
 
     `rate` is the chance of words that people often write so, as 'so' and 'please'; other words of
     the language's list have a share of it, and words of 2 to 8 letters on no list a fortieth. Half

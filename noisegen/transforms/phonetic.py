@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import combinations
@@ -16,9 +16,10 @@ from noisegen.noise.kernels import WordKernel
 from noisegen.noise.lexicon import parse_tsv
 from noisegen.noise.phrases import PhraseTable, load_table
 from noisegen.noise.registry import Settings, kernel
-from noisegen.noise.rng import Variants, choices, fork_array, hits
+from noisegen.noise.rng import RowDraws, Variants, choices, fork, fork_array, hits, row_hits
 from noisegen.text.buffers import I64, U64, Texts
 from noisegen.text.case import title
+from noisegen.text.rows import Row, RowEdit
 from noisegen.transforms import Forms, LanguageFiles, existing, rows_of
 
 LETTERS_MIN = 4  # shorter words are in the list or stay
@@ -36,15 +37,21 @@ def rules_of(path: Path) -> tuple[Rule, ...]:
     return tuple((re.compile(pattern), noisy, int(weight)) for pattern, noisy, weight in rows)
 
 
-def respelled(word: str, rules: Sequence[Rule]) -> Forms:
+@cache
+def _any_of(rules: tuple[Rule, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(f"(?:{pattern.pattern})" for pattern, *_ in rules) or "(?!)")
+
+
+def respelled(word: str, rules: tuple[Rule, ...]) -> Forms:
     """Respell a word in one or two places; the likeliest forms, with their weights.
 
     Words with capitals stay: most are names, and those that begin a sentence are in the list.
     """
-    if len(word) < LETTERS_MIN or not word.isalpha() or word != word.lower():
+    is_plain = len(word) >= LETTERS_MIN and word.isalpha() and word == word.lower()
+    if not is_plain or not _any_of(rules).search(word):
         return []
     rewritings = sorted(
-        (*match.span(), match.expand(noisy), weight)
+        (*match.span(), match.expand(noisy) if "\\" in noisy else noisy, weight)
         for pattern, noisy, weight in rules
         for match in pattern.finditer(word)
     )
@@ -68,12 +75,12 @@ def _likeliest(forms: Mapping[str, int], most: int) -> Forms:
 class Respelling:
     """Respell the matches of a list, and words outside them by rules, each with its rate.
 
-    `limits` holds the 48-bit threshold of every strength. Draw number i of a row decides on its
+    `row_limits` holds the 48-bit threshold of every strength. Draw number i of a row decides on its
     i-th match; a stream of its own, "rules", on its words.
     """
 
     table: PhraseTable
-    limits: I64
+    row_limits: I64
     rules: WordKernel
 
     def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
@@ -83,11 +90,25 @@ class Respelling:
         # Where the last match stops that starts at or before a word.
         reach = np.append(0, matches.stops)
         last = reach.take(np.searchsorted(matches.starts, ruled.starts, side="right"))
-        hit, draws = hits(keys, matches.rows, self.limits.take(variants["rate"]))
+        hit, draws = hits(keys, matches.rows, self.row_limits.take(variants["rate"]))
         matches, any_tag = matches.take(hit), np.zeros(len(hit), np.int64)
         written = self.table.alternatives(texts.values, matches, any_tag, choices(draws))
         listed = Edits(matches.rows, matches.starts, matches.stops, written, self.table.pool)
         return Edits.join([listed, ruled.keep(ruled.starts >= last)])
+
+    def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
+        """Propose the respellings of one row."""
+        matches = self.table.find_row(row)
+        limit = int(self.row_limits[draws.variants["rate"]])
+        hit = draws.hits(len(matches), limit)
+        listed = [
+            (*row.span(*matches[n][:2]), self.table.written(row, matches[n], drawn))
+            for n, drawn in hit
+        ]
+        taken = {n for first, last, _ in matches for n in range(first, last + 1)}
+        others = [n for n in range(len(row.words)) if n not in taken]
+        ruled = row_hits(fork(draws.key, "rules"), others, limit)
+        return sorted(listed + self.rules.replaced(row, ruled))
 
 
 @kernel(
@@ -195,7 +216,7 @@ def with_schwas(word: str) -> str:
 
 @kernel("latn", _LETTER_TABLES.read, _LETTER_TABLES.languages)
 def latn(settings: Settings, *, rate: float = 1.0) -> WordKernel:
-    """Write words of another script in Latin letters, as in chats: 'привет' -> 'privet'."""
+    """Write another script in Latin letters, as in chats: 'привет' -> 'privet'."""
     spoken = with_schwas if settings.lang == "hi" else str
     table = letters_of(_LETTER_TABLES.of(settings.lang))
     return WordKernel(partial(latinised, table=table, spoken=spoken), settings.limits(rate))

@@ -1,14 +1,26 @@
 """Punctuation: left out, repeated, set apart, run together with the next word."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from operator import itemgetter
 
 import numpy as np
 
 from noisegen.noise.edits import Edits
 from noisegen.noise.registry import Settings, kernel
-from noisegen.noise.rng import Variants, WeightedTexts, choices, fork_array, hits
+from noisegen.noise.rng import (
+    RowDraws,
+    Variants,
+    WeightedTexts,
+    choices,
+    fork,
+    fork_array,
+    hits,
+    row_hits,
+)
 from noisegen.text.buffers import I64, U64, Bool, Texts, code_points, utf8_lengths
+from noisegen.text.rows import Row, RowEdit
 from noisegen.transforms import IS_SPACE, any_language, is_byte, no_files
 
 ENDS = ".!?…。！？｡।॥؟۔።։"  # of sentences (Unicode: Sentence_Terminal, those in daily use)
@@ -22,6 +34,10 @@ MIXED = {"!": "!?", "?": "?!", "！": "！？", "？": "？！"}
 MIXED_WEIGHT = 2
 SPACES_MAX = 16  # behind the mark that ends a row
 
+WAYS = ("drop_rate", "comma_rate", "blank_rate", "repeat_rate", "glue_rate")  # in this order
+LEFT_OUT = WAYS[:2]
+_MARK = re.compile(f"[{ENDS + COMMAS + OTHERS}]")
+_SPACES = " \t\n\r\v\f"
 _IS_LEAD = is_byte(bytes(sign.encode()[0] for sign in ENDS + COMMAS + OTHERS))
 _REPEATABLE = sorted(set(ENDS) - set("…॥"))  # these two are repeated already
 _NOTHING, _SPACE = len(_REPEATABLE), len(_REPEATABLE) + 1  # groups behind those of the marks
@@ -66,9 +82,24 @@ class Punctuation:
             written = _WRITTEN.pick(groups.take(at), choices(draws))
             edits = Edits(rows.take(at), begin.take(at), end.take(at), written, _WRITTEN.pool)
             parts.append(edits)
-            if rate in ("drop_rate", "comma_rate"):
+            if rate in LEFT_OUT:
                 stays[at] = False
         return Edits.join(parts)
+
+    def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
+        """Propose the changes of one row."""
+        edits, marks = list[RowEdit](), _row_ways(row.text)
+        for rate in WAYS if marks else ():
+            eligible = [number for number, ways in enumerate(marks) if rate in ways]
+            if not eligible:
+                continue
+            limit = int(self.limits[rate][draws.variants[rate]])
+            for number, drawn in row_hits(fork(draws.key, rate), eligible, limit):
+                start, stop, group = marks[number][rate]
+                edits.append((start, stop, _WRITTEN.written(group, drawn)))
+                if rate in LEFT_OUT:
+                    marks[number] = {}
+        return sorted(edits, key=itemgetter(0))
 
 
 def _ways(
@@ -113,12 +144,45 @@ def _ways(
     }
 
 
+def _row_ways(text: str) -> list[dict[str, tuple[int, int, int]]]:
+    """Return `_ways` of one row: what each rate may do to each mark, as byte range and group."""
+    spans = [match.span() for match in _MARK.finditer(text)]
+    if not spans:
+        return []
+    first = len(text) - len(text.lstrip(_SPACES))
+    ends = max(len(text.rstrip(_SPACES)), len(text) - SPACES_MAX)
+    marks = []
+    for before, (start, stop), after in zip(
+        [(-1, -1), *spans], spans, [*spans[1:], (-1, -1)], strict=False
+    ):
+        sign, follows, preceding = text[start], text[stop : stop + 1], text[start - 1 : start]
+        alone, wide = before[1] != start and after[0] != stop, sign in WIDE
+        ends_word = wide or not follows.strip(_SPACES)
+        ends_row = stop == ends and sign in ENDS
+        left_out = start - (preceding == " ")
+        spaced = follows == " " and text[stop + 1 : stop + 2].strip(_SPACES)
+        group = _WRITTEN.group_of.get(ord(sign))
+        ways = {}
+        if alone and ends_row and start > first:
+            ways["drop_rate"] = left_out, stop, _NOTHING
+        if alone and sign in COMMAS and ends_word and start > first:
+            ways["comma_rate"] = left_out, stop, _SPACE if wide and stop < ends else _NOTHING
+        if alone and sign in SET_APART and ends_word and preceding.strip(_SPACES):
+            ways["blank_rate"] = start, start, _SPACE
+        if alone and ends_word and group is not None and (sign != "." or ends_row):
+            ways["repeat_rate"] = start, stop, group
+        if alone and sign in COMMAS and spaced and after[0] != stop + 1:
+            ways["glue_rate"] = stop, stop + 1, _NOTHING
+        marks.append(ways)
+    return marks
+
+
 @kernel("punc", no_files, any_language)
 def punc(
     settings: Settings, *, drop_rate: float = 0.6, comma_rate: float = 0.3,
     repeat_rate: float = 0.1, blank_rate: float = 0.02, glue_rate: float = 0.05,
 ) -> Punctuation:  # fmt: skip
-    """Leave out, repeat and misplace marks: 'Really? Yes, I know.' -> 'Really?? Yes I know'.
+    """Drop, repeat and misplace punctuation: 'Really? Yes, I know.' -> 'Really?? Yes I know'.
 
     The chances: that a single end mark at the end of the row goes (`drop_rate`; nine in ten social
     media posts of ViLexNorm have none), that a comma goes, that an end mark is repeated, that a

@@ -1,5 +1,6 @@
 """Noise on the fly: the same for the same (seed, id, epoch), however rows reach it."""
 
+import inspect
 import pickle
 
 import pyarrow as pa
@@ -127,6 +128,33 @@ def test_a_batch_that_cannot_be_used_says_why(batch, message):
         Mapper(STEP)(batch)
 
 
+@pytest.mark.parametrize("epoch", [-1, True, 1.0, "1", None])
+def test_an_epoch_that_is_no_count_is_refused(epoch):
+    message = f"epoch {epoch!r} is not a whole number of at least 0"
+    with pytest.raises(UsageError, match=message):
+        Mapper(STEP, epoch=epoch)
+    with pytest.raises(UsageError, match=message):
+        Collator(STEP).set_epoch(epoch)
+
+
+@pytest.mark.parametrize("made", [Mapper, Collator])
+def test_a_wrong_option_shows_when_it_is_given(made):
+    name = made.__name__
+    with pytest.raises(UsageError, match=f"{name} has no .* 'text_colum'; did you mean 'text_col"):
+        made("ugc", text_colum="x")
+    with pytest.raises(UsageError, match="no recipe or transform named 'nope'"):
+        made("nope")
+    with pytest.raises(UsageError, match="lang None is not text"):
+        made("ugc", lang=None)
+    assert list(inspect.signature(made).parameters)[:2] == ["recipe", "seed"]
+
+
+def test_a_map_of_single_rows_names_what_it_lacks(data):
+    for options in ({}, {"with_indices": True}):
+        with pytest.raises(UsageError, match="map with batched=True"):
+            data.map(Mapper(STEP), **options)
+
+
 def load(collator, rows, batch_size, workers):
     """Do what a loader does: each worker has a copy of the collator and every n-th batch."""
     batches = [rows[first : first + batch_size] for first in range(0, len(rows), batch_size)]
@@ -180,3 +208,11 @@ def test_numbers_of_other_libraries_are_ids(expected):
 def test_a_collator_names_the_column_that_a_row_lacks():
     with pytest.raises(UsageError, match="a row has no 'id': name the columns of text and id"):
         Collator(STEP)([{"text": "see you"}])
+
+
+def test_a_dataset_is_no_source_of_augment(data, tmp_path):
+    for given in (data, [data], data.select([]), data.to_iterable_dataset()):
+        with pytest.raises(UsageError, match=r"save_to_disk and name .* noisegen\.Mapper$"):
+            noisegen.augment(given, tmp_path / "out")
+    data.save_to_disk(tmp_path / "saved")
+    assert noisegen.augment(tmp_path / "saved", tmp_path / "out", limit=2).totals["rows"] == 2

@@ -10,7 +10,7 @@ from runs import DEMO, table
 
 import noisegen
 from noisegen.errors import RecipeError, UsageError
-from noisegen.noise.plan import Streams, draw_plan, draw_strengths, strength_label
+from noisegen.noise.plan import Schedule, Streams, strength_label
 from noisegen.noise.recipe import Recipe, parse, parse_step, recipe_names
 from noisegen.text.resources import RECIPES
 
@@ -23,7 +23,7 @@ def dice(seed: int = 0, rows: int = ROWS) -> Streams:
 
 def drawn(recipe: Recipe, rows: int = ROWS) -> list[list[str]]:
     """The steps that each row draws, in order."""
-    plan = draw_plan(recipe, dice(rows=rows))
+    plan = Schedule.of(recipe).draw(dice(rows=rows))
     found: list[list[str]] = [[] for _ in range(rows)]
     for row, step in zip(plan.rows.tolist(), plan.steps.tolist(), strict=True):
         found[row].append(recipe.steps()[step].transform)
@@ -94,12 +94,12 @@ def test_strengths_have_their_weights_and_two_rates_draw_twice():
     recipe = Recipe.named("mix_all")
     spac = recipe.steps()[9]
     keys = dice().keys(strength_label(spac), np.arange(ROWS))
-    found = draw_strengths(recipe, keys, ["drop_rate", "add_rate"])
-    for rate in found.values():
+    found = Schedule.of(recipe).strengths(keys, 2)
+    for rate in found.T:
         shares = np.bincount(rate, minlength=3)
         assert near(shares[0], 0.25)
         assert near(shares[1], 0.5)
-    both = np.bincount(found["drop_rate"] * 3 + found["add_rate"], minlength=9)
+    both = np.bincount(found[:, 0] * 3 + found[:, 1], minlength=9)
     assert near(both[0], 1 / 16)
 
 
@@ -126,6 +126,12 @@ def test_steps_without_data_for_a_language_are_left_out():
     assert left_out == ["abr1", "abr2", "abr3", "cont", "dysl", "homo", "slng", "spel"]
     with pytest.raises(UsageError, match="homo has no data for language 'fr'; it has en"):
         Recipe.of([parse_step("homo")]).for_language("fr")
+
+
+def test_what_a_recipe_leaves_out_is_said_in_one_line():
+    note = "ugc leaves out 16 of its 25 transforms in 'sw' (no data): init, rebus, join, abr1, "
+    assert Recipe.named("ugc").note_on("sw").startswith(note)
+    assert Recipe.named("ugc").note_on("EN") == Recipe.of(["fing"]).note_on("sw") == ""
 
 
 def test_steps_of_the_command_line():

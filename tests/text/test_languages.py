@@ -79,6 +79,7 @@ def test_an_unknown_language_is_wrong_usage_and_the_nearest_is_named(tag, messag
 TEXT = "Você não sabe também porque hoje está muito bom, beleza, obrigado."
 
 
+@pytest.mark.filterwarnings("ignore:ugc leaves out")
 @pytest.mark.parametrize("tag", ["pt-BR", "PT", "por", "portuguese"])
 def test_the_noise_of_a_language_is_the_same_however_it_is_written(tag):
     rows = [noisegen.noise(TEXT, "ugc", seed=seed, lang="pt") for seed in range(20)]

@@ -365,7 +365,7 @@ def injected(rows, out, path, rate, lang):
         source, out, transforms=[f"wiki:dictionary={path},rate={rate}"], tokens="tokens",
         labels="labels", lang=lang,
     )  # fmt: skip
-    return pq.read_table(out / "part-00000.parquet").to_pylist()
+    return pq.read_table(out / "data/part-00000.parquet").to_pylist()
 
 
 def check_labels(rows):

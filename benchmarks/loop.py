@@ -1,0 +1,73 @@
+"""Noise in a training loop: small batches of strings, beside nlpaug and textnoisr."""
+
+import random
+from collections.abc import Callable, Iterator
+from functools import partial
+from importlib.util import find_spec
+
+from benchmarks import inputs, peers
+from benchmarks.measure import REPEATS, Result, Skipped, Target, cpu, report
+from noisegen.augment.on_the_fly import Collator, Mapper
+
+BATCHES = {1: 3_000, 16: None, 64: 20_000, 256: None, 8_192: None}  # rows: rows a CPU second wanted
+ROWS = {1: 1_000, 16: 4_000, 64: 8_000, 256: 8_192, 8_192: 16_384}  # measured at once
+RECIPE = "ugc"
+
+
+def results(rows: int) -> Iterator[Result | Skipped]:
+    """Measure Mapper and Collator with `ugc` by size of batch, then each peer a text at a time."""
+    texts = inputs.texts(max(rows, max(ROWS.values()))).to_pylist()
+    random.Random(1).shuffle(texts)
+    other, name = _peer(texts)
+    for size, wanted in BATCHES.items():
+        target = Target(">=", wanted, "ours") if wanted else None
+        for way, noiser in (("Mapper", _mapper()), ("Collator", _collator())):
+            noiser(texts[:64], 0)  # loads the lexicons
+            speed = _speed(noiser, texts[: ROWS[size]], size)
+            yield Result(f"{way}, batches of {size}", speed, other, "rows/s", name, target)
+    for package, peer, _, _ in peers.PEERS:
+        if not find_spec(package):
+            yield Skipped(f"{RECIPE} against {peer}", f"{package} is not installed")
+
+
+def _speed(noiser: Callable[[list[str], int], object], texts: list[str], size: int) -> float:
+    """Return the rows per CPU second, the best of a few runs."""
+
+    def work() -> None:
+        for first in range(0, len(texts), size):
+            noiser(texts[first : first + size], first)
+
+    return len(texts) / min(cpu(work)() for _ in range(REPEATS))
+
+
+def _mapper() -> Callable[[list[str], int], object]:
+    mapper = Mapper(RECIPE, seed=7)
+    return lambda texts, first: mapper.noise(texts, range(first, first + len(texts)))
+
+
+def _collator() -> Callable[[list[str], int], object]:
+    collator = Collator(RECIPE, seed=7)
+    return lambda texts, first: collator(
+        [{"id": number, "text": text} for number, text in enumerate(texts, first)]
+    )
+
+
+def _peer(texts: list[str]) -> tuple[float, str]:
+    """Return the rows per CPU second of the fastest peer here, or of copying the texts."""
+    found = [(find_spec(package), name, make) for package, name, make, _ in peers.PEERS]
+    speeds = {
+        name: _speed(partial(_batch, make()), texts[:500], 64)
+        for installed, name, make in found if installed
+    }  # fmt: skip
+    if not speeds:
+        return _speed(lambda batch, _: [text[:1] + text[1:] for text in batch], texts, 64), "a copy"
+    name = max(speeds, key=lambda peer: speeds[peer])
+    return speeds[name], f"{name}, the fastest peer"
+
+
+def _batch(noiser: peers.Noiser, texts: list[str], _: int) -> list[str]:
+    return noiser(texts)
+
+
+if __name__ == "__main__":
+    report(results)
