@@ -13,9 +13,11 @@ from typing import NamedTuple
 
 from noisegen.data.columns import TextColumns, stream_columns
 from noisegen.data.files import COMPRESSIONS, SMALL, Damaged, read_parts
-from noisegen.data.sources import Columns, expand, file_input, name_of, named_source, whole
+from noisegen.data.formats import Columns, input_of, name_of, whole
+from noisegen.data.sources import expand, is_hub, listed, named_source
 from noisegen.data.tables import read_lines
 from noisegen.errors import SourceError, UsageError
+from noisegen.options import Strings
 from noisegen.text.languages import is_known_language, language_code, language_pair
 
 TEXT_MAX = 20_000  # characters of a side: more is no sentence
@@ -62,21 +64,21 @@ class BitextRow(NamedTuple):
 # Which files.
 
 
-def all_bitext(sources: Sequence[str], langs: Languages | None = None) -> list[Bitext]:
+def all_bitext(sources: Strings, langs: Languages | None = None) -> list[Bitext]:
     """Return the bitext of sources that must all be bitext; raises SourceError for one that is not.
 
     Sources and `langs` as in `find_bitext`; rows of hf:... say their languages themselves where
     nothing else does.
     """
     files: list[Bitext] = []
-    for source in sources:
+    for source in listed(sources):
         bitext = find_bitext(source, langs)
-        if not bitext and source.startswith("hf:"):
+        if not bitext and is_hub(source):
             bitext = [Bitext((source,), ("", ""), source, MIXED[:4])]
         if not bitext:
             expand([source])
             raise SourceError(
-                f"{source} is no bitext, or does not say its languages: give A.de,B.en, a name "
+                f"{source} is not bitext, or does not name its languages: give A.de,B.en, a name "
                 f"such as deu-eng.tsv, or de-en={source}"
             )
         files += bitext
@@ -99,12 +101,12 @@ def find_bitext(source: str, langs: Languages | None = None) -> list[Bitext]:
     bitext = _find(named, own) if own else _find(source, langs)
     if own and not bitext:
         expand([named])  # raises for a file that is missing, or of another format
-        raise SourceError(f"{source} is no bitext: no two files and no table of two columns")
+        raise SourceError(f"{source} is not bitext: neither two files nor a table with two columns")
     return bitext
 
 
 def _find(source: str, langs: Languages | None) -> list[Bitext]:
-    if source.startswith("hf:"):
+    if is_hub(source):
         return [Bitext((source,), _codes(langs, source), source, SIDES)] if langs else []
     if source in ("", "-"):
         return []
@@ -202,7 +204,7 @@ def _halves(paths: Iterable[str], langs: Languages | None, archive: str = "") ->
 
 def _table(path: Path, given: Languages | None) -> list[Bitext]:
     """Return a table of two languages."""
-    item = file_input(path)
+    item = input_of(path)
     file = None if item.kind == "txt" else whole(item, Columns())
     names = file.schema.names if file is not None else []
     if not names or {*_UNPAIRED} & {*names}:
@@ -347,7 +349,7 @@ def _member_parts(archive: str, name: str) -> Iterator[bytes]:
             if info.file_size > _EXPANDS_MAX * max(info.compress_size, 1 << 10):
                 raise SourceError(
                     f"{archive}: {name} would grow to {info.file_size:,} bytes, more than "
-                    f"{_EXPANDS_MAX} times its size: that is no text"
+                    f"{_EXPANDS_MAX} times its size, which text does not"
                 )
             try:
                 yield from iter(lambda: member.read(SMALL), b"")

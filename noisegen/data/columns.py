@@ -9,18 +9,8 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from noisegen.data import tables
-from noisegen.data.sources import (
-    Columns,
-    Input,
-    expand,
-    is_list,
-    is_string,
-    no_column,
-    numbered,
-    range_tables,
-    refuse_doubles,
-    whole,
-)
+from noisegen.data.formats import Columns, Input, numbered, range_tables, whole
+from noisegen.data.sources import expand, is_list, is_string, no_column, refuse_doubles
 from noisegen.errors import SourceError
 
 ROWS_MAX = 1_000_000  # that are held in memory
@@ -117,11 +107,10 @@ def text_batches(
     A batch is the columns that `choose` returns of those that are there (it may raise SourceError),
     the codes of the rows (`tables.REASONS`) and the columns' texts, as in `_texts_of`.
     """
-    if (file := whole(item, columns)) is not None:
-        chosen = choose(file.schema.names)  # also where there are no rows
-        rows = range_tables(file, replace(columns, text=chosen[0]), _BATCH_BYTES)
-    else:
-        rows = map(tables.with_reasons, tables.hf_tables(item.path) if item.kind == "hf" else ())
+    if (file := whole(item, columns)) is None:
+        return
+    chosen = choose(file.schema.names)  # also where there are no rows
+    rows = range_tables(file, replace(columns, text=chosen[0]), _BATCH_BYTES)
     for table in tables.regroup(rows, _BATCH_ROWS, _BATCH_BYTES):
         names, codes = choose(table.column_names), table[tables.REASON].to_numpy().copy()
         where = f"{item.path}: column "
@@ -151,7 +140,7 @@ def _texts_of(
         return list((array if only_text else array.cast(pa.string())).to_pylist())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         or_number = "" if only_text else " or number"
-        raise SourceError(f"{where} is no text{or_number} but {array.type}") from error
+        raise SourceError(f"{where} is not text{or_number} but {array.type}") from error
 
 
 def unread_rows(codes: tables.Codes) -> Counter[str]:

@@ -113,10 +113,10 @@ def _parquet_rows(path: Path) -> _Rows:
     schema = pq.read_schema(path)
     names = _known_columns(schema.names, str(path))
     for name in names:
-        kind, wanted = schema.field(name).type, "text" if name in TEXTS else "number"
+        kind, wanted = schema.field(name).type, "text" if name in TEXTS else "a number"
         is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind)
         if not (_is_text(kind) if name in TEXTS else is_number):
-            raise LexiconError(f"{path}: column {name!r} is no {wanted} but {kind}")
+            raise LexiconError(f"{path}: column {name!r} is not {wanted} but {kind}")
     texts = [name for name in names if name in TEXTS]  # as numbers of words that are stored once
     number = 0
     with pq.ParquetFile(path, read_dictionary=texts, pre_buffer=False) as file:
@@ -318,7 +318,7 @@ def load_translations(path: str | Path, lang: str, into: str | None = None) -> T
     if not weights or dropped["bad_line"] > len(weights):
         lost = f", dropped: {by_reason(dropped)}" if dropped.total() else ""
         raise LexiconError(
-            f"{path} is no bilingual dictionary: {len(weights):,} translations{lost}; its lines "
+            f"{path} is not a bilingual dictionary: {len(weights):,} translations{lost}; its lines "
             "are 'word translation', or it has a header with clean and noisy"
         )
     return Translations([Entry(*pair, weight) for pair, weight in weights.items()], +dropped)

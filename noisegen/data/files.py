@@ -7,19 +7,22 @@ itself only; the members of a 7z archive are streamed, no file of them is ever m
 
 import bz2
 import lzma
+import re
 import shutil
 import subprocess
 import sys
 import zlib
+from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
+from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, NoReturn, cast
+from typing import Any, BinaryIO, NoReturn, TypeVar, cast
 
 import pyarrow as pa
 
-from noisegen.errors import MissingExtra, SourceError
+from noisegen.errors import MissingExtra, NoisegenError, SourceError
 
 BOM = b"\xef\xbb\xbf"
 TEXT_MAX = 32 << 20  # bytes of one text
@@ -30,6 +33,7 @@ PIECE = 8 << 10  # compressed bytes decoded at once: what is lost before damage
 SMALL = 16 << 10  # the same, decompressed
 UNBOUNDED_BYTES = 1 << 30  # from so many bytes on, a compressed file must not expand to ...
 UNBOUNDED_RATIO = 20_000  # ... so many times its size (real dumps: 20 to 400 times)
+SHARDS = "part-*.parquet"  # the files of a run, in one folder
 COMPRESSIONS = ("gz", "zst", "bz2", "xz")  # of text; dumps may also be 7z
 MAGICS = {  # how files of a kind begin
     "bz2": b"BZh",
@@ -52,6 +56,7 @@ CODERS = {
 
 Note = Callable[[str], None]  # takes a line that says what is lost
 Parts = Generator[bytes, None, None]
+T = TypeVar("T")
 
 
 class Damaged(Exception):  # noqa: N818  (not an error of the caller: what came before it is kept)
@@ -60,17 +65,130 @@ class Damaged(Exception):  # noqa: N818  (not an error of the caller: what came 
 
 @contextmanager
 def reading(path: object) -> Iterator[None]:
-    """Turn what the system or Arrow raises for a file into a SourceError of one line."""
+    """Turn what the system, a store or Arrow raises for a file into a SourceError of one line."""
     try:
         yield
-    except (OSError, pa.ArrowException) as error:
+    except (NoisegenError, Damaged):
+        raise
+    except Exception as error:
+        if not (is_url(path) or isinstance(error, OSError | pa.ArrowException)):
+            raise
         raise SourceError(f"cannot read {path}: {first_line(error)}") from error
+
+
+_URL = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
+_meter: ContextVar[Counter[str] | None] = ContextVar("meter", default=None)
+
+
+@contextmanager
+def metered() -> Iterator[Counter[str]]:
+    """Yield a counter of the `bytes` that the block reads of input files, as they lie on disk."""
+    meter: Counter[str] = Counter()
+    token = _meter.set(meter)
+    try:
+        yield meter
+    finally:
+        _meter.reset(token)
+
+
+def with_bytes(items: Iterable[T]) -> Iterator[tuple[T, int]]:
+    """Yield items that come of input files, each with the bytes that were read for it."""
+    items, nothing = iter(items), cast(T, None)
+    while True:
+        with metered() as meter:
+            item = next(items, nothing)
+        if item is None:
+            return
+        yield item, meter["bytes"]
+
+
+def count_bytes(count: int) -> None:
+    """Add bytes of an input file to the meter, if there is one."""
+    if (meter := _meter.get()) is not None:
+        meter["bytes"] += count
+
+
+class _Metered:
+    """A file whose reads are counted."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+
+    def read(self, size: int = -1) -> bytes:
+        part = self._file.read(size)
+        count_bytes(len(part))
+        return part
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
+
+
+@contextmanager
+def opened(path: str | Path) -> Iterator[BinaryIO]:
+    """Open an input file or URL for reading; the meter counts what is read. Raises SourceError."""
+    with reading(path):
+        if is_url(path):
+            store, name = store_of(path)
+            file = store.open(name, "rb")
+        else:
+            file = Path(path).open("rb")  # noqa: SIM115  (closed below)
+        with file:
+            yield cast(BinaryIO, _Metered(file))
+
+
+@contextmanager
+def for_arrow(path: str) -> Iterator[Any]:
+    """Yield what Arrow opens: the path of a file, or the open file of a URL; raises SourceError."""
+    with reading(path):
+        if not is_url(path):
+            yield path
+            return
+        store, name = store_of(path)
+        with store.open(name, "rb") as file:
+            yield file
+
+
+def is_url(path: object) -> bool:
+    """Tell whether a path is a URL that fsspec opens, such as s3://bucket/news.txt."""
+    return bool(_URL.match(str(path)))
+
+
+def store_of(url: str | Path) -> tuple[Any, str]:
+    """Return the fsspec file system of a URL and the path in it; raises SourceError."""
+    try:
+        from fsspec.core import url_to_fs  # type: ignore[import-untyped]
+    except ImportError:
+        raise MissingExtra("fsspec", "hf") from None
+    with reading(url):
+        store, path = url_to_fs(str(url))
+        return store, str(path)
+
+
+def size_of(path: str | Path) -> int:
+    """Return the bytes of a file or URL; raises SourceError."""
+    with reading(path):
+        if not is_url(path):
+            return Path(path).stat().st_size
+        store, name = store_of(path)
+        if (size := store.size(name)) is None:
+            raise OSError("the server does not say its size; download it first")
+        return int(size)
 
 
 def first_line(error: Exception) -> str:
     """Return the first line of an error's message, or its name."""
     message = getattr(error, "strerror", None) or str(error).strip() or type(error).__name__
     return str(message).splitlines()[0]
+
+
+def shard_folder(run: Path) -> Path:
+    """Return the folder of a run's shards: `data`, or `run` itself in those of the first layout."""
+    return run if any(run.glob(SHARDS)) else run / "data"
+
+
+def shard_files(run: Path) -> list[Path]:
+    """Return the shards of a run of augment or prepare, in their order."""
+    return sorted(shard_folder(run).glob(SHARDS), key=lambda path: (len(path.name), path.name))
 
 
 def compression_of(path: str | Path) -> str:
@@ -82,19 +200,30 @@ def compression_of(path: str | Path) -> str:
 def read_parts(path: str | Path, start: int = 0, stop: int | None = None) -> Parts:
     """Yield a file of text, decompressed as its ending says, in parts of any size.
 
-    `start` is a byte of the content, `stop` one of a file that is not compressed; '-' is stdin.
+    `start` is a byte of the content, `stop` one of a file that is not compressed; '-' is stdin,
+    and a URL is opened by fsspec.
     Raises SourceError for a file that cannot be opened or read, Damaged after the last part that
     can be decoded.
     """
     if path == "-":
-        yield sys.stdin.buffer.read(SCAN).removeprefix(BOM)
+        yield sys.stdin.buffer.read(SCAN).removeprefix(BOM)[start:]
         yield from iter(lambda: sys.stdin.buffer.read(SCAN), b"")
     elif compression := compression_of(path):
-        for part in _bounded(compression, Path(path), _refuse):
+        for part in _bounded(compression, path, _refuse):
             yield part[start:]
             start = max(0, start - len(part))
     else:
-        yield from _plain(Path(path), _refuse, SCAN, start, stop)
+        yield from _plain(path, _refuse, SCAN, start, stop)
+
+
+def stdin_head() -> bytes:
+    """Return what standard input begins with after a BOM, and leave it there to be read."""
+    stdin: Any = sys.stdin.buffer
+    if hasattr(stdin, "peek"):
+        return bytes(stdin.peek()).removeprefix(BOM)
+    at, head = stdin.tell(), stdin.read(SMALL)
+    stdin.seek(at)
+    return bytes(head).removeprefix(BOM)
 
 
 def _refuse(text: str) -> NoReturn:
@@ -181,16 +310,16 @@ def kind_of(path: Path) -> str:
     kind = next((name for name, magic in MAGICS.items() if head.startswith(magic)), "")
     ending = path.suffix.lower().removeprefix(".")
     if ending in MAGICS and kind != ending:
-        raise SourceError(f"{path}: this is no {NAMES[ending]} file; download it again?")
+        raise SourceError(f"{path}: this is not a {NAMES[ending]} file; download it again")
     return kind
 
 
 # Decoders: each notes damage and ends, or goes on after it.
 
 
-def _bounded(kind: str, path: Path, note: Note) -> Parts:
-    """Decode a file; stop at what expands beyond all measure."""
-    size, most = 0, max(UNBOUNDED_BYTES, UNBOUNDED_RATIO * path.stat().st_size)
+def _bounded(kind: str, path: str | Path, note: Note) -> Parts:
+    """Decode a file; stop at what expands without bound."""
+    size, most = 0, max(UNBOUNDED_BYTES, UNBOUNDED_RATIO * size_of(path))
     for part in DECODERS[kind](path, note):
         size += len(part)
         if size > most:
@@ -200,9 +329,9 @@ def _bounded(kind: str, path: Path, note: Note) -> Parts:
 
 
 def _plain(
-    path: Path, note: Note, size: int = CHUNK, start: int = 0, stop: int | None = None
+    path: str | Path, note: Note, size: int = CHUNK, start: int = 0, stop: int | None = None
 ) -> Parts:
-    with reading(path), path.open("rb") as file:
+    with opened(path) as file:
         file.seek(start)
         left = sys.maxsize if stop is None else stop - start
         while left > 0 and (part := file.read(min(left, size))):
@@ -210,9 +339,11 @@ def _plain(
             left -= len(part)
 
 
-def _streams(path: Path, note: Note, new: Callable[[], Any], magic: bytes, start: int = 0) -> Parts:
+def _streams(
+    path: str | Path, note: Note, new: Callable[[], Any], magic: bytes, start: int = 0
+) -> Parts:
     """Decode streams that follow one another; without a magic number one, which has no end."""
-    with reading(path), path.open("rb") as file:
+    with opened(path) as file:
         file.seek(start)
         data, decoder = file.read(PIECE), new()
         if not data:
@@ -243,8 +374,8 @@ def _streams(path: Path, note: Note, new: Callable[[], Any], magic: bytes, start
         note("truncated")
 
 
-def _zstd(path: Path, note: Note) -> Parts:
-    with reading(path), path.open("rb") as file:
+def _zstd(path: str | Path, note: Note) -> Parts:
+    with opened(path) as file:
         stream = pa.CompressedInputStream(pa.PythonFile(file), "zstd")
         while True:
             try:
@@ -273,7 +404,7 @@ def _seven_zip(path: Path, note: Note) -> Parts:
         yield from _streams(path, note, decoder, b"", HEADER)
 
 
-DECODERS: dict[str, Callable[[Path, Note], Parts]] = {
+DECODERS: dict[str, Callable[[Any, Note], Parts]] = {
     "": _plain,
     "bz2": lambda path, note: decode_bzip2(_plain(path, note), note),
     "7z": _seven_zip,
@@ -441,7 +572,7 @@ def _decoded_members(path: Path, directory: _Directory, failures: list[str]) -> 
     members = iter(sizes)
     size, expected = next(members, (0, 0))
     checksum = 0
-    with path.open("rb") as file:
+    with opened(path) as file:
         for packed, left, chain in streams:
             decoder = lzma.LZMADecompressor(lzma.FORMAT_RAW, filters=chain)
             file.seek(begin)

@@ -12,7 +12,11 @@ from typing import Any
 import msgspec
 
 from noisegen.data.columns import ROWS_MAX, TextColumns, damaged_rows, stream_columns
+from noisegen.data.features import class_names, label_names
 from noisegen.data.files import COMPRESSIONS, Damaged, read_parts
+from noisegen.data.folders import in_folder
+from noisegen.data.formats import Columns, input_of, whole
+from noisegen.data.sources import completed, expand, read, shard_inputs
 from noisegen.data.tables import read_lines
 from noisegen.errors import SourceError
 
@@ -33,6 +37,8 @@ NLI_COLUMNS = (
     ("premise", "hypothesis", "label"),
     ("premise", "hypo", "label"),
 )
+TAG_COLUMNS = ("ner_tags", "labels", "tags", "upos", "pos_tags")
+UNREADABLE = ("not_utf8", "bad_json", "wrong_columns", "row_too_long", "truncated")
 _REPLACED = re.compile(r"<(\S+?)\|\d+>")  # how RCP writes a token that its noise replaced
 # The English training data of XNLI says it otherwise than its test data; - is without agreement.
 _CLASSES = {"contradictory": "contradiction"}
@@ -232,15 +238,46 @@ def _requests(path: Path) -> Iterator[tuple[str, Any]]:
     try:
         intents = msgspec.json.decode(text, type=dict[str, Any])
     except msgspec.ValidationError as error:
-        raise SourceError(f"{path} is no SNIPS file: it has no object of intents") from error
+        raise SourceError(f"{path} is not a SNIPS file: it has no object of intents") from error
     except (msgspec.DecodeError, RecursionError) as error:
-        raise SourceError(f"{path} is no JSON: {error}") from error
+        raise SourceError(f"{path} is not JSON: {error}") from error
     for intent, requests in intents.items():
         for request in requests if isinstance(requests, list) else [None]:
             yield intent, request
 
 
-# WikiANN: a line a token, `lang:token TAB tag`.
+# Tokens with tags: tables with lists of both, a token per line, and WikiANN's `lang:token TAB tag`.
+
+
+def read_tags(source: str, lang: str) -> LabelledRows:
+    """Read tokens with their tags: WikiANN, another file with a token per line, or a table.
+
+    Of a table the tokens are the column `tokens`, the tags the first of `TAG_COLUMNS` that it has;
+    numbers of classes become their names. Raises SourceError.
+    """
+    path = Path(source)
+    there = in_folder(source) if path.is_dir() else [input_of(path)] if path.is_file() else ()
+    if path.exists() and all(item.kind in ("", "txt", "tsv") for item in there):
+        return read_wikiann(source, lang)
+    inputs = [item for item in expand(source) if not item.skipped]
+    columns, _ = completed(inputs, Columns())
+    if not columns.labels:
+        file = next((file for item in inputs if (file := whole(item, columns))), None)
+        names = file.schema.names if file else []
+        labels = next((name for name in TAG_COLUMNS if name in names), TAG_COLUMNS[0])
+        columns = replace(columns, tokens="tokens", labels=labels)
+    rows = LabelledRows("wikiann")
+    for task in shard_inputs(inputs, columns, ROWS_MAX, ROWS_MAX):
+        for batch in read(task, columns):
+            classes = class_names(batch.table.schema).get(columns.labels or "", ())
+            tokens, tags = (batch.table[n].to_pylist() for n in (columns.tokens, columns.labels))
+            for words, numbers in zip(tokens, tags, strict=True):
+                named = map(str, label_names(numbers, classes))
+                rows.add(LabelledRow(tuple(words), tuple(named)))
+            rows.dropped += batch.dropped
+    lost = {reason: rows.dropped.pop(reason) for reason in UNREADABLE if reason in rows.dropped}
+    rows.damaged += damaged_rows(source, lost)
+    return rows
 
 
 def read_wikiann(source: str, lang: str) -> LabelledRows:

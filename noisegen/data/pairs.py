@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from noisegen.data.columns import damaged_rows, evenly, text_batches, unread_rows
-from noisegen.data.files import BOM, Damaged, read_parts
-from noisegen.data.sources import Columns, expand, no_column, numbered, whole
+from noisegen.data.files import BOM, SHARDS, Damaged, read_parts, shard_folder
+from noisegen.data.formats import Columns, numbered, whole
+from noisegen.data.sources import expand, listed, no_column
 from noisegen.data.tables import read_lines
 from noisegen.errors import SourceError, UsageError
 from noisegen.noise.rng import DECISION_BITS, mix, name_number, threshold
+from noisegen.options import Strings
 
 PAIRS_MAX = 1_000_000  # pairs that are held in memory
 HELD_BACK = 0.3  # share of the pairs that nothing is fitted to
@@ -121,11 +123,10 @@ def pair_rows(paths: Sequence[str], columns: PairColumns, damaged: list[str]) ->
     damaged += damaged_rows(item.path, unread)
 
 
-def pair_tables(sources: Sequence[str], columns: PairColumns) -> tuple[list[str], list[str]]:
+def pair_tables(sources: Strings, columns: PairColumns) -> tuple[list[str], list[str]]:
     """Return the tables that files, folders, globs and hf:... mean, each once, and what is skipped.
 
-    Raises SourceError for what is missing and for columns that are not there; those of hf:... are
-    seen later.
+    Raises SourceError for what is missing and for columns that are not there.
     """
     paths, skipped = [], []
     for item in expand(sources):
@@ -134,7 +135,7 @@ def pair_tables(sources: Sequence[str], columns: PairColumns) -> tuple[list[str]
             continue
         if (file := whole(item, Columns(columns.noisy))) is not None:
             columns.chosen(file.schema.names, item.path)
-        paths.append(item.path if item.size is None else str(Path(item.path).resolve()))
+        paths.append(item.absolute)
     return list(dict.fromkeys(paths)), skipped
 
 
@@ -147,7 +148,7 @@ def aligned_files(noisy: str, clean: Sequence[str]) -> list[str]:
 
 
 def read_pairs(
-    sources: Sequence[str],
+    sources: Strings,
     *,
     noisy_column: str = "noisy",
     clean_column: str = "clean",
@@ -155,12 +156,13 @@ def read_pairs(
 ) -> Pairs:
     """Read pairs, at most PAIRS_MAX: others, and those with an empty side, are dropped and counted.
 
-    `sources` are tables (.tsv .csv .jsonl .parquet, compressed or not, hf:NAME), M2 files (.m2, or
-    .m2.gz; the first annotator), folders written by augment or mine-*, or one text file with
-    `clean_file`. Where a row has several clean versions the first counts. Raises SourceError for
-    what is missing and where no pair is left, UsageError for options that do not fit.
+    `sources` are tables (.tsv .csv .jsonl .parquet, compressed or not, hf:NAME), normalised text
+    (.norm), M2 files (.m2, or .m2.gz; the first annotator), folders written by augment or mine-*,
+    or one text file with `clean_file`. Where a row has several clean versions the first counts.
+    Raises SourceError for what is missing and where no pair is left, UsageError for options that do
+    not fit.
     """
-    pairs = Pairs([], [])
+    pairs, sources = Pairs([], []), listed(sources)
     columns = PairColumns(noisy_column, (clean_column,))
     for noisy, clean in _first_versions(sources, columns, clean_file, pairs.dropped, pairs.damaged):
         if len(pairs) == PAIRS_MAX:
@@ -175,7 +177,7 @@ def read_pairs(
 
 
 def stream_pairs(
-    sources: Sequence[str], dropped: Counter[str], advice: str = PAIRS_ARE
+    sources: Strings, dropped: Counter[str], advice: str = PAIRS_ARE
 ) -> Iterator[tuple[str, str]]:
     """Yield (noisy, clean) row by row; pairs with an empty side are counted in `dropped`.
 
@@ -184,7 +186,7 @@ def stream_pairs(
     """
     damaged: list[str] = []
     columns = PairColumns(advice=(advice, advice))
-    yield from _first_versions(sources, columns, None, dropped, damaged)
+    yield from _first_versions(listed(sources), columns, None, dropped, damaged)
     if damaged:
         raise damage(damaged)
 
@@ -194,9 +196,9 @@ def damage(lines: Sequence[str]) -> SourceError:
     return SourceError(f"damaged input: {lines[0]}: fix the file, or drop these rows")
 
 
-def refuse_onto(out: Path, sources: Sequence[str]) -> None:
+def refuse_onto(out: Path, sources: Strings) -> None:
     """Raise UsageError if what is written to `out` would replace one of the sources."""
-    for source in sources:
+    for source in listed(sources):
         if out.exists() and Path(source).exists() and out.samefile(source):
             raise UsageError(f"-o {str(out)!r} is one of the sources: give another name")
 
@@ -207,7 +209,7 @@ def shards_of(source: str) -> str:
     if not (folder / "manifest.json").is_file():
         return source
     mined = folder / "pairs"
-    return str(mined) if mined.is_dir() else f"{escape(source)}/part-*.parquet"
+    return str(mined) if mined.is_dir() else f"{escape(str(shard_folder(folder)))}/{SHARDS}"
 
 
 def _first_versions(
@@ -218,7 +220,7 @@ def _first_versions(
     annotated = [source for source in sources if source.lower().endswith(M2_ENDINGS)]
     for path in dict.fromkeys(path for source in annotated for path in aligned_files(source, [])):
         if not text_head(path).startswith(M2_STARTS):
-            raise SourceError(f"{path}: no M2 file: its first line is no S line")
+            raise SourceError(f"{path}: not an M2 file: its first line does not begin with S")
         for sentence in read_m2(path, damaged):
             noisy, corrected = " ".join(sentence.tokens), sentence.corrected()
             damaged += sentence.notes(path)
@@ -290,7 +292,7 @@ class M2Sentence:
             if len(parts) != 6 or not 0 <= start <= stop <= len(self.tokens):
                 raise ValueError(span)
         except ValueError:
-            self.damaged.append(f"line {number} is no edit of the sentence")
+            self.damaged.append(f"line {number} is not an edit of the sentence")
             self.lost.add(parts[-1])
             return
         correction = correction.split("||")[0]  # CoNLL writes alternatives so; the first is best
@@ -315,7 +317,7 @@ def m2_sentences(lines: Iterable[tuple[int, str]]) -> Iterator[M2Sentence]:
             sentence.add(line, number)
         elif line.strip():
             sentence = sentence or M2Sentence(number, [])
-            sentence.damaged.append(f"line {number} is no line of M2")
+            sentence.damaged.append(f"line {number} is not an M2 line")
     if sentence is not None:
         yield sentence
 

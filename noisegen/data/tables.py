@@ -28,8 +28,8 @@ from noisegen.data.files import (
     Damaged,
     blocks,
     first_line,
+    for_arrow,
     read_parts,
-    reading,
 )
 from noisegen.errors import MissingExtra, SourceError
 
@@ -39,12 +39,14 @@ Codes = npt.NDArray[np.int8]
 ROWS = 4096  # decoded at once: few enough even for long texts
 DEPTH_MAX = 32  # values of JSON within each other; Arrow reads no schema back that has over 60
 REASON = "\x00reason"  # the column with the index into REASONS
+RAW = "\x00raw"  # the column with the lines as they are in the file
 REASONS = (
     "", "not_utf8", "null_text", "bad_json", "missing_text", "wrong_columns", "unexpected_field",
     "row_too_long", "truncated", "null_id", "unequal_labels",
 )  # fmt: skip
 CODE = {name: number for number, name in enumerate(REASONS)}
 KEPT = (0, CODE["unexpected_field"])  # rows with any other code are dropped
+_ARROW = b"ARROW1"  # begins Arrow's file format, not its stream
 _HALVES = re.compile("[\ud800-\udfff]")  # of a surrogate pair
 _SCALARS = {bool: pa.bool_(), float: pa.float64(), int: pa.int64(), str: pa.string()}
 
@@ -144,6 +146,13 @@ def is_unicode(text: str) -> bool:
     return text.isascii() or not _HALVES.search(text)
 
 
+def raw_lines(block: bytes) -> pa.Array:
+    """Return the lines of a block as they are, without LF or CRLF."""
+    block = block if block.endswith(b"\n") else block + b"\n"
+    lines = block.split(b"\n")[:-1]
+    return pa.array([line.removesuffix(b"\r") for line in lines], pa.binary())
+
+
 def delimited(block: bytes, names: Sequence[str], *, tabs: bool) -> pa.Table:
     """Return the fields of lines, split at tabs or not at all; LF or CRLF ends a line."""
     block = block if block.endswith(b"\n") else block + b"\n"
@@ -170,11 +179,15 @@ def delimited(block: bytes, names: Sequence[str], *, tabs: bool) -> pa.Table:
 
 
 def csv_tables(parts: Iterable[bytes], names: Sequence[str]) -> Iterator[pa.Table]:
-    """Yield the rows of CSV with quotes as in RFC 4180; raises Damaged after the last."""
+    """Yield the rows of CSV with quotes as in RFC 4180; raises Damaged after the last.
+
+    In RAW are the records that cannot be read, written again; null for others.
+    """
     reader = csv.reader(line for part in parts for line in _text_lines(part))
     failure: Exception | None = None
     while failure is None:
         rows: list[list[str] | str] = []  # the fields, or the reason to drop them
+        refused: dict[int, list[str]] = {}  # the fields of rows that have a reason
         size, before = 0, csv.field_size_limit(TEXT_MAX)
         try:
             while len(rows) < ROWS and size < SCAN:
@@ -184,26 +197,42 @@ def csv_tables(parts: Iterable[bytes], names: Sequence[str]) -> Iterator[pa.Tabl
                     rows.append("row_too_long" if "field larger" in str(error) else "wrong_columns")
                 else:
                     size += sum(map(len, row))
-                    rows.append(row if len(row) == len(names) else "wrong_columns")
+                    rows.append(row)
+                    if len(row) != len(names):
+                        refused[len(rows) - 1], rows[-1] = row, "wrong_columns"
         except (StopIteration, Damaged) as error:
             failure = error
         finally:
             csv.field_size_limit(before)
         if rows:
-            yield _csv_table(rows, names)
+            yield _csv_table(rows, names, refused)
     if isinstance(failure, Damaged):
         raise failure
 
 
-def _csv_table(rows: Sequence[list[str] | str], names: Sequence[str]) -> pa.Table:
+def _csv_table(
+    rows: Sequence[list[str] | str], names: Sequence[str], refused: dict[int, list[str]]
+) -> pa.Table:
     nothing = [None] * len(names)
     fields = zip(*(nothing if isinstance(row, str) else row for row in rows), strict=True)
     try:
         columns = [pa.array(column, pa.string()) for column in fields]
     except UnicodeEncodeError:
-        return _csv_table([row if all(map(is_unicode, row)) else "not_utf8" for row in rows], names)
+        wrong = {number: row for number, row in enumerate(rows)
+                 if not isinstance(row, str) and not all(map(is_unicode, row))}  # fmt: skip
+        marked = ["not_utf8" if number in wrong else row for number, row in enumerate(rows)]
+        return _csv_table(marked, names, refused | wrong)
     codes = [CODE[row] if isinstance(row, str) else 0 for row in rows]
-    return with_reasons(pa.table(columns, list(names)), np.array(codes, np.int8))
+    raw = {number: _csv_line(row) for number, row in refused.items()}
+    lines = pa.array(map(raw.get, range(len(rows))), pa.binary())
+    table = with_reasons(pa.table(columns, list(names)), np.array(codes, np.int8))
+    return table.append_column(RAW, lines)
+
+
+def _csv_line(row: Sequence[str]) -> bytes:
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow(row)
+    return line.getvalue().encode("utf-8", "surrogateescape")
 
 
 def _text_lines(block: bytes) -> io.StringIO:
@@ -222,14 +251,17 @@ def header(head: bytes, kind: str, path: str) -> tuple[list[str], int]:
 
 def parquet_head(path: str) -> tuple[pa.Schema, int]:
     """Return the columns and the number of rows of a Parquet file."""
-    with reading(path), pq.ParquetFile(path) as file:
+    with for_arrow(path) as opened, pq.ParquetFile(opened) as file:
         return file.schema_arrow, file.metadata.num_rows
 
 
 def parquet_tables(path: str, start: int, stop: int, batch_bytes: int) -> Iterator[pa.Table]:
     """Yield a range of rows, reading pages from the row group that holds the first."""
     # Without pre_buffer=False a whole row group lies in memory at once.
-    with reading(path), pq.ParquetFile(path, pre_buffer=False, buffer_size=1 << 20) as file:
+    with (
+        for_arrow(path) as opened,
+        pq.ParquetFile(opened, pre_buffer=False, buffer_size=1 << 20) as file,
+    ):
         groups = [file.metadata.row_group(i) for i in range(file.num_row_groups)]
         starts = np.cumsum([0, *(group.num_rows for group in groups)])
         first = int(np.searchsorted(starts, start, side="right")) - 1
@@ -245,6 +277,49 @@ def parquet_tables(path: str, start: int, stop: int, batch_bytes: int) -> Iterat
                 yield pa.Table.from_batches([wanted])
             if at >= stop:
                 return
+
+
+def arrow_head(path: str) -> tuple[pa.Schema, int]:
+    """Return the columns and the number of rows of an Arrow file, such as `datasets` saves."""
+    rows = 0
+    with for_arrow(path) as opened:
+        batches = _arrow_batches(opened)
+        schema = next(batches)
+        for batch in batches:
+            rows += len(batch)
+    return schema, rows
+
+
+def arrow_tables(path: str, start: int, stop: int, batch_bytes: int) -> Iterator[pa.Table]:
+    """Yield a range of rows of an Arrow file."""
+    at = 0
+    with for_arrow(path) as opened:
+        batches = _arrow_batches(opened)
+        next(batches)
+        for batch in batches:
+            wanted = batch.slice(max(start - at, 0), max(stop - max(at, start), 0))
+            at += len(batch)
+            if len(wanted):
+                step = max(len(wanted) * batch_bytes // max(wanted.nbytes, 1), 1)
+                for first in range(0, len(wanted), step):
+                    yield pa.Table.from_batches([wanted.slice(first, step)])
+            if at >= stop:
+                return
+
+
+def _arrow_batches(opened: Any) -> Iterator[Any]:
+    """Yield the schema of a file in Arrow's stream or file format, then its batches."""
+    with pa.memory_map(opened) if isinstance(opened, str) else pa.PythonFile(opened, "r") as source:
+        is_stream = source.read(len(_ARROW)) != _ARROW
+        source.seek(0)
+        if is_stream:
+            with pa.ipc.open_stream(source) as stream:
+                yield stream.schema
+                yield from stream
+        else:
+            with pa.ipc.open_file(source) as file:
+                yield file.schema
+                yield from map(file.get_batch, range(file.num_record_batches))
 
 
 def hf_tables(spec: str) -> Iterator[pa.Table]:

@@ -258,7 +258,7 @@ def test_what_is_missing_or_unnamed_is_said_in_one_line(tmp_path):
         (f"{tmp_path}/first.txt,{tmp_path}/second.txt", UsageError, "no languages in these names"),
         (f"{tmp_path}/t.tsv", UsageError, "no languages in its name or columns"),
         (f"{tmp_path}/many", SourceError, "many.de, many.en, many.fr"),
-        (f"de-en={tmp_path}/second.txt", SourceError, "is no bitext"),
+        (f"de-en={tmp_path}/second.txt", SourceError, "is not bitext"),
         (f"de-en={tmp_path}/none.tsv", SourceError, "none.tsv': no such file"),
     ]:
         with pytest.raises(kind) as found:
@@ -281,7 +281,7 @@ def test_what_is_no_bitext_is_left_to_others(tmp_path):
         _write(path, lines)
         assert find_bitext(str(path.parent if path.name == "manifest.json" else path)) == []
     assert find_bitext("hf:any/set") == find_bitext("-") == find_bitext("no-such-file") == []
-    with pytest.raises(SourceError, match="is no bitext"):
+    with pytest.raises(SourceError, match="is not bitext"):
         all_bitext([str(tmp_path / "news.tsv")])
 
 

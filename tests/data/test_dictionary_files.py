@@ -17,9 +17,9 @@ def changed(**columns):
 BAD_TABLES = {
     "null word": (changed(clean=pa.array([None], pa.string())), "row 1: clean None is not one"),
     "null count": (changed(count=pa.array([None], pa.int64())), "row 1: count None is not a whole"),
-    "number for a word": (changed(noisy=[3]), "column 'noisy' is no text but int64"),
-    "text for a count": (changed(count=["2"]), "column 'count' is no number but string"),
-    "list": (changed(noisy=[["teh"]]), "column 'noisy' is no text but list"),
+    "number for a word": (changed(noisy=[3]), "column 'noisy' is not text but int64"),
+    "text for a count": (changed(count=["2"]), "column 'count' is not a number but string"),
+    "list": (changed(noisy=[["teh"]]), "column 'noisy' is not text but list"),
     "count 0": (changed(count=[0]), "row 1: count 0 is not a whole number from 1 up"),
     "negative pages": (changed(pages=[-1]), "row 1: pages -1 is not a whole number from 0 up"),
     "half a count": (changed(count=[1.5]), "row 1: count 1.5 is not a whole number"),

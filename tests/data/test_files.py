@@ -178,7 +178,7 @@ def test_a_file_that_is_empty_or_not_what_it_says(tmp_path):
 
     with pytest.raises(SourceError, match=r"a\.bz2: the file is empty"):
         next(salvage(tmp_path / "a.bz2", pytest.fail))
-    with pytest.raises(SourceError, match=r"b\.7z: this is no 7-Zip file"):
+    with pytest.raises(SourceError, match=r"b\.7z: this is not a 7-Zip file"):
         next(salvage(tmp_path / "b.7z", pytest.fail))
     with pytest.raises(SourceError, match=r"cannot read .*gone"):
         next(salvage(tmp_path / "gone", pytest.fail))

@@ -146,7 +146,7 @@ def test_an_impossible_span_costs_the_sentence_of_its_annotator_only(span):
     texts, damaged = corrected((span, "R", "x", 0), ("0 1", "R", "y", 0), ("0 1", "R", "z", 1))
 
     assert texts == ["z b c d"]
-    assert damaged[0] == "line 2 is no edit of the sentence"
+    assert damaged[0] == "line 2 is not an edit of the sentence"
 
 
 def test_overlapping_edits_cost_the_sentence_of_their_annotator_only():
@@ -165,7 +165,7 @@ def test_blocks_are_told_apart_with_and_without_blank_lines():
         (6, ["c"], []),
         (7, [], []),
     ]
-    assert [block.damaged for block in found] == [[], [], ["line 8 is no edit of the sentence"]]
+    assert [block.damaged for block in found] == [[], [], ["line 8 is not an edit of the sentence"]]
 
 
 @pytest.mark.parametrize("line", ["Q what", "A 0 1|||R|||x", "A", "A 0 1"])
@@ -179,7 +179,7 @@ def test_a_line_that_is_no_m2_is_noted(line):
 def test_an_edit_before_any_sentence_is_noted():
     [block] = read("A 0 1|||R|||x|||REQUIRED|||-NONE-|||0")
 
-    assert (block.tokens, block.damaged) == ([], ["line 1 is no line of M2"])
+    assert (block.tokens, block.damaged) == ([], ["line 1 is not an M2 line"])
 
 
 SPANS = st.lists(st.integers(0, 6), max_size=6, unique=True).map(sorted)

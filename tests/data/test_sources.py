@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from source_files import FORMATS, NAMED, PACK, TEXT, File, all_tasks, clean, rows_of, writer
 
 import noisegen
-from noisegen.data import files, sources, tables
+from noisegen.data import files, formats, sources, tables
 from noisegen.data.sources import Columns, expand, read, shard_inputs
 from noisegen.errors import MissingExtra, SourceError
 
@@ -89,13 +89,13 @@ def test_folders_and_globs_are_sorted_and_strangers_skipped(file: File, tmp_path
         ("a.tsv", b"a b c\t1\n", TEXT, "without a header line, use --text-column 1"),
         ("a.jsonl", b"not json\n", TEXT, "no column 'text' among: none"),
         ("a.txt", b"a\n", Columns(row_id="n"), "no column 'n' among: text"),
-        ("a.csv", b"text,id\na,1\n", TEXT, "rename it, or use --id-column id"),
+        ("a.csv", b"text,id,n\na,1,2\n", Columns(row_id="n"), "'id' has a name of the output"),
         ("a.csv", b"text,noisy\na,1\n", TEXT, "'noisy' has a name of the output; rename it"),
         ("a.csv", b"text,n,n\na,1,2\n", TEXT, "two columns are named 'n'"),
         ("a.csv", b"text,\xff\na,1\n", TEXT, "a.csv: the header is not UTF-8"),
         ("a.csv", b"x" * 200_000 + b"\na\n", TEXT, "no header: field larger"),
         ("a.jsonl", b'{"text": 1, "x": 2}\n', Columns("x", row_id="y"), "no column 'y'"),
-        ("a.tsv", b"words\ttags\na\tO\n", NAMED, "'words' is no list of strings but string"),
+        ("a.tsv", b"words\ttags\na\tO\n", NAMED, "'words' is not a list of strings but string"),
         ("a.jsonl", b'{"text": "a", "n": 1}\n', Columns("n", row_id="x"), "no column 'x'"),
         ("a.parquet", b"PAR1", TEXT, "cannot read "),
     ],
@@ -134,7 +134,7 @@ def test_files_may_have_their_columns_in_another_order(file: File, tmp_path: Pat
 
 def test_a_column_of_numbers_is_no_text(tmp_path: Path) -> None:
     pq.write_table(pa.table({"n": [1]}), tmp_path / "a.parquet")
-    with pytest.raises(SourceError, match="column 'n' is no text but int64"):
+    with pytest.raises(SourceError, match="column 'n' is not text but int64"):
         rows_of(tmp_path, columns=Columns("n"))
 
 
@@ -406,7 +406,7 @@ def test_bad_rows_are_counted_and_keep_their_ordinals(file: File) -> None:
 def test_json_fields_after_the_sample_are_counted_and_left_out(
     file: File, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sources, "SCAN", 20)
+    monkeypatch.setattr(formats, "SCAN", 20)
     path = file("a.jsonl", b'{"text": "a", "n": 1}\n{"text": "b", "m": 2}\n{"n": 3}\n[]\n')
     table, dropped = rows_of(path)
     assert table.to_pylist() == [
@@ -478,9 +478,19 @@ def test_tokens_become_the_text(file: File, name: str) -> None:
     assert dropped == {"unequal_labels": 3, missing: 1}
 
 
-def test_tokens_and_labels_must_be_lists_of_strings(tmp_path: Path) -> None:
-    pq.write_table(pa.table({"words": [["a"]], "tags": [[1]]}), tmp_path / "a.parquet")
-    with pytest.raises(SourceError, match="'tags' is no list of strings"):
+@pytest.mark.parametrize(
+    ("words", "tags", "message"),
+    [
+        ([["a"]], [[0.5]], "'tags' is not a list of strings or classes but list<element: double>"),
+        ([[1]], [["O"]], "'words' is not a list of strings but list<element: int64>"),
+        ([["a"]], ["O"], "'tags' is not a list of strings or classes but string"),
+    ],
+)
+def test_tokens_and_labels_must_be_lists(
+    tmp_path: Path, words: object, tags: object, message: str
+) -> None:
+    pq.write_table(pa.table({"words": words, "tags": tags}), tmp_path / "a.parquet")
+    with pytest.raises(SourceError, match=message):
         rows_of(tmp_path / "a.parquet", columns=NAMED)
 
 
@@ -508,3 +518,18 @@ def test_augment_keeps_the_rows_beside_a_deep_one(file: File, tmp_path: Path) ->
     )
     assert made.totals["rows"] == 500
     assert made.totals["dropped"] == {"unexpected_field": 1}
+
+
+def test_a_missing_text_column_has_a_next_step(file: File, tmp_path: Path) -> None:
+    words = {"words": [["see", "you"]], "tags": [["O", "O"]]}
+    for columns, ending in (
+        ({"body": ["see you"]}, "NAME"),
+        (words, "--tokens NAME --labels NAME"),
+    ):
+        row = {name: values[0] for name, values in columns.items()}
+        pq.write_table(pa.table(columns), tmp_path / "a.parquet")
+        for path in (tmp_path / "a.parquet", file("a.jsonl", json.dumps(row).encode() + b"\n")):
+            with pytest.raises(SourceError, match="no column 'text' among: ") as raised:
+                rows_of(path)
+            assert "; name it: --text-column NAME" in str(raised.value)
+            assert str(raised.value).endswith(ending)

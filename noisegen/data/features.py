@@ -1,0 +1,48 @@
+"""The names of classes that Hugging Face's `datasets` keeps beside integers, in a schema."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+_KEY = b"huggingface"  # of the metadata that `datasets` writes into Arrow and Parquet
+
+Names = tuple[str, ...]
+
+
+def class_names(schema: pa.Schema) -> dict[str, Names]:
+    """Return the names of the classes of each column of ClassLabel, or of lists of ClassLabel."""
+    try:
+        info = json.loads((schema.metadata or {})[_KEY])["info"]
+        found = {name: _names(spec) for name, spec in info["features"].items()}
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return {}
+    return {name: names for name, names in found.items() if names and name in schema.names}
+
+
+def _names(spec: Any) -> Names:
+    """Return the names in the description of a column, or of the items of its lists."""
+    while isinstance(spec, dict) and isinstance(spec.get("feature"), dict):
+        spec = spec["feature"]
+    if isinstance(spec, list) and len(spec) == 1:  # as old versions write a list
+        return _names(spec[0])
+    is_label = isinstance(spec, dict) and spec.get("_type") == "ClassLabel"
+    return tuple(map(str, spec["names"])) if is_label else ()
+
+
+def with_class_names(schema: pa.Schema, names: Mapping[str, Names]) -> pa.Schema:
+    """Return the schema with the names of the classes of these columns, and no other metadata."""
+    features = {}
+    for column, classes in names.items():
+        label = {"names": classes, "_type": "ClassLabel"}
+        is_list = pa.types.is_nested(schema.field(column).type)
+        features[column] = {"feature": label, "_type": "List"} if is_list else label
+    info = json.dumps({"info": {"features": features}}, ensure_ascii=False)
+    return schema.with_metadata({_KEY: info} if features else None)
+
+
+def label_names(numbers: Sequence[int | None], names: Sequence[str]) -> list[Any]:
+    """Return the names of classes; a number that has none, such as -1, stays."""
+    named = dict(enumerate(names))
+    return [named.get(number, number) for number in numbers]  # type: ignore[arg-type]

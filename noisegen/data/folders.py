@@ -1,0 +1,107 @@
+"""The files in a folder, here or in a store, and the tables that `datasets` has saved there."""
+
+import glob
+import os
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+import msgspec
+
+from noisegen.data.files import is_url, read_parts, reading, store_of
+from noisegen.data.formats import Input, input_of
+from noisegen.errors import SourceError
+
+T = TypeVar("T")
+
+Name = Annotated[str, msgspec.Meta(pattern=r"^(?!\.\.?$)[^/\\\x00]+$")]  # within its folder
+
+
+class _Splits(msgspec.Struct):
+    """The file `dataset_dict.json` of a DatasetDict."""
+
+    splits: Annotated[list[Name], msgspec.Meta(min_length=1)]
+
+
+class _File(msgspec.Struct):
+    filename: Name
+
+
+class _State(msgspec.Struct):
+    """The file `state.json` of a Dataset."""
+
+    files: list[_File] = msgspec.field(name="_data_files")
+
+
+_SPLITS, _STATE = "dataset_dict.json", "state.json"
+
+
+def in_folder(folder: str) -> Iterator[Input]:
+    """Yield the inputs in a folder or URL and below; hidden files are passed over.
+
+    A saved dataset is its Arrow files; of a DatasetDict the split `train` is read, or the only one.
+    Raises SourceError where there are others alone.
+    """
+    unread: tuple[str, ...] = ()  # folders of other splits
+    for parent, group in groupby(_files(folder), key=lambda path: path.rpartition("/")[0]):
+        paths = list(group)
+        names = {path.rpartition("/")[2]: path for path in paths}
+        if f"{parent}/".startswith(unread):
+            continue
+        if _SPLITS in names:
+            splits = _content(names[_SPLITS], _Splits).splits
+            chosen = "train" if "train" in splits else splits[0]
+            others = [f"{parent}/{split}" for split in splits if split != chosen]
+            if chosen != "train" and others:
+                listed = ", ".join(splits)
+                raise SourceError(
+                    f"{parent} has the splits {listed} and no train; name one, such as "
+                    f"{parent}/{chosen}"
+                )
+            unread += tuple(f"{path}/" for path in others)
+            yield from (Input(path, skipped="another split; name it to read it") for path in others)
+        elif _STATE in names:
+            saved = _content(names[_STATE], _State).files
+            yield from (input_of(f"{parent}/{file.filename}") for file in saved)
+        else:
+            yield from map(input_of, paths)
+
+
+def _content(path: str, kind: type[T]) -> T:
+    """Return a JSON file that `datasets` wrote; raises SourceError."""
+    try:
+        return msgspec.json.decode(b"".join(read_parts(path)), type=kind)
+    except msgspec.MsgspecError as error:
+        raise SourceError(f"{path} is not a file of a saved dataset: {error}") from error
+
+
+def _files(folder: str) -> list[str]:
+    """Return the visible files in a folder and below, by folder and name; raises SourceError."""
+    if is_url(folder):
+        store, top = store_of(folder)
+        with reading(folder):
+            found = [(store.unstrip_protocol(path), path[len(top) :]) for path in store.find(top)]
+    else:
+        found = [
+            (str(Path(parent, name)), f"{parent[len(folder) :]}/{name}")
+            for parent, _, files in os.walk(folder) for name in files
+        ]  # fmt: skip
+    shown = [path for path, below in found if "/." not in f"/{below}"]
+    return sorted(shown, key=lambda path: path.rpartition("/")[::2])
+
+
+def in_store(url: str) -> Iterator[Input]:
+    """Yield the inputs that a URL means: a file, a folder or a glob; raises SourceError."""
+    store, path = store_of(url)
+    with reading(url):
+        if not glob.has_magic(path):
+            found = {url: path} if store.exists(path) else {}
+        else:
+            shown = [name for name in sorted(store.glob(path)) if "/." not in name]
+            found = {store.unstrip_protocol(name): name for name in shown}
+        is_folder = {name: store.isdir(inside) for name, inside in found.items()}
+    if not found:
+        raise SourceError(f"{url!r}: no such file or folder")
+    for name in found:
+        yield from in_folder(name) if is_folder[name] else [input_of(name)]

@@ -1,0 +1,364 @@
+"""The formats of files: how each is known by its ending, how its columns and its rows are read."""
+
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+
+from noisegen.data import conll, tables
+from noisegen.data.conll import LISTS
+from noisegen.data.features import class_names, with_class_names
+from noisegen.data.files import (
+    BOM,
+    COMPRESSIONS,
+    SCAN,
+    Damaged,
+    blocks,
+    compression_of,
+    count_bytes,
+    is_url,
+    metered,
+    read_parts,
+    reading,
+    size_of,
+    stdin_head,
+)
+from noisegen.errors import SourceError
+
+_OBJECT = re.compile(r'\{\s*["}]')  # begins a line of JSON
+_HEAD = 64 << 10  # bytes in which a header line ends
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns that a user named; a whole number as text: column of a file without header.
+
+    A column `id` is the id where no other is named. With `raw` rows have a column tables.RAW: what
+    lies in a file of that kind, null for those of others.
+    """
+
+    text: str = "text"
+    row_id: str | None = None
+    tokens: str | None = None
+    labels: str | None = None
+    raw: str = ""
+
+    @property
+    def source(self) -> str:
+        """The column that the text is made from."""
+        return self.tokens or self.text
+
+    def of(self, names: Sequence[str]) -> "Columns":
+        """Return the same, completed, with the names of a file instead of numbers."""
+        found = {key: numbered(name, names) for key, name in vars(self).items() if name}
+        if ID in names and ID not in found.values():
+            found = {"row_id": ID} | found
+        return Columns(**found)
+
+
+ID = "id"
+
+
+def numbered(name: str, names: Sequence[str]) -> str:
+    """Return the column that a name means: '2' is the second of a file without a header line."""
+    return name if name in names or not name.isdecimal() else f"column_{int(name)}"
+
+
+@dataclass(frozen=True)
+class Input:
+    """A file, URL, '-' or 'hf:...' that a SOURCE means; `skipped` says why it is not read."""
+
+    path: str
+    kind: str = ""
+    skipped: str = ""
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it is a file, here or in a store."""
+        return self.path != "-" and self.kind != "hf"
+
+    @property
+    def size(self) -> int | None:
+        """The bytes of a file; None for what is no file."""
+        return size_of(self.path) if self.is_file else None
+
+    @property
+    def absolute(self) -> str:
+        """The path as it means the same to a worker in another folder."""
+        is_local = self.is_file and not is_url(self.path)
+        return os.path.abspath(self.path) if is_local else self.path  # noqa: PTH100
+
+
+@dataclass(frozen=True)
+class FileRange:
+    """A range of rows: bytes [start, stop) of lines, or rows [start, stop) of Parquet or Arrow.
+
+    `rows` counts them; `schema` has the columns in the order of the run, and `names` in that of the
+    file; `size` is their share of the bytes of the file.
+    """
+
+    path: str
+    kind: str
+    start: int
+    stop: int
+    rows: int
+    schema: pa.Schema
+    names: tuple[str, ...] = ()
+    size: int = 0
+
+    @property
+    def streamed(self) -> bool:
+        """Whether only the caller can read it, from the beginning."""
+        is_ours = self.path == "-" or self.path.startswith("memory:")  # of this process
+        return is_ours or not FORMATS[self.kind].cut or bool(compression_of(self.path))
+
+
+Tables = Iterator[pa.Table]
+Rows = Callable[[FileRange, Columns, int], Tables]
+
+
+@dataclass(frozen=True)
+class Format:
+    """How files of one format are read.
+
+    `head` adds the columns to a file, of text by the bytes that it begins with, or returns None
+    where nothing is in it; `rows` yields those of a range, about so many bytes at once. `cut` says
+    where ranges may begin: at lines or at numbers of rows; nowhere where a file is read from its
+    beginning.
+    """
+
+    head: Callable[[FileRange, bytes, Columns], FileRange | None]
+    rows: Rows
+    cut: Literal["lines", "rows", ""] = ""
+    is_text: bool = True
+
+
+def input_of(path: str | Path) -> Input:
+    """Return a file with the format that its ending says."""
+    compression = compression_of(path)
+    name = str(path).rpartition("/")[2] if is_url(path) else Path(path).name
+    stem, _, ending = name.lower().removesuffix(f".{compression}").rpartition(".")
+    kind = ENDINGS.get(ending, "")
+    if not kind or (compression and not FORMATS[kind].is_text) or not (stem or compression):
+        return Input(str(path), skipped="unknown ending")
+    return Input(str(path), kind)
+
+
+def name_of(source: str) -> str:
+    """Return a short name of a source: the file's without folder and endings."""
+    name = source.rstrip("/").rpartition("/")[2] or source
+    for ending in (*COMPRESSIONS, *ENDINGS, "m2"):
+        name = name.removesuffix(f".{ending}")
+    return name
+
+
+def whole(item: Input, columns: Columns) -> FileRange | None:
+    """Return all rows of an input, as its beginning shows it; None where nothing is in it.
+
+    Its kind may be another than that of the ending: of standard input, and of a TSV with a token
+    per line.
+    """
+    if not item.kind:
+        return None
+    file = FileRange(item.absolute, item.kind, 0, 0, 0, pa.schema([]))
+    if not FORMATS[item.kind].is_text:
+        return FORMATS[item.kind].head(file, b"", columns)
+    head = _text_head(item)
+    text = head.removeprefix(BOM)
+    kind = _kind_of(item, text, columns.text)
+    if not head and kind != "txt":
+        return None
+    stop = 0 if item.path == "-" else size_of(item.path)
+    file = replace(file, kind=kind, start=len(head) - len(text), stop=stop)
+    return FORMATS[kind].head(file, text, columns)
+
+
+def _text_head(item: Input) -> bytes:
+    """Return what a file of text begins with."""
+    if item.path == "-":
+        return stdin_head()
+    try:
+        with metered():  # what is read again with the rows counts there
+            return next(blocks(read_parts(item.path), SCAN if item.kind == "jsonl" else _HEAD), b"")
+    except Damaged as damage:
+        raise SourceError(f"{item.path}: damaged before its first row ({damage})") from damage
+
+
+def _kind_of(item: Input, head: bytes, text: str) -> str:
+    """Return the format that a file of text has: of standard input, and of a TSV, by its head."""
+    if item.path != "-" and item.kind != "tsv":
+        return item.kind
+    if not text.isdecimal() and conll.looks_split(head, [text]):
+        return "norm" if conll.is_normalisation(head) else "conll"
+    if item.path != "-":
+        return item.kind
+    line = head.partition(b"\n")[0].decode("utf-8", "replace").strip()
+    if _OBJECT.match(line):
+        return "jsonl"
+    separators = {"\t": "tsv", ",": "csv"}
+    kinds = (kind for sep, kind in separators.items() if sep in line and text in line.split(sep))
+    return next(kinds, "txt")
+
+
+def range_tables(file: FileRange, columns: Columns, batch_bytes: int = SCAN) -> Tables:
+    """Yield rows with the columns of the run and REASON; damage is a row; raises SourceError."""
+    names = [*file.schema.names, tables.REASON, *([tables.RAW] if columns.raw else [])]
+
+    def complete(table: pa.Table) -> pa.Table:
+        if columns.raw and (tables.RAW not in table.column_names or file.kind != columns.raw):
+            lines = pa.nulls(len(table), pa.binary())
+            table = table.select(names[:-1]).append_column(tables.RAW, lines)
+        return table.select(names).replace_schema_metadata(file.schema.metadata)
+
+    try:
+        yield from map(complete, FORMATS[file.kind].rows(file, columns, batch_bytes))
+    except Damaged:
+        nothing = pa.table([pa.nulls(1, kind) for kind in file.schema.types], file.schema)
+        code = np.array([tables.CODE["truncated"]], np.int8)
+        yield complete(tables.with_reasons(nothing, code))
+
+
+def ranges(file: FileRange, first: int, step: int) -> Iterator[FileRange]:
+    """Cut a file after its first `first` rows and then after every `step`."""
+    if FORMATS[file.kind].cut == "lines":
+        for start, stop, rows in tables.line_ranges(file.path, file.start, first, step):
+            yield replace(file, start=start, stop=stop, rows=rows, size=stop - start)
+    elif file.rows:
+        for start, stop in pairwise([0, *range(first, file.rows, step), file.rows]):
+            size = file.size * (stop - start) // file.rows
+            yield replace(file, start=start, stop=stop, rows=stop - start, size=size)
+
+
+# Heads.
+
+
+def _table_head(file: FileRange, head: bytes, columns: Columns) -> FileRange:
+    names, length = tables.header(head, file.kind, file.path)
+    if columns.text.isdecimal():
+        return _named(file, [f"column_{number}" for number in range(1, len(names) + 1)])
+    if not all(map(tables.is_unicode, names)):
+        raise SourceError(f"{file.path}: the header is not UTF-8")
+    return _named(replace(file, start=file.start + length), names)
+
+
+def _named(file: FileRange, names: Sequence[str]) -> FileRange:
+    schema = pa.schema([(name, pa.string()) for name in names])
+    return replace(file, schema=schema, names=tuple(names))
+
+
+def _json_head(file: FileRange, head: bytes, columns: Columns) -> FileRange:
+    wanted = {columns.text: pa.string()} | ({columns.tokens: LISTS} if columns.tokens else {})
+    schema = tables.json_schema(head, wanted)
+    labels = columns.labels or ""
+    if labels in schema.names and schema.field(labels).type != pa.list_(pa.int64()):
+        schema = tables.json_schema(head, wanted | {labels: LISTS})
+    return replace(file, schema=schema)
+
+
+def _token_head(file: FileRange, head: bytes, columns: Columns) -> FileRange | None:
+    names = conll.token_columns(head, columns.tokens, columns.labels)
+    schema = conll.token_schema(names, columns.tokens, has_id=b"# sent_id" in head)
+    return replace(file, schema=schema, names=names) if names else None
+
+
+def _row_head(file: FileRange, head: bytes, columns: Columns) -> FileRange:
+    read = tables.parquet_head if file.kind == "parquet" else tables.arrow_head
+    schema, rows = read(file.path)
+    schema, size = plain_schema(schema, columns), size_of(file.path)
+    return replace(file, stop=rows, rows=rows, schema=schema, size=size)
+
+
+def _hub_head(file: FileRange, head: bytes, columns: Columns) -> FileRange | None:
+    first = next(tables.hf_tables(file.path), None)
+    return None if first is None else replace(file, schema=plain_schema(first.schema, columns))
+
+
+def plain_schema(schema: pa.Schema, columns: Columns) -> pa.Schema:
+    """Return the schema without views, which Arrow cannot filter, nor a dictionary of texts.
+
+    Of its metadata the names of classes are left.
+    """
+    plain = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
+    types = {field.name: field.type for field in schema}
+    if pa.types.is_dictionary(kind := types.get(columns.source, pa.null())):
+        types[columns.source] = kind.value_type
+    columns_of = pa.schema([(name, plain.get(types[name], types[name])) for name in schema.names])
+    return with_class_names(columns_of, class_names(schema))
+
+
+# Rows.
+
+
+def _parts(file: FileRange, batch_bytes: int) -> Iterator[bytes]:
+    return blocks(read_parts(file.path, file.start, file.stop), min(batch_bytes, SCAN))
+
+
+def _by_lines(parse: Callable[[FileRange, Columns, bytes], pa.Table]) -> Rows:
+    """Return the reader of a format in which every line is a row."""
+
+    def rows(file: FileRange, columns: Columns, batch_bytes: int) -> Tables:
+        for part in _parts(file, batch_bytes):
+            table = parse(file, columns, part)
+            is_raw = columns.raw == file.kind
+            yield table.append_column(tables.RAW, tables.raw_lines(part)) if is_raw else table
+
+    return rows
+
+
+def _row_rows(file: FileRange, columns: Columns, batch_bytes: int) -> Tables:
+    read = tables.parquet_tables if file.kind == "parquet" else tables.arrow_tables
+    for table in _conform(read(file.path, file.start, file.stop, batch_bytes), file):
+        count_bytes(file.size * len(table) // file.rows)
+        yield table
+
+
+def _conform(rows: Iterable[pa.Table], file: FileRange) -> Tables:
+    """Yield rows with the columns and types of the run."""
+    with reading(file.path):
+        for table in rows:
+            table = table.select(file.schema.names)
+            yield tables.with_reasons(
+                table if table.schema.equals(file.schema) else table.cast(file.schema)
+            )
+
+
+FORMATS = {
+    "txt": Format(
+        lambda file, _, columns: _named(file, [columns.source]),
+        _by_lines(lambda file, _, part: tables.delimited(part, file.names, tabs=False)), "lines",
+    ),
+    "tsv": Format(
+        _table_head,
+        _by_lines(lambda file, _, part: tables.delimited(part, file.names, tabs=True)), "lines",
+    ),
+    "csv": Format(
+        _table_head, lambda file, _, size: tables.csv_tables(_parts(file, size), file.names)
+    ),
+    "jsonl": Format(
+        _json_head,
+        _by_lines(lambda file, cols, part: tables.json_table(part, file.schema, cols.source)),
+        "lines",
+    ),
+    "conll": Format(
+        _token_head, lambda file, _, size: conll.token_tables(_parts(file, size), file.names)
+    ),
+    "norm": Format(
+        lambda file, *_: replace(file, schema=conll.NORM_SCHEMA),
+        lambda file, _, size: conll.norm_tables(_parts(file, size)),
+    ),
+    "parquet": Format(_row_head, _row_rows, "rows", is_text=False),
+    "arrow": Format(_row_head, _row_rows, "rows", is_text=False),
+    "hf": Format(
+        _hub_head, lambda file, *_: _conform(tables.hf_tables(file.path), file), is_text=False
+    ),
+}  # fmt: skip
+ENDINGS = {kind: kind for kind in FORMATS if kind != "hf"} | {
+    "ndjson": "jsonl", "conllu": "conll", "iob2": "conll", "bio": "conll",
+}  # fmt: skip
+TEXT_ENDINGS = tuple(ending for ending, kind in ENDINGS.items() if FORMATS[kind].is_text)
