@@ -185,3 +185,24 @@ def write(tmp_path):
         return path
 
     return write
+
+
+@pytest.fixture(scope="session")
+def s3_server():
+    """A local S3 with a bucket `bucket`, which the environment names to all processes."""
+    fsspec, moto = map(pytest.importorskip, ("fsspec", "moto.server"))
+    pytest.importorskip("s3fs")
+    server = moto.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    given = {
+        "FSSPEC_S3_ENDPOINT_URL": f"http://{host}:{port}", "AWS_ACCESS_KEY_ID": "any",
+        "AWS_SECRET_ACCESS_KEY": "any", "AWS_DEFAULT_REGION": "us-east-1",
+    }  # fmt: skip
+    with pytest.MonkeyPatch.context() as patched:
+        for name, value in given.items():
+            patched.setenv(name, value)
+        fsspec.config.set_conf_env(fsspec.config.conf)
+        fsspec.filesystem("s3").mkdir("bucket")
+        yield
+    server.stop()

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
-from noisegen.errors import UsageError
 from noisegen.options import Strings, argument, callable_package, internal, option
 from noisegen.runs import folder
 
@@ -19,7 +18,12 @@ if TYPE_CHECKING:
 else:
     AnyRecipe = str | Any
 
-Tagger = Literal["auto", "spacy", "rule"]
+Format = Literal["txt", "tsv", "csv", "jsonl", "parquet", "conll", "conllu"]
+Protect = Annotated[str, option("Kinds of span to leave unchanged, or 'none'", metavar="KINDS")]
+Code = Annotated[Strings, option("Python file with transforms; repeatable", metavar="FILE.py")]
+Tagger = Annotated[
+    Literal["rule", "spacy"], option("Part-of-speech tagger for slng and abr3")
+]  # fmt: skip
 PROTECTED = "url,mention,hashtag,email"  # as in text.spans, which is slow to import
 
 
@@ -35,16 +39,32 @@ class Request:
     ] = ()  # fmt: skip
     recipe: Annotated[AnyRecipe, option("Mix of transforms", metavar="NAME|FILE.yaml")] = "mix_all"
     values: Annotated[Mapping[str, object] | None, internal()] = None
-    seed: Annotated[int, option("Seed of the noise; the same seed gives the same noise")] = 0
+    seed: Annotated[int, option("Seed of the noise; equal seeds give equal noise")] = 0
     lang: folder.Lang = "en"
-    protect: Annotated[str, option("Kinds of span to leave alone, or 'none'")] = PROTECTED
-    code: Annotated[Strings, option("Python file with transforms; repeatable")] = ()
-    nlaug_data: Annotated[str | None, option("Folder of your own NL-Augmenter checkout")] = None
-    tagger: Annotated[Tagger, option("Part-of-speech tagger for slng and abr3")] = "auto"
+    protect: Protect = PROTECTED
+    code: Code = ()
+    nlaug_data: Annotated[
+        str | None, option("Folder of an NL-Augmenter checkout", metavar="FOLDER")
+    ] = None
+    tagger: Tagger = "rule"
     text_column: folder.TextColumn = "text"
     id_column: folder.IdColumn = None
-    tokens: Annotated[str | None, option("Column with the list of tokens of each row")] = None
-    labels: Annotated[str | None, option("Column with the list of their labels")] = None
+    tokens: Annotated[
+        str | None,
+        option(
+            "Column with the tokens of each row, or its number in .conll files "
+            "(default there: the first)",
+            metavar="COLUMN",
+        ),
+    ] = None
+    labels: Annotated[
+        str | None,
+        option(
+            "Column with the labels of the tokens (default in .conll files: the "
+            "last with tags such as B-x)",
+            metavar="COLUMN",
+        ),
+    ] = None
     copies: Annotated[int, option("Noisy copies of each row", ge=1)] = 1
     edits: Annotated[bool, option("Add a column with the changed spans")] = False
     rows_per_shard: folder.RowsPerShard = 100_000
@@ -54,8 +74,6 @@ class Request:
         for name in ("sources", "transforms", "code"):  # one alone may be given as it is
             object.__setattr__(self, name, tuple(folder.listed(getattr(self, name))))
         object.__setattr__(self, "lang", self.lang.lower())
-        if (self.tokens is None) != (self.labels is None):
-            raise UsageError("--tokens and --labels go together")
 
 
 NOISE = ("transforms", "recipe", "seed", "lang", "protect", "code", "nlaug_data", "tagger")
@@ -63,11 +81,16 @@ NOISE = ("transforms", "recipe", "seed", "lang", "protect", "code", "nlaug_data"
 
 @dataclass(frozen=True)
 class AugmentOptions(folder.PartOptions, Request):
-    """The same, the output folder, and how the run is spread over workers."""
+    """The same, the output, and how the run is spread over workers."""
 
     out: Annotated[
-        folder.Folder, option("Output folder for the shards", "-o", "--out", metavar="FOLDER")
-    ]
+        folder.Folder,
+        option("Folder for the shards, a file such as noisy.jsonl, or - for standard output",
+               "-o", "--out", metavar="FOLDER|FILE|-"),
+    ]  # fmt: skip
+    to: Annotated[
+        Format | None, option("Format of one noisy file (default: by its ending, or the input's)")
+    ] = None
 
     def __post_init__(self) -> None:
         Request.__post_init__(self)

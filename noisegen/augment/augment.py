@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import closing
 from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
 from itertools import chain
@@ -13,8 +14,20 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from noisegen.augment import AugmentOptions, Request
-from noisegen.augment.shards import Shard, ShardJob, make_shard
-from noisegen.data.sources import Input, ShardInput, expand, shard_inputs
+from noisegen.augment.one_file import Target, make_part, opened, target_of, write_parts
+from noisegen.augment.shards import Shard, ShardJob, columns_of, make_shard
+from noisegen.data.features import class_names
+from noisegen.data.formats import whole
+from noisegen.data.pairs import refuse_onto
+from noisegen.data.sources import (
+    RESERVED,
+    Input,
+    ShardInput,
+    completed,
+    expand,
+    shard_inputs,
+    total_size,
+)
 from noisegen.errors import RecipeError, UsageError
 from noisegen.noise import registry
 from noisegen.noise.lexicon import head_of
@@ -22,16 +35,19 @@ from noisegen.noise.recipe import Recipe, parse, parse_step, step_values
 from noisegen.noise.registry import Settings
 from noisegen.noise.rng import check_seed, id_numbers, mix_array
 from noisegen.options import command_line, public
+from noisegen.runs import executors
 from noisegen.runs.atomic import file_digest
-from noisegen.runs.folder import Layout, RunFolder, listed, shard_path
-from noisegen.runs.manifest import Manifest, dataset_card, packages, source_names, summed
-from noisegen.runs.progress import Progress
+from noisegen.runs.estimate import ROWS_COUNTED, Asked, RunEstimate, estimate
+from noisegen.runs.folder import PARTS, Layout, RunFolder, listed, parquet_metadata, shard_path
+from noisegen.runs.manifest import Card, Manifest, dataset_card, packages, source_names, summed
+from noisegen.runs.progress import BYTES, Tracker
+from noisegen.runs.store import output_path
 from noisegen.text.spans import protect_kinds
 from noisegen.version import __version__
 
 LAYOUT = Layout(
-    "write", "manifest.json", frozenset({"recipe_digest"}), parts=("part-*.parquet",),
-    notes="part-*.parquet", note=Shard,
+    "write", "manifest.json", frozenset({"recipe_digest"}), parts=PARTS, notes=PARTS,
+    note=Shard,
 )  # fmt: skip
 IDS_AT_ONCE = 4_000_000  # held in memory while duplicate ids are counted: 32 MB
 
@@ -40,7 +56,8 @@ IDS_AT_ONCE = 4_000_000  # held in memory while duplicate ids are counted: 32 MB
 class AugmentPlan:
     """A request made definite: the recipe for its language, its inputs, the job of a worker.
 
-    `left_out` are the transforms without data for the language, `skipped` the files not read.
+    `hints` say what may surprise, such as transforms without data for the language or a column that
+    is taken without being named; `skipped` are the files not read.
     """
 
     request: Request
@@ -48,8 +65,13 @@ class AugmentPlan:
     inputs: list[Input]
     job: ShardJob
     config: dict[str, Any]
-    left_out: list[str]
+    hints: list[str]
     skipped: list[str]
+
+    def format(self) -> str:
+        """Return the format of the first input, such as jsonl, as its beginning shows it."""
+        first = whole(self.inputs[0], self.job.columns)
+        return first.kind if first else ""
 
     def tasks(self) -> Iterator[ShardInput]:
         """Yield the tasks, one a shard."""
@@ -60,13 +82,48 @@ class AugmentPlan:
 def _augment(options: AugmentOptions) -> Manifest:
     """Write clean/noisy pairs of `sources` to `out` as Parquet shards and return the manifest.
 
-    `progress` is called with a `Progress` after every shard. With several `workers` a script must
-    call it below `if __name__ == "__main__":`. Raises NoisegenError.
+    If `out` is '-' or ends in .jsonl, .csv, .tsv, .txt, .parquet or .conll (also with .gz, .bz2,
+    .xz or .zst), or with `to`, it is one file: the rows as they are, with noisy text.
+    `progress` is called with a `Progress` every second and after every shard. With several
+    `workers` a script must call it below `if __name__ == "__main__":`. Raises NoisegenError.
     """
-    return make_shards(make_plan(options, Path(options.out)), options)
+    return make(make_plan(options, output_path(options.out)), options)
 
 
 augment = public(AugmentOptions, _augment)
+
+
+def make(plan: AugmentPlan, options: AugmentOptions) -> Manifest:
+    """Write what a plan and the options ask for: a folder of shards, or one file."""
+    target = target_of(str(options.out), options.to, plan.request, plan.format)
+    return make_file(plan, options, target) if target else make_shards(plan, options)
+
+
+def make_file(plan: AugmentPlan, options: AugmentOptions, target: Target) -> Manifest:
+    """Write one noisy file; the manifest is not written."""
+    if options.resume or options.part:
+        raise UsageError("one file is written at once: --resume and --part need a folder")
+    refuse_onto(Path(target.path), [item.path for item in plan.inputs])
+    columns, request = replace(plan.job.columns, raw=target.format), plan.request
+    rows = target.rows(request.rows_per_shard)
+    tasks = shard_inputs(plan.inputs, columns, rows, request.limit)
+    first = next(tasks)  # so that a source that cannot be read leaves the file alone
+    function = partial(make_part, plan.job, target, columns)
+    parts = executors.run(function, chain([first], tasks), options.executor, options.workers)
+    tracker = Tracker(
+        options.progress, "noising", "rows", (), total=total_size(plan.inputs),
+        most=(options.limit or 0) * options.copies,
+    )  # fmt: skip
+    written: list[Shard] = []
+    with opened(target, force=options.force) as file, closing(parts):
+        for part in write_parts(file, parts):
+            written.append(part.shard)
+            tracker.add({"rows": part.shard.rows, BYTES: part.size})
+            tracker.report()
+    return Manifest(
+        kind="augment", command=options.command or _command(options), shards=[],
+        totals=_totals(written, 0), packages=packages(), **plan.config,
+    )  # fmt: skip
 
 
 def make_shards(plan: AugmentPlan, options: AugmentOptions) -> Manifest:
@@ -78,23 +135,35 @@ def make_shards(plan: AugmentPlan, options: AugmentOptions) -> Manifest:
     folder.refuse_inputs(item.path for item in plan.inputs)
     in_parts = options.part is not None
     done = folder.open(resume=options.resume or in_parts, force=options.force)
-    finished = {(number, shard.first_row, shard.rows_in) for number, shard in done.items()}
-    missing = (
-        task
-        for task in chain([first], planned)
-        if task.number % count == remainder
-        and (task.number, task.first_row, task.rows) not in finished
-    )
     digests: dict[str, str] = {}
-    rows = 0
+    sizes: dict[int, int] = {}  # bytes of tasks by their first rows
+    tracker = Tracker(
+        options.progress, "noising", "rows", ("shards",), total=total_size(plan.inputs) // count,
+        most=(options.limit or 0) * options.copies // count,
+    )  # fmt: skip
 
-    def note(shard: Shard) -> None:
-        nonlocal rows
+    def add(shard: Shard) -> None:
+        tracker.add({"rows": shard.rows, "shards": 1, BYTES: sizes.pop(shard.first_row)})
+
+    def missing() -> Iterator[ShardInput]:
+        for task in chain([first], planned):
+            if task.number % count != remainder:
+                continue
+            sizes[task.first_row] = task.size
+            shard = done.get(task.number)
+            if shard and (shard.first_row, shard.rows_in) == (task.first_row, task.rows):
+                add(shard)
+            else:
+                tracker.report()
+                yield task
+
+    def finished(shard: Shard) -> None:
         digests[shard.file] = shard.sha256
-        rows += shard.rows
-        options.report(Progress(done=rows, unit="rows", counts={"shards": len(digests)}))
+        add(shard)
+        tracker.report()
 
-    folder.run(partial(make_shard, plan.job), missing, options, note)
+    with tracker.watching(partial(folder.live, folder.shards)):
+        folder.run(partial(make_shard, plan.job, folder.shards), missing(), options, finished)
     return finish(plan, folder, options.command or _command(options), digests)
 
 
@@ -104,6 +173,22 @@ def _command(options: AugmentOptions) -> str:
     values = (options.values or {}).items()
     flags = [word for name, value in values for word in ("--set", f"{name}={value}")]
     return command_line("augment", replace(options.asked(), recipe=recipe, part=None), *flags)
+
+
+def estimate_of(plan: AugmentPlan, workers: int) -> RunEstimate | None:
+    """Return what a plan will make, by a measured second; None for an input of unknown size."""
+    request = plan.request
+    if not (total := total_size(plan.inputs)):
+        return None
+
+    def run(out: str, rows: int) -> Manifest:
+        first = replace(request, limit=rows)
+        part = replace(plan, request=first, job=replace(plan.job, out=Path(out).resolve()))
+        return make_shards(part, AugmentOptions(**vars(first), out=out))
+
+    parts = shard_inputs(plan.inputs, plan.job.columns, ROWS_COUNTED, request.limit)
+    asked = Asked("rows", "rows", request.limit, request.rows_per_shard, workers)
+    return estimate(parts, total, run, asked)
 
 
 # The plan.
@@ -124,9 +209,13 @@ def make_plan(request: Request, out: Path) -> AugmentPlan:
     for path in code:
         registry.load_code(path)
     whole = recipe_of(request)
-    recipe, left_out = whole.for_language(request.lang)
+    recipe, _ = whole.for_language(request.lang)
     named = expand(listed(request.sources))
     inputs = [item for item in named if not item.skipped]
+    columns, notes = completed(inputs, columns_of(request))
+    request = replace(
+        request, id_column=columns.row_id, tokens=columns.tokens, labels=columns.labels
+    )
     job, tagger = _job(request, whole, out)
     config = {
         "version": __version__,
@@ -145,13 +234,10 @@ def make_plan(request: Request, out: Path) -> AugmentPlan:
     }
     config = json.loads(json.dumps(config))  # as it comes back from the manifest
     job = replace(job, config=json.dumps(config, sort_keys=True, ensure_ascii=False))
-    # Paths mean the same to workers elsewhere.
-    absolute = [
-        item if item.size is None else replace(item, path=str(Path(item.path).resolve()))
-        for item in inputs
-    ]
+    absolute = [replace(item, path=item.absolute) for item in inputs]
     skipped = [f"{item.path}: {item.skipped}" for item in named if item.skipped]
-    return AugmentPlan(request, recipe, absolute, job, config, left_out, skipped)
+    hints = [*notes, *filter(None, [whole.note_on(request.lang)])]
+    return AugmentPlan(request, recipe, absolute, job, config, hints, skipped)
 
 
 def recipe_of(request: Request) -> Recipe:
@@ -203,7 +289,7 @@ def request_of(manifest: Manifest) -> Request:
     """Return the request that a manifest answers (`--from`)."""
     options = {name: value for name, value in manifest.options.items() if name != "code_sha256"}
     options["code"] = tuple(options["code"])
-    options["tagger"] = (options["tagger"] or "auto").partition(":")[0]
+    options["tagger"] = (options["tagger"] or "rule").partition(":")[0]
     for path in options["code"]:
         registry.load_code(path)  # the recipe may name what it registers
     recipe = parse(json.dumps(manifest.recipe), "manifest")
@@ -223,7 +309,8 @@ def finish(
     manifest in the folder lists just the shards that are there, it stays.
     """
     while True:
-        shards = {shard_path(folder.out, n).name: shard for n, shard in folder.done().items()}
+        at = folder.shards.relative_to(folder.out)
+        shards = {shard_path(Path(at), n).as_posix(): s for n, s in folder.done().items()}
         earlier = folder.earlier_manifest() if (folder.out / "README.md").exists() else None
         if earlier and not fresh:
             rows = [(name, shard.rows) for name, shard in shards.items()]
@@ -239,7 +326,7 @@ def finish(
             ],
             packages=packages(), **plan.config,
         )  # fmt: skip
-        folder.publish(manifest, _card(manifest))
+        folder.publish(manifest, _card(manifest, _columns(folder.out, manifest)))
         if len(folder.done()) == len(shards):
             return manifest
 
@@ -267,22 +354,37 @@ def _duplicate_ids(plan: AugmentPlan, shards: Mapping[str, Shard]) -> int:
     for number in range(passes):
         parts = [np.zeros(0, np.uint64)]
         for name in shards:
-            with pq.ParquetFile(plan.job.out / name) as file:
-                ids = id_numbers(file.read(["id"])["id"].combine_chunks())
+            with (plan.job.out / name).open("rb") as file:
+                ids = id_numbers(pq.read_table(file, columns=["id"])["id"].combine_chunks())
             parts.append(ids[mix_array(ids) % np.uint64(passes) == number])
         ordered = np.sort(np.concatenate(parts))  # np.unique takes seven times as long
         distinct += int(np.count_nonzero(np.diff(ordered))) + bool(len(ordered))
     return rows // plan.request.copies - distinct
 
 
-def _card(manifest: Manifest) -> str:
-    """Return the text of the dataset card."""
+def _columns(out: Path, manifest: Manifest) -> dict[str, str]:
+    """Return the columns that came with the rows, their types and the names of their classes."""
+    if not manifest.shards:
+        return {}
+    schema = parquet_metadata(out / manifest.shards[0]["file"]).schema.to_arrow_schema()
+    names = {name: f" of {', '.join(known)}" for name, known in class_names(schema).items()}
+    others = (field for field in schema if field.name not in RESERVED)
+    return {field.name: f"{field.type}{names.get(field.name, '')}" for field in others}
+
+
+def _card(manifest: Manifest, columns: Mapping[str, str]) -> str:
+    """Return the text of the dataset card; `columns` came with the rows."""
     from jinja2 import Template
 
     lang, text = manifest.options["lang"], Path(__file__).with_name("card.txt").read_text("utf-8")
     recipe, _ = parse(json.dumps(manifest.recipe), "manifest").for_language(lang)
     transforms = dict.fromkeys(step.transform for step in recipe.steps())
     card = Template(text, trim_blocks=True, lstrip_blocks=True)
-    body = card.render(run=manifest, transforms=transforms, sources=source_names(manifest))
-    title, tags = "Clean and noisy text, made", "noise, user-generated-content"
-    return dataset_card(manifest, title, tags, body, "pairs")
+    body = card.render(
+        run=manifest, columns=columns, transforms=transforms, sources=source_names(manifest)
+    )
+    labelled = ("token-classification",) if manifest.options["tokens"] else ()
+    return dataset_card(manifest, Card(
+        title="Clean and noisy text", verb="made", tags=("noise", "user-generated-content"),
+        tasks=("sentence-similarity", *labelled), body=body,
+    ))  # fmt: skip

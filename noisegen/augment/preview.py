@@ -3,8 +3,9 @@
 Widths are those of rich.cells; text that runs from right to left stands as it is stored.
 """
 
+import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import accumulate
 from pathlib import Path
@@ -18,12 +19,18 @@ from rich.style import Style
 from rich.text import Text
 
 from noisegen.augment import Request
-from noisegen.augment.augment import make_plan
-from noisegen.data.sources import file_input, read
+from noisegen.augment.augment import AugmentPlan, make_plan
+from noisegen.augment.catalog import demo_texts
+from noisegen.data.files import is_url
+from noisegen.data.formats import input_of
+from noisegen.data.sources import is_hub, read
+from noisegen.errors import UsageError
+from noisegen.runs.estimate import UNKNOWN, RunEstimate
 from noisegen.runs.folder import listed
 from noisegen.runs.manifest import counted
 from noisegen.text.alignment import character_errors
 from noisegen.text.graphemes import Grapheme, displayed, graphemes
+from noisegen.text.languages import normalize_language
 from noisegen.text.resources import DEMO
 
 
@@ -62,19 +69,36 @@ class ShownRow:
 
 def is_source(text: str) -> bool:
     """Tell whether an argument names a source, there or not, rather than being a text."""
-    if text == "-" or text.startswith("hf:"):
+    if text == "-" or is_hub(text) or is_url(text):
         return True
     if len(text) > 1024 or " " in text:
         return False
-    return Path(text).exists() or "*" in text or not file_input(Path(text)).skipped
+    return Path(text).exists() or "*" in text or not input_of(text).skipped
 
 
-def examples_of(request: Request, rows: int) -> list[ShownRow]:
-    """Return the first rows of a request's sources, which may also be texts, with their noise."""
+def examples_of(
+    request: Request, rows: int, tell: Callable[[str], None] = lambda _: None
+) -> list[ShownRow]:
+    """Return the first rows of a request's sources, which may also be texts, with their noise.
+
+    `tell` gets what may surprise, such as transforms without data for the language. Raises
+    UsageError for texts among sources.
+    """
     given = listed(request.sources)
     texts = [source for source in given if not is_source(source)]
+    if 0 < len(texts) < len(given):
+        named = next(source for source in given if is_source(source))
+        text = texts[0] if len(texts[0]) <= 40 else f"{texts[0][:37]}..."
+        raise UsageError(
+            f"{text!r} is a text (there is no such file) and {named!r} a source: "
+            "preview one or the other"
+        )
+    if not given:  # all of the demo text where there is none of the language
+        texts = demo_texts().get(normalize_language(request.lang), [])[:rows]
     sources = [str(DEMO)] if texts or not given else given
     plan = make_plan(replace(request, sources=sources, limit=rows), Path("preview"))
+    for hint in plan.hints:
+        tell(hint)
     job, examples = plan.job, list[ShownRow]()
     ids = pa.array(range(len(texts)), pa.int64())
     batches = (batch.table for task in plan.tasks() for batch in read(task, job.columns))
@@ -84,23 +108,23 @@ def examples_of(request: Request, rows: int) -> list[ShownRow]:
     return examples[:rows]
 
 
-def describe(request: Request) -> str:
-    """Return what a run would do, in lines of text."""
-    plan = make_plan(request, Path("out"))
+def describe(plan: AugmentPlan, expected: RunEstimate | None) -> str:
+    """Return what a run would do, make and take, in lines of text."""
+    request = plan.request
     columns = vars(plan.job.columns)
     lines = [
         f"sources   {', '.join(str(source.path) for source in plan.inputs)}",
         f"recipe    {plan.recipe.name} ({', '.join(s.transform for s in plan.recipe.steps())})",
         f"seed      {request.seed}, copies {request.copies}, language {request.lang}",
         f"columns   {', '.join(f'{k}={v}' for k, v in columns.items() if v)}",
-        f"shards    of {request.rows_per_shard:,} rows",
+        *(expected.lines() if expected else [UNKNOWN]),
     ]
     return "\n".join([*lines, "nothing is written; the first rows would become:"])
 
 
 # Printing.
 
-_PAD = "·"
+_FILLER = "·"
 _LABEL_WIDTH = 7
 # Paul Tol's 'light' scheme: made for black text on coloured ground, told apart by the colour-blind.
 _GROUNDS = ("#77aadd", "#ee8866", "#eedd88", "#ffaabb", "#99ddff", "#44bb99", "#bbcc33", "#aaaa00")
@@ -109,26 +133,40 @@ _ORDER = (
 )  # fmt: skip
 
 
-def render(examples: Sequence[ShownRow], console: Console) -> None:
-    """Print the rows, clean above noisy, and a legend of the transforms."""
+def render(examples: Sequence[ShownRow], console: Console, *, aligned: bool = True) -> None:
+    """Print the rows, clean above noisy, and a legend of signs and transforms.
+
+    `aligned` fills the shorter side of a change, so that equal text is in equal columns, and breaks
+    lines to the width of the console; else each text is one line, as it is.
+    """
     if not examples:
         console.print("no rows to show")
         return
-    has_colour = console.is_terminal and console.color_system and not console.no_color
+    has_colour = bool(console.is_terminal and console.color_system and not console.no_color)
+    width = max(console.width - _LABEL_WIDTH, 2) if aligned else sys.maxsize
     shown: Counter[str] = Counter()
+    signs: set[str] = set()
     for example in examples:
         console.print(_head(example), highlight=False)
         changes = _real_changes(example)
         shown.update(change.transform for change in changes)
-        for line in _lines(example, max(console.width - _LABEL_WIDTH, 2)):
+        for line in _lines(example, width, aligned):
             for side in ("clean", "noisy") if changes else ("both",):
-                console.print(_side(line, side), soft_wrap=True)
-            if not has_colour and any(block.transforms for block in line):
+                console.print(_side(line, side, aligned=aligned), soft_wrap=True)
+            if aligned and not has_colour and any(block.transforms for block in line):
                 console.print(_carets(line), soft_wrap=True)
+            signs |= _signs(line, aligned=aligned)
         console.print()
     changed = sum(example.clean != example.noisy for example in examples)
     ending = "; changes by transform:" if shown else ""
     console.print(Text(f"{counted(len(examples), 'row')}, {changed:,} changed{ending}", "dim"))
+    _print_transforms(shown, console, has_colour)
+    if legend := [f"{sign} {meaning}" for sign, meaning in _LEGEND.items() if sign in signs]:
+        console.print(Text("   ".join(legend), "dim"))
+
+
+def _print_transforms(shown: Counter[str], console: Console, has_colour: bool) -> None:
+    """Print how many changes each transform made, in its colour."""
     entries = []
     for transforms, count in sorted(shown.items(), key=lambda pair: (-pair[1], pair[0])):
         entry = Text()
@@ -182,14 +220,32 @@ def _width(side: list[Grapheme]) -> int:
     return sum(cell.width for cell in side)
 
 
-def _side(line: list[_Block], side: str) -> Text:
+def _side(line: list[_Block], side: str, *, aligned: bool = True) -> Text:
     text = Text().append(f"{side:<{_LABEL_WIDTH}}", "dim")
     for block in line:
         shown = block.noisy if side == "noisy" else block.clean
         for number, cell in enumerate(shown):
             text.append(cell.shown, _style(block.transforms, number / len(shown)))
-        text.append(_PAD * (block.width - _width(shown)), "dim")
+        text.append(_FILLER * (block.width - _width(shown)) * aligned, "dim")
     return text
+
+
+_LEGEND = {
+    _FILLER: "filler, not part of the text",
+    "␣": "space",
+    "⍽": "no-break space",
+    "⇥": "tab",
+    "↵": "line break",
+    "▯": "invisible character",
+}
+
+
+def _signs(line: Sequence[_Block], *, aligned: bool) -> set[str]:
+    """Return the signs of the legend in a line: those that stand for something else."""
+    cells = [cell for block in line for cell in (*block.clean, *block.noisy)]
+    signs = {sign for cell in cells if cell.shown != cell.text for sign in cell.shown}
+    uneven = any(_width(block.clean) != _width(block.noisy) for block in line)
+    return signs | ({_FILLER} if aligned and uneven else set())
 
 
 def _carets(line: Sequence[_Block]) -> Text:
@@ -197,12 +253,12 @@ def _carets(line: Sequence[_Block]) -> Text:
     return Text(" " * _LABEL_WIDTH + carets.rstrip())
 
 
-def _lines(example: ShownRow, width: int) -> Iterator[list[_Block]]:
+def _lines(example: ShownRow, width: int, aligned: bool = True) -> Iterator[list[_Block]]:
     """Yield lines, broken after a space where the word begun there is shorter than half a line."""
     line: list[_Block] = []
     used = 0
     # Half a line, so that a word carried over and a block after it always fit into one line.
-    for block in _blocks(example, max(width // 2, 2)):
+    for block in _blocks(example, max(width // 2, 2), aligned):
         if line and used + block.width > width:
             spaces = [number for number, part in enumerate(line, 1) if _is_space(part)]
             cut = spaces[-1] if spaces else len(line)
@@ -221,13 +277,16 @@ def _is_space(block: _Block) -> bool:
     return not block.transforms and block.clean[0].text.isspace()
 
 
-def _blocks(example: ShownRow, limit: int) -> Iterator[_Block]:
-    """Yield the unchanged graphemes and the changes; a change over `limit` columns is cut."""
+def _blocks(example: ShownRow, limit: int, aligned: bool) -> Iterator[_Block]:
+    """Yield the unchanged graphemes and the changes; a change over `limit` columns is cut.
+
+    The spaces of a change have signs where the texts are aligned.
+    """
     done = 0
     for change in _whole_graphemes(example):
         same = displayed(example.clean[done : change.clean_start])
         yield from (_Block([cell], [cell]) for cell in same)
-        clean, noisy = (displayed(text, changed=True) for text in example.texts_of(change))
+        clean, noisy = (displayed(text, changed=aligned) for text in example.texts_of(change))
         while clean or noisy:
             heads = _fitting(clean, limit), _fitting(noisy, limit)
             yield _Block(clean[: heads[0]], noisy[: heads[1]], change.transform)

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from noisegen.augment import Request
+from noisegen.data.features import class_names, label_names, with_class_names
 from noisegen.data.sources import Columns, ShardInput, read
 from noisegen.errors import OutputError
 from noisegen.noise import registry
@@ -26,6 +27,7 @@ from noisegen.noise.registry import Settings
 from noisegen.noise.rng import id_numbers
 from noisegen.runs.atomic import atomic, file_digest
 from noisegen.runs.folder import METADATA, note_text, shard_path
+from noisegen.runs.progress import live_path, publishing
 from noisegen.text.alignment import error_counts
 from noisegen.text.buffers import as_arrow
 from noisegen.text.spans import protect_kinds
@@ -73,8 +75,7 @@ class ShardJob:
     @property
     def columns(self) -> Columns:
         """The columns that are read."""
-        asked = self.request
-        return Columns(asked.text_column, asked.id_column, asked.tokens, asked.labels)
+        return columns_of(self.request)
 
     def noised(self, rows: pa.Table, copy: int = 0, *, edits: bool) -> pa.Table:
         """Return rows, with the columns `id` and `clean`, and their noise, as `add_noise` does."""
@@ -82,6 +83,11 @@ class ShardJob:
         streams = Streams(id_numbers(ids), self.request.seed, copy)
         protect = protect_kinds(self.request.protect)
         return add_noise(self.engine(), rows, clean, streams, protect, edits)
+
+
+def columns_of(request: Request) -> Columns:
+    """Return the columns that a request names."""
+    return Columns(request.text_column, request.id_column, request.tokens, request.labels)
 
 
 @cache
@@ -93,34 +99,38 @@ def _engine(request: Request, recipe: str, code: tuple[tuple[str, str], ...]) ->
     return Engine(parse(recipe, "recipe").for_language(request.lang)[0], settings)
 
 
-def make_shard(job: ShardJob, task: ShardInput) -> Shard:
-    """Make one shard and return what it holds; raises OutputError if it cannot be written.
+def make_shard(job: ShardJob, folder: Path, task: ShardInput) -> Shard:
+    """Make one shard in a folder and return what it holds, which is written last, as metadata.
 
-    What it holds is written last, as metadata.
+    Raises OutputError if it cannot be written.
     """
-    request, path = job.request, shard_path(job.out, task.number)
+    request, path = job.request, shard_path(folder, task.number)
     edits = request.edits or request.labels is not None
     sums, dropped = Counter[str](), Counter[str]()
+    read_so_far: Counter[str] = Counter()
     writer: pq.ParquetWriter | None = None
-    with atomic(path) as file:
+    with atomic(path) as file, publishing(live_path(path), read_so_far):
         for batch in read(task, job.columns, batch_bytes=job.engine().batch_bytes):
             dropped.update(batch.dropped)
             for copy in range(request.copies):
                 noised = job.noised(batch.table, copy, edits=edits)
-                sums.update(_counts(noised, max(1, task.rows // SAMPLED_ROWS)))
+                sums.update(counts_of(noised, max(1, task.rows // SAMPLED_ROWS)))
                 table = _in_order(request, noised, copy)
                 writer = writer or pq.ParquetWriter(file, table.schema, **_PARQUET)
                 writer.write_table(table, row_group_size=max(1, len(table)))
+                share = len(table) / request.copies / task.rows
+                read_so_far.update(rows=len(table), bytes=int(task.size * share))
         if writer is None:
             raise OutputError(f"no rows for shard {task.number}")
         counts: dict[str, Any] = {**sums, "dropped": dict(dropped)}
         shard = Shard("", first_row=task.first_row, rows_in=task.rows, **counts)
         writer.add_key_value_metadata({METADATA: note_text(job.config, shard)})
         writer.close()
-    return replace(shard, file=path.name, sha256=file_digest(path))
+    file_name = path.relative_to(job.out).as_posix()
+    return replace(shard, file=file_name, sha256=file_digest(path))
 
 
-def _counts(noised: pa.Table, step: int) -> dict[str, int]:
+def counts_of(noised: pa.Table, step: int) -> dict[str, int]:
     """Return what a batch adds to the shard's counts; errors on every step-th row, times step."""
     clean, noisy = noised["clean"], noised["noisy"]
     sample = as_arrow(np.arange(0, len(clean), step))
@@ -145,9 +155,15 @@ def _in_order(request: Request, noised: pa.Table, copy: int) -> pa.Table:
     others = [name for name in noised.column_names if name not in (*first, "edits")]
     table = noised.select([*first, *others, *last])
     if request.tokens and request.labels:
-        names = (request.tokens, request.labels, "noisy", "edits")
-        for name, column in aligned_labels(*(noised[name] for name in names)).items():
+        classes = class_names(noised.schema)
+        names = classes.get(request.labels, ())
+        words, labels = noised[request.tokens], noised[request.labels]
+        carried = aligned_labels(words, labels, noised["noisy"], noised["edits"], names)
+        for name, column in carried.items():
             table = table.append_column(name, column)
+        if names:
+            classes["noisy_labels"] = names
+            table = table.cast(with_class_names(table.schema, classes))
     return table
 
 
@@ -160,14 +176,28 @@ _NOTHING = dict.fromkeys(("clean_start", "clean_end", "noisy_start", "noisy_end"
 
 
 def aligned_labels(
-    tokens: pa.ChunkedArray, labels: pa.ChunkedArray, noisy: pa.ChunkedArray, edits: pa.ChunkedArray
-) -> dict[str, pa.Array]:
-    """Return the columns noisy_tokens and noisy_labels (lists of equal length)."""
+    tokens: pa.ChunkedArray, labels: pa.ChunkedArray, noisy: pa.ChunkedArray,
+    edits: pa.ChunkedArray, names: Sequence[str] = (),
+) -> dict[str, pa.Array]:  # fmt: skip
+    """Return the columns noisy_tokens and noisy_labels (lists of equal length).
+
+    `names` are those of labels that are numbers: B- and I- are told by them. A name that the
+    classes do not have, the I-x of a split token in a set with B-x alone, stays B-x.
+    """
+    numbers = {name: number for number, name in enumerate(names)}
+    begun = {f"I-{name[2:]}": n for name, n in numbers.items() if name.startswith("B-")}
+    numbers = {"O": 0} | begun | numbers
     columns = (column.to_pylist() for column in (tokens, labels, noisy, edits))
-    pairs = [carry(*row) for row in zip(*columns, strict=True)]
+    rows = [
+        carry(words, label_names(marks, names) if names else marks, *change)
+        for words, marks, *change in zip(*columns, strict=True)
+    ]
+    carried = [marks for _, marks in rows]
+    if pa.types.is_integer(labels.type.value_type):
+        carried = [[numbers.get(mark, mark) for mark in marks] for marks in carried]
     return {
-        "noisy_tokens": pa.array([words for words, _ in pairs], pa.list_(pa.string())),
-        "noisy_labels": pa.array([carried for _, carried in pairs], labels.type),
+        "noisy_tokens": pa.array([words for words, _ in rows], pa.list_(pa.string())),
+        "noisy_labels": pa.array(carried, labels.type),
     }
 
 
@@ -176,8 +206,8 @@ def carry(
 ) -> tuple[list[str], list[Any]]:
     """Return the tokens of the noisy text and their labels.
 
-    The clean text is the tokens joined by one blank. The noisy text is split where these blanks are
-    left and at any blank that an edit wrote. A token that begins in an unchanged part comes from
+    The clean text is the tokens joined by one space. The noisy text is split where these spaces are
+    left and at any space that an edit wrote. A token that begins in an unchanged part comes from
     the clean token there; the k-th of n tokens that begin in a changed span comes from the same
     share of the clean tokens of that span. A token split in two continues its label (B-x, then
     I-x); tokens merged into one keep the first label, and what is left of a span whose B-x went

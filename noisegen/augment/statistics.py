@@ -1,29 +1,42 @@
 """Statistics of a run: figures of its shards as data, tables and plots."""
 
 import io
-import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from itertools import accumulate, starmap
 from math import sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from warnings import catch_warnings, filterwarnings
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from rapidfuzz.distance import Levenshtein
 
-from noisegen.data.files import reading
+from noisegen.data.files import reading, shard_files
 from noisegen.data.sources import is_list, is_string
 from noisegen.data.tables import parquet_head
 from noisegen.errors import MissingExtra, SourceError, UsageError
 from noisegen.noise.engine import EDITS
-from noisegen.report import pages
-from noisegen.report.blocks import Bars, Cell, Section, Table
+from noisegen.report import charts, pages
+from noisegen.report.blocks import (
+    Bars,
+    Block,
+    Cell,
+    Example,
+    ExampleList,
+    Facts,
+    Folded,
+    Section,
+    Table,
+    Text,
+    differences,
+    figure,
+)
 from noisegen.report.terminal import percent, show
 from noisegen.runs.atomic import atomic
 from noisegen.runs.manifest import counted
@@ -37,7 +50,9 @@ CER_BINS = 100  # of 0.01 each, and one more for 1 and above
 KINDS = ("substitution", "insertion", "deletion")
 KIND_ROWS_MAX = 20_000  # changed rows that are aligned where there are no edits to read
 TOKEN_ROWS_MAX = 100_000
+EXAMPLES_MAX = 12
 BATCH_ROWS = 4096
+_TRIED_MIN = 5  # rows that drew a transform alone, from which its effect is worth a sentence
 _CER_SHOWN = 0.99  # of the changed rows; the others are in the last bar
 _CER_BARS = 20
 _COLORS = ("#0072b2", "#e69f00")  # of Okabe and Ito, told apart by the colour-blind
@@ -46,7 +61,7 @@ _Z95 = 1.959963984540054  # the normal quantile of 97.5 %
 
 @dataclass(frozen=True)
 class TransformsPerRow:
-    """Rows that drew this number of transforms, and how many rows the recipe lets one expect."""
+    """Rows that drew this number of transforms, and the number expected by the recipe."""
 
     transforms: int
     rows: int
@@ -67,16 +82,16 @@ class TransformFigures:
 
 @dataclass(frozen=True)
 class EditKind:
-    """Edits of one kind; one is of blanks if a side of it holds nothing but white space."""
+    """Edits of one kind; `spaces` counts those with a side that is nothing but white space."""
 
     kind: str
     characters: int
-    blanks: int
+    spaces: int
 
 
 @dataclass(frozen=True)
 class EditKinds:
-    """Kinds of edits in so many changed rows, all or a sample; from 'edits' or 'alignment'."""
+    """Kinds of edits in `rows` changed rows, all or a sample; from 'edits' or 'alignment'."""
 
     source: str
     rows: int
@@ -86,7 +101,7 @@ class EditKinds:
 
 @dataclass(frozen=True)
 class TypeTokenRatio:
-    """Distinct tokens over tokens in so many rows, all or a sample; it falls with their number."""
+    """Distinct tokens over tokens in `rows` rows, all or a sample; it falls with their number."""
 
     rows: int
     is_sample: bool
@@ -106,12 +121,47 @@ class LengthBin:
 
 
 @dataclass(frozen=True)
+class RunOrigin:
+    """What the manifest says of a run; empty without one."""
+
+    recipe: dict[str, Any] = field(default_factory=dict)
+    seed: int | None = None
+    options: dict[str, Any] = field(default_factory=dict)
+    sources: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def recipe_name(self) -> str:
+        """The name of the recipe, '' if it is unknown."""
+        return str(self.recipe.get("name", ""))
+
+    @property
+    def chances(self) -> list[float] | None:
+        """The chance of every transform if the recipe is mix_all: twelve times 0.1."""
+        try:
+            steps = self.recipe["steps"][0]["shuffle"] if self.recipe_name == "mix_all" else None
+            return steps and [float(values["p"]) for step in steps for values in step.values()]
+        except (LookupError, ValueError, TypeError, AttributeError):
+            return None
+
+
+@dataclass(frozen=True)
+class ChangedRow:
+    """A changed row, and the transforms that it drew."""
+
+    clean: str
+    noisy: str
+    transforms: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Statistics:
     """What a run did; a ratio is None where there is nothing to divide by.
 
     `cer_of_changed_rows` counts rows by CER in steps of 0.01; its last entry is for 1 and above.
+    `examples` are changed rows from all over the run.
     """
 
+    origin: RunOrigin
     shards: int
     rows: int
     copies: int
@@ -131,6 +181,7 @@ class Statistics:
     type_token_ratio: TypeTokenRatio
     row_lengths: tuple[LengthBin, ...]
     cer_of_changed_rows: tuple[int, ...]
+    examples: tuple[ChangedRow, ...]
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for JSON."""
@@ -143,9 +194,13 @@ def measure(folder: Path) -> Statistics:
     CER and WER are exact: Levenshtein distances over clean characters and words. Raises SourceError
     if there is no such folder, no shard in it, or a shard that cannot be read.
     """
+    if folder.exists() and not folder.is_dir():
+        raise SourceError(
+            f"{str(folder)!r} is a file, no folder of a run; give the OUT of noisegen augment"
+        )
     if not folder.is_dir():
         raise SourceError(f"there is no folder {str(folder)!r}")
-    paths = sorted(folder.glob("part-*.parquet"))
+    paths = shard_files(folder)
     if not paths:
         raise SourceError(f"no part-*.parquet in {str(folder)!r}; give the OUT of noisegen augment")
     heads = {path: _checked(path) for path in paths}
@@ -161,7 +216,7 @@ def measure(folder: Path) -> Statistics:
                 if missing := [name for name in ("clean", "noisy") if batch[name].null_count]:
                     raise SourceError(f"column {missing[0]!r} of {path} has rows without a text")
                 counts.add(batch)
-    return counts.statistics(len(paths), _chances(folder / "manifest.json"))
+    return counts.statistics(len(paths), _origin(folder / "manifest.json"))
 
 
 def ratio(part: float | None, whole: float | None) -> float | None:
@@ -170,7 +225,7 @@ def ratio(part: float | None, whole: float | None) -> float | None:
 
 
 def edit_kind(clean: str, noisy: str) -> tuple[str, bool]:
-    """Return the kind of a replacement, and whether it is of blanks only."""
+    """Return the kind of a replacement, and whether it is of spaces only."""
     kind = "insertion" if not clean else "substitution" if noisy else "deletion"
     return kind, clean.isspace() or noisy.isspace()
 
@@ -225,16 +280,12 @@ def _plain(kind: pa.DataType) -> pa.DataType:
     return pa.int32() if pa.types.is_integer(kind) else kind
 
 
-def _chances(manifest: Path) -> list[float] | None:
-    """Return the chance of every transform if the run's recipe is mix_all: twelve times 0.1."""
+def _origin(path: Path) -> RunOrigin:
+    """Return what a manifest says of its run, as far as there is one."""
     try:
-        recipe = json.loads(manifest.read_text("utf-8"))["recipe"]
-        if recipe["name"] != "mix_all":
-            return None
-        steps = recipe["steps"][0]["shuffle"]
-        return [float(options["p"]) for step in steps for options in step.values()]
-    except (OSError, ValueError, LookupError, TypeError):
-        return None  # no manifest, or none that says so: the figures stand without
+        return msgspec.json.decode(path.read_bytes(), type=RunOrigin)
+    except (OSError, ValueError):
+        return RunOrigin()
 
 
 # Counting.
@@ -261,6 +312,8 @@ class _Accumulator:
         self.kinds = Counter[tuple[str, bool]]()
         self.aligned: list[Counter[tuple[str, bool]]] = []
         self.align_every = 1
+        self.examples: list[ChangedRow] = []
+        self.example_every = 1
         self.token_every = max(1, -(-rows // TOKEN_ROWS_MAX))
         self.types: dict[str, set[str]] = {"clean": set(), "noisy": set()}
 
@@ -290,7 +343,7 @@ class _Accumulator:
                 self.kinds[edit_kind(replaced, written)] += 1
                 self.by_transform.update((name, "edits") for name in edit["transform"].split("+"))
             if before != after:
-                self._add_changed(before, after)
+                self._add_changed(before, after, row_drawn or ())
 
     def _add_tokens(self, clean: Sequence[str], noisy: Sequence[str]) -> None:
         tokenize = self.tokenizer.tokenize
@@ -302,7 +355,7 @@ class _Accumulator:
                 self.types[side].update(words)
             self.sums["token_rows"] += 1
 
-    def _add_changed(self, clean: str, noisy: str) -> None:
+    def _add_changed(self, clean: str, noisy: str, drawn: Sequence[str]) -> None:
         errors = character_errors(clean, noisy)
         self.sums.update(changed=1, character_errors=errors, word_errors=word_errors(clean, noisy))
         self.cer_bins[min(errors * CER_BINS // len(clean), CER_BINS) if clean else CER_BINS] += 1
@@ -316,9 +369,14 @@ class _Accumulator:
             if len(self.aligned) > KIND_ROWS_MAX:
                 del self.aligned[1::2]
                 self.align_every *= 2
+        if (self.sums["changed"] - 1) % self.example_every == 0:
+            self.examples.append(ChangedRow(clean, noisy, tuple(drawn)))
+            if len(self.examples) > EXAMPLES_MAX:
+                del self.examples[1::2]
+                self.example_every *= 2
 
-    def statistics(self, shards: int, chances: Sequence[float] | None) -> Statistics:
-        """Return the figures; `chances` are those of the transforms of a row, if they are known."""
+    def statistics(self, shards: int, origin: RunOrigin) -> Statistics:
+        """Return the figures of a run of this origin."""
         sums, drawn, lengths = self.sums, self.by_transform, self.lengths
         transforms = [
             TransformFigures(
@@ -341,6 +399,7 @@ class _Accumulator:
         is_sample, quotient = self.token_every > 1, ratio(noisy, clean)
         bins = zip(LENGTH_EDGES, [*LENGTH_EDGES[1:], None], *lengths.values(), strict=True)
         return Statistics(
+            origin=origin,
             shards=shards,
             rows=sums["rows"],
             copies=len(self.copies) or 1,
@@ -354,12 +413,13 @@ class _Accumulator:
             clean_words=sums["clean_words"],
             word_errors=sums["word_errors"],
             wer=ratio(sums["word_errors"], sums["clean_words"]),
-            transforms_per_row=self._per_row(chances),
+            transforms_per_row=self._per_row(origin.chances),
             transforms=tuple(transforms),
             edit_kinds=edit_kinds,
             type_token_ratio=TypeTokenRatio(sums["token_rows"], is_sample, clean, noisy, quotient),
             row_lengths=tuple(LengthBin(low, high, int(x), int(y)) for low, high, x, y in bins),
             cer_of_changed_rows=tuple(self.cer_bins[number] for number in range(CER_BINS + 1)),
+            examples=tuple(self.examples),
         )
 
     def _per_row(self, chances: Sequence[float] | None) -> tuple[TransformsPerRow, ...]:
@@ -399,15 +459,15 @@ def _summary(figures: Statistics) -> Iterator[tuple[str, str]]:
     yield "CER", f"{percent(figures.cer, 2)} of {figures.clean_characters:,} characters"
     yield "WER", f"{percent(figures.wer, 2)} of {figures.clean_words:,} words"
     yield "length", f"noisy / clean {length} in characters"
-    yield "type/token", f"{ratios}; {tokens.rows:,} rows{' (a sample)' * tokens.is_sample}"
+    yield "type/token", f"{ratios}; {counted(tokens.rows, 'row')}{' (a sample)' * tokens.is_sample}"
 
 
 def _counts(*values: float | None) -> list[Cell]:
-    return [Cell(f"{value:,.0f}", value) for value in values if value is not None]
+    return [figure(value, ",.0f") for value in values if value is not None]
 
 
 def _share(part: float, whole: float) -> Cell:
-    return Cell(percent(ratio(part, whole)), ratio(part, whole), kind="" if whole else "n")
+    return figure(ratio(part, whole), ".1%")
 
 
 def _bar(part: float, whole: float) -> Cell:
@@ -434,11 +494,11 @@ def _tables(figures: Statistics) -> Iterator[Table]:
     ])  # fmt: skip
     source = {"edits": "from the column edits", "alignment": "from a shortest alignment"}
     sample = "a sample of " * kinds.is_sample
-    title = f"edit kinds, {source[kinds.source]}; {sample}{kinds.rows:,} changed rows"
-    total = sum(line.characters + line.blanks for line in kinds.kinds)
-    yield Table(title, ("", "of characters", "of blanks", "share", ""), [
-        (line.kind, *_counts(line.characters, line.blanks),
-         _share(line.characters + line.blanks, total), _bar(line.characters + line.blanks, total))
+    title = f"edit kinds, {source[kinds.source]}; {sample}{counted(kinds.rows, 'changed row')}"
+    total = sum(line.characters + line.spaces for line in kinds.kinds)
+    yield Table(title, ("", "of characters", "of spaces", "share", ""), [
+        (line.kind, *_counts(line.characters, line.spaces),
+         _share(line.characters + line.spaces, total), _bar(line.characters + line.spaces, total))
         for line in kinds.kinds
     ])  # fmt: skip
     filled = [number for number, line in enumerate(figures.row_lengths) if line.clean + line.noisy]
@@ -459,56 +519,126 @@ def _drawn(figures: Statistics) -> list[TransformsPerRow]:
 # Plots.
 
 
+def check_plot(path: Path) -> None:
+    """Raise UsageError for the name of a plot that ends in neither .png nor .html."""
+    if path.suffix.lower() not in (".png", ".html"):
+        raise UsageError(f"cannot plot to {str(path)!r}: the name must end in .png or .html")
+
+
 def plot(figures: Statistics, path: Path) -> None:
-    """Write four bar charts, as a self-contained HTML page or as PNG by the ending of `path`.
+    """Write a report with examples as a self-contained HTML page, or its charts as PNG.
 
     Raises UsageError for another ending, MissingExtra for PNG without matplotlib, OutputError if
     the file cannot be written.
     """
-    ending = path.suffix.lower()
-    if ending not in (".png", ".html"):
-        raise UsageError(f"cannot plot to {str(path)!r}: the name must end in .png or .html")
-    title = f"{figures.rows:,} rows, CER {percent(figures.cer, 2)}, WER {percent(figures.wer, 2)}"
-    panels = [*_panels(figures)]
-    if ending == ".png":
-        content = _picture(title, panels)
+    check_plot(path)
+    if path.suffix.lower() == ".png":
+        title = f"{counted(figures.rows, 'row')}, CER {percent(figures.cer, 2)}, "
+        content = _picture(f"{title}WER {percent(figures.wer, 2)}", [*_panels(figures)])
     else:
-        sections = [Section("run", "What the run did", panels)]
-        content = pages.page(title, sections, kicker="noisegen: stats").encode()
+        content = _page(figures).encode()
     with atomic(path) as file:
         file.write(content)
 
 
+def _page(figures: Statistics) -> str:
+    per_row, alone, kinds, cer = _panels(figures)
+    drawn, transforms, edit_kinds, lengths = _tables(figures)
+    origin = figures.origin
+    facts = {
+        "source": [str(source.get("path", "")) for source in origin.sources],
+        "recipe": [origin.recipe_name],
+        "seed": [] if origin.seed is None else [str(origin.seed)],
+        "language": [str(origin.options.get("lang", ""))],
+        **{name: [text] for name, text in _summary(figures)},
+    }
+    shown = [
+        Example(dict(zip(("clean", "noisy"), differences(row.clean, row.noisy), strict=True)),
+                ", ".join(row.transforms))
+        for row in figures.examples
+    ]  # fmt: skip
+    of_transforms = Folded("All figures", [drawn, transforms])
+    of_edits = Folded("All figures", [edit_kinds, lengths])
+    sections = [
+        Section("examples", "Examples", [ExampleList(shown)] if shown else [],
+                "Changed rows from all over the run, with the transforms that each drew."),
+        Section("transforms", "Transforms", [per_row, alone, of_transforms],
+                "A transform that a row draws changes it only where it finds something to change."),
+        Section("edits", "Edits", [kinds, cer, of_edits],
+                "CER: errors over the characters of the clean text."),
+    ]  # fmt: skip
+    known = Facts({name: lines for name, lines in facts.items() if any(lines)})
+    head: list[Block] = [Text(" ".join(_sentences(figures))), known]
+    rows = f"{figures.changed:,} of {counted(figures.rows, 'row')}"
+    title = f"{origin.recipe_name or 'The run'} changed {rows}"
+    return pages.page(title, sections, kicker="noisegen: stats", head=head)
+
+
+def _sentences(figures: Statistics) -> Iterator[str]:
+    """Yield what the run did in words."""
+    origin, tokens = figures.origin, figures.type_token_ratio
+    by = f"Recipe {origin.recipe_name}" if origin.recipe_name else "The run"
+    seeded = "" if origin.seed is None else f" with seed {origin.seed}"
+    rows = counted(figures.rows, "row")
+    yield f"{by}{seeded} changed {figures.changed:,} of {rows} ({percent(figures.changed_share)})."
+    if figures.changed:
+        cer, wer = percent(figures.cer, 2), percent(figures.wer, 2)
+        yield f"In all rows, {cer} of the characters (CER) and {wer} of the words (WER) are wrong."
+    tried = [line for line in figures.transforms if line.rows_alone >= _TRIED_MIN]
+    if tried:
+        least = min(tried, key=lambda line: line.changed_alone_share or 0)
+        yield (
+            f"The transform with the least effect is {least.name}: it changed "
+            f"{least.changed_alone:,} of the {least.rows_alone:,} rows that drew it alone."
+        )
+    if tokens.quotient is not None and figures.changed:
+        more = "more" if tokens.quotient >= 1 else "fewer"
+        share = percent(abs(tokens.quotient - 1))
+        yield f"Noisy text has {share} {more} distinct words per word (type/token ratio)."
+
+
 def _panels(figures: Statistics) -> Iterator[Bars]:
     drawn, kinds, rows = _drawn(figures), figures.edit_kinds, max(1, figures.rows)
+    counts = {"this run": [line.rows for line in drawn]}
     series: dict[str, list[float]] = {"this run": [100 * line.rows / rows for line in drawn]}
     if any(line.expected is not None for line in drawn):
         series["expected of mix_all"] = [100 * (line.expected or 0) / rows for line in drawn]
     labels = [str(line.transforms) for line in drawn]
-    yield Bars("Transforms per row", "% of rows", labels, series)
+    yield Bars("Transforms per row", "% of rows (number of rows)", labels, series,
+               axis="transforms", counts=counts)  # fmt: skip
 
-    shares = ((line.name, line.changed_alone_share) for line in figures.transforms)
-    alone = sorted((-100 * share, name) for name, share in shares if share is not None)
-    series = {"changed": [-share for share, _ in alone]}
-    title, labels = "Rows changed by a transform drawn alone", [name for _, name in alone]
-    yield Bars(title, "% of these rows", labels, series)
+    alone = sorted(
+        (line for line in figures.transforms if line.rows_alone),
+        key=lambda line: (-(line.changed_alone_share or 0), line.name),
+    )
+    shares = [100 * (line.changed_alone_share or 0) for line in alone]
+    yield Bars("Effect of each transform drawn alone", "% of its rows changed (number of rows)",
+               [line.name for line in alone], {"changed": shares}, axis="transform",
+               counts={"changed": [line.changed_alone for line in alone]})  # fmt: skip
 
     series = {
         "of characters": [line.characters for line in kinds.kinds],
-        "of blanks": [line.blanks for line in kinds.kinds],
+        "of spaces": [line.spaces for line in kinds.kinds],
     }
     labels = [line.kind for line in kinds.kinds]
-    yield Bars(f"Edits by kind{', a sample' * kinds.is_sample}", "edits", labels, series)
+    sample = ", a sample" * kinds.is_sample
+    yield Bars(f"Edits by kind{sample}", "edits", labels, series, axis="kind")
 
+    yield _cer_panel(figures)
+
+
+def _cer_panel(figures: Statistics) -> Bars:
+    """Return the changed rows by their CER, in at most about `_CER_BARS` bars."""
     shown = _CER_SHOWN * figures.changed
     sums = accumulate(figures.cer_of_changed_rows)
     last = next((number for number, total in enumerate(sums) if total >= shown), 0)
     step = next(step for step in (1, 2, 5, 10) if last < _CER_BARS * step)
     *lows, final = range(0, last + 1, step)
     counts = np.add.reduceat(figures.cer_of_changed_rows, [*lows, final])
-    labels = [*(f"{low} to {low + step} %" for low in lows), f"{final} % and above"]
+    labels = [*(f"{low} to {low + step}%" for low in lows), f"{final}% and above"]
     series = {"rows": (100 * counts / max(1, figures.changed)).tolist()}
-    yield Bars("CER of the changed rows", "% of these rows", labels, series)
+    return Bars("CER of the changed rows", "% of changed rows (number of rows)", labels, series,
+                axis="CER", counts={"rows": counts.tolist()})  # fmt: skip
 
 
 def _picture(title: str, panels: Sequence[Bars]) -> bytes:
@@ -524,9 +654,11 @@ def _picture(title: str, panels: Sequence[Bars]) -> bytes:
         thick = 0.8 / len(panel.series)
         for number, (name, values) in enumerate(panel.series.items()):
             rows = [row + number * thick for row in range(len(values))]
-            axes.barh(rows, values, thick, color=_COLORS[number], label=name)
+            drawn = axes.barh(rows, values, thick, color=_COLORS[number], label=name)
+            axes.bar_label(drawn, charts.bar_labels(panel)[name], padding=2, fontsize=7)
+        axes.margins(x=0.15)
         axes.set_yticks(range(len(panel.labels)), panel.labels, parse_math=False)
-        axes.set(title=panel.title, xlabel=panel.unit)
+        axes.set(title=panel.title, xlabel=panel.unit, ylabel=panel.axis)
         axes.invert_yaxis()
         axes.spines[["top", "right"]].set_visible(False)
         if len(panel.series) > 1:

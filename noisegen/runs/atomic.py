@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO
 
 from noisegen.errors import NoisegenError, OutputError
+from noisegen.runs.store import StorePath
 
 
 @contextmanager
@@ -20,9 +21,10 @@ def writing(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-        hint = "; free some space, then run again with --resume" if full else ""
+        hint = "; free some space, then run again" if full else ""
         reason = error.strerror or str(error).splitlines()[0]
-        raise OutputError(f"cannot write {path}: {reason}{hint}") from error
+        problem = OutputError(f"cannot write {path}: {reason}{hint}")
+        raise (problem.passes() if full else problem) from error
 
 
 @contextmanager
@@ -31,19 +33,27 @@ def atomic(path: Path) -> Iterator[IO[bytes]]:
 
     If the block fails, nothing of the file remains. A lack of memory becomes a NoisegenError.
     """
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     with writing(path):
         try:
-            with temporary.open("wb") as file:
+            with path.upload() if isinstance(path, StorePath) else _renamed(path) as file:
                 yield file
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(path)
         except MemoryError as error:
-            hint = "run again with --resume, fewer --workers or smaller shards"
-            raise NoisegenError(f"not enough memory to make {path}; {hint}") from error
-        finally:
-            temporary.unlink(missing_ok=True)
+            hint = "lower --workers or --rows-per-shard, then run again"
+            problem = NoisegenError(f"not enough memory to make {path}; {hint}")
+            raise problem.passes() from error
+
+
+@contextmanager
+def _renamed(path: Path) -> Iterator[IO[bytes]]:
+    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    try:
+        with temporary.open("wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -57,9 +67,9 @@ def atomic_folder(path: Path) -> Iterator[Path]:
         temporary = Path(tempfile.mkdtemp(".tmp", f"{path.name}.", path.parent))
         try:
             yield temporary
+            follow_umask(temporary)
             for file in temporary.rglob("*"):
                 sync(file)
-            temporary.chmod(0o755)
             try:
                 temporary.rename(path)
             except OSError:
@@ -67,6 +77,18 @@ def atomic_folder(path: Path) -> Iterator[Path]:
                     raise
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
+
+
+def follow_umask(path: Path) -> None:
+    """Give a file, or a folder and all in it, the mode of new ones; libraries write some 0600."""
+    probe = Path(tempfile.mkdtemp(".tmp", dir=path.parent))
+    try:
+        (probe / "folder").mkdir()  # the only way to read the umask that other threads do not see
+        mode = (probe / "folder").stat().st_mode
+    finally:
+        shutil.rmtree(probe)
+    for file in (path, *path.rglob("*")):
+        file.chmod(mode & (0o777 if file.is_dir() else 0o666))
 
 
 def sync(path: Path) -> None:

@@ -31,8 +31,7 @@ IN_FLIGHT_PER_WORKER = 2  # bounds what is planned ahead, and so the memory of s
 DASK_SECONDS = 20  # for a scheduler to answer
 DIED = (
     f"a worker process died {TRIES} times (out of memory? a script without "
-    "`if __name__ == '__main__':`?); finished shards are kept: run again with --resume and fewer "
-    "--workers or --rows-per-shard"
+    "`if __name__ == '__main__':`?); lower --workers or --rows-per-shard, then run again"
 )
 
 
@@ -56,7 +55,7 @@ def run(
     if executor.startswith(DASK):
         with _dask(executor.removeprefix(DASK)) as (pool, size):
             if (yield from _side_by_side(pool, function, tasks, size * IN_FLIGHT_PER_WORKER)):
-                raise NoisegenError(DIED)
+                raise NoisegenError(DIED).passes()
         return
     head = list(islice(tasks, 2))
     tasks = chain(head, tasks)
@@ -70,7 +69,7 @@ def run(
                 task, tries = suspects[0]
                 if (yield from _side_by_side(pool, function, iter([task]), 1)):
                     if tries + 1 == TRIES:
-                        raise NoisegenError(DIED)
+                        raise NoisegenError(DIED).passes()
                     suspects[0] = task, tries + 1
                     break
                 suspects.popleft()
@@ -93,6 +92,9 @@ def _processes(workers: int) -> Iterator[ProcessPoolExecutor]:
             yield pool
         except BaseException:
             held.close()
+            # A worker that ends while it sends leaves half a result. As long as this process could
+            # write too, its thread that reads results would wait for the other half for ever.
+            pool._result_queue._writer.close()  # type: ignore[attr-defined]
             raise
         finally:
             pool.shutdown(cancel_futures=True)
@@ -181,12 +183,10 @@ def _dask(address: str) -> Iterator[tuple[Executor, int]]:
     try:
         yield pool, max(1, sum(client.nthreads().values()))
     except KilledWorker as error:
-        raise NoisegenError(DIED) from error
+        raise NoisegenError(DIED).passes() from error
     except (CancelledError, OSError) as error:
-        raise NoisegenError(
-            f"lost the Dask scheduler at {address!r}; finished shards are kept: run again with "
-            "--resume"
-        ) from error
+        lost = NoisegenError(f"lost the Dask scheduler at {address!r}; run again")
+        raise lost.passes() from error
     finally:
         pool.shutdown(wait=False)
         client.close()

@@ -9,16 +9,16 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, Self, TypeVar
 
-from noisegen.errors import OutputError, UsageError
+from noisegen.errors import OutputError, UsageError, resumable
 from noisegen.options import Strings, internal, option
 from noisegen.runs import executors
 from noisegen.runs.atomic import file_digest, remove, write_text, writing
 from noisegen.runs.manifest import Manifest
-from noisegen.runs.progress import Progress
+from noisegen.runs.progress import LIVE, Show, silent
 
 if TYPE_CHECKING:
     Folder = str | Path  # what callers may give; it is decoded to text
@@ -33,13 +33,11 @@ TextColumn = Annotated[
     str, option("Column with the text; in a file without header its number, from 1")
 ]
 IdColumn = Annotated[
-    str | None, option("Column with the ids of the rows (default: numbers from 0)")
+    str | None, option("Column with the row ids (default: the column id, else row numbers)")
 ]
 RowsPerShard = Annotated[int, option("Rows per output file", ge=1)]
-Limit = Annotated[int | None, option("Read only the first rows of the input", ge=1)]
-Splitter = Annotated[
-    Literal["sentencex", "punkt", "spacy"], option("Program that splits text into sentences")
-]
+Limit = Annotated[int | None, option("Maximum rows to read", "-n", "--limit", ge=1)]
+Splitter = Annotated[Literal["sentencex", "punkt", "spacy"], option("Sentence splitter")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +50,7 @@ class RunOptions:
     ] = "processes"
     resume: Annotated[bool, option("Resume an interrupted run of the same configuration")] = False
     force: Annotated[bool, option("Overwrite the run in this folder")] = False
-    progress: Annotated[Callable[[Progress], None] | None, internal()] = None
+    progress: Annotated[Show, internal()] = silent
     command: Annotated[str | None, internal()] = None
 
     def __post_init__(self) -> None:
@@ -72,11 +70,6 @@ class RunOptions:
         """Return the options that decide the output, all others at their defaults."""
         defaults: dict[str, Any] = {field.name: field.default for field in fields(RunOptions)}
         return replace(self, **defaults)
-
-    def report(self, event: Progress) -> None:
-        """Tell the caller how far the run is."""
-        if self.progress:
-            self.progress(event)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,6 +104,7 @@ T = TypeVar("T")
 
 METADATA = "noisegen"  # the key of a note in the metadata of a Parquet file
 CONFIG = "config.yaml"  # of a training run
+PARTS = ("data/part-*.parquet", "part-*.parquet")  # the second in runs of the first layout
 _NUMBER = re.compile(r"[a-z]+-(\d{5,})\.[a-z]+")
 _CARD = "with noisegen"  # in the title of every dataset card
 
@@ -119,8 +113,8 @@ _CARD = "with noisegen"  # in the title of every dataset card
 class Layout(Generic[N]):
     """The files of one kind of run, and how they are known from the files of others.
 
-    `notes` is the pattern of the files that hold notes of the type `note`, `parts` are the patterns
-    of all numbered files, `whole` the files and folders that are written once. `marker`, one of
+    `notes` are the patterns of the files that hold notes of the type `note`, `parts` those of all
+    numbered files, `whole` the files and folders that are written once. `marker`, one of
     `whole`, is a JSON or YAML file with the keys `keys`. Numbered Parquet files without a note have
     the columns `columns`. `scratch` is a folder that is removed at the end, `temporary` are
     patterns of what does not outlive a task.
@@ -131,7 +125,7 @@ class Layout(Generic[N]):
     keys: frozenset[str]
     whole: tuple[str, ...] = ("manifest.json", "README.md")
     parts: tuple[str, ...] = ()
-    notes: str = ""
+    notes: tuple[str, ...] = ()
     note: type[N] | None = None
     columns: frozenset[str] = frozenset()
     scratch: str = ""
@@ -146,6 +140,16 @@ class RunFolder(Generic[N]):
     layout: Layout[N]
     config: Mapping[str, Any]
     share: Part = WHOLE
+    _notes: dict[tuple[int, ...], tuple[str, N] | None] = field(
+        default_factory=dict, repr=False, compare=False
+    )  # of files as they were read, for a run may have thousands
+
+    @property
+    def shards(self) -> Path:
+        """The folder of the shards: `data`, or, if some lie beside the manifest, `out` itself."""
+        from noisegen.data.files import shard_folder
+
+        return shard_folder(self.out)
 
     def open(self, *, resume: bool, force: bool, can_resume: bool = True) -> dict[int, N]:
         """Make the folder or check what is in it; return the notes of the tasks that are done.
@@ -162,8 +166,11 @@ class RunFolder(Generic[N]):
             self.remove_all()
         self.earlier_manifest()  # refuses that of another configuration
         with writing(self.out):
-            for pattern in self.layout.parts:
-                (self.out / pattern).parent.mkdir(exist_ok=True)
+            parts = self.layout.parts
+            for folder in (
+                [self.shards] if parts == PARTS else [(self.out / name).parent for name in parts]
+            ):
+                folder.mkdir(exist_ok=True)
             (self.out / self.layout.scratch).mkdir(exist_ok=True)
         self.remove_temporary()
         return self.done()
@@ -171,7 +178,7 @@ class RunFolder(Generic[N]):
     def done(self) -> dict[int, N]:
         """Return the notes of finished tasks by number; raises OutputError for foreign files."""
         notes: dict[int, N] = {}
-        for path in self.out.glob(self.layout.notes) if self.layout.notes else ():
+        for path in (path for name in self.layout.notes for path in self.out.glob(name)):
             number, note = number_of(path), self._read_note(path)
             if number is None or (note is None and parquet_metadata(path) is not None):
                 raise OutputError(f"{path} was not made by this program: use another folder")
@@ -182,15 +189,23 @@ class RunFolder(Generic[N]):
 
     def _read_note(self, path: Path) -> tuple[str, N] | None:
         """Return the configuration, as JSON, and the note in a file; None if it is not ours."""
-        if self.layout.note is None:
+        if self.layout.note is None or not path.exists():
             return None
+        stat = path.stat()
+        key = stat.st_dev, stat.st_ino, stat.st_mtime_ns, stat.st_size
+        if key not in self._notes:
+            self._notes[key] = self._note_in(path, self.layout.note)
+        return self._notes[key]
+
+    @staticmethod
+    def _note_in(path: Path, kind: type[N]) -> tuple[str, N] | None:
         try:
             if path.suffix == ".parquet":
                 content = (parquet_metadata(path).metadata or {})[METADATA.encode()]
             else:
-                content = path.read_bytes()
+                content = path.read_text("utf-8")
             note = json.loads(content)
-            return note.pop("config"), self.layout.note(**note)
+            return note.pop("config"), kind(**note)
         except (OSError, KeyError, ValueError, TypeError, AttributeError):
             return None
 
@@ -201,11 +216,18 @@ class RunFolder(Generic[N]):
         """Run the tasks on the executor and call `finished` with every note as it comes."""
         results = executors.run(function, tasks, options.executor, options.workers)
         try:
-            with closing(results):
+            with resumable(), closing(results):
                 for note in results:
                     finished(note)
         finally:
             self.remove_temporary()
+
+    def live(self, folder: Path) -> list[Path]:
+        """Return the files in which running tasks of this share publish what they have done."""
+        paths = folder.glob(f"*{LIVE}") if isinstance(folder, Path) else ()  # none in a store
+        files = {path: number_of(Path(path.name.removesuffix(LIVE))) for path in paths}
+        remainder, count = self.share
+        return [path for path, n in files.items() if n is not None and n % count == remainder]
 
     def earlier_manifest(self) -> Manifest | None:
         """Return the manifest in the folder; raises OutputError for another configuration."""
@@ -240,9 +262,9 @@ class RunFolder(Generic[N]):
 
     def refuse_inputs(self, paths: Iterable[str]) -> None:
         """Raise OutputError for an input where the run writes: --force would remove it."""
-        ours = set(self._files())
+        ours = set(map(str, self._files()))
         for path in paths:
-            if Path(path).resolve() in ours:
+            if (path if "://" in path else str(Path(path).resolve())) in ours:
                 raise OutputError(f"{path} is an input, and its name one of the output: use -o")
 
     def remove_temporary(self) -> None:
@@ -323,6 +345,8 @@ class RunFolder(Generic[N]):
 
 def make_folder(out: Path) -> bool:
     """Make the folder; tell whether something is in it; raises OutputError."""
+    if isinstance(out, Path) and any(part.endswith(":") for part in out.parts):  # once a URL
+        raise OutputError(f"{out}: only augment writes to a store; name a folder here")
     if out.exists() and not out.is_dir():
         raise OutputError(f"{out} is a file: name a folder to write into")
     with writing(out):
@@ -396,6 +420,7 @@ def parquet_metadata(path: Path) -> Any:
     import pyarrow.parquet as pq
 
     try:
-        return pq.read_metadata(path)
+        with path.open("rb") as file:
+            return pq.read_metadata(file)
     except (OSError, pa.ArrowException):
         return None

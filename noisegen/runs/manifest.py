@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from noisegen.errors import OutputError
+from noisegen.runs.store import output_path
 from noisegen.version import __version__
 
 PACKAGES = ("noisegen", "numpy", "pyarrow", "codespell", "spacy", "datasets", "distributed")
@@ -63,7 +64,7 @@ class Manifest:
     @classmethod
     def load(cls, path: str | Path, *kinds: str) -> "Manifest":
         """Read the manifest of a run of `kinds`, or any, a file or folder; raises OutputError."""
-        path = Path(path)
+        path = output_path(path)
         path = path / "manifest.json" if path.is_dir() else path
         wanted = _RUNS.get(kinds[0], "a mining run") if kinds else "a run"
         try:
@@ -87,15 +88,15 @@ class Manifest:
         if self.kind == "augment":
             changed = totals["changed"] / max(1, totals["rows"])
             parts = [
-                f"{counted(totals['rows'], 'row')} in {shards}",
+                counted(totals["rows"], "row") + (f" in {shards}" if self.shards else ""),
                 f"{changed:.1%} changed, CER {totals['cer']:.2%}, WER {totals['wer']:.2%}",
-                _reasons("dropped or damaged", totals["dropped"]),
+                _reasons("dropped or damaged" if self.shards else "left as is", totals["dropped"]),
             ]
         elif self.kind == "prepare":
             checked = f"checked by {self.identification}" if self.identification else "not checked"
             parts = [
                 f"{totals['kept']:,} of {totals['sentences']:,} sentences kept",
-                f"{totals['rows_in']:,} rows read",
+                f"{counted(totals['rows_in'], 'row')} read",
                 f"language {checked}",
                 _reasons("dropped", totals["dropped"]),
                 _reasons("damaged rows", totals["damaged"]),
@@ -148,24 +149,54 @@ def packages() -> dict[str, str]:
 
 SOURCES_MAX = 20  # named in the card; the manifest has them all
 _CARD = Path(__file__).with_name("card.md")
+_ROWS = ("rows", "kept", "pairs")  # what the totals of a kind of run call its rows
+_SIZES = (  # of a dataset on the Hub, each ten times the one before
+    "n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "10M<n<100M", "100M<n<1B",
+    "1B<n<10B", "10B<n<100B", "100B<n<1T", "n>1T",
+)  # fmt: skip
 
 
-def dataset_card(
-    manifest: Manifest, title: str, tags: str, body: str, variable: str,
-    configs: Mapping[str, str] | None = None,
-) -> str:  # fmt: skip
-    """Return the card (README.md) of a run, with which `datasets.load_dataset` reads its folder.
+@dataclass(frozen=True, kw_only=True)
+class Card:
+    """What the card of a run says beside its manifest, in the words of the Hugging Face Hub.
 
-    `variable` holds the rows in its example; `configs` are files by table, the default one first.
+    `verb` says what was done, 'made'; `variable` holds the rows in its example; `configs` are files
+    by table, the default one first.
     """
-    files = configs or {"default": "part-*.parquet"}
-    tables = [f"- config_name: {name}\n  data_files: {path}" for name, path in files.items()]
-    if configs:
-        tables[0] += "\n  default: true"
+
+    title: str
+    verb: str
+    tags: Sequence[str]
+    tasks: Sequence[str]
+    body: str
+    variable: str = "pairs"
+    license: str = "unknown"
+    configs: Mapping[str, str] = field(default_factory=dict)
+
+
+def dataset_card(manifest: Manifest, card: Card) -> str:
+    """Return the text of README.md, with which `datasets.load_dataset` reads the folder."""
+    import yaml
+
+    from noisegen.text.languages import normalize_language  # slow to import
+
+    first = manifest.shards[0]["file"] if manifest.shards else "data/part-"
+    files = card.configs or {"default": f"{first.partition('part-')[0]}part-*.parquet"}
+    tables = [{"config_name": name, "data_files": path} for name, path in files.items()]
+    rows = next(manifest.totals[name] for name in _ROWS if name in manifest.totals)
+    head = {
+        "pretty_name": card.title,
+        "language": [normalize_language(manifest.lang or manifest.options["lang"])],
+        "size_categories": [_SIZES[min(max(0, len(str(rows)) - 3), len(_SIZES) - 1)]],
+        "task_categories": list(card.tasks),
+        "tags": [*card.tags, "noisegen"],
+        "configs": [tables[0] | ({"default": True} if card.configs else {}), *tables[1:]],
+    }
     return _CARD.read_text("utf-8").format(
-        configs="\n".join(tables), lang=manifest.lang or manifest.options["lang"], tags=tags,
-        title=title, version=manifest.version, summary=manifest.summary(), variable=variable,
-        config=f', "{next(iter(configs))}"' if configs else "", body=body,
+        head=yaml.safe_dump(head, sort_keys=False, allow_unicode=True), license=card.license,
+        title=f"{card.title}, {card.verb}", version=manifest.version, summary=manifest.summary(),
+        variable=card.variable, body=card.body,
+        config=f', "{next(iter(card.configs))}"' if card.configs else "",
     )  # fmt: skip
 
 

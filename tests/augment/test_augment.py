@@ -120,7 +120,9 @@ def test_the_manifest_counts_and_hashes_what_is_there(plain):
         rows = pq.ParquetFile(path).read()
         changed = sum(row["clean"] != row["noisy"] for row in rows.to_pylist())
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
-        assert note == {"file": path.name, "rows": len(rows), "changed": changed, "sha256": digest}
+        assert note == {
+            "file": f"data/{path.name}", "rows": len(rows), "changed": changed, "sha256": digest,
+        }  # fmt: skip
     assert made.totals["changed"] == sum(note["changed"] for note in made.shards)
 
 
@@ -174,7 +176,7 @@ def test_datasets_opens_the_folder(tmp_path, monkeypatch, options):
 def test_the_card_names_licence_columns_and_transforms(copied):
     text = (copied / "README.md").read_text("utf-8")
 
-    assert re.search(r'(?m)^language: \["en"\]$', text)
+    assert re.search(r"(?m)^language:\n- en$", text)
     for name in (*COLUMNS, "copy", "edits"):
         assert f"| {name} |" in text
     assert (
@@ -187,7 +189,7 @@ def test_the_card_names_twenty_sources_and_counts_the_rest(copied):
     made = Manifest.load(copied)
     many = [{"path": f"{number}.txt"} for number in range(25)]
 
-    text = augment_module._card(replace(made, sources=many))
+    text = augment_module._card(replace(made, sources=many), {})
 
     assert "`19.txt` and 5 more" in text
 
@@ -197,8 +199,36 @@ def test_a_bar_in_a_licence_keeps_the_table_of_the_card_whole(copied):
     note = {"transform": "x", "file": "x.tsv", "source": "a | b", "license": "MIT"}
 
     assert r"| x | x.tsv | a \| b | MIT |" in augment_module._card(
-        replace(made, dictionaries=[note])
+        replace(made, dictionaries=[note]), {}
     )
+
+
+def test_the_card_has_what_the_hub_asks_for(tmp_path):
+    from huggingface_hub import DatasetCard
+
+    rows = {"text": ["see you"] * 1_200, "stars": [5] * 1_200, "from": ["x | y"] * 1_200}
+    pq.write_table(pa.table(rows), tmp_path / "in.parquet")
+    augment(tmp_path / "in.parquet", tmp_path / "out", transforms=["fing"], lang="pt-BR")
+
+    card = DatasetCard.load(tmp_path / "out" / "README.md")
+
+    head = card.data.to_dict()
+    assert head.pop("configs") == [{"config_name": "default", "data_files": "data/part-*.parquet"}]
+    assert head == {
+        "license": "unknown", "pretty_name": "Clean and noisy text", "language": ["pt"],
+        "size_categories": ["1K<n<10K"], "task_categories": ["sentence-similarity"],
+        "tags": ["noise", "user-generated-content", "noisegen"],
+    }  # fmt: skip
+    assert "\n| stars | int64, as it came |\n| from | string, as it came |\n" in card.content
+    assert "\n# Clean and noisy text, made with noisegen " in card.content
+    assert "in.parquet` and keeps its licence. " in card.content
+
+
+def test_the_card_of_several_sources_keeps_their_licence(tmp_path):
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / name).write_text("see you\n")
+    augment([tmp_path / "a.txt", tmp_path / "b.txt"], tmp_path / "out", transforms=["fing"])
+    assert "b.txt` and keeps their licence. " in (tmp_path / "out" / "README.md").read_text()
 
 
 @pytest.mark.parametrize(
@@ -298,6 +328,7 @@ def test_duplicates_are_found_in_several_passes(tmp_path, monkeypatch):
     assert made.totals["dropped"] == {"duplicate_id": 50}
 
 
+@pytest.mark.filterwarnings("ignore:r leaves out")
 def test_steps_without_data_for_the_language_keep_the_noise_of_the_rest(tmp_path):
     recipe = tmp_path / "r.yaml"
     recipe.write_text(
@@ -330,9 +361,10 @@ def test_a_part_that_makes_no_sense_is_refused(text):
 @pytest.mark.parametrize(
     "options", [{"copies": 0}, {"rows_per_shard": 0}, {"limit": 0}, {"tokens": "words"}]
 )
-def test_a_request_that_makes_no_sense_is_refused(options):
+def test_a_request_that_makes_no_sense_is_refused(tmp_path, options):
+    (tmp_path / "x.txt").write_text("x\n")
     with pytest.raises(UsageError, match="--"):
-        noisegen.augment("x", "out", **options)
+        noisegen.augment(tmp_path / "x.txt", tmp_path / "out", **options)
 
 
 @pytest.mark.parametrize(
@@ -363,8 +395,10 @@ def test_force_removes_nothing_when_the_source_cannot_be_read(tmp_path):
     assert contents(tmp_path / "out") == before
 
 
-def test_an_input_is_never_taken_for_a_shard(tmp_path):
-    source = tmp_path / "part-00000.parquet"
+@pytest.mark.parametrize("name", ["part-00000.parquet", "data/part-00000.parquet"])
+def test_an_input_is_never_taken_for_a_shard(tmp_path, name):
+    source = tmp_path / name
+    source.parent.mkdir(exist_ok=True)
     pq.write_table(pa.table({"text": ["precious"]}), source)
     before = source.read_bytes()
 
@@ -383,11 +417,12 @@ def test_a_plan_can_be_made_without_a_folder(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name", ["README.md", "manifest.json", "part-00000.parquet", "part-x.parquet"]
+    "name",
+    ["README.md", "manifest.json", "part-00000.parquet", "part-x.parquet", "data/part-x.parquet"],
 )
 def test_force_never_takes_a_file_of_somebody_else(tmp_path, name):
     out = tmp_path / "out"
-    out.mkdir()
+    (out / name).parent.mkdir(parents=True)
     if name.endswith(".parquet"):
         pq.write_table(pa.table({"mine": [1]}), out / name)
     else:

@@ -216,7 +216,7 @@ def test_tokens_without_labels_are_refused(tagged):
 def test_labels_in_a_column_of_numbers_are_refused(tmp_path):
     pq.write_table(pa.table({"words": [["a"]], "tags": [1]}), tmp_path / "in.parquet")
 
-    with pytest.raises(SourceError, match="'tags' is no list of strings"):
+    with pytest.raises(SourceError, match="'tags' is not a list of strings"):
         augment(tmp_path / "in.parquet", tmp_path / "out", tokens="words", labels="tags")
 
 

@@ -2,6 +2,8 @@
 
 import io
 from itertools import accumulate
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -11,6 +13,7 @@ from rich.console import Console
 
 from noisegen.augment import preview
 from noisegen.augment.preview import ShownEdit, ShownRow, render
+from noisegen.cli import run
 from noisegen.text import graphemes
 
 AWKWARD = [
@@ -40,9 +43,11 @@ def example_of(segments: list[tuple[str, str, str, str]], row_id: int | str = 7)
     return ShownRow(row_id, clean, noisy, sorted(names), edits)
 
 
-def shown(examples: list[ShownRow], width: int = 80, **options: object) -> str:
+def shown(
+    examples: list[ShownRow], width: int = 80, *, aligned: bool = True, **options: Any
+) -> str:
     file = io.StringIO()
-    render(examples, Console(file=file, width=width, **options))  # type: ignore[arg-type]
+    render(examples, Console(file=file, width=width, **options), aligned=aligned)
     return file.getvalue()
 
 
@@ -70,7 +75,30 @@ def test_a_row_without_colour_looks_like_this() -> None:
         "\n"
         "1 row, 1 changed; changes by transform:\n"
         "abr1 2   fing 1   fing + spac 1   spac 1\n"
+        "· filler, not part of the text   ␣ space\n"
     )
+
+
+def test_whole_texts_have_neither_filler_nor_line_breaks() -> None:
+    assert shown([SEE_YOU], width=36, aligned=False).splitlines()[1:4] == [
+        "clean  see you tomorrow at the station",
+        "noisy  c u tomorroeat the sta xtion",
+        "",
+    ]
+    assert "filler" not in shown([SEE_YOU], aligned=False)
+
+
+def test_the_legend_has_the_signs_that_are_shown_and_no_others() -> None:
+    legend = [
+        (("x", "a", "b", ""), None),
+        (("x", "a", "bc", ""), "· filler, not part of the text"),
+        (("x", "\t", " ", "\n"), "␣ space   ⇥ tab   ↵ line break"),
+        (("x", "\xa0", "\u200b", ""), "⍽ no-break space   ▯ invisible character"),
+        (("x", "a", "b", "␣·"), None),
+    ]
+    for segment, expected in legend:
+        last = shown([example_of([segment])]).splitlines()[-1]
+        assert last == (expected or "x 1")
 
 
 def test_both_sides_break_at_the_same_word() -> None:
@@ -217,3 +245,17 @@ def test_a_long_change_is_cut_and_a_narrow_terminal_survives() -> None:
         text = shown([row], width)
         assert text.count("京") == 50
         assert text.count("a·") <= text.count("noisy  ")
+
+
+def test_a_text_among_sources_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = tmp_path / "ref.txt"
+    source.write_text("see you\n")
+    assert run(["preview", str(source), "extra", "-t", "fing"]) == 2
+    said = capsys.readouterr().err
+    assert "'extra' is a text (there is no such file)" in said
+    assert f"{str(source)!r} a source" in said
+    assert run(["preview", "one", "two", "-t", "fing"]) == 0
+    assert run(["augment", str(source), "extra", "-t", "fing", "--dry-run"]) == 1
+    assert "'extra': no such file or folder" in capsys.readouterr().err

@@ -250,6 +250,8 @@ def failing(tmp_path: Path) -> str:
 
 def test_no_folder_and_no_shard_are_told_apart(tmp_path: Path) -> None:
     assert "there is no folder" in failing(tmp_path / "none")
+    (tmp_path / "file.txt").write_text("see you\n")
+    assert "file.txt' is a file, no folder of a run" in failing(tmp_path / "file.txt")
     assert "no part-*.parquet in" in failing(tmp_path)
 
 

@@ -58,7 +58,7 @@ def _resume(out, **options):
 
 
 def _times(out):
-    return {path.name: path.stat().st_mtime_ns for path in out.iterdir()}
+    return {path.name: path.stat().st_mtime_ns for path in out.rglob("*.*")}
 
 
 @pytest.mark.parametrize("rows_per_shard", [7, 137, 1_000])
@@ -106,7 +106,7 @@ def test_a_part_without_shards_leaves_the_others_alone(tmp_path):
     augment(DEMO, tmp_path / "out", part="1/5", rows_per_shard=300)
     made = augment(DEMO, tmp_path / "out", part="5/5", rows_per_shard=300)
 
-    assert [shard["file"] for shard in made.shards] == ["part-00000.parquet"]
+    assert [shard["file"] for shard in made.shards] == ["data/part-00000.parquet"]
 
 
 @pytest.mark.nightly
@@ -197,12 +197,12 @@ def test_a_spoiled_shard_of_another_part_ends_no_run(tmp_path):
     made = augment(DEMO, out, rows_per_shard=60, part="2/2", transforms=FAST)
 
     assert [note["file"] for note in made.shards] == [
-        f"part-0000{number}.parquet" for number in (0, 1, 3, 4, 5, 6)
+        f"data/part-0000{number}.parquet" for number in (0, 1, 3, 4, 5, 6)
     ]
 
 
 def test_what_a_killed_run_left_is_removed(half):
-    for name in ("part-00001.parquet.77.tmp", "manifest.json.77.tmp", "README.md.77.tmp"):
+    for name in ("data/part-00001.parquet.77.tmp", "manifest.json.77.tmp", "README.md.77.tmp"):
         (half / name).write_bytes(b"half of a file")
 
     _resume(half)
@@ -212,7 +212,7 @@ def test_what_a_killed_run_left_is_removed(half):
 
 def test_a_part_removes_only_what_is_its_own(half):
     for number in (1, 2):
-        (half / f"part-0000{number}.parquet.77.tmp").write_bytes(b"half of a file")
+        (half / "data" / f"part-0000{number}.parquet.77.tmp").write_bytes(b"half of a file")
 
     augment(DEMO, half, rows_per_shard=60, part="2/2", transforms=FAST)
 
@@ -404,10 +404,13 @@ def test_too_little_memory_is_one_line(tmp_path, monkeypatch):
 def test_shards_beyond_99999_stay_in_order(tmp_path):
     plan = make_plan(Request((str(DEMO),), limit=4, rows_per_shard=2), tmp_path)
     augment(DEMO, tmp_path, limit=4, rows_per_shard=2, seed=0)
-    (tmp_path / "part-00001.parquet").rename(tmp_path / "part-100000.parquet")
-    (tmp_path / "part-00000.parquet").rename(tmp_path / "part-99999.parquet")
+    (tmp_path / "data/part-00001.parquet").rename(tmp_path / "data/part-100000.parquet")
+    (tmp_path / "data/part-00000.parquet").rename(tmp_path / "data/part-99999.parquet")
     (tmp_path / "manifest.json").unlink()
 
     made = finish(plan, RunFolder(tmp_path, LAYOUT, plan.config), "", {})
 
-    assert [note["file"] for note in made.shards] == ["part-99999.parquet", "part-100000.parquet"]
+    assert [note["file"] for note in made.shards] == [
+        "data/part-99999.parquet",
+        "data/part-100000.parquet",
+    ]

@@ -4,8 +4,11 @@ import gzip
 import os
 import random
 import signal
+import subprocess
+import sys
 import time
 from functools import partial
+from pathlib import Path
 
 import pytest
 from runs import (
@@ -59,6 +62,10 @@ def fail(number):
     if number == 3:
         raise SourceError("number 3 is bad")
     return number
+
+
+def large(number):
+    return bytes(40_000_000)  # more than a pipe holds
 
 
 def sleep(seconds):
@@ -179,6 +186,17 @@ def test_closing_ends_the_workers_at_once():
     results.close()
 
     assert time.monotonic() - began < 30
+
+
+def test_closing_while_workers_send_their_results_ends():
+    """In a program of its own, since what would not end is a thread."""
+    code = (
+        "from test_executors import large\nfrom noisegen.runs import executors\n"
+        "if __name__ == '__main__':\n    results = executors.run(large, range(9), workers=2)\n"
+        "    next(results), results.close()"
+    )
+    paths = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60, env=paths)
 
 
 def test_lost_tasks_run_again(tmp_path):
@@ -325,7 +343,7 @@ def test_a_killed_run_leaves_no_process_and_can_be_gone_on_with(
     kept = {path.name: path.stat().st_mtime_ns for path in shards(out)}
     _resume(out, slow)
     assert left_over(out) == []
-    assert {name: (out / name).stat().st_mtime_ns for name in kept} == kept
+    assert {name: (out / "data" / name).stat().st_mtime_ns for name in kept} == kept
     assert contents(out) == contents(slow_whole)
     assert Manifest.load(out).shards == Manifest.load(slow_whole).shards
 

@@ -14,7 +14,7 @@ TOTALS = {
     "wiki": {"pairs": 1, "read": {}, "dropped": {}, "damaged": 0},
 }  # fmt: skip
 SUMMARIES = {
-    "augment": "2 rows in 0 shards; 50.0% changed, CER 10.00%, WER 50.00%",
+    "augment": "2 rows; 50.0% changed, CER 10.00%, WER 50.00%",
     "prepare": "1 of 3 sentences kept; 2 rows read; language not checked; dropped: too_short 2",
     "wiki": "1 pair in 0 shards; dictionary: 1 wrong form of 1 word",
 }

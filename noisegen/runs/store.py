@@ -1,0 +1,146 @@
+"""Output in object stores: what a run folder needs of `pathlib.Path`, for URLs that fsspec opens.
+
+An object appears when all of it is uploaded, so an upload is as safe as the rename of a file.
+"""
+
+# ruff: noqa: D102 - the methods are those of pathlib
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path, PurePosixPath
+from types import SimpleNamespace
+from typing import IO, Any, cast
+
+from noisegen.errors import MissingExtra, NoisegenError, OutputError
+
+SAFE = ("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "memory")  # an object appears at once
+
+
+def output_path(out: str | Path) -> Path:
+    """Return the path of an output, or what stands for one in a store; raises OutputError."""
+    protocol, is_url, _ = str(out).partition("://")
+    if not is_url:
+        return Path(out)
+    if protocol not in SAFE:
+        raise OutputError(
+            f"{out}: a run that is interrupted would leave half a file there; "
+            "write to a folder, s3://, gs:// or az://"
+        )
+    return cast(Path, StorePath(str(out).rstrip("/")))
+
+
+@dataclass(frozen=True, order=True)
+class StorePath:
+    """The URL of an object, or of the prefix that serves as a folder of objects."""
+
+    url: str
+
+    def __str__(self) -> str:
+        return self.url
+
+    def __truediv__(self, name: str) -> "StorePath":
+        return StorePath(f"{self.url}/{name}")
+
+    @property
+    def name(self) -> str:
+        return self.url.rpartition("/")[2]
+
+    @property
+    def suffix(self) -> str:
+        return PurePosixPath(self.name).suffix
+
+    def with_name(self, name: str) -> "StorePath":
+        return StorePath(self.url.rpartition("/")[0]) / name
+
+    def relative_to(self, other: "StorePath") -> PurePosixPath:
+        return PurePosixPath(self.url.removeprefix(f"{other.url}/"))
+
+    def resolve(self) -> "StorePath":
+        return self
+
+    def mkdir(self, *, parents: bool = False, exist_ok: bool = False) -> None:
+        """Do nothing: folders are in the names of their objects."""
+
+    def exists(self) -> bool:
+        return bool(self._ask("exists"))
+
+    def is_dir(self) -> bool:
+        return bool(self._ask("isdir"))
+
+    def is_file(self) -> bool:
+        return bool(self._ask("isfile"))
+
+    def is_symlink(self) -> bool:
+        return False
+
+    def iterdir(self) -> Iterator["StorePath"]:
+        names = self._ask("ls", detail=False) if self.is_dir() else []
+        return (self / name.rstrip("/").rpartition("/")[2] for name in sorted(names))
+
+    def glob(self, pattern: str) -> Iterator["StorePath"]:
+        folder, _, name = pattern.rpartition("/")
+        start = self / folder if folder else self
+        return (path for path in start.iterdir() if fnmatchcase(path.name, name))
+
+    def stat(self) -> Any:
+        time, size = self._ask("modified").timestamp(), self._ask("size")
+        number = hash(self.url)
+        return SimpleNamespace(st_dev=0, st_ino=number, st_mtime_ns=int(time * 1e9), st_size=size)
+
+    def open(self, mode: str = "rb") -> IO[bytes]:
+        return cast(IO[bytes], self._ask("open", mode=mode))
+
+    def read_text(self, encoding: str = "utf-8", errors: str = "strict") -> str:
+        with self.open() as file:
+            return file.read().decode(encoding, errors)
+
+    def unlink(self, missing_ok: bool = False) -> None:
+        if not missing_ok or self.exists():
+            self._ask("rm_file")
+
+    def _ask(self, what: str, **options: Any) -> Any:
+        store, path = self._store()
+        with _storing(self):
+            return getattr(store, what)(path, **options)
+
+    def _store(self, **options: Any) -> tuple[Any, str]:
+        """Return the file system and the path in it."""
+        try:
+            from fsspec.core import url_to_fs  # type: ignore[import-untyped]
+        except ImportError:
+            raise MissingExtra("fsspec", "hf") from None
+        with _storing(self):
+            store, path = url_to_fs(self.url, use_listings_cache=False, **options)
+            return store, str(path)
+
+    @contextmanager
+    def upload(self) -> Iterator[IO[bytes]]:
+        """Yield a file to write, an object once the block ends; if it fails, there is none."""
+        store, path = self._store(skip_instance_cache=True)  # with a transaction of its own
+        store.transaction.start()
+        with _storing(self):
+            file = store.open(path, "wb")
+        try:
+            yield file
+        except BaseException:
+            store.transaction.complete(commit=False)
+            with suppress(AttributeError):  # else it is uploaded when Python forgets it
+                file.closed = True
+            raise
+        with _storing(self):
+            file.close()
+            store.transaction.complete()
+
+
+@contextmanager
+def _storing(path: StorePath) -> Iterator[None]:
+    """Turn whatever a store raises into an OutputError of one line."""
+    from noisegen.data.files import first_line
+
+    try:
+        yield
+    except NoisegenError:
+        raise
+    except Exception as error:
+        raise OutputError(f"cannot write {path}: {first_line(error)}") from error
