@@ -2,10 +2,21 @@
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import Self
 
 
 class NoisegenError(Exception):
-    """Base of every error that noisegen raises on purpose."""
+    """Base of every error that noisegen raises on purpose.
+
+    A `passing` one ends with "run again": the same command may work then.
+    """
+
+    passing = False
+
+    def passes(self) -> Self:
+        """Return the error, marked as passing."""
+        self.passing = True
+        return self
 
 
 class UsageError(NoisegenError):
@@ -26,6 +37,17 @@ class SourceError(NoisegenError):
 
 class OutputError(NoisegenError):
     """An output folder that cannot be written or continued."""
+
+
+@contextmanager
+def resumable() -> Iterator[None]:
+    """Add --resume to what a passing error says, for a run that keeps what is finished."""
+    try:
+        yield
+    except NoisegenError as error:
+        if error.passing:
+            raise type(error)(f"{error} with --resume") from error
+        raise
 
 
 EXTRAS = {  # of the modules that the core lacks; `pip install 'noisegen[EXTRA]'` brings them

@@ -17,7 +17,7 @@ import shlex
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, fields
-from functools import cache
+from functools import cache, wraps
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType, NoneType, UnionType
@@ -40,8 +40,13 @@ from noisegen.errors import UsageError, did_you_mean, naming_extras
 P = ParamSpec("P")
 Options = TypeVar("Options")
 Result = TypeVar("Result")
+Made = TypeVar("Made")
 Command = TypeVar("Command", bound=Callable[..., Any])
 MANY = -1  # values, as click counts them
+RENAMED = {  # what options were called before, and now
+    "chars_max": "max_chars", "chars_min": "min_chars", "common_min": "min_common",
+    "noise": "recipe", "real": "pairs", "rows": "limit", "rows_max": "limit", "source": "origin",
+}  # fmt: skip
 Strings = str | Path | Sequence[str | Path]  # one or several; a decoded option is a tuple of str
 
 
@@ -222,6 +227,7 @@ class _Field:
             given = _plain(value if self.length == 1 else _listed(value))
             return msgspec.convert(given, kind, strict=False)
         except msgspec.ValidationError as error:
+            _refuse_dataset(value)
             raise UsageError(f"{label} {value!r} is not {self._wanted()}") from error
 
     def _wanted(self) -> str:
@@ -248,7 +254,9 @@ class _Field:
             metavar = self.meta.metavar
             return click.argument(self.name, nargs=self.length, metavar=metavar, required=required)
         settings: dict[str, Any] = {"required": True} if required else {"default": self.default}
-        settings |= {"metavar": self.meta.metavar, "help": self.meta.help}
+        last_word = self.name.rpartition("_")[2].removesuffix("s")
+        metavar = self.meta.metavar or _METAVARS.get(last_word, _METAVARS.get(self.kinds[0]))
+        settings |= {"metavar": metavar, "help": self.meta.help}
         settings["show_default"] = not required and self.default not in (None, (), False, "")
         if bool in self.kinds:
             settings["is_flag"] = True
@@ -274,6 +282,10 @@ class _Field:
 
 
 _NAMES = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}
+_METAVARS = {  # by the last word of a name, else by type
+    "column": "COLUMN", "file": "FILE", "host": "HOST", "lang": "LANG", "port": "PORT",
+    "seed": "SEED", int: "N", float: "NUMBER",
+}  # fmt: skip
 _BOUNDS = {"ge": "at least {:,}", "gt": "above {:,}", "le": "at most {:,}", "lt": "below {:,}"}
 
 
@@ -288,6 +300,16 @@ def _listed(value: Any) -> list[Any]:
     return list(value) if is_list else [value]
 
 
+def _refuse_dataset(value: Any) -> None:
+    """Raise UsageError for an object of the package datasets, alone or in a list."""
+    for item in _listed(value):
+        if type(item).__module__.partition(".")[0] == "datasets":
+            raise UsageError(
+                f"a {type(item).__name__} in memory is no source: save it with save_to_disk and "
+                "name the folder, or noise its rows with noisegen.Mapper"
+            ) from None
+
+
 def _plain(value: Any) -> Any:
     """Return paths as text."""
     if isinstance(value, list):
@@ -298,7 +320,23 @@ def _plain(value: Any) -> Any:
 def _refuse_unknown(values: Mapping[str, Any], known: Mapping[str, Any], what: str = "") -> None:
     if foreign := next((name for name in values if name not in known), None):
         where = f"{what} has" if what else "there is"
-        raise UsageError(f"{where} no option {foreign!r}{did_you_mean(str(foreign), known)}")
+        new = RENAMED.get(foreign)
+        hint = f"; it is called {new!r} now" if new in known else did_you_mean(foreign, known)
+        raise UsageError(f"{where} no option {foreign!r}{hint}")
+
+
+def naming_options(made: type[Made]) -> type[Made]:
+    """Let a dataclass refuse an unknown option with UsageError; for the line above @dataclass."""
+    init: Callable[..., None] = vars(made)["__init__"]
+    known = inspect.signature(made).parameters
+
+    @wraps(init)
+    def checked(self: Made, /, *arguments: Any, **options: Any) -> None:
+        _refuse_unknown(options, known, made.__name__)
+        init(self, *arguments, **options)
+
+    setattr(made, "__init__", checked)  # noqa: B010 - mypy refuses it as an assignment
+    return made
 
 
 def callable_package(name: str, function: str) -> None:
@@ -309,9 +347,14 @@ def callable_package(name: str, function: str) -> None:
     """
     module, _, attribute = function.partition(":")
 
+    @cache
     def load() -> Callable[..., Any]:
         loaded: Callable[..., Any] = getattr(import_module(module), attribute)
         return loaded
+
+    @cache
+    def parameters() -> Mapping[str, inspect.Parameter]:
+        return inspect.signature(load()).parameters
 
     class CallablePackage(ModuleType):
         __signature__ = property(lambda _: inspect.signature(load()))
@@ -319,6 +362,7 @@ def callable_package(name: str, function: str) -> None:
 
         def __call__(self, *arguments: Any, **options: Any) -> Any:
             with naming_extras():
+                _refuse_unknown(options, parameters(), attribute)
                 return load()(*arguments, **options)
 
     sys.modules[name].__class__ = CallablePackage

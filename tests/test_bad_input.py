@@ -264,7 +264,7 @@ def test_out_may_be_no_file(failed, file):
     file("out", b"a file")
     code, lines = failed(DEMO, *FING)
 
-    assert code == 2
+    assert code == 1
     assert "is a file" in lines[-1]
 
 

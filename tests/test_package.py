@@ -39,6 +39,12 @@ def test_every_public_name_is_there_and_nothing_else():
         noisegen.nothing  # noqa: B018
 
 
+def test_the_functions_of_a_public_package_are_there_without_its_import():
+    code = "import noisegen\nassert 'review' in dir(noisegen)\nnoisegen.review.make"
+    assert "noisegen.review.sample" in loaded_after(code)
+    assert not {name for name in loaded_after("import noisegen") if "review" in name}
+
+
 def test_editors_see_every_public_name_where_it_comes_from():
     seen = {}
     for node in ast.walk(ast.parse((PACKAGE / "__init__.py").read_text())):
@@ -67,7 +73,7 @@ assert noisegen.noise.__doc__.startswith("Return")
 
 
 def test_a_module_with_the_name_of_a_public_function_is_called_as_it():
-    for name in {path.stem for path in PACKAGE.iterdir()} & set(noisegen.__all__):
+    for name in {path.stem for path in PACKAGE.iterdir()} & set(noisegen._MODULES):
         assert callable(import_module(f"noisegen.{name}"))
 
 
@@ -76,7 +82,7 @@ def loaded_after(code: str) -> set[str]:
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
-    return set(done.stdout.split())
+    return set(done.stdout.splitlines()[-1].split())
 
 
 def test_importing_the_package_loads_nothing_heavy():
@@ -87,6 +93,13 @@ def test_importing_the_package_loads_nothing_heavy():
 def test_the_command_line_loads_nothing_heavy_for_its_help():
     code = "from noisegen.cli import run\nrun(['--help'])\nrun(['augment', '--help'])"
     assert not loaded_after(code) & {"numpy", "pyarrow", "rich", "yaml", *LAZY}
+
+
+def test_the_help_of_no_command_loads_an_extra():
+    code = (
+        "from noisegen.cli import noisegen, run\nfor name in noisegen.commands: run([name, '-h'])"
+    )
+    assert not loaded_after(code) & {"pandas", *LAZY}
 
 
 def test_noise_loads_no_optional_package():

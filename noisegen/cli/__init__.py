@@ -15,13 +15,31 @@ import click
 from noisegen.errors import NoisegenError, UsageError, naming_extras
 from noisegen.version import __version__
 
-_MODULES = {  # of the commands, in the order of the documentation
-    "augment": "augment", "preview": "augment", "transforms": "augment", "stats": "augment",
-    "prepare": "mine", "mine-wiki": "mine", "mine-lang8": "mine", "mine-pairs": "mine",
-    "dictionary": "dictionary", "learn": "realism", "calibrate": "realism", "realism": "realism",
-    "review": "review", "train": "train", "evaluate": "evaluate",
-    "evaluate-task": "evaluate", "quickstart": "train",
+GROUPS = {  # of the commands, each with the file that it is in
+    "Noise": {
+        "augment": "augment", "preview": "catalog", "recipes": "catalog", "transforms": "catalog",
+        "calibrate": "realism",
+    },
+    "Mine": {
+        "prepare": "mine", "mine-wiki": "mine", "mine-lang8": "mine", "mine-pairs": "mine",
+        "dictionary": "dictionary", "learn": "realism",
+    },
+    "Measure": {
+        "stats": "catalog", "realism": "realism", "review": "review", "evaluate": "evaluate",
+        "evaluate-task": "evaluate",
+    },
+    "Train": {"train": "train", "quickstart": "train"},
+    "Shell": {"completion": "completion"},
 }  # fmt: skip
+COMPLETE = "_NOISEGEN_COMPLETE"  # the environment variable by which a shell asks, named by click
+_MODULES = {name: module for group in GROUPS.values() for name, module in group.items()}
+_EXAMPLES = """\b
+Examples:
+  noisegen preview "See you tomorrow, my friend." --recipe ugc --seed 7
+  noisegen augment news.txt -o out --seed 7
+
+Options of a command: noisegen COMMAND --help
+"""
 
 
 class _Commands(Mapping[str, click.Command]):
@@ -41,25 +59,36 @@ class _Commands(Mapping[str, click.Command]):
 class _Program(click.Group):
     """A group that imports no command to list them: their docstrings are read from the source."""
 
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a command; for the completion of a line, what its values may be with it."""
+        command = super().get_command(ctx, cmd_name)
+        if command and ctx.resilient_parsing:
+            from noisegen.cli.completion import add_values
+
+            add_values(command)
+        return command
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the first line of the docstring of every command."""
+        """Write the first line of the docstring of every command, by groups."""
         lines: dict[str, str] = {}
         for module in set(_MODULES.values()):
             tree = ast.parse(Path(__file__).with_name(f"{module}.py").read_text("utf-8"))
             functions = (node for node in tree.body if isinstance(node, ast.FunctionDef))
             lines |= {node.name: ast.get_docstring(node) or "" for node in functions}
-        summaries = {name: lines[name.replace("-", "_")] for name in sorted(_MODULES)}
-        with formatter.section("Commands"):
-            formatter.write_dl([(n, text.partition("\n")[0]) for n, text in summaries.items()])
+        width = max(map(len, _MODULES))
+        for title, names in GROUPS.items():
+            summaries = [lines[name.replace("-", "_")].partition("\n")[0] for name in names]
+            padded = [name.ljust(width) for name in names]
+            with formatter.section(title):
+                formatter.write_dl(list(zip(padded, summaries, strict=True)))
 
 
-@click.group(cls=_Program, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=_Program, context_settings={"help_option_names": ["-h", "--help"]}, epilog=_EXAMPLES
+)
 @click.version_option(__version__, prog_name="noisegen")
 def noisegen() -> None:
-    """Make and mine realistic noisy text.
-
-    Example: noisegen augment news.txt -o out --seed 7
-    """
+    """Make and mine realistic noisy text; train encoders that withstand it."""
 
 
 noisegen.commands = _Commands()  # type: ignore[assignment] # click only reads it
@@ -69,6 +98,8 @@ def main() -> None:
     """Run the program; see `run` for what its exit codes mean."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # cleans up as Ctrl-C does
     warnings.showwarning = lambda message, *_: click.echo(f"warning: {message}", err=True)
+    if COMPLETE in os.environ:
+        import_module("noisegen.cli.completion")  # for what it knows of shells
     sys.exit(run(sys.argv[1:]))
 
 
@@ -84,13 +115,16 @@ def run(arguments: list[str]) -> int:
             sys.stdout.flush()
         return code
     except click.ClickException as error:
+        if isinstance(error, click.NoSuchOption):
+            error = _naming_the_new(error)
         error.show()
         return error.exit_code
     except NoisegenError as error:
         click.echo(f"error: {error}", err=True)
         return 2 if isinstance(error, UsageError) else 1
     except (click.Abort, KeyboardInterrupt):
-        click.echo("interrupted; what is finished is kept: run again with --resume", err=True)
+        kept = "; what is finished is kept: run again with --resume"
+        click.echo(f"interrupted{kept if _can_resume(arguments) else ''}", err=True)
         return 130
     except UnicodeEncodeError:
         click.echo("error: an argument is not valid UTF-8", err=True)
@@ -103,6 +137,30 @@ def run(arguments: list[str]) -> int:
         what = error.filename or "cannot write the output"
         click.echo(f"error: {what}: {error.strerror}", err=True)
         return 1
+
+
+def _naming_the_new(error: click.NoSuchOption) -> click.ClickException:
+    """Return the error, or for an option whose name has changed one that says what it is now."""
+    from noisegen.options import RENAMED
+
+    known = {parameter.name for parameter in error.ctx.command.params} if error.ctx else ()
+    new = RENAMED.get(error.option_name.lstrip("-").replace("-", "_"))
+    if new is None or new not in known:
+        return error
+    name = f"--{new.replace('_', '-')}"
+    return click.NoSuchOption(
+        error.option_name, f"{error.option_name} is called {name} now.", ctx=error.ctx
+    )
+
+
+def _can_resume(arguments: list[str]) -> bool:
+    """Tell whether a command has begun a run that --resume continues."""
+    name, *rest = arguments or [""]
+    if name not in _MODULES:
+        return False
+    command = noisegen.commands[name]
+    given = command.make_context(name, list(rest), resilient_parsing=True).params
+    return "resume" in given and bool(given.get("out")) and Path(given["out"]).is_dir()
 
 
 def _drop_stdout() -> None:

@@ -5,14 +5,16 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from click.core import ParameterSource
 
 from noisegen.augment import NOISE, Request
-from noisegen.options import click_options
+from noisegen.options import click_options, decode
 from noisegen.runs.folder import RunOptions
+from noisegen.runs.progress import Show, progress_on_stderr
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -20,13 +22,27 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 RUN = ("workers", "executor", "part", "resume", "force")
 
-as_json = click.option("--json", "as_json", is_flag=True, help="Print as JSON")
-quiet = click.option("-q", "--quiet", is_flag=True, help="Print no progress and no summary")
-no_progress = click.option("-q", "--quiet", is_flag=True, help="Print no progress")
+_QUIET = f"{__name__}.quiet"  # in the metadata of a click context
+
+
+def _remember_quiet(context: click.Context, _: click.Parameter, value: bool) -> None:
+    context.meta[_QUIET] = value
+
+
+as_json = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON")
+quiet = click.option(
+    "-q", "--quiet", is_flag=True, expose_value=False, callback=_remember_quiet,
+    help="Print no progress, hints or summary",
+)  # fmt: skip
 settings = click.option(
     "--set", "settings", multiple=True, metavar="TRANSFORM.PARAM=VALUE",
     help="Change a parameter of the recipe; repeatable",
 )  # fmt: skip
+
+
+def output(function: F) -> F:
+    """Add the options that every command has: how it prints its result, and -q."""
+    return as_json(quiet(function))
 
 
 def recipe_options(function: F) -> F:
@@ -36,14 +52,13 @@ def recipe_options(function: F) -> F:
 
 def run_options(options: type[RunOptions], skip: Collection[str] = ()) -> Callable[[F], F]:
     """Add the options of a command that writes a folder in parts, and how it reports."""
-    cpus = "Worker processes (default: one per CPU)"
     decorators = (
         click_options(options, skip={*skip, *RUN}),
-        click.option("--workers", type=click.IntRange(min=1), default=_cpus, help=cpus),
+        click.option("--workers", metavar="N", type=click.IntRange(min=1), default=_cpus,
+                     help="Worker processes (default: one per CPU)"),
         click_options(options, only=RUN[1:]),
-        as_json,
-        quiet,
-    )
+        output,
+    )  # fmt: skip
 
     def decorate(function: F) -> F:
         for decorator in reversed(decorators):
@@ -77,6 +92,12 @@ def read_settings(texts: Iterable[str]) -> dict[str, object]:
     return values
 
 
+def request(given: dict[str, Any]) -> Request:
+    """Return the request that the options of a command make, --set included."""
+    values = read_settings(given.pop("settings"))
+    return decode(Request, {**given, "values": values})
+
+
 def given_names() -> dict[str, str]:
     """Return the parameters of this command that the user gave: their names and flags."""
     context = click.get_current_context()
@@ -95,23 +116,50 @@ def refuse(names: Collection[str], why: str) -> None:
             raise click.UsageError(why.format(flag))
 
 
+def example(*lines: str) -> str:
+    """Return the end of a command's help: command lines without their first word."""
+    shown = [f"  noisegen {line}" for line in lines]
+    return "\n".join(["\b", "Example:" if len(lines) == 1 else "Examples:", *shown])
+
+
+def is_quiet() -> bool:
+    """Tell whether the user gave -q."""
+    context = click.get_current_context(silent=True)
+    return bool(context and context.meta.get(_QUIET))
+
+
+def tell(text: str) -> None:
+    """Print text on standard error, unless the user gave -q."""
+    if not is_quiet():
+        click.echo(text, err=True)
+
+
 def say(lines: Iterable[str], kind: str) -> None:
-    """Print lines on standard error, each after its kind: warning, note, damaged ..."""
+    """Print lines on standard error, each after its kind; -q silences hints and notes."""
     for line in lines:
-        click.echo(f"{kind}: {line}", err=True)
+        if kind not in ("hint", "note") or not is_quiet():
+            click.echo(f"{kind}: {line}", err=True)
 
 
-def print_done(
-    text: str, content: Mapping[str, object], as_json: bool, quiet: bool = False
-) -> None:
+def hint(line: str) -> None:
+    """Print a hint on standard error, unless the user gave -q."""
+    say([line], "hint")
+
+
+def progress(start: str = "reading") -> AbstractContextManager[Show]:
+    """Return the context of what shows progress on standard error, unless the user gave -q."""
+    return progress_on_stderr(is_quiet(), start)
+
+
+def print_done(text: str, content: Mapping[str, object], as_json: bool) -> None:
     """Say what was made: `content` as JSON; else `text` on standard error, and what was dropped."""
     if as_json:
         print_json(content)
-    elif not quiet:
-        dropped = content.get("dropped") or {}
-        assert isinstance(dropped, Mapping)
-        reasons = ", ".join(f"{reason} {count:,}" for reason, count in dropped.items())
-        click.echo(f"{text}; dropped: {reasons}" if reasons else text, err=True)
+        return
+    dropped = content.get("dropped") or {}
+    assert isinstance(dropped, Mapping)
+    reasons = ", ".join(f"{reason} {count:,}" for reason, count in dropped.items())
+    tell(f"{text}; dropped: {reasons}" if reasons else text)
 
 
 def print_json(content: object) -> None:

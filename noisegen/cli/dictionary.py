@@ -16,41 +16,38 @@ if TYPE_CHECKING:
 PATH = click.Path(path_type=Path)
 _FORMATS = click.Choice(["parquet", "tsv", "json", "lexicon"])
 _source = click.argument("source", metavar="DICTIONARY", type=PATH)
-_lang = click.option("--lang", help="Only the entries of this language")
-_word = click.option("-w", "--word", help="Only this word: all its wrong forms or translations")
-_rows = click.option("-n", "--rows", type=click.IntRange(0), default=20, show_default=True,
-                     help="Entries or words to show")  # fmt: skip
-_out = click.option("-o", "--out", required=True, type=PATH, help="File: .parquet, .tsv or .json")
+_lang = click.option("--lang", metavar="LANG", help="Only entries of this language")
+_word = click.option("-w", "--word", metavar="WORD", help="Show all forms of this word")
+_limit = click.option("-n", "--limit", metavar="N", type=click.IntRange(0), default=20,
+                      show_default=True, help="Maximum entries or words to show")  # fmt: skip
+_out = click.option("-o", "--out", required=True, metavar="FILE", type=PATH,
+                    help="Output file: .parquet, .tsv or .json")  # fmt: skip
 
 
-@click.group()
+@click.group(epilog=common.example("dictionary show out --word definitely"))
 def dictionary() -> None:
-    """Show, merge, filter and export mined dictionaries; show bilingual ones.
+    """Show, merge, filter and export dictionaries.
 
     DICTIONARY: a .parquet, .tsv or .json file, or the folder of a mining run, which keeps all
     counts. `translations` is for the bilingual dictionaries of `codeswitch`.
-    Example: noisegen dictionary show out --word definitely
     """
 
 
-@dictionary.command()
+@dictionary.command(epilog=common.example("dictionary show out -n 50"))
 @_source
 @_word
-@_rows
+@_limit
 @_lang
-@common.as_json
-def show(source: Path, word: str | None, rows: int, lang: str | None, as_json: bool) -> None:
-    """Show the most frequent entries, or the wrong forms of one word.
-
-    Example: noisegen dictionary show out -n 50
-    """
+@common.output
+def show(source: Path, word: str | None, limit: int, lang: str | None, as_json: bool) -> None:
+    """Show the most frequent entries, or the forms of a word."""
     from rich.text import Text
 
     from noisegen.mining.dictionary import entries_of, most_frequent
 
     entries = entries_of(source, lang)
     of_word = [entry for entry in entries if entry.clean == word]
-    chosen = of_word if word else most_frequent(entries, rows)
+    chosen = of_word if word else most_frequent(entries, limit)
     if as_json:
         rows_of = [entry._asdict() for entry in chosen]
         common.print_json({"entries": len(entries), "rows": rows_of})
@@ -66,29 +63,31 @@ def show(source: Path, word: str | None, rows: int, lang: str | None, as_json: b
     _print(heads, cells)
 
 
-@dictionary.command()
+@dictionary.command(epilog=common.example("dictionary merge out more.tsv -o both.parquet"))
 @click.argument("sources", nargs=-1, required=True, metavar="DICTIONARY...", type=PATH)
 @click_options(Thresholds)
 @_out
-@common.as_json
+@common.output
 def merge(sources: tuple[Path, ...], **given: Any) -> None:
-    """Add up the counts of several dictionaries, then apply thresholds.
+    """Add up the counts of several dictionaries.
 
-    Example: noisegen dictionary merge out more.tsv -o both.parquet
+    Then the thresholds are applied.
     """
     _select(sources, lang=None, **given)
 
 
-@dictionary.command("filter")
+@dictionary.command(
+    "filter", epilog=common.example("dictionary filter out -o sure.tsv --min-count 2 --balance 3")
+)
 @_source
 @click_options(Thresholds)
 @_out
 @_lang
-@common.as_json
+@common.output
 def filter_(source: Path, **given: Any) -> None:
-    """Apply other thresholds; from the folder of a mining run, to all that was counted.
+    """Apply other thresholds.
 
-    Example: noisegen dictionary filter out -o sure.tsv --min-count 2 --balance 3
+    Of the folder of a mining run they select from all that was counted.
     """
     _select([source], **given)
 
@@ -107,22 +106,22 @@ def _select(
     common.print_done(f"{out}: {size}", content, as_json)
 
 
-@dictionary.command()
+@dictionary.command(epilog=common.example("dictionary export out -o rcp.json"))
 @_source
-@click.option("-o", "--out", required=True, type=PATH, help="File to write")
-@click.option("--format", "kind", type=_FORMATS, help="Format (default: by the file's ending)")
+@click.option("-o", "--out", metavar="FILE", required=True, type=PATH, help="Output file")
+@click.option("--format", "kind", type=_FORMATS, help="Format (default: by the ending of the file)")
 @_lang
-@click.option("--source", "origin", default="mined with noisegen", show_default=True,
-              help="For a lexicon's head: where the counts come from")  # fmt: skip
-@click.option("--license", "licence", default="see its source", show_default=True,
-              help="For a lexicon's head")  # fmt: skip
-@common.as_json
+@click.option("--origin", metavar="TEXT", default="mined with noisegen", show_default=True,
+              help="Source of the counts, for the head of a lexicon")  # fmt: skip
+@click.option("--license", "licence", metavar="TEXT", default="see its source", show_default=True,
+              help="License, for the head of a lexicon")  # fmt: skip
+@common.output
 def export(
     source: Path, out: Path, kind: str | None, lang: str | None, as_json: bool, **head: str
 ) -> None:
-    """Write a dictionary as Parquet, TSV, the paper's JSON, or a lexicon (TSV with a head).
+    """Write it as Parquet, TSV, the paper's JSON, or a lexicon.
 
-    Example: noisegen dictionary export out -o rcp.json
+    A lexicon is TSV with a head that names its source and license.
     """
     from noisegen.mining.dictionary import entries_of, save_dictionary
     from noisegen.runs.manifest import counted
@@ -133,27 +132,27 @@ def export(
     common.print_done(f"{out}: {counted(len(entries), 'wrong form')}", content, as_json)
 
 
-@dictionary.command()
+@dictionary.command(epilog=common.example("dictionary translations --lang en -w light"))
 @click.argument("source", required=False, metavar="[FILE]")
-@click.option("--lang", required=True, help="Language of the words")
-@click.option("--into", help="Language of the translations")
+@click.option("--lang", metavar="LANG", required=True, help="Language of the words")
+@click.option("--into", metavar="LANG", help="Language of the translations")
 @_word
-@_rows
-@common.as_json
+@_limit
+@common.output
 def translations(
-    source: str | None, lang: str, into: str | None, word: str | None, rows: int, as_json: bool
+    source: str | None, lang: str, into: str | None, word: str | None, limit: int, as_json: bool
 ) -> None:
-    """Show what `codeswitch` reads of a bilingual dictionary, the packaged one without FILE.
+    """Show the translations that codeswitch reads.
 
     FILE: MUSE text, FreeDict's TEI, a table (.tsv, .parquet) with the columns clean and noisy, or
-    with one for each language.  Example: noisegen dictionary translations --lang en -w light
+    with one for each language (default: the packaged dictionary).
     """
     from noisegen.data.dictionaries import load_translations, source_of
     from noisegen.runs.manifest import counted
 
     path, other = source_of(source, lang, into)
     loaded = load_translations(path, lang, other)
-    words = loaded.by_word(word, rows)
+    words = loaded.by_word(word, limit)
     if not as_json:
         common.say([f"no translation of {word!r}"] if word and not words else [], "hint")
         _print(("word", "translations"), [(group[0].clean, _shares(group)) for group in words])

@@ -1,7 +1,7 @@
 """`noisegen prepare`, `mine-wiki`, `mine-lang8` and `mine-pairs`."""
 
 from collections.abc import Callable
-from functools import partial
+from dataclasses import asdict
 from itertools import zip_longest
 from typing import Any
 
@@ -9,80 +9,105 @@ import click
 
 from noisegen.cli import common
 from noisegen.mining import mine
+from noisegen.options import decode
 from noisegen.prepare import prepare as preparation
 from noisegen.runs.manifest import Manifest
-from noisegen.runs.progress import progress_on_stderr
 
 DAMAGE_SHOWN = 10  # lines; all are in the manifest
 
 
-@click.command()
+_dry_run = click.option(
+    "--dry-run", is_flag=True, help="Estimate output and time by a measured second; write nothing"
+)
+
+
+@click.command(epilog=common.example("prepare crawl.jsonl.gz -o sentences --lang de"))
 @common.run_options(preparation.PrepareOptions)
+@_dry_run
 def prepare(**given: Any) -> int:
-    """Write the clean sentences of raw web or social text as Parquet shards.
+    """Turn raw web or social text into clean sentences.
 
     SOURCE: files, folders, globs or - (.txt .tsv .csv .jsonl .parquet, also .gz .zst .bz2 .xz), or
-    hf:NAME[:CONFIG][:SPLIT].  Example: noisegen prepare crawl.jsonl.gz -o sentences --lang de
+    hf:NAME[:CONFIG][:SPLIT].
     """
-    return _run(preparation.prepare, given)
+    return _run(preparation.prepare, preparation.PrepareOptions, given)
 
 
-@click.command("mine-wiki")
+@click.command("mine-wiki", epilog=common.example("mine-wiki enwiki-*.xml.bz2 -o out --lang en"))
 @common.run_options(mine.WikiOptions, skip={"skip"})
+@_dry_run
 @click.option("--no-skip", "skip", is_flag=True, flag_value=False, default=True,
               help="Compare whole pages: slow, to check the short cuts")  # fmt: skip
 def mine_wiki(**given: Any) -> int:
-    """Mine sentence pairs and a dictionary from the revision history of a wiki.
+    """Mine sentence pairs and a dictionary from wiki revisions.
 
     DUMP: files, folders or globs of pages-meta-history or content history (.xml, .bz2, .7z, .gz,
-    .zst, .xz).  Example: noisegen mine-wiki enwiki-*.xml.bz2 -o out --lang en
+    .zst, .xz).
     """
-    return _run(mine.mine_wiki, given, tell=_tell(given))
+    return _run(mine.mine_wiki, mine.WikiOptions, given, tell=common.tell)
 
 
-@click.command("mine-lang8")
+@click.command("mine-lang8", epilog=common.example("mine-lang8 lang-8.dat -o out --lang ja"))
 @common.run_options(mine.Lang8Options)
+@_dry_run
 def mine_lang8(**given: Any) -> int:
-    """Mine a dictionary of real errors from learners' sentences and their corrections.
+    """Mine a dictionary of errors from corrections of learners.
 
-    FILE: Lang-8 entries (a JSON array a line) or M2, compressed or not; its content tells which.
-    Example: noisegen mine-lang8 lang-8.dat -o out --lang ja
+    FILE: Lang-8 entries (one JSON array per line) or M2, compressed or not; the format is detected.
     """
-    return _run(mine.mine_lang8, given)
+    return _run(mine.mine_lang8, mine.Lang8Options, given)
 
 
-@click.command("mine-pairs")
+@click.command("mine-pairs", epilog=common.example("mine-pairs pairs.tsv -o out --lang en"))
 @common.run_options(mine.PairsOptions)
+@_dry_run
 def mine_pairs(**given: Any) -> int:
-    """Mine a dictionary of real errors from parallel noisy and clean text.
+    """Mine a dictionary of errors from noisy and clean text.
 
-    SOURCE: tables as for augment (.tsv .csv .jsonl .parquet, compressed or not, hf:NAME), or a text
-    file with --clean-file.  Example: noisegen mine-pairs pairs.tsv -o out --lang en
+    PAIRS: tables as for augment (.tsv .csv .jsonl .parquet, compressed or not, hf:NAME), or a text
+    file with --clean-file.
     """
-    return _run(mine.mine_pairs, given, tell=_tell(given))
+    return _run(mine.mine_pairs, mine.PairsOptions, given, tell=common.tell)
 
 
-def _tell(given: dict[str, Any]) -> Callable[[str], None] | None:
-    return None if given["quiet"] else partial(click.echo, err=True)
-
-
-def _run(function: Callable[..., Manifest], given: dict[str, Any], **callbacks: Any) -> int:
+def _run(
+    function: Callable[..., Manifest], options: Any, given: dict[str, Any], **callbacks: Any
+) -> int:
     """Call a function that writes a folder, print what it did, and return the exit code."""
-    out, as_json, quiet = given["out"], given.pop("as_json"), given.pop("quiet")
+    out, as_json, dry_run = given["out"], given.pop("as_json"), given.pop("dry_run")
     values = common.run_values(given)
-    with progress_on_stderr(quiet) as show:
+    if dry_run:
+        _print_estimate(decode(options, {**given, **values}), as_json)
+        return 0
+    with common.progress() as show:
         manifest = function(**given, **values, **callbacks, progress=show)
     totals = manifest.totals
     if as_json:
         names = ("dictionary", "missing_tasks") if manifest.kind != "prepare" else ()
         after = {name: getattr(manifest, name) for name in names}
         common.print_json({"out": out, "shards": len(manifest.shards), **totals, **after})
-    elif not quiet:
+    else:
         common.say(manifest.damage[:DAMAGE_SHOWN], "damaged")
-        click.echo(f"{out}: {manifest.summary()}", err=True)
-        if manifest.kind == mine.WIKI and not manifest.missing_tasks:
+        common.tell(f"{out}: {manifest.summary()}")
+        if manifest.kind == mine.WIKI and not (manifest.missing_tasks or common.is_quiet()):
             _print_counts(totals)
     return 3 if totals["damaged"] else 0
+
+
+def _print_estimate(options: Any, as_json: bool) -> None:
+    """Print what a run with these options would make and take."""
+    from noisegen.mining.estimate import estimate
+    from noisegen.runs.estimate import UNKNOWN
+
+    if isinstance(options, preparation.PrepareOptions):
+        expected = preparation.estimate_of(options)
+    else:
+        expected = estimate(mine.work_of(options), options.workers)
+    if as_json:
+        common.print_json({"estimate": asdict(expected) if expected else None})
+    else:
+        lines = expected.lines() if expected else [UNKNOWN]
+        click.echo("\n".join([*lines, "nothing is written"]))
 
 
 _READ = ("pages", "revisions", "text_bytes", "edits", "null_edits", "reverts", "withheld")

@@ -11,7 +11,6 @@ from noisegen.options import click_options
 from noisegen.realism.calibrate import CalibrateOptions
 from noisegen.realism.compare import CompareOptions
 from noisegen.realism.learn import LearnOptions
-from noisegen.runs.progress import progress_on_stderr
 
 if TYPE_CHECKING:
     from noisegen.noise.profile import Profile
@@ -30,33 +29,31 @@ class _DefaultGroup(click.Group):
         return super().parse_args(context, args)
 
 
-@click.group(cls=_DefaultGroup)
+@click.group(cls=_DefaultGroup, epilog=common.example("learn pairs.tsv -o profile --lang en"))
 def learn() -> None:
-    """Learn a profile of noise from real noisy and clean text, show and merge profiles.
+    """Learn a noise profile from real noisy and clean text.
 
     PAIRS: tables, M2 files, folders of a run, or a text file with --clean-file. A profile serves
     the transform channel: -t channel:profile=PROFILE.
 
     'noisegen learn PAIRS... -o PROFILE' is short for 'noisegen learn from PAIRS... -o PROFILE'.
-    Example: noisegen learn pairs.tsv -o profile --lang en
     """
 
 
-@learn.command("from")
+@learn.command("from", epilog=common.example("learn pairs.tsv -o profile"))
 @click_options(LearnOptions)
-@common.as_json
-@common.quiet
-def from_(out: str, as_json: bool, quiet: bool, **options: Any) -> int:
-    """Learn from pairs (the default); write a path as ./show if it is named as a command.
+@common.output
+def from_(out: str, as_json: bool, **options: Any) -> int:
+    """Learn from pairs (the default).
 
-    Example: noisegen learn pairs.tsv -o profile
+    Write ./show for a path that is named like a command.
     """
     from noisegen.realism.learn import learn as learn_from
 
     learned = learn_from(out=out, **options)
     common.say([*learned.warnings, *(f"damaged: {line}" for line in learned.damaged)], "warning")
     text = f"{out}: {_size(learned.profile)}"
-    common.print_done(text, {"out": out, **learned.to_dict()}, as_json, quiet)
+    common.print_done(text, {"out": out, **learned.to_dict()}, as_json)
     return 3 if learned.damaged else 0
 
 
@@ -67,38 +64,32 @@ def _size(profile: "Profile") -> str:
     return f"{counted(totals['edits'], 'edit')} in {counted(totals['pairs'], 'pair')}"
 
 
-@learn.command()
+@learn.command(epilog=common.example("learn show profile -n 30"))
 @click.argument("profile", type=PATH)
-@click.option("-n", "--rows", type=click.IntRange(1), default=15, show_default=True,
-              help="Lines per table")  # fmt: skip
-@common.as_json
-def show(profile: Path, rows: int, as_json: bool) -> None:
-    """Show words, gaps, letters, edits per row and habits of a profile.
-
-    Example: noisegen learn show profile -n 30
-    """
+@click.option("-n", "--limit", metavar="N", type=click.IntRange(1), default=15, show_default=True,
+              help="Maximum rows per table")  # fmt: skip
+@common.output
+def show(profile: Path, limit: int, as_json: bool) -> None:
+    """Show words, letters, edits per row and habits of a profile."""
     from noisegen.noise.profile import load
     from noisegen.realism.report_blocks import profile_blocks, profile_to_dict
     from noisegen.report.terminal import show as show_blocks
 
     counts = load(profile)
     if as_json:
-        common.print_json(profile_to_dict(counts, rows))
+        common.print_json(profile_to_dict(counts, limit))
     else:
-        show_blocks(profile_blocks(counts, rows), common.terminal())
+        show_blocks(profile_blocks(counts, limit), common.terminal())
 
 
-@learn.command()
+@learn.command(epilog=common.example("learn merge essays posts -o both"))
 @click.argument("profiles", type=PATH, nargs=-1, required=True, metavar="PROFILE...")
 @click.option("-o", "--out", type=click.Path(file_okay=False), metavar="PROFILE", required=True,
-              help="Folder for the sum")  # fmt: skip
-@click.option("--force", is_flag=True, help="Overwrite a profile")
-@common.as_json
+              help="Folder for the merged profile")  # fmt: skip
+@click.option("--force", is_flag=True, help="Overwrite the profile in this folder")
+@common.output
 def merge(profiles: tuple[Path, ...], out: str, force: bool, as_json: bool) -> None:
-    """Add up profiles of one language.
-
-    Example: noisegen learn merge essays posts -o both
-    """
+    """Merge profiles of one language."""
     from noisegen.realism.learn import merge_profiles
 
     merged = merge_profiles(profiles, out, force)
@@ -106,21 +97,19 @@ def merge(profiles: tuple[Path, ...], out: str, force: bool, as_json: bool) -> N
     common.print_done(f"{out}: {_size(merged)}", content, as_json)
 
 
-@click.command()
+@click.command(epilog=common.example("calibrate --recipe fing --target-cer 0.05 -o five.yaml"))
 @click_options(CalibrateOptions)
 @common.settings
 @click.option("-o", "--out", type=_FILE, metavar="RECIPE.yaml",
               help="File for the new recipe (default: print it)")  # fmt: skip
-@common.as_json
-@common.quiet
+@common.output
 def calibrate(
     source: tuple[str, ...], settings: tuple[str, ...], out: Path | None, as_json: bool,
-    quiet: bool, **options: Any,
-) -> None:  # fmt: skip
-    """Scale a recipe to the error rate that you ask for.
+    **options: Any,
+) -> int:  # fmt: skip
+    """Scale a recipe to a target error rate.
 
-    The rate is that of the noise on SOURCE, clean text (default: the bundled demo text).
-    Example: noisegen calibrate --recipe fing --target-cer 0.05 -o five.yaml
+    The rate is measured on SOURCE, clean text (default: the bundled demo text).
     """
     from noisegen.data.pairs import refuse_onto
     from noisegen.realism.calibrate import calibrate as run
@@ -131,13 +120,13 @@ def calibrate(
         refuse_onto(out, source)
         if out.suffix not in (".yaml", ".yml"):
             raise UsageError(f"-o {str(out)!r}: the name of a recipe file ends in .yaml")
-    with progress_on_stderr(quiet, "measuring") as show:
+    with common.progress("measuring") as show:
         calibrated = run(
             source=source,
             values=common.read_settings(settings),
             name=out.stem if out else None,
-            tell=lambda line: common.say([] if quiet else [line], "hint"),
-            progress=show or (lambda _: None),
+            tell=common.hint,
+            progress=show,
             **options,
         )
     common.say(calibrated.warnings, "warning")
@@ -145,26 +134,24 @@ def calibrate(
         calibrated.save(out)
     if as_json:
         common.print_json(calibrated.to_dict())
-        return
-    if not out:
+    elif not out:
         click.echo(calibrated.to_yaml(), nl=False)
-    if not quiet:
+    if not (common.is_quiet() or as_json):
         show_blocks([calibration(calibrated)], common.terminal(stderr=True))
-        if out:
-            used = f"noisegen augment TEXT -o OUT --recipe {out}"
-            click.echo(f"wrote {out}; use it: {used}", err=True)
+    if out:
+        common.tell(f"wrote {out}; use it: noisegen augment TEXT -o OUT --recipe {out}")
+    return 3 if calibrated.dropped else 0
 
 
-@click.command()
+@click.command(epilog=common.example("realism --pairs pairs.tsv --recipe mix_all -o report.html"))
 @click_options(CompareOptions)
 @click.option("-o", "--out", type=_FILE, metavar="REPORT.html",
-              help="Write a page with plots")  # fmt: skip
-@common.no_progress
-@common.as_json
-def realism(out: Path | None, quiet: bool, as_json: bool, **options: Any) -> int:
-    """Compare synthetic noise with real noise: kinds of edit, places, and a classifier's AUC.
+              help="Also write a page with plots")  # fmt: skip
+@common.output
+def realism(out: Path | None, as_json: bool, **options: Any) -> int:
+    """Compare synthetic noise with real noise.
 
-    Example: noisegen realism --real pairs.tsv --recipe mix_all -o report.html
+    It measures kinds and positions of edits, and how well a classifier tells the two apart (AUC).
     """
     from noisegen.data import pairs
     from noisegen.realism.compare import compare
@@ -174,9 +161,9 @@ def realism(out: Path | None, quiet: bool, as_json: bool, **options: Any) -> int
 
     if out:
         files = filter(None, (options["clean_file"], options["recipe"]))
-        pairs.refuse_onto(out, [*options["real"], *options["synthetic"], *files])
-    with progress_on_stderr(quiet) as show:
-        comparison = compare(progress=show or (lambda _: None), **options)
+        pairs.refuse_onto(out, [*options["pairs"], *options["synthetic"], *files])
+    with common.progress() as show:
+        comparison = compare(progress=show, **options)
     common.say(comparison.warnings, "warning")
     if as_json:
         common.print_json(comparison.to_dict())
@@ -184,6 +171,6 @@ def realism(out: Path | None, quiet: bool, as_json: bool, **options: Any) -> int
         show_blocks(comparison_sections(comparison), common.terminal())
     if out:
         write_text(out, comparison_page(comparison))
-        click.echo(f"wrote {out}", err=True)
+        common.tell(f"wrote {out}")
     common.say(comparison.damaged, "damaged")
     return 3 if comparison.damaged else 0

@@ -10,18 +10,25 @@ from noisegen.cli import common
 from noisegen.options import click_options
 from noisegen.review.sample import MakeOptions, MoreOptions
 from noisegen.review.server import ServeOptions
+from noisegen.runs.manifest import counted
 
 
-@click.group()
+@click.group(
+    epilog=common.example("review make news.txt -o review.sqlite -t wiki --strengths 0.1,0.2")
+)
 def review() -> None:
-    """Let people judge how real noise looks, in the browser.
+    """Let people judge in the browser how real noise looks.
 
-    make draws a blind sample, serve shows it to reviewers, report says what they found.
-    Example: noisegen review make news.txt -o review.sqlite -t wiki --strengths 0.05,0.1,0.2
+    `make` draws a blind sample, `serve` shows it to reviewers, `report` sums up their answers.
     """
 
 
-@review.command()
+@review.command(
+    epilog=common.example(
+        "review make news.txt -o review.sqlite -t wiki --strengths 0.1,0.2",
+        "review make -o review.sqlite --more 60",
+    )
+)
 @click.argument("sources", nargs=-1, metavar="SOURCE...")
 @click_options(MakeOptions, skip={field.name for field in fields(Request)})
 @common.recipe_options
@@ -29,17 +36,15 @@ def review() -> None:
 @click.option("--more", "more_rows", type=click.IntRange(1), metavar="N",
               help="Second stage: add N rows of one strength to the review")  # fmt: skip
 @click_options(MoreOptions, only=("strength",))
-@common.as_json
+@common.output
 def make(
     sources: tuple[str, ...], out: str, more_rows: int | None, strength: str, as_json: bool,
     **options: Any,
-) -> None:  # fmt: skip
-    """Draw a blind sample of changed rows at several strengths.
+) -> int:  # fmt: skip
+    """Draw a blind sample of rows at several strengths.
 
     SOURCE: outputs of noisegen augment, one per strength, or clean text as for augment, which is
     noised here at --strengths.
-    Example: noisegen review make news.txt -o review.sqlite -t wiki --strengths 0.05,0.1,0.2
-    Then: noisegen review make -o review.sqlite --more 60
     """
     from noisegen import review
 
@@ -54,37 +59,34 @@ def make(
         summary = review.more(out, rows=more_rows, strength=strength, sources=sources, code=code)
     if as_json:
         common.print_json(summary.to_dict())
-        return
-    for line in [
-        *summary.lines(),
-        f"{out}: {summary.items:,} rows; now: noisegen review serve {out}",
-    ]:
-        click.echo(line, err=True)
+    else:
+        rows = counted(summary.items, "row")
+        for line in [*summary.lines(), f"{out}: {rows}; now: noisegen review serve {out}"]:
+            common.tell(line)
+    return 3 if summary.dropped else 0
 
 
-@review.command()
+@review.command(epilog=common.example("review serve review.sqlite"))
 @click_options(ServeOptions)
+@common.quiet
 def serve(**options: Any) -> None:
-    """Show the review to reviewers until Ctrl-C; every answer is stored at once.
+    """Serve the review until Ctrl-C; answers are saved at once.
 
-    Open the address that is printed: it holds the token. Several may review at the same time.
-    Example: noisegen review serve review.sqlite
+    Open the address that is printed: it contains the token. Several reviewers can work at the same
+    time.
     """
     from noisegen import review
 
     review.serve(**options, tell=lambda line: click.echo(line, err=not line.startswith("open ")))
 
 
-@review.command()
+@review.command(epilog=common.example("review report review.sqlite -o report.html"))
 @click.argument("path", type=click.Path(dir_okay=False), metavar="REVIEW.sqlite")
 @click.option("-o", "--out", type=click.Path(dir_okay=False), metavar="FILE.html",
-              help="Write a page, too")  # fmt: skip
-@common.as_json
+              help="Also write a page")  # fmt: skip
+@common.output
 def report(path: str, out: str | None, as_json: bool) -> None:
-    """Show realism by strength, the strength to choose, agreement, kinds of noise.
-
-    Example: noisegen review report review.sqlite -o report.html
-    """
+    """Show realism by strength, and how reviewers agree."""
     from noisegen import review
     from noisegen.report.terminal import show
     from noisegen.review.reporting import compose
@@ -95,4 +97,4 @@ def report(path: str, out: str | None, as_json: bool) -> None:
     else:
         show(compose(figures), common.terminal())
     if out:
-        click.echo(f"wrote {out}", err=True)
+        common.tell(f"wrote {out}")

@@ -17,15 +17,15 @@ from runs import DEMO, PROGRAM, command, shards, table
 import noisegen
 from noisegen import cli
 from noisegen.cli import run
-from noisegen.runs import progress
-from noisegen.runs.progress import Progress
+from noisegen.noise.recipe import recipe_names
 
 COMMANDS = sorted(cli.noisegen.commands)
-QUICK = [name for name in COMMANDS if name != "quickstart"]  # which has its own tests
+QUICK = [name for name in COMMANDS if name not in ("quickstart", "completion")]  # tested elsewhere
 FING = ("-t", "fing:rate=0.1")
 RUNS = {
     "augment": [str(DEMO), "-o", "OUT", *FING, "--workers", "1"],
     "preview": ["See you tomorrow.", *FING],
+    "recipes": ["rolaser"],
     "transforms": [],
     "stats": ["MADE"],
     "mine-wiki": ["DUMP", "-o", "OUT", "--workers", "1"],
@@ -35,7 +35,7 @@ RUNS = {
     "prepare": ["RAW", "-o", "OUT", "--workers", "1"],
     "learn": ["PAIRS", "-o", "OUT"],
     "calibrate": [str(DEMO), *("--recipe", "fing", "--target-cer", "0.02", "-o", "OUT.yaml")],
-    "realism": ["--real", "PAIRS", "--recipe", "fing"],
+    "realism": ["--pairs", "PAIRS", "--recipe", "fing"],
     "review": ["make", str(DEMO), "-o", "OUT", *FING, "--strengths", "0.1,0.2", "--rows", "5"],
     "train": ["MADE", "-o", "OUT", "--teacher", "TINY", "--steps", "1"],
     "evaluate": ["TINY", "-o", "OUT", "--pairs", "POSTS", "--no-hard"],
@@ -100,7 +100,37 @@ def test_help_says_what_it_does_and_gives_an_example(name, option, capfd):
     stdout, stderr = capfd.readouterr()
 
     assert (code, stderr) == (0, "")
-    assert re.search(r"Example:\s+noisegen " + (name or "augment"), " ".join(stdout.split()))
+    assert re.search(r"Examples?:.*noisegen " + (name or "augment"), " ".join(stdout.split()))
+
+
+def commands_below(command, path=()):
+    below = command.commands if isinstance(command, click.Group) else {}
+    for name in below:
+        yield from commands_below(below[name], (*path, name))
+    yield path, command
+
+
+@pytest.mark.parametrize("path", [path for path, _ in commands_below(cli.noisegen)], ids=" ".join)
+def test_every_help_fits_80_columns_and_cuts_no_summary(path, capfd):
+    run([*path, "--help"])
+    shown = capfd.readouterr().out
+
+    assert max(map(len, shown.splitlines())) <= 80
+    assert not re.search(r"\w\.\.\.$", shown.partition("Commands:")[2], re.MULTILINE)
+    assert set(re.findall(r"--(\w+) TEXT ", shown)) <= {"license", "origin"}
+
+
+def test_the_help_of_the_program_has_a_line_for_every_command(capfd):
+    run(["--help"])
+    lines = capfd.readouterr().out.splitlines()
+
+    starts = [line.split()[0] for line in lines if re.match(r"  [a-z]", line)]
+    assert [name for name in starts if name in COMMANDS] == list(cli.noisegen.commands)
+    assert [line for line in lines if re.match("[A-Z][a-z]+:$", line)] == [
+        "Options:", "Noise:", "Mine:", "Measure:", "Train:", "Shell:",
+    ]  # fmt: skip
+    for name, known in cli.noisegen.commands.items():
+        assert f"  {name:<13}  {known.help.splitlines()[0]}" in lines
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -139,8 +169,10 @@ def test_the_example_of_the_help_can_be_run(
         (tmp_path / "run" / "student").symlink_to(tiny_bert)
         for lang in ("en", "es"):
             made_tasks.slots_file(tmp_path).rename(tmp_path / f"{lang}.tsv")
-    text = " ".join((cli.noisegen.commands[name].help or "").split())
-    words = shlex.split(text.partition("Example: noisegen ")[2])
+    example = next(
+        line for line in cli.noisegen.commands[name].epilog.splitlines() if "noisegen" in line
+    )
+    words = shlex.split(example)[1:]
 
     assert run([*words, *SHORTER.get(name, [])]) == 0, capfd.readouterr().err
 
@@ -192,7 +224,7 @@ def test_the_command_is_in_the_manifest(arguments, tmp_path):
     assert made.command == shlex.join(["noisegen", *words])
 
 
-def test_an_interruption_is_code_130(arguments, monkeypatch, capfd):
+def test_an_interruption_is_code_130(arguments, tmp_path, monkeypatch, capfd):
     from noisegen.augment import augment
 
     def interrupted(*_, **__):
@@ -201,7 +233,21 @@ def test_an_interruption_is_code_130(arguments, monkeypatch, capfd):
     monkeypatch.setattr(augment, "make_shards", interrupted)
 
     assert run(arguments("augment")) == 130
-    assert "interrupted; what is finished is kept" in capfd.readouterr().err
+    assert capfd.readouterr().err.strip() == "interrupted"
+    (tmp_path / "out").mkdir()
+    assert run(arguments("augment")) == 130
+    assert (
+        "interrupted; what is finished is kept: run again with --resume" in capfd.readouterr().err
+    )
+
+
+def test_an_interruption_names_no_option_that_is_not_there(made, monkeypatch, capfd):
+    from noisegen.augment import statistics
+
+    monkeypatch.setattr(statistics, "measure", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
+
+    assert run(["stats", str(made)]) == 130
+    assert capfd.readouterr().err.strip() == "interrupted"
 
 
 def test_one_transform_is_described(capfd):
@@ -248,7 +294,11 @@ def test_a_language_without_some_data_is_hinted_at(tmp_path, capfd):
     run(["augment", str(DEMO), "-o", str(tmp_path / "out"), "--lang", "sw", "--workers", "1"])
 
     [hint, _] = capfd.readouterr().err.splitlines()
-    assert hint.startswith("hint: no data for language 'sw': left out abr1, ")
+    note = "mix_all leaves out 10 of its 12 transforms in 'sw' (no data): abr1, "
+    assert hint.startswith(f"hint: {note}")
+    for words in (["preview", "See you."], ["augment", str(DEMO), "--dry-run"]):
+        run([*words, "--lang", "sw"])
+        assert capfd.readouterr().err == f"{hint}\n"
 
 
 @pytest.mark.parametrize(
@@ -278,59 +328,6 @@ def _with(words, **variables):
     return subprocess.run(
         [*PROGRAM, *words], capture_output=True, text=True, env=variables, timeout=60
     ).stdout
-
-
-def test_progress_is_a_plain_line_now_and_then(monkeypatch, capfd):
-    times = iter([0.0, 1.0, 6.0, 7.0, 12.0])
-    monkeypatch.setattr(progress.time, "monotonic", lambda: next(times))
-    with progress.progress_on_stderr() as show:
-        for number in range(1, 5):
-            show(Progress(done=1_500 * number, unit="rows"))
-
-    assert capfd.readouterr().err == "3,000 rows, 500/s\n6,000 rows, 500/s\n"
-
-
-@pytest.mark.parametrize(
-    ("event", "text"),
-    [
-        (Progress("minilm: encoding", 300, 1_200, "texts"), "minilm: encoding, 300 of 1,200 texts"),
-        (Progress("opening minilm"), "opening minilm"),
-        (Progress(done=50, unit="rows", counts={"shards": 2}), "50 rows, 2 shards, 25/s"),
-        (Progress(done=1, total=4, unit="files", counts={"bytes": 6_000_000}),
-         "1 of 4 files, 3 MB/s"),
-    ],
-)  # fmt: skip
-def test_an_event_is_one_line(event, text):
-    assert event.text(seconds=2.0) == text
-
-
-def test_a_run_shows_progress_where_there_is_no_terminal(arguments, monkeypatch, capfd):
-    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0)
-    run([*arguments("augment"), "--rows-per-shard", "200"])
-
-    lines = capfd.readouterr().err.splitlines()
-    assert [line.split(",")[0] for line in lines[:3]] == ["200 rows", "400 rows", "420 rows"]
-
-
-@pytest.mark.parametrize("total", [0, 4_000])
-def test_a_terminal_gets_a_bar(monkeypatch, total):
-    import os
-    import pty
-
-    parent, child = pty.openpty()
-    with os.fdopen(child, "w") as terminal:
-        monkeypatch.setattr(sys, "stderr", terminal)
-        with progress.progress_on_stderr() as show:
-            show(Progress(done=1_500, total=total, unit="rows", counts={"shards": 1}))
-            show(Progress(done=2_000, total=total, unit="rows", counts={"shards": 2}))
-        monkeypatch.undo()
-        os.set_blocking(parent, False)
-        shown = ""
-        while "2 shards" not in shown:
-            shown += os.read(parent, 100_000).decode()  # raises when there is no more
-    os.close(parent)
-
-    assert ("2,000 of 4,000 rows, 2 shards" if total else "2,000 rows, 2 shards, ") in shown
 
 
 def test_a_dry_run_writes_nothing(arguments, tmp_path, capfd):
@@ -412,3 +409,93 @@ def test_augment_imports_neither_torch_nor_datasets(tmp_path):
 def test_a_recipe_beside_transforms_is_wrong_usage(capfd):
     assert run(["preview", "See you.", "--recipe", "rolaser", *FING]) == 2
     assert "--recipe and -t exclude each other" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_every_command_can_be_quiet(name):
+    for path, known in commands_below(cli.noisegen.commands[name], (name,)):
+        flags = {flag for parameter in known.params for flag in parameter.opts}
+        assert isinstance(known, click.Group) or {"-q", "--quiet"} <= flags, path
+
+
+@pytest.mark.parametrize("name", ["preview", "stats", "recipes", "transforms", "dictionary"])
+def test_a_quiet_command_prints_its_result_and_nothing_else(name, arguments, capfd):
+    run(arguments(name))
+    loud = capfd.readouterr()
+    assert run([*arguments(name), "-q"]) == 0
+    assert capfd.readouterr() == (loud.out, "")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["preview", "Hi.", "--rows", "3"], "--rows is called --limit now."),
+        (["dictionary", "export", "d", "--source", "x"], "--source is called --origin now."),
+        (["preview", "Hi.", "--noise", "ugc"], "--noise is called --recipe now."),
+    ],
+)
+def test_an_option_of_old_names_the_new_one(words, said, capfd):
+    assert run(words) == 2
+    assert f"Error: {said}" in capfd.readouterr().err
+
+
+def test_the_default_tagger_needs_nothing_installed():
+    taggers = {
+        parameter.default
+        for command in ("augment", "preview", "calibrate")
+        for parameter in cli.noisegen.commands[command].params
+        if parameter.name == "tagger"
+    }
+    assert taggers == {"rule"}
+
+
+def test_recipes_are_listed_with_what_they_do_to_text(capfd):
+    assert run(["recipes", "--json"]) == 0
+    listed = json.loads(capfd.readouterr().out)["recipes"]
+
+    rates = {recipe["name"]: recipe["rates"]["en"] for recipe in listed}
+    assert sorted(rates) == sorted(recipe_names())
+    assert all(recipe["summary"].endswith(".") for recipe in listed)
+    assert rates["ugc-light"]["cer"] < rates["ugc"]["cer"] < rates["ugc-heavy"]["cer"]
+    assert run(["recipes"]) == 0
+    assert all(name in capfd.readouterr().out for name in ["mix_all"])
+
+
+def test_the_error_rate_of_a_recipe_is_that_of_a_run_on_the_same_text(tmp_path, capfd):
+    run(["recipes", "ugc", "--json"])
+    measured = json.loads(capfd.readouterr().out)["rates"]["en"]
+    english = [line.split("\t") for line in DEMO.read_text("utf-8").splitlines()]
+    path = tmp_path / "en.txt"
+    path.write_text("\n".join(text for text, _, lang in english if lang == "en"))
+
+    totals = noisegen.augment(path, tmp_path / "out", recipe="ugc", copies=14).totals
+    assert measured["texts"] == 300
+    assert measured["cer"] == pytest.approx(totals["cer"], rel=0.1)
+    assert measured["wer"] == pytest.approx(totals["wer"], rel=0.1)
+    assert measured["changed"] == pytest.approx(totals["changed"] / totals["rows"], abs=0.05)
+
+
+def test_one_recipe_is_described_by_steps_and_languages(tmp_path, capfd):
+    path = tmp_path / "chat.yaml"
+    path.write_text(
+        "# As in chats.\n# Two kinds.\nsteps:\n- one_of:\n  - abr1: {rate: 0.5}\n  - fing\n"
+    )
+
+    assert run(["recipes", str(path)]) == 0
+    shown = capfd.readouterr().out
+    assert "As in chats. Two kinds." in shown
+    for part in (
+        r"\none_of ",
+        r"  abr1 +rate=0.5 +\w+",
+        r"\nen +2 of 2 ",
+        r"\nde +1 of 2 ",
+    ):
+        assert re.search(part, shown), part
+    assert run(["recipes", "ucg"]) == 2
+    assert "did you mean 'ugc'?" in capfd.readouterr().err
+
+
+def test_a_preview_without_text_shows_the_demo_text_of_the_language(capfd):
+    for lang, begun in (("en", "The city council"), ("de", "Der Stadtrat")):
+        assert run(["preview", "--lang", lang, "-n", "1", "-t", "fing:rate=0", "-q"]) == 0
+        assert begun in capfd.readouterr().out

@@ -1,9 +1,11 @@
 """An environment with the core alone: a command that needs more names the extra in one line."""
 
 import json
+import re
 import subprocess
 import sys
 
+import click
 import mining_inputs
 import pytest
 from runs import DEMO
@@ -11,29 +13,43 @@ from runs import DEMO
 from noisegen import cli
 from noisegen.errors import EXTRAS
 
-FING = ("-t", "fing:rate=0.1")
-RUNS = {  # the extra that a command asks for, '' for none, and its arguments
-    "augment": ("", [str(DEMO), "-o", "OUT/pairs", *FING, "--workers", "1"]),
-    "preview": ("", ["See you tomorrow.", *FING]),
-    "transforms": ("", []),
-    "stats": ("", ["OUT/pairs"]),
-    "prepare": ("", ["RAW", "-o", "OUT/prepared", "--workers", "1"]),
-    "mine-wiki": ("", ["DUMP", "-o", "OUT/wiki", "--workers", "1"]),
-    "mine-lang8": ("", ["FILE", "-o", "OUT/lang8", "--workers", "1"]),
-    "mine-pairs": ("", ["PAIRS", "-o", "OUT/mined", "--workers", "1"]),
-    "dictionary": ("", ["show", "OUT/mined"]),
-    "learn": ("", ["PAIRS", "-o", "OUT/profile"]),
-    "calibrate": ("", [str(DEMO), "--recipe", "fing", "--target-cer", "0.02"]),
-    "realism": ("realism", ["--real", "PAIRS", "--recipe", "fing"]),
-    "review": ("", ["make", str(DEMO), "-o", "OUT/review.sqlite", *FING, "--strengths", "0.1",
-                    "--rows", "5"]),
-    "review serve": ("review", ["OUT/review.sqlite"]),
-    "train": ("train", ["OUT/pairs", "-o", "OUT/run", "--steps", "1"]),
-    "evaluate": ("train", ["minilm", "-o", "OUT/report", "--pairs", "PAIRS"]),
-    "evaluate-task": ("train", ["minilm", "-o", "OUT/task", "--train", "PAIRS", "--test",
-                                "en=PAIRS"]),
-    "quickstart": ("train", ["-o", "OUT/first"]),
-}  # fmt: skip
+RUNS = {  # command lines, and the extra that each asks for
+    "augment DEMO -o OUT/pairs -t fing:rate=0.1 --workers 1": "",
+    "augment hf:glue -o OUT/hf": "hf",
+    "augment RAW -o OUT/dask --text-column text --executor dask:127.0.0.1:1": "dask",
+    "preview": "",
+    "preview slang --tagger spacy -t slng": "en",
+    "recipes rolaser": "",
+    "transforms": "",
+    "transforms fing": "",
+    "calibrate DEMO --recipe fing --target-cer 0.02": "",
+    "prepare RAW -o OUT/prepared --workers 1": "",
+    "prepare RAW -o OUT/identified --workers 1 --identify yes": "lid",
+    "mine-wiki DUMP -o OUT/wiki --workers 1": "",
+    "mine-lang8 FILE -o OUT/lang8 --workers 1": "",
+    "mine-pairs PAIRS -o OUT/mined --workers 1": "",
+    "dictionary show OUT/mined": "",
+    "dictionary merge OUT/mined OUT/mined -o OUT/both.tsv": "",
+    "dictionary filter OUT/mined -o OUT/sure.tsv": "",
+    "dictionary export OUT/mined -o OUT/rcp.json": "",
+    "dictionary translations --lang en --into de": "",
+    "learn PAIRS -o OUT/profile": "",
+    "learn from PAIRS -o OUT/profile --force": "",
+    "learn show OUT/profile": "",
+    "learn merge OUT/profile OUT/profile -o OUT/merged": "",
+    "stats OUT/pairs --plot OUT/pairs.html": "",
+    "stats OUT/pairs --plot OUT/pairs.png": "plot",
+    "realism --pairs PAIRS --recipe fing": "realism",
+    "review make DEMO -o OUT/review.sqlite -t fing:rate=0.1 --strengths 0.1 --rows 5": "",
+    "review report OUT/review.sqlite -o OUT/review.html": "",
+    "review serve OUT/review.sqlite": "review",
+    "evaluate minilm -o OUT/report --pairs PAIRS": "train",
+    "evaluate-task minilm -o OUT/task --train PAIRS --test en=PAIRS": "train",
+    "train OUT/pairs -o OUT/run --steps 1": "train",
+    "train --list": "",
+    "quickstart -o OUT/first": "train",
+    "completion bash": "",
+}
 FUNCTIONS = {
     "evaluate": {"models": ["minilm"], "out": "report", "pairs": ["pairs.tsv"]},
     "evaluate_task": {"models": ["minilm"], "out": "task", "train": "a.tsv", "test": ["en=a.tsv"]},
@@ -78,14 +94,14 @@ print(json.dumps(results))
 def results(tmp_path_factory):
     """Exit code and standard error of every command, in a process that has no extra."""
     folder = tmp_path_factory.mktemp("core")
-    paths = mining_inputs.write(folder)
+    places = {**mining_inputs.write(folder), "OUT": str(folder), "DEMO": str(DEMO)}
 
-    def place(word):
-        for name, path in {**paths, "OUT": str(folder)}.items():
-            word = word.replace(name, path) if word.startswith((name, f"en={name}")) else word
-        return word
+    def placed(word):
+        return re.sub(
+            "^(en=)?([A-Z]+[0-9]?)", lambda m: (m[1] or "") + places.get(m[2], m[2]), word
+        )
 
-    commands = {name: [*name.split(), *map(place, words)] for name, (_, words) in RUNS.items()}
+    commands = {line: [placed(word) for word in line.split()] for line in RUNS}
     blocked = [*EXTRAS, "pandas", "joblib"]
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, *map(json.dumps, (blocked, commands, FUNCTIONS))],
@@ -96,12 +112,19 @@ def results(tmp_path_factory):
 
 
 def test_every_command_is_run_here():
-    assert sorted({name.split()[0] for name in RUNS}) == sorted(cli.noisegen.commands)
+    def names(command, path):
+        below = command.commands if isinstance(command, click.Group) else {}
+        return [name for sub in below for name in names(below[sub], [*path, sub])] or [path]
+
+    wanted = [" ".join(path) for path in names(cli.noisegen, [])]
+    assert [
+        name for name in wanted if not any(f"{line} ".startswith(f"{name} ") for line in RUNS)
+    ] == []
 
 
 @pytest.mark.parametrize("name", RUNS)
 def test_a_command_works_or_names_the_extra(results, name):
-    extra, _ = RUNS[name]
+    extra = RUNS[name]
     code, error = results[name]
     if not extra:
         assert code in (0, 3), error

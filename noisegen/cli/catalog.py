@@ -1,0 +1,109 @@
+"""`noisegen preview`, `recipes`, `transforms` and `stats`."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from noisegen.augment import Request
+from noisegen.cli import common
+from noisegen.options import click_options
+
+
+@click.command(
+    epilog=common.example(
+        'preview "See you tomorrow, my friend." -t abr1:rate=1',
+        "preview news.txt --recipe ugc --unaligned",
+    )
+)
+@click.argument("sources", nargs=-1, metavar="[TEXT or SOURCE]...")
+@common.recipe_options
+@click_options(Request, only=("text_column", "id_column"))
+@click.option("-n", "--limit", metavar="N", type=click.IntRange(min=1), default=10,
+              show_default=True, help="Maximum rows to show")  # fmt: skip
+@click.option("--unaligned", is_flag=True, help="Print whole texts, without alignment or filler")
+@common.output
+def preview(limit: int, unaligned: bool, as_json: bool, **given: Any) -> None:
+    """Show text before and after, with the changes marked.
+
+    Nothing is written. Without TEXT or SOURCE it shows the demo text of the language.
+    """
+    from noisegen.augment.preview import examples_of, render
+
+    examples = examples_of(common.request(given), limit, common.hint)
+    if as_json:
+        common.print_json({"rows": [example.to_dict() for example in examples]})
+    else:
+        render(examples, common.terminal(), aligned=not unaligned)
+
+
+@click.command(epilog=common.example("stats out --plot out.html"))
+@click.argument("out", type=click.Path(path_type=Path))
+@click.option("--plot", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE.png|.html",
+              help="Also draw the figures (.png needs the extra plot)")  # fmt: skip
+@common.output
+def stats(out: Path, plot: Path | None, as_json: bool) -> None:
+    """Show what a run did: rows changed, CER, WER, kinds of edit."""
+    from noisegen.augment import statistics
+
+    if plot:
+        statistics.check_plot(plot)
+    measured = statistics.measure(out)
+    if as_json:
+        common.print_json(measured.to_dict())
+    else:
+        statistics.render(measured, common.terminal())
+    if plot:
+        statistics.plot(measured, plot)
+        common.tell(f"wrote {plot}")
+
+
+@click.command(epilog=common.example("recipes ugc"))
+@click.argument("recipe", required=False, metavar="[NAME|FILE.yaml]")
+@click_options(Request, only=("code",))
+@common.output
+def recipes(recipe: str | None, code: tuple[str, ...], as_json: bool) -> None:
+    """List the recipes, or show one: steps, languages, error rates.
+
+    Error rates are measured on the bundled demo text.
+    """
+    from noisegen.augment import catalog
+    from noisegen.report.terminal import show
+
+    _load(code)
+    if as_json and recipe:
+        common.print_json(catalog.recipe_info(recipe).to_dict())
+    elif as_json:
+        common.print_json({"recipes": [known.to_dict() for known in catalog.list_recipes()]})
+    else:
+        one = catalog.describe_recipe(catalog.recipe_info(recipe)) if recipe else None
+        show(one or catalog.recipe_table(catalog.list_recipes()), common.terminal())
+
+
+@click.command(epilog=common.example("transforms spac"))
+@click.argument("transform", required=False, metavar="[NAME]")
+@click_options(Request, only=("code",))
+@common.output
+def transforms(transform: str | None, code: tuple[str, ...], as_json: bool) -> None:
+    """List the transforms, or show one: parameters, examples, data.
+
+    One transform is shown with the licence of its data and the place of its code.
+    """
+    from noisegen.augment import catalog
+
+    _load(code)
+    if as_json and transform:
+        common.print_json(catalog.info(transform).to_dict())
+    elif as_json:
+        common.print_json({"transforms": [known.to_dict() for known in catalog.list_transforms()]})
+    else:
+        one = catalog.describe(catalog.info(transform)) if transform else None
+        shown = one or catalog.table(catalog.list_transforms())
+        common.terminal().print(shown, highlight=False)
+
+
+def _load(code: tuple[str, ...]) -> None:
+    from noisegen.noise.registry import load_code
+
+    for path in code:
+        load_code(path)
