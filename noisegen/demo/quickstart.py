@@ -14,11 +14,13 @@ from importlib.util import find_spec
 from itertools import combinations
 from pathlib import Path
 from statistics import fmean
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
 from noisegen.augment.augment import augment
 from noisegen.data.files import salvage
+from noisegen.demo import QuickstartOptions
 from noisegen.encoders.encoder import Encoder, open_encoder
+from noisegen.encoders.stored import keep_few_kernels
 from noisegen.errors import MissingExtra, OutputError
 from noisegen.evaluation.evaluate import evaluate
 from noisegen.evaluation.findings import ALPHA, verdict
@@ -27,81 +29,73 @@ from noisegen.evaluation.results import Results
 from noisegen.evaluation.xsim_search import neighbours
 from noisegen.mining.dumps import read_revisions
 from noisegen.mining.wiki import plain_text
-from noisegen.options import internal, option, public
+from noisegen.options import public
 from noisegen.prepare.sentences import Criteria, sentences
 from noisegen.runs.atomic import remove, write_text
 from noisegen.runs.folder import make_folder, refuse_full
-from noisegen.runs.progress import Progress, Show
+from noisegen.runs.progress import Progress
 from noisegen.text.segmentation import language
-from noisegen.training.settings import Tell
+from noisegen.training.summary import lines
 from noisegen.training.train import train
 
 TEACHER = "minilm"
 NOISE = "ugc-heavy"  # of the shards
 SETTINGS = {
-    "noise": "stored+mix_all+leet+fing+spac",  # those of RoLASER's that move the teacher most
+    "recipe": "stored+mix_all+leet+fing+spac",  # those of RoLASER's that move the teacher most
     "lr": 1.5e-4, "validate_every": 50, "validation_rows": 200,
 }  # fmt: skip
-SIMILARITY_NOISE = "leet"  # of one side of the pairs with similarities, or of both
+SIMILARITY_NOISE = "leet"  # of one side of the STS pairs, or of both
 RANKS = (1, 4, 16, 64)  # of the neighbours that a held-out sentence is paired with
-SENTENCES = 200  # of those held out, for each kind of noise
+SENTENCES = 200  # held-out sentences per kind of noise
 TRAINING = "training.txt"  # in texts/, the first file that is written
 _FOLDERS = ("pairs", "run", "report", "texts")
 NEWS = "lee_background.cor"
 ARTICLES = "enwiki-latest-pages-articles1.xml-p000000010p000030302-shortened.bz2"
 COMPARED, SIMILARITIES = "lee.cor", "similarities0-1.txt"
 WORDS_MIN, WORDS_MAX = 5, 40
-HELD_OUT = 10  # of so many documents one
+HELD_OUT = 10  # every tenth document
 _SHOWN_MAX = 4  # figures named in the third line
 
 
 @dataclass(frozen=True)
-class QuickstartOptions:
-    """Options of `noisegen quickstart`."""
-
-    out: Annotated[
-        str, option("Folder for texts, pairs, run and report", "-o", "--out", metavar="DIR")
-    ]
-    seed: Annotated[int, option("Seed of noise, batches and new weights", ge=0)] = 0
-    time_limit: Annotated[str, option("Time for training alone", metavar="8m")] = "8m"
-    force: Annotated[bool, option("Overwrite the quickstart in this folder")] = False
-    tell: Annotated[Tell, internal()] = lambda line: None
-    progress: Annotated[Show, internal()] = lambda event: None
-
-
-@dataclass(frozen=True)
 class Quickstart:
-    """The results of a quickstart, and three lines that sum them up."""
+    """The results of a quickstart, and a summary of three lines."""
 
     lines: tuple[str, str, str]
     results: Results
 
 
 def _quickstart(options: QuickstartOptions) -> Quickstart:
-    """Make a robust student of MiniLM out of text that an installed package ships, and measure it.
+    """Train a robust student of MiniLM on text that an installed package ships, and evaluate it.
 
     Writes DIR/texts, pairs (of augment), run (of train) and report (of evaluate). `time_limit` is
-    that of training alone. Raises NoisegenError; a folder that is not empty needs `force`.
+    that of `train`; the evaluation takes a few minutes more. A folder that is not empty needs
+    `force`. Raises NoisegenError.
     """
+    keep_few_kernels()
     out, seed, progress = Path(options.out), options.seed, options.progress
     if make_folder(out) and not options.force:
         refuse_full(out, can_resume=False)
     ours = [name for name in _FOLDERS if (out / name).exists()]
     if ours and not (out / "texts" / TRAINING).is_file():
-        raise OutputError(f"{out} has {ours[0]}, but is of no quickstart: use another folder")
+        raise OutputError(f"{out} has {ours[0]}, but not from a quickstart: use another folder")
     remove(*(out / name for name in _FOLDERS))
-    progress(Progress("texts"))
+    progress(Progress("writing texts"))
     texts = write_demo_texts(out / "texts", open_encoder(TEACHER))
-    progress(Progress("augment"))
-    augment(texts / TRAINING, out / "pairs", recipe=NOISE, seed=seed, edits=True, workers=1)
-    train(
+    augment(
+        texts / TRAINING, out / "pairs", recipe=NOISE, seed=seed, edits=True, workers=1,
+        progress=progress,
+    )  # fmt: skip
+    metrics = train(
         out / "pairs", str(out / "run"), teacher=TEACHER, time_limit=options.time_limit, seed=seed,
         values=SETTINGS, tell=options.tell, progress=progress,
     )  # fmt: skip
+    for line in lines(metrics, out / "run"):
+        options.tell(line)
     results = evaluate(
         (f"student={out / 'run' / 'student'}",), str(out / "report"), baseline=TEACHER,
         source=(f"news={texts / 'held_out.txt'}",), seeds=1, limit=SENTENCES,
-        noise=SIMILARITY_NOISE,
+        recipe=SIMILARITY_NOISE,
         sts=tuple(f"{name}={texts / name}.tsv" for name in ("sentences", "documents")),
         progress=progress,
     )  # fmt: skip
@@ -186,7 +180,7 @@ def folder() -> Path:
 
 
 def headlines(results: Results) -> tuple[str, str, str]:
-    """Return one line each on distances, on STS with drift, and on all that is not better."""
+    """Return a line on distances, one on STS and drift, and one on what is not better."""
     student = next(model.name for model in results.models if not model.baseline)
 
     def values(dataset: str, metric: str) -> list[float]:
@@ -223,7 +217,7 @@ def headlines(results: Results) -> tuple[str, str, str]:
         f"distance of noisy text to its clean form: {hardest} {before:.3f} -> {after:.3f}, "
         f"x{ratio:.2f} on average; halved or better for {halved} of {len(distances)} kinds of "
         "noise",
-        f"order of similarities (Spearman): {similarities}; clean text moved by {drift:.3f}",
+        f"STS (Spearman x 100): {similarities}. Cost: clean vectors shift by {drift:.3f}",
         f"worse: {'; '.join(worse[:_SHOWN_MAX] + more) or 'nothing'}. No difference shown in "
         f"{same} of {len(verdicts)} comparisons (p >= {ALPHA:g} after Holm's correction)",
     )

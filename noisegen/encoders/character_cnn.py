@@ -92,7 +92,7 @@ class WordIds:
         ages = (self._count - numbers - 1) % _SPAN  # read after the words were taken
         if ((ages >= min(self.kept, self._count)) & (numbers >= 0)).any():
             kept = f"only the last {self.kept:,} new words are kept"
-            raise NoisegenError(f"word ids were given up, {kept}; encode fewer texts at once")
+            raise NoisegenError(f"word ids have expired, {kept}; encode fewer texts at once")
         is_special = numbers < 0
         words[is_special] = _SPECIAL[ids[is_special]]
         return words

@@ -22,7 +22,7 @@ from noisegen.encoders.character_cnn import (
 )
 from noisegen.encoders.encoder import LENGTH_MAX, Tokenizer
 from noisegen.encoders.sentence_encoder import HeadSettings, SentenceEncoder
-from noisegen.encoders.stored import read_json, read_weights, reading, write_json
+from noisegen.encoders.stored import read_json, read_weights, reading, save_tensors, write_json
 from noisegen.errors import SourceError, UsageError
 
 KIND = "noisegen_characters"
@@ -52,7 +52,7 @@ def character_network(config: Any, tokenizer: WordTokenizer) -> Any:
 
     if config.model_type not in NETWORKS:
         known = " and ".join(NETWORKS)
-        raise UsageError(f"characters: {config.model_type!r} is not known, only {known}")
+        raise UsageError(f"characters: {config.model_type!r} is not supported, only {known}")
     settings = config.to_dict() | {"vocab_size": CHARACTER_KINDS, "pad_token_id": PAD}
     positions = config.max_position_embeddings - (config.model_type == "roberta")
     if tokenizer.max_length > positions:
@@ -69,12 +69,10 @@ def character_network(config: Any, tokenizer: WordTokenizer) -> Any:
 
 def save_network(network: Any, tokenizer: Tokenizer, folder: Path) -> None:
     """Write config.json, model.safetensors and words.json."""
-    from safetensors.torch import save_file
-
     config = {"model_type": KIND, "network": network.config.to_dict()}
     write_json(folder / "config.json", config)
     weights = {name: value.contiguous() for name, value in network.state_dict().items()}
-    save_file(weights, folder / WEIGHTS, metadata={"format": "pt"})
+    save_tensors(weights, folder / WEIGHTS, format="pt")
     tokenizer.save(folder)
 
 

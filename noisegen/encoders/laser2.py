@@ -150,4 +150,4 @@ def _read_checkpoint(path: Path) -> Checkpoint:
         reason = str(error)
     except (OSError, RuntimeError, EOFError, ValueError, KeyError, pickle.UnpicklingError) as error:
         reason = f"it cannot be read as plain tensors ({type(error).__name__})"
-    raise SourceError(f"{path} is no checkpoint of LASER2's LSTM: {reason}")
+    raise SourceError(f"{path} is not a checkpoint of LASER2's LSTM: {reason}")

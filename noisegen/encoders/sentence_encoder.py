@@ -22,7 +22,7 @@ class HeadSettings:
     """How token states become a sentence vector.
 
     `projection` is the output width of a linear layer, None for no layer. It comes before pooling,
-    per token (RoLASER, section 4), after it, or last: after normalising too.
+    per token (RoLASER, section 4), after pooling, or last, after normalisation.
     """
 
     pooling: str = "mean"
@@ -33,7 +33,7 @@ class HeadSettings:
 
     @property
     def steps(self) -> list[str]:
-        """The names of what is done to token states, in order."""
+        """The names of the steps after the network, in order."""
         steps = ["Pooling", "Normalize"] if self.normalize else ["Pooling"]
         if self.projection:
             steps.insert({"before": 0, "after": 1, "last": 2}[self.place], "Dense")
@@ -64,7 +64,7 @@ class SentenceHead(nn.Module):
 
 
 class SentenceEncoder(nn.Module):
-    """Texts to vectors, by a network of transformers and a head.
+    """An encoder of texts: a network of transformers and a head.
 
     `network` takes `input_ids` and `attention_mask` and has a `config` with `hidden_size`.
     """
@@ -91,7 +91,7 @@ class SentenceEncoder(nn.Module):
 
     @cached_property
     def digest(self) -> str:
-        """A hex digest of weights, head and tokenizer, as they are at the first use."""
+        """A hex digest of weights, head and tokenizer at the first use."""
         digest = sha256(f"{self.head.settings} {self.tokenizer.digest}".encode())
         for name, value in sorted(self.state_dict().items()):
             digest.update(name.encode())
@@ -104,7 +104,7 @@ class SentenceEncoder(nn.Module):
         return vectors
 
     def encode(self, texts: Sequence[str], progress: Progress | None = None) -> Vectors:
-        """Return shape (texts, width); longest texts first, so that little is padding."""
+        """Return shape (texts, width); texts are batched by length, with little padding."""
         return self.encode_ids(self.tokenizer.tokenize(texts), progress)
 
     def encode_ids(self, ids: Ragged, progress: Progress | None = None) -> Vectors:

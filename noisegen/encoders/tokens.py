@@ -1,4 +1,4 @@
-"""Texts to token ids, and ids to batches: planned by length, then padded to a rectangle or packed.
+"""Tokenizers, and batches of token ids: planned by length, then padded or packed.
 
 In a packed batch rows follow each other without padding. A token attends to its own row only: by
 `varlen_attn` of torch on CUDA in half precision, elsewhere by a block mask, which is slow for many
@@ -73,7 +73,7 @@ class PieceTokenizer:
 
 
 def lowered(tokenizer: PieceTokenizer) -> PieceTokenizer:
-    """Return the tokenizer with lower-casing as its first rule, written into its own file."""
+    """Return the tokenizer with lower-casing as its first rule, part of its own file."""
     from tokenizers import normalizers
 
     backend = tokenizer.tokenizer.backend_tokenizer
@@ -105,7 +105,7 @@ class PreparedTokenizer:
 
 
 def with_preparation(tokenizer: Tokenizer, preparation: str) -> PreparedTokenizer:
-    """Return the tokenizer with this preparation, which replaces any other."""
+    """Return the tokenizer with this preparation in place of any other."""
     inner = tokenizer.tokenizer if isinstance(tokenizer, PreparedTokenizer) else tokenizer
     return PreparedTokenizer(inner, preparation)
 
@@ -126,9 +126,9 @@ def plan(
 ) -> list[list[Rows]]:
     """Return the steps of a chunk; each is `world` batches of row numbers.
 
-    `lengths` (rows, sides): the tokens of each side, the first counts most. A batch has at most
-    `budget` tokens in the rectangle of its longest side (one row, if it alone has more);
-    every row is in one batch. Raises ValueError for fewer rows than `world`.
+    `lengths` (rows, sides) are token counts; rows are sorted by the first side. A batch has at most
+    `budget` tokens in the rectangle of its longest side, or a single row; each row is in one batch.
+    Raises ValueError for fewer rows than `world`.
     """
     if len(lengths) < world:
         raise ValueError(f"{len(lengths)} rows cannot be dealt to {world} processes")
@@ -281,7 +281,7 @@ def first_position(config: Any) -> int:
 
 
 def is_packable(config: Any) -> bool:
-    """Tell whether such a network takes packed batches, and this torch has the attention."""
+    """Return whether such a network supports packed batches, and this torch has the attention."""
     has_attention = find_spec("torch.nn.attention.varlen") is not None  # since torch 2.10
     return has_attention and config.model_type in _AFTER_PADDING
 

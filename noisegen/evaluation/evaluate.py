@@ -1,4 +1,4 @@
-"""An evaluation from SPECs and sources to a folder with figures and the report."""
+"""`noisegen evaluate`: from models and sources to a folder with figures and the report."""
 
 import csv
 import io
@@ -13,7 +13,8 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from noisegen.encoders.encoder import Encoder, Vectors, names_model
+from noisegen.encoders.encoder import Encoder, Vectors, names_model, open_encoder
+from noisegen.encoders.stored import keep_few_kernels
 from noisegen.errors import OutputError, SourceError, UsageError
 from noisegen.evaluation.examples import example_sets, examples, mapped_texts, project
 from noisegen.evaluation.measure import Measured, VectorStore, by_strength, compare, measure, scores
@@ -33,25 +34,24 @@ _VERSIONS = ("torch", "transformers", "numpy", "spacy")
 
 
 def _evaluate(options: EvaluateOptions) -> Results:
-    """Evaluate models against a baseline and write metrics.json, metrics.csv, results.json, report.
+    """Evaluate models against a baseline; write metrics.json, metrics.csv, results.json, a report.
 
     `models` and `baseline` are SPECs, or NAME=SPEC. `strengths` are factors on the rates of the
-    recipes over `source`; () for none. `progress` gets events. Raises NoisegenError; a
-    folder `out` that is not empty needs `force`, which replaces those four files.
+    recipes for `source`; () for none. `progress` gets events. A folder `out` that is not empty
+    needs `force`, which overwrites those four files. Raises NoisegenError.
     """
+    keep_few_kernels()
     began = time.monotonic()
-    progress = options.progress or (lambda event: None)
+    progress = options.progress
     models = named_models(options.models, options.baseline)
     out = Path(options.out)
     if make_folder(out) and not options.force:
-        raise OutputError(f"{out} is not empty; add --force to replace the report in it")
-    for model in models:  # a wrong SPEC shows before minutes of work on the others
-        progress(Progress(f"opening {model.name}"))
-        opened(model)
+        raise OutputError(f"{out} is not empty; add --force to overwrite the report in it")
+    encoders = open_all(models, progress)
     sets = make_sets(options, progress)
     run = _Measurement(sets, models, progress, total=len(set(sets.texts())) * len(models))
     for model in models:
-        run.add(model)
+        run.add(model, encoders.pop(model.name))
     progress(Progress("statistics"))
     results = run.results(options, began)
     write(results, out)
@@ -63,7 +63,7 @@ evaluate = public(EvaluateOptions, _evaluate)
 
 @dataclass(frozen=True)
 class Named:
-    """A model that was asked for: its name in tables, and its SPEC."""
+    """A requested model: its name in tables, and its SPEC."""
 
     name: str
     spec: str
@@ -71,7 +71,7 @@ class Named:
 
 @dataclass
 class _Measurement:
-    """What has been measured so far; one model is open at a time, the baseline first."""
+    """What has been measured so far, the baseline first."""
 
     sets: Sets
     named: Sequence[Named]
@@ -84,16 +84,16 @@ class _Measurement:
     anchors: dict[str, Vectors] = field(default_factory=dict)  # baseline's clean vectors by group
     mapped: dict[str, dict[str, tuple[Vectors, Vectors]]] = field(default_factory=dict)
 
-    def add(self, model: Named) -> None:
-        """Open a model and measure it on all sets."""
+    def add(self, model: Named, encoder: Encoder) -> None:
+        """Measure a model on all sets."""
 
         def encoded(count: int) -> None:
             self.done += count
             total = max(self.total, self.done)
-            self.progress(Progress(f"{model.name}: encoding", self.done, total, "texts"))
+            self.progress(Progress(f"encoding with {model.name}", self.done, total, "texts"))
 
-        self.progress(Progress(f"{model.name}: opening", self.done, self.total, "texts"))
-        encoder, is_baseline, sets = opened(model), not self.models, self.sets.sets
+        encoded(0)
+        is_baseline, sets = not self.models, self.sets.sets
         weights, store = getattr(encoder, "parameters", None), VectorStore(encoder, encoded)
         count = sum(array.numel() for array in weights()) if callable(weights) else None
         identity = model.name, model.spec, encoder.width, encoder.digest
@@ -117,7 +117,7 @@ class _Measurement:
             self.mapped.setdefault(dataset.name, {})[model.name] = store(clean), store(noisy)
 
     def results(self, options: EvaluateOptions, began: float) -> Results:
-        """Return what was found, with intervals and tests."""
+        """Return the results, with intervals and tests."""
         sets, baseline = self.sets.sets, self.named[0].name
         shown, theirs = example_sets(sets), self.measured[baseline]
         compared = [
@@ -148,7 +148,7 @@ class _Measurement:
             training=training_of(self.named),
             settings={
                 **given,
-                "recipe": options.noise if options.sts or options.labelled else "",
+                "recipe": options.recipe if options.sts or options.labelled else "",
                 "notes": [*self.sets.notes, *self._notes()],
                 "damaged": self.sets.damaged,
                 "versions": versions,
@@ -157,16 +157,16 @@ class _Measurement:
         )
 
     def _notes(self) -> list[str]:
-        """Say what is left out: drift between widths, correlations of ranks that are all equal."""
+        """Report what is left out: drift between widths, correlations of constant cosines."""
         first, *others = self.models
         widths = [
-            f"{model.name} is {model.width:,} wide and {first.name} {first.width:,}: "
+            f"{model.name} has {model.width:,} numbers per vector, {first.name} {first.width:,}: "
             "no drift and no anchored distance"
             for model in others
             if model.width != first.width
         ]
         return widths + [
-            f"{dataset.name}: all cosines of {model} are equal in {metric}, which is left out"
+            f"{dataset.name}: {metric} of {model} is left out, all its cosines are equal"
             for dataset in self.sets.sets
             if dataset.kind == "sts"
             for model, measured in self.measured.items()
@@ -183,7 +183,7 @@ def _dataset(dataset: EvaluationSet) -> Dataset:
 
 
 def write(results: Results, out: Path) -> None:
-    """Write what the contract names; each file appears whole. Raises OutputError."""
+    """Write the files of a report, each atomically; raises OutputError."""
     from noisegen.evaluation.page import write as write_report
 
     write_json(out / "metrics.json", results.metrics())
@@ -193,12 +193,12 @@ def write(results: Results, out: Path) -> None:
 
 
 def write_json(path: Path, content: Any) -> None:
-    """Write JSON for people and programs; raises OutputError."""
+    """Write indented JSON; raises OutputError."""
     write_text(path, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
 
 
 def write_csv(path: Path, rows: Iterable[Sequence[object]]) -> None:
-    """Write a CSV file, the first row its head; raises OutputError."""
+    """Write a CSV file whose first row is its header; raises OutputError."""
     lines = io.StringIO()
     csv.writer(lines, lineterminator="\n").writerows(rows)
     write_text(path, lines.getvalue())
@@ -209,7 +209,7 @@ _COMPARED = ("difference", "test", "p", "p_holm", "repaired", "broken")
 
 
 def _table(results: Results) -> Iterator[Sequence[object]]:
-    """Yield a line for each figure; of those compared with the baseline also how they differ."""
+    """Yield a row per figure, with its comparison with the baseline if there is one."""
     compared = {(test.model, test.dataset, test.metric): test for test in results.comparisons}
     kinds = {dataset.name: dataset.kind for dataset in results.datasets}
     yield ("model", "dataset", "kind", "metric", *_SCORE, *_COMPARED)
@@ -223,20 +223,20 @@ def _table(results: Results) -> Iterator[Sequence[object]]:
 
 
 def named_models(specs: Sequence[str], baseline: str | None) -> list[Named]:
-    """Return the baseline, then the other models, under names that differ.
+    """Return the baseline, then the other models, under distinct names.
 
-    A SPEC may be NAME=SPEC. Without `baseline` it is the teacher of the first model, if that was
-    trained by noisegen, else the first model itself. Raises UsageError for no model, for one that
-    is named twice, and for a teacher that is not there.
+    A SPEC may be NAME=SPEC. The default baseline is the teacher of the first model, if noisegen
+    trained it, else the first model. Raises UsageError for no model, for one that is given twice,
+    and for a teacher that is not found.
     """
     if not specs:
-        raise UsageError("no model to evaluate; name one, such as minilm or RUN/student")
+        raise UsageError("no model to evaluate: give one, such as minilm or RUN/student")
     models = [_named(spec) for spec in specs]
     for first, second in combinations(models, 2):
         if first.spec == second.spec:
             names = " and ".join(dict.fromkeys((first.name, second.name)))
             aliases = "" if names == first.spec else f", as {names}"
-            raise UsageError(f"the model {first.spec} is named twice{aliases}")
+            raise UsageError(f"the model {first.spec} is given twice{aliases}")
     first = _named(baseline) if baseline else _teacher(models[0]) or models[0]
     others = [model for model in models if model.spec != first.spec]
     if baseline is None or "=" not in baseline:  # a name given with the models holds
@@ -247,7 +247,7 @@ def named_models(specs: Sequence[str], baseline: str | None) -> list[Named]:
 
 
 def _named(given: str) -> Named:
-    """Read NAME=SPEC; else the name is RUN of RUN/student, a folder's last part, or the SPEC."""
+    """Parse NAME=SPEC; the default name is RUN of RUN/student, the folder's name, or the SPEC."""
     name, equals, spec = given.partition("=")
     if equals and spec and not Path(given).exists() and not set(name) & set("/\\:"):
         return Named(name, spec)
@@ -264,7 +264,7 @@ def _teacher(model: Named) -> Named | None:
         return None
     if not names_model(teacher):  # a folder, named from where the student was trained
         raise UsageError(
-            f"the teacher of {model.spec} was {teacher!r}, which is not here: give --baseline"
+            f"the teacher of {model.spec} was {teacher!r}, which is not found here: give --baseline"
         )
     return _named(teacher)
 
@@ -275,9 +275,9 @@ def _config(model: Named) -> dict[str, Any] | None:
 
 
 def training_of(models: Sequence[Named]) -> dict[str, Any] | None:
-    """Return config and log of the first model that a run of ours made; None where none was.
+    """Return config and log of the first model that noisegen trained; None if there is none.
 
-    What is missing or cannot be read is left out: the report then has no learning curve.
+    Files that are missing or cannot be read are left out: the report then has no learning curve.
     """
     for model in models:
         if (config := _config(model)) is None:
@@ -292,11 +292,16 @@ def training_of(models: Sequence[Named]) -> dict[str, Any] | None:
     return None
 
 
-def opened(model: Named) -> Encoder:
-    """Open a model; raises UsageError or SourceError naming it."""
-    from noisegen.encoders.encoder import open_encoder
+def open_all(models: Sequence[Named], progress: Show) -> dict[str, Encoder]:
+    """Open all models, by name, so that a wrong SPEC fails before minutes of work on the others.
 
-    try:
-        return open_encoder(model.spec)
-    except SourceError as error:
-        raise SourceError(f"model {model.name}: {error}") from error
+    Raises UsageError, or SourceError naming the model.
+    """
+    encoders = {}
+    for model in models:
+        progress(Progress(f"opening {model.name}"))
+        try:
+            encoders[model.name] = open_encoder(model.spec)
+        except SourceError as error:
+            raise SourceError(f"model {model.name}: {error}") from error
+    return encoders

@@ -1,14 +1,15 @@
-"""The pairs worth showing: those that a model repaired, those still broken, and a map of some."""
+"""Example pairs of a report: repaired ones, those still broken, and a map of some."""
 
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from noisegen.data.columns import evenly
+from noisegen.errors import naming_extras
 from noisegen.evaluation.measure import BySet
 from noisegen.evaluation.results import Projection, ShownPair
 from noisegen.evaluation.sets import MIXES, EvaluationSet, PairSet
-from noisegen.evaluation.similarity import F64, Vectors, check_pairs, spearman, unit
+from noisegen.evaluation.similarity import Vectors, check_pairs, principal_axes, spearman, unit
 
 EXAMPLES = 20  # of each kind
 PAIRS_MAX = 200  # on a map
@@ -17,9 +18,9 @@ _POINTS_MAX = 500  # whose distances are compared, each with each
 
 
 def example_sets(sets: Sequence[EvaluationSet]) -> list[PairSet]:
-    """Return the sets that examples come from: natural pairs, else a mix, else what there is.
+    """Return the sets that examples come from: natural pairs, else a mix, else any.
 
-    Of noise only one set: with several generation seeds, distances are means over texts.
+    Only one set of noise: with several seeds, distances are means over texts.
     """
     pairs = [dataset for dataset in sets if isinstance(dataset, PairSet)]
     natural = [dataset for dataset in pairs if dataset.kind == "pairs"]
@@ -32,8 +33,8 @@ def examples(
 ) -> list[ShownPair]:
     """Return the pairs whose distance fell most from the baseline to the other models' mean.
 
-    It must have halved. Then come others, whose distance is the largest still; with the baseline
-    alone, only these. `measured` is by model and set.
+    Only those whose distance halved, followed by those with the largest distance; without other
+    models only the latter. `measured` is by model and set.
     """
     rows = [
         (dataset, row) for dataset in sets for row in np.flatnonzero(dataset.changed[0]).tolist()
@@ -60,7 +61,7 @@ def examples(
 
 
 def mapped_texts(pairs: PairSet) -> list[tuple[str, str]]:
-    """Return changed pairs for the map, clean and noisy, spread evenly; any if none changed."""
+    """Return an even sample of changed pairs for the map, clean and noisy; any if none changed."""
     rows = np.flatnonzero(pairs.changed[0]).tolist() or range(len(pairs))
     return [(pairs.clean[row], pairs.noisy[0][row]) for row in evenly(rows, PAIRS_MAX)]
 
@@ -71,23 +72,24 @@ def project(
 ) -> Projection:  # fmt: skip
     """Fit principal components on the baseline's clean vectors and project all models into them.
 
-    `texts` are (clean, noisy), `models` gives the clean and noisy vectors of each model, the
-    baseline among them; those of another width than the baseline's are left out. Vectors are
-    normalised first, as in RoLASER. `spearman` compares the distances of points before and after
-    (RoLASER's figure 4 has 0.69); pairs and points are taken at even steps if there are too many.
+    `texts` are (clean, noisy); `models` has the clean and noisy vectors of each model, with those
+    of the baseline; models of another width are left out. Vectors are normalised first, as in
+    RoLASER. `spearman` compares distances before and after projection (RoLASER's figure 4 has
+    0.69). Pairs and points are sampled evenly if there are too many.
     """
-    from scipy.spatial.distance import pdist
+    with naming_extras():
+        from scipy.spatial.distance import pdist
 
     shown = evenly(range(len(texts)), PAIRS_MAX)
     fitted = baseline[evenly(range(len(baseline)), _FITTED_MAX)]
-    centre, axes, explained = _principal_axes(unit(fitted))
+    axes = principal_axes(unit(fitted))
     points, before, after = {}, [], []
     for name, (clean, noisy) in models.items():
-        if clean.shape[1] != len(centre):
+        if clean.shape[1] != len(axes.centre):
             continue
         check_pairs(clean, noisy)
         units = [unit(side[shown]).astype(np.float64) for side in (clean, noisy)]
-        flat = [(side - centre) @ axes.T for side in units]
+        flat = list(map(axes.project, units))
         points[name] = tuple((a, b, c, d) for a, b, c, d in np.concatenate(flat, axis=1).tolist())
         before += units
         after += flat
@@ -95,20 +97,5 @@ def project(
     distances = [pdist(np.concatenate(side)[rows], "sqeuclidean") for side in (before, after)]
     correlation = spearman(*distances)  # NaN where all points are equal
     correlation = 0.0 if np.isnan(correlation) else correlation
-    return Projection(dataset, tuple(texts[row] for row in shown), points, explained, correlation)
-
-
-def _principal_axes(units: Vectors) -> tuple[F64, F64, tuple[float, float]]:
-    """Return centre, two axes and their shares of the variance; an axis that lacks is zero.
-
-    An axis points where its largest entry is positive, so that equal data give equal maps.
-    """
-    centre = units.mean(axis=0, dtype=np.float64)
-    _, spread, axes = np.linalg.svd(units - centre, full_matrices=False)
-    axes, variances = axes[:2], spread**2
-    axes *= np.sign(axes[np.arange(len(axes)), np.abs(axes).argmax(axis=1)])[:, None]
-    shares, filled = np.zeros(2), np.zeros((2, len(centre)))
-    if (total := variances.sum()) > 0:
-        shares[: len(axes)] = variances[:2] / total
-    filled[: len(axes)] = axes
-    return centre, filled, (float(shares[0]), float(shares[1]))
+    pairs = tuple(texts[row] for row in shown)
+    return Projection(dataset, pairs, points, axes.explained, correlation)

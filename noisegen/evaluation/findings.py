@@ -1,4 +1,4 @@
-"""Look-ups over results for the terminal table and the report: judged, and put into words."""
+"""Verdicts on results, in words, for the terminal table and the report."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -57,7 +57,7 @@ class Findings:
         ]
 
     def score(self, model: str, dataset: str, metric: str) -> Score | None:
-        """Return a figure, or None where there is none or it is no number."""
+        """Return a figure, or None if there is none or it is not finite."""
         score = self.results.scores.get(model, {}).get(dataset, {}).get(metric)
         return score if score is not None and isfinite(score.value) else None
 
@@ -68,7 +68,7 @@ class Findings:
     def metrics(self, datasets: Iterable[Dataset]) -> list[Metric]:
         """Return the metrics that any model has on any of these sets, in the order of METRICS.
 
-        A figure that METRICS does not know comes last, under its own name.
+        Figures that METRICS lacks come last, under their own names.
         """
         wanted, names = {dataset.name for dataset in datasets}, set[str]()
         for by_set in self.results.scores.values():
@@ -77,7 +77,7 @@ class Findings:
         return known + [metric_of(name) for name in sorted(names - set(METRICS))]
 
     def charted(self, datasets: Sequence[Dataset]) -> list[Metric]:
-        """Return the metric to draw of each group that shares a chart: the first there is."""
+        """Return the metric to draw of each group that shares a chart: the first available."""
         first: dict[str, Metric] = {}
         for metric in self.metrics(datasets):
             if metric.chart:
@@ -86,7 +86,7 @@ class Findings:
 
     @property
     def sets_in_words(self) -> str:
-        """How many sets of every kind there are."""
+        """The numbers of sets of each kind."""
         kinds = [dataset.kind for dataset in self.results.datasets]
         names = {kind: KINDS.get(kind, (kind, kind))[:2] for kind in dict.fromkeys(kinds)}
         return ", ".join(counted(kinds.count(kind), *both) for kind, both in names.items())
@@ -94,7 +94,7 @@ class Findings:
     def clauses(self, model: str, state: str) -> list[tuple[str, list[Part]]]:
         """Return what is 'better', 'same' or 'worse' for a model: each metric with its parts.
 
-        'worse' leaves nothing out; of the others the metrics that lead, where there are any.
+        'worse' has all metrics, the others only the leading ones, if there are any.
         """
         kinds = {dataset.name: dataset.kind for dataset in self.results.datasets}
         groups: Groups = defaultdict(list)
@@ -138,7 +138,7 @@ class Findings:
 
 
 def verdict(comparison: Comparison) -> str:
-    """Return 'better', 'worse' or 'same': what a comparison shows at `ALPHA` after Holm."""
+    """Return the verdict of a comparison at `ALPHA` after Holm: 'better', 'worse' or 'same'."""
     better = metric_of(comparison.metric).better
     if not better or not comparison.p_holm < ALPHA or not comparison.difference:
         return "same"
@@ -156,14 +156,14 @@ def counted(number: int, one: str, many: str) -> str:
 
 
 def listed(names: Sequence[str], most: int = 3) -> str:
-    """Return 'a, b and c'; 'a, b, c and 4 more' where there are many."""
+    """Return 'a, b and c', or 'a, b, c and 4 more' if there are many."""
     if len(names) > most:
         names = [*names[:most], f"{len(names) - most} more"]
     return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
 def render(results: Results, console: Console) -> None:
-    """Print a table for every kind of set: the baseline's figure, and the model's beside it."""
+    """Print a table per kind of set: the baseline's figure beside the model's."""
     findings = Findings(results)
     baseline, others = results.baseline.name, [model.name for model in findings.students]
     for kind, (*_, title) in KINDS.items():

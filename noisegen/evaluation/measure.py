@@ -1,8 +1,8 @@
-"""Measures a model on a set, and compares it with the baseline.
+"""Measurements of a model on a set, and comparisons with the baseline.
 
 Intervals and tests are over the values by row: a paired bootstrap over sentences for means and for
 Spearman's correlation; McNemar's exact test where an item is right or wrong and there is one
-generation seed; t-tests over the seeds if asked for. Holm's correction over the sets of one kind.
+noise seed; t-tests over the seeds on request. Holm's correction is over the sets of one kind.
 """
 
 from collections import Counter, defaultdict
@@ -20,14 +20,20 @@ from noisegen.evaluation.metrics import metric_of
 from noisegen.evaluation.results import Comparison, Score, StrengthCurve
 from noisegen.evaluation.sets import EvaluationSet, PairSet, TextSet, is_tested
 from noisegen.evaluation.similarity import F64, Bool
-from noisegen.evaluation.xsim_search import HardVectors, matching_accuracy, xsim, xsim_hard
+from noisegen.evaluation.xsim_search import (
+    HardVectors,
+    matching_accuracy,
+    search_both_ways,
+    xsim,
+    xsim_hard,
+)
 
 CACHE_BYTES = 1 << 30  # of vectors; when there are more, all are forgotten and made again as needed
 _POINTS = 100  # sts figures are 100 x Spearman
 
 
 class VectorStore:
-    """Gives the vectors of texts by one encoder, each encoded once, and remembers them."""
+    """A cache of the vectors of texts by one encoder."""
 
     def __init__(self, encoder: Encoder, progress: Progress | None = None) -> None:
         self.encoder = encoder
@@ -51,7 +57,7 @@ Figures = dict[str, float]  # what is no mean over all rows, by metric
 
 @dataclass(frozen=True)
 class Measured:
-    """The figures of a model on a set: `seeds` has one for each generation seed, by metric.
+    """The figures of a model on a set: `seeds` has one per noise seed, by metric.
 
     `rows` has, for metrics that are means over rows, the value of each row (of several seeds their
     mean); for correlations the cosine of each row.
@@ -64,8 +70,8 @@ class Measured:
 def measure(dataset: EvaluationSet, store: VectorStore, anchor: Vectors | None = None) -> Measured:
     """Measure a model on a set; `anchor` has the baseline's vectors of a pair set's clean texts.
 
-    If it is of another width, drift and anchored distance are left out. Without `anchor` the model
-    is the baseline, which has a type/token ratio too, if it has a tokenizer.
+    If its width differs, drift and anchored distance are left out. Without `anchor` the model is
+    the baseline, which also has a type/token ratio if it has a tokenizer.
     """
     if isinstance(dataset, TextSet):
         return _of_texts(dataset, store)
@@ -80,12 +86,12 @@ def measure(dataset: EvaluationSet, store: VectorStore, anchor: Vectors | None =
         figures = Figures()
         if changed.any():
             figures["distance_changed"] = float(rows["distance"][changed].mean())
-        matched = matching_accuracy(vectors, clean)
+        found = search_both_ways(vectors, clean, noisy, dataset.clean)
         rows |= {
-            "xsim_error": _percent(~xsim(vectors, clean, texts=dataset.clean).correct),
-            "xsim_error_reverse": _percent(~xsim(clean, vectors, texts=noisy).correct),
-            "accuracy_forward": _percent(matched.forward),
-            "accuracy_backward": _percent(matched.backward),
+            "xsim_error": _percent(~found.forward.correct),
+            "xsim_error_reverse": _percent(~found.backward.correct),
+            "accuracy_forward": _percent(found.matching.forward),
+            "accuracy_backward": _percent(found.matching.backward),
         }
         if hard:
             lost = xsim_hard(vectors, clean, hard, texts=dataset.clean)
@@ -158,7 +164,7 @@ def _percent(where: Bool) -> F64:
 def pair_distances(noisy: Vectors, clean: Vectors, anchor: Vectors) -> Rows:
     """Return the distances of all pairs by metric; `anchor` are the baseline's of the clean texts.
 
-    If its width is another, there are no `drift` and no `anchored_distance`.
+    If its width differs, there is no `drift` and no `anchored_distance`.
     """
     distances = {"distance": similarity.cosine_distances(noisy, clean)}
     if anchor.shape[1] == clean.shape[1]:
@@ -168,7 +174,7 @@ def pair_distances(noisy: Vectors, clean: Vectors, anchor: Vectors) -> Rows:
 
 
 def by_strength(model: str, dataset: PairSet, store: VectorStore) -> StrengthCurve:
-    """Return distance and xSIM error at every strength."""
+    """Return distance and xSIM error at each strength."""
     clean, sides = store(dataset.clean), [store(noisy) for noisy in dataset.strengths.values()]
     distances = tuple(similarity.cosine_distance(noisy, clean) for noisy in sides)
     errors = tuple(xsim(noisy, clean, texts=dataset.clean).error_rate for noisy in sides)
@@ -180,7 +186,7 @@ Key = tuple[str, str]  # set, metric
 
 
 def scores(sets: Sequence[EvaluationSet], measured: BySet) -> dict[str, dict[str, Score]]:
-    """Return the figures of one model by set and metric; those that are no number are left out."""
+    """Return the figures of one model by set and metric, without those that are not finite."""
     intervals: dict[Key, tuple[float, float]] = {}
     for columns, gold in _resampled_together(sets, measured):
         if gold is not None:
@@ -231,8 +237,7 @@ def compare(
 ) -> list[Comparison]:  # fmt: skip
     """Compare a model with the baseline (`theirs`) in each metric that both have by row.
 
-    `paper_stats`: two-sample t-tests over the generation seeds, as in RoLASER, where there are two
-    seeds or more.
+    `paper_stats`: two-sample t-tests over the noise seeds, as in RoLASER, if there are two or more.
     """
     comparisons: list[Comparison] = []
     families: dict[Key, list[int]] = defaultdict(list)

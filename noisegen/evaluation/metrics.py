@@ -1,7 +1,7 @@
 """The metrics of an evaluation: what each means, how it is tested and shown.
 
-Each is declared once, in a line of metrics.tsv; `measure.py` computes it under its name there, and
-tables, tests, charts and the report follow.
+Each is declared in a line of metrics.tsv, computed by `measure.py` under the same name, and used by
+tables, tests, charts and the report.
 """
 
 import csv
@@ -45,7 +45,7 @@ class Metric:
         return f"{self.title} ({self.unit})" if self.unit else self.title
 
     def number(self, value: float) -> str:
-        """Return a figure without its unit, with as many digits as the metric bears."""
+        """Return a figure without its unit, with the digits of the metric."""
         digits = _DIGITS[self.unit][0] + (not self.unit and 0 < abs(value) < _SMALL)
         return f"{round(value, digits) + 0.0:.{digits}f}".replace("-", "−")  # + 0.0: never -0
 
@@ -75,7 +75,7 @@ class Metric:
         return f"{self.with_unit(score.value)} {self.interval(score)}".strip()
 
     def change(self, before: float, after: float) -> str:
-        """Return '0.302 to 0.121, 2.5 times lower'; the factor only of errors, where it is one."""
+        """Return '0.302 to 0.121, 2.5 times lower'; only errors have the factor."""
         text = f"{self.number(before)} to {self.with_unit(after)}"
         if self.better != "low" or min(before, after) <= 0:
             return text
@@ -107,5 +107,5 @@ METRICS = _read()
 
 
 def metric_of(name: str) -> Metric:
-    """Return the metric of a name; of an unknown one, no more than its name."""
+    """Return the metric of a name; an unknown one has nothing but its name."""
     return METRICS.get(name) or Metric(name, name)

@@ -1,7 +1,7 @@
-"""Hard negatives: for each sentence others that say something else in nearly the same words.
+"""Hard negatives: sentences that say something else in nearly the same words.
 
-Three families, as in xSIM++ (Chen and others, 2023), by a generator of our own: figures found with
-these negatives are not comparable with those of xSIM++.
+Three families, as in xSIM++ (Chen and others, 2023), but with noisegen's own generator: figures are
+not comparable with those of xSIM++.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,9 +27,9 @@ Alter = Callable[[int, Draws], str | None]  # row, draws -> an altered text, if 
 
 @dataclass(frozen=True)
 class HardNegatives:
-    """`texts[i]` is the text of row `sources[i]` with one thing altered, of family `kinds[i]`.
+    """`texts[i]` is the text of row `sources[i]` with one change of family `kinds[i]`.
 
-    `note` says how they were found.
+    `note` tells how they were made.
     """
 
     texts: list[str]
@@ -45,13 +45,13 @@ def hard_negatives(
     texts: Sequence[str], *, seed: int = 0, lang: str = "en", per_kind: int = PER_KIND,
     parse: bool = True,
 ) -> HardNegatives:  # fmt: skip
-    """Make up to `per_kind` negatives of every family for every text.
+    """Return up to `per_kind` negatives of each family for each text.
 
-    A negative differs from all texts and from all other negatives; of equal texts the first has
-    them. The draws are keyed by the text itself, so a text's negatives do not depend on its place;
-    names come from the other texts. English has all three families, better with spaCy's English
-    model, which is used where it is installed unless `parse` is false (rules are far faster); other
-    languages have numbers alone. Raises UsageError for a wrong seed or `per_kind`.
+    A negative differs from all texts and all other negatives; of equal texts only the first gets
+    negatives. Draws are keyed by the text itself, so they do not depend on its position; names come
+    from the other texts. English has all three families, better with spaCy's English model, which
+    is used if it is installed, unless `parse` is false (rules are far faster). Other languages have
+    numbers only. Raises UsageError for a wrong seed or `per_kind`.
     """
     check_seed(seed)
     if per_kind < 0:
@@ -105,7 +105,7 @@ def _families(texts: Sequence[str], lang: str, parse: bool) -> tuple[dict[str, A
 
 
 def parsed(texts: Sequence[str], lang: str) -> list[Any] | None:
-    """Return the texts as spaCy documents; None where no model of the language is installed."""
+    """Return the texts as spaCy documents; None without a model of the language."""
     model = installed_model(lang)
     return list(_pipeline(model).pipe(texts, batch_size=64)) if model else None
 

@@ -1,6 +1,6 @@
-"""The report of an evaluation: one HTML page that needs nothing beside it.
+"""The report of an evaluation: one self-contained HTML page.
 
-Its words are in templates/evaluation.toml, the layout of what only it has in evaluation.html.
+Its words are in templates/evaluation.toml, its own layout in evaluation.html.
 """
 
 import json
@@ -25,6 +25,8 @@ from noisegen.report.blocks import (
     Block,
     Cell,
     Custom,
+    Example,
+    Facts,
     Figure,
     Folded,
     Row,
@@ -32,10 +34,10 @@ from noisegen.report.blocks import (
     Table,
     Text,
     cut,
+    differences,
 )  # fmt: skip
 from noisegen.report.charts import Curve, Dot, DotRow, Spot, chart, curves, dots, fitting, line
 from noisegen.runs.atomic import write_text
-from noisegen.text.alignment import edits
 from noisegen.version import __version__
 
 _MACROS = Path(__file__).parent / "templates" / "evaluation.html"
@@ -45,12 +47,10 @@ _BETTER = {"low": ("lower", "↓"), "high": ("higher", "↑"), "": ("-", "")}
 _STATES = {"better": "better", "same": "no difference shown", "worse": "worse"}
 _ARROWS_MAX = 150  # of a panel; more would hide one another
 _POINTS_MAX = 160  # of a learning curve
-_ALIGNED_MAX, _SIDE_MAX = 2_000, 280  # characters of a side that are compared, and shown
-_LEAD_MAX = 60  # characters before the first edit, where it stands far from the beginning
 
 
 def write(results: Results, path: str | Path) -> None:
-    """Write the report at once; raises OutputError if the file cannot be written."""
+    """Write the report atomically; raises OutputError."""
     write_text(Path(path), page(results))
 
 
@@ -81,7 +81,7 @@ def page(results: Results) -> str:
             for name, words in _WORDS.items()
         ],
         kicker="noisegen: encoders under noise",
-        head=[Custom("models", findings), Custom("facts", _facts(findings))],
+        head=[Custom("models", findings), Facts(_facts(findings))],
         macros=_MACROS,
         script=True,
     )
@@ -103,9 +103,9 @@ def _facts(findings: Findings) -> dict[str, list[str]]:
     training = results.training or {}
     config = training.get("config") or {}
     last = {key: value for row in training.get("log") or [] for key, value in row.items()}
-    keys = ("preset", "teacher", "student", "objective", "noise", "seed")
+    keys = ("preset", "teacher", "student", "objective", "recipe", "noise", "seed")
     trained = [f"{key} {config[key]}" for key in keys if config.get(key) not in (None, "")]
-    counts = (("step", "steps"), ("sentences", "sentences"), ("tokens", "tokens"))
+    counts = (("step", "steps"), ("pairs", "pairs"))
     trained += [f"{last[key]:,} {name}" for key, name in counts if isinstance(last.get(key), int)]
     versions = settings.get("versions")
     known = versions.items() if isinstance(versions, Mapping) else ()
@@ -355,10 +355,12 @@ def _learning(training: Mapping[str, Any]) -> list[Figure]:
     names = list(dict.fromkeys(key for row in log for key in row))
     validation = [name for name in names if name.startswith("validation")]
     losses = [name for name in validation if "loss" in name]
+    errors = [name for name in validation if name.endswith("xsim_error")]
     groups = {
         "training loss": [name for name in names if name == "loss" or name.startswith("loss_")],
         "validation loss": losses,
-        "validation distances": [name for name in validation if name not in losses],
+        "validation distances": [name for name in validation if name not in {*losses, *errors}],
+        "validation xSIM error (%)": errors,
         "learning rate": [name for name in names if name == "lr"],
     }
     panels = []
@@ -366,7 +368,7 @@ def _learning(training: Mapping[str, Any]) -> list[Figure]:
         drawn = []
         for number, key in enumerate(islice(keys, STYLES), 1):
             part = key.removeprefix("validation").strip("_").removeprefix("loss_")
-            name = {"lr": "rate", "": title}.get(part, part)
+            name = {"lr": "rate", "": title, "xsim_error": "error"}.get(part, part)
             drawn.append(Curve(name, number % STYLES, _thinned(log, key)))
         linear = not title.endswith("loss")
         panels.append(curves(drawn, title=_capital(title), x_title="step", linear=linear))
@@ -389,39 +391,20 @@ def _examples(findings: Findings) -> Iterator[Custom]:
     shown = findings.results.examples
     most = max((value for example in shown for value in example.distances.values()), default=1)
     scale = fitting([0.0, most], 138, 232, linear=True)
-    cards: dict[str, list[Any]] = {"repaired": [], "broken": []}
+    cards: dict[str, list[Example]] = {"repaired": [], "broken": []}
     for example in shown:
-        clean, noisy = example.clean[:_ALIGNED_MAX], example.noisy[:_ALIGNED_MAX]
-        changed = edits(clean, noisy)
-        sides = {
-            "noisy": _marked(noisy, [(edit.noisy_start, edit.noisy_stop) for edit in changed]),
-            "clean": _marked(clean, [(edit.clean_start, edit.clean_stop) for edit in changed]),
-        }
+        clean, noisy = differences(example.clean, example.noisy)
         rows = [
             DotRow([Dot(distance, findings.style(model.name))], model.name, f"{distance:.3f}")
             for model in findings.models
             if (distance := example.distances.get(model.name)) is not None
         ]
         drawn = dots(rows, "Cosine distance", scale)
-        cards[example.kind].append({"dataset": example.dataset, "sides": sides, "chart": drawn})
+        versions = {"noisy": noisy, "clean": clean}
+        cards[example.kind].append(Example(versions, example.dataset, drawn))
     for kind, chosen in cards.items():
         if chosen:
             yield Custom("examples", {"kind": kind, "cards": chosen})
-
-
-def _marked(text: str, parts: Sequence[tuple[int, int]]) -> list[tuple[str, bool]]:
-    """Return a window of a text as pieces, each marked or not; an empty place is a caret."""
-    first = parts[0][0] if parts else 0
-    at = max(0, first - _LEAD_MAX) if first > _SIDE_MAX - _LEAD_MAX else 0
-    stop = at + _SIDE_MAX
-    pieces = [("…", False)] if at else []
-    for start, end in dict.fromkeys(parts):  # several insertions at one place are one caret
-        if start >= stop:
-            break
-        pieces += [(text[at:start], False), (text[start : min(end, stop)] or "‸", True)]
-        at = min(end, stop)
-    pieces.append((text[at:stop], False))
-    return [*pieces, ("…", False)] if len(text) > stop else pieces
 
 
 def _reproduction(findings: Findings) -> list[Block]:

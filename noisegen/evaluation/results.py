@@ -1,7 +1,7 @@
-"""An evaluation as data: its options, and its results, which tables, files and the report show.
+"""Options and results of an evaluation.
 
-`Results` is written as results.json beside the report and read back from it, so a report can be
-drawn again without a model.
+`Results` is written as results.json beside the report, from which the report can be drawn again
+without a model.
 """
 
 from dataclasses import asdict, dataclass, field
@@ -12,14 +12,14 @@ import msgspec
 
 from noisegen.errors import UsageError
 from noisegen.options import argument, internal, option
-from noisegen.runs.progress import Show
+from noisegen.runs.progress import Show, silent
 
 Names = tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class EvaluateOptions:
-    """Which models are measured, on which sets, with which noise."""
+    """Options of `noisegen evaluate`: models, test sets and noise."""
 
     models: Annotated[Names, argument("MODEL...")]
     out: Annotated[
@@ -28,43 +28,50 @@ class EvaluateOptions:
     ]  # fmt: skip
     baseline: Annotated[
         str | None,
-        option("Model that the others are compared with (default: the teacher of the first model "
-               "if noisegen trained it, else the first model)", metavar="SPEC"),
+        option("Model to compare with (default: the teacher of the first model, if noisegen "
+               "trained it; else the first model)", metavar="SPEC"),
     ] = None  # fmt: skip
     pairs: Annotated[
-        Names, option("Natural noisy and clean text: tables, M2 files, folders", metavar="SOURCE")
+        Names, option("Natural noisy/clean pairs: tables, M2 files, folders", metavar="PAIRS")
     ] = ()
-    source: Annotated[Names, option("Clean text to be noised", metavar="SOURCE")] = ()
+    source: Annotated[Names, option("Clean text to noise", metavar="SOURCE")] = ()
     transforms: Annotated[
         Names,
-        option("For --source: transforms and recipes, separated by commas; all: those of RoLASER, "
-               "those of posts, mix_all and ugc", metavar="NAMES"),
+        option("For --source: transforms and recipes, comma-separated (all: those of RoLASER, "
+               "those of posts, mix_all and ugc)", metavar="NAMES"),
     ] = ("all",)  # fmt: skip
     seeds: Annotated[
-        int, option("For --source: number of generation seeds, from 100 on", ge=1)
+        int, option("For --source: number of noise seeds, from 100 on", ge=1)
     ] = 10  # fmt: skip
     strengths: Annotated[tuple[float, ...], internal()] = (0.0, 0.5, 1.0, 1.5)
-    sts: Annotated[Names, option("Columns sentence1, sentence2, score", metavar="SOURCE")] = ()
-    retrieval: Annotated[Names, option("Columns source, target", metavar="SOURCE")] = ()
-    labelled: Annotated[
-        Names, option("Columns text, label, or sentence1, sentence2, label", metavar="SOURCE")
+    sts: Annotated[
+        Names, option("STS set: columns sentence1, sentence2, score", metavar="SOURCE")
     ] = ()
-    noise: Annotated[
-        str, option("Recipe that noises --sts and --labelled", metavar="NAME|FILE.yaml")
+    retrieval: Annotated[
+        Names, option("Bitext, or a table with columns source, target", metavar="SOURCE")
+    ] = ()
+    labelled: Annotated[
+        Names,
+        option(
+            "Labelled set: columns text, label, or sentence1, sentence2, label", metavar="SOURCE"
+        ),
+    ] = ()
+    recipe: Annotated[
+        str, option("Recipe for the noise of --sts and --labelled", metavar="NAME|FILE.yaml")
     ] = "ugc"
     lang: Annotated[str, option("Language of the text")] = "en"
-    limit: Annotated[int, option("Maximum rows of each set", ge=2)] = 1_000
-    hard: Annotated[bool, option("Measure xSIM also among hard negatives")] = True
-    paper_stats: Annotated[bool, option("t-tests over the seeds, as in RoLASER")] = False
+    limit: Annotated[int, option("Maximum rows per set", "-n", "--limit", ge=2)] = 1_000
+    hard: Annotated[bool, option("Also measure xSIM among hard negatives")] = True
+    paper_stats: Annotated[bool, option("Use t-tests over the seeds, as in RoLASER")] = False
     noisy_column: Annotated[str, option("Noisy column of --pairs")] = "noisy"
     clean_column: Annotated[str, option("Clean column of --pairs")] = "clean"
     clean_file: Annotated[
-        str | None, option("File with the clean version of each line, where --pairs is a text file",
-                           metavar="FILE"),
+        str | None,
+        option("Text file with the clean version of each line of --pairs", metavar="FILE"),
     ] = None  # fmt: skip
     text_column: Annotated[str, option("Text column of --source")] = "text"
     force: Annotated[bool, option("Overwrite the report in this folder")] = False
-    progress: Annotated[Show | None, internal()] = None
+    progress: Annotated[Show, internal()] = silent
 
     def __post_init__(self) -> None:
         if not any((self.pairs, self.source, self.sts, self.retrieval, self.labelled)):
@@ -105,10 +112,10 @@ class Dataset:
 
 @dataclass(frozen=True)
 class Score:
-    """One figure: the mean over `seeds` (of one: the figure itself), with a 95 % interval.
+    """One figure: the mean over `seeds`, with a 95 % interval.
 
-    `low` and `high` come from a bootstrap over sentences; `sd` is over generation seeds. None where
-    there is none.
+    `low` and `high` come from a bootstrap over sentences, `sd` from the noise seeds; None if there
+    is none.
     """
 
     value: float
@@ -149,7 +156,7 @@ class Comparison:
 
     @property
     def items(self) -> str:
-        """'14 repaired, 10 broken', or the empty string where items are not counted."""
+        """'14 repaired, 10 broken', or the empty string if items are not counted."""
         if self.repaired is None or self.broken is None:
             return ""
         return f"{self.repaired:,} repaired, {self.broken:,} broken"
@@ -208,7 +215,7 @@ class Results:
 
     @property
     def baseline(self) -> Model:
-        """The model that the others are compared with; the first where none is marked."""
+        """The model that the others are compared with; the first if none is marked."""
         return next((model for model in self.models if model.baseline), self.models[0])
 
     def metrics(self) -> dict[str, dict[str, dict[str, float]]]:
@@ -227,5 +234,5 @@ class Results:
 
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> "Results":
-        """Return what `to_dict` gave, also where it went through JSON."""
+        """Return the results from what `to_dict` returned, also after a round trip through JSON."""
         return msgspec.convert(content, cls)

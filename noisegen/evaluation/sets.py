@@ -1,4 +1,4 @@
-"""The sets of an evaluation: sources are read, sampled, and given their noise."""
+"""The sets of an evaluation: sources are read, sampled, and noised."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -41,10 +41,10 @@ _ROWS_MIN = 2
 
 @dataclass(frozen=True)
 class PairSet:
-    """Clean texts and, for each generation seed, their noisy forms; natural pairs have no seeds.
+    """Clean texts and, for each noise seed, their noisy forms; natural pairs have no seeds.
 
     `group` names the rows: sets with the same clean texts are resampled together. `strengths` has
-    the noise of a mix at factors on its rates.
+    the noisy texts of a mix by factors on its rates.
     """
 
     name: str
@@ -62,7 +62,7 @@ class PairSet:
 
     @cached_property
     def changed(self) -> tuple[Bool, ...]:
-        """Which rows differ from their clean form, for each seed."""
+        """For each seed, which rows differ from their clean form."""
         pairs = [zip(side, self.clean, strict=True) for side in self.noisy]
         return tuple(np.array([a != b for a, b in side], np.bool_) for side in pairs)
 
@@ -74,7 +74,7 @@ class PairSet:
 
 @dataclass(frozen=True)
 class TextSet:
-    """Rows of texts by column, and what people said of each row (`truth`).
+    """Rows of texts by column, and the human judgement of each row (`truth`).
 
     kind                 columns                                   truth
     sts                  first, second, first_noisy, second_noisy  human scores
@@ -102,7 +102,7 @@ EvaluationSet = PairSet | TextSet
 
 @dataclass
 class Sets:
-    """All sets of an evaluation, and what the user should know about how they were read."""
+    """All sets of an evaluation, with notes on how they were read."""
 
     sets: list[EvaluationSet] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -114,8 +114,8 @@ class Sets:
 
 
 def make_sets(options: EvaluateOptions, progress: Show) -> Sets:
-    """Read and noise everything; raises NoisegenError for what cannot be used."""
-    recipe = Recipe.named(options.noise)  # a wrong name shows before anything is read
+    """Read and noise all sets; raises NoisegenError for unusable sources."""
+    recipe = Recipe.named(options.recipe)  # a wrong name shows before anything is read
     recipes = chosen_recipes(options.transforms, options.lang) if options.source else {}
     reader = _SetReader(options, recipe, recipes, Noising(options.lang), Sets(), progress)
     sets = reader.sets
@@ -137,7 +137,7 @@ def make_sets(options: EvaluateOptions, progress: Show) -> Sets:
 
 
 def unique_names(names: Sequence[str]) -> list[str]:
-    """Return the names, those met before with -2, -3 and so on, so that no two are alike."""
+    """Return the names, repeated ones with -2, -3 and so on."""
     taken, unique = set(names), []
     for index, name in enumerate(names):
         if name in names[:index]:
@@ -148,11 +148,11 @@ def unique_names(names: Sequence[str]) -> list[str]:
 
 
 def chosen_recipes(given: Sequence[str], lang: str) -> dict[str, Recipe]:
-    """Return the recipes by name; `all` stands for RoLASER's twelve, those of posts, and two mixes.
+    """Return the recipes by name; `all` is RoLASER's twelve, those of posts, and two mixes.
 
-    Commas separate names, but for those between the parameters of one transform. Transforms keep
-    their own rates. Those of `all` without data for the language are left out; raises UsageError
-    for others, and for unknown names.
+    Names are separated by commas, except in a transform with parameters. Transforms have their
+    default rates. `all` leaves out transforms without data for the language; others without data,
+    and unknown names, raise UsageError.
     """
     known = {
         name
@@ -167,7 +167,7 @@ def chosen_recipes(given: Sequence[str], lang: str) -> dict[str, Recipe]:
                 chosen[recipe] = Recipe.named(recipe)
                 chosen[recipe].for_language(lang)
     if not chosen:
-        raise UsageError("--transforms names nothing")
+        raise UsageError("--transforms is empty: give names, or all")
     return chosen
 
 
@@ -197,7 +197,7 @@ class _SetReader:
         return [PairSet(name, "pairs", clean, (rows["noisy"],), name, negatives=hard, note=note)]
 
     def sts(self, name: str, source: str) -> list[EvaluationSet]:
-        """Read pairs with human scores and noise both sides, by two draws."""
+        """Read pairs with human scores; noise both sides independently."""
         table = read_columns(source, [("sentence1", "sentence2", "score")], "--sts")
         cells = table.columns["score"]
         numeric = list(map(_is_number, cells))
@@ -215,7 +215,7 @@ class _SetReader:
             f"{side}_noisy": self.noising.noise(self.recipe, texts, FIRST_SEED, copy)
             for copy, (side, texts) in enumerate(columns.items())
         }
-        note = "; ".join([*notes, f"noise: {self.options.noise}"])
+        note = "; ".join([*notes, f"noise: {self.options.recipe}"])
         return [TextSet(name, "sts", columns, scores, note)]
 
     def retrieval(self, name: str, source: str) -> list[EvaluationSet]:
@@ -229,7 +229,7 @@ class _SetReader:
         """Read texts, or pairs of sentences, with labels."""
         choices = [("text", "label"), ("sentence1", "sentence2", "label")]
         rows, notes = self._sample(read_columns(source, choices, "--labelled"), name)
-        labels, notes = rows["label"], [*notes, f"noise: {self.options.noise}"]
+        labels, notes = rows["label"], [*notes, f"noise: {self.options.recipe}"]
         if len(set(labels)) < _ROWS_MIN:
             raise SourceError(f"{source}: all labels are {labels[0][:40]!r}; --labelled needs two")
         clean = rows["text" if "text" in rows else "sentence1"]
@@ -252,7 +252,7 @@ class _SetReader:
         return [TextSet(name, "classification", columns, truth, "; ".join(notes))]
 
     def noise(self, name: str, source: str) -> Iterator[EvaluationSet]:
-        """Read clean text; yield a set for each recipe, with its strengths where it is a mix."""
+        """Read clean text; yield a set per recipe, with strengths if it is a mix."""
         options = self.options
         table = read_columns(source, [(options.text_column,)], "--source")
         rows, notes = self._sample(table, name)
@@ -266,8 +266,9 @@ class _SetReader:
             noisy = self.noising.noise(recipe, clean, seed)
             return [a if a != b else b for a, b in zip(noisy, clean, strict=True)]
 
-        for label, recipe in self.recipes.items():
-            self.progress(Progress(f"noise: {label}"))
+        for number, (label, recipe) in enumerate(self.recipes.items()):
+            doing = f"noising with {label}"
+            self.progress(Progress(doing, number, len(self.recipes), "recipes"))
             noisy = tuple(noised(recipe, seed) for seed in seeds)
             strengths: dict[float, Sequence[str]] = {}
             if len(recipe.steps()) > 1 and len(options.strengths) > 1:
@@ -286,11 +287,11 @@ class _SetReader:
             lost = ", ".join(f"{reason} {rows:,}" for reason, rows in table.dropped.items())
             self.sets.notes.append(f"{name}: dropped {table.dropped.total():,} rows: {lost}")
         if len(table) < _ROWS_MIN:
-            raise SourceError(f"{name}: one row is left; an evaluation needs two at least")
+            raise SourceError(f"{name}: only one row is left; an evaluation needs at least two")
         sample = table.sample(self.options.limit)
         if len(sample) == len(table):
             return sample.columns, []
-        return sample.columns, [f"{len(sample):,} of {len(table):,} rows, spread evenly"]
+        return sample.columns, [f"{len(sample):,} of {len(table):,} rows, evenly sampled"]
 
     def _negatives(self, texts: Sequence[str], notes: list[str]) -> HardNegatives | None:
         hard = hard_negatives(texts, lang=self.options.lang) if self.options.hard else None
@@ -301,7 +302,7 @@ class _SetReader:
 
 
 def is_tested(texts: Sequence[str]) -> Bool:
-    """Return which texts are held back from training: by the text, so equal ones are together."""
+    """Return which texts are for testing; equal texts are on the same side."""
     return np.array([name_number(text) % _TEST_PARTS == 0 for text in texts], np.bool_)
 
 
@@ -324,7 +325,9 @@ def _translations(name: str, source: str) -> TextColumns | None:
     rows = list(islice(stream_bitext(files, dropped), ROWS_MAX))
     languages = sorted({f"{row.source_lang}-{row.target_lang}" for row in rows})
     if len(languages) > 1:
-        raise SourceError(f"{source} has pairs of {', '.join(languages)}: give one a set")
+        raise SourceError(
+            f"{source} has pairs of {', '.join(languages)}: give one pair of languages per set"
+        )
     if not rows:
         raise SourceError(f"{source} has no rows{in_brackets(dropped)}")
     return TextColumns({side: [getattr(row, side) for row in rows] for side in SIDES}, dropped)

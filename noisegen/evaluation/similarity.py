@@ -1,18 +1,18 @@
-"""Cosines of vectors and what is made of them: distances, correlation, classes, tokens.
+"""Measures on vectors: cosines, distances, correlation, classes; and the type/token ratio.
 
-Vectors are matrices of shape (texts, width), normalised here: give them at any scale.
+Vectors are matrices of shape (texts, width), at any scale: they are normalised here.
 """
 
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from noisegen.errors import MissingExtra, UsageError
+from noisegen.errors import UsageError, naming_extras
 
 if TYPE_CHECKING:
     from noisegen.encoders.encoder import Ragged
@@ -82,7 +82,7 @@ def check_widths(x: Vectors, y: Vectors) -> None:
     """Raise UsageError unless both are matrices of the same width with at least one row."""
     for vectors in (x, y):
         if vectors.ndim != 2 or not len(vectors):
-            wanted = "the shape (texts, width) and a text at least"
+            wanted = "the shape (texts, width) and at least one text"
             raise UsageError(f"vectors must have {wanted}, not {vectors.shape}")
     if x.shape[1] != y.shape[1]:
         widths = f"width {x.shape[1]} cannot be compared with width {y.shape[1]}"
@@ -115,7 +115,8 @@ def spearman(x: F64, y: F64) -> float:
     """
     if len(x) != len(y):
         raise UsageError(f"{len(x):,} similarities, but {len(y):,} scores")
-    from scipy.stats import rankdata
+    with naming_extras():
+        from scipy.stats import rankdata
 
     ranks = [rankdata(column) - (len(column) + 1) / 2 for column in (x, y)]
     spread = float(np.sqrt((ranks[0] ** 2).sum() * (ranks[1] ** 2).sum()))
@@ -125,9 +126,9 @@ def spearman(x: F64, y: F64) -> float:
 def mean_class_similarity(vectors: Vectors, labels: Sequence[Hashable]) -> float:
     """Return D_avg: the mean cosine of two texts of a class, classes weighted by their texts.
 
-    CT-XLMR-SE, equation 2, over all pairs of a class. Of unit vectors u they sum up to
-    |sum u|^2 - sum |u|^2, so it takes O(n d). Classes of one text have no pair and no weight;
-    raises UsageError if all are such.
+    CT-XLMR-SE, equation 2, over all pairs of a class. For unit vectors u their sum is
+    |sum u|^2 - sum |u|^2, which takes O(n d). Classes of one text do not count; raises UsageError
+    if there are no others.
     """
     if len(vectors) != len(labels):
         raise UsageError(f"{len(vectors):,} vectors, but {len(labels):,} labels")
@@ -148,7 +149,7 @@ def mean_class_similarity(vectors: Vectors, labels: Sequence[Hashable]) -> float
 
 
 def classify_pairs(x: Vectors, y: Vectors, labels: Sequence[int]) -> float:
-    """Return the average precision of pairs ranked by cosine, in per cent.
+    """Return the average precision of pairs ranked by cosine, as a percentage.
 
     `labels` are 1 for pairs that belong together, else 0. MTEB's AbsTaskPairClassification calls it
     cosine_ap. Raises UsageError unless both labels occur, MissingExtra without scikit-learn.
@@ -158,11 +159,41 @@ def classify_pairs(x: Vectors, y: Vectors, labels: Sequence[int]) -> float:
         raise UsageError(f"{len(similarities):,} pairs, but {len(truth):,} labels")
     if set(truth.tolist()) != {0, 1}:
         raise UsageError("labels of pairs must be 0 and 1, and both must occur")
-    try:
+    with naming_extras():
         from sklearn.metrics import average_precision_score
-    except ImportError as error:
-        raise MissingExtra("scikit-learn", "train") from error
     return 100 * float(average_precision_score(truth, similarities))
+
+
+class PrincipalAxes(NamedTuple):
+    """The first two principal components of some vectors: centre, axes (2, width), and variance.
+
+    `explained` are their shares of the variance; a missing axis is zero.
+    """
+
+    centre: F64
+    axes: F64
+    explained: tuple[float, float]
+
+    def project(self, units: Vectors) -> F64:
+        """Return shape (rows, 2)."""
+        points: F64 = (units - self.centre) @ self.axes.T
+        return points
+
+
+def principal_axes(units: Vectors) -> PrincipalAxes:
+    """Return the principal components; an axis points where its largest entry is positive.
+
+    So equal data give equal maps.
+    """
+    centre = units.mean(axis=0, dtype=np.float64)
+    _, spread, axes = np.linalg.svd(units - centre, full_matrices=False)
+    axes, variances = axes[:2], spread**2
+    axes *= np.sign(axes[np.arange(len(axes)), np.abs(axes).argmax(axis=1)])[:, None]
+    shares, filled = np.zeros(2), np.zeros((2, len(centre)))
+    if (total := variances.sum()) > 0:
+        shares[: len(axes)] = variances[:2] / total
+    filled[: len(axes)] = axes
+    return PrincipalAxes(centre, filled, (float(shares[0]), float(shares[1])))
 
 
 EXPERIMENTS, SAMPLES_PER_LABEL, SEED = 10, 8, 42  # MTEB's
@@ -171,9 +202,9 @@ _ITERATIONS_MAX = 100
 
 @dataclass(frozen=True)
 class Classified:
-    """Means over the experiments: accuracy and macro F1 in per cent.
+    """Means over the experiments: accuracy and macro F1 as percentages.
 
-    `correct` is, for each text, the share of experiments that labelled it rightly.
+    `correct` is, for each text, the share of experiments that labelled it correctly.
     """
 
     accuracy: float
@@ -202,12 +233,10 @@ def classify(
         check_widths(train, vectors)
         if len(vectors) != len(test_labels):
             raise UsageError(f"{len(vectors):,} vectors to test, but {len(test_labels):,} labels")
-    try:
+    with naming_extras():
         from sklearn.exceptions import ConvergenceWarning
         from sklearn.linear_model import LogisticRegression
         from sklearn.metrics import f1_score
-    except ImportError as error:
-        raise MissingExtra("scikit-learn", "train") from error
 
     labels = np.array([*train_labels, *test_labels], np.object_)
     classes, truth = np.split(np.unique(labels, return_inverse=True)[1], [len(train)])

@@ -13,7 +13,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from noisegen.errors import UsageError
+from noisegen.errors import UsageError, naming_extras
 from noisegen.evaluation.similarity import F64, Bool
 
 RESAMPLES = 10_000
@@ -25,7 +25,7 @@ Columns = Mapping[K, npt.NDArray[np.generic]]
 
 
 @dataclass(frozen=True)
-class Estimate:
+class Resampled:
     """A figure or a difference of two, its 95 % percentile interval, and the two-sided p of a 0.
 
     p is twice the share of resamples on the other side of 0 (or on it), so it is below 0.05 where
@@ -40,10 +40,10 @@ class Estimate:
 
 def mean_intervals(
     columns: Columns[K], *, seed: int = 0, resamples: int = RESAMPLES
-) -> dict[K, Estimate]:
-    """Return the mean of each column, one value a sentence, with its interval.
+) -> dict[K, Resampled]:
+    """Return the mean of each column, one value per sentence, with its interval.
 
-    Of several generation seeds take each sentence's mean first: sentences are what is sampled.
+    With several noise seeds, average over them first: sentences are what is resampled.
     Raises UsageError for columns of different length or without sentences.
     """
     return _of_means(columns, _matrix(columns), seed, resamples)
@@ -51,17 +51,17 @@ def mean_intervals(
 
 def mean_differences(
     ours: Columns[K], theirs: Columns[K], *, seed: int = 0, resamples: int = RESAMPLES
-) -> dict[K, Estimate]:
+) -> dict[K, Resampled]:
     """Compare two models by the same sentences, metric by metric: mean of ours - mean of theirs."""
     return _of_means(ours, np.subtract(*_paired(ours, theirs)), seed, resamples)
 
 
 def spearman_intervals(
     columns: Columns[K], scores: npt.ArrayLike, *, seed: int = 0, resamples: int = RESAMPLES
-) -> dict[K, Estimate]:
+) -> dict[K, Resampled]:
     """Return Spearman's correlation of each column with the scores, with its interval, -1 to 1.
 
-    A resample whose values are all equal counts as 0.
+    A resample of equal values counts as 0.
     """
     return _estimates(columns, _correlations(_matrix(columns), scores, seed, resamples))
 
@@ -69,7 +69,7 @@ def spearman_intervals(
 def spearman_differences(
     ours: Columns[K], theirs: Columns[K], scores: npt.ArrayLike, *, seed: int = 0,
     resamples: int = RESAMPLES,
-) -> dict[K, Estimate]:  # fmt: skip
+) -> dict[K, Resampled]:  # fmt: skip
     """Compare two models by the same pairs: Spearman's correlation of ours - that of theirs."""
     values = np.concatenate(_paired(ours, theirs), axis=1)
     drawn = _correlations(values, scores, seed, resamples)
@@ -81,7 +81,7 @@ def _matrix(columns: Columns[K]) -> F64:
     lengths = {len(column) for column in columns.values()}
     if len(lengths) != 1 or 0 in lengths:
         raise UsageError(
-            "metrics to resample need the same number of sentences, one at least, "
+            "metrics to resample need the same number of sentences, at least one, "
             f"not {sorted(lengths)}"
         )
     return np.stack([np.asarray(column, np.float64) for column in columns.values()], axis=1)
@@ -110,7 +110,7 @@ def _weights(count: int, seed: int, resamples: int) -> Iterator[F64]:
         yield counts.reshape(rows, count).astype(np.float64)
 
 
-def _of_means(names: Columns[K], values: F64, seed: int, resamples: int) -> dict[K, Estimate]:
+def _of_means(names: Columns[K], values: F64, seed: int, resamples: int) -> dict[K, Resampled]:
     sums = [weights @ values for weights in _weights(len(values), seed, resamples)]
     means = np.concatenate(sums) / len(values)
     return _estimates(names, np.vstack([values.mean(axis=0), means]))
@@ -146,13 +146,13 @@ def _ranks(weights: F64, values: F64) -> tuple[F64, F64]:
     return ranks[:, places], np.einsum("ij,ij,ij->i", copies, ranks, ranks)
 
 
-def _estimates(names: Columns[K], figures: F64) -> dict[K, Estimate]:
+def _estimates(names: Columns[K], figures: F64) -> dict[K, Resampled]:
     """Return the figures of the first row, with what the others, one a resample, say of them."""
     drawn = figures[1:]
     lesser = np.minimum((drawn <= 0).sum(axis=0), (drawn >= 0).sum(axis=0))
     p_values = np.minimum(1, 2 * (lesser + 1) / (len(drawn) + 1))
     columns = np.stack([figures[0], *np.percentile(drawn, _INTERVAL, axis=0), p_values], axis=1)
-    return {name: Estimate(*row) for name, row in zip(names, columns.tolist(), strict=True)}
+    return {name: Resampled(*row) for name, row in zip(names, columns.tolist(), strict=True)}
 
 
 LEVELS = (0.05, 0.01, 0.001)  # one star each
@@ -176,7 +176,8 @@ def mcnemar(ours: Bool, theirs: Bool) -> McNemar:
     """
     if len(ours) != len(theirs):
         raise UsageError(f"{len(ours):,} items of one model, {len(theirs):,} of the other")
-    from scipy.special import bdtr
+    with naming_extras():
+        from scipy.special import bdtr
 
     repaired, broken = int((ours & ~theirs).sum()), int((theirs & ~ours).sum())
     differing = repaired + broken
@@ -197,19 +198,20 @@ def holm(p_values: Sequence[float] | F64) -> F64:
 def two_sample_t(ours: npt.ArrayLike, theirs: npt.ArrayLike) -> float:
     """Return the two-sided p of two samples having the same mean, variances taken as equal.
 
-    RoLASER's test of a student against its teacher over the figures of ten generation seeds.
-    Samples without any variance give 0 or 1. Raises UsageError for fewer than two figures a side.
+    RoLASER's test of a student against its teacher over the figures of ten noise seeds.
+    Samples without variance give 0 or 1. Raises UsageError for fewer than two figures per side.
     """
     samples = np.asarray(ours, np.float64), np.asarray(theirs, np.float64)
     if any(sample.ndim != 1 or len(sample) < 2 for sample in samples):
-        raise UsageError("a t-test needs the figures of two generation seeds at least")
+        raise UsageError("a t-test needs at least two noise seeds")
     if not any(map(np.ptp, samples)):
         return float(samples[0][0] == samples[1][0])
-    from scipy.stats import ttest_ind
+    with naming_extras():
+        from scipy.stats import ttest_ind
 
     return float(ttest_ind(*samples, equal_var=True).pvalue)
 
 
 def stars(p: float) -> str:
-    """Return a star for each of the levels 0.05, 0.01 and 0.001 that p is below."""
+    """Return one star per level, of 0.05, 0.01 and 0.001, that p is below."""
     return "*" * sum(p < level for level in LEVELS)

@@ -88,7 +88,7 @@ def _nearest_to(x: Vectors, x_start: int, y: Vectors, k: int, precision: Precisi
 
 
 def _computes_in_bfloat16() -> bool:
-    """Tell whether torch is there and the processor multiplies in bfloat16."""
+    """Return whether torch is installed and the processor multiplies in bfloat16."""
     try:
         return cpu_has_bf16()
     except ImportError:
@@ -118,15 +118,16 @@ Margin = Literal["ratio", "distance", "absolute"]
 
 MARGINS = ("ratio", "distance", "absolute")
 MISALIGNED = "misaligned"
+_K = 4  # neighbours of a text, as in LASER
 
 
 @dataclass(frozen=True)
 class XSim:
-    """The result of a search: one entry a sentence of x.
+    """The result of a search: one entry per sentence of x.
 
     `predictions` are rows of y; those from len(y) on are hard negatives. `lost_to` names the kind
     of hard negative that won, `misaligned` for any other wrong line, '' for a right one. `kinds`
-    counts them, those that never won included. Both are empty without hard negatives.
+    counts all kinds, also those that never won. Both are empty without hard negatives.
     """
 
     predictions: I64
@@ -136,22 +137,22 @@ class XSim:
 
     @property
     def errors(self) -> int:
-        """How many sentences found a wrong line."""
+        """The number of sentences that found a wrong line."""
         return int((~self.correct).sum())
 
     @property
     def error_rate(self) -> float:
-        """The same in per cent of all."""
+        """The percentage of sentences that found a wrong line."""
         return 100 * self.errors / len(self.correct)
 
     @property
     def kind_rates(self) -> dict[str, float]:
-        """`kinds` in per cent of all sentences."""
+        """`kinds` as percentages of all sentences."""
         return {kind: 100 * count / len(self.correct) for kind, count in self.kinds.items()}
 
 
 def xsim(
-    x: Vectors, y: Vectors, k: int = 4, margin: Margin = "ratio",
+    x: Vectors, y: Vectors, k: int = _K, margin: Margin = "ratio",
     texts: Sequence[str] | None = None, *, precision: Precision = "auto",
 ) -> XSim:  # fmt: skip
     """Search every row of x in y, where row i of x belongs to row i of y; y may have more rows.
@@ -170,8 +171,33 @@ def xsim(
     return XSim(predictions, _same(predictions, np.arange(len(x)), texts))
 
 
+class BothWays(NamedTuple):
+    """xSIM of x in y and of y in x, and which rows match."""
+
+    forward: XSim
+    backward: XSim
+    matching: "Matching"
+
+
+def search_both_ways(
+    x: Vectors, y: Vectors, x_texts: Sequence[str] | None = None,
+    y_texts: Sequence[str] | None = None,
+) -> BothWays:  # fmt: skip
+    """Return `xsim(x, y)`, `xsim(y, x)` and `matching_accuracy(x, y)`, from one search each way."""
+    check_pairs(x, y)
+    there, back = neighbours(x, y, _K), neighbours(y, x, _K)
+
+    def searched(nearest: Neighbours, other: Neighbours, texts: Sequence[str] | None) -> XSim:
+        predictions = _best(nearest, other.cosines.mean(axis=1)[nearest.rows], "ratio")
+        return XSim(predictions, _same(predictions, np.arange(len(x)), texts))
+
+    own = cosines(x, y)
+    matching = Matching(*(own >= nearest.cosines[:, 0] for nearest in (there, back)))
+    return BothWays(searched(there, back, y_texts), searched(back, there, x_texts), matching)
+
+
 class HardVectors(NamedTuple):
-    """Vectors of hard negatives: each is of a kind, and was made of the row `sources` of y."""
+    """Vectors of hard negatives, each with its kind and the row of y it was made from."""
 
     vectors: Vectors
     sources: npt.NDArray[np.integer]
@@ -179,13 +205,14 @@ class HardVectors(NamedTuple):
 
 
 def xsim_hard(
-    x: Vectors, y: Vectors, negatives: HardVectors, k: int = 4, margin: Margin = "ratio",
+    x: Vectors, y: Vectors, negatives: HardVectors, k: int = _K, margin: Margin = "ratio",
     texts: Sequence[str] | None = None,
 ) -> XSim:  # fmt: skip
-    """Search every row of x in y and hard negatives together; finding one of these is an error.
+    """Search every row of x in y and hard negatives together; to find a negative is an error.
 
-    Neighbours are those among all lines. An error counts as the negative's kind if it was made of
-    the right line (or of one with the same text), else as misaligned. For the rest see `xsim`.
+    Neighbours are searched among all lines. An error counts as the negative's kind if the negative
+    was made from the right line (or one with the same text), else as misaligned. For the rest see
+    `xsim`.
     """
     _check(x, y, k, margin, texts)
     vectors, sources, kinds = negatives[0], np.asarray(negatives[1], np.int64), negatives[2]
@@ -193,7 +220,7 @@ def xsim_hard(
         counts = f"{len(sources):,} sources and {len(kinds):,} kinds"
         raise UsageError(f"{len(vectors):,} hard negatives, but {counts}")
     if len(sources) and not 0 <= sources.min() <= sources.max() < len(y):
-        raise UsageError(f"a hard negative is made of a line that is not among the {len(y):,}")
+        raise UsageError(f"a hard negative was made from none of the {len(y):,} lines")
     pool = np.concatenate([y, vectors]) if len(vectors) else y
     predictions = _predictions(x, pool, k, margin, "auto")
     origins = np.concatenate([np.arange(len(y)), sources])[predictions]
@@ -207,17 +234,17 @@ def xsim_hard(
 
 def _check(x: Vectors, y: Vectors, k: int, margin: str, texts: Sequence[str] | None) -> None:
     if margin not in MARGINS:
-        raise UsageError(f"no margin {margin!r}; take {', '.join(MARGINS)}")
+        raise UsageError(f"no margin {margin!r}; use {', '.join(MARGINS)}")
     if k < 1:
         raise UsageError(f"k must be 1 or more, not {k}")
     if len(y) < len(x):
-        raise UsageError(f"{len(x):,} vectors to search, but only {len(y):,} lines to find")
+        raise UsageError(f"{len(x):,} vectors to search for in only {len(y):,} lines")
     if texts is not None and len(texts) != len(y):
         raise UsageError(f"{len(texts):,} texts for {len(y):,} lines")
 
 
 def _same(x: I64, y: I64, texts: Sequence[str] | None) -> Bool:
-    """Tell which lines are equal: their text, or their row where there are no texts."""
+    """Return which lines are equal: by text, or by row without texts."""
     if texts is None:
         return np.equal(x, y)
     pairs = zip(x.tolist(), y.tolist(), strict=True)
@@ -231,7 +258,11 @@ def _predictions(x: Vectors, y: Vectors, k: int, margin: Margin, precision: Prec
     # Only the candidates' own neighbours are searched.
     candidates, indices = np.unique(nearest.rows, return_inverse=True)
     means = neighbours(y[candidates], x, k, precision).cosines.mean(axis=1)
-    means_back = means[indices].reshape(nearest.rows.shape)
+    return _best(nearest, means[indices].reshape(nearest.rows.shape), margin)
+
+
+def _best(nearest: Neighbours, means_back: F64, margin: Margin) -> I64:
+    """Return the candidate with the best score; `means_back` are of their own neighbours."""
     middles = (nearest.cosines.mean(axis=1, keepdims=True) + means_back) / 2
     if margin == "ratio":
         scores = np.divide(nearest.cosines, middles, out=0 * middles, where=middles != 0)
@@ -239,7 +270,7 @@ def _predictions(x: Vectors, y: Vectors, k: int, margin: Margin, precision: Prec
         scores = nearest.cosines - middles
     scores = scores.round(12)
     best = scores.max(axis=1, keepdims=True)
-    rows: I64 = np.where(scores == best, nearest.rows, len(y)).min(axis=1)
+    rows: I64 = np.where(scores == best, nearest.rows, np.iinfo(np.int64).max).min(axis=1)
     return rows
 
 
@@ -255,12 +286,12 @@ class Matching:
 
     @property
     def accuracy_forward(self) -> float:
-        """Per cent of x that find their y."""
+        """The percentage of x that find their y."""
         return 100 * float(self.forward.mean())
 
     @property
     def accuracy_backward(self) -> float:
-        """Per cent of y that find their x."""
+        """The percentage of y that find their x."""
         return 100 * float(self.backward.mean())
 
     @property
@@ -270,7 +301,7 @@ class Matching:
 
 
 def matching_accuracy(x: Vectors, y: Vectors) -> Matching:
-    """Tell for each pair whether its cosine is at least that with every other row.
+    """Return for each pair whether its cosine is at least that with every other row.
 
     Ties count as correct (CT-XLMR-SE, equation 3); cosines are compared to twelve digits.
     """
@@ -281,7 +312,7 @@ def matching_accuracy(x: Vectors, y: Vectors) -> Matching:
 
 
 def retrieval_accuracy(x: Vectors, y: Vectors) -> tuple[float, float]:
-    """Return the per cent of x that find their own row of y by cosine, and of y their x.
+    """Return the percentages of x that find their own row of y by cosine, and of y their x.
 
     Of k rows that tie for the nearest, each is found with chance 1 / k: vectors that are all the
     same find nothing, while `matching_accuracy` counts each as a match. Float64, every pair.

@@ -1,4 +1,4 @@
-"""How fast a distillation runs here: `train --bench` times updates and data, and trains nothing."""
+"""`train --bench`: times the updates and the data loading of a distillation; trains nothing."""
 
 import time
 from collections.abc import Iterator
@@ -39,24 +39,26 @@ class Speeds(NamedTuple):
 
 
 def bench(options: TrainOptions, seconds: float = 10.0) -> dict[str, Any]:
-    """Time the updates of such a run, `seconds` for each figure; nothing of it is kept.
+    """Time the updates of a run, `seconds` for each figure; nothing is written.
 
     `step`, `data` and `loader` are real tokens per second: of updates on random ids, on DATA, and
     of noise and tokenizer alone. `padding` is the share of computed tokens that are padding,
-    `loader_cost` the share of the speed that is lost where ids come from DATA. `step_mfu` and
+    `loader_cost` the share of the speed that is lost if ids come from DATA. `step_mfu` and
     `mfu` are the share of the device's bf16 peak on random ids and on DATA, None if it is unknown.
 
-    Vectors of the teacher are random numbers here, and there are no hard negatives: neither
-    changes the speed of a run whose vectors are there. Updates on DATA see so few rows of it that
-    some chunks go by, as in a long run; few rows have more padding, which is left out of account.
-    Raises what `train` raises.
+    The teacher's vectors are random numbers here, and there are no hard negatives: neither changes
+    the speed once the vectors are computed. Updates on DATA use so few rows that several chunks are
+    made, as in a long run; the additional padding of few rows is not counted. Raises what `train`
+    raises.
     """
     settings = settings_of(options)
     if not isinstance(settings, DistilSettings):
-        raise UsageError(f"bench times distillation; preset {settings.preset} is of another method")
+        raise UsageError(
+            f"--bench times distillation, but preset {settings.preset} is of another method"
+        )
     workers = join_workers(options.device)
     if workers.world > 1:
-        raise UsageError("bench times one process: start it without torchrun")
+        raise UsageError("--bench times one process: run it without torchrun")
     method = Distillation(settings, workers, options.tell)
     with TemporaryDirectory() as folder:
         method.read(options.sources, Path(folder))
@@ -77,7 +79,7 @@ def bench(options: TrainOptions, seconds: float = 10.0) -> dict[str, Any]:
 
 
 def _speeds(method: Distillation, folder: Path, options: TrainOptions, seconds: float) -> Speeds:
-    """Time a method that has read its data."""
+    """Return the speeds of a method that has read its data."""
     settings, progress, random = method.settings, options.progress, generator(0)
     block = random.standard_normal((BLOCK_ROWS, method.teacher.width))
     block = (block / np.sqrt(method.teacher.width)).astype(np.float16)  # stands for all

@@ -15,12 +15,12 @@ from pathlib import Path
 import msgspec
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import nn
 
+from noisegen.encoders.stored import save_tensors
 from noisegen.errors import OutputError
 from noisegen.runs.atomic import atomic_folder, remove, sync, writing
-from noisegen.training.settings import RunSettings
 
 
 @dataclass(frozen=True)
@@ -34,19 +34,26 @@ class Position:
 
 @dataclass(frozen=True)
 class RunProgress:
-    """The progress of a run: updates, pairs, and seconds of training."""
+    """The progress of a run: updates, pairs, and the share of the run that is done.
+
+    `seconds` count from the start of the command, `prepared` those of them before the first update;
+    of a resumed run both include the earlier sessions.
+    """
 
     updates: int = 0
     pairs: int = 0
     seconds: float = 0.0
+    prepared: float = 0.0
+    done: float = 0.0
 
-    def share(self, settings: RunSettings, rows: int) -> float:
-        """Return how much of the run is done, from 0 to 1; `rows` are the pairs of an epoch."""
-        if settings.steps is not None:
-            return min(1.0, self.updates / settings.steps)
-        if settings.epochs is not None:
-            return min(1.0, self.pairs / (settings.epochs * rows))
-        return min(1.0, self.seconds / (settings.time_limit or 1))
+
+@dataclass(frozen=True)
+class Validation:
+    """The figures of a validation, after so many updates and seconds of training."""
+
+    step: int
+    seconds: float
+    figures: dict[str, float]
 
 
 @dataclass(frozen=True)
@@ -57,6 +64,7 @@ class State:
     position: Position
     best: float | None  # the lowest validation loss so far
     config: str  # digest of the settings and the data
+    validations: tuple[Validation, ...] = ()
 
 
 def save_checkpoint(
@@ -74,7 +82,7 @@ def save_checkpoint(
                 if weight.requires_grad
                 for key, value in optimizer.state[weight].items()
             }
-            save_file(moments, temporary / "optimizer.safetensors")
+            save_tensors(moments, temporary / "optimizer.safetensors")
             (temporary / "state.json").write_text(json.dumps(asdict(state)))
         sync(folder)
         remove(*checkpoints(folder)[:-keep])
@@ -94,7 +102,7 @@ def writing_weights(path: Path) -> Iterator[None]:
 
 def save_weights(student: nn.Module, path: Path) -> None:
     """Write the weights alone; tied ones are cloned."""
-    save_file(
+    save_tensors(
         {name: value.detach().cpu().clone() for name, value in student.state_dict().items()}, path
     )
 
@@ -109,12 +117,12 @@ def save_best(student: nn.Module, folder: Path) -> None:
 
 
 def load_weights(student: nn.Module, path: Path) -> None:
-    """Take up what save_weights wrote; raises OutputError."""
+    """Load what save_weights wrote; raises OutputError."""
     try:
         student.load_state_dict(load_file(path))
     except (OSError, RuntimeError, SafetensorError) as error:
         raise OutputError(
-            f"cannot read {path}: {str(error).splitlines()[0]}; train anew in another folder"
+            f"cannot read {path}: {str(error).splitlines()[0]}; train again in another folder"
         ) from error
 
 
@@ -126,15 +134,15 @@ def checkpoints(folder: Path) -> list[Path]:
 def load_checkpoint(
     folder: Path, student: nn.Module, optimizer: torch.optim.Optimizer, config: str
 ) -> State:
-    """Take up the newest checkpoint; raises OutputError if none can be read or it is foreign."""
+    """Load the newest checkpoint; raises OutputError if there is none, or it is another run's."""
     path = max(checkpoints(folder), default=None)
     if path is None:
-        raise OutputError(f"{folder} has no checkpoint to resume from; begin anew: --force")
+        raise OutputError(f"{folder} has no checkpoint to resume from; start over with --force")
     try:
         state = msgspec.convert(json.loads((path / "state.json").read_text()), State)
         if state.config != config:
             raise OutputError(
-                f"{path} was made with other settings or data; resume with the same, or use "
+                f"{path} was made with other settings or data; resume with the same ones, or use "
                 "another folder"
             )
         student.load_state_dict(load_file(path / "model.safetensors"))
@@ -145,7 +153,7 @@ def load_checkpoint(
     except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
         reason = str(error).splitlines()[0]
         raise OutputError(
-            f"cannot read checkpoint {path}: {reason}; remove that folder and resume from the one "
-            "before"
+            f"cannot read checkpoint {path}: {reason}; remove that folder to resume from the "
+            "previous one"
         ) from error
     return state

@@ -21,7 +21,7 @@ from noisegen.training.settings import DistilSettings, PretrainSettings
 
 @dataclass(frozen=True)
 class Workers:
-    """The place of one process: number `rank` of `world`."""
+    """The rank of this process among `world` processes, and its device."""
 
     rank: int = 0
     world: int = 1
@@ -33,7 +33,7 @@ class Workers:
         return self.rank == 0
 
     def sum_gradients(self, weights: list[nn.Parameter]) -> None:
-        """Put the sum of all processes' gradients in the place of each one's, at one go."""
+        """Replace the gradients of each process by the sum over all."""
         if self.world == 1:
             return
         gradients = [w.grad if w.grad is not None else torch.zeros_like(w) for w in weights]
@@ -44,11 +44,11 @@ class Workers:
             weight.grad = part.view_as(weight)
 
     def agreed(self, value: float) -> float:
-        """Return the largest of all processes' values, such as the seconds that went by."""
+        """Return the maximum over all processes, such as the elapsed seconds."""
         return self._reduced(value, dist.ReduceOp.MAX)
 
     def summed(self, value: float) -> float:
-        """Return the sum of all processes' values."""
+        """Return the sum over all processes."""
         return self._reduced(value, dist.ReduceOp.SUM)
 
     def _reduced(self, value: float, operation: Any) -> float:
@@ -59,21 +59,21 @@ class Workers:
         return float(shared)
 
     def gather(self, rows: Tensor) -> Tensor:
-        """Put together what each process has of the rows, zeros where another has them."""
+        """Gather rows that are zero in all processes but one."""
         if self.world > 1:
             dist.all_reduce(rows)
         return rows
 
     def wait(self) -> None:
-        """Wait until all processes are here."""
+        """Wait for all processes."""
         if self.world > 1:
             dist.barrier()
 
 
 def join_workers(device: str = "auto") -> Workers:
-    """Return the place of this process, from the variables that torchrun sets.
+    """Return the rank of this process, from the variables that torchrun sets.
 
-    `device` is cpu, cuda, cuda:NUMBER, or auto: CUDA where there is any. Raises UsageError.
+    `device` is cpu, cuda, cuda:NUMBER, or auto (CUDA if there is any). Raises UsageError.
     """
     world, rank = int(os.environ.get("WORLD_SIZE", 1)), int(os.environ.get("RANK", 0))
     here = find_device(device, int(os.environ.get("LOCAL_RANK", 0)), world)
@@ -86,9 +86,9 @@ def join_workers(device: str = "auto") -> Workers:
 
 
 class Computation:
-    """Rows of ids to vectors, as settings and device have it; raises UsageError for what cannot be.
+    """Computes vectors of rows of ids, by settings and device; raises UsageError if they conflict.
 
-    `network` is the student's, or the same weights compiled.
+    `network` is the student's, compiled if the settings say so.
     """
 
     def __init__(
@@ -104,21 +104,23 @@ class Computation:
         if settings.packed:
             first_position(student.config)
             if cuda and not self.bf16:
-                raise UsageError("packed batches on CUDA need precision bf16: or give packed=false")
+                raise UsageError(
+                    "packed batches on CUDA need precision bf16; else set packed=false"
+                )
         self.compiled = bool(getattr(settings, "compile", False))  # not a setting of pre-training
         if self.compiled and not (self.packed and cuda):
-            raise UsageError("compile=true is for packed batches on CUDA: leave it out")
+            raise UsageError("compile=true needs packed batches on CUDA: drop it")
         self.network: Any = torch.compile(student.network) if self.compiled else student.network
         self.peak = peak_flop_per_second(torch.cuda.get_device_name(device)) if cuda else None
 
     def precision(self) -> AbstractContextManager[Any]:
-        """Return what the network is to run in; heads and losses compute in float32 anyway."""
+        """Return the autocast context of the network; heads and losses are always in float32."""
         return torch.autocast(self.device.type, torch.bfloat16) if self.bf16 else nullcontext()
 
     def batch(self, ids: Ragged, counts: MutableMapping[str, Any] | None = None) -> Padded | Packed:
-        """Put rows of ids on the device; add its rows and tokens to `counts`, if given.
+        """Put rows of ids on the device; add their rows and tokens to `counts`, if given.
 
-        For a compiled network batches have few shapes.
+        Batches for a compiled network have few shapes.
         """
         tokenizer = self.student.tokenizer
         batch: Padded | Packed
@@ -148,14 +150,14 @@ class Computation:
         return vectors
 
     def mfu(self, tokens_per_second: float, tokens_per_row: float) -> float | None:
-        """Return the share of the device's bf16 peak at this speed; None where it is not known."""
+        """Return the share of the device's bf16 peak at this speed; None if the peak is unknown."""
         if not self.peak:
             return None
         return tokens_per_second * flop_per_token(self.student, tokens_per_row) / self.peak
 
 
 def peak_flop_per_second(name: str) -> float | None:
-    """Return the peak of a device of this name; None for a part of one, or one we do not know."""
+    """Return the bf16 peak of a device of this name; None for an unknown one, or a part of one."""
     words = set(re.findall(r"\w+", name))
     for line in (Path(__file__).parent / "peaks.tsv").read_text("utf-8").splitlines()[2:]:
         device, peak, _ = line.split("\t")

@@ -50,7 +50,7 @@ from noisegen.training.objectives import WeightedSum
 from noisegen.training.pairs import lost
 from noisegen.training.settings import DisentangleSettings, Tell
 from noisegen.training.stores import TeacherVectors, TextStore, teacher_vectors, writing_distinct
-from noisegen.training.trainer import Chunk, Method, Trainer, adam
+from noisegen.training.trainer import UNLIMITED, Chunk, Clock, Method, Trainer, adam
 
 CLEAN, NOISY, SEVERAL = "clean", "noisy", "several"
 LABELS_MAX = 1_000
@@ -104,11 +104,11 @@ def prepare_labelled(
     if not sides:
         raise SourceError(f"no pairs to train on in {shown}{in_brackets(dropped)}")
     if len(numbers) < 2:
-        raise SourceError(f"{shown}: all texts are {next(iter(numbers))}: nothing to tell it from")
+        raise SourceError(f"{shown}: all texts are {next(iter(numbers))}: two labels are needed")
     pairs, both = (np.array(column, np.int32).reshape(-1, 2) for column in (sides, labels))
     for side, texts in zip(("source", "target"), pairs.T, strict=True):
         if (texts == texts[0]).all():
-            raise SourceError(f"{shown}: every {side} is the same text: nothing to tell apart")
+            raise SourceError(f"{shown}: every {side} is the same text: give other data")
     return LabelledPairs(TextStore(folder, "texts"), pairs, both, tuple(numbers), dropped)
 
 
@@ -248,7 +248,7 @@ class Disentangling(Method[VectorChunk]):
         self.start = open_encoder(settings.teacher)
 
     def read(self, sources: Sequence[str], folder: Path, *, resume: bool = False) -> str:
-        """Read labelled pairs; raises SourceError for what cannot be told apart."""
+        """Read labelled pairs; raises SourceError where there is nothing to distinguish."""
         self.pairs = pairs = prepare_labelled(folder, sources, self.settings)
         order: Rows = generator(self.settings.seed, _SPLIT).permutation(len(pairs))
         held_out = max(1, min(self.settings.validation_rows, len(pairs) // 10))
@@ -256,7 +256,7 @@ class Disentangling(Method[VectorChunk]):
         self.pairs_read, self.rows = len(pairs), len(self.training)
         self.unvalidated = max(1, self.rows // self.settings.batch_pairs)  # an epoch
         return "; ".join([
-            f"{self.rows:,} pairs to train on, {held_out:,} to choose by",
+            f"{self.rows:,} pairs to train on, {held_out:,} held out",
             f"labels {', '.join(pairs.names)}", *lost(pairs.dropped),
         ])  # fmt: skip
 
@@ -265,14 +265,14 @@ class Disentangling(Method[VectorChunk]):
         weights = 2 * self.start.width * (self.start.width + 1)
         return {"weights": weights, "pairs": len(self.pairs), "texts": len(self.pairs.texts)}
 
-    def prepare(self, folder: Path, progress: Show) -> None:
+    def prepare(self, folder: Path, progress: Show, clock: Clock = UNLIMITED) -> None:
         """Compute the frozen vectors; raises SourceError where there are too few pairs."""
         settings, pairs, device = self.settings, self.pairs, self.workers.device
         if self.rows < 2:
-            raise SourceError(f"{len(pairs)} pairs, one is held out: give more data")
+            raise SourceError(f"{len(pairs)} pairs, of which one is held out: give more data")
         if len(self.held_out) < 2 and self.objective.needs("partners"):
             raise SourceError(
-                f"{len(pairs)} pairs, one is held out, and {settings.objective} compares two: give "
+                f"{len(pairs)} pairs, one is held out, but {settings.objective} compares two: give "
                 "more data, at least 20 pairs, and validation_rows of at least 2"
             )
         cache = cache_folder() / "vectors"
@@ -344,8 +344,11 @@ class Disentangling(Method[VectorChunk]):
         pairs, encoder = self.pairs, self.start
         heads = self.heads.cpu()
         heads.unfold(torch.from_numpy(self.vectors.centre), self.vectors.scale)
+        best = trainer.best_validation
+        assert best is not None  # heads are not resumed
         metrics = {
-            "validation": trainer.best_figures, **trainer.reached, "labels": list(pairs.names),
+            "validation": {**best.figures, "step": best.step}, **trainer.reached,
+            "labels": list(pairs.names),
             "parameters": sum(weight.numel() for weight in heads.parameters()),
             "dropped": dict(pairs.dropped),
         }  # fmt: skip

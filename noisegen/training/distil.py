@@ -1,14 +1,16 @@
-"""Distillation: a student learns to put noisy text where its teacher puts the clean form.
+"""Distillation: a student learns to encode noisy text as its teacher encodes the clean form.
 
-An update reads `accumulate` batches in each of `world` processes. Every loss is weighted by its
-share of the sentences of all of them, so 1 process x N batches and N x 1 give the same gradient.
+An update reads `accumulate` batches in each of `world` processes. Each loss is weighted by its
+share of all their sentences, so 1 process x N batches and N x 1 give the same gradient.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from noisegen.encoders.encoder import Ragged, Vectors, open_encoder, uses_bf16
@@ -16,7 +18,8 @@ from noisegen.encoders.folders import save_folder
 from noisegen.encoders.sentence_encoder import SentenceEncoder, prepared
 from noisegen.encoders.tokens import Rows, plan
 from noisegen.errors import NoisegenError, UsageError
-from noisegen.runs.progress import Progress, Show
+from noisegen.evaluation.similarity import cosine_distance
+from noisegen.runs.progress import Progress, Show, silent
 from noisegen.text.resources import cache_folder
 from noisegen.training.computation import Computation, Workers
 from noisegen.training.losses import Batch, Output
@@ -25,25 +28,25 @@ from noisegen.training.pairs import VALIDATION_EPOCH, NoiseSource
 from noisegen.training.settings import DistilSettings, Tell
 from noisegen.training.stores import (
     Negatives,
+    StoredTexts,
     TeacherVectors,
-    TextStore,
     open_hard_texts,
-    teacher_vectors,
     write_hard_texts,
 )
 from noisegen.training.students import (
     PairChunk,
     PairMethod,
-    distance,
     interpolate,
     make_student,
-    missed,
+    xsim_error,
 )
-from noisegen.training.trainer import Trainer
+from noisegen.training.trainer import UNLIMITED, Clock, Trainer
+
+_VECTORS_SHARE = 0.25  # of a time limit
 
 
 class Distillation(PairMethod[PairChunk]):
-    """A student that learns from a teacher's vectors of clean text, on noisy and clean pairs."""
+    """Training of a student on noisy and clean pairs, by a teacher's vectors of the clean text."""
 
     card = "student.md"
     settings: DistilSettings
@@ -51,9 +54,10 @@ class Distillation(PairMethod[PairChunk]):
     vectors: TeacherVectors
     negatives: Negatives
     held_out: tuple[Ragged, Ragged, Vectors]  # noisy and clean ids, vectors of the teacher
+    held_owners: npt.NDArray[np.integer]  # of the clean texts of these
 
     def __init__(self, settings: DistilSettings, workers: Workers, tell: Tell) -> None:
-        self.settings, self.workers = settings, workers
+        self.settings, self.workers, self.tell = settings, workers, tell
         teacher = open_encoder(settings.teacher)
         self.teacher = prepared(teacher, settings.prepare) if settings.prepare else teacher
         self.start = self.teacher
@@ -63,11 +67,11 @@ class Distillation(PairMethod[PairChunk]):
             raise UsageError(
                 f"hard_negatives are for info_nce: add +0.2*info_nce to {settings.objective}"
             )
-        self.noise = NoiseSource(settings.noise, settings.seed, settings.lang)
+        self.noise = NoiseSource(settings.recipe, settings.seed, settings.lang)
         self.computation = Computation(settings, self.network, workers.device)
 
     def batched(self, rows: Rows, epoch: int, number: int) -> PairChunk:
-        """Return noisy token ids, and clean ones where an objective asks, in batches."""
+        """Return noisy token ids, and clean ones if an objective needs them, in batches."""
         settings = self.settings
         sides = self.tokens(rows, epoch, both_sides=self.objective.needs("clean"))
         lengths = np.stack([side.lengths for side in sides], 1)
@@ -75,44 +79,72 @@ class Distillation(PairMethod[PairChunk]):
         steps = plan(lengths, settings.batch_tokens, settings.seed, epoch, number, batches)
         return PairChunk(steps, sides, self.pairs.owner[rows])
 
-    def prepare(self, folder: Path, progress: Show) -> None:
-        """Compute the teacher's vectors; noise the held-out pairs once, as no epoch does."""
-        settings = self.settings
+    def prepare(self, folder: Path, progress: Show, clock: Clock = UNLIMITED) -> None:
+        """Compute the teacher's vectors, and noise the held-out pairs by an epoch of their own.
+
+        At most a quarter of a time limit goes into vectors: a teacher encodes about three times as
+        fast as a student learns, so that is enough to see each text once.
+        """
+        settings, pairs = self.settings, self.pairs
         if isinstance(self.teacher, SentenceEncoder):
             self.teacher.to(self.workers.device)
-        self.vectors = self._vectors(self.pairs.clean, "teacher's vectors", progress)
+        stop = clock.seconds + clock.left * _VECTORS_SHARE
+        stored = StoredTexts(folder, "clean", lambda: clock.seconds >= stop)
+        self.vectors = self._vectors(stored, "teacher's vectors", progress)
         hard = hard_rows = None
         if settings.hard_negatives:
             if self.workers.leads and not (folder / "hard.rows").exists():
                 progress(Progress("hard negatives"))
                 write_hard_texts(
-                    folder, self.pairs.clean, settings.hard_negatives, settings.seed, settings.lang
+                    folder, pairs.clean, settings.hard_negatives, settings.seed, settings.lang
                 )
             self.workers.wait()
             texts, hard_rows = open_hard_texts(folder)
             if len(texts):
-                hard = self._vectors(texts, "vectors of hard negatives", progress)
+                stop = clock.seconds + clock.left * _VECTORS_SHARE
+                stored = replace(stored, name="hard")
+                hard = self._vectors(stored, "vectors of hard negatives", progress)
         self.negatives = Negatives(self.vectors, settings.negatives, settings.seed, hard, hard_rows)
-        rows = self.pairs.validation[: settings.validation_rows]
+        rows = pairs.validation[: settings.validation_rows]
+        self.held_owners = pairs.owner[rows]
         noisy, clean = self.tokens(rows, VALIDATION_EPOCH, both_sides=True)
-        self.held_out = noisy, clean, self.vectors.take(self.pairs.owner[rows])
+        if len(self.vectors) == len(pairs.clean):
+            vectors = self.vectors.take(self.held_owners)
+        else:
+            vectors = self.teacher.encode(pairs.clean.take(self.held_owners).to_pylist())
+        self.held_out = noisy, clean, vectors
+        self._leave_out_unknown()
 
-    def _vectors(self, texts: TextStore, what: str, progress: Show) -> TeacherVectors:
-        """Return the teacher's vectors; a network computes them in the precision of the student.
+    def _leave_out_unknown(self) -> None:
+        """Restrict training to the pairs whose clean text has a teacher's vector."""
+        pairs, texts = self.pairs, len(self.pairs.clean)
+        if len(self.vectors) == texts:
+            return
+        known = pairs.training[np.isin(pairs.owner[pairs.training], self.vectors.rows)]
+        self.pairs, self.rows = replace(pairs, training=known), len(known)
+        self.tell(
+            f"the time limit leaves time for the teacher's vectors of {len(self.vectors):,} of "
+            f"{texts:,} clean texts: {len(known):,} pairs to train on"
+        )
+
+    def _vectors(self, stored: StoredTexts, what: str, progress: Show) -> TeacherVectors:
+        """Return the teacher's vectors; a network computes them in the student's precision.
 
         In bf16 MiniLM's are off by 1 - cos = 1e-5, a thousandth of what light noise does to them.
         """
         device, teacher = self.workers.device, self.teacher
         half = isinstance(teacher, SentenceEncoder) and uses_bf16(self.settings.precision, device)
         folder = cache_folder() / ("vectors-bf16" if half else "vectors")
-        if self.workers.leads:  # the others then find them in the cache
-            with torch.autocast(device.type, torch.bfloat16, enabled=half):
-                vectors = teacher_vectors(teacher, texts, folder, what, progress)
-        self.workers.wait()
-        return vectors if self.workers.leads else teacher_vectors(teacher, texts, folder)
+        leads = self.workers.leads
+        for is_turn in (leads, not leads):
+            if is_turn:  # the others then find them in the cache
+                with torch.autocast(device.type, torch.bfloat16, enabled=half):
+                    vectors = stored.vectors(teacher, folder, what, progress if leads else silent)
+            self.workers.wait()
+        return vectors
 
     def backward(self, trainer: Trainer[PairChunk], chunk: PairChunk, batches: list[Rows]) -> int:
-        """Add up the gradients of the batches that are this process's part."""
+        """Accumulate the gradients of this process's batches."""
         settings, updates = self.settings, trainer.progress.updates
         device = self.workers.device
         total = sum(len(batch) for batch in batches)
@@ -140,12 +172,13 @@ class Distillation(PairMethod[PairChunk]):
         return total
 
     def validate(self) -> dict[str, float]:
-        """Return the two-term loss of RoLASER, clean drift, distances and xSIM hits lost.
+        """Return the two-term loss of RoLASER, clean drift, distances and xSIM error.
 
         `loss`: MSE(T[clean], S[clean]) + MSE(T[clean], S[noisy]), means over all entries, times the
         width (RoLASER, section 5.1; the factor keeps figures readable). `drift`, `anchored`,
         `distance`: mean 1 - cosine of S[clean] and T[clean], S[noisy] and T[clean], S[noisy] and
-        S[clean]. `missed`: share of noisy sides whose nearest teacher vector is another's.
+        S[clean]. `xsim_error`: the percentage of noisy sides for which xSIM finds another clean
+        side than their own.
         """
         teacher = self.held_out[2]
         noisy, clean = (self.network.encode_ids(side) for side in self.held_out[:2])
@@ -154,12 +187,13 @@ class Distillation(PairMethod[PairChunk]):
         )
         return {
             "loss": of_clean + of_noisy, "loss_clean": of_clean, "loss_noisy": of_noisy,
-            "drift": distance(teacher, clean), "anchored": distance(teacher, noisy),
-            "distance": distance(clean, noisy), "missed": missed(noisy, teacher),
+            "drift": cosine_distance(teacher, clean), "anchored": cosine_distance(teacher, noisy),
+            "distance": cosine_distance(clean, noisy),
+            "xsim_error": xsim_error(noisy, clean, self.held_owners),
         }  # fmt: skip
 
     def check(self, trainer: Trainer[PairChunk], figures: Mapping[str, float]) -> None:
-        """Raise NoisegenError for drift above the limit."""
+        """Raise NoisegenError if the drift is above the limit."""
         drift, limit = figures["drift"], self.settings.max_drift
         if limit is not None and drift > limit:
             raise NoisegenError(
@@ -171,10 +205,11 @@ class Distillation(PairMethod[PairChunk]):
     def export(
         self, out: Path, trainer: Trainer[PairChunk], recorded: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """Write RUN/student, its weights drawn back where that was asked for."""
+        """Write RUN/student, interpolated with its start if the settings say so."""
         if self.settings.interpolate < 1:
             start = make_student(self.settings, self.teacher)
             interpolate(self.network, start, self.settings.interpolate)
+            self.is_altered = True
         return super().export(out, trainer, recorded)
 
     def save(self, folder: Path) -> None:

@@ -20,7 +20,7 @@ from noisegen.encoders.folders import save_folder
 from noisegen.encoders.sentence_encoder import SentenceEncoder
 from noisegen.encoders.stored import read_json, read_weights, write_json
 from noisegen.errors import SourceError, UsageError, naming_extras
-from noisegen.evaluation.similarity import unit
+from noisegen.evaluation.similarity import principal_axes, unit
 from noisegen.report import charts, pages
 from noisegen.report.blocks import Figure, Section
 from noisegen.report.charts import Spot
@@ -171,13 +171,13 @@ def open_heads(spec: str) -> HeadEncoder:
     folder, side = (path, side) if mark and side in SIDES else (spec, SIDES[0])
     heads, config = load_heads(Path(folder))
     if config.encoder.startswith(PREFIX):
-        raise SourceError(f"{folder}: heads on heads are not known; train heads on an encoder")
+        raise SourceError(f"{folder}: heads cannot be trained on heads; train them on an encoder")
     frozen = open_encoder(config.encoder)
     if (frozen.width, frozen.digest) != (config.width, config.digest):
         raise SourceError(
             f"{folder}: its heads were trained on another {config.encoder} (width {config.width}, "
             f"digest {config.digest[:8]}) than this (width {frozen.width}, digest "
-            f"{frozen.digest[:8]}); train heads anew"
+            f"{frozen.digest[:8]}); train the heads again"
         )
     layer = getattr(heads, side)
     return HeadEncoder(f"{PREFIX}{spec}", frozen, layer.weight.numpy(), layer.bias.numpy())
@@ -197,7 +197,7 @@ def write_picture(groups: Mapping[str, Vectors], heads: Heads, path: Path) -> No
     """
     total = sum(map(len, groups.values()))
     if total < TEXTS_MIN:
-        raise UsageError(f"a picture of {total} texts shows nothing: give more pairs")
+        raise UsageError(f"{total} texts are too few for a picture: give more pairs")
     share = min(1.0, POINTS_MAX / total)  # of every group the same
     parts = [vectors[: max(1, int(share * len(vectors)))] for vectors in groups.values()]
     styles = [style for style, part in enumerate(parts) for _ in part]
@@ -217,10 +217,7 @@ def write_picture(groups: Mapping[str, Vectors], heads: Heads, path: Path) -> No
 def principal_components(vectors: Vectors) -> Points:
     """Return the first two principal components of the normalised vectors, shape (rows, 2)."""
     units = unit(vectors).astype(np.float64)
-    centred = units - units.mean(0)
-    _, _, axes = np.linalg.svd(centred, full_matrices=False)
-    points: Points = centred @ axes[:2].T
-    return points
+    return principal_axes(units).project(units)
 
 
 def neighbour_map(vectors: Vectors) -> Points:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from noisegen.encoders.encoder import Ints, Ragged, Tokenizer, open_encoder
-from noisegen.encoders.folders import quietly, save_folder
+from noisegen.encoders.folders import quietly, save_folder, save_network
 from noisegen.encoders.sentence_encoder import HeadSettings, SentenceEncoder
 from noisegen.encoders.tokens import (
     Packed,
@@ -74,10 +74,9 @@ class Masked:
 
 @dataclass(frozen=True)
 class Masker:
-    """Chooses each token with chance `rate`, but no special one.
+    """Masks each token, but no special one, with probability `rate`.
 
-    `ordinary` are the ids that a random token is drawn from, `special` tells for every id whether
-    it is none of them.
+    Random tokens are drawn from the ids `ordinary`; `special` marks all other ids.
     """
 
     mask_id: int
@@ -88,7 +87,7 @@ class Masker:
 
     @classmethod
     def of(cls, tokenizer: Tokenizer, rate: float, seed: int) -> "Masker":
-        """Make one for a tokenizer; raises UsageError where that has no token for masks."""
+        """Return the masker for a tokenizer; raises UsageError if it has no mask token."""
         pieces = tokenizer.tokenizer if isinstance(tokenizer, PreparedTokenizer) else tokenizer
         if not isinstance(pieces, PieceTokenizer):
             raise UsageError(
@@ -174,7 +173,7 @@ class Memory(nn.Module):
         return Sides(vectors, owners, self.vectors[:count], self.owners[:count])
 
     def add(self, vectors: Tensor, owners: Tensor) -> None:
-        """Put vectors and their owners in the place of the oldest."""
+        """Replace the oldest vectors and their owners by these."""
         count = int(self.filled)
         for old, new in ((self.vectors, vectors), (self.owners, owners)):
             both = torch.cat([new.detach(), old[:count]])[: len(old)]
@@ -212,14 +211,13 @@ class MaskedModel(nn.Module):
     def save(self, folder: Path) -> None:
         """Write a folder for SentenceTransformer, AutoModel and AutoModelForMaskedLM."""
         save_folder(self.encoder, folder)
-        with quietly():
-            self._whole[0].save_pretrained(folder)  # over the network alone: it has the head too
+        save_network(self._whole[0], folder)  # over the network alone: it has the head too
 
 
 def open_model(settings: PretrainSettings) -> MaskedModel:
-    """Open the model that the settings name, at its start.
+    """Open the model of these settings before training.
 
-    Raises UsageError for a model whose head we do not know, or that has no token for masks.
+    Raises UsageError for a model with an unknown head, or without a mask token.
     """
     from transformers import AutoModelForMaskedLM
 

@@ -1,6 +1,6 @@
 """The registry of objectives, and weighted sums of them, written `two_term+0.2*info_nce`.
 
-An objective is a function of a batch and what the network made of it that returns named losses
+An objective is a function of a batch and the network's output that returns named losses
 (`losses`). It registers itself with the decorator `objective`: in `losses`, in a file named by
 `--code`, or in a package that names it under the entry-point group `noisegen.objectives`.
 """
@@ -26,7 +26,7 @@ F = TypeVar("F", bound=Callable[..., Losses])
 
 @dataclass(frozen=True)
 class Objective:
-    """A function of a method's batches, and what it needs besides the noisy side (`NEEDS`)."""
+    """A function of a method's batches, and its needs besides the noisy side (`NEEDS`)."""
 
     name: str
     method: str
@@ -42,7 +42,7 @@ def objective(name: str, method: str = "distil", *needs: str) -> Callable[[F], F
 
     `needs` of distil: clean, the student's vectors of the clean side; negatives, the teacher's
     vectors of other texts. Of heads: discriminator, which learns beside them; partners, other pairs
-    of the batch. Raises UsageError for a name that is taken by a function of another file.
+    of the batch. Raises UsageError if another file has registered the name.
     """
     if method not in PRESETS or not {*needs} <= {*NEEDS}:
         raise UsageError(
@@ -53,7 +53,7 @@ def objective(name: str, method: str = "distil", *needs: str) -> Callable[[F], F
     def add(function: F) -> F:
         before = _REGISTERED.get((method, name))
         if before and before.function.__code__.co_filename != function.__code__.co_filename:
-            raise UsageError(f"an objective named {name!r} is registered already")
+            raise UsageError(f"an objective named {name!r} is already registered")
         _REGISTERED[method, name] = Objective(name, method, function, needs)
         return function
 
@@ -61,14 +61,14 @@ def objective(name: str, method: str = "distil", *needs: str) -> Callable[[F], F
 
 
 def objectives(method: str) -> list[str]:
-    """Return the names of a method's objectives, those of loaded plug-ins included."""
+    """Return the names of a method's objectives, including those of loaded plug-ins."""
     return [name for owner, name in _REGISTERED if owner == method]
 
 
 def find_objective(name: str, method: str) -> Objective:
-    """Return an objective, of a plug-in too; raises UsageError with the nearest name.
+    """Return an objective, also of a plug-in; raises UsageError with the nearest name.
 
-    The function of an entry point that does not register itself is of distil.
+    An entry point's function that does not register itself becomes an objective of distil.
     """
     if name not in objectives(method):
         for point in entry_points(group=ENTRY_POINTS, name=name):
@@ -116,12 +116,12 @@ class WeightedSum:
                     f"objective {part!r}: write WEIGHT*NAME, such as 0.2*{name}"
                 ) from None
             if not 0 < value < inf:
-                raise UsageError(f"objective {part!r}: its weight must be above 0 and finite")
+                raise UsageError(f"objective {part!r}: its weight must be positive and finite")
             parts.append((value, known))
         return cls(tuple(parts))
 
     def needs(self, what: str) -> bool:
-        """Tell whether one of the objectives needs this, one of `NEEDS`."""
+        """Return whether one of the objectives has this need, one of `NEEDS`."""
         return any(what in part.needs for _, part in self.parts)
 
     def __call__(self, *inputs: Any) -> tuple[Tensor, Losses]:

@@ -1,9 +1,10 @@
-"""DATA of `noisegen train`: pairs of noisy and clean text, kept on disk once per run.
+"""DATA of `noisegen train`: pairs of noisy and clean text, copied to disk once per run.
 
-RUN/data has every distinct clean text once, the noisy side of each pair, its language, and which
-clean text it belongs to. Pairs with an empty side are dropped, texts of over TEXT_MAX characters
-cut, and both counted; some clean texts are held out. Of bitext the side in the teacher's language
-is clean, and its translation is noisy. The noisy side of an update may be made anew by recipes.
+RUN/data has each distinct clean text once, the noisy side of each pair, its language, and the
+number of its clean text. Pairs with an empty side are dropped, texts of over TEXT_MAX characters
+are cut, and both are counted; some clean texts are held out. In bitext the side in the teacher's
+language is the clean one, its translation the noisy one. Recipes may redraw the noisy side in each
+epoch.
 """
 
 import json
@@ -34,7 +35,7 @@ from noisegen.training.stores import TextStore, writing_distinct, writing_texts
 PIECE_ROWS = 4_096  # rows noised and tokenised at a time
 VALIDATION_EPOCH = 2**20  # no epoch of training has its noise
 _CLEAN = (("clean",), ("text",))  # columns that hold clean text
-_ADVICE = f"{PAIRS_ARE}; clean text alone needs a recipe, such as --noise ugc"
+_ADVICE = f"{PAIRS_ARE}; clean text alone needs a recipe, such as --recipe ugc"
 _STORED = "stored"
 _TEXTS = 65_536  # hashed at a time
 
@@ -44,7 +45,7 @@ class PairData:
     """Noisy text `noisy[i]` belongs to clean text `clean[owner[i]]`.
 
     It is of language `langs[lang[i]]`. `training` and `validation` are pair numbers; no clean text
-    has pairs in both. Of `cut` pairs one side at least was too long.
+    has pairs in both. `cut` counts pairs with a side that was too long.
     """
 
     clean: TextStore
@@ -59,24 +60,23 @@ class PairData:
 
     @property
     def summary(self) -> str:
-        """Return how many pairs there are, and what was lost of them."""
-        parts = [f"{len(self.training):,} pairs to train on, {len(self.validation):,} to choose by"]
+        """Return the numbers of pairs, and of those that were dropped or cut."""
+        parts = [f"{len(self.training):,} pairs to train on, {len(self.validation):,} held out"]
         return "; ".join([*parts, *lost(self.dropped, self.cut)])
 
 
 def lost(dropped: Mapping[str, int], cut: int = 0) -> list[str]:
-    """Return what was dropped, and how many pairs were cut, in words; nothing of none."""
+    """Return in words how many pairs were dropped and cut; an empty list if none were."""
     parts = [f"dropped {by_reason(dropped)}"] if dropped else []
     return parts + ([f"{cut:,} cut to {TEXT_MAX:,} characters"] if cut else [])
 
 
 @dataclass(frozen=True)
 class Reading:
-    """Options of reading DATA: with `clean_only` as clean text, which is then its own noisy side.
+    """Options of reading DATA; with `clean_only` it is clean text, which also is the noisy side.
 
-    `lang` is the language of clean text. Of bitext come at most `most` rows of each language pair
-    of each data set. About `held_out` pairs, at most a `share` of all, are for validation, chosen
-    by the seed.
+    `lang` is the language of clean text. `most` is the maximum of rows per language pair of each
+    bitext. About `held_out` pairs, at most a `share` of all, are held out, chosen by the seed.
     """
 
     clean_only: bool = False
@@ -121,8 +121,8 @@ class Reading:
 def prepare_data(folder: Path, sources: Sequence[str], reading: Reading) -> PairData:
     """Read DATA into the folder and open it.
 
-    Sources may be bitext (`noisegen.data.bitext`) and others together. Raises SourceError where
-    nothing is left to train on.
+    Sources may mix bitext (`noisegen.data.bitext`) and others. Raises SourceError if no pairs are
+    left to train on.
     """
     folder.mkdir(parents=True, exist_ok=True)
     dropped: Counter[str] = Counter()
@@ -154,9 +154,9 @@ def prepare_data(folder: Path, sources: Sequence[str], reading: Reading) -> Pair
 def read_pairs(
     folder: Path, sources: Sequence[str], reading: Reading, workers: Workers, *, resume: bool
 ) -> PairData:
-    """Let the first process read DATA, unless a resumed run has it; all processes then open it.
+    """Read DATA in the first process, unless a resumed run has it; then open it in all.
 
-    Raises SourceError where there is too little to train on.
+    Raises SourceError for too few pairs.
     """
     if workers.leads and not (resume and (folder / "data.json").exists()):
         prepare_data(folder, sources, reading)
@@ -171,9 +171,9 @@ def read_pairs(
 
 
 def open_data(folder: Path) -> PairData:
-    """Open what `prepare_data` wrote; raises SourceError if it is not there or damaged.
+    """Open what `prepare_data` wrote; raises SourceError if it is missing or damaged.
 
-    Clean texts are held out by their content, so that no order or copy changes which.
+    Clean texts are held out by their content, so order and duplicates do not matter.
     """
     try:
         record = json.loads((folder / "data.json").read_text())
@@ -191,17 +191,17 @@ def open_data(folder: Path) -> PairData:
         dropped, cut, langs = Counter(record["dropped"]), int(record["cut"]), tuple(record["langs"])
     except (OSError, ValueError, LookupError, TypeError) as error:
         raise SourceError(
-            f"{folder} has no training data: {error!r}; begin anew in another folder"
+            f"{folder} has no training data: {error!r}; train again in another folder"
         ) from error
     return PairData(clean, noisy, owner, lang, langs, *parts, dropped, cut)
 
 
 @dataclass(frozen=True)
 class NoiseSource:
-    """The source of the noisy side: `stored` in DATA, or a recipe that noises anew every epoch.
+    """The source of the noisy side: `stored` in DATA, or a recipe, redrawn in every epoch.
 
     RECIPE noises the clean side, `stored:RECIPE` the stored noisy side in its own language. Of
-    several, joined by +, every row draws one anew in every epoch. Raises UsageError for others.
+    several, joined by +, each row draws one per epoch. Raises UsageError for others.
     """
 
     spec: str = _STORED
@@ -215,7 +215,7 @@ class NoiseSource:
 
     @property
     def parts(self) -> list[tuple[bool, str]]:
-        """Of each source that `+` joins, whether the noisy side is read, and the recipe or ''."""
+        """For each source that `+` joins, whether the noisy side is read, and the recipe or ''."""
         parts = []
         for name in map(str.strip, self.spec.split("+")):
             side, _, recipe = name.partition(":")
@@ -242,7 +242,7 @@ class NoiseSource:
                 continue
             for lang in np.unique(langs).tolist():
                 here = np.flatnonzero(langs == lang)
-                engine = engine_for(recipe, data.langs[lang] if is_stored else self.lang, "auto")
+                engine = engine_for(recipe, data.langs[lang] if is_stored else self.lang, "rule")
                 streams = Streams(some[here].astype(np.uint64), self.seed, epoch)
                 spoken = texts.take(pa.array(here)).cast(pa.string())
                 noised = engine.noise(spoken, streams, protect_kinds(PROTECTED))

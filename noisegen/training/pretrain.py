@@ -23,6 +23,7 @@ from noisegen.data.bitext import find_bitext
 from noisegen.encoders.encoder import Ragged
 from noisegen.encoders.tokens import Rows, by_length, generator, plan
 from noisegen.errors import SourceError, UsageError
+from noisegen.evaluation.similarity import cosine_distance
 from noisegen.noise.rng import row_key, stream_key
 from noisegen.runs.progress import Show
 from noisegen.training.computation import Computation, Workers
@@ -31,8 +32,8 @@ from noisegen.training.masking import Masked, MaskedModel, open_model
 from noisegen.training.objectives import WeightedSum, objectives
 from noisegen.training.pairs import VALIDATION_EPOCH, NoiseSource
 from noisegen.training.settings import PretrainSettings, Tell
-from noisegen.training.students import PairChunk, PairMethod, distance, missed
-from noisegen.training.trainer import Trainer
+from noisegen.training.students import PairChunk, PairMethod, xsim_error
+from noisegen.training.trainer import UNLIMITED, Clock, Trainer
 
 SIDES = ("noisy", "clean")
 _SCORES_MAX = 2**27  # that are computed together: half a gigabyte in float32
@@ -70,8 +71,10 @@ class Pretraining(PairMethod[MaskedChunk]):
             )
         self.contrast = WeightedSum.parse(others, "pretrain") if others else None
         if settings.batch_pairs < workers.world:
-            raise UsageError(f"batch_pairs {settings.batch_pairs} is less than the processes")
-        self.noise = NoiseSource(settings.noise, settings.seed, settings.lang)
+            raise UsageError(
+                f"batch_pairs {settings.batch_pairs} is less than the number of processes"
+            )
+        self.noise = NoiseSource(settings.recipe, settings.seed, settings.lang)
         self.network = open_model(settings).to(workers.device)
         self.start = self.network.encoder
         self.computation = Computation(settings, self.network.encoder, workers.device)
@@ -80,7 +83,7 @@ class Pretraining(PairMethod[MaskedChunk]):
                  "embeddings")  # fmt: skip
 
     def read(self, sources: Sequence[str], folder: Path, *, resume: bool = False) -> str:
-        """Read pairs; raises SourceError for too little of them, and for bitext."""
+        """Read pairs; raises SourceError for too few pairs, and for bitext."""
         if bitext := next((source for source in sources if find_bitext(source)), None):
             raise SourceError(
                 f"{bitext} is bitext: pre-training needs pairs of noisy and clean text, in columns "
@@ -90,19 +93,19 @@ class Pretraining(PairMethod[MaskedChunk]):
         owners = self.pairs.owner[self.pairs.training]
         if self.contrast and (owners == owners[0]).all():
             raise SourceError(
-                "all pairs to train on have the same clean text, so nothing can be told apart: "
+                "all pairs to train on have the same clean text, so there is nothing to contrast: "
                 "give more data, or --objective mlm"
             )
         return summary
 
-    def prepare(self, folder: Path, progress: Show) -> None:
-        """Mask the held-out pairs once; raises SourceError where none of their tokens is masked."""
+    def prepare(self, folder: Path, progress: Show, clock: Clock = UNLIMITED) -> None:
+        """Mask the held-out pairs once; raises SourceError if none of their tokens is masked."""
         rows = self.pairs.validation[: self.settings.validation_rows]
         self.held_out = self.masked(rows, VALIDATION_EPOCH)
         if not self.held_out.counts().any():
             raise SourceError(
                 f"no token of the {len(rows):,} pairs held out is masked, so nothing can be "
-                "learnt: give more data, in a script of the model, or a mask_rate above "
+                "learned: give more data, in a script of the model, or a mask_rate above "
                 f"{self.settings.mask_rate}"
             )
         self.owners = np.tile(self.pairs.owner[rows].astype(np.int64), 2)
@@ -133,7 +136,7 @@ class Pretraining(PairMethod[MaskedChunk]):
     def backward(
         self, trainer: Trainer[MaskedChunk], chunk: MaskedChunk, batches: list[Rows]
     ) -> int:
-        """Add up the gradient of the batches that are this process's part."""
+        """Accumulate the gradient of this process's batches."""
         every = np.sort(np.concatenate(batches))  # the noisy sides, then the clean ones
         masks = np.array([chunk.masks[side].sum() for side in np.split(every, 2)])
         dropout = stream_key(self.settings.seed, "dropout", trainer.progress.updates)
@@ -242,8 +245,8 @@ class Pretraining(PairMethod[MaskedChunk]):
         """Return the loss and its parts under fixed masks, and two figures without masks.
 
         A side without a mask has no part in the loss.
-        `distance`: mean 1 - cosine of noisy and clean side. `missed`: share of noisy sides with
-        another pair's clean side nearer than their own.
+        `distance`: mean 1 - cosine of noisy and clean side. `xsim_error`: the percentage of noisy
+        sides for which xSIM finds another clean side than their own.
         """
         training, texts = self.network.training, self.held_out
         self.network.eval()
@@ -268,8 +271,9 @@ class Pretraining(PairMethod[MaskedChunk]):
             loss += contrast
             parts |= {f"loss_{name}": value for name, value in of_contrast.items()}
         noisy, clear = np.split(plain.cpu().numpy(), 2)
-        figures = {"distance": distance(noisy, clear), "missed": missed(noisy, clear)}
-        return {"loss": loss, **parts, **figures}
+        error = xsim_error(noisy, clear, self.owners[:pairs])
+        distance = cosine_distance(noisy, clear)
+        return {"loss": loss, **parts, "distance": distance, "xsim_error": error}
 
     def _contrasts(self, vectors: Tensor) -> Iterator[tuple[int, tuple[Sides, float]]]:
         """Yield the held-out vectors in batches as large as those of training."""

@@ -1,4 +1,4 @@
-"""For those who stay with SentenceTransformerTrainer: our pairs, batches and objectives in it.
+"""Pairs, batches and objectives of noisegen for SentenceTransformerTrainer.
 
 `noisy_pairs` makes its datasets, `TokenBudget` is its `batch_sampler`, `StudentLoss` its loss.
 """
@@ -34,7 +34,7 @@ _WIDER = 1.01  # the budget of an epoch that has no room even so
 
 
 class Datasets(NamedTuple):
-    """Two `datasets.Dataset`: pairs to train on, and pairs whose clean text is kept out."""
+    """Two `datasets.Dataset`: pairs to train on, and held-out pairs."""
 
     training: Any
     validation: Any
@@ -45,7 +45,7 @@ def noisy_pairs(
     folder: str | Path,
     *,
     teacher: str = "minilm",
-    noise: str = "stored",
+    recipe: str = "stored",
     lang: str = "en",
     held_out: int = 500,
     both_sides: bool = True,
@@ -53,14 +53,14 @@ def noisy_pairs(
 ) -> Datasets:
     """Return datasets with the columns noisy, clean and label, the teacher's vector of clean.
 
-    `data` and `noise` are those of `noisegen train`; what is read from `data` is kept in `folder`.
+    `data` and `recipe` are those of `noisegen train`; what is read from `data` is kept in `folder`.
     Only the numbers of the pairs are stored in Arrow: texts and vectors stay in memory-mapped
-    files, and a recipe makes other noise in every epoch. `both_sides=False` leaves out clean, for
+    files, and a recipe is redrawn in every epoch. `both_sides=False` leaves out clean, for
     objectives that do not encode it. Raises UsageError, SourceError, OutputError, MissingExtra.
     """
     with naming_extras():
         from datasets import Dataset
-    source, folder = NoiseSource(noise, seed, lang), Path(folder)
+    source, folder = NoiseSource(recipe, seed, lang), Path(folder)
     reading = Reading(not source.is_stored, lang, held_out=held_out, seed=seed)
     pairs = prepare_data(folder, list(map(str, data)), reading)
     vectors = teacher_vectors(open_encoder(teacher), pairs.clean, cache_folder() / "vectors")
@@ -77,10 +77,9 @@ def noisy_pairs(
 
 @dataclass
 class PairTexts:
-    """Numbers of pairs to their texts and vectors; the noise is that of an epoch.
+    """Maps numbers of pairs to their texts and vectors, with the noise of an epoch.
 
-    The epoch is in shared memory, so that processes that load data see it change. It never does
-    where it `is_fixed`.
+    The epoch is in shared memory, so that loader processes see it change, unless it `is_fixed`.
     """
 
     data: PairData
@@ -98,7 +97,7 @@ class PairTexts:
         self.__post_init__()
 
     def set_epoch(self, epoch: int) -> None:
-        """Make the noise of another epoch from now on."""
+        """Draw the noise of another epoch from now on."""
         if not self.is_fixed:
             self.epoch.fill_(epoch)
 
@@ -116,8 +115,8 @@ class PairTexts:
 class TokenBudget:
     """The `batch_sampler` of SentenceTransformerTrainingArguments: batches of `tokens` tokens.
 
-    Works with any dataset that has columns of text; `per_device_train_batch_size` and drop_last
-    are not looked at. One process only.
+    Works with any dataset that has columns of text; `per_device_train_batch_size` and drop_last are
+    ignored. One process only.
     """
 
     tokenizer: PieceTokenizer
@@ -129,14 +128,14 @@ class TokenBudget:
         return cls(PieceTokenizer(model.tokenizer, model.max_seq_length or LENGTH_MAX), tokens)
 
     def __call__(self, dataset: Any, *, seed: int = 0, **_: object) -> "BudgetedBatches":
-        """Return the batches of a dataset; raises UsageError where several processes train."""
+        """Return the batches of a dataset; raises UsageError if several processes train."""
         if torch.distributed.is_initialized() and torch.distributed.get_world_size() > 1:
-            raise UsageError("batches by token budget are for one process: use noisegen train")
+            raise UsageError("TokenBudget supports one process only: use noisegen train")
         return BudgetedBatches(dataset, self, seed)
 
 
 class BudgetedBatches(Sampler[list[int]]):
-    """Batches of rows of like length, every row once an epoch: a function of (seed, epoch).
+    """Batches of rows of similar length, each row once per epoch: a function of (seed, epoch).
 
     A batch has at most the budget in the rectangle of each of its sides. The Trainer wants as many
     batches from every epoch as from the first, but noise changes lengths: so there are `SPARE`
@@ -150,7 +149,7 @@ class BudgetedBatches(Sampler[list[int]]):
         self._count = min(len(dataset), first + int(first * SPARE) + 1)
 
     def set_epoch(self, epoch: int) -> None:
-        """Go to another epoch, and the noise of the dataset with it."""
+        """Set the epoch, and that of the dataset's noise."""
         if epoch == self.epoch:
             return
         self.epoch = epoch
@@ -188,7 +187,7 @@ class StudentLoss(nn.Module):
     """Objectives of `noisegen train` (`two_term+0.2*info_nce`) as a loss without weights.
 
     The dataset's columns are noisy, clean where an objective asks for it, and label, the teacher's
-    vector. Contrastive objectives see the other rows of the batch alone.
+    vector. Contrastive objectives see only the other rows of the batch.
     """
 
     def __init__(
@@ -209,12 +208,12 @@ class StudentLoss(nn.Module):
         student, teacher = vectors[0].shape[1], labels.shape[1]
         if student != teacher:
             raise UsageError(
-                f"the student has {student} numbers a vector, its teacher {teacher}: add a Dense "
+                f"the student has {student} numbers per vector, its teacher {teacher}: add a Dense "
                 "module to the model, or choose a student of the teacher's width"
             )
         batch = Batch(labels.to(vectors[0]), temperature=self.temperature)
         return self.objective(batch, Output(*vectors))[0]
 
     def get_config_dict(self) -> dict[str, Any]:
-        """Return what a model card says of the loss."""
+        """Return the entry of a model card on the loss."""
         return {"objective": self.name, "temperature": self.temperature}

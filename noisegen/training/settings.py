@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
 from noisegen.errors import UsageError, did_you_mean
-from noisegen.options import Strings, argument, decode, internal, option
-from noisegen.runs.progress import Show
+from noisegen.options import RENAMED, Strings, argument, decode, internal, option
+from noisegen.runs.progress import Show, silent
 
 Sink = Callable[[dict[str, Any]], None]  # takes one row of figures
 Tell = Callable[[str], None]  # takes a line for people, of what is said once
 # Settings that the command has options of its own for; --set gives all others.
-OPTIONS = ("teacher", "student", "objective", "noise", "lang", "seed", "epochs", "steps",
+OPTIONS = ("teacher", "student", "objective", "recipe", "lang", "seed", "epochs", "steps",
             "time_limit", "max_drift")  # fmt: skip
 
 
@@ -31,49 +31,64 @@ class TrainOptions:
     out: Annotated[Text, option("Folder of the run", "-o", "--out", metavar="RUN")] = None
     preset: Annotated[
         Text,
-        option("One of --list (default: quickstart, or what the objective belongs to)",
+        option("Preset, one of --list (default: quickstart, or that of the objective's method)",
                metavar="NAME"),
     ] = None  # fmt: skip
-    config: Annotated[Text, option("Settings over those of the preset", metavar="FILE.yaml")] = None
+    config: Annotated[
+        Text, option("File with settings that replace those of the preset", metavar="FILE.yaml")
+    ] = None
     values: Annotated[Mapping[str, Any] | None, internal()] = None
     teacher: Annotated[
         Text,
-        option("minilm, use, e5, a folder, hf:NAME, laser2:FOLDER, npy:FILE or social:SPEC",
+        option("Teacher: minilm, use, e5, a folder, hf:NAME, laser2:FOLDER, npy:FILE, social:SPEC",
                metavar="SPEC"),
     ] = None  # fmt: skip
     student: Annotated[
-        Text, option("copy, layers:0,3,5, char, e5, a folder or hf:NAME", metavar="SPEC")
+        Text, option("Student: copy, layers:0,3,5, char, e5, a folder or hf:NAME", metavar="SPEC")
     ] = None
     objective: Annotated[
         Text, option("Objectives with weights: two_term+0.2*info_nce", metavar="NAME[+NAME]")
     ] = None
-    noise: Annotated[
+    recipe: Annotated[
         Text,
-        option("The noisy side of DATA, noise on it in its own language, or noise on clean text, "
-               "anew in every epoch", metavar="stored[:RECIPE]|RECIPE"),
+        option("Noisy side: that of DATA (stored), noise on it in its own language "
+               "(stored:RECIPE), or noise on clean text, redrawn in every epoch (RECIPE)",
+               metavar="stored[:RECIPE]|RECIPE"),
     ] = None  # fmt: skip
-    lang: Annotated[Text, option("Language of clean text", metavar="TEXT")] = None
+    lang: Annotated[Text, option("Language of the clean text", metavar="LANG")] = None
     seed: Annotated[int | None, option("Seed of batches, noise and new weights", ge=0)] = None
     epochs: Annotated[float | None, option("Passes over the data")] = None
     steps: Annotated[int | None, option("Number of updates", ge=1)] = None
     time_limit: Annotated[
-        Text, option("Time in which the learning rate falls to 0", metavar="10m")
+        Text,
+        option(
+            "Time limit for the whole run, teacher's vectors, validation and saving included",
+            metavar="10m",
+        ),
     ] = None
     max_drift: Annotated[
-        float | None, option("Stop when the mean of 1 - cos(T[clean], S[clean]) is above")
+        float | None,
+        option(
+            "Stop when clean vectors drift further than this from the teacher's (mean 1 - cosine)"
+        ),
     ] = None
     code: Annotated[
         tuple[str, ...],
-        option("Run a file that registers objectives or transforms; repeatable", metavar="FILE.py"),
+        option(
+            "Python file that registers objectives or transforms; repeatable", metavar="FILE.py"
+        ),
     ] = ()
-    device: Annotated[str, option("cpu, cuda, cuda:1 or auto", metavar="TEXT")] = "auto"
+    device: Annotated[str, option("Device: cpu, cuda, cuda:1 or auto", metavar="DEVICE")] = "auto"
     resume: Annotated[bool, option("Resume from the newest checkpoint")] = False
     force: Annotated[bool, option("Overwrite the run in this folder")] = False
-    dry_run: Annotated[bool, option("Print what it will cost; train nothing")] = False
-    boards: Annotated[bool, option("Write RUN/tensorboard too", "--tensorboard")] = False
+    dry_run: Annotated[bool, option("Print the cost; train nothing")] = False
+    boards: Annotated[bool, option("Also write RUN/tensorboard", "--tensorboard")] = False
+    began: Annotated[float | None, internal()] = (
+        None  # time.monotonic() that a time limit counts from
+    )
     sinks: Annotated[Sequence[Sink], internal()] = ()
-    tell: Annotated[Tell, internal()] = lambda line: None
-    progress: Annotated[Show, internal()] = lambda event: None
+    tell: Annotated[Tell, internal()] = silent
+    progress: Annotated[Show, internal()] = silent
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -95,22 +110,23 @@ Precision = Literal["auto", "bf16", "fp32"]
 class RunSettings:
     """Settings that every method has.
 
-    The length is `epochs`, `steps` or `time_limit` (seconds, or 90s, 10m, 2h), in which the
-    learning rate then falls to 0 (`schedule` linear) or stays (`constant`).
+    The length is `epochs`, `steps` or `time_limit` (seconds, or 90s, 10m, 2h). Over it the learning
+    rate falls to 0 (`schedule` linear) or stays (`constant`). A time limit counts from the start of
+    the command; the learning rate falls over what preparation leaves of it.
     """
 
     preset: str = DEFAULT
     epochs: Annotated[float | None, option("Passes over the data", gt=0)] = None
     steps: Annotated[int | None, option("Updates", ge=1)] = None
-    time_limit: Annotated[float | None, option("Seconds of training", gt=0)] = None
+    time_limit: Annotated[float | None, option("Seconds of the whole run", gt=0)] = None
     lr: Annotated[float, option("Learning rate after the warm-up", gt=0)] = 1e-4
-    warmup: Annotated[int, option("Updates in which the learning rate rises", ge=0)] = 40
+    warmup: Annotated[int, option("Updates over which the learning rate rises", ge=0)] = 40
     schedule: Literal["linear", "constant"] = "linear"
     betas: Annotated[tuple[float, float], option("Betas of Adam", ge=0, lt=1)] = (0.9, 0.98)
     eps: Annotated[float, option("Epsilon of Adam", gt=0)] = 1e-8
     weight_decay: Annotated[float, option("Weight decay", ge=0)] = 0.0
-    clip: Annotated[float, option("Norm that gradients are clipped to; inf: none", gt=0)] = 1.0
-    validation_rows: Annotated[int, option("Pairs held out, at most", ge=1)] = 500
+    clip: Annotated[float, option("Maximum gradient norm; inf: no clipping", gt=0)] = 1.0
+    validation_rows: Annotated[int, option("Maximum held-out pairs", ge=1)] = 500
     validate_every: Annotated[int, option("Updates between validations", ge=1)] = 500
     keep: Annotated[int, option("Checkpoints kept", ge=1)] = 3
     # torch takes 64 bits, and dropout multiplies it
@@ -135,14 +151,14 @@ class RunSettings:
 
 @dataclass(frozen=True)
 class DistilSettings(RunSettings):
-    """All that decides a run of distillation; `config.yaml` of the run says the same."""
+    """All settings of a distillation run, as in its `config.yaml`."""
 
     method: Literal["distil"] = "distil"
     teacher: Annotated[str, option("SPEC of the teacher")] = "minilm"
     student: Annotated[str, option("copy, layers:0,3,5, char, or a SPEC of a folder")] = "copy"
     objective: Annotated[str, option("Objectives with weights: two_term+0.2*info_nce")] = "two_term"
-    # stored, or recipes that noise anew in every epoch; stored+ugc+stored:ugc: one per row
-    noise: str = "stored"
+    # stored, or recipes that are redrawn in every epoch; stored+ugc+stored:ugc: one per row
+    recipe: str = "stored"
     lang: Annotated[str, option("Language of clean text")] = "en"
     bitext_rows: Annotated[int | None, option("Rows read per language pair and set", ge=1)] = None
     prepare: Annotated[Literal["social"] | None, option("How texts are prepared")] = None
@@ -158,23 +174,30 @@ class DistilSettings(RunSettings):
     batch_tokens: Annotated[int, option("Tokens per process, padding included", ge=1)] = 2048
     accumulate: Annotated[int, option("Batches per update", ge=1)] = 1
     max_length: Annotated[int, option("Tokens that a text is cut to", ge=8)] = 128
-    dropout: Annotated[float, option("Share of states dropped", ge=0, lt=1)] = 0.0
-    temperature: Annotated[float, option("Temperature of contrasts", ge=1e-3)] = 0.05
-    negatives: Annotated[int, option("Other texts that contrasts compare with", ge=0)] = 1024
-    hard_negatives: Annotated[int, option("Altered forms per text to compare with", ge=0)] = 0
+    dropout: Annotated[float, option("Dropout rate", ge=0, lt=1)] = 0.0
+    temperature: Annotated[float, option("Temperature of contrastive losses", ge=1e-3)] = 0.05
+    negatives: Annotated[
+        int, option("Random negatives per batch, for contrastive losses", ge=0)
+    ] = 1024
+    hard_negatives: Annotated[
+        int, option("Hard negatives per text, for contrastive losses", ge=0)
+    ] = 0
     precision: Precision = "auto"
     # rows without padding; None: on CUDA in bf16 without dropout
     packed: bool | None = None
     compile: Annotated[bool, option("Compile the network, for packed batches on CUDA")] = False
     interpolate: Annotated[
-        float, option("Share of trained weights; the others are the start's", gt=0, le=1)
+        float,
+        option("Share of the trained weights in the mean with those at the start", gt=0, le=1),
     ] = 1.0
-    max_drift: Annotated[float | None, option("Stop when clean drift is above", gt=0)] = None
+    max_drift: Annotated[
+        float | None, option("Maximum clean drift; training stops above", gt=0)
+    ] = None
 
 
 @dataclass(frozen=True)
 class PretrainSettings(RunSettings):
-    """All that decides a run of pre-training; `config.yaml` of the run says the same.
+    """All settings of a pre-training run, as in its `config.yaml`.
 
     An update learns from up to `batch_pairs` pairs, cut into batches of `batch_tokens` on their way
     through the network. What a backward pass needs of them is kept up to `graph_gb` gigabytes (of
@@ -184,7 +207,7 @@ class PretrainSettings(RunSettings):
     method: Literal["pretrain"] = "pretrain"
     student: Annotated[str, option("SPEC of a masked-language model")] = "minilm"
     objective: Annotated[str, option("mlm, or mlm+NAME with a contrast")] = "mlm+nt_xent"
-    noise: str = "stored"  # as of distillation
+    recipe: str = "stored"  # as of distillation
     lang: Annotated[str, option("Language of clean text")] = "en"
     batch_pairs: Annotated[
         int, option("Pairs per update, over all processes", ge=2, le=CHUNK_ROWS)
@@ -193,7 +216,7 @@ class PretrainSettings(RunSettings):
     graph_gb: Annotated[float, option("Gigabytes of graphs kept per process", ge=0)] = 4.0
     max_length: Annotated[int, option("Tokens that a text is cut to", ge=8)] = 128
     mask_rate: Annotated[float, option("Share of tokens masked", gt=0, lt=1)] = 0.15
-    dropout: Annotated[float, option("Share of states dropped", ge=0, lt=1)] = 0.1
+    dropout: Annotated[float, option("Dropout rate", ge=0, lt=1)] = 0.1
     temperature: Annotated[float, option("Temperature of the contrast", ge=1e-3)] = 0.05
     memory: Annotated[int, option("Vectors of earlier updates that are negatives", ge=0)] = 0
     freeze: Annotated[tuple[str, ...], option("Prefixes of names of frozen weights")] = ()
@@ -204,10 +227,10 @@ class PretrainSettings(RunSettings):
 
 @dataclass(frozen=True)
 class DisentangleSettings(RunSettings):
-    """All that decides a run of heads on frozen vectors; `config.yaml` of the run says the same.
+    """All settings of a run that trains heads on frozen vectors, as in its `config.yaml`.
 
-    The validation loss is taken every `validate_every` updates, at least once an epoch; training
-    ends early when it was not the lowest so far `patience` times in a row.
+    The validation loss is measured every `validate_every` updates, at least once per epoch;
+    training ends early when it has not reached a new minimum `patience` times in a row.
     """
 
     preset: str = "oracle-small"
@@ -226,8 +249,8 @@ class DisentangleSettings(RunSettings):
         super().__post_init__()
         if len(self.languages) not in (0, 2) or len({*self.languages, ""}) <= len(self.languages):
             raise UsageError(
-                f"setting languages {self.languages!r} is not two names that differ, of the "
-                "source's and the target's language"
+                f"setting languages {self.languages!r} must be two different names: those of "
+                "the source and the target language"
             )
 
 
@@ -236,15 +259,15 @@ SETTINGS = {"distil": DistilSettings, "pretrain": PretrainSettings, "heads": Dis
 
 @dataclass(frozen=True)
 class Preset:
-    """A method of training, and values for its settings; the other fields tell people of it."""
+    """A training method with values for its settings; the other fields describe it."""
 
     name: str
     method: str
-    paper: str  # what it follows
-    data: str  # what it reads
-    cost: str  # what that took whom
-    command: str  # to type
-    table: str  # the command for the paper's kind of table; of benchmarks, a small one
+    paper: str  # that it follows
+    data: str  # that it reads
+    cost: str  # time and machines
+    command: str
+    table: str  # the command that makes the paper's kind of table
     values: Mapping[str, Any] = field(repr=False)
 
     @property
@@ -273,9 +296,9 @@ def read_preset(name: str) -> Preset:
 def load_settings(
     preset: str, config: str | Path | None = None, values: Mapping[str, Any] | None = None
 ) -> Any:
-    """Return a preset's settings, changed by a file and then by single values; raises UsageError.
+    """Return a preset's settings, overridden by a file and then by single values.
 
-    They are of the class in `SETTINGS` that belongs to the preset's method.
+    They are of the class in `SETTINGS` that belongs to the preset's method. Raises UsageError.
     """
     base = read_preset(preset)
     kind = SETTINGS[base.method]
@@ -287,7 +310,8 @@ def load_settings(
         if any(layer.get(name) is not None for name in LENGTHS):  # another length replaces one
             merged = {name: value for name, value in merged.items() if name not in LENGTHS}
         if foreign := next((name for name in layer if name not in known), None):
-            near = did_you_mean(str(foreign), known)
+            new = RENAMED.get(foreign)
+            near = f"; it is now {new}" if new in known else did_you_mean(str(foreign), known)
             raise UsageError(f"preset {preset} has no setting {foreign!r}{near}")
         merged |= layer
     if isinstance(merged.get("time_limit"), str):
@@ -304,7 +328,12 @@ def _read(path: Path) -> dict[str, Any]:
         raise UsageError(f"cannot read {path}: {str(error).splitlines()[0]}") from error
     if not isinstance(content, dict):
         raise UsageError(f"{path} is not a mapping of settings to values")
-    return {name: value for name, value in content.items() if name not in _RECORDED}
+    return {name: value for name, value in current(content).items() if name not in _RECORDED}
+
+
+def current(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings in a file of an older version under their current names."""
+    return {RENAMED.get(name, name): value for name, value in content.items()}
 
 
 def seconds(text: str) -> float:

@@ -1,18 +1,17 @@
-"""Texts and the teacher's vectors on disk, memory-mapped, and the negatives taken from them.
+"""Texts and the teacher's vectors on disk, memory-mapped, and negatives drawn from them.
 
-Vectors are computed once per clean text and kept as float16. A file holds the vectors of
-`BLOCK_ROWS` texts in a row and is named by what decides them: the teacher's digest and the texts
-themselves. Files are shared by all runs and made one by one, so a run that was cut short loses one
-block at most.
+Vectors are computed once per clean text and kept as float16. A file has the vectors of
+`BLOCK_ROWS` consecutive texts and is named by the teacher's digest and that of the texts. All runs
+share the files, which are written one by one, so an interrupted run loses at most one block.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import blake2b, sha256
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -24,8 +23,8 @@ from noisegen.encoders.stored import release_pages
 from noisegen.encoders.tokens import generator
 from noisegen.errors import NoisegenError
 from noisegen.evaluation.negatives import hard_negatives
-from noisegen.runs.atomic import atomic
-from noisegen.runs.progress import Progress, Show
+from noisegen.runs.atomic import atomic, write_text
+from noisegen.runs.progress import Progress, Show, silent
 
 BLOCK_ROWS = 4_096
 _TEXTS = 16_384  # clean texts whose hard negatives are made together; names come from among them
@@ -60,9 +59,14 @@ class TextStore:
         return texts
 
     def blocks(self, size: int) -> Iterator[list[str]]:
-        """Yield all texts, so many at a time."""
-        for first in range(0, len(self), size):
-            yield self.take(np.arange(first, min(first + size, len(self)))).to_pylist()
+        """Yield all texts in blocks of this size."""
+        yield from (self.block(number, size) for number in range(-(-len(self) // size)))
+
+    def block(self, number: int, size: int) -> list[str]:
+        """Return one of the blocks of this size."""
+        first = number * size
+        texts: list[str] = self.take(np.arange(first, min(first + size, len(self)))).to_pylist()
+        return texts
 
 
 @contextmanager
@@ -103,75 +107,113 @@ def writing_distinct(folder: Path, name: str) -> Iterator[Callable[[str], int]]:
 
 
 def write_texts(folder: Path, name: str, texts: Iterable[str]) -> TextStore:
-    """Write texts as they come, then open them; raises OutputError."""
+    """Write texts and open their store; raises OutputError."""
     with writing_texts(folder, name) as add:
         for text in texts:
             add(text)
     return TextStore(folder, name)
 
 
-class TeacherVectors:
-    """Rows of vectors over several memory-mapped files."""
+Block = npt.NDArray[np.float16]
 
-    def __init__(self, blocks: list[npt.NDArray[np.float16]]) -> None:
-        self._blocks = blocks
-        self.width = blocks[0].shape[1]
+
+class TeacherVectors:
+    """Vectors in blocks, each a memory-mapped file; `rows` are those of the blocks that exist."""
+
+    def __init__(self, blocks: Sequence[Block | None]) -> None:
+        known = [(number, block) for number, block in enumerate(blocks) if block is not None]
+        spans = [number * BLOCK_ROWS + np.arange(len(block)) for number, block in known]
+        self._blocks, self.rows, self.width = blocks, np.concatenate(spans), known[0][1].shape[1]
 
     def __len__(self) -> int:
-        return sum(len(block) for block in self._blocks)
+        return len(self.rows)
 
-    def __reduce__(self) -> tuple[Callable[[list[str]], "TeacherVectors"], tuple[list[str]]]:
+    def __reduce__(self) -> "tuple[Callable[..., TeacherVectors], tuple[list[str | None]]]":
         # a copy opens the files, it does not hold them
-        return _reopened, ([str(cast(Any, block).filename) for block in self._blocks],)
+        return _reopened, ([getattr(block, "filename", None) for block in self._blocks],)
 
     def take(self, rows: npt.NDArray[np.integer]) -> Vectors:
         """Return shape (rows, width), float32."""
         out = np.empty((len(rows), self.width), np.float32)
         for number in np.unique(rows // BLOCK_ROWS).tolist():
-            here = rows // BLOCK_ROWS == number
-            out[here] = self._blocks[number][rows[here] % BLOCK_ROWS]
-            release_pages(self._blocks[number])
+            here, block = rows // BLOCK_ROWS == number, cast(Block, self._blocks[number])
+            out[here] = block[rows[here] % BLOCK_ROWS]
+            release_pages(block)
         return out
 
 
-def _reopened(paths: list[str]) -> TeacherVectors:
-    return TeacherVectors([np.load(path, mmap_mode="r", allow_pickle=False) for path in paths])
+def _reopened(paths: list[str | None]) -> TeacherVectors:
+    return TeacherVectors([np.load(path, mmap_mode="r") if path else None for path in paths])
 
 
 def teacher_vectors(
     teacher: Encoder, texts: TextStore, folder: Path, what: str = "vectors",
-    progress: Show = lambda event: None,
+    progress: Show = silent, stop: Callable[[int], bool] = lambda texts: False,
 ) -> TeacherVectors:  # fmt: skip
-    """Return the teacher's vectors of all texts, from the folder where they are there.
+    """Return the teacher's vectors of the texts, from the folder if it has them.
 
-    `progress` gets an event for each block, of `what` is computed. Raises NoisegenError if the
-    teacher yields numbers that are not finite, or nothing but zeros.
+    `progress` gets an event per block; `what` names what is computed. Blocks come in a fixed random
+    order until `stop`, called before each with the number of texts so far, returns true. Raises
+    NoisegenError if the teacher yields numbers that are not finite, or a zero vector.
     """
-    home, paths, done = folder / teacher.digest[:16], [], 0
+    home, done = folder / teacher.digest[:16], 0
     home.mkdir(parents=True, exist_ok=True)
-    for block in texts.blocks(BLOCK_ROWS):
+    count = -(-len(texts) // BLOCK_ROWS)
+    paths: list[str | None] = [None] * count
+    progress(Progress(what, 0, len(texts), "texts"))
+    for number in generator(count).permutation(count).tolist():
+        if stop(done):
+            break
+        block = texts.block(number, BLOCK_ROWS)
         path = home / f"{sha256(chr(0).join(block).encode()).hexdigest()[:32]}.npy"
         if not _has_vectors(path, len(block), teacher.width):
             with np.errstate(over="ignore"):  # what float16 cannot hold is refused below
                 vectors = teacher.encode(block).astype(np.float16)
             if not np.isfinite(vectors).all():
                 raise NoisegenError(
-                    f"teacher {teacher.name} gives vectors that are no float16 numbers"
+                    f"teacher {teacher.name} gives vectors that float16 cannot hold"
                 )
             if not vectors.any(axis=1).all():
                 raise NoisegenError(
-                    f"teacher {teacher.name} gives a vector of zeros: nothing to learn from"
+                    f"teacher {teacher.name} gives a zero vector, which a student cannot learn"
                 )
             with atomic(path) as file:
                 np.save(file, vectors, allow_pickle=False)
-        paths.append(str(path))
+        paths[number] = str(path)
         done += len(block)
         progress(Progress(what, done, len(texts), "texts"))
     return _reopened(paths)
 
 
+@dataclass(frozen=True)
+class StoredTexts:
+    """The texts NAME in the data of a run, of which some blocks, or all, have teacher's vectors.
+
+    Blocks are computed until `is_late`. NAME.known records how many texts have vectors: other
+    processes and a resumed run use the same ones.
+    """
+
+    folder: Path
+    name: str
+    is_late: Callable[[], bool] = lambda: False
+
+    def vectors(self, teacher: Encoder, cache: Path, what: str, progress: Show) -> TeacherVectors:
+        """Return the teacher's vectors, of one block at least."""
+        path = self.folder / f"{self.name}.known"
+        count = int(path.read_text()) if path.exists() else None
+
+        def stop(texts: int) -> bool:
+            return texts == count if count else texts > 0 and self.is_late()
+
+        texts = TextStore(self.folder, self.name)
+        vectors = teacher_vectors(teacher, texts, cache, what, progress, stop)
+        if count is None:
+            write_text(path, str(len(vectors)))
+        return vectors
+
+
 def _has_vectors(path: Path, rows: int, width: int) -> bool:
-    """Tell whether a file is there and whole; a full disk may have cut it short."""
+    """Return whether a file exists and is complete; a full disk may have truncated it."""
     try:
         vectors = np.load(path, mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError):
@@ -181,7 +223,7 @@ def _has_vectors(path: Path, rows: int, width: int) -> bool:
 
 @dataclass(frozen=True)
 class Negatives:
-    """`count` vectors of texts drawn anew for every batch, and those hard for its own texts.
+    """`count` vectors of random texts for each batch, and hard negatives of its own texts.
 
     `hard` are vectors of hard negatives; those of clean text i begin at `hard_rows[i]`.
     """
@@ -193,23 +235,24 @@ class Negatives:
     hard_rows: npt.NDArray[np.int64] | None = None
 
     def take(self, clean: Ints, *batch: int) -> Vectors:
-        """Return shape (any number, width); `batch` are its numbers."""
+        """Return shape (any number, width); `batch` are the numbers that identify a batch."""
         count = min(self.count, len(self.vectors))
-        rows = generator(self.seed, *batch, 2).integers(0, len(self.vectors), count)
-        negatives = [self.vectors.take(np.sort(rows))]
+        places = generator(self.seed, *batch, 2).integers(0, len(self.vectors), count)
+        negatives = [self.vectors.take(self.vectors.rows[np.sort(places)])]
         if self.hard is not None and self.hard_rows is not None:
             own = np.unique(clean)
             spans = map(np.arange, self.hard_rows[own], self.hard_rows[own + 1])
-            negatives.append(self.hard.take(np.concatenate(list(spans))))
+            rows = np.concatenate(list(spans))
+            negatives.append(self.hard.take(rows[np.isin(rows, self.hard.rows)]))
         return np.concatenate(negatives)
 
 
 def write_hard_texts(folder: Path, clean: TextStore, most: int, seed: int, lang: str) -> None:
-    """Make up to `most` hard negatives of each text and keep them in the folder.
+    """Write up to `most` hard negatives of each text into the folder.
 
-    They are texts with a number, a name or a statement altered: what a sentence is not, in nearly
-    the same words. English has three kinds, a text's number says with which one begins; other
-    languages have numbers alone. They are made by rules, without a parser. Raises OutputError.
+    A hard negative says something else in nearly the same words: a number, a name or a statement
+    is changed. English has all three kinds, in turn by the text's number; other languages have
+    numbers only. They come from rules, without a parser. Raises OutputError.
     """
     counts: list[int] = []
     with writing_texts(folder, "hard") as add:
@@ -228,5 +271,5 @@ def write_hard_texts(folder: Path, clean: TextStore, most: int, seed: int, lang:
 
 
 def open_hard_texts(folder: Path) -> tuple[TextStore, npt.NDArray[np.int64]]:
-    """Open what `write_hard_texts` wrote: the texts, and where those of each clean text begin."""
+    """Open what `write_hard_texts` wrote: texts, and the first one of each clean text."""
     return TextStore(folder, "hard"), np.memmap(folder / "hard.rows", np.int64, "r")

@@ -1,6 +1,6 @@
-"""Students: the encoder that one starts as, how it learns from pairs, and the folder it ends in.
+"""Students: their start, how they learn from pairs, and the folder they are saved in.
 
-It starts as a copy of the teacher, some of its layers, or another encoder.
+A student starts as a copy of the teacher, as some of its layers, or as another encoder.
 """
 
 from abc import abstractmethod
@@ -28,7 +28,7 @@ from noisegen.encoders.tokens import (
     with_preparation,
 )
 from noisegen.errors import UsageError
-from noisegen.evaluation.similarity import cosines, unit
+from noisegen.evaluation.xsim_search import xsim
 from noisegen.runs.atomic import write_text
 from noisegen.training.checkpoint import writing_weights
 from noisegen.training.computation import Computation, flop_per_token
@@ -43,7 +43,7 @@ _TEMPLATES = Path(__file__).parent / "templates"
 
 
 def make_student(settings: DistilSettings, teacher: Encoder) -> SentenceEncoder:
-    """Return the student that the settings ask for, with the teacher's width.
+    """Return the student of these settings, with the teacher's width.
 
     Raises UsageError for a student that cannot be trained or has another width.
     """
@@ -66,7 +66,7 @@ def make_student(settings: DistilSettings, teacher: Encoder) -> SentenceEncoder:
         student.head.load_state_dict(start.head.state_dict())
     if student.width != teacher.width:
         raise UsageError(
-            f"the student has {student.width} numbers a vector, teacher {teacher.name} "
+            f"the student has {student.width} numbers per vector, teacher {teacher.name} "
             f"{teacher.width}: add --set project=after (a linear layer), or choose a student "
             "of the teacher's width"
         )
@@ -76,7 +76,7 @@ def make_student(settings: DistilSettings, teacher: Encoder) -> SentenceEncoder:
 
 
 def cut(tokenizer: Tokenizer, max_length: int, lower: bool = False) -> Tokenizer:
-    """Return the tokenizer with texts cut no later than at `max_length` pieces, or words."""
+    """Return the tokenizer with texts cut to at most `max_length` tokens, or words."""
     length = min(max_length, tokenizer.max_length)
     if isinstance(tokenizer, PreparedTokenizer):
         return PreparedTokenizer(cut(tokenizer.tokenizer, length, lower), tokenizer.preparation)
@@ -89,7 +89,7 @@ def cut(tokenizer: Tokenizer, max_length: int, lower: bool = False) -> Tokenizer
 
 
 def _start(spec: str, teacher: Encoder) -> SentenceEncoder:
-    """Return the encoder that the student begins as."""
+    """Return the encoder that the student starts as."""
     kind, _, numbers = spec.partition(":")
     if spec == "char":
         from noisegen.encoders.character_folder import character_student
@@ -98,7 +98,7 @@ def _start(spec: str, teacher: Encoder) -> SentenceEncoder:
     if spec == "copy" or kind == "layers":
         if not isinstance(teacher, SentenceEncoder):
             raise UsageError(
-                f"teacher {teacher.name} is no transformer that a student can copy: "
+                f"teacher {teacher.name} is not a transformer that can be copied: "
                 "give --student FOLDER, hf:NAME or char"
             )
         copy = deepcopy(teacher)
@@ -112,11 +112,11 @@ def _start(spec: str, teacher: Encoder) -> SentenceEncoder:
 
 
 def _keep_layers(encoder: SentenceEncoder, numbers: str) -> None:
-    """Keep these layers of the network, counted from 0."""
+    """Keep only these layers of the network, numbered from 0."""
     modules = dict(encoder.network.named_modules())
     stack: Any = next((modules[path] for path in _LAYERS if path in modules), None)
     if stack is None:
-        raise UsageError(f"layers: cannot be taken of a {type(encoder.network).__name__}")
+        raise UsageError(f"layers: is not supported for a {type(encoder.network).__name__}")
     chosen = [int(number) if number.strip().isdecimal() else -1 for number in numbers.split(",")]
     if len(set(chosen)) < len(chosen) or not set(chosen) <= set(range(len(stack))):
         raise UsageError(
@@ -130,9 +130,9 @@ def _keep_layers(encoder: SentenceEncoder, numbers: str) -> None:
 
 
 def interpolate(student: SentenceEncoder, start: SentenceEncoder, share: float) -> None:
-    """Draw the student's weights back to those it began with: `share` of what it learned stays.
+    """Interpolate the student's weights with those it started with; `share` is of the trained ones.
 
-    A copy of the teacher loses most of its drift so, and little of its robustness (WiSE-FT:
+    A copy of the teacher then loses most of its drift and little of its robustness (WiSE-FT:
     Wortsman and others, 2022, section 3; `share` is their alpha).
     """
     begun = start.state_dict()
@@ -143,7 +143,7 @@ def interpolate(student: SentenceEncoder, start: SentenceEncoder, share: float) 
 
 
 def set_dropout(student: nn.Module, share: float) -> None:
-    """Let every layer that drops states or weights drop this share of them."""
+    """Set the rate of all dropout layers."""
     for module in student.modules():
         if isinstance(module, nn.Dropout):
             module.p = share
@@ -152,24 +152,24 @@ def set_dropout(student: nn.Module, share: float) -> None:
 
 
 def freeze(student: SentenceEncoder, beginnings: tuple[str, ...]) -> None:
-    """Freeze the weights whose name in the network begins so, such as `embeddings`.
+    """Freeze the weights whose names have one of these prefixes, such as `embeddings`.
 
-    Raises UsageError for a beginning that none has.
+    Raises UsageError for a prefix that no weight has.
     """
     names = dict(student.network.named_parameters())
     for beginning in beginnings:
         frozen = [weight for name, weight in names.items() if name.startswith(beginning)]
         if not frozen:
-            raise UsageError(f"freeze {beginning!r}: no weight of the student begins so")
+            raise UsageError(f"freeze {beginning!r}: no weight of the student has this prefix")
         for weight in frozen:
             weight.requires_grad_(False)
 
 
 @dataclass(frozen=True)
 class PairChunk(Chunk):
-    """Token ids of the texts of pairs, as the network gets them.
+    """Token ids of pairs.
 
-    Batches are of rows of each of the `sides`; row i is of clean text `owner[i]`.
+    Batches are rows of each of the `sides`; row i belongs to clean text `owner[i]`.
     """
 
     sides: tuple[Ragged, ...]
@@ -180,16 +180,17 @@ P = TypeVar("P", bound=PairChunk)
 
 
 class PairMethod(Method[P]):
-    """A method whose student learns from pairs of noisy and clean text and has a model card."""
+    """A method whose student learns from pairs of noisy and clean text, and gets a model card."""
 
     card: ClassVar[str]  # the template of the model card
     settings: DistilSettings | PretrainSettings
+    is_altered = False  # whether the weights that are saved are others than the best
     pairs: PairData
     noise: NoiseSource
     computation: Computation
 
     def read(self, sources: Sequence[str], folder: Path, *, resume: bool = False) -> str:
-        """Read pairs, or clean text where the noise is a recipe's alone; raises SourceError."""
+        """Read pairs, or clean text if all noise comes from recipes; raises SourceError."""
         settings = self.settings
         reading = Reading(
             not self.noise.is_stored, settings.lang, getattr(settings, "bitext_rows", None),
@@ -200,13 +201,13 @@ class PairMethod(Method[P]):
         return self.pairs.summary
 
     def chunk(self, epoch: int, number: int) -> P | None:
-        """Return a chunk of an epoch, in batches; None where it has no more."""
+        """Return a chunk of an epoch, in batches; None after the last."""
         chunks = chunks_of(self.pairs.training, self.settings.seed, epoch)
         return self.batched(chunks[number], epoch, number) if number < len(chunks) else None
 
     @abstractmethod
     def batched(self, rows: Rows, epoch: int, number: int) -> P:
-        """Return these pairs as a chunk; every process has as many batches of a step."""
+        """Return these pairs as a chunk; all processes have equally many batches per step."""
 
     def tokens(self, rows: Rows, epoch: int, *, both_sides: bool) -> tuple[Ragged, ...]:
         """Return the token ids of the noisy side of these pairs, then those of the clean one."""
@@ -221,10 +222,10 @@ class PairMethod(Method[P]):
         return tuple(map(Ragged.joined, (noisy, clean) if both_sides else (noisy,)))
 
     def estimate(self) -> dict[str, Any]:
-        """Measure the first chunk of the data and count weights.
+        """Measure the first chunk of the data and count the weights.
 
-        `trained` are those that are not frozen. `flop_per_token` counts forward and backward,
-        `weight_bytes` gradients and moments too.
+        `trained` are those that are not frozen. `flop_per_token` is for forward and backward;
+        `weight_bytes` includes gradients and moments.
         """
         rows = chunks_of(self.pairs.training, self.settings.seed, 0)[0]
         chunk = self.batched(rows, 0, 0)
@@ -253,13 +254,14 @@ class PairMethod(Method[P]):
         """Write RUN/student with a model card."""
         from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+        best = None if self.is_altered else trainer.best_validation
+        with torch.no_grad(), writing_weights(out / "student"):
+            self.save(out / "student")
         metrics = {
-            "validation": self.validate(), **trainer.reached,
+            "validation": best.figures if best else self.validate(), **trainer.reached,
             "parameters": sum(weight.numel() for weight in self.network.parameters()),
             "dropped": dict(self.pairs.dropped), "cut": self.pairs.cut,
         }  # fmt: skip
-        with torch.no_grad(), writing_weights(out / "student"):
-            self.save(out / "student")
         templates = Environment(
             loader=FileSystemLoader(_TEMPLATES), undefined=StrictUndefined, trim_blocks=True,
             keep_trailing_newline=True,
@@ -271,12 +273,9 @@ class PairMethod(Method[P]):
         return metrics
 
 
-def distance(x: Vectors, y: Vectors) -> float:
-    """Return the mean of 1 - cosine, row by row."""
-    return float(1 - cosines(x, y).mean())
+def xsim_error(noisy: Vectors, clean: Vectors, owners: npt.NDArray[np.integer]) -> float:
+    """Return the xSIM error of noisy against clean rows, as a percentage.
 
-
-def missed(noisy: Vectors, clean: Vectors) -> float:
-    """Return the share of rows with another row's clean vector nearer than their own."""
-    scores = unit(noisy) @ unit(clean).T
-    return float((scores.max(1) > np.diag(scores) + 1e-6).mean())
+    `owners` are the numbers of the clean texts: to find an equal text of another row is no error.
+    """
+    return xsim(noisy, clean, texts=list(map(str, owners.tolist()))).error_rate

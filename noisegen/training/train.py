@@ -1,4 +1,4 @@
-"""`train`: one run of a method, from DATA to RUN."""
+"""`noisegen train`: one run of a method, from DATA to RUN."""
 
 import json
 from collections.abc import Mapping
@@ -11,12 +11,13 @@ from typing import Any
 import yaml
 
 from noisegen.encoders.encoder import find_device
-from noisegen.errors import OutputError, UsageError
+from noisegen.encoders.stored import keep_few_kernels
+from noisegen.errors import NoisegenError, OutputError, UsageError, resumable
 from noisegen.noise.registry import load_code
 from noisegen.options import public
 from noisegen.runs.atomic import write_text
 from noisegen.runs.folder import CONFIG, Layout, RunFolder, read_config
-from noisegen.runs.progress import Progress
+from noisegen.runs.progress import Progress, reading
 from noisegen.training.computation import Workers, join_workers
 from noisegen.training.disentangle import Disentangling
 from noisegen.training.distil import Distillation
@@ -26,9 +27,10 @@ from noisegen.training.settings import (
     OPTIONS,
     RunSettings,
     TrainOptions,
+    current,
     load_settings,
 )
-from noisegen.training.trainer import Method, Trainer, json_lines, line_of, tensorboard
+from noisegen.training.trainer import Clock, Method, Trainer, json_lines, line_of, tensorboard
 from noisegen.version import __version__
 
 METHODS: Mapping[str, type[Method[Any]]] = {
@@ -44,7 +46,7 @@ LAYOUT: Layout[None] = Layout(
 
 
 def settings_of(options: TrainOptions) -> RunSettings:
-    """Return the settings that options make, after the files of `--code`; raises UsageError."""
+    """Run the files of `code` and return the settings of these options; raises UsageError."""
     for path in options.code:
         load_code(path)
     given = ((name, getattr(options, name)) for name in OPTIONS)
@@ -55,26 +57,31 @@ def settings_of(options: TrainOptions) -> RunSettings:
 
 
 def _train(options: TrainOptions) -> dict[str, Any]:
-    """Train what the preset says, by default what the objective belongs to; return its metrics.
+    """Train a student, or heads, and return the metrics of the run.
 
-    `data`: clean text where noise is made by recipes, else pairs: folders of augment or mine,
-    tables with columns noisy and clean, or bitext. `values` are settings over those of the preset
-    and the file (`noisegen.training.settings`). Writes RUN/student (of heads RUN/heads too),
-    checkpoints, log.jsonl, config.yaml and metrics.json. With `dry_run` nothing is trained: the
-    estimate is returned. `sinks` take every row of the log, `tell` lines that are said once,
-    `progress` events. Raises UsageError, SourceError, OutputError, and NoisegenError where training
-    cannot go on.
+    `data` is clean text where `recipe` names recipes, else pairs: folders of augment or mine,
+    tables with the columns noisy and clean, or bitext. `values` are settings that override those of
+    the preset and of `config` (`noisegen.training.settings`). Writes RUN/student (RUN/heads for
+    heads), checkpoints, log.jsonl, config.yaml and metrics.json. With `dry_run` nothing is trained,
+    and the estimated cost is returned. A time limit counts from `began` (`time.monotonic()`;
+    default: now) and includes the teacher's vectors, validation and saving. `sinks` get each row of
+    the log, `tell` lines for people, `progress` events. Raises UsageError, SourceError,
+    OutputError, and NoisegenError where training cannot continue.
     """
+    keep_few_kernels()
     resume, force, tell = options.resume, options.force, options.tell
     if resume and force:
-        raise UsageError("--force removes the run that is there, --resume goes on: choose one")
+        raise UsageError(
+            "--force overwrites the run in the folder, --resume continues it: give one of them"
+        )
     if options.out is None and not options.dry_run:
         raise UsageError("give -o RUN, the folder of the run")
     settings, out = settings_of(options), Path(options.out or ".")
+    clock = Clock(settings.time_limit, options.began)
     values = settings.to_dict()
     kind = METHODS[values["method"]]
     if resume and not kind.is_resumable:
-        raise UsageError("heads train in seconds to minutes: begin anew with --force, not --resume")
+        raise UsageError("runs of heads cannot be resumed: start over with --force")
     device = options.device
     workers = Workers(device=find_device(device)) if options.dry_run else join_workers(device)
     method = kind(settings, workers, tell)
@@ -85,31 +92,45 @@ def _train(options: TrainOptions) -> dict[str, Any]:
     recorded = {"version": __version__, "data": list(options.sources), **values}
     run, is_new = RunFolder(out, LAYOUT, recorded), workers.leads and not resume
     if resume:
-        _refuse_other_settings(out, recorded)
+        recorded = _same_settings(out, recorded)
     elif is_new:
         run.open(resume=False, force=force, can_resume=method.is_resumable)
         config = yaml.safe_dump(recorded, sort_keys=False, allow_unicode=True)
         write_text(out / CONFIG, config)
     workers.wait()
     with run.removed_on_error() if is_new else nullcontext():
-        tell(method.read(options.sources, out / "data", resume=resume))
-        method.prepare(out / "data", options.progress)
+        with reading(options.progress, "reading DATA"):
+            summary = method.read(options.sources, out / "data", resume=resume)
+        tell(summary)
+        method.prepare(out / "data", options.progress, clock)
         digest = sha256(json.dumps([recorded, method.pairs_read, method.start.digest]).encode())
-        trainer = Trainer(method, out, config=digest.hexdigest())
+        trainer = Trainer(method, out, config=digest.hexdigest(), clock=clock)
+        if workers.agreed(-clock.left) >= 0:
+            raise NoisegenError(
+                f"the time limit of {clock.limit:g} s is over after {clock.seconds:.0f} s of "
+                "preparation, before the first update: give a longer --time-limit, or less data "
+                "(the teacher's vectors are cached for the next run)"
+            )
     if resume:
         trainer.resume()
 
+    latest: dict[str, Any] = {}  # of the log, by name
+
     def show(row: dict[str, Any]) -> None:
+        latest.update(row)
         if "loss" in row:
-            options.progress(Progress(line_of(row)))
+            done, note = row["done"], line_of(latest)
+            options.progress(Progress("training", row["pairs"], 0, "pairs", share=done, note=note))
 
     trainer.sinks += [*options.sinks, show]
     if workers.leads:
         trainer.sinks.append(json_lines(out / "log.jsonl", trainer.progress.updates))
         trainer.sinks += [tensorboard(out / "tensorboard")] if options.boards else []
-    trainer.run()
+    with resumable():
+        trainer.run()
     if not workers.leads:
         return {}
+    options.progress(Progress("saving"))
     metrics = method.export(out, trainer, recorded)
     write_text(out / "metrics.json", json.dumps(metrics, indent=1) + "\n")
     return metrics
@@ -118,15 +139,17 @@ def _train(options: TrainOptions) -> dict[str, Any]:
 train = public(TrainOptions, _train)
 
 
-def _refuse_other_settings(out: Path, recorded: Mapping[str, Any]) -> None:
-    """Raise OutputError unless the folder has a run of these settings to resume."""
-    if (theirs := read_config(out)) is None:
+def _same_settings(out: Path, recorded: Mapping[str, Any]) -> dict[str, Any]:
+    """Return config.yaml as written; raises OutputError if it is not of these settings."""
+    if (written := read_config(out)) is None:
         raise OutputError(
-            f"{out} has no run to resume: its {CONFIG} cannot be read; train anew in another folder"
+            f"{out} has no run to resume: its {CONFIG} cannot be read; train in another folder"
         )
+    theirs = current(written)
     name = next((key for key in recorded if theirs.get(key) != recorded[key]), None)
     if name is not None:
         raise OutputError(
             f"{out} was trained with {name} {theirs.get(name)!r}, not {recorded[name]!r}; resume "
             "with the same settings, or use another folder"
         )
+    return written

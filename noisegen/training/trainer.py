@@ -1,6 +1,6 @@
-"""The trainer of every method: one loop of updates, with validation, checkpoints and a log.
+"""The trainer of all methods: one loop of updates, with validation, checkpoints and a log.
 
-A `Method` says what is trained, and on what.
+A `Method` defines what is trained, and on which data.
 """
 
 import json
@@ -14,8 +14,7 @@ from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass, replace
-from datetime import timedelta
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -23,6 +22,7 @@ import torch
 from torch import Tensor, nn
 
 from noisegen.encoders.encoder import Encoder
+from noisegen.encoders.stored import release_memory
 from noisegen.encoders.tokens import Rows
 from noisegen.errors import NoisegenError, naming_extras
 from noisegen.runs.atomic import write_text, writing
@@ -31,6 +31,7 @@ from noisegen.training.checkpoint import (
     Position,
     RunProgress,
     State,
+    Validation,
     load_checkpoint,
     load_weights,
     save_best,
@@ -40,12 +41,39 @@ from noisegen.training.computation import Computation, Workers
 from noisegen.training.settings import RunSettings, Sink, Tell
 
 LOG_EVERY = 10  # updates
+SMOOTHING = 0.98  # of the loss that is shown: the weight that an update keeps at the next one
+_CLOSING = 2  # validations that the end of a run takes: one, and a checkpoint and the student
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class Clock:
+    """The seconds since a command began, those of earlier sessions of a run included."""
+
+    def __init__(self, limit: float | None = None, began: float | None = None) -> None:
+        self.limit = math.inf if limit is None else limit
+        self._began = time.monotonic() if began is None else began
+
+    @property
+    def seconds(self) -> float:
+        """The seconds so far."""
+        return time.monotonic() - self._began
+
+    @property
+    def left(self) -> float:
+        """The seconds until the limit; infinite without one."""
+        return self.limit - self.seconds
+
+    def add(self, seconds: float) -> None:
+        """Count the seconds of earlier sessions."""
+        self._began -= seconds
+
+
+UNLIMITED = Clock()
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """A part of an epoch: `steps` are its updates, each some batches of row numbers."""
+    """A part of an epoch: `steps` are its updates, each a list of batches of row numbers."""
 
     steps: list[list[Rows]]
 
@@ -54,22 +82,22 @@ C = TypeVar("C", bound=Chunk)
 
 
 class Method(ABC, Generic[C]):
-    """A way of training: how data are read, a network learns, and its files are written.
+    """A training method: how data are read, a network learns, and its files are written.
 
-    An object opens its models when it is made, and refuses settings that cannot be trained. Its
-    `network` is what the optimizer updates and checkpoints keep.
+    The constructor opens the models and refuses settings that cannot be trained. The optimizer
+    updates `network`, and checkpoints contain it.
     """
 
     is_resumable: ClassVar[bool] = True  # whether checkpoints are written
     optimizer_class: ClassVar[type[torch.optim.Optimizer]] = torch.optim.AdamW
     settings: RunSettings
     workers: Workers
-    start: Encoder  # what the run begins with: the teacher, or the network as it is
+    start: Encoder  # the teacher, or the network before training
     network: nn.Module
     pairs_read: int
     rows: int  # pairs of an epoch: those that are not held out
     computation: Computation | None = None
-    patience: float = math.inf  # validations without a new best after which a run ends
+    patience: float = math.inf  # validations without a new minimum after which a run ends
     unvalidated: float = math.inf  # updates between validations, at most
 
     @abstractmethod
@@ -81,15 +109,15 @@ class Method(ABC, Generic[C]):
 
     @abstractmethod
     def estimate(self) -> dict[str, Any]:
-        """Return what a run on the data that were read will cost."""
+        """Return the estimated cost of a run on the data that were read."""
 
     @abstractmethod
-    def prepare(self, folder: Path, progress: Show) -> None:
-        """Make everything else that the first update needs, such as the teacher's vectors."""
+    def prepare(self, folder: Path, progress: Show, clock: Clock = UNLIMITED) -> None:
+        """Compute what the first update needs, such as the teacher's vectors."""
 
     @abstractmethod
     def chunk(self, epoch: int, number: int) -> C | None:
-        """Return a chunk of an epoch; None where it has no more. Called in a thread, ahead."""
+        """Return a chunk of an epoch, None after the last. Called in a thread, ahead of use."""
 
     @abstractmethod
     def backward(self, trainer: "Trainer[C]", chunk: C, batches: list[Rows]) -> int:
@@ -97,25 +125,25 @@ class Method(ABC, Generic[C]):
 
     @abstractmethod
     def validate(self) -> dict[str, float]:
-        """Return figures of the network as it is; `loss` chooses the best weights."""
+        """Return the validation figures of the network; `loss` selects the best weights."""
 
     def check(self, trainer: "Trainer[C]", figures: Mapping[str, float]) -> None:
-        """Raise NoisegenError where a run with such figures is not to go on."""
+        """Raise NoisegenError if a run with such figures must stop."""
 
     @abstractmethod
     def export(
         self, out: Path, trainer: "Trainer[C]", recorded: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """Write the network as it is into RUN; return what metrics.json says.
+        """Write the network into RUN; return the content of metrics.json.
 
-        `recorded` is what config.yaml says.
+        `recorded` is the content of config.yaml.
         """
 
 
 def adam(
     kind: type[torch.optim.Optimizer], network: nn.Module, settings: RunSettings
 ) -> torch.optim.Optimizer:
-    """Return Adam or AdamW over the weights of a network that are trained."""
+    """Return Adam or AdamW over the trainable weights of a network."""
     weights = [weight for weight in network.parameters() if weight.requires_grad]
     options: dict[str, Any] = {"betas": settings.betas, "eps": settings.eps, "fused": True}
     return kind(weights, lr=settings.lr, weight_decay=settings.weight_decay, **options)  # type: ignore[call-arg]
@@ -124,60 +152,100 @@ def adam(
 class Trainer(Generic[C]):
     """One run of a method in the folder RUN, from a position to its end."""
 
-    def __init__(self, method: Method[C], folder: Path, *, config: str = "") -> None:
+    def __init__(
+        self, method: Method[C], folder: Path, *, config: str = "", clock: Clock = UNLIMITED
+    ) -> None:
         self.method, self.settings, self.workers = method, method.settings, method.workers
-        self.folder, self.config = folder / "checkpoints", config
+        self.folder, self.config, self.clock = folder / "checkpoints", config, clock
         self.sinks: list[Sink] = []  # each takes every row of the log
         self.optimizer = adam(method.optimizer_class, method.network, self.settings)
         self.progress, self.position = RunProgress(), Position()
         self.best: float | None = None
-        self.best_figures: dict[str, float] = {}
+        self.validations: list[Validation] = []
         self.window: dict[str, Any] = defaultdict(float)  # sums since the last row of the log
+        self._smoothed = [0.0, 0.0]  # the weighted sum of the losses of all updates, and the weight
+        self._start = RunProgress()  # when training begins, or continues
+        self._validating = 0.0  # seconds of the longest validation
         self._best_weights: dict[str, Tensor] = {}  # of a method without checkpoints
         self._logged = RunProgress()
         self._saved = self._validated = -1
         self._since_best = 0
 
     @property
-    def reached(self) -> dict[str, float]:
-        """What metrics.json says of the progress."""
-        return {**asdict(self.progress), "seconds": round(self.progress.seconds, 1)}
+    def reached(self) -> dict[str, Any]:
+        """The progress as in metrics.json: counts, the first figures, and the loss over time."""
+        now, first = self.progress, self.validations[0]
+        return {
+            "updates": now.updates, "pairs": now.pairs, "training_pairs": self.method.rows,
+            "seconds": round(self.clock.seconds, 1), "prepared": round(now.prepared, 1),
+            "before": dict(first.figures),
+            "curve": [[round(v.seconds, 1), v.figures["loss"]] for v in self.validations],
+        }  # fmt: skip
+
+    @property
+    def best_validation(self) -> Validation | None:
+        """The validation of the best weights; None if an older version wrote the checkpoint."""
+        return next((v for v in self.validations if v.figures["loss"] == self.best), None)
 
     @property
     def is_done(self) -> bool:
         """Whether the run is at its end."""
-        share = self.progress.share(self.settings, self.method.rows)
-        return share >= 1 or self._since_best >= self.method.patience
+        return self.progress.done >= 1 or self._since_best >= self.method.patience
+
+    def _share(self, now: RunProgress) -> float:
+        """Return the share of the run that is done; the end of a time limit is kept for saving."""
+        settings, start = self.settings, self._start
+        if settings.steps is not None:
+            return min(1.0, now.updates / settings.steps)
+        if settings.epochs is not None:
+            return min(1.0, now.pairs / (settings.epochs * self.method.rows))
+        left = self.clock.limit - start.seconds
+        seconds = max(left - min(_CLOSING * self._validating, left / 2), 1e-3)
+        return min(1.0, start.done + (1 - start.done) * (now.seconds - start.seconds) / seconds)
 
     def resume(self) -> None:
-        """Take up the newest checkpoint; raises OutputError."""
+        """Continue from the newest checkpoint; raises OutputError."""
         state = load_checkpoint(self.folder, self.method.network, self.optimizer, self.config)
         self.progress, self.position, self.best = state.progress, state.position, state.best
-        self._saved, self._logged = self.progress.updates, self.progress
+        self.validations = list(state.validations)
+        self.clock.add(self.progress.seconds)
+        self._saved = self.progress.updates
+
+    def _begin(self) -> None:
+        """Record when training begins: the time before counts as preparation."""
+        now, seconds = self.progress, self.workers.agreed(self.clock.seconds)
+        self._start = replace(now, seconds=seconds, prepared=now.prepared + seconds - now.seconds)
+        self._start = replace(self._start, done=self._share(self._start))
+        self.progress = self._logged = self._start
 
     def run(self) -> None:
-        """Train to the end, then take up the best weights.
+        """Train to the end, then load the best weights.
 
-        Raises NoisegenError for a gradient that is no number, and what `Method.check` raises; what
-        was good is kept in checkpoints. Ctrl-C and SIGTERM wait for the end of an update and a
-        checkpoint, then raise KeyboardInterrupt; a second one raises it at once.
+        Raises NoisegenError for a gradient that is not finite, and what `Method.check` raises;
+        checkpoints keep the last good weights. Ctrl-C and SIGTERM wait for the end of an update and
+        a checkpoint, then raise KeyboardInterrupt; a second one raises it at once.
         """
         self.method.network.train()
         with deferred_interrupts() as interrupted, closing(self.steps()) as steps:
             if not self.progress.updates:
                 self.validate()
-            began = time.monotonic() - self.progress.seconds
+            self._begin()
             while not self.is_done:
+                before = self.progress.done
                 self.update(*next(steps))
-                seconds = self.workers.agreed(time.monotonic() - began)
-                self.progress = replace(self.progress, seconds=seconds)
+                now = replace(self.progress, seconds=self.workers.agreed(self.clock.seconds))
+                self.progress = replace(now, done=self._share(now))
                 step = self.progress.updates
                 if step % LOG_EVERY == 0 or step == 1:
                     self._log()
-                if step % min(self.settings.validate_every, self.method.unvalidated) == 0:
+                is_half = self.settings.time_limit and before < 0.5 <= self.progress.done < 1
+                every = min(self.settings.validate_every, self.method.unvalidated)
+                if step % every == 0 or is_half:  # the outlook of a run needs its middle
                     self.validate()
                     self.checkpoint()
                 self._stop_if(interrupted)
+            if self._logged.updates != self.progress.updates:
+                self._log()
             if self._validated != self.progress.updates:
                 self.validate()
             self.checkpoint()
@@ -190,16 +258,16 @@ class Trainer(Generic[C]):
             self.method.network.load_state_dict(self._best_weights)
 
     def _stop_if(self, interrupted: Callable[[], bool]) -> None:
-        """Stop all processes where one of them was asked to."""
+        """Write a checkpoint and stop if any of the processes was interrupted."""
         if self.workers.agreed(float(interrupted())):
             self.checkpoint()
             raise KeyboardInterrupt
 
     def steps(self) -> Generator[tuple[C, list[Rows]], None, None]:
-        """Yield the updates from the position on, without end, each a chunk and batches of it.
+        """Yield updates from the position on, without end, each a chunk and batches of it.
 
-        The position is then that of the next one. A chunk is made while the one before is trained
-        on.
+        The position is then that of the next update. A chunk is prepared while the previous one is
+        in use.
         """
 
         def make(at: Position) -> tuple[Position, C]:
@@ -222,7 +290,7 @@ class Trainer(Generic[C]):
                     yield chunk, chunk.steps[number]
 
     def update(self, chunk: C, batches: list[Rows]) -> None:
-        """Do one update, of which this process does its part; raises NoisegenError."""
+        """Do this process's part of one update; raises NoisegenError."""
         pairs = self.method.backward(self, chunk, batches)
         self.window["grad_norm"] += self.step(self.optimizer)
         done = self.progress
@@ -232,7 +300,7 @@ class Trainer(Generic[C]):
         """Clip the gradients of all processes and step; return their norm.
 
         The learning rate rises linearly in the warm-up, then falls linearly or stays. Raises
-        NoisegenError where the norm is no number.
+        NoisegenError if the norm is not finite.
         """
         settings, done = self.settings, self.progress
         weights = [weight for group in optimizer.param_groups for weight in group["params"]]
@@ -241,12 +309,12 @@ class Trainer(Generic[C]):
         if not math.isfinite(norm):
             where = f"; the last good weights are in {self.folder}" * self.method.is_resumable
             raise NoisegenError(
-                f"the gradient of step {done.updates + 1} is {norm}{where}: try a lower lr"
+                f"the gradient of step {done.updates + 1} is {norm}{where}; use a lower lr"
                 + ", or fp32" * (self.method.computation is not None)
             )
         warm = min(1.0, (done.updates + 1) / max(1, settings.warmup))
         is_linear = settings.schedule == "linear"
-        left = 1 - done.share(settings, self.method.rows) if is_linear else 1.0
+        left = 1 - done.done if is_linear else 1.0
         for group in optimizer.param_groups:
             group["lr"] = settings.lr * warm * left
         optimizer.step()
@@ -254,17 +322,17 @@ class Trainer(Generic[C]):
         return norm
 
     def count(self, loss: Tensor, parts: Mapping[str, Tensor], share: float = 1.0) -> None:
-        """Add a loss and its parts to the means of the log; those of all processes are summed."""
+        """Add a loss and its parts to the means of the log, which sum over all processes."""
         for name, value in {"loss": loss, **{f"loss_{k}": v for k, v in parts.items()}}.items():
             self.window[name] += value.detach().double() * share  # a float would wait for the GPU
 
     def _log(self) -> None:
-        """Report the means of the updates since the last row."""
+        """Report the means of the updates since the last row; bound memory."""
+        release_memory()
         window, self.window = self.window, defaultdict(float)
         now, last, self._logged = self.progress, self._logged, self.progress
         updates = max(1, now.updates - last.updates)
         seconds = max(1e-9, now.seconds - last.seconds)
-        done = now.share(self.settings, self.method.rows)
         losses = {
             name: self.workers.summed(float(value)) / updates
             for name, value in sorted(window.items()) if name.startswith("loss")
@@ -281,28 +349,38 @@ class Trainer(Generic[C]):
                 "wait": min(1.0, window["wait"] / seconds),
             }  # fmt: skip
         self.report({
-            "step": now.updates, **losses, "grad_norm": window["grad_norm"] / updates,
+            "step": now.updates, **losses, "smoothed_loss": self._smooth(losses["loss"], updates),
+            "grad_norm": window["grad_norm"] / updates,
             "lr": self.optimizer.param_groups[0]["lr"], "pairs": now.pairs,
-            "epoch": self.position.epoch, **spent, "done": done, "seconds": now.seconds,
-            "eta": now.seconds * (1 - done) / max(done, 1e-9),
+            "epoch": self.position.epoch, **spent, "done": now.done, "seconds": now.seconds,
         })  # fmt: skip
 
+    def _smooth(self, loss: float, updates: int) -> float:
+        """Add the mean loss of some updates; return the exponential moving average."""
+        kept = SMOOTHING**updates
+        total, weight = self._smoothed
+        self._smoothed = [kept * total + (1 - kept) * loss, kept * weight + 1 - kept]
+        return self._smoothed[0] / self._smoothed[1]
+
     def report(self, row: dict[str, Any]) -> None:
-        """Give a row of figures to all sinks."""
+        """Send a row of figures to all sinks."""
         for sink in self.sinks:
             sink(row)
 
     def validate(self) -> None:
-        """Measure; keep the weights if they are the best; raises what `Method.check` does."""
-        figures, step = self.method.validate(), self.progress.updates
+        """Validate, and keep the weights if they are the best; raises what `Method.check` does."""
+        began, step = time.monotonic(), self.progress.updates
+        figures = self.method.validate()
+        self._validating = max(self._validating, time.monotonic() - began)
+        trained = self.progress.seconds - self.progress.prepared
         self.report({"step": step, **{f"validation_{k}": v for k, v in figures.items()}})
+        self.validations.append(Validation(step, trained, figures))
         self._validated = step
         self.method.check(self, figures)
         if self.best is not None and figures["loss"] >= self.best:
             self._since_best += 1
             return
         self.best, self._since_best = figures["loss"], 0
-        self.best_figures = {**figures, "step": step}
         if not self.method.is_resumable:
             state = self.method.network.state_dict()
             self._best_weights = {name: value.detach().clone() for name, value in state.items()}
@@ -310,11 +388,12 @@ class Trainer(Generic[C]):
             save_best(self.method.network, self.folder)
 
     def checkpoint(self) -> None:
-        """Write a checkpoint, unless this step has one."""
+        """Write a checkpoint, unless there is one of this step."""
         if not self.method.is_resumable:
             return
         if self.workers.leads and self._saved != self.progress.updates:
-            state = State(self.progress, self.position, self.best, self.config)
+            validations = tuple(self.validations)
+            state = State(self.progress, self.position, self.best, self.config, validations)
             network, keep = self.method.network, self.settings.keep
             save_checkpoint(self.folder, network, self.optimizer, state, keep)
         self._saved = self.progress.updates
@@ -323,9 +402,9 @@ class Trainer(Generic[C]):
 
 @contextmanager
 def deferred_interrupts() -> Iterator[Callable[[], bool]]:
-    """Yield what tells whether a signal asked to stop; a second one raises KeyboardInterrupt.
+    """Yield a function that returns whether a signal came; a second raises KeyboardInterrupt.
 
-    Python hands signals to the main thread alone: in another one nothing is held back.
+    Python delivers signals to the main thread only: in another thread nothing is deferred.
     """
     asked = False
 
@@ -345,9 +424,9 @@ def deferred_interrupts() -> Iterator[Callable[[], bool]]:
 
 
 def json_lines(path: Path, step: int) -> Sink:
-    """Return a sink that writes a line a row, its figures rounded to six digits.
+    """Return a sink that writes one JSON line per row, its figures rounded to six digits.
 
-    What a resumed run wrote up to the step that it resumes from stays; lines cut short do not.
+    A resumed run keeps the lines up to its step, without those that were cut short.
     """
     lines = path.read_text("utf-8", "replace").splitlines() if step and path.exists() else []
     steps = ((line, re.fullmatch(r'\{"step": (\d+),.*\}', line)) for line in lines)
@@ -380,17 +459,11 @@ def tensorboard(folder: Path) -> Sink:
 
 
 _SHOWN = {
-    "tokens_per_second": "{:,.0f} tok/s", "pairs_per_second": "{:,.0f} pairs/s",
-    "padding": "pad {:.1%}", "mfu": "mfu {:.0%}", "wait": "wait {:.0%}", "done": "{:.0%}",
+    "step": "step {:,}", "smoothed_loss": "loss {:.4f}", "validation_loss": "held out {:.4f}",
+    "tokens_per_second": "{:,.0f} tokens/s", "mfu": "mfu {:.0%}",
 }  # fmt: skip
 
 
 def line_of(row: Mapping[str, Any]) -> str:
-    """Return the figures of a step in one line, those that its method has."""
-    losses = [name for name in row if name.startswith("loss_")]
-    parts = " ".join(f"{name.removeprefix('loss_')} {row[name]:.4f}" for name in losses)
-    return "  ".join([
-        f"step {row['step']:,}", f"loss {row['loss']:.4f}" + f" ({parts})" * (len(losses) > 1),
-        *(words.format(row[name]) for name, words in _SHOWN.items() if row.get(name) is not None),
-        f"eta {timedelta(seconds=round(row['eta']))}",
-    ])  # fmt: skip
+    """Return the figures of a step as one line, as far as its method has them."""
+    return ", ".join(words.format(row[name]) for name, words in _SHOWN.items() if name in row)

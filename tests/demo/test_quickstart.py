@@ -25,10 +25,12 @@ def small(monkeypatch, tiny_bert, sentences):
 
 def test_one_command_makes_texts_pairs_student_and_report(small, tmp_path, capsys):
     out = tmp_path / "first"
-    assert run(["quickstart", "-o", str(out), "--time-limit", "2s", "-q"]) == 0
+    assert run(["quickstart", "-o", str(out), "--time-limit", "2s"]) == 0
 
-    lines = capsys.readouterr().out.splitlines()
+    said = capsys.readouterr()
+    lines = said.out.splitlines()
     assert len(lines) == 4
+    assert "distance of noisy to clean text" in said.err  # of the training run
     assert lines[0].startswith("distance of noisy text to its clean form: ")
     assert "documents" in lines[1]
     assert lines[2].startswith("worse: ")
@@ -38,7 +40,7 @@ def test_one_command_makes_texts_pairs_student_and_report(small, tmp_path, capsy
     figures = json.loads((out / "report" / "metrics.json").read_text())
     assert {"sentences", "documents"} < figures["student"].keys()
     metrics = json.loads((out / "run" / "metrics.json").read_text())
-    assert metrics["updates"] > 3
+    assert metrics["updates"] > 0
 
 
 @pytest.mark.nightly
@@ -61,7 +63,7 @@ def test_force_removes_no_folder_that_only_has_the_name(small, tmp_path, capsys,
     (tmp_path / name).mkdir()
     (tmp_path / name / "mine").write_text("kept")
     assert run(["quickstart", "-o", str(tmp_path), "-q", "--force"]) == 1
-    assert f"has {name}, but is of no quickstart" in capsys.readouterr().err
+    assert f"has {name}, but not from a quickstart" in capsys.readouterr().err
     assert (tmp_path / name / "mine").read_text() == "kept"
 
 
@@ -93,7 +95,10 @@ def test_the_three_lines_tell_what_is_better_and_what_is_not():
     noise, similarity, rest = headlines(results(*FIGURES))
 
     assert "leet 0.200 -> 0.080, x0.40 on average; halved or better for 1 of 1 kinds" in noise
-    assert "news 80.0 -> 79.0 clean, 60.0 -> 66.0 noisy; clean text moved by 0.012" in similarity
+    assert (
+        "news 80.0 -> 79.0 clean, 60.0 -> 66.0 noisy. Cost: clean vectors shift by 0.012"
+        in similarity
+    )
     assert rest.startswith("worse: STS, both clean on news 80.0 -> 79.0. No difference shown in 2 ")
 
 

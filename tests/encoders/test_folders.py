@@ -1,6 +1,7 @@
 """Folders of Hugging Face and sentence-transformers: opened, saved, refused."""
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -224,7 +225,7 @@ STEPS = [
     ([pooled_by(pooling_mode=["cls", "max"])], r"pools by cls\+max"),
     ([pooled_by()], "pools by"),
     ([MEAN, ("LSTM", {})], "has steps"),
-    ([("Normalize", {}), MEAN], "not known at this place"),
+    ([("Normalize", {}), MEAN], "not supported at this position"),
     ([MEAN, ("Dense", DENSE)], r"cannot read .*model\.safetensors"),
     ([MEAN, ("Dense", DENSE | {"activation_function": "torch.nn.Tanh"})], "activation function"),
     ([MEAN, ("Dense", {"bias": True})], r"config\.json"),
@@ -262,9 +263,9 @@ def test_a_foreign_list_of_modules_is_one_clear_line(folder, said):
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("minilmm", "did you mean 'minilm'"), ("npy:", "names nothing after npy:"),
-        ("nowhere", "no model 'nowhere': a folder, or one of e5, minilm, use, folder:"),
-        ("", "no model '': a folder, or one of"),
+        ("minilmm", "did you mean 'minilm'"), ("npy:", "has nothing after npy:"),
+        ("nowhere", "no model 'nowhere': give a folder, or one of e5, minilm, use, folder:"),
+        ("", "no model '': give a folder, or one of"),
     ],
 )  # fmt: skip
 def test_a_spec_that_is_none_is_one_clear_line(spec, message):
@@ -287,3 +288,30 @@ def test_entry_points_of_other_packages_are_specs(tmp_path, monkeypatch):
     assert names_model("lengths")
     assert names_model("length:x")
     assert not names_model("lengths:x")
+
+
+def test_a_saved_folder_opens_without_a_warning_and_all_may_read_it(tiny_bert, tmp_path, capfd):
+    encoder = open_folder(tiny_bert, head=HEADS[4])
+    before = os.umask(0o022)
+    try:
+        save_folder(encoder, tmp_path / "saved")
+    finally:
+        os.umask(before)
+    capfd.readouterr()
+    opened = theirs(tmp_path / "saved")
+
+    assert "MISSING" not in "".join(capfd.readouterr())
+    pooler = opened[0].auto_model.pooler.dense
+    assert torch.equal(pooler.weight, torch.eye(32))  # the folder had none: not drawn at random
+    files = [path for path in (tmp_path / "saved").rglob("*") if path.is_file()]
+    assert len([path for path in files if path.suffix == ".safetensors"]) == 2
+    assert {path.stat().st_mode & 0o777 for path in files} == {0o644}
+
+
+def test_a_pooler_that_a_folder_has_is_saved_again(tiny_models, tmp_path):
+    save_folder(open_folder(tiny_models()), tmp_path / "saved")
+    one, other = (
+        load_file(path / "model.safetensors") for path in (tiny_models(), tmp_path / "saved")
+    )
+    assert one.keys() == other.keys()
+    assert torch.equal(one["pooler.dense.weight"], other["pooler.dense.weight"])

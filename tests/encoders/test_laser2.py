@@ -210,7 +210,7 @@ def test_a_checkpoint_cut_short_is_one_clear_line(tmp_path, model, checkpoint, s
     path = written(tmp_path, model, checkpoint) / "laser2.pt"
     content = path.read_bytes()
     path.write_bytes(content[: int(len(content) * share)])
-    with pytest.raises(SourceError, match=r"laser2\.pt is no checkpoint of LASER2"):
+    with pytest.raises(SourceError, match=r"laser2\.pt is not a checkpoint of LASER2"):
         open_laser2(tmp_path)
 
 

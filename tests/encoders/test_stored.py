@@ -1,5 +1,8 @@
 """Precomputed vectors are looked up by text; pages of mapped files are released."""
 
+import os
+import subprocess
+import sys
 import tracemalloc
 from pathlib import Path
 
@@ -7,7 +10,7 @@ import numpy as np
 import pytest
 
 from noisegen.encoders.encoder import Encoder, open_encoder
-from noisegen.encoders.stored import open_vectors, release_pages
+from noisegen.encoders.stored import keep_few_kernels, open_vectors, release_pages
 from noisegen.errors import SourceError
 from noisegen.training.stores import TeacherVectors, write_texts
 
@@ -203,3 +206,29 @@ def test_an_array_in_memory_is_left_alone():
     array = np.ones(3)
     release_pages(array)
     assert array.sum() == 3
+
+
+def test_freed_memory_between_what_is_kept_goes_back_to_the_system():
+    code = """if 1:
+        from noisegen.encoders.stored import release_memory
+        def resident():
+            return int(open("/proc/self/statm").read().split()[1])
+        blocks = [bytes(100_000) for _ in range(2_000)]
+        kept = blocks[::20]
+        del blocks
+        before = resident()
+        release_memory()
+        print(resident() / before)
+    """
+    given = {**os.environ, "MALLOC_MMAP_THRESHOLD_": "33554432"}  # as glibc has it in long runs
+    found = subprocess.run([sys.executable, "-c", code], env=given, capture_output=True, text=True)
+    assert float(found.stdout) < 0.5
+
+
+def test_the_cache_of_kernels_is_small_unless_the_user_says_otherwise(monkeypatch):
+    monkeypatch.delenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY", raising=False)
+    keep_few_kernels()
+    assert os.environ["ONEDNN_PRIMITIVE_CACHE_CAPACITY"] == "64"
+    monkeypatch.setenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "1024")
+    keep_few_kernels()
+    assert os.environ["ONEDNN_PRIMITIVE_CACHE_CAPACITY"] == "1024"

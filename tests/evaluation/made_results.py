@@ -218,7 +218,7 @@ def _training(draws: np.random.Generator) -> dict[str, object]:
         clean = 0.012 + 0.02 * exp(-step / 900) * (1 - exp(-step / 60))
         log_rows.append({
             "step": step, "loss": noisy + clean, "loss_noisy": noisy, "loss_clean": clean,
-            "lr": 1e-4 * min(1, step / 40, (2_000 - step) / 1_900), "tokens": step * 2_048,
+            "lr": 1e-4 * min(1, step / 40, (2_000 - step) / 1_900), "pairs": step * 62,
             "seconds": step * 0.3,
         })  # fmt: skip
         if step % 200 == 0:
@@ -227,8 +227,8 @@ def _training(draws: np.random.Generator) -> dict[str, object]:
                 "validation_loss_noisy": 0.18 - 0.011 * log(step),
                 "validation_loss_clean": 0.02, "validation_drift": 0.018 + step / 4e5,
                 "validation_anchored": 0.2 - 0.009 * log(step),
-                "validation_distance": 0.21 - 0.012 * log(step), "validation_missed": 0.05,
+                "validation_distance": 0.21 - 0.012 * log(step), "validation_xsim_error": 5.0,
             })  # fmt: skip
     config = {"preset": "quickstart", "teacher": "minilm", "student": "copy",
-              "objective": "two_term+0.2*info_nce", "noise": "ugc", "seed": 0}  # fmt: skip
+              "objective": "two_term+0.2*info_nce", "recipe": "ugc", "seed": 0}  # fmt: skip
     return {"config": config, "log": log_rows}

@@ -9,6 +9,7 @@ import pytest
 
 from noisegen.encoders.encoder import Vectors, open_encoder
 from noisegen.errors import OutputError, SourceError, UsageError
+from noisegen.evaluation import evaluate as evaluate_module
 from noisegen.evaluation.evaluate import evaluate, named_models, training_of
 from noisegen.evaluation.measure import Measured, VectorStore, compare, measure, scores
 from noisegen.evaluation.negatives import hard_negatives
@@ -210,7 +211,7 @@ def test_models_of_another_width_have_no_drift_and_it_is_said(tmp_path, tiny_mod
     results = evaluate(models, tmp_path, pairs=pairs_file)
     assert not {"drift", "anchored_distance"} & set(results.scores["narrow"]["posts"])
     assert "distance" in results.scores["narrow"]["posts"]
-    assert "narrow is 16 wide and wide 32: no drift" in results.settings["notes"][0]
+    assert "narrow has 16 numbers per vector, wide 32: no drift" in results.settings["notes"][0]
 
 
 def test_one_model_alone_is_its_own_baseline(tmp_path, tiny_models, pairs_file):
@@ -328,7 +329,7 @@ def test_the_teacher_of_a_student_is_the_baseline(tmp_path, tiny_models, pairs_f
 def test_a_teacher_that_is_not_there_is_named_with_the_way_out(tmp_path):
     (tmp_path / "run" / "student").mkdir(parents=True)
     spec = written(tmp_path / "run", "teacher: models/mine\n")
-    with pytest.raises(UsageError, match="'models/mine', which is not here: give --baseline"):
+    with pytest.raises(UsageError, match="'models/mine', which is not found here: give --baseline"):
         named_models([spec], None)
     assert [model.spec for model in named_models([spec], "minilm")] == ["minilm", spec]
 
@@ -351,11 +352,11 @@ def test_models_have_names_that_differ():
 
 
 def test_a_model_that_is_named_twice_is_refused():
-    with pytest.raises(UsageError, match=r"the model use is named twice, as a$"):
+    with pytest.raises(UsageError, match=r"the model use is given twice, as a$"):
         named_models(["a=use", "a=use"], None)
-    with pytest.raises(UsageError, match=r"the model use is named twice, as a and b$"):
+    with pytest.raises(UsageError, match=r"the model use is given twice, as a and b$"):
         named_models(["a=use", "b=use"], None)
-    with pytest.raises(UsageError, match="the model use is named twice"):
+    with pytest.raises(UsageError, match="the model use is given twice"):
         named_models(["x=use", "minilm", "y=use"], None)
 
 
@@ -383,7 +384,18 @@ def test_a_full_folder_is_kept_unless_forced(tmp_path, tiny_models, pairs_file):
 def test_a_correlation_that_is_left_out_is_told(tmp_path, tiny_models):
     path = tmp_path / "same.tsv"
     path.write_text("sentence1\tsentence2\tscore\nSame.\tSame.\t1\nAgain.\tAgain.\t2\n")
-    found = evaluate([str(tiny_models())], tmp_path / "report", sts=str(path), noise="fing:rate=0")
+    found = evaluate([str(tiny_models())], tmp_path / "report", sts=str(path), recipe="fing:rate=0")
 
     assert found.scores[found.baseline.name]["same"] == {}
-    assert "same: all cosines of" in found.settings["notes"][0]
+    assert "same: sts_clean of" in found.settings["notes"][0]
+
+
+def test_each_model_is_opened_once(tiny_models, files, tmp_path, monkeypatch):
+    specs, open_encoder = [], evaluate_module.open_encoder
+    monkeypatch.setattr(
+        evaluate_module, "open_encoder", lambda spec: (specs.append(spec), open_encoder(spec))[1]
+    )
+    models = [str(tiny_models()), str(tiny_models(seed=1))]
+    evaluate(models, tmp_path / "report", retrieval=files["match"])
+
+    assert specs == models

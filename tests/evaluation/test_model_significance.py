@@ -62,7 +62,7 @@ def test_figures_that_never_vary_are_equal_or_not():
 
 
 def test_one_seed_is_too_few_for_a_t_test():
-    with pytest.raises(UsageError, match="two generation seeds at least"):
+    with pytest.raises(UsageError, match="at least two noise seeds"):
         two_sample_t([1], [2, 3])
 
 

@@ -121,7 +121,7 @@ def test_ten_thousand_resamples_of_a_thousand_sentences_take_less_than_a_second(
     [({"a": np.ones(3)}, {"b": np.ones(3)}, "metrics of two models differ: a, b"),
      ({"a": np.ones(3)}, {"a": np.ones(2)}, "3 sentences of one model, 2 of the other"),
      ({"a": np.ones(3), "b": np.ones(2)}, {"a": np.ones(3), "b": np.ones(2)}, "same number"),
-     ({"a": np.ones(0)}, {"a": np.ones(0)}, "one at least")],
+     ({"a": np.ones(0)}, {"a": np.ones(0)}, "at least one")],
 )  # fmt: skip
 def test_what_is_not_paired_is_refused(ours, theirs, message):
     with pytest.raises(UsageError, match=message):

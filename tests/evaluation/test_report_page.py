@@ -184,6 +184,11 @@ def test_a_metric_that_is_not_known_is_shown_by_its_name(results):
     assert "new_metric" in Read(page(replace(results, scores=scores))).words
 
 
+def test_the_head_says_how_long_a_student_learned(html):
+    words = " ".join(Read(html).words.split())
+    assert "recipe ugc, seed 0, 2,000 steps, 124,000 pairs, 10.0 minutes" in words
+
+
 def test_a_log_with_broken_rows_draws_the_others(results):
     log = [{}, {"step": 1, "loss": float("nan")}, {"step": None, "loss": 1.0},
            *({"step": n, "loss": 1 / n, "note": "x"} for n in range(1, 2_000))]  # fmt: skip

@@ -205,7 +205,7 @@ def test_translations_of_several_languages_are_several_sets(tmp_path):
     (tmp_path / "empty").mkdir()
     (tmp_path / "empty" / "de-en.tsv").write_text("a\t\n\tb\n")
 
-    assert "has pairs of de-en, fr-en: give one a set" in refused(
+    assert "has pairs of de-en, fr-en: give one pair of languages per set" in refused(
         retrieval=[str(tmp_path / "*.tsv")]
     )
     assert "no rows" in refused(retrieval=[str(tmp_path / "empty")])

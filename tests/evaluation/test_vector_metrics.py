@@ -1,13 +1,16 @@
 """Distances, matching, similarity, D_avg and type/token ratio equal their obvious versions."""
 
+import sys
+
 import brute_force
 import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
 from noisegen.encoders.encoder import Ragged
-from noisegen.errors import UsageError
+from noisegen.errors import MissingExtra, UsageError
 from noisegen.evaluation import (
+    classify_pairs,
     cosine_distance,
     cosine_distances,
     matching_accuracy,
@@ -160,3 +163,14 @@ def test_sides_that_are_no_pairs_are_refused(metric):
         metric(np.ones((2, 2)), np.ones((2, 3)))
     with pytest.raises(UsageError, match="vector 1 holds NaN"):
         metric(np.array([[1, 2], [np.nan, 0]]), np.ones((2, 2)))
+
+
+@pytest.mark.parametrize("package", ["scipy", "sklearn"])
+def test_a_package_that_is_not_there_is_named(monkeypatch, draws, package):
+    for name in [name for name in sys.modules if name.partition(".")[0] == package]:
+        monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.setitem(sys.modules, package, None)
+    x, y = draws.standard_normal((2, 4, 3))
+    measure = {"scipy": sts_spearman, "sklearn": classify_pairs}[package]
+    with pytest.raises(MissingExtra, match=package):
+        measure(x, y, [0, 1, 0, 1])

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from noisegen.errors import UsageError
-from noisegen.evaluation import xsim, xsim_hard
-from noisegen.evaluation import xsim_search as neighbours_module
+from noisegen.evaluation import matching_accuracy, xsim, xsim_hard, xsim_search
 from noisegen.evaluation.xsim_search import HardVectors, neighbours
 
 
@@ -53,7 +52,7 @@ def test_blocks_change_nothing(monkeypatch, precision):
     x, y = vectors(draws, 20, 4, "whole"), vectors(draws, 100, 4, "whole")
     whole = neighbours(x, y, 5, precision)
     for name, size in (("_ROWS", 7), ("_COLUMNS_FIRST", 3), ("_COLUMNS", 11), ("_PRODUCTS", 30)):
-        monkeypatch.setattr(neighbours_module, name, size)
+        monkeypatch.setattr(xsim_search, name, size)
     parts = neighbours(x, y, 5, precision)
     np.testing.assert_array_equal(whole.cosines, parts.cosines)
     np.testing.assert_array_equal(whole.rows, parts.rows)
@@ -78,14 +77,14 @@ def test_neighbours_of_real_size_are_those_of_a_full_sort_in_both_precisions():
 
 
 def test_auto_takes_bfloat16_for_large_searches_where_the_processor_has_it(monkeypatch):
-    taken, kept = [], neighbours_module._multiplier
+    taken, kept = [], xsim_search._multiplier
     monkeypatch.setattr(
-        neighbours_module, "_multiplier", lambda x, name: (taken.append(name), kept(x, name))[1]
+        xsim_search, "_multiplier", lambda x, name: (taken.append(name), kept(x, name))[1]
     )
     for units in ({}, {"avx512_bf16": True}, {"amx_bf16": True}):
         monkeypatch.setattr("torch.cpu.get_capabilities", lambda units=units: units)
         for least in (10, 9):
-            monkeypatch.setattr(neighbours_module, "_LARGE", least)
+            monkeypatch.setattr(xsim_search, "_LARGE", least)
             neighbours(np.eye(3), np.ones((1, 3)), 1)
     assert taken == ["float32", "float32", "float32", "bfloat16", "float32", "bfloat16"]
 
@@ -93,7 +92,7 @@ def test_auto_takes_bfloat16_for_large_searches_where_the_processor_has_it(monke
 def test_without_torch_auto_takes_float32(monkeypatch):
     with monkeypatch.context() as only_here:
         only_here.setitem(sys.modules, "torch", None)
-        assert neighbours_module._computes_in_bfloat16() is False
+        assert xsim_search._computes_in_bfloat16() is False
 
 
 def test_of_equal_lines_the_lowest_is_found():
@@ -150,11 +149,11 @@ def test_values_beyond_float32_squares_are_no_trouble():
         (np.full((2, 2), np.nan), np.ones((2, 2)), {}, "vector 0 holds NaN"),
         (np.ones((2, 2)), np.array([[1, 1], [1, np.inf]]), {}, "vector 1 holds NaN or inf"),
         (np.ones((2, 2)), np.ones((2, 3)), {}, "width 2 cannot be compared with width 3"),
-        (np.ones((3, 2)), np.ones((2, 2)), {}, "3 vectors to search, but only 2 lines"),
-        (np.ones((0, 2)), np.ones((2, 2)), {}, "a text at least"),
+        (np.ones((3, 2)), np.ones((2, 2)), {}, "3 vectors to search for in only 2 lines"),
+        (np.ones((0, 2)), np.ones((2, 2)), {}, "at least one text"),
         (np.ones(2), np.ones((2, 2)), {}, "shape"),
         (np.ones((2, 2)), np.ones((2, 2)), {"k": 0}, "k must be 1 or more"),
-        (np.ones((2, 2)), np.ones((2, 2)), {"margin": "rank"}, "no margin 'rank'; take ratio"),
+        (np.ones((2, 2)), np.ones((2, 2)), {"margin": "rank"}, "no margin 'rank'; use ratio"),
         (np.ones((2, 2)), np.ones((2, 2)), {"texts": ["a"]}, "1 texts for 2 lines"),
     ],
 )
@@ -225,9 +224,29 @@ def test_without_hard_negatives_the_search_is_the_plain_one():
 @pytest.mark.parametrize(
     ("sources", "kinds", "message"),
     [([0], ["a", "b"], "1 hard negatives, but 1 sources and 2 kinds"),
-     ([3], ["a"], "not among the 3"), ([-1], ["a"], "not among the 3")],
+     ([3], ["a"], "from none of the 3"), ([-1], ["a"], "from none of the 3")],
 )  # fmt: skip
 def test_hard_negatives_without_their_source_are_refused(sources, kinds, message):
     y = np.eye(3)
     with pytest.raises(UsageError, match=message):
         xsim_hard(y, y, HardVectors(y[:1], np.array(sources), kinds))
+
+
+def test_one_search_each_way_gives_both_errors_and_the_matches(monkeypatch):
+    random = np.random.default_rng(5)
+    y = random.normal(size=(60, 8)).round(1)
+    y[7], y[50] = y[3], y[20]
+    x = y + random.normal(scale=0.8, size=y.shape).round(1)
+    texts = [f"line {row % 50}" for row in range(60)]
+    wanted = xsim(x, y, texts=texts), xsim(y, x), matching_accuracy(x, y)
+    searches, search = [], xsim_search.neighbours
+    monkeypatch.setattr(
+        xsim_search, "neighbours", lambda *given: (searches.append(given), search(*given))[1]
+    )
+    found = xsim_search.search_both_ways(x, y, y_texts=texts)
+
+    assert len(searches) == 2
+    assert 0 < found.forward.errors < 60
+    for one, other in zip(found, wanted, strict=True):
+        for name, values in vars(one).items():
+            assert np.array_equal(values, getattr(other, name)), name

@@ -12,13 +12,13 @@ from noisegen.training.distil import Distillation
 from noisegen.training.settings import TrainOptions
 from noisegen.training.trainer import Trainer
 
-SHORT = {"noise": "ugc", "batch_tokens": 512, "precision": "fp32", "validation_rows": 30}
+SHORT = {"recipe": "ugc", "batch_tokens": 512, "precision": "fp32", "validation_rows": 30}
 
 
 @pytest.fixture
 def timed(tiny_bert, pairs_file):
     def run(seconds=0.3, **values):
-        given = {**SHORT, "noise": "stored", "teacher": str(tiny_bert), **values}
+        given = {**SHORT, "recipe": "stored", "teacher": str(tiny_bert), **values}
         return bench(TrainOptions((str(pairs_file),), values=given, device="cpu"), seconds)
 
     return run
@@ -64,7 +64,7 @@ def test_packed_batches_are_timed_too(timed):
 def test_the_command_prints_it_and_writes_nothing(tiny_bert, pairs_file, tmp_path, capsys,
                                                   monkeypatch):  # fmt: skip
     monkeypatch.chdir(tmp_path)
-    given = ["train", str(pairs_file), "--teacher", str(tiny_bert), "--noise", "stored", "--bench",
+    given = ["train", str(pairs_file), "--teacher", str(tiny_bert), "--recipe", "stored", "--bench",
              "--bench-seconds", "0.1", "--device", "cpu", "--quiet"]  # fmt: skip
     assert run(given) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -80,7 +80,7 @@ def test_the_command_prints_it_and_writes_nothing(tiny_bert, pairs_file, tmp_pat
 @pytest.mark.parametrize("given", [("--preset", "rcp-small"), ("--objective", "meat+oracle")])
 def test_other_methods_are_not_timed(pairs_file, capsys, given):
     assert run(["train", str(pairs_file), "--bench", "--set", "batch_pairs=8", *given]) == 2
-    assert "bench times distillation; preset" in capsys.readouterr().err
+    assert "--bench times distillation, but preset" in capsys.readouterr().err
 
 
 def test_a_run_needs_its_folder(pairs_file, capsys):
@@ -90,9 +90,9 @@ def test_a_run_needs_its_folder(pairs_file, capsys):
 
 @pytest.mark.parametrize(
     ("device", "said"),
-    [("gpu", "write cpu, cuda, cuda:1 or auto"), ("cuda:x", "write cpu, cuda"),
-     ("cpu:0", "write cpu, cuda"), ("cuda", "torch finds no CUDA here; give --device cpu"),
-     ("cuda:1", "torch finds no CUDA here")],
+    [("gpu", "give cpu, cuda, cuda:1 or auto"), ("cuda:x", "give cpu, cuda"),
+     ("cpu:0", "give cpu, cuda"), ("cuda", "torch finds no CUDA device; give --device cpu"),
+     ("cuda:1", "torch finds no CUDA device")],
 )  # fmt: skip
 def test_a_device_that_is_not_there_is_one_line(monkeypatch, capsys, pairs_file, device, said):
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
@@ -114,7 +114,7 @@ def test_each_process_has_a_device_of_its_own(monkeypatch):
     assert str(find_device("cuda:1", 0, 1)) == "cuda:1"
     assert str(find_device("auto", 0, 1)) == "cuda:0"
     assert str(find_device("cpu", 1, 2)) == "cpu"
-    with pytest.raises(UsageError, match="there are 2, counted from 0"):
+    with pytest.raises(UsageError, match="only 2 found, numbered from 0"):
         find_device("cuda:2", 0, 1)
-    with pytest.raises(UsageError, match="is one for 2 processes"):
+    with pytest.raises(UsageError, match="is a single one for 2 processes"):
         find_device("cuda:1", 0, 2)

@@ -96,5 +96,5 @@ def test_batches_are_packed_on_cuda_where_nothing_is_lost_by_it(tiny_bert, monke
     assert computation(tiny_bert, packed=True).packed
     with pytest.raises(UsageError, match="need precision bf16"):
         computation(tiny_bert, "cuda", packed=True, precision="fp32")
-    with pytest.raises(UsageError, match="compile=true is for packed batches on CUDA"):
+    with pytest.raises(UsageError, match="compile=true needs packed batches on CUDA"):
         computation(tiny_bert, compile=True, packed=True)

@@ -103,7 +103,7 @@ def test_noise_is_a_language_too(tmp_path, sentences):
     noisegen.augment(
         tmp_path / "clean.txt", tmp_path / "out", transforms=["fing:p=0.5", "leet:p=0.3"], seed=1
     )
-    rows = pq.read_table(tmp_path / "out" / "part-00000.parquet").to_pylist()
+    rows = pq.read_table(tmp_path / "out" / "data/part-00000.parquet").to_pylist()
     changed = [row for row in rows if row["noisy"] != row["clean"]]
 
     sides = read(tmp_path / "1", tmp_path / "out", labels="side")

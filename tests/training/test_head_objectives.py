@@ -172,7 +172,7 @@ def test_weights_count_in_the_sum_and_not_in_the_parts():
 @pytest.mark.parametrize(
     ("text", "said"),
     [("orakle", "did you mean 'oracle'"), ("oracle:odd", "no objective 'oracle:odd'"),
-     ("x*meat", "write WEIGHT"), ("-1*meat", "above 0 and finite"), ("meat+", "no objective ''")],
+     ("x*meat", "write WEIGHT"), ("-1*meat", "positive and finite"), ("meat+", "no objective ''")],
 )  # fmt: skip
 def test_what_is_no_objective_of_heads_is_refused(text, said):
     with pytest.raises(UsageError, match=said):

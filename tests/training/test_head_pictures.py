@@ -66,7 +66,7 @@ def test_the_picture_opens_in_a_browser_without_a_word(page):
 
 def test_a_picture_of_too_few_texts_is_refused(groups, tmp_path):
     few = {name: groups[name][:1] for name in ("de", "fr")}
-    with pytest.raises(UsageError, match="shows nothing"):
+    with pytest.raises(UsageError, match="too few for a picture"):
         heads.write_picture(few, Heads(WIDTH), tmp_path / "p.html")
 
 

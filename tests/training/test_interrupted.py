@@ -16,7 +16,7 @@ import noisegen
 from noisegen.errors import OutputError
 from noisegen.training.trainer import deferred_interrupts
 
-SETTINGS = {"noise": "stored", "precision": "fp32", "batch_tokens": 512, "validation_rows": 30,
+SETTINGS = {"recipe": "stored", "precision": "fp32", "batch_tokens": 512, "validation_rows": 30,
             "validate_every": 1000, "lr": 1e-3, "warmup": 2, "dropout": 0.1}  # fmt: skip
 STEPS = 40
 

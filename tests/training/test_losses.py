@@ -125,9 +125,9 @@ def test_the_sum_is_weighted_and_the_parts_are_not(made):
 @pytest.mark.parametrize(
     ("text", "said"),
     [("mse", "no objective 'mse'"), ("x*mse_sum", "write WEIGHT"), ("", "no objective ''"),
-     ("two_trem", "did you mean 'two_term'"), ("nan*mse_sum", "above 0 and finite"),
-     ("inf*mse_sum", "above 0 and finite"), ("two_term+-1*mse_sum", "above 0 and finite"),
-     ("0*mse_sum", "above 0 and finite")],
+     ("two_trem", "did you mean 'two_term'"), ("nan*mse_sum", "positive and finite"),
+     ("inf*mse_sum", "positive and finite"), ("two_term+-1*mse_sum", "positive and finite"),
+     ("0*mse_sum", "positive and finite")],
 )  # fmt: skip
 def test_what_is_no_objective_is_refused(text, said):
     with pytest.raises(UsageError, match=said):

@@ -49,7 +49,7 @@ def code(tmp_path):
 
 def test_the_command_trains_with_an_objective_of_a_file(code, tiny_bert, pairs_file, tmp_path):
     given = ["train", str(pairs_file), "-o", str(tmp_path / "run"), "--teacher", str(tiny_bert),
-             "--noise", "stored", "--steps", "2", "--objective", "mse_sum+2*half_error", "--code",
+             "--recipe", "stored", "--steps", "2", "--objective", "mse_sum+2*half_error", "--code",
              str(code), "--quiet"]  # fmt: skip
     assert run(given) == 0
     assert '"loss_half"' in (tmp_path / "run" / "log.jsonl").read_text()
@@ -90,7 +90,7 @@ def test_an_entry_point_is_loaded_when_it_is_named(monkeypatch):
 
 
 def test_a_name_that_is_taken_and_a_need_that_is_none_are_refused():
-    with pytest.raises(UsageError, match="'cosine' is registered already"):
+    with pytest.raises(UsageError, match="'cosine' is already registered"):
         objective("cosine")(lambda batch, output: {})
     with pytest.raises(UsageError, match="its needs of clean"):
         objective("mine", "distil", "tea")

@@ -12,7 +12,7 @@ from noisegen.training.settings import DistilSettings
 from noisegen.training.trainer import line_of
 
 SHORT = {
-    "noise": "stored", "steps": 6, "batch_tokens": 512, "precision": "fp32", "validation_rows": 20,
+    "recipe": "stored", "steps": 6, "batch_tokens": 512, "precision": "fp32", "validation_rows": 20,
     "validate_every": 100, "lr": 1e-3, "warmup": 2, "objective": "two_term+0.5*info_nce",
     "eps": 1e-3,  # with a small one Adam takes whole steps where a gradient is rounding alone
 }  # fmt: skip

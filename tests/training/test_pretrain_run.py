@@ -146,7 +146,7 @@ def test_a_resumed_run_ends_with_the_same_bits(train, ended, tmp_path):
 def test_noise_of_a_recipe_is_made_anew(train, tmp_path, sentences):
     path = tmp_path / "clean.txt"
     path.write_text("\n".join(sentences[:80]) + "\n")
-    found = train(tmp_path / "run", data=path, noise="ugc", steps=2)
+    found = train(tmp_path / "run", data=path, recipe="ugc", steps=2)
     assert found["updates"] == 2
 
 
@@ -163,8 +163,8 @@ def test_a_dry_run_says_what_it_costs_and_writes_nothing(train, tmp_path):
      ({"batch_pairs": 1}, "batch_pairs 1 is not a whole number, at least 2"),
      ({"mask_rate": 0}, "mask_rate 0 is not a number, above 0, below 1"),
      ({"memory": -1}, "memory -1 is not a whole number, at least 0"),
-     ({"freeze": ["embedings"]}, "no weight of the student begins so"),
-     ({"noise": "ugk"}, "ugk"), ({"student": "use"}, "cannot be pre-trained on masks"),
+     ({"freeze": ["embedings"]}, "no weight of the student has this prefix"),
+     ({"recipe": "ugk"}, "ugk"), ({"student": "use"}, "cannot be pre-trained on masks"),
      ({"temprature": 1}, "did you mean 'temperature'")],
 )  # fmt: skip
 def test_settings_that_cannot_be_are_refused_before_a_run_is_removed(train, ended, values, said):

@@ -14,7 +14,7 @@ from noisegen.errors import NoisegenError, OutputError, SourceError, UsageError
 
 SHORT = {
     "steps": 2, "batch_tokens": 512, "precision": "fp32", "validation_rows": 30, "negatives": 16,
-    "objective": "two_term", "noise": "stored",
+    "objective": "two_term", "recipe": "stored",
 }  # fmt: skip
 
 
@@ -59,7 +59,7 @@ def test_force_removes_no_folder_that_only_has_the_name(train, tmp_path, pairs_f
 
 @pytest.mark.parametrize(
     "values",
-    [{"objective": "two_tem"}, {"noise": "ugk"}, {"compile": True}, {"betas": [2, 3]},
+    [{"objective": "two_tem"}, {"recipe": "ugk"}, {"compile": True}, {"betas": [2, 3]},
      {"student": "layers:0,0"}],
 )  # fmt: skip
 def test_a_wrong_setting_is_met_before_the_old_run_is_removed(train, made, values):
@@ -95,7 +95,7 @@ def test_going_on_and_beginning_anew_exclude_each_other(made, pairs_file, capsys
     before = content(made)
 
     assert command(["train", str(pairs_file), "-o", str(made), "--resume", "--force"]) == 2
-    assert "choose one" in capsys.readouterr().err
+    assert "give one of them" in capsys.readouterr().err
     assert content(made) == before
 
 

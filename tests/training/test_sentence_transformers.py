@@ -36,7 +36,7 @@ def clean_file(tmp_path, sentences):
 @pytest.fixture
 def made(tmp_path, tiny_bert, clean_file):
     return noisy_pairs(
-        [clean_file], tmp_path / "data", teacher=str(tiny_bert), noise="ugc", held_out=30
+        [clean_file], tmp_path / "data", teacher=str(tiny_bert), recipe="ugc", held_out=30
     )
 
 

@@ -88,3 +88,12 @@ def test_the_config_of_a_run_is_a_file_of_settings(tmp_path):
     assert load_settings("two-term", path) == said
     with pytest.raises(UsageError, match="as --preset two-term"):
         load_settings("quickstart", path)
+
+
+def test_a_file_of_an_older_version_may_call_the_recipe_noise(tmp_path):
+    path = tmp_path / "old.yaml"
+    path.write_text("noise: mix_all\nversion: 0.1\n")
+
+    assert load_settings("quickstart", path).recipe == "mix_all"
+    with pytest.raises(UsageError, match="no setting 'noise'; it is now recipe"):
+        load_settings("quickstart", None, {"noise": "mix_all"})

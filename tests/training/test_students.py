@@ -48,7 +48,7 @@ def test_another_encoder_gets_a_projection_to_the_teachers_width(teacher, tmp_pa
     )  # fmt: skip
     BertModel(config).save_pretrained(tmp_path)
 
-    with pytest.raises(UsageError, match=r"16 numbers a vector.* 32: add --set project=after"):
+    with pytest.raises(UsageError, match=r"16 numbers per vector.* 32: add --set project=after"):
         student(teacher, student=str(tmp_path))
     projected = student(teacher, student=str(tmp_path), project="before", projection_bias=False)
     assert projected.encode(TEXTS).shape == (3, 32)
@@ -78,7 +78,7 @@ def test_small_letters_first(teacher):
      ({"student": "layers:0,0"}, "each once"),  # one layer twice cannot be saved
      ({"student": "layers:-1"}, "write numbers from 0 to 1"),
      ({"student": "nothing"}, "no model 'nothing'"),
-     ({"freeze": ["embedings"]}, "no weight of the student begins so")],
+     ({"freeze": ["embedings"]}, "no weight of the student has this prefix")],
 )  # fmt: skip
 def test_students_that_cannot_be(teacher, values, said):
     with pytest.raises(UsageError, match=said):

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from hashlib import sha256
 
 import pytest
 import torch
@@ -63,9 +64,9 @@ def test_sentence_transformers_opens_the_student(train, tmp_path, sentences):
     assert not list((tmp_path / "run" / "student").rglob("*.bin"))
 
 
-@pytest.mark.parametrize("noise", ["stored", "ugc"])
-def test_a_resumed_run_ends_with_the_same_bits(train, tmp_path, noise):
-    values = {"noise": noise, "dropout": 0.1}
+@pytest.mark.parametrize("recipe", ["stored", "ugc"])
+def test_a_resumed_run_ends_with_the_same_bits(train, tmp_path, recipe):
+    values = {"recipe": recipe, "dropout": 0.1}
     train(tmp_path / "whole", **values)
     half = tmp_path / "half"
     train(half, **values)
@@ -75,6 +76,22 @@ def test_a_resumed_run_ends_with_the_same_bits(train, tmp_path, noise):
 
     assert same_weights(trained_weights(tmp_path / "whole", 12), trained_weights(half, 12))
     assert validations(tmp_path / "whole") == validations(half)
+
+
+def test_a_run_whose_settings_had_older_names_is_resumed(train, tmp_path, tiny_bert):
+    train(tmp_path / "whole")
+    run = tmp_path / "run"
+    train(run)
+    forget(run, 12)
+    config, state = run / "config.yaml", run / "checkpoints" / "step-0000008" / "state.json"
+    config.write_text(config.read_text().replace("\nrecipe: ", "\nnoise: "))
+    read = [yaml.safe_load(config.read_text()), 400, open_encoder(str(tiny_bert)).digest]
+    digest = sha256(json.dumps(read).encode()).hexdigest()
+    state.write_text(json.dumps({**json.loads(state.read_text()), "config": digest}))
+
+    train(run, resume=True)
+
+    assert same_weights(trained_weights(tmp_path / "whole", 12), trained_weights(run, 12))
 
 
 def test_an_interpolated_student_lies_between_the_best_weights_and_the_start(
@@ -186,7 +203,7 @@ def test_data_without_pairs_is_refused(train, tmp_path, content, said):
     path = tmp_path / "data.tsv"
     path.write_text(content)
     with pytest.raises(SourceError, match=said):
-        train(tmp_path / "run", data=path, noise="stored")
+        train(tmp_path / "run", data=path, recipe="stored")
 
 
 def test_one_long_text_does_no_harm(train, tmp_path, sentences):

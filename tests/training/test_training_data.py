@@ -61,7 +61,7 @@ def test_what_is_dropped_and_cut_is_counted_and_said(tmp_path, sentences):
 
     assert (data.dropped, data.cut) == ({"empty_side": 3}, 1)
     assert data.summary == (
-        f"{len(data.training)} pairs to train on, {len(data.validation)} to choose by; "
+        f"{len(data.training)} pairs to train on, {len(data.validation)} held out; "
         "dropped 3 empty_side; 1 cut to 20,000 characters"
     )
     assert max(map(len, data.noisy.take(np.arange(41)).to_pylist())) == 20_000
@@ -72,12 +72,12 @@ def test_what_is_dropped_and_cut_is_counted_and_said(tmp_path, sentences):
 def test_a_run_prints_what_was_dropped_and_metrics_have_it(tmp_path, tiny_bert, sentences, capsys):
     path = _pairs(tmp_path / "pairs.tsv", *(f"{text}\t{text}" for text in sentences[:40]), "x\t")
     out = tmp_path / "run"
-    given = ["train", path, "-o", str(out), "--teacher", str(tiny_bert), "--noise", "stored",
+    given = ["train", path, "-o", str(out), "--teacher", str(tiny_bert), "--recipe", "stored",
              "--steps", "1", "--set", "precision=fp32"]  # fmt: skip
     assert command(given) == 0
     said = capsys.readouterr()
-    assert "of DATA: dropped 1 empty_side\n" in said.out
-    assert "4 to choose by; dropped 1 empty_side" in said.err
+    assert "were seen (80.6%); dropped 1 empty_side\n" in said.out
+    assert "4 held out; dropped 1 empty_side" in said.err
     found = json.loads((out / "metrics.json").read_text())
     assert (found["dropped"], found["cut"]) == ({"empty_side": 1}, 0)
 
@@ -100,7 +100,7 @@ def test_advice_about_pairs_names_no_option_that_train_lacks(tmp_path, lines):
     path = tmp_path / ("table.tsv" if "\t" in lines[0] else "text.txt")
     path.write_text("\n".join(lines) + "\n")
     with pytest.raises(
-        SourceError, match=r"columns noisy and clean; .* such as --noise ugc"
+        SourceError, match=r"columns noisy and clean; .* such as --recipe ugc"
     ) as told:
         prepare_data(tmp_path / "data", [str(path)], Reading(held_out=5))
     assert "-column" not in str(told.value)
@@ -187,14 +187,14 @@ def test_a_run_learns_with_hard_negatives(tmp_path, tiny_bert, sentences):
     path = tmp_path / "clean.txt"
     path.write_text("\n".join(sentences[:120]) + "\n")
     values = {
-        "teacher": str(tiny_bert), "noise": "stored+fing", "objective": "mse_sum+0.2*info_nce",
+        "teacher": str(tiny_bert), "recipe": "stored+fing", "objective": "mse_sum+0.2*info_nce",
         "hard_negatives": 1, "steps": 2, "batch_tokens": 256, "precision": "fp32",
     }  # fmt: skip
     with pytest.raises(SourceError, match="noisy"):
         noisegen.train([str(path)], tmp_path / "run", values=values)
     told = []
     noisegen.train(
-        [str(path)], tmp_path / "run", values=values | {"noise": "fing"}, force=True,
+        [str(path)], tmp_path / "run", values=values | {"recipe": "fing"}, force=True,
         progress=told.append,
     )  # fmt: skip
     assert "vectors of hard negatives" in {event.doing for event in told}
@@ -210,5 +210,5 @@ def test_hard_negatives_without_a_contrast_are_refused(tmp_path, tiny_bert, pair
 def test_a_teacher_of_zeros_is_refused(tmp_path, tiny_bert):
     teacher = open_encoder(str(tiny_bert))
     teacher.encode = lambda texts: np.zeros((len(texts), 32), np.float32)
-    with pytest.raises(NoisegenError, match="a vector of zeros"):
+    with pytest.raises(NoisegenError, match="a zero vector"):
         teacher_vectors(teacher, write_texts(tmp_path, "clean", TEXTS), tmp_path / "cache")

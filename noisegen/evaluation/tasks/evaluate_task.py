@@ -1,4 +1,4 @@
-"""`evaluate-task`: fine-tune models on a task, test them clean and noisy, write the figures."""
+"""`noisegen evaluate-task`: fine-tunes models on a task and tests them on clean and noisy text."""
 
 import time
 from collections import defaultdict
@@ -15,10 +15,10 @@ from rich.text import Text
 
 from noisegen.data.columns import evenly
 from noisegen.data.labelled import OUTSIDE, LabelledRow, tag_kind
-from noisegen.encoders.encoder import find_device
+from noisegen.encoders.encoder import Encoder, find_device
 from noisegen.encoders.sentence_encoder import SentenceEncoder
 from noisegen.errors import OutputError, UsageError
-from noisegen.evaluation.evaluate import Named, named_models, opened, write_csv, write_json
+from noisegen.evaluation.evaluate import Named, named_models, open_all, write_csv, write_json
 from noisegen.evaluation.tasks import kinds, sets
 from noisegen.evaluation.tasks.fine_tuning import Answer, Trial, Tuning, piece_tokenizer
 from noisegen.evaluation.tasks.kinds import HALLUCINATED, EvaluateTaskOptions, LabelledTask
@@ -34,7 +34,7 @@ FAST_EPOCHS, FAST_ROWS = 3.0, 4_000
 AUGMENTED = "+t"  # suffix of a model with task-time augmentation, as in RCP's tables
 # Options that results.json has.
 _SHOWN = (
-    "train", "test", "task", "lang", "noise", "augment", "growth", "seeds", "epochs", "lr",
+    "train", "test", "task", "lang", "recipe", "augment", "growth", "seeds", "epochs", "lr",
     "batch_tokens", "max_length", "fast", "device",
 )  # fmt: skip
 _SIDES = (CLEAN, NOISY, CHANGE)
@@ -94,7 +94,7 @@ def count_spans(gold: Iterable[Sequence[str]], predicted: Iterable[Sequence[str]
 
 
 def measure(task: LabelledTask, rows: Sequence[LabelledRow], answers: Sequence[Answer]) -> Metrics:
-    """Return the metrics of a prediction: shares in per cent, counts as they are."""
+    """Return the metrics of a prediction: percentages and counts."""
     metrics: Metrics = {}
     if task.label_metric:
         right = sum(row.label == label for row, (label, _) in zip(rows, answers, strict=True))
@@ -172,7 +172,7 @@ def figures(model: str, by_seed: Sequence[ByTest]) -> list[TaskFigure]:
 
 
 def averaged(figures: Sequence[TaskFigure]) -> list[str]:
-    """Return the languages that the mean is over: those with all sides that any of them has."""
+    """Return the languages that the mean is over: those that have all sides."""
     tested = [figure for figure in figures if figure.lang != AVERAGE]
     sides = dict.fromkeys((figure.lang, figure.side) for figure in tested)
     count, langs = len({side for _, side in sides}), [lang for lang, _ in sides]
@@ -222,7 +222,7 @@ class TaskResults:
         write_csv(out / "metrics.csv", rows)
 
     def tables(self) -> Iterator[Table]:
-        """Yield a table for every metric that is shown, as RCP prints them: one column a model."""
+        """Yield a table per metric, as RCP prints them: one column per model."""
         models = list(dict.fromkeys(figure.model for figure in self.figures))
         by_key = {(f.model, f.lang, f.side, f.metric): f for f in self.figures}
         tests = {(figure.lang, figure.side) for figure in self.figures}
@@ -241,7 +241,7 @@ class TaskResults:
             yield table
 
     def legend(self) -> str:
-        """Return what a reader of the tables must know."""
+        """Return the legend of the tables."""
         rows, seeds = self.settings["training"][0]["rows"], len(self.settings["seeds"])
         text = f"trained on {rows:,} {self.settings['lang']} rows, "
         text += f"mean±sd of {seeds} seeds" if seeds > 1 else "one seed"
@@ -256,7 +256,7 @@ class TaskResults:
 
 
 class Variant(NamedTuple):
-    """A way to train: the rows, and how; `suffix` is added to the model's name."""
+    """Training rows and hyperparameters; `suffix` is added to the model's name."""
 
     suffix: str
     rows: list[LabelledRow]
@@ -264,29 +264,31 @@ class Variant(NamedTuple):
 
 
 def _evaluate_task(options: EvaluateTaskOptions) -> TaskResults:
-    """Fine-tune models on labelled data, test them in other languages, write the figures.
+    """Fine-tune models on labelled data and test them in other languages, clean and noisy.
 
-    `models` are SPECs, or NAME=SPEC. The weights after the last epoch count: no development data
-    chooses among epochs, and RCP does not say how it chose. Writes metrics.json, metrics.csv and
-    results.json, in a folder that is not empty only with `force`. Raises NoisegenError.
+    `models` are SPECs, or NAME=SPEC. The weights after the last epoch are tested: there is no
+    selection on development data, since RCP does not describe its own. Writes metrics.json,
+    metrics.csv and results.json; a folder that is not empty needs `force`. Raises NoisegenError.
     """
     began, out, task = time.monotonic(), Path(options.out), kinds.TASKS[options.task]
     device = find_device(options.device)
     recipe = Recipe.named(options.augment) if options.augment else None
     models = named_models(options.models, next(iter(options.models), None))
     if make_folder(out) and not options.force:
-        raise OutputError(f"{out} is not empty; add --force to replace the figures in it")
-    show = options.progress or (lambda event: None)
+        raise OutputError(f"{out} is not empty; add --force to overwrite the results in it")
+    show = options.progress
     notes = []
-    for model in models:  # a wrong SPEC shows before minutes of work
-        show(Progress(f"opening {model.name}"))
-        head = _open_trainable(model).head
+    encoders = {name: _trainable(encoder, name) for name, encoder in open_all(models, show).items()}
+    for model in models:
+        head = encoders[model.name].head
         if head.projection is not None:
             side = "before" if head.settings.place == "before" else "after"
             left_out = f"its projection {side} pooling is left out"
             notes.append(f"{model.name}: {left_out}: token states are what is fine-tuned")
     show(Progress("reading"))
-    data = sets.read_data(task, options.train, options.test, lang=options.lang, noise=options.noise)
+    data = sets.read_data(
+        task, options.train, options.test, lang=options.lang, recipe=options.recipe
+    )
     data.notes += notes
     variants, seeds = _variants(data, options, recipe), kinds.SEEDS[: options.seeds]
     tested = sum(len(rows) for test in data.tests for rows in test.sides.values())
@@ -300,7 +302,7 @@ def _evaluate_task(options: EvaluateTaskOptions) -> TaskResults:
 
     measured: list[TaskFigure] = []
     for model in models:
-        encoder = _open_trainable(model)
+        encoder = encoders.pop(model.name)
         for variant in variants:
             name, tuning = f"{model.name}{variant.suffix}", variant.tuning
             count(f"{name}: tokenising", 0)
@@ -323,11 +325,11 @@ def _evaluate_task(options: EvaluateTaskOptions) -> TaskResults:
 evaluate_task = public(EvaluateTaskOptions, _evaluate_task)
 
 
-def _open_trainable(model: Named) -> SentenceEncoder:
-    encoder = opened(model)
+def _trainable(encoder: Encoder, name: str) -> SentenceEncoder:
+    """Return the encoder, if it can be fine-tuned; raises UsageError."""
     if not isinstance(encoder, SentenceEncoder):
-        raise UsageError(f"model {model.name} cannot be fine-tuned: give a Hugging Face folder")
-    piece_tokenizer(encoder.tokenizer, model.name)
+        raise UsageError(f"model {name} cannot be fine-tuned: give a Hugging Face folder")
+    piece_tokenizer(encoder.tokenizer, name)
     return encoder
 
 

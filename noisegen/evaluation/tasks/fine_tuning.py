@@ -73,8 +73,8 @@ def piece_tokenizer(tokenizer: Tokenizer, name: str) -> PieceTokenizer:
         tokenizer = tokenizer.tokenizer
     if not isinstance(tokenizer, PieceTokenizer):
         raise UsageError(
-            f"model {name} reads characters of whole words and cannot be fine-tuned here: give a "
-            "Hugging Face folder with a tokenizer.json"
+            f"model {name} reads whole words by their characters and cannot be fine-tuned here: "
+            "give a Hugging Face folder with a tokenizer.json"
         )
     return tokenizer
 
@@ -291,7 +291,7 @@ class TaskNetwork(nn.Module):
             loss.backward()  # type: ignore[no-untyped-call]
             norm = float(nn.utils.clip_grad_norm_(self.parameters(), tuning.clip))
             if not isfinite(norm):
-                raise NoisegenError(f"the gradient is {norm} after {done:,} rows: try a lower --lr")
+                raise NoisegenError(f"the gradient is {norm} after {done:,} rows: use a lower --lr")
             optimizer.step()
             done += len(rows)
             step(len(rows))

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from noisegen.options import argument, internal, option
-from noisegen.runs.progress import Show
+from noisegen.runs.progress import Show, silent
 
 SEEDS = (1234, 1000, 2000, 3000, 4321)  # RCP's
 
@@ -70,9 +70,9 @@ NLI_NOISE_RATE = 0.05
 
 @dataclass(frozen=True)
 class EvaluateTaskOptions:
-    """Which models are fine-tuned on which labelled data, and how.
+    """Options of `noisegen evaluate-task`: models, labelled data, hyperparameters.
 
-    A hyperparameter that is None is RCP's for the corpus whose format the data has
+    A hyperparameter that is None is that of RCP for the corpus whose format the data has
     (`FINE_TUNING`).
     """
 
@@ -94,23 +94,24 @@ class EvaluateTaskOptions:
         Literal["intent-slots", "ner", "nli"], option("Kind of labels in the data")
     ] = "intent-slots"  # fmt: skip
     lang: Annotated[str, option("Language of --train")] = "en"
-    noise: Annotated[
+    recipe: Annotated[
         str | None,
-        option("Transform or recipe that noises clean test rows without a noisy version; "
-               "wiki:dictionary=FILE has RCP's rate for each language", metavar="NAME"),
+        option("Transform or recipe for the noisy version of test sets without one "
+               "(wiki:dictionary=FILE: with RCP's rate for each language)",
+               metavar="NAME|FILE.yaml"),
     ] = None  # fmt: skip
     augment: Annotated[
         str | None,
-        option("Recipe, such as rcp-en-aggregate: also train every model on data with noise, as "
-               "column MODEL+t of the table", metavar="RECIPE"),
+        option("Recipe, such as rcp-en-aggregate: also fine-tune each model on noisy copies of "
+               "the data (column MODEL+t)", metavar="RECIPE"),
     ] = None  # fmt: skip
     growth: Annotated[
         float | None,
-        option("With --augment: size of the data including its noisy copies (default: 5.5 times "
-               "for SNIPS, 3.5 for ATIS, else 2)", metavar="TIMES", ge=1, le=100),
+        option("Size of the training data with its noisy copies, as a multiple; needs --augment "
+               "(default: 5.5 for SNIPS, 3.5 for ATIS, else 2)", metavar="TIMES", ge=1, le=100),
     ] = None  # fmt: skip
     seeds: Annotated[
-        int, option("Number of RCP's seeds to use: 1234, 1000, 2000, 3000, 4321",
+        int, option("Number of seeds, from RCP's 1234, 1000, 2000, 3000, 4321",
                     ge=1, le=len(SEEDS)),
     ] = 3  # fmt: skip
     epochs: Annotated[
@@ -122,12 +123,12 @@ class EvaluateTaskOptions:
         float | None, option("Learning rate (default: RCP's: 1e-4 for SNIPS and ATIS, else 2e-5)",
                              gt=0, le=1_000),
     ] = None  # fmt: skip
-    batch_tokens: Annotated[int, option("Pieces per update, padding included", ge=1)] = 512
+    batch_tokens: Annotated[int, option("Tokens per update, padding included", ge=1)] = 512
     max_length: Annotated[
         int | None,
-        option("Maximum pieces of a row (default: 50 for SNIPS and ATIS, else 128)", ge=8),
+        option("Maximum tokens per row (default: 50 for SNIPS and ATIS, else 128)", ge=8),
     ] = None
-    fast: Annotated[bool, option("Smoke test: at most 3 epochs on at most 4,000 rows")] = False
-    device: Annotated[str, option("cpu, cuda, cuda:1 or auto")] = "auto"
-    force: Annotated[bool, option("Replace the figures in the folder")] = False
-    progress: Annotated[Show | None, internal()] = None
+    fast: Annotated[bool, option("Quick check: at most 3 epochs on at most 4,000 rows")] = False
+    device: Annotated[str, option("Device: cpu, cuda, cuda:1 or auto", metavar="DEVICE")] = "auto"
+    force: Annotated[bool, option("Overwrite the results in this folder")] = False
+    progress: Annotated[Show, internal()] = silent

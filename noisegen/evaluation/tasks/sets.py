@@ -1,4 +1,4 @@
-"""Read the data of a task as the user named it, and noise labelled rows, tags included."""
+"""The data of a task, and the noise of labelled rows with their tags."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -38,7 +38,7 @@ class LanguageSet:
 
 @dataclass
 class TaskData:
-    """All rows; `notes` say what people should know, `damaged` what was lost."""
+    """All rows, with notes for the user, and what was damaged."""
 
     task: LabelledTask
     corpus: str = ""
@@ -50,11 +50,11 @@ class TaskData:
 
 def read_data(
     task: LabelledTask, train: str, tests: Sequence[str], *, lang: str = "en",
-    noise: str | None = None,
+    recipe: str | None = None,
 ) -> TaskData:  # fmt: skip
     """Read the training data and the test sets, given as LANG=CLEAN or LANG=CLEAN,NOISY.
 
-    With `noise` (a transform or recipe) the clean rows of a set without a noisy side get one; rows
+    With `recipe` (or a transform) the clean rows of a set without a noisy side get one; rows
     that it leaves unchanged are not in that side, as in RCP. Raises UsageError, SourceError.
     """
     named = list(map(_named_test, tests))
@@ -68,8 +68,8 @@ def read_data(
     data.corpus, data.training = training.corpus, training.rows
     for code, clean, noisy in named:
         test = _read_test(data, code, clean, noisy)
-        if noise and NOISY not in test.sides:
-            test = _with_noise(data, test, noise)
+        if recipe and NOISY not in test.sides:
+            test = _with_noise(data, test, recipe)
         data.tests.append(test)
     _unify_tags(data)
     _note_classes(data, train)
@@ -80,7 +80,7 @@ def _named_test(given: str) -> tuple[str, str, str | None]:
     """Return language, clean and noisy source of a test set; raises UsageError."""
     lang, equals, files = given.partition("=")
     if lang.strip() == AVERAGE:
-        raise UsageError(f"--test {given!r}: {AVERAGE!r} is what the mean over languages is called")
+        raise UsageError(f"--test {given!r}: {AVERAGE!r} is reserved for the mean over languages")
     if not (equals and files and lang.strip()):
         raise UsageError(f"--test {given!r}: write LANG=CLEAN or LANG=CLEAN,NOISY")
     clean, comma, noisy = files.partition(",")
@@ -91,7 +91,7 @@ def _read(data: TaskData, source: str, lang: str) -> LabelledRows:
     """Read one source in the format of the task or of the file itself; note what is lost."""
     match data.task.name:
         case "ner":
-            rows = labelled.read_wikiann(source, lang)
+            rows = labelled.read_tags(source, lang)
         case "nli":
             rows = labelled.read_nli(source, lang)
         case _:
@@ -134,16 +134,16 @@ def _read_test(data: TaskData, lang: str, clean: str, noisy: str | None) -> Lang
     return LanguageSet(lang, {CLEAN: ours.rows, NOISY: rows}, shared)
 
 
-def _with_noise(data: TaskData, test: LanguageSet, noise: str) -> LanguageSet:
+def _with_noise(data: TaskData, test: LanguageSet, given: str) -> LanguageSet:
     clean = test.sides[CLEAN]
-    recipe = noise_recipe(noise, test.lang, is_nli=data.task.name == "nli")
+    recipe = noise_recipe(given, test.lang, is_nli=data.task.name == "nli")
     noisy = noised(clean, recipe, lang=test.lang)
     shared = [number for number, row in enumerate(noisy) if row != clean[number]]
     if not shared:
-        raise UsageError(f"--noise {noise} changes none of the {len(clean):,} {test.lang} rows")
+        raise UsageError(f"--recipe {given} changes none of the {len(clean):,} {test.lang} rows")
     if len(shared) < len(clean):
         data.notes.append(
-            f"{test.lang}: {noise} leaves {len(clean) - len(shared):,} of {len(clean):,} rows as "
+            f"{test.lang}: {given} leaves {len(clean) - len(shared):,} of {len(clean):,} rows as "
             "they are; the noisy side is without them"
         )
     sides = {CLEAN: clean, NOISY: [noisy[number] for number in shared]}
@@ -185,12 +185,12 @@ def _note_classes(data: TaskData, train: str) -> None:
                     names = ", ".join(sorted(set(map(tag_kind, lost)))[:5])
                     data.notes.append(
                         f"{test.lang} {side}: {len(lost):,} {what} have a label that the "
-                        f"training data has not ({names}); they count as wrong"
+                        f"training data lacks ({names}); they count as wrong"
                     )
 
 
 def noise_recipe(given: str, lang: str, *, is_nli: bool) -> Recipe:
-    """Return the recipe that noises a test set; `wiki` without a rate has RCP's of the language."""
+    """Return the recipe for a test set; `wiki` without a rate gets RCP's rate of the language."""
     kind, _, values = given.partition(":")
     if kind == "wiki" and "rate=" not in values:
         rate = NLI_NOISE_RATE if is_nli else NOISE_RATES.get(lang, 0.1)

@@ -153,7 +153,7 @@ def test_a_model_of_whole_words_is_refused():
     class Words:
         pad_id, max_length = 0, 20
 
-    with pytest.raises(UsageError, match="model mine reads characters of whole words"):
+    with pytest.raises(UsageError, match="model mine reads whole words by their characters"):
         piece_tokenizer(Words(), "mine")
 
 

@@ -64,7 +64,7 @@ def test_a_tag_that_is_only_a_mark_has_itself_as_its_name(tmp_path):
     train.write_text(HEAD + "a b\tcity O\tx\na b\tyear city\ty\n")
     test.write_text(HEAD + "a b\tB- city\tx\na\tcity\ty\n")
     notes = read_data(SLOTS, str(train), [f"es={test}"]).notes
-    assert any("1 tokens have a label that the training data has not (B-)" in one for one in notes)
+    assert any("1 tokens have a label that the training data lacks (B-)" in one for one in notes)
 
 
 def test_rows_of_absurd_length_are_counted_in_every_format(tmp_path):

@@ -47,7 +47,7 @@ def test_rows_that_are_no_requests_are_counted(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("content", "said"), [("{", "is no JSON"), ("[1]", "no object of intents")]
+    ("content", "said"), [("{", "is not JSON"), ("[1]", "no object of intents")]
 )
 def test_a_file_that_is_no_snips_is_refused(tmp_path, content, said):
     (tmp_path / "a.json").write_text(content)
@@ -180,7 +180,7 @@ def test_equally_long_files_with_other_ids_are_not_paired_by_place(tmp_path):
     ("tests", "said"),
     [
         ([], "no test set"), (["es"], "write LANG=CLEAN"), (["=a"], "write LANG=CLEAN"),
-        (["es=a", "es=b"], "tested twice"), (["mean=a"], "'mean' is what the mean"),
+        (["es=a", "es=b"], "tested twice"), (["mean=a"], "'mean' is reserved for"),
     ],
 )  # fmt: skip
 def test_wrong_test_sets_are_usage_errors(tmp_path, tests, said):

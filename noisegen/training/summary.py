@@ -1,0 +1,102 @@
+"""What a training run prints at its end: time, share of the data, before and after, a forecast."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import log2
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from noisegen.runs.manifest import counted
+from noisegen.runs.progress import duration
+from noisegen.training.pairs import lost
+
+FORECAST_SECONDS = 600
+_DOUBLINGS_MAX = 3  # of the time of training that a forecast reaches beyond it
+_MEASURES = {  # titles and formats of the figures that are shown
+    "distance": ("distance of noisy to clean text", ".4f"),
+    "anchored": ("distance of noisy text to the teacher's clean vector", ".4f"),
+    "drift": ("drift of clean text from the teacher", ".4f"),
+    "xsim_error": ("xSIM error (%)", ".2f"),
+    "loss_mlm_noisy": ("loss under masks, noisy text", ".4f"),
+    "loss_mlm_clean": ("loss under masks, clean text", ".4f"),
+    "loss": ("validation loss", ".4f"),
+}
+_WRITTEN = {  # what a run may write
+    "student": "student", "heads": "heads", "language": "language", "picture": "vectors.html",
+}  # fmt: skip
+
+
+def lines(metrics: Mapping[str, Any], out: Path) -> Iterator[str]:
+    """Yield the lines on a run, from the content of its metrics.json; `out` is its folder."""
+    yield reached(metrics)
+    data = f"data: {seen(metrics['pairs'], metrics['training_pairs'])}"
+    yield "; ".join([data, *lost(metrics["dropped"], metrics.get("cut", 0))])
+    yield from before_and_after(metrics["before"], metrics["validation"])
+    if metrics["curve"]:
+        yield outlook(metrics["curve"])
+    for name, percent in metrics.get("retrieval", {}).items():
+        there, back = (percent[f"retrieval.{way}"] for way in ("forward", "backward"))
+        yield f"retrieval by {name} vectors: {there:.1f} % forward, {back:.1f} % backward"
+    yield from (f"{name}: {out / path}" for name, path in _WRITTEN.items() if (out / path).exists())
+
+
+def reached(metrics: Mapping[str, Any]) -> str:
+    """Return '620 updates in 5 min: 41 s of preparation, 4 min 19 s of training and saving'."""
+    whole, prepared = metrics["seconds"], metrics["prepared"]
+    parts = f"{duration(prepared)} of preparation, {duration(whole - prepared)} of training"
+    return f"{counted(metrics['updates'], 'update')} in {duration(whole)}: {parts} and saving"
+
+
+def seen(pairs: int, of: int) -> str:
+    """Return the share of the training pairs that a run saw, or how often it saw them."""
+    if pairs < of:
+        return f"{pairs:,} of {of:,} training pairs were seen ({pairs / of:.1%})"
+    return f"all {of:,} training pairs were seen, {pairs / of:,.1f} times on average"
+
+
+def before_and_after(before: Mapping[str, float], after: Mapping[str, float]) -> list[str]:
+    """Return a small table of the figures on held-out pairs."""
+    known = [name for name in _MEASURES if name in after]
+    names = known if len(known) > 1 else [name for name in after if name != "step"]
+    rows = [("held-out pairs", "before", "after")]
+    for name in names:
+        title, form = _MEASURES.get(name, (name.replace("_", " "), ".4f"))
+        first, second = (
+            format(side[name], form) if name in side else "-" for side in (before, after)
+        )
+        rows.append((title, first, second))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        f"{title:<{widths[0]}}  {first:>{widths[1]}}  {second:>{widths[2]}}"
+        for title, first, second in rows
+    ]
+
+
+def outlook(curve: Sequence[tuple[float, float]]) -> str:
+    """Return what ten more minutes of training would probably bring."""
+    likely, best = forecast(curve), min(loss for _, loss in curve)
+    if likely is None:
+        return "ten more minutes: no estimate, the run was too short"
+    if likely >= best:
+        return "ten more minutes: no gain expected, the validation loss has stopped falling"
+    return (
+        f"ten more minutes: validation loss about {likely:.4f} instead of {best:.4f} "
+        f"({(likely - best) / best:+.0%}), if the trend of the second half continues"
+    )
+
+
+def forecast(curve: Sequence[tuple[float, float]], more: float = FORECAST_SECONDS) -> float | None:
+    """Return the expected validation loss after `more` seconds; None if the curve is too short.
+
+    `curve` has seconds of training and losses. A loss falls by about the same factor whenever the
+    time of training doubles, so that of the last doubling is extrapolated, over three at most.
+    """
+    seconds, losses = np.array(curve, np.float64).T
+    end = float(seconds[-1])
+    doublings = log2((end + more) / end) if end > 0 else _DOUBLINGS_MAX + 1
+    if len(curve) < 3 or doublings > _DOUBLINGS_MAX:
+        return None
+    best = np.minimum.accumulate(losses)
+    factor = float(best[-1] / np.interp(end / 2, seconds, best))
+    return float(best[-1]) * min(1.0, factor) ** doublings

@@ -1,0 +1,73 @@
+"""What a run prints at its end."""
+
+import json
+
+import pytest
+
+from noisegen.cli import run as command
+from noisegen.training.summary import before_and_after, forecast, outlook, reached, seen
+
+
+def power_law(seconds):
+    return (seconds, 2 * (seconds + 1e-9) ** -0.3)
+
+
+def test_a_curve_that_falls_by_a_factor_per_doubling_goes_on_so():
+    curve = [(0, 5.0), *(power_law(second) for second in range(10, 601, 10))]
+    assert forecast(curve) == pytest.approx(power_law(1200)[1], rel=1e-3)
+    assert f"validation loss about {power_law(1200)[1]:.4f} instead of " in outlook(curve)
+    assert "(-19%)" in outlook(curve)
+
+
+def test_a_curve_that_stands_still_promises_nothing():
+    assert forecast([(0, 5.0), (100, 1.0), (300, 1.0), (600, 1.2)]) == 1.0
+    assert "has stopped falling" in outlook([(0, 5.0), (100, 1.0), (300, 1.0), (600, 1.2)])
+
+
+@pytest.mark.parametrize("curve", [[(0, 1.0)], [(0, 1.0), (600, 0.5)], [(0, 2), (5, 1), (9, 0.5)]])
+def test_too_short_a_curve_says_so(curve):
+    assert forecast(curve) is None
+    assert "run was too short" in outlook(curve)
+
+
+def test_the_share_of_the_data_that_was_seen():
+    assert seen(250, 1000) == "250 of 1,000 training pairs were seen (25.0%)"
+    assert seen(2500, 1000) == "all 1,000 training pairs were seen, 2.5 times on average"
+
+
+def test_what_was_reached_and_when():
+    line = reached({"updates": 1234, "seconds": 300.2, "prepared": 41.0})
+    assert line == (
+        "1,234 updates in 5 min: 41 s of preparation, 4 min 19 s of training and saving"
+    )
+    assert reached({"updates": 1, "seconds": 3, "prepared": 1}).startswith("1 update in 3 s: ")
+
+
+def test_figures_stand_before_and_after_in_columns():
+    table = before_and_after(
+        {"distance": 0.2, "loss": 0.4, "xsim_error": 12.0},
+        {"loss": 0.2, "loss_clean": 0.1, "distance": 0.1, "drift": 0.01, "xsim_error": 8.25},
+    )
+    assert [line.split()[-2:] for line in table] == [
+        ["before", "after"], ["0.2000", "0.1000"], ["-", "0.0100"], ["12.00", "8.25"],
+        ["0.4000", "0.2000"],
+    ]  # fmt: skip
+    assert len({*map(len, table)}) == 1
+
+
+def test_the_command_prints_before_after_data_and_outlook(tiny_bert, pairs_file, tmp_path, capsys):
+    words = ["train", str(pairs_file), "-o", str(tmp_path / "run"), "--teacher", str(tiny_bert),
+             "--steps=30", "--set=validate_every=10", "--set=precision=fp32"]  # fmt: skip
+    assert command(words) == 0
+    lines = capsys.readouterr().out.splitlines()
+
+    metrics = json.loads((tmp_path / "run" / "metrics.json").read_text())
+    assert lines[0].startswith("30 updates in ")
+    assert lines[1].startswith("data: ")
+    row = next(line for line in lines if line.startswith("distance of noisy to clean text"))
+    assert float(row.split()[-2]) == pytest.approx(metrics["before"]["distance"], abs=1e-4)
+    assert float(row.split()[-1]) == pytest.approx(metrics["validation"]["distance"], abs=1e-4)
+    assert any(line.startswith("drift of clean text") for line in lines)
+    assert any(line.startswith("xSIM error") for line in lines)
+    assert any(line.startswith("ten more minutes: ") for line in lines)
+    assert metrics["validation"]["loss"] < metrics["before"]["loss"]

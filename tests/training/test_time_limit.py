@@ -1,0 +1,129 @@
+"""A time limit counts everything: teacher's vectors, validation and saving too."""
+
+import itertools
+import pickle
+import time
+
+import numpy as np
+import pytest
+from runs import log_rows
+
+import noisegen
+from noisegen.encoders.encoder import open_encoder
+from noisegen.errors import NoisegenError
+from noisegen.training import stores, trainer
+from noisegen.training.distil import Distillation
+from noisegen.training.stores import StoredTexts, TeacherVectors, write_texts
+
+SHORT = {
+    "validate_every": 4, "batch_tokens": 512, "precision": "fp32", "validation_rows": 30,
+    "negatives": 16, "warmup": 2, "recipe": "stored", "objective": "two_term+0.2*info_nce",
+}  # fmt: skip
+
+
+@pytest.fixture
+def train(tiny_bert, pairs_file):
+    def run(out, limit, **values):
+        options = {name: values.pop(name) for name in ("resume", "tell") if name in values}
+        said = {"teacher": str(tiny_bert), **SHORT, "time_limit": limit, **values}
+        return noisegen.train(pairs_file, out, values=said, **options)
+
+    return run
+
+
+@pytest.fixture
+def slow_vectors(monkeypatch):
+    """Let vectors of the teacher take two seconds."""
+    encode = Distillation._vectors
+
+    def slowly(self, *given):
+        time.sleep(2)
+        return encode(self, *given)
+
+    monkeypatch.setattr(Distillation, "_vectors", slowly)
+
+
+def test_the_limit_counts_what_comes_before_and_after_training(train, tmp_path, slow_vectors):
+    began = time.monotonic()
+    found = train(tmp_path / "run", 3, validate_every=1_000)
+    took = time.monotonic() - began
+
+    assert took < 4.5
+    assert found["prepared"] > 2
+    assert found["seconds"] == pytest.approx(took, abs=0.5)
+
+
+def test_the_learning_rate_falls_over_what_preparation_left(train, tmp_path, monkeypatch):
+    clock = itertools.count(20, 2)  # seconds, at each look
+    monkeypatch.setattr(trainer.Clock, "seconds", property(lambda self: next(clock)))
+    found = train(tmp_path / "run", 120, warmup=0)
+
+    rows = [row for row in log_rows(tmp_path / "run") if "lr" in row]
+    assert found["updates"] == rows[-1]["step"] > 20
+    assert rows[-1]["done"] == 1
+    assert rows[0]["lr"] == pytest.approx(1e-4)
+    assert rows[1]["lr"] == pytest.approx(1e-4 * (1 - 9 / found["updates"]), rel=0.05)
+    assert rows[-1]["lr"] < 0.05 * 1e-4
+
+
+def test_a_limit_that_preparation_uses_up_is_one_line(train, tmp_path, slow_vectors):
+    with pytest.raises(NoisegenError, match=r"1 s is over after \d+ s of preparation") as raised:
+        train(tmp_path / "run", 1)
+    assert "\n" not in str(raised.value)
+    assert not (tmp_path / "run").exists()
+
+
+def test_vectors_stop_in_time_and_the_pairs_that_have_them_are_trained_on(
+    train, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(stores, "BLOCK_ROWS", 40)
+    clock = itertools.count(step=4)  # seconds, at each look
+    monkeypatch.setattr(trainer.Clock, "seconds", property(lambda self: next(clock)))
+    lines = []
+    found = train(tmp_path / "run", 60, tell=lines.append)
+
+    said = next(line for line in lines if "time limit" in line)
+    assert "of 400 clean texts" in said
+    assert f"{found['training_pairs']:,} pairs to train on" in said
+    assert 20 < found["training_pairs"] < 300
+    assert 40 <= int((tmp_path / "run" / "data" / "clean.known").read_text()) < 400
+
+
+def test_other_processes_and_resumed_runs_take_the_same_vectors(tmp_path, tiny_bert, sentences,
+                                                                monkeypatch):  # fmt: skip
+    monkeypatch.setattr(stores, "BLOCK_ROWS", 40)
+    teacher, late = open_encoder(str(tiny_bert)), iter([False, False, True])
+    write_texts(tmp_path, "clean", sentences)
+    given = teacher, tmp_path / "cache", "vectors", lambda event: None
+    some = StoredTexts(tmp_path, "clean", lambda: next(late)).vectors(*given)
+    again = StoredTexts(tmp_path, "clean", lambda: False).vectors(*given)
+
+    assert len(some) == 3 * 40
+    assert some.rows.tolist() == again.rows.tolist()
+    assert some.rows.max() < len(sentences)
+    wanted = teacher.encode([sentences[row] for row in some.rows])
+    assert abs(pickle.loads(pickle.dumps(again)).take(some.rows) - wanted).max() < 2e-3
+
+
+def test_negatives_are_drawn_among_the_texts_that_have_vectors(monkeypatch):
+    monkeypatch.setattr(stores, "BLOCK_ROWS", 4)
+    block = np.arange(4, dtype=np.float16)[:, None]
+    vectors = TeacherVectors([None, block + 10, None, block[:2] + 20])
+    negatives = stores.Negatives(vectors, 6, 0, vectors, np.arange(0, 20, 2))
+
+    drawn = negatives.take(np.array([1, 2]), 1)  # hard ones of rows 2 to 5, of which 4 and 5 exist
+    assert {*drawn[:6, 0]} <= {10, 11, 12, 13, 20, 21}
+    assert drawn[6:, 0].tolist() == [10, 11]
+
+
+def test_memory_that_batches_freed_is_returned_as_training_goes_on(train, tmp_path, monkeypatch):
+    returned = []
+    monkeypatch.setattr(trainer, "release_memory", lambda: returned.append(None))
+    train(tmp_path / "run", None, steps=20)
+    assert len(returned) == 3  # at steps 1, 10 and 20
+
+
+def test_a_run_limited_by_time_is_validated_in_its_middle(train, tmp_path):
+    found = train(tmp_path / "run", 2, validate_every=10_000)
+    _, (middle, _), (end, _) = found["curve"]
+    assert 0.4 * end < middle < 0.8 * end
