@@ -5,8 +5,8 @@ draws at every factor, so it moves with the factor and not with chance. The fact
 on few rows, then on as many as the standard error asks.
 """
 
-import csv
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cache, partial
@@ -16,8 +16,10 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from noisegen.augment import PROTECTED, AnyRecipe, Tagger
+from noisegen.augment import PROTECTED, AnyRecipe, Code, Protect, Tagger
+from noisegen.augment.catalog import demo_texts
 from noisegen.augment.on_the_fly import Noising
+from noisegen.data.columns import by_reason
 from noisegen.data.sources import Columns, expand, read, shard_inputs
 from noisegen.errors import UsageError
 from noisegen.noise import registry
@@ -25,9 +27,10 @@ from noisegen.noise.recipe import Recipe, factor_max, scaled
 from noisegen.options import Strings, argument, internal, option, public
 from noisegen.runs.atomic import write_text
 from noisegen.runs.folder import Lang, TextColumn, listed
-from noisegen.runs.progress import Progress, Show
+from noisegen.runs.manifest import counted
+from noisegen.runs.progress import Progress, Show, silent
 from noisegen.text.alignment import character_errors, word_errors
-from noisegen.text.resources import DEMO
+from noisegen.text.languages import normalize_language
 
 TEXTS_MAX = 20_000  # of a source are read
 PRECISION = 0.004  # relative standard error of the rate that is fitted
@@ -50,9 +53,7 @@ Distance = Callable[[float], float]  # factor -> rate / target - 1
 class CalibrateOptions:
     """The recipe to scale, the error rate to reach (0.05 is 5 %), and the clean text it is for."""
 
-    recipe: Annotated[AnyRecipe, option("The recipe to scale", metavar="NAME|FILE.yaml")] = (
-        "mix_all"
-    )
+    recipe: Annotated[AnyRecipe, option("Recipe to scale", metavar="NAME|FILE.yaml")] = "mix_all"
     _: KW_ONLY
     source: Annotated[Strings, argument("[SOURCE...]")] = ()
     target_cer: Annotated[float | None, option("Character error rate", metavar="SHARE")] = None
@@ -60,13 +61,13 @@ class CalibrateOptions:
     lang: Lang = "en"
     text_column: TextColumn = "text"
     seed: Annotated[int, option("Seed of the noise that is measured")] = 0
-    protect: Annotated[str, option("Kinds of span to leave alone, or 'none'")] = PROTECTED
-    tagger: Annotated[Tagger, option("Part-of-speech tagger for slng and abr3")] = "auto"
-    code: Annotated[Strings, option("Python file with transforms; repeatable")] = ()
+    protect: Protect = PROTECTED
+    tagger: Tagger = "rule"
+    code: Code = ()
     values: Annotated[Mapping[str, object] | None, internal()] = None
     name: Annotated[str | None, internal()] = None
-    tell: Annotated[Callable[[str], None], internal()] = lambda _: None
-    progress: Annotated[Show, internal()] = lambda _: None
+    tell: Annotated[Callable[[str], None], internal()] = silent
+    progress: Annotated[Show, internal()] = silent
 
     def __post_init__(self) -> None:
         if (self.target_cer is None) == (self.target_wer is None):
@@ -129,21 +130,23 @@ class Calibrated:
     texts: int
     texts_checked: int
     about: tuple[str, ...]
+    dropped: Mapping[str, int] = field(default_factory=dict)  # rows that could not be read
 
     @property
     def warnings(self) -> list[str]:
-        """What makes the rates less sure than they look."""
+        """What makes the rates uncertain."""
         lines, reached, check = [], self.reached, self.check
-        few = f"{self.texts:,} texts say little of others"
+        few = f"{counted(self.texts, 'text')} may not stand for others"
+        if self.dropped:
+            lines.append(f"dropped or damaged: {by_reason(self.dropped)}")
         if reached.error > 0.01 * reached.value:
             share = f"{reached.error / reached.value:.1%}"
-            lines.append(f"{reached.rows:,} rows leave a standard error of {share}")
+            lines.append(f"the standard error of {reached.rows:,} rows is {share}")
         if self.texts < FEW_TEXTS:
             lines.append(f"{few}; give more")
         elif check.error_between > 0.02 * check.value:
             share = f"{check.error_between / check.value:.1%}"
-            between = f"between texts the standard error is {share}; give more text for less"
-            lines.append(f"{few}: {between}")
+            lines.append(f"{few}: the standard error between texts is {share}; give more")
         return lines
 
     def to_yaml(self) -> str:
@@ -166,14 +169,15 @@ class Calibrated:
             "check": vars(self.check),
             "texts": self.texts,
             "texts_checked": self.texts_checked,
+            "dropped": dict(self.dropped),
         }
 
 
 def _calibrate(options: CalibrateOptions) -> Calibrated:
-    """Scale a recipe so that a text gets an expected CER or WER (shares: 0.05 is 5 %).
+    """Scale a recipe so that a text gets an expected CER or WER (shares: 0.05 is 5%).
 
-    `source` is the clean text that the target is for, of which `TEXTS_MAX` texts are read, by
-    default the bundled demo text. `values` ({'leet.rate': 0.1}) change the recipe first; `name` is
+    `source` is the clean text that the target is for (default: the bundled demo text), of which
+    `TEXTS_MAX` texts are read. `values` ({'leet.rate': 0.1}) change the recipe first; `name` is
     that of the new one. `tell` gets notes for the user, `progress` an event after every
     measurement. Raises NoisegenError.
     """
@@ -182,44 +186,45 @@ def _calibrate(options: CalibrateOptions) -> Calibrated:
     given = options.recipe
     base = Recipe.named(given) if isinstance(given, str) else given
     base = base.with_values(options.values or {})
-    noising = Noising(options.lang.lower(), options.protect, options.tagger)
-    if left_out := base.for_language(noising.lang)[1]:
-        missing = ", ".join(left_out)
-        options.tell(f"without data for {noising.lang!r}, so without noise: {missing}")
-    if options.source:
-        inputs = [item for item in expand(listed(options.source)) if not item.skipped]
-        columns = Columns(options.text_column)
-        shards = shard_inputs(inputs, columns, TEXTS_MAX, TEXTS_MAX)
-        batches = (batch for shard in shards for batch in read(shard, columns))
-        texts = [text for batch in batches for text in batch.table["clean"].to_pylist()]
-    else:
-        texts = demo_texts(noising.lang)
-        rows = f"{len(texts):,} {noising.lang!r} rows"
-        options.tell(f"no SOURCE given: the {rows} of the bundled demo text are taken")
+    noising = Noising(normalize_language(options.lang), options.protect, options.tagger)
+    if note := base.note_on(noising.lang):
+        options.tell(note)
+    texts, dropped = _texts(options, noising.lang)
     figure, target = "cer", options.target_cer
     if target is None:
         figure, target = "wer", options.target_wer or 0.0
     estimator = RateEstimator(texts, figure, noising, options.seed)
     calibrated = calibrate_rate(base, estimator, target, options.progress)
     name = options.name or f"{base.name}-calibrated"
-    return replace(calibrated, recipe=replace(calibrated.recipe, name=name))
+    return replace(calibrated, recipe=replace(calibrated.recipe, name=name), dropped=dropped)
 
 
 calibrate = public(CalibrateOptions, _calibrate)
 
 
-def demo_texts(lang: str) -> list[str]:
-    """Return the bundled texts of a language; raises UsageError where there are none."""
-    with DEMO.open(encoding="utf-8", newline="") as file:
-        rows = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
-        texts = [row["text"] for row in rows if row["lang"] == lang]
-    if not texts:
-        raise UsageError(f"there is no demo text in {lang!r}: give a SOURCE of clean text")
-    return texts
+def _texts(options: CalibrateOptions, lang: str) -> tuple[list[str], Counter[str]]:
+    """Return the texts of the source, and counts of what could not be read, by reason."""
+    dropped = Counter[str]()
+    if not options.source:
+        texts = demo_texts().get(lang, [])
+        if not texts:
+            raise UsageError(f"no demo text in {lang!r}: give a SOURCE of clean text")
+        rows = counted(len(texts), f"{lang!r} row")
+        options.tell(f"no SOURCE given: using the {rows} of the bundled demo text")
+        return texts, dropped
+    named, columns = expand(listed(options.source)), Columns(options.text_column)
+    inputs = [item for item in named if not item.skipped]
+    dropped.update(["unread_file"] * (len(named) - len(inputs)))
+    texts = []
+    for shard in shard_inputs(inputs, columns, TEXTS_MAX, TEXTS_MAX):
+        for batch in read(shard, columns):
+            texts += batch.table["clean"].to_pylist()
+            dropped.update(batch.dropped)
+    return texts, dropped
 
 
 def calibrate_rate(
-    recipe: Recipe, estimator: RateEstimator, target: float, progress: Show = lambda _: None
+    recipe: Recipe, estimator: RateEstimator, target: float, progress: Show = silent
 ) -> Calibrated:
     """Scale a recipe so that its expected rate on the texts of `estimator` is `target`.
 
@@ -242,9 +247,9 @@ def calibrate_rate(
     about = (
         f"{recipe.name} times {factor:.6g} for {title} {target:g} ({estimator.noising.lang})",
         f"reached {reached.value:.5f} +- {1.96 * reached.error:.5f} in {rows:,} noisy rows of "
-        f"{len(used):,} texts",
-        f"check: {check.value:.5f} +- {1.96 * check.error_between:.5f} on {len(others):,} "
-        "other texts with another seed",
+        f"{counted(len(used), 'text')}",
+        f"check: {check.value:.5f} +- {1.96 * check.error_between:.5f} on "
+        f"{counted(len(others), 'other text')} with another seed",
     )
     given = estimator.rate(recipe, ROUGH_ROWS)
     return Calibrated(

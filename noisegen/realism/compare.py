@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import KW_ONLY, asdict, dataclass
+from dataclasses import KW_ONLY, asdict, dataclass, replace
 from itertools import pairwise
 from math import sqrt
 from typing import Annotated, Any, NamedTuple
@@ -13,17 +13,19 @@ from rapidfuzz.distance import Levenshtein
 from noisegen.augment.on_the_fly import Noising
 from noisegen.augment.statistics import ratio, wilson
 from noisegen.data.pairs import Pairs, read_pairs
-from noisegen.errors import UsageError
+from noisegen.errors import NoisegenError, UsageError
 from noisegen.noise.recipe import Recipe
 from noisegen.options import Strings, internal, option, public
 from noisegen.realism.kinds import KINDS, kind_of
 from noisegen.realism.two_sample import F64, INTERVAL, TwoSample, resampled, two_sample
 from noisegen.runs.folder import Folder, Lang, listed
-from noisegen.runs.progress import Progress, Show
+from noisegen.runs.manifest import Manifest, counted
+from noisegen.runs.progress import Progress, Show, silent
 from noisegen.text import alignment
 from noisegen.text.alignment import TokenEdit, common_prefix, edits, token_spans
 from noisegen.text.languages import is_other_language, model_for
 
+EXAMPLES = 8  # rows that are shown
 EDITS_MAX = 10  # of a row; the last entry of the histogram is for so many or more
 WORD_PLACES = ("start", "inside", "end", "whole")
 ROWS_MAX = 10_000  # of a side that are compared
@@ -45,19 +47,20 @@ _LANGUAGE_SAMPLE = 500
 
 
 class Histogram(NamedTuple):
-    """What a histogram shows, and the names of its bins."""
+    """What a histogram shows, the names of its bins, and what they are."""
 
     title: str
     bins: tuple[str, ...]
+    axis: str
 
 
 _EDITS = (*map(str, range(EDITS_MAX)), f"{EDITS_MAX} or more")
-_TENTHS = tuple(f"from {10 * tenth} %" for tenth in range(10))
+_TENTHS = tuple(f"{10 * tenth} to {10 * tenth + 10}%" for tenth in range(10))
 HISTOGRAMS = {
-    "kinds": Histogram("kinds of edit", KINDS),
-    "edits_per_row": Histogram("edits per row", _EDITS),
-    "sentence_positions": Histogram("place in the sentence", _TENTHS),
-    "word_positions": Histogram("place in the word", WORD_PLACES),
+    "kinds": Histogram("kinds of edit", KINDS, "kind"),
+    "edits_per_row": Histogram("edits per row", _EDITS, "edits"),
+    "sentence_positions": Histogram("place in the sentence", _TENTHS, "part of the text"),
+    "word_positions": Histogram("place in the word", WORD_PLACES, "part of a word"),
 }
 
 
@@ -88,7 +91,7 @@ class CompareOptions(PairOptions):
     A folder of `synthetic` has the columns noisy and clean.
     """
 
-    real: Annotated[
+    pairs: Annotated[
         Strings,
         option("Real noisy and clean text: tables, M2 files, folders; repeatable", metavar="PAIRS"),
     ]
@@ -97,11 +100,13 @@ class CompareOptions(PairOptions):
         Strings, option("Output of noisegen augment, or any pairs; repeatable", metavar="OUT")
     ] = ()
     recipe: Annotated[
-        str | None, option("Noise the clean side of the real set instead", metavar="NAME|FILE.yaml")
+        str | None, option("Noise the clean side of the pairs instead", metavar="NAME|FILE.yaml")
     ] = None
     seed: Annotated[int, option("Seed of the recipe's noise")] = 0
-    rows_max: Annotated[int, option("Maximum rows of each set", "--rows", ge=1)] = ROWS_MAX
-    progress: Annotated[Show, internal()] = lambda _: None
+    limit: Annotated[
+        int, option("Maximum rows of each set, spread evenly", "-n", "--limit", ge=1)
+    ] = ROWS_MAX
+    progress: Annotated[Show, internal()] = silent
 
     def __post_init__(self) -> None:
         if bool(self.synthetic) == (self.recipe is not None):
@@ -160,7 +165,9 @@ class Realism:
     """How synthetic noise compares with real noise.
 
     `is_paired`: both sets are noise on the same clean texts; only those are compared. `warnings`
-    say what makes the figures doubtful, `damaged` has a line for each loss in the input.
+    say what makes the figures doubtful, `damaged` has a line for each loss in the input. `names`
+    are those of the real and of the synthetic set. `examples` are whole rows, by version: clean,
+    real, synthetic.
     """
 
     lang: str
@@ -172,6 +179,8 @@ class Realism:
     two_sample: TwoSample
     warnings: tuple[str, ...]
     damaged: tuple[str, ...] = ()
+    names: tuple[str, str] = ("", "")
+    examples: tuple[dict[str, str], ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for JSON."""
@@ -184,18 +193,33 @@ def _compare(options: CompareOptions) -> Realism:
     Equal input gives equal figures. Raises NoisegenError, MissingExtra without scikit-learn.
     """
     options.progress(Progress("reading"))
-    real = options.read(options.real)
+    real = options.read(options.pairs)
+    note = ""
     if options.recipe is None:
         synthetic = read_pairs(listed(options.synthetic))
+        name = ", ".join(map(_run_name, listed(options.synthetic)))
     else:
-        recipe, clean = Recipe.named(options.recipe), real.sample(options.rows_max).clean
+        recipe, clean = Recipe.named(options.recipe), real.sample(options.limit).clean
         synthetic = Pairs(Noising(options.lang).noise(recipe, clean, options.seed), clean)
-    return compare_pairs(
-        real, synthetic, lang=options.lang, rows_max=options.rows_max, progress=options.progress
+        name, note = f"recipe {recipe.name} (seed {options.seed})", recipe.note_on(options.lang)
+    realism = compare_pairs(
+        real, synthetic, lang=options.lang, limit=options.limit, progress=options.progress
     )
+    clean_file = [str(options.clean_file)] if options.clean_file else []
+    names = ", ".join([*listed(options.pairs), *clean_file]), name
+    return replace(realism, names=names, warnings=(*filter(None, [note]), *realism.warnings))
 
 
 compare = public(CompareOptions, _compare)
+
+
+def _run_name(source: str) -> str:
+    """Return a source's name, and of an output of augment its recipe and seed."""
+    try:
+        manifest = Manifest.load(source, "augment")
+    except NoisegenError:
+        return source
+    return f"{source} (recipe {manifest.recipe.get('name')}, seed {manifest.seed})"
 
 
 def compare_pairs(
@@ -203,36 +227,36 @@ def compare_pairs(
     synthetic: Pairs,
     *,
     lang: str = "",
-    rows_max: int = ROWS_MAX,
-    progress: Show = lambda _: None,
+    limit: int = ROWS_MAX,
+    progress: Show = silent,
 ) -> Realism:
     """Compare synthetic noise with real noise.
 
-    At most `rows_max` rows of each are used, spread evenly, of both the same number. `lang` is that
-    of `kinds.kind_of`; `progress` is told of each step. Equal input gives equal figures.
+    At most `limit` rows of each are used, spread evenly, the same number of both. `lang` is that
+    of `kinds.kind_of`; `progress` gets an event per step. Equal input gives equal figures.
     Raises UsageError for a set without pairs, MissingExtra without scikit-learn.
     """
     for name, pairs in (("real", real), ("synthetic", synthetic)):
         if not pairs:
             raise UsageError(f"the {name} set has no pairs")
-    ours, theirs, is_paired = alongside(real, synthetic, rows_max)
+    ours, theirs, is_paired = alongside(real, synthetic, limit)
     warnings = [f"real set: {line}" for line in doubts(real, lang)]
     for name, pairs in (("real", real), ("synthetic", synthetic)):
         for reason, lost in pairs.dropped.items():
-            warnings.append(f"{name} set: dropped {lost:,} pairs: {reason}")
+            warnings.append(f"{name} set: dropped {counted(lost, 'pair')}: {reason}")
         if pairs.noisy == pairs.clean:
             unchanged = "no row differs from its clean version: there is no noise to compare"
             warnings.append(f"{name} set: {unchanged}")
-    if is_paired and len(ours) < min(len(real), rows_max):
+    if is_paired and len(ours) < min(len(real), limit):
         warnings.append(
             f"compared on the {len(ours):,} of {len(real):,} real pairs whose clean text "
-            "the synthetic set has too"
+            "is also in the synthetic set"
         )
     elif not is_paired:
         warnings.append(
-            "the sets share too few clean texts to be compared text by text: the AUC also tells "
-            "their topics apart (see that of the clean sides); noise the clean side of the real "
-            "set instead, or use --recipe"
+            "the sets share too few clean texts for a paired comparison: the AUC also measures "
+            "how their topics differ (see the two clean sides); use --recipe, or noise the clean "
+            "side of the real pairs"
         )
         if languages_differ(real.clean, synthetic.clean):
             warnings.append("the clean sides look like texts in different languages")
@@ -247,14 +271,32 @@ def compare_pairs(
         real=measured[0][0],
         synthetic=measured[1][0],
         two_sample=two_sample(ours, theirs, progress),
+        examples=tuple(_examples(ours, theirs, is_paired)),
         divergences=_divergences(measured[0][1], measured[1][1], is_paired),
         warnings=tuple(warnings),
         damaged=(*real.damaged, *synthetic.damaged),
     )
 
 
-def alongside(real: Pairs, synthetic: Pairs, rows_max: int) -> tuple[Pairs, Pairs, bool]:
-    """Return equally many pairs of both, and whether row by row their clean texts are equal."""
+def _examples(real: Pairs, synthetic: Pairs, is_paired: bool) -> Iterator[dict[str, str]]:
+    """Yield rows that both sets change, or of unpaired sets some of each."""
+    sides = {"real": real, "synthetic": synthetic}
+    sets = [sides] if is_paired else [{name: pairs} for name, pairs in sides.items()]
+    most = EXAMPLES // len(sets)
+    for shown in sets:
+        clean, *_ = (pairs.clean for pairs in shown.values())
+        noisy = {name: pairs.noisy for name, pairs in shown.items()}
+        rows = [
+            row
+            for row, text in enumerate(clean)
+            if all(side[row] != text for side in noisy.values())
+        ]
+        for row in rows[:: max(1, len(rows) // most)][:most]:
+            yield {"clean": clean[row], **{name: side[row] for name, side in noisy.items()}}
+
+
+def alongside(real: Pairs, synthetic: Pairs, limit: int) -> tuple[Pairs, Pairs, bool]:
+    """Return the same number of pairs of both, and whether their clean texts are equal by row."""
     numbers_of: defaultdict[str, list[int]] = defaultdict(list)
     for number in reversed(range(len(synthetic))):
         numbers_of[synthetic.clean[number]].append(number)
@@ -262,8 +304,8 @@ def alongside(real: Pairs, synthetic: Pairs, rows_max: int) -> tuple[Pairs, Pair
     partners = [(number, numbers_of[text].pop()) for number, text in shared if numbers_of[text]]
     if len(partners) >= min(PAIRED_MIN, len(real), len(synthetic)):
         ours, theirs = zip(*partners, strict=True)
-        return real.take(ours).sample(rows_max), synthetic.take(theirs).sample(rows_max), True
-    most = min(len(real), len(synthetic), rows_max)
+        return real.take(ours).sample(limit), synthetic.take(theirs).sample(limit), True
+    most = min(len(real), len(synthetic), limit)
     return real.sample(most), synthetic.sample(most), False
 
 
@@ -410,9 +452,9 @@ def doubts(pairs: Pairs, lang: str = "") -> list[str]:
         changed = sum(a != b for a, b in zip(pairs.noisy, pairs.clean, strict=True)) / len(pairs)
         low, high = wilson(changed, len(pairs))
         lines.append(
-            f"only {len(pairs)} pairs: the share of changed rows is {changed:.0%} "
-            f"(95 % interval {low:.0%} to {high:.0%}), and rarer habits are guesses; "
-            f"{FEW} or more are better"
+            f"only {counted(len(pairs), 'pair')}: the share of changed rows is {changed:.0%} "
+            f"(95% interval {low:.0%} to {high:.0%}) and rarer edits are guesses; "
+            f"use {FEW} pairs or more"
         )
     sample = pairs.sample(SAMPLE)
     head = pairs.take(range(min(len(pairs), SAMPLE)))  # neighbours stay neighbours
@@ -428,7 +470,7 @@ def _unrelated(pairs: Pairs) -> Iterator[str]:
     shifted = {"after": (clean[1:], noisy[:-1]), "before": (clean[:-1], noisy[1:])}
     for step, sides in shifted.items():
         if _share_alike(*sides) > 0.5:
-            yield f"the sides are out of step: most noisy texts fit the clean one {step} their own"
+            yield f"the sides are misaligned: most noisy texts match the clean one {step} their own"
             return
     yield f"{unlike:.0%} of the pairs have little text in common: are these sides of the same rows?"
 
@@ -442,7 +484,7 @@ def _share_alike(clean: Sequence[str], noisy: Sequence[str]) -> float:
 
 
 def _swapped(pairs: Pairs) -> Iterator[str]:
-    """Count replaced words that stand in no text shared by both sides: errors are rare words."""
+    """Count replaced words that occur nowhere in what both sides share: errors are rare words."""
     known: Counter[str] = Counter()
     replaced: list[tuple[str, str]] = []
     for noisy, clean in zip(pairs.noisy, pairs.clean, strict=True):
@@ -455,8 +497,8 @@ def _swapped(pairs: Pairs) -> Iterator[str]:
     rare_noisy = sum(known[after] == 0 < known[before] for before, after in replaced)
     if rare_clean - rare_noisy > _SWAPPED * sqrt(rare_clean + rare_noisy):
         yield (
-            f"the sides look swapped: {rare_clean:,} replaced words of the clean side stand "
-            f"nowhere else, and {rare_noisy:,} of the noisy side"
+            f"the sides look swapped: {rare_clean:,} replaced words of the clean side occur "
+            f"nowhere else, {rare_noisy:,} of the noisy side"
         )
 
 

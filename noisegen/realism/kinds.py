@@ -55,14 +55,15 @@ def kind_of(clean: str, noisy: str, edit: TokenEdit, lang: str = "") -> str:
 def _rules_in_context(clean: str, noisy: str, edit: TokenEdit) -> Iterator[tuple[str, bool]]:
     """Yield the kinds that depend on the text around an edit, and whether it is of this kind."""
     before, after = edit.texts(clean, noisy)
-    is_marks = not any(map(str.isalnum, before + after))
-    yield "blanks", not (before + after).strip()
+    is_punctuation = not any(map(str.isalnum, before + after))
+    yield "spaces", not (before + after).strip()
     yield "emoticon", _in_emoticon(clean, *edit[:2]) or _in_emoticon(noisy, *edit[2:])
     yield "apostrophe", not any(_APOSTROPHES.sub("", side) for side in (before, after))
-    yield "mark repeated", is_marks and _is_repeated(before, after, noisy, edit)
-    yield "mark dropped", is_marks and not after
-    yield "mark added", is_marks and not before
-    yield "mark changed", is_marks
+    repeats = is_punctuation and _is_repeated(before, after, noisy, edit)
+    yield "punctuation repeated", repeats
+    yield "punctuation dropped", is_punctuation and not after
+    yield "punctuation added", is_punctuation and not before
+    yield "punctuation changed", is_punctuation
     is_same = before.casefold() == after.casefold()
     stand_elsewhere = _is_elsewhere(before, clean, noisy) and _is_elsewhere(after, noisy, clean)
     yield "word moved", stand_elsewhere and not is_same
@@ -130,7 +131,7 @@ def _in_emoticon(text: str, start: int, stop: int) -> bool:
 
 
 def _is_repeated(before: str, after: str, noisy: str, edit: TokenEdit) -> bool:
-    """Tell whether more of the mark that stands there, or beside it, was written."""
+    """Tell whether a sign that is there, or beside it, was repeated."""
     if len(after) <= len(before) or len(set(after)) > 1:
         return False
     around = noisy[max(0, edit.noisy_start - 1) : edit.noisy_stop + 1]

@@ -1,9 +1,9 @@
 """Profiles learned from real pairs: what happened to words, gaps, letters and rows is counted.
 
-What is kept. A word is kept if it stands in at least `min_count` different pairs. What stands for
-it is kept if it did so in as many pairs, or if it is a slip of the word itself: up to two letters
-changed. A gap and what stands for it are kept by the first rule, with at most two words in them.
-All else is counted without its text. So no text of over three words leaves the pairs.
+What is kept. A word is kept if it occurs in at least `min_count` different pairs. Its replacement
+is kept if it was seen in as many pairs, or if it is a slip of the word itself: up to two letters
+changed. A gap and its replacement are kept by the first rule, with at most two words in them. All
+else is counted without its text. So no text of more than three words leaves the pairs.
 """
 
 import json
@@ -37,7 +37,7 @@ from noisegen.text.buffers import I64, is_word
 from noisegen.text.case import TITLE, bare, case_of, cased, lower, shape_of
 from noisegen.version import __version__
 
-MIN_COUNT = 2  # different pairs that a word, or what stands for it, must be seen in
+MIN_COUNT = 2  # different pairs that a word, or its replacement, must be seen in
 SLIP_MAX = 2  # edits (Damerau) of a form that is kept though it was seen once
 GAP_WORDS_MAX = 2  # words in a gap that is kept
 FORM_MAX = 60  # characters of a form that is kept
@@ -58,7 +58,7 @@ class LearnOptions(PairOptions):
     out: Annotated[Folder, option("Folder for the profile", "-o", "--out", metavar="PROFILE")]
     _: KW_ONLY
     min_count: Annotated[
-        int, option("Different pairs that a word, and what stands for it, must be seen in", ge=1)
+        int, option("Minimum number of different pairs with a word and its replacement", ge=1)
     ] = MIN_COUNT
     force: Annotated[bool, option("Overwrite a profile")] = False
 
@@ -113,7 +113,7 @@ def check_free(out: str | Path, force: bool) -> None:
     if not force:
         raise OutputError(f"{folder} is not empty; choose another folder or use --force")
     if not (folder / profiles.HEAD).is_file():
-        raise OutputError(f"{folder} has files that are no profile; choose another folder")
+        raise OutputError(f"{folder} holds files but no profile; choose another folder")
 
 
 def save(profile: Profile, folder: str | Path) -> None:
@@ -143,7 +143,7 @@ def profile_of(pairs: Pairs, lang: str = "en", min_count: int = MIN_COUNT) -> Pr
         row = row_of(clean, noisy)
         changed = sum(word.noisy != word.clean or word.written != SAME for word in row.words)
         gap_edits = sum(gap.gap != gap.noisy for gap in row.gaps)
-        totals = {"pairs": 1, "changed": clean != noisy, "edits": row.edits}
+        totals = {"pairs": 1, "changed": int(clean != noisy), "edits": row.edits}
         for _ in range(times):
             counts.words.update(row.words)
             counts.gaps.update(row.gaps)

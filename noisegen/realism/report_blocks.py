@@ -1,14 +1,31 @@
 """A comparison, a calibrated recipe and a profile as blocks of a report, for page and terminal."""
 
+import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from noisegen.noise.profile import END, SAME, START, HabitKey, Profile
 from noisegen.realism.compare import HISTOGRAMS, NoiseFigures, Realism
 from noisegen.realism.two_sample import Auc
 from noisegen.report import pages
-from noisegen.report.blocks import Bars, Block, Cell, Row, Section, Table, Text
+from noisegen.report.blocks import (
+    Bars,
+    Block,
+    Cell,
+    Example,
+    ExampleList,
+    Facts,
+    Row,
+    Section,
+    Table,
+    Text,
+    differences,
+    figure,
+    marked,
+)
+from noisegen.report.terminal import percent
+from noisegen.runs.manifest import counted
 
 if TYPE_CHECKING:
     from noisegen.realism.calibrate import Calibrated
@@ -16,87 +33,135 @@ if TYPE_CHECKING:
 TOP = 15  # lines of a table
 EDITS_SHOWN = 12
 _SIDES = ("real", "synthetic")
-_WRITTEN = ("", "in small letters", "with a capital", "in capitals")
-_HABITS = {"small": "all in small letters", "upper": "all in capitals", "bare": "no marks"}
+KINDS_NAMED, GAP_MIN = 3, 0.02  # kinds of edit in a sentence, and how far shares must be apart
+_VISIBLE = str.maketrans({" ": "␣", "\n": "¶", "\t": "→"})
+_FOLDERS = re.compile(r"[^\s,(]*/(?=\S)")  # of the paths in a title
+_WRITTEN = ("", "in lower case", "with a capital", "in upper case")
+_HABITS = {"small": "all in lower case", "upper": "all in upper case", "bare": "no diacritics"}
 _CAPTIONS = {  # of the tables of a profile
     "words": "words, with their share of all cases of the word",
     "gaps": "between words",
     "letters": "letters between their neighbours, in different words",
     "habits": "habits of whole rows",
 }
-Line = tuple[str, str, int, float]  # what, what stands for it, how often, share of all cases
+Line = tuple[str, str, int, float]  # clean, noisy, how often, share of all cases
 
 
 def comparison_page(realism: Realism) -> str:
     """Return a comparison as one HTML page that needs nothing beside it."""
     about, *sections = comparison_sections(realism)
     head = [*about.blocks, *(Text(line, "warning") for line in realism.warnings)]
-    return pages.page("How real the noise is", sections, kicker="noisegen: realism", head=head)
+    return pages.page(about.title, sections, kicker="noisegen: realism", head=head)
 
 
 def comparison_sections(realism: Realism) -> list[Section]:
     """Return the figures of a comparison; the first section says what was compared."""
-    how = "on the same clean texts" if realism.is_paired else "on different texts"
-    about = f"Real noise against synthetic noise {how}: {realism.real.rows:,} rows of each."
+    examples = [_example(versions) for versions in realism.examples]
     return [
-        Section("about", "How real the noise is", [Text(about)]),
-        Section("tests", "Told apart by a classifier", [_tests(realism)],
-                "AUC: the chance that a classifier on character n-grams, trained on other texts, "
-                "takes a synthetic text for the more synthetic of two. 0.5 is perfect."),
+        _about(realism),
+        Section("examples", "Examples", [ExampleList(examples)] if examples else [],
+                "Whole rows with their real noise and with the synthetic noise."),
+        Section("tests", "Can a classifier tell them apart?", [_tests(realism)],
+                "AUC: how often a classifier on character n-grams, trained on other texts, picks "
+                "the synthetic one of two texts. 0.5 is guessing: the best that noise can reach."),
         Section("divergences", "Divergences", [_divergences(realism)],
-                "Jensen-Shannon, base 2: 0 the same, 1 nothing in common. Two halves of the real "
-                "set differ by what the last column says."),
+                "Jensen-Shannon divergence, base 2: 0 is equal, 1 has nothing in common. The last "
+                "column is the divergence of two halves of the real set: the best to hope for."),
         Section("rates", "Rates", [_rates(realism)]),
         Section("histograms", "Histograms", [_bars(realism, name) for name in HISTOGRAMS],
-                "Shares of the edits, or of the rows, in per cent; places by the clean text "
-                "before."),
+                "Places are those in the clean text."),
         Section("ngrams", "What gives the noise away", [_ngrams(realism)],
-                "n-grams the classifier goes by, and the share of rows that have them; ␣ is a "
-                "space, ¶ the beginning or the end of a text."),
+                "Character n-grams that the classifier relies on, and the share of rows that "
+                "contain them. ␣ is a space, ¶ the beginning or the end of a text."),
     ]  # fmt: skip
 
 
-def _figure(value: float | None, form: str) -> Cell:
-    return Cell("-" if value is None else f"{value:{form}}", value)
+def _about(realism: Realism) -> Section:
+    """Return what was compared, and what came out in words."""
+    real, synthetic = realism.names
+    how = "noise on the same clean texts" if realism.is_paired else "noise on different texts"
+    facts = {
+        "real": [real],
+        "synthetic": [synthetic],
+        "compared": [f"{counted(realism.real.rows, 'row')} of each, {how}"],
+        "language": [realism.lang],
+    }
+    known = Facts({name: lines for name, lines in facts.items() if any(lines)})
+    title = "How real the noise is"
+    if synthetic:
+        title = _FOLDERS.sub("", f"{synthetic} against {real}").replace("recipe ", "Recipe ", 1)
+    return Section("about", title, [*map(Text, _sentences(realism)), known])
+
+
+def _sentences(realism: Realism) -> Iterator[str]:
+    """Yield the main results in words."""
+    real, synthetic, auc = realism.real, realism.synthetic, realism.two_sample.all_rows
+    if auc:
+        interval = f"95% interval {auc.low:.0%} to {auc.high:.0%}"
+        yield (
+            f"A classifier picks the synthetic one of two texts in {auc.value:.0%} of all cases "
+            f"({interval}; 50% is guessing)."
+        )
+    yield (
+        f"The synthetic noise changes {percent(synthetic.changed_share)} of the rows with a CER of "
+        f"{percent(synthetic.cer)}, the real noise {percent(real.changed_share)} with "
+        f"{percent(real.cer)}."
+    )
+    gaps = []  # of the shares of a kind, and what is said of it
+    for kind, count in real.kinds.items():
+        ours, theirs = count / max(1, real.edits), synthetic.kinds[kind] / max(1, synthetic.edits)
+        gaps.append((ours - theirs, f"{kind} ({theirs:.0%} of edits, real {ours:.0%})"))
+    for words, sign in (("Too rare", 1), ("Too frequent", -1)):
+        most = sorted(gaps, key=lambda gap: -sign * gap[0])[:KINDS_NAMED]
+        if listed := [said for gap, said in most if sign * gap > GAP_MIN]:
+            yield f"{words}: {', '.join(listed)}."
+
+
+def _example(versions: Mapping[str, str]) -> Example:
+    clean, *others = versions
+    pieces = {name: differences(versions[clean], versions[name])[1] for name in others}
+    return Example({clean: marked(versions[clean], []), **pieces})
 
 
 def _tests(realism: Realism) -> Table:
     found = realism.two_sample
     tests: list[tuple[str, Auc | None, str]] = [
-        ("real and synthetic noisy text", found.all_rows, "0.5: nobody could tell"),
+        ("real and synthetic noisy text", found.all_rows, "0.5 is the goal"),
         ("the same, changed rows only", found.changed_rows, "without rows that stayed clean"),
-        ("real noisy and real clean text", found.real_against_clean, "how much real noise shows"),
-    ]
+        ("real noisy and real clean text", found.real_against_clean,
+         "how visible the real noise is"),
+    ]  # fmt: skip
     if found.clean_sides:
         tests.append(("the two clean sides", found.clean_sides, "topic and style, not noise"))
     rows: list[Row] = []
     for name, auc, reading in tests:
         shown = f"{auc.value:.3f} ({auc.low:.3f}–{auc.high:.3f})" if auc else "-"
         rows.append([name, Cell(shown, kind="n"), reading])
-    return Table("AUC of the classifier", ["texts", "AUC (95 % interval)", "how to read it"], rows)
+    heads = ["texts", "AUC (95% interval)", "how to read it"]
+    return Table("AUC of the classifier", heads, rows, "stacked")
 
 
 def _divergences(realism: Realism) -> Table:
     rows: list[Row] = [
-        [HISTOGRAMS[name].title, _figure(value.value, ".3f"),
-         Cell(f"{value.low:.3f}–{value.high:.3f}", value.low), _figure(value.floor, ".3f")]
+        [HISTOGRAMS[name].title, figure(value.value, ".3f"),
+         Cell(f"{value.low:.3f}–{value.high:.3f}", value.low), figure(value.floor, ".3f")]
         for name, value in realism.divergences.items()
     ]  # fmt: skip
-    heads = ["histogram", "divergence", "95 % interval", "two halves of real"]
-    return Table("Divergence of the histograms", heads, rows)
+    heads = ["histogram", "divergence", "95% interval", "two halves of real"]
+    return Table("Divergence of the histograms", heads, rows, "stacked")
 
 
 def _rates(realism: Realism) -> Table:
     def rates(figures: NoiseFigures) -> dict[str, Cell]:
         return {
-            "rows": _figure(figures.rows, ",d"),
-            "changed": _figure(figures.changed_share, ".1%"),
-            "CER": _figure(figures.cer, ".2%"),
-            "WER": _figure(figures.wer, ".2%"),
-            "edits per row": _figure(figures.edits / max(1, figures.rows), ".2f"),
-            "words unseen on the clean side": _figure(figures.oov_ratio, ".1%"),
-            "type/token ratio": _figure(figures.type_token_ratio, ".4f"),
-            "type/token ratio of the clean side": _figure(figures.clean_type_token_ratio, ".4f"),
+            "rows": figure(figures.rows, ",d"),
+            "changed": figure(figures.changed_share, ".1%"),
+            "CER": figure(figures.cer, ".2%"),
+            "WER": figure(figures.wer, ".2%"),
+            "edits per row": figure(figures.edits / max(1, figures.rows), ".2f"),
+            "words unseen on the clean side": figure(figures.oov_ratio, ".1%"),
+            "type/token ratio": figure(figures.type_token_ratio, ".4f"),
+            "type/token ratio of the clean side": figure(figures.clean_type_token_ratio, ".4f"),
         }
 
     real, synthetic = rates(realism.real), rates(realism.synthetic)
@@ -118,24 +183,24 @@ def _bars(realism: Realism, name: str) -> Bars:
     histogram = HISTOGRAMS[name]
     unit = "% of rows" if name == "edits_per_row" else "% of edits"
     labels = [histogram.bins[number] for number in shown]
-    return Bars(histogram.title.capitalize(), unit, labels, series)
+    return Bars(histogram.title.capitalize(), unit, labels, series, axis=histogram.axis)
 
 
 def _ngrams(realism: Realism) -> Table:
-    visible = str.maketrans({" ": "␣", "\n": "¶", "\t": "→"})
-    rows: list[Row] = [
-        [found.ngram.translate(visible), _figure(found.real_share, ".1%"),
-         _figure(found.synthetic_share, ".1%"), found.side,
-         " · ".join(example.translate(visible) for example in found.examples)]
-        for found in realism.two_sample.telling
-    ]  # fmt: skip
-    return Table("n-grams", ["n-gram", *_SIDES, "more in", "examples"], rows, "code")
+    rows: list[Row] = []
+    for found in realism.two_sample.contrasts:
+        ngram, example = found.ngram.translate(_VISIBLE), found.example
+        shares = (figure(share, ".1%") for share in (found.real_share, found.synthetic_share))
+        pieces = marked(example.text, [(example.start, example.stop)]) if example else []
+        shown = [(ngram if is_ngram else text, is_ngram) for text, is_ngram in pieces]
+        rows.append([ngram, *shares, found.side, Cell("-", kind=found.side, pieces=shown)])
+    return Table("n-grams", ["n-gram", *_SIDES, "more in", "example"], rows, "code stacked")
 
 
 def calibration(calibrated: "Calibrated") -> Table:
     """Return the rates of a calibrated recipe: aimed at, as it was given, as it is now."""
     sides = calibrated.target, calibrated.given.value, calibrated.reached.value
-    row: Row = [calibrated.title, *(_figure(side, ".4f") for side in sides)]
+    row: Row = [calibrated.title, *(figure(side, ".4f") for side in sides)]
     return Table(f"recipe {calibrated.recipe.name}", ["", "target", "before", "reached"], [row])
 
 
@@ -151,7 +216,7 @@ def profile_blocks(profile: Profile, top: int = TOP) -> list[Block]:
         "digest": profile.digest,
         "pairs": f"{totals['pairs']:,}, {totals['changed'] / pairs:.1%} of them changed",
         "words": f"{totals['words']:,}; {different:,} different ones are kept",
-        "edits": f"{totals['edits']:,}, {totals['edits'] / pairs:.2f} a pair",
+        "edits": f"{totals['edits']:,}, {totals['edits'] / pairs:.2f} per pair",
     }
     edits = _row_edits(profile)
     edit_lines = [
@@ -175,7 +240,7 @@ def _with_bars(
     """Return a table of texts, each with its count, share and a bar."""
     most = max((line[-2] for line in lines), default=1)
     rows: list[Row] = [
-        [*texts, _figure(count, ",d"), _figure(share, ".1%"), Cell("", bar=count / most)]
+        [*texts, figure(count, ",d"), figure(share, ".1%"), Cell("", bar=count / most)]
         for *texts, count, share in lines
     ]
     return Table(caption, [*heads, "share", ""], rows)
@@ -216,11 +281,11 @@ def _lines(profile: Profile, top: int) -> dict[str, list[Line]]:
 
 
 def _entries(profile: Profile) -> Iterator[tuple[str, str, str | None, int]]:
-    """Yield table, what stands in the clean text, what for it if that is known to differ, count."""
+    """Yield table, clean text, its replacement if that is known to differ, and count."""
     for word, count in profile.words.items():
         noisy = word.noisy if word.noisy != word.clean else f"({_WRITTEN[word.written]})"
         is_edit = word.noisy is not None and (word.noisy, word.written) != (word.clean, SAME)
-        yield "words", word.clean, noisy or "(gone)" if is_edit else None, count
+        yield "words", word.clean, noisy or "(dropped)" if is_edit else None, count
     for gap, count in profile.gaps.items():
         noisy = None if gap.noisy in (None, gap.gap) else f"‹{gap.noisy}›"
         yield "gaps", f"{'(start) ' * gap.initial}‹{gap.gap}›", noisy, count

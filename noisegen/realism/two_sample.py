@@ -1,4 +1,4 @@
-"""Test how well a classifier tells real noisy text from synthetic (a two-sample test).
+"""Measure how well a classifier tells real noisy text from synthetic (a two-sample test).
 
 A logistic regression on character n-grams is trained on four fifths of the clean texts and scores
 the versions of the others; the area under the ROC curve (AUC) is the chance that it scores a
@@ -16,7 +16,8 @@ import numpy.typing as npt
 from noisegen.data.pairs import Pairs
 from noisegen.errors import MissingExtra
 from noisegen.noise.rng import mix, name_number
-from noisegen.runs.progress import Progress, Show
+from noisegen.runs.progress import Progress, Show, silent
+from noisegen.text.alignment import edits
 from noisegen.text.buffers import I64, Bool
 
 if TYPE_CHECKING:
@@ -32,8 +33,6 @@ CHARACTERS_MAX = 500  # of a text; what follows is not looked at
 SHOWN = 12  # n-grams of each side that give it away
 _SHOWN_ROWS_MIN = 5  # that such an n-gram must be in
 _CANDIDATES = 400
-_EXAMPLES = 2  # of an n-gram
-_CONTEXT = 6  # characters around an example
 _EDGE = "\n"  # frames a text, so that an n-gram can tell where it begins or ends
 _INVERSE_PENALTY = 10.0  # C; from 1 to 100 the AUC of real sets changes by less than 0.02
 # Both versions of a text are nearly the same, so gradients are small from the start: a solver that
@@ -58,17 +57,26 @@ class Auc:
 
 
 @dataclass(frozen=True)
-class NgramContrast:
-    """An n-gram that speaks for a side, the share of its rows that have it, and examples.
+class NgramExample:
+    """A noisy text that has an n-gram which its clean version lacks, and where."""
 
-    A line break stands for the beginning or the end of the text.
+    text: str
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True)
+class NgramContrast:
+    """An n-gram that speaks for a side, the share of its rows that have it, and an example.
+
+    A line break is the beginning or the end of the text.
     """
 
     ngram: str
     side: str
     real_share: float
     synthetic_share: float
-    examples: tuple[str, ...]
+    example: NgramExample | None
 
 
 @dataclass(frozen=True)
@@ -78,15 +86,15 @@ class TwoSample:
     `all_rows` and `changed_rows` tell real noisy from synthetic noisy text, the latter where rows
     that equal their clean version are left out. For reference, `real_against_clean` tells real
     noisy text from its own clean version, and `clean_sides` the two clean sides (None if they are
-    the same): what they differ by is topic and style, not noise. `telling` has the n-grams that the
-    classifier goes by most.
+    the same): what they differ by is topic and style, not noise. `contrasts` has the
+    n-grams that the classifier goes by most.
     """
 
     all_rows: Auc | None
     changed_rows: Auc | None
     real_against_clean: Auc | None
     clean_sides: Auc | None
-    telling: tuple[NgramContrast, ...]
+    contrasts: tuple[NgramContrast, ...]
 
 
 class NgramTexts(NamedTuple):
@@ -106,8 +114,8 @@ class NgramTexts(NamedTuple):
         return self.weights[self.rows[numbers]]
 
 
-def two_sample(real: Pairs, synthetic: Pairs, progress: Show = lambda _: None) -> TwoSample:
-    """Test two sets of pairs; `progress` is told of each step.
+def two_sample(real: Pairs, synthetic: Pairs, progress: Show = silent) -> TwoSample:
+    """Test two sets of pairs; `progress` gets an event per step.
 
     All versions of a clean text are in the same fold. Equal input gives equal figures. Raises
     MissingExtra without scikit-learn.
@@ -132,11 +140,11 @@ def two_sample(real: Pairs, synthetic: Pairs, progress: Show = lambda _: None) -
     )
     stops = np.cumsum([len(side) for side in sides])
     ours, theirs, our_clean, their_clean = np.split(np.arange(stops[-1]), stops[:-1])
-    progress(Progress("telling real from synthetic text"))
+    progress(Progress("classifying real against synthetic text"))
     all_rows = auc(texts, ours, theirs)
-    progress(Progress("telling changed rows apart"))
+    progress(Progress("classifying changed rows"))
     changed_rows = auc(texts, ours[_changed(real)], theirs[_changed(synthetic)])
-    progress(Progress("telling real from clean text"))
+    progress(Progress("classifying real against clean text"))
     against_clean = auc(texts, ours, our_clean)
     is_same = sorted(real.clean) == sorted(synthetic.clean)
     clean_sides = None if is_same else auc(texts, our_clean, their_clean)
@@ -254,22 +262,24 @@ def _contrasts(
             if any(ngram in other or other in ngram for other in shown):
                 continue
             shown.append(ngram)
-            examples = tuple(_examples(ngram, pairs[side]))
-            yield NgramContrast(ngram, name, float(shares[0][at]), float(shares[1][at]), examples)
+            example = _example(ngram, pairs[side])
+            yield NgramContrast(ngram, name, float(shares[0][at]), float(shares[1][at]), example)
             if len(shown) == SHOWN:
                 break
 
 
-def _examples(ngram: str, pairs: Pairs) -> list[str]:
-    """Return the surroundings of an n-gram in noisy texts that have more of it than their clean."""
-    examples: list[str] = []
+def _example(ngram: str, pairs: Pairs) -> NgramExample | None:
+    """Return the first noisy text that has more of an n-gram than its clean version, and where.
+
+    The place is the first that was edited.
+    """
     for noisy, clean in zip(pairs.noisy, pairs.clean, strict=True):
         framed = f"{_EDGE}{noisy}{_EDGE}"
         if noisy != clean and framed.count(ngram) > f"{_EDGE}{clean}{_EDGE}".count(ngram):
-            at = framed.index(ngram)
-            around = framed[max(0, at - _CONTEXT) : at + len(ngram) + _CONTEXT].strip(_EDGE)
-            if around not in examples:
-                examples.append(around)
-        if len(examples) == _EXAMPLES:
-            break
-    return examples
+            size = len(ngram)
+            places = [at - 1 for at in range(len(framed)) if framed.startswith(ngram, at)]
+            edited = [edit[2:] for edit in edits(clean, noisy)]
+            new = (at for at in places if any(a <= at + size and at <= b for a, b in edited))
+            at = next(new, places[0])
+            return NgramExample(noisy, max(0, at), min(at + size, len(noisy)))
+    return None

@@ -3,13 +3,20 @@
 `report.pages` writes them as HTML, `report.terminal` prints them: a report is composed once.
 """
 
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from markupsafe import Markup
 
+from noisegen.text.alignment import edits
+
 NAME_MAX, TEXT_MAX = 60, 400  # characters of a name and of a text that are shown
+_ALIGNED_MAX, _SIDE_MAX = 2_000, 280  # characters of an example that are compared, and shown
+_LEAD_MAX = 60  # characters before the first difference, where it is far from the beginning
+# What neither HTML nor a terminal may get: controls, lone surrogates.
+_UNSAFE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 SHADES = 9  # of heat maps, in page.css
 
 
@@ -19,7 +26,7 @@ class Cell:
 
     `value` makes it a figure, which is sorted and copied by it; `title` is shown where the pointer
     rests. `shade` from 0 to 1 colours it, `bar` from 0 to 1 is drawn as a bar. `detail` is drawn by
-    the page's macro of the table instead.
+    the page's macro of the table instead; `pieces` are a text with parts that are marked.
     """
 
     text: str
@@ -29,6 +36,7 @@ class Cell:
     shade: float | None = None
     bar: float | None = None
     detail: Any = None
+    pieces: "Sequence[Piece]" = ()
 
     @property
     def classes(self) -> str:
@@ -38,13 +46,21 @@ class Cell:
         return " ".join(filter(None, (figure, shade, self.kind)))
 
 
+def figure(value: float | None, form: str = ",d") -> Cell:
+    """Return a figure as a cell of a table, '-' for None."""
+    return Cell("-", kind="n") if value is None else Cell(f"{value:{form}}", value)
+
+
 Row = Sequence[Cell | str]  # the first cell names the row
 MISSING = Cell("–", kind="none")
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table; the caller's `macro` draws the cells that have a `detail`."""
+    """A table; the caller's `macro` draws the cells that have a `detail`.
+
+    Of `kind` 'stacked', each row is a list of its cells where a page is narrow.
+    """
 
     caption: str
     heads: Row
@@ -71,13 +87,18 @@ class Figure:
 
 @dataclass(frozen=True)
 class Bars:
-    """Figures by label, one of each series: a chart in a page, a table with bars in a terminal."""
+    """Figures by label, one of each series: a chart in a page, a table with bars in a terminal.
+
+    `axis` says what the labels are, `unit` what the figures are; `counts` stand beside them.
+    """
 
     title: str
     unit: str
     labels: Sequence[str]
     series: Mapping[str, Sequence[float]]  # by name, a figure for each label
     caption: str = ""
+    axis: str = ""
+    counts: Mapping[str, Sequence[int]] = field(default_factory=dict)  # by name of series
 
     @property
     def most(self) -> float:
@@ -102,6 +123,32 @@ class Folded:
 
 
 @dataclass(frozen=True)
+class Facts:
+    """What is known, as lines by name."""
+
+    lines: Mapping[str, Sequence[str]]
+
+
+Piece = tuple[str, bool]  # a text, and whether it is marked
+
+
+@dataclass(frozen=True)
+class Example:
+    """Versions of one text by their names, with their differences marked."""
+
+    versions: Mapping[str, Sequence[Piece]]
+    note: str = ""
+    chart: Markup | None = None
+
+
+@dataclass(frozen=True)
+class ExampleList:
+    """Whole texts before and after."""
+
+    examples: Sequence[Example]
+
+
+@dataclass(frozen=True)
 class Custom:
     """Data for a macro of the caller's template."""
 
@@ -109,7 +156,7 @@ class Custom:
     data: Any
 
 
-Block = Table | Figure | Bars | Text | Folded | Custom
+Block = Table | Figure | Bars | Text | Facts | ExampleList | Folded | Custom
 
 
 @dataclass(frozen=True)
@@ -122,6 +169,36 @@ class Section:
     lead: str = ""
 
 
+def writable(text: str) -> str:
+    """Return a text with control characters and lone surrogates as U+FFFD."""
+    return _UNSAFE.sub("\ufffd", text)
+
+
 def cut(text: str, most: int) -> str:
     """Return a text of at most so many characters, with an ellipsis where some are missing."""
     return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
+
+
+def differences(clean: str, noisy: str) -> tuple[list[Piece], list[Piece]]:
+    """Return both texts as pieces, those marked that differ."""
+    clean, noisy = clean[:_ALIGNED_MAX], noisy[:_ALIGNED_MAX]
+    changed = edits(clean, noisy)
+    return (
+        marked(clean, [(edit.clean_start, edit.clean_stop) for edit in changed]),
+        marked(noisy, [(edit.noisy_start, edit.noisy_stop) for edit in changed]),
+    )
+
+
+def marked(text: str, parts: Sequence[tuple[int, int]]) -> list[Piece]:
+    """Return a window of a text as pieces, each marked or not; an empty place is a caret."""
+    first = parts[0][0] if parts else 0
+    at = max(0, first - _LEAD_MAX) if first > _SIDE_MAX - _LEAD_MAX else 0
+    stop = at + _SIDE_MAX
+    pieces = [("…", False)] if at else []
+    for start, end in dict.fromkeys(parts):  # several insertions at one place are one caret
+        if start >= stop:
+            break
+        pieces += [(text[at:start], False), (text[start : min(end, stop)] or "‸", True)]
+        at = min(end, stop)
+    pieces.append((text[at:stop], False))
+    return [*pieces, ("…", False)] if len(text) > stop else pieces

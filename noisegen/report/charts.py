@@ -15,7 +15,7 @@ from noisegen.report.blocks import TEXT_MAX, Bars, cut
 STYLES = 12  # colours in page.css; marks repeat after eight
 _WIDTH, _LEFT, _RIGHT, _TOP = 380, 46, 272, 34  # pixels: a chart with axes, and the field in it
 _LABEL_MAX, _TITLE_MAX = 15, 40  # characters inside a chart; all of a name is in its tooltip
-_WIDE_TITLE_MAX = 64  # of a chart that has the whole width for it
+_WIDE_TITLE_MAX = 52  # of a chart that has the whole width for it
 _DESCRIPTION_MAX = 4_000  # characters of what a chart shows in words
 Point = tuple[float, float]
 
@@ -410,27 +410,51 @@ def _arrow(style: int, start: Point, end: Point) -> list[Markup]:
 
 
 def bars(shown: Bars) -> Markup:
-    """Return horizontal bars from 0: for each label one of each series, in styles 1, 2, ..."""
-    thick, gap, start, top = 8, 6, 110, _TOP - 8
+    """Return horizontal bars from 0: for each label one of each series, in styles 1, 2, ...
+
+    Each ends in its figure and count; the axes say what labels and figures are.
+    """
+    thick, gap, start, top = 11, 7, 136, _TOP + 4
     step = thick * len(shown.series) + gap
     bottom = top + step * len(shown.labels)
-    scale = fitting([shown.most], start, 360, linear=True)
-    title = cut(f"{shown.title} ({shown.unit})", _WIDE_TITLE_MAX)
-    drawn = [element("text", title, kind="bold", x=0, y=16)]
+    labels = bar_labels(shown)
+    longest = max((len(text) for texts in labels.values() for text in texts), default=0)
+    scale = fitting([shown.most], start, _WIDTH - 10 - 6 * longest, linear=True)
+    title = cut(shown.title, _WIDE_TITLE_MAX)
+    drawn = [element("text", title, kind="bold", x=0, y=12)]
+    drawn.append(label(shown.axis, start - 6, top - 8, "small quiet", "end"))
     drawn += _ticks_below(scale, bottom, top)
+    drawn.append(label(shown.unit, start, bottom + 26, "small quiet"))
     described = []
     for row, name in enumerate(shown.labels):
         y = top + gap / 2 + step * row
-        drawn.append(label(cut(name, 17), start - 6, y + (step - gap) / 2, "small", "end"))
-        values = [series[row] for series in shown.series.values()]
-        for number, value in enumerate(values):
+        drawn.append(label(cut(name, 20), start - 6, y + (step - gap) / 2, "small", "end"))
+        figures = [texts[row] for texts in labels.values()]
+        for number, (series, figure) in enumerate(zip(labels, figures, strict=True)):
+            end, middle = scale.at(shown.series[series][row]), y + thick * (number + 0.5)
             rect = element(
                 "rect", kind=f"m{number + 1} bar", x=start, y=y + thick * number,
-                width=scale.at(value) - start, height=thick - 1,
+                width=end - start, height=thick - 1,
             )  # fmt: skip
-            drawn.append(tip(f"{name}: {value:.1f} {shown.unit}", rect))
-        described.append(f"{name}: {', '.join(f'{value:.1f}' for value in values)}")
-    return chart(_WIDTH, bottom + 26, shown.title, "; ".join(described), *drawn)
+            written = label(figure, end + 4, middle - 0.5, "tiny quiet halo")
+            of = f", {series}" if len(figures) > 1 else ""
+            drawn.append(tip(f"{name}{of}: {figure} {shown.unit}", rect, written))
+        described.append(f"{name}: {', '.join(figures)}")
+    return chart(_WIDTH, bottom + 36, shown.title, "; ".join(described), *drawn)
+
+
+def bar_labels(shown: Bars) -> dict[str, list[str]]:
+    """Return for each series the figures at its bars, with the count in brackets if there is one.
+
+    All have a decimal if one needs it.
+    """
+    is_whole = all(float(value).is_integer() for row in shown.series.values() for value in row)
+    form = ",.0f" if is_whole else ",.1f"
+    figures = {name: [f"{value:{form}}" for value in row] for name, row in shown.series.items()}
+    for name, counts in shown.counts.items():
+        pairs = zip(figures[name], counts, strict=True)
+        figures[name] = [f"{figure} ({count:,})" for figure, count in pairs]
+    return figures
 
 
 # Axes and names, as all charts have them.

@@ -6,7 +6,6 @@ one, drawn by a macro in a template of the caller.
 
 import base64
 import hashlib
-import re
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -15,11 +14,9 @@ from typing import Any
 from markupsafe import Markup
 
 from noisegen.report import charts
-from noisegen.report.blocks import NAME_MAX, TEXT_MAX, Block, Section, cut
+from noisegen.report.blocks import NAME_MAX, TEXT_MAX, Block, Section, cut, writable
 
 _TEMPLATES = Path(__file__).parent / "templates"
-# What HTML cannot hold: controls, lone surrogates.
-_UNSAFE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 
 
 def page(
@@ -91,7 +88,4 @@ def _cut(text: object, most: int = TEXT_MAX) -> object:
 
 
 def _writable(value: object) -> object:
-    """Return a text with control characters and lone surrogates as U+FFFD."""
-    if isinstance(value, str) and not isinstance(value, Markup):
-        return _UNSAFE.sub("\ufffd", value)
-    return value
+    return writable(value) if isinstance(value, str) and not isinstance(value, Markup) else value

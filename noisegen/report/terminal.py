@@ -7,11 +7,28 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text as RichText
 
-from noisegen.report.blocks import Bars, Block, Cell, Folded, Section, Table, Text
+from noisegen.report.blocks import (
+    Bars,
+    Block,
+    Cell,
+    Example,
+    ExampleList,
+    Facts,
+    Folded,
+    Piece,
+    Section,
+    Table,
+    Text,
+    writable,
+)
 
 BAR_COLUMNS = 24
+EXAMPLES = 3  # shown of those of a page
+_BESIDE = 12  # characters that are shown on each side of the marked part of a cell
 _SHADES = "▏▎▍▌▋▊▉"  # one to seven eighths of a column
 _COLOURS = ("cyan", "yellow", "magenta", "green")
+_SHOWN = Table | Bars | Text | Facts | ExampleList
+_VERSIONS = {"clean": "cyan", "noisy": "yellow", "real": "magenta", "synthetic": "yellow"}
 _STYLES = {
     "better": "green", "worse": "red", "same": "dim", "none": "dim", "quiet": "dim",
     "named": "bold", "lead": "bold", "warning": "yellow", "code": "cyan",
@@ -43,7 +60,7 @@ def show(blocks: Sequence[Section | Block], console: Console) -> None:
     """Print sections and blocks as `pages.page` writes them; charts but `Bars` are left out."""
     for block in blocks:
         match block:
-            case Section() if any(isinstance(b, Table | Bars | Text) for b in block.blocks):
+            case Section() if any(isinstance(b, _SHOWN) for b in block.blocks):
                 console.print(RichText(block.title, "bold underline"))
                 show([*([Text(block.lead, "quiet")] if block.lead else []), *block.blocks], console)
             case Folded():
@@ -51,12 +68,45 @@ def show(blocks: Sequence[Section | Block], console: Console) -> None:
             case Text() if block.text:
                 console.print(RichText(block.text, _style(block.kind)))
                 console.print()
+            case Facts():
+                facts = {name: "\n".join(lines) for name, lines in block.lines.items()}
+                console.print(_table(Table("", ["", ""], list(facts.items()))))
+                console.print()
+            case ExampleList():
+                for example in block.examples[:EXAMPLES]:
+                    console.print(_example(example))
+                    console.print()
             case Table() if block.rows:
                 console.print(_table(block))
                 console.print()
             case Bars() if block.labels:
                 console.print(_bars(block))
                 console.print()
+
+
+def _example(example: Example) -> RichTable:
+    """Return a line for each version of a text, its marks in colour and underlined."""
+    table = titled("", heads=False)
+    for name, pieces in example.versions.items():
+        table.add_row(RichText(name, "dim"), _marked(pieces, name))
+    if example.note:
+        table.add_row("", RichText(example.note, "dim"))
+    return table
+
+
+def _marked(pieces: Sequence[Piece], kind: str) -> RichText:
+    """Return a text with its marked parts in colour and underlined."""
+    style = f"underline {_VERSIONS.get(kind, _COLOURS[0])}"
+    parts = [(writable(text), style if is_marked else "") for text, is_marked in pieces]
+    return RichText.assemble(*parts)
+
+
+def _around(pieces: Sequence[Piece]) -> list[Piece]:
+    """Return the pieces, those that are not marked cut to the characters beside a marked one."""
+    return [
+        (text if is_marked else text[-_BESIDE:] if number == 0 else text[:_BESIDE], is_marked)
+        for number, (text, is_marked) in enumerate(pieces)
+    ]
 
 
 def _style(kind: str) -> str:
@@ -80,10 +130,12 @@ def _table(block: Table) -> RichTable:
 
 def _text(cell: Cell | str) -> RichText:
     if isinstance(cell, str):
-        return RichText(cell)
+        return RichText(writable(cell))
+    if cell.pieces:
+        return _marked(_around(cell.pieces), cell.kind)
     if cell.bar is not None:
         return RichText(bar(cell.bar, 1), _COLOURS[0])
-    return RichText(cell.text, _style(cell.kind))
+    return RichText(writable(cell.text), _style(cell.kind))
 
 
 def _bars(block: Bars) -> RichTable:

@@ -4,7 +4,7 @@ The figures come in sections: printed in a terminal, or as one HTML page that st
 """
 
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from fractions import Fraction
@@ -18,7 +18,7 @@ import numpy as np
 from noisegen.augment.statistics import wilson
 from noisegen.errors import UsageError
 from noisegen.report import pages
-from noisegen.report.blocks import Block, Cell, Row, Section, Table, Text
+from noisegen.report.blocks import MISSING, Block, Cell, Figure, Row, Section, Table, Text, figure
 from noisegen.report.charts import Dot, DotRow, between, dots
 from noisegen.report.terminal import percent
 from noisegen.review import store
@@ -137,9 +137,7 @@ def report(path: str | Path, out: str | Path | None = None) -> ReviewReport:
         if Path(out).exists() and Path(out).samefile(path):
             raise UsageError(f"-o {str(out)!r} is the review itself: give the page another name")
         head, *sections = compose(figures)
-        page = pages.page(
-            "Realism review", sections, kicker="noisegen: review", head=[head], macros=MACROS
-        )
+        page = pages.page("Realism review", sections, kicker="noisegen: review", head=[head])
         write_text(Path(out), page)
     return figures
 
@@ -198,11 +196,14 @@ def _verdict(
     """
     continued = [stratum for stratum in strata if stratum.second_stage]
     if best is None:
-        return StrengthVerdict(*name, None, None, "nothing is judged yet")
+        has_rows = any(stratum.items for stratum in strata)
+        reason = "nothing is judged yet" if has_rows else "no row was drawn"
+        return StrengthVerdict(*name, None, None, reason)
     if not continued:
         waiting = sum(stratum.items - stratum.judged for stratum in strata)
         left = f"; {counted(waiting, 'row')} of the first stage not judged yet" if waiting else ""
-        reason = f"most realistic of the first stage ({best.realistic:.1%} of {best.items:,}){left}"
+        rows = counted(best.items, "row")
+        reason = f"most realistic of the first stage ({best.realistic:.1%} of {rows}){left}"
         reason += f"; next: review make --more {store.SECOND_STAGE}"
         return StrengthVerdict(*name, best.strength, None, reason)
     chosen = max(continued, key=lambda stratum: (stratum.second_stage, stratum.realistic or 0))
@@ -212,9 +213,9 @@ def _verdict(
         reason += f"; {counted(waiting, 'row')} not judged yet"
         return StrengthVerdict(*name, chosen.strength, None, reason)
     passes = share >= CUT_OFF
-    reason += f": {'reaches' if passes else 'is below'} the cut-off of {CUT_OFF:.0%}"
-    reason += f" (95 % interval {chosen.low:.1%} to {chosen.high:.1%})"
-    reason += f"; fewer than the {ALL_ROWS} rows of RCP" if chosen.judged < ALL_ROWS else ""
+    reason += f": {'reaches' if passes else 'below'} the cut-off of {CUT_OFF:.0%}"
+    reason += f" (95% interval {chosen.low:.1%} to {chosen.high:.1%})"
+    reason += f"; RCP judged {ALL_ROWS} rows" if chosen.judged < ALL_ROWS else ""
     return StrengthVerdict(*name, chosen.strength, passes, reason)
 
 
@@ -299,7 +300,6 @@ def krippendorff_alpha(
 
 # For a terminal and for a page.
 
-MACROS = Path(__file__).with_name("report.html")
 _PASSES = {
     True: Cell("pass", kind="better"), False: Cell("fail", kind="worse"), None: Cell("open"),
 }  # fmt: skip
@@ -313,10 +313,11 @@ def compose(report: ReviewReport) -> tuple[Text, *tuple[Section, ...]]:
     people = counted(len(report.reviewers), "reviewer")
     answers = f"{counted(report.answers, 'answer')} (changes counted)"
     cut_off = f"The cut-off is {report.cut_off:.0%} realistic."
-    comments = [Table("Comments", ["reviewer", "row", "comment"], report.comments)]
+    comments = [Table("Comments", ["reviewer", "row", "comment"], report.comments, "stacked")]
     shares = (
-        "A row that several reviewers judged counts once, with the mean of their answers. "
-        "Intervals are Wilson's of 95%. Moderate: realistic or moderately so; meaning: unchanged."
+        "A row judged by several reviewers counts once, with the mean of their answers. "
+        "Intervals are 95% Wilson intervals. Moderate: at least moderately realistic; meaning: "
+        "meaning unchanged."
     )
     return (
         Text(f"{judged}; {people}, {answers}"),
@@ -329,25 +330,13 @@ def compose(report: ReviewReport) -> tuple[Text, *tuple[Section, ...]]:
     )
 
 
-def _number(value: float | None, text: str) -> Cell:
-    return Cell("-", kind="n") if value is None else Cell(text.format(value), value)
-
-
-def _share(value: float | None) -> Cell:
-    return _number(value, "{:.1%}")
-
-
-def _count(value: int) -> Cell:
-    return _number(value, "{:,}")
-
-
 def _verdict_blocks(report: ReviewReport) -> Sequence[Block]:
     rows: list[Row] = [
         [verdict.lang, verdict.recipe, verdict.strength or "-", _PASSES[verdict.passes],
          verdict.reason]
         for verdict in report.verdicts
     ]  # fmt: skip
-    return [Table("Verdicts", ["lang", "recipe", "strength", "cut-off", "why"], rows)]
+    return [Table("Verdicts", ["lang", "recipe", "strength", "cut-off", "why"], rows, "stacked")]
 
 
 def _group_blocks(report: ReviewReport) -> Sequence[Block]:
@@ -356,26 +345,46 @@ def _group_blocks(report: ReviewReport) -> Sequence[Block]:
     for group in report.groups:
         name = [group.lang, group.recipe, group.strength]
         judged = Cell(f"{group.judged:,}/{group.items:,}", group.judged)
-        moderate, meaning = _share(group.moderate_or_better), _share(group.meaning_kept)
-        interval = _interval(group, report.cut_off)
-        shares.append([*name, judged, _share(group.realistic), interval, moderate, meaning])
+        moderate, meaning = (
+            figure(group.moderate_or_better, ".1%"),
+            figure(group.meaning_kept, ".1%"),
+        )
+        interval = Cell("-", kind="quiet") if group.realistic is None else _interval(group)
+        shares.append([*name, judged, figure(group.realistic, ".1%"), interval, moderate, meaning])
         counts = group.rows, group.rows - group.changed, group.too_long
-        sources.append([*name, *map(_count, counts)])
+        sources.append([*name, *map(figure, counts)])
     return [
-        Table("Shares by strength", _SHARES, shares, macro="drawn"),
+        *_intervals(report),
+        Table("Shares by strength", _SHARES, shares),
         Table("Rows of the sources", _SOURCES, sources),
     ]
 
 
-def _interval(group: StratumFigures, cut_off: float) -> Cell:
-    """Return the interval in words, and on the page as a dot on a line, with the cut-off."""
-    if group.realistic is None:
-        return Cell("-", kind="quiet")
-    interval = f"{100 * group.low:.0f} to {100 * group.high:.0f}%"
-    tip = f"{percent(group.realistic)}, interval {interval}"
-    row = DotRow([Dot(group.realistic, 1, (group.low, group.high))], tip=tip)
-    drawn = dots([row], tip, between(0, 1, 10, 210), threshold=cut_off)
-    return Cell(interval, detail=drawn)
+def _interval(group: StratumFigures) -> Cell:
+    return Cell(f"{100 * group.low:.0f} to {100 * group.high:.0f}%", group.low)
+
+
+def _intervals(report: ReviewReport) -> Iterator[Figure]:
+    """Yield a figure: a chart for each language and recipe, with a dot per strength."""
+    rows: dict[str, list[DotRow]] = {}
+    for group in report.groups:
+        if group.realistic is None:
+            continue
+        share, low, high = (100 * value for value in (group.realistic, group.low, group.high))
+        figures = f"{share:.0f}% of {group.judged:,}"
+        tip = f"{group.strength}: {figures} realistic, interval {_interval(group).text}"
+        row = DotRow([Dot(share, 1, (low, high))], group.strength, figures, tip=tip)
+        rows.setdefault(f"{group.lang}, {group.recipe}", []).append(row)
+    scale, cut_off = between(0, 100, 180, 360), 100 * report.cut_off
+    charts = [
+        dots(group, name, scale, heading=name, threshold=cut_off) for name, group in rows.items()
+    ]
+    caption = (
+        "Share of realistic rows in per cent, with its interval; the dashed line is the cut-off "
+        f"of {report.cut_off:.0%}."
+    )
+    if charts:
+        yield Figure(charts, caption)
 
 
 def _kind_blocks(report: ReviewReport) -> Sequence[Block]:
@@ -389,23 +398,27 @@ def _kind_blocks(report: ReviewReport) -> Sequence[Block]:
         shares = {language.lang: language.shares[name] for language in judged}
         rows.append([name, *(
             Cell(f"{100 * share:.0f}", share, f"{lang}, {name}: {percent(share)}", shade=share)
+            if share or store.is_offered(name, lang) else MISSING
             for lang, share in shares.items()
         )])  # fmt: skip
     heads = ["kind", *(language.lang for language in judged)]
-    note = Text("Share of a language's judged rows in which a kind was seen, in per cent.")
+    note = Text(
+        "Share of a language's judged rows in which a kind was seen, in per cent; – where a "
+        "language does not have a kind."
+    )
     return [note, Table("Kinds by language", heads, rows, "heat")]
 
 
 def _agreement_blocks(report: ReviewReport) -> Sequence[Block]:
     rows: list[Row] = [
-        [answers.question, answers.metric, _number(answers.alpha, "{:.3f}"), _count(answers.items)]
+        [answers.question, answers.metric, figure(answers.alpha, ".3f"), figure(answers.items)]
         for answers in report.agreement
         if answers.items
     ]
     if not rows:
-        return [Text("Agreement needs rows that two reviewers judged.", "quiet")]
+        return [Text("Agreement needs rows judged by two reviewers.", "quiet")]
     note = (
-        "Krippendorff's alpha: 1 is full agreement, 0 that of chance. It is not defined (-) where "
+        "Krippendorff's alpha: 1 is full agreement, 0 is chance. It is undefined (-) where "
         "all answers are the same."
     )
     return [Text(note), Table("Alpha", ["question", "metric", "alpha", "rows"], rows)]
@@ -413,9 +426,9 @@ def _agreement_blocks(report: ReviewReport) -> Sequence[Block]:
 
 def _reviewer_blocks(report: ReviewReport) -> Sequence[Block]:
     rows: list[Row] = [
-        [reviewer.name, _count(reviewer.items), _count(reviewer.complete),
-         _share(reviewer.realistic), _number(reviewer.seconds, "{:.0f}"),
-         _count(reviewer.comments)]
+        [reviewer.name, figure(reviewer.items), figure(reviewer.complete),
+         figure(reviewer.realistic, ".1%"), figure(reviewer.seconds, ".0f"),
+         figure(reviewer.comments)]
         for reviewer in report.reviewers
     ]  # fmt: skip
     if not rows:

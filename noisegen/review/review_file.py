@@ -5,6 +5,7 @@ import secrets
 import threading
 import time
 import unicodedata
+from collections.abc import Collection
 from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
@@ -15,13 +16,21 @@ import numpy as np
 from rapidfuzz.distance import Levenshtein
 
 from noisegen.noise.rng import row_keys, stream_key
-from noisegen.review.store import ANSWERS, connect, stored, transaction, well_formed
+from noisegen.review.store import (
+    ANSWERS,
+    connect,
+    is_offered,
+    stored,
+    transaction,
+    well_formed,
+)
 from noisegen.text.buffers import I64
 from noisegen.text.graphemes import graphemes
 
 NAME_MAX, KIND_MAX = 60, 40  # characters
 KINDS_MAX = 100  # of a review; a reviewer adds a few
 REVIEWERS_MAX = 1_000
+_KIND = ("id", "letter", "name", "hint")
 Part = tuple[bool, str]  # whether it differs, text
 _SINGLE = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR")  # no spaces
 
@@ -103,8 +112,9 @@ class ReviewFile:
         query = "SELECT question, value FROM latest WHERE reviewer = ? AND item = ?"
         answers = {name: json.loads(value) for name, value in self._all(query, reviewer, number)}
         texts = dict(zip(("clean", "noisy"), marked(clean, noisy), strict=True))
+        kinds = self.kinds(lang, answers.get("kinds", []))
         return {"item": number, "place": place, "lang": lang, **texts, "slots": json.loads(slots),
-                "answers": answers, "kinds": self.kinds()}  # fmt: skip
+                "answers": answers, "kinds": kinds}  # fmt: skip
 
     def answer(
         self, key: object, item: object, question: object, value: object, nonce: object
@@ -126,7 +136,7 @@ class ReviewFile:
     def add_kind(self, key: object, name: object) -> dict[str, Any]:
         """Add a kind of noise, or find the one of this name, and return it."""
         shown, folded = _checked_name(name, KIND_MAX, "kind")
-        find = "SELECT id FROM kinds WHERE folded = ?"
+        find = f"SELECT {', '.join(_KIND)} FROM kinds WHERE folded = ?"
         with self._lock, transaction(self._opened):
             reviewer, _, _ = self._reviewer(key)
             if not self._one(find, folded):
@@ -137,13 +147,24 @@ class ReviewFile:
                     " VALUES ('', ?, ?, '', ?)",
                     (shown, folded, reviewer),
                 )
-            return {"kind": self._one(find, folded)[0], "kinds": self.kinds()}
+            return dict(zip(_KIND, self._one(find, folded), strict=True))
 
-    def kinds(self) -> list[dict[str, Any]]:
-        """Return all kinds, additions last."""
-        names = ("id", "letter", "name", "hint")
-        rows = self._all(f"SELECT {', '.join(names)} FROM kinds ORDER BY id")
-        return [dict(zip(names, row, strict=True)) for row in rows]
+    def kinds(self, lang: str, chosen: Collection[int] = ()) -> list[dict[str, Any]]:
+        """Return the kinds to choose from in a language, additions last; `chosen` are among them.
+
+        A kind that reviewers added is offered where it is used, and everywhere until then.
+        """
+        used_elsewhere = (
+            "SELECT kind.value FROM latest, json_each(latest.value) AS kind"
+            " JOIN items ON items.id = item JOIN groups ON groups.id = group_id"
+            " WHERE question = 'kinds' GROUP BY kind.value HAVING NOT max(lang = ?)"
+        )
+        rows = self._all(
+            f"SELECT {', '.join(_KIND)} FROM kinds"
+            f" WHERE reviewer IS NULL OR id NOT IN ({used_elsewhere}) ORDER BY id", lang
+        )  # fmt: skip
+        kinds = (dict(zip(_KIND, row, strict=True)) for row in rows)
+        return [kind for kind in kinds if kind["id"] in chosen or is_offered(kind["name"], lang)]
 
     def _checked_answer(self, question: object, value: object) -> str:
         """Return an answer as JSON; raises Refused for one that the question does not allow."""
@@ -153,7 +174,8 @@ class ReviewFile:
             raise Refused("value") from error
         if question == "kinds":
             answer = sorted(set(answer))
-            if not {kind["id"] for kind in self.kinds()}.issuperset(answer):
+            known = {number for (number,) in self._all("SELECT id FROM kinds")}
+            if not known.issuperset(answer):
                 raise Refused("value")
         return json.dumps(well_formed(answer) if question == "comment" else answer)
 

@@ -7,6 +7,7 @@ import json
 import re
 import secrets
 import sqlite3
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import KW_ONLY, dataclass, field, replace
@@ -24,7 +25,8 @@ import pyarrow.parquet as pq
 
 from noisegen.augment import Request
 from noisegen.augment.augment import recipe_of
-from noisegen.data.files import reading
+from noisegen.data.columns import by_reason
+from noisegen.data.files import reading, shard_files
 from noisegen.data.sources import Columns, expand, is_string, no_column, read, shard_inputs
 from noisegen.errors import SourceError, UsageError
 from noisegen.noise import registry
@@ -63,17 +65,18 @@ class MakeOptions(Request):
 
     out: Annotated[
         Folder,
-        option("The review to make, or with --more to continue", "-o", "--out",
+        option("Review file to create, or to extend with --more", "-o", "--out",
                metavar="REVIEW.sqlite"),
     ]  # fmt: skip
     _: KW_ONLY
     lang_column: Annotated[
-        str, option("Column with the language of each row (without it: --lang for all)")
+        str, option("Column with the language of each row (where there is none: --lang)")
     ] = "lang"
     strengths: Annotated[
         str,
-        option("For clean text: 0.05,0.1,0.2 sets every rate of the recipe, x0.5,x1,x2 multiplies "
-               "the rates below 1. For outputs of augment: a name for each", metavar="S,S,S"),
+        option("Strengths of the noise: 0.05,0.1,0.2 sets every rate of the recipe, x0.5,x1,x2 "
+               "multiplies the rates below 1; for outputs of augment: a name for each",
+               metavar="S,S,S"),
     ] = ""  # fmt: skip
     rows: Annotated[int, option("Rows per language and strength in the first stage", ge=1)] = (
         store.FIRST_STAGE
@@ -87,7 +90,7 @@ class MoreOptions:
     `sources` are named where those of the review have moved, `code` where it was made with some.
     """
 
-    out: Annotated[Folder, option("The review", "-o", "--out", metavar="REVIEW.sqlite")]
+    out: Annotated[Folder, option("Review file", "-o", "--out", metavar="REVIEW.sqlite")]
     _: KW_ONLY
     rows: Annotated[
         int, option("Rows per language and recipe in the second stage", "--more", ge=1)
@@ -97,21 +100,23 @@ class MoreOptions:
         option("Strength that --more adds (best: the most realistic of the first stage)",
                metavar="best|S"),
     ] = BEST  # fmt: skip
-    sources: Annotated[Strings, option("Where the sources are now")] = ()
-    code: Annotated[Strings, option("Files that register transforms")] = ()
+    sources: Annotated[Strings, option("Sources, if they have moved")] = ()
+    code: Annotated[Strings, option("Python files with transforms")] = ()
 
 
 @dataclass(frozen=True)
 class SampleSummary:
     """What was put into a review: for every stratum, how many rows were drawn of how many.
 
-    `unjudged` rows of the first stage had no say in which strength is the best.
+    `unjudged` rows of the first stage had no say in which strength is the best; `dropped` counts
+    rows of the sources that could not be read, and files, by reason.
     """
 
     path: Path
     stage: int
     asked: int
     drawn: list[tuple[Stratum, int]]
+    dropped: Counter[str]
     unjudged: int = 0
 
     @property
@@ -133,14 +138,18 @@ class SampleSummary:
             lines.append(f"{stratum.lang}, {stratum.recipe} at {stratum.strength}: {line}")
         if self.unjudged:
             left = counted(self.unjudged, "row")
-            lines.append(f"warning: {left} of the first stage not judged yet; the best may change")
+            lines.append(
+                f"warning: {left} of the first stage not judged yet; the best strength may change"
+            )
+        if self.dropped:
+            lines.append(f"dropped or damaged: {by_reason(self.dropped)}")
         return lines
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for JSON."""
         strata = [{**stratum._asdict(), "drawn": count} for stratum, count in self.drawn]
         added = {"stage": self.stage, "items": self.items, "unjudged": self.unjudged}
-        return {"out": str(self.path), **added, "groups": strata}
+        return {"out": str(self.path), **added, "groups": strata, "dropped": dict(self.dropped)}
 
 
 def _make(options: MakeOptions) -> SampleSummary:
@@ -155,7 +164,7 @@ def _make(options: MakeOptions) -> SampleSummary:
         plan = msgspec.json.encode(source, enc_hook=str).decode()
         review = {"id": secrets.token_hex(8), "seed": str(source.seed), "plan": plan}
         database.executemany("INSERT INTO review VALUES (?, ?)", review.items())
-        return SampleSummary(path, 1, options.rows, _add(database, source, 1, options.rows))
+        return SampleSummary(path, 1, options.rows, *_add(database, source, 1, options.rows))
 
 
 make = public(MakeOptions, _make)
@@ -174,11 +183,11 @@ def _more(options: MoreOptions) -> SampleSummary:
         try:
             source = msgspec.json.decode(store.stored(database, "plan"), type=ReviewSource)
         except ValueError as error:
-            raise SourceError("the review is damaged: nothing says how it was made") from error
+            raise SourceError("the review is damaged: its plan cannot be read") from error
         if source.code and not options.code:
-            raise UsageError(f"the review was made with --code {source.code[0]}: name it again")
+            raise UsageError(f"the review was made with --code {source.code[0]}: give it again")
         if "-" in source.sources and not options.sources:
-            raise UsageError("the review was made from standard input: name its source again")
+            raise UsageError("the review was made from standard input: give the source again")
         sources = _absolute(listed(options.sources)) or source.sources
         source = replace(source, sources=sources, code=_absolute(listed(options.code)))
         judged, unjudged = store.judged_items(database), 0
@@ -192,21 +201,26 @@ def _more(options: MoreOptions) -> SampleSummary:
             if not chosen:
                 known = ", ".join(dict.fromkeys(strength for _, _, strength in names))
                 raise UsageError(f"the review has no strength {options.strength!r}; it has {known}")
-        drawn = _add(database, source, 2, options.rows, chosen)
-    return SampleSummary(path, 2, options.rows, drawn, unjudged)
+        added = _add(database, source, 2, options.rows, chosen)
+    return SampleSummary(path, 2, options.rows, *added, unjudged)
 
 
 more = public(MoreOptions, _more)
 
 
 def _best(judged: Judged) -> set[StratumName]:
-    """Return the most realistic stratum of every language and recipe; raises UsageError of none."""
+    """Return the most realistic stratum of every language and recipe that has rows.
+
+    Raises UsageError where none of them is judged.
+    """
     chosen = set()
     for (lang, recipe), strata in judged.items():
+        if not any(strata.values()):
+            continue
         if (best := store.most_realistic(strata)) is None:
             raise UsageError(
-                f"no strength is the best of {lang}, {recipe}: nothing is judged yet; "
-                f"review first, or name one: --strength VALUE"
+                f"no best strength for {lang}, {recipe}: nothing is judged yet; "
+                f"review first, or choose one with --strength VALUE"
             )
         chosen.add((lang, recipe, best.strength))
     return chosen
@@ -218,9 +232,10 @@ def _add(
     stage: int,
     count: int,
     only: Collection[StratumName] | None = None,
-) -> list[tuple[Stratum, int]]:
-    """Draw rows and add them, in an order that tells nothing of their stratum; return how many.
+) -> tuple[list[tuple[Stratum, int]], Counter[str]]:
+    """Draw rows and add them, in an order that tells nothing of their stratum.
 
+    Return how many of each stratum, and the rows of the source that were dropped, by reason.
     Raises UsageError if others were added meanwhile.
     """
     newest = database.execute("SELECT max(id) FROM items").fetchone()
@@ -228,13 +243,13 @@ def _add(
     query = "SELECT lang, clean FROM items JOIN groups ON groups.id = group_id"
     for lang, clean in database.execute(query):
         taken.setdefault(lang, set()).add(clean)
-    sample = _drawn(source, count, taken, only)
+    sample, dropped = _drawn(source, count, taken, only)
     rows = [(stratum, row) for stratum, part in sample for row in part]
     texts = pa.array([f"{stratum.lang}\t{row['clean']}" for stratum, row in rows], pa.string())
     keys = row_keys(stream_key(source.seed, "review/shuffle"), id_numbers(texts))
     with store.transaction(database):
         if database.execute("SELECT max(id) FROM items").fetchone() != newest:
-            raise UsageError("the review was given other rows meanwhile: run again")
+            raise UsageError("other rows were added to the review meanwhile: run again")
         database.executemany(
             "INSERT INTO groups (lang, recipe, strength, value, rows, changed, too_long)"
             " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
@@ -246,7 +261,7 @@ def _add(
                 " ?, id, ?, ?, ?, ? FROM groups WHERE (lang, recipe, strength) = (?, ?, ?)",
                 (stage, row["row_id"], row["clean"], row["noisy"], _slots(row), *stratum.name),
             )
-    return [(stratum, len(part)) for stratum, part in sample]
+    return [(stratum, len(part)) for stratum, part in sample], dropped
 
 
 # The sample: changed rows by keyed draws, each text once.
@@ -257,15 +272,17 @@ def _drawn(
     count: int,
     taken: dict[str, set[str]],
     only: Collection[StratumName] | None,
-) -> Sample:
+) -> tuple[Sample, Counter[str]]:
     """Draw `count` rows of every stratum, or of `only` some; raises SourceError if there is none.
 
-    Of one language, no text is drawn twice, nor one that is `taken`.
+    Of one language, no text is drawn twice, nor one that is `taken`. Rows that cannot be read are
+    counted by reason.
     """
+    dropped = Counter[str]()
     strata = max(len(source.strengths), len(source.sources))
     room = count * strata + max(map(len, taken.values()), default=0)
     pools: dict[StratumName, _Pool] = {}
-    for stratum, table in source.batches():
+    for stratum, table in source.batches(dropped):
         if only is None or stratum.name in only:
             stream = stream_key(source.seed, f"review/{stratum.recipe}/{stratum.strength}")
             pools.setdefault(stratum.name, _Pool(stratum, stream, room)).add(table)
@@ -279,8 +296,8 @@ def _drawn(
                 used.add(row["clean"])
     if not any(rows for _, rows in sample):
         seen = sum(stratum.rows for stratum, _ in sample)
-        raise SourceError(f"nothing to review: of {counted(seen, 'row')} none changed or is new")
-    return sample
+        raise SourceError(f"nothing to review: none of {counted(seen, 'row')} is changed and new")
+    return sample, dropped
 
 
 @dataclass
@@ -357,7 +374,7 @@ class ReviewSource:
     text_column: str = "text"
     id_column: str | None = None
     protect: str = PROTECTED
-    tagger: str = "auto"
+    tagger: str = "rule"
     limit: int | None = None
     code: tuple[str, ...] = ()
     nlaug_data: str | None = None
@@ -372,7 +389,7 @@ class ReviewSource:
         values |= {"strengths": strength_labels(options.strengths), "recipe": None}
         if options.nlaug_data:
             values["nlaug_data"] = str(Path(options.nlaug_data).resolve())
-        outputs = [name for name in sources if any(Path(name).glob("part-*.parquet"))]
+        outputs = [name for name in sources if shard_files(Path(name))]
         if 0 < len(outputs) < len(sources):
             raise UsageError(
                 f"{outputs[0]!r} is an output of augment, others are not: use one kind"
@@ -387,15 +404,15 @@ class ReviewSource:
         for name in ("recipe", "transforms", "values", "limit", "text_column", "id_column"):
             if getattr(options, name) not in (getattr(bare, name), {}):
                 raise UsageError(
-                    f"outputs of augment have their noise and columns: leave out {name}"
+                    f"outputs of augment bring their own noise and columns: leave out {name}"
                 )
         return msgspec.convert(values, cls)
 
-    def batches(self) -> Iterator[Batch]:
-        """Yield all rows in batches of one stratum."""
+    def batches(self, dropped: Counter[str]) -> Iterator[Batch]:
+        """Yield all rows in batches of one stratum, and count those that cannot be read."""
         for path in self.code:
             load_code(path)
-        yield from _noised(self) if self.recipe else _outputs(self)
+        yield from _noised(self, dropped) if self.recipe else _outputs(self)
 
 
 def _absolute(sources: Sequence[str]) -> tuple[str, ...]:
@@ -418,7 +435,7 @@ def _outputs(source: ReviewSource) -> Iterator[Batch]:
         stratum = Stratum(lang, name, strength, strength_value(strength))
         slots = {"noisy_tokens": "noisy_tokens", "noisy_labels": "noisy_labels"}
         slots |= {key: str(options[key]) for key in ("tokens", "labels") if options.get(key)}
-        for path in sorted(folder.glob("part-*.parquet")):
+        for path in shard_files(folder):
             for table in _shard(path, slots):
                 yield from _by_language(table, stratum, source.lang_column)
 
@@ -456,16 +473,19 @@ def _by_language(table: pa.Table, stratum: Stratum, column: str) -> Iterator[Bat
         yield stratum._replace(lang=lang.lower()), table.filter(pc.equal(spoken, lang))
 
 
-def _noised(source: ReviewSource) -> Iterator[Batch]:
+def _noised(source: ReviewSource, dropped: Counter[str]) -> Iterator[Batch]:
     recipe = parse(json.dumps(source.recipe), "the recipe of the review")
     recipes = {label: at_strength(recipe, label) for label in source.strengths}
     engine = cache(lambda label, lang: _engine(recipes[label], lang, source))
     columns = Columns(source.text_column, source.id_column)
     protected = protect_kinds(source.protect)
     every = Stratum(source.lang, recipe.name, "")
-    inputs = [item for item in expand(source.sources) if not item.skipped]
+    named = expand(source.sources)
+    inputs = [item for item in named if not item.skipped]
+    dropped.update(["unread_file"] * (len(named) - len(inputs)))
     tasks = shard_inputs(inputs, columns, SHARD_ROWS, source.limit)
     for batch in chain.from_iterable(read(task, columns) for task in tasks):
+        dropped.update(batch.dropped)
         for stratum, table in _by_language(batch.table, every, source.lang_column):
             ids, clean = (table[name].combine_chunks() for name in ("id", "clean"))
             table = pa.table({"row_id": pc.cast(ids, pa.string()), "clean": clean})
@@ -513,7 +533,9 @@ def at_strength(recipe: Recipe, label: str) -> Recipe:
     `strength` of a recipe file does. Raises UsageError for what is neither.
     """
     if not _NUMBER.fullmatch(label):
-        raise UsageError(f"strength {label!r} is no rate such as 0.1 and no factor such as x2")
+        raise UsageError(
+            f"strength {label!r} is neither a rate such as 0.1 nor a factor such as x2"
+        )
     if label.startswith("x"):
         factor = fraction(label.removeprefix("x"))
         return replace(

@@ -34,10 +34,10 @@ class ServeOptions:
     path: Annotated[Folder, argument("REVIEW.sqlite")]
     _: KW_ONLY
     host: Annotated[
-        str, option("Address to bind; another than this machine's own lets others in")
+        str, option("Address to bind; any but the loopback address lets other machines in")
     ] = HOST
-    port: Annotated[int, option("Port; 0 for any free one")] = PORT
-    open_browser: Annotated[bool, option("Open the browser, too", "--open")] = False
+    port: Annotated[int, option("Port (0: any free port)")] = PORT
+    open_browser: Annotated[bool, option("Open the page in the browser", "--open")] = False
     tell: Annotated[Callable[[str], None], internal()] = lambda line: print(line, flush=True)
 
 
@@ -112,19 +112,19 @@ def _serve(options: ServeOptions) -> None:
         try:
             if not is_loopback(options.host):
                 tell(
-                    f"warning: {options.host} can be reached from other machines; who has the "
-                    f"address can review and read the texts, and it is not encrypted"
+                    f"warning: {options.host} can be reached from other machines: anyone with "
+                    f"the address can read the texts and review, and nothing is encrypted"
                 )
             # Ctrl-C may come before the loop runs.
             warnings.filterwarnings("ignore", "coroutine 'Server.serve' was never awaited")
             running = server.uvicorn()
             tell(f"open {server.address}")
-            tell("end with Ctrl-C; every answer is stored at once")
+            tell("stop with Ctrl-C; every answer is stored at once")
             if options.open_browser:
                 Timer(0.5, webbrowser.open, [server.address]).start()
             running.run(sockets=[server.listening])
         except KeyboardInterrupt:
-            tell(f"ended; the answers are in {options.path}")
+            tell(f"stopped; the answers are in {options.path}")
 
 
 serve = public(ServeOptions, _serve)
@@ -136,7 +136,7 @@ def _bound(host: str, port: int) -> socket.socket:
     try:
         return _socket(host, port)
     except UnicodeError as error:  # a part of the name is empty or too long
-        raise UsageError(f"cannot serve on host {host!r}: it is no host name") from error
+        raise UsageError(f"cannot serve on host {host!r}: not a host name") from error
     except OSError as error:
         if _is_free(host, 0) is None:
             raise UsageError(f"cannot serve on host {host!r}: {error.strerror}") from error

@@ -18,11 +18,14 @@ from typing import Annotated, Any, Literal, NamedTuple, get_args
 import msgspec
 
 from noisegen.errors import OutputError, SourceError
+from noisegen.text.languages import language_code, language_scripts
+from noisegen.text.segmentation import Language
 
 FIRST_STAGE, SECOND_STAGE = 15, 60  # rows of a strength, as in RCP
 APPLICATION = 0x6E6F7276  # "norv", the mark of a review in the head of an SQLite file
 VERSION = 1
 COMMENT_MAX = 2_000  # characters
+CASED = {"LATIN", "CYRILLIC", "GREEK", "ARMENIAN"}  # scripts with capitals
 SCHEMA = Path(__file__).with_name("schema.sql")
 KINDS_FILE = Path(__file__).with_name("kinds.tsv")
 
@@ -38,11 +41,24 @@ ANSWERS: dict[str, Any] = {  # by question, what an answer can be
 
 
 class NoiseKind(NamedTuple):
-    """A kind of noise that a reviewer can name: the key that chooses it, and what it means."""
+    """A kind of noise that a reviewer can name: the key that chooses it, and what it means.
+
+    `langs` are the languages that have it: '*' for all, 'cased' for those with capitals, 'spaced'
+    for those with spaces between words, or codes; '-en' leaves one out.
+    """
 
     letter: str
     name: str
     hint: str
+    langs: str
+
+    def is_of(self, lang: str) -> bool:
+        """Tell whether a language has this kind of noise; an unknown one is taken for Latin."""
+        code, wanted = language_code(lang.partition("-")[0]) or lang, set(self.langs.split())
+        traits = {"*", code} | ({"spaced"} if Language(code).is_spaced else set())
+        if CASED & set(language_scripts().get(code, CASED)):
+            traits.add("cased")
+        return bool(wanted & traits) and f"-{code}" not in wanted
 
 
 @cache
@@ -50,6 +66,11 @@ def shipped_kinds() -> tuple[NoiseKind, ...]:
     """Return the kinds that every review begins with."""
     _, _, *lines = KINDS_FILE.read_text("utf-8").splitlines()  # origin, names of the columns
     return tuple(map(NoiseKind._make, csv.reader(lines, "excel-tab", quoting=csv.QUOTE_NONE)))
+
+
+def is_offered(name: str, lang: str) -> bool:
+    """Tell whether a shipped kind is one of the language, or a kind is not a shipped one."""
+    return all(kind.is_of(lang) for kind in shipped_kinds() if kind.name == name)
 
 
 class Stratum(NamedTuple):
@@ -159,13 +180,12 @@ def created(path: Path) -> Iterator[sqlite3.Connection]:
 def _check_free(path: Path) -> None:
     if path.exists():
         raise OutputError(
-            f"there is {str(path)!r} already; add rows with --more N, or give another name"
+            f"{str(path)!r} already exists; add rows with --more N, or give another name"
         )
     for ending in ("-wal", "-journal"):  # SQLite would play these answers into the new review
         if (left := path.with_name(f"{path.name}{ending}")).exists():
             raise OutputError(
-                f"there is {str(left)!r} of a review that was removed: move it away, or give "
-                f"another name"
+                f"{str(left)!r} is left from a removed review: move it away, or give another name"
             )
 
 

@@ -51,27 +51,27 @@ def used(texts):
     ],
 )  # fmt: skip
 def test_the_expected_rate_is_met_within_two_per_cent(name, figure, target):
-    texts = demo_texts("en")
+    texts = demo_texts()["en"]
     made = calibrated(name, texts, target, figure)
     assert expected(made.recipe, used(texts), figure) == pytest.approx(target, rel=0.02)
 
 
 @pytest.mark.parametrize("lang", ["de", pytest.param("hi", marks=pytest.mark.nightly)])
 def test_the_expected_rate_is_met_in_other_languages(lang):
-    texts = demo_texts(lang)
+    texts = demo_texts()[lang]
     made = calibrated("mix_all", texts, 0.05, noising=Noising(lang, tagger="rule"))
     assert expected(made.recipe, used(texts), lang=lang) == pytest.approx(0.05, rel=0.02)
 
 
 def test_the_rate_rises_with_the_factor_for_the_same_draws():
-    measure = RateEstimator(demo_texts("en"), "cer", RULE, 0)
+    measure = RateEstimator(demo_texts()["en"], "cer", RULE, 0)
     recipe = Recipe.named("mix_all")
     rates = [measure.rate(scaled(recipe, 2 ** (n / 2)), 1_000).value for n in range(-6, 7)]
     assert rates == sorted(rates)
 
 
 def test_the_standard_error_is_what_repeats_show():
-    recipe, texts = Recipe.named("fing:rate=0.05"), demo_texts("en")
+    recipe, texts = Recipe.named("fing:rate=0.05"), demo_texts()["en"]
     found = [RateEstimator(texts, "cer", RULE, seed).rate(recipe, 600) for seed in range(40)]
     mean = sum(one.value for one in found) / 40
     spread = (sum((one.value - mean) ** 2 for one in found) / 39) ** 0.5
@@ -80,7 +80,7 @@ def test_the_standard_error_is_what_repeats_show():
 
 def test_equal_input_gives_equal_bytes_and_another_seed_nearly_the_same_factor():
     one, again, other = (
-        calibrated("fing", demo_texts("en"), 0.05, seed=seed) for seed in (0, 0, 5)
+        calibrated("fing", demo_texts()["en"], 0.05, seed=seed) for seed in (0, 0, 5)
     )
     assert one.to_yaml() == again.to_yaml()
     assert other.factor == pytest.approx(one.factor, rel=0.02)
@@ -102,7 +102,7 @@ def test_the_check_uses_other_rows():
 
 def test_a_rate_out_of_reach_says_what_is_in_reach():
     with pytest.raises(UsageError, match=r"week cannot reach CER 0.15 .* within reach is 0.01\d*$"):
-        calibrated("week", demo_texts("en"), 0.15)
+        calibrated("week", demo_texts()["en"], 0.15)
 
 
 def test_text_without_anything_to_change_says_so():
@@ -129,7 +129,7 @@ def test_empty_texts_count_for_nothing():
 def test_one_text_is_enough():
     made = calibrated("fing", ["one text that is all there is"], 0.1)
     assert made.reached.value == pytest.approx(0.1, rel=0.02)
-    assert "say little of others" in made.warnings[0]
+    assert "1 text may not stand for others" in made.warnings[0]
 
 
 def test_one_thing_must_be_asked():
@@ -158,7 +158,7 @@ def test_the_command_writes_a_recipe_that_augment_takes(tmp_path, capsys):
     assert "the 300 'en' rows of the bundled demo text" in said.err
     recipe = Recipe.named(str(out))
     assert recipe.name == "five"
-    assert expected(recipe, used(demo_texts("en"))) == pytest.approx(0.05, rel=0.02)
+    assert expected(recipe, used(demo_texts()["en"])) == pytest.approx(0.05, rel=0.02)
     assert [path.name for path in tmp_path.iterdir()] == ["five.yaml"]
 
 
@@ -189,7 +189,7 @@ def test_wrong_use_exits_with_2(capsys):
 def test_steps_without_data_for_the_language_are_named(capsys):
     assert run("--lang", "de", "--target-cer", "0.15") == 0
     said = capsys.readouterr()
-    assert "without data for 'de', so without noise: abr1, abr2" in said.err
+    assert "mix_all leaves out 8 of its 12 transforms in 'de' (no data): abr1, abr2" in said.err
     assert "abr1" in said.out  # the recipe is for all languages still
 
 
@@ -220,7 +220,7 @@ def test_a_rate_far_out_of_reach_names_the_highest_within_reach(tmp_path, capsys
     [("ugc-light", 0.014, 0.27), ("ugc", 0.05, 0.8), ("ugc-heavy", 0.10, 0.97)],
 )
 def test_the_packaged_recipes_are_as_strong_as_they_say(name, cer, changed):
-    texts = [text for text in demo_texts("en") for _ in range(8)]
+    texts = [text for text in demo_texts()["en"] for _ in range(8)]
     noisy = RULE.noise(Recipe.named(name), texts)
     assert error_counts(texts, noisy)[0] / sum(map(len, texts)) == pytest.approx(cer, rel=0.1)
     share = sum(a != b for a, b in zip(texts, noisy, strict=True)) / len(texts)
@@ -239,3 +239,14 @@ def test_ugc_makes_noise_in_other_languages(lang, demo):
     texts = [row["text"] for row in demo if row["lang"] == lang] or ["Día claro, señor."]
     noisy = Noising(lang).noise(Recipe.named("ugc-heavy"), texts * 20)
     assert sum(a != b for a, b in zip(texts * 20, noisy, strict=True)) > len(texts) * 4
+
+
+def test_what_could_not_be_read_is_counted(tmp_path, capsys):
+    lines = [b"a good line of text to noise", b"a bad \xff line", b"and one more good line"]
+    (tmp_path / "text.txt").write_bytes(b"\n".join(lines * 12))
+    words = ["calibrate", str(tmp_path), "--recipe", "fing", "--target-cer", "0.05", "--json"]
+    assert cli.run(words) == 3
+    printed = capsys.readouterr()
+    assert "warning: dropped or damaged: 12 not_utf8\n" in printed.err
+    found = json.loads(printed.out)
+    assert (found["dropped"], found["texts"] + found["texts_checked"]) == ({"not_utf8": 12}, 24)

@@ -24,7 +24,7 @@ def test_sound_pairs_raise_no_doubt(sound):
 def test_few_pairs_are_said_with_the_interval(sound):
     [line] = doubts(sound.take(range(20)), "en")
     assert "only 20 pairs" in line
-    assert "95 % interval" in line
+    assert "95% interval" in line
 
 
 def test_swapped_sides_are_noticed(sound):
@@ -36,7 +36,7 @@ def test_swapped_sides_are_noticed(sound):
 def test_sides_out_of_step_are_noticed(sound, noisy, clean, place):
     length = len(sound) - 1
     shifted = Pairs(sound.noisy[noisy:][:length], sound.clean[clean:][:length])
-    told = f"out of step: most noisy texts fit the clean one {place}"
+    told = f"misaligned: most noisy texts match the clean one {place}"
     assert any(told in line for line in doubts(shifted))
 
 

@@ -1,8 +1,10 @@
 """Sets are compared text by text where they can be, doubts are said, and the command shows all."""
 
 import gzip
+import html
 import io
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -17,9 +19,11 @@ from noisegen.cli import run
 from noisegen.data.pairs import Pairs
 from noisegen.errors import MissingExtra, UsageError
 from noisegen.realism.compare import (
+    EXAMPLES,
     HISTOGRAMS,
     Realism,
     alongside,
+    compare,
     compare_pairs,
     jensen_shannon,
     languages_differ,
@@ -113,7 +117,7 @@ def test_no_more_rows_than_wanted_are_compared(real: Pairs) -> None:
     ours, theirs, _ = alongside(real, noised("spac", 1), 120)
     assert (len(ours), len(theirs)) == (120, 120)
     assert ours.clean == theirs.clean
-    assert compare_pairs(real, noised("spac", 1), rows_max=120).warnings == ()
+    assert compare_pairs(real, noised("spac", 1), limit=120).warnings == ()
 
 
 def test_sets_without_a_text_in_common_are_compared_with_a_warning(real: Pairs) -> None:
@@ -135,7 +139,7 @@ def test_a_small_set_is_said_to_be_small_with_an_interval() -> None:
     pairs = noised("fing:rate=0.1", 1, TEXTS[:40])
     found = compare_pairs(pairs, noised("spac:add_rate=0.1", 1, TEXTS[:40]))
     assert "only 40 pairs" in found.warnings[0]
-    assert "95 % interval" in found.warnings[0]
+    assert "95% interval" in found.warnings[0]
 
 
 def test_an_empty_side_is_an_error(real: Pairs) -> None:
@@ -188,6 +192,56 @@ def test_the_page_is_whole_and_needs_nothing_from_elsewhere(found: Realism) -> N
     assert comparison_page(found) == text
 
 
+def test_the_page_names_recipe_and_data_and_shows_whole_rows(source: Path, tmp_path) -> None:
+    found = compare(source, recipe="fing:rate=0.1", seed=3)
+    assert found.names == (str(source), "recipe fing:rate=0.1 (seed 3)")
+    page = comparison_page(found)
+    assert f"<h1>Recipe fing:rate=0.1 (seed 3) against {source.name}</h1>" in page
+    cards = re.findall(r'<li class="card".*?</li>', page, re.DOTALL)
+    assert len(cards) == len(found.examples) == EXAMPLES
+    real = {text: noisy for noisy, text in pairs_of(source)}
+    for card, row in zip(cards, found.examples, strict=True):
+        assert row["real"] == real[row["clean"]] != row["clean"] != row["synthetic"]
+        sides = dict(re.findall(r"<dt>(\w+)</dt><dd><bdi>(.*?)</bdi></dd>", card, re.DOTALL))
+        texts = {name: html.unescape(re.sub("<[^>]*>|‸", "", side)) for name, side in sides.items()}
+        assert texts == row
+
+
+def test_what_a_recipe_leaves_out_in_the_language_is_said(source: Path) -> None:
+    found = compare(source, recipe="mix_all", lang="de", limit=40)
+    assert found.warnings[0].startswith("mix_all leaves out 8 of its 12 transforms in 'de'")
+
+
+def pairs_of(path: Path) -> list[list[str]]:
+    return [line.split("\t") for line in path.read_text("utf-8").splitlines()[1:]]
+
+
+def test_a_folder_of_augment_is_named_with_its_recipe_and_seed(source: Path, tmp_path) -> None:
+    clean = tmp_path / "clean.txt"
+    clean.write_text("".join(f"{text}\n" for text in TEXTS), "utf-8")
+    augment(clean, tmp_path / "out", transforms=["fing:rate=0.1"], seed=5)
+    found = compare(source, synthetic=tmp_path / "out")
+    name = json.loads((tmp_path / "out" / "manifest.json").read_text())["recipe"]["name"]
+    assert found.names[1] == f"{tmp_path / 'out'} (recipe {name}, seed 5)"
+
+
+def test_the_main_results_are_said_in_words(found: Realism) -> None:
+    text = " ".join(printed(found).split())
+    assert f"picks the synthetic one of two texts in {found.two_sample.all_rows.value:.0%}" in text
+    too_rare, too_frequent = text.split("Too rare: ")[1].split(". Too frequent: ")
+    assert "word dropped" not in too_rare
+    assert too_frequent.startswith("split (")  # spac adds spaces inside words
+    assert f"real {found.real.kinds['split'] / found.real.edits:.0%})" in too_frequent
+
+
+def test_examples_of_different_texts_are_of_each_set(real: Pairs) -> None:
+    other = noised("fing:rate=0.1", 1, [text.replace("The", "Each") for text in TEXTS[:300]])
+    examples = compare_pairs(real, other).examples
+    assert [sorted(one) for one in examples] == [
+        *[["clean", "real"]] * (EXAMPLES // 2), *[["clean", "synthetic"]] * (EXAMPLES // 2)
+    ]  # fmt: skip
+
+
 def test_text_of_the_sets_cannot_break_the_page(real: Pairs) -> None:
     evil = Pairs([f"{text}<script>alert(1)</script>" for text in real.clean], real.clean)
     text = comparison_page(compare_pairs(real, evil))
@@ -197,10 +251,12 @@ def test_text_of_the_sets_cannot_break_the_page(real: Pairs) -> None:
 
 def test_the_command_compares_with_a_recipe(source: Path, tmp_path, capsys) -> None:
     out = tmp_path / "report.html"
-    code = run(["realism", "--real", str(source), "--recipe", "spac:add_rate=0.05", "-o", str(out)])
+    code = run(
+        ["realism", "--pairs", str(source), "--recipe", "spac:add_rate=0.05", "-o", str(out)]
+    )
     printed = capsys.readouterr()
     assert code == 0
-    assert "Told apart by a classifier" in printed.out
+    assert "Can a classifier tell them apart?" in printed.out
     assert out.read_text("utf-8").startswith("<!doctype html>")
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
 
@@ -209,7 +265,7 @@ def test_the_command_compares_with_a_folder_of_augment(source: Path, tmp_path, c
     clean = tmp_path / "clean.txt"
     clean.write_text("".join(f"{text}\n" for text in TEXTS), "utf-8")
     augment(clean, tmp_path / "out", transforms=["spac:add_rate=0.05"])
-    arguments = ["realism", "--real", str(source), "--synthetic", str(tmp_path / "out"), "--json"]
+    arguments = ["realism", "--pairs", str(source), "--synthetic", str(tmp_path / "out"), "--json"]
     assert run([*arguments, "--quiet"]) == 0
     printed = capsys.readouterr()
     found = json.loads(printed.out)
@@ -222,7 +278,7 @@ def test_the_command_compares_with_a_folder_of_augment(source: Path, tmp_path, c
 
 @pytest.mark.parametrize("extra", [[], ["--recipe", "spac", "--synthetic", "x"]])
 def test_one_kind_of_synthetic_noise_must_be_chosen(source: Path, extra, capsys) -> None:
-    assert run(["realism", "--real", str(source), *extra]) == 2
+    assert run(["realism", "--pairs", str(source), *extra]) == 2
     assert "give either --synthetic or --recipe" in capsys.readouterr().err
 
 
@@ -231,15 +287,15 @@ def test_the_page_never_replaces_a_source(source: Path, tmp_path, capsys) -> Non
     before = source.read_bytes()
     path.write_bytes(before)
     words = ["realism", "--quiet", "-o", str(path)]
-    for given in (["--real", str(path), "--recipe", "spac"],
-                  ["--real", str(source), "--synthetic", str(path)]):  # fmt: skip
+    for given in (["--pairs", str(path), "--recipe", "spac"],
+                  ["--pairs", str(source), "--synthetic", str(path)]):  # fmt: skip
         assert run([*words, *given]) == 2
         assert "is one of the sources" in capsys.readouterr().err
     assert path.read_bytes() == before
 
 
 def test_fewer_rows_are_compared_of_all_that_were_read(source: Path, capsys) -> None:
-    words = ["--real", str(source), "--recipe", "spac:add_rate=0.05", "--rows", "60"]
+    words = ["--pairs", str(source), "--recipe", "spac:add_rate=0.05", "--limit", "60"]
     assert run(["realism", *words, "--json", "--quiet"]) == 0
     printed = capsys.readouterr()
     found = json.loads(printed.out)
@@ -248,21 +304,21 @@ def test_fewer_rows_are_compared_of_all_that_were_read(source: Path, capsys) -> 
 
 
 def test_a_missing_source_is_one_line(tmp_path, capsys) -> None:
-    assert run(["realism", "--real", str(tmp_path / "no.tsv"), "--recipe", "spac", "--quiet"]) == 1
+    assert run(["realism", "--pairs", str(tmp_path / "no.tsv"), "--recipe", "spac", "--quiet"]) == 1
     error = capsys.readouterr().err
     assert error.startswith("error: ")
     assert error.count("\n") == 1
 
 
 def test_an_unknown_recipe_is_wrong_usage(source: Path, capsys) -> None:
-    assert run(["realism", "--real", str(source), "--recipe", "spca", "--quiet"]) == 2
+    assert run(["realism", "--pairs", str(source), "--recipe", "spca", "--quiet"]) == 2
     assert "did you mean 'spac'" in capsys.readouterr().err
 
 
 def test_pairs_without_a_side_are_counted(source: Path, tmp_path, capsys) -> None:
     path = tmp_path / "gaps.tsv"
     path.write_text(source.read_text("utf-8") + "\tnothing here\nno clean text\t\n", "utf-8")
-    assert run(["realism", "--real", str(path), "--recipe", "spac", "--quiet", "--json"]) == 0
+    assert run(["realism", "--pairs", str(path), "--recipe", "spac", "--quiet", "--json"]) == 0
     assert "warning: real set: dropped 2 pairs: empty_side" in capsys.readouterr().err
 
 
@@ -272,7 +328,7 @@ def test_damaged_input_is_said_and_exits_with_3(source: Path, tmp_path, capsys) 
         f"S {text}\nA -1 -1|||noop|||-NONE-|||REQUIRED|||-NONE-|||0\n\n" for text in TEXTS
     )
     path.write_bytes(gzip.compress(blocks.encode())[:-40])
-    code = run(["realism", "--real", str(path), "--recipe", "spac", "--quiet", "--json"])
+    code = run(["realism", "--pairs", str(path), "--recipe", "spac", "--quiet", "--json"])
     assert code == 3
     assert "damaged: " in capsys.readouterr().err
 

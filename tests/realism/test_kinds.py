@@ -74,8 +74,8 @@ def test_an_edit_of_a_word_is_of_its_kind(clean: str, noisy: str, lang: str, kin
     [
         ("ok", "ok : ) ) )", {"emoticon"}),
         ("ok", "ok xD", {"emoticon"}),
-        ("ok (see below)", "ok see below", {"mark dropped"}),
-        ("no.", "no...", {"mark repeated"}),
+        ("ok (see below)", "ok see below", {"punctuation dropped"}),
+        ("no.", "no...", {"punctuation repeated"}),
         ("ich habe das Buch gelesen", "ich habe gelesen das Buch", {"word moved"}),
     ],
 )

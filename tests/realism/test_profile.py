@@ -169,5 +169,5 @@ def test_a_folder_with_files_is_not_written_over(tmp_path, saved):
     check_free(saved, force=True)
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "notes.txt").write_text("mine")
-    with pytest.raises(OutputError, match="files that are no profile"):
+    with pytest.raises(OutputError, match="files but no profile"):
         check_free(tmp_path / "other", force=True)

@@ -71,9 +71,14 @@ def test_another_kind_of_noise_is_told_and_its_letters_are_named() -> None:
     pairs = noised("fing:rate=0.02", 1)
     found = tests.two_sample(pairs, swapped(pairs))
     assert found.all_rows.value > 0.95
-    ours = [one for one in found.telling if one.side == "synthetic"]
+    ours = [one for one in found.contrasts if one.side == "synthetic"]
     assert any("teh" in one.ngram or one.ngram in " teh " for one in ours[:3])
-    assert any("teh" in example for one in ours for example in one.examples)
+    assert any(one.example and "teh" in one.example.text for one in ours)
+    for one in found.contrasts:
+        if one.example:
+            framed = f"\n{one.example.text}\n"
+            assert one.ngram.strip("\n") in one.example.text[one.example.start : one.example.stop]
+            assert one.ngram in framed[one.example.start : one.example.stop + 2]
     assert all(one.synthetic_share > one.real_share for one in ours)
 
 
@@ -90,7 +95,7 @@ def test_changed_rows_are_told_where_few_rows_change() -> None:
 def test_few_texts_have_no_figure() -> None:
     pairs = noised("fing:rate=0.1", 1, TEXTS[: tests.TEXTS_MIN - 1])
     found = tests.two_sample(pairs, swapped(pairs))
-    assert (found.all_rows, found.changed_rows, found.telling) == (None, None, ())
+    assert (found.all_rows, found.changed_rows, found.contrasts) == (None, None, ())
 
 
 def test_copies_of_few_texts_have_no_figure() -> None:

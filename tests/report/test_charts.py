@@ -122,7 +122,15 @@ def test_a_row_of_dots_says_its_name_its_figures_and_its_interval():
 def test_bars_have_a_group_for_each_label_and_a_style_for_each_series():
     svg = bars(Bars("Edits", "%", ["a", "<b>"], {"real": [1, 2], "synthetic": [3, 0]}))
     assert [svg.count(f'class="m{style} bar"') for style in (1, 2)] == [2, 2]
-    assert "&lt;b&gt;: 0.0 %" in svg
+    assert "&lt;b&gt;, synthetic: 0 %" in svg
+
+
+def test_bars_end_in_their_figures_and_counts_and_the_axes_are_named():
+    shown = Bars("Rows", "% of rows", ["0", "1"], {"all": [62.5, 37.5]}, axis="transforms",
+                 counts={"all": [1_250, 750]})  # fmt: skip
+    svg = bars(shown)
+    assert all(f">{words}</text>" in svg for words in ("transforms", "% of rows", "62.5 (1,250)"))
+    assert "0: 62.5 (1,250); 1: 37.5 (750)" in svg  # for who cannot see it
 
 
 def test_a_plane_without_any_spread_is_drawn():

@@ -223,7 +223,7 @@ def test_a_name_in_use_is_asked_about(person, path):
         other.page.get_by_role("button", name="Choose another name").click()
         expect(other.page.locator("#name")).to_be_focused()
         other.press("Enter")
-        other.page.get_by_role("button", name="That was me: go on").click()
+        other.page.get_by_role("button", name="That was me: continue").click()
         other.at("Pair 2 of 6")
     assert rows_of(path, "SELECT name FROM reviewers") == [("Ana",)]
 
@@ -391,6 +391,33 @@ def test_a_phone_and_a_zoomed_page_need_no_scrolling_sideways(one_pair, width, c
         "all => all.map((one) => Math.min(one.offsetHeight, one.offsetWidth))"
     )
     assert min(sizes) >= 24
+
+
+@pytest.mark.parametrize(("width", "height"), [(390, 640), (1000, 600)])
+def test_next_is_always_on_the_screen_and_hides_nothing_that_has_the_focus(one_pair, width, height):
+    page = one_pair("en", viewport={"width": width, "height": height}).page
+    for place in (0, 200, 10_000):
+        page.evaluate(f"window.scrollTo(0, {place})")
+        box = page.locator("#next").bounding_box()
+        assert 0 <= box["y"] <= height - box["height"]
+        assert page.locator("#back").bounding_box()["y"] == box["y"]  # in one line
+    page.evaluate("window.scrollTo(0, 0)")
+    page.locator("#comment").focus()
+    ends = [page.locator(name).bounding_box() for name in ("#comment", "#next")]
+    assert ends[0]["y"] + ends[0]["height"] <= ends[1]["y"]
+
+
+@pytest.mark.parametrize(("lang", "absent"), [("ja", "casing"), ("en", "kanji conversion")])
+def test_the_kinds_are_those_of_the_language(one_pair, lang, absent):
+    kinds = one_pair(lang).page.locator("#kinds label").all_inner_texts()
+    assert "typo" in kinds
+    assert absent not in kinds
+
+
+def test_languages_are_shown_by_their_names(person, world_server):
+    page = person().page
+    page.goto(world_server.address)
+    expect(page.get_by_label("Japanese")).to_be_checked()
 
 
 def test_keys_are_shown_if_wished_and_can_be_switched_off(person, path):

@@ -114,7 +114,7 @@ def test_serve_ends_on_a_signal_and_says_where_the_answers_are(path, number):
         assert served.address.startswith("http://127.0.0.1:")
         code, said = served.stop(number)
     assert code == 0
-    assert f"ended; the answers are in {path}" in said
+    assert f"stopped; the answers are in {path}" in said
     assert "warning" not in said
     assert [one.name for one in path.parent.glob("review.sqlite*")] == ["review.sqlite"]
 
@@ -136,3 +136,16 @@ def test_an_answer_outlives_the_death_of_the_server(path):
         assert other.answer(item, "realism", "realistic") == 200
         served.stop(signal.SIGKILL)
     assert review.report(path).judged == 1
+
+
+def test_make_counts_what_it_could_not_read(tmp_path, capsys):
+    source = tmp_path / "text"
+    source.mkdir()
+    lines = [b"a good line to noise", b"a bad \xff line", b"another good line"]
+    (source / "a.txt").write_bytes(b"\n".join(lines))
+    (source / "b.pdf").write_bytes(b"%PDF")
+    words = ["review", "make", str(source), "-t", "fing", "--strengths", "0.3", "--rows", "1"]
+    assert cli.run([*words, "-o", str(tmp_path / "r.sqlite")]) == 3
+    assert "dropped or damaged: 1 unread_file, 1 not_utf8\n" in capsys.readouterr().err
+    assert cli.run([*words, "-o", str(tmp_path / "s.sqlite"), "--json"]) == 3
+    assert json.loads(capsys.readouterr().out)["dropped"] == {"unread_file": 1, "not_utf8": 1}

@@ -5,7 +5,7 @@ import threading
 from contextlib import closing
 
 import pytest
-from reviews import made, rows_of
+from reviews import made, output, rows_of
 
 from noisegen import review
 from noisegen.errors import SourceError
@@ -127,12 +127,49 @@ def test_an_unknown_reviewer_is_refused(opened, key):
 
 def test_a_new_kind_becomes_an_option_for_all_and_stands_once(opened):
     ana, ben = (opened.join(name, None)["reviewer"] for name in ("Ana", "Ben"))
-    number = opened.add_kind(ana, "  keyboard   mash ")["kind"]
-    assert opened.add_kind(ben, "Keyboard Mash")["kind"] == number
+    number = opened.add_kind(ana, "  keyboard   mash ")["id"]
+    assert opened.add_kind(ben, "Keyboard Mash")["id"] == number
     names = [kind["name"] for kind in opened.item(ben, 0)["kinds"]]
-    assert names == [kind.name for kind in shipped_kinds()] + ["keyboard mash"]
+    assert names == [kind.name for kind in shipped_kinds() if kind.is_of("en")] + ["keyboard mash"]
     opened.answer(ben, 1, "kinds", [number, 1], "n")
-    assert opened.add_kind(ana, "typo")["kind"] == 1
+    assert opened.add_kind(ana, "typo")["id"] == 1
+
+
+@pytest.mark.parametrize(
+    ("lang", "without"),
+    [
+        ("en", {"diacritic", "kanji conversion", "anglicism"}),
+        ("pt-BR", {"kanji conversion"}),
+        ("hi", {"kanji conversion", "casing"}),
+        ("ja", {"diacritic", "casing", "word boundary"}),
+        ("zh-Hant", {"diacritic", "kanji conversion", "casing", "word boundary"}),
+        ("no-such-language", {"kanji conversion"}),
+    ],
+)
+def test_a_language_offers_the_kinds_that_it_has(lang, without):
+    offered = {kind.name for kind in shipped_kinds() if kind.is_of(lang)}
+    assert {kind.name for kind in shipped_kinds()} - offered == without
+
+
+def test_an_added_kind_is_offered_in_the_languages_that_use_it(tmp_path):
+    pairs = [("ein Satz mit Wort", "ein Satz mti Wort"), ("a line of words", "a lien of words")]
+    review.make(output(tmp_path / "out", pairs, lang=["de", "en"]), tmp_path / "r.sqlite")
+    opened = ReviewFile(tmp_path / "r.sqlite")
+    ana = opened.join("Ana", None)["reviewer"]
+    shown = {item["lang"]: item for item in (opened.item(ana, place) for place in (0, 1))}
+    umlaut = opened.add_kind(ana, "umlaut")["id"]
+    assert all(umlaut in ids_of(opened, ana, place) for place in (0, 1))  # not used yet
+    opened.answer(ana, shown["de"]["item"], "kinds", [umlaut], "1")
+    assert umlaut in ids_of(opened, ana, shown["de"]["place"])
+    assert umlaut not in ids_of(opened, ana, shown["en"]["place"])
+    kanji = next(n for n, kind in enumerate(shipped_kinds(), 1) if kind.name == "kanji conversion")
+    opened.answer(ana, shown["en"]["item"], "kinds", [kanji], "2")  # as in an older review
+    assert kanji in ids_of(opened, ana, shown["en"]["place"])
+    opened.close()
+
+
+def ids_of(opened: ReviewFile, reviewer: str, place: int) -> set[int]:
+    return {kind["id"] for kind in opened.item(reviewer, place)["kinds"]}
 
 
 def test_there_is_an_end_to_new_kinds(opened):

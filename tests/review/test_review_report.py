@@ -7,12 +7,12 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from reviews import made, rows_of, sentences
+from reviews import made, output, rows_of, sentences
 from rich.console import Console
 
 from noisegen import review
 from noisegen.augment.statistics import wilson
-from noisegen.errors import OutputError, UsageError
+from noisegen.errors import OutputError, SourceError, UsageError
 from noisegen.report.terminal import show
 from noisegen.review.reporting import CUT_OFF, ReviewReport, compose
 from noisegen.review.review_file import ReviewFile
@@ -130,7 +130,7 @@ def test_a_cut_off_over_fewer_rows_than_rcp_had_says_so(path):
     judge(path, "Ana", verdicts(path, {}))
     (verdict,) = review.report(path).verdicts
     assert verdict.passes
-    assert verdict.reason.endswith("fewer than the 75 rows of RCP")
+    assert verdict.reason.endswith("RCP judged 75 rows")
 
 
 def test_best_is_the_strength_that_the_reviewers_found_most_realistic(tmp_path):
@@ -182,10 +182,32 @@ def test_the_page_is_one_file_that_asks_for_nothing(path, tmp_path):
     assert all(link.startswith(("#", "data:")) for link in re.findall(r'href="([^"]*)', page))
 
 
+def test_intervals_are_drawn_on_an_axis_in_per_cent(path, tmp_path):
+    judge(path, "Ana", verdicts(path, {"low": 3}))
+    review.report(path, tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text()
+    (drawn,) = re.findall(r"<figure>.*?</figure>", page, re.DOTALL)
+    assert all(f">{tick}</text>" in drawn for tick in (0, 20, 40, 60, 80, 100))
+    assert all(f">{strength}</text>" in drawn for strength in ("low", "middle", "high"))
+    assert "low: 80% of 15 realistic, interval 55 to 93%" in drawn
+    assert drawn.count("threshold") == 1
+
+
+def test_a_language_in_which_nothing_changed_holds_nobody_up(tmp_path):
+    pairs = [("same in both", "same in both"), ("a line of words", "a lien of words")]
+    path = tmp_path / "r.sqlite"
+    review.make(output(tmp_path / "out", pairs * 3, lang=["zh", "en"] * 3), path, rows=1)
+    judge(path, "Ana", {1: {"realism": "realistic", "meaning": "yes"}})
+    reasons = {one.lang: one.reason for one in review.report(path).verdicts}
+    assert reasons["zh"] == "no row was drawn"
+    with pytest.raises(SourceError, match="nothing to review"):  # only en, and no new text
+        review.more(path)
+
+
 def test_texts_in_the_page_are_escaped(path, tmp_path):
     opened = ReviewFile(path)
     key = opened.join("<img src=x>", None)["reviewer"]
-    kind = opened.add_kind(key, "<b>kind</b>")["kind"]
+    kind = opened.add_kind(key, "<b>kind</b>")["id"]
     opened.answer(key, 1, "realism", "realistic", "1")
     opened.answer(key, 1, "kinds", [kind], "2")
     opened.answer(key, 1, "comment", "</td><script>alert(1)</script>", "3")

@@ -165,7 +165,7 @@ def test_an_existing_review_is_never_written_over(tmp_path):
 
 def test_nothing_is_left_behind_where_nothing_changed(tmp_path):
     same = [(clean, clean) for clean, _ in sentences(5)]
-    with pytest.raises(SourceError, match="of 5 rows none changed"):
+    with pytest.raises(SourceError, match="none of 5 rows is changed"):
         review.make(output(tmp_path / "out", same), tmp_path / "r.sqlite")
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
@@ -176,7 +176,7 @@ def test_nothing_is_left_behind_where_nothing_changed(tmp_path):
         ({}, "needs --strengths"),
         ({"strengths": "0.1,0.1"}, "write each once"),
         ({"strengths": "0.1,"}, "write each once"),
-        ({"strengths": "strong"}, "no rate such as 0.1"),
+        ({"strengths": "strong"}, "neither a rate such as 0.1"),
         ({"strengths": "2"}, "outside 0 to 1"),
         ({"strengths": "0.1", "rows": 0}, "at least 1"),
         ({"strengths": "0.1", "seed": -1}, "seed"),
@@ -289,7 +289,7 @@ def test_what_a_crash_left_of_another_review_is_not_played_into_a_new_one(tmp_pa
     low = output(tmp_path / "low", sentences(20))
     path = tmp_path / "r.sqlite"
     (tmp_path / "r.sqlite-wal").write_bytes(b"answers")
-    with pytest.raises(OutputError, match=r"r\.sqlite-wal' of a review that was removed"):
+    with pytest.raises(OutputError, match=r"r\.sqlite-wal' is left from a removed review"):
         review.make(low, path)
     assert not path.exists()
 
@@ -338,7 +338,7 @@ def test_a_damaged_plan_is_said(tmp_path, plan):
     with sqlite3.connect(path) as opened:
         opened.execute("UPDATE review SET value = ? WHERE name = 'plan'", (plan,))
     opened.close()
-    with pytest.raises(SourceError, match="nothing says how it was made"):
+    with pytest.raises(SourceError, match="its plan cannot be read"):
         review.more(path, strength="low")
 
 

@@ -37,8 +37,14 @@ function showProgress() {
 function welcome() {
   showOnly("welcome");
   $("langs-box").hidden = page.langs.length < 2;
-  $("langs").replaceChildren(...page.langs.map((lang) => choice("checkbox", "langs", lang, lang, true)));
+  $("langs").replaceChildren(...page.langs.map((lang) =>
+    choice("checkbox", "langs", lang, languageName(lang), true)));
   $("name").focus();
+}
+
+const languageNames = new Intl.DisplayNames(["en"], { type: "language" });
+function languageName(lang) {
+  try { return languageNames.of(lang); } catch { return lang; }
 }
 
 async function join(same) {
@@ -57,7 +63,7 @@ async function join(same) {
   } catch (problem) {
     if (problem.reason === "taken") return askIfSame();
     if (problem.reason === "name") $("name-problem").textContent = "Give a name of 1 to 60 characters.";
-    else if (problem.reason === "full") $("name-problem").textContent = "The review has its most reviewers.";
+    else if (problem.reason === "full") $("name-problem").textContent = "The review has no room for more reviewers.";
     else tellProblem(problem.reason);
   }
 }
@@ -166,12 +172,12 @@ async function addKind() {
   if (!name) return;
   const item = page.item;
   try {
-    const { kind, kinds } = await ask("/api/kinds", { name });
+    const kind = await ask("/api/kinds", { name });
     allWell();
     $("new-kind").value = "";
     if (page.item !== item) return;
-    answer("kinds", [...new Set([...(item.answers.kinds ?? []), kind])]);
-    showKinds(kinds);
+    answer("kinds", [...new Set([...(item.answers.kinds ?? []), kind.id])]);
+    showKinds([...item.kinds.filter((known) => known.id !== kind.id), kind]);
   } catch (problem) {
     if (problem.reason === "full") $("saved").textContent = "No room for another kind";
     else tellProblem(problem.reason);

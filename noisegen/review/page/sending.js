@@ -64,7 +64,7 @@ export async function persist(work) {
 }
 
 const STALE = {
-  away: "The server does not answer. This page tries again by itself; if the server was ended, " +
+  away: "The server does not answer. This page tries again by itself; if the server was stopped, " +
     "start it again with noisegen review serve.",
   token: "The server was started again and has a new token. Open the new address that it has " +
     "printed, in this browser; this page then goes on by itself.",

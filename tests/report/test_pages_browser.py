@@ -1,0 +1,104 @@
+"""The pages of stats, realism and review in a real Chromium: a phone, light and dark."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from contrast import CONTRAST
+
+from noisegen import augment, compare, review
+from noisegen.augment import statistics
+from noisegen.realism.report_blocks import comparison_page
+from noisegen.text.resources import DEMO
+
+pytest.importorskip("sklearn")
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+PROGRAM = next(filter(None, map(shutil.which, NAMES)), None)
+pytestmark = pytest.mark.skipif(PROGRAM is None, reason=f"no browser: none of {', '.join(NAMES)}")
+PAGES = ("stats", "realism", "review")
+OUTSIDE = """() => [...document.querySelectorAll("main svg text")].filter((text) => {
+  const [inner, outer] = [text, text.closest("svg")].map((one) => one.getBoundingClientRect());
+  return inner.width && (inner.left < outer.left - 1 || inner.right > outer.right + 1);
+}).map((text) => text.textContent)"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    """Make every page of the bundled text."""
+    folder = tmp_path_factory.mktemp("pages")
+    augment(DEMO, folder / "real", recipe="ugc", seed=1, limit=60)
+    augment(DEMO, folder / "out", recipe="mix_all", seed=2, limit=60)
+    statistics.plot(statistics.measure(folder / "out"), folder / "stats.html")
+    realism = compare(folder / "real", synthetic=folder / "out")
+    (folder / "realism.html").write_text(comparison_page(realism), "utf-8")
+    review.make(folder / "out", folder / "review.sqlite", rows=3)
+    review.report(folder / "review.sqlite", folder / "review.html")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    with playwright.sync_playwright() as running:
+        sandbox = [] if os.getuid() else ["--no-sandbox"]
+        browser = running.chromium.launch(executable_path=PROGRAM, args=sandbox)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def opened(chromium, folder):
+    pages = []
+
+    def opening(name: str, width: int = 390, **options):
+        viewport = {"width": width, "height": 844}
+        pages.append(chromium.new_page(viewport=viewport, **options))
+        pages[-1].goto((folder / f"{name}.html").as_uri())
+        pages[-1].evaluate("document.querySelectorAll('details').forEach((one) => one.open = true)")
+        return pages[-1]
+
+    yield opening
+    for page in pages:
+        page.close()
+
+
+@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("width", [390, 1100])
+def test_a_page_fits_the_screen_and_a_chart_its_words(opened, name, width):
+    page = opened(name, width)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.evaluate(OUTSIDE) == []
+
+
+@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_text_has_contrast(opened, name, scheme):
+    found = opened(name, color_scheme=scheme).evaluate(CONTRAST)
+    assert len(found) > 20
+    assert [line for line in found if line[2] < 4.5] == []
+
+
+def test_rows_of_text_are_stacked_on_a_phone_and_each_cell_is_named(opened):
+    page = opened("realism")
+    tables = page.locator("table.stacked")
+    for table in tables.all():
+        assert table.evaluate("one => one.parentElement.scrollWidth <= innerWidth")
+        heads = table.locator("thead th").all_text_contents()
+        row = table.locator("tbody tr").first
+        assert row.locator("td").evaluate_all("all => all.map((one) => one.dataset.head)") == [
+            head.strip() for head in heads[1:]
+        ]
+        tops = row.locator("td").evaluate_all("all => all.map((one) => one.offsetTop)")
+        assert tops == sorted(set(tops))
+    assert tables.count() == 3
+
+
+def test_a_shadow_says_that_a_table_goes_on(opened):
+    page = opened("stats")
+    wide = page.locator(".wide").filter(has_text="drawn alone")
+    assert wide.evaluate("one => one.scrollWidth > one.clientWidth")
+    shades = "one => getComputedStyle(one).backgroundAttachment"
+    assert wide.evaluate(shades) == "local, local, scroll, scroll"  # covered where the table ends
+    words = wide.locator("caption").bounding_box()
+    assert words["x"] + words["width"] <= 390
