@@ -246,7 +246,7 @@ def save_dictionary(
     langs = sorted({entry.lang for entry in entries})
     head = {"name": out.stem, "lang": langs[0] if langs else ANY, **head}
     if kind is None:
-        raise UsageError(f"{out}: unknown ending; write .parquet, .tsv or .json")
+        raise UsageError(f"{out}: unknown file extension; use .parquet, .tsv or .json")
     if kind in ("json", "lexicon") and len(langs) > 1:
         raise UsageError(f"a {kind} file holds one language: choose with --lang {langs[0]}")
     for key, value in head.items():

@@ -69,12 +69,12 @@ def _files(source: str) -> Iterator[Path]:
 def _reason_against(path: Path, lang: str) -> str:
     """Return why a file is not mined; '' if it is."""
     if path.suffix.lower() not in ENDINGS and not path.stat().st_size:
-        return "no MediaWiki export"
+        return "not a MediaWiki export"
     head = first_bytes(path)
     if not head:
-        raise SourceError(f"{path}: damaged, nothing of it can be read")
+        raise SourceError(f"{path}: damaged: nothing in it can be read")
     if not any(sign in head for sign in _SIGNS):
-        return "no MediaWiki export"
+        return "not a MediaWiki export"
     theirs = read_site(head).lang.partition("-")[0].lower()
     if theirs and theirs != lang and _SAME.get(theirs) != lang:
         return f"its site info says language {theirs!r}, not {lang!r}; use --lang {theirs}"
@@ -144,7 +144,7 @@ class Revision(NamedTuple):
 
     @property
     def model(self) -> str:
-        """The content model, 'wikitext' where none is told."""
+        """The content model, 'wikitext' where none is given."""
         match = _MODEL.search(self.head) or _MODEL.search(self.tail.partition(b"<content")[0])
         return _text_of(match) if match else "wikitext"
 
@@ -191,7 +191,7 @@ _BYTES = re.compile(rb"""\sbytes=["'](-?\d{1,18})["']""")
 def read_revisions(
     parts: Iterable[bytes], note: Callable[[str], None], wanted: Callable[[Page], bool]
 ) -> Iterator[Revision]:
-    """Yield the revisions of the pages that are wanted; what is lost is told to `note`.
+    """Yield the revisions of the pages that are wanted; losses are reported to `note`.
 
     Only whole revisions are given; one over REVISION_MAX comes without its text. The first part
     holds the head of the export.
@@ -222,7 +222,7 @@ class _Scanner:
         yield from self._revisions()
         if not part:  # what follows a gap may belong to another page
             if b"<revision" in self.held[self.at :]:
-                self.note("a revision without an end was left out")
+                self.note("a revision without an end was skipped")
             self.held, self.at, self.page, self.skipped = b"", 0, None, b""
 
     def finish(self) -> Iterator[Revision]:
@@ -230,9 +230,9 @@ class _Scanner:
         yield from self._revisions()
         remainder = self.held[self.at :]
         if b"<revision" in remainder or self.skipped == b"</revision>":
-            self.note("ends within a revision, which was left out")
+            self.note("ends inside a revision, which was skipped")
         elif b"</mediawiki>" not in remainder:
-            self.note("its end is missing")
+            self.note("the end of the file is missing")
 
     def _revisions(self) -> Iterator[Revision]:
         """Yield what is complete; `at` moves to the beginning of what needs more bytes."""
@@ -254,7 +254,7 @@ class _Scanner:
             later = held.rfind(b"<revision", stop, end)
             later = held.rfind(b"<revision", begin + 9, text) if later < 0 else later
             if later >= 0:
-                self.note("a revision without an end was left out")
+                self.note("a revision without an end was skipped")
                 self.at = later
                 continue
             self.at = end + len(b"</revision>")
@@ -302,7 +302,7 @@ class _Scanner:
     def _known_page(self, head: bytes = b"") -> Page:
         """Return the page, or one without a name for revisions that have lost theirs."""
         if self.page is None:
-            self.note("revisions have lost their page")
+            self.note("revisions without a page")
             self.page = Page(-_number_in(_ID.search(head)) or -1, 0, "")
         return self.page
 
@@ -391,7 +391,7 @@ def rewritten(parts: Iterable[bytes], note: Callable[[str], None]) -> Iterator[b
         try:
             parser.Parse(part, False)
         except (expat.ExpatError, _Refused, ValueError) as error:
-            note(f"{error}; read on as it is")
+            note(f"{error}; read on without parsing XML")
             yield "".join([*out, " "]).encode()
             remainder = part[max(0, parser.CurrentByteIndex - read) :]
             yield from chain([b"", remainder], parts)
@@ -399,7 +399,7 @@ def rewritten(parts: Iterable[bytes], note: Callable[[str], None]) -> Iterator[b
         read += len(part)
         stuck = 0 if out else stuck + 1
         if stuck == STUCK_MAX:
-            note("a tag without an end; the rest was left out")
+            note("a tag without an end; the rest was skipped")
             return
         if out:
             yield "".join(out).encode()

@@ -26,7 +26,7 @@ _MARKUP = ("[[", "]]", "{{", "}}", "''", "</", "/>", "||", "==", "://")
 class FilterProfile:
     """Thresholds in tokens; `distance_percent` is of the shorter sentence.
 
-    `char_distance_max` is between two words of a language with blanks between words.
+    `char_distance_max` is between two words of a language with spaces between words.
     """
 
     tokens_min: int = 2
@@ -52,7 +52,7 @@ class Delta(NamedTuple):
     clean: Sequence[str]
 
     def pairs(self, is_spaced: bool) -> list[tuple[str, str]]:
-        """Pair the tokens; a misspelt word falls apart where no blanks separate words."""
+        """Pair the tokens; a misspelt word falls apart where no spaces separate words."""
         if len(self.noisy) == len(self.clean):
             return list(zip(self.noisy, self.clean, strict=True))
         if len(self.clean) == 1 and self.noisy and not is_spaced:

@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from noisegen.data.files import metered
 from noisegen.data.pairs import PairColumns, aligned_files
 from noisegen.errors import SourceError, UsageError
 from noisegen.mining import dictionary, parallel
@@ -48,14 +49,15 @@ from noisegen.runs.folder import (
     note_text,
     shard_path,
 )
-from noisegen.runs.manifest import Manifest, dataset_card, packages, source_names, summed
-from noisegen.runs.progress import Progress, publishing, watching
+from noisegen.runs.manifest import Card, Manifest, dataset_card, packages, source_names, summed
+from noisegen.runs.progress import BYTES, Tracker, live_path, publishing, silent
 from noisegen.text.segmentation import language
 from noisegen.version import __version__
 
 ROWS = 8_192  # of a row group of pairs
 WORD_MAX = 100  # characters of a word that is counted
 DICTIONARY = ("dictionary.parquet", "dictionary.tsv")
+_SHOWN = ("pairs", "pages", "revisions", "entries", "rows")  # counts that progress shows
 
 _TEXTS = [("noisy", pa.string()), ("clean", pa.string()), ("lang", pa.string()),
           ("key", pa.uint64())]  # fmt: skip
@@ -79,10 +81,10 @@ class MiningOptions(PartOptions):
     lang: Lang = "en"
     profile: Annotated[
         Literal["rcp", "strict", "all"],
-        option("Pairs to keep: as in the RCP paper, only the surest, or all sentences"),
+        option("Sentence pairs to keep: as in the RCP paper, only the most reliable, or all"),
     ] = "rcp"
     max_char_distance: Annotated[
-        str | None, option("Maximum edits between the words of a pair", metavar="N|none")
+        str | None, option("Maximum edit distance between the words of a pair", metavar="N|none")
     ] = None
     fuzzy_pinyin: Annotated[
         bool, option("Chinese: treat zh/z, sh/s, ch/c, n/l and -ng/-n as the same sound")
@@ -93,7 +95,7 @@ class MiningOptions(PartOptions):
     frequency: Annotated[int | None, THRESHOLD_OPTIONS["frequency"]] = None
     top: Annotated[int | None, THRESHOLD_OPTIONS["top"]] = None
     strict: Annotated[bool, option("Treat damaged input as an error")] = False
-    tell: Annotated[Callable[[str], None] | None, internal()] = None
+    tell: Annotated[Callable[[str], None], internal()] = silent
 
     def deciding(self, *names: str) -> dict[str, Any]:
         """Return the options that decide which pairs are mined: those of all runs and `names`."""
@@ -106,7 +108,9 @@ class MiningOptions(PartOptions):
         if distance is None:
             return chosen
         if not re.fullmatch("none|[1-9][0-9]{0,3}", distance):
-            raise UsageError(f"no distance between words: {distance!r}; write 1, 2 ... or none")
+            raise UsageError(
+                f"--max-char-distance {distance!r}: write a number from 1 to 9999, or none"
+            )
         return replace(chosen, char_distance_max=None if distance == "none" else int(distance))
 
     def thresholds(self) -> Thresholds:
@@ -135,7 +139,7 @@ class Lang8Options(MiningOptions):
     out: Out
     _: KW_ONLY
     with_uncorrected: Annotated[
-        bool, option("Keep a sentence that nobody corrected, as a pair of itself")
+        bool, option("Keep sentences without a correction, as pairs of equal sides")
     ] = False
 
 
@@ -143,92 +147,36 @@ class Lang8Options(MiningOptions):
 class PairsOptions(MiningOptions):
     """Parallel noisy and clean text: tables, or a text file and its corrected versions."""
 
-    sources: Annotated[Strings, argument("SOURCE...")]
+    sources: Annotated[Strings, argument("PAIRS...")]
     out: Out
     _: KW_ONLY
     noisy_column: Annotated[str, option("Column with the errors")] = "noisy"
     clean_columns: Annotated[
         Strings,
-        option("Column with the corrected text, or lists of it; repeatable", "--clean-column"),
+        option(
+            "Column with the corrected text or a list of corrections; repeatable", "--clean-column"
+        ),
     ] = ("clean",)
     clean_files: Annotated[
         Strings, option("Text file with the correction of each line; repeatable", "--clean-file")
     ] = ()
-    lang_column: Annotated[str | None, option("Column with the language, as code or name")] = None
-    split: Annotated[bool, option("Split rows of several sentences and align those")] = False
+    lang_column: Annotated[str | None, option("Column with the language (code or name)")] = None
+    split: Annotated[bool, option("Split rows into sentences and align them")] = False
     splitter: Splitter = "sentencex"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         columns = listed(self.clean_columns)
         if self.clean_files and len(listed(self.sources)) > 1:
-            raise UsageError("--clean-file goes with one SOURCE, the noisy text file")
+            raise UsageError("--clean-file goes with one noisy text file")
         if self.clean_files and (
             self.lang_column or [self.noisy_column, *columns] != ["noisy", "clean"]
         ):
-            raise UsageError("--clean-file goes with text files, which have no columns")
+            raise UsageError(
+                "--clean-file is for text files, which have no columns: omit column options"
+            )
         if self.noisy_column in columns:
             raise UsageError(f"column {self.noisy_column!r} cannot be both noisy and clean")
-
-
-# The commands.
-
-
-def _mine_wiki(options: WikiOptions) -> Manifest:
-    """Mine sentence pairs and a dictionary from the revision history of a wiki.
-
-    `dumps`: files, folders or globs; without `skip` whole pages are compared, slowly, for the same
-    word pairs; `tell` is called with a line for every file that is left out. A threshold of None is
-    that of the profile (see `Thresholds`). Raises NoisegenError.
-    """
-    spoken = language(options.lang, splitter=options.splitter, fuzzy_pinyin=options.fuzzy_pinyin)
-    tasks, left_out = tasks_of(listed(options.dumps), spoken.code)
-    miner = WikiMiner(spoken, options.pair_profile(), skip=options.skip)
-    return mine(Work(tasks, miner, options.deciding("splitter", "skip"), left_out), options)
-
-
-def _mine_lang8(options: Lang8Options) -> Manifest:
-    """Mine learners' sentences: Lang-8 entries (a JSON array per line) or M2.
-
-    `with_uncorrected` keeps a sentence that nobody corrected, as a pair of itself. A threshold of
-    None is that of the profile. Raises NoisegenError.
-    """
-    spoken = language(options.lang, fuzzy_pinyin=options.fuzzy_pinyin)
-    miner = parallel.Lang8Miner(spoken, options.pair_profile(), options.with_uncorrected)
-    tasks = parallel.lang8_tasks(listed(options.files))
-    return mine(Work(tasks, miner, options.deciding("with_uncorrected")), options)
-
-
-def _mine_pairs(options: PairsOptions) -> Manifest:
-    """Mine a dictionary from parallel noisy and clean text.
-
-    `sources`: tables as for `augment`, or one text file with the corrections of its lines in
-    `clean_files`. `split` cuts rows into sentences and aligns those. `tell` is called with a line
-    for every file that is left out. A threshold of None is that of the profile. Raises
-    NoisegenError.
-    """
-    spoken = language(options.lang, splitter=options.splitter, fuzzy_pinyin=options.fuzzy_pinyin)
-    sources, corrected = listed(options.sources), listed(options.clean_files)
-    clean_columns = tuple(listed(options.clean_columns))
-    columns = PairColumns(options.noisy_column, clean_columns, options.lang_column)
-    miner = parallel.PairsMiner(spoken, options.pair_profile(), columns, options.split)
-    left_out: list[str] = []
-    if corrected:
-        tasks = [Task(0, tuple(aligned_files(sources[0], corrected)))]
-    else:
-        tasks, left_out = parallel.table_tasks(sources, miner)
-    config = options.deciding(
-        "splitter", "split", "noisy_column", "clean_columns", "lang_column", "clean_files"
-    )
-    return mine(Work(tasks, miner, config, left_out), options)
-
-
-mine_wiki = public(WikiOptions, _mine_wiki)
-mine_lang8 = public(Lang8Options, _mine_lang8)
-mine_pairs = public(PairsOptions, _mine_pairs)
-
-
-# A run.
 
 
 @dataclass(frozen=True)
@@ -257,6 +205,14 @@ class Work:
         as_read: dict[str, Any] = json.loads(json.dumps(config))  # as it comes from the manifest
         return as_read
 
+    def sizes(self) -> dict[int, int]:
+        """Return the bytes of every task, 0 if those of a source are not known."""
+        sizes = {}
+        for task in self.tasks:
+            known = [_written(path)["bytes"] for path in task.paths]
+            sizes[task.number] = 0 if None in known else sum(filter(None, known))
+        return sizes
+
 
 def _written(path: str) -> dict[str, int | None]:
     """Return the bytes of a file and when it was written, in ns: one of equal size may be another.
@@ -270,6 +226,92 @@ def _written(path: str) -> dict[str, int | None]:
     except OSError as error:
         raise SourceError(f"cannot read {path}: {error.strerror}") from error
     return {"bytes": status.st_size, "modified": status.st_mtime_ns}
+
+
+AnyOptions = WikiOptions | Lang8Options | PairsOptions
+
+
+# The commands.
+
+
+def _mine_wiki(options: WikiOptions) -> Manifest:
+    """Mine sentence pairs and a dictionary from the revision history of a wiki.
+
+    `dumps`: files, folders or globs; without `skip` whole pages are compared, slowly, for the same
+    word pairs; `tell` is called with a line for every file that is left out. A threshold of None is
+    that of the profile (see `Thresholds`). Raises NoisegenError.
+    """
+    return mine(work_of(options), options)
+
+
+def _wiki_work(options: WikiOptions) -> Work:
+    """Return the dumps to mine and how; raises NoisegenError."""
+    spoken = language(options.lang, splitter=options.splitter, fuzzy_pinyin=options.fuzzy_pinyin)
+    tasks, left_out = tasks_of(listed(options.dumps), spoken.code)
+    miner = WikiMiner(spoken, options.pair_profile(), skip=options.skip)
+    return Work(tasks, miner, options.deciding("splitter", "skip"), left_out)
+
+
+def _mine_lang8(options: Lang8Options) -> Manifest:
+    """Mine learners' sentences: Lang-8 entries (a JSON array per line) or M2.
+
+    `with_uncorrected` keeps a sentence that nobody corrected, as a pair of itself. A threshold of
+    None is that of the profile. Raises NoisegenError.
+    """
+    return mine(work_of(options), options)
+
+
+def _lang8_work(options: Lang8Options) -> Work:
+    """Return the files to mine and how; raises NoisegenError."""
+    spoken = language(options.lang, fuzzy_pinyin=options.fuzzy_pinyin)
+    miner = parallel.Lang8Miner(spoken, options.pair_profile(), options.with_uncorrected)
+    tasks = parallel.lang8_tasks(listed(options.files))
+    return Work(tasks, miner, options.deciding("with_uncorrected"))
+
+
+def _mine_pairs(options: PairsOptions) -> Manifest:
+    """Mine a dictionary from parallel noisy and clean text.
+
+    `sources`: tables as for `augment`, or one text file with the corrections of its lines in
+    `clean_files`. `split` cuts rows into sentences and aligns those. `tell` is called with a line
+    for every file that is left out. A threshold of None is that of the profile. Raises
+    NoisegenError.
+    """
+    return mine(work_of(options), options)
+
+
+def _pairs_work(options: PairsOptions) -> Work:
+    """Return the tables or files to mine and how; raises NoisegenError."""
+    spoken = language(options.lang, splitter=options.splitter, fuzzy_pinyin=options.fuzzy_pinyin)
+    sources, corrected = listed(options.sources), listed(options.clean_files)
+    clean_columns = tuple(listed(options.clean_columns))
+    columns = PairColumns(options.noisy_column, clean_columns, options.lang_column)
+    miner = parallel.PairsMiner(spoken, options.pair_profile(), columns, options.split)
+    left_out: list[str] = []
+    if corrected:
+        tasks = [Task(0, tuple(aligned_files(sources[0], corrected)))]
+    else:
+        tasks, left_out = parallel.table_tasks(sources, miner)
+    config = options.deciding(
+        "splitter", "split", "noisy_column", "clean_columns", "lang_column", "clean_files"
+    )
+    return Work(tasks, miner, config, left_out)
+
+
+mine_wiki = public(WikiOptions, _mine_wiki)
+mine_lang8 = public(Lang8Options, _mine_lang8)
+mine_pairs = public(PairsOptions, _mine_pairs)
+
+
+def work_of(options: AnyOptions) -> Work:
+    """Return what is to be mined; raises NoisegenError for input that cannot be used."""
+    makers: dict[type, Callable[[Any], Work]] = {
+        WikiOptions: _wiki_work, Lang8Options: _lang8_work, PairsOptions: _pairs_work,
+    }  # fmt: skip
+    return makers[type(options)](options)
+
+
+# A run.
 
 
 @dataclass(frozen=True)
@@ -291,45 +333,39 @@ LAYOUT = Layout(
     "mine", "manifest.json", frozenset({"missing_tasks"}),
     whole=("manifest.json", "README.md", *DICTIONARY),
     parts=("pairs/part-*.parquet", "words/part-*.parquet"),
-    notes="pairs/part-*.parquet", note=Mined,
+    notes=("pairs/part-*.parquet",), note=Mined,
     columns=frozenset({"lang", "clean", "noisy", "count"}),
 )  # fmt: skip
 
 
-def mine(work: Work, options: WikiOptions | Lang8Options | PairsOptions) -> Manifest:
+def mine(work: Work, options: AnyOptions) -> Manifest:
     """Mine all tasks into a folder: pairs, word counts, and, once none is missing, the dictionary.
 
-    Thresholds may differ between runs: a later run applies its own. `progress` is called with every
-    finished task, and every second with what is read by running ones. Raises NoisegenError.
+    Thresholds may differ between runs: a later run applies its own. `progress` is called with a
+    `Progress` every second and after every task. Raises NoisegenError.
     """
     for line in work.left_out:
-        if options.tell:
-            options.tell(f"skipped {line}")
+        options.tell(f"skipped {line}")
     binding = work.binding()
     folder = RunFolder(Path(options.out).resolve(), LAYOUT, binding, options.share)
     folder.refuse_inputs(source["path"] for source in binding["sources"])
     folder.open(resume=options.resume or options.part is not None, force=options.force)
     done, (remainder, count) = _done(folder), options.share
     missing = [t for t in work.tasks if t.number % count == remainder and t.number not in done]
-    sizes: Counter[int] = Counter()
-    for source in binding["sources"]:
-        sizes[source["task"]] += source["bytes"] or 0
+    sizes = work.sizes()
     missing.sort(key=lambda task: -sizes[task.number])  # so that no long one is left for the end
-    read: Counter[str] = Counter()  # and the pairs
+    total = sum(sizes[t.number] for t in missing) if all(sizes.values()) else 0
+    tracker = Tracker(options.progress, "mining", BYTES if total else "pairs", _SHOWN, total=total)
+    tracker.report()
     digests: dict[str, str] = {}  # of the files of pairs
-
-    def show(running: Mapping[str, int]) -> None:
-        shown = ("pairs", "pages", "revisions", "entries", "rows", "bytes")
-        counts = {name: read[name] + running.get(name, 0) for name in shown}
-        options.report(Progress("", len(digests), len(missing), "files", counts))
 
     def finished(mined: Mined) -> None:
         digests[f"pairs/{shard_path(Path(), mined.number)}"] = mined.sha256
-        read.update(mined.read, pairs=mined.rows)
-        show({})
+        tracker.add(mined.read | {"pairs": mined.rows, BYTES: sizes[mined.number]})
+        tracker.report()
 
     job = partial(mine_task, folder.out, json.dumps(binding, sort_keys=True), work.miner)
-    with watching(folder.out / "pairs", show):
+    with tracker.watching(partial(folder.live, folder.out / "pairs")):
         folder.run(partial(job, options.strict), missing, options, finished)
     return _finish(folder, work, options, digests)
 
@@ -419,8 +455,11 @@ def _card(manifest: Manifest) -> str:
         command=manifest.command, sources=source_names(manifest),
     )  # fmt: skip
     configs = {"pairs": "pairs/part-*.parquet", "dictionary": "dictionary.parquet"}
-    title, tags = "Real errors and their corrections, mined", "noise, real-errors"
-    return dataset_card(manifest, title, tags, body, "pairs", configs)
+    return dataset_card(manifest, Card(
+        title="Real errors and their corrections", verb="mined", tags=("noise", "real-errors"),
+        tasks=("sentence-similarity", "text-generation"), body=body, configs=configs,
+        license="cc-by-sa-4.0" if manifest.kind == WIKI else "unknown",
+    ))  # fmt: skip
 
 
 # A task.
@@ -433,19 +472,22 @@ def mine_task(out: Path, config: str, miner: Miner, strict: bool, task: Task) ->
     SourceError for input that cannot be read or, under `strict`, that is damaged.
     """
     path = shard_path(out / "pairs", task.number)
-    schema, account, rows = PAIRS[miner.kind], Account(), 0
+    schema, account, made = PAIRS[miner.kind], Account(), Counter(pairs=0)
     repetitive = [name for name in ("lang", "page_id", "timestamp") if name in schema.names]
     with (
         atomic(path) as file,
         dictionary.WordCounter() as counter,
         pq.ParquetWriter(file, schema, compression="zstd", use_dictionary=repetitive) as writer,
     ):
-        with publishing(path.with_name(f"{path.name}.live.tmp"), account.read):
+        with (
+            metered() as account.input,
+            publishing(live_path(path), account.read, made, account.input),
+        ):
             for part in dictionary.portions(_distinct(miner, task, account), ROWS):
                 for pair, _ in part:
                     counter.add(pair)
                 writer.write_batch(_batch(part, schema))
-                rows += len(part)
+                made["pairs"] += len(part)
         damaged = account.damaged
         if strict and damaged:
             more = f" (and {damaged.total - 1:,} more)" if damaged[1:] else ""
@@ -453,8 +495,8 @@ def mine_task(out: Path, config: str, miner: Miner, strict: bool, task: Task) ->
         with atomic(dictionary.words_of(path)) as counts:
             words = dictionary.write_counts(counter.rows(), counts)
         mined = Mined(
-            task.number, rows, words, file_digest(dictionary.words_of(path)), dict(account.read),
-            dict(account.dropped), damaged.total, list(damaged),
+            task.number, made["pairs"], words, file_digest(dictionary.words_of(path)),
+            dict(account.read), dict(account.dropped), damaged.total, list(damaged),
         )  # fmt: skip
         writer.add_key_value_metadata({METADATA: note_text(config, mined)})
         writer.close()

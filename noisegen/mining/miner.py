@@ -68,8 +68,12 @@ class Damage(list[str]):
 
 @dataclass
 class Account:
-    """What a miner read (pages, revisions, bytes, ...), dropped for what reason, and lost."""
+    """What a miner read (pages, revisions, ...), dropped for what reason, and lost.
 
+    `input` has the bytes of the input that are read so far, as they lie.
+    """
+
+    input: Counter[str] = field(default_factory=Counter)
     read: Counter[str] = field(default_factory=Counter)
     dropped: Counter[str] = field(default_factory=Counter)
     damaged: Damage = field(default_factory=Damage)
@@ -90,12 +94,12 @@ class Miner(Protocol):
 
 # Which counted words enter a dictionary: options of a run and of a filter.
 THRESHOLD_OPTIONS = {
-    "min_pages": option("Minimum pages (or rows) of a word pair", ge=0),
-    "min_count": option("Minimum sentence pairs of a word pair", ge=0),
-    "balance": option("Minimum count of a word pair, in counts of its reverse (0: any)", ge=0),
-    "frequency": option("Minimum frequency of the right word, in frequencies of the wrong form "
-                        "among the corrected sentences of a mining run (0: any)", ge=0),
-    "top": option("Maximum wrong forms of a word (0: all)", ge=0),
+    "min_pages": option("Minimum number of pages (or rows) with a word pair", ge=0),
+    "min_count": option("Minimum number of sentence pairs with a word pair", ge=0),
+    "balance": option("Minimum ratio of a word pair's count to that of its reverse (0: any)", ge=0),
+    "frequency": option("Minimum ratio of the right word's frequency to that of the wrong form "
+                        "in the corrected sentences of a mining run (0: any)", ge=0),
+    "top": option("Maximum number of wrong forms per word (0: no limit)", ge=0),
 }  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Miners of corrected text: Lang-8 entries, M2 files, parallel tables and aligned files."""
+"""Mine corrected text: Lang-8 entries, M2 files, parallel tables and aligned files."""
 
 import json
 import re
@@ -12,6 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 import msgspec
 from rapidfuzz.distance import Levenshtein
 
+from noisegen.data.files import metered
 from noisegen.data.pairs import (
     M2_STARTS,
     PairColumns,
@@ -119,7 +120,7 @@ def read_correction(noisy: str, correction: str) -> Correction:
 
 
 def one_line(text: str) -> str:
-    """Return a text without control characters, with single blanks between words."""
+    """Return a text without control characters, with single spaces between words."""
     return " ".join(text.translate(_NO_CONTROLS).split())
 
 
@@ -183,8 +184,11 @@ class Lang8Miner:
     def __call__(self, task: Task, account: Account) -> Iterator[SentencePair]:
         """Yield the pairs that pass the filters; damage is counted, and mining goes on."""
         for path in task.paths:
-            read = lang8_sentences if kind_of(path) == LANG8 else m2_sentences
-            for learnt in read(path, self.language, account):
+            with metered():  # its beginning is read again
+                is_lang8 = kind_of(path) == LANG8
+            for learnt in (lang8_sentences if is_lang8 else m2_sentences)(
+                path, self.language, account
+            ):
                 account.read["sentences"] += 1
                 if reason := self._unfit(learnt.noisy):
                     account.dropped[reason] += 1
@@ -229,7 +233,7 @@ def lang8_tasks(sources: Sequence[str]) -> list[Task]:
 
 
 def kind_of(path: str) -> str:
-    """Tell by the first line of a file that is not blank whether it is lang8 or m2.
+    """Return the kind of a file, lang8 or m2, from its first line that is not blank.
 
     Raises SourceError for a file of another kind, or with nothing in it.
     """
@@ -240,7 +244,7 @@ def kind_of(path: str) -> str:
         return M2
     if not head:
         raise SourceError(f"{path}: the file is empty")
-    known = "neither Lang-8 (a JSON array a line) nor M2 (S and A lines)"
+    known = "neither Lang-8 (one JSON array per line) nor M2 (S and A lines)"
     raise SourceError(f"{path}: {known}; mine-pairs reads other parallel text")
 
 
@@ -263,7 +267,7 @@ def lang8_sentences(path: str, language: Language, account: Account) -> Iterator
         try:
             entry = msgspec.convert(json.loads(line), Lang8Entry)
         except (ValueError, RecursionError):
-            account.damaged.append(f"{path}:{number}: no Lang-8 entry in JSON")
+            account.damaged.append(f"{path}:{number}: not a Lang-8 entry in JSON")
             continue
         account.read["entries"] += 1
         digits = str(entry.entry)
@@ -302,7 +306,7 @@ def _read_all(noisy: str, texts: object) -> list[Correction]:
 
 
 def m2_sentences(path: str, language: Language, account: Account) -> Iterator[Learnt]:
-    """Yield the sentences of an M2 file, tokens joined by blanks; they are in `language`."""
+    """Yield the sentences of an M2 file, tokens joined by spaces."""
     for sentence in read_m2(path, account.damaged):
         corrections = [Correction(text) for text in sentence.corrected()]
         account.damaged += sentence.notes(path)

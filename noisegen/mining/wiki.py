@@ -161,7 +161,7 @@ class _PageMiner:
             text = line.decode()
         except UnicodeDecodeError:
             self.account.dropped["line_not_utf8"] += 1
-            self._note("text that is not UTF-8 was left out")
+            self._note("text that is not UTF-8 was skipped")
             return []
         if "<" in text:  # no XML may hold it, but it does no harm here
             self._note("unescaped '<' in text")
@@ -215,7 +215,7 @@ _NOT_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
 
 def plain_text(line: str) -> str:
-    """Return the prose of a line, blanks single; '' where it is a table, a redirect, a category.
+    """Return the prose of a line with single spaces; '' for a table, redirect or category.
 
     What another line opens or closes is removed to that end.
 

@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from noisegen.noise.rng import GOLDEN, MASK, mix, mix_array
 from noisegen.runs.atomic import atomic
+from noisegen.runs.progress import Progress, Show, silent
 from noisegen.text.buffers import I64, U64, Bool, as_arrow
 from noisegen.text.normalize import without_addresses
 from noisegen.text.segmentation import mark_ranges
@@ -56,8 +57,9 @@ def work_path(out: Path, kind: str, number: int) -> Path:
 
 
 def find(
-    out: Path, counts: Sequence[int], *, near: bool, shingle: int, similarity_min: float
-) -> Codes:
+    out: Path, counts: Sequence[int], *, near: bool, shingle: int, similarity_min: float,
+    progress: Show = silent,
+) -> Codes:  # fmt: skip
     """Return KEPT, DUPLICATE or NEAR for each candidate; `counts` are those of the portions.
 
     A text that an earlier candidate has is a duplicate, one with the same normal form a near one.
@@ -66,6 +68,7 @@ def find(
     """
     edges = np.concatenate(([0], np.cumsum(counts)))
     codes = np.zeros(edges[-1], np.int8)
+    progress(Progress("finding duplicates"))
 
     def key_ranges(kind: str) -> Iterator[U64]:
         paths = [work_path(out, kind, number) for number in range(len(counts))]
@@ -92,6 +95,7 @@ def find(
         return shingles(normal_form(batch(number, part)["text"][row].as_py()), shingle)
 
     for start, stop in pairwise(edges.tolist()):
+        progress(Progress("comparing near duplicates", start, len(codes), "sentences"))
         for later, earlier in _linked(files, start, stop):
             if codes[later] == codes[earlier] == KEPT and (
                 similarity(shingled(later), shingled(earlier)) >= similarity_min

@@ -7,7 +7,7 @@ duplicates of the whole run are found and the shards written.
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import KW_ONLY, dataclass, field, fields
+from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from functools import partial
 from itertools import accumulate, chain, islice
 from pathlib import Path
@@ -22,9 +22,11 @@ from noisegen.data.sources import (
     Columns,
     Input,
     ShardInput,
+    completed,
     expand,
     read,
     shard_inputs,
+    total_size,
 )
 from noisegen.errors import SourceError, UsageError
 from noisegen.noise.rng import name_number
@@ -33,7 +35,9 @@ from noisegen.prepare import duplicates
 from noisegen.prepare.duplicates import BANDS, KEPT, WORK, Codes, work_path
 from noisegen.prepare.sentences import Criteria, sentences
 from noisegen.runs.atomic import atomic, file_digest, write_text
+from noisegen.runs.estimate import ROWS_COUNTED, Asked, RunEstimate, estimate
 from noisegen.runs.folder import (
+    PARTS,
     Folder,
     IdColumn,
     Lang,
@@ -49,6 +53,7 @@ from noisegen.runs.folder import (
     shard_path,
 )
 from noisegen.runs.manifest import (
+    Card,
     Manifest,
     dataset_card,
     markdown_table,
@@ -56,13 +61,17 @@ from noisegen.runs.manifest import (
     source_names,
     summed,
 )
-from noisegen.runs.progress import Progress
+from noisegen.runs.progress import BYTES, Progress, Tracker, live_path, publishing
 from noisegen.text import languages
 from noisegen.text.segmentation import Language, language
 from noisegen.version import __version__
 
 NUMBERS = 1 << 24  # sentences that ids leave room for in a row: a text has 32 MiB at most
 COLUMNS = ("id", "text", "source", "row")
+ROWS_AT_ONCE = 2_000  # read between two reports of progress
+_RECORDED = {  # options by other names in manifests, so that earlier runs resume
+    "min_chars": "chars_min", "max_chars": "chars_max", "min_common": "common_min",
+}  # fmt: skip
 CARD = Path(__file__).with_name("card.txt")
 
 
@@ -77,37 +86,46 @@ class PrepareOptions(RunOptions):
     text_column: TextColumn = "text"
     id_column: IdColumn = None
     splitter: Splitter = "sentencex"
-    chars_min: Annotated[int, option("Minimum characters of a sentence", ge=1)] = Criteria.chars_min
-    chars_max: Annotated[int, option("Maximum characters of a sentence", ge=1)] = Criteria.chars_max
-    common_min: Annotated[
-        float, option("Minimum share of common characters of the language", ge=0, le=1)
-    ] = Criteria.common_min
+    min_chars: Annotated[int, option("Minimum sentence length in characters", ge=1)] = (
+        Criteria.min_chars
+    )
+    max_chars: Annotated[int, option("Maximum sentence length in characters", ge=1)] = (
+        Criteria.max_chars
+    )
+    min_common: Annotated[
+        float, option("Minimum share of characters that are common in the language", ge=0, le=1)
+    ] = Criteria.min_common
     identify: Annotated[
         Literal["auto", "yes", "no"],
-        option("Drop sentences that a model takes for another language; auto: with noisegen[lid]"),
+        option(
+            "Drop sentences that a model identifies as another language; auto: if it is installed"
+        ),
     ] = "auto"
     duplicates: Annotated[Literal["near", "exact", "keep"], option("Duplicates to drop")] = "near"
     similarity: Annotated[
-        float, option("Minimum share of common character sequences of near duplicates", gt=0, le=1)
+        float,
+        option("Minimum similarity of near duplicates (Jaccard, on character n-grams)", gt=0, le=1),
     ] = 0.75
     rows_per_shard: RowsPerShard = 100_000
     limit: Limit = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.chars_min > self.chars_max:
-            raise UsageError(f"--chars-min {self.chars_min} is above --chars-max {self.chars_max}")
+        if self.min_chars > self.max_chars:
+            raise UsageError(f"--min-chars {self.min_chars} is above --max-chars {self.max_chars}")
 
     def job(self, inputs: Sequence[Input]) -> "PortionJob":
         """Return what a worker needs; raises UsageError and MissingExtra."""
         spoken = language(self.lang, splitter=self.splitter)
+        columns = Columns(self.text_column, self.id_column)
+        columns = replace(columns, row_id=completed(inputs, columns)[0].row_id)
         model = languages.model_for(spoken.code, self.identify)
         apart = {"sources", "out", *(each.name for each in fields(RunOptions))}
         names = [each.name for each in fields(self) if each.name not in apart]
         config = {
             "version": __version__,
             "lang": spoken.code,
-            "options": {name: getattr(self, name) for name in names},
+            "options": {_RECORDED.get(name, name): getattr(self, name) for name in names},
             "identification": model,
             "sources": [{"path": i.path, "bytes": i.size} for i in inputs if not i.skipped],
         }
@@ -115,8 +133,8 @@ class PrepareOptions(RunOptions):
             Path(self.out).resolve(),
             json.dumps(config, sort_keys=True, ensure_ascii=False),
             spoken,
-            Criteria(self.chars_min, self.chars_max, self.common_min, model is not None),
-            Columns(self.text_column, self.id_column),
+            Criteria(self.min_chars, self.max_chars, self.min_common, model is not None),
+            columns,
             self.duplicates,
         )
 
@@ -135,8 +153,8 @@ class Candidates:
 
 
 LAYOUT = Layout(
-    "prepare", "manifest.json", frozenset({"identification"}), parts=("part-*.parquet",),
-    notes=f"{WORK}/note-*.json", note=Candidates, columns=frozenset(COLUMNS), scratch=WORK,
+    "prepare", "manifest.json", frozenset({"identification"}), parts=PARTS,
+    notes=(f"{WORK}/note-*.json",), note=Candidates, columns=frozenset(COLUMNS), scratch=WORK,
     temporary=(f"{WORK}/*.tmp", f"{WORK}/links-*"),
 )  # fmt: skip
 
@@ -178,8 +196,8 @@ class Portion:
 def _prepare(options: PrepareOptions) -> Manifest:
     """Write the clean sentences of `sources` to `out` as Parquet shards; return the manifest.
 
-    The rows are the same whatever the workers. `progress` is called with a `Progress` after every
-    shard. Raises NoisegenError.
+    The rows are the same whatever the workers. `progress` is called with a `Progress` every second
+    and after every shard. Raises NoisegenError.
     """
     inputs = expand(listed(options.sources))
     job = options.job(inputs)
@@ -197,29 +215,54 @@ def _prepare(options: PrepareOptions) -> Manifest:
             return manifest
     notes: dict[int, Candidates] = {}
 
+    sizes: dict[int, int] = {}  # bytes of portions by their numbers
+    tracker = Tracker(
+        options.progress, "splitting", "rows", ("sentences",), total=total_size(inputs),
+        most=options.limit or 0,
+    )  # fmt: skip
+
+    def add(note: Candidates) -> None:
+        notes[note.number] = note
+        counts = {"rows": note.rows_in, "sentences": note.rows, BYTES: sizes.pop(note.number)}
+        tracker.add(counts)
+
     def missing() -> Iterator[Portion]:
         for portion in chain([first], planned):
+            sizes[portion.number] = sum(task.size for _, task in portion.parts)
             note = done.get(portion.number)
             files = (work_path(job.out, kind, portion.number) for kind in duplicates.KINDS)
             is_same = note and (note.first_row, note.rows_in) == (portion.first_row, portion.rows)
             if note and is_same and all(path.exists() for path in files):
-                notes[portion.number] = note
+                add(note)
             else:
+                tracker.report()
                 yield portion
 
-    kept = 0
-
     def finished(note: Candidates) -> None:
-        nonlocal kept
-        notes[note.number] = note
-        kept += note.rows
-        options.report(Progress(done=kept, unit="sentences", counts={"shards": len(notes)}))
+        add(note)
+        tracker.report()
 
-    folder.run(partial(make_candidates, job), missing(), options, finished)
+    with tracker.watching(partial(folder.live, job.out / WORK)):
+        folder.run(partial(make_candidates, job), missing(), options, finished)
     return _finish(folder, job, [note for _, note in sorted(notes.items())], options)
 
 
 prepare = public(PrepareOptions, _prepare)
+
+
+def estimate_of(options: PrepareOptions) -> RunEstimate | None:
+    """Return what a run will make, by a measured second; None for an input of unknown size."""
+    inputs = expand(listed(options.sources))
+    if not (total := total_size(inputs)):
+        return None
+
+    def run(out: str, rows: int) -> Manifest:
+        return _prepare(replace(options.asked(), out=out, limit=rows))
+
+    columns = options.job(inputs).columns
+    tasks = _tasks(inputs, columns, replace(options, rows_per_shard=ROWS_COUNTED))
+    asked = Asked("kept", "sentences", options.limit, options.rows_per_shard, options.workers)
+    return estimate((part for _, part in tasks), total, run, asked)
 
 
 def _portions(
@@ -259,15 +302,25 @@ def _tasks(
 # A portion.
 
 
+@dataclass
+class _Account:
+    """What a portion has read so far, its damaged rows and dropped sentences."""
+
+    read: Counter[str] = field(default_factory=Counter)
+    damaged: Counter[str] = field(default_factory=Counter)
+    dropped: Counter[str] = field(default_factory=Counter)
+
+
 def make_candidates(job: PortionJob, portion: Portion) -> Candidates:
     """Write the candidates of a portion and its keys, and last the note that says all is there."""
-    damaged, dropped = Counter[str](), Counter[str]()
-    candidates, rows = _candidates(job, portion, damaged, dropped), 0
+    account = _Account()
+    candidates, rows = _candidates(job, portion, account), 0
     texts_path, forms_path, bands_path, note_path = (
         work_path(job.out, kind, portion.number) for kind in duplicates.KINDS
     )
     with (
         atomic(texts_path) as file,
+        publishing(live_path(texts_path), account.read),
         pa.ipc.new_file(file, job.schema) as texts,
         duplicates.key_writer(forms_path, "key", "mark", "row") as add_forms,
         duplicates.key_writer(bands_path, "key", "row") as add_bands,
@@ -277,6 +330,7 @@ def make_candidates(job: PortionJob, portion: Portion) -> Candidates:
             texts.write_batch(pa.record_batch(list(map(pa.array, columns)), schema=job.schema))
             indices = np.arange(rows, rows + len(batch))
             rows += len(batch)
+            account.read["sentences"] = rows
             if job.duplicates != "keep":
                 add_forms(keys, marks, indices)
             if job.duplicates == "near":
@@ -285,22 +339,20 @@ def make_candidates(job: PortionJob, portion: Portion) -> Candidates:
                 found = duplicates.band_keys([normal_forms[at] for at in long], job.shingle)
                 add_bands(found.ravel(), np.repeat(indices[long], BANDS))
     note = Candidates(
-        portion.number, portion.first_row, portion.rows, rows, rows + dropped.total(),
-        dict(damaged), dict(dropped),
+        portion.number, portion.first_row, portion.rows, rows, rows + account.dropped.total(),
+        dict(account.damaged), dict(account.dropped),
     )  # fmt: skip
     write_text(note_path, note_text(job.config, note))
     return note
 
 
-def _candidates(
-    job: PortionJob, portion: Portion, damaged: Counter[str], dropped: Counter[str]
-) -> Iterator[tuple[Any, ...]]:
+def _candidates(job: PortionJob, portion: Portion, account: _Account) -> Iterator[tuple[Any, ...]]:
     """Yield the sentences that pass: a value for each column, normal form, keys of text and form.
 
     One that the portion had is dropped; a form that it had is '', since its key says all.
     """
     seen_texts, seen_forms = set[int](), set[int]()
-    for source, row_id, ordinal, text in _rows(job, portion, damaged):
+    for source, row_id, ordinal, text in _rows(job, portion, account):
         for sentence in sentences(text, job.spoken, job.criteria):
             form, mark, key = "", 0, 0
             if not (reason := sentence.reason) and job.duplicates != "keep":
@@ -308,7 +360,7 @@ def _candidates(
                 reason = "duplicate" if mark in seen_texts else ""
                 seen_texts.add(mark)
             if reason:
-                dropped[reason] += 1
+                account.dropped[reason] += 1
                 continue
             if job.duplicates == "near":
                 form = duplicates.normal_form(sentence.text)
@@ -320,19 +372,21 @@ def _candidates(
 
 
 def _rows(
-    job: PortionJob, portion: Portion, damaged: Counter[str]
+    job: PortionJob, portion: Portion, account: _Account
 ) -> Iterator[tuple[str, Any, int, str]]:
     """Yield source, id, ordinal in the whole input, and text."""
     first, numbered = portion.first_row, job.columns.row_id is None
     for source, task in portion.parts:
         kept = 0
-        for batch in read(task, job.columns):
-            damaged.update(batch.dropped)
+        for batch in read(task, job.columns, batch_rows=ROWS_AT_ONCE):
+            account.damaged.update(batch.dropped)
             ids, texts = batch.table["id"].to_pylist(), batch.table["clean"].to_pylist()
             for row_id, text in zip(ids, texts, strict=True):
                 ordinal = first + (row_id - task.first_row if numbered else kept)
                 yield source, ordinal if numbered else str(row_id), ordinal, text
                 kept += 1
+            rows = len(texts) + batch.dropped.total()
+            account.read.update({"rows": rows, BYTES: task.size * rows // task.rows})
         first += task.rows
 
 
@@ -346,10 +400,12 @@ def _finish(
     counts = [note.rows for note in notes]
     codes = duplicates.find(
         job.out, counts, near=job.duplicates == "near", shingle=job.shingle,
-        similarity_min=options.similarity,
+        similarity_min=options.similarity, progress=options.progress,
     )  # fmt: skip
-    parts = np.split(codes, list(accumulate(counts))[:-1])
-    shards = [_write_shard(job, number, part) for number, part in enumerate(parts)]
+    shards = []
+    for number, part in enumerate(np.split(codes, list(accumulate(counts))[:-1])):
+        options.progress(Progress("writing", number, len(counts), "shards"))
+        shards.append(_write_shard(job, folder.shards, number, part))
     repeated = {reason: int((codes == code).sum()) for code, reason in duplicates.REASONS.items()}
     dropped = summed([*(note.dropped for note in notes), repeated])
     totals = {
@@ -369,9 +425,9 @@ def _finish(
     return manifest
 
 
-def _write_shard(job: PortionJob, number: int, codes: Codes) -> dict[str, Any]:
+def _write_shard(job: PortionJob, folder: Path, number: int, codes: Codes) -> dict[str, Any]:
     """Write a shard, a batch of candidates at a time; return its line of the manifest."""
-    path, at = shard_path(job.out, number), 0
+    path, at = shard_path(folder, number), 0
     source = pa.ipc.open_file(pa.memory_map(str(work_path(job.out, "texts", number))))
     with atomic(path) as file, pq.ParquetWriter(
         file, pa.schema([job.schema.field(name) for name in COLUMNS]),
@@ -382,7 +438,8 @@ def _write_shard(job: PortionJob, number: int, codes: Codes) -> dict[str, Any]:
             to.write_batch(batch.filter(kept).select(COLUMNS))
             at += len(batch)
     rows = int(np.count_nonzero(codes == KEPT))
-    return {"file": path.name, "rows": rows, "sha256": file_digest(path)}
+    name = path.relative_to(job.out).as_posix()
+    return {"file": name, "rows": rows, "sha256": file_digest(path)}
 
 
 def _card(manifest: Manifest) -> str:
@@ -396,4 +453,7 @@ def _card(manifest: Manifest) -> str:
         command=manifest.command,
         sources=source_names(manifest),
     )
-    return dataset_card(manifest, "Clean sentences, prepared", "text, sentences", body, "sentences")
+    return dataset_card(manifest, Card(
+        title="Clean sentences", verb="prepared", tags=("text", "sentences"), body=body,
+        tasks=("feature-extraction", "fill-mask"), variable="sentences",
+    ))  # fmt: skip

@@ -38,9 +38,9 @@ _JOINERS = "\u200c\u200d"
 class Criteria:
     """Thresholds of a sentence; lengths are in characters."""
 
-    chars_min: int = 10  # wikiedits, from which RCP's corpus came, drops shorter ones
-    chars_max: int = 1_000  # about 250 tokens: an encoder's 512 hold it, also when noisy
-    common_min: float = 0.9  # RoLASER, preparation of OSCAR
+    min_chars: int = 10  # wikiedits, from which RCP's corpus came, drops shorter ones
+    max_chars: int = 1_000  # about 250 tokens: an encoder's 512 hold it, also when noisy
+    min_common: float = 0.9  # RoLASER, preparation of OSCAR
     identified: bool = False
 
 
@@ -61,11 +61,11 @@ def sentences(text: str, spoken: Language, criteria: Criteria) -> Iterator[Sente
 
 def _reason(sentence: str, line: str, lang: str, criteria: Criteria) -> str:
     """Return the first criterion that a sentence fails, the cheap ones first."""
-    if len(sentence) < criteria.chars_min:
+    if len(sentence) < criteria.min_chars:
         return "too_short"
-    if len(sentence) > criteria.chars_max:
+    if len(sentence) > criteria.max_chars:
         return "too_long"
-    if common_share(sentence, lang) < criteria.common_min:
+    if common_share(sentence, lang) < criteria.min_common:
         return "uncommon_characters"
     if letter_share(sentence) < LETTERS_MIN:
         return "few_letters"

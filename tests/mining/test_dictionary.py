@@ -191,7 +191,7 @@ def test_several_languages_need_a_choice(kind, tmp_path):
 
 
 def test_an_unknown_ending_is_wrong_usage(tmp_path):
-    with pytest.raises(UsageError, match=r"unknown ending; write .parquet, .tsv or .json"):
+    with pytest.raises(UsageError, match=r"unknown file extension; use .parquet, .tsv or .json"):
         save_dictionary(ROWS, tmp_path / "d.docx")
 
 

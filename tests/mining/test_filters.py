@@ -142,7 +142,7 @@ def test_the_distance_between_words_is_an_option(distance, expected):
 
 @pytest.mark.parametrize("distance", ["0", "-1", "two", ""])
 def test_what_is_no_distance_is_wrong_usage(distance):
-    with pytest.raises(UsageError, match=f"no distance between words: '{distance}'"):
+    with pytest.raises(UsageError, match=f"--max-char-distance '{distance}': write"):
         MiningOptions(max_char_distance=distance).pair_profile()
 
 

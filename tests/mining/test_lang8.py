@@ -201,8 +201,8 @@ def test_damage_in_m2_is_noted_with_its_place(file):
     assert len(pairs) == 1
     assert [note.partition(":")[2] for note in account.damaged] == [
         "4: not UTF-8, or too long",
-        "1: line 3 is no edit of the sentence",
-        "1: line 5 is no line of M2",
+        "1: line 3 is not an edit of the sentence",
+        "1: line 5 is not an M2 line",
     ]
 
 
@@ -288,7 +288,7 @@ def test_the_command_tells_damage_by_its_exit_code(file, tmp_path):
     assert run(path, "-o", tmp_path / "out", "-q").return_value == 3
     strict = run(path, "-o", tmp_path / "strict", "--strict", "-q")
     assert isinstance(strict.exception, SourceError)
-    assert "no Lang-8 entry in JSON" in str(strict.exception)
+    assert "not a Lang-8 entry in JSON" in str(strict.exception)
 
 
 EXPECTED = {  # sentences with pairs, by hand from the invented samples

@@ -117,7 +117,7 @@ def test_what_augment_wrote_can_be_mined(tmp_path, write):
 
     source = write("clean.txt", "\n".join(CLEAN * 20) + "\n")
     noisegen.augment(source, tmp_path / "out", transforms=["fing:rate=0.03"])
-    pairs, words, _ = mined([str(tmp_path / "out" / "part-00000.parquet")])
+    pairs, words, _ = mined([str(tmp_path / "out" / "data/part-00000.parquet")])
 
     assert len(pairs) > 20
     assert len(words) > 20
@@ -263,7 +263,7 @@ def test_a_wrong_table_is_one_clear_line(name, content, said, write):
 def test_a_column_of_numbers_is_one_clear_line(tmp_path):
     pq.write_table(pa.table({"noisy": NOISY, "clean": [1] * 5}), tmp_path / "a.parquet")
 
-    with pytest.raises(SourceError, match=r"a.parquet: column 'clean' is no text but int64"):
+    with pytest.raises(SourceError, match=r"a.parquet: column 'clean' is not text but int64"):
         mined([str(tmp_path / "a.parquet")])
 
 
@@ -344,9 +344,9 @@ def test_profile_and_thresholds_are_heard(write, tmp_path, capfd):
         (("a.tsv",), 2, "Missing option '-o'"),
         (("gone.tsv", "-o", "out"), 1, "error: 'gone.tsv': no such file or folder"),
         (("a.tsv", "-o", "out", "--clean-file", "gone"), 1, "error: 'gone': no such file"),
-        (("a.tsv", "b.tsv", "-o", "out", "--clean-file", "a.tsv"), 2, "goes with one SOURCE"),
+        (("a.tsv", "b.tsv", "-o", "out", "--clean-file", "a.tsv"), 2, "goes with one noisy"),
         (("a.tsv", "-o", "out", "--lang", "?"), 2, "unknown language '?'"),
-        (("a.tsv", "-o", "out", "--max-char-distance", "x"), 2, "no distance"),
+        (("a.tsv", "-o", "out", "--max-char-distance", "x"), 2, "write a number"),
         (("a.tsv", "-o", "out", "--top", "-3"), 2, "-3 is not in the range x>=0"),
     ],
 )

@@ -203,7 +203,7 @@ def test_after_a_gap_revisions_have_lost_their_page():
     found, notes = scanned([data[:cut], b"", data[after:]])
 
     assert [(one.page.number, one.number) for one in found] == [(7, 1), (-3, 3), (-3, 4), (8, 20)]
-    assert notes == ["a revision without an end was left out", "revisions have lost their page"]
+    assert notes == ["a revision without an end was skipped", "revisions without a page"]
 
 
 def test_a_revision_beyond_all_measure_comes_without_its_text(monkeypatch):
@@ -228,9 +228,9 @@ def test_what_is_no_revision_is_not_held(monkeypatch):
 def test_the_end_must_be_there():
     data = export(page(1, ["a"]))
 
-    assert scanned(data.removesuffix(END.encode()))[1] == ["its end is missing"]
+    assert scanned(data.removesuffix(END.encode()))[1] == ["the end of the file is missing"]
     assert scanned(data[: data.index(b"</text>")])[1] == [
-        "ends within a revision, which was left out"
+        "ends inside a revision, which was skipped"
     ]
 
 
@@ -279,7 +279,7 @@ def test_expat_refuses_document_types_and_the_rest_is_scanned(declaration):
     found, notes = scanned(data)
 
     assert [one.page.number for one in found] == [1, 2]
-    assert notes == ["a document type declaration was refused; read on as it is"]
+    assert notes == ["a document type declaration was refused; read on without parsing XML"]
 
 
 def test_behind_an_error_the_bytes_are_scanned_as_they_are():
@@ -301,7 +301,7 @@ def test_a_gap_within_foreign_xml_is_a_gap():
     found, notes = scanned([text[:cut], b"", export(page(2, ["c"], first=5))])
 
     assert [(one.page.number, one.number) for one in found] == [(1, 1), (2, 5)]
-    assert notes == ["a revision without an end was left out"]
+    assert notes == ["a revision without an end was skipped"]
 
 
 def test_a_tag_without_an_end_is_given_up(monkeypatch):
@@ -310,4 +310,4 @@ def test_a_tag_without_an_end_is_given_up(monkeypatch):
     found, notes = scanned(parts)
 
     assert found == []
-    assert notes[0] == "a tag without an end; the rest was left out"
+    assert notes[0] == "a tag without an end; the rest was skipped"

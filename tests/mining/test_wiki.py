@@ -226,7 +226,7 @@ GOOD = ["quick <- quikc"]
 EXPECTED = {  # exit code, words, what is told
     "attribute-variants.xml": (0, GOOD, []),
     "control-chars.xml": (3, GOOD, ["control characters"]),
-    "corrupt-block.xml.bz2": (3, None, ["a damaged block", "lost their page"]),
+    "corrupt-block.xml.bz2": (3, None, ["a damaged block", "without a page"]),
     "crlf-bom.xml": (0, GOOD, []),
     "deleted-revisions.xml": (0, GOOD, []),
     "edit-war-and-reverts.xml": (0, GOOD, []),
@@ -241,10 +241,10 @@ EXPECTED = {  # exit code, words, what is told
     "out-of-order.xml": (0, GOOD, []),
     "quadratic-bomb.xml": (3, GOOD, ["declares a document type"]),
     "trailing-garbage.xml.bz2": (3, None, ["trailing garbage"]),
-    "truncated-mid-text.xml": (3, GOOD, ["ends within a revision"]),
-    "truncated.xml.7z": (3, None, ["truncated", "ends within a revision"]),
-    "truncated.xml.bz2": (3, None, ["truncated", "ends within a revision"]),
-    "truncated.xml.gz": (3, None, ["truncated", "ends within a revision"]),
+    "truncated-mid-text.xml": (3, GOOD, ["ends inside a revision"]),
+    "truncated.xml.7z": (3, None, ["truncated", "ends inside a revision"]),
+    "truncated.xml.bz2": (3, None, ["truncated", "ends inside a revision"]),
+    "truncated.xml.gz": (3, None, ["truncated", "ends inside a revision"]),
     "unescaped-lt.xml": (3, GOOD, ["unescaped '<'"]),
 }
 REVISIONS = {  # of the archives, those that are whole
@@ -282,7 +282,7 @@ def test_damaged_dumps_give_what_is_whole(dumps, tmp_path, name, capsys):
 @pytest.mark.nightly
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("empty.xml.bz2", "the file is empty"), ("not-bz2.xml.bz2", "this is no bzip2 file")],
+    [("empty.xml.bz2", "the file is empty"), ("not-bz2.xml.bz2", "this is not a bzip2 file")],
 )
 def test_files_that_are_no_dumps_are_named(dumps, tmp_path, name, message, capsys):
     path = dumps / "malformed" / name
@@ -309,8 +309,8 @@ def test_a_dump_of_another_language_is_told(tmp_path, capsys):
     assert cli(["mine-wiki", str(tmp_path / "*.*"), "-o", out]) == 0
     told = capsys.readouterr().err
     assert re.search("skipped .*de.xml: its site info", told)
-    assert re.search("skipped .*sums.txt: no MediaWiki export", told)
-    assert re.search("skipped .*done.flag: no MediaWiki export", told)
+    assert re.search("skipped .*sums.txt: not a MediaWiki export", told)
+    assert re.search("skipped .*done.flag: not a MediaWiki export", told)
     assert "1 pair in 1 shard" in told
     assert re.search(r"revisions +2", told)
 

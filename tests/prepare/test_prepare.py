@@ -12,7 +12,7 @@ import sys
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from runs import DEMO, contents, left_over, shards, table, wait_for
+from runs import DEMO, contents, left_over, table, wait_for
 
 import noisegen
 from noisegen.cli import run as command
@@ -75,7 +75,7 @@ def test_the_output_and_its_account(raw, tmp_path):
     assert "Fish & chips were eaten." in texts
     assert set(rows["source"].to_pylist()) == {str(raw)}
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
-        "README.md", "manifest.json", *(path.name for path in shards(tmp_path / "out")),
+        "README.md", "data", "manifest.json",
     ]  # fmt: skip
     assert "fish" not in made.summary()
     assert "duplicate" in made.summary()
@@ -89,7 +89,7 @@ def test_an_id_names_row_and_sentence_and_does_not_move(raw, tmp_path):
     lines = raw.read_text("utf-8").split("\n")
     for row in rows[:200]:
         assert any(row["text"] in line for line in clean_lines(lines[row["row"]]))
-    prepared(raw, tmp_path / "strict", chars_min=60)
+    prepared(raw, tmp_path / "strict", min_chars=60)
     strict = {row["id"]: row["text"] for row in table(tmp_path / "strict").to_pylist()}
     assert 0 < len(strict) < len(rows)
     assert strict.items() <= {row["id"]: row["text"] for row in rows}.items()
@@ -116,7 +116,7 @@ def test_dask_writes_the_same_bytes(raw, tmp_path, cluster):
     assert everything(tmp_path / "one") == everything(tmp_path / "dask")
 
 
-def test_a_killed_run_resumes_to_the_same_bytes(raw, tmp_path):
+def test_a_killed_run_resumes_to_the_same_bytes(raw, tmp_path, made):
     out, whole = tmp_path / "out", tmp_path / "whole"
     options = ["--rows-per-shard", "20", "--identify", "no", "--workers", "2", "-q"]
     words = [*PROGRAM, str(raw), "-o", str(out), *options]
@@ -129,9 +129,11 @@ def test_a_killed_run_resumes_to_the_same_bytes(raw, tmp_path):
     assert not (out / "manifest.json").exists()
     kept = {path: path.stat().st_mtime_ns for path in out.glob("work/note-*.json")}
     (out / "work" / "texts-00049.arrow.1.tmp").write_bytes(b"half")
-    done = []
-    prepared(raw, out, rows_per_shard=20, resume=True, progress=done.append)
-    assert len(done) == 50 - len(kept)
+    events = []
+    prepared(raw, out, rows_per_shard=20, resume=True, progress=events.append)
+    assert len(made) == 50 - len(kept)
+    assert [event.share for event in events if event.doing == "splitting"][-1] == 1
+    assert events[-1].doing == "writing"
     prepared(raw, whole, rows_per_shard=20)
     assert everything(out) == everything(whole)
     assert left_over(out) == []
@@ -141,24 +143,37 @@ def test_a_finished_run_is_left_alone_and_a_broken_one_made_again(raw, tmp_path,
     out = tmp_path / "out"
     prepared(raw, out)
     before = everything(out)
-    times = {path: path.stat().st_mtime_ns for path in out.iterdir()}
+    times = {path: path.stat().st_mtime_ns for path in out.rglob("*")}
     prepared(raw, out, resume=True)
-    assert times == {path: path.stat().st_mtime_ns for path in out.iterdir()}
-    (out / "part-00003.parquet").write_bytes(b"broken")
+    assert times == {path: path.stat().st_mtime_ns for path in out.rglob("*")}
+    (out / "data/part-00003.parquet").write_bytes(b"broken")
     prepared(raw, out, resume=True)
     assert everything(out) == before
 
 
-def test_a_portion_whose_files_are_gone_is_made_again(raw, tmp_path, monkeypatch):
+@pytest.fixture
+def made(monkeypatch):
+    """Return the numbers of the portions that runs in this process make."""
+    numbers, make = [], module.make_candidates
+
+    def counted(job, portion):
+        numbers.append(portion.number)
+        return make(job, portion)
+
+    monkeypatch.setattr(module, "make_candidates", counted)
+    return numbers
+
+
+def test_a_portion_whose_files_are_gone_is_made_again(raw, tmp_path, monkeypatch, made):
     out = tmp_path / "out"
     with monkeypatch.context() as patched:
         patched.setattr(module, "_finish", lambda *_: None)
         prepared(raw, out)
     (out / "work" / "bands-00002.arrow").unlink()
     (out / "work" / "note-00004.json").write_text("{", "utf-8")
-    done = []
-    prepared(raw, out, resume=True, progress=done.append)
-    assert len(done) == 2
+    made.clear()
+    prepared(raw, out, resume=True)
+    assert made == [2, 4]
     prepared(raw, tmp_path / "whole")
     assert contents(out) == contents(tmp_path / "whole")
 
@@ -169,12 +184,12 @@ def test_folders_that_are_refused(raw, tmp_path):
     with pytest.raises(OutputError, match="is not empty; add --resume"):
         prepared(raw, out)
     with pytest.raises(OutputError, match="another configuration"):
-        prepared(raw, out, resume=True, chars_min=20)
+        prepared(raw, out, resume=True, min_chars=20)
     with pytest.raises(UsageError, match="choose one"):
         prepared(raw, out, resume=True, force=True)
     with pytest.raises(OutputError, match="is an input"):
         prepared(out, out, force=True, id_column="id")
-    prepared(raw, out, force=True, chars_min=20)
+    prepared(raw, out, force=True, min_chars=20)
     assert min(map(len, table(out)["text"].to_pylist())) >= 20
 
 
@@ -277,8 +292,8 @@ def test_sources_that_cannot_be_read_leave_no_folder(tmp_path):
     [
         {"duplicates": "some"}, {"similarity": 0}, {"rows_per_shard": 0}, {"limit": 0},
         {"workers": 0}, {"executor": "threads"}, {"splitter": "knife"}, {"lang": "?"},
-        {"identify": "perhaps"}, {"chars_min": 0}, {"common_min": 1.5},
-        {"chars_min": 9, "chars_max": 8},
+        {"identify": "perhaps"}, {"min_chars": 0}, {"min_common": 1.5},
+        {"min_chars": 9, "max_chars": 8},
     ],
 )  # fmt: skip
 def test_wrong_usage(raw, tmp_path, wrong):
@@ -294,7 +309,7 @@ def test_japanese_is_split_and_compared(tmp_path):
     ] * 2
     lines[1] = lines[1].replace("友達", "友人")
     (tmp_path / "a.txt").write_text("\n".join(lines), "utf-8")
-    made = prepared(tmp_path / "a.txt", tmp_path / "out", lang="ja", chars_min=5, similarity=0.6)
+    made = prepared(tmp_path / "a.txt", tmp_path / "out", lang="ja", min_chars=5, similarity=0.6)
     assert made.totals["kept"] == 3
     assert made.totals["dropped"] == {"duplicate": 2, "near_duplicate": 1}
 

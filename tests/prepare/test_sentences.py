@@ -109,15 +109,15 @@ def test_reasons(text, found):
 
 def test_the_lengths_are_limits_that_are_still_kept():
     text = "Twelve signs"
-    assert reason(text, chars_min=12, chars_max=12) == ""
-    assert reason(text, chars_min=13, chars_max=13) == "too_short"
-    assert reason(text, chars_min=1, chars_max=11) == "too_long"
+    assert reason(text, min_chars=12, max_chars=12) == ""
+    assert reason(text, min_chars=13, max_chars=13) == "too_short"
+    assert reason(text, min_chars=1, max_chars=11) == "too_long"
 
 
 def test_the_share_is_a_limit_that_is_still_kept():
     text = "abcdefghi_"  # 9 of 10
     assert reason(text) == ""
-    assert reason(text, common_min=0.91) == "uncommon_characters"
+    assert reason(text, min_common=0.91) == "uncommon_characters"
 
 
 SAMPLES = {

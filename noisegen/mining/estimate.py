@@ -1,0 +1,81 @@
+"""What a mining run would make and how long it would take, from a second of its largest task."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import cast
+
+from noisegen.mining.mine import LAYOUT, Work, mine_task
+from noisegen.mining.miner import Account, Miner, SentencePair, Task
+from noisegen.runs.estimate import SAMPLE_SECONDS, RunEstimate
+from noisegen.runs.progress import BYTES
+from noisegen.text.segmentation import Language
+
+
+@dataclass
+class _Stopwatch:
+    """A miner that ends after a second, where a block of the input ends.
+
+    It measures from the first pair on, for which the miner has loaded what it needs; `start` is
+    the time before it. `read` are the bytes that were mined in `seconds`.
+    """
+
+    miner: Miner
+    start: float = 0.0
+    seconds: float = 0.0
+    read: int = 0
+    pairs: int = 0
+
+    @property
+    def kind(self) -> str:
+        """The kind of the miner."""
+        return self.miner.kind
+
+    @property
+    def language(self) -> Language:
+        """The language of the run."""
+        return self.miner.language
+
+    def __call__(self, task: Task, account: Account) -> Iterator[SentencePair]:
+        """Mine the files of the task for a second."""
+        called = began = time.perf_counter()
+        for pair in self.miner(task, account):
+            now = time.perf_counter()
+            if not self.pairs:
+                self.start, began = now - called, now
+            if account.input[BYTES] > self.read > 0 and now - began > SAMPLE_SECONDS:
+                break  # all that was read before this block is mined
+            self.pairs, self.read, self.seconds = self.pairs + 1, account.input[BYTES], now - began
+            yield pair
+        else:
+            self.read, self.seconds = account.input[BYTES], time.perf_counter() - began
+
+
+def estimate(work: Work, workers: int) -> RunEstimate | None:
+    """Return what mining will make; None if the bytes of the input are not known.
+
+    The bytes of the output are those of pairs and word counts, without the dictionary.
+    """
+    sizes = work.sizes()
+    if not all(sizes.values()):
+        return None
+    largest = max(work.tasks, key=lambda task: sizes[task.number])
+    watch = _Stopwatch(work.miner)
+    with TemporaryDirectory() as folder:
+        out = Path(folder)
+        for name in LAYOUT.parts:
+            (out / name).parent.mkdir()
+        mine_task(out, "{}", cast(Miner, watch), False, largest)
+        written = sum(path.stat().st_size for name in LAYOUT.parts for path in out.glob(name))
+    if not watch.read:
+        return None
+    total, at_once = sum(sizes.values()), min(workers, len(work.tasks))
+    read = min(watch.read, sizes[largest.number])
+    times, rate = total / read, read / watch.seconds
+    return RunEstimate(
+        input=total, input_unit=BYTES, exact=True, made=round(watch.pairs * times), unit="pairs",
+        shards=len(work.tasks), bytes=round(written * times), workers=at_once, rate=rate,
+        seconds=watch.start + max(total / at_once, sizes[largest.number]) / rate,
+    )  # fmt: skip
