@@ -3,14 +3,14 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin
 PIP := $(RUN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
-TEST_PACKAGES := "hypothesis>=6.120" "import-linter>=2.1" "mypy>=1.15" "playwright>=1.48" "pytest>=8.3" "pytest-cov>=6.0" \
+TEST_PACKAGES := "hypothesis>=6.120" "import-linter>=2.1" "moto[server]>=5.0" "mypy>=1.15" "playwright>=1.48" "pytest>=8.3" "pytest-cov>=6.0" \
 	"pytest-randomly>=3.16" "pytest-xdist>=3.6" "ruff>=0.11" types-PyYAML
 
 .PHONY: demo test nightly alone coverage lint bench docs clean
 
 demo: $(VENV)/core ## noise a bundled text into out/demo and show it
 	$(RUN)/noisegen augment noisegen/demo/demo.tsv -o out/demo --seed 7 --edits --force --quiet
-	$(RUN)/noisegen preview --seed 7 --rows 6
+	$(RUN)/noisegen preview --seed 7 --limit 6
 	$(RUN)/noisegen stats out/demo
 
 test: $(VENV)/all ## install everything and run the tests, one process a core
@@ -48,7 +48,7 @@ $(VENV)/core: $(VENV)/python pyproject.toml constraints.txt
 	touch $@
 
 $(VENV)/all: $(VENV)/core
-	$(PIP) -e ".[en,zh,ja,7z,punkt,lid,laser,social,hf,plot,dask,realism,review,train,use,e5,demo,tensorboard,st]" $(TEST_PACKAGES)
+	$(PIP) -e ".[en,zh,ja,7z,punkt,lid,laser,social,hf,s3,plot,dask,realism,review,train,use,e5,demo,tensorboard,st]" $(TEST_PACKAGES)
 	touch $@
 
 $(VENV)/docs: $(VENV)/all

@@ -26,7 +26,7 @@ def main(dumps: list[str], text: str, out: Path) -> None:
     noised = noisegen.augment(text, str(out / "noisy"), transforms=[errors], edits=True, force=True)
     print(f"{noised.totals['changed']:,} of {noised.totals['rows']:,} rows changed")
 
-    changed = ds.dataset(sorted(map(str, (out / "noisy").glob("part-*.parquet"))))
+    changed = ds.dataset(out / "noisy" / "data")
     for row in changed.filter(ds.field("clean") != ds.field("noisy")).head(SHOWN).to_pylist():
         for edit in row["edits"]:
             wrong = row["noisy"][edit["noisy_start"] : edit["noisy_end"]]

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import noisegen
+from noisegen.data.files import shard_files
 from noisegen.text.resources import DICTIONARIES
 
 DEMO = DICTIONARIES.parent / "demo" / "demo.tsv"
@@ -27,7 +28,7 @@ def table(out: Path) -> pa.Table:
 
 
 def shards(out: Path) -> list[Path]:
-    return sorted(out.glob("part-*.parquet"))
+    return shard_files(out)
 
 
 def noisy_of(out: Path, key: str = "id") -> dict[Any, str]:
@@ -37,11 +38,26 @@ def noisy_of(out: Path, key: str = "id") -> dict[Any, str]:
 
 def contents(out: Path) -> dict[str, bytes]:
     """Return the bytes of every shard: what two equal runs have in common."""
-    return {path.name: path.read_bytes() for path in shards(out)}
+    found = {}
+    for path in shards(out):
+        with path.open("rb") as file:  # in a store too
+            found[path.name] = file.read()
+    return found
+
+
+def first_layout(out: Path) -> Path:
+    """Turn a run of augment or prepare into one of the first layout: shards beside the manifest."""
+    for path in shards(out):
+        path.rename(out / path.name)
+    (out / "data").rmdir()
+    for path in (out / "manifest.json", out / "README.md"):
+        if path.exists():
+            path.write_text(path.read_text("utf-8").replace("data/part-", "part-"), "utf-8")
+    return out
 
 
 def left_over(out: Path) -> list[str]:
-    return sorted(path.name for path in out.glob("*.tmp"))
+    return sorted(path.name for path in out.rglob("*.tmp"))
 
 
 def augment(source: Path, out: Path, **options: Any) -> noisegen.Manifest:

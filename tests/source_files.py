@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from noisegen.data.sources import Columns, ShardInput, expand, read, shard_inputs
-from noisegen.data.tables import REASON, REASONS
+from noisegen.data.tables import RAW, REASON, REASONS
 
 TEXT = Columns()
 NAMED = Columns(tokens="words", labels="tags")
@@ -100,5 +100,5 @@ def reasons(table: pa.Table) -> list[str]:
 
 
 def rows(table: pa.Table) -> list[tuple[object, ...]]:
-    names = [name for name in table.column_names if name != REASON]
+    names = [name for name in table.column_names if name not in (RAW, REASON)]
     return list(zip(*(table[name].to_pylist() for name in names), strict=True))

@@ -1,9 +1,9 @@
 """The documentation is true: generated pages are fresh, shown commands and code do what they show.
 
-In a page, a fenced block whose first line names a file is written to the folder, `console` is run
-and compared (`...` stands for anything, a line of it for any lines), `python` is run: an
-`expression  # -> value` is checked, and what it prints is the next `text` block. All other blocks
-are only read.
+In a page, a fenced block with a title is written to the file of that name, and so is a file that
+an `sh` block writes (`cat > FILE <<'END'`). `console` is run and compared (`...` stands for
+anything, a line of it for any lines). `python` is run: an `expression  # -> value` is checked, and
+what it prints is the next `text` block. All other blocks are only read.
 """
 
 import contextlib
@@ -40,6 +40,8 @@ PAGES = sorted(
 PLAYED = [
     path for path in PAGES if re.search(r"^```(console|python)\n", path.read_text("utf-8"), re.M)
 ]
+FENCE = re.compile(r'^```(\w*)(?: title="([^"]+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
+WRITTEN = re.compile(r"^cat > (\S+) <<'END'\n(.*?)^END$", re.MULTILINE | re.DOTALL)
 TRIED = 500  # ids
 LEARNED = ("channel",)  # transforms that do nothing without a file of the user
 
@@ -55,8 +57,7 @@ def read(name: str) -> str:
 
 
 def blocks(text: str) -> list[Block]:
-    found = re.findall(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    return [Block(*parts) for parts in found]
+    return [Block(*parts) for parts in FENCE.findall(text)]
 
 
 def built_in() -> list[TransformInfo]:
@@ -94,13 +95,13 @@ def test_every_public_name_is_on_the_python_page():
 
 
 @pytest.mark.parametrize("one", built_in(), ids=lambda one: one.name)
-def test_every_transform_is_in_the_readme_and_on_its_page(one):
+def test_every_transform_is_in_the_table_and_on_its_page(one):
     assert f"\n## {one.name}\n" in read("docs/transforms.md")
     (before, after), *_ = one.examples
     row = next(
         line
         for line in read("docs/transforms.md").splitlines()
-        if line.startswith(f"| `{one.name}`")
+        if line.startswith(f"| [`{one.name}`]")
     )
     assert f"| {before} | {after} |" in row
 
@@ -123,6 +124,14 @@ def test_every_relative_link_exists(page):
     links = re.findall(r"\]\(([^)#\s]+)", page.read_text("utf-8"))
     local = [link for link in links if "://" not in link]
     assert [link for link in local if not (page.parent / link).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_fence_is_one_to_the_site_too(page):
+    """A fence that names its file in another way is running text to the Markdown of the site."""
+    lines = page.read_text("utf-8").splitlines()
+    fences = [line for line in lines if line.lstrip().startswith("```")]
+    assert [line for line in fences if not re.fullmatch(r' *```(\w+( title="\S+")?)?', line)] == []
 
 
 # What is shown.
@@ -165,10 +174,11 @@ def shown_by(command: str) -> str:
     """Run `noisegen ...` and return what a terminal shows of it."""
     program, *arguments = shlex.split(command)
     assert program == "noisegen", command
-    screen = io.StringIO()
+    shown = io.BytesIO()
+    screen = io.TextIOWrapper(shown, "utf-8", write_through=True)
     with fresh(), contextlib.redirect_stdout(screen), contextlib.redirect_stderr(screen):
         cli.run(arguments)
-    return screen.getvalue().replace(f"{Path.cwd()}/", "")
+    return shown.getvalue().decode().replace(f"{Path.cwd()}/", "")
 
 
 def session(body: str) -> str:
@@ -208,6 +218,9 @@ def test_shown_commands_and_code_do_what_they_show(page, folder):
             printed = ""
         elif block.file:
             (folder / block.file).write_text(block.body, "utf-8", newline="")
+        elif block.kind == "sh":
+            for file, body in WRITTEN.findall(block.body):
+                (folder / file).write_text(body, "utf-8", newline="")
         elif block.kind == "console":
             shown = session(block.body)
             assert fits(block.body, shown), f"{page.name} should read:\n{shown}"

@@ -1,9 +1,8 @@
 """Write the generated parts of docs/transforms.md, docs/cli.md, noisegen/dictionaries/README.md.
 
-A page keeps what stands above its marker; all below is made anew. `--check` writes nothing, names
-the pages that differ, and exits 1 if there are any. Figures and examples come from the demo text,
-its English rows where a transform has data for English, with the rule tagger, so they are the same
-whether or not spaCy is installed.
+A page keeps what is above its marker; everything below is rewritten. `--check` writes nothing,
+names the pages that differ, and exits 1 if there are any. Figures and examples come from the demo
+text, its English rows where a transform has data for English, with the rule tagger.
 """
 
 import argparse
@@ -18,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from noisegen.augment.catalog import TransformInfo, list_transforms
+from noisegen.cli import GROUPS
 from noisegen.cli import noisegen as program
 from noisegen.noise import registry
 from noisegen.noise.engine import Engine
@@ -32,43 +32,44 @@ from noisegen.text.spans import PROTECTED, protect_kinds
 ROOT = Path(__file__).parents[1]
 DEMO = ROOT / "noisegen" / "demo" / "demo.tsv"
 MARKER = "<!-- Below: made by tools/make_docs.py; run `make docs`, do not edit. -->\n"
-SHOWN, SHOWN_CHARS_MAX = 3, 90
+SHOWN, SHOWN_CHARS_MAX = 2, 90
 NEEDS_A_FILE = ("channel",)  # of the user
 
 MEANINGS = {
     "apos": "Chance per word with an apostrophe.",
     "caps": "Chance per word.",
-    "channel": "Factor of all chances of the profile; 1 is as it was learned.",
-    "codeswitch": "Chance per word or phrase that has a translation; one is replaced in any case.",
-    "diac": "Chance per word with a mark on a letter.",
+    "channel": "Factor of all chances of the profile; 1 is the noise it was learned from.",
+    "codeswitch": "Chance per word or phrase that has a translation; at least one is replaced.",
+    "diac": "Chance per word with a diacritic.",
     "emot": "Chance per end of a sentence.",
     "intj": "Chance per end of a sentence, start of a text, or comma between two clauses.",
-    "latn": "Chance per word; for one style throughout leave it at 1.",
-    "long": "Chance per word that people often lengthen; less for others.",
-    "mash": "Chance per word of letters that the keyboard has.",
+    "latn": "Chance per word; leave it at 1 for one script throughout.",
+    "long": "Chance per word that people often lengthen; less for other words.",
+    "mash": "Chance per word whose letters are on the keyboard.",
     "phon": "Chance per match of the word list, and per other word that a rule fits.",
-    "vowl": "Chance per word that can be read without some of its vowels.",
-    "wiki": "Of L tokens, 1 to ceil(min(4, rate L)) are replaced, as far as the dictionary goes.",
-    "case": "`upper` or `lower`: capitals, or small letters.",
-    "comma_rate": "Chance per comma that it is dropped.",
-    "repeat_rate": "Chance per mark at an end that it is repeated.",
-    "blank_rate": "Chance per mark that a blank is put before it.",
-    "glue_rate": "Chance per mark that the blank behind it is dropped.",
-    "dictionary": "A mined dictionary or the folder of a run; without it, the packaged one.",
-    "into": "Language of the translations; without it English, for English text Spanish.",
+    "vowl": "Chance per word that stays readable without some of its vowels.",
+    "wiki": "Of L tokens, 1 to ceil(min(4, rate L)) are replaced, as far as the list has them.",
+    "case": "`upper` for capitals, `lower` for lower case.",
+    "comma_rate": "Chance per comma to drop it.",
+    "repeat_rate": "Chance per final punctuation character to repeat it.",
+    "blank_rate": "Chance per punctuation character to put a space before it.",
+    "glue_rate": "Chance per punctuation character to drop the space after it.",
+    "dictionary": "A mined dictionary or the folder of a mining run (default: the packaged one).",
+    "into": "Language of the translations (default: English; for English text Spanish).",
     "profile": "A folder that `noisegen learn` wrote.",
     "fing": "Chance per character that has a neighbouring key.",
     "leet": "Chance per character that has a look-alike.",
-    "drop_rate": "Chance per blank (space or tab) that it is dropped.",
-    "add_rate": "Chance per place between two non-blank characters that a blank is added.",
-    "layout": "Keyboard: azerty, inscript, italian, qwerty, qwertz, russian, spanish, turkish. "
-    "Without it, the one of the language.",
+    "drop_rate": "Chance per space or tab to drop it.",
+    "add_rate": "Chance per position between two non-space characters to add a space.",
+    "layout": "Keyboard: azerty, inscript, italian, qwerty, qwertz, russian, spanish, turkish "
+    "(default: that of the language).",
 }
 MEANINGS_OF = {  # a parameter of one transform
-    ("punc", "drop_rate"): "Chance per text that its last mark is dropped.",
-    ("codeswitch", "dictionary"): "A bilingual dictionary; without it, the packaged one.",
+    ("punc", "drop_rate"): "Chance per text to drop its final punctuation.",
+    ("codeswitch", "dictionary"): "A bilingual dictionary (default: the packaged one).",
 }
 MATCH_RATE = "Chance per match of the word list."
+LISTED = 6  # languages; of more, the number is given
 
 Row = tuple[int, str]  # id, text
 
@@ -111,13 +112,13 @@ def code(value: object) -> str:
 
 
 def meaning(one: TransformInfo, parameter: str) -> str:
-    """Say what a parameter of a built-in transform is."""
+    """Return what a parameter of a built-in transform means."""
     known = MEANINGS_OF.get((one.name, parameter))
     return known or MEANINGS.get(one.name if parameter == "rate" else parameter) or MATCH_RATE
 
 
 def examples(rows: Sequence[Row], noisy: Sequence[str], most: int) -> str:
-    """Return the first changed rows as a block, or say that there is none."""
+    """Return the first changed rows as a block, or a sentence if there is none."""
     pairs = [(text, after) for (_, text), after in zip(rows, noisy, strict=True) if text != after]
     short = [pair for pair in pairs if len(pair[0]) <= SHOWN_CHARS_MAX][:most]
     if not short:
@@ -127,8 +128,17 @@ def examples(rows: Sequence[Row], noisy: Sequence[str], most: int) -> str:
     return f"```text\n{blocks}\n```\n" + (fewer if len(short) < most else "")
 
 
+def overview_line(one: TransformInfo) -> tuple[str, ...]:
+    """Return the row of a transform in the table of all, with the first example of its summary."""
+    (before, after), *_ = one.examples
+    langs = one.languages
+    spoken = "any" if langs == ["*"] else ", ".join(langs)
+    spoken = spoken if len(langs) <= LISTED else f"{len(langs)} languages"
+    return f"[{code(one.name)}](#{one.name})", one.summary.partition(":")[0], before, after, spoken
+
+
 def section(one: TransformInfo, rows: Sequence[Row], lang: str) -> str:
-    """Return what there is to say about one transform."""
+    """Return the section of one transform."""
     lines = [(code(n), code(v), meaning(one, n)) for n, v in one.parameters.items()]
     parts = [
         f"\n## {one.name}\n\n{one.summary}\n",
@@ -136,12 +146,10 @@ def section(one: TransformInfo, rows: Sequence[Row], lang: str) -> str:
         table(("parameter", "default", "meaning"), lines),
     ]
     parts += (
-        []
-        if one.keeps_meaning
-        else ["It may add or drop content, so it is in no packaged recipe.\n"]
+        [] if one.keeps_meaning else ["It may add or drop content, so no packaged recipe has it.\n"]
     )
     if one.name in NEEDS_A_FILE:
-        parts.append("Its noise is that of the profile: [learn.md](learn.md) has examples.\n")
+        parts.append("Its noise is that of the profile; see [learn.md](learn.md).\n")
     else:
         parts += figures(one, rows, lang)
     return "\n".join([*parts, _data(one)])
@@ -179,9 +187,12 @@ def transforms_part() -> str:
     rows = rows_by_language()
     ours = {point.name for point in distribution("noisegen").entry_points}
     built_in = [one for one in list_transforms() if one.name in ours]
-    measured = f"\nMeasured with codespell {version('codespell')}.\n"
+    measured = f"\nThe figures below were measured with codespell {version('codespell')}.\n"
     spoken = [shown_language(one, rows) for one in built_in]
-    return measured + "".join(
+    overview = table(
+        ("name", "what it does", "before", "after", "languages"), map(overview_line, built_in)
+    )
+    return f"\n## All transforms\n\n{overview}{measured}" + "".join(
         section(one, rows[lang], lang) for one, lang in zip(built_in, spoken, strict=True)
     )
 
@@ -189,7 +200,11 @@ def transforms_part() -> str:
 def cli_part() -> str:
     """Return the sections of docs/cli.md."""
     group = click.Context(program, info_name="noisegen", **program.context_settings)
-    return "".join(_command(name, one, group) for name, one in program.commands.items())
+    links = {
+        title: ", ".join(f"[{name}](#{name})" for name in names) for title, names in GROUPS.items()
+    }
+    sections = (_command(name, one, group) for name, one in program.commands.items())
+    return "\n" + table(("for", "commands"), links.items()) + "".join(sections)
 
 
 def _command(name: str, command: click.Command, group: click.Context, level: str = "##") -> str:
@@ -201,9 +216,16 @@ def _command(name: str, command: click.Command, group: click.Context, level: str
     text = text.replace("[", "\\[")  # no link
     options = (one for one in command.get_params(context) if isinstance(one, click.Option))
     records = (option.get_help_record(context) for option in options)
-    lines = [(code(record[0]), record[1].replace("|", "\\|")) for record in records if record]
+    lines = [
+        (code(record[0]), record[1].replace("|", "\\|"))
+        for record in records
+        if record and "--help" not in record[0]  # the head of the page names it
+    ]
     heading = f"\n{level} {name}\n\n```text\n{context.command_path} {usage}\n```\n\n{text}\n\n"
-    return heading + table(("option", "meaning"), lines) + "".join(parts)
+    _, _, examples = (command.epilog or "").partition("Example")
+    shown = "\n".join(line.strip() for line in examples.splitlines()[1:])
+    heading += f"```sh\n{shown}\n```\n\n" if shown else ""
+    return heading + (table(("option", "meaning"), lines) if lines else "") + "".join(parts)
 
 
 def lists_part() -> str:

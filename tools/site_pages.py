@@ -56,7 +56,7 @@ def _with_links(markdown: str, source: str, config: MkDocsConfig) -> str:
 def _reference() -> str:
     """Return the page of the public names; twins of commands exist only when they are made."""
     parts = ["# Public names"]
-    names = sorted(name for name in noisegen.__all__ if not name.startswith("_"))
+    names = sorted(noisegen._MODULES)
     for name in sorted(names, key=lambda name: name[0].isupper()):  # functions, then classes
         is_made = "__signature__" in vars(getattr(noisegen, name))
         options = "\n    options: { force_inspection: true }" if is_made else ""

@@ -1,17 +1,25 @@
-"""Take the screenshots of docs/review.md: the page in light and dark, and a report.
+"""Take the screenshots of docs/images: the pages of the review, statistics, and other reports.
 
-The text is the bundled demo text and invented pairs; answers are drawn by key. Needs the extra
-`review`, playwright, Pillow, and a Chromium that is installed.
-Run: python tools/review_screenshots.py [FOLDER]
+The text is the bundled demo text and invented pairs; the answers of the review are drawn by key.
+Other reports are given as NAME=PAGE.html and become NAME-light.png and NAME-dark.png. Those of the
+gallery are
+
+    report   report/report.html of `noisegen quickstart -o DIR`
+    realism  of pairs that `mine-wiki --profile strict` finds in a history of the English Wikipedia
+    vectors  run/vectors.html of `noisegen train --preset oracle-small`
+
+Needs the extra `review`, playwright, Pillow, and a Chromium that is installed.
+Run: python tools/screenshots.py [-o FOLDER] [NAME=PAGE.html ...]
 """
 
+import argparse
+import csv
 import os
 import shutil
-import sys
 import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +28,7 @@ import pyarrow.parquet as pq
 from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from noisegen import review
+from noisegen import cli, review
 from noisegen.noise.rng import Draws
 from noisegen.review.review_file import ReviewFile
 from noisegen.review.server import Server, prepare
@@ -32,25 +40,57 @@ STRENGTHS = "0.02,0.05,0.1"
 HEBREW = ("אני הולך לשוק בבוקר כי הלחם טרי", "אני הולך לשוק בבוקרר כי הלכם טרי")
 # Of 100 answers at each strength, how many are realistic, and how many at least moderately so.
 JUDGED = {"0.02": (97, 99), "0.05": (80, 95), "0.1": (45, 80)}
-KINDS = {2: 40, 4: 15, 9: 10, 10: 25, 12: 20}  # seen beside typos, of 100 rows
+KINDS = {2: 40, 9: 10, 10: 25, 12: 20}  # seen beside typos, of 100 rows
 LANGS = ("de", "en", "es", "tr")
+WIDTH, HEIGHT_MAX = 1100, 1900  # pixels of a report
+SCHEMES = ("light", "dark")
 
 
 def main() -> None:
     """Write the images."""
-    out = Path(sys.argv[1]) if len(sys.argv) > 1 else IMAGES
-    out.mkdir(parents=True, exist_ok=True)
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("-o", "--out", type=Path, default=IMAGES)
+    parser.add_argument("pages", nargs="*", metavar="NAME=PAGE.html")
+    options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
     program = next(filter(None, map(shutil.which, NAMES)), None)
     with tempfile.TemporaryDirectory() as name, sync_playwright() as running:
         folder = Path(name)
         sandbox = [] if os.getuid() else ["--no-sandbox"]
         browser = running.chromium.launch(executable_path=program, args=sandbox)
-        _pages(browser, folder, out)
-        _report(browser, folder, out)
+        _pages(browser, folder, options.out)
+        _report(browser, folder, options.out)
+        _shoot(browser, "stats", _statistics(folder), options.out)
+        for name, _, path in (given.partition("=") for given in options.pages):
+            _shoot(browser, name, Path(path).resolve(), options.out)
         browser.close()
-    for path in out.glob("review-*.png"):
+    for path in options.out.glob("*.png"):
         with Image.open(path) as image:
             image.quantize(128, dither=Image.Dither.NONE).save(path, optimize=True)
+
+
+def _shoot(browser: Browser, name: str, path: Path, out: Path) -> None:
+    """Show the top of a report in light and in dark."""
+    for scheme in SCHEMES:
+        page = browser.new_page(viewport={"width": WIDTH, "height": 900}, color_scheme=scheme)
+        page.goto(path.as_uri())
+        height = min(HEIGHT_MAX, page.evaluate("document.documentElement.scrollHeight"))
+        clip = {"x": 0, "y": 0, "width": WIDTH, "height": height}
+        page.screenshot(path=out / f"{name}-{scheme}.png", full_page=True, clip=clip)
+        page.close()
+
+
+def _statistics(folder: Path) -> Path:
+    """Return the page of a run on the English rows of the demo text."""
+    with DEMO.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+    with chdir(folder):  # the page names its source as it is given
+        text = "".join(f"{row['text']}\n" for row in rows if row["lang"] == "en")
+        Path("demo.txt").write_text(text, "utf-8")
+        recipe = ["--recipe", "ugc", "--seed", "7", "--edits", "--quiet"]
+        cli.run(["augment", "demo.txt", "-o", "noisy", *recipe])
+        cli.run(["stats", "noisy", "--plot", "stats.html"])
+    return folder / "stats.html"
 
 
 def _pages(browser: Browser, folder: Path, out: Path) -> None:
