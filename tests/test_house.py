@@ -8,13 +8,9 @@ import noisegen
 
 PACKAGE = Path(noisegen.__file__).parent
 CORE = ("text", "noise", "data", "runs", "report", "transforms", "augment")
-LINES, FILES, CORE_LINES, LONG_SIGNATURES = (
-    37_941,
-    168,
-    16_976,
-    2,
-)  # what a change may not pass unseen; the aim:
-# 30,000 lines in 160 files, a core of 11,000 lines, and 3 functions of more than six parameters
+LINES, FILES, CORE_LINES, LONG_SIGNATURES = 37_941, 168, 16_976, 2
+# These are of today, so that no change grows the house unseen. The aim: 30,000 lines in 160
+# files, a core of 11,000 lines, and 3 functions of more than six parameters.
 MODULES = sorted(PACKAGE.rglob("*.py"))
 TREES = {path: ast.parse(path.read_text("utf-8")) for path in MODULES}
 
