@@ -331,11 +331,11 @@ def naming_options(made: type[Made]) -> type[Made]:
     known = inspect.signature(made).parameters
 
     @wraps(init)
-    def checked(self: Made, /, *arguments: Any, **options: Any) -> None:
+    def _checked(self: Made, /, *arguments: Any, **options: Any) -> None:
         _refuse_unknown(options, known, made.__name__)
         init(self, *arguments, **options)
 
-    setattr(made, "__init__", checked)  # noqa: B010 - mypy refuses it as an assignment
+    setattr(made, "__init__", _checked)  # noqa: B010 - mypy refuses it as an assignment
     return made
 
 
