@@ -19,7 +19,8 @@ def run(name: str, *arguments: object) -> str:
 
 
 def test_errors_are_mined_and_injected(tmp_path):
-    dump = re.search(r"```xml town.xml\n(.*?)```", (ROOT / "docs/mining.md").read_text(), re.S)[1]
+    page = (ROOT / "docs/mining.md").read_text()
+    dump = re.search(r'```xml title="town.xml"\n(.*?)```', page, re.S)[1]
     (tmp_path / "town.xml").write_text(dump)
     (tmp_path / "news.txt").write_text("The government closed the library.\n" * 20)
     shown = run("mine_and_inject", tmp_path / "town.xml", tmp_path / "news.txt", tmp_path / "out")

@@ -208,7 +208,7 @@ def test_lost_tasks_run_again(tmp_path):
 
 @pytest.mark.nightly
 def test_a_task_that_always_kills_its_worker_is_given_up():
-    with pytest.raises(NoisegenError, match=r"died 3 times .* run again with --resume"):
+    with pytest.raises(NoisegenError, match=r"died 3 times .* then run again"):
         list(executors.run(die, range(4), workers=2))
 
 
@@ -271,7 +271,7 @@ def test_tasks_lost_by_dask_run_again(tmp_path, cluster):
 
 @pytest.mark.nightly
 def test_a_task_that_always_kills_its_worker_on_dask_is_given_up(cluster):
-    with pytest.raises(NoisegenError, match=r"died 3 times .* run again with --resume"):
+    with pytest.raises(NoisegenError, match=r"died 3 times .* then run again"):
         list(executors.run(die, range(1), cluster))
 
 
