@@ -441,10 +441,11 @@ def noise(
         cells = apply(cells, edits, step.label)
     account, position = [], 0
     for cell in cells:
-        if cell.makers:
+        stop = cell.clean_stop
+        if cell.makers and cell.text != text[cell.clean_start : stop]:
             makers = [name for label, name in transforms.items() if label in cell.makers]
             names = "+".join(dict.fromkeys(makers))
-            span = (cell.clean_start, cell.clean_stop, position, position + len(cell.text))
+            span = (cell.clean_start, stop, position, position + len(cell.text))
             account.append((names, *span))
         position += len(cell.text)
     return Noised("".join(cell.text for cell in cells), [step.transform for step in steps], account)

@@ -11,19 +11,12 @@ from typing import Any
 import numpy as np
 
 from noisegen.errors import UsageError, did_you_mean
-from noisegen.noise.engine import (
-    RecipeLike,
-    engine_for,
-    id_array,
-    prepared,
-    strings,
-    unwarned,
-)
+from noisegen.noise.engine import RecipeLike, id_array, prepared, strings
 from noisegen.noise.plan import Streams
 from noisegen.noise.recipe import Recipe
 from noisegen.noise.rng import check_seed
 from noisegen.options import naming_options
-from noisegen.text.spans import PROTECTED, protect_kinds
+from noisegen.text.spans import PROTECTED
 
 
 @dataclass
@@ -44,7 +37,7 @@ class _OnTheFly:
         """Raise what the first batch would; what the language lacks is warned of there."""
         check_seed(self.seed)
         _check_epoch(self.epoch)
-        unwarned(self.recipe, self.lang, self.protect, self.tagger)
+        prepared(self.recipe, self.lang, self.protect, self.tagger, quiet=True)
 
     def noise(
         self, texts: Sequence[str | None], ids: Iterable[int] | Iterable[str]
@@ -68,14 +61,15 @@ def _check_epoch(epoch: object) -> None:
 class Mapper(_OnTheFly):
     """For `dataset.map(Mapper("mix_all", seed=7), batched=True)`: adds a column of noisy text.
 
-    Rows need a column of ids, or call `dataset.map(..., with_indices=True)`. `epoch` gives other
-    noise to the same rows, as the copies of `augment` do.
+    Rows need a column of ids, or `with_indices=True`. `epoch` gives the same rows other noise.
     """
 
     def __call__(
         self, batch: Mapping[str, Sequence[Any]], indices: Sequence[int] | None = None
     ) -> dict[str, list[str | None]]:
         """Return the noisy column for a batch of columns; a row without text stays without."""
+        if not hasattr(batch, "keys") and (batch is None or self.text_column not in batch):
+            raise UsageError(f"a Mapper takes a dict of columns, not {type(batch).__name__}")
         if self.text_column not in batch:
             near = did_you_mean(self.text_column, batch)
             raise UsageError(f"no column {self.text_column!r} among: {', '.join(batch)}{near}")
@@ -107,14 +101,13 @@ class Collator(_OnTheFly):
 
     def __call__(self, rows: Sequence[Mapping[str, Any]]) -> Any:
         """Return the batch; raises UsageError for a row without text or id column."""
-        for name in (self.text_column, self.id_column):
+        rows, columns = list(rows), (self.text_column, self.id_column)
+        for name in columns:
             if any(name not in row for row in rows):
                 raise UsageError(f"a row has no {name!r}: name the columns of text and id")
-        texts, ids = ([row[name] for row in rows] for name in (self.text_column, self.id_column))
-        noised = [
-            {**row, self.noisy_column: noisy}
-            for row, noisy in zip(rows, self.noise(texts, ids), strict=True)
-        ]
+        texts, ids = ([row[name] for row in rows] for name in columns)
+        noisy = zip(rows, self.noise(texts, ids), strict=True)
+        noised = [{**row, self.noisy_column: text} for row, text in noisy]
         if self.collate is not None:
             return self.collate(noised)
         return {name: [row[name] for row in noised] for name in (noised or [{}])[0]}
@@ -135,6 +128,6 @@ class Noising:
 
         Steps without data for the language are left out; raises UsageError if all are.
         """
-        engine = engine_for(recipe, self.lang, self.tagger)
+        engine, kinds = prepared(recipe, self.lang, self.protect, self.tagger, quiet=True)
         streams = Streams(np.arange(len(texts), dtype=np.uint64), seed, copy)
-        return engine.noise_texts(strings(texts), streams, protect_kinds(self.protect))
+        return engine.noise_texts(strings(texts), streams, kinds)

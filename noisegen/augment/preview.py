@@ -112,9 +112,10 @@ def describe(plan: AugmentPlan, expected: RunEstimate | None) -> str:
     """Return what a run would do, make and take, in lines of text."""
     request = plan.request
     columns = vars(plan.job.columns)
+    transforms = dict.fromkeys(step.transform for step in plan.recipe.steps())
     lines = [
         f"sources   {', '.join(str(source.path) for source in plan.inputs)}",
-        f"recipe    {plan.recipe.name} ({', '.join(s.transform for s in plan.recipe.steps())})",
+        f"recipe    {plan.recipe.name} ({', '.join(transforms)})",
         f"seed      {request.seed}, copies {request.copies}, language {request.lang}",
         f"columns   {', '.join(f'{k}={v}' for k, v in columns.items() if v)}",
         *(expected.lines() if expected else [UNKNOWN]),

@@ -19,7 +19,7 @@ from noisegen.noise.channel_tables import CASINGS, SIZES, ChannelTables, Units, 
 from noisegen.noise.edits import Edits
 from noisegen.noise.profile import CHANCE_BITS, Channel, Factors
 from noisegen.noise.rng import CERTAIN, DECISION_BITS, Variants, decisions, draw_array, fork_array
-from noisegen.text.buffers import I64, U64, Bool, Texts, as_arrow, code_points, utf8_lengths
+from noisegen.text.buffers import I64, U64, Bool, Texts, as_arrow, code_points, utf8_lengths, within
 from noisegen.text.case import SMALL, TITLE, UPPER, cased, lower
 
 PART_BYTES = 2 << 20  # of text that is noised at once: what a cache holds
@@ -265,9 +265,8 @@ def _with_habits(edits: Edits, texts: Texts, habits: I64) -> Edits:
     edits = replace(edits, replacements=replacements, pool=pool)
 
     # The characters of these rows that no edit covers.
-    sizes = texts.lengths.take(rows)
-    first = texts.offsets[:-1].take(rows) - np.cumsum(sizes) + sizes
-    at, rows = np.arange(int(sizes.sum())) + np.repeat(first, sizes), np.repeat(rows, sizes)
+    at, owners = within(texts.offsets.take(rows), texts.lengths.take(rows))
+    rows = rows.take(owners)
     covering = np.searchsorted(edits.starts, at, side="right") - 1
     reach = np.append(np.maximum.accumulate(edits.stops), 0).take(covering)
     free = ((texts.values.take(at) & 0xC0) != 0x80) & (at >= reach)

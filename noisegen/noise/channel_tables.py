@@ -19,6 +19,7 @@ from noisegen.text.buffers import (
     code_points,
     ordinals,
     utf8_lengths,
+    within,
     word_hashes,
 )
 
@@ -256,9 +257,7 @@ class ChannelTables:
         word stops); `firsts` has the START of each word. Part `SIZES` * l + size, so many letters
         from l on, has `weights` and `groups`. Returns begins, firsts, weights, groups.
         """
-        sizes = stops - starts
-        words = np.repeat(np.arange(len(starts)), sizes)
-        at = np.arange(len(words)) - np.repeat(np.cumsum(sizes) - sizes - starts, sizes)
+        at, words = within(starts, stops - starts)
         solid = np.flatnonzero((small.take(at) & 0xC0) != 0x80)
         at, words = at.take(solid), words.take(solid)
         counts = np.bincount(words, minlength=len(starts))

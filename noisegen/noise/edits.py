@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from noisegen.text.buffers import I64, Bool, Texts, as_arrow
+from noisegen.text.buffers import I64, Bool, Texts, as_arrow, within
 from noisegen.text.spans import Spans
 
 
@@ -146,6 +146,17 @@ class Composed(NamedTuple):
     def take(self, chosen: Bool | I64) -> "Composed":
         """Return the chosen edits."""
         return Composed(*(column[chosen] for column in self))
+
+    def changes(self, clean: Texts, noisy: Texts) -> Bool:
+        """Tell which edits change their text: one transform may undo what another did."""
+        sizes = self.clean_stops - self.clean_starts
+        different = sizes != self.noisy_stops - self.noisy_starts
+        equal = np.flatnonzero(~different)
+        rows, sizes = self.rows[equal], sizes[equal]
+        ours, owners = within(clean.offsets[rows] + self.clean_starts[equal], sizes)
+        theirs, _ = within(noisy.offsets[rows] + self.noisy_starts[equal], sizes)
+        different[equal[owners[clean.values[ours] != noisy.values[theirs]]]] = True
+        return different
 
     @classmethod
     def join(cls, parts: Iterable["Composed"]) -> "Composed":

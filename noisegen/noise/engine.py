@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache, cached_property, lru_cache, partial
+from itertools import pairwise
 from typing import Any, NamedTuple, TypeVar, Unpack
 
 import numpy as np
@@ -28,7 +29,7 @@ from noisegen.text.buffers import I64, U64, Texts, as_arrow
 from noisegen.text.case import characters_in
 from noisegen.text.languages import normalize_language
 from noisegen.text.resources import keep_freed_memory
-from noisegen.text.rows import Row
+from noisegen.text.rows import Memo, Row
 from noisegen.text.spans import PROTECTED, Spans, protect_kinds, protected, protected_in
 
 BATCH_BYTES = 8 << 20
@@ -76,6 +77,8 @@ class Engine:
         factors = len(recipe.factors)
         limits = [getattr(kernel, "row_limits", np.zeros(factors)) for kernel in self.kernels]
         self._row_limits = np.array(limits, np.int64).reshape(-1, factors)
+        self._strengths_of_step = (len(self._steps), *[factors] * max(1, *map(len, self.rates)))
+        self._variants = Memo(self._variants_of)
         self._few = (FEW if all(is_for_rows) else FEW // 8) * len(self.kernels)
 
     @cached_property
@@ -152,18 +155,25 @@ class Engine:
     def _row_draws(self, plan: Plan, streams: Streams) -> Iterator[RowDraws]:
         """Yield the draws of every pair of a plan; their first hits are found all at once."""
         keys, strength_keys = self._schedule.keys(streams, plan.rows, plan.steps)
-        strengths = self._schedule.strengths(strength_keys, max(map(len, self.rates)))
+        strengths = self._schedule.strengths(strength_keys, len(self._strengths_of_step) - 1)
         limits = self._row_limits[plan.steps, strengths[:, 0]]
         limited = np.flatnonzero(limits)
         draws = rng.draw_array(keys.take(limited)[:, None], np.arange(rng.FIRST))
-        pairs, numbers = np.nonzero(rng.decisions(draws) < limits.take(limited)[:, None])
-        chosen = rng.choices(draws[pairs, numbers]).tolist()
-        bounds = np.searchsorted(limited.take(pairs), np.arange(len(keys) + 1)).tolist()
-        hits = list(zip(numbers.tolist(), chosen, strict=True))
-        columns = (array.tolist() for array in (plan.steps, keys, strengths, limits))
-        for number, (step, key, drawn, limit) in enumerate(zip(*columns, strict=True)):
-            variants = dict(zip(self.rates[step], drawn, strict=False))
-            yield RowDraws(key, variants, limit, hits[bounds[number] : bounds[number + 1]])
+        hit = np.flatnonzero(rng.decisions(draws) < limits.take(limited)[:, None])
+        numbers = (hit % rng.FIRST).tolist()
+        chosen = rng.choices(draws.ravel().take(hit)).tolist()
+        of_pairs = np.searchsorted(limited, np.arange(len(keys) + 1)) * rng.FIRST
+        bounds = np.searchsorted(hit, of_pairs).tolist()
+        first = ((numbers[a:b], chosen[a:b]) for a, b in pairwise(bounds))
+        drawn = np.ravel_multi_index((plan.steps, *strengths.T), self._strengths_of_step)
+        variants = map(self._variants.__getitem__, drawn.tolist())
+        columns = zip(keys.tolist(), variants, limits.tolist(), first, strict=True)
+        return map(partial(tuple.__new__, RowDraws), columns)  # a third of the time of RowDraws()
+
+    def _variants_of(self, drawn: int) -> dict[str, int]:
+        """Return the strength of each rate of a step, all of them as one number."""
+        step, *strengths = map(int, np.unravel_index(drawn, self._strengths_of_step))
+        return dict(zip(self.rates[step], strengths, strict=False))
 
     def _propose(
         self, texts: Texts, spans: Spans, rows: I64, steps: I64, streams: Streams
@@ -194,7 +204,8 @@ class Engine:
         return pa.ListArray.from_arrays(as_arrow(offsets), names.take(as_arrow(plan.steps)))
 
     def edits(self, clean: Texts, noisy: Texts, account: Composed) -> pa.Array:
-        """Return the column `edits`, in characters."""
+        """Return the column `edits`, in characters: those that change their text."""
+        account = account.take(account.changes(clean, noisy))
         makers = as_arrow(account.makers).dictionary_encode()
         names = []
         for mask in makers.dictionary.to_pylist():
@@ -296,7 +307,7 @@ def _engine(recipe: str, lang: str, tagger: str) -> Engine:
 def noise(
     text: Text, recipe: RecipeLike = "mix_all", *, seed: int = 0,
     id: object = None,  # noqa: A002 - the name of the column
-    lang: str = "en", protect: str = PROTECTED, tagger: str = "rule",
+    **options: Unpack[NoiseOptions],
 ) -> Text:  # fmt: skip
     """Return a text with noise, or for a list of texts a list.
 
@@ -304,16 +315,18 @@ def noise(
     For a list, `id` is a list. Without it the text itself is the id: equal texts, equal noise.
 
     `recipe` is a Recipe, the name of a packaged one, a .yaml file, or NAME[:parameter=value,...] of
-    one transform, or a list of these for several in this order. `lang` is a code or English name of
-    a language: en, pt-BR, deu, Chinese. `protect` names the kinds of span to leave unchanged, as in
-    'url,mention', or 'none'. `tagger` is rule or spacy: what slng and abr3 ask for parts of speech.
+    one transform, or a list of these for several in this order. Options: `lang` ('en') is a code or
+    English name of a language, such as pt-BR, deu or Chinese; `protect` names the kinds of span to
+    leave unchanged ('url,mention,hashtag,email'), or is 'none'; `tagger` ('rule', or 'spacy') finds
+    the parts of speech for slng and abr3.
+
     Warns, once, of transforms that have no data for the language. Raises UsageError for a text that
     is not a string.
     """
     is_one = isinstance(text, str)
     texts: list[str] = strings([text] if is_one else text)
     ids = texts if id is None else [id] if is_one else id
-    engine, spans = prepared(recipe, lang, protect, tagger)
+    engine, spans = prepared(recipe, **options)
     noisy: Any = engine.noise_texts(texts, Streams(id_array(ids, len(texts)), seed), spans)
     made: Text = noisy[0] if is_one else noisy
     return made
@@ -351,24 +364,21 @@ def id_array(ids: Any, texts: int) -> U64:
 
 
 def prepared(
-    recipe: RecipeLike, lang: str = "en", protect: str = PROTECTED, tagger: str = "rule"
-) -> tuple[Engine, tuple[str, ...]]:
-    """Return the engine and the kinds to protect; warns once of what the language lacks."""
-    engine, kinds = unwarned(recipe, lang, protect, tagger)
-    if engine.note:
-        _warn(engine.note)
-    return engine, kinds
+    recipe: RecipeLike, lang: str = "en", protect: str = PROTECTED, tagger: str = "rule",
+    *, quiet: bool = False,
+) -> tuple[Engine, tuple[str, ...]]:  # fmt: skip
+    """Return the engine and the kinds to protect; raises UsageError for a wrong option.
 
-
-def unwarned(
-    recipe: RecipeLike, lang: str, protect: str, tagger: str
-) -> tuple[Engine, tuple[str, ...]]:
-    """Return the engine and the kinds to protect; raises UsageError for a wrong option."""
+    Warns once of what the language lacks, unless `quiet`.
+    """
     examples = {"lang": "'en'", "protect": "'url,mention' or 'none'", "tagger": "'rule'"}
     for (name, example), value in zip(examples.items(), (lang, protect, tagger), strict=True):
         if not isinstance(value, str):
             raise UsageError(f"{name} {value!r:.60} is not text: write it as {example}")
-    return engine_for(recipe, lang, tagger), protect_kinds(protect)
+    engine, kinds = engine_for(recipe, lang, tagger), protect_kinds(protect)
+    if engine.note and not quiet:
+        _warn(engine.note)
+    return engine, kinds
 
 
 @cache

@@ -156,7 +156,8 @@ class WordKernel:
         self._rule = rule
         self._needs = needs
         self._limits = limits
-        self.row_limits = limits if needs is None else np.zeros_like(limits)
+        if needs is None:
+            self.row_limits = limits
         self.row_forms = Memo(self._forms_of, ROW_WORDS_MAX)
         self._forget()
 
@@ -179,12 +180,12 @@ class WordKernel:
 
     def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
         """Propose the replacements of one row."""
-        limit = int(self._limits[draws.variants["rate"]])
         if self._needs is None:
-            return self.replaced(row, draws.hits(len(row.words), limit))
+            return self.replaced(row, draws.hits(len(row.words)))
         if not self._needs.search(row.text):
             return []
         fit = [number for number, word in enumerate(row.words) if self._needs.search(word)]
+        limit = int(self._limits[draws.variants["rate"]])
         return self.replaced(row, rng.row_hits(draws.key, fit, limit))
 
     def replaced(self, row: Row, hits: Iterable[tuple[int, int]]) -> list[RowEdit]:

@@ -85,9 +85,9 @@ class LexicalKernel:
 
     def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
         """Propose the replacements of one row, for one lexicon."""
-        matches, groups = self._eligible_in(row, self.table.find_row(row))
-        edits, limit = list[RowEdit](), int(self.row_limits[draws.variants["rate"]])
-        for number, drawn in draws.hits(len(matches), limit):
+        matches, groups = self._eligible_in(row, self.table.find_row(row, draws.least))
+        edits = list[RowEdit]()
+        for number, drawn in draws.hits(len(matches)):
             match = matches[number]
             start, stop = row.span(*match[:2])
             written = self.table.written(row, match, drawn, groups[number] if groups else None)

@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from hashlib import blake2b
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,6 @@ from noisegen.text.resources import cache_folder
 from noisegen.text.rows import Memo, Row
 
 RowMatch = tuple[int, int, int]  # numbers of the first and last word, key of the table
-PHRASES_MAX = 1 << 14  # remembered for rows alone
 FORMAT = 9  # of a compiled lexicon; raise it when a change alters what a table means
 
 
@@ -148,54 +148,45 @@ class PhraseTable:
         drawn = self.choices.pick(self.groups[matches.keys, pos].astype(np.int64), chosen)
         return drawn * 3 + case_classes(values, matches.starts, matches.stops)
 
-    def find_row(self, row: Row) -> list[RowMatch]:
-        """Find the matches in one row, as `find`."""
+    def find_row(self, row: Row, least: int = 1) -> list[RowMatch]:
+        """Find the matches in one row, as `find`; maybe none where fewer than `least` are."""
         matches, reach, asked = list[RowMatch](), 0, self._asked
-        for first, entry in enumerate(map(self._entries.as_dict.get, row.hashes)):
-            if not entry or first < reach:
+        entries: list[Any] = list(map(self._entries.as_dict.get, row.hashes))
+        begun = list(compress(range(len(entries)), entries))
+        for first in begun if len(begun) >= least else ():
+            entry = entries[first]
+            if first < reach:
                 continue
             key, last = self._longest_in(row, first, entry) if entry & 1 else (entry >> 1, first)
-            if key and (not asked[key] or asked[key] <= self._case(row, first, last)):
+            if key and (not asked[key] or asked[key] <= case_class(row.phrase(first, last))):
                 matches.append((first, last, key))
                 reach = last + 1
         return matches
 
     def _longest_in(self, row: Row, first: int, entry: int) -> tuple[int, int]:
         """Return key (0: none) and last word of the longest phrase from a word with this entry."""
-        hashes, key, last = row.hashes, entry >> 1, first
-        state = hashes[first]
-        for end, gap in enumerate(row.gaps[first : len(hashes) - 1], first + 1):
-            if len(gap) != 1:
-                break
-            state, entry = self._continued[state, gap, hashes[end]]
+        hashes, gaps, prefixes, known = row.hashes, row.gaps, self._prefixes, self._entries.as_dict
+        key, last, end, state = entry >> 1, first, first + 1, hashes[first]
+        while entry & 1 and end < len(hashes) and len(gap := gaps[end - 1]) == 1:
+            state = prefixes[state, gap] ^ hashes[end]
+            entry = known.get(state, 0)
             if entry > 1:
                 key, last = entry >> 1, end
-            if not entry & 1:
-                break
+            end += 1
         return key, last
 
     @cached_property
-    def _continued(self) -> Memo[tuple[int, str, int], tuple[int, int]]:
-        """The hash of a phrase that goes on with a character and a word, and its entry."""
-
-        def continued(phrase: tuple[int, str, int]) -> tuple[int, int]:
-            state, gap, word = phrase
-            state = mix((state + ord(gap) * GOLDEN) & MASK) ^ word
-            return state, self._entries.as_dict.get(state, 0)
-
-        return Memo(continued, PHRASES_MAX)
+    def _prefixes(self) -> Memo[tuple[int, str], int]:
+        """What the hash of a phrase and the character behind it become, before the next word."""
+        return Memo(lambda begun: mix((begun[0] + ord(begun[1]) * GOLDEN) & MASK))
 
     def written(self, row: Row, match: RowMatch, drawn: int, group: int | None = None) -> str:
         """Return the alternative of a match, of its first group or another, for 16 drawn bits."""
         first, last, key = match
         group = self.first_groups[key] if group is None else group
-        number = self.choices.pick_one(group, drawn) * 3 + self._case(row, first, last)
+        number = self.choices.pick_one(group, drawn) * 3 + case_class(row.phrase(first, last))
         start, stop = self._edges[number : number + 2]
-        return bytes(self._written[start:stop]).decode()
-
-    def _case(self, row: Row, first: int, last: int) -> int:
-        start, stop = row.span(first, last)
-        return case_class(row.text[start:stop])
+        return str(self._written[start:stop], "utf-8")
 
     @cached_property
     def first_groups(self) -> list[int]:

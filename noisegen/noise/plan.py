@@ -29,21 +29,14 @@ class Streams:
     def __post_init__(self) -> None:
         rng.check_seed(self.seed)
 
-    def keys(self, name: str, rows: I64) -> U64:
-        """Return the keys of some rows in one stream."""
-        return rng.row_keys(rng.stream_key(self.seed, name, self.copy), self.row_ids[rows])
+    def keys(self, names: str | U64, rows: I64) -> U64:
+        """Return the keys of some rows in one stream, or each in that of a `name_number`."""
+        numbers = _numbers([names]) if isinstance(names, str) else names
+        return rng.row_keys(rng.stream_keys(self.seed, numbers, self.copy), self.row_ids[rows])
 
-    def keys_of_each(self, names: U64, rows: I64) -> U64:
-        """Return the keys of some rows, each in a stream of its own `name_number`."""
-        return rng.row_keys(rng.stream_keys(self.seed, names, self.copy), self.row_ids[rows])
-
-    def decide(self, name: str, rows: I64) -> I64:
-        """Return one 48-bit decision for every row."""
-        return rng.decisions(rng.draw_array(self.keys(name, rows), 0))
-
-    def decide_each(self, names: U64, rows: I64) -> I64:
-        """Return one 48-bit decision for every row, as `keys_of_each`."""
-        return rng.decisions(rng.draw_array(self.keys_of_each(names, rows), 0))
+    def decide(self, names: str | U64, rows: I64) -> I64:
+        """Return one 48-bit decision for every row, in streams as of `keys`."""
+        return rng.decisions(rng.draw_array(self.keys(names, rows), 0))
 
 
 class Plan(NamedTuple):
@@ -117,7 +110,7 @@ class Schedule:
         for numbers, names in self.turns:
             order, streamed = numbers.take(steps), names.take(steps)
             at = np.flatnonzero(streamed)
-            order[at] = streams.decide_each(streamed.take(at), rows.take(at))
+            order[at] = streams.decide(streamed.take(at), rows.take(at))
             levels.append(order)
         order = np.lexsort((steps, *reversed(levels), rows))
         return Plan(rows.take(order), steps.take(order))
@@ -125,7 +118,7 @@ class Schedule:
     def _drawn(self, streams: Streams, rows: I64) -> I64:
         """Return the pairs of row and step of some rows, shape (2, pairs), in their order."""
         names, lows, highs = self.conditions
-        drawn = streams.decide_each(names, rows[:, None])
+        drawn = streams.decide(names, rows[:, None])
         met = np.ones((len(rows), len(names) + 1), np.bool_)
         met[:, :-1] = (drawn >= lows) & (drawn < highs)
         at, steps = np.nonzero(met[:, self.paths].all(axis=2))
@@ -134,7 +127,7 @@ class Schedule:
     def keys(self, streams: Streams, rows: I64, steps: I64) -> tuple[U64, U64]:
         """Return the keys of pairs of row and step: of the step itself, and of its strength."""
         names = self.labels.take(steps), self.strength_labels.take(steps)
-        own, strength = (streams.keys_of_each(of_pairs, rows) for of_pairs in names)
+        own, strength = (streams.keys(of_pairs, rows) for of_pairs in names)
         return own, strength
 
     def strengths(self, keys: U64, rates: int) -> I64:

@@ -42,7 +42,11 @@ class Kernel(Protocol):
 
 @runtime_checkable
 class RowKernel(Kernel, Protocol):
-    """A kernel that edits a row alone faster than a batch of one, in the same way."""
+    """A kernel that edits a row alone faster than a batch of one, in the same way.
+
+    One whose things are hit by their number has `row_limits`, the threshold of every strength of
+    its first rate: then the engine finds the first hits of all rows at once (`RowDraws.hits`).
+    """
 
     def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
         """Return the edits of one row."""
@@ -150,6 +154,11 @@ def parameters_of(function: Callable[..., Any]) -> dict[str, Parameter]:
 Data = Callable[[Settings, Mapping[str, Any]], list[Path]]  # the files read for these values
 
 
+def no_files(*_: object) -> list[Path]:
+    """Return no file: the `data` of a transform that reads none."""
+    return []
+
+
 @dataclass(frozen=True)
 class Transform:
     """One named kind of noise. `make` gives its kernel for settings and parameter values."""
@@ -159,7 +168,7 @@ class Transform:
     parameters: dict[str, Parameter]
     make: Callable[[Settings, Mapping[str, Any]], Kernel] = field(repr=False)
     languages: Callable[[], list[str]] = field(repr=False)
-    data: Data = field(repr=False, default=lambda *_: [])
+    data: Data = field(repr=False, default=no_files)
     source: str = field(repr=False, default="")  # where it is defined, as file:line
     keeps_meaning: bool = True
 
@@ -287,35 +296,33 @@ def transform(
     given = [langs] if isinstance(langs, str) else langs
     languages = [lang if lang == "*" else normalize_language(lang) for lang in given]
 
-    def make(function: F, settings: Settings, values: Mapping[str, Any]) -> Kernel:
-        return RowFunction(name, function, dict(values), settings.factors)
+    def add(function: F) -> F:
+        def make(settings: Settings, values: Mapping[str, Any]) -> Kernel:
+            return RowFunction(name, function, dict(values), settings.factors)
 
-    return _registering(name, make, lambda: languages, keeps_meaning=keeps_meaning)
+        described = name, summary_of(function), parameters_of(function), make
+        source = defined_at(function)
+        register(Transform(*described, lambda: languages, no_files, source, keeps_meaning))
+        return function
+
+    return add
 
 
 def kernel(
-    name: str, data: Data, languages: Callable[[], list[str]], keeps_meaning: bool = True
-) -> Callable[[F], F]:
-    """Register a function `(settings, *, rate, ...) -> Kernel` as a transform, as `transform`."""
-
-    def make(function: F, settings: Settings, values: Mapping[str, Any]) -> Kernel:
-        made: Kernel = function(settings, **values)
-        return made
-
-    return _registering(name, make, languages, data, keeps_meaning)
-
-
-def _registering(
-    name: str, make: Callable[[F, Settings, Mapping[str, Any]], Kernel],
-    languages: Callable[[], list[str]], data: Data = lambda *_: [], keeps_meaning: bool = True,
+    name: str, data: Data = no_files, languages: Callable[[], list[str]] = lambda: ["*"],
+    keeps_meaning: bool = True,
 ) -> Callable[[F], F]:  # fmt: skip
-    """Return a decorator that registers a function, of which `make` gives the kernel."""
+    """Register a function `(settings, *, rate, ...) -> Kernel` as a transform, as `transform`.
+
+    `data` says which files it reads, by default none; it is for `languages`, by default for any.
+    """
 
     def add(function: F) -> F:
-        def made(settings: Settings, values: Mapping[str, Any]) -> Kernel:
-            return make(function, settings, values)
+        def make(settings: Settings, values: Mapping[str, Any]) -> Kernel:
+            made: Kernel = function(settings, **values)
+            return made
 
-        described = name, summary_of(function), parameters_of(function), made
+        described = name, summary_of(function), parameters_of(function), make
         register(Transform(*described, languages, data, defined_at(function), keeps_meaning))
         return function
 

@@ -5,7 +5,7 @@ arrays give the same bits. The high 48 bits of a draw decide, its low 16 bits ch
 """
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 
 from noisegen.errors import UsageError
 from noisegen.text.buffers import I64, U64, Bool, Texts, as_numpy, find_sorted, ordinals
+from noisegen.text.rows import Memo
 
 T = TypeVar("T")
 Variants = Mapping[str, I64]  # for each rate parameter, the index of its strength in every row
@@ -312,20 +313,27 @@ FIRST = 24  # draws of a stream that are made at once for all rows
 class RowDraws(NamedTuple):
     """What one row draws for one step: its stream and its strength, for each rate parameter.
 
-    `first` are those of the first draws that hit at a limit, found beforehand.
+    `limit` is the threshold of a kernel with `row_limits`, and `first` those of the first draws
+    that are below it: their numbers, and the 16 bits of each that choose.
     """
 
     key: int
     variants: Mapping[str, int]
     limit: int = 0
-    first: Sequence[tuple[int, int]] = ()
+    first: tuple[Sequence[int], Sequence[int]] = ((), ())
 
-    def hits(self, count: int, limit: int) -> Sequence[tuple[int, int]]:
+    @property
+    def least(self) -> int:
+        """How many things there must be, at least, for one to be hit."""
+        numbers, _ = self.first
+        return 1 + (numbers[0] if numbers else FIRST)
+
+    def hits(self, count: int) -> Sequence[tuple[int, int]]:
         """Return which of so many things in the row are hit, each with 16 bits that choose."""
-        if limit != self.limit:
-            return row_hits(self.key, range(count), limit)
-        found = [hit for hit in self.first if hit[0] < count]
-        return found if count <= FIRST else found + row_hits(self.key, range(FIRST, count), limit)
+        numbers, chosen = self.first
+        found = list(zip(numbers[: bisect_left(numbers, count)], chosen, strict=False))
+        later = row_hits(self.key, range(FIRST, count), self.limit) if count > FIRST else []
+        return found + later
 
 
 def row_hits(key: int, numbers: Iterable[int], limit: int) -> list[tuple[int, int]]:
@@ -379,11 +387,19 @@ class WeightedChoices:
 
     def pick_one(self, group: int, drawn: int) -> int:
         """Return `pick` of one group and draw."""
-        return bisect_right(self._bounds, (group << (self.bits + 1)) + drawn)
+        first, bounds = self._groups[group]
+        return first + bisect_right(bounds, drawn)
 
     @cached_property
-    def _bounds(self) -> memoryview:
-        return self.bounds.data  # its items are Python's integers
+    def _groups(self) -> Memo[int, tuple[int, list[int]]]:
+        """The number of the first alternative of a group, and the sums of its weights."""
+
+        def group_at(group: int) -> tuple[int, list[int]]:
+            base = group << (self.bits + 1)
+            first, stop = np.searchsorted(self.bounds, (base + 1, base + (2 << self.bits))).tolist()
+            return first, (self.bounds[first:stop] - base).tolist()
+
+        return Memo(group_at)
 
     def shifted(self, groups: int) -> "WeightedChoices":
         """Return the choices with this added to every group's number."""

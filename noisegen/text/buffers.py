@@ -40,6 +40,12 @@ def ordinals(rows: I64) -> I64:
     return np.arange(len(rows)) - np.repeat(heads, np.diff(np.append(heads, len(rows))))
 
 
+def within(starts: I64, sizes: I64) -> tuple[I64, I64]:
+    """Return the positions inside ranges, one range after the other, and the range of each."""
+    owners = np.repeat(np.arange(len(starts)), sizes)
+    return np.arange(len(owners)) - (np.cumsum(sizes) - sizes - starts).take(owners), owners
+
+
 def find_sorted(known: npt.NDArray[Any], wanted: npt.NDArray[Any]) -> tuple[I64, Bool]:
     """Return the index of each wanted value among the ascending known ones, and whether it is one.
 
@@ -273,11 +279,7 @@ class Texts:
     @classmethod
     def from_strings(cls, rows: list[str]) -> "Texts":
         """Encode Python strings."""
-        return cls.from_encoded([row.encode() for row in rows])
-
-    @classmethod
-    def from_encoded(cls, encoded: list[bytes]) -> "Texts":
-        """Join rows that are UTF-8."""
+        encoded = [row.encode() for row in rows]
         offsets = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
         return cls(np.frombuffer(b"".join(encoded), np.uint8), offsets)
 

@@ -46,16 +46,6 @@ def rows_of(path: Path) -> list[list[str]]:
     return [line.split("\t") for line in lines if line and not line.startswith("# ")][1:]
 
 
-def no_files(*_: object) -> list[Path]:
-    """Return no file: the `data` of a transform that reads none."""
-    return []
-
-
-def any_language() -> list[str]:
-    """Return '*': the `languages` of a transform that serves all of them."""
-    return ["*"]
-
-
 def is_byte(among: bytes) -> Bool:
     """Return a table that tells of every byte whether it is one of these."""
     return np.isin(np.arange(256), list(among))

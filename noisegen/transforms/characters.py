@@ -15,10 +15,10 @@ from noisegen.noise.edits import Edits
 from noisegen.noise.kernels import Spacing, Substitution, character_map
 from noisegen.noise.lexicon import Lexicon
 from noisegen.noise.registry import Settings, kernel
-from noisegen.noise.rng import RowDraws, Variants, hits, row_hits
+from noisegen.noise.rng import CERTAIN, RowDraws, Variants, hits, row_hits
 from noisegen.text.buffers import I64, U64, Texts, as_arrow
 from noisegen.text.rows import Memo, Row, RowEdit
-from noisegen.transforms import LanguageFiles, any_language, no_files
+from noisegen.transforms import LanguageFiles
 from noisegen.transforms.nlaugmenter import original_characters, original_files
 
 _LEET = LanguageFiles("leet.tsv")
@@ -36,7 +36,7 @@ def leet(settings: Settings, *, rate: float = 0.1) -> Substitution:
     return Substitution(character_map(entries), settings.gaps(rate))
 
 
-@kernel("spac", no_files, any_language)
+@kernel("spac")
 def spac(settings: Settings, *, drop_rate: float = 0.1, add_rate: float = 0.05) -> Spacing:
     """Drop spaces and add spaces inside words: 'so it is' -> 's oi ti s'."""
     return Spacing(settings.gaps(drop_rate), settings.gaps(add_rate))
@@ -75,14 +75,17 @@ class Recased:
 
     def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
         """Propose the words of one row that change."""
+        limit = int(self.limits[draws.variants["rate"]])
+        if limit == CERTAIN and row.text.isascii() and not (self.dotted or row.protected):
+            return [(0, len(row.text), _recased(row.text, self.case, self.dotted))]
         words, cased = row.words, _CASED[self.case, self.dotted]
         changed = [number for number, word in enumerate(words) if cased[word] != word]
-        hit = row_hits(draws.key, changed, int(self.limits[draws.variants["rate"]]))
+        hit = row_hits(draws.key, changed, limit)
         return [(*row.span(number), cased[words[number]]) for number, _ in hit]
 
 
 def _recased(word: str, case: str, dotted: bool) -> str:
-    """Return a word in one of `CASES`."""
+    """Return a word, or a text of ASCII, in one of `CASES`."""
     if word.isascii() and not dotted:
         return word.upper() if case == "upper" else word.lower()
     write, letter, other = CASES[case]
@@ -96,7 +99,7 @@ _CASED = {
 }  # fmt: skip
 
 
-@kernel("caps", no_files, any_language)
+@kernel("caps")
 def caps(settings: Settings, *, rate: float = 1.0, case: str = "upper") -> Recased:
     """Write words in capitals or lower case: 'see you tomorrow' -> 'SEE YOU TOMORROW'.
 

@@ -19,7 +19,7 @@ from noisegen.noise.rng import Variants, choices, decisions, draw_array
 from noisegen.text.buffers import I64, U64, Texts, ordinals
 from noisegen.text.case import case_classes, fold, title
 from noisegen.text.spans import Spans
-from noisegen.transforms import any_language, existing, is_byte, remembered
+from noisegen.transforms import existing, is_byte, remembered
 
 RATE = 0.3  # of the words in the three examples that ORACLE prints, 5 of 18 are replaced
 FORMS = 4  # of a translation: as written, Title, UPPER, and Title within a sentence
@@ -117,9 +117,7 @@ class CodeSwitch:
         return written
 
 
-@kernel(
-    "codeswitch", lambda _, values: existing(Path(values.get("dictionary") or COMMON)), any_language
-)
+@kernel("codeswitch", lambda _, values: existing(Path(values.get("dictionary") or COMMON)))
 def codeswitch(
     settings: Settings, *, dictionary: str | None = None, into: str | None = None,
     rate: float = RATE,

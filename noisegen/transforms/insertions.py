@@ -17,7 +17,7 @@ from noisegen.noise.registry import Settings, kernel
 from noisegen.noise.rng import Variants, WeightedChoices, choices, hits
 from noisegen.text.buffers import I64, U64, Texts, code_points
 from noisegen.text.case import characters_in
-from noisegen.transforms import IS_SPACE, LanguageFiles, any_language, is_byte
+from noisegen.transforms import IS_SPACE, LanguageFiles, is_byte
 
 START, OPENING, COMMA, BARE, MARK, STOP = range(6)  # kinds of place
 # What a list may hold for a kind of place: at the start of a text before a small letter, there
@@ -150,7 +150,7 @@ def _emoticons(settings: Settings, values: Mapping[str, Any]) -> list[Path]:
     return _EMOTICONS.read(settings, values) or [_EMOTICONS.of("any")]
 
 
-@kernel("emot", _emoticons, any_language, keeps_meaning=False)
+@kernel("emot", _emoticons, keeps_meaning=False)
 def emot(settings: Settings, *, rate: float = 0.3) -> Insertions:
     """Add emoticons and emoji at the ends of sentences: 'See you.' -> 'See you :)'."""
     [path] = _emoticons(settings, {})

@@ -150,9 +150,8 @@ class Mashing:
 
     def edit_row(self, row: Row, draws: rng.RowDraws) -> list[RowEdit]:
         """Propose the slips of one row."""
-        edits, limit = list[RowEdit](), int(self.row_limits[draws.variants["rate"]])
-        stream = rng.fork(draws.key, "slip")
-        for number, _ in draws.hits(len(row.words), limit):
+        edits, stream = list[RowEdit](), rng.fork(draws.key, "slip")
+        for number, _ in draws.hits(len(row.words)):
             letters = row.words[number]
             fits = SLIPS_FROM[0] <= len(letters.encode()) <= buffers.WORD_BYTES_MAX
             if not fits or not all(ord(letter) in self.keys.group_of for letter in letters):

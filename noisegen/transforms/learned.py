@@ -26,7 +26,7 @@ from noisegen.noise.edits import Edits
 from noisegen.noise.registry import Settings, kernel
 from noisegen.text import buffers
 from noisegen.text.buffers import I64, U8, U64, Bool, Texts
-from noisegen.transforms import IS_SPACE, LanguageFiles, any_language, existing, remembered
+from noisegen.transforms import IS_SPACE, LanguageFiles, existing, remembered
 
 REPLACED_MAX = 4  # tokens of a row, in RCP
 SIGNS_MAX = 16  # taken off either end of a token; with more around it, it matches nothing
@@ -143,7 +143,6 @@ def _dictionary_file(dictionary: str | None, lang: str) -> Path:
 @kernel(
     "wiki",
     lambda settings, values: existing(_dictionary_file(values.get("dictionary"), settings.lang)),
-    any_language,
 )
 def wiki(
     settings: Settings, *, dictionary: str | None = None, rate: float = 0.1
@@ -178,7 +177,7 @@ def _profile_files(_: Settings, values: Mapping[str, Any]) -> list[Path]:
     return sorted(path for path in Path(profile).glob("*") if path.is_file()) if profile else []
 
 
-@kernel("channel", _profile_files, any_language, keeps_meaning=False)
+@kernel("channel", _profile_files, keeps_meaning=False)
 def channel(settings: Settings, *, profile: str | None = None, rate: float = 1.0) -> ChannelKernel:
     """Make the noise learned from real pairs (noisegen learn): 'I believe it' -> 'i beleive it'.
 

@@ -18,7 +18,7 @@ from noisegen.noise.registry import Settings, kernel
 from noisegen.text.buffers import APOSTROPHES
 from noisegen.text.languages import script_of
 from noisegen.text.resources import DICTIONARIES
-from noisegen.transforms import Forms, LanguageFiles, any_language, no_files, rows_of
+from noisegen.transforms import Forms, LanguageFiles, rows_of
 
 # Of 100 slips of an apostrophe, how many: dont, don t, don;t, do'nt, dont'.
 WITHIN = (78, 4, 8, 6, 4)
@@ -48,7 +48,7 @@ def misplaced(word: str, lang: str) -> Forms:
     return list(forms.items())
 
 
-@kernel("apos", no_files, any_language)
+@kernel("apos")
 def apos(settings: Settings, *, rate: float = 0.5) -> WordKernel:
     """Drop or misplace apostrophes: 'I don't know' -> 'I dont know'.
 
@@ -119,7 +119,7 @@ def _letter_files(settings: Settings, values: Mapping[str, Any]) -> list[Path]:
     return [_OWN_LETTERS.of("any"), *_OWN_LETTERS.read(settings, values)]
 
 
-@kernel("diac", _letter_files, any_language)
+@kernel("diac", _letter_files)
 def diac(settings: Settings, *, rate: float = 0.7) -> WordKernel:
     """Drop diacritics: 'déjà vu in a café' -> 'deja vu in a cafe'.
 
@@ -245,7 +245,7 @@ def listed_places(lang: str) -> dict[str, Places]:
     return dict(places)
 
 
-@kernel("long", _HELD_WORDS.read, any_language)
+@kernel("long", _HELD_WORDS.read)
 def long(settings: Settings, *, rate: float = 0.2) -> WordKernel:
     """Lengthen words by repeating letters: 'so good' -> 'soooo goood'.
 

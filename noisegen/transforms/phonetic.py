@@ -99,15 +99,14 @@ class Respelling:
     def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
         """Propose the respellings of one row."""
         matches = self.table.find_row(row)
-        limit = int(self.row_limits[draws.variants["rate"]])
-        hit = draws.hits(len(matches), limit)
         listed = [
             (*row.span(*matches[n][:2]), self.table.written(row, matches[n], drawn))
-            for n, drawn in hit
+            for n, drawn in draws.hits(len(matches))
         ]
         taken = {n for first, last, _ in matches for n in range(first, last + 1)}
-        others = [n for n in range(len(row.words)) if n not in taken]
-        ruled = row_hits(fork(draws.key, "rules"), others, limit)
+        sizes = map(len, row.words)  # a rule changes no short word
+        others = [n for n, size in enumerate(sizes) if size >= LETTERS_MIN and n not in taken]
+        ruled = row_hits(fork(draws.key, "rules"), others, draws.limit)
         return sorted(listed + self.rules.replaced(row, ruled))
 
 

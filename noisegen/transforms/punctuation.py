@@ -21,7 +21,7 @@ from noisegen.noise.rng import (
 )
 from noisegen.text.buffers import I64, U64, Bool, Texts, code_points, utf8_lengths
 from noisegen.text.rows import Row, RowEdit
-from noisegen.transforms import IS_SPACE, any_language, is_byte, no_files
+from noisegen.transforms import IS_SPACE, is_byte
 
 ENDS = ".!?…。！？｡।॥؟۔።։"  # of sentences (Unicode: Sentence_Terminal, those in daily use)
 COMMAS = ",，、،፣"
@@ -88,17 +88,17 @@ class Punctuation:
 
     def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
         """Propose the changes of one row."""
-        edits, marks = list[RowEdit](), _row_ways(row.text)
-        for rate in WAYS if marks else ():
-            eligible = [number for number, ways in enumerate(marks) if rate in ways]
-            if not eligible:
+        edits, left_out = list[RowEdit](), set[int]()
+        for rate, ways in _row_ways(row.text).items():
+            if not ways:
                 continue
+            eligible = [number for number in ways if number not in left_out]
             limit = int(self.limits[rate][draws.variants[rate]])
             for number, drawn in row_hits(fork(draws.key, rate), eligible, limit):
-                start, stop, group = marks[number][rate]
+                start, stop, group = ways[number]
                 edits.append((start, stop, _WRITTEN.written(group, drawn)))
                 if rate in LEFT_OUT:
-                    marks[number] = {}
+                    left_out.add(number)
         return sorted(edits, key=itemgetter(0))
 
 
@@ -144,40 +144,37 @@ def _ways(
     }
 
 
-def _row_ways(text: str) -> list[dict[str, tuple[int, int, int]]]:
-    """Return `_ways` of one row: what each rate may do to each mark, as byte range and group."""
+def _row_ways(text: str) -> dict[str, dict[int, tuple[int, int, int]]]:
+    """Return `_ways` of one row: what each rate may do to each mark, as range and group."""
     spans = [match.span() for match in _MARK.finditer(text)]
-    if not spans:
-        return []
     first = len(text) - len(text.lstrip(_SPACES))
     ends = max(len(text.rstrip(_SPACES)), len(text) - SPACES_MAX)
-    marks = []
-    for before, (start, stop), after in zip(
-        [(-1, -1), *spans], spans, [*spans[1:], (-1, -1)], strict=False
-    ):
+    ways: dict[str, dict[int, tuple[int, int, int]]] = {rate: {} for rate in WAYS}
+    for number, (start, stop) in enumerate(spans):
+        before, after = spans[number - 1], spans[(number + 1) % len(spans)]
+        if before[1] == start or after[0] == stop:  # not alone
+            continue
         sign, follows, preceding = text[start], text[stop : stop + 1], text[start - 1 : start]
-        alone, wide = before[1] != start and after[0] != stop, sign in WIDE
-        ends_word = wide or not follows.strip(_SPACES)
-        ends_row = stop == ends and sign in ENDS
+        wide, ends_row = sign in WIDE, stop == ends and sign in ENDS
         left_out = start - (preceding == " ")
+        if ends_row and start > first:
+            ways["drop_rate"][number] = left_out, stop, _NOTHING
+        if wide or not follows.strip(_SPACES):  # it ends a word
+            if sign in COMMAS and start > first:
+                becomes = _SPACE if wide and stop < ends else _NOTHING
+                ways["comma_rate"][number] = left_out, stop, becomes
+            if sign in SET_APART and preceding.strip(_SPACES):
+                ways["blank_rate"][number] = start, start, _SPACE
+            group = _WRITTEN.group_of.get(ord(sign))
+            if group is not None and (sign != "." or ends_row):
+                ways["repeat_rate"][number] = start, stop, group
         spaced = follows == " " and text[stop + 1 : stop + 2].strip(_SPACES)
-        group = _WRITTEN.group_of.get(ord(sign))
-        ways = {}
-        if alone and ends_row and start > first:
-            ways["drop_rate"] = left_out, stop, _NOTHING
-        if alone and sign in COMMAS and ends_word and start > first:
-            ways["comma_rate"] = left_out, stop, _SPACE if wide and stop < ends else _NOTHING
-        if alone and sign in SET_APART and ends_word and preceding.strip(_SPACES):
-            ways["blank_rate"] = start, start, _SPACE
-        if alone and ends_word and group is not None and (sign != "." or ends_row):
-            ways["repeat_rate"] = start, stop, group
-        if alone and sign in COMMAS and spaced and after[0] != stop + 1:
-            ways["glue_rate"] = stop, stop + 1, _NOTHING
-        marks.append(ways)
-    return marks
+        if sign in COMMAS and spaced and after[0] != stop + 1:
+            ways["glue_rate"][number] = stop, stop + 1, _NOTHING
+    return ways
 
 
-@kernel("punc", no_files, any_language)
+@kernel("punc")
 def punc(
     settings: Settings, *, drop_rate: float = 0.6, comma_rate: float = 0.3,
     repeat_rate: float = 0.1, blank_rate: float = 0.02, glue_rate: float = 0.05,

@@ -123,6 +123,10 @@ def test_an_option_that_is_none_is_named():
     assert done.stderr.endswith("noise has no option 'sed'; did you mean 'seed'?\n")
     with pytest.raises(UsageError, match="augment has no option 'sed'; did you mean 'seed'"):
         noisegen.augment("x", "y", sed=1)
+    with pytest.raises(UsageError, match="noise has no option 'protct'; did you mean 'protect'"):
+        noisegen.noise("x", protct="none")
+    with pytest.raises(UsageError, match="noise has no option 'options'"):
+        noisegen.noise("x", options={})
 
 
 def noise_in_swahili():

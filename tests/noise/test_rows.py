@@ -34,11 +34,16 @@ LIVELY = st.lists(st.sampled_from(WORDS.split(" ")), max_size=25).map(" ".join)
 ANY = st.text(st.characters(codec="utf-8"), max_size=60)
 
 
-def compare(engine: Engine, texts: list[str], seed: int = 7, copy: int = 0, first: int = 0) -> int:
-    """Assert that both ways give the same; return how many texts they change."""
+def both(engine: Engine, texts: list[str], seed: int = 7, copy: int = 0, first: int = 0):
+    """Return the noisy texts by arrays, and row by row."""
     streams = Streams(np.arange(first, first + len(texts), dtype=np.uint64), seed, copy)
     by_arrays = engine.noise(pa.array(texts, pa.string()), streams, KINDS).noisy.to_pylist()
-    row_by_row = engine.noise_few(texts, streams, KINDS)
+    return by_arrays, engine.noise_few(texts, streams, KINDS)
+
+
+def compare(engine: Engine, texts: list[str], *options: int, **named: int) -> int:
+    """Assert that both ways give the same; return how many texts they change."""
+    by_arrays, row_by_row = both(engine, texts, *options, **named)
     for text, expected, noisy in zip(texts, by_arrays, row_by_row, strict=True):
         assert noisy == expected, text
     return sum(text != noisy for text, noisy in zip(texts, row_by_row, strict=True))
@@ -93,7 +98,8 @@ def test_each_recipe_gives_the_same_row_by_row(name, demo_texts, odd_texts):
 @settings(max_examples=settings().max_examples // 3)
 def test_any_text_gets_the_same_row_by_row(texts, seed):
     for name in ("ugc-heavy", "mix_all"):
-        compare(engine_for(name), texts, seed, first=seed % 1_000)
+        by_arrays, row_by_row = both(engine_for(name), texts, seed, first=seed % 1_000)
+        assert row_by_row == by_arrays
 
 
 @pytest.mark.nightly
@@ -125,6 +131,17 @@ def swap_ends(text: str, draws: noisegen.Draws, *, rate: float = 0.5) -> str:
     """Swap the ends of words: 'see' -> 'ees'."""
     words = text.split(" ")
     return " ".join(word[::-1] if draws.hit(rate) else word for word in words)
+
+
+def test_a_transform_without_a_rate_gives_the_same_row_by_row(demo_texts):
+    noisegen.transform("shout")(shout)
+    assert noisegen.noise("see you", "shout") == "see you!"
+    assert compare(Engine(Recipe.of(["shout"])), demo_texts[:9]) == 9
+
+
+def shout(text: str, draws: noisegen.Draws, *, times: int = 1) -> str:
+    """End with exclamation marks: 'see you' -> 'see you!'."""
+    return text + "!" * times
 
 
 @given(ANY | LIVELY)

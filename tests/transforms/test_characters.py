@@ -44,8 +44,14 @@ def small(character):
 oracle.KERNELS |= {"caps": recased}
 
 
-@pytest.mark.parametrize("case", ["upper", "lower"])
-@pytest.mark.parametrize("lang", ["en", "tr"])
+@pytest.mark.parametrize(
+    ("case", "lang"),
+    [
+        ("upper", "tr"), ("lower", "en"),
+        pytest.param("upper", "en", marks=pytest.mark.nightly),
+        pytest.param("lower", "tr", marks=pytest.mark.nightly),
+    ],
+)  # fmt: skip
 def test_it_agrees_with_the_oracle(demo_texts, odd_texts, real_sentences, case, lang):
     rows = demo_texts + odd_texts + real_sentences[:700]
     assert compare(single("caps", rate=0.5, case=case), rows, lang=lang) > 500

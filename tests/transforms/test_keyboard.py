@@ -72,7 +72,7 @@ def test_it_keeps_the_promises(lang):
     check_transform("mash", lang)
 
 
-@pytest.mark.parametrize("rate", [0.05, 1])
+@pytest.mark.parametrize("rate", [0.05, pytest.param(1, marks=pytest.mark.nightly)])
 def test_it_agrees_with_the_oracle(demo_texts, odd_texts, real_sentences, rate):
     rows = demo_texts + odd_texts + real_sentences[:1_000]
     assert compare(single("mash", rate=rate), rows) > 500

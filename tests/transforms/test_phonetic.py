@@ -88,7 +88,7 @@ def test_its_languages_are_those_with_a_list():
     assert get("phon").languages() == LANGS
 
 
-@pytest.mark.parametrize("rate", [0.15, 1])
+@pytest.mark.parametrize("rate", [0.15, pytest.param(1, marks=pytest.mark.nightly)])
 def test_it_agrees_with_the_oracle(demo_texts, odd_texts, real_sentences, rate):
     rows = demo_texts + odd_texts + real_sentences[:600]
     assert compare(single("phon", rate=rate), rows) > 500
