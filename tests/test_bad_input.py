@@ -3,6 +3,7 @@
 import gzip
 import json
 import shutil
+import struct
 import zlib
 
 import pyarrow as pa
@@ -137,10 +138,11 @@ def test_a_row_of_ten_megabytes(failed, file, tmp_path):
 def test_a_truncated_parquet_file(failed, file, tmp_path):
     pq.write_table(pa.table({"text": ["a"] * 1000}), tmp_path / "whole.parquet")
     content = (tmp_path / "whole.parquet").read_bytes()
-    code, [line] = failed(file("in.parquet", content[:-20]), *FING)
+    path = file("in.parquet", content[:-20])
 
-    assert code == 1
-    assert line.startswith(f"error: cannot read {tmp_path / 'in.parquet'}: ")
+    assert failed(path, *FING) == (
+        1, [f"error: cannot read {path}: damaged, or not a Parquet file; get the file again"],
+    )  # fmt: skip
 
 
 def test_a_parquet_file_damaged_in_the_middle(failed, file, tmp_path):
@@ -151,7 +153,71 @@ def test_a_parquet_file_damaged_in_the_middle(failed, file, tmp_path):
     code, [line] = failed(file("in.parquet", bytes(content)), *FING)
 
     assert code == 1
-    assert "in.parquet" in line
+    assert line.endswith("in.parquet: damaged, or not a Parquet file; get the file again")
+
+
+@pytest.mark.parametrize("new", [pa.ipc.new_stream, pa.ipc.new_file])
+@pytest.mark.parametrize(
+    ("offset", "wild"),
+    [(6, 2**30), (6, -4), (3, 2**31 - 1)],
+)  # fmt: skip
+def test_offsets_of_an_arrow_file_that_lead_out_of_it(failed, file, new, offset, wild):
+    rows, sink = pa.table({"text": ["see", "you", "now"] * 9}), pa.BufferOutputStream()
+    with new(sink, rows.schema) as to:
+        to.write_table(rows)
+    content = sink.getvalue().to_pybytes()
+    offsets = struct.pack("<4i", 0, 3, 6, 9)
+    damaged = content.replace(
+        offsets, offsets.replace(*(struct.pack("<i", n) for n in (offset, wild)))
+    )
+    assert damaged != content
+
+    code, [line] = failed(file("in.arrow", damaged), *FING)
+
+    assert code == 1
+    assert line.endswith("in.arrow: damaged, or not an Arrow file; get the file again")
+
+
+def test_a_text_that_is_not_utf8_costs_an_arrow_file_a_row(failed, file, tmp_path):
+    rows, sink = pa.table({"text": ["see you", "l\u00e4ter", "bye"]}), pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, rows.schema) as to:
+        to.write_table(rows)
+    content = sink.getvalue().to_pybytes().replace("\u00e4".encode(), b"\xc3\xc3")
+    code, [line] = failed(file("in.arrow", content), *FING)
+
+    assert code == 3
+    assert line.endswith("dropped or damaged: not_utf8 1")
+    assert table(tmp_path / "out")["clean"].to_pylist() == ["see you", "bye"]
+
+
+@pytest.mark.parametrize("wide", ["utf-16", "utf-32"])
+@pytest.mark.parametrize("ending", ["txt", "tsv", "csv", "jsonl", "conll", "norm", "txt.gz"])
+def test_text_in_another_encoding_is_named(failed, file, ending, wide):
+    content = "text\n".encode(wide)
+    path = file(f"in.{ending}", gzip.compress(content) if ending == "txt.gz" else content)
+    name = wide.upper()
+
+    assert failed(path, *FING) == (
+        1, [f"error: cannot read {path}: it is {name}; convert it first: iconv -f {name} -t UTF-8"],
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("ending", ["txt", "csv", "jsonl", "conll"])
+def test_compressed_text_without_the_ending_is_named(failed, file, ending):
+    path = file(f"in.{ending}", gzip.compress(b"text\nsee you\n"))
+
+    assert failed(path, *FING) == (
+        1, [f"error: cannot read {path}: it is gzip; convert it first: gzip -d"],
+    )  # fmt: skip
+
+
+def test_marks_of_another_encoding_within_a_file_are_bytes_as_others(failed, file, tmp_path):
+    lines = [b"see you\n"] * 3 + [b"\xff\xfe\n"] + [b"see you\n"] * 2
+    code, [line] = failed(file("in.txt", b"".join(lines)), *FING, "--rows-per-shard", "3")
+
+    assert code == 3
+    assert line.endswith("dropped or damaged: not_utf8 1")
+    assert len(table(tmp_path / "out")) == 5
 
 
 def test_a_truncated_gzip_file_is_salved(failed, file, tmp_path):
@@ -170,7 +236,9 @@ def test_a_file_that_is_no_gzip(failed, file):
     code, [line] = failed(file("in.txt.gz", b"plain text\n"), *FING)
 
     assert code == 1
-    assert "in.txt.gz: damaged before its first row" in line
+    assert line.endswith(
+        "in.txt.gz: damaged before its first line, or not gzip; get the file again"
+    )
 
 
 def test_json_lines_that_are_none_are_counted(failed, file, tmp_path):
@@ -241,7 +309,7 @@ def test_inputs_with_other_columns(failed, file, tmp_path):
         (["--force", "--resume"], "choose one"),
         (["--force", "--part", "1/2"], "choose one"),
         (["--code", "nowhere.py"], "nowhere.py"),
-        (["--nowhere"], "No such option"),
+        (["--nowhere"], "no such option '--nowhere'; did you mean"),
         (["--tagger", "best"], "is not one of"),
     ],
 )
@@ -432,3 +500,30 @@ def test_two_text_columns_of_one_name(failed, file):
 def test_an_argument_that_is_not_utf8(capfd):
     assert run(["preview", "a\udcff do", "-t", "fing:rate=1"]) == 2
     assert capfd.readouterr().err == "error: an argument is not valid UTF-8\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("augment bad.parquet -o out", "cannot read bad.parquet: damaged"),
+        ("augment in.txt -o full", "full is not empty; add --resume"),
+        ("augment in.txt -o ours --resume --seed 3", "ours was made with another configuration"),
+        ("augment in.txt -o full --force", "noisegen did not write full/manifest.json; move it"),
+        ("prepare bad.parquet -o out --identify no", "cannot read bad.parquet: damaged"),
+        ("prepare in.txt -o full --identify no", "full is not empty; add --resume"),
+        ("mine-pairs in.tsv -o full --lang en", "full is not empty; add --resume"),
+    ],
+)
+def test_paths_in_errors_are_those_that_were_given(tmp_path, monkeypatch, capfd, words, said):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bad.parquet").write_bytes(b"PAR1")
+    (tmp_path / "in.txt").write_text("see you\n")
+    (tmp_path / "in.tsv").write_text("noisy\tclean\nteh\tthe\n")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "manifest.json").write_text("{}")
+    if "ours" in words:
+        assert run(["augment", "in.txt", "-o", "ours", "-t", "spac", "-q", "--workers", "1"]) == 0
+
+    assert run([*words.split(), "--workers", "1"]) == 1
+
+    assert capfd.readouterr().err.splitlines()[-1].startswith(f"error: {said}")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 else:
     AnyRecipe = str | Any
 
-Format = Literal["txt", "tsv", "csv", "jsonl", "parquet", "conll", "conllu"]
+Format = Literal["txt", "tsv", "csv", "jsonl", "parquet", "conll", "conllu", "norm"]
 Protect = Annotated[str, option("Kinds of span to leave unchanged, or 'none'", metavar="KINDS")]
 Code = Annotated[Strings, option("Python file with transforms; repeatable", metavar="FILE.py")]
 Tagger = Annotated[

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
@@ -14,7 +14,14 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from noisegen.augment import AugmentOptions, Request
-from noisegen.augment.one_file import Target, make_part, opened, target_of, write_parts
+from noisegen.augment.one_file import (
+    Target,
+    make_part,
+    opened,
+    parallel_columns,
+    target_of,
+    write_parts,
+)
 from noisegen.augment.shards import Shard, ShardJob, columns_of, make_shard
 from noisegen.data.features import class_names
 from noisegen.data.formats import whole
@@ -39,7 +46,7 @@ from noisegen.runs import executors
 from noisegen.runs.atomic import file_digest
 from noisegen.runs.estimate import ROWS_COUNTED, Asked, RunEstimate, estimate
 from noisegen.runs.folder import PARTS, Layout, RunFolder, listed, parquet_metadata, shard_path
-from noisegen.runs.manifest import Card, Manifest, dataset_card, packages, source_names, summed
+from noisegen.runs.manifest import Card, Manifest, dataset_card, packages, summed
 from noisegen.runs.progress import BYTES, Tracker
 from noisegen.runs.store import output_path
 from noisegen.text.spans import protect_kinds
@@ -71,7 +78,12 @@ class AugmentPlan:
     def format(self) -> str:
         """Return the format of the first input, such as jsonl, as its beginning shows it."""
         first = whole(self.inputs[0], self.job.columns)
-        return first.kind if first else ""
+        return first.format if first else ""
+
+    def absolute(self) -> "AugmentPlan":
+        """Return the plan with paths that mean the same in any folder."""
+        inputs = [replace(item, path=item.absolute) for item in self.inputs]
+        return replace(self, inputs=inputs, job=replace(self.job, out=self.job.out.resolve()))
 
     def tasks(self) -> Iterator[ShardInput]:
         """Yield the tasks, one a shard."""
@@ -95,6 +107,8 @@ augment = public(AugmentOptions, _augment)
 
 def make(plan: AugmentPlan, options: AugmentOptions) -> Manifest:
     """Write what a plan and the options ask for: a folder of shards, or one file."""
+    if executors.is_remote(options.executor):
+        plan = plan.absolute()
     target = target_of(str(options.out), options.to, plan.request, plan.format)
     return make_file(plan, options, target) if target else make_shards(plan, options)
 
@@ -104,10 +118,13 @@ def make_file(plan: AugmentPlan, options: AugmentOptions, target: Target) -> Man
     if options.resume or options.part:
         raise UsageError("one file is written at once: --resume and --part need a folder")
     refuse_onto(Path(target.path), [item.path for item in plan.inputs])
-    columns, request = replace(plan.job.columns, raw=target.format), plan.request
+    columns, request = replace(plan.job.columns, raw=target.raw), plan.request
+    if head := whole(plan.inputs[0], columns):
+        target.refuse_columns(head.schema.names, request)
     rows = target.rows(request.rows_per_shard)
     tasks = shard_inputs(plan.inputs, columns, rows, request.limit)
     first = next(tasks)  # so that a source that cannot be read leaves the file alone
+    target = replace(target, parallel=parallel_columns(first, columns))
     function = partial(make_part, plan.job, target, columns)
     parts = executors.run(function, chain([first], tasks), options.executor, options.workers)
     tracker = Tracker(
@@ -115,14 +132,16 @@ def make_file(plan: AugmentPlan, options: AugmentOptions, target: Target) -> Man
         most=(options.limit or 0) * options.copies,
     )  # fmt: skip
     written: list[Shard] = []
+    as_is: Counter[str] = Counter()
     with opened(target, force=options.force) as file, closing(parts):
         for part in write_parts(file, parts):
             written.append(part.shard)
+            as_is.update(part.as_is)
             tracker.add({"rows": part.shard.rows, BYTES: part.size})
             tracker.report()
     return Manifest(
         kind="augment", command=options.command or _command(options), shards=[],
-        totals=_totals(written, 0), packages=packages(), **plan.config,
+        totals=_totals(written, 0) | {"as_is": summed([as_is])}, packages=packages(), **plan.config,
     )  # fmt: skip
 
 
@@ -183,7 +202,7 @@ def estimate_of(plan: AugmentPlan, workers: int) -> RunEstimate | None:
 
     def run(out: str, rows: int) -> Manifest:
         first = replace(request, limit=rows)
-        part = replace(plan, request=first, job=replace(plan.job, out=Path(out).resolve()))
+        part = replace(plan, request=first, job=replace(plan.job, out=Path(out)))
         return make_shards(part, AugmentOptions(**vars(first), out=out))
 
     parts = shard_inputs(plan.inputs, plan.job.columns, ROWS_COUNTED, request.limit)
@@ -234,10 +253,9 @@ def make_plan(request: Request, out: Path) -> AugmentPlan:
     }
     config = json.loads(json.dumps(config))  # as it comes back from the manifest
     job = replace(job, config=json.dumps(config, sort_keys=True, ensure_ascii=False))
-    absolute = [replace(item, path=item.absolute) for item in inputs]
     skipped = [f"{item.path}: {item.skipped}" for item in named if item.skipped]
     hints = [*notes, *filter(None, [whole.note_on(request.lang)])]
-    return AugmentPlan(request, recipe, absolute, job, config, hints, skipped)
+    return AugmentPlan(request, recipe, inputs, job, config, hints, skipped)
 
 
 def recipe_of(request: Request) -> Recipe:
@@ -267,7 +285,7 @@ def _job(request: Request, recipe: Recipe, out: Path) -> tuple[ShardJob, str | N
     rows = Request(**given | without)
     code = [Path(path).resolve() for path in listed(request.code)]
     digests = tuple((str(path), file_digest(path)) for path in code)
-    job = ShardJob(out.resolve(), rows, recipe.to_yaml(), digests)
+    job = ShardJob(out, rows, recipe.to_yaml(), digests)
     if (tagger := job.engine().tagger) is None:
         return job, None
     program: Any = tagger.partition(":")[0]
@@ -326,7 +344,8 @@ def finish(
             ],
             packages=packages(), **plan.config,
         )  # fmt: skip
-        folder.publish(manifest, _card(manifest, _columns(folder.out, manifest)))
+        columns = _columns(folder.out, manifest)
+        folder.publish(manifest, _card(manifest, columns, _word_lists(manifest, shards.values())))
         if len(folder.done()) == len(shards):
             return manifest
 
@@ -372,19 +391,23 @@ def _columns(out: Path, manifest: Manifest) -> dict[str, str]:
     return {field.name: f"{field.type}{names.get(field.name, '')}" for field in others}
 
 
-def _card(manifest: Manifest, columns: Mapping[str, str]) -> str:
-    """Return the text of the dataset card; `columns` came with the rows."""
-    from jinja2 import Template
+def _word_lists(manifest: Manifest, shards: Collection[Shard]) -> list[dict[str, str]]:
+    """Return the word lists of the transforms of changed rows; all, where a shard names none."""
+    drawn = {name for shard in shards for name in shard.transforms}
+    are_known = all(shard.transforms or not shard.changed for shard in shards)
+    return [note for note in manifest.dictionaries if not are_known or note["transform"] in drawn]
 
-    lang, text = manifest.options["lang"], Path(__file__).with_name("card.txt").read_text("utf-8")
-    recipe, _ = parse(json.dumps(manifest.recipe), "manifest").for_language(lang)
+
+def _card(
+    manifest: Manifest, columns: Mapping[str, str], word_lists: Sequence[Mapping[str, str]]
+) -> str:
+    """Return the text of the dataset card; `columns` came with the rows."""
+    whole = parse(json.dumps(manifest.recipe), "manifest")
+    recipe, _ = whole.for_language(manifest.options["lang"])
     transforms = dict.fromkeys(step.transform for step in recipe.steps())
-    card = Template(text, trim_blocks=True, lstrip_blocks=True)
-    body = card.render(
-        run=manifest, columns=columns, transforms=transforms, sources=source_names(manifest)
-    )
     labelled = ("token-classification",) if manifest.options["tokens"] else ()
     return dataset_card(manifest, Card(
         title="Clean and noisy text", verb="made", tags=("noise", "user-generated-content"),
-        tasks=("sentence-similarity", *labelled), body=body,
+        tasks=("sentence-similarity", *labelled), template=Path(__file__).with_name("card.txt"),
+        values={"columns": columns, "transforms": transforms, "word_lists": word_lists},
     ))  # fmt: skip

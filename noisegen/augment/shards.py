@@ -3,9 +3,10 @@
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cache
-from itertools import accumulate, pairwise, takewhile
+from itertools import accumulate, pairwise
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from noisegen.augment import Request
+from noisegen.data.conll import NORM, carried, carried_forms
 from noisegen.data.features import class_names, label_names, with_class_names
 from noisegen.data.sources import Columns, ShardInput, read
 from noisegen.errors import OutputError
@@ -43,7 +45,10 @@ SAMPLED_ROWS = 2_000  # of a shard, evenly spaced, on which character and word e
 
 @dataclass(frozen=True)
 class Shard:
-    """What one shard holds; the error sums are over a sample, scaled to the shard."""
+    """What one shard holds; the error sums are over a sample, scaled to the shard.
+
+    `transforms` are those drawn for rows that changed; shards of earlier versions have none.
+    """
 
     file: str
     rows: int
@@ -52,6 +57,7 @@ class Shard:
     first_row: int = 0
     rows_in: int = 0
     dropped: dict[str, int] = field(default_factory=dict)
+    transforms: list[str] = field(default_factory=list)
     characters: int = 0
     character_errors: int = 0
     words: int = 0
@@ -108,24 +114,27 @@ def make_shard(job: ShardJob, folder: Path, task: ShardInput) -> Shard:
     edits = request.edits or request.labels is not None
     sums, dropped = Counter[str](), Counter[str]()
     read_so_far: Counter[str] = Counter()
+    drawn: set[str] = set()
     writer: pq.ParquetWriter | None = None
-    with atomic(path) as file, publishing(live_path(path), read_so_far):
+    with atomic(path) as file, publishing(live_path(path), read_so_far), ExitStack() as stack:
         for batch in read(task, job.columns, batch_bytes=job.engine().batch_bytes):
             dropped.update(batch.dropped)
             for copy in range(request.copies):
                 noised = job.noised(batch.table, copy, edits=edits)
                 sums.update(counts_of(noised, max(1, task.rows // SAMPLED_ROWS)))
+                drawn.update(_drawn(noised))
                 table = _in_order(request, noised, copy)
-                writer = writer or pq.ParquetWriter(file, table.schema, **_PARQUET)
+                writer = writer or stack.enter_context(
+                    pq.ParquetWriter(file, table.schema, **_PARQUET)
+                )
                 writer.write_table(table, row_group_size=max(1, len(table)))
                 share = len(table) / request.copies / task.rows
                 read_so_far.update(rows=len(table), bytes=int(task.size * share))
         if writer is None:
             raise OutputError(f"no rows for shard {task.number}")
-        counts: dict[str, Any] = {**sums, "dropped": dict(dropped)}
+        counts: dict[str, Any] = {**sums, "dropped": dict(dropped), "transforms": sorted(drawn)}
         shard = Shard("", first_row=task.first_row, rows_in=task.rows, **counts)
         writer.add_key_value_metadata({METADATA: note_text(job.config, shard)})
-        writer.close()
     file_name = path.relative_to(job.out).as_posix()
     return replace(shard, file=file_name, sha256=file_digest(path))
 
@@ -146,6 +155,12 @@ def counts_of(noised: pa.Table, step: int) -> dict[str, int]:
     }
 
 
+def _drawn(noised: pa.Table) -> list[str]:
+    """Return the transforms that were drawn for rows whose text changed."""
+    changed = pc.not_equal(noised["clean"], noised["noisy"])
+    return list(pc.unique(pc.list_flatten(noised["transforms"].filter(changed))).to_pylist())
+
+
 def _in_order(request: Request, noised: pa.Table, copy: int) -> pa.Table:
     """Return the columns of a shard, in the order of the contract."""
     first, last = ["id", "clean", "noisy", "transforms"], ["edits"] * request.edits
@@ -155,14 +170,12 @@ def _in_order(request: Request, noised: pa.Table, copy: int) -> pa.Table:
     others = [name for name in noised.column_names if name not in (*first, "edits")]
     table = noised.select([*first, *others, *last])
     if request.tokens and request.labels:
+        words, owners = align(noised, columns_of(request))
+        labels = aligned_labels(noised, request.tokens, request.labels, owners)
+        table = table.append_column("noisy_tokens", words).append_column("noisy_labels", labels)
         classes = class_names(noised.schema)
-        names = classes.get(request.labels, ())
-        words, labels = noised[request.tokens], noised[request.labels]
-        carried = aligned_labels(words, labels, noised["noisy"], noised["edits"], names)
-        for name, column in carried.items():
-            table = table.append_column(name, column)
-        if names:
-            classes["noisy_labels"] = names
+        if request.labels in classes:
+            classes["noisy_labels"] = classes[request.labels]
             table = table.cast(with_class_names(table.schema, classes))
     return table
 
@@ -175,62 +188,66 @@ BLANK_OF_EDIT = -1
 _NOTHING = dict.fromkeys(("clean_start", "clean_end", "noisy_start", "noisy_end"), 0)
 
 
-def aligned_labels(
-    tokens: pa.ChunkedArray, labels: pa.ChunkedArray, noisy: pa.ChunkedArray,
-    edits: pa.ChunkedArray, names: Sequence[str] = (),
-) -> dict[str, pa.Array]:  # fmt: skip
-    """Return the columns noisy_tokens and noisy_labels (lists of equal length).
+def align(noised: pa.Table, columns: Columns) -> tuple[pa.Array, pa.Array]:
+    """Return the noisy tokens of rows, and the numbers of their clean tokens."""
+    changes = (noised[str(name)].to_pylist() for name in (columns.tokens, "noisy", "edits"))
+    rows = [noisy_tokens(*row) for row in zip(*changes, strict=True)]
+    words, owners = zip(*rows, strict=True) if rows else ((), ())
+    return pa.array(words, pa.list_(pa.string())), pa.array(owners, pa.list_(pa.int32()))
 
-    `names` are those of labels that are numbers: B- and I- are told by them. A name that the
-    classes do not have, the I-x of a split token in a set with B-x alone, stays B-x.
+
+def aligned_labels(noised: pa.Table, tokens: str, name: str, owners: pa.Array) -> pa.Array:
+    """Return labels of the clean tokens of rows as labels of the noisy tokens.
+
+    A row without a label for each token keeps what it has.
+
+    Where labels are numbers of classes, B- and I- are told by the names. A name that the classes do
+    not have, the I-x of a split token in a set with B-x alone, stays B-x.
     """
-    numbers = {name: number for number, name in enumerate(names)}
-    begun = {f"I-{name[2:]}": n for name, n in numbers.items() if name.startswith("B-")}
+    carry_labels = carried_forms if name == NORM[1] else carried
+    names = class_names(noised.schema).get(name, ())
+    numbers = {label: number for number, label in enumerate(names)}
+    begun = {f"I-{label[2:]}": n for label, n in numbers.items() if label.startswith("B-")}
     numbers = {"O": 0} | begun | numbers
-    columns = (column.to_pylist() for column in (tokens, labels, noisy, edits))
-    rows = [
-        carry(words, label_names(marks, names) if names else marks, *change)
-        for words, marks, *change in zip(*columns, strict=True)
+    counts = pc.list_value_length(noised[tokens])
+    rows = zip(*(column.to_pylist() for column in (noised[name], counts, owners)), strict=True)
+    made = [
+        carry_labels(label_names(marks, names) if names else marks, numbers_of_row)
+        if marks is not None and len(marks) == count
+        else marks
+        for marks, count, numbers_of_row in rows
     ]
-    carried = [marks for _, marks in rows]
-    if pa.types.is_integer(labels.type.value_type):
-        carried = [[numbers.get(mark, mark) for mark in marks] for marks in carried]
-    return {
-        "noisy_tokens": pa.array([words for words, _ in rows], pa.list_(pa.string())),
-        "noisy_labels": pa.array(carried, labels.type),
-    }
+    if pa.types.is_integer(noised.schema.field(name).type.value_type):
+        made = [[numbers.get(mark, mark) for mark in marks] for marks in made]
+    return pa.array(made, noised.schema.field(name).type)
 
 
 def carry(
     tokens: Sequence[str], labels: Sequence[Any], noisy: str, edits: Sequence[Edit]
 ) -> tuple[list[str], list[Any]]:
-    """Return the tokens of the noisy text and their labels.
+    """Return the tokens of the noisy text and their labels."""
+    words, owners = noisy_tokens(tokens, noisy, edits)
+    return words, carried(labels, owners)
+
+
+def noisy_tokens(
+    tokens: Sequence[str], noisy: str, edits: Sequence[Edit]
+) -> tuple[list[str], list[int | None]]:
+    """Return the tokens of the noisy text and the number of the clean token of each.
 
     The clean text is the tokens joined by one space. The noisy text is split where these spaces are
     left and at any space that an edit wrote. A token that begins in an unchanged part comes from
     the clean token there; the k-th of n tokens that begin in a changed span comes from the same
-    share of the clean tokens of that span. A token split in two continues its label (B-x, then
-    I-x); tokens merged into one keep the first label, and what is left of a span whose B-x went
-    into such a token begins with B-x.
+    share of the clean tokens of that span.
     """
     if not edits:
-        return list(tokens), list(labels)
+        return list(tokens), list(range(len(tokens)))
     edits = [_NOTHING, *edits]
     starts = list(accumulate((len(token) + 1 for token in tokens), initial=0))[:-1]
     pieces = list(_pieces(tokens, starts, noisy, edits))
     begins = [begin for begin, _ in pieces]
     owners = [_owner(begin, starts, edits, begins) if starts else None for begin in begins]
-    carried: list[Any] = []
-    for before, owner in pairwise([None, *owners]):
-        label = "O" if owner is None else labels[owner]
-        if isinstance(label, str) and label[:2] in ("B-", "I-"):
-            begun, inside = f"B-{label[2:]}", f"I-{label[2:]}"
-            label = inside if owner == before else label
-            if label == inside and (not carried or carried[-1] not in (begun, inside)):
-                span = takewhile({begun, inside}.__contains__, reversed(labels[:owner]))
-                label = begun if begun in span else inside
-        carried.append(label)
-    return [noisy[begin:end] for begin, end in pieces], carried
+    return [noisy[begin:end] for begin, end in pieces], owners
 
 
 def _pieces(

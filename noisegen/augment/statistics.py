@@ -22,21 +22,7 @@ from noisegen.data.sources import is_list, is_string
 from noisegen.data.tables import parquet_head
 from noisegen.errors import MissingExtra, SourceError, UsageError
 from noisegen.noise.engine import EDITS
-from noisegen.report import charts, pages
-from noisegen.report.blocks import (
-    Bars,
-    Block,
-    Cell,
-    Example,
-    ExampleList,
-    Facts,
-    Folded,
-    Section,
-    Table,
-    Text,
-    differences,
-    figure,
-)
+from noisegen.report import blocks, charts, pages
 from noisegen.report.terminal import percent, show
 from noisegen.runs.atomic import atomic
 from noisegen.runs.manifest import counted
@@ -377,24 +363,7 @@ class _Accumulator:
 
     def statistics(self, shards: int, origin: RunOrigin) -> Statistics:
         """Return the figures of a run of this origin."""
-        sums, drawn, lengths = self.sums, self.by_transform, self.lengths
-        transforms = [
-            TransformFigures(
-                name=name,
-                rows=drawn[name, "rows"],
-                rows_alone=drawn[name, "alone"],
-                changed_alone=drawn[name, "changed"],
-                changed_alone_share=ratio(drawn[name, "changed"], drawn[name, "alone"]),
-                edits=drawn[name, "edits"] if self.has_edits else None,
-            )
-            for name in sorted({name for name, _ in drawn})
-        ]
-        counts = sum(self.aligned, self.kinds)
-        kinds = tuple(EditKind(kind, counts[kind, False], counts[kind, True]) for kind in KINDS)
-        edit_kinds = EditKinds("edits", sums["changed"], False, kinds)
-        if not self.has_edits:
-            is_sample = self.align_every > 1
-            edit_kinds = EditKinds("alignment", len(self.aligned), is_sample, kinds)
+        sums, lengths = self.sums, self.lengths
         clean, noisy = (ratio(len(self.types[x]), sums[f"{x}_tokens"]) for x in ("clean", "noisy"))
         is_sample, quotient = self.token_every > 1, ratio(noisy, clean)
         bins = zip(LENGTH_EDGES, [*LENGTH_EDGES[1:], None], *lengths.values(), strict=True)
@@ -414,13 +383,27 @@ class _Accumulator:
             word_errors=sums["word_errors"],
             wer=ratio(sums["word_errors"], sums["clean_words"]),
             transforms_per_row=self._per_row(origin.chances),
-            transforms=tuple(transforms),
-            edit_kinds=edit_kinds,
+            transforms=tuple(self._transforms()),
+            edit_kinds=self._edit_kinds(),
             type_token_ratio=TypeTokenRatio(sums["token_rows"], is_sample, clean, noisy, quotient),
             row_lengths=tuple(LengthBin(low, high, int(x), int(y)) for low, high, x, y in bins),
             cer_of_changed_rows=tuple(self.cer_bins[number] for number in range(CER_BINS + 1)),
             examples=tuple(self.examples),
         )
+
+    def _transforms(self) -> Iterator[TransformFigures]:
+        for name in sorted({name for name, _ in self.by_transform}):
+            whats = "rows", "alone", "changed"
+            rows, alone, changed = (self.by_transform[name, what] for what in whats)
+            edits = self.by_transform[name, "edits"] if self.has_edits else None
+            yield TransformFigures(name, rows, alone, changed, ratio(changed, alone), edits)
+
+    def _edit_kinds(self) -> EditKinds:
+        counts = sum(self.aligned, self.kinds)
+        kinds = tuple(EditKind(kind, counts[kind, False], counts[kind, True]) for kind in KINDS)
+        if self.has_edits:
+            return EditKinds("edits", self.sums["changed"], False, kinds)
+        return EditKinds("alignment", len(self.aligned), self.align_every > 1, kinds)
 
     def _per_row(self, chances: Sequence[float] | None) -> tuple[TransformsPerRow, ...]:
         """Return how many transforms the rows drew; expected is a binomial of unequal chances."""
@@ -442,7 +425,7 @@ class _Accumulator:
 
 def render(figures: Statistics, console: "Console") -> None:
     """Print the figures as tables with bars."""
-    run = Table("the run", ["", ""], [*_summary(figures)])
+    run = blocks.Table("the run", ["", ""], [*_summary(figures)])
     show([run, *_tables(figures)], console)
 
 
@@ -462,41 +445,47 @@ def _summary(figures: Statistics) -> Iterator[tuple[str, str]]:
     yield "type/token", f"{ratios}; {counted(tokens.rows, 'row')}{' (a sample)' * tokens.is_sample}"
 
 
-def _counts(*values: float | None) -> list[Cell]:
-    return [figure(value, ",.0f") for value in values if value is not None]
+def _counts(*values: float | None) -> list[blocks.Cell]:
+    return [blocks.figure(value, ",.0f") for value in values if value is not None]
 
 
-def _share(part: float, whole: float) -> Cell:
-    return figure(ratio(part, whole), ".1%")
+def _share(part: float, whole: float) -> blocks.Cell:
+    return blocks.figure(ratio(part, whole), ".1%")
 
 
-def _bar(part: float, whole: float) -> Cell:
-    return Cell("", bar=ratio(part, whole) or 0.0)
+def _bar(part: float, whole: float) -> blocks.Cell:
+    return blocks.Cell("", bar=ratio(part, whole) or 0.0)
 
 
-def _tables(figures: Statistics) -> Iterator[Table]:
+def _changed_alone(line: TransformFigures) -> tuple[blocks.Cell, blocks.Cell, blocks.Cell]:
+    """Return how many rows a transform changed of those that drew no other, as text, share, bar."""
+    if not line.rows_alone:
+        return blocks.Cell("never alone", kind="n quiet"), blocks.Cell("", kind="n"), _bar(0, 1)
+    of_rows = blocks.Cell(f"{line.changed_alone:,} of {line.rows_alone:,}", line.changed_alone)
+    shares = line.changed_alone, line.rows_alone
+    return of_rows, _share(*shares), _bar(*shares)
+
+
+def _tables(figures: Statistics) -> Iterator[blocks.Table]:
     """Yield the tables: names at the left, then figures, then a bar."""
     drawn, transforms, kinds = _drawn(figures), figures.transforms, figures.edit_kinds
     most = max((line.rows for line in drawn), default=0)
     expected = ["expected"] * any(line.expected is not None for line in drawn)
-    yield Table("transforms per row", ("", "rows", "share", *expected, ""), [
+    yield blocks.Table("transforms per row", ("", "rows", "share", *expected, ""), [
         (str(line.transforms), *_counts(line.rows), _share(line.rows, figures.rows),
          *_counts(line.expected), _bar(line.rows, most))
         for line in drawn
     ])  # fmt: skip
     edits = ["edits"] * any(line.edits is not None for line in transforms)
-    title = "transforms: rows drawn, drawn alone, and changed of these"
-    yield Table(title, ("", "rows", "alone", "changed", "share", *edits, ""), [
-        (line.name, *_counts(line.rows, line.rows_alone, line.changed_alone),
-         _share(line.changed_alone, line.rows_alone), *_counts(line.edits),
-         _bar(line.changed_alone, line.rows_alone))
-        for line in transforms
+    title = "transforms: rows that drew each (alone: and no other)"
+    yield blocks.Table(title, ("", "rows", *edits, "changed alone", "share", ""), [
+        (line.name, *_counts(line.rows, line.edits), *_changed_alone(line)) for line in transforms
     ])  # fmt: skip
     source = {"edits": "from the column edits", "alignment": "from a shortest alignment"}
     sample = "a sample of " * kinds.is_sample
     title = f"edit kinds, {source[kinds.source]}; {sample}{counted(kinds.rows, 'changed row')}"
     total = sum(line.characters + line.spaces for line in kinds.kinds)
-    yield Table(title, ("", "of characters", "of spaces", "share", ""), [
+    yield blocks.Table(title, ("", "of characters", "of spaces", "share", ""), [
         (line.kind, *_counts(line.characters, line.spaces),
          _share(line.characters + line.spaces, total), _bar(line.characters + line.spaces, total))
         for line in kinds.kinds
@@ -504,7 +493,7 @@ def _tables(figures: Statistics) -> Iterator[Table]:
     filled = [number for number, line in enumerate(figures.row_lengths) if line.clean + line.noisy]
     bins = figures.row_lengths[: max(filled, default=0) + 1]
     most = max(line.clean for line in bins)
-    yield Table("row lengths in characters", ("", "clean", "noisy", ""), [
+    yield blocks.Table("row lengths in characters", ("", "clean", "noisy", ""), [
         (f"{line.low:,} {'or more' if line.high is None else f'to {line.high - 1:,}'}",
          *_counts(line.clean, line.noisy), _bar(line.clean, most))
         for line in bins
@@ -552,23 +541,23 @@ def _page(figures: Statistics) -> str:
         "language": [str(origin.options.get("lang", ""))],
         **{name: [text] for name, text in _summary(figures)},
     }
-    shown = [
-        Example(dict(zip(("clean", "noisy"), differences(row.clean, row.noisy), strict=True)),
-                ", ".join(row.transforms))
-        for row in figures.examples
-    ]  # fmt: skip
-    of_transforms = Folded("All figures", [drawn, transforms])
-    of_edits = Folded("All figures", [edit_kinds, lengths])
+    shown = []
+    for row in figures.examples:
+        clean, noisy = blocks.differences(row.clean, row.noisy)
+        versions = {"clean": clean, "noisy": noisy}
+        shown.append(blocks.Example(versions, ", ".join(row.transforms)))
+    of_transforms = blocks.Folded("All figures", [drawn, transforms])
+    of_edits = blocks.Folded("All figures", [edit_kinds, lengths])
     sections = [
-        Section("examples", "Examples", [ExampleList(shown)] if shown else [],
+        blocks.Section("examples", "Examples", [blocks.ExampleList(shown)] if shown else [],
                 "Changed rows from all over the run, with the transforms that each drew."),
-        Section("transforms", "Transforms", [per_row, alone, of_transforms],
+        blocks.Section("transforms", "Transforms", [per_row, alone, of_transforms],
                 "A transform that a row draws changes it only where it finds something to change."),
-        Section("edits", "Edits", [kinds, cer, of_edits],
+        blocks.Section("edits", "Edits", [kinds, cer, of_edits],
                 "CER: errors over the characters of the clean text."),
     ]  # fmt: skip
-    known = Facts({name: lines for name, lines in facts.items() if any(lines)})
-    head: list[Block] = [Text(" ".join(_sentences(figures))), known]
+    known = blocks.Facts({name: lines for name, lines in facts.items() if any(lines)})
+    head: list[blocks.Block] = [blocks.Text(" ".join(_sentences(figures))), known]
     rows = f"{figures.changed:,} of {counted(figures.rows, 'row')}"
     title = f"{origin.recipe_name or 'The run'} changed {rows}"
     return pages.page(title, sections, kicker="noisegen: stats", head=head)
@@ -597,14 +586,14 @@ def _sentences(figures: Statistics) -> Iterator[str]:
         yield f"Noisy text has {share} {more} distinct words per word (type/token ratio)."
 
 
-def _panels(figures: Statistics) -> Iterator[Bars]:
+def _panels(figures: Statistics) -> Iterator[blocks.Bars]:
     drawn, kinds, rows = _drawn(figures), figures.edit_kinds, max(1, figures.rows)
     counts = {"this run": [line.rows for line in drawn]}
     series: dict[str, list[float]] = {"this run": [100 * line.rows / rows for line in drawn]}
     if any(line.expected is not None for line in drawn):
         series["expected of mix_all"] = [100 * (line.expected or 0) / rows for line in drawn]
     labels = [str(line.transforms) for line in drawn]
-    yield Bars("Transforms per row", "% of rows (number of rows)", labels, series,
+    yield blocks.Bars("Transforms per row", "% of rows (number of rows)", labels, series,
                axis="transforms", counts=counts)  # fmt: skip
 
     alone = sorted(
@@ -612,9 +601,11 @@ def _panels(figures: Statistics) -> Iterator[Bars]:
         key=lambda line: (-(line.changed_alone_share or 0), line.name),
     )
     shares = [100 * (line.changed_alone_share or 0) for line in alone]
-    yield Bars("Effect of each transform drawn alone", "% of its rows changed (number of rows)",
-               [line.name for line in alone], {"changed": shares}, axis="transform",
-               counts={"changed": [line.changed_alone for line in alone]})  # fmt: skip
+    yield blocks.Bars(
+        "Effect of each transform drawn alone", "% of its rows changed (number of rows)",
+        [line.name for line in alone], {"changed": shares}, axis="transform",
+        counts={"changed": [line.changed_alone for line in alone]},
+    )  # fmt: skip
 
     series = {
         "of characters": [line.characters for line in kinds.kinds],
@@ -622,12 +613,12 @@ def _panels(figures: Statistics) -> Iterator[Bars]:
     }
     labels = [line.kind for line in kinds.kinds]
     sample = ", a sample" * kinds.is_sample
-    yield Bars(f"Edits by kind{sample}", "edits", labels, series, axis="kind")
+    yield blocks.Bars(f"Edits by kind{sample}", "edits", labels, series, axis="kind")
 
     yield _cer_panel(figures)
 
 
-def _cer_panel(figures: Statistics) -> Bars:
+def _cer_panel(figures: Statistics) -> blocks.Bars:
     """Return the changed rows by their CER, in at most about `_CER_BARS` bars."""
     shown = _CER_SHOWN * figures.changed
     sums = accumulate(figures.cer_of_changed_rows)
@@ -637,11 +628,14 @@ def _cer_panel(figures: Statistics) -> Bars:
     counts = np.add.reduceat(figures.cer_of_changed_rows, [*lows, final])
     labels = [*(f"{low} to {low + step}%" for low in lows), f"{final}% and above"]
     series = {"rows": (100 * counts / max(1, figures.changed)).tolist()}
-    return Bars("CER of the changed rows", "% of changed rows (number of rows)", labels, series,
-                axis="CER", counts={"rows": counts.tolist()})  # fmt: skip
+    unit = "% of changed rows (number of rows)"
+    shown_counts = {"rows": counts.tolist()}
+    return blocks.Bars(
+        "CER of the changed rows", unit, labels, series, axis="CER", counts=shown_counts
+    )
 
 
-def _picture(title: str, panels: Sequence[Bars]) -> bytes:
+def _picture(title: str, panels: Sequence[blocks.Bars]) -> bytes:
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure

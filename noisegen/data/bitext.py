@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from noisegen.data.columns import TextColumns, stream_columns
-from noisegen.data.files import COMPRESSIONS, SMALL, Damaged, read_parts
+from noisegen.data.files import COMPRESSIONS, SMALL, Damaged, not_wide, read_parts
 from noisegen.data.formats import Columns, input_of, name_of, whole
 from noisegen.data.sources import expand, is_hub, listed, named_source
 from noisegen.data.tables import read_lines
@@ -336,7 +336,7 @@ def _lines(file: Bitext, path: str) -> Iterator[str | None]:
     """Yield the lines of one side; raises SourceError for damage."""
     parts = _member_parts(file.archive, path) if file.archive else read_parts(path)
     try:
-        yield from read_lines(parts)
+        yield from read_lines(not_wide(parts, path))
     except Damaged as damage:
         raise SourceError(f"{path} is damaged: it {damage}") from damage
 

@@ -179,7 +179,9 @@ def _tsv_rows(path: Path) -> _Rows:
 def _json_rows(path: Path) -> _Rows:
     """Yield the rows of {correct: [[wrong, probability], ...]}."""
     try:
-        content = msgspec.json.decode(path.read_bytes(), type=dict[str, list[tuple[Any, Any]]])
+        content = msgspec.json.decode(
+            b"".join(read_parts(path)), type=dict[str, list[tuple[Any, Any]]]
+        )
     except msgspec.ValidationError as error:
         raise LexiconError(
             f'{path}: a dictionary is {{"correct": [["wrong", 0.5], ...], ...}}: {error}'

@@ -6,6 +6,7 @@ itself only; the members of a 7z archive are streamed, no file of them is ever m
 """
 
 import bz2
+import codecs
 import lzma
 import re
 import shutil
@@ -13,7 +14,7 @@ import subprocess
 import sys
 import zlib
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from contextvars import ContextVar
 from functools import partial
@@ -54,6 +55,21 @@ CODERS = {
     b"\x03\x03\x01\x03": lzma.FILTER_X86,
 }
 
+WIDE = {  # how text begins that is not UTF-8; the longer mark first
+    codecs.BOM_UTF32_LE: "UTF-32", codecs.BOM_UTF32_BE: "UTF-32",
+    codecs.BOM_UTF16_LE: "UTF-16", codecs.BOM_UTF16_BE: "UTF-16",
+    b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"\xfd7zXZ": "xz",
+}  # fmt: skip
+_AWS = ("set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE; "
+        "for a public bucket, FSSPEC_S3_ANON=true")  # fmt: skip
+_GOOGLE = "run gcloud auth application-default login; for a public bucket, FSSPEC_GS_TOKEN=anon"
+_AZURE = "set AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY"
+CREDENTIALS = {  # how a store learns who asks, by the scheme of its URLs
+    "s3": _AWS, "s3a": _AWS, "gs": _GOOGLE, "gcs": _GOOGLE,
+    "az": _AZURE, "abfs": _AZURE, "abfss": _AZURE, "hf": "run hf auth login",
+}  # fmt: skip
+_REFUSED = re.compile(r"credential|denied|forbidden|unauthori[sz]ed|anonymous", re.IGNORECASE)
+
 Note = Callable[[str], None]  # takes a line that says what is lost
 Parts = Generator[bytes, None, None]
 T = TypeVar("T")
@@ -73,7 +89,18 @@ def reading(path: object) -> Iterator[None]:
     except Exception as error:
         if not (is_url(path) or isinstance(error, OSError | pa.ArrowException)):
             raise
-        raise SourceError(f"cannot read {path}: {first_line(error)}") from error
+        raise SourceError(f"cannot read {path}: {reason_of(error, path)}") from error
+
+
+def reason_of(error: Exception, path: object) -> str:
+    """Return in one line why a file or URL cannot be read or written, and what to do."""
+    scheme, reason = str(path).partition("://")[0], first_line(error)
+    if reason.startswith("Protocol not known"):
+        return f"{scheme}:// is not known; use s3://, gs://, az://, hf:// or https://"
+    if reason.endswith("bucket does not exist"):
+        return f"{reason}; create it first"
+    hint = CREDENTIALS.get(scheme) if _REFUSED.search(reason) else None
+    return f"{reason}; {hint}" if hint else reason
 
 
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
@@ -138,14 +165,24 @@ def opened(path: str | Path) -> Iterator[BinaryIO]:
 
 @contextmanager
 def for_arrow(path: str) -> Iterator[Any]:
-    """Yield what Arrow opens: the path of a file, or the open file of a URL; raises SourceError."""
+    """Yield what Arrow opens: the path of a file, or the open file of a URL.
+
+    Raises SourceError, also for damage that Arrow meets in the block.
+    """
     with reading(path):
-        if not is_url(path):
-            yield path
-            return
-        store, name = store_of(path)
-        with store.open(name, "rb") as file:
-            yield file
+        try:
+            if is_url(path):
+                store, name = store_of(path)
+                with store.open(name, "rb") as file:
+                    yield file
+            else:
+                yield path
+        except (pa.ArrowInvalid, UnicodeDecodeError, OSError) as error:
+            if isinstance(error, OSError) and (type(error) is not OSError or error.errno):
+                raise  # of the system: Arrow's own have no number
+            kind = "a Parquet" if path.lower().endswith(".parquet") else "an Arrow"
+            problem = f"damaged, or not {kind} file; get the file again"
+            raise SourceError(f"cannot read {path}: {problem}") from error
 
 
 def is_url(path: object) -> bool:
@@ -153,15 +190,14 @@ def is_url(path: object) -> bool:
     return bool(_URL.match(str(path)))
 
 
-def store_of(url: str | Path) -> tuple[Any, str]:
-    """Return the fsspec file system of a URL and the path in it; raises SourceError."""
+def store_of(url: str | Path, options: Mapping[str, bool] | None = None) -> tuple[Any, str]:
+    """Return the fsspec file system of a URL and the path in it; raises what fsspec does."""
     try:
         from fsspec.core import url_to_fs  # type: ignore[import-untyped]
     except ImportError:
         raise MissingExtra("fsspec", "hf") from None
-    with reading(url):
-        store, path = url_to_fs(str(url))
-        return store, str(path)
+    store, path = url_to_fs(str(url), **options or {})
+    return store, str(path)
 
 
 def size_of(path: str | Path) -> int:
@@ -191,6 +227,12 @@ def shard_files(run: Path) -> list[Path]:
     return sorted(shard_folder(run).glob(SHARDS), key=lambda path: (len(path.name), path.name))
 
 
+def damaged_head(path: object) -> SourceError:
+    """Return the error about a compressed text whose beginning cannot be decoded."""
+    kind = NAMES[compression_of(str(path))]
+    return SourceError(f"{path}: damaged before its first line, or not {kind}; get the file again")
+
+
 def compression_of(path: str | Path) -> str:
     """Return the compression that the ending of a file of text says, '' for none."""
     ending = str(path).lower().rpartition(".")[2]
@@ -202,28 +244,43 @@ def read_parts(path: str | Path, start: int = 0, stop: int | None = None) -> Par
 
     `start` is a byte of the content, `stop` one of a file that is not compressed; '-' is stdin,
     and a URL is opened by fsspec.
-    Raises SourceError for a file that cannot be opened or read, Damaged after the last part that
-    can be decoded.
+    Raises SourceError for a file that cannot be opened or read, or is UTF-16, Damaged after the
+    last part that can be decoded.
     """
+    parts: Iterable[bytes]
     if path == "-":
-        yield sys.stdin.buffer.read(SCAN).removeprefix(BOM)[start:]
-        yield from iter(lambda: sys.stdin.buffer.read(SCAN), b"")
+        parts = iter(lambda: sys.stdin.buffer.read(SCAN), b"")
     elif compression := compression_of(path):
-        for part in _bounded(compression, path, _refuse):
-            yield part[start:]
-            start = max(0, start - len(part))
-    else:
+        parts = _bounded(compression, path, _refuse)
+    elif start:
         yield from _plain(path, _refuse, SCAN, start, stop)
+        return
+    else:
+        parts = _plain(path, _refuse, SCAN, stop=stop)
+    for part in not_wide(parts, path):
+        yield part[start:]
+        start = max(0, start - len(part))
 
 
 def stdin_head() -> bytes:
-    """Return what standard input begins with after a BOM, and leave it there to be read."""
+    """Return what standard input begins with, and leave it there to be read."""
     stdin: Any = sys.stdin.buffer
     if hasattr(stdin, "peek"):
-        return bytes(stdin.peek()).removeprefix(BOM)
-    at, head = stdin.tell(), stdin.read(SMALL)
-    stdin.seek(at)
-    return bytes(head).removeprefix(BOM)
+        head = stdin.peek()
+    else:
+        at, head = stdin.tell(), stdin.read(SMALL)
+        stdin.seek(at)
+    return next(not_wide([bytes(head)], "-"))
+
+
+def not_wide(parts: Iterable[bytes], path: object) -> Iterator[bytes]:
+    """Yield the parts of a text; raises SourceError if it begins as UTF-16, UTF-32 or gzip."""
+    for number, part in enumerate(parts):
+        for name in [name for bom, name in WIDE.items() if not number and part.startswith(bom)]:
+            where = "standard input" if path == "-" else path
+            how = f"iconv -f {name} -t UTF-8" if name.startswith("UTF") else f"{name} -d"
+            raise SourceError(f"cannot read {where}: it is {name}; convert it first: {how}")
+        yield part
 
 
 def _refuse(text: str) -> NoReturn:

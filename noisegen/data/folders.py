@@ -34,11 +34,12 @@ class _State(msgspec.Struct):
     files: list[_File] = msgspec.field(name="_data_files")
 
 
+_RUN = {"manifest.json", "README.md"}  # lie beside the data of a run
 _SPLITS, _STATE = "dataset_dict.json", "state.json"
 
 
 def in_folder(folder: str) -> Iterator[Input]:
-    """Yield the inputs in a folder or URL and below; hidden files are passed over.
+    """Yield the inputs in a folder or URL and below; hidden files and a run's are passed over.
 
     A saved dataset is its Arrow files; of a DatasetDict the split `train` is read, or the only one.
     Raises SourceError where there are others alone.
@@ -65,7 +66,10 @@ def in_folder(folder: str) -> Iterator[Input]:
             saved = _content(names[_STATE], _State).files
             yield from (input_of(f"{parent}/{file.filename}") for file in saved)
         else:
-            yield from map(input_of, paths)
+            is_run = names.keys() >= _RUN
+            yield from (
+                input_of(path) for name, path in names.items() if not (is_run and name in _RUN)
+            )
 
 
 def _content(path: str, kind: type[T]) -> T:
@@ -79,8 +83,8 @@ def _content(path: str, kind: type[T]) -> T:
 def _files(folder: str) -> list[str]:
     """Return the visible files in a folder and below, by folder and name; raises SourceError."""
     if is_url(folder):
-        store, top = store_of(folder)
         with reading(folder):
+            store, top = store_of(folder)
             found = [(store.unstrip_protocol(path), path[len(top) :]) for path in store.find(top)]
     else:
         found = [
@@ -93,8 +97,8 @@ def _files(folder: str) -> list[str]:
 
 def in_store(url: str) -> Iterator[Input]:
     """Yield the inputs that a URL means: a file, a folder or a glob; raises SourceError."""
-    store, path = store_of(url)
     with reading(url):
+        store, path = store_of(url)
         if not glob.has_magic(path):
             found = {url: path} if store.exists(path) else {}
         else:
@@ -102,6 +106,6 @@ def in_store(url: str) -> Iterator[Input]:
             found = {store.unstrip_protocol(name): name for name in shown}
         is_folder = {name: store.isdir(inside) for name, inside in found.items()}
     if not found:
-        raise SourceError(f"{url!r}: no such file or folder")
+        raise SourceError(f"{url!r}: no such file, folder or bucket")
     for name in found:
         yield from in_folder(name) if is_folder[name] else [input_of(name)]

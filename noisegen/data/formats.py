@@ -22,6 +22,7 @@ from noisegen.data.files import (
     blocks,
     compression_of,
     count_bytes,
+    damaged_head,
     is_url,
     metered,
     read_parts,
@@ -39,8 +40,8 @@ _HEAD = 64 << 10  # bytes in which a header line ends
 class Columns:
     """The columns that a user named; a whole number as text: column of a file without header.
 
-    A column `id` is the id where no other is named. With `raw` rows have a column tables.RAW: what
-    lies in a file of that kind, null for those of others.
+    A column `id` is the id where no other is named. `raw` is for one noisy file: columns may have
+    names of a run's output, and rows have tables.RAW, their bytes in a file of this kind.
     """
 
     text: str = "text"
@@ -113,6 +114,11 @@ class FileRange:
     size: int = 0
 
     @property
+    def format(self) -> str:
+        """The format: its kind, or conllu."""
+        return "conllu" if self.names == conll.CONLLU else self.kind
+
+    @property
     def streamed(self) -> bool:
         """Whether only the caller can read it, from the beginning."""
         is_ours = self.path == "-" or self.path.startswith("memory:")  # of this process
@@ -166,11 +172,15 @@ def whole(item: Input, columns: Columns) -> FileRange | None:
     """
     if not item.kind:
         return None
-    file = FileRange(item.absolute, item.kind, 0, 0, 0, pa.schema([]))
+    file = FileRange(item.path, item.kind, 0, 0, 0, pa.schema([]))
     if not FORMATS[item.kind].is_text:
         return FORMATS[item.kind].head(file, b"", columns)
     head = _text_head(item)
     text = head.removeprefix(BOM)
+    if b"\n" not in text and b"\r" in text.rstrip(b"\r"):
+        raise SourceError(
+            f"{item.path}: its lines end in CR alone; convert them: tr '\\r' '\\n' < FILE > NEW"
+        )
     kind = _kind_of(item, text, columns.text)
     if not head and kind != "txt":
         return None
@@ -187,7 +197,7 @@ def _text_head(item: Input) -> bytes:
         with metered():  # what is read again with the rows counts there
             return next(blocks(read_parts(item.path), SCAN if item.kind == "jsonl" else _HEAD), b"")
     except Damaged as damage:
-        raise SourceError(f"{item.path}: damaged before its first row ({damage})") from damage
+        raise damaged_head(item.path) from damage
 
 
 def _kind_of(item: Input, head: bytes, text: str) -> str:
@@ -253,12 +263,15 @@ def _named(file: FileRange, names: Sequence[str]) -> FileRange:
 
 
 def _json_head(file: FileRange, head: bytes, columns: Columns) -> FileRange:
-    wanted = {columns.text: pa.string()} | ({columns.tokens: LISTS} if columns.tokens else {})
-    schema = tables.json_schema(head, wanted)
-    labels = columns.labels or ""
-    if labels in schema.names and schema.field(labels).type != pa.list_(pa.int64()):
-        schema = tables.json_schema(head, wanted | {labels: LISTS})
-    return replace(file, schema=schema)
+    kinds = tables.json_types(head)
+    if columns.text in kinds:
+        kinds[columns.text] = pa.string()
+    for name in (columns.tokens, columns.labels):
+        kind = kinds.get(str(name), pa.string())
+        if pa.types.is_null(kind) or pa.types.is_list(kind):
+            is_classes = name == columns.labels and kind == pa.list_(pa.int64())
+            kinds[str(name)] = kind if is_classes else LISTS
+    return replace(file, schema=tables.json_schema(kinds))
 
 
 def _token_head(file: FileRange, head: bytes, columns: Columns) -> FileRange | None:
@@ -267,11 +280,8 @@ def _token_head(file: FileRange, head: bytes, columns: Columns) -> FileRange | N
     return replace(file, schema=schema, names=names) if names else None
 
 
-def _row_head(file: FileRange, head: bytes, columns: Columns) -> FileRange:
-    read = tables.parquet_head if file.kind == "parquet" else tables.arrow_head
-    schema, rows = read(file.path)
-    schema, size = plain_schema(schema, columns), size_of(file.path)
-    return replace(file, stop=rows, rows=rows, schema=schema, size=size)
+def _norm_head(file: FileRange, head: bytes, columns: Columns) -> FileRange:
+    return replace(file, schema=conll.norm_schema(columns.tokens), names=conll.NORM)
 
 
 def _hub_head(file: FileRange, head: bytes, columns: Columns) -> FileRange | None:
@@ -311,11 +321,24 @@ def _by_lines(parse: Callable[[FileRange, Columns, bytes], pa.Table]) -> Rows:
     return rows
 
 
-def _row_rows(file: FileRange, columns: Columns, batch_bytes: int) -> Tables:
-    read = tables.parquet_tables if file.kind == "parquet" else tables.arrow_tables
-    for table in _conform(read(file.path, file.start, file.stop, batch_bytes), file):
-        count_bytes(file.size * len(table) // file.rows)
-        yield table
+def _by_numbers(
+    read_head: Callable[[str], tuple[pa.Schema, int]],
+    read_rows: Callable[[str, int, int, int], Tables],
+) -> Format:
+    """Return a format whose rows have numbers, by the readers of its schema and of its rows."""
+
+    def head(file: FileRange, _: bytes, columns: Columns) -> FileRange:
+        schema, rows = read_head(file.path)
+        with reading(file.path):
+            schema, size = plain_schema(schema, columns), size_of(file.path)
+        return replace(file, stop=rows, rows=rows, schema=schema, size=size)
+
+    def rows(file: FileRange, columns: Columns, batch_bytes: int) -> Tables:
+        for table in _conform(read_rows(file.path, file.start, file.stop, batch_bytes), file):
+            count_bytes(file.size * len(table) // file.rows)
+            yield table
+
+    return Format(head, rows, "rows", is_text=False)
 
 
 def _conform(rows: Iterable[pa.Table], file: FileRange) -> Tables:
@@ -349,11 +372,10 @@ FORMATS = {
         _token_head, lambda file, _, size: conll.token_tables(_parts(file, size), file.names)
     ),
     "norm": Format(
-        lambda file, *_: replace(file, schema=conll.NORM_SCHEMA),
-        lambda file, _, size: conll.norm_tables(_parts(file, size)),
+        _norm_head, lambda file, _, size: conll.norm_tables(_parts(file, size))
     ),
-    "parquet": Format(_row_head, _row_rows, "rows", is_text=False),
-    "arrow": Format(_row_head, _row_rows, "rows", is_text=False),
+    "parquet": _by_numbers(tables.parquet_head, tables.parquet_tables),
+    "arrow": _by_numbers(tables.arrow_head, tables.arrow_tables),
     "hf": Format(
         _hub_head, lambda file, *_: _conform(tables.hf_tables(file.path), file), is_text=False
     ),

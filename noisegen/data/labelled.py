@@ -5,19 +5,19 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from noisegen.data.columns import ROWS_MAX, TextColumns, damaged_rows, stream_columns
+from noisegen.data.conll import sentences
 from noisegen.data.features import class_names, label_names
 from noisegen.data.files import COMPRESSIONS, Damaged, read_parts
 from noisegen.data.folders import in_folder
 from noisegen.data.formats import Columns, input_of, whole
 from noisegen.data.sources import completed, expand, read, shard_inputs
-from noisegen.data.tables import read_lines
 from noisegen.errors import SourceError
 
 OUTSIDE = "O"
@@ -290,31 +290,24 @@ def read_wikiann(source: str, lang: str) -> LabelledRows:
         is_folder = f"{source!r} is a folder: name a file in it"
         raise SourceError(is_folder if path.is_dir() else f"{source!r}: no such file")
     rows, lost = LabelledRows("wikiann"), Counter[str]()
-
-    def lines() -> Iterator[str | None]:
-        try:
-            yield from read_lines(read_parts(path))
-        except Damaged:
-            rows.damaged.append(f"{path}: truncated")
-
-    sentences = groupby(lines(), lambda line: line is None or bool(line.strip()))
-    for _, group in islice((sentence for sentence in sentences if sentence[0]), ROWS_MAX):
-        row = _sentence_row(list(islice(group, TOKENS_MAX + 1)), lang)
-        if isinstance(row, LabelledRow):
-            rows.add(row)
-        else:
-            (lost if row in ("not_utf8", "wrong_columns") else rows.dropped)[row] += 1
+    try:
+        for lines in islice(sentences(read_parts(path)), ROWS_MAX):
+            row = lines if isinstance(lines, str) else _sentence_row(lines, lang)
+            if isinstance(row, LabelledRow):
+                rows.add(row)
+            else:
+                (lost if row in UNREADABLE else rows.dropped)[row] += 1
+    except Damaged:
+        rows.damaged.append(f"{path}: truncated")
     rows.damaged += damaged_rows(path, lost)
     return rows
 
 
-def _sentence_row(lines: Sequence[str | None], lang: str) -> LabelledRow | str:
+def _sentence_row(lines: Sequence[str], lang: str) -> LabelledRow | str:
     """Return the lines of a sentence as a row, or the reason to drop it."""
     if len(lines) > TOKENS_MAX:
         return "too_long"
-    fields = [line.split("\t") for line in lines if line is not None]
-    if len(fields) < len(lines):
-        return "not_utf8"
+    fields = [line.removeprefix("\N{BOM}").split("\t") for line in lines]
     if any(len(fields_of_line) != 2 for fields_of_line in fields):
         return "wrong_columns"
     if not all(token.strip() and tag.strip() for token, tag in fields):

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from noisegen.data.columns import damaged_rows, evenly, text_batches, unread_rows
-from noisegen.data.files import BOM, SHARDS, Damaged, read_parts, shard_folder
+from noisegen.data.files import BOM, SHARDS, Damaged, damaged_head, read_parts, shard_folder
 from noisegen.data.formats import Columns, numbered, whole
 from noisegen.data.sources import expand, listed, no_column
 from noisegen.data.tables import read_lines
@@ -327,7 +327,7 @@ def text_head(path: str) -> bytes:
     try:
         return next(read_parts(path), b"")[:_HEAD].removeprefix(BOM).lstrip()
     except Damaged as error:
-        raise SourceError(f"{path}: damaged before its first line ({error})") from error
+        raise damaged_head(path) from error
 
 
 def text_lines(path: str, damaged: list[str]) -> Iterator[tuple[int, str]]:

@@ -30,6 +30,7 @@ from noisegen.data.formats import Columns as Columns
 from noisegen.data.formats import Input as Input
 from noisegen.errors import SourceError, UsageError, did_you_mean
 from noisegen.options import Strings
+from noisegen.options import listed as listed
 from noisegen.text.buffers import as_arrow
 
 NUMBERS = pa.list_(pa.int64())  # labels that are the numbers of classes
@@ -40,6 +41,7 @@ ENDINGS = (
 RESERVED = (
     "id", "clean", "noisy", "transforms", "edits", "copy", "noisy_tokens", "noisy_labels",
 )  # fmt: skip
+_NAMED = RESERVED[:2]  # what the text and its id are called, whatever the source calls so
 STREAM_BYTES = 64 << 20  # of rows in a shard that carries them
 
 
@@ -62,7 +64,7 @@ class ShardInput:
 class RowBatch:
     """Rows with `id`, `clean` and all other columns, and how many were dropped for what reason.
 
-    `read` has all rows as they were read, and `keep` says which of them are in `table`.
+    `read` has all rows as they were read, with their reasons; `keep` says which are in `table`.
     """
 
     table: pa.Table
@@ -72,12 +74,6 @@ class RowBatch:
 
 
 # From a SOURCE to its files.
-
-
-def listed(sources: Strings) -> list[str]:
-    """Return the sources as text, one alone as a list of one."""
-    given = [sources] if isinstance(sources, str | Path) else sources
-    return [str(source) for source in given]
 
 
 def expand(sources: Strings) -> list[Input]:
@@ -135,14 +131,16 @@ def named_source(given: str) -> tuple[str, str]:
 def completed(inputs: Sequence[Input], columns: Columns) -> tuple[Columns, list[str]]:
     """Return the columns that are meant where none are named, and notes that say so.
 
-    A column `id` has the ids. A file with a token per line has tokens and, beside them, labels; a
-    number is the place of a column in it. Raises UsageError for tokens without labels.
+    A column `id` has the ids. A file with a token per line has tokens and, beside them, labels or
+    normal forms; a number is the place of a column in it. Raises UsageError for tokens without
+    labels.
     """
     file = next((file for item in inputs if (file := whole(item, columns))), None)
     meant = columns.of(file.schema.names if file else [])
     if (
         file
-        and file.kind == "conll"
+        and file.kind in ("conll", "norm")
+        and not (file.kind == "norm" and columns.text in file.schema.names)
         and (labels := _token_column(file, columns.labels, conll.LABELLED))
     ):
         tokens = _token_column(file, columns.tokens, conll.WORDS)
@@ -154,7 +152,7 @@ def completed(inputs: Sequence[Input], columns: Columns) -> tuple[Columns, list[
         notes.append(f"column {meant.row_id!r} is taken as the id of each row")
     if meant.tokens and not (columns.tokens and columns.labels):
         notes.append(
-            f"tokens are taken from column {meant.tokens!r} and labels from {meant.labels!r} "
+            f"column {meant.tokens!r} gets the noise and {meant.labels!r} has its labels "
             "(others: --tokens, --labels)"
         )
     return meant, notes
@@ -221,8 +219,12 @@ def _layout(file: FileRange, columns: Columns) -> dict[str, pa.DataType]:
         raise SourceError(f"{file.path}: {allowed}")
     used = {columns.row_id} if columns.tokens else {columns.row_id, columns.text}
     others = {name: kind for name, kind in types.items() if name not in used}
-    if reserved := next((name for name in others if name in RESERVED), None):
-        raise SourceError(f"{file.path}: column {reserved!r} has a name of the output; rename it")
+    clashing = lists if columns.raw else others
+    if reserved := next((name for name in clashing if name in RESERVED), None):
+        raise SourceError(
+            f"{file.path}: column {reserved!r} has a name of the output; rename it, or write one "
+            "file (-o noisy.parquet), which keeps the columns of its source"
+        )
     layout = {"id": pa.int64() if is_integer else pa.string(), "clean": pa.string()}
     return layout | others | {name: types[name] for name in lists}
 
@@ -233,7 +235,8 @@ def _advice(file: FileRange) -> str:
         return "; without a header line, use --text-column 1"
     kinds = [field.type for field in file.schema]
     if any(is_list(kind) and is_string(kind.value_type) for kind in kinds):
-        return "; name it: --text-column NAME, or for lists of strings --tokens NAME --labels NAME"
+        tokens = "noisegen augment --tokens NAME --labels NAME"
+        return f"; name it: --text-column NAME; for lists of strings: {tokens}"
     return "; name it: --text-column NAME" if kinds else ""
 
 
@@ -280,10 +283,10 @@ def shard_inputs(
         if limit is not None and first + rows > limit:
             rows = limit - first
             table = table and tables.joined(table.slice(0, rows))
-            starts = accumulate((part.rows for part in parts), initial=0)
+            starts = [0, *accumulate(part.rows for part in parts)][:-1]
             parts = tuple(
                 replace(part, rows=min(part.rows, rows - start))
-                for part, start in zip(parts, starts, strict=False)
+                for part, start in zip(parts, starts, strict=True)
                 if start < rows
             )
         yield ShardInput(number, first, rows, parts, table, size)
@@ -380,7 +383,7 @@ def _batch(table: pa.Table, columns: Columns, first: int) -> RowBatch:
         if name in (columns.tokens, columns.labels):
             is_number = pa.types.is_integer(table[name].type.value_type)
             built[name] = table[name].cast(NUMBERS if is_number else LISTS)
-        elif name not in (tables.REASON, tables.RAW, columns.row_id, columns.source):
+        elif name not in (tables.REASON, tables.RAW, columns.row_id, columns.source, *_NAMED):
             built[name] = table[name]
     keep = np.isin(codes, tables.KEPT)
     rows = pa.table(built)
@@ -390,7 +393,8 @@ def _batch(table: pa.Table, columns: Columns, first: int) -> RowBatch:
     counted = zip(tables.REASONS[1:], counts[1:], strict=True)
     dropped = Counter({reason: count for reason, count in counted if count})
     kept = rows if keep.all() else rows.filter(keep).combine_chunks()
-    return RowBatch(kept, dropped, table, keep)
+    read_rows = tables.with_reasons(table.drop_columns(tables.REASON), codes)
+    return RowBatch(kept, dropped, read_rows, keep)
 
 
 def _texts(chunked: pa.ChunkedArray, codes: tables.Codes, null_reason: str) -> pa.Array:

@@ -8,7 +8,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from itertools import chain
 from typing import Any
@@ -39,7 +39,7 @@ Codes = npt.NDArray[np.int8]
 ROWS = 4096  # decoded at once: few enough even for long texts
 DEPTH_MAX = 32  # values of JSON within each other; Arrow reads no schema back that has over 60
 REASON = "\x00reason"  # the column with the index into REASONS
-RAW = "\x00raw"  # the column with the lines as they are in the file
+RAW = "\x00raw"  # the column with the bytes of each row in its file, with their line end
 REASONS = (
     "", "not_utf8", "null_text", "bad_json", "missing_text", "wrong_columns", "unexpected_field",
     "row_too_long", "truncated", "null_id", "unequal_labels",
@@ -48,6 +48,7 @@ CODE = {name: number for number, name in enumerate(REASONS)}
 KEPT = (0, CODE["unexpected_field"])  # rows with any other code are dropped
 _ARROW = b"ARROW1"  # begins Arrow's file format, not its stream
 _HALVES = re.compile("[\ud800-\udfff]")  # of a surrogate pair
+_BYTES = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary()}
 _SCALARS = {bool: pa.bool_(), float: pa.float64(), int: pa.int64(), str: pa.string()}
 
 
@@ -96,7 +97,7 @@ def regroup(tables: Iterable[pa.Table], rows_max: int, bytes_max: int) -> Iterat
     for table in chain.from_iterable(_halved(table, bytes_max // 8) for table in tables):
         at = 0
         while at < len(table):
-            part = table.slice(at, room)
+            part = table.slice(at, min(room, len(table)))
             is_full = bool(held) and size + part.nbytes > bytes_max
             if not is_full:
                 held.append(part)
@@ -147,10 +148,12 @@ def is_unicode(text: str) -> bool:
 
 
 def raw_lines(block: bytes) -> pa.Array:
-    """Return the lines of a block as they are, without LF or CRLF."""
-    block = block if block.endswith(b"\n") else block + b"\n"
-    lines = block.split(b"\n")[:-1]
-    return pa.array([line.removesuffix(b"\r") for line in lines], pa.binary())
+    """Return the lines of a block as they are, with LF or CRLF if they have it."""
+    stops = np.flatnonzero(np.frombuffer(block, np.uint8) == 10) + 1
+    last = [] if block.endswith(b"\n") else [len(block)]
+    bounds = np.concatenate([[0], stops, last]).astype(np.int32)
+    buffers = [None, pa.py_buffer(bounds), pa.py_buffer(block)]
+    return pa.Array.from_buffers(pa.binary(), len(bounds) - 1, buffers)
 
 
 def delimited(block: bytes, names: Sequence[str], *, tabs: bool) -> pa.Table:
@@ -179,15 +182,19 @@ def delimited(block: bytes, names: Sequence[str], *, tabs: bool) -> pa.Table:
 
 
 def csv_tables(parts: Iterable[bytes], names: Sequence[str]) -> Iterator[pa.Table]:
-    """Yield the rows of CSV with quotes as in RFC 4180; raises Damaged after the last.
+    """Yield the rows of CSV with quotes as in RFC 4180; raises Damaged after the last."""
+    lines: list[str] = []  # of a record
 
-    In RAW are the records that cannot be read, written again; null for others.
-    """
-    reader = csv.reader(line for part in parts for line in _text_lines(part))
+    def kept_lines() -> Iterator[str]:
+        for line in chain.from_iterable(map(_text_lines, parts)):
+            lines.append(line)
+            yield line
+
+    reader = csv.reader(kept_lines())
     failure: Exception | None = None
     while failure is None:
         rows: list[list[str] | str] = []  # the fields, or the reason to drop them
-        refused: dict[int, list[str]] = {}  # the fields of rows that have a reason
+        raw: list[bytes] = []
         size, before = 0, csv.field_size_limit(TEXT_MAX)
         try:
             while len(rows) < ROWS and size < SCAN:
@@ -197,42 +204,32 @@ def csv_tables(parts: Iterable[bytes], names: Sequence[str]) -> Iterator[pa.Tabl
                     rows.append("row_too_long" if "field larger" in str(error) else "wrong_columns")
                 else:
                     size += sum(map(len, row))
-                    rows.append(row)
-                    if len(row) != len(names):
-                        refused[len(rows) - 1], rows[-1] = row, "wrong_columns"
+                    rows.append(row if len(row) == len(names) else "wrong_columns")
+                raw.append("".join(lines).encode("utf-8", "surrogateescape"))
+                lines.clear()
         except (StopIteration, Damaged) as error:
             failure = error
         finally:
             csv.field_size_limit(before)
         if rows:
-            yield _csv_table(rows, names, refused)
+            yield _csv_table(rows, names).append_column(RAW, pa.array(raw, pa.binary()))
     if isinstance(failure, Damaged):
         raise failure
 
 
-def _csv_table(
-    rows: Sequence[list[str] | str], names: Sequence[str], refused: dict[int, list[str]]
-) -> pa.Table:
+def _csv_table(rows: Sequence[list[str] | str], names: Sequence[str]) -> pa.Table:
     nothing = [None] * len(names)
     fields = zip(*(nothing if isinstance(row, str) else row for row in rows), strict=True)
     try:
         columns = [pa.array(column, pa.string()) for column in fields]
     except UnicodeEncodeError:
-        wrong = {number: row for number, row in enumerate(rows)
-                 if not isinstance(row, str) and not all(map(is_unicode, row))}  # fmt: skip
-        marked = ["not_utf8" if number in wrong else row for number, row in enumerate(rows)]
-        return _csv_table(marked, names, refused | wrong)
+        readable = (isinstance(row, str) or all(map(is_unicode, row)) for row in rows)
+        marked = [
+            row if is_whole else "not_utf8" for row, is_whole in zip(rows, readable, strict=True)
+        ]
+        return _csv_table(marked, names)
     codes = [CODE[row] if isinstance(row, str) else 0 for row in rows]
-    raw = {number: _csv_line(row) for number, row in refused.items()}
-    lines = pa.array(map(raw.get, range(len(rows))), pa.binary())
-    table = with_reasons(pa.table(columns, list(names)), np.array(codes, np.int8))
-    return table.append_column(RAW, lines)
-
-
-def _csv_line(row: Sequence[str]) -> bytes:
-    line = io.StringIO()
-    csv.writer(line, lineterminator="").writerow(row)
-    return line.getvalue().encode("utf-8", "surrogateescape")
+    return with_reasons(pa.table(columns, list(names)), np.array(codes, np.int8))
 
 
 def _text_lines(block: bytes) -> io.StringIO:
@@ -308,18 +305,25 @@ def arrow_tables(path: str, start: int, stop: int, batch_bytes: int) -> Iterator
 
 
 def _arrow_batches(opened: Any) -> Iterator[Any]:
-    """Yield the schema of a file in Arrow's stream or file format, then its batches."""
+    """Yield the schema of a file in Arrow's stream or file format, then its batches, checked."""
     with pa.memory_map(opened) if isinstance(opened, str) else pa.PythonFile(opened, "r") as source:
         is_stream = source.read(len(_ARROW)) != _ARROW
         source.seek(0)
         if is_stream:
             with pa.ipc.open_stream(source) as stream:
                 yield stream.schema
-                yield from stream
+                yield from map(_checked, stream)
         else:
             with pa.ipc.open_file(source) as file:
                 yield file.schema
-                yield from map(file.get_batch, range(file.num_record_batches))
+                yield from map(_checked, map(file.get_batch, range(file.num_record_batches)))
+
+
+def _checked(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return a batch whose offsets stay within it: with others Arrow reads wild memory."""
+    for column in batch.columns:  # as bytes, for a text that is not UTF-8 costs a row, no more
+        column.cast(_BYTES.get(column.type, column.type)).validate(full=True)
+    return batch
 
 
 def hf_tables(spec: str) -> Iterator[pa.Table]:
@@ -339,8 +343,8 @@ def hf_tables(spec: str) -> Iterator[pa.Table]:
         raise SourceError(f"cannot read {spec}: {first_line(error)}") from error
 
 
-def json_schema(block: bytes, wanted: dict[str, pa.DataType]) -> pa.Schema:
-    """Return the fields of JSON lines with their types; those in `wanted` have the type given.
+def json_types(block: bytes) -> dict[str, pa.DataType]:
+    """Return the fields of JSON lines with their types, null where they have no value.
 
     A field that only has values of over `DEPTH_MAX` levels is no column: it does not fit.
     """
@@ -349,7 +353,7 @@ def json_schema(block: bytes, wanted: dict[str, pa.DataType]) -> pa.Schema:
         for name, value in row.items():
             if is_unicode(name) and not _is_deep(value):
                 kinds[name] = _common(kinds.get(name, pa.null()), _json_type(value))
-    return pa.schema({name: wanted.get(name, _settled(kind)) for name, kind in kinds.items()})
+    return kinds
 
 
 def _parsed(line: bytes) -> tuple[dict[str, Any], str]:
@@ -357,12 +361,18 @@ def _parsed(line: bytes) -> tuple[dict[str, Any], str]:
     if len(line) > LINE_MAX:
         return {}, "row_too_long"
     try:
-        row = json.loads(line.decode())
+        row = json.loads(line.decode(), object_pairs_hook=_object)
     except UnicodeDecodeError:
         return {}, "not_utf8"
     except (ValueError, RecursionError):
         return {}, "bad_json"
     return (row, "") if isinstance(row, dict) else ({}, "bad_json")
+
+
+def _object(fields: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len(row := dict(fields)) < len(fields):
+        raise ValueError("a key is there twice")
+    return row
 
 
 def _is_deep(value: object, levels: int = DEPTH_MAX) -> bool:
@@ -399,6 +409,11 @@ def _common(first: pa.DataType, second: pa.DataType) -> pa.DataType:
             both[field.name] = _common(both.get(field.name, pa.null()), field.type)
         return pa.struct(dict(sorted(both.items())))
     return first
+
+
+def json_schema(kinds: Mapping[str, pa.DataType]) -> pa.Schema:
+    """Return a schema of the fields, as Parquet can hold them."""
+    return pa.schema({name: _settled(kind) for name, kind in kinds.items()})
 
 
 def _settled(kind: pa.DataType) -> pa.DataType:

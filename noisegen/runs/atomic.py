@@ -3,15 +3,20 @@
 import errno
 import hashlib
 import os
+import platform
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from glob import escape
 from pathlib import Path
 from typing import IO
 
 from noisegen.errors import NoisegenError, OutputError
 from noisegen.runs.store import StorePath
+
+_HOST = re.sub(r"\W", "", platform.node())  # other machines may write into the same folder
 
 
 @contextmanager
@@ -45,7 +50,7 @@ def atomic(path: Path) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def _renamed(path: Path) -> Iterator[IO[bytes]]:
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    temporary = path.with_name(f"{path.name}.{_HOST}-{os.getpid()}.tmp")
     try:
         with temporary.open("wb") as file:
             yield file
@@ -54,6 +59,18 @@ def _renamed(path: Path) -> Iterator[IO[bytes]]:
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def remove_left(path: Path) -> None:
+    """Remove what processes of this machine that were killed left of a file that they wrote."""
+    for left in path.parent.glob(f"{escape(path.name)}.{_HOST}-*.tmp"):
+        number = left.name.rpartition("-")[2].removesuffix(".tmp")
+        try:
+            os.kill(int(number), 0)
+        except ProcessLookupError:
+            remove(left)
+        except OSError:  # another user's, and alive
+            continue
 
 
 @contextmanager

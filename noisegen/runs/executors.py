@@ -37,8 +37,13 @@ DIED = (
 
 def check_executor(name: str) -> None:
     """Raise UsageError unless there is such an executor."""
-    if name not in ("serial", "processes") and not name.startswith(DASK):
+    if name not in ("serial", "processes") and not is_remote(name):
         raise UsageError(f"no executor {name!r}; write serial, processes or dask:ADDRESS")
+
+
+def is_remote(name: str) -> bool:
+    """Tell whether tasks run on other machines or in other folders, where paths must be whole."""
+    return name.startswith(DASK)
 
 
 def run(
@@ -52,7 +57,7 @@ def run(
     """
     check_executor(executor)
     tasks = iter(tasks)
-    if executor.startswith(DASK):
+    if is_remote(executor):
         with _dask(executor.removeprefix(DASK)) as (pool, size):
             if (yield from _side_by_side(pool, function, tasks, size * IN_FLIGHT_PER_WORKER)):
                 raise NoisegenError(DIED).passes()

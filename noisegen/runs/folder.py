@@ -13,8 +13,11 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, Self, TypeVar
 
+import msgspec
+
 from noisegen.errors import OutputError, UsageError, resumable
-from noisegen.options import Strings, internal, option
+from noisegen.options import internal, option
+from noisegen.options import listed as listed
 from noisegen.runs import executors
 from noisegen.runs.atomic import file_digest, remove, write_text, writing
 from noisegen.runs.manifest import Manifest
@@ -93,12 +96,6 @@ class PartOptions(RunOptions):
         return int(number) - 1, int(count)
 
 
-def listed(sources: Strings) -> list[str]:
-    """Return the sources as text, one alone as a list of one."""
-    given = [sources] if isinstance(sources, str | Path) else sources
-    return [str(source) for source in given]
-
-
 N = TypeVar("N")
 T = TypeVar("T")
 
@@ -140,7 +137,7 @@ class RunFolder(Generic[N]):
     layout: Layout[N]
     config: Mapping[str, Any]
     share: Part = WHOLE
-    _notes: dict[tuple[int, ...], tuple[str, N] | None] = field(
+    _notes: dict[tuple[int, ...], tuple[dict[str, Any], N] | None] = field(
         default_factory=dict, repr=False, compare=False
     )  # of files as they were read, for a run may have thousands
 
@@ -180,15 +177,15 @@ class RunFolder(Generic[N]):
         notes: dict[int, N] = {}
         for path in (path for name in self.layout.notes for path in self.out.glob(name)):
             number, note = number_of(path), self._read_note(path)
-            if number is None or (note is None and parquet_metadata(path) is not None):
+            if number is None or (note is None and not is_cut_short(path)):
                 raise OutputError(f"{path} was not made by this program: use another folder")
             if note is not None:
                 config, notes[number] = note
-                agree(self.out, json.loads(config), self.config)
+                agree(self.out, config, self.config)
         return dict(sorted(notes.items()))
 
-    def _read_note(self, path: Path) -> tuple[str, N] | None:
-        """Return the configuration, as JSON, and the note in a file; None if it is not ours."""
+    def _read_note(self, path: Path) -> tuple[dict[str, Any], N] | None:
+        """Return the configuration and the note in a file; None if it is damaged or not ours."""
         if self.layout.note is None or not path.exists():
             return None
         stat = path.stat()
@@ -198,15 +195,16 @@ class RunFolder(Generic[N]):
         return self._notes[key]
 
     @staticmethod
-    def _note_in(path: Path, kind: type[N]) -> tuple[str, N] | None:
+    def _note_in(path: Path, kind: type[N]) -> tuple[dict[str, Any], N] | None:
         try:
             if path.suffix == ".parquet":
                 content = (parquet_metadata(path).metadata or {})[METADATA.encode()]
             else:
                 content = path.read_text("utf-8")
-            note = json.loads(content)
-            return note.pop("config"), kind(**note)
-        except (OSError, KeyError, ValueError, TypeError, AttributeError):
+            note = msgspec.json.decode(content, type=dict[str, Any])
+            config = msgspec.json.decode(note.pop("config"), type=dict[str, Any])
+            return config, msgspec.convert(note, kind)
+        except (OSError, KeyError, TypeError, ValueError, AttributeError):
             return None
 
     def run(
@@ -262,7 +260,7 @@ class RunFolder(Generic[N]):
 
     def refuse_inputs(self, paths: Iterable[str]) -> None:
         """Raise OutputError for an input where the run writes: --force would remove it."""
-        ours = set(map(str, self._files()))
+        ours = {str(path.resolve()) for path in self._files()}
         for path in paths:
             if (path if "://" in path else str(Path(path).resolve())) in ours:
                 raise OutputError(f"{path} is an input, and its name one of the output: use -o")
@@ -272,13 +270,17 @@ class RunFolder(Generic[N]):
 
         What is left of the files that one run alone writes goes too, unless the share is a part.
         """
+        if not isinstance(self.out, Path):
+            return  # a store has whole objects alone
         for path in self._temporary():
             number = number_of(Path(path.name.rsplit(".", 2)[0]))
             if number is not None and number % self.share[1] == self.share[0]:
                 remove(path)
         if self.share == WHOLE:
-            names = (*self.layout.temporary, *(f"{name}.*.tmp" for name in self.layout.whole))
-            remove(*(path for name in names for path in self.out.glob(name)))
+            ends = (".*.tmp", "/**/*.tmp")
+            names = (f"{name}{end}" for name in self.layout.whole for end in ends)
+            left = [*self.layout.temporary, *names]
+            remove(*(path for name in left for path in [*self.out.glob(name)]))
 
     def _temporary(self) -> list[Path]:
         return [path for name in self.layout.parts for path in self.out.glob(f"{name}.*.tmp")]
@@ -308,9 +310,8 @@ class RunFolder(Generic[N]):
 
     def _files(self) -> list[Path]:
         """Return the files that a run of this kind may have written, or others of their names."""
-        out = self.out.resolve()
-        numbered = [path for pattern in self.layout.parts for path in sorted(out.glob(pattern))]
-        return numbered + [path for name in self.layout.whole if (path := out / name).exists()]
+        parts = [path for name in self.layout.parts for path in sorted(self.out.glob(name))]
+        return parts + [path for name in self.layout.whole if (path := self.out / name).exists()]
 
     def _refuse_foreign(self) -> None:
         """Raise OutputError for a file that has one of our names and is not what a run has left."""
@@ -337,10 +338,10 @@ class RunFolder(Generic[N]):
             return _CARD in path.read_text("utf-8", errors="replace")
         if path.suffix != ".parquet":
             return is_begun
-        if (metadata := parquet_metadata(path)) is None:  # cut short
+        if is_cut_short(path):
             return is_begun or number_of(path) is not None
         is_begun = is_begun or not scratch or (self.out / scratch).is_dir()
-        return is_begun and bool(columns) and columns <= {*metadata.schema.names}
+        return is_begun and bool(columns) and columns <= {*parquet_metadata(path).schema.names}
 
 
 def make_folder(out: Path) -> bool:
@@ -412,6 +413,12 @@ def number_of(path: Path) -> int | None:
 def shard_path(out: Path, number: int) -> Path:
     """Return the Parquet file of a task."""
     return out / f"part-{number:05d}.parquet"
+
+
+def is_cut_short(path: Path) -> bool:
+    """Tell whether a file is no whole Parquet, or one whose note is damaged."""
+    metadata = parquet_metadata(path)
+    return metadata is None or METADATA.encode() in (metadata.metadata or {})
 
 
 def parquet_metadata(path: Path) -> Any:

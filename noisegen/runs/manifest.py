@@ -83,40 +83,45 @@ class Manifest:
 
     def summary(self) -> str:
         """Return one line for people."""
+        parts = {"augment": self._of_augment, "prepare": self._of_prepare}
+        return "; ".join(filter(None, parts.get(self.kind, self._of_mining)()))
+
+    def _of_augment(self) -> list[str]:
+        totals, shards = self.totals, counted(len(self.shards), "shard")
+        changed = totals["changed"] / max(1, totals["rows"])
+        as_is = Counter(totals.get("as_is", {}))  # of one noisy file
+        left_out = Counter(totals["dropped"]) - as_is
+        return [
+            counted(totals["rows"], "row") + (f" in {shards}" if self.shards else ""),
+            f"{changed:.1%} changed, CER {totals['cer']:.2%}, WER {totals['wer']:.2%}",
+            _reasons("left as is", as_is),
+            _reasons("dropped or damaged" if self.shards else "left out", left_out),
+        ]
+
+    def _of_prepare(self) -> list[str]:
+        totals, model = self.totals, self.identification
+        return [
+            f"{totals['kept']:,} of {totals['sentences']:,} sentences kept",
+            f"{counted(totals['rows_in'], 'row')} read",
+            f"language checked by {model}" if model else "language not checked",
+            _reasons("dropped", totals["dropped"]),
+            _reasons("damaged rows", totals["damaged"]),
+        ]
+
+    def _of_mining(self) -> list[str]:
         totals, dictionary = self.totals, self.dictionary
-        shards = counted(len(self.shards), "shard")
-        if self.kind == "augment":
-            changed = totals["changed"] / max(1, totals["rows"])
-            parts = [
-                counted(totals["rows"], "row") + (f" in {shards}" if self.shards else ""),
-                f"{changed:.1%} changed, CER {totals['cer']:.2%}, WER {totals['wer']:.2%}",
-                _reasons("dropped or damaged" if self.shards else "left as is", totals["dropped"]),
-            ]
-        elif self.kind == "prepare":
-            checked = f"checked by {self.identification}" if self.identification else "not checked"
-            parts = [
-                f"{totals['kept']:,} of {totals['sentences']:,} sentences kept",
-                f"{counted(totals['rows_in'], 'row')} read",
-                f"language {checked}",
-                _reasons("dropped", totals["dropped"]),
-                _reasons("damaged rows", totals["damaged"]),
-            ]
-        else:
-            parts = [f"{counted(totals['pairs'], 'pair')} in {shards}"]
-            if self.missing_tasks:
-                parts.append(f"{counted(self.missing_tasks, 'task')} to do: run the other parts")
-            else:
-                forms = counted(dictionary["entries"], "wrong form")
-                parts.append(f"dictionary: {forms} of {counted(dictionary['words'], 'word')}")
-                if shared := dictionary.get("pages_in_several_files"):
-                    pages = counted(shared, "page")
-                    parts.append(f"{pages} in several files, which count more than once")
-            parts += [
-                _reasons("pairs dropped", totals["dropped"]),
-                _reasons("words dropped", dictionary["dropped"]),
-                f"damaged: {totals['damaged']:,}" if totals["damaged"] else "",
-            ]
-        return "; ".join(filter(None, parts))
+        forms, words = (counted(dictionary[name], noun) for name, noun in
+                        (("entries", "wrong form"), ("words", "word")))  # fmt: skip
+        to_do = f"{counted(self.missing_tasks, 'task')} to do: run the other parts"
+        pages = counted(shared := dictionary.get("pages_in_several_files", 0), "page")
+        return [
+            f"{counted(totals['pairs'], 'pair')} in {counted(len(self.shards), 'shard')}",
+            to_do if self.missing_tasks else f"dictionary: {forms} of {words}",
+            f"{pages} in several files, which count more than once" if shared else "",
+            _reasons("pairs dropped", totals["dropped"]),
+            _reasons("words dropped", dictionary["dropped"]),
+            f"damaged: {totals['damaged']:,}" if totals["damaged"] else "",
+        ]
 
 
 def _reasons(label: str, counts: Mapping[str, int]) -> str:
@@ -160,15 +165,17 @@ _SIZES = (  # of a dataset on the Hub, each ten times the one before
 class Card:
     """What the card of a run says beside its manifest, in the words of the Hugging Face Hub.
 
-    `verb` says what was done, 'made'; `variable` holds the rows in its example; `configs` are files
-    by table, the default one first.
+    `verb` says what was done, 'made'; `template` is rendered with `values`, the manifest as `run`
+    and the names of the `sources`; `variable` holds the rows in its example; `configs` are files by
+    table, the default one first.
     """
 
     title: str
     verb: str
     tags: Sequence[str]
     tasks: Sequence[str]
-    body: str
+    template: Path
+    values: Mapping[str, Any] = field(default_factory=dict)
     variable: str = "pairs"
     license: str = "unknown"
     configs: Mapping[str, str] = field(default_factory=dict)
@@ -192,18 +199,19 @@ def dataset_card(manifest: Manifest, card: Card) -> str:
         "tags": [*card.tags, "noisegen"],
         "configs": [tables[0] | ({"default": True} if card.configs else {}), *tables[1:]],
     }
-    return _CARD.read_text("utf-8").format(
-        head=yaml.safe_dump(head, sort_keys=False, allow_unicode=True), license=card.license,
-        title=f"{card.title}, {card.verb}", version=manifest.version, summary=manifest.summary(),
-        variable=card.variable, body=card.body,
-        config=f', "{next(iter(card.configs))}"' if card.configs else "",
+    values = {"run": manifest, "sources": source_names(manifest), **card.values}
+    return _rendered(
+        _CARD, card=card, run=manifest, body=_rendered(card.template, **values),
+        head=yaml.safe_dump(head, sort_keys=False, allow_unicode=True),
     )  # fmt: skip
 
 
-def markdown_table(*rows: Sequence[str]) -> str:
-    """Return the rows of a Markdown table, the head first; bars in cells are escaped."""
-    lines = [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in rows]
-    return "\n".join([lines[0], f"|{'---|' * len(rows[0])}", *lines[1:]])
+def _rendered(template: Path, **values: Any) -> str:
+    from jinja2 import StrictUndefined, Template
+
+    text, strict = template.read_text("utf-8"), StrictUndefined
+    made = Template(text, trim_blocks=True, lstrip_blocks=True, undefined=strict).render(values)
+    return f"{made.rstrip()}\n"
 
 
 def source_names(manifest: Manifest) -> str:

@@ -12,21 +12,23 @@ from pathlib import Path, PurePosixPath
 from types import SimpleNamespace
 from typing import IO, Any, cast
 
-from noisegen.errors import MissingExtra, NoisegenError, OutputError
+from noisegen.errors import NoisegenError, OutputError
 
 SAFE = ("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "memory")  # an object appears at once
 
 
 def output_path(out: str | Path) -> Path:
     """Return the path of an output, or what stands for one in a store; raises OutputError."""
-    protocol, is_url, _ = str(out).partition("://")
+    protocol, is_url, name = str(out).partition("://")
     if not is_url:
         return Path(out)
     if protocol not in SAFE:
         raise OutputError(
-            f"{out}: a run that is interrupted would leave half a file there; "
-            "write to a folder, s3://, gs:// or az://"
+            f"{out}: only a folder, s3://, gs:// and az:// are written to; elsewhere a run that is "
+            "interrupted would leave half a file"
         )
+    if not name.strip("/"):
+        raise OutputError(f"{out} has no bucket: name one, such as {protocol}://bucket/folder")
     return cast(Path, StorePath(str(out).rstrip("/")))
 
 
@@ -84,8 +86,9 @@ class StorePath:
         return (path for path in start.iterdir() if fnmatchcase(path.name, name))
 
     def stat(self) -> Any:
+        """Return time and size; `st_ino` is another one for other content."""
         time, size = self._ask("modified").timestamp(), self._ask("size")
-        number = hash(self.url)
+        number = int(self._ask("ukey"), 16)
         return SimpleNamespace(st_dev=0, st_ino=number, st_mtime_ns=int(time * 1e9), st_size=size)
 
     def open(self, mode: str = "rb") -> IO[bytes]:
@@ -104,20 +107,17 @@ class StorePath:
         with _storing(self):
             return getattr(store, what)(path, **options)
 
-    def _store(self, **options: Any) -> tuple[Any, str]:
-        """Return the file system and the path in it."""
-        try:
-            from fsspec.core import url_to_fs  # type: ignore[import-untyped]
-        except ImportError:
-            raise MissingExtra("fsspec", "hf") from None
+    def _store(self, *, own: bool = False) -> tuple[Any, str]:
+        """Return the file system, `own` for one that no other path shares, and the path in it."""
+        from noisegen.data.files import store_of  # pyarrow, which a command need not wait for
+
         with _storing(self):
-            store, path = url_to_fs(self.url, use_listings_cache=False, **options)
-            return store, str(path)
+            return store_of(self.url, {"use_listings_cache": False, "skip_instance_cache": own})
 
     @contextmanager
     def upload(self) -> Iterator[IO[bytes]]:
         """Yield a file to write, an object once the block ends; if it fails, there is none."""
-        store, path = self._store(skip_instance_cache=True)  # with a transaction of its own
+        store, path = self._store(own=True)  # with a transaction of its own
         store.transaction.start()
         with _storing(self):
             file = store.open(path, "wb")
@@ -136,11 +136,11 @@ class StorePath:
 @contextmanager
 def _storing(path: StorePath) -> Iterator[None]:
     """Turn whatever a store raises into an OutputError of one line."""
-    from noisegen.data.files import first_line
+    from noisegen.data.files import reason_of
 
     try:
         yield
     except NoisegenError:
         raise
     except Exception as error:
-        raise OutputError(f"cannot write {path}: {first_line(error)}") from error
+        raise OutputError(f"cannot write {path}: {reason_of(error, path)}") from error

@@ -189,7 +189,7 @@ def test_the_card_names_twenty_sources_and_counts_the_rest(copied):
     made = Manifest.load(copied)
     many = [{"path": f"{number}.txt"} for number in range(25)]
 
-    text = augment_module._card(replace(made, sources=many), {})
+    text = augment_module._card(replace(made, sources=many), {}, [])
 
     assert "`19.txt` and 5 more" in text
 
@@ -198,9 +198,20 @@ def test_a_bar_in_a_licence_keeps_the_table_of_the_card_whole(copied):
     made = Manifest.load(copied)
     note = {"transform": "x", "file": "x.tsv", "source": "a | b", "license": "MIT"}
 
-    assert r"| x | x.tsv | a \| b | MIT |" in augment_module._card(
-        replace(made, dictionaries=[note]), {}
-    )
+    assert r"| x | x.tsv | a \| b | MIT |" in augment_module._card(made, {}, [note])
+
+
+@pytest.mark.parametrize("texts", [["I am 25"], ["see you tomorrow"], ["!!!"]])
+def test_the_card_lists_the_word_lists_of_changed_rows(tmp_path, texts):
+    (tmp_path / "in.txt").write_text("\n".join(texts))
+    made = augment(tmp_path / "in.txt", tmp_path / "out", transforms=["leet:rate=1", "week"])
+    rows, text = table(tmp_path / "out"), (tmp_path / "out" / "README.md").read_text()
+
+    assert {note["transform"] for note in made.dictionaries} == {"leet", "week"}
+    changed = [row["transforms"] for row in rows.to_pylist() if row["clean"] != row["noisy"]]
+    listed = re.findall(r"(?m)^\| (\w+) \| \w+\.tsv \|", text)
+    assert set(listed) == {name for names in changed for name in names}
+    assert ("Word lists of" in text) == bool(changed)
 
 
 def test_the_card_has_what_the_hub_asks_for(tmp_path):
@@ -221,14 +232,7 @@ def test_the_card_has_what_the_hub_asks_for(tmp_path):
     }  # fmt: skip
     assert "\n| stars | int64, as it came |\n| from | string, as it came |\n" in card.content
     assert "\n# Clean and noisy text, made with noisegen " in card.content
-    assert "in.parquet` and keeps its licence. " in card.content
-
-
-def test_the_card_of_several_sources_keeps_their_licence(tmp_path):
-    for name in ("a.txt", "b.txt"):
-        (tmp_path / name).write_text("see you\n")
-    augment([tmp_path / "a.txt", tmp_path / "b.txt"], tmp_path / "out", transforms=["fing"])
-    assert "b.txt` and keeps their licence. " in (tmp_path / "out" / "README.md").read_text()
+    assert "in.parquet` and keeps the licence that it has there: name it as " in card.content
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from runs import augment, table
 
-from noisegen.augment.shards import aligned_labels, carry
+from noisegen.augment.shards import align, aligned_labels, carry
+from noisegen.data.formats import Columns
 from noisegen.errors import SourceError, UsageError
 from noisegen.noise.engine import noise_table
 from noisegen.noise.recipe import Recipe, parse_step
@@ -17,6 +18,7 @@ from noisegen.noise.recipe import Recipe, parse_step
 HEAVY = ("spac:drop_rate=0.4,add_rate=0.3", "fing:rate=0.3", "abr1:rate=1")
 WORDS = ["see", "you", "tomorrow", "as", "soon", "possible", "I", "am", "New York", "", "a\u00a0b",
          "don't", "東京", "é", "x", "#tag", "@you", "https://example.org", "🇩🇪", "\t"]  # fmt: skip
+CARRIED = ("noisy_tokens", "noisy_labels", "owners")
 LABELS = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]
 ROWS = st.lists(
     st.lists(
@@ -50,8 +52,10 @@ def noised(rows, *steps):
     recipe = Recipe.of([parse_step(step) for step in steps])
     found = noise_table(recipe, pa.table({"clean": clean}), seed=1, edits=True)
     noisy, edits = (found[name].combine_chunks() for name in ("noisy", "edits"))
-    made = aligned_labels(tokens, labels, noisy, edits)
-    return tokens, labels, noisy.to_pylist(), made
+    rows = pa.table({"tokens": tokens, "labels": labels, "noisy": noisy, "edits": edits})
+    words, owners = align(rows, Columns(tokens="tokens", labels="labels"))
+    made = (words, aligned_labels(rows, "tokens", "labels", owners), owners)
+    return tokens, labels, noisy.to_pylist(), dict(zip(CARRIED, made, strict=True))
 
 
 def test_a_split_token_goes_on_with_its_label():
@@ -135,7 +139,9 @@ def test_heavy_noise_keeps_tokens_and_labels_together(rows):
     for row, text, given_labels in zip(range(len(rows)), noisy, labels.to_pylist(), strict=True):
         words = made["noisy_tokens"][row].as_py()
         carried = made["noisy_labels"][row].as_py()
-        assert len(words) == len(carried)
+        owners = made["owners"][row].as_py()
+        assert len(words) == len(carried) == len(owners)
+        assert not given_labels or owners == sorted(owners)
         assert " ".join(" ".join(words).split()) == " ".join(text.split())
         continued = {f"I-{label[2:]}" for label in given_labels if label.startswith("B-")}
         assert set(carried) <= {*given_labels, *continued}

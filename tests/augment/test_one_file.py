@@ -3,6 +3,7 @@
 import bz2
 import csv
 import errno
+import gc
 import gzip
 import io
 import json
@@ -238,18 +239,35 @@ def test_what_one_file_cannot_be_is_said_in_one_line(tmp_path, name, options, er
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
-def test_a_failure_leaves_no_file(tmp_path, monkeypatch):
+def test_an_empty_folder_with_the_name_of_a_file_is_refused_or_meant(tmp_path):
+    (tmp_path / "in.txt").write_text("see you\n")
+    out = tmp_path / "noisy.jsonl"
+    out.mkdir()
+
+    with pytest.raises(UsageError, match=r"is an empty folder: remove it, or write .*\.jsonl/ for"):
+        augment(tmp_path / "in.txt", out)
+
+    assert len(augment(tmp_path / "in.txt", f"{out}/", transforms="spac").shards) == 1
+    assert len(augment(tmp_path / "in.txt", out, transforms="spac", force=True).shards) == 1
+
+
+@pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("kind", ["txt", "parquet"])
+def test_a_failure_leaves_no_file(tmp_path, kind):
     code = tmp_path / "late.py"
     code.write_text(
-        "import noisegen\n@noisegen.transform('late')\n"
+        f"import noisegen\n@noisegen.transform('late_{kind}')\n"
         "def late(text, draws, *, rate: float = 1.0):\n"
         "    if 'bomb' in text: raise RuntimeError('boom')\n    return text\n"
     )
     (tmp_path / "in.txt").write_text("fine\n" * 5 + "bomb\n")
 
     with pytest.raises(noisegen.NoisegenError, match="boom"):
-        augment(tmp_path / "in.txt", tmp_path / "out.txt", code=str(code), transforms=["late"],
-                rows_per_shard=2)  # fmt: skip
+        augment(
+            tmp_path / "in.txt", tmp_path / f"out.{kind}", code=str(code), rows_per_shard=2,
+            transforms=[f"late_{kind}"], executor="serial",
+        )  # fmt: skip
+    gc.collect()  # a writer that is still open fails here
 
     assert sorted(path.name for path in tmp_path.glob("*.*")) == ["in.txt", "late.py"]
 

@@ -56,6 +56,12 @@ def test_transforms_are_counted_alone_and_together(found: Statistics) -> None:
     )
 
 
+def test_a_transform_that_is_never_alone_is_said_to_be_so(found: Statistics) -> None:
+    lines = {line.split()[0]: line.split() for line in printed(found).splitlines() if line}
+    assert lines["abr1"][1:7] == ["1", "2", "1", "of", "1", "100.0%"]
+    assert lines["leet"][1:] == ["1", "2", "never", "alone"]
+
+
 def test_edit_kinds_come_from_the_column(found: Statistics) -> None:
     assert (found.edit_kinds.source, found.edit_kinds.is_sample) == ("edits", False)
     assert found.edit_kinds.kinds == (
@@ -224,7 +230,7 @@ def test_the_tables_look_like_this(found: Statistics) -> None:
         "    rows   share   expected",
         "─" * 54,
     ]
-    assert "spac      3       2         1    50.0%       2   ████████████" in lines
+    assert "spac      3       2          1 of 2    50.0%   ████████████" in lines
 
 
 def test_a_bar_shows_what_is_not_nothing() -> None:

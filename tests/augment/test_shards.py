@@ -171,7 +171,7 @@ def test_only_what_is_missing_is_made(half, whole):
     assert Manifest.load(half).shards == Manifest.load(whole).shards
 
 
-@pytest.mark.parametrize("damage", ["removed", "truncated", "empty", "no footer"])
+@pytest.mark.parametrize("damage", ["removed", "truncated", "empty", "no footer", "note", "config"])
 def test_a_spoiled_shard_is_made_again(tmp_path, whole, damage):
     out = tmp_path / "out"
     augment(DEMO, out, rows_per_shard=60, transforms=FAST)
@@ -179,6 +179,10 @@ def test_a_spoiled_shard_is_made_again(tmp_path, whole, damage):
     content = spoiled.read_bytes()
     if damage == "removed":
         spoiled.unlink()
+    elif damage in ("note", "config"):
+        begins = {"note": b'{"config": "', "config": b'{\\"dictionaries'}[damage]
+        assert begins in content
+        spoiled.write_bytes(content.replace(begins, b";" + begins[1:]))
     else:
         kept = {"truncated": len(content) // 2, "empty": 0, "no footer": len(content) - 8}[damage]
         spoiled.write_bytes(content[:kept])

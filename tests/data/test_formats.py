@@ -104,11 +104,15 @@ def test_standard_input_is_read_to_its_end(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize(
     ("name", "data", "raw"),
     [
-        ("a.txt", b"a\r\n\xff\nb", [b"a", b"\xff", b"b"]),
-        ("a.tsv", b"text\tn\na\t1\nb\n\xff\t2\n", [b"a\t1", b"b", b"\xff\t2"]),
-        ("a.jsonl", b'{"text":  "a"}\nno\n', [b'{"text":  "a"}', b"no"]),
-        ("a.csv", b'text,n\na,1\n"b,",2,3\n\xff,4\n', [None, b'"b,",2,3', b"\xff,4"]),
-        ("a.conll", b"a O\n\nb O\n", [None, None]),
+        ("a.txt", b"a\r\n\xff\nb", [b"a\r\n", b"\xff\n", b"b"]),
+        ("a.tsv", b"text\tn\na\t1\nb\n\xff\t2\n", [b"a\t1\n", b"b\n", b"\xff\t2\n"]),
+        ("a.jsonl", b'{"text":  "a"}\nno\n', [b'{"text":  "a"}\n', b"no\n"]),
+        (
+            "a.csv",
+            b'text,n\n"a\nb",1\n"b",2,3\r\n\xff,4',
+            [b'"a\nb",1\n', b'"b",2,3\r\n', b"\xff,4"],
+        ),
+        ("a.conll", b"D O\n\n\na O\r\n\r\nb O", [b"D O\n\n\n", b"a O\r\n\r\n", b"b O\r\n\r\n"]),
     ],
 )
 def test_rows_may_be_had_as_they_lie_in_the_file(

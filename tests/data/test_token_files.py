@@ -214,3 +214,9 @@ def test_augment_noises_the_tokens_of_a_renamed_file_and_not_its_tags(
         path, tmp_path / "out", transforms="fing:p=1,rate=0.2", resume=True
     )  # fmt: skip
     assert json.loads(again.to_json())["shards"] == json.loads(manifest.to_json())["shards"]
+
+
+def test_shards_may_hold_more_rows_than_any_file_has(file: File, tmp_path: Path) -> None:
+    path = file("in.conll", CONLL)
+    manifest = noisegen.augment(path, tmp_path / "out", rows_per_shard=10**20, limit=10**20)
+    assert manifest.totals["rows"] == 2

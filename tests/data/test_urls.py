@@ -11,7 +11,7 @@ import pytest
 from source_files import FORMATS, clean
 
 import noisegen
-from noisegen.data.files import is_url
+from noisegen.data.files import is_url, reason_of
 from noisegen.data.pairs import read_pairs
 from noisegen.data.sources import expand
 from noisegen.errors import MissingExtra, SourceError
@@ -60,7 +60,7 @@ def test_folders_and_globs_of_a_store_are_those_of_a_disk(store: Store) -> None:
     assert [item.skipped for item in expand(f"{store.url}/d") if item.skipped] == ["unknown ending"]
     assert clean(f"{store.url}/d/*.txt") == ["d/a.txt", "d/b.txt"]
     assert clean(f"{store.url}/*/c") == ["d/c/e.txt"]
-    with pytest.raises(SourceError, match=r"/no\.txt': no such file or folder"):
+    with pytest.raises(SourceError, match=r"/no\.txt': no such file, folder or bucket"):
         expand(f"{store.url}/no.txt")
 
 
@@ -84,7 +84,7 @@ def test_pairs_and_bitext_beside_them_are_read_from_a_store(store: Store) -> Non
 def test_damage_in_a_store_is_damage(store: Store) -> None:
     packed = gzip.compress(os.urandom(50_000).hex().encode())
     no_gzip = store.write("a.txt.gz", b"no gzip")
-    with pytest.raises(SourceError, match=r"a\.txt\.gz: damaged before its first row"):
+    with pytest.raises(SourceError, match=r"a\.txt\.gz: damaged before its first line"):
         clean(no_gzip)
     url = store.write("b.jsonl.gz", gzip.compress(b'{"text": "a"}\n' * 9_000 + packed)[:-5_000])
     assert clean(url)[:2] == ["a", "a"]
@@ -113,8 +113,11 @@ def test_augment_reads_a_store_as_a_disk(s3_server: None, tmp_path: Path, worker
 @pytest.mark.parametrize(
     ("url", "message"),
     [
-        ("xyz://a/b.txt", "cannot read xyz://a/b.txt: Protocol not known: xyz"),
-        ("s3://no-such-bucket-here/a.txt", "no such file or folder"),
+        (
+            "xyz://a/b.txt",
+            "cannot read xyz://a/b.txt: xyz:// is not known; use s3://, gs://, az://, hf:// or",
+        ),
+        ("s3://no-such-bucket-here/a.txt", "no such file, folder or bucket"),
     ],
 )
 def test_a_store_that_cannot_be_reached_is_one_line(
@@ -123,6 +126,37 @@ def test_a_store_that_cannot_be_reached_is_one_line(
     with pytest.raises(SourceError, match=message) as caught:
         expand(url)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("url", "reason", "hint"),
+    [
+        ("s3://a/b", "Unable to locate credentials", "; set AWS_ACCESS_KEY_ID and"),
+        ("s3a://a/b", "Access Denied", "; set AWS_ACCESS_KEY_ID and"),
+        ("gs://a/b", "Anonymous caller does not have access", "; run gcloud auth"),
+        ("abfs://a/b", "must provide account_name with credentials!", "; set AZURE_STORAGE_ACC"),
+        ("hf://a/b", "401 Client Error: Unauthorized", "; run hf auth login"),
+        ("s3://a/b", "The specified bucket does not exist", "; create it first"),
+        ("https://a/b", "403 Forbidden", ""),
+        ("s3://a/b", "Could not connect", ""),
+    ],
+)
+def test_an_error_of_a_store_says_what_to_do(url: str, reason: str, hint: str) -> None:
+    assert reason_of(OSError(reason), url).startswith(f"{reason}{hint}")
+    assert bool(hint) == (reason_of(OSError(reason), url) != reason)
+
+
+def test_missing_credentials_are_one_line_with_a_hint(
+    s3_server: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setattr(fsspec.get_filesystem_class("s3"), "_cache", {})
+    with pytest.raises(
+        SourceError, match=r"cannot read s3://bucket/a\.txt: .*; set AWS_ACCESS_KEY"
+    ):
+        expand("s3://bucket/a.txt")
 
 
 def test_a_store_needs_its_package(monkeypatch: pytest.MonkeyPatch) -> None:

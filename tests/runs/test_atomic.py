@@ -5,9 +5,9 @@ import stat
 import tempfile
 
 import pytest
-from runs import DEMO, augment
+from runs import DEMO, augment, begin, end, left_over, wait_for
 
-from noisegen.runs.atomic import atomic_folder
+from noisegen.runs.atomic import atomic, atomic_folder, remove_left
 
 
 @pytest.fixture(params=[0o022, 0o007])
@@ -36,3 +36,27 @@ def test_a_run_follows_the_umask(tmp_path, umask):
     augment(DEMO, tmp_path / "out", transforms=["week"], limit=3)
 
     assert _modes(tmp_path / "out") == {(True, 0o777 & ~umask), (False, 0o666 & ~umask)}
+
+
+@pytest.mark.parametrize("out", ["out", "noisy.jsonl"])
+def test_the_next_run_removes_what_a_killed_one_left(tmp_path, out):
+    (tmp_path / "in.txt").write_text("see you tomorrow, my friend\n" * 120_000)
+    options = ("-t", "spac", "--rows-per-shard", "30000", "--workers", "1")
+    process = begin("augment", tmp_path / "in.txt", "-o", tmp_path / out, *options)
+    wait_for(lambda: left_over(tmp_path))
+    end(process)
+    assert left_over(tmp_path)
+
+    augment(DEMO, tmp_path / out, transforms="spac", limit=3, force=True)
+
+    assert left_over(tmp_path) == []
+
+
+def test_the_files_of_others_who_write_are_left_alone(tmp_path):
+    with atomic(tmp_path / "a.txt"), atomic(tmp_path / "a.txt.b"):
+        (tmp_path / "a.txt.other-1.tmp").touch()  # of another machine
+        before = left_over(tmp_path)
+        remove_left(tmp_path / "a.txt")
+
+        assert len(before) == 3
+        assert left_over(tmp_path) == before

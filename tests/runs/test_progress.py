@@ -157,6 +157,20 @@ def test_a_terminal_gets_a_line_that_fits(width):
     assert any("…" in line and "news.txt" in line for line in shown)
 
 
+def test_what_is_told_meanwhile_stands_on_lines_of_its_own():
+    script = """
+import time
+from noisegen.cli import common
+with common.progress("measuring"):
+    time.sleep(0.2)
+    common.tell("a hint")
+    time.sleep(0.2)
+"""
+    shown = on_terminal(script, 80)
+    assert "a hint" in shown
+    assert any("measuring" in line for line in shown)
+
+
 def on_terminal(script, width):
     """Run a script on a terminal of so many columns; return what its lines were."""
     parent, child = pty.openpty()

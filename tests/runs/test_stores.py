@@ -2,6 +2,8 @@
 
 import json
 import os
+import subprocess
+import sys
 from contextlib import suppress
 
 import pytest
@@ -83,16 +85,36 @@ def test_a_failed_upload_leaves_nothing(url, size):
     assert _names(url) == []
 
 
+def test_an_object_is_known_again_by_another_process(tmp_path):
+    (tmp_path / "a.txt").write_text("a")
+    url = f"file://{tmp_path}/a.txt"
+    ask = f"from noisegen.runs.store import StorePath; print(StorePath({url!r}).stat())"
+
+    assert subprocess.check_output([sys.executable, "-c", ask], text=True).strip() == str(
+        StorePath(url).stat()
+    )
+
+
 @pytest.mark.parametrize(
     ("out", "message"),
-    [("sftp://host/out", "would leave half a file there; write to a folder, s3://"),
-     ("s3://no-such-bucket/out", "cannot write s3://no-such-bucket/out")],
+    [("sftp://host/out", "sftp://host/out: only a folder, s3://, gs:// and az:// are written to; "),
+     ("xyz://host/out", "xyz://host/out: only a folder, s3://, gs:// and az:// are written to; "),
+     ("s3://no-such-bucket/out", "part-00000.parquet: The specified bucket does not exist; create"),
+     ("s3://", "s3:// has no bucket: name one, such as s3://bucket/folder")],
 )  # fmt: skip
 def test_what_cannot_be_written_is_one_line(s3_server, capfd, out, message):
     assert run(["augment", str(DEMO), "-o", out, "-t", "spac", "--workers", "1"]) == 1
 
     [line] = capfd.readouterr().err.splitlines()
     assert message in line
+
+
+@pytest.mark.parametrize("out", ["memory://out", "memory://noisy.jsonl"])
+def test_a_command_leaves_nothing_in_memory(capfd, out):
+    assert run(["augment", str(DEMO), "-o", out, "-t", "spac", "--workers", "1"]) == 2
+
+    assert "memory:// ends with the command: name a folder" in capfd.readouterr().err
+    assert not output_path(out).exists()
 
 
 def test_other_commands_write_to_folders(tmp_path, monkeypatch, capfd):
@@ -114,6 +136,10 @@ def test_a_store_path_is_like_a_path():
     )  # fmt: skip
     assert [str(found) for found in StorePath("memory://like").glob("out/*.json")] == [str(path)]
     assert path.stat().st_size == len('{"a": 1}')
+    before = path.stat().st_ino
+    with path.upload() as file:
+        file.write(b'{"a": 2}')
+    assert path.stat().st_ino != before
     path.unlink()
     path.unlink(missing_ok=True)
     assert not path.exists()
