@@ -7,7 +7,7 @@ Broadcasting Corporation (Lee, Pincombe and Welsh, 2005) and 106 articles of the
 
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from html import unescape
 from importlib.util import find_spec
@@ -188,14 +188,16 @@ def headlines(results: Results) -> tuple[str, str, str]:
         return [results.scores[model][dataset][metric].value for model in models]
 
     def change(dataset: str, metric: str) -> str:
-        return " -> ".join(METRICS[metric].number(value) for value in values(dataset, metric))
+        both = values(dataset, metric)
+        shown = list(map(METRICS[metric].number, both))
+        return " -> ".join(shown if len({*shown}) > 1 else [f"{value:.3g}" for value in both])
 
     kinds = {
         kind: [dataset.name for dataset in results.datasets if dataset.kind == kind]
         for kind in ("noise", "sts")
     }
     distances = {name: values(name, "distance") for name in kinds["noise"]}
-    halved = sum(after <= before / 2 for before, after in distances.values())
+    halved = sum(after <= before / 2 for before, after in distances.values() if before)
     ratio = fmean(after / before for before, after in distances.values() if before)
     hardest = max(distances, key=lambda name: distances[name][0])
     before, after = distances[hardest]
@@ -204,20 +206,24 @@ def headlines(results: Results) -> tuple[str, str, str]:
         for name in kinds["sts"]
     )
     drift = max(values(name, "drift")[1] for name in distances)
-    tested = [test for test in results.comparisons if METRICS[test.metric].better]
-    verdicts = [verdict(test) for test in tested]
-    same = verdicts.count("same")
-    worse = [
-        f"{METRICS[test.metric].title} on {test.dataset} {change(test.dataset, test.metric)}"
-        for test, judged in zip(tested, verdicts, strict=True)
-        if judged == "worse"
-    ]
-    more = [f"and {len(worse) - _SHOWN_MAX} more"] if len(worse) > _SHOWN_MAX else []
     return (
         f"distance of noisy text to its clean form: {hardest} {before:.3f} -> {after:.3f}, "
         f"x{ratio:.2f} on average; halved or better for {halved} of {len(distances)} kinds of "
         "noise",
         f"STS (Spearman x 100): {similarities}. Cost: clean vectors shift by {drift:.3f}",
+        _not_better(results, change),
+    )
+
+
+def _not_better(results: Results, change: Callable[[str, str], str]) -> str:
+    tested = [test for test in results.comparisons if METRICS[test.metric].better]
+    same = sum(verdict(test) == "same" for test in tested)
+    worse = [
+        f"{METRICS[test.metric].title} on {test.dataset} {change(test.dataset, test.metric)}"
+        for test in tested if verdict(test) == "worse"
+    ]  # fmt: skip
+    more = [f"and {len(worse) - _SHOWN_MAX} more"] if len(worse) > _SHOWN_MAX else []
+    return (
         f"worse: {'; '.join(worse[:_SHOWN_MAX] + more) or 'nothing'}. No difference shown in "
-        f"{same} of {len(verdicts)} comparisons (p >= {ALPHA:g} after Holm's correction)",
+        f"{same} of {len(tested)} comparisons (p >= {ALPHA:g} after Holm's correction)"
     )

@@ -4,7 +4,6 @@ Words are those of BERT's basic tokenisation, numbered as they appear. Character
 the bytes of a word between two signs; the CNN reads each distinct word of a batch once.
 """
 
-import json
 from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -19,6 +18,7 @@ from tokenizers import normalizers, pre_tokenizers
 from torch import Tensor, nn
 
 from noisegen.encoders.encoder import Ints, Ragged, digest_of, replace_surrogates
+from noisegen.encoders.stored import write_json
 from noisegen.errors import NoisegenError
 
 CHARACTERS = 50  # of a word: at most 48 bytes, between a sign that begins and one that ends it
@@ -157,8 +157,7 @@ class WordTokenizer:
 
     def save(self, folder: Path) -> None:
         """Write words.json."""
-        rules = {"max_length": self.max_length, "lower": self.lower}
-        (folder / FILE).write_text(json.dumps(rules) + "\n", "utf-8")
+        write_json(folder / FILE, {"max_length": self.max_length, "lower": self.lower})
 
 
 class WordRules(msgspec.Struct):
@@ -261,5 +260,5 @@ def trimmed(characters: Tensor) -> Iterator[Tensor]:
 
 
 def _needed(characters: Tensor) -> Tensor:
-    """Return how many characters of each word have to be read."""
+    """Return the number of characters of each word that must be read."""
     return (characters != characters[:, -1:]).sum(1) + _WIDEST

@@ -149,5 +149,5 @@ class CharacterTransformer(nn.Module):
         return features | {"token_embeddings": output.last_hidden_state}
 
     def get_embedding_dimension(self) -> int:
-        """How many numbers the state of a word has."""
+        """Return the number of dimensions of a word's state."""
         return int(self.network.config.hidden_size)

@@ -11,6 +11,7 @@ bytes, whose low halves are weights 0 to 15 and high halves 16 to 31; a weight i
 
 import re
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -107,52 +108,63 @@ def read_model(path: Path) -> PackedModel:
         return _parsed(path.read_bytes())
 
 
+@dataclass
+class _Bytes:
+    """A file that is read from front to back; every count is checked against what is left."""
+
+    data: bytes
+    at: int = 0
+
+    def take(self, size: int) -> bytes:
+        """Return so many bytes."""
+        if not 0 <= size <= len(self.data) - self.at:
+            raise ValueError(f"{size} bytes at {self.at} do not fit into {len(self.data)}")
+        self.at += size
+        return self.data[self.at - size : self.at]
+
+    def numbers(self, form: str) -> tuple[Any, ...]:
+        """Return numbers, as `struct` names their types."""
+        return struct.unpack(form, self.take(struct.calcsize(form)))
+
+    def tensors(self) -> Iterator[tuple[str, Floats]]:
+        """Yield the tensors of a directory with their names."""
+        for _ in range(*self.numbers("<i")):
+            name = self.take(*self.numbers("<H")).decode()
+            has_blocks, count, start, size = self.numbers("<BIQQ")
+            content = self.data[start : start + size]
+            tensor = _unquantised(content) if has_blocks else np.frombuffer(content, "<f4")
+            if len(content) != size or len(tensor) != count:
+                raise ValueError(f"{name} has {len(tensor)} numbers, not {count}")
+            yield name, tensor
+
+
+def _unquantised(content: bytes) -> Floats:
+    blocks = np.frombuffer(content, _Q4)
+    halves = np.concatenate([blocks["halves"] & 15, blocks["halves"] >> 4], axis=1)
+    scales = blocks["scale"].astype(np.float32)[:, None]
+    return ((halves.astype(np.float32) - 8) * scales).ravel()
+
+
 def _parsed(data: bytes) -> PackedModel:
-    """Read from front to back; every count is checked against the bytes that are left."""
-    at = 0
-
-    def taken(size: int) -> bytes:
-        nonlocal at
-        if not 0 <= size <= len(data) - at:
-            raise ValueError(f"{size} bytes at {at} do not fit into {len(data)}")
-        at += size
-        return data[at - size : at]
-
-    def numbers(form: str) -> tuple[Any, ...]:
-        return struct.unpack(form, taken(struct.calcsize(form)))
-
-    magic, version, *sizes, block = numbers("<4sI7ifi")
+    file = _Bytes(data)
+    magic, version, *sizes, block = file.numbers("<4sI7ifi")
     if (magic, version, block) != (MAGIC, VERSION, BLOCK):
         raise ValueError(f"it begins with {magic!r}, version {version}, blocks of {block}")
-    count, bos, eos, pad, unk, size = numbers("<5iQ")  # pieces, special ids, bytes of the text
-    ends = np.frombuffer(taken(4 * (count + 1)), "<u4").tolist()
-    scores = np.frombuffer(taken(4 * count), "<f4").tolist()
-    text = taken(size)
+    count, bos, eos, pad, unk, size = file.numbers("<5iQ")  # pieces, special ids, bytes of the text
+    ends = np.frombuffer(file.take(4 * (count + 1)), "<u4").tolist()
+    scores = np.frombuffer(file.take(4 * count), "<f4").tolist()
+    text = file.take(size)
     words = (text[start:stop].decode() for start, stop in pairwise(ends))
     pieces = list(zip(words, scores, strict=True))
-    count, size = numbers("<iI")  # characters, bytes of their map
-    end, characters = at + size, {}
+    count, size = file.numbers("<iI")  # characters, bytes of their map
+    end, characters = file.at + size, {}
     for _ in range(count):
-        point, length = numbers("<IB")
-        characters[chr(point)] = "".join(map(chr, numbers(f"<{length}I")))
-    if at != end:
-        raise ValueError(f"its map of characters ends at {at}, not {end}")
-    tensors: dict[str, Floats] = {}
-    for _ in range(*numbers("<i")):
-        name = taken(*numbers("<H")).decode()
-        has_blocks, count, start, size = numbers("<BIQQ")
-        content = data[start : start + size]
-        if has_blocks:
-            blocks = np.frombuffer(content, _Q4)
-            halves = np.concatenate([blocks["halves"] & 15, blocks["halves"] >> 4], axis=1)
-            scales = blocks["scale"].astype(np.float32)[:, None]
-            tensors[name] = ((halves.astype(np.float32) - 8) * scales).ravel()
-        else:
-            tensors[name] = np.frombuffer(content, "<f4")
-        if len(content) != size or len(tensors[name]) != count:
-            raise ValueError(f"{name} has {len(tensors[name])} numbers, not {count}")
+        point, length = file.numbers("<IB")
+        characters[chr(point)] = "".join(map(chr, file.numbers(f"<{length}I")))
+    if file.at != end:
+        raise ValueError(f"its map of characters ends at {file.at}, not {end}")
     shape = dict(zip(_SHAPE, sizes, strict=True))
-    return PackedModel(shape, pieces, (bos, eos, pad, unk), characters, tensors)
+    return PackedModel(shape, pieces, (bos, eos, pad, unk), characters, dict(file.tensors()))
 
 
 def unpacked(model: PackedModel) -> SentenceEncoder:

@@ -86,7 +86,7 @@ class Encoder(Protocol):
 
     @property
     def width(self) -> int:
-        """How many numbers a vector has."""
+        """The number of dimensions of a vector."""
 
     @property
     def digest(self) -> str:

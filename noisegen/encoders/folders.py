@@ -153,12 +153,9 @@ def _open_network(folder: Path) -> Any:
     from transformers import AutoModel
 
     errors = (*_INVALID, OSError, RuntimeError, SafetensorError, StrictDataclassError)
-    with reading(f"the model {folder}", *errors, hint=pickled_hint(folder)), quietly():
+    with reading(f"the model {folder}", *errors, hint=pickled_hint(folder)):
         try:
-            network, info = AutoModel.from_pretrained(
-                folder, use_safetensors=True, local_files_only=True, trust_remote_code=False,
-                dtype=torch.float32, output_loading_info=True,
-            )  # fmt: skip
+            network, info = load_network(AutoModel, folder)
         except RuntimeError as error:
             if "ignore_mismatched_sizes" not in str(error):
                 raise
@@ -181,6 +178,16 @@ def _set_pooler_aside(network: Any, *, is_new: bool) -> None:
         with torch.no_grad():
             torch.nn.init.eye_(weight) if weight.dim() > 1 else weight.zero_()
     network.pooler_aside = (pooler,)  # in a tuple: no module of the network
+
+
+def load_network(kind: Any, folder: str | Path) -> tuple[Any, dict[str, Any]]:
+    """Return a network of a class of transformers, and what its folder lacks or adds."""
+    with quietly():
+        loaded: tuple[Any, dict[str, Any]] = kind.from_pretrained(
+            str(folder), use_safetensors=True, local_files_only=True, trust_remote_code=False,
+            dtype=torch.float32, output_loading_info=True,
+        )  # fmt: skip
+    return loaded
 
 
 @contextmanager

@@ -19,7 +19,7 @@ POOLINGS = ("mean", "max", "cls")
 
 @dataclass(frozen=True)
 class HeadSettings:
-    """How token states become a sentence vector.
+    """The steps from token states to a sentence vector.
 
     `projection` is the output width of a linear layer, None for no layer. It comes before pooling,
     per token (RoLASER, section 4), after pooling, or last, after normalisation.
@@ -81,12 +81,12 @@ class SentenceEncoder(nn.Module):
 
     @property
     def width(self) -> int:
-        """How many numbers a vector has."""
+        """The number of dimensions of a vector."""
         return self.head.width
 
     @property
     def device(self) -> torch.device:
-        """Where the weights are."""
+        """The device of the weights."""
         return next(self.parameters()).device
 
     @cached_property

@@ -23,7 +23,7 @@ import numpy.typing as npt
 from noisegen.data.files import BOM
 from noisegen.encoders.encoder import Progress, Vectors, digest_of, replace_surrogates
 from noisegen.errors import MissingExtra, SourceError
-from noisegen.runs.atomic import file_digest, follow_umask
+from noisegen.runs.atomic import file_digest, follow_umask, write_text
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -60,8 +60,8 @@ def read_json(path: Path, kind: Any = dict[str, Any]) -> Any:
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write indented JSON."""
-    path.write_text(json.dumps(value, indent=1) + "\n", "utf-8")
+    """Write indented JSON; raises OutputError."""
+    write_text(path, json.dumps(value, indent=1, ensure_ascii=False) + "\n")
 
 
 def read_weights(path: Path) -> "dict[str, Tensor]":

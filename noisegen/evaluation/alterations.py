@@ -1,9 +1,9 @@
-"""Sentences with one thing altered: a number, a name, or what is stated.
+"""Alter one thing in a sentence: a number, a name, or the statement.
 
-A number keeps its magnitude and format, a name its kind. Statements are negated or not, take an
-opposite or another modal verb: by spaCy's reading of the sentence (`statement_changes`), else by
-words alone (`plain_statement_changes`), which finds less. Questions are not negated: "Is he not
-here?" asks what "Is he here?" asks.
+A number keeps its magnitude and format, a name its kind. A statement is negated, loses its "not",
+or gets an opposite or another modal verb: by spaCy's parse (`statement_changes`), else by words
+alone (`plain_statement_changes`), which finds fewer. Questions are not negated: "Is he not here?"
+asks the same as "Is he here?".
 """
 
 import re
@@ -18,7 +18,7 @@ from noisegen.noise.rng import Draws
 
 DATA = Path(__file__).parent / "data"
 _ARTICLE = re.compile(r"\b(an?) $", re.IGNORECASE)
-# What sounds otherwise than it is written: "an hour", "an 80", "a union", "a one-way street".
+# Words that do not sound as they are spelled: "an hour", "an 80", "a union", "a one-way street".
 _VOWEL = re.compile(
     r"(?i)(?:hour|honest|honou?r|heir|8|11\b|18\b|18(?:,\d{3})+\b|[aei]|o(?!ne\b|nce\b)"
     r"|u(?!ni[^mn]|s[aeu]|k\b|sa\b|ti|to|ra|ro|gan|kr))"
@@ -26,14 +26,14 @@ _VOWEL = re.compile(
 
 
 class Alteration(NamedTuple):
-    """Characters [start, stop) of a text become `new`."""
+    """A replacement of the characters [start, stop) of a text by `new`."""
 
     start: int
     stop: int
     new: str
 
     def applied(self, text: str) -> str:
-        """Return the altered text; "a" before it becomes "an" where that is needed, and back."""
+        """Return the altered text; an article before the change becomes "a" or "an" as needed."""
         before = text[: self.start]
         article = _ARTICLE.search(before)
         if article and self.new[:1].isalnum():
@@ -44,7 +44,7 @@ class Alteration(NamedTuple):
 
 
 class Opposite(NamedTuple):
-    """A word's opposite as a part of speech, and neighbours that make another sense of the word."""
+    """A word's opposite for a part of speech, and neighbours that give the word another sense."""
 
     word: str
     tag: str  # universal; of a verb the Penn tag, VB also for VBP
@@ -68,7 +68,7 @@ def words(name: str, *kinds: str) -> tuple[str, ...]:
 
 
 def instead(kind: str) -> dict[str, str]:
-    """Return what takes the place of words."""
+    """Return the replacement of each word of a kind."""
     return {word: other for word, theirs, other in _rows("replacements") if theirs == kind}
 
 
@@ -83,10 +83,10 @@ Rewrite = Callable[[re.Match[str], Draws], str | None]  # of group 1 of the matc
 
 
 def number_changes(text: str, draws: Draws, lang: str = "en") -> list[Alteration]:
-    """Return one change for every number of the text, in its order; overlaps go to the first rule.
+    """Return one change for each number of the text, in order; of overlaps the first rule wins.
 
-    What the text holds already is no change: "5 to 7" does not become "5 to 5".
-    `lang` other than en: figures only, for words and dates differ.
+    A number that the text contains is not put in twice: "5 to 7" does not become "5 to 5". In
+    languages other than English only figures change: words and dates differ.
     """
     changes: list[Alteration] = []
     taken: list[tuple[int, int]] = []
@@ -105,12 +105,12 @@ def number_changes(text: str, draws: Draws, lang: str = "en") -> list[Alteration
 
 
 def _another(options: Iterable[int], old: int, draws: Draws) -> str:
-    """Draw one of the numbers, but for `old`."""
+    """Draw one of the numbers other than `old`."""
     return str(draws.pick([option for option in options if option != old]))
 
 
 def _other(known: Sequence[str]) -> Rewrite:
-    """Return a rewrite to another of the known words, capitals as they are."""
+    """Return a rewrite to another known word, with the same capitals."""
 
     def rewrite(match: re.Match[str], draws: Draws) -> str:
         old = match[1]
@@ -121,7 +121,7 @@ def _other(known: Sequence[str]) -> Rewrite:
 
 
 def _within(span: Callable[[int], range]) -> Rewrite:
-    """Return a rewrite to another number of its span, with as many digits; others stay."""
+    """Return a rewrite to another number of the span, with as many digits; others are kept."""
 
     def rewrite(match: re.Match[str], draws: Draws) -> str | None:
         old, numbers = match[1], span(int(match[1]))
@@ -140,7 +140,7 @@ def _years(old: int) -> range:
 
 
 def _ordinal(match: re.Match[str], draws: Draws) -> str | None:
-    """Return another ordinal in figures, with its ending; of two digits, a day stays one."""
+    """Return another ordinal in figures, with its ending; one up to 31 stays a day."""
     digits = match[1][:-2]
     old, least = int(digits), 10 ** (len(digits) - 1)
     if not old:
@@ -151,16 +151,16 @@ def _ordinal(match: re.Match[str], draws: Draws) -> str | None:
 
 
 def _percent(match: re.Match[str], draws: Draws) -> str | None:
-    """Return another percentage; below a hundred for a hundred."""
+    """Return another percentage; 100 becomes a smaller one."""
     is_all = match[1] == "100"
     return _another(range(10, 100, 10), 100, draws) if is_all else _figures(match, draws)
 
 
 def _figures(match: re.Match[str], draws: Draws) -> str | None:
-    """Return other figures with the same zeros at both ends and the same marks between them.
+    """Return other figures with the same zeros at both ends and the same punctuation.
 
-    Of a long number one digit in its first half changes. A single figure that counts the next word
-    does not become 1 ("3 days"), and 1 stays ("1 day").
+    In a long number one digit of its first half changes. A single figure that counts the next word
+    does not become 1 ("3 days"), and 1 is kept ("1 day").
     """
     digits = re.sub(r"\D", "", match[1])
     plain = "".join(str(int(digit)) for digit in digits)  # of any script
@@ -182,7 +182,7 @@ def _figures(match: re.Match[str], draws: Draws) -> str | None:
 
 
 def _in_script(text: str, like: str) -> str:
-    """Return the ASCII digits of a text as those of the script of `like`."""
+    """Return the text with its ASCII digits in the script of `like`."""
     zero = ord(like[0]) - int(like[0])
     return "".join(chr(zero + int(mark)) if mark.isdigit() else mark for mark in text)
 
@@ -200,7 +200,7 @@ _REWRITES: Mapping[str, Rewrite] = {
 
 @cache
 def _number_rules() -> list[tuple[re.Pattern[str], Rewrite, bool]]:
-    """Return patterns, what replaces their group 1, and whether they hold for English only."""
+    """Return patterns, the rewrite of their group 1, and whether they are for English only."""
     kinds: dict[str, list[str]] = defaultdict(list)
     for word, kind in _rows("number_words"):
         kinds[kind].append(word)
@@ -230,7 +230,7 @@ _PLACED = ("in", "at", "from", "to", "near")
 
 
 class Name(NamedTuple):
-    """A name in a text: characters [start, stop), and what may take its place (`key`)."""
+    """A name in a text, characters [start, stop); names of one `key` may replace each other."""
 
     start: int
     stop: int
@@ -239,7 +239,7 @@ class Name(NamedTuple):
 
 @dataclass(frozen=True)
 class Names:
-    """The names of a set of texts: of each text, and by their key."""
+    """The names in texts: in `rows` those of each text, in `pool` all of a key."""
 
     texts: Sequence[str]
     rows: list[list[Name]]
@@ -247,7 +247,7 @@ class Names:
 
     @classmethod
     def of(cls, texts: Sequence[str], documents: Sequence[Any] | None) -> "Names":
-        """Find the names: those that spaCy sees, else runs of capitalised words."""
+        """Find names: spaCy's entities, or without documents runs of capitalised words."""
         names = map(_runs, texts) if documents is None else map(_entities, documents)
         rows = list(map(list, names))
         pool: dict[tuple[object, ...], set[str]] = defaultdict(set)
@@ -257,9 +257,9 @@ class Names:
         return cls(texts, rows, {key: sorted(known) for key, known in pool.items()})
 
     def altered(self, row: int, draws: Draws) -> str | None:
-        """Return a text with one of its names replaced wherever it stands; None if there is none.
+        """Return a text with one of its names replaced throughout; None if there is none.
 
-        What takes its place is of the same kind and form, and not in the text already.
+        The other name is of the same kind and form, and does not occur in the text.
         """
         text, names = self.texts[row], self.rows[row]
         if not names:
@@ -287,10 +287,10 @@ def _letters(text: str) -> str:
 
 
 def _entities(document: Any) -> Iterator[Name]:
-    """Yield what spaCy takes for names, without "the" before and "'s" behind.
+    """Yield spaCy's entities that look like names, without a leading "the" and a trailing "'s".
 
-    They look like names: capitals, and a tag of names (of peoples: or adjective). Their words are
-    neighbours without a gap, so that what is replaced is what was seen.
+    They are capitalised, have a tag of names (or, for peoples, of adjectives), and are adjacent
+    words, so that exactly the entity is replaced.
     """
     for entity in () if document.text.isupper() else document.ents:
         tokens = [token for token in entity if token.text not in ("'s", "’s", "'", "’")]
@@ -311,9 +311,9 @@ def _entities(document: Any) -> Iterator[Name]:
 
 
 def _runs(text: str) -> Iterator[Name]:
-    """Yield runs of capitalised words that do not open a sentence; for want of a parser.
+    """Yield runs of capitalised words that do not begin a sentence, where there is no parser.
 
-    What may replace them stands after a like word: "in", "the", or another.
+    Their key has the kind of the word before them: "in" and the like, "the", or another.
     """
     if sum(mark.isupper() for mark in text) > len(text) / 3:
         return
@@ -339,7 +339,7 @@ _HELD_BY_NOT = _NEGATIVE | {"yet", "either", "until", "ever", "anymore"}  # odd 
 
 
 def statement_changes(document: Any) -> list[tuple[Alteration, ...]]:
-    """Return the ways to turn a parsed text round, each as changes to make together."""
+    """Return the ways to reverse what a parsed text states, each as changes to make together."""
     ways: list[tuple[Alteration, ...]] = []
     for sentence in document.sents:
         if not sentence.text.strip().endswith("?"):
@@ -371,7 +371,7 @@ def _capital_of(old: str, new: str) -> str:
 
 
 def _negation(sentence: Any) -> tuple[Alteration, ...]:
-    """Return what negates the main verb, or takes its "not" away; () where neither is safe."""
+    """Return the changes that negate the main verb or remove its "not"; () if neither is safe."""
     root = sentence.root
     if root.pos_ not in ("VERB", "AUX"):
         return ()
@@ -398,7 +398,7 @@ def _negation(sentence: Any) -> tuple[Alteration, ...]:
 
 
 def _with_not(finite: Any) -> Alteration | None:
-    """Put "not" behind an auxiliary."""
+    """Return the change that adds "not" to an auxiliary; None if that is not safe."""
     end, word, following = finite.idx + len(finite), finite.lower_, _beside(finite, 1)
     if following in _SHIFTED or following == "better" or following[:1] in ("'", "’"):
         return None
@@ -412,7 +412,7 @@ def _with_not(finite: Any) -> Alteration | None:
 
 
 def _with_do(root: Any, subject: Any) -> Alteration | None:
-    """Negate a full verb: "came" -> "did not come", "often came" -> "did not often come"."""
+    """Return the change that negates a full verb: "often came" to "did not often come"."""
     do = {"VBD": "did", "VBZ": "does", "VBP": "do"}.get(root.tag_)
     if do is None or not root.is_lower or not root.is_alpha or root.lemma_ in _SET_PHRASES:
         return None
@@ -425,7 +425,7 @@ def _with_do(root: Any, subject: Any) -> Alteration | None:
 
 
 def _forbidden(sentence: Any, root: Any) -> Alteration | None:
-    """Negate an order: "Open it." -> "Do not open it."."""
+    """Return the change that negates an order: "Open it." to "Do not open it."."""
     before = sentence.doc[sentence.start : root.i].text.lower()
     if root.tag_ != "VB" or before not in ("", "please") or root.lemma_ in _SET_PHRASES:
         return None
@@ -433,7 +433,7 @@ def _forbidden(sentence: Any, root: Any) -> Alteration | None:
 
 
 def _unnegated(sentence: Any, negations: list[Any]) -> tuple[Alteration, ...]:
-    """Take the "not" away; "do" goes with it where the verb then stands by itself."""
+    """Return the changes that remove "not", and "do" where the verb then stands alone."""
     word = negations[0]
     if len(negations) > 1 or word.lower_ not in ("not", "n't", "n’t") or word.i == sentence.start:
         return ()
@@ -455,7 +455,7 @@ def _unnegated(sentence: Any, negations: list[Any]) -> tuple[Alteration, ...]:
 
 
 def _opposed(sentence: Any) -> Iterator[Alteration]:
-    """Put the opposite of a word, where neighbours let the word be what the list says."""
+    """Yield replacements of words by their opposites, unless neighbours give another sense."""
     present = {token.lower_ for token in sentence}
     for token in sentence:
         is_first = token.i == sentence.start
@@ -478,7 +478,7 @@ def _opposed(sentence: Any) -> Iterator[Alteration]:
 
 
 def _modals(sentence: Any) -> Iterator[Alteration]:
-    """Change how sure or bound something is; only behind the subject, and without "not"."""
+    """Yield replacements of modal verbs after the subject and without "not"."""
     for token in sentence:
         new = _MODALS.get(token.lower_) if token.tag_ == "MD" else None
         subjects = [child for child in token.head.children if child.dep_ in _SUBJECTS]
@@ -497,7 +497,7 @@ _WORD = re.compile(r"(?<![\w'’-])[A-Za-z]+(?![\w'’-])")
 
 
 def plain_statement_changes(text: str) -> list[tuple[Alteration, ...]]:
-    """Return the ways to turn a text round that words alone show."""
+    """Return the ways to reverse what a text states that need no parser."""
     matches = list(_WORD.finditer(text))
     present = [match[0].lower() for match in matches]
     ways: list[tuple[Alteration, ...]] = []

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from noisegen.encoders.encoder import Encoder, Vectors, names_model, open_encoder
-from noisegen.encoders.stored import keep_few_kernels
+from noisegen.encoders.stored import keep_few_kernels, write_json
 from noisegen.errors import OutputError, SourceError, UsageError
 from noisegen.evaluation.examples import example_sets, examples, mapped_texts, project
 from noisegen.evaluation.measure import Measured, VectorStore, by_strength, compare, measure, scores
@@ -129,11 +129,6 @@ class _Measurement:
         for name in _VERSIONS:
             with suppress(PackageNotFoundError):
                 versions[name] = version(name)
-        given = {
-            name: list(value) if isinstance(value, tuple) else value
-            for name, value in vars(options).items()
-            if name not in _NO_SETTINGS
-        }
         return Results(
             models=tuple(self.models),
             datasets=tuple(map(_dataset, sets)),
@@ -147,7 +142,7 @@ class _Measurement:
             ),
             training=training_of(self.named),
             settings={
-                **given,
+                **recorded(options),
                 "recipe": options.recipe if options.sts or options.labelled else "",
                 "notes": [*self.sets.notes, *self._notes()],
                 "damaged": self.sets.damaged,
@@ -175,6 +170,14 @@ class _Measurement:
         ]
 
 
+def recorded(options: Any) -> dict[str, Any]:
+    """Return the options of an evaluation that results.json has, as JSON gives them back."""
+    return {
+        name: list(value) if isinstance(value, tuple) else value
+        for name, value in vars(options).items() if name not in _NO_SETTINGS
+    }  # fmt: skip
+
+
 def _dataset(dataset: EvaluationSet) -> Dataset:
     if not isinstance(dataset, PairSet):
         return Dataset(dataset.name, dataset.kind, len(dataset), note=dataset.note)
@@ -190,11 +193,6 @@ def write(results: Results, out: Path) -> None:
     write_csv(out / "metrics.csv", _table(results))
     write_json(out / "results.json", results.to_dict())
     write_report(results, out / "report.html")
-
-
-def write_json(path: Path, content: Any) -> None:
-    """Write indented JSON; raises OutputError."""
-    write_text(path, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
 
 
 def write_csv(path: Path, rows: Iterable[Sequence[object]]) -> None:

@@ -198,7 +198,7 @@ def _cell(findings: Findings, dataset: str, model: str, metric: Metric) -> Text:
     before, after = (findings.score(name, dataset, metric.name) for name in (baseline, model))
     if after is None:
         return Text("-")
-    if model == baseline or before is None or metric.name == "drift":  # the baseline drifts not
+    if model == baseline or before is None or metric.name == "drift":  # the baseline has no drift
         return Text(metric.short(after.value))
     test = findings.compared.get((model, dataset, metric.name))
     mark = stars(test.p_holm) if test else ""

@@ -14,7 +14,7 @@ from math import isfinite
 import numpy as np
 
 from noisegen.augment.statistics import wilson
-from noisegen.encoders.encoder import Encoder, Progress, Vectors
+from noisegen.encoders.encoder import Encoder, Progress, Tokenizer, Vectors
 from noisegen.evaluation import similarity, statistics
 from noisegen.evaluation.metrics import metric_of
 from noisegen.evaluation.results import Comparison, Score, StrengthCurve
@@ -103,13 +103,18 @@ def measure(dataset: EvaluationSet, store: VectorStore, anchor: Vectors | None =
         del measured.rows["drift"]
         measured.seeds["drift"] = (0.0,) * len(dataset.noisy)
         if tokenizer := getattr(store.encoder, "tokenizer", None):
-            special = set(tokenizer.tokenize([""]).values.tolist())
-            base, *ratios = (
-                similarity.type_token_ratio(tokenizer.tokenize(side), without=special)
-                for side in (dataset.clean, *dataset.noisy)
-            )
-            measured.seeds["ttr_ratio"] = tuple(ratio / base for ratio in ratios)
+            measured.seeds["ttr_ratio"] = _type_token_ratios(dataset, tokenizer)
     return measured
+
+
+def _type_token_ratios(dataset: PairSet, tokenizer: Tokenizer) -> tuple[float, ...]:
+    """Return the type/token ratio of each noisy side over that of the clean one."""
+    special = set(tokenizer.tokenize([""]).values.tolist())
+    base, *ratios = (
+        similarity.type_token_ratio(tokenizer.tokenize(side), without=special)
+        for side in (dataset.clean, *dataset.noisy)
+    )
+    return tuple(ratio / base for ratio in ratios)
 
 
 def _of_texts(dataset: TextSet, store: VectorStore) -> Measured:
@@ -255,9 +260,8 @@ def compare(
         for (name, metric), difference in differences.items():
             rows = left[name, metric], right[name, metric]
             p = 1.0 if np.array_equal(*rows) else difference.p
-            comparison = Comparison(
-                model, name, metric, factor * difference.value, "bootstrap", p, p
-            )
+            value = factor * difference.value
+            comparison = Comparison(model, name, metric, value, "bootstrap", p, p)
             seeds = [side[name].seeds[metric] for side in (ours, theirs)]
             if metric_of(metric).test == "items" and len(seeds[0]) == 1:
                 goal = 0 if metric_of(metric).better == "low" else 100

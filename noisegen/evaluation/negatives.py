@@ -29,7 +29,7 @@ Alter = Callable[[int, Draws], str | None]  # row, draws -> an altered text, if 
 class HardNegatives:
     """`texts[i]` is the text of row `sources[i]` with one change of family `kinds[i]`.
 
-    `note` tells how they were made.
+    `note` says how they were made.
     """
 
     texts: list[str]
@@ -80,7 +80,7 @@ def hard_negatives(
 
 
 def _families(texts: Sequence[str], lang: str, parse: bool) -> tuple[dict[str, Alter], str]:
-    """Return what alters a text, by family, and a note on how."""
+    """Return the function that alters a text, by family, and a note on the method."""
 
     def number(row: int, draws: Draws) -> str | None:
         changes = alterations.number_changes(texts[row], draws, lang)

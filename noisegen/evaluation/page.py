@@ -340,11 +340,9 @@ def _projections(findings: Findings) -> Iterator[Figure]:
                     spots, title=model.name, style=style, frame=frame,
                     note=f"mean arrow {mean:.3f}",
                 ))  # fmt: skip
-        shares, baseline = (
-            [100 * share for share in projection.explained],
-            findings.results.baseline,
-        )
-        caption = _WORDS["space"]["caption"].format(projection, baseline.name, *shares)
+        shares = [100 * share for share in projection.explained]
+        baseline = findings.results.baseline.name
+        caption = _WORDS["space"]["caption"].format(projection, baseline, *shares)
         if (count := len(projection.texts)) > _ARROWS_MAX:
             caption += f" {_ARROWS_MAX} of {count:,} pairs drawn."
         yield Figure(panels, caption)
@@ -426,7 +424,5 @@ def _reproduction(findings: Findings) -> list[Block]:
     models = ", ".join(model.name for model in findings.students)
     models += f" against {baseline.name} ({baseline.spec})" if models else baseline.name
     sets = findings.sets_in_words
-    return [
-        *blocks,
-        Text(_WORDS["again"]["cite"].format(version=version, models=models, sets=sets)),
-    ]
+    cite = _WORDS["again"]["cite"].format(version=version, models=models, sets=sets)
+    return [*blocks, Text(cite)]

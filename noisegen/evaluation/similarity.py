@@ -5,7 +5,7 @@ Vectors are matrices of shape (texts, width), at any scale: they are normalised 
 
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -237,32 +237,31 @@ def classify(
         from sklearn.exceptions import ConvergenceWarning
         from sklearn.linear_model import LogisticRegression
         from sklearn.metrics import f1_score
-
     labels = np.array([*train_labels, *test_labels], np.object_)
     classes, truth = np.split(np.unique(labels, return_inverse=True)[1], [len(train)])
-    predicted: dict[str, list[I64]] = {name: [] for name in tests}
-    order = np.arange(len(classes))
-    for _ in range(EXPERIMENTS):
-        # MTEB starts the same generator anew each time but shuffles the last order on.
-        np.random.RandomState(SEED).shuffle(order)
-        of_class = [np.flatnonzero(classes[order] == number) for number in np.unique(classes)]
-        firsts = np.concatenate([places[:samples_per_label] for places in of_class])
-        rows = order[np.sort(firsts)]
-        with (
-            warnings.catch_warnings()
-        ):  # the protocol stops at so many iterations, converged or not
+    results, models = {}, []
+    for rows in _drawn(classes, samples_per_label):
+        with warnings.catch_warnings():  # the protocol stops at so many iterations
             warnings.simplefilter("ignore", ConvergenceWarning)
             model = LogisticRegression(max_iter=_ITERATIONS_MAX)
-            model.fit(np.asarray(train[rows], np.float32), classes[rows])
-        for name, vectors in tests.items():
-            predicted[name].append(model.predict(np.asarray(vectors, np.float32)))
-    results = {}
-    for name, answers in predicted.items():
+            models.append(model.fit(np.asarray(train[rows], np.float32), classes[rows]))
+    for name, vectors in tests.items():
+        answers = [model.predict(np.asarray(vectors, np.float32)) for model in models]
         correct = (np.stack(answers) == truth).mean(axis=0)
         f1 = [f1_score(truth, answer, average="macro", zero_division=0) for answer in answers]
         accuracy = 100 * float(correct.mean())
         results[name] = Classified(accuracy, 100 * float(np.mean(f1)), correct)
     return results
+
+
+def _drawn(classes: I64, samples: int) -> Iterator[I64]:
+    """Yield the training rows of each experiment."""
+    order = np.arange(len(classes))
+    for _ in range(EXPERIMENTS):
+        # MTEB starts the same generator anew each time but shuffles the last order on.
+        np.random.RandomState(SEED).shuffle(order)
+        of_class = [np.flatnonzero(classes[order] == number) for number in np.unique(classes)]
+        yield order[np.sort(np.concatenate([places[:samples] for places in of_class]))]
 
 
 def type_token_ratio(

@@ -305,10 +305,7 @@ def matching_accuracy(x: Vectors, y: Vectors) -> Matching:
 
     Ties count as correct (CT-XLMR-SE, equation 3); cosines are compared to twelve digits.
     """
-    check_pairs(x, y)
-    own = cosines(x, y)
-    sides = ((x, y), (y, x))
-    return Matching(*(own >= neighbours(*side, 1).cosines[:, 0] for side in sides))
+    return search_both_ways(x, y).matching
 
 
 def retrieval_accuracy(x: Vectors, y: Vectors) -> tuple[float, float]:

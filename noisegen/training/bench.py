@@ -1,7 +1,6 @@
 """`train --bench`: times the updates and the data loading of a distillation; trains nothing."""
 
 import time
-from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from itertools import count, cycle, islice
@@ -9,25 +8,21 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
 
 from noisegen.encoders.encoder import Ragged
-from noisegen.encoders.tokens import CHUNK_ROWS, Rows, generator
+from noisegen.encoders.tokens import CHUNK_ROWS, generator
 from noisegen.errors import UsageError
 from noisegen.runs.progress import Progress
 from noisegen.training.computation import join_workers
+from noisegen.training.cost import Speed, speed
 from noisegen.training.distil import Distillation
 from noisegen.training.settings import DistilSettings, TrainOptions
-from noisegen.training.stores import BLOCK_ROWS, Negatives, TeacherVectors
-from noisegen.training.students import PairChunk
 from noisegen.training.train import settings_of
 from noisegen.training.trainer import Trainer
 
 _WARM_UP = 3  # updates
 _CHUNKS_SEEN = 3  # that are made while updates on data are timed
-Steps = Iterator[tuple[PairChunk, list[Rows]]]
-Speed = dict[str, float]  # tokens, computed tokens and rows per second
 
 
 class Speeds(NamedTuple):
@@ -80,51 +75,32 @@ def bench(options: TrainOptions, seconds: float = 10.0) -> dict[str, Any]:
 
 def _speeds(method: Distillation, folder: Path, options: TrainOptions, seconds: float) -> Speeds:
     """Return the speeds of a method that has read its data."""
-    settings, progress, random = method.settings, options.progress, generator(0)
-    block = random.standard_normal((BLOCK_ROWS, method.teacher.width))
-    block = (block / np.sqrt(method.teacher.width)).astype(np.float16)  # stands for all
-    method.vectors = TeacherVectors([block] * -(-len(method.pairs.clean) // BLOCK_ROWS))
-    method.negatives = Negatives(method.vectors, settings.negatives, settings.seed)
+    settings, progress = method.settings, options.progress
+    method.rehearse()
     trainer = Trainer(method, folder)
     method.network.train()
     progress(Progress("making a chunk"))
     chunk = method.chunk(0, 0)
     assert chunk is not None  # there are pairs to train on
-    mixed = [Ragged(random.permutation(side.values), side.offsets) for side in chunk.sides]
+    mixed = [Ragged(generator(0).permutation(side.values), side.offsets) for side in chunk.sides]
     chunk = replace(chunk, sides=tuple(mixed))
     on_random = cycle((chunk, batches) for batches in chunk.steps)
-    _speed(trainer, islice(on_random, _WARM_UP), float("inf"))
+    speed(trainer, islice(on_random, _WARM_UP), float("inf"))
     progress(Progress("updates on random ids"))
-    before = _speed(trainer, on_random, seconds / 2)
+    before = speed(trainer, on_random, seconds / 2)
     rows = int(before["rows"] * seconds / _CHUNKS_SEEN)
     rows = min(max(rows, 2 * settings.accumulate), CHUNK_ROWS)
     method.pairs = replace(method.pairs, training=method.pairs.training[:rows])
     progress(Progress("updates on data"))
     with closing(trainer.steps()) as on_data:
         trainer.update(*next(on_data))  # waits for the first chunk, as a run does once
-        data = _speed(trainer, on_data, seconds)
+        data = speed(trainer, on_data, seconds)
     # Before and after: other load on a machine varies.
     progress(Progress("updates on random ids again"))
-    after = _speed(trainer, on_random, seconds / 2)
+    after = speed(trainer, on_random, seconds / 2)
     progress(Progress("noise and tokenizer"))
     mean = {name: (before[name] + after[name]) / 2 for name in before}
     return Speeds(mean, data, _loader_speed(method, seconds))
-
-
-def _speed(trainer: Trainer[PairChunk], steps: Steps, seconds: float) -> Speed:
-    """Do updates for so long; return the log's sums per second: tokens, computed, rows."""
-    device = trainer.workers.device
-    settle = torch.cuda.synchronize if device.type == "cuda" else lambda device: None
-    trainer.window.clear()
-    settle(device)
-    began = time.perf_counter()
-    for chunk, batches in steps:
-        trainer.update(chunk, batches)
-        if time.perf_counter() - began >= seconds:
-            break
-    settle(device)
-    took = time.perf_counter() - began
-    return {name: trainer.window[name] / took for name in ("tokens", "computed", "rows")}
 
 
 def _loader_speed(method: Distillation, seconds: float) -> float:

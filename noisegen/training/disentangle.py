@@ -49,8 +49,15 @@ from noisegen.training.losses import Disentangled, PairBatch, discrimination
 from noisegen.training.objectives import WeightedSum
 from noisegen.training.pairs import lost
 from noisegen.training.settings import DisentangleSettings, Tell
-from noisegen.training.stores import TeacherVectors, TextStore, teacher_vectors, writing_distinct
-from noisegen.training.trainer import UNLIMITED, Chunk, Clock, Method, Trainer, adam
+from noisegen.training.stores import (
+    TeacherVectors,
+    TextStore,
+    encoding_seconds,
+    random_vectors,
+    teacher_vectors,
+    writing_distinct,
+)
+from noisegen.training.trainer import UNLIMITED, Chunk, Clock, Method, Rehearsal, Trainer, adam
 
 CLEAN, NOISY, SEVERAL = "clean", "noisy", "several"
 LABELS_MAX = 1_000
@@ -248,35 +255,46 @@ class Disentangling(Method[VectorChunk]):
         self.start = open_encoder(settings.teacher)
 
     def read(self, sources: Sequence[str], folder: Path, *, resume: bool = False) -> str:
-        """Read labelled pairs; raises SourceError where there is nothing to distinguish."""
+        """Read labelled pairs; raises SourceError for too few, and for a single label."""
         self.pairs = pairs = prepare_labelled(folder, sources, self.settings)
         order: Rows = generator(self.settings.seed, _SPLIT).permutation(len(pairs))
         held_out = max(1, min(self.settings.validation_rows, len(pairs) // 10))
         self.training, self.held_out = order[held_out:], order[:held_out]
         self.pairs_read, self.rows = len(pairs), len(self.training)
         self.unvalidated = max(1, self.rows // self.settings.batch_pairs)  # an epoch
+        if self.rows < 2:
+            raise SourceError(f"{len(pairs)} pairs, of which one is held out: give more data")
+        if held_out < 2 and self.objective.needs("partners"):
+            raise SourceError(
+                f"{len(pairs)} pairs, one is held out, but {self.settings.objective} compares two: "
+                "give more data, at least 20 pairs, and validation_rows of at least 2"
+            )
         return "; ".join([
             f"{self.rows:,} pairs to train on, {held_out:,} held out",
             f"labels {', '.join(pairs.names)}", *lost(pairs.dropped),
         ])  # fmt: skip
 
-    def estimate(self) -> dict[str, Any]:
+    def estimate(self, chunk: VectorChunk) -> dict[str, Any]:
         """Return the numbers of weights, pairs and texts."""
         weights = 2 * self.start.width * (self.start.width + 1)
-        return {"weights": weights, "pairs": len(self.pairs), "texts": len(self.pairs.texts)}
+        return {
+            "weights": weights, "pairs": len(self.pairs), "texts": len(self.pairs.texts),
+            "pairs_per_update": len(chunk.steps[0][0]), "updates_per_epoch": self.unvalidated,
+        }  # fmt: skip
 
     def prepare(self, folder: Path, progress: Show, clock: Clock = UNLIMITED) -> None:
-        """Compute the frozen vectors; raises SourceError where there are too few pairs."""
-        settings, pairs, device = self.settings, self.pairs, self.workers.device
-        if self.rows < 2:
-            raise SourceError(f"{len(pairs)} pairs, of which one is held out: give more data")
-        if len(self.held_out) < 2 and self.objective.needs("partners"):
-            raise SourceError(
-                f"{len(pairs)} pairs, one is held out, but {settings.objective} compares two: give "
-                "more data, at least 20 pairs, and validation_rows of at least 2"
-            )
+        """Compute the frozen vectors, and start the heads."""
         cache = cache_folder() / "vectors"
-        vectors = teacher_vectors(self.start, pairs.texts, cache, "frozen vectors", progress)
+        texts = self.pairs.texts
+        self._begin(teacher_vectors(self.start, texts, cache, "frozen vectors", progress))
+
+    def rehearse(self) -> Rehearsal:
+        """Start the heads on random vectors."""
+        self._begin(random_vectors(len(self.pairs.texts), self.start.width))
+        return Rehearsal(encoding_seconds(self.start, self.pairs.texts))
+
+    def _begin(self, vectors: TeacherVectors) -> None:
+        settings, pairs, device = self.settings, self.pairs, self.workers.device
         width, labels = vectors.width, len(pairs.names)
         plain = np.zeros(width, np.float32), 1.0
         shift = standard(vectors) if settings.standardize else plain
@@ -337,11 +355,9 @@ class Disentangling(Method[VectorChunk]):
         loss, parts = self.objective.means((n, (b, self._output(b))) for n, b in batches)
         return {"loss": loss, **parts}
 
-    def export(
-        self, out: Path, trainer: Trainer[VectorChunk], recorded: Mapping[str, Any]
-    ) -> dict[str, Any]:
+    def export(self, trainer: Trainer[VectorChunk]) -> dict[str, Any]:
         """Write RUN/heads, complete encoders with a head where they can be, and a picture."""
-        pairs, encoder = self.pairs, self.start
+        pairs, encoder, out = self.pairs, self.start, trainer.out
         heads = self.heads.cpu()
         heads.unfold(torch.from_numpy(self.vectors.centre), self.vectors.scale)
         best = trainer.best_validation

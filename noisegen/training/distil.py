@@ -4,8 +4,10 @@ An update reads `accumulate` batches in each of `world` processes. Each loss is 
 share of all their sentences, so 1 process x N batches and N x 1 give the same gradient.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +32,9 @@ from noisegen.training.stores import (
     Negatives,
     StoredTexts,
     TeacherVectors,
+    encoding_seconds,
     open_hard_texts,
+    random_vectors,
     write_hard_texts,
 )
 from noisegen.training.students import (
@@ -69,6 +73,7 @@ class Distillation(PairMethod[PairChunk]):
             )
         self.noise = NoiseSource(settings.recipe, settings.seed, settings.lang)
         self.computation = Computation(settings, self.network, workers.device)
+        self.is_altered = settings.interpolate < 1
 
     def batched(self, rows: Rows, epoch: int, number: int) -> PairChunk:
         """Return noisy token ids, and clean ones if an objective needs them, in batches."""
@@ -85,35 +90,44 @@ class Distillation(PairMethod[PairChunk]):
         At most a quarter of a time limit goes into vectors: a teacher encodes about three times as
         fast as a student learns, so that is enough to see each text once.
         """
-        settings, pairs = self.settings, self.pairs
-        if isinstance(self.teacher, SentenceEncoder):
-            self.teacher.to(self.workers.device)
-        stop = clock.seconds + clock.left * _VECTORS_SHARE
-        stored = StoredTexts(folder, "clean", lambda: clock.seconds >= stop)
-        self.vectors = self._vectors(stored, "teacher's vectors", progress)
-        hard = hard_rows = None
+
+        def vectors(name: str, what: str) -> TeacherVectors:
+            stop = clock.seconds + clock.left * _VECTORS_SHARE
+            stored = StoredTexts(folder, name, lambda: stop - clock.seconds)
+            return self._vectors(stored, what, progress)
+
+        settings, hard, hard_rows = self.settings, None, None
+        self.vectors = vectors("clean", "teacher's vectors")
         if settings.hard_negatives:
             if self.workers.leads and not (folder / "hard.rows").exists():
                 progress(Progress("hard negatives"))
-                write_hard_texts(
-                    folder, pairs.clean, settings.hard_negatives, settings.seed, settings.lang
-                )
+                most, seed, lang = settings.hard_negatives, settings.seed, settings.lang
+                write_hard_texts(folder, self.pairs.clean, most, seed, lang)
             self.workers.wait()
-            texts, hard_rows = open_hard_texts(folder)
-            if len(texts):
-                stop = clock.seconds + clock.left * _VECTORS_SHARE
-                stored = replace(stored, name="hard")
-                hard = self._vectors(stored, "vectors of hard negatives", progress)
+            texts, hard_rows = open_hard_texts(folder, len(self.pairs.clean))
+            hard = vectors("hard", "vectors of hard negatives") if len(texts) else None
         self.negatives = Negatives(self.vectors, settings.negatives, settings.seed, hard, hard_rows)
-        rows = pairs.validation[: settings.validation_rows]
-        self.held_owners = pairs.owner[rows]
-        noisy, clean = self.tokens(rows, VALIDATION_EPOCH, both_sides=True)
-        if len(self.vectors) == len(pairs.clean):
-            vectors = self.vectors.take(self.held_owners)
-        else:
-            vectors = self.teacher.encode(pairs.clean.take(self.held_owners).to_pylist())
-        self.held_out = noisy, clean, vectors
+        self.hold_out(self.held_rows)
         self._leave_out_unknown()
+
+    def stand_in(self) -> float:
+        """Take random vectors in place of the teacher's."""
+        settings, texts = self.settings, self.pairs.clean
+        with self._teaching():
+            seconds = encoding_seconds(self.teacher, texts)
+        self.vectors = random_vectors(len(texts), self.teacher.width)
+        self.negatives = Negatives(self.vectors, settings.negatives, settings.seed)
+        return min(seconds, (settings.time_limit or inf) * _VECTORS_SHARE)
+
+    def hold_out(self, rows: Rows) -> None:
+        """Tokenise pairs, with noise of an epoch of their own."""
+        self.held_owners = owners = self.pairs.owner[rows]
+        noisy, clean = self.tokens(rows, VALIDATION_EPOCH, both_sides=True)
+        if len(self.vectors) == len(self.pairs.clean):
+            vectors = self.vectors.take(owners)
+        else:
+            vectors = self.teacher.encode(self.pairs.clean.take(owners).to_pylist())
+        self.held_out = noisy, clean, vectors
 
     def _leave_out_unknown(self) -> None:
         """Restrict training to the pairs whose clean text has a teacher's vector."""
@@ -128,20 +142,30 @@ class Distillation(PairMethod[PairChunk]):
         )
 
     def _vectors(self, stored: StoredTexts, what: str, progress: Show) -> TeacherVectors:
-        """Return the teacher's vectors; a network computes them in the student's precision.
-
-        In bf16 MiniLM's are off by 1 - cos = 1e-5, a thousandth of what light noise does to them.
-        """
-        device, teacher = self.workers.device, self.teacher
-        half = isinstance(teacher, SentenceEncoder) and uses_bf16(self.settings.precision, device)
-        folder = cache_folder() / ("vectors-bf16" if half else "vectors")
+        """Return the teacher's vectors."""
         leads = self.workers.leads
+        show = progress if leads else silent
         for is_turn in (leads, not leads):
             if is_turn:  # the others then find them in the cache
-                with torch.autocast(device.type, torch.bfloat16, enabled=half):
-                    vectors = stored.vectors(teacher, folder, what, progress if leads else silent)
+                with self._teaching() as is_half:
+                    cache = cache_folder() / ("vectors-bf16" if is_half else "vectors")
+                    vectors = stored.vectors(self.teacher, cache, what, show)
             self.workers.wait()
         return vectors
+
+    @contextmanager
+    def _teaching(self) -> Iterator[bool]:
+        """Let the teacher compute on the device, a network in the student's precision.
+
+        Yield whether that is bf16, in which MiniLM's vectors are off by 1 - cos = 1e-5, a
+        thousandth of what light noise does to them.
+        """
+        device, is_half = self.workers.device, False
+        if isinstance(self.teacher, SentenceEncoder):
+            self.teacher.to(device)
+            is_half = uses_bf16(self.settings.precision, device)
+        with torch.autocast(device.type, torch.bfloat16, enabled=is_half):
+            yield is_half
 
     def backward(self, trainer: Trainer[PairChunk], chunk: PairChunk, batches: list[Rows]) -> int:
         """Accumulate the gradients of this process's batches."""
@@ -202,15 +226,12 @@ class Distillation(PairMethod[PairChunk]):
                 f"{trainer.folder / 'best.safetensors'}"
             )
 
-    def export(
-        self, out: Path, trainer: Trainer[PairChunk], recorded: Mapping[str, Any]
-    ) -> dict[str, Any]:
+    def export(self, trainer: Trainer[PairChunk]) -> dict[str, Any]:
         """Write RUN/student, interpolated with its start if the settings say so."""
-        if self.settings.interpolate < 1:
+        if self.is_altered:
             start = make_student(self.settings, self.teacher)
             interpolate(self.network, start, self.settings.interpolate)
-            self.is_altered = True
-        return super().export(out, trainer, recorded)
+        return super().export(trainer)
 
     def save(self, folder: Path) -> None:
         """Write the student for SentenceTransformer and `open_encoder`."""

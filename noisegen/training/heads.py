@@ -146,12 +146,12 @@ class HeadEncoder:
 
     @property
     def width(self) -> int:
-        """How many numbers a vector has."""
+        """The number of dimensions of a vector."""
         return len(self.weight)
 
     @property
     def digest(self) -> str:
-        """Names the encoder and the layer."""
+        """A hex digest of the encoder and the layer."""
         weights = sha256(self.weight.tobytes() + self.bias.tobytes()).hexdigest()
         return sha256(f"{self.frozen.digest} {weights}".encode()).hexdigest()
 

@@ -1,7 +1,7 @@
 """Objectives of every method: functions of a batch and the network's output to named losses.
 
-Every loss is a mean over the sentences or pairs of the batch, so that batches are weighed by their
-size and one process or many give the same gradient. Those of distillation come first, then those of
+Each loss is a mean over the sentences or pairs of the batch. Batches are weighted by their size,
+so one process and several give the same gradient. Those of distillation come first, then those of
 heads on frozen vectors, then the contrasts of pre-training.
 """
 
@@ -49,19 +49,19 @@ class Output:
 
 @objective("mse_sum")
 def mse_sum(batch: Batch, output: Output) -> Losses:
-    """Squared error summed over dimensions, T(clean) against S(noisy) (RoLASER, section 4)."""
+    """Return the squared error of S(noisy) and T(clean), summed over dimensions (RoLASER, 4)."""
     return {"noisy": _squared(batch.teacher, output.noisy)}
 
 
 @objective("mse_mean")
 def mse_mean(batch: Batch, output: Output) -> Losses:
-    """Squared error averaged over dimensions, the scale of sentence-transformers' MSELoss."""
+    """Return the squared error averaged over dimensions, as sentence-transformers' MSELoss does."""
     return {"noisy": mse_loss(output.noisy, batch.teacher)}
 
 
 @objective("two_term", "distil", "clean")
 def two_term(batch: Batch, output: Output) -> Losses:
-    """Squared error of the clean and the noisy side against T(clean) (CT-XLMR-SE, section 3)."""
+    """Return the squared errors of S(clean) and S(noisy) against T(clean) (CT-XLMR-SE, 3)."""
     return {
         "clean": _squared(batch.teacher, output.clean_side),
         "noisy": _squared(batch.teacher, output.noisy),
@@ -70,20 +70,20 @@ def two_term(batch: Batch, output: Output) -> Losses:
 
 @objective("snr")
 def snr(batch: Batch, output: Output) -> Losses:
-    """Length of the error over the teacher's length (RoLASER's released launcher)."""
+    """Return the length of the error over that of T(clean) (RoLASER's released launcher)."""
     error = torch.linalg.vector_norm(batch.teacher - output.noisy, dim=1)
     return {"noisy": (error / torch.linalg.vector_norm(batch.teacher, dim=1)).mean()}
 
 
 @objective("cosine")
 def cosine(batch: Batch, output: Output) -> Losses:
-    """1 - cosine of S(noisy) and T(clean) (RoLASER's criterion by default)."""
+    """Return 1 - cosine of S(noisy) and T(clean) (RoLASER's default criterion)."""
     return {"noisy": (1 - cosine_similarity(batch.teacher, output.noisy)).mean()}
 
 
 @objective("info_nce", "distil", "negatives")
 def info_nce(batch: Batch, output: Output) -> Losses:
-    """Find T(clean) of one's own among those of the batch and `batch.negatives`, from S(noisy)."""
+    """Return the cross-entropy of finding T(clean) by S(noisy) in the batch and its negatives."""
     others = [] if batch.negatives is None else [batch.negatives]
     targets = normalize(torch.cat([batch.teacher, *others]))
     scores = normalize(output.noisy) @ targets.T / batch.temperature
@@ -95,7 +95,7 @@ def info_nce(batch: Batch, output: Output) -> Losses:
 
 @objective("nt_xent", "distil", "clean")
 def nt_xent(batch: Batch, output: Output) -> Losses:
-    """NT-Xent of the two sides of the student: 2N anchors, 2N - 2 negatives each (RCP, eq. 1)."""
+    """Return NT-Xent of the student's two sides: 2N anchors, 2N - 2 negatives each (RCP, eq. 1)."""
     pairs = torch.arange(len(output.noisy), device=output.noisy.device)
     sides = Sides(torch.cat([output.noisy, output.clean_side]), pairs.repeat(2))
     return nt_xent_of_sides(sides, batch.temperature)
@@ -123,8 +123,8 @@ def _no_classifier(vectors: Tensor) -> Tensor:
 class Disentangled:
     """Output of the heads: meaning and language vectors (pairs, width) of both sides.
 
-    `classifier` tells languages from language vectors (DREAM); `discriminator` from meaning vectors
-    (MEAT): in the heads' step it is held still, they learn to deceive it.
+    `classifier` predicts languages from language vectors (DREAM), `discriminator` from meaning
+    vectors (MEAT): it is frozen while the heads learn to deceive it.
     """
 
     source_meaning: Tensor
@@ -134,18 +134,24 @@ class Disentangled:
     classifier: Classifier = _no_classifier
     discriminator: Classifier = _no_classifier
 
+    @property
+    def sides(self) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
+        """The meaning and language vectors of the source, and of the target."""
+        return (
+            (self.source_meaning, self.source_language), (self.target_meaning, self.target_language)
+        )  # fmt: skip
+
 
 @objective("dream", "heads", "partners")
 def dream(batch: PairBatch, output: Disentangled) -> Losses:
-    """DREAM: the second half of the batch are random partners s', t' of the first half's s, t.
+    """Return DREAM's losses: the first half of a batch has random partners in the second half.
 
-    Reconstruction is a squared error; of an odd batch the last pair takes no part. In the released
-    code a third language term is computed and dropped: it is in `dream:third-term`.
+    Reconstruction is a squared error; the last pair of an odd batch is left out. The released code
+    computes a third language term and drops it: `dream:third-term` has it.
     """
     half = len(batch.source) // 2
     here, there = slice(0, half), slice(half, 2 * half)
-    m_s, m_t = output.source_meaning, output.target_meaning
-    l_s, l_t = output.source_language, output.target_language
+    (m_s, l_s), (m_t, l_t) = output.sides
     named_s = _crossed(output.classifier, l_s[here], batch.source_label[here])
     named_t = _crossed(output.classifier, l_t[here], batch.target_label[here])
     return {
@@ -160,7 +166,7 @@ def dream(batch: PairBatch, output: Disentangled) -> Losses:
 
 @objective("dream:third-term", "heads", "partners")
 def dream_third_term(batch: PairBatch, output: Disentangled) -> Losses:
-    """DREAM with the term that its released code drops: languages of a pair are pushed apart."""
+    """Return DREAM's losses with the term that its code drops: a pair's languages differ."""
     half = len(batch.source) // 2
     third = _alike(output.source_language[:half], output.target_language[:half])
     terms = dream(batch, output)
@@ -169,9 +175,8 @@ def dream_third_term(batch: PairBatch, output: Disentangled) -> Losses:
 
 @objective("meat", "heads", "discriminator")
 def meat(batch: PairBatch, output: Disentangled) -> Losses:
-    """MEAT: reconstruction by cosine, also across the pair; a discriminator to be deceived."""
-    m_s, m_t = output.source_meaning, output.target_meaning
-    l_s, l_t = output.source_language, output.target_language
+    """Return MEAT's losses: reconstruction by cosine, also across the pair, and a discriminator."""
+    (m_s, l_s), (m_t, l_t) = output.sides
     return {
         "reconstruction": _apart(m_s + l_s, batch.source) + _apart(m_t + l_t, batch.target),
         "cross_reconstruction": _apart(m_s + l_t, batch.target) + _apart(m_t + l_s, batch.source),
@@ -181,7 +186,7 @@ def meat(batch: PairBatch, output: Disentangled) -> Losses:
 
 
 def discrimination(batch: PairBatch, output: Disentangled, discriminator: Classifier) -> Tensor:
-    """Return the loss of MEAT's discriminator itself: of languages read from meaning vectors."""
+    """Return the loss of MEAT's discriminator, which predicts languages from meaning vectors."""
     return _crossed(discriminator, output.source_meaning.detach(), batch.source_label) + _crossed(
         discriminator, output.target_meaning.detach(), batch.target_label
     )
@@ -189,7 +194,7 @@ def discrimination(batch: PairBatch, output: Disentangled, discriminator: Classi
 
 @objective("oracle", "heads", "partners")
 def oracle(batch: PairBatch, output: Disentangled) -> Losses:
-    """ORACLE (paper): language vectors of a side alike, meaning and language of a text orthogonal.
+    """Return ORACLE's losses: similar language vectors per side, orthogonal to the meaning vectors.
 
     `intra_class` is the mean over i != j of 2 - cos(l_s^i, l_s^j) - cos(l_t^i, l_t^j);
     `inter_class` the mean of max(0, cos(m_s, l_s)) + max(0, cos(m_t, l_t)).
@@ -199,10 +204,10 @@ def oracle(batch: PairBatch, output: Disentangled) -> Losses:
 
 @objective("oracle:reference-code", "heads", "partners")
 def oracle_reference_code(batch: PairBatch, output: Disentangled) -> Losses:
-    """ORACLE as the released configurations run it (class "oracle_new").
+    """Return ORACLE's losses as the released configurations compute them (class "oracle_new").
 
-    i = j counts in `intra_class`: (B - 1)/B of the paper's. `inter_class` compares the languages of
-    a pair, not meaning and language.
+    `intra_class` includes i = j: it is (B - 1)/B of the paper's. `inter_class` compares the
+    languages of a pair, not meaning and language.
     """
     apart = _alike(output.source_language, output.target_language)
     return {"intra_class": _intra_class(output, diagonal=True), "inter_class": apart}
@@ -210,7 +215,7 @@ def oracle_reference_code(batch: PairBatch, output: Disentangled) -> Losses:
 
 @objective("oracle:main", "heads", "partners")
 def oracle_main(batch: PairBatch, output: Disentangled) -> Losses:
-    """Return the released code's "oracle_main": the paper's `inter_class` halved; i = j counts."""
+    """Return the released code's "oracle_main": `inter_class` is halved, i = j is included."""
     half = _between(output) / 2
     return {"intra_class": _intra_class(output, diagonal=True), "inter_class": half}
 
@@ -218,24 +223,19 @@ def oracle_main(batch: PairBatch, output: Disentangled) -> Losses:
 @objective("oracle:old", "heads", "partners")
 def oracle_old(batch: PairBatch, output: Disentangled) -> Losses:
     """Return the released code's "oracle_old": |cos(m, l)|, languages apart, meanings alike."""
-    orthogonal = [
-        _mean(cosine_similarity(meaning, language).abs())
-        for meaning, language in (
-            (output.source_meaning, output.source_language),
-            (output.target_meaning, output.target_language),
-        )
-    ]
+    (m_s, l_s), (m_t, l_t) = output.sides
+    source, target = (_mean(cosine_similarity(*side).abs()) for side in output.sides)
     return {
         "intra_class": _intra_class(output, diagonal=True),
-        "semantic": _apart(output.source_meaning, output.target_meaning),
-        "orthogonal": orthogonal[0] + orthogonal[1],
-        "inter_class": _alike(output.source_language, output.target_language),
+        "semantic": _apart(m_s, m_t),
+        "orthogonal": source + target,
+        "inter_class": _alike(l_s, l_t),
     }
 
 
 def _between(output: Disentangled) -> Tensor:
-    source = _alike(output.source_meaning, output.source_language)
-    return source + _alike(output.target_meaning, output.target_language)
+    source, target = (_alike(*side) for side in output.sides)
+    return source + target
 
 
 def _intra_class(output: Disentangled, *, diagonal: bool = False) -> Tensor:
@@ -256,12 +256,12 @@ def _intra_class(output: Disentangled, *, diagonal: bool = False) -> Tensor:
 
 
 def _apart(x: Tensor, y: Tensor) -> Tensor:
-    """Return the mean of 1 - cosine: what pulls rows together."""
+    """Return the mean of 1 - cosine, which pulls rows together."""
     return _mean(1 - cosine_similarity(x, y))
 
 
 def _alike(x: Tensor, y: Tensor) -> Tensor:
-    """Return the mean of max(0, cosine): what pushes rows apart until they are orthogonal."""
+    """Return the mean of max(0, cosine), which pushes rows apart until they are orthogonal."""
     return _mean(cosine_similarity(x, y).clamp_min(0))
 
 
@@ -298,8 +298,8 @@ class Sides:
     def scores(self, temperature: float) -> Tensor:
         """Return cosines over the temperature, shape (2N, 2N + others), -inf for no negative.
 
-        That is a vector itself, and the sides of other pairs with the same clean text (copies of
-        `augment`, an earlier epoch's in a memory): an anchor is not to be far from its own.
+        Masked are a vector itself and the sides of other pairs with the same clean text (copies of
+        `augment`, or an earlier epoch in a memory): an anchor must not move away from its own.
         """
         units, owners = normalize(self.vectors), self.owners
         scores = units @ units.T / temperature
@@ -320,10 +320,10 @@ class Sides:
 
 @objective("nt_xent", "pretrain")
 def nt_xent_of_sides(sides: Sides, temperature: float = TEMPERATURE) -> Losses:
-    """NT-Xent: the mean of 2N anchors, the temperature on both sides (RCP's code).
+    """Return NT-Xent, the mean over 2N anchors with a temperature on both sides (RCP's code).
 
-    Each anchor has its own other side against the sides of pairs of other clean texts (2N - 2 where
-    no two share one), and against earlier vectors.
+    The positive of an anchor is its other side; its negatives are the sides of pairs of other clean
+    texts (2N - 2 where no two share one) and earlier vectors.
     """
     scores = sides.scores(temperature)
     return {"contrast": cross_entropy(scores, sides.other_sides)}
@@ -331,7 +331,7 @@ def nt_xent_of_sides(sides: Sides, temperature: float = TEMPERATURE) -> Losses:
 
 @objective("nt_xent:printed", "pretrain")
 def nt_xent_printed(sides: Sides, temperature: float = TEMPERATURE) -> Losses:
-    """RCP's eq. 1 as printed: no temperature above the line, and a sum of 2N anchors."""
+    """Return RCP's eq. 1 as printed: no temperature in the numerator, a sum over 2N anchors."""
     scores = sides.scores(temperature)
     near = scores.gather(1, sides.other_sides[:, None])[:, 0] * temperature
     return {"contrast": (scores.logsumexp(1) - near).sum()}

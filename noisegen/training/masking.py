@@ -1,4 +1,4 @@
-"""Masks on tokens, by keyed draws, so that a resumed run masks the same ones."""
+"""Masks on tokens, drawn by key: a resumed run masks the same tokens."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from noisegen.encoders.encoder import Ints, Ragged, Tokenizer, open_encoder
-from noisegen.encoders.folders import quietly, save_folder, save_network
+from noisegen.encoders.folders import load_network, save_folder, save_network
 from noisegen.encoders.sentence_encoder import HeadSettings, SentenceEncoder
 from noisegen.encoders.tokens import (
     Packed,
@@ -34,9 +34,9 @@ _REPLACED = round(0.9 * 2**16)  # those from _MASKED on by a random token; the o
 
 @dataclass(frozen=True)
 class Masked:
-    """Rows of ids with some masked; `targets` are the ids that were there, -1 at all others.
+    """Rows of ids, some of them masked.
 
-    `targets` has rows as long as those of `ids`.
+    `targets` has rows of the same lengths: the original id at a mask, -1 elsewhere.
     """
 
     ids: Ragged
@@ -47,7 +47,7 @@ class Masked:
         return Masked(self.ids.take(rows), self.targets.take(rows))
 
     def counts(self) -> npt.NDArray[np.int64]:
-        """Return how many targets each row has."""
+        """Return the number of targets of each row."""
         sums = np.concatenate([[0], np.cumsum(self.targets.values != NO_TARGET)])
         return np.diff(sums[self.ids.offsets])
 
@@ -57,7 +57,7 @@ class Masked:
         return np.asarray(hidden, np.int64)
 
     def without_masks(self) -> "Masked":
-        """Return the texts as they were."""
+        """Return the original ids, without targets."""
         targets, offsets = self.targets.values, self.ids.offsets
         ids = np.where(targets == NO_TARGET, self.ids.values, targets).astype(np.int32)
         return Masked(Ragged(ids, offsets), Ragged(np.full_like(ids, NO_TARGET), offsets))
@@ -74,9 +74,9 @@ class Masked:
 
 @dataclass(frozen=True)
 class Masker:
-    """Masks each token, but no special one, with probability `rate`.
+    """Masks each token that is not special with probability `rate`.
 
-    Random tokens are drawn from the ids `ordinary`; `special` marks all other ids.
+    Random tokens are drawn from the `ordinary` ids; `special` marks all others.
     """
 
     mask_id: int
@@ -101,7 +101,7 @@ class Masker:
         return cls(inner.mask_token_id, np.flatnonzero(~special), special, rate, seed)
 
     def masked(self, ids: Ragged, pairs: Rows, side: str, epoch: int) -> Masked:
-        """Mask the texts of one side of these pairs; other sides and epochs have other masks."""
+        """Mask the texts of one side of these pairs; each side and each epoch has its own masks."""
         keys = rng.row_keys(
             rng.stream_key(self.seed, f"mask {side}", epoch), pairs.astype(np.uint64)
         )
@@ -122,8 +122,8 @@ class Masker:
         return Masked(Ragged(values, ids.offsets), Ragged(targets, ids.offsets))
 
 
-# Of the head in a kind of model: its dense layer, its norm, and the name of its activation in the
-# config; where that is '' it is gelu, whatever the config says.
+# Per kind of model, of its head: the dense layer, the norm, and the name of the activation in the
+# config ('': gelu, whatever the config says).
 _ROBERTA = ("lm_head.dense", "lm_head.layer_norm", "")
 _HEADS: Mapping[str, tuple[str, str, str]] = {
     "bert": (
@@ -135,9 +135,9 @@ _HEADS: Mapping[str, tuple[str, str, str]] = {
 
 
 class PredictionHead(nn.Module):
-    """States to scores of all tokens: dense layer, activation, norm, the embeddings and a bias.
+    """Maps states to scores of all tokens: dense layer, activation, norm, embeddings and a bias.
 
-    They are those of `whole`, a model of transformers for masked tokens.
+    The layers are those of `whole`, a masked-language model of transformers.
     """
 
     def __init__(self, whole: Any) -> None:
@@ -156,7 +156,7 @@ class PredictionHead(nn.Module):
 
 
 class Memory(nn.Module):
-    """The newest `size` vectors of earlier updates (cross-batch memory); a checkpoint has them."""
+    """The newest `size` vectors of earlier updates (cross-batch memory), kept in checkpoints."""
 
     def __init__(self, size: int, width: int) -> None:
         super().__init__()
@@ -182,10 +182,10 @@ class Memory(nn.Module):
 
 
 class MaskedModel(nn.Module):
-    """A sentence encoder that takes the mean, with a head for masks and a memory of vectors.
+    """A mean-pooling sentence encoder with a head for masks and a memory of vectors.
 
-    `whole` is the model of transformers that both are parts of. `is_new`: the head was not in the
-    model's folder; it is drawn at random.
+    Encoder and head are parts of `whole`, a model of transformers. `is_new`: the model's folder has
+    no head, so it is drawn at random.
     """
 
     def __init__(
@@ -233,11 +233,7 @@ def open_model(settings: PretrainSettings) -> MaskedModel:
     except UsageError as error:
         raise UsageError(f"model {spec}: {error}") from error
     torch.manual_seed(settings.seed)  # a head that is new is drawn at random
-    with quietly():
-        whole, info = AutoModelForMaskedLM.from_pretrained(
-            str(start.network.name_or_path), use_safetensors=True, local_files_only=True,
-            trust_remote_code=False, dtype=torch.float32, output_loading_info=True,
-        )  # fmt: skip
+    whole, info = load_network(AutoModelForMaskedLM, str(start.network.name_or_path))
     embeddings, pieces = whole.get_input_embeddings().weight, len(masker.special)
     if whole.get_output_embeddings().weight is not embeddings:
         raise UsageError(

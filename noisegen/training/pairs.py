@@ -189,6 +189,8 @@ def open_data(folder: Path) -> PairData:
         is_held[np.argpartition(numbers, min(count, len(clean) - 1))[:count]] = True
         parts = np.flatnonzero(~is_held[owner]), np.flatnonzero(is_held[owner])
         dropped, cut, langs = Counter(record["dropped"]), int(record["cut"]), tuple(record["langs"])
+        if lang.max(initial=0) >= len(langs):
+            raise ValueError(f"language {lang.max()} of {len(langs)}")
     except (OSError, ValueError, LookupError, TypeError) as error:
         raise SourceError(
             f"{folder} has no training data: {error!r}; train again in another folder"

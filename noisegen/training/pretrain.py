@@ -49,11 +49,15 @@ class MaskedChunk(PairChunk):
 
     texts: Masked
     masks: npt.NDArray[np.int64]
-    pairs: int
+
+    @property
+    def pairs(self) -> int:
+        """The number of pairs."""
+        return len(self.owner) // 2
 
 
 class Pretraining(PairMethod[MaskedChunk]):
-    """A masked-language model that fills masks on both sides of pairs, and contrasts the sides."""
+    """Trains a masked-language model on both sides of pairs, which it also contrasts."""
 
     card = "language_model.md"
     settings: PretrainSettings
@@ -100,7 +104,10 @@ class Pretraining(PairMethod[MaskedChunk]):
 
     def prepare(self, folder: Path, progress: Show, clock: Clock = UNLIMITED) -> None:
         """Mask the held-out pairs once; raises SourceError if none of their tokens is masked."""
-        rows = self.pairs.validation[: self.settings.validation_rows]
+        self.hold_out(self.held_rows)
+
+    def hold_out(self, rows: Rows) -> None:
+        """Mask pairs once and for all."""
         self.held_out = self.masked(rows, VALIDATION_EPOCH)
         if not self.held_out.counts().any():
             raise SourceError(
@@ -131,7 +138,7 @@ class Pretraining(PairMethod[MaskedChunk]):
             planned = plan(lengths, settings.batch_tokens, seed, epoch, number, world)
             steps.append([both[batch] for step in planned for batch in step])
         owner = np.tile(self.pairs.owner[rows].astype(np.int64), 2)
-        return MaskedChunk(steps, (texts.ids,), owner, texts, texts.counts(), len(rows))
+        return MaskedChunk(steps, (texts.ids,), owner, texts, texts.counts())
 
     def backward(
         self, trainer: Trainer[MaskedChunk], chunk: MaskedChunk, batches: list[Rows]
@@ -289,9 +296,9 @@ class Pretraining(PairMethod[MaskedChunk]):
 
 
 class KeptGraphs:
-    """The bytes that autograd keeps of what was computed under `counted`, weights left out.
+    """Counts the bytes that autograd keeps of what is computed under `counted`, without weights.
 
-    One graph is always kept, unless the budget is 0; after one that has no room, none is.
+    Unless the budget is 0, the first graph is kept; after one that does not fit, none is.
     """
 
     def __init__(self, budget: float, weights: Iterable[Tensor]) -> None:
@@ -305,7 +312,7 @@ class KeptGraphs:
 
     @contextmanager
     def counted(self) -> Iterator[None]:
-        """Count every stretch of memory that is kept, once; all graphs are there until the end."""
+        """Count each piece of memory that is kept once; all graphs live until the end."""
         before = self.bytes
 
         def keep(tensor: Tensor) -> Tensor:

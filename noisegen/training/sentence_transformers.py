@@ -6,7 +6,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, cast
 
 import numpy as np
 import torch
@@ -16,6 +16,7 @@ from torch.utils.data import Sampler
 from noisegen.encoders.encoder import LENGTH_MAX, open_encoder
 from noisegen.encoders.tokens import PieceTokenizer, Rows, plan
 from noisegen.errors import UsageError, naming_extras
+from noisegen.options import Strings, option, public
 from noisegen.text.resources import cache_folder
 from noisegen.training.losses import TEMPERATURE, Batch, Output
 from noisegen.training.objectives import WeightedSum
@@ -40,39 +41,47 @@ class Datasets(NamedTuple):
     validation: Any
 
 
-def noisy_pairs(
-    data: Sequence[str | Path],
-    folder: str | Path,
-    *,
-    teacher: str = "minilm",
-    recipe: str = "stored",
-    lang: str = "en",
-    held_out: int = 500,
-    both_sides: bool = True,
-    seed: int = 0,
-) -> Datasets:
+@dataclass(frozen=True)
+class NoisyPairsOptions:
+    """Options of `noisy_pairs`."""
+
+    data: Annotated[Strings, option("Sources, as of `noisegen train`")]
+    folder: Annotated[str | Path, option("Folder that keeps what is read from the data")]
+    teacher: Annotated[str, option("SPEC of the teacher")] = "minilm"
+    recipe: Annotated[str, option("Noisy side, as of `noisegen train`")] = "stored"
+    lang: Annotated[str, option("Language of clean text")] = "en"
+    held_out: Annotated[int, option("Maximum held-out pairs", ge=1)] = 500
+    both_sides: Annotated[bool, option("Column clean, for objectives that encode it")] = True
+    seed: Annotated[int, option("Seed of noise and of what is held out", ge=0)] = 0
+
+
+def _noisy_pairs(options: NoisyPairsOptions) -> Datasets:
     """Return datasets with the columns noisy, clean and label, the teacher's vector of clean.
 
-    `data` and `recipe` are those of `noisegen train`; what is read from `data` is kept in `folder`.
     Only the numbers of the pairs are stored in Arrow: texts and vectors stay in memory-mapped
-    files, and a recipe is redrawn in every epoch. `both_sides=False` leaves out clean, for
-    objectives that do not encode it. Raises UsageError, SourceError, OutputError, MissingExtra.
+    files, and a recipe is redrawn in every epoch. Raises UsageError, SourceError, OutputError,
+    MissingExtra.
     """
     with naming_extras():
         from datasets import Dataset
-    source, folder = NoiseSource(recipe, seed, lang), Path(folder)
-    reading = Reading(not source.is_stored, lang, held_out=held_out, seed=seed)
-    pairs = prepare_data(folder, list(map(str, data)), reading)
-    vectors = teacher_vectors(open_encoder(teacher), pairs.clean, cache_folder() / "vectors")
+    lang, seed = options.lang, options.seed
+    source = NoiseSource(options.recipe, seed, lang)
+    reading = Reading(not source.is_stored, lang, held_out=options.held_out, seed=seed)
+    pairs = prepare_data(Path(options.folder), cast(tuple[str, ...], options.data), reading)
+    teacher = open_encoder(options.teacher)
+    vectors = teacher_vectors(teacher, pairs.clean, cache_folder() / "vectors")
 
     def dataset(rows: Rows, *, is_fixed: bool) -> Any:
         epoch = torch.tensor(VALIDATION_EPOCH if is_fixed else 0)
-        texts = PairTexts(pairs, source, vectors, both_sides, is_fixed, epoch)
+        texts = PairTexts(pairs, source, vectors, options.both_sides, is_fixed, epoch)
         return Dataset.from_dict({"pair": rows}).with_transform(texts)
 
     return Datasets(
         dataset(pairs.training, is_fixed=False), dataset(pairs.validation, is_fixed=True)
     )
+
+
+noisy_pairs = public(NoisyPairsOptions, _noisy_pairs)
 
 
 @dataclass

@@ -81,11 +81,12 @@ class TrainOptions:
     device: Annotated[str, option("Device: cpu, cuda, cuda:1 or auto", metavar="DEVICE")] = "auto"
     resume: Annotated[bool, option("Resume from the newest checkpoint")] = False
     force: Annotated[bool, option("Overwrite the run in this folder")] = False
-    dry_run: Annotated[bool, option("Print the cost; train nothing")] = False
+    dry_run: Annotated[
+        bool, option("Time some updates, print size, cost and time; write nothing")
+    ] = False
     boards: Annotated[bool, option("Also write RUN/tensorboard", "--tensorboard")] = False
-    began: Annotated[float | None, internal()] = (
-        None  # time.monotonic() that a time limit counts from
-    )
+    # time.monotonic() that a time limit counts from
+    began: Annotated[float | None, internal()] = None
     sinks: Annotated[Sequence[Sink], internal()] = ()
     tell: Annotated[Tell, internal()] = silent
     progress: Annotated[Show, internal()] = silent

@@ -5,11 +5,13 @@ Vectors are computed once per clean text and kept as float16. A file has the vec
 share the files, which are written one by one, so an interrupted run loses at most one block.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import blake2b, sha256
 from itertools import pairwise
+from math import inf
 from pathlib import Path
 from typing import cast
 
@@ -19,19 +21,27 @@ import pyarrow as pa
 
 from noisegen.data.bitext import TEXT_MAX
 from noisegen.encoders.encoder import Encoder, Ints, Vectors
-from noisegen.encoders.stored import release_pages
+from noisegen.encoders.stored import reading, release_pages
 from noisegen.encoders.tokens import generator
 from noisegen.errors import NoisegenError
 from noisegen.evaluation.negatives import hard_negatives
 from noisegen.runs.atomic import atomic, write_text
+from noisegen.runs.estimate import SAMPLE_SECONDS
 from noisegen.runs.progress import Progress, Show, silent
 
 BLOCK_ROWS = 4_096
+_FIRST_ROWS = 16  # of a sample that is timed
 _TEXTS = 16_384  # clean texts whose hard negatives are made together; names come from among them
 
 
+DAMAGED = "; train again in another folder"
+
+
 class TextStore:
-    """A column of texts in two files, NAME.text (UTF-8) and NAME.offsets (int64)."""
+    """A column of texts in two files, NAME.text (UTF-8) and NAME.offsets (int64).
+
+    Raises OSError or ValueError for files that are missing or damaged.
+    """
 
     def __init__(self, folder: Path, name: str) -> None:
         self._given = folder, name
@@ -44,6 +54,12 @@ class TextStore:
         self._array = pa.LargeStringArray.from_buffers(
             self._rows, *(pa.py_buffer(part) for part in self._parts)
         )
+        self._array.validate(full=True)
+        self._release()
+
+    def _release(self) -> None:
+        for part in self._parts:
+            release_pages(part)
 
     def __len__(self) -> int:
         return self._rows
@@ -54,8 +70,7 @@ class TextStore:
     def take(self, rows: "np.ndarray[tuple[int], np.dtype[np.integer]]") -> pa.Array:
         """Return these texts, in this order, as an array of strings."""
         texts = self._array.take(pa.array(rows))
-        for part in self._parts:
-            release_pages(part)
+        self._release()
         return texts
 
     def blocks(self, size: int) -> Iterator[list[str]]:
@@ -106,14 +121,6 @@ def writing_distinct(folder: Path, name: str) -> Iterator[Callable[[str], int]]:
         yield number_of
 
 
-def write_texts(folder: Path, name: str, texts: Iterable[str]) -> TextStore:
-    """Write texts and open their store; raises OutputError."""
-    with writing_texts(folder, name) as add:
-        for text in texts:
-            add(text)
-    return TextStore(folder, name)
-
-
 Block = npt.NDArray[np.float16]
 
 
@@ -142,68 +149,97 @@ class TeacherVectors:
         return out
 
 
+def random_vectors(texts: int, width: int) -> TeacherVectors:
+    """Return random vectors of length 1 or so, which stand for a teacher's in a rehearsal."""
+    drawn = generator(0).standard_normal((min(texts, BLOCK_ROWS), width)) / width**0.5
+    block, (full, last) = drawn.astype(np.float16), divmod(texts, BLOCK_ROWS)
+    return TeacherVectors([block] * full + [block[:last]] * bool(last))
+
+
+def encoding_seconds(teacher: Encoder, texts: TextStore) -> float:
+    """Return the seconds that a teacher takes for all texts, by a measured second for some."""
+    rows = _FIRST_ROWS
+    while True:
+        some = texts.take(np.linspace(0, len(texts) - 1, rows).astype(np.int64)).to_pylist()
+        began = time.perf_counter()
+        teacher.encode(some)
+        seconds = time.perf_counter() - began
+        if seconds > SAMPLE_SECONDS / 2 or rows >= len(texts):
+            return seconds * len(texts) / rows
+        rows = min(2 * rows, len(texts))
+
+
 def _reopened(paths: list[str | None]) -> TeacherVectors:
     return TeacherVectors([np.load(path, mmap_mode="r") if path else None for path in paths])
 
 
 def teacher_vectors(
     teacher: Encoder, texts: TextStore, folder: Path, what: str = "vectors",
-    progress: Show = silent, stop: Callable[[int], bool] = lambda texts: False,
+    progress: Show = silent, stop: Callable[[int, float], bool] = lambda texts, seconds: False,
 ) -> TeacherVectors:  # fmt: skip
     """Return the teacher's vectors of the texts, from the folder if it has them.
 
     `progress` gets an event per block; `what` names what is computed. Blocks come in a fixed random
-    order until `stop`, called before each with the number of texts so far, returns true. Raises
-    NoisegenError if the teacher yields numbers that are not finite, or a zero vector.
+    order until `stop` returns true, called before each with the number of texts so far and the
+    seconds that the block will take. Raises NoisegenError if the teacher yields numbers that are
+    not finite, or a zero vector.
     """
-    home, done = folder / teacher.digest[:16], 0
+    home, done, longest = folder / teacher.digest[:16], 0, 0.0
     home.mkdir(parents=True, exist_ok=True)
     count = -(-len(texts) // BLOCK_ROWS)
     paths: list[str | None] = [None] * count
     progress(Progress(what, 0, len(texts), "texts"))
     for number in generator(count).permutation(count).tolist():
-        if stop(done):
-            break
         block = texts.block(number, BLOCK_ROWS)
         path = home / f"{sha256(chr(0).join(block).encode()).hexdigest()[:32]}.npy"
-        if not _has_vectors(path, len(block), teacher.width):
-            with np.errstate(over="ignore"):  # what float16 cannot hold is refused below
-                vectors = teacher.encode(block).astype(np.float16)
-            if not np.isfinite(vectors).all():
-                raise NoisegenError(
-                    f"teacher {teacher.name} gives vectors that float16 cannot hold"
-                )
-            if not vectors.any(axis=1).all():
-                raise NoisegenError(
-                    f"teacher {teacher.name} gives a zero vector, which a student cannot learn"
-                )
+        is_known = _has_vectors(path, len(block), teacher.width)
+        if stop(done, 0.0 if is_known else longest):
+            break
+        if not is_known:
+            began = time.monotonic()
+            vectors = _encoded(teacher, block)
             with atomic(path) as file:
                 np.save(file, vectors, allow_pickle=False)
+            longest = max(longest, time.monotonic() - began)
         paths[number] = str(path)
         done += len(block)
         progress(Progress(what, done, len(texts), "texts"))
     return _reopened(paths)
 
 
+def _encoded(teacher: Encoder, texts: Sequence[str]) -> Block:
+    with np.errstate(over="ignore"):  # what float16 cannot hold is refused below
+        vectors = teacher.encode(texts).astype(np.float16)
+    if not np.isfinite(vectors).all():
+        raise NoisegenError(f"teacher {teacher.name} gives vectors that float16 cannot hold")
+    if not vectors.any(axis=1).all():
+        raise NoisegenError(
+            f"teacher {teacher.name} gives a zero vector, which a student cannot learn"
+        )
+    return vectors
+
+
 @dataclass(frozen=True)
 class StoredTexts:
     """The texts NAME in the data of a run, of which some blocks, or all, have teacher's vectors.
 
-    Blocks are computed until `is_late`. NAME.known records how many texts have vectors: other
-    processes and a resumed run use the same ones.
+    Blocks are computed until the next one would take longer than the seconds that are `left`.
+    NAME.known records how many texts have vectors: other processes and a resumed run use the same
+    ones.
     """
 
     folder: Path
     name: str
-    is_late: Callable[[], bool] = lambda: False
+    left: Callable[[], float] = lambda: inf
 
     def vectors(self, teacher: Encoder, cache: Path, what: str, progress: Show) -> TeacherVectors:
         """Return the teacher's vectors, of one block at least."""
         path = self.folder / f"{self.name}.known"
-        count = int(path.read_text()) if path.exists() else None
+        with reading(path, OSError, ValueError, hint=DAMAGED):
+            count = int(path.read_text()) if path.exists() else None
 
-        def stop(texts: int) -> bool:
-            return texts == count if count else texts > 0 and self.is_late()
+        def stop(texts: int, seconds: float) -> bool:
+            return texts == count if count or not texts else self.left() < seconds
 
         texts = TextStore(self.folder, self.name)
         vectors = teacher_vectors(teacher, texts, cache, what, progress, stop)
@@ -270,6 +306,13 @@ def write_hard_texts(folder: Path, clean: TextStore, most: int, seed: int, lang:
         file.write(np.cumsum([0, *counts], dtype=np.int64).tobytes())
 
 
-def open_hard_texts(folder: Path) -> tuple[TextStore, npt.NDArray[np.int64]]:
-    """Open what `write_hard_texts` wrote: texts, and the first one of each clean text."""
-    return TextStore(folder, "hard"), np.memmap(folder / "hard.rows", np.int64, "r")
+def open_hard_texts(folder: Path, clean: int) -> tuple[TextStore, npt.NDArray[np.int64]]:
+    """Open what `write_hard_texts` wrote for so many clean texts: texts, and the first one of each.
+
+    Raises SourceError if it is missing or damaged.
+    """
+    with reading(f"hard negatives in {folder}", OSError, ValueError, hint=DAMAGED):
+        texts, rows = TextStore(folder, "hard"), np.memmap(folder / "hard.rows", np.int64, "r")
+        if len(rows) != clean + 1 or rows[-1] != len(texts):
+            raise ValueError(f"{len(rows) - 1:,} clean texts of {clean:,}")
+    return texts, rows

@@ -4,7 +4,7 @@ A student starts as a copy of the teacher, as some of its layers, or as another 
 """
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,11 +34,12 @@ from noisegen.training.checkpoint import writing_weights
 from noisegen.training.computation import Computation, flop_per_token
 from noisegen.training.pairs import PIECE_ROWS, NoiseSource, PairData, Reading, read_pairs
 from noisegen.training.settings import DistilSettings, PretrainSettings
-from noisegen.training.trainer import Chunk, Method, Trainer
+from noisegen.training.trainer import Chunk, Method, Rehearsal, Trainer
 
 # Where the networks of transformers have their list of layers.
 _LAYERS = ("encoder.layer", "encoder.layers", "layers", "transformer.layer")
 _BYTES = 16  # of a trained float32 weight: itself, gradient, two moments of Adam
+_REHEARSED = 50  # held-out pairs
 _TEMPLATES = Path(__file__).parent / "templates"
 
 
@@ -175,6 +176,11 @@ class PairChunk(Chunk):
     sides: tuple[Ragged, ...]
     owner: npt.NDArray[np.integer]
 
+    @property
+    def pairs(self) -> int:
+        """The number of pairs."""
+        return len(self.owner)
+
 
 P = TypeVar("P", bound=PairChunk)
 
@@ -184,7 +190,6 @@ class PairMethod(Method[P]):
 
     card: ClassVar[str]  # the template of the model card
     settings: DistilSettings | PretrainSettings
-    is_altered = False  # whether the weights that are saved are others than the best
     pairs: PairData
     noise: NoiseSource
     computation: Computation
@@ -199,6 +204,25 @@ class PairMethod(Method[P]):
         self.pairs = read_pairs(folder, sources, reading, self.workers, resume=resume)
         self.pairs_read, self.rows = len(self.pairs.noisy), len(self.pairs.training)
         return self.pairs.summary
+
+    @property
+    def held_rows(self) -> Rows:
+        """The pairs that the network is validated on."""
+        return self.pairs.validation[: self.settings.validation_rows]
+
+    @abstractmethod
+    def hold_out(self, rows: Rows) -> None:
+        """Keep these pairs for `validate`, noised and tokenised."""
+
+    def stand_in(self) -> float:
+        """Replace what is computed before training; return the seconds that it would take."""
+        return 0.0
+
+    def rehearse(self) -> Rehearsal:
+        """Prepare with some of the held-out pairs, and without a teacher."""
+        seconds, rows = self.stand_in(), self.held_rows[:_REHEARSED]
+        self.hold_out(rows)
+        return Rehearsal(seconds, len(self.held_rows) / len(rows))
 
     def chunk(self, epoch: int, number: int) -> P | None:
         """Return a chunk of an epoch, in batches; None after the last."""
@@ -221,14 +245,12 @@ class PairMethod(Method[P]):
                 clean.append(tokenizer.tokenize(texts))
         return tuple(map(Ragged.joined, (noisy, clean) if both_sides else (noisy,)))
 
-    def estimate(self) -> dict[str, Any]:
-        """Measure the first chunk of the data and count the weights.
+    def estimate(self, chunk: P) -> dict[str, Any]:
+        """Return the numbers of weights, pairs and tokens, with their cost.
 
-        `trained` are those that are not frozen. `flop_per_token` is for forward and backward;
+        `trained` are the weights that are not frozen. `flop_per_token` is for forward and backward;
         `weight_bytes` includes gradients and moments.
         """
-        rows = chunks_of(self.pairs.training, self.settings.seed, 0)[0]
-        chunk = self.batched(rows, 0, 0)
         tokens = sum(len(side.values) for side in chunk.sides)
         computed = sum(
             len(batch) * int(side.lengths[batch].max())
@@ -239,9 +261,9 @@ class PairMethod(Method[P]):
         length = tokens / len(chunk.sides[0])
         return {
             "parameters": parameters, "trained": trained, "pairs": self.rows,
-            "tokens_per_pair": tokens / len(rows),
-            "pairs_per_update": len(rows) / len(chunk.steps), "padding": 1 - tokens / computed,
-            "updates_per_epoch": round(self.rows / len(rows) * len(chunk.steps)),
+            "tokens_per_pair": tokens / chunk.pairs,
+            "pairs_per_update": chunk.pairs / len(chunk.steps), "padding": 1 - tokens / computed,
+            "updates_per_epoch": round(self.rows / chunk.pairs * len(chunk.steps)),
             "flop_per_token": flop_per_token(self.computation.student, length),
             "weight_bytes": parameters * 4 + trained * (_BYTES - 4),
         }  # fmt: skip
@@ -250,13 +272,14 @@ class PairMethod(Method[P]):
     def save(self, folder: Path) -> None:
         """Write the student's folder."""
 
-    def export(self, out: Path, trainer: Trainer[P], recorded: Mapping[str, Any]) -> dict[str, Any]:
+    def export(self, trainer: Trainer[P]) -> dict[str, Any]:
         """Write RUN/student with a model card."""
         from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+        folder, recorded = trainer.out / "student", trainer.recorded
         best = None if self.is_altered else trainer.best_validation
-        with torch.no_grad(), writing_weights(out / "student"):
-            self.save(out / "student")
+        with torch.no_grad(), writing_weights(folder):
+            self.save(folder)
         metrics = {
             "validation": best.figures if best else self.validate(), **trainer.reached,
             "parameters": sum(weight.numel() for weight in self.network.parameters()),
@@ -266,10 +289,10 @@ class PairMethod(Method[P]):
             loader=FileSystemLoader(_TEMPLATES), undefined=StrictUndefined, trim_blocks=True,
             keep_trailing_newline=True,
         )  # fmt: skip
-        settings = yaml.safe_dump(dict(recorded), sort_keys=False, allow_unicode=True)
+        settings = yaml.safe_dump(recorded, sort_keys=False, allow_unicode=True)
         values = {"prepare": None, **recorded, **metrics, "settings": settings}
         card = templates.get_template(self.card).render(values)
-        write_text(out / "student" / "README.md", card)
+        write_text(folder / "README.md", card)
         return metrics
 
 

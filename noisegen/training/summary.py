@@ -1,4 +1,4 @@
-"""What a training run prints at its end: time, share of the data, before and after, a forecast."""
+"""What `noisegen train` prints: a dry run's cost, and what a run did and would bring in longer."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from math import log2
@@ -22,6 +22,7 @@ _MEASURES = {  # titles and formats of the figures that are shown
     "loss_mlm_clean": ("loss under masks, clean text", ".4f"),
     "loss": ("validation loss", ".4f"),
 }
+Curve = Sequence[tuple[float, float]]  # seconds of training and validation losses
 _WRITTEN = {  # what a run may write
     "student": "student", "heads": "heads", "language": "language", "picture": "vectors.html",
 }  # fmt: skip
@@ -33,12 +34,33 @@ def lines(metrics: Mapping[str, Any], out: Path) -> Iterator[str]:
     data = f"data: {seen(metrics['pairs'], metrics['training_pairs'])}"
     yield "; ".join([data, *lost(metrics["dropped"], metrics.get("cut", 0))])
     yield from before_and_after(metrics["before"], metrics["validation"])
-    if metrics["curve"]:
-        yield outlook(metrics["curve"])
+    yield outlook(metrics["curve"])
     for name, percent in metrics.get("retrieval", {}).items():
         there, back = (percent[f"retrieval.{way}"] for way in ("forward", "backward"))
         yield f"retrieval by {name} vectors: {there:.1f} % forward, {back:.1f} % backward"
     yield from (f"{name}: {out / path}" for name, path in _WRITTEN.items() if (out / path).exists())
+
+
+def cost(estimate: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the lines on a run that is not made, from what a dry run returned."""
+    if "padding" in estimate:  # of pairs that a network reads
+        size, flop = estimate["weight_bytes"] / 1e9, estimate["flop_per_token"] / 1e6
+        yield (
+            f"{estimate['parameters']:,} weights, {estimate['trained']:,} trained ({size:.2f} GB "
+            f"with gradients and moments), {flop:,.0f} MFLOP per token"
+        )
+        tokens = f"{estimate['tokens_per_pair']:.1f} tokens, {estimate['padding']:.1%} padding"
+        yield f"{estimate['pairs']:,} pairs of {tokens}"
+    else:
+        yield f"{estimate['weights']:,} weights"
+        yield f"{estimate['pairs']:,} pairs of {estimate['texts']:,} texts"
+    updates, epoch = estimate["updates"], estimate["updates_per_epoch"]
+    each = f"{estimate['pairs_per_update']:.0f} pairs and {estimate['update_seconds']:.2g} s each"
+    yield f"{counted(epoch, 'update')} per epoch, {each}"
+    yield (
+        f"about {duration(estimate['seconds'])}: {duration(estimate['prepared'])} of preparation, "
+        f"then {counted(updates, 'update')} ({updates / epoch:,.1f} epochs) and validation"
+    )
 
 
 def reached(metrics: Mapping[str, Any]) -> str:
@@ -73,30 +95,32 @@ def before_and_after(before: Mapping[str, float], after: Mapping[str, float]) ->
     ]
 
 
-def outlook(curve: Sequence[tuple[float, float]]) -> str:
+def outlook(curve: Curve) -> str:
     """Return what ten more minutes of training would probably bring."""
-    likely, best = forecast(curve), min(loss for _, loss in curve)
+    likely = forecast(curve)
     if likely is None:
         return "ten more minutes: no estimate, the run was too short"
-    if likely >= best:
+    lowest = min(loss for _, loss in curve)
+    if likely >= lowest:
         return "ten more minutes: no gain expected, the validation loss has stopped falling"
     return (
-        f"ten more minutes: validation loss about {likely:.4f} instead of {best:.4f} "
-        f"({(likely - best) / best:+.0%}), if the trend of the second half continues"
+        f"ten more minutes: validation loss about {likely:.4f} instead of {lowest:.4f} "
+        f"({(likely - lowest) / lowest:+.0%}), if the trend of the second half continues"
     )
 
 
-def forecast(curve: Sequence[tuple[float, float]], more: float = FORECAST_SECONDS) -> float | None:
+def forecast(curve: Curve, more: float = FORECAST_SECONDS) -> float | None:
     """Return the expected validation loss after `more` seconds; None if the curve is too short.
 
-    `curve` has seconds of training and losses. A loss falls by about the same factor whenever the
-    time of training doubles, so that of the last doubling is extrapolated, over three at most.
+    A loss falls by about the same factor whenever the time of training doubles, so the factor of
+    the last doubling is extrapolated, over three doublings at most.
     """
-    seconds, losses = np.array(curve, np.float64).T
-    end = float(seconds[-1])
-    doublings = log2((end + more) / end) if end > 0 else _DOUBLINGS_MAX + 1
-    if len(curve) < 3 or doublings > _DOUBLINGS_MAX:
+    if len(curve) < 3 or (end := curve[-1][0]) <= 0:
         return None
-    best = np.minimum.accumulate(losses)
-    factor = float(best[-1] / np.interp(end / 2, seconds, best))
-    return float(best[-1]) * min(1.0, factor) ** doublings
+    doublings = log2((end + more) / end)
+    if doublings > _DOUBLINGS_MAX:
+        return None
+    seconds, losses = np.array(curve, np.float64).T
+    lowest = np.minimum.accumulate(losses)  # so far, at each validation
+    factor = lowest[-1] / np.interp(end / 2, seconds, lowest)
+    return float(lowest[-1] * min(1.0, factor) ** doublings)

@@ -1,17 +1,14 @@
 """`noisegen train`: one run of a method, from DATA to RUN."""
 
-import json
 from collections.abc import Mapping
 from contextlib import nullcontext
-from hashlib import sha256
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import yaml
 
 from noisegen.encoders.encoder import find_device
-from noisegen.encoders.stored import keep_few_kernels
+from noisegen.encoders.stored import keep_few_kernels, write_json
 from noisegen.errors import NoisegenError, OutputError, UsageError, resumable
 from noisegen.noise.registry import load_code
 from noisegen.options import public
@@ -19,6 +16,7 @@ from noisegen.runs.atomic import write_text
 from noisegen.runs.folder import CONFIG, Layout, RunFolder, read_config
 from noisegen.runs.progress import Progress, reading
 from noisegen.training.computation import Workers, join_workers
+from noisegen.training.cost import dry_run
 from noisegen.training.disentangle import Disentangling
 from noisegen.training.distil import Distillation
 from noisegen.training.objectives import preset_for
@@ -26,6 +24,7 @@ from noisegen.training.pretrain import Pretraining
 from noisegen.training.settings import (
     OPTIONS,
     RunSettings,
+    Sink,
     TrainOptions,
     current,
     load_settings,
@@ -46,7 +45,7 @@ LAYOUT: Layout[None] = Layout(
 
 
 def settings_of(options: TrainOptions) -> RunSettings:
-    """Run the files of `code` and return the settings of these options; raises UsageError."""
+    """Return the settings of these options; runs the files of `code`; raises UsageError."""
     for path in options.code:
         load_code(path)
     given = ((name, getattr(options, name)) for name in OPTIONS)
@@ -62,49 +61,64 @@ def _train(options: TrainOptions) -> dict[str, Any]:
     `data` is clean text where `recipe` names recipes, else pairs: folders of augment or mine,
     tables with the columns noisy and clean, or bitext. `values` are settings that override those of
     the preset and of `config` (`noisegen.training.settings`). Writes RUN/student (RUN/heads for
-    heads), checkpoints, log.jsonl, config.yaml and metrics.json. With `dry_run` nothing is trained,
-    and the estimated cost is returned. A time limit counts from `began` (`time.monotonic()`;
-    default: now) and includes the teacher's vectors, validation and saving. `sinks` get each row of
-    the log, `tell` lines for people, `progress` events. Raises UsageError, SourceError,
-    OutputError, and NoisegenError where training cannot continue.
+    heads), checkpoints, log.jsonl, config.yaml and metrics.json. With `dry_run` some updates are
+    timed, nothing is written, and the estimated cost is returned. A time limit counts from `began`
+    (`time.monotonic()`; default: now) and includes the teacher's vectors, validation and saving.
+    `sinks` get each row of the log, `tell` lines for people, `progress` events. Raises UsageError,
+    SourceError, OutputError, and NoisegenError where training cannot continue.
     """
     keep_few_kernels()
-    resume, force, tell = options.resume, options.force, options.tell
-    if resume and force:
+    settings = settings_of(options)
+    clock, kind = Clock(settings.time_limit, options.began), METHODS[settings.to_dict()["method"]]
+    _refuse_conflicts(options, kind)
+    if options.dry_run:
+        workers = Workers(device=find_device(options.device))
+        return dry_run(kind(settings, workers, options.tell), options.sources, clock)
+    method = kind(settings, join_workers(options.device), options.tell)
+    trainer = _open_run(method, options, clock)
+    trainer.sinks += _sinks(trainer, options)
+    with resumable():
+        trainer.run()
+    if not method.workers.leads:
+        return {}
+    options.progress(Progress("saving"))
+    metrics = method.export(trainer)
+    write_json(trainer.out / "metrics.json", metrics)
+    return metrics
+
+
+def _refuse_conflicts(options: TrainOptions, kind: type[Method[Any]]) -> None:
+    if options.resume and options.force:
         raise UsageError(
             "--force overwrites the run in the folder, --resume continues it: give one of them"
         )
     if options.out is None and not options.dry_run:
         raise UsageError("give -o RUN, the folder of the run")
-    settings, out = settings_of(options), Path(options.out or ".")
-    clock = Clock(settings.time_limit, options.began)
-    values = settings.to_dict()
-    kind = METHODS[values["method"]]
-    if resume and not kind.is_resumable:
+    if options.resume and not kind.is_resumable:
         raise UsageError("runs of heads cannot be resumed: start over with --force")
-    device = options.device
-    workers = Workers(device=find_device(device)) if options.dry_run else join_workers(device)
-    method = kind(settings, workers, tell)
-    if options.dry_run:
-        with TemporaryDirectory() as folder:
-            method.read(options.sources, Path(folder))
-            return method.estimate()
-    recorded = {"version": __version__, "data": list(options.sources), **values}
+
+
+def _open_run(method: Method[Any], options: TrainOptions, clock: Clock) -> Trainer[Any]:
+    """Return the trainer of a new run, or of one that is resumed; a new one fails without trace."""
+    out, workers, resume = Path(options.out or "."), method.workers, options.resume
+    settings = method.settings.to_dict()
+    recorded = {"version": __version__, "data": list(options.sources), **settings}
     run, is_new = RunFolder(out, LAYOUT, recorded), workers.leads and not resume
     if resume:
         recorded = _same_settings(out, recorded)
+        if workers.leads:
+            run.remove_temporary()
     elif is_new:
-        run.open(resume=False, force=force, can_resume=method.is_resumable)
+        run.open(resume=False, force=options.force, can_resume=method.is_resumable)
         config = yaml.safe_dump(recorded, sort_keys=False, allow_unicode=True)
         write_text(out / CONFIG, config)
     workers.wait()
     with run.removed_on_error() if is_new else nullcontext():
         with reading(options.progress, "reading DATA"):
             summary = method.read(options.sources, out / "data", resume=resume)
-        tell(summary)
+        options.tell(summary)
         method.prepare(out / "data", options.progress, clock)
-        digest = sha256(json.dumps([recorded, method.pairs_read, method.start.digest]).encode())
-        trainer = Trainer(method, out, config=digest.hexdigest(), clock=clock)
+        trainer = Trainer(method, out, recorded, clock)
         if workers.agreed(-clock.left) >= 0:
             raise NoisegenError(
                 f"the time limit of {clock.limit:g} s is over after {clock.seconds:.0f} s of "
@@ -113,7 +127,11 @@ def _train(options: TrainOptions) -> dict[str, Any]:
             )
     if resume:
         trainer.resume()
+    return trainer
 
+
+def _sinks(trainer: Trainer[Any], options: TrainOptions) -> list[Sink]:
+    """Return what takes the rows of the log: the caller's sinks, the progress, and files."""
     latest: dict[str, Any] = {}  # of the log, by name
 
     def show(row: dict[str, Any]) -> None:
@@ -122,18 +140,11 @@ def _train(options: TrainOptions) -> dict[str, Any]:
             done, note = row["done"], line_of(latest)
             options.progress(Progress("training", row["pairs"], 0, "pairs", share=done, note=note))
 
-    trainer.sinks += [*options.sinks, show]
-    if workers.leads:
-        trainer.sinks.append(json_lines(out / "log.jsonl", trainer.progress.updates))
-        trainer.sinks += [tensorboard(out / "tensorboard")] if options.boards else []
-    with resumable():
-        trainer.run()
-    if not workers.leads:
-        return {}
-    options.progress(Progress("saving"))
-    metrics = method.export(out, trainer, recorded)
-    write_text(out / "metrics.json", json.dumps(metrics, indent=1) + "\n")
-    return metrics
+    sinks = [*options.sinks, show]
+    if trainer.workers.leads:
+        sinks.append(json_lines(trainer.out / "log.jsonl", trainer.progress.updates))
+        sinks += [tensorboard(trainer.out / "tensorboard")] if options.boards else []
+    return sinks
 
 
 train = public(TrainOptions, _train)

@@ -15,6 +15,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -42,7 +43,7 @@ from noisegen.training.settings import RunSettings, Sink, Tell
 
 LOG_EVERY = 10  # updates
 SMOOTHING = 0.98  # of the loss that is shown: the weight that an update keeps at the next one
-_CLOSING = 2  # validations that the end of a run takes: one, and a checkpoint and the student
+_FILES = 5  # files of weights at the end: three of a checkpoint, the best read, the student
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -78,6 +79,17 @@ class Chunk:
     steps: list[list[Rows]]
 
 
+@dataclass(frozen=True)
+class Rehearsal:
+    """The seconds that a teacher's vectors will take, and by how much a validation was shortened.
+
+    `shortened` is how many times as many pairs are held out.
+    """
+
+    vectors: float = 0.0
+    shortened: float = 1.0
+
+
 C = TypeVar("C", bound=Chunk)
 
 
@@ -99,6 +111,7 @@ class Method(ABC, Generic[C]):
     computation: Computation | None = None
     patience: float = math.inf  # validations without a new minimum after which a run ends
     unvalidated: float = math.inf  # updates between validations, at most
+    is_altered = False  # whether the weights that are saved are others than the best
 
     @abstractmethod
     def __init__(self, settings: Any, workers: Workers, tell: Tell) -> None: ...
@@ -108,12 +121,16 @@ class Method(ABC, Generic[C]):
         """Read DATA into the folder, unless a resumed run has it; return a summary of it."""
 
     @abstractmethod
-    def estimate(self) -> dict[str, Any]:
-        """Return the estimated cost of a run on the data that were read."""
-
-    @abstractmethod
     def prepare(self, folder: Path, progress: Show, clock: Clock = UNLIMITED) -> None:
         """Compute what the first update needs, such as the teacher's vectors."""
+
+    @abstractmethod
+    def rehearse(self) -> Rehearsal:
+        """Prepare so that updates and a short validation can be timed, without much computation."""
+
+    @abstractmethod
+    def estimate(self, chunk: C) -> dict[str, Any]:
+        """Return the sizes of the network and the data, of which this is the first chunk."""
 
     @abstractmethod
     def chunk(self, epoch: int, number: int) -> C | None:
@@ -131,13 +148,8 @@ class Method(ABC, Generic[C]):
         """Raise NoisegenError if a run with such figures must stop."""
 
     @abstractmethod
-    def export(
-        self, out: Path, trainer: "Trainer[C]", recorded: Mapping[str, Any]
-    ) -> dict[str, Any]:
-        """Write the network into RUN; return the content of metrics.json.
-
-        `recorded` is the content of config.yaml.
-        """
+    def export(self, trainer: "Trainer[C]") -> dict[str, Any]:
+        """Write the network into RUN; return the content of metrics.json."""
 
 
 def adam(
@@ -153,10 +165,14 @@ class Trainer(Generic[C]):
     """One run of a method in the folder RUN, from a position to its end."""
 
     def __init__(
-        self, method: Method[C], folder: Path, *, config: str = "", clock: Clock = UNLIMITED
-    ) -> None:
+        self, method: Method[C], out: Path, recorded: Mapping[str, Any] | None = None,
+        clock: Clock = UNLIMITED,
+    ) -> None:  # fmt: skip
         self.method, self.settings, self.workers = method, method.settings, method.workers
-        self.folder, self.config, self.clock = folder / "checkpoints", config, clock
+        self.out, self.folder, self.clock = out, out / "checkpoints", clock
+        self.recorded = dict(recorded or {})  # the content of config.yaml
+        read = [self.recorded, method.pairs_read, method.start.digest]
+        self.config = sha256(json.dumps(read).encode()).hexdigest()
         self.sinks: list[Sink] = []  # each takes every row of the log
         self.optimizer = adam(method.optimizer_class, method.network, self.settings)
         self.progress, self.position = RunProgress(), Position()
@@ -165,7 +181,6 @@ class Trainer(Generic[C]):
         self.window: dict[str, Any] = defaultdict(float)  # sums since the last row of the log
         self._smoothed = [0.0, 0.0]  # the weighted sum of the losses of all updates, and the weight
         self._start = RunProgress()  # when training begins, or continues
-        self._validating = 0.0  # seconds of the longest validation
         self._best_weights: dict[str, Tensor] = {}  # of a method without checkpoints
         self._logged = RunProgress()
         self._saved = self._validated = -1
@@ -193,15 +208,20 @@ class Trainer(Generic[C]):
         return self.progress.done >= 1 or self._since_best >= self.method.patience
 
     def _share(self, now: RunProgress) -> float:
-        """Return the share of the run that is done; the end of a time limit is kept for saving."""
+        """Return the share of the run that is done.
+
+        The end of a time limit is kept for the last validation and saving, and no update begins
+        that would take longer than what is left before it.
+        """
         settings, start = self.settings, self._start
         if settings.steps is not None:
             return min(1.0, now.updates / settings.steps)
         if settings.epochs is not None:
             return min(1.0, now.pairs / (settings.epochs * self.method.rows))
-        left = self.clock.limit - start.seconds
-        seconds = max(left - min(_CLOSING * self._validating, left / 2), 1e-3)
-        return min(1.0, start.done + (1 - start.done) * (now.seconds - start.seconds) / seconds)
+        spent = now.seconds - start.seconds
+        update = spent / max(1, now.updates - start.updates)
+        seconds = max(self.clock.limit - start.seconds - now.closing - update, 1e-3)
+        return max(now.done, min(1.0, start.done + (1 - start.done) * spent / seconds))
 
     def resume(self) -> None:
         """Continue from the newest checkpoint; raises OutputError."""
@@ -218,6 +238,11 @@ class Trainer(Generic[C]):
         self._start = replace(self._start, done=self._share(self._start))
         self.progress = self._logged = self._start
 
+    def _advance(self) -> None:
+        """Count the time until now."""
+        now = replace(self.progress, seconds=self.workers.agreed(self.clock.seconds))
+        self.progress = replace(now, done=self._share(now))
+
     def run(self) -> None:
         """Train to the end, then load the best weights.
 
@@ -233,16 +258,13 @@ class Trainer(Generic[C]):
             while not self.is_done:
                 before = self.progress.done
                 self.update(*next(steps))
-                now = replace(self.progress, seconds=self.workers.agreed(self.clock.seconds))
-                self.progress = replace(now, done=self._share(now))
-                step = self.progress.updates
-                if step % LOG_EVERY == 0 or step == 1:
+                self._advance()
+                if self.progress.updates % LOG_EVERY == 0 or self.progress.updates == 1:
                     self._log()
-                is_half = self.settings.time_limit and before < 0.5 <= self.progress.done < 1
-                every = min(self.settings.validate_every, self.method.unvalidated)
-                if step % every == 0 or is_half:  # the outlook of a run needs its middle
+                if self._needs_validation(before):
                     self.validate()
                     self.checkpoint()
+                    self._advance()
                 self._stop_if(interrupted)
             if self._logged.updates != self.progress.updates:
                 self._log()
@@ -256,6 +278,17 @@ class Trainer(Generic[C]):
             load_weights(self.method.network, self.folder / "best.safetensors")
         else:
             self.method.network.load_state_dict(self._best_weights)
+
+    def _needs_validation(self, before: float) -> bool:
+        """Return whether to validate now; `before` is the share that was done an update ago.
+
+        A run with a time limit is validated in its middle too, which its outlook needs, but never
+        where only the time for the last validation is left.
+        """
+        now, every = self.progress, min(self.settings.validate_every, self.method.unvalidated)
+        is_half = self.settings.time_limit and before < 0.5 <= now.done < 1
+        has_time = self.clock.limit - now.seconds >= 2 * now.closing
+        return has_time and bool(now.updates % every == 0 or is_half)
 
     def _stop_if(self, interrupted: Callable[[], bool]) -> None:
         """Write a checkpoint and stop if any of the processes was interrupted."""
@@ -369,18 +402,22 @@ class Trainer(Generic[C]):
 
     def validate(self) -> None:
         """Validate, and keep the weights if they are the best; raises what `Method.check` does."""
-        began, step = time.monotonic(), self.progress.updates
+        began, now = time.monotonic(), self.progress
         figures = self.method.validate()
-        self._validating = max(self._validating, time.monotonic() - began)
-        trained = self.progress.seconds - self.progress.prepared
-        self.report({"step": step, **{f"validation_{k}": v for k, v in figures.items()}})
-        self.validations.append(Validation(step, trained, figures))
-        self._validated = step
+        validating, began = time.monotonic() - began, time.monotonic()
+        self.report({"step": now.updates, **{f"validation_{k}": v for k, v in figures.items()}})
+        self.validations.append(Validation(now.updates, now.seconds - now.prepared, figures))
+        self._validated = now.updates
         self.method.check(self, figures)
-        if self.best is not None and figures["loss"] >= self.best:
-            self._since_best += 1
-            return
-        self.best, self._since_best = figures["loss"], 0
+        self._since_best += 1
+        if self.best is None or figures["loss"] < self.best:
+            self.best, self._since_best = figures["loss"], 0
+            self._keep_best()
+        took = validating * (1 + self.method.is_altered) + _FILES * (time.monotonic() - began)
+        self.progress = replace(now, closing=max(now.closing, self.workers.agreed(took)))
+
+    def _keep_best(self) -> None:
+        """Keep the weights: on disk, or in memory for a method without checkpoints."""
         if not self.method.is_resumable:
             state = self.method.network.state_dict()
             self._best_weights = {name: value.detach().clone() for name, value in state.items()}

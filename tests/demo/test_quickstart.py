@@ -112,6 +112,15 @@ def test_what_is_worse_is_never_left_out():
     assert "and 3 more" in headlines(worse)[2]
 
 
+def test_a_small_change_is_shown_with_the_digits_that_differ():
+    same = results(*FIGURES)
+    for model, value in (("minilm", 0.00091), ("student", 0.00094)):
+        same.scores[model]["leet"]["distance"] = Score(value)
+    test = Comparison("student", "leet", "distance", 0.00003, "t", 0.0, 0.0)
+    rest = headlines(dataclasses.replace(same, comparisons=(test,)))[2]
+    assert "on leet 0.00091 -> 0.00094" in rest
+
+
 @pytest.mark.alone
 def test_ten_minutes_make_a_robust_student(tmp_path):
     found = noisegen.quickstart(str(tmp_path / "first")).results.metrics()

@@ -163,7 +163,9 @@ HEADS = [
 
 
 @pytest.mark.parametrize("head", HEADS, ids=lambda head: head.pooling)
-@pytest.mark.parametrize("kind", [BertConfig, RobertaConfig])
+@pytest.mark.parametrize(
+    "kind", [BertConfig, pytest.param(RobertaConfig, marks=pytest.mark.nightly)]
+)
 def test_sentence_transformers_gives_the_same_vectors(tmp_path, kind, head):
     sentence_transformers = pytest.importorskip("sentence_transformers")
     encoder = student(kind, head)

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from text_stores import write_texts
 
 from noisegen.encoders.encoder import Encoder, open_encoder
 from noisegen.encoders.stored import keep_few_kernels, open_vectors, release_pages
 from noisegen.errors import SourceError
-from noisegen.training.stores import TeacherVectors, write_texts
+from noisegen.training.stores import TeacherVectors
 
 TEXTS = ["one", "two words", "", " three ", "vier", "пять", "six\rseven", "the last"]
 

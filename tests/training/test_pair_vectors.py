@@ -5,11 +5,12 @@ from collections import Counter
 import numpy as np
 import pytest
 import torch
+from text_stores import write_texts
 
 from noisegen.training import disentangle
 from noisegen.training.disentangle import LabelledPairs, PairVectors, retrieval, standard
 from noisegen.training.heads import Heads, applied
-from noisegen.training.stores import TeacherVectors, write_texts
+from noisegen.training.stores import TeacherVectors
 
 WIDTH, TEXTS, PAIRS = 5, 80, 60
 NAMES = ("en", "de", "fr")

@@ -111,12 +111,24 @@ def test_a_config_that_cannot_be_read_is_one_clear_line(train, made, said):
     ("name", "said", "message"),
     [("data.json", "{}", "held_out"), ("data.json", "[]", "no training data"),
      ("data.json", '{"held_out": "x", "seed": 0, "dropped": {}}', "no training data"),
-     ("clean.offsets", "", "no training data"), ("owner", "1234", "no training data")],
+     ("clean.offsets", "", "no training data"), ("owner", "1234", "no training data"),
+     ("clean.known", "4oo", r"cannot read .*clean\.known: .*train again in another folder")],
 )  # fmt: skip
 def test_damaged_data_is_one_clear_line(train, made, name, said, message):
     (made / "data" / name).write_text(said)
 
     with pytest.raises(SourceError, match=message):
+        train(made, resume=True)
+
+
+@pytest.mark.parametrize("name", ["clean.offsets", "lang", "owner"])
+def test_numbers_beyond_the_data_are_one_clear_line(train, made, name):
+    path = made / "data" / name
+    content = bytearray(path.read_bytes())
+    content[8:16] = b"\x7f" * 8
+    path.write_bytes(content)
+
+    with pytest.raises(SourceError, match=r"no training data: .*; train again in another folder"):
         train(made, resume=True)
 
 

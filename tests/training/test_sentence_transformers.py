@@ -57,6 +57,14 @@ def arguments(out, model, **values):
     )  # fmt: skip
 
 
+def test_one_source_is_as_good_as_a_list_of_one(tmp_path, tiny_bert, clean_file, made):
+    given = {"teacher": str(tiny_bert), "recipe": "ugc", "held_out": 30}
+    alone = noisy_pairs(str(clean_file), str(tmp_path / "alone"), **given)
+    assert alone.training[:5]["noisy"] == made.training[:5]["noisy"]
+    with pytest.raises(UsageError, match="noisy_pairs has no option 'recpie'"):
+        noisy_pairs(clean_file, tmp_path / "alone", recpie="ugc")
+
+
 def rectangles(batches, dataset, model):
     """Return real and computed tokens of every batch, a row a batch, a column a side."""
     tokenizer = TokenBudget.of(model).tokenizer

@@ -24,7 +24,10 @@ def test_a_curve_that_stands_still_promises_nothing():
     assert "has stopped falling" in outlook([(0, 5.0), (100, 1.0), (300, 1.0), (600, 1.2)])
 
 
-@pytest.mark.parametrize("curve", [[(0, 1.0)], [(0, 1.0), (600, 0.5)], [(0, 2), (5, 1), (9, 0.5)]])
+@pytest.mark.parametrize(
+    "curve",
+    [[], [(0, 1.0)], [(0, 1.0), (600, 0.5)], [(0, 2), (5, 1), (9, 0.5)], [(0, 1), (0, 1), (0, 1)]],
+)
 def test_too_short_a_curve_says_so(curve):
     assert forecast(curve) is None
     assert "run was too short" in outlook(curve)

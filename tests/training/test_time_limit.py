@@ -7,13 +7,14 @@ import time
 import numpy as np
 import pytest
 from runs import log_rows
+from text_stores import write_texts
 
 import noisegen
 from noisegen.encoders.encoder import open_encoder
 from noisegen.errors import NoisegenError
 from noisegen.training import stores, trainer
 from noisegen.training.distil import Distillation
-from noisegen.training.stores import StoredTexts, TeacherVectors, write_texts
+from noisegen.training.stores import StoredTexts, TeacherVectors
 
 SHORT = {
     "validate_every": 4, "batch_tokens": 512, "precision": "fp32", "validation_rows": 30,
@@ -51,6 +52,39 @@ def test_the_limit_counts_what_comes_before_and_after_training(train, tmp_path, 
     assert took < 4.5
     assert found["prepared"] > 2
     assert found["seconds"] == pytest.approx(took, abs=0.5)
+
+
+def slowed(monkeypatch, home, name, seconds):
+    """Let each call of a function take longer, by one of the seconds after the other."""
+    function, times = getattr(home, name), iter(seconds)
+    monkeypatch.setattr(home, name, lambda *given: (time.sleep(next(times)), function(*given))[1])
+
+
+@pytest.mark.parametrize(
+    ("home", "name", "seconds"),
+    [(trainer.Trainer, "update", itertools.repeat(0.9)),
+     (Distillation, "validate", [0.2, 1.2, 1.2]),  # on a machine that others begin to use
+     (trainer, "save_best", itertools.repeat(0.15))],
+)  # fmt: skip
+def test_a_limit_holds_whatever_is_slow(train, tmp_path, monkeypatch, home, name, seconds):
+    slowed(monkeypatch, home, name, seconds)
+    if name == "save_best":  # so are a checkpoint, of three files of that size, and the student
+        slowed(monkeypatch, trainer, "save_checkpoint", itertools.repeat(0.45))
+        slowed(monkeypatch, Distillation, "save", itertools.repeat(0.3))
+    began = time.monotonic()
+    train(tmp_path / "run", 3, validate_every=1_000)
+    assert time.monotonic() - began < 3.4
+
+
+def test_no_block_of_vectors_begins_that_would_end_too_late(
+    tmp_path, tiny_bert, sentences, monkeypatch
+):
+    monkeypatch.setattr(stores, "BLOCK_ROWS", 40)
+    write_texts(tmp_path, "clean", sentences)
+    teacher = open_encoder(str(tiny_bert))
+    slowed(monkeypatch, teacher, "encode", itertools.repeat(0.2))
+    stored = StoredTexts(tmp_path, "clean", lambda: 0.1)
+    assert len(stored.vectors(teacher, tmp_path, "vectors", lambda event: None)) == 40
 
 
 def test_the_learning_rate_falls_over_what_preparation_left(train, tmp_path, monkeypatch):
@@ -92,11 +126,11 @@ def test_vectors_stop_in_time_and_the_pairs_that_have_them_are_trained_on(
 def test_other_processes_and_resumed_runs_take_the_same_vectors(tmp_path, tiny_bert, sentences,
                                                                 monkeypatch):  # fmt: skip
     monkeypatch.setattr(stores, "BLOCK_ROWS", 40)
-    teacher, late = open_encoder(str(tiny_bert)), iter([False, False, True])
+    teacher, late = open_encoder(str(tiny_bert)), iter([9, 9, 0])
     write_texts(tmp_path, "clean", sentences)
     given = teacher, tmp_path / "cache", "vectors", lambda event: None
     some = StoredTexts(tmp_path, "clean", lambda: next(late)).vectors(*given)
-    again = StoredTexts(tmp_path, "clean", lambda: False).vectors(*given)
+    again = StoredTexts(tmp_path, "clean", lambda: 9).vectors(*given)
 
     assert len(some) == 3 * 40
     assert some.rows.tolist() == again.rows.tolist()

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -15,8 +16,10 @@ from runs import forget, log_rows, same_weights, trained_weights
 from safetensors.torch import load_file
 
 import noisegen
+from noisegen.cli import run as command
 from noisegen.encoders.encoder import open_encoder
 from noisegen.errors import NoisegenError, OutputError, SourceError, UsageError
+from noisegen.training import cost
 from noisegen.training.objectives import WeightedSum
 
 SHORT = {
@@ -158,7 +161,24 @@ def test_a_dry_run_says_what_it_costs_and_writes_nothing(train, tmp_path):
 
     assert found["pairs"] > 300
     assert found["parameters"] == found["trained"] > 10_000
+    assert found["updates"] == 12
+    assert found["seconds"] > found["prepared"] + 12 * found["update_seconds"]
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("objective", ["two_term", "mlm+nt_xent", "oracle"])
+def test_a_dry_run_says_how_much_a_time_limit_allows(
+    tiny_models, pairs_file, tmp_path, capsys, objective, monkeypatch
+):
+    monkeypatch.setattr(cost, "SAMPLE_SECONDS", 0.05)
+    more = ["--set=labels=side"] if objective == "oracle" else []
+    model = "--student" if "mlm" in objective else "--teacher"
+    words = ["train", str(pairs_file), "--objective", objective, model, str(tiny_models()),
+             "--time-limit=1h", "--dry-run", *more]  # fmt: skip
+    assert command(words) == 0
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert re.fullmatch(r"about 1 h: \d+ s of preparation, then [\d,]+ updates \([\d,.]+ epochs\) "
+                        "and validation", last)  # fmt: skip
 
 
 def test_other_settings_are_no_continuation(train, tmp_path):
@@ -231,7 +251,9 @@ def test_no_clean_text_is_on_both_sides(train, tmp_path, pairs_file, sentences):
 
 
 def test_teachers_vectors_are_computed_once(tiny_bert, tmp_path, sentences):
-    from noisegen.training.stores import teacher_vectors, write_texts
+    from text_stores import write_texts
+
+    from noisegen.training.stores import teacher_vectors
 
     teacher, asked = open_encoder(str(tiny_bert)), []
     encode = teacher.encode

@@ -175,9 +175,9 @@ def test_training_stops_when_validation_stands_still(tmp_path, bitext, teacher):
 
 
 def test_time_ends_a_run(tmp_path, bitext, teacher):
-    values = {"teacher": teacher, "time_limit": 0.5, "batch_pairs": 16, "patience": 10**6}
+    values = {"teacher": teacher, "time_limit": 2.5, "batch_pairs": 16, "patience": 10**6}
     found = train([str(bitext)], tmp_path / "run", values=values)
-    assert 0.5 <= found["seconds"] < 30
+    assert 2 <= found["seconds"] < 3.5
 
 
 def test_more_pairs_in_a_batch_than_there_are_is_one_batch(tmp_path, bitext, teacher):
@@ -223,7 +223,7 @@ def test_heads_are_not_resumed(tmp_path, bitext):
 def test_a_dry_run_writes_nothing(tmp_path, bitext, teacher):
     found = train([str(bitext)], tmp_path / "run", dry_run=True,
                   values={**SHORT, "teacher": teacher})  # fmt: skip
-    assert found == {"weights": 2 * 33 * 32, "pairs": 120, "texts": 240}
+    assert {"weights": 2 * 33 * 32, "pairs": 120, "texts": 240}.items() <= found.items()
     assert not (tmp_path / "run").exists()
     with pytest.raises(SourceError, match="no such file"):
         train([str(tmp_path / "none.tsv")], tmp_path / "run", dry_run=True,

@@ -5,6 +5,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from text_stores import write_texts
 
 import noisegen
 from noisegen.cli import run as command
@@ -19,7 +20,6 @@ from noisegen.training.stores import (
     open_hard_texts,
     teacher_vectors,
     write_hard_texts,
-    write_texts,
 )
 
 
@@ -155,7 +155,7 @@ TEXTS = [
 def test_hard_negatives_are_kept_by_text(tmp_path):
     clean = write_texts(tmp_path, "clean", TEXTS)
     write_hard_texts(tmp_path, clean, 2, 0, "en")
-    texts, rows = open_hard_texts(tmp_path)
+    texts, rows = open_hard_texts(tmp_path, len(TEXTS))
 
     possible = hard_negatives(TEXTS, per_kind=2, parse=False)
     for row in range(len(TEXTS)):
@@ -169,7 +169,7 @@ def test_hard_negatives_are_kept_by_text(tmp_path):
 def test_a_batch_gets_random_vectors_and_those_hard_for_it(tmp_path):
     clean = write_texts(tmp_path, "clean", TEXTS)
     write_hard_texts(tmp_path, clean, 1, 0, "en")
-    texts, rows = open_hard_texts(tmp_path)
+    texts, rows = open_hard_texts(tmp_path, len(TEXTS))
     numbers = np.arange(len(texts), dtype=np.float16)[:, None]
     some = TeacherVectors([np.arange(100, 105, dtype=np.float16)[:, None]])
     negatives = Negatives(some, 3, 7, TeacherVectors([numbers]), rows)

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from statistics import fmean, stdev
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import torch
 from rich.table import Table
@@ -17,8 +17,15 @@ from noisegen.data.columns import evenly
 from noisegen.data.labelled import OUTSIDE, LabelledRow, tag_kind
 from noisegen.encoders.encoder import Encoder, find_device
 from noisegen.encoders.sentence_encoder import SentenceEncoder
+from noisegen.encoders.stored import write_json
 from noisegen.errors import OutputError, UsageError
-from noisegen.evaluation.evaluate import Named, named_models, open_all, write_csv, write_json
+from noisegen.evaluation.evaluate import (
+    Named,
+    named_models,
+    open_all,
+    recorded,
+    write_csv,
+)
 from noisegen.evaluation.tasks import kinds, sets
 from noisegen.evaluation.tasks.fine_tuning import Answer, Trial, Tuning, piece_tokenizer
 from noisegen.evaluation.tasks.kinds import HALLUCINATED, EvaluateTaskOptions, LabelledTask
@@ -27,16 +34,11 @@ from noisegen.noise.recipe import Recipe
 from noisegen.options import public
 from noisegen.report.terminal import titled
 from noisegen.runs.folder import make_folder
-from noisegen.runs.progress import Progress
+from noisegen.runs.progress import Progress, Show
 from noisegen.version import __version__
 
 FAST_EPOCHS, FAST_ROWS = 3.0, 4_000
 AUGMENTED = "+t"  # suffix of a model with task-time augmentation, as in RCP's tables
-# Options that results.json has.
-_SHOWN = (
-    "train", "test", "task", "lang", "recipe", "augment", "growth", "seeds", "epochs", "lr",
-    "batch_tokens", "max_length", "fast", "device",
-)  # fmt: skip
 _SIDES = (CLEAN, NOISY, CHANGE)
 _COLUMNS = ("model", "lang", "side", "metric", "value", "sd", "seeds")
 Span = tuple[str, int, int]  # kind, first token, behind the last
@@ -69,11 +71,11 @@ class SpanCounts(NamedTuple):
     Hallucinated are predicted tags where gold has O, and predicted spans that lie on O alone.
     """
 
-    correct: int = 0
-    gold: int = 0
-    predicted: int = 0
-    hallucinated_tokens: int = 0
-    hallucinated_spans: int = 0
+    correct: int
+    gold: int
+    predicted: int
+    hallucinated_tokens: int
+    hallucinated_spans: int
 
     @property
     def f1(self) -> float:
@@ -83,7 +85,7 @@ class SpanCounts(NamedTuple):
 
 def count_spans(gold: Iterable[Sequence[str]], predicted: Iterable[Sequence[str]]) -> SpanCounts:
     """Compare rows of tags; the rows of a pair are equally long."""
-    counts = []
+    counts = [(0, 0, 0, 0, 0)]
     for truth, guess in zip(gold, predicted, strict=True):
         real, ours = spans(truth), spans(guess)
         is_out = [tag == OUTSIDE for tag in truth]
@@ -129,6 +131,11 @@ class TaskFigure:
     side: str
     metric: str
     values: tuple[float, ...]
+
+    @property
+    def key(self) -> tuple[str, str, str, str]:
+        """Model, language, side and metric."""
+        return self.model, self.lang, self.side, self.metric
 
     @property
     def mean(self) -> float:
@@ -205,26 +212,16 @@ class TaskResults:
         write_json(out / "metrics.json", self.metrics())
         listed = [asdict(figure) for figure in self.figures]
         write_json(out / "results.json", {"figures": listed, "settings": self.settings})
-        rows: list[Sequence[object]] = [_COLUMNS]
-        for figure in self.figures:
-            values = " ".join(f"{value:.6g}" for value in figure.values)
-            rows.append(
-                (
-                    figure.model,
-                    figure.lang,
-                    figure.side,
-                    figure.metric,
-                    figure.mean,
-                    figure.sd,
-                    values,
-                )
-            )
-        write_csv(out / "metrics.csv", rows)
+        rows = (
+            (*f.key, f.mean, f.sd, " ".join(f"{value:.6g}" for value in f.values))
+            for f in self.figures
+        )
+        write_csv(out / "metrics.csv", [_COLUMNS, *rows])
 
     def tables(self) -> Iterator[Table]:
         """Yield a table per metric, as RCP prints them: one column per model."""
         models = list(dict.fromkeys(figure.model for figure in self.figures))
-        by_key = {(f.model, f.lang, f.side, f.metric): f for f in self.figures}
+        by_key = {figure.key: figure for figure in self.figures}
         tests = {(figure.lang, figure.side) for figure in self.figures}
         langs = dict.fromkeys(figure.lang for figure in self.figures)
         for metric in self.task.shown:
@@ -277,44 +274,17 @@ def _evaluate_task(options: EvaluateTaskOptions) -> TaskResults:
     if make_folder(out) and not options.force:
         raise OutputError(f"{out} is not empty; add --force to overwrite the results in it")
     show = options.progress
-    notes = []
     encoders = {name: _trainable(encoder, name) for name, encoder in open_all(models, show).items()}
-    for model in models:
-        head = encoders[model.name].head
-        if head.projection is not None:
-            side = "before" if head.settings.place == "before" else "after"
-            left_out = f"its projection {side} pooling is left out"
-            notes.append(f"{model.name}: {left_out}: token states are what is fine-tuned")
     show(Progress("reading"))
-    data = sets.read_data(
-        task, options.train, options.test, lang=options.lang, recipe=options.recipe
-    )
-    data.notes += notes
-    variants, seeds = _variants(data, options, recipe), kinds.SEEDS[: options.seeds]
-    tested = sum(len(rows) for test in data.tests for rows in test.sides.values())
-    once = sum(round(v.tuning.epochs * len(v.rows)) + tested for v in variants)
-    done, total = 0, once * len(seeds) * len(models)
-
-    def count(doing: str, rows: int) -> None:
-        nonlocal done
-        done += rows
-        show(Progress(doing, done, max(total, done), "rows"))
-
+    train = cast(tuple[str, ...], options.train)
+    data = sets.read_data(task, train, options.test, lang=options.lang, recipe=options.recipe)
+    data.notes += filter(None, map(_left_out, encoders, encoders.values()))
+    variants = _variants(data, options, recipe)
+    run = _TaskRun(data, variants, kinds.SEEDS[: options.seeds], device, show)
+    run.total = run.rows * len(models)
     measured: list[TaskFigure] = []
     for model in models:
-        encoder = encoders.pop(model.name)
-        for variant in variants:
-            name, tuning = f"{model.name}{variant.suffix}", variant.tuning
-            count(f"{name}: tokenising", 0)
-            trial = Trial(encoder, data, variant.rows, tuning.max_length)
-            if variant is variants[0]:  # the same rows are tested in all ways
-                data.notes += [f"{model.name}: {note}" for note in trial.truncation_notes()]
-            runs = []
-            for seed in seeds:
-                step = partial(count, f"{name}, seed {seed}")
-                answers = trial.run(replace(tuning, seed=seed), device, step)
-                runs.append(measure_all(data, answers))
-            measured += figures(name, runs)
+        measured += run.figures(model.name, encoders.pop(model.name))
         settings = _settings(options, models, data, variants)
         settings["seconds"] = round(time.monotonic() - began, 1)
         results = TaskResults(task, tuple(measured), settings)
@@ -325,12 +295,61 @@ def _evaluate_task(options: EvaluateTaskOptions) -> TaskResults:
 evaluate_task = public(EvaluateTaskOptions, _evaluate_task)
 
 
+@dataclass
+class _TaskRun:
+    """Trials of models in all variants, by all seeds; `done` counts rows of `total`."""
+
+    data: TaskData
+    variants: Sequence[Variant]
+    seeds: Sequence[int]
+    device: torch.device
+    show: Show
+    total: int = 0
+    done: int = 0
+
+    @property
+    def rows(self) -> int:
+        """The rows that a model is trained and tested on."""
+        tested = sum(len(rows) for test in self.data.tests for rows in test.sides.values())
+        trained = [round(variant.tuning.epochs * len(variant.rows)) for variant in self.variants]
+        return len(self.seeds) * (sum(trained) + tested * len(trained))
+
+    def figures(self, model: str, encoder: SentenceEncoder) -> list[TaskFigure]:
+        """Fine-tune and test a model."""
+        measured: list[TaskFigure] = []
+        for variant in self.variants:
+            name, tuning = f"{model}{variant.suffix}", variant.tuning
+            self._count(f"{name}: tokenising", 0)
+            trial = Trial(encoder, self.data, variant.rows, tuning.max_length)
+            if variant is self.variants[0]:  # the same rows are tested in all ways
+                self.data.notes += [f"{model}: {note}" for note in trial.truncation_notes()]
+            runs = []
+            for seed in self.seeds:
+                step = partial(self._count, f"{name}, seed {seed}")
+                answers = trial.run(replace(tuning, seed=seed), self.device, step)
+                runs.append(measure_all(self.data, answers))
+            measured += figures(name, runs)
+        return measured
+
+    def _count(self, doing: str, rows: int) -> None:
+        self.done += rows
+        self.show(Progress(doing, self.done, max(self.total, self.done), "rows"))
+
+
 def _trainable(encoder: Encoder, name: str) -> SentenceEncoder:
     """Return the encoder, if it can be fine-tuned; raises UsageError."""
     if not isinstance(encoder, SentenceEncoder):
         raise UsageError(f"model {name} cannot be fine-tuned: give a Hugging Face folder")
     piece_tokenizer(encoder.tokenizer, name)
     return encoder
+
+
+def _left_out(name: str, encoder: SentenceEncoder) -> str:
+    """Return a note on the projection of an encoder, '' if it has none."""
+    if encoder.head.projection is None:
+        return ""
+    side = "before" if encoder.head.settings.place == "before" else "after"
+    return f"{name}: its projection {side} pooling is left out: token states are what is fine-tuned"
 
 
 def _variants(data: TaskData, options: EvaluateTaskOptions, recipe: Recipe | None) -> list[Variant]:
@@ -363,8 +382,7 @@ def _settings(
     for variant in training:
         del variant["seed"]
     return {
-        **{name: getattr(options, name) for name in _SHOWN},
-        "test": list(options.test), "corpus": data.corpus,
+        **recorded(options), "corpus": data.corpus,
         "models": {model.name: model.spec for model in models},
         "seeds": list(kinds.SEEDS[: options.seeds]), "training": training,
         "rows": {t.lang: {side: len(rows) for side, rows in t.sides.items()} for t in data.tests},

@@ -41,10 +41,11 @@ Step = Callable[[int], None]  # called with the number of rows that an update or
 
 @dataclass(frozen=True)
 class Pieces:
-    """Rows of ids, with `types` of the same shape (the sentence of a pair an id is of, from 0).
+    """Rows of ids.
 
-    `firsts` has for each token of a row the position of its first piece, -1 if it has none: it was
-    cut off, or the tokenizer knows none of its characters. `is_cut` says which rows were cut.
+    `types` has the same shape: 0 in the first sentence of a pair, 1 in the second. `firsts` has the
+    position of the first piece of each token, -1 if it has none: it was cut off, or the tokenizer
+    knows none of its characters. `is_cut` marks rows that were cut.
     """
 
     ids: Ragged
@@ -56,7 +57,7 @@ class Pieces:
         return len(self.ids)
 
     def beyond(self) -> int:
-        """Return how many tokens lie beyond the last piece of their row."""
+        """Return the number of tokens beyond the last piece of their row."""
         cut = [self.firsts[row] for row in np.flatnonzero(self.is_cut).tolist()]
         last = [int(np.flatnonzero(firsts != NO_PIECE).max(initial=-1)) for firsts in cut]
         return sum(map(len, cut)) - len(cut) - sum(last)
@@ -80,10 +81,10 @@ def piece_tokenizer(tokenizer: Tokenizer, name: str) -> PieceTokenizer:
 
 
 def prepared_rows(tokenizer: Tokenizer, rows: Sequence[LabelledRow]) -> Sequence[LabelledRow]:
-    """Return rows as a model that prepares its texts reads them.
+    """Return rows with the preparation of a model's texts applied.
 
-    Rows with tags are prepared token by token, so that every tag keeps its token, even if that
-    becomes several words or none.
+    Rows with tags are prepared token by token: each tag keeps its token, even if that becomes
+    several words or none.
     """
     if not isinstance(tokenizer, PreparedTokenizer):
         return rows
@@ -122,8 +123,8 @@ def _first_pieces(
 ) -> list[int]:
     """Return the position of the first piece of every token, NO_PIECE if it has none.
 
-    `text` is the tokens joined by one space. A piece begins at its first character that is not
-    white space; special pieces cover no character.
+    `text` has the tokens joined by spaces. A piece begins at its first character that is not white
+    space; special pieces cover no characters.
     """
     owners = [number for number, token in enumerate(tokens) for _ in range(len(token) + 1)]
     firsts = [NO_PIECE] * len(tokens)
@@ -135,12 +136,12 @@ def _first_pieces(
 
 
 def vocabulary_of(parts: Sequence[Pieces], pad_id: int) -> Rows:
-    """Return all ids that occur, ascending, and all up to the padding's."""
+    """Return all ids that occur or are not above the padding's, in ascending order."""
     return np.unique(np.concatenate([np.arange(pad_id + 1), *(part.ids.values for part in parts)]))
 
 
 def renumbered(part: Pieces, vocabulary: Rows) -> Pieces:
-    """Return the same with ids replaced by their positions in `vocabulary`, which has them all."""
+    """Return the pieces with each id replaced by its position in `vocabulary`, which has all."""
     values = np.searchsorted(vocabulary, part.ids.values).astype(np.int32)
     return replace(part, ids=Ragged(values, part.ids.offsets))
 
@@ -166,9 +167,9 @@ class Examples:
 
 @dataclass(frozen=True)
 class Tuning:
-    """How a network is fine-tuned.
+    """The hyperparameters of fine-tuning.
 
-    `batch_tokens` is per update, padding included. Without weight decay: see
+    `batch_tokens` is per update, padding included. There is no weight decay: see
     `TaskNetwork.keep_embeddings`.
     """
 
@@ -197,10 +198,10 @@ Answer = tuple[str, list[str]]  # the label of a row, and the tag of each token
 
 
 class TaskNetwork(nn.Module):
-    """A copy of the encoder, with embeddings of the `vocabulary` alone, and heads.
+    """A copy of the encoder with heads; its embeddings are those of the `vocabulary` only.
 
-    The label is read from the first piece, [CLS] or <s>, a tag from the first piece of its token.
-    New weights come from torch's generator.
+    The label is predicted from the first piece, [CLS] or <s>, a tag from the first piece of its
+    token. New weights are drawn from torch's generator.
     """
 
     def __init__(
@@ -221,10 +222,10 @@ class TaskNetwork(nn.Module):
         self.to(device)
 
     def keep_embeddings(self, vocabulary: Ints) -> None:
-        """Drop the embeddings of other ids; these are renumbered by their position.
+        """Drop the embeddings of all other ids; the remaining ones are renumbered.
 
-        Pieces that no text has get no gradient, so without weight decay nothing changes but the
-        cost: 250,000 rows of 384 numbers take 0.14 s of a core for each update, and 1.5 GB.
+        Pieces that do not occur get no gradient, so without weight decay the results are the same.
+        It saves 0.14 s of a core per update and 1.5 GB for 250,000 rows of 384 numbers.
         """
         network: Any = self.network
         full = network.get_input_embeddings()
@@ -274,7 +275,7 @@ class TaskNetwork(nn.Module):
         return total / (wanted != IGNORED).sum().clamp(min=1)
 
     def fine_tune(self, training: Examples, tuning: Tuning, step: Step) -> None:
-        """Train all weights by AdamW, whose rate falls linearly to 0.
+        """Train all weights by AdamW with a learning rate that falls linearly to 0.
 
         Raises NoisegenError for a gradient that is not finite.
         """
@@ -299,7 +300,7 @@ class TaskNetwork(nn.Module):
                 return
 
     def predict(self, pieces: Pieces, budget: int, step: Step) -> list[Classes]:
-        """Return the best classes of every row, NO_PIECE without a head or for want of a piece."""
+        """Return the best classes of each row, NO_PIECE without a head or a piece."""
         answers: list[Classes] = [(NO_PIECE, [])] * len(pieces)
         self.eval()
         with torch.inference_mode():
@@ -321,7 +322,7 @@ class TaskNetwork(nn.Module):
 
 
 class Trial:
-    """A model with the rows that it is trained on and tested on, cut into its pieces."""
+    """A model with its training and test rows as pieces."""
 
     def __init__(
         self, encoder: SentenceEncoder, data: TaskData, training: Sequence[LabelledRow],
@@ -350,7 +351,7 @@ class Trial:
         )
 
     def truncation_notes(self) -> list[str]:
-        """Return notes on test rows that are longer than the model reads."""
+        """Return notes on test rows that are longer than the model allows."""
         tests = self.tests.values()
         rows = sum(int(pieces.is_cut.sum()) for pieces in tests)
         note = f"{rows:,} of {sum(map(len, tests)):,} test rows are cut at {self.max_length} pieces"
@@ -367,10 +368,7 @@ class Trial:
 
     def named(self, answers: Sequence[Classes]) -> list[Answer]:
         """Return predicted classes as labels and tags; a token without a piece is outside."""
-        labels, tags = (
-            [*self.labels, ""],
-            [*self.tags, OUTSIDE],
-        )  # the last is NO_PIECE, which is -1
+        labels, tags = [*self.labels, ""], [*self.tags, OUTSIDE]  # NO_PIECE, -1, is the last
         return [(labels[best], [tags[number] for number in row]) for best, row in answers]
 
     def run(

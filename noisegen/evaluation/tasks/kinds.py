@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from noisegen.options import argument, internal, option
+from noisegen.options import Strings, argument, internal, option
 from noisegen.runs.progress import Show, silent
 
 SEEDS = (1234, 1000, 2000, 3000, 4321)  # RCP's
@@ -82,9 +82,9 @@ class EvaluateTaskOptions:
                     metavar="REPORT"),
     ]  # fmt: skip
     train: Annotated[
-        str,
+        Strings,
         option("Labelled data to fine-tune on: SNIPS JSON (file, folder, glob), MultiATIS++ or "
-               "MultiSNIPS tables; WikiANN text; XNLI tables", metavar="FILE"),
+               "MultiSNIPS tables; WikiANN text; XNLI tables; repeatable", metavar="FILE"),
     ]  # fmt: skip
     test: Annotated[
         tuple[str, ...], option("Labelled data to test on, in the same formats; repeatable",

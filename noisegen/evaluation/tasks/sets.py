@@ -38,7 +38,10 @@ class LanguageSet:
 
 @dataclass
 class TaskData:
-    """All rows, with notes for the user, and what was damaged."""
+    """All rows, with notes for the user, and what was damaged.
+
+    `corpus` is that of the first training data; hyperparameters are chosen by it.
+    """
 
     task: LabelledTask
     corpus: str = ""
@@ -49,7 +52,7 @@ class TaskData:
 
 
 def read_data(
-    task: LabelledTask, train: str, tests: Sequence[str], *, lang: str = "en",
+    task: LabelledTask, train: Sequence[str], tests: Sequence[str], *, lang: str = "en",
     recipe: str | None = None,
 ) -> TaskData:  # fmt: skip
     """Read the training data and the test sets, given as LANG=CLEAN or LANG=CLEAN,NOISY.
@@ -64,15 +67,17 @@ def read_data(
     if twice := next((code for code in langs if langs.count(code) > 1), None):
         raise UsageError(f"language {twice!r} is tested twice; write --test {twice}=CLEAN,NOISY")
     data = TaskData(task)
-    training = _read(data, train, lang)
-    data.corpus, data.training = training.corpus, training.rows
+    for source in train:
+        training = _read(data, source, lang)
+        data.corpus = data.corpus or training.corpus
+        data.training += training.rows
     for code, clean, noisy in named:
         test = _read_test(data, code, clean, noisy)
         if recipe and NOISY not in test.sides:
             test = _with_noise(data, test, recipe)
         data.tests.append(test)
     _unify_tags(data)
-    _note_classes(data, train)
+    _note_classes(data, ", ".join(train))
     return data
 
 
@@ -88,7 +93,7 @@ def _named_test(given: str) -> tuple[str, str, str | None]:
 
 
 def _read(data: TaskData, source: str, lang: str) -> LabelledRows:
-    """Read one source in the format of the task or of the file itself; note what is lost."""
+    """Read a source in the format of the task, or of the file itself; note what is lost."""
     match data.task.name:
         case "ner":
             rows = labelled.read_tags(source, lang)
@@ -201,9 +206,9 @@ def noise_recipe(given: str, lang: str, *, is_nli: bool) -> Recipe:
 def noised(
     rows: Sequence[LabelledRow], recipe: Recipe, *, lang: str, seed: int = 0, copy: int = 0
 ) -> list[LabelledRow]:
-    """Return every row with the noise of its number; both sentences of a pair get noise.
+    """Return the rows with noise, drawn by their numbers; both sentences of a pair get noise.
 
-    A tag goes to the tokens that its own became; a row that lost all its words stays as it was.
+    A tag goes to the tokens that replace its token; a row that would lose all its words is kept.
     """
 
     def noise(texts: list[str], ids: list[str]) -> list[dict[str, Any]]:

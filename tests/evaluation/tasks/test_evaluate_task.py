@@ -57,6 +57,15 @@ def test_files_and_table_tell_the_same(tiny_models, given, tmp_path):
     assert said["seeds"] == [1234, 1000]
 
 
+def test_training_data_may_be_several_files(tiny_models, tmp_path):
+    one, two = made_tasks.snips_file(tmp_path), tmp_path / "more.json"
+    shutil.copy(one, two)
+    options = {"test": f"es={one}", "epochs": 0.1, "seeds": 1}
+    for train, rows in ((one, 40), ([one, two], 80)):
+        found = evaluate_task(str(tiny_models()), str(tmp_path / f"{rows}"), train, **options)
+        assert found.settings["training"][0]["rows"] == rows
+
+
 def test_change_is_noisy_minus_clean_by_seed_and_the_mean_is_over_languages():
     french = {("fr", "clean"): {"a": 8.0}, ("fr", "change"): {"a": 0.0}}
     seeds = [

@@ -80,7 +80,7 @@ def test_a_noisy_side_is_made_from_a_dictionary_without_the_rows_it_leaves(tmp_p
     )
     train = made_tasks.snips_file(tmp_path)
     data = read_data(
-        TASKS["intent-slots"], str(train), [f"es={train}"], recipe=f"wiki:dictionary={words}"
+        TASKS["intent-slots"], [str(train)], [f"es={train}"], recipe=f"wiki:dictionary={words}"
     )
     (test,) = data.tests
     clean, noisy = test.sides["clean"], test.sides["noisy"]

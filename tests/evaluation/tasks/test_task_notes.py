@@ -34,8 +34,8 @@ def test_one_stray_tag_costs_its_row_and_changes_no_other(tmp_path, stray):
     clean = Path(train).read_text().replace("en:", "de:")
     (tmp_path / "de").write_text(clean)
     (tmp_path / "bad").write_text(clean.replace("B-PER", stray, 1))
-    good = read_data(NER, train, [f"de={tmp_path / 'de'}"])
-    found = read_data(NER, train, [f"de={tmp_path / 'bad'}"])
+    good = read_data(NER, [train], [f"de={tmp_path / 'de'}"])
+    found = read_data(NER, [train], [f"de={tmp_path / 'bad'}"])
     assert found.training == good.training
     assert found.tests[0].sides["clean"] == good.tests[0].sides["clean"][1:]
     assert found.notes == [f"{tmp_path / 'bad'}: dropped 1 rows: unknown_tag 1"]
@@ -54,7 +54,7 @@ def test_both_sides_of_a_file_lose_the_rows_of_stray_tags(tmp_path):
 def test_a_set_without_marks_keeps_a_tag_that_looks_like_one(tmp_path):
     train = tmp_path / "train.tsv"
     train.write_text(HEAD + "a b c\tcity O B-city\tx\na b\tyear city\ty\n")
-    data = read_data(SLOTS, str(train), [f"es={train}"])
+    data = read_data(SLOTS, [str(train)], [f"es={train}"])
     assert [row.tags for row in data.training] == [("city", "O", "city"), ("year", "city")]
     assert len(data.notes) == 1  # that marks are taken off
 
@@ -63,7 +63,7 @@ def test_a_tag_that_is_only_a_mark_has_itself_as_its_name(tmp_path):
     train, test = tmp_path / "train.tsv", tmp_path / "es.tsv"
     train.write_text(HEAD + "a b\tcity O\tx\na b\tyear city\ty\n")
     test.write_text(HEAD + "a b\tB- city\tx\na\tcity\ty\n")
-    notes = read_data(SLOTS, str(train), [f"es={test}"]).notes
+    notes = read_data(SLOTS, [str(train)], [f"es={test}"]).notes
     assert any("1 tokens have a label that the training data lacks (B-)" in one for one in notes)
 
 
@@ -83,7 +83,7 @@ def test_rows_of_absurd_length_are_counted_in_every_format(tmp_path):
     for found in read:
         assert len(found.rows) == 1
         assert found.dropped == {"too_long": 1}
-    data = read_data(SLOTS, str(made_tasks.snips_file(tmp_path)), [f"es={snips}"])
+    data = read_data(SLOTS, [str(made_tasks.snips_file(tmp_path))], [f"es={snips}"])
     assert any("too_long 1" in note for note in data.notes)
 
 
@@ -99,13 +99,13 @@ def test_training_data_of_one_class_is_refused(tmp_path, task, content, said):
     path = tmp_path / "train.tsv"
     path.write_text(content)
     with pytest.raises(SourceError, match=f"{said}: there is nothing to learn"):
-        read_data(task, str(path), [f"es={path}"])
+        read_data(task, [str(path)], [f"es={path}"])
 
 
 def test_one_intent_beside_slots_to_learn_is_told(tmp_path):
     path = tmp_path / "train.tsv"
     path.write_text(HEAD + "a b\tO B-y\tx\nc\tB-z\tx\n")
-    notes = read_data(SLOTS, str(path), [f"es={path}"]).notes
+    notes = read_data(SLOTS, [str(path)], [f"es={path}"]).notes
     assert notes == [f"{path}: all rows have the label x, so every model will predict it"]
 
 
@@ -123,7 +123,7 @@ def test_damaged_rows_of_wikiann_are_told_and_the_exit_code_is_that_of_tables(
     only = tmp_path / "fr"
     only.write_bytes(b"fr:x\xff\tO\n")
     with pytest.raises(SourceError, match="1 rows not_utf8"):
-        read_data(NER, str(train), [f"fr={only}"])
+        read_data(NER, [str(train)], [f"fr={only}"])
 
 
 def saved(folder, out, preparation=None, **head):

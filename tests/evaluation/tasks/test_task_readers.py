@@ -134,10 +134,10 @@ def test_nli_takes_one_language_and_one_name_for_a_class(tmp_path):
 
 def test_tags_lose_their_marks_unless_all_sets_have_them(tmp_path):
     train = str(made_tasks.snips_file(tmp_path))
-    bare = read_data(SLOTS, train, [f"es={made_tasks.slots_file(tmp_path)}"])
+    bare = read_data(SLOTS, [train], [f"es={made_tasks.slots_file(tmp_path)}"])
     assert {tag for row in bare.training for tag in row.tags} == {"O", "artist", "city"}
     assert any("taken off" in note for note in bare.notes)
-    marked = read_data(SLOTS, train, [f"en={train}"])
+    marked = read_data(SLOTS, [train], [f"en={train}"])
     assert "B-artist" in marked.training[0].tags
     assert marked.notes == []
 
@@ -147,7 +147,7 @@ def test_labels_that_training_has_not_are_counted_and_told(tmp_path):
     path = made_tasks.slots_file(tmp_path)
     text = path.read_text().replace("city\tGetWeather", "town\tAskWeather")
     path.write_text(text)
-    notes = read_data(SLOTS, str(train), [f"es={path}"]).notes
+    notes = read_data(SLOTS, [str(train)], [f"es={path}"]).notes
     rows = text.count("AskWeather")
     assert any(f"{rows:,} rows" in note and "AskWeather" in note for note in notes)
     assert any("town" in note for note in notes)
@@ -160,7 +160,7 @@ def test_sides_are_paired_by_id_or_by_place(tmp_path):
     for name, lines in files.items():
         (tmp_path / f"{name}.tsv").write_text(header + "".join(lines))
     clean, noisy, other = (str(tmp_path / f"{name}.tsv") for name in files)
-    data = read_data(SLOTS, clean, [f"de={clean},{noisy}", f"fr={clean},{other}"])
+    data = read_data(SLOTS, [clean], [f"de={clean},{noisy}", f"fr={clean},{other}"])
     assert [test.shared for test in data.tests] == [[2, 0], None]
     assert [note[:2] for note in data.notes if "no change" in note] == ["fr"]
 
@@ -171,7 +171,7 @@ def test_equally_long_files_with_other_ids_are_not_paired_by_place(tmp_path):
         head = "id\tutterance\tslot_labels\tintent\n"
         (tmp_path / f"{name}.tsv").write_text(head + "".join(rows))
     clean, noisy = str(tmp_path / "clean.tsv"), str(tmp_path / "noisy.tsv")
-    data = read_data(SLOTS, clean, [f"de={clean},{noisy}"])
+    data = read_data(SLOTS, [clean], [f"de={clean},{noisy}"])
     assert data.tests[0].shared is None
     assert any(note.startswith("de: no change") and noisy in note for note in data.notes)
 
@@ -185,17 +185,17 @@ def test_equally_long_files_with_other_ids_are_not_paired_by_place(tmp_path):
 )  # fmt: skip
 def test_wrong_test_sets_are_usage_errors(tmp_path, tests, said):
     with pytest.raises(UsageError, match=said):
-        read_data(SLOTS, str(made_tasks.snips_file(tmp_path)), tests)
+        read_data(SLOTS, [str(made_tasks.snips_file(tmp_path))], tests)
 
 
 def test_a_language_without_data_is_refused(tmp_path):
     train = made_tasks.wikiann_file(tmp_path, "en", "en")
     with pytest.raises(SourceError, match=r"no rows of language 'es' \(20 other_language\)"):
-        read_data(NER, str(train), [f"es={train}"])
+        read_data(NER, [str(train)], [f"es={train}"])
     with pytest.raises(SourceError, match="no such file"):
-        read_data(NER, str(train), [f"es={tmp_path / 'absent'}"])
+        read_data(NER, [str(train)], [f"es={tmp_path / 'absent'}"])
     with pytest.raises(SourceError, match="is a folder: name a file in it"):
-        read_data(NER, str(train), [f"es={tmp_path}"])
+        read_data(NER, [str(train)], [f"es={tmp_path}"])
 
 
 @pytest.mark.nightly
@@ -203,7 +203,7 @@ def test_the_shared_requests_are_read_whole():
     if not (SHARED / "snips").exists():
         pytest.skip("no development data")
     data = read_data(
-        SLOTS, str(SHARED / "snips"), [f"hi={SHARED / 'snips-multilingual' / 'hi.tsv'}"]
+        SLOTS, [str(SHARED / "snips")], [f"hi={SHARED / 'snips-multilingual' / 'hi.tsv'}"]
     )
     assert (len(data.training), data.damaged) == (13_784, [])
     assert len({row.label for row in data.training}) == 7
@@ -218,3 +218,10 @@ def test_a_table_lacks_what_the_nearest_format_has(tmp_path):
     path.write_text("id\tutterance\tintent\n1\ta b\tx\n")
     with pytest.raises(SourceError, match="no column 'slot_labels' among: id, utterance, intent"):
         read_slots(str(path))
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_token(tmp_path):
+    (tmp_path / "en.txt").write_bytes(b"\xef\xbb\xbfen:Rome\tB-LOC\nen:fell\tO\n")
+
+    (row,) = read_wikiann(str(tmp_path / "en.txt"), "en").rows
+    assert row.tokens == ("Rome", "fell")

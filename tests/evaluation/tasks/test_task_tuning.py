@@ -36,7 +36,7 @@ def data_of(tmp_path, task):
     else:
         train = made_tasks.nli_file(tmp_path, "train.tsv")
         test = f"es={made_tasks.nli_file(tmp_path, 'test.tsv')}"
-    return read_data(TASKS[task], str(train), [test])
+    return read_data(TASKS[task], [str(train)], [test])
 
 
 def trial_of(folder, tmp_path, task="intent-slots", max_length=60):
