@@ -50,6 +50,12 @@ RENAMED = {  # what options were called before, and now
 Strings = str | Path | Sequence[str | Path]  # one or several; a decoded option is a tuple of str
 
 
+def listed(sources: Strings) -> list[str]:
+    """Return the sources as text, one alone as a list of one."""
+    given = [sources] if isinstance(sources, str | Path) else sources
+    return [str(source) for source in given]
+
+
 @dataclass(frozen=True)
 class Meta:
     """How a field stands on the command line, and which numbers it takes."""
@@ -128,15 +134,21 @@ def decode(
 
 
 def click_options(
-    options: Any, skip: Collection[str] = (), only: Collection[str] | None = None
+    options: Any,
+    skip: Collection[str] = (),
+    only: Collection[str] | None = None,
+    optional: Collection[str] = (),
 ) -> Callable[[Command], Command]:
-    """Return a decorator that gives a click command the fields of `options`, in their order."""
+    """Return a decorator that gives a click command the fields of `options`, in their order.
+
+    A field without a default is required, unless it is among `optional`: it is then None.
+    """
 
     def decorate(command: Command) -> Command:
         for field in reversed(_fields(options)):
             is_wanted = field.name not in skip and (only is None or field.name in only)
             if is_wanted and field.meta.place != "python":
-                command = field.click_parameter()(command)
+                command = field.click_parameter(field.name in optional)(command)
         return command
 
     return decorate
@@ -213,6 +225,8 @@ class _Field:
 
     def convert(self, value: Any, label: str) -> Any:
         """Return the value as the field's type; raises UsageError."""
+        if self.name == "values" and not isinstance(value, Mapping | None):
+            raise UsageError(f"values {value!r} is not a dict")
         if self.meta.place == "python" or (value is None and self.optional):
             return value
         bounds: Any = msgspec.Meta(**dict[str, Any](self.meta.bounds))
@@ -245,19 +259,20 @@ class _Field:
             return single
         return f"{'a list' if self.length == MANY else f'{self.length} values'}, each {single}"
 
-    def click_parameter(self) -> Callable[[Command], Command]:
-        """Return the click decorator of this field."""
+    def click_parameter(self, optional: bool = False) -> Callable[[Command], Command]:
+        """Return the click decorator of this field; `optional`: it need not have a default."""
         import click
 
-        required = self.default is MISSING
+        required = self.default is MISSING and not optional
         if self.meta.place == "argument":
             metavar = self.meta.metavar
             return click.argument(self.name, nargs=self.length, metavar=metavar, required=required)
-        settings: dict[str, Any] = {"required": True} if required else {"default": self.default}
-        last_word = self.name.rpartition("_")[2].removesuffix("s")
+        default = None if self.default is MISSING else self.default
+        settings: dict[str, Any] = {"required": True} if required else {"default": default}
+        last_word = self.name.rpartition("_")[2]
         metavar = self.meta.metavar or _METAVARS.get(last_word, _METAVARS.get(self.kinds[0]))
         settings |= {"metavar": metavar, "help": self.meta.help}
-        settings["show_default"] = not required and self.default not in (None, (), False, "")
+        settings["show_default"] = default is not False and default not in (None, (), "")
         if bool in self.kinds:
             settings["is_flag"] = True
         else:
@@ -283,8 +298,8 @@ class _Field:
 
 _NAMES = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}
 _METAVARS = {  # by the last word of a name, else by type
-    "column": "COLUMN", "file": "FILE", "host": "HOST", "lang": "LANG", "port": "PORT",
-    "seed": "SEED", int: "N", float: "NUMBER",
+    "column": "COLUMN", "columns": "COLUMN", "file": "FILE", "files": "FILE", "host": "HOST",
+    "lang": "LANG", "port": "PORT", "seed": "SEED", int: "N", float: "NUMBER",
 }  # fmt: skip
 _BOUNDS = {"ge": "at least {:,}", "gt": "above {:,}", "le": "at most {:,}", "lt": "below {:,}"}
 
@@ -296,8 +311,7 @@ def _fields(options: Any) -> tuple[_Field, ...]:
 
 
 def _listed(value: Any) -> list[Any]:
-    is_list = isinstance(value, Sequence) and not isinstance(value, str)
-    return list(value) if is_list else [value]
+    return list(value) if isinstance(value, Sequence) and not isinstance(value, str) else [value]
 
 
 def _refuse_dataset(value: Any) -> None:
@@ -353,8 +367,12 @@ def callable_package(name: str, function: str) -> None:
         return loaded
 
     @cache
-    def parameters() -> Mapping[str, inspect.Parameter]:
-        return inspect.signature(load()).parameters
+    def parameters() -> Mapping[str, Any]:
+        known: dict[str, Any] = dict(inspect.signature(load()).parameters)
+        unpacked = known.pop("options").annotation if "options" in known else None
+        for options in get_args(unpacked):  # of **options: Unpack[...]
+            known |= get_type_hints(options)
+        return known
 
     class CallablePackage(ModuleType):
         __signature__ = property(lambda _: inspect.signature(load()))

@@ -9,7 +9,7 @@ gallery are
     vectors  run/vectors.html of `noisegen train --preset oracle-small`
 
 Needs the extra `review`, playwright, Pillow, and a Chromium that is installed.
-Run: python tools/screenshots.py [-o FOLDER] [NAME=PAGE.html ...]
+Run: python tools/screenshots.py [-o FOLDER] [--width 390] [NAME=PAGE.html ...]
 """
 
 import argparse
@@ -17,9 +17,7 @@ import csv
 import os
 import shutil
 import tempfile
-import threading
-from collections.abc import Iterator
-from contextlib import chdir, contextmanager
+from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +48,7 @@ def main() -> None:
     """Write the images."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("-o", "--out", type=Path, default=IMAGES)
+    parser.add_argument("--width", type=int, default=WIDTH, help="of reports, in pixels")
     parser.add_argument("pages", nargs="*", metavar="NAME=PAGE.html")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
@@ -60,23 +59,25 @@ def main() -> None:
         browser = running.chromium.launch(executable_path=program, args=sandbox)
         _pages(browser, folder, options.out)
         _report(browser, folder, options.out)
-        _shoot(browser, "stats", _statistics(folder), options.out)
-        for name, _, path in (given.partition("=") for given in options.pages):
-            _shoot(browser, name, Path(path).resolve(), options.out)
+        given = (page.partition("=")[::2] for page in options.pages)
+        pages = {name: Path(path).resolve() for name, path in given}
+        for name, path in ({"stats": _statistics(folder)} | pages).items():
+            _shoot(browser, name, path, options)
         browser.close()
     for path in options.out.glob("*.png"):
         with Image.open(path) as image:
             image.quantize(128, dither=Image.Dither.NONE).save(path, optimize=True)
 
 
-def _shoot(browser: Browser, name: str, path: Path, out: Path) -> None:
+def _shoot(browser: Browser, name: str, path: Path, options: argparse.Namespace) -> None:
     """Show the top of a report in light and in dark."""
     for scheme in SCHEMES:
-        page = browser.new_page(viewport={"width": WIDTH, "height": 900}, color_scheme=scheme)
+        viewport = {"width": options.width, "height": 900}
+        page = browser.new_page(viewport=viewport, color_scheme=scheme)
         page.goto(path.as_uri())
         height = min(HEIGHT_MAX, page.evaluate("document.documentElement.scrollHeight"))
-        clip = {"x": 0, "y": 0, "width": WIDTH, "height": height}
-        page.screenshot(path=out / f"{name}-{scheme}.png", full_page=True, clip=clip)
+        clip = {"x": 0, "y": 0, "width": options.width, "height": height}
+        page.screenshot(path=options.out / f"{name}-{scheme}.png", full_page=True, clip=clip)
         page.close()
 
 
@@ -98,7 +99,7 @@ def _pages(browser: Browser, folder: Path, out: Path) -> None:
     path = folder / "page.sqlite"
     review.make(DEMO, path, transforms=("fing:rate=0.01", "abr1:rate=0.2"), strengths="x1,x1.5,x2",
                 limit=300)  # fmt: skip
-    with _served(path) as server:
+    with prepare(path, port=0).in_thread() as server:
         for name, options in (("light", {}), ("dark", {"color_scheme": "dark"})):
             page = browser.new_page(viewport={"width": 960, "height": 860}, **options)
             _start(page, server, f"Ana ({name})")
@@ -118,7 +119,7 @@ def _right_to_left(browser: Browser, folder: Path, out: Path) -> None:
     rows = {"id": [0], "clean": [HEBREW[0]], "noisy": [HEBREW[1]], "lang": ["he"]}
     pq.write_table(pa.table(rows), made / "part-00000.parquet")
     review.make(made, folder / "hebrew.sqlite")
-    with _served(folder / "hebrew.sqlite") as server:
+    with prepare(folder / "hebrew.sqlite", port=0).in_thread() as server:
         page = browser.new_page(viewport={"width": 400, "height": 640})
         _start(page, server, "Ana")
         page.screenshot(path=out / "review-phone.png")
@@ -181,19 +182,6 @@ def _answers(item: int, strength: str, name: str) -> dict[str, Any]:
         *(kind for kind, share in KINDS.items() if (shared * kind) % 100 + drawn % 9 < share),
     ]
     return {"realism": realism, "meaning": "yes" if drawn < 92 else "unsure", "kinds": kinds}
-
-
-@contextmanager
-def _served(path: Path) -> Iterator[Server]:
-    server = prepare(path, port=0)
-    running = server.uvicorn()
-    thread = threading.Thread(target=running.run, kwargs={"sockets": [server.listening]})
-    thread.start()
-    try:
-        yield server
-    finally:
-        running.should_exit = True
-        thread.join()
 
 
 if __name__ == "__main__":

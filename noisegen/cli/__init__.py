@@ -60,7 +60,7 @@ class _Program(click.Group):
     """A group that imports no command to list them: their docstrings are read from the source."""
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return a command; for the completion of a line, what its values may be with it."""
+        """Return a command; while a line is being completed, with the values of its parameters."""
         command = super().get_command(ctx, cmd_name)
         if command and ctx.resilient_parsing:
             from noisegen.cli.completion import add_values
@@ -88,7 +88,7 @@ class _Program(click.Group):
 )
 @click.version_option(__version__, prog_name="noisegen")
 def noisegen() -> None:
-    """Make and mine realistic noisy text; train encoders that withstand it."""
+    """Make and mine realistic noisy text; train encoders that are robust to it."""
 
 
 noisegen.commands = _Commands()  # type: ignore[assignment] # click only reads it
@@ -97,7 +97,9 @@ noisegen.commands = _Commands()  # type: ignore[assignment] # click only reads i
 def main() -> None:
     """Run the program; see `run` for what its exit codes mean."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # cleans up as Ctrl-C does
-    warnings.showwarning = lambda message, *_: click.echo(f"warning: {message}", err=True)
+    warnings.showwarning = lambda message, *_: click.echo(
+        f"warning: {message}", sys.stderr, err=True
+    )
     if COMPLETE in os.environ:
         import_module("noisegen.cli.completion")  # for what it knows of shells
     sys.exit(run(sys.argv[1:]))
@@ -114,10 +116,11 @@ def run(arguments: list[str]) -> int:
         if sys.stdout:
             sys.stdout.flush()
         return code
-    except click.ClickException as error:
-        if isinstance(error, click.NoSuchOption):
-            error = _naming_the_new(error)
+    except click.exceptions.NoArgsIsHelpError as error:
         error.show()
+        return error.exit_code
+    except click.ClickException as error:
+        click.echo(f"error: {_one_line(error)}", err=True)
         return error.exit_code
     except NoisegenError as error:
         click.echo(f"error: {error}", err=True)
@@ -139,18 +142,25 @@ def run(arguments: list[str]) -> int:
         return 1
 
 
-def _naming_the_new(error: click.NoSuchOption) -> click.ClickException:
-    """Return the error, or for an option whose name has changed one that says what it is now."""
+def _one_line(error: click.ClickException) -> str:
+    """Return what click found wrong with a command line, what may be meant, and where to look."""
+    near = getattr(error, "possibilities", None)
+    message = (error.message if near else error.format_message()).removesuffix(".")
+    context = getattr(error, "ctx", None)
+    hint = f"; did you mean {' or '.join(near)}?" if near else ""
+    if isinstance(error, click.NoSuchOption) and (new := _renamed(error)):
+        hint = f"; it is called {new} now"
+    see = f"; see: {context.command_path} --help" if context and not hint else ""
+    return f"{message[:1].lower()}{message[1:]}{hint}{see}"
+
+
+def _renamed(error: click.NoSuchOption) -> str:
+    """Return the flag of an option whose name has changed, '' for any other."""
     from noisegen.options import RENAMED
 
     known = {parameter.name for parameter in error.ctx.command.params} if error.ctx else ()
     new = RENAMED.get(error.option_name.lstrip("-").replace("-", "_"))
-    if new is None or new not in known:
-        return error
-    name = f"--{new.replace('_', '-')}"
-    return click.NoSuchOption(
-        error.option_name, f"{error.option_name} is called {name} now.", ctx=error.ctx
-    )
+    return f"--{new.replace('_', '-')}" if new and new in known else ""
 
 
 def _can_resume(arguments: list[str]) -> bool:
@@ -164,7 +174,7 @@ def _can_resume(arguments: list[str]) -> bool:
 
 
 def _drop_stdout() -> None:
-    """Send what is still in the buffer nowhere, so that leaving does not fail on it once more."""
+    """Discard what is still buffered, so that exiting does not fail on it again."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
     os.close(nowhere)

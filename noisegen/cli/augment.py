@@ -8,6 +8,7 @@ import click
 
 from noisegen.augment import NOISE, AugmentOptions, Request
 from noisegen.cli import common
+from noisegen.errors import UsageError
 
 if TYPE_CHECKING:
     from noisegen.augment.augment import AugmentPlan
@@ -51,16 +52,18 @@ def augment(
         common.refuse(binding, "--from makes the same rows again: leave out {}")
         request = request_of(earlier)
     elif not given["sources"]:
-        raise click.UsageError("name at least one SOURCE (or --from MANIFEST)")
+        raise UsageError("name at least one SOURCE (or --from MANIFEST)")
     else:
         request = common.request(given)
     if dry_run:
         options = AugmentOptions(**vars(request), out=out or "", **run)
         return _dry_run(request, options, as_json)
     if out is None:
-        raise click.UsageError("name the output: -o FOLDER, -o FILE or -o -")
+        raise UsageError("name the output: -o FOLDER, -o FILE or -o -")
+    if out.startswith("memory://"):
+        raise UsageError("memory:// ends with the command: name a folder, a file or a store")
     if out == "-" and as_json:
-        raise click.UsageError("--json and -o - both write to standard output: choose one")
+        raise UsageError("--json and -o - both write to standard output: choose one")
     options = AugmentOptions(**vars(request), out=out, **run)
     plan = make_plan(options, output_path(out))
     _warn(plan, earlier)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shlex
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -12,6 +13,7 @@ import click
 from click.core import ParameterSource
 
 from noisegen.augment import NOISE, Request
+from noisegen.errors import UsageError
 from noisegen.options import click_options, decode
 from noisegen.runs.folder import RunOptions
 from noisegen.runs.progress import Show, progress_on_stderr
@@ -51,9 +53,12 @@ def recipe_options(function: F) -> F:
 
 
 def run_options(options: type[RunOptions], skip: Collection[str] = ()) -> Callable[[F], F]:
-    """Add the options of a command that writes a folder in parts, and how it reports."""
+    """Add the options of a command that writes a folder in parts, and how it reports.
+
+    -o is not required: a dry run needs none.
+    """
     decorators = (
-        click_options(options, skip={*skip, *RUN}),
+        click_options(options, skip={*skip, *RUN}, optional={"out"}),
         click.option("--workers", metavar="N", type=click.IntRange(min=1), default=_cpus,
                      help="Worker processes (default: one per CPU)"),
         click_options(options, only=RUN[1:]),
@@ -81,13 +86,13 @@ def _cpus() -> int:
 
 
 def read_settings(texts: Iterable[str]) -> dict[str, object]:
-    """Read TRANSFORM.PARAM=VALUE; refuse a recipe beside transforms, which would be ignored."""
+    """Read TRANSFORM.PARAM=VALUE; refuse --recipe together with -t, which would ignore it."""
     if "recipe" in given_names() and click.get_current_context().params.get("transforms"):
-        raise click.UsageError("--recipe and -t exclude each other: a recipe names its transforms")
+        raise UsageError("--recipe and -t exclude each other: a recipe names its transforms")
     values: dict[str, object] = {}
     for name, equals, value in (text.partition("=") for text in texts):
         if not (equals and value and "." in name):
-            raise click.UsageError(f"cannot read --set {name!r}: write TRANSFORM.PARAM=VALUE")
+            raise UsageError(f"cannot read --set {name!r}: write TRANSFORM.PARAM=VALUE")
         values[name] = value
     return values
 
@@ -113,7 +118,7 @@ def refuse(names: Collection[str], why: str) -> None:
     """Refuse parameters that would be ignored; `why` has a place, {}, for their flag."""
     for name, flag in given_names().items():
         if name in names:
-            raise click.UsageError(why.format(flag))
+            raise UsageError(why.format(flag))
 
 
 def example(*lines: str) -> str:
@@ -128,17 +133,22 @@ def is_quiet() -> bool:
     return bool(context and context.meta.get(_QUIET))
 
 
+def on_stderr(text: str) -> None:
+    """Print text on standard error, above the progress bar if there is one."""
+    click.echo(text, sys.stderr, err=True)  # a bar puts a stream of its own in place of sys.stderr
+
+
 def tell(text: str) -> None:
     """Print text on standard error, unless the user gave -q."""
     if not is_quiet():
-        click.echo(text, err=True)
+        on_stderr(text)
 
 
 def say(lines: Iterable[str], kind: str) -> None:
     """Print lines on standard error, each after its kind; -q silences hints and notes."""
     for line in lines:
         if kind not in ("hint", "note") or not is_quiet():
-            click.echo(f"{kind}: {line}", err=True)
+            on_stderr(f"{kind}: {line}")
 
 
 def hint(line: str) -> None:
@@ -147,7 +157,7 @@ def hint(line: str) -> None:
 
 
 def progress(start: str = "reading") -> AbstractContextManager[Show]:
-    """Return the context of what shows progress on standard error, unless the user gave -q."""
+    """Return a context that shows progress on standard error, unless the user gave -q."""
     return progress_on_stderr(is_quiet(), start)
 
 
@@ -168,11 +178,32 @@ def print_json(content: object) -> None:
 
 
 def terminal(*, stderr: bool = False) -> "Console":
-    """Return a rich console that raises BrokenPipeError, where rich would exit with 1."""
+    """Return a rich console that raises BrokenPipeError, where rich would exit with 1.
+
+    In a file or pipe, lines have no spaces at their end.
+    """
     from rich.console import Console
 
     class Terminal(Console):
         def on_broken_pipe(self) -> None:
             raise BrokenPipeError
 
-    return Terminal(stderr=stderr)
+    stream: Any = sys.stderr if stderr else sys.stdout  # None where it is closed
+    file: Any = _Trimmed(stream) if stream is not None and not stream.isatty() else None
+    return Terminal(file=file, stderr=stderr)
+
+
+class _Trimmed:
+    """A text stream that leaves out the spaces at the ends of lines."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> None:
+        self._stream.write(_LINE_END.sub("", text))
+
+
+_LINE_END = re.compile(r" +$", re.MULTILINE)

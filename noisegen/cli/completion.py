@@ -14,6 +14,8 @@ from click.shell_completion import (
     split_arg_string,
 )
 
+from noisegen.errors import UsageError
+
 SHELLS = ("bash", "zsh", "fish")
 
 
@@ -36,7 +38,7 @@ def completion(shell: str | None) -> None:
 
     shell = shell or Path(os.environ.get("SHELL", "")).name
     if shell not in SHELLS:
-        raise click.UsageError(f"name a shell: {', '.join(SHELLS)}")
+        raise UsageError(f"name a shell: {', '.join(SHELLS)}")
     kind = get_completion_class(shell)
     assert kind is not None
     click.echo(kind(noisegen, {}, "noisegen", COMPLETE).source())
@@ -62,14 +64,14 @@ complete -o nosort -F %(complete_func)s %(prog_name)s
 """
 
     def get_completion_args(self) -> tuple[list[str], str]:
-        """Return the words of the line, and the one that is being written."""
+        """Return the words of the line, and the one that is being typed."""
         line = os.environ["COMP_WORDS"]
         words = split_arg_string(line)
         incomplete = words.pop() if words and not line[-1].isspace() else ""
         return words[1:], incomplete
 
     def format_completion(self, item: CompletionItem[str]) -> str:
-        """Return the type and the part of the value that replaces the last of bash's words."""
+        """Return the type, and the value without what bash takes for earlier words."""
         _, incomplete = self.get_completion_args()
         breaks = set(":=") & set(os.environ.get("COMP_WORDBREAKS", ""))
         cut = max((incomplete.rfind(sign) + 1 for sign in breaks), default=0)
@@ -96,7 +98,7 @@ class Values(click.ParamType[str]):
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem[str]]:
-        """Return the names that begin as what is written does; files if there is none."""
+        """Return the names that begin with what is typed; files if there are none."""
         cut = max((incomplete.rfind(sign) + 1 for sign in self.between), default=0)
         head, begun = incomplete[:cut], incomplete[cut:]
         names = (name for name in self.names(head) if name.startswith(begun))
@@ -111,7 +113,7 @@ def _recipes(_: str) -> list[str]:
 
 
 def _transforms(head: str = "") -> list[str]:
-    """Return the names of all transforms, or the parameters of the one that is written."""
+    """Return the names of all transforms, or the parameters of the one that is typed."""
     from noisegen.noise import registry
 
     if not head:

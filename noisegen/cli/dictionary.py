@@ -184,7 +184,7 @@ def _print(heads: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     """Print a table; columns of figures, from the fourth on, are at the right."""
     from noisegen.report.terminal import titled
 
-    table = titled("", lines=False)
+    table = titled(lines=False)
     for number, head in enumerate(heads):
         table.add_column(head, justify="right" if number > 2 else "left")
     for row in rows:

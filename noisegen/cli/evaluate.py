@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from noisegen.cli import common
+from noisegen.errors import UsageError
 from noisegen.evaluation.results import EvaluateOptions
 from noisegen.evaluation.tasks.kinds import EvaluateTaskOptions
 from noisegen.options import click_options
@@ -32,8 +33,8 @@ def evaluate(strengths: str, **options: Any) -> int:
     try:
         factors = tuple(float(part) for part in strengths.split(",") if part.strip())
     except ValueError as error:
-        raise click.BadParameter(
-            f"{strengths!r} is no list of numbers such as 0,0.5,1", param_hint="--strengths"
+        raise UsageError(
+            f"--strengths {strengths!r} is not a list of numbers such as 0,0.5,1"
         ) from error
     options["strengths"] = factors
     return _run(run, options, lambda results: render(results, common.terminal()), "report.html")

@@ -1,13 +1,13 @@
 """`noisegen prepare`, `mine-wiki`, `mine-lang8` and `mine-pairs`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
-from itertools import zip_longest
 from typing import Any
 
 import click
 
 from noisegen.cli import common
+from noisegen.errors import UsageError
 from noisegen.mining import mine
 from noisegen.options import decode
 from noisegen.prepare import prepare as preparation
@@ -77,8 +77,10 @@ def _run(
     out, as_json, dry_run = given["out"], given.pop("as_json"), given.pop("dry_run")
     values = common.run_values(given)
     if dry_run:
-        _print_estimate(decode(options, {**given, **values}), as_json)
+        _print_estimate(decode(options, {**given, **values, "out": out or ""}), as_json)
         return 0
+    if not out:
+        raise UsageError("name the output: -o FOLDER")
     with common.progress() as show:
         manifest = function(**given, **values, **callbacks, progress=show)
     totals = manifest.totals
@@ -89,20 +91,20 @@ def _run(
     else:
         common.say(manifest.damage[:DAMAGE_SHOWN], "damaged")
         common.tell(f"{out}: {manifest.summary()}")
-        if manifest.kind == mine.WIKI and not (manifest.missing_tasks or common.is_quiet()):
-            _print_counts(totals)
+        if manifest.kind == mine.WIKI and not manifest.missing_tasks:
+            common.tell(_history(totals["read"]))
     return 3 if totals["damaged"] else 0
 
 
 def _print_estimate(options: Any, as_json: bool) -> None:
-    """Print what a run with these options would make and take."""
+    """Print what a run with these options would produce, and how long it would take."""
     from noisegen.mining.estimate import estimate
     from noisegen.runs.estimate import UNKNOWN
 
     if isinstance(options, preparation.PrepareOptions):
         expected = preparation.estimate_of(options)
     else:
-        expected = estimate(mine.work_of(options), options.workers)
+        expected = estimate(options.work(), options.workers)
     if as_json:
         common.print_json({"estimate": asdict(expected) if expected else None})
     else:
@@ -110,19 +112,9 @@ def _print_estimate(options: Any, as_json: bool) -> None:
         click.echo("\n".join([*lines, "nothing is written"]))
 
 
-_READ = ("pages", "revisions", "text_bytes", "edits", "null_edits", "reverts", "withheld")
-
-
-def _print_counts(totals: dict[str, Any]) -> None:
-    """Print what was read and why pairs were dropped."""
-    from rich.table import Table
-
-    counts = totals["read"]
-    table = Table("read", "", "dropped", "", box=None)
-    skipped = 1 - counts.get("changed_bytes", 0) / max(1, counts.get("text_bytes", 0))
-    read = [(name, f"{counts.get(name, 0):,}") for name in _READ]
-    read.append(("text skipped", f"{skipped:.1%}"))
-    dropped = [(name, f"{count:,}") for name, count in totals["dropped"].items()]
-    for left, right in zip_longest(read, dropped, fillvalue=("", "")):
-        table.add_row(*left, *right)
-    common.terminal(stderr=True).print(table)
+def _history(counts: Mapping[str, int]) -> str:
+    """Return one line about what was read of revision histories."""
+    names = ("pages", "revisions", "edits", "null_edits", "reverts", "withheld")
+    read = ", ".join(f"{name.replace('_', ' ')} {counts.get(name, 0):,}" for name in names)
+    unchanged = 1 - counts.get("changed_bytes", 0) / max(1, counts.get("text_bytes", 0))
+    return f"read: {read}; {unchanged:.1%} of the text skipped, since no edit changed it"

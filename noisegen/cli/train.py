@@ -39,6 +39,7 @@ def train(
     if not options["data"]:
         raise UsageError("missing argument DATA: text, pairs or bitext to train on")
     from noisegen.training.bench import bench
+    from noisegen.training.summary import cost, lines
     from noisegen.training.train import train as run
 
     with common.progress() as show:
@@ -50,9 +51,9 @@ def train(
     elif timed:
         _print_bench(metrics)
     elif options["dry_run"]:
-        _print_estimate(metrics)
+        click.echo("\n".join(cost(metrics)))
     elif metrics and not common.is_quiet():
-        _print_metrics(metrics, Path(options["out"]))
+        click.echo("\n".join(lines(metrics, Path(options["out"]))))
 
 
 def _print_presets(as_json: bool) -> None:
@@ -66,22 +67,6 @@ def _print_presets(as_json: bool) -> None:
         click.echo(f"{click.style(preset.name, bold=True)}: {preset.paper}")
         for what in ("objective", "data", "cost", "command", "table"):
             click.echo(f"  {what:<10} {getattr(preset, what)}")
-
-
-def _print_estimate(estimate: dict[str, Any]) -> None:
-    from noisegen.runs.manifest import counted
-
-    if "padding" not in estimate:  # of heads
-        click.echo("{weights:,} weights\n{pairs:,} pairs of {texts:,} texts".format(**estimate))
-        return
-    updates = counted(estimate["updates_per_epoch"], "update")
-    size, cost = estimate["weight_bytes"] / 1e9, estimate["flop_per_token"] / 1e6
-    click.echo(
-        "{parameters:,} weights, {trained:,} trained ({size:.2f} GB with gradients and moments)\n"
-        "{pairs:,} pairs of {tokens_per_pair:.1f} tokens, {padding:.1%} padding\n"
-        "{updates} per epoch, each of {pairs_per_update:.0f} pairs; "
-        "{cost:,.0f} MFLOP per token".format(size=size, cost=cost, updates=updates, **estimate)
-    )
 
 
 def _print_bench(speeds: dict[str, Any]) -> None:
@@ -98,12 +83,6 @@ def _print_bench(speeds: dict[str, Any]) -> None:
     ):
         click.echo(f"{what:<26}{speed:>12,.0f} tokens/s" + (f"  mfu {mfu:.1%}" if mfu else ""))
     click.echo(f"the loader costs {speeds['loader_cost']:.1%}")
-
-
-def _print_metrics(metrics: dict[str, Any], out: Path) -> None:
-    from noisegen.training.summary import lines
-
-    click.echo("\n".join(lines(metrics, out)))
 
 
 @click.command(epilog=common.example("quickstart -o first"))

@@ -66,7 +66,7 @@ class History:
     _pending: deque[_Pending] = field(default_factory=deque)
 
     def add(self, revision: Revision) -> tuple[str, Revision | None]:
-        """Take the next revision and tell what it is, and the one before it if it is an edit."""
+        """Take the next revision; return its kind, and for an edit the revision before it."""
         if revision.raw is None:
             self._previous = None
             return WITHHELD, None
@@ -182,7 +182,7 @@ def align(old: Sequence[str], new: Sequence[str], dropped: Counter[str]) -> list
 
 
 def _only(these: Sequence[str], those: Sequence[str]) -> list[str]:
-    """Return the sentences that only the first list has, each once, in order."""
+    """Return the sentences that are only in the first list, each once, in order."""
     shared = set(those)
     return [
         sentence

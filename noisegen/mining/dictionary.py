@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from noisegen.data.dictionaries import ANY, Alternative, load_dictionary
+from noisegen.data.files import reading
 from noisegen.errors import UsageError
 from noisegen.mining.miner import SentencePair, Thresholds
 from noisegen.runs.atomic import atomic
@@ -35,7 +36,7 @@ BATCH_ROWS = 4_096  # of a batch
 
 
 class Count(NamedTuple):
-    """How often `clean` stands where `noisy` stood: in sentence pairs, in units, the other way.
+    """How often `noisy` was corrected to `clean`: in sentence pairs, in units, and in reverse.
 
     Rows of both directions are kept, so one with count 0 says only how often its reverse occurs.
     """
@@ -92,7 +93,7 @@ class WordCounter(ExitStack):
 
 
 def _both_ways(counts: Iterable[Count]) -> Iterator[Count]:
-    """Return counts sorted, with those of the reverses that they imply."""
+    """Return counts sorted, together with a count for the reverse of each."""
     counts = list(counts)
     reverses = [Count(c.lang, c.noisy, c.clean, "", 0, 0, c.count) for c in counts]
     return summed(sorted(counts + reverses))
@@ -132,10 +133,19 @@ def write_counts(rows: Iterable[Count], file: IO[bytes]) -> int:
 
 
 def read_counts(source: Path | IO[bytes]) -> Iterator[Count]:
-    """Yield the counts of a file that `write_counts` wrote."""
-    with closing(pq.ParquetFile(source, pre_buffer=False, buffer_size=1 << 16)) as file:
-        for batch in file.iter_batches(BATCH_ROWS, use_threads=False):
-            yield from map(Count, *(column.to_pylist() for column in batch.columns))
+    """Yield the counts of a file that `write_counts` wrote; raises SourceError."""
+    return map(Count._make, _rows(source, COUNT_SCHEMA.names))
+
+
+def _rows(source: Path | IO[bytes], columns: list[str]) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of a Parquet file, with a batch in memory; raises SourceError."""
+    with (
+        reading(source),
+        closing(pq.ParquetFile(source, pre_buffer=False, buffer_size=1 << 16)) as file,
+    ):
+        for batch in file.iter_batches(BATCH_ROWS, columns=columns, use_threads=False):
+            batch.validate(full=True)  # damaged UTF-8 shows here
+            yield from zip(*(batch[name].to_pylist() for name in columns), strict=True)
 
 
 def portions(rows: Iterable[Item], size: int) -> Iterator[list[Item]]:
@@ -170,7 +180,7 @@ def reason_against(row: Count, thresholds: Thresholds, seen: Frequencies) -> str
 
 @dataclass
 class ThresholdTotals:
-    """How many word pairs were left out for what reason, and the words that have some left."""
+    """Counts of word pairs left out, by reason, and of words that keep an alternative."""
 
     dropped: Counter[str] = field(default_factory=Counter)
     words: int = 0
@@ -280,7 +290,7 @@ def _line(fields: Iterable[str]) -> bytes:
 
 
 def seen_words(words: Sequence[Path], pairs: Sequence[Path], thresholds: Thresholds) -> Frequencies:
-    """Return how often the words of word counts stand in the corrected sentences, if it matters.
+    """Return how often counted words occur in corrected sentences, if a threshold needs it.
 
     `words` and `pairs` are the shards of one mining run or of several.
     """
@@ -291,12 +301,9 @@ def seen_words(words: Sequence[Path], pairs: Sequence[Path], thresholds: Thresho
     seen: Counter[tuple[str, str]] = Counter()
     tokenizer = cache(lambda lang: language(lang).tokens)
     for path in pairs:
-        with pq.ParquetFile(path) as file:
-            for batch in file.iter_batches(BATCH_ROWS, columns=["lang", "clean"]):
-                rows = zip(*(column.to_pylist() for column in batch.columns), strict=True)
-                for lang, clean in rows:
-                    tokens = ((lang, token) for token in tokenizer(lang)(clean))
-                    seen.update(token for token in tokens if token in wanted)
+        for lang, clean in _rows(path, ["lang", "clean"]):
+            tokens = ((lang, token) for token in tokenizer(lang)(clean))
+            seen.update(token for token in tokens if token in wanted)
     return seen
 
 
@@ -314,7 +321,7 @@ def most_frequent(entries: Sequence[Alternative], rows: int) -> list[Alternative
 def select(
     sources: Sequence[Path], thresholds: Thresholds, lang: str | None = None
 ) -> tuple[list[Alternative], ThresholdTotals]:
-    """Return what passes of the added counts of dictionaries, and how many were left out.
+    """Return the entries of summed dictionaries that pass, and how many were left out.
 
     Of a mining run all that was counted takes part, and its sentences tell how frequent words are;
     of a file what it has.

@@ -23,7 +23,7 @@ _SAME = {"no": "nb", "nb": "no", "simple": "en"}  # codes of wikis that differ f
 
 
 def tasks_of(sources: Sequence[str], lang: str) -> tuple[list[Task], list[str]]:
-    """Return a task for every dump file of files, folders and globs, and what is left out and why.
+    """Return a task for each dump file, and a line for each file that is left out, with why.
 
     The files of a page that is split by revisions (p1r2r3) are one task, in their order. Raises
     SourceError for what is missing, empty or not what its ending says, and if nothing is left.
@@ -308,7 +308,7 @@ class _Scanner:
 
 
 def _bounds(held: bytes, begin: int) -> tuple[int, int, int, int] | None:
-    """Return where tag and text, end of the text, and end of a revision are; None: not here yet.
+    """Return the offsets of text tag, text, end of text, end of revision; None: not all read.
 
     One without a text has its end for all of them.
     """
@@ -343,7 +343,7 @@ STUCK_MAX = 16  # chunks without any tag or text: expat reads such a token again
 
 
 class _Refused(Exception):  # noqa: N818  (it ends the parser and nothing else)
-    """A document type declares something."""
+    """An export has a document type declaration."""
 
 
 def as_exported(parts: Iterable[bytes], note: Callable[[str], None]) -> Iterator[bytes]:
@@ -360,12 +360,8 @@ def as_exported(parts: Iterable[bytes], note: Callable[[str], None]) -> Iterator
     return whole
 
 
-def rewritten(parts: Iterable[bytes], note: Callable[[str], None]) -> Iterator[bytes]:
-    """Yield the elements without prefixes, attributes in double quotes, text escaped.
-
-    A document type is refused. What follows an error or a gap is given as it is, behind a gap.
-    """
-    out: list[str] = []
+def _writer_to(out: list[str]) -> expat.XMLParserType:
+    """Return a parser that adds to `out` what it reads, written as `rewritten` says."""
 
     def refuse(*declaration: object) -> int:
         raise _Refused("a document type declaration was refused")
@@ -382,6 +378,16 @@ def rewritten(parts: Iterable[bytes], note: Callable[[str], None]) -> Iterator[b
     parser.StartElementHandler = start
     parser.EndElementHandler = lambda name: out.append(f"</{name.rpartition(':')[2]}>")
     parser.CharacterDataHandler = lambda text: out.append(escape(text))
+    return parser
+
+
+def rewritten(parts: Iterable[bytes], note: Callable[[str], None]) -> Iterator[bytes]:
+    """Yield the elements without prefixes, attributes in double quotes, text escaped.
+
+    A document type is refused. What follows an error or a gap is given as it is, behind a gap.
+    """
+    out: list[str] = []
+    parser = _writer_to(out)
     parts = iter(parts)
     read = stuck = 0
     for part in parts:

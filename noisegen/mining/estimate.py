@@ -23,20 +23,12 @@ class _Stopwatch:
     """
 
     miner: Miner
+    kind: str
+    language: Language
     start: float = 0.0
     seconds: float = 0.0
     read: int = 0
     pairs: int = 0
-
-    @property
-    def kind(self) -> str:
-        """The kind of the miner."""
-        return self.miner.kind
-
-    @property
-    def language(self) -> Language:
-        """The language of the run."""
-        return self.miner.language
 
     def __call__(self, task: Task, account: Account) -> Iterator[SentencePair]:
         """Mine the files of the task for a second."""
@@ -62,7 +54,7 @@ def estimate(work: Work, workers: int) -> RunEstimate | None:
     if not all(sizes.values()):
         return None
     largest = max(work.tasks, key=lambda task: sizes[task.number])
-    watch = _Stopwatch(work.miner)
+    watch = _Stopwatch(work.miner, work.miner.kind, work.miner.language)
     with TemporaryDirectory() as folder:
         out = Path(folder)
         for name in LAYOUT.parts:

@@ -8,7 +8,7 @@ word_too_far, word_moved, by strict also as word_case, and for reasons that a la
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -93,32 +93,26 @@ def judge(
 def _compared(
     noisy: str, clean: str, language: Language, profile: FilterProfile
 ) -> tuple[str | None, list[str], list[str]]:
-    """Return why a pair is dropped, if it is, and the tokens from the first that differ."""
+    """Return why a pair is dropped (None: it is kept), and the tokens from the first difference."""
     if _same(noisy, clean):
         return "equal", [], []
     shared, ours, theirs = _differing(noisy, clean, language)
-    shorter, longer = sorted((shared + len(ours), shared + len(theirs)))
-    distance_max = shorter * profile.distance_percent // 100
-    reason = None
-    if shorter < profile.tokens_min:
-        reason = "too_short"
-    elif profile.tokens_max is not None and longer > profile.tokens_max:
-        reason = "too_long"
-    elif longer - shorter > profile.length_difference_max:
-        reason = "length_differs"
-    elif Levenshtein.distance(ours, theirs, score_cutoff=distance_max) > distance_max:
-        reason = "too_different"
-    elif ours == theirs:
-        reason = "equal"
-    elif profile.has_quality_rules:
-        both = f"{noisy}\n{clean}"
-        if any(map(both.__contains__, _MARKUP)):
-            reason = "markup"
-        elif any(_HELD_KEY.search(" ".join(tokens)) for tokens in (ours, theirs)):
-            reason = "held_key"
-        elif _numbers(ours) != _numbers(theirs):
-            reason = "numbers_differ"
-    return reason, ours, theirs
+
+    def faults() -> Iterator[tuple[str, bool]]:
+        shorter, longer = sorted((shared + len(ours), shared + len(theirs)))
+        yield "too_short", shorter < profile.tokens_min
+        yield "too_long", profile.tokens_max is not None and longer > profile.tokens_max
+        yield "length_differs", longer - shorter > profile.length_difference_max
+        most = shorter * profile.distance_percent // 100
+        distance = Levenshtein.distance(ours, theirs, score_cutoff=most)
+        yield "too_different", distance > most
+        yield "equal", ours == theirs
+        if profile.has_quality_rules:
+            yield "markup", any(map(f"{noisy}\n{clean}".__contains__, _MARKUP))
+            yield "held_key", any(_HELD_KEY.search(" ".join(side)) for side in (ours, theirs))
+            yield "numbers_differ", _numbers(ours) != _numbers(theirs)
+
+    return next((reason for reason, is_so in faults() if is_so), None), ours, theirs
 
 
 def _same(noisy: str, clean: str) -> bool:

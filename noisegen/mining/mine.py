@@ -37,6 +37,7 @@ from noisegen.mining.miner import (
 from noisegen.mining.wiki import WikiMiner
 from noisegen.options import Strings, argument, internal, option, public
 from noisegen.runs.atomic import atomic, file_digest
+from noisegen.runs.executors import is_remote
 from noisegen.runs.folder import (
     METADATA,
     Folder,
@@ -49,7 +50,7 @@ from noisegen.runs.folder import (
     note_text,
     shard_path,
 )
-from noisegen.runs.manifest import Card, Manifest, dataset_card, packages, source_names, summed
+from noisegen.runs.manifest import Card, Manifest, dataset_card, packages, summed
 from noisegen.runs.progress import BYTES, Tracker, live_path, publishing, silent
 from noisegen.text.segmentation import language
 from noisegen.version import __version__
@@ -72,6 +73,52 @@ PAIRS = {WIKI: pa.schema([*_TEXTS, *_REVISIONS]), "lang8": _ROWS, "pairs": _ROWS
 Out = Annotated[
     Folder, option("Output folder for pairs and dictionary", "-o", "--out", metavar="FOLDER")
 ]
+
+
+@dataclass(frozen=True)
+class Work:
+    """What to mine, and how; `config` are the options that decide which pairs there are.
+
+    `left_out` says which files are not mined and why.
+    """
+
+    tasks: Sequence[Task]
+    miner: Miner
+    config: dict[str, Any]
+    left_out: Sequence[str] = ()
+
+    def binding(self) -> dict[str, Any]:
+        """Return what a run's folder is bound to; raises SourceError for a missing file."""
+        sources = [
+            {"task": task.number, "path": path, **_written(path)}
+            for task in self.tasks
+            for path in task.paths
+        ]
+        config = {
+            "version": __version__, "kind": self.miner.kind, "lang": self.miner.language.code,
+            "options": self.config, "sources": sources,
+        }  # fmt: skip
+        as_read: dict[str, Any] = json.loads(json.dumps(config))  # as it comes from the manifest
+        return as_read
+
+    def sizes(self) -> dict[int, int]:
+        """Return the bytes of every task, 0 if those of a source are not known."""
+        sizes = {}
+        for task in self.tasks:
+            known = [_written(path)["bytes"] for path in task.paths]
+            sizes[task.number] = 0 if None in known else sum(filter(None, known))
+        return sizes
+
+
+def _written(path: str) -> dict[str, int | None]:
+    """Return the size of a file in bytes and its time of modification in ns, None for no file."""
+    if path == "-" or path.startswith("hf:"):
+        return {"bytes": None, "modified": None}
+    try:
+        status = Path(path).stat()
+    except OSError as error:
+        raise SourceError(f"cannot read {path}: {error.strerror}") from error
+    return {"bytes": status.st_size, "modified": status.st_mtime_ns}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,7 +150,7 @@ class MiningOptions(PartOptions):
         return {name: getattr(self, name) for name in (*shared, *names)}
 
     def pair_profile(self) -> FilterProfile:
-        """Return the filters of pairs; raises UsageError for what is no distance."""
+        """Return the filters of pairs; raises UsageError for an invalid distance."""
         chosen, distance = PROFILES[self.profile], self.max_char_distance
         if distance is None:
             return chosen
@@ -130,6 +177,13 @@ class WikiOptions(MiningOptions):
     splitter: Splitter = "sentencex"
     skip: Annotated[bool, option("Compare only what changed, not whole pages")] = True
 
+    def work(self) -> Work:
+        """Return the dumps to mine and how; raises NoisegenError."""
+        spoken = language(self.lang, splitter=self.splitter, fuzzy_pinyin=self.fuzzy_pinyin)
+        tasks, left_out = tasks_of(listed(self.dumps), spoken.code)
+        miner = WikiMiner(spoken, self.pair_profile(), skip=self.skip)
+        return Work(tasks, miner, self.deciding("splitter", "skip"), left_out)
+
 
 @dataclass(frozen=True)
 class Lang8Options(MiningOptions):
@@ -141,6 +195,13 @@ class Lang8Options(MiningOptions):
     with_uncorrected: Annotated[
         bool, option("Keep sentences without a correction, as pairs of equal sides")
     ] = False
+
+    def work(self) -> Work:
+        """Return the files to mine and how; raises NoisegenError."""
+        spoken = language(self.lang, fuzzy_pinyin=self.fuzzy_pinyin)
+        miner = parallel.Lang8Miner(spoken, self.pair_profile(), self.with_uncorrected)
+        tasks = parallel.lang8_tasks(listed(self.files))
+        return Work(tasks, miner, self.deciding("with_uncorrected"))
 
 
 @dataclass(frozen=True)
@@ -178,54 +239,22 @@ class PairsOptions(MiningOptions):
         if self.noisy_column in columns:
             raise UsageError(f"column {self.noisy_column!r} cannot be both noisy and clean")
 
-
-@dataclass(frozen=True)
-class Work:
-    """What is to be mined: `config` are the options that decide the pairs.
-
-    `left_out` says which files are not mined and why.
-    """
-
-    tasks: Sequence[Task]
-    miner: Miner
-    config: dict[str, Any]
-    left_out: Sequence[str] = ()
-
-    def binding(self) -> dict[str, Any]:
-        """Return what a folder is bound to; raises SourceError for a file that is not there."""
-        sources = [
-            {"task": task.number, "path": path, **_written(path)}
-            for task in self.tasks
-            for path in task.paths
-        ]
-        config = {
-            "version": __version__, "kind": self.miner.kind, "lang": self.miner.language.code,
-            "options": self.config, "sources": sources,
-        }  # fmt: skip
-        as_read: dict[str, Any] = json.loads(json.dumps(config))  # as it comes from the manifest
-        return as_read
-
-    def sizes(self) -> dict[int, int]:
-        """Return the bytes of every task, 0 if those of a source are not known."""
-        sizes = {}
-        for task in self.tasks:
-            known = [_written(path)["bytes"] for path in task.paths]
-            sizes[task.number] = 0 if None in known else sum(filter(None, known))
-        return sizes
-
-
-def _written(path: str) -> dict[str, int | None]:
-    """Return the bytes of a file and when it was written, in ns: one of equal size may be another.
-
-    Of what is no file, both are None.
-    """
-    if path == "-" or path.startswith("hf:"):
-        return {"bytes": None, "modified": None}
-    try:
-        status = Path(path).stat()
-    except OSError as error:
-        raise SourceError(f"cannot read {path}: {error.strerror}") from error
-    return {"bytes": status.st_size, "modified": status.st_mtime_ns}
+    def work(self) -> Work:
+        """Return the tables or files to mine and how; raises NoisegenError."""
+        spoken = language(self.lang, splitter=self.splitter, fuzzy_pinyin=self.fuzzy_pinyin)
+        sources, corrected = listed(self.sources), listed(self.clean_files)
+        clean_columns = tuple(listed(self.clean_columns))
+        columns = PairColumns(self.noisy_column, clean_columns, self.lang_column)
+        miner = parallel.PairsMiner(spoken, self.pair_profile(), columns, self.split)
+        left_out: list[str] = []
+        if corrected:
+            tasks = [Task(0, tuple(aligned_files(sources[0], corrected)))]
+        else:
+            tasks, left_out = parallel.table_tasks(sources, miner)
+        config = self.deciding(
+            "splitter", "split", "noisy_column", "clean_columns", "lang_column", "clean_files"
+        )
+        return Work(tasks, miner, config, left_out)
 
 
 AnyOptions = WikiOptions | Lang8Options | PairsOptions
@@ -241,15 +270,7 @@ def _mine_wiki(options: WikiOptions) -> Manifest:
     word pairs; `tell` is called with a line for every file that is left out. A threshold of None is
     that of the profile (see `Thresholds`). Raises NoisegenError.
     """
-    return mine(work_of(options), options)
-
-
-def _wiki_work(options: WikiOptions) -> Work:
-    """Return the dumps to mine and how; raises NoisegenError."""
-    spoken = language(options.lang, splitter=options.splitter, fuzzy_pinyin=options.fuzzy_pinyin)
-    tasks, left_out = tasks_of(listed(options.dumps), spoken.code)
-    miner = WikiMiner(spoken, options.pair_profile(), skip=options.skip)
-    return Work(tasks, miner, options.deciding("splitter", "skip"), left_out)
+    return mine(options.work(), options)
 
 
 def _mine_lang8(options: Lang8Options) -> Manifest:
@@ -258,15 +279,7 @@ def _mine_lang8(options: Lang8Options) -> Manifest:
     `with_uncorrected` keeps a sentence that nobody corrected, as a pair of itself. A threshold of
     None is that of the profile. Raises NoisegenError.
     """
-    return mine(work_of(options), options)
-
-
-def _lang8_work(options: Lang8Options) -> Work:
-    """Return the files to mine and how; raises NoisegenError."""
-    spoken = language(options.lang, fuzzy_pinyin=options.fuzzy_pinyin)
-    miner = parallel.Lang8Miner(spoken, options.pair_profile(), options.with_uncorrected)
-    tasks = parallel.lang8_tasks(listed(options.files))
-    return Work(tasks, miner, options.deciding("with_uncorrected"))
+    return mine(options.work(), options)
 
 
 def _mine_pairs(options: PairsOptions) -> Manifest:
@@ -277,38 +290,12 @@ def _mine_pairs(options: PairsOptions) -> Manifest:
     for every file that is left out. A threshold of None is that of the profile. Raises
     NoisegenError.
     """
-    return mine(work_of(options), options)
-
-
-def _pairs_work(options: PairsOptions) -> Work:
-    """Return the tables or files to mine and how; raises NoisegenError."""
-    spoken = language(options.lang, splitter=options.splitter, fuzzy_pinyin=options.fuzzy_pinyin)
-    sources, corrected = listed(options.sources), listed(options.clean_files)
-    clean_columns = tuple(listed(options.clean_columns))
-    columns = PairColumns(options.noisy_column, clean_columns, options.lang_column)
-    miner = parallel.PairsMiner(spoken, options.pair_profile(), columns, options.split)
-    left_out: list[str] = []
-    if corrected:
-        tasks = [Task(0, tuple(aligned_files(sources[0], corrected)))]
-    else:
-        tasks, left_out = parallel.table_tasks(sources, miner)
-    config = options.deciding(
-        "splitter", "split", "noisy_column", "clean_columns", "lang_column", "clean_files"
-    )
-    return Work(tasks, miner, config, left_out)
+    return mine(options.work(), options)
 
 
 mine_wiki = public(WikiOptions, _mine_wiki)
 mine_lang8 = public(Lang8Options, _mine_lang8)
 mine_pairs = public(PairsOptions, _mine_pairs)
-
-
-def work_of(options: AnyOptions) -> Work:
-    """Return what is to be mined; raises NoisegenError for input that cannot be used."""
-    makers: dict[type, Callable[[Any], Work]] = {
-        WikiOptions: _wiki_work, Lang8Options: _lang8_work, PairsOptions: _pairs_work,
-    }  # fmt: skip
-    return makers[type(options)](options)
 
 
 # A run.
@@ -347,7 +334,9 @@ def mine(work: Work, options: AnyOptions) -> Manifest:
     for line in work.left_out:
         options.tell(f"skipped {line}")
     binding = work.binding()
-    folder = RunFolder(Path(options.out).resolve(), LAYOUT, binding, options.share)
+    out = Path(options.out)
+    out = out.resolve() if is_remote(options.executor) else out
+    folder = RunFolder(out, LAYOUT, binding, options.share)
     folder.refuse_inputs(source["path"] for source in binding["sources"])
     folder.open(resume=options.resume or options.part is not None, force=options.force)
     done, (remainder, count) = _done(folder), options.share
@@ -450,14 +439,12 @@ def _merge(out: Path, names: list[str], thresholds: Thresholds) -> dict[str, Any
 
 
 def _card(manifest: Manifest) -> str:
-    body = Path(__file__).with_name("card.md").read_text("utf-8").strip().format(
-        columns=", ".join(f"`{name}`" for name in PAIRS[manifest.kind].names),
-        command=manifest.command, sources=source_names(manifest),
-    )  # fmt: skip
     configs = {"pairs": "pairs/part-*.parquet", "dictionary": "dictionary.parquet"}
     return dataset_card(manifest, Card(
         title="Real errors and their corrections", verb="mined", tags=("noise", "real-errors"),
-        tasks=("sentence-similarity", "text-generation"), body=body, configs=configs,
+        tasks=("sentence-similarity", "text-generation"), configs=configs,
+        template=Path(__file__).with_name("card.md"),
+        values={"columns": PAIRS[manifest.kind].names},
         license="cc-by-sa-4.0" if manifest.kind == WIKI else "unknown",
     ))  # fmt: skip
 
@@ -466,7 +453,7 @@ def _card(manifest: Manifest) -> str:
 
 
 def mine_task(out: Path, config: str, miner: Miner, strict: bool, task: Task) -> Mined:
-    """Mine one task: its word counts first, then its pairs, whose metadata says all is there.
+    """Mine one task; its pairs appear last, and their metadata shows that the task is complete.
 
     `config` is the JSON that binds the folder. Raises OutputError if it cannot be written,
     SourceError for input that cannot be read or, under `strict`, that is damaged.
@@ -513,7 +500,7 @@ def _batch(pairs: list[tuple[SentencePair, int]], schema: pa.Schema) -> pa.Recor
 
 
 def _distinct(miner: Miner, task: Task, account: Account) -> Iterator[tuple[SentencePair, int]]:
-    """Yield the pairs of a task and their keys; one that its unit has had, as in an edit war, goes.
+    """Yield the pairs of a task with their keys; one repeated in its unit (edit wars) is dropped.
 
     Raises SourceError for a file that cannot be read.
     """

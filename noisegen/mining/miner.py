@@ -43,7 +43,7 @@ class SentencePair:
 
 @dataclass(frozen=True)
 class Task:
-    """What one worker mines at a time: files to be read one after the other."""
+    """The files that one worker mines, one after the other."""
 
     number: int
     paths: tuple[str, ...]
@@ -68,7 +68,7 @@ class Damage(list[str]):
 
 @dataclass
 class Account:
-    """What a miner read (pages, revisions, ...), dropped for what reason, and lost.
+    """Counts of what a miner read and dropped (by reason), and lines about what was lost.
 
     `input` has the bytes of the input that are read so far, as they lie.
     """

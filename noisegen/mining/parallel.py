@@ -140,7 +140,7 @@ def without_tags(text: str) -> str | None:
 
 
 def _without_comment(noisy: str, text: str) -> str:
-    """Cut what follows the sentence end up to which a correction is nearest to the sentence.
+    """Cut the correction after the sentence end where it is most like the learner's sentence.
 
     Where no sentence end tells, an addition of COMMENT_CHARS or more is cut.
     """
@@ -214,7 +214,7 @@ class Lang8Miner:
                 yield SentencePair(noisy, text, code, unit, words)
 
     def _unfit(self, text: str) -> str | None:
-        """Return why a text is no sentence of the language, as far as length and script tell."""
+        """Return why a text is not a sentence of the language, judged by its length and script."""
         if len(text) > _CHARS_MAX:
             return "too_long"
         return None if self.language.is_written_in(text) else "wrong_script"

@@ -105,7 +105,7 @@ class _PageMiner:
                 yield replace(pair, survived=survived)
 
     def _compare(self, old: Revision, new: Revision) -> None:
-        """Put the pairs of an edit among those that wait."""
+        """Queue the pairs of an edit until no revert can withdraw them."""
         dropped = self.account.dropped
         changed = self._changed_lines(old.raw or b"", new.raw or b"")
         if changed is None:
@@ -130,7 +130,7 @@ class _PageMiner:
                 ))  # fmt: skip
 
     def _changed_lines(self, old: bytes, new: bytes) -> tuple[list[bytes], list[bytes]] | None:
-        """Return the lines of both sides that may differ; None for what is no correction."""
+        """Return the lines of both sides that may differ; None if the edit is not a correction."""
         if len(new) * SHRINK < len(old):
             self.account.dropped["edit_shrinks"] += 1
             return None
@@ -173,7 +173,7 @@ class _PageMiner:
         return self.language.sentences(text) if text else []
 
     def _note(self, text: str) -> None:
-        """Say it once a page."""
+        """Report damage once per page."""
         if text not in self.noted:
             self.noted.add(text)
             self.account.damaged.append(f"{self.where}: {text}")

@@ -83,6 +83,19 @@ def find(
         files.append(out / WORK / f"links-{len(files):05d}.npy")
         fresh = codes[indices] == KEPT
         np.save(files[-1], links(keys[fresh], indices[fresh].astype(np.int64)))
+    shingled = _shingles_by_index(out, edges, shingle)
+    for start, stop in pairwise(edges.tolist()):
+        progress(Progress("comparing near duplicates", start, len(codes), "sentences"))
+        for later, earlier in _linked(files, start, stop):
+            if codes[later] == codes[earlier] == KEPT and (
+                similarity(shingled(later), shingled(earlier)) >= similarity_min
+            ):
+                codes[later] = NEAR
+    return codes
+
+
+def _shingles_by_index(out: Path, edges: I64, shingle: int) -> Callable[[int], set[str]]:
+    """Return a function from a candidate's index to its shingles, with a cache."""
 
     @lru_cache(64)
     def batch(number: int, part: int) -> pa.RecordBatch:  # mapped, not copied
@@ -94,14 +107,7 @@ def find(
         part, row = divmod(index - int(edges[number]), BATCH)
         return shingles(normal_form(batch(number, part)["text"][row].as_py()), shingle)
 
-    for start, stop in pairwise(edges.tolist()):
-        progress(Progress("comparing near duplicates", start, len(codes), "sentences"))
-        for later, earlier in _linked(files, start, stop):
-            if codes[later] == codes[earlier] == KEPT and (
-                similarity(shingled(later), shingled(earlier)) >= similarity_min
-            ):
-                codes[later] = NEAR
-    return codes
+    return shingled
 
 
 def _mark_equal(codes: Codes, keys: U64, marks: U64, indices: I64) -> None:
@@ -114,7 +120,7 @@ def _mark_equal(codes: Codes, keys: U64, marks: U64, indices: I64) -> None:
 
 
 def _is_repeated(values: U64) -> Bool:
-    """Tell of each value whether an equal one stands before it."""
+    """Tell for each value whether an equal one comes before it."""
     repeated = np.ones(len(values), np.bool_)
     repeated[np.unique(values, return_index=True)[1]] = False
     return repeated
@@ -217,7 +223,7 @@ def _factor(number: int) -> int:
 
 @contextmanager
 def key_writer(path: Path, *names: str) -> Iterator[Callable[..., None]]:
-    """Yield what takes columns of numbers: keys first, row numbers last; they are sorted in runs.
+    """Yield a function that writes columns (keys first, row numbers last) in sorted runs.
 
     So a range of keys is read without the others.
     """

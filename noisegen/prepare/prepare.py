@@ -36,6 +36,7 @@ from noisegen.prepare.duplicates import BANDS, KEPT, WORK, Codes, work_path
 from noisegen.prepare.sentences import Criteria, sentences
 from noisegen.runs.atomic import atomic, file_digest, write_text
 from noisegen.runs.estimate import ROWS_COUNTED, Asked, RunEstimate, estimate
+from noisegen.runs.executors import is_remote
 from noisegen.runs.folder import (
     PARTS,
     Folder,
@@ -56,9 +57,7 @@ from noisegen.runs.manifest import (
     Card,
     Manifest,
     dataset_card,
-    markdown_table,
     packages,
-    source_names,
     summed,
 )
 from noisegen.runs.progress import BYTES, Progress, Tracker, live_path, publishing
@@ -130,7 +129,7 @@ class PrepareOptions(RunOptions):
             "sources": [{"path": i.path, "bytes": i.size} for i in inputs if not i.skipped],
         }
         return PortionJob(
-            Path(self.out).resolve(),
+            Path(self.out).resolve() if is_remote(self.executor) else Path(self.out),
             json.dumps(config, sort_keys=True, ensure_ascii=False),
             spoken,
             Criteria(self.min_chars, self.max_chars, self.min_common, model is not None),
@@ -141,7 +140,7 @@ class PrepareOptions(RunOptions):
 
 @dataclass(frozen=True)
 class Candidates:
-    """What a portion gave: `rows` candidates of `sentences`; damaged rows, dropped sentences."""
+    """Counts of a portion: its candidates (`rows`) among all its sentences, and the losses."""
 
     number: int
     first_row: int
@@ -185,7 +184,7 @@ class PortionJob:
 
 @dataclass(frozen=True)
 class Portion:
-    """What one worker prepares at a time: tasks of sources one after the other, as one shard."""
+    """The rows that one worker prepares as one shard, maybe of several sources."""
 
     number: int
     first_row: int
@@ -208,18 +207,14 @@ def _prepare(options: PrepareOptions) -> Manifest:
     folder = RunFolder(job.out, LAYOUT, json.loads(job.config))
     folder.refuse_inputs(item.path for item in inputs)
     done = folder.open(resume=options.resume, force=options.force)
-    if (manifest := folder.earlier_manifest()) is not None and (job.out / "README.md").exists():
-        shards = {job.out / shard["file"]: shard["sha256"] for shard in manifest.shards}
-        if all(path.exists() and file_digest(path) == sha for path, sha in shards.items()):
-            folder.remove_scratch()
-            return manifest
-    notes: dict[int, Candidates] = {}
-
-    sizes: dict[int, int] = {}  # bytes of portions by their numbers
+    if manifest := _finished(folder):
+        folder.remove_scratch()
+        return manifest
     tracker = Tracker(
         options.progress, "splitting", "rows", ("sentences",), total=total_size(inputs),
         most=options.limit or 0,
     )  # fmt: skip
+    notes, sizes = dict[int, Candidates](), dict[int, int]()  # and bytes of portions, by number
 
     def add(note: Candidates) -> None:
         notes[note.number] = note
@@ -230,9 +225,7 @@ def _prepare(options: PrepareOptions) -> Manifest:
         for portion in chain([first], planned):
             sizes[portion.number] = sum(task.size for _, task in portion.parts)
             note = done.get(portion.number)
-            files = (work_path(job.out, kind, portion.number) for kind in duplicates.KINDS)
-            is_same = note and (note.first_row, note.rows_in) == (portion.first_row, portion.rows)
-            if note and is_same and all(path.exists() for path in files):
+            if note and _is_there(job, portion, note):
                 add(note)
             else:
                 tracker.report()
@@ -245,6 +238,23 @@ def _prepare(options: PrepareOptions) -> Manifest:
     with tracker.watching(partial(folder.live, job.out / WORK)):
         folder.run(partial(make_candidates, job), missing(), options, finished)
     return _finish(folder, job, [note for _, note in sorted(notes.items())], options)
+
+
+def _finished(folder: RunFolder[Candidates]) -> Manifest | None:
+    """Return the manifest of a run that has ended, if all of its shards are there."""
+    manifest = folder.earlier_manifest()
+    if manifest is None or not (folder.out / "README.md").exists():
+        return None
+    shards = {folder.out / shard["file"]: shard["sha256"] for shard in manifest.shards}
+    is_whole = all(path.exists() and file_digest(path) == sha for path, sha in shards.items())
+    return manifest if is_whole else None
+
+
+def _is_there(job: PortionJob, portion: Portion, note: Candidates) -> bool:
+    """Tell whether the files of a portion are there, from a run with the same portions."""
+    files = (work_path(job.out, kind, portion.number) for kind in duplicates.KINDS)
+    is_same = (note.first_row, note.rows_in) == (portion.first_row, portion.rows)
+    return is_same and all(path.exists() for path in files)
 
 
 prepare = public(PrepareOptions, _prepare)
@@ -285,13 +295,14 @@ def _portions(
 def _tasks(
     inputs: Sequence[Input], columns: Columns, options: PrepareOptions
 ) -> Iterator[tuple[str, ShardInput]]:
-    """Yield the tasks of each input by itself, for its path, and since columns need not agree."""
+    """Yield path and tasks of each input by itself, since their columns may differ."""
     left = options.limit
     for item in inputs:
         if item.skipped or left == 0:
             continue
+        there = replace(item, path=item.absolute) if is_remote(options.executor) else item
         try:
-            for task in shard_inputs([item], columns, options.rows_per_shard, left):
+            for task in shard_inputs([there], columns, options.rows_per_shard, left):
                 yield item.path, task
                 left = None if left is None else left - task.rows
         except SourceError as error:
@@ -312,7 +323,7 @@ class _Account:
 
 
 def make_candidates(job: PortionJob, portion: Portion) -> Candidates:
-    """Write the candidates of a portion and its keys, and last the note that says all is there."""
+    """Write the candidates of a portion and their keys; a note, written last, marks it complete."""
     account = _Account()
     candidates, rows = _candidates(job, portion, account), 0
     texts_path, forms_path, bands_path, note_path = (
@@ -396,7 +407,7 @@ def _rows(
 def _finish(
     folder: RunFolder[Candidates], job: PortionJob, notes: list[Candidates], options: PrepareOptions
 ) -> Manifest:
-    """Find the duplicates, write shards, manifest and card, remove what led there."""
+    """Find duplicates, write shards, manifest and card, and remove the working files."""
     counts = [note.rows for note in notes]
     codes = duplicates.find(
         job.out, counts, near=job.duplicates == "near", shingle=job.shingle,
@@ -444,16 +455,7 @@ def _write_shard(job: PortionJob, folder: Path, number: int, codes: Codes) -> di
 
 def _card(manifest: Manifest) -> str:
     """Return the text of the dataset card."""
-    column = manifest.options["id_column"]
-    dropped = [(reason, f"{count:,}") for reason, count in manifest.totals["dropped"].items()]
-    template = CARD.read_text("utf-8").rstrip()
-    body = template.format(
-        row_column=f", from column `{column}`" if column else "",
-        dropped=markdown_table(("reason", "sentences"), *dropped),
-        command=manifest.command,
-        sources=source_names(manifest),
-    )
     return dataset_card(manifest, Card(
-        title="Clean sentences", verb="prepared", tags=("text", "sentences"), body=body,
+        title="Clean sentences", verb="prepared", tags=("text", "sentences"), template=CARD,
         tasks=("feature-extraction", "fill-mask"), variable="sentences",
     ))  # fmt: skip

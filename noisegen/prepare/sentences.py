@@ -60,7 +60,7 @@ def sentences(text: str, spoken: Language, criteria: Criteria) -> Iterator[Sente
 
 
 def _reason(sentence: str, line: str, lang: str, criteria: Criteria) -> str:
-    """Return the first criterion that a sentence fails, the cheap ones first."""
+    """Return the first criterion that a sentence fails; cheap ones come first."""
     if len(sentence) < criteria.min_chars:
         return "too_short"
     if len(sentence) > criteria.max_chars:

@@ -76,7 +76,7 @@ class CalibrateOptions:
 
 @dataclass(frozen=True)
 class RateEstimate:
-    """An error rate, its standard errors for these texts and for others like them, and the rows."""
+    """An error rate of `rows` rows; standard errors for these texts, and for others like them."""
 
     value: float
     error: float
@@ -183,8 +183,7 @@ def _calibrate(options: CalibrateOptions) -> Calibrated:
     """
     for path in listed(options.code):
         registry.load_code(path)
-    given = options.recipe
-    base = Recipe.named(given) if isinstance(given, str) else given
+    base = options.recipe if isinstance(options.recipe, Recipe) else Recipe.named(options.recipe)
     base = base.with_values(options.values or {})
     noising = Noising(normalize_language(options.lang), options.protect, options.tagger)
     if note := base.note_on(noising.lang):
@@ -246,10 +245,10 @@ def calibrate_rate(
     reached, check = (each.rate(stronger, rows) for each in (estimator, checker))
     about = (
         f"{recipe.name} times {factor:.6g} for {title} {target:g} ({estimator.noising.lang})",
-        f"reached {reached.value:.5f} +- {1.96 * reached.error:.5f} in {rows:,} noisy rows of "
-        f"{counted(len(used), 'text')}",
-        f"check: {check.value:.5f} +- {1.96 * check.error_between:.5f} on "
-        f"{counted(len(others), 'other text')} with another seed",
+        f"reached: {reached.value:.5f} +- {1.96 * reached.error:.5f} on "
+        f"{counted(len(used), 'text')}, noised repeatedly ({rows:,} rows)",
+        f"check: {check.value:.5f} +- {1.96 * check.error_between:.5f} on the other "
+        f"{counted(len(others), 'text')}, with another seed",
     )
     given = estimator.rate(recipe, ROUGH_ROWS)
     return Calibrated(
@@ -272,7 +271,7 @@ def _factor(
     @cache
     def estimate(factor: float, rows: int) -> RateEstimate:
         rate = estimator.rate(scaled(recipe, factor), rows)
-        step = f"measuring factor {factor:.4g} on {rows:,} rows"
+        step = f"measuring the rate at factor {factor:.4g} in {rows:,} noisy rows"
         progress(Progress(step, next(numbers), unit="measurements"))
         return rate
 

@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, asdict, dataclass, replace
-from itertools import pairwise
+from itertools import pairwise, starmap
 from math import sqrt
 from typing import Annotated, Any, NamedTuple
 
@@ -13,7 +13,7 @@ from rapidfuzz.distance import Levenshtein
 from noisegen.augment.on_the_fly import Noising
 from noisegen.augment.statistics import ratio, wilson
 from noisegen.data.pairs import Pairs, read_pairs
-from noisegen.errors import NoisegenError, UsageError
+from noisegen.errors import NoisegenError, UsageError, naming_extras
 from noisegen.noise.recipe import Recipe
 from noisegen.options import Strings, internal, option, public
 from noisegen.realism.kinds import KINDS, kind_of
@@ -47,7 +47,7 @@ _LANGUAGE_SAMPLE = 500
 
 
 class Histogram(NamedTuple):
-    """What a histogram shows, the names of its bins, and what they are."""
+    """The title of a histogram, the names of its bins, and what its axis shows."""
 
     title: str
     bins: tuple[str, ...]
@@ -236,32 +236,22 @@ def compare_pairs(
     of `kinds.kind_of`; `progress` gets an event per step. Equal input gives equal figures.
     Raises UsageError for a set without pairs, MissingExtra without scikit-learn.
     """
-    for name, pairs in (("real", real), ("synthetic", synthetic)):
+    sides = {"real": real, "synthetic": synthetic}
+    for name, pairs in sides.items():
         if not pairs:
             raise UsageError(f"the {name} set has no pairs")
     ours, theirs, is_paired = alongside(real, synthetic, limit)
     warnings = [f"real set: {line}" for line in doubts(real, lang)]
-    for name, pairs in (("real", real), ("synthetic", synthetic)):
-        for reason, lost in pairs.dropped.items():
-            warnings.append(f"{name} set: dropped {counted(lost, 'pair')}: {reason}")
-        if pairs.noisy == pairs.clean:
-            unchanged = "no row differs from its clean version: there is no noise to compare"
-            warnings.append(f"{name} set: {unchanged}")
+    warnings += [f"{name} set: {line}" for name in sides for line in _losses(sides[name])]
     if is_paired and len(ours) < min(len(real), limit):
         warnings.append(
             f"compared on the {len(ours):,} of {len(real):,} real pairs whose clean text "
             "is also in the synthetic set"
         )
     elif not is_paired:
-        warnings.append(
-            "the sets share too few clean texts for a paired comparison: the AUC also measures "
-            "how their topics differ (see the two clean sides); use --recipe, or noise the clean "
-            "side of the real pairs"
-        )
-        if languages_differ(real.clean, synthetic.clean):
-            warnings.append("the clean sides look like texts in different languages")
+        warnings += _unpaired(real, synthetic)
     measured = []
-    for name, pairs in (("real", ours), ("synthetic", theirs)):
+    for name, pairs in zip(sides, (ours, theirs), strict=True):
         progress(Progress(f"aligning {len(pairs):,} {name} pairs"))
         measured.append(measure(pairs.clean, pairs.noisy, lang))
     return Realism(
@@ -278,8 +268,27 @@ def compare_pairs(
     )
 
 
+def _losses(pairs: Pairs) -> Iterator[str]:
+    """Yield what is missing of a set, and whether it has any noise."""
+    for reason, lost in pairs.dropped.items():
+        yield f"dropped {counted(lost, 'pair')}: {reason}"
+    if pairs.noisy == pairs.clean:
+        yield "no row differs from its clean version: there is no noise to compare"
+
+
+def _unpaired(real: Pairs, synthetic: Pairs) -> Iterator[str]:
+    """Yield what makes the comparison of sets on different clean texts doubtful."""
+    yield (
+        "the sets share too few clean texts for a paired comparison: the AUC also measures "
+        "how their topics differ (see the two clean sides); use --recipe, or noise the clean "
+        "side of the real pairs"
+    )
+    if languages_differ(real.clean, synthetic.clean):
+        yield "the clean sides look like texts in different languages"
+
+
 def _examples(real: Pairs, synthetic: Pairs, is_paired: bool) -> Iterator[dict[str, str]]:
-    """Yield rows that both sets change, or of unpaired sets some of each."""
+    """Yield rows that both sets change; of unpaired sets, some rows of each."""
     sides = {"real": real, "synthetic": synthetic}
     sets = [sides] if is_paired else [{name: pairs} for name, pairs in sides.items()]
     most = EXAMPLES // len(sets)
@@ -296,7 +305,7 @@ def _examples(real: Pairs, synthetic: Pairs, is_paired: bool) -> Iterator[dict[s
 
 
 def alongside(real: Pairs, synthetic: Pairs, limit: int) -> tuple[Pairs, Pairs, bool]:
-    """Return the same number of pairs of both, and whether their clean texts are equal by row."""
+    """Return equally many pairs of both sets, and whether their clean texts agree row by row."""
     numbers_of: defaultdict[str, list[int]] = defaultdict(list)
     for number in reversed(range(len(synthetic))):
         numbers_of[synthetic.clean[number]].append(number)
@@ -321,21 +330,8 @@ def measure(
 
     Raises ValueError if the two sides have different numbers of rows.
     """
-    counts = {name: np.zeros((len(clean), len(shown.bins))) for name, shown in HISTOGRAMS.items()}
-    changed = character_errors = word_errors = 0
-    for row, (before, after) in enumerate(zip(clean, noisy, strict=True)):
-        row_edits = edits(before, after)
-        counts["edits_per_row"][row, min(len(row_edits), EDITS_MAX)] = 1
-        changed += before != after
-        character_errors += alignment.character_errors(before, after)
-        word_errors += alignment.word_errors(before, after)
-        for edit in row_edits:
-            middle = (edit.clean_start + edit.clean_stop) / 2
-            tenth = min(int(middle * 10 / max(len(before), 1)), 9)
-            counts["kinds"][row, KINDS.index(kind_of(before, after, edit, lang))] += 1
-            counts["sentence_positions"][row, tenth] += 1
-            if place := word_place(before, after, edit):
-                counts["word_positions"][row, WORD_PLACES.index(place)] += 1
+    rows = list(zip(clean, noisy, strict=True))
+    counts = _histograms(rows, lang)
     totals = {name: lines.sum(axis=0).astype(int).tolist() for name, lines in counts.items()}
     clean_words, noisy_words = (
         [word for text in side for word in _tokens(text) if any(map(str.isalnum, word))]
@@ -343,11 +339,12 @@ def measure(
     )
     clean_types, noisy_types = set(clean_words), set(noisy_words)
     unseen = sum(word not in clean_types for word in noisy_words)
+    words = sum(len(text.split()) for text in clean)
     figures = NoiseFigures(
-        rows=len(clean),
-        changed_share=ratio(changed, len(clean)),
-        cer=ratio(character_errors, sum(map(len, clean))),
-        wer=ratio(word_errors, sum(len(text.split()) for text in clean)),
+        rows=len(rows),
+        changed_share=ratio(sum(before != after for before, after in rows), len(rows)),
+        cer=ratio(sum(starmap(alignment.character_errors, rows)), sum(map(len, clean))),
+        wer=ratio(sum(starmap(alignment.word_errors, rows)), words),
         edits_per_row=tuple(totals["edits_per_row"]),
         kinds=dict(zip(KINDS, totals["kinds"], strict=True)),
         sentence_positions=tuple(totals["sentence_positions"]),
@@ -357,6 +354,22 @@ def measure(
         clean_type_token_ratio=ratio(len(clean_types), len(clean_words)),
     )
     return figures, counts
+
+
+def _histograms(rows: Sequence[tuple[str, str]], lang: str) -> RowCounts:
+    """Return what each row adds to each histogram."""
+    counts = {name: np.zeros((len(rows), len(shown.bins))) for name, shown in HISTOGRAMS.items()}
+    for row, (before, after) in enumerate(rows):
+        row_edits = edits(before, after)
+        counts["edits_per_row"][row, min(len(row_edits), EDITS_MAX)] = 1
+        for edit in row_edits:
+            middle = (edit.clean_start + edit.clean_stop) / 2
+            tenth = min(int(middle * 10 / max(len(before), 1)), 9)
+            counts["kinds"][row, KINDS.index(kind_of(before, after, edit, lang))] += 1
+            counts["sentence_positions"][row, tenth] += 1
+            if place := word_place(before, after, edit):
+                counts["word_positions"][row, WORD_PLACES.index(place)] += 1
+    return counts
 
 
 def word_place(clean: str, noisy: str, edit: TokenEdit) -> str | None:
@@ -406,17 +419,15 @@ def _divergences(real: RowCounts, synthetic: RowCounts, is_paired: bool) -> dict
 
 
 def jensen_shannon(p: F64, q: F64) -> F64:
-    """Return the Jensen-Shannon divergence (base 2) of each line of counts in `p` and in `q`."""
-    shares = []
-    for counts in (p, q):
-        total = counts.sum(axis=1, keepdims=True)
-        shares.append(np.divide(counts, total, out=np.zeros(counts.shape), where=total > 0))
-    bits, filled, middle = np.zeros(len(p)), np.zeros(len(p)), (shares[0] + shares[1]) / 2
-    for share in shares:
-        gain = np.divide(share, middle, out=np.ones_like(share), where=share > 0)
-        bits += (share * np.log2(gain)).sum(axis=1)
-        filled += share.sum(axis=1)  # 0: both lines are empty, 1: one of them is
-    divergences: F64 = np.where(filled < 1.5, np.round(filled), np.clip(bits / 2, 0, 1))
+    """Return the Jensen-Shannon divergence (base 2) of each line of counts in `p` and in `q`.
+
+    It is 0 where both lines are empty, 1 where one of them is.
+    """
+    with naming_extras():
+        from scipy.spatial.distance import jensenshannon
+    with np.errstate(invalid="ignore"):  # of an empty line
+        distances = jensenshannon(p, q, base=2, axis=1)
+    divergences: F64 = np.where(np.isnan(distances), p.any(axis=1) != q.any(axis=1), distances**2)
     return divergences
 
 

@@ -77,7 +77,7 @@ def _kind_of_words(before: str, after: str, lang: str) -> str:
 
 
 def _rules_of_words(before: str, after: str, lang: str = "") -> Iterator[tuple[str, bool]]:
-    """Yield the kinds of edits of words by themselves, and whether it is of this kind."""
+    """Yield the kinds that depend on the words alone, and whether an edit is of this kind."""
     yield "casing", before.lower() == after.lower()
     clean, noisy = plain(before), plain(after)
     yield "diacritics", noisy in (clean, plain(before.lower().translate(_SPELLED_OUT)))
@@ -145,7 +145,7 @@ def _words(text: str) -> Counter[str]:
 
 
 def _is_elsewhere(words: str, text: str, other: str) -> bool:
-    """Tell whether the other text has the words as often as the text that they were taken from."""
+    """Tell whether the other text has these words at least as often as their own text."""
     ours, theirs = _words(text), _words(other)
     return all(theirs[word] >= ours[word] for word in _words(words))
 

@@ -117,7 +117,7 @@ def check_free(out: str | Path, force: bool) -> None:
 
 
 def save(profile: Profile, folder: str | Path) -> None:
-    """Write the files of a profile, rows in an order of their own; raises OutputError."""
+    """Write the files of a profile, rows sorted by their keys; raises OutputError."""
     folder = Path(folder)
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -229,7 +229,7 @@ def _word_key(text: str, noisy: str | None, initial: bool, habit: str) -> WordKe
 
 
 def _take_case(words: list[WordKey], number: int) -> int:
-    """Return how a word is written if that is all that changed, and take it for unchanged."""
+    """Return a word's case if only that changed, and mark the word as unchanged."""
     key = words[number] if number < len(words) else None
     if key is None or key.noisy != key.clean or key.written == profiles.UPPER_CASE:
         return SAME
@@ -243,7 +243,7 @@ def _take_case(words: list[WordKey], number: int) -> int:
 def _aligned(
     clean: str, noisy: str, changes: Sequence[TokenEdit]
 ) -> Iterator[tuple[Span, Span | None]]:
-    """Yield every word and where it went (None: it is gone), by the edits and what they leave."""
+    """Yield every clean word with its place in the noisy text (None: it is gone)."""
     ours, theirs = token_spans(clean), token_spans(noisy)
     starts, noisy_starts = [span[0] for span in ours], [span[0] for span in theirs]
     at = noisy_at = 0
@@ -259,7 +259,7 @@ def _aligned(
 def _targets(
     clean: str, noisy: str, ours: Sequence[Span], theirs: Sequence[Span]
 ) -> Iterator[tuple[Span, Span | None]]:
-    """Yield the words among some tokens of the clean side; `theirs` stand for them."""
+    """Yield the words among clean tokens, each with its place among the noisy ones, `theirs`."""
     words = [span for span in ours if is_word(clean[span[0]])]
     texts = [noisy[slice(*span)] for span in theirs]
     joined = "".join(clean[slice(*span)] for span in words)
@@ -275,7 +275,7 @@ def _targets(
 def _gaps(
     clean: str, noisy: str, aligned: Sequence[tuple[Span, Span | None]]
 ) -> Iterator[tuple[int, str, str]]:
-    """Yield what became of every gap, with the number of the word behind; none by a lost word.
+    """Yield every gap and its replacement, with the number of the word after it.
 
     A gap is all that stands between two words, before the first or behind the last.
     """
@@ -311,7 +311,7 @@ Slips = dict[tuple[str, str], list[LetterKey]]
 def _kept_words(
     words: Counter[WordKey], often: set[Form], slips: Slips
 ) -> tuple[Counter[WordKey], Counter[profiles.ShapeKey]]:
-    """Return the words that stand there often, and what became of others, by shape alone."""
+    """Return the counts of frequent words, and of all others by their shape only."""
     kept: Counter[WordKey] = Counter()
     shapes: Counter[profiles.ShapeKey] = Counter()
     for key, count in words.items():

@@ -2,28 +2,13 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from noisegen.noise.profile import END, SAME, START, HabitKey, Profile
 from noisegen.realism.compare import HISTOGRAMS, NoiseFigures, Realism
 from noisegen.realism.two_sample import Auc
-from noisegen.report import pages
-from noisegen.report.blocks import (
-    Bars,
-    Block,
-    Cell,
-    Example,
-    ExampleList,
-    Facts,
-    Row,
-    Section,
-    Table,
-    Text,
-    differences,
-    figure,
-    marked,
-)
+from noisegen.report import blocks, pages
 from noisegen.report.terminal import percent
 from noisegen.runs.manifest import counted
 
@@ -50,33 +35,33 @@ Line = tuple[str, str, int, float]  # clean, noisy, how often, share of all case
 def comparison_page(realism: Realism) -> str:
     """Return a comparison as one HTML page that needs nothing beside it."""
     about, *sections = comparison_sections(realism)
-    head = [*about.blocks, *(Text(line, "warning") for line in realism.warnings)]
+    head = [*about.blocks, *(blocks.Text(line, "warning") for line in realism.warnings)]
     return pages.page(about.title, sections, kicker="noisegen: realism", head=head)
 
 
-def comparison_sections(realism: Realism) -> list[Section]:
+def comparison_sections(realism: Realism) -> list[blocks.Section]:
     """Return the figures of a comparison; the first section says what was compared."""
     examples = [_example(versions) for versions in realism.examples]
     return [
         _about(realism),
-        Section("examples", "Examples", [ExampleList(examples)] if examples else [],
+        blocks.Section("examples", "Examples", [blocks.ExampleList(examples)] if examples else [],
                 "Whole rows with their real noise and with the synthetic noise."),
-        Section("tests", "Can a classifier tell them apart?", [_tests(realism)],
+        blocks.Section("tests", "Can a classifier tell them apart?", [_tests(realism)],
                 "AUC: how often a classifier on character n-grams, trained on other texts, picks "
                 "the synthetic one of two texts. 0.5 is guessing: the best that noise can reach."),
-        Section("divergences", "Divergences", [_divergences(realism)],
+        blocks.Section("divergences", "Divergences", [_divergences(realism)],
                 "Jensen-Shannon divergence, base 2: 0 is equal, 1 has nothing in common. The last "
                 "column is the divergence of two halves of the real set: the best to hope for."),
-        Section("rates", "Rates", [_rates(realism)]),
-        Section("histograms", "Histograms", [_bars(realism, name) for name in HISTOGRAMS],
+        blocks.Section("rates", "Rates", [_rates(realism)]),
+        blocks.Section("histograms", "Histograms", [_bars(realism, name) for name in HISTOGRAMS],
                 "Places are those in the clean text."),
-        Section("ngrams", "What gives the noise away", [_ngrams(realism)],
+        blocks.Section("ngrams", "What gives the noise away", [_ngrams(realism)],
                 "Character n-grams that the classifier relies on, and the share of rows that "
                 "contain them. ␣ is a space, ¶ the beginning or the end of a text."),
     ]  # fmt: skip
 
 
-def _about(realism: Realism) -> Section:
+def _about(realism: Realism) -> blocks.Section:
     """Return what was compared, and what came out in words."""
     real, synthetic = realism.names
     how = "noise on the same clean texts" if realism.is_paired else "noise on different texts"
@@ -86,11 +71,11 @@ def _about(realism: Realism) -> Section:
         "compared": [f"{counted(realism.real.rows, 'row')} of each, {how}"],
         "language": [realism.lang],
     }
-    known = Facts({name: lines for name, lines in facts.items() if any(lines)})
+    known = blocks.Facts({name: lines for name, lines in facts.items() if any(lines)})
     title = "How real the noise is"
     if synthetic:
         title = _FOLDERS.sub("", f"{synthetic} against {real}").replace("recipe ", "Recipe ", 1)
-    return Section("about", title, [*map(Text, _sentences(realism)), known])
+    return blocks.Section("about", title, [*map(blocks.Text, _sentences(realism)), known])
 
 
 def _sentences(realism: Realism) -> Iterator[str]:
@@ -117,13 +102,13 @@ def _sentences(realism: Realism) -> Iterator[str]:
             yield f"{words}: {', '.join(listed)}."
 
 
-def _example(versions: Mapping[str, str]) -> Example:
+def _example(versions: Mapping[str, str]) -> blocks.Example:
     clean, *others = versions
-    pieces = {name: differences(versions[clean], versions[name])[1] for name in others}
-    return Example({clean: marked(versions[clean], []), **pieces})
+    pieces = {name: blocks.differences(versions[clean], versions[name])[1] for name in others}
+    return blocks.Example({clean: blocks.marked(versions[clean], []), **pieces})
 
 
-def _tests(realism: Realism) -> Table:
+def _tests(realism: Realism) -> blocks.Table:
     found = realism.two_sample
     tests: list[tuple[str, Auc | None, str]] = [
         ("real and synthetic noisy text", found.all_rows, "0.5 is the goal"),
@@ -133,43 +118,43 @@ def _tests(realism: Realism) -> Table:
     ]  # fmt: skip
     if found.clean_sides:
         tests.append(("the two clean sides", found.clean_sides, "topic and style, not noise"))
-    rows: list[Row] = []
+    rows: list[blocks.Row] = []
     for name, auc, reading in tests:
         shown = f"{auc.value:.3f} ({auc.low:.3f}–{auc.high:.3f})" if auc else "-"
-        rows.append([name, Cell(shown, kind="n"), reading])
+        rows.append([name, blocks.Cell(shown, kind="n"), reading])
     heads = ["texts", "AUC (95% interval)", "how to read it"]
-    return Table("AUC of the classifier", heads, rows, "stacked")
+    return blocks.Table("AUC of the classifier", heads, rows, "stacked")
 
 
-def _divergences(realism: Realism) -> Table:
-    rows: list[Row] = [
-        [HISTOGRAMS[name].title, figure(value.value, ".3f"),
-         Cell(f"{value.low:.3f}–{value.high:.3f}", value.low), figure(value.floor, ".3f")]
-        for name, value in realism.divergences.items()
-    ]  # fmt: skip
+def _divergences(realism: Realism) -> blocks.Table:
+    rows: list[blocks.Row] = []
+    for name, found in realism.divergences.items():
+        value, floor = (blocks.figure(share, ".3f") for share in (found.value, found.floor))
+        interval = blocks.Cell(f"{found.low:.3f}–{found.high:.3f}", found.low)
+        rows.append([HISTOGRAMS[name].title, value, interval, floor])
     heads = ["histogram", "divergence", "95% interval", "two halves of real"]
-    return Table("Divergence of the histograms", heads, rows, "stacked")
+    return blocks.Table("Divergence of the histograms", heads, rows, "stacked")
 
 
-def _rates(realism: Realism) -> Table:
-    def rates(figures: NoiseFigures) -> dict[str, Cell]:
-        return {
-            "rows": figure(figures.rows, ",d"),
-            "changed": figure(figures.changed_share, ".1%"),
-            "CER": figure(figures.cer, ".2%"),
-            "WER": figure(figures.wer, ".2%"),
-            "edits per row": figure(figures.edits / max(1, figures.rows), ".2f"),
-            "words unseen on the clean side": figure(figures.oov_ratio, ".1%"),
-            "type/token ratio": figure(figures.type_token_ratio, ".4f"),
-            "type/token ratio of the clean side": figure(figures.clean_type_token_ratio, ".4f"),
-        }
+def _rates(realism: Realism) -> blocks.Table:
+    rates: list[tuple[str, str, Callable[[NoiseFigures], float | None]]] = [
+        ("rows", ",d", lambda side: side.rows),
+        ("changed", ".1%", lambda side: side.changed_share),
+        ("CER", ".2%", lambda side: side.cer),
+        ("WER", ".2%", lambda side: side.wer),
+        ("edits per row", ".2f", lambda side: side.edits / max(1, side.rows)),
+        ("words unseen on the clean side", ".1%", lambda side: side.oov_ratio),
+        ("type/token ratio", ".4f", lambda side: side.type_token_ratio),
+        ("type/token ratio of the clean side", ".4f", lambda side: side.clean_type_token_ratio),
+    ]
+    rows: list[blocks.Row] = [
+        [name, *(blocks.figure(rate(side), form) for side in (realism.real, realism.synthetic))]
+        for name, form, rate in rates
+    ]
+    return blocks.Table("Rates of both sets", ["rate", *_SIDES], rows)
 
-    real, synthetic = rates(realism.real), rates(realism.synthetic)
-    rows: list[Row] = [[name, cell, synthetic[name]] for name, cell in real.items()]
-    return Table("Rates of both sets", ["rate", *_SIDES], rows)
 
-
-def _bars(realism: Realism, name: str) -> Bars:
+def _bars(realism: Realism, name: str) -> blocks.Bars:
     """Return a histogram of both sets in per cent, without kinds that neither has."""
     counts = [side.histogram(name) for side in (realism.real, realism.synthetic)]
     shown = [
@@ -183,31 +168,36 @@ def _bars(realism: Realism, name: str) -> Bars:
     histogram = HISTOGRAMS[name]
     unit = "% of rows" if name == "edits_per_row" else "% of edits"
     labels = [histogram.bins[number] for number in shown]
-    return Bars(histogram.title.capitalize(), unit, labels, series, axis=histogram.axis)
+    return blocks.Bars(histogram.title.capitalize(), unit, labels, series, axis=histogram.axis)
 
 
-def _ngrams(realism: Realism) -> Table:
-    rows: list[Row] = []
+def _ngrams(realism: Realism) -> blocks.Table:
+    rows: list[blocks.Row] = []
     for found in realism.two_sample.contrasts:
         ngram, example = found.ngram.translate(_VISIBLE), found.example
-        shares = (figure(share, ".1%") for share in (found.real_share, found.synthetic_share))
-        pieces = marked(example.text, [(example.start, example.stop)]) if example else []
+        both = found.real_share, found.synthetic_share
+        shares = (blocks.figure(share, ".1%") for share in both)
+        pieces = blocks.marked(example.text, [(example.start, example.stop)]) if example else []
         shown = [(ngram if is_ngram else text, is_ngram) for text, is_ngram in pieces]
-        rows.append([ngram, *shares, found.side, Cell("-", kind=found.side, pieces=shown)])
-    return Table("n-grams", ["n-gram", *_SIDES, "more in", "example"], rows, "code stacked")
+        rows.append([ngram, *shares, found.side, blocks.Cell("-", kind=found.side, pieces=shown)])
+    return blocks.Table("n-grams", ["n-gram", *_SIDES, "more in", "example"], rows, "code stacked")
 
 
-def calibration(calibrated: "Calibrated") -> Table:
+def calibration(calibrated: "Calibrated") -> blocks.Table:
     """Return the rates of a calibrated recipe: aimed at, as it was given, as it is now."""
-    sides = calibrated.target, calibrated.given.value, calibrated.reached.value
-    row: Row = [calibrated.title, *(figure(side, ".4f") for side in sides)]
-    return Table(f"recipe {calibrated.recipe.name}", ["", "target", "before", "reached"], [row])
+    rates = calibrated.given, calibrated.reached, calibrated.check
+    sides = calibrated.target, *(rate.value for rate in rates)
+    row: blocks.Row = [calibrated.title, *(blocks.figure(side, ".4f") for side in sides)]
+    heads = ["", "target", "before", "reached", "check"]
+    texts = f"reached on {counted(calibrated.texts, 'text')}"
+    note = f"{texts}, checked on {calibrated.texts_checked:,} others"
+    return blocks.Table(f"recipe {calibrated.recipe.name}", heads, [row], note=note)
 
 
 # A profile.
 
 
-def profile_blocks(profile: Profile, top: int = TOP) -> list[Block]:
+def profile_blocks(profile: Profile, top: int = TOP) -> list[blocks.Block]:
     """Return what a profile holds, the most frequent first."""
     totals, pairs = profile.totals, max(1, profile.totals["pairs"])
     different = len({key.clean for key in profile.words})
@@ -225,7 +215,7 @@ def profile_blocks(profile: Profile, top: int = TOP) -> list[Block]:
         for number in range(max(edits, default=-1) + 1)
     ]  # fmt: skip
     return [
-        Table("the profile", ["", ""], list(summary.items())),
+        blocks.Table("the profile", ["", ""], list(summary.items())),
         _with_bars("edits per row", ["edits", "rows"], edit_lines),
         *(
             _with_bars(_CAPTIONS[name], ["clean", "noisy", "count"], lines)
@@ -236,14 +226,14 @@ def profile_blocks(profile: Profile, top: int = TOP) -> list[Block]:
 
 def _with_bars(
     caption: str, heads: Sequence[str], lines: Sequence[tuple[str, int, float] | Line]
-) -> Table:
+) -> blocks.Table:
     """Return a table of texts, each with its count, share and a bar."""
     most = max((line[-2] for line in lines), default=1)
-    rows: list[Row] = [
-        [*texts, figure(count, ",d"), figure(share, ".1%"), Cell("", bar=count / most)]
-        for *texts, count, share in lines
-    ]
-    return Table(caption, [*heads, "share", ""], rows)
+    rows: list[blocks.Row] = []
+    for *texts, count, share in lines:
+        bar = blocks.Cell("", bar=count / most)
+        rows.append([*texts, blocks.figure(count, ",d"), blocks.figure(share, ".1%"), bar])
+    return blocks.Table(caption, [*heads, "share", ""], rows)
 
 
 def profile_to_dict(profile: Profile, top: int = TOP) -> dict[str, object]:

@@ -67,7 +67,7 @@ class NgramExample:
 
 @dataclass(frozen=True)
 class NgramContrast:
-    """An n-gram that speaks for a side, the share of its rows that have it, and an example.
+    """An n-gram more frequent on one side, its share of the rows of both, and an example.
 
     A line break is the beginning or the end of the text.
     """
@@ -201,7 +201,7 @@ def auc(texts: NgramTexts, real: I64, other: I64) -> Auc | None:
 
 
 def resampled(rng: np.random.Generator, size: int) -> F64:
-    """Return how often each of some rows is taken: once, then by chance, a line for each time."""
+    """Return bootstrap weights of rows: a line of ones, then a line for each resample."""
     drawn = rng.multinomial(size, np.full(size, 1 / size), RESAMPLES)
     return np.concatenate([np.ones((1, size)), drawn])
 
@@ -216,7 +216,7 @@ def _fit(texts: NgramTexts, numbers: I64, is_other: Bool) -> tuple[F64, float]:
 
 
 def _areas(scores: F64, is_other: Bool, times: F64) -> F64:
-    """Return the AUC of scores, each counted so many times: once for every line of `times`.
+    """Return the AUC of weighted scores, one for every line of weights in `times`.
 
     Equal scores count half; without one of the sides it is 0.5.
     """

@@ -124,7 +124,7 @@ class Folded:
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known, as lines by name."""
+    """Facts: lines by name."""
 
     lines: Mapping[str, Sequence[str]]
 

@@ -44,12 +44,16 @@ class Refused(Exception):  # noqa: N818 - reads as what happened
 
 
 class ReviewFile:
-    """A review opened for reviewers. Several threads may use it: one at a time has the file."""
+    """A review opened for reviewers. Several threads may use it: a lock lets in one at a time."""
 
     def __init__(self, path: Path) -> None:
         self._lock = threading.RLock()
         self._opened = connect(path, threads=True)
-        self.id, self._seed = stored(self._opened, "id"), int(stored(self._opened, "seed"))
+        try:
+            self.id, self._seed = stored(self._opened, "id"), int(stored(self._opened, "seed"))
+        except BaseException:
+            self._opened.close()
+            raise
 
     def close(self) -> None:
         """Close the file; all answers are in it already."""
@@ -84,7 +88,7 @@ class ReviewFile:
         return {"reviewer": key, "name": shown}
 
     def state(self, key: object) -> dict[str, Any]:
-        """Return progress: items in all, those complete, the place of the first that is not."""
+        """Return how many items there are, how many are complete, and the first that is not."""
         reviewer, name, order = self._reviewer(key)
         query = "SELECT json_group_array(item) FROM latest WHERE reviewer = ? AND question = ?"
         realism, meaning = (  # arrays as text are read fastest
@@ -106,9 +110,8 @@ class ReviewFile:
         number = int(order[place])
         lang, clean, noisy, slots = self._one(
             "SELECT lang, clean, noisy, slots FROM items JOIN groups ON groups.id = group_id"
-            " WHERE items.id = ?",
-            number,
-        )
+            " WHERE items.id = ?", number
+        )  # fmt: skip
         query = "SELECT question, value FROM latest WHERE reviewer = ? AND item = ?"
         answers = {name: json.loads(value) for name, value in self._all(query, reviewer, number)}
         texts = dict(zip(("clean", "noisy"), marked(clean, noisy), strict=True))
@@ -144,9 +147,8 @@ class ReviewFile:
                     raise Refused("full", 409)
                 self._opened.execute(
                     "INSERT INTO kinds (letter, name, folded, hint, reviewer)"
-                    " VALUES ('', ?, ?, '', ?)",
-                    (shown, folded, reviewer),
-                )
+                    " VALUES ('', ?, ?, '', ?)", (shown, folded, reviewer)
+                )  # fmt: skip
             return dict(zip(_KIND, self._one(find, folded), strict=True))
 
     def kinds(self, lang: str, chosen: Collection[int] = ()) -> list[dict[str, Any]]:
@@ -192,10 +194,8 @@ class ReviewFile:
         """Return the items of a reviewer in order; `newest` renews it when rows were added."""
         rows = self._all(
             "SELECT items.id, stage FROM items JOIN groups ON groups.id = group_id"
-            " WHERE lang IN (SELECT value FROM json_each(?)) AND items.id <= ?",
-            langs,
-            newest,
-        )
+            " WHERE lang IN (SELECT value FROM json_each(?)) AND items.id <= ?", langs, newest
+        )  # fmt: skip
         items, stages = np.array(rows, np.int64).reshape(-1, 2).T
         return order_of(self._seed, folded, items, stages)
 

@@ -85,7 +85,7 @@ class MakeOptions(Request):
 
 @dataclass(frozen=True)
 class MoreOptions:
-    """The review that gets more rows, and which.
+    """The review that gets more rows, and which rows.
 
     `sources` are named where those of the review have moved, `code` where it was made with some.
     """
@@ -106,7 +106,7 @@ class MoreOptions:
 
 @dataclass(frozen=True)
 class SampleSummary:
-    """What was put into a review: for every stratum, how many rows were drawn of how many.
+    """What was put into a review: the number of rows drawn from each stratum.
 
     `unjudged` rows of the first stage had no say in which strength is the best; `dropped` counts
     rows of the sources that could not be read, and files, by reason.
@@ -125,7 +125,7 @@ class SampleSummary:
         return sum(count for _, count in self.drawn)
 
     def lines(self) -> list[str]:
-        """Return what people should know, a line per stratum."""
+        """Return a line for each stratum, and for what the user should know."""
         lines = []
         for stratum, count in self.drawn:
             rows, same = counted(stratum.rows, "row"), stratum.rows - stratum.changed
@@ -171,7 +171,7 @@ make = public(MakeOptions, _make)
 
 
 def _more(options: MoreOptions) -> SampleSummary:
-    """Add `rows` rows of one strength to a review, none with a text that is in it.
+    """Add `rows` rows of one strength to a review, with texts that are not in it yet.
 
     `strength` 'best' is for each language and recipe the one that was judged most realistic. The
     rows come from the sources of the review, or from `sources` where those have moved. `code` are
@@ -416,7 +416,7 @@ class ReviewSource:
 
 
 def _absolute(sources: Sequence[str]) -> tuple[str, ...]:
-    """Return the sources so that they can be found again from another folder."""
+    """Return the sources with absolute paths, which are found from any folder."""
     return tuple(str(Path(name).resolve()) if Path(name).exists() else name for name in sources)
 
 
@@ -535,6 +535,10 @@ def at_strength(recipe: Recipe, label: str) -> Recipe:
     if not _NUMBER.fullmatch(label):
         raise UsageError(
             f"strength {label!r} is neither a rate such as 0.1 nor a factor such as x2"
+        )
+    if float(fraction(label.removeprefix("x"))) > 1 and not label.startswith("x"):
+        raise UsageError(
+            f"strength {label} is above 1, and a rate is a share: write x{label} to multiply rates"
         )
     if label.startswith("x"):
         factor = fraction(label.removeprefix("x"))

@@ -69,7 +69,7 @@ def shipped_kinds() -> tuple[NoiseKind, ...]:
 
 
 def is_offered(name: str, lang: str) -> bool:
-    """Tell whether a shipped kind is one of the language, or a kind is not a shipped one."""
+    """Tell whether a language has a kind; those that reviewers added are for all languages."""
     return all(kind.is_of(lang) for kind in shipped_kinds() if kind.name == name)
 
 
@@ -115,6 +115,10 @@ def connect(path: Path, *, threads: bool = False) -> sqlite3.Connection:
                     f"review {str(path)!r} has format {version}, this noisegen reads {VERSION}; "
                     f"use the version that made it"
                 )
+            (found,) = opened.execute("PRAGMA quick_check(1)").fetchone()  # values and their types
+            if found != "ok":
+                what = found.splitlines()[-1]
+                raise SourceError(f"the review {str(path)!r} is damaged: {what}")
             for setting in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
                 opened.execute(f"PRAGMA {setting}")
         except BaseException:
@@ -128,12 +132,12 @@ def reading(path: Path) -> Iterator[None]:
     """Turn what a damaged or unreadable database raises into a SourceError of one line."""
     try:
         yield
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter of a message of SQLite
         raise SourceError(f"cannot use the review {str(path)!r}: {error}") from error
 
 
 def stored(opened: sqlite3.Connection, name: str) -> str:
-    """Return what was fixed when the review was made; raises SourceError if it is not there."""
+    """Return a setting that was fixed when the review was made; raises SourceError."""
     row = opened.execute("SELECT value FROM review WHERE name = ?", (name,)).fetchone()
     if row is None:
         raise SourceError(f"the review is damaged: it has no {name}")

@@ -131,7 +131,7 @@ async def _body(request: Request) -> Content:
 
 
 def guard(token: str, cookie: str, hosts: frozenset[str]) -> Middleware:
-    """Return what lets a request through if it is ours (see `refusal`), with a token of this start.
+    """Return the middleware that passes only requests of our page (see `refusal`) with the token.
 
     The token must be in the cookie, or in the query of the page itself, which sets the cookie.
     """
@@ -154,7 +154,7 @@ def guard(token: str, cookie: str, hosts: frozenset[str]) -> Middleware:
 
 
 def refusal(request: Request, hosts: frozenset[str], is_known: bool) -> Response | None:
-    """Return the answer to a request that is not ours, None for one that is.
+    """Return the refusal of a request that is not from our page, None for one that is.
 
     Its host must be an IP address or a name of this machine (a page elsewhere whose name is
     rebound to this machine has another). What changes something must come from our own page.

@@ -190,9 +190,35 @@ def test_the_module_is_the_program(capfd):
     assert command("--help").stdout == capfd.readouterr().out
 
 
+@pytest.mark.parametrize("group", [[], ["learn"], ["review"], ["dictionary"]])
+def test_a_group_without_a_command_shows_its_help(group, capfd):
+    assert run(group) == 2
+    assert capfd.readouterr().err.startswith(" ".join(["Usage: noisegen", *group]))
+
+
 def test_an_unknown_command_is_wrong_usage(capfd):
     assert run(["agument"]) == 2
-    assert "No such command 'agument'" in capfd.readouterr().err
+    assert capfd.readouterr().err == "error: no such command 'agument'; did you mean augment?\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("stats", "missing argument 'OUT'; see: noisegen stats --help"),
+        ("realism", "missing option '--pairs'; see: noisegen realism --help"),
+        ("learn show", "missing argument 'PROFILE'; see: noisegen learn show --help"),
+        ("augment news.txt", "name the output: -o FOLDER, -o FILE or -o -"),
+        ("prepare news.txt", "name the output: -o FOLDER"),
+        ("completion rc", "invalid value for '[bash|zsh|fish]': 'rc' is not one of"),
+        ("preview -n", "option '-n' requires an argument"),
+        ("preview --recipes ugc", "no such option '--recipes'; did you mean --recipe?"),
+    ],
+)
+def test_wrong_usage_is_one_line_whoever_finds_it(words, said, capfd):
+    assert run(words.split()) == 2
+    written = capfd.readouterr()
+    assert (written.out, written.err.count("\n")) == ("", 1)
+    assert written.err.startswith(f"error: {said}")
 
 
 @pytest.mark.parametrize("name", QUICK)
@@ -315,6 +341,15 @@ def test_what_is_piped_has_no_colour(name, arguments):
     assert ESCAPE not in result.stdout + result.stderr
 
 
+@pytest.mark.parametrize("words", [["preview"], ["transforms", "punc"], ["recipes", "ugc"]])
+def test_no_line_that_is_piped_ends_in_a_space(words, capfd):
+    assert run(words) == 0
+
+    lines = capfd.readouterr().out.splitlines()
+    assert len(lines) > 9
+    assert [line for line in lines if line != line.rstrip()] == []
+
+
 def test_colour_can_be_forced_and_forbidden(arguments, monkeypatch):
     words = arguments("preview")
     assert ESCAPE in _with(words, FORCE_COLOR="1")
@@ -339,9 +374,23 @@ def test_a_dry_run_writes_nothing(arguments, tmp_path, capfd):
     assert not (tmp_path / "out").exists()
 
 
-def test_a_dry_run_needs_no_out(capfd):
-    assert run(["augment", str(DEMO), *FING, "--dry-run"]) == 0
-    assert "Harwick" in capfd.readouterr().out
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["augment", str(DEMO), *FING], "Harwick"),
+        (["prepare", str(DEMO)], "nothing is written"),
+        (["mine-pairs", "--noisy-column", "text", "--clean-column", "lang", str(DEMO)], "pairs in"),
+    ],
+)
+def test_a_dry_run_needs_no_out(words, said, capfd):
+    assert run([*words, "--dry-run"]) == 0
+    assert said in capfd.readouterr().out
+
+
+def test_a_dry_run_names_each_transform_once(capfd):
+    assert run(["augment", str(DEMO), "--recipe", "ugc", "--dry-run"]) == 0
+    plan, _, _ = capfd.readouterr().out.partition("nothing is written")
+    assert "apos, caps, punc)" in plan
 
 
 def test_a_dry_run_as_json_is_one_object(capfd):
@@ -429,14 +478,14 @@ def test_a_quiet_command_prints_its_result_and_nothing_else(name, arguments, cap
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["preview", "Hi.", "--rows", "3"], "--rows is called --limit now."),
-        (["dictionary", "export", "d", "--source", "x"], "--source is called --origin now."),
-        (["preview", "Hi.", "--noise", "ugc"], "--noise is called --recipe now."),
+        (["preview", "Hi.", "--rows", "3"], "'--rows'; it is called --limit now"),
+        (["dictionary", "export", "d", "--source", "x"], "'--source'; it is called --origin now"),
+        (["preview", "Hi.", "--noise", "ugc"], "'--noise'; it is called --recipe now"),
     ],
 )
 def test_an_option_of_old_names_the_new_one(words, said, capfd):
     assert run(words) == 2
-    assert f"Error: {said}" in capfd.readouterr().err
+    assert f"error: no such option {said}\n" == capfd.readouterr().err
 
 
 def test_the_default_tagger_needs_nothing_installed():
@@ -485,7 +534,7 @@ def test_one_recipe_is_described_by_steps_and_languages(tmp_path, capfd):
     shown = capfd.readouterr().out
     assert "As in chats. Two kinds." in shown
     for part in (
-        r"\none_of ",
+        r"\none_of\n",
         r"  abr1 +rate=0.5 +\w+",
         r"\nen +2 of 2 ",
         r"\nde +1 of 2 ",

@@ -89,7 +89,7 @@ def test_damaged_rows_are_told_by_the_exit_code(model, pairs, tmp_path, capsys):
         (["--pairs", "none.tsv"], 1, "'none.tsv': no such file or folder"),
         (["--source", "PAIRS", "--transforms", "lete"], 2, "did you mean 'leet'?"),
         (["--sts", "PAIRS"], 1, "no column 'sentence1' among: noisy, clean"),
-        (["--pairs", "PAIRS", "--strengths", "much"], 2, "'much' is no list of numbers"),
+        (["--pairs", "PAIRS", "--strengths", "much"], 2, "'much' is not a list of numbers"),
         (["--pairs", "PAIRS", "--strengths", "-1"], 2, "--strengths are factors from 0 to 100"),
         (["--pairs", "PAIRS", "--recipe", "ucg"], 2, "did you mean 'ugc'?"),
         (["--pairs", "PAIRS", "--baseline", "minilmm"], 2, "no model 'minilmm'"),

@@ -245,6 +245,16 @@ def test_filter_and_export_chain(folders, capfd):
     )
 
 
+@pytest.mark.parametrize("name", ["pairs", "words"])
+def test_a_damaged_shard_of_a_run_is_named(folders, name, capfd):
+    shard = folders / "both" / name / "part-00000.parquet"
+    shard.write_bytes(shard.read_bytes()[:-9])
+    words = ("filter", folders / "both", "-o", folders / "x.tsv", "--frequency", 2)
+    code, _, stderr = command(*words, capfd=capfd)
+    assert (code, stderr.count("\n")) == (1, 1)
+    assert stderr.startswith(f"error: cannot read {shard}: ")
+
+
 def test_merge_as_json(folders, capfd):
     words = ("merge", folders / "a", folders / "b", "-o", folders / "m.tsv", "--json")
     code, stdout, stderr = command(*words, capfd=capfd)
@@ -257,7 +267,11 @@ def test_merge_as_json(folders, capfd):
     ("words", "code", "said"),
     [
         (("show", "gone.tsv"), 1, "error: cannot read dictionary 'gone.tsv': No such file"),
-        (("show",), 2, "Missing argument 'DICTIONARY'"),
+        (
+            ("show",),
+            2,
+            "error: missing argument 'DICTIONARY'; see: noisegen dictionary show --help",
+        ),
         (("merge", "gone", "-o", "x.tsv"), 1, "error: cannot read dictionary 'gone'"),
         (("filter", "gone.tsv", "-o", "x.tsv", "--top", "-1"), 2, "-1 is not in the range x>=0"),
         (("export", "gone.tsv", "-o", "x.tsv", "--format", "xml"), 2, "'xml' is not one of"),

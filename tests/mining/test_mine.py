@@ -515,6 +515,14 @@ def test_files_of_others_are_never_written_over(tmp_path, name, how):
     assert theirs.read_bytes() == content
 
 
+def test_the_card_says_what_to_do_about_the_licence(tmp_path):
+    noisegen.mine_pairs(_pairs(tmp_path), tmp_path / "out")
+
+    card = (tmp_path / "out" / "README.md").read_text()
+    assert card.startswith("---\nlicense: unknown")
+    assert "(name it as `license` in the head of this card before you publish)" in card
+
+
 def test_a_source_of_equal_size_that_was_written_later_is_another(tmp_path):
     source = _pairs(tmp_path)
     noisegen.mine_pairs(source, tmp_path / "out")
@@ -577,10 +585,11 @@ def test_an_option_that_is_none_is_an_error(table, tmp_path):
         noisegen.mine_pairs(table, tmp_path / "out", profil="rcp")
 
 
-def test_dask_writes_the_same(table, tmp_path, cluster):
+def test_dask_writes_the_same(table, tmp_path, cluster, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # the workers are elsewhere
     again = tmp_path / "more.jsonl"
     again.write_text(table.read_text().replace("harbour", "market"))
     for name, options in (("one", {"workers": 1}), ("dask", {"executor": cluster})):
-        noisegen.mine_pairs([table, again], tmp_path / name, **options)
+        noisegen.mine_pairs([table, again], name, **options)
     for name in ("dictionary.tsv", "pairs/part-00000.parquet", "pairs/part-00001.parquet"):
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "dask" / name).read_bytes()

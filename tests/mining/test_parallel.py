@@ -341,7 +341,7 @@ def test_profile_and_thresholds_are_heard(write, tmp_path, capfd):
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (("a.tsv",), 2, "Missing option '-o'"),
+        (("a.tsv",), 2, "error: name the output: -o FOLDER"),
         (("gone.tsv", "-o", "out"), 1, "error: 'gone.tsv': no such file or folder"),
         (("a.tsv", "-o", "out", "--clean-file", "gone"), 1, "error: 'gone': no such file"),
         (("a.tsv", "b.tsv", "-o", "out", "--clean-file", "a.tsv"), 2, "goes with one noisy"),

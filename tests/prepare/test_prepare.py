@@ -110,9 +110,10 @@ def test_workers_write_the_same_bytes(raw, tmp_path):
     assert everything(tmp_path / "one") == everything(tmp_path / "serial")
 
 
-def test_dask_writes_the_same_bytes(raw, tmp_path, cluster):
-    prepared(raw, tmp_path / "one")
-    prepared(raw, tmp_path / "dask", executor=cluster)
+def test_dask_writes_the_same_bytes(raw, tmp_path, cluster, monkeypatch):
+    monkeypatch.chdir(raw.parent)  # the workers are elsewhere
+    prepared(raw.name, tmp_path / "one")
+    prepared(raw.name, os.path.relpath(tmp_path / "dask"), executor=cluster)
     assert everything(tmp_path / "one") == everything(tmp_path / "dask")
 
 
@@ -317,6 +318,12 @@ def test_japanese_is_split_and_compared(tmp_path):
 # The command.
 
 
+def test_a_hint_names_no_option_that_the_command_lacks(tmp_path, capfd):
+    (tmp_path / "a.jsonl").write_text('{"words": ["a", "b"]}\n')
+    command(["prepare", str(tmp_path / "a.jsonl"), "-o", str(tmp_path / "out")])
+    assert "for lists of strings: noisegen augment --tokens NAME" in capfd.readouterr().err
+
+
 def test_the_command(raw, tmp_path, capfd):
     out = tmp_path / "out"
     arguments = [str(raw), "-o", str(out), "--identify", "no", "--workers", "1"]
@@ -324,7 +331,9 @@ def test_the_command(raw, tmp_path, capfd):
     stdout, stderr = capfd.readouterr()
     assert stdout == ""
     assert f"{out}: {Manifest.load(out).summary()}" in stderr
-    assert "noisegen augment" in (out / "README.md").read_text("utf-8")
+    card = (out / "README.md").read_text("utf-8")
+    assert "noisegen augment" in card
+    assert "keeps the licence that it has there: name it as `license` in the head" in card
 
 
 def test_the_command_prints_json_and_says_that_rows_were_damaged(tmp_path, capfd):

@@ -5,6 +5,7 @@ import json
 import pytest
 from rapidfuzz.distance import Levenshtein
 
+import noisegen
 from noisegen import cli
 from noisegen.augment.on_the_fly import Noising
 from noisegen.errors import UsageError
@@ -156,6 +157,7 @@ def test_the_command_writes_a_recipe_that_augment_takes(tmp_path, capsys):
     said = capsys.readouterr()
     assert said.out == ""
     assert "the 300 'en' rows of the bundled demo text" in said.err
+    assert "recipe five  reached on 200 texts, checked on 100 others\n" in said.err
     recipe = Recipe.named(str(out))
     assert recipe.name == "five"
     assert expected(recipe, used(demo_texts()["en"])) == pytest.approx(0.05, rel=0.02)
@@ -250,3 +252,14 @@ def test_what_could_not_be_read_is_counted(tmp_path, capsys):
     assert "warning: dropped or damaged: 12 not_utf8\n" in printed.err
     found = json.loads(printed.out)
     assert (found["dropped"], found["texts"] + found["texts_checked"]) == ({"not_utf8": 12}, 24)
+
+
+def test_a_recipe_may_be_a_path_and_nothing_else_that_is_none(tmp_path):
+    path = tmp_path / "own.yaml"
+    path.write_text(Recipe.of(["fing:rate=0.1"]).to_yaml(), "utf-8")
+
+    assert noisegen.calibrate(path, target_cer=0.02).recipe.name
+    with pytest.raises(UsageError, match="3 is not a recipe: give a name"):
+        noisegen.calibrate(3, target_cer=0.02)
+    with pytest.raises(UsageError, match="values 3 is not a dict"):
+        noisegen.calibrate("ugc", target_cer=0.02, values=3)

@@ -1,7 +1,5 @@
 """The pages of stats, realism and review in a real Chromium: a phone, light and dark."""
 
-import os
-import shutil
 from pathlib import Path
 
 import pytest
@@ -10,13 +8,11 @@ from contrast import CONTRAST
 from noisegen import augment, compare, review
 from noisegen.augment import statistics
 from noisegen.realism.report_blocks import comparison_page
+from noisegen.report import pages
+from noisegen.report.blocks import Cell, Section, Table
 from noisegen.text.resources import DEMO
 
 pytest.importorskip("sklearn")
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-NAMES = ("chromium", "chromium-browser", "google-chrome")
-PROGRAM = next(filter(None, map(shutil.which, NAMES)), None)
-pytestmark = pytest.mark.skipif(PROGRAM is None, reason=f"no browser: none of {', '.join(NAMES)}")
 PAGES = ("stats", "realism", "review")
 OUTSIDE = """() => [...document.querySelectorAll("main svg text")].filter((text) => {
   const [inner, outer] = [text, text.closest("svg")].map((one) => one.getBoundingClientRect());
@@ -36,15 +32,6 @@ def folder(tmp_path_factory) -> Path:
     review.make(folder / "out", folder / "review.sqlite", rows=3)
     review.report(folder / "review.sqlite", folder / "review.html")
     return folder
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    with playwright.sync_playwright() as running:
-        sandbox = [] if os.getuid() else ["--no-sandbox"]
-        browser = running.chromium.launch(executable_path=PROGRAM, args=sandbox)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture
@@ -83,7 +70,8 @@ def test_rows_of_text_are_stacked_on_a_phone_and_each_cell_is_named(opened):
     page = opened("realism")
     tables = page.locator("table.stacked")
     for table in tables.all():
-        assert table.evaluate("one => one.parentElement.scrollWidth <= innerWidth")
+        around = table.locator("..")
+        assert around.evaluate("one => one.scrollWidth <= one.clientWidth")
         heads = table.locator("thead th").all_text_contents()
         row = table.locator("tbody tr").first
         assert row.locator("td").evaluate_all("all => all.map((one) => one.dataset.head)") == [
@@ -96,9 +84,17 @@ def test_rows_of_text_are_stacked_on_a_phone_and_each_cell_is_named(opened):
 
 def test_a_shadow_says_that_a_table_goes_on(opened):
     page = opened("stats")
-    wide = page.locator(".wide").filter(has_text="drawn alone")
+    wide = page.locator(".wide").filter(has_text="alone: and no other")
     assert wide.evaluate("one => one.scrollWidth > one.clientWidth")
     shades = "one => getComputedStyle(one).backgroundAttachment"
     assert wide.evaluate(shades) == "local, local, scroll, scroll"  # covered where the table ends
     words = wide.locator("caption").bounding_box()
     assert words["x"] + words["width"] <= 390
+
+
+def test_a_long_word_is_broken_where_rows_are_stacked(opened, folder):
+    table = Table("links", ["row", "link"], [["one", Cell(f"see/{'x' * 90}")]], "stacked")
+    content = pages.page("Links", [Section("links", "Links", [table])])
+    (folder / "links.html").write_text(content, "utf-8")
+    wide = opened("links").locator(".wide")
+    assert wide.evaluate("one => one.scrollWidth <= one.clientWidth")

@@ -6,8 +6,7 @@ import json
 import sqlite3
 import subprocess
 import sys
-import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -54,20 +53,11 @@ def rows_of(path: Path, query: str, *given: Any) -> list[Any]:
         return opened.execute(query, given).fetchall()
 
 
-@contextlib.contextmanager
-def serving(path: Path, host: str = "127.0.0.1", port: int = 0) -> Iterator[Server]:
+def serving(
+    path: Path, host: str = "127.0.0.1", port: int = 0
+) -> contextlib.AbstractContextManager[Server]:
     """Serve a review from a thread."""
-    server = prepare(path, host, port)
-    running = server.uvicorn()
-    thread = threading.Thread(target=running.run, kwargs={"sockets": [server.listening]})
-    thread.start()
-    try:
-        yield server
-    finally:
-        running.should_exit = True
-        thread.join(10)
-        server.listening.close()
-        server.review.close()
+    return prepare(path, host, port).in_thread()
 
 
 class Served:

@@ -1,5 +1,6 @@
 """The review file: reviewers, answers that are never lost, files that are no review."""
 
+import random
 import sqlite3
 import threading
 from contextlib import closing
@@ -8,7 +9,7 @@ import pytest
 from reviews import made, output, rows_of
 
 from noisegen import review
-from noisegen.errors import SourceError
+from noisegen.errors import NoisegenError, SourceError
 from noisegen.review.review_file import KINDS_MAX, Refused, ReviewFile
 from noisegen.review.store import connect, shipped_kinds, transaction
 
@@ -231,9 +232,8 @@ def test_a_file_that_is_no_database_is_refused(tmp_path):
 
 def test_another_database_is_refused_and_left_alone(tmp_path):
     path = tmp_path / "other.sqlite"
-    with sqlite3.connect(path) as other:
+    with closing(sqlite3.connect(path)) as other, other:
         other.execute("CREATE TABLE t (a)")
-    other.close()
     before = path.read_bytes()
     with pytest.raises(SourceError, match="is not a review"):
         review.report(path)
@@ -241,7 +241,7 @@ def test_another_database_is_refused_and_left_alone(tmp_path):
 
 
 def test_a_review_of_another_version_says_so(path):
-    with sqlite3.connect(path) as opened:
+    with closing(sqlite3.connect(path)) as opened, opened:
         opened.execute("PRAGMA user_version = 2")
     opened.close()
     with pytest.raises(SourceError, match="has format 2, this noisegen reads 1"):
@@ -261,7 +261,7 @@ def test_a_truncated_review_is_refused_in_one_line(path):
      ("lang", '"xx"'), ("comment", "3"), ("meaning", "yes")],
 )  # fmt: skip
 def test_an_answer_that_no_page_sends_is_said(path, question, value):
-    with sqlite3.connect(path) as opened:
+    with closing(sqlite3.connect(path)) as opened, opened:
         opened.execute("INSERT INTO reviewers VALUES (1, 'k', 'Ana', 'ana', '[]', 0)")
         opened.execute("INSERT INTO latest VALUES (1, 1, ?, ?)", (question, value))
     opened.close()
@@ -269,8 +269,40 @@ def test_an_answer_that_no_page_sends_is_said(path, question, value):
         review.report(path)
 
 
-def test_an_answer_of_nobody_is_said(path):
+def test_a_value_that_a_column_may_not_hold_is_said_with_its_column(path):
     with sqlite3.connect(path) as opened:
+        schema = "UPDATE sqlite_master SET sql = replace(sql, ?, ?)"
+        opened.execute("PRAGMA writable_schema = ON")
+        opened.execute(schema, ("rows INTEGER NOT NULL", "rows INTEGER"))
+    opened.close()
+    with sqlite3.connect(path) as opened:
+        opened.execute("UPDATE groups SET rows = NULL")
+        opened.execute("PRAGMA writable_schema = ON")
+        opened.execute(schema, ("rows INTEGER", "rows INTEGER NOT NULL"))
+    opened.close()
+    with pytest.raises(SourceError, match=r"is damaged: NULL value in groups.rows"):
+        review.report(path)
+
+
+def test_whatever_a_damaged_review_holds_is_an_error_of_one_line(path, tmp_path):
+    content, rng = path.read_bytes(), random.Random(1)
+    filled = [place for place, byte in enumerate(content) if byte]
+    said = []
+    for number in range(60):
+        damaged = bytearray(content)
+        for place in rng.sample(filled, 4):
+            damaged[place] = rng.randrange(256)
+        (tmp_path / f"{number}.sqlite").write_bytes(damaged)
+        try:
+            review.report(tmp_path / f"{number}.sqlite")
+        except NoisegenError as error:
+            said.append(str(error))
+    assert len(said) > 10
+    assert [line for line in said if "\n" in line] == []
+
+
+def test_an_answer_of_nobody_is_said(path):
+    with closing(sqlite3.connect(path)) as opened, opened:
         opened.execute("INSERT INTO latest VALUES (9, 1, 'comment', '\"hi\"')")
     opened.close()
     with pytest.raises(SourceError, match="damaged"):
@@ -279,11 +311,13 @@ def test_an_answer_of_nobody_is_said(path):
 
 @pytest.mark.parametrize("name", ["id", "seed"])
 def test_a_review_without_its_head_is_damaged(path, name):
-    with sqlite3.connect(path) as opened:
+    with closing(sqlite3.connect(path)) as opened, opened:
         opened.execute("DELETE FROM review WHERE name = ?", (name,))
     opened.close()
-    with pytest.raises(SourceError, match=f"damaged: it has no {name}"):
+    with pytest.raises(SourceError, match=f"damaged: it has no {name}") as caught:
         ReviewFile(path)
+    assert caught.tb  # which holds what was open, so only a closed file leaves nothing beside it
+    assert [other.name for other in path.parent.glob("review.sqlite*")] == ["review.sqlite"]
 
 
 def test_half_a_sign_in_a_comment_is_replaced_and_the_rest_kept(opened, path, tmp_path):
@@ -295,7 +329,7 @@ def test_half_a_sign_in_a_comment_is_replaced_and_the_rest_kept(opened, path, tm
 
 
 def test_half_a_sign_in_a_file_of_someone_else_is_replaced(path, tmp_path):
-    with sqlite3.connect(path) as opened:
+    with closing(sqlite3.connect(path)) as opened, opened:
         opened.execute("INSERT INTO reviewers VALUES (1, 'k', 'Ana', 'ana', '[]', 0)")
         opened.execute("INSERT INTO latest VALUES (1, 1, 'comment', '\"\\ud83d\"')")
     opened.close()

@@ -3,6 +3,7 @@
 import json
 import sqlite3
 from collections import Counter
+from contextlib import closing
 from itertools import pairwise
 
 import numpy as np
@@ -177,7 +178,7 @@ def test_nothing_is_left_behind_where_nothing_changed(tmp_path):
         ({"strengths": "0.1,0.1"}, "write each once"),
         ({"strengths": "0.1,"}, "write each once"),
         ({"strengths": "strong"}, "neither a rate such as 0.1"),
-        ({"strengths": "2"}, "outside 0 to 1"),
+        ({"strengths": "0.1,5"}, "strength 5 is above 1, .* write x5 to multiply"),
         ({"strengths": "0.1", "rows": 0}, "at least 1"),
         ({"strengths": "0.1", "seed": -1}, "seed"),
     ],
@@ -320,7 +321,7 @@ def test_rows_added_meanwhile_stop_a_second_stage(tmp_path, monkeypatch):
 def test_no_code_runs_because_a_review_names_it(tmp_path):
     path, code, mark = made(tmp_path), tmp_path / "own.py", tmp_path / "ran"
     code.write_text(f"open({str(mark)!r}, 'w').close()")
-    with sqlite3.connect(path) as opened:
+    with closing(sqlite3.connect(path)) as opened, opened:
         (text,) = opened.execute("SELECT value FROM review WHERE name = 'plan'").fetchone()
         plan = json.dumps({**json.loads(text), "code": [str(code)]})
         opened.execute("UPDATE review SET value = ? WHERE name = 'plan'", (plan,))
@@ -335,7 +336,7 @@ def test_no_code_runs_because_a_review_names_it(tmp_path):
 @pytest.mark.parametrize("plan", ["{}", "[]", "[", '{"sources": 3}'])
 def test_a_damaged_plan_is_said(tmp_path, plan):
     path = made(tmp_path)
-    with sqlite3.connect(path) as opened:
+    with closing(sqlite3.connect(path)) as opened, opened:
         opened.execute("UPDATE review SET value = ? WHERE name = 'plan'", (plan,))
     opened.close()
     with pytest.raises(SourceError, match="its plan cannot be read"):
