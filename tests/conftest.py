@@ -2,11 +2,13 @@
 
 import csv
 import os
+import shutil
 import signal
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from models import bert_folder
 
 import noisegen
 from noisegen.noise import registry
@@ -73,6 +75,21 @@ def real_sentences() -> list[str]:
 
 
 @pytest.fixture(scope="module")
+def chromium():
+    """A Chromium without a window; what needs it is skipped where there is none."""
+    playwright = pytest.importorskip("playwright.sync_api")
+    names = ("chromium", "chromium-browser", "google-chrome")
+    program = next(filter(None, map(shutil.which, names)), None)
+    if program is None:
+        pytest.skip(f"no browser: none of {', '.join(names)}")
+    with playwright.sync_playwright() as running:
+        sandbox = [] if os.getuid() else ["--no-sandbox"]
+        browser = running.chromium.launch(executable_path=program, args=sandbox)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
 def cluster(tmp_path_factory):
     """A Dask scheduler on loopback with two worker processes."""
     distributed = pytest.importorskip("distributed")
@@ -87,28 +104,7 @@ def cluster(tmp_path_factory):
 @pytest.fixture(scope="session")
 def tiny_bert(tmp_path_factory):
     """A folder with a BERT of two layers, 32 wide, and word pieces of our sentences."""
-    import torch
-    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
-    from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
-
-    folder = tmp_path_factory.mktemp("tiny")
-    signs = list("abcdefghijklmnopqrstuvwxyz0123456789.,'!?-")
-    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *signs, *(f"##{sign}" for sign in signs)]
-    vocabulary = {piece: number for number, piece in enumerate(pieces)}
-    backend = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
-    backend.normalizer = normalizers.BertNormalizer(lowercase=True)
-    backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    backend.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
-    PreTrainedTokenizerFast(
-        tokenizer_object=backend, pad_token="[PAD]", unk_token="[UNK]", model_max_length=128
-    ).save_pretrained(folder)
-    torch.manual_seed(0)
-    config = BertConfig(
-        vocab_size=len(pieces), hidden_size=32, num_hidden_layers=2, num_attention_heads=4,
-        intermediate_size=64, max_position_embeddings=128, initializer_range=0.2,
-    )  # fmt: skip
-    BertModel(config, add_pooling_layer=False).save_pretrained(folder)
-    return folder
+    return bert_folder(tmp_path_factory.mktemp("tiny"))
 
 
 @pytest.fixture(scope="session")
@@ -202,7 +198,7 @@ def s3_server():
     with pytest.MonkeyPatch.context() as patched:
         for name, value in given.items():
             patched.setenv(name, value)
-        fsspec.config.set_conf_env(fsspec.config.conf)
+        fsspec.config.set_conf_env(fsspec.config.conf, os.environ)  # which `datasets` replaces
         fsspec.filesystem("s3").mkdir("bucket")
         yield
     server.stop()

@@ -1,0 +1,138 @@
+"""Equality: the same rows get the same noise however and wherever they are noised."""
+
+import gzip
+import json
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from campaigns.campaign import Campaign, Trial
+from noisegen.data.files import shard_files
+from noisegen.noise.recipe import recipe_names
+from noisegen.text.resources import DEMO
+
+SECONDS = 120
+Rows = dict[str, str]  # noisy texts by their ids
+PYTHON = """
+import sys, json
+import noisegen
+from noisegen.augment.on_the_fly import Collator
+texts, ids, recipe, lang, seed, batch = json.load(sys.stdin)
+collate = Collator(recipe, seed=seed, lang=lang)
+made = {}
+for at in range(0, len(ids), batch):
+    rows = [{"id": i, "text": t} for i, t in zip(ids[at:at + batch], texts[at:at + batch])]
+    if at // batch % 2:
+        made |= zip(ids[at:at + batch], collate(rows)["noisy"])
+    else:
+        made |= zip(ids[at:at + batch], noisegen.noise(texts[at:at + batch], recipe, seed=seed,
+                                                       lang=lang, id=ids[at:at + batch]))
+print(json.dumps(made))
+"""
+
+
+def _tsv(rows: Rows) -> bytes:
+    return "".join(["id\ttext\n", *(f"{key}\t{text}\n" for key, text in rows.items())]).encode()
+
+
+def _parquet(rows: Rows) -> bytes:
+    sink = pa.BufferOutputStream()
+    table = pa.table({"id": [*rows], "text": [*rows.values()]})
+    pq.write_table(table, sink, row_group_size=37)
+    return bytes(sink.getvalue())
+
+
+FORMATS: dict[str, Callable[[Rows], bytes]] = {
+    "tsv": _tsv,
+    "tsv.gz": lambda rows: gzip.compress(_tsv(rows)),
+    "jsonl": lambda rows: "".join(
+        json.dumps({"id": key, "text": text}) + "\n" for key, text in rows.items()
+    ).encode(),
+    "parquet": _parquet,
+}
+LOCALES = ("C", "C.UTF-8", "tr_TR.UTF-8", "POSIX")
+
+
+@contextmanager
+def begin() -> Iterator[None]:
+    yield
+
+
+def make(_: None, trial: Trial) -> None:
+    """Draw rows, a recipe, and two ways to noise them."""
+    dice = trial.random()
+    texts = [line.split("\t")[0] for line in DEMO.read_text("utf-8").splitlines()[1:]]
+    rows = {f"row-{number}": dice.choice(texts) for number in range(dice.choice((1, 50, 400)))}
+    (trial.folder / "in" / "rows.json").write_text(json.dumps(rows))
+    trial.notes = {"recipe": dice.choice(recipe_names()), "lang": dice.choice(("en", "de", "hi")),
+                   "seed": dice.randrange(2**31), "ways": [_way(dice), _way(dice)]}  # fmt: skip
+    trial.label = trial.notes["ways"][0]["how"]
+
+
+def _way(dice: random.Random) -> dict[str, object]:
+    return {
+        "how": dice.choice(("one worker", "two workers", "parts", "one file", "python")),
+        "format": dice.choice(list(FORMATS)), "shuffle": dice.choice((0, dice.random())),
+        "rows_per_shard": dice.choice((1, 7, 64, 100_000)), "batch": dice.choice((1, 3, 16, 400)),
+        "locale": dice.choice(LOCALES), "hash_seed": dice.randrange(2**31),
+    }  # fmt: skip
+
+
+def check(_: None, trial: Trial) -> None:
+    """Noise the rows in both ways; expect equal texts."""
+    rows = json.loads((trial.folder / "in" / "rows.json").read_text())
+    one, other = (_noised(trial, rows, way, f"way-{n}") for n, way in
+                  enumerate(trial.notes["ways"]))  # fmt: skip
+    trial.expect(one.keys() == rows.keys() == other.keys(), "rows are missing")
+    differ = [key for key in one if one[key] != other[key]]
+    trial.expect(not differ, f"{len(differ)} rows differ, the first {differ[:1]}")
+
+
+def _noised(trial: Trial, rows: Rows, way: dict[str, Any], name: str) -> Rows:
+    keys = list(rows)
+    if way["shuffle"]:
+        random.Random(way["shuffle"]).shuffle(keys)
+    rows, folder = {key: rows[key] for key in keys}, trial.folder / name
+    folder.mkdir()
+    if way["how"] == "python":
+        notes = trial.notes
+        asked = [*map(list, (rows.values(), rows)), notes["recipe"], notes["lang"], notes["seed"],
+                 way["batch"]]  # fmt: skip
+        return json.loads(_run(trial, way, [sys.executable, "-c", PYTHON], json.dumps(asked)))
+    source = folder / f"rows.{way['format']}"
+    source.write_bytes(FORMATS[way["format"]](rows))
+    words = [sys.executable, "-m", "noisegen", "augment", str(source), "--recipe",
+             trial.notes["recipe"], "--seed", trial.notes["seed"], "--lang", trial.notes["lang"],
+             "-q"]  # fmt: skip
+    if way["how"] == "one file":
+        _run(trial, way, [*words, "-o", str(folder / "noisy.jsonl")])
+        lines = map(json.loads, (folder / "noisy.jsonl").read_text("utf-8").splitlines())
+        return {row["id"]: row["text"] for row in lines}
+    size = max(way["rows_per_shard"], len(rows) // 40)
+    words += ["-o", str(folder / "out"), "--rows-per-shard", size]
+    runs = {"one worker": [["--workers", "1"]], "two workers": [["--workers", "2"]],
+            "parts": [["--part", f"{n}/3", "--workers", "1"] for n in (2, 3, 1)]}  # fmt: skip
+    for more in runs[way["how"]]:
+        _run(trial, way, [*words, *more])
+    table = pa.concat_tables(map(pq.read_table, shard_files(folder / "out")))
+    return dict(zip(table["id"].to_pylist(), table["noisy"].to_pylist(), strict=True))
+
+
+def _run(trial: Trial, way: dict[str, Any], words: list[Any], given: str = "") -> str:
+    env = os.environ | {"LC_ALL": way["locale"], "PYTHONHASHSEED": str(way["hash_seed"])}
+    done = subprocess.run(list(map(str, words)), capture_output=True, text=True, input=given,
+                          env=env, timeout=SECONDS, encoding="utf-8")  # fmt: skip
+    trial.expect(
+        done.returncode == 0, f"{way['how']}: exit {done.returncode}: {done.stderr[-400:]}"
+    )
+    return done.stdout
+
+
+EQUALITY = Campaign("equality", begin, make, check)

@@ -1,0 +1,296 @@
+"""Mutants: a file that noisegen reads, damaged at random places, in every kind of file.
+
+A mutant is a result with counted losses, or one line; never a traceback, a hang, too much memory
+or a row that is lost in silence.
+"""
+
+import bz2
+import gzip
+import io
+import json
+import lzma
+import random
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from cli.mining_inputs import CLEAN, M2, NOISY, dump
+from models import bert_folder
+
+from campaigns.campaign import Campaign, Trial
+from campaigns.program import Program
+from noisegen.data.files import shard_files
+from noisegen.text.resources import DEMO
+
+NOT_ROWS = ("duplicate_id", "unexpected_field", "truncated")  # counted, and not left out
+SIZE = 20_000  # bytes that a repeated piece may add
+ODD = [  # what is put in: text, numbers and signs that readers stumble over
+    *(b"\0 \" ' , \t \n \r \r\n { } [ ] < > & ; \\ | # % \xff \xfe\xff \xef\xbb\xbf".split(b" ")),
+    "\u202e\ud7ff\U0001f468\u200d\U0001f469\u0301".encode(), b"\x1b[31m", b"\xed\xa0\x80",
+    b"-1", b"0", b"1e400", b"NaN", b"9223372036854775808", b"18446744073709551616", b"null",
+    b"&lol;", b"<!--", b"]]>", b"{" * 400, b"[" * 5_000, b'{"a":' * 300, b"A 0 0|||", b"S ",
+]  # fmt: skip
+
+
+# How bytes change.
+
+
+def _flip(data: bytes, dice: random.Random) -> bytes:
+    made = bytearray(data)
+    for _ in range(dice.choice((1, 1, 2, 8, 64))):
+        made[dice.randrange(len(made))] ^= 1 << dice.randrange(8)
+    return bytes(made)
+
+
+def _piece(data: bytes, dice: random.Random) -> tuple[int, int]:
+    start = dice.randrange(len(data))
+    return start, min(len(data), start + dice.choice((1, 2, 7, 60, 900, SIZE)))
+
+
+def _cut(data: bytes, dice: random.Random) -> bytes:
+    return data[: dice.randrange(len(data))]
+
+
+def _remove(data: bytes, dice: random.Random) -> bytes:
+    start, stop = _piece(data, dice)
+    return data[:start] + data[stop:]
+
+
+def _repeat(data: bytes, dice: random.Random) -> bytes:
+    start, stop = _piece(data, dice)
+    times = dice.choice((1, 2, max(1, SIZE // (stop - start))))
+    return data[:stop] + data[start:stop] * times + data[stop:]
+
+
+def _swap(data: bytes, dice: random.Random) -> bytes:
+    (a, b), (c, d) = sorted((_piece(data, dice), _piece(data, dice)))
+    b = min(b, c)
+    return data[:a] + data[c:d] + data[b:c] + data[a:b] + data[d:]
+
+
+def _put(data: bytes, dice: random.Random) -> bytes:
+    at = dice.randrange(len(data) + 1)
+    return data[:at] + dice.choice(ODD) + data[at:]
+
+
+def _overwrite(data: bytes, dice: random.Random) -> bytes:
+    start, stop = _piece(data, dice)
+    return data[:start] + dice.randbytes(stop - start) + data[stop:]
+
+
+CHANGES = {
+    "flip": _flip, "cut": _cut, "remove": _remove, "repeat": _repeat, "swap": _swap, "put": _put,
+    "overwrite": _overwrite,
+}  # fmt: skip
+
+
+# The kinds of file, and the command that reads each.
+
+LINES = ["I don't know what you mean by that.", "See you tomorrow, my friends, @Bob #fun!",
+         "Die Straße war naß.", "हम कल मिलेंगे।", "我们明天见。"] * 8  # fmt: skip
+CONLL = "He\tO\nlives\tO\nin\tO\nNew\tB-LOC\nYork\tI-LOC\n.\tO\n"
+CONLLU = "# sent_id = a-1\n# text = He sees us\n" + "".join(
+    f"{n}\t{word}\t{word}\t{kind}\t_\t_\t0\troot\t_\t_\n"
+    for n, (word, kind) in enumerate((("He", "PRON"), ("sees", "VERB"), ("us", "PRON")), 1)
+)
+NORM = "ppl\tpeople\nlove\tlove\nu\tyou\n\nim\tI'm\nhere\there\nbro\tbro\n\n"
+RECIPE = """name: mine
+extends: ugc
+steps:
+  - fing: {p: 0.5, rate: 0.1}
+  - one_of: [{spac: {}}, {leet: {rate: 0.2}}]
+  - sometimes: {p: 0.3, steps: [week]}
+"""
+LANG8 = json.dumps(["1", "2", "English", "Japanese", [NOISY], [[CLEAN]]]) + "\n"
+
+
+def _zst(data: bytes) -> bytes:
+    return bytes(pa.compress(data, codec="zstd", asbytes=True))
+
+
+def _parquet() -> bytes:
+    sink = io.BytesIO()
+    pq.write_table(pa.table({"id": range(len(LINES)), "text": LINES}), sink, row_group_size=10)
+    return sink.getvalue()
+
+
+def _arrow() -> bytes:
+    sink = io.BytesIO()
+    table = pa.table({"id": range(len(LINES)), "text": LINES})
+    with pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue()
+
+
+def _joined(lines: list[str]) -> bytes:
+    return ("\n".join(lines) + "\n").encode()
+
+
+_TEXT = _joined(LINES)
+_JSON = _joined([json.dumps({"id": n, "text": text, "x": [1, {"y": None}]})
+                 for n, text in enumerate(LINES)])  # fmt: skip
+_CSV = _joined(["id,text", *(f'{n},"{text}"' for n, text in enumerate(LINES))])
+_TSV = _joined(["id\ttext", *(f"{n}\t{text}" for n, text in enumerate(LINES))])
+_DUMP = dump(NOISY, CLEAN, f"{CLEAN} [[Link|words]] <ref>x</ref>", NOISY).encode()
+_PAIRS = _joined(["noisy\tclean", *(f"{NOISY} {n}\t{CLEAN} {n}" for n in range(40))])
+_AUGMENT = "-o FOLDER/out --recipe ugc --rows-per-shard 15 --workers 1 --force"
+_MINE = "-o FOLDER/out --workers 1 --force --profile all"
+
+
+_TRAIN = "-q --teacher BERT --recipe stored --steps 4"
+
+
+@dataclass(frozen=True)
+class Target:
+    """A file and the command that reads it; a file without content is made by `made`."""
+
+    words: str
+    content: bytes = b""
+
+
+TARGETS: dict[str, Target] = {
+    "in.txt": Target(f"augment FOLDER/in/in.txt {_AUGMENT}", _TEXT),
+    "in.tsv": Target(f"augment FOLDER/in/in.tsv {_AUGMENT}", _TSV),
+    "in.csv": Target(f"augment FOLDER/in/in.csv {_AUGMENT}", _CSV),
+    "in.jsonl": Target(f"augment FOLDER/in/in.jsonl {_AUGMENT} --edits", _JSON),
+    "one.jsonl": Target("augment FOLDER/in/one.jsonl -o FOLDER/noisy.jsonl --recipe ugc", _JSON),
+    "one.csv": Target("augment FOLDER/in/one.csv -o FOLDER/noisy.csv --recipe ugc", _CSV),
+    "in.conll": Target(f"augment FOLDER/in/in.conll {_AUGMENT} --tokens tokens --labels labels",
+                       f"{CONLL}\n{CONLL}\n".encode()),
+    "in.conllu": Target(f"augment FOLDER/in/in.conllu {_AUGMENT}", f"{CONLLU}\n".encode() * 2),
+    "pairs.norm": Target("mine-pairs FOLDER/in/pairs.norm " + _MINE, NORM.encode() * 4),
+    "in.parquet": Target(f"augment FOLDER/in/in.parquet {_AUGMENT}", _parquet()),
+    "in.arrow": Target(f"augment FOLDER/in/in.arrow {_AUGMENT}", _arrow()),
+    "in.txt.gz": Target(f"augment FOLDER/in/in.txt.gz {_AUGMENT}", gzip.compress(_TEXT, mtime=0)),
+    "in.txt.bz2": Target(f"augment FOLDER/in/in.txt.bz2 {_AUGMENT}", bz2.compress(_TEXT)),
+    "in.csv.xz": Target(f"augment FOLDER/in/in.csv.xz {_AUGMENT}", lzma.compress(_CSV)),
+    "in.jsonl.zst": Target(f"augment FOLDER/in/in.jsonl.zst {_AUGMENT}", _zst(_JSON)),
+    "raw.jsonl": Target("prepare FOLDER/in/raw.jsonl -o FOLDER/out --workers 1 --identify no",
+                        _JSON),
+    "raw.parquet": Target("prepare FOLDER/in/raw.parquet -o FOLDER/out --workers 1 --identify no",
+                          _parquet()),
+    "enwiki.xml": Target("mine-wiki FOLDER/in/enwiki.xml " + _MINE, _DUMP),
+    "enwiki.xml.bz2": Target("mine-wiki FOLDER/in/enwiki.xml.bz2 " + _MINE, bz2.compress(_DUMP)),
+    "enwiki.xml.gz": Target("mine-wiki FOLDER/in/enwiki.xml.gz " + _MINE,
+                            gzip.compress(_DUMP, mtime=0)),
+    "essays.m2": Target("mine-lang8 FOLDER/in/essays.m2 " + _MINE, f"{M2}\n".encode() * 6),
+    "lang8.dat": Target("mine-lang8 FOLDER/in/lang8.dat " + _MINE, LANG8.encode() * 6),
+    "noisy.tsv": Target("mine-pairs FOLDER/in/noisy.tsv " + _MINE, _PAIRS),
+    "learned.tsv": Target("learn FOLDER/in/learned.tsv -o FOLDER/out", _PAIRS),
+    "recipe.yaml": Target("augment DEMO --recipe FOLDER/in/recipe.yaml -o FOLDER/out -n 30",
+                          RECIPE.encode()),
+    "mined": Target("augment DEMO -t wiki:dictionary=FOLDER/in/mined/dictionary.parquet "
+                    "-o FOLDER/out -n 30"),
+    "dictionary": Target("dictionary show FOLDER/in/dictionary"),
+    "profile": Target("augment DEMO -t channel:profile=FOLDER/in/profile -o FOLDER/out -n 30"),
+    "pairs": Target("stats FOLDER/in/pairs"),
+    "resumed": Target(f"augment DEMO -o FOLDER/in/resumed {_AUGMENT.partition('--recipe')[2]}"
+                      .replace(" ugc", " --recipe ugc").replace("--force", "--resume")),
+    "again": Target("augment --from FOLDER/in/again/manifest.json -o FOLDER/out --workers 1"),
+    "review.sqlite": Target("review report FOLDER/in/review.sqlite -o FOLDER/review.html"),
+    "model": Target("evaluate FOLDER/in/model -o FOLDER/out --pairs PAIRS --baseline BERT -q"),
+    "student": Target("evaluate FOLDER/in/student -o FOLDER/out --pairs PAIRS --baseline BERT -q"),
+    "run": Target("train PAIRS -o FOLDER/in/run --resume " + _TRAIN),
+    "settings.yaml": Target("train PAIRS -o FOLDER/out --config FOLDER/in/settings.yaml " + _TRAIN,
+                            b"objective: two_term\nlr: 0.001\nwarmup: 1\nbatch_tokens: 256\n"),
+}  # fmt: skip
+_MADE = {  # by what, in the folder of the targets; each of the name that its target has
+    "mined": "mine-pairs PAIRS -o FOLDER/mined --workers 1 --profile all",
+    "dictionary": "mine-pairs PAIRS -o FOLDER/dictionary --workers 1 --profile all",
+    "profile": "learn PAIRS -o FOLDER/profile",
+    "pairs": f"augment DEMO {_AUGMENT} --edits -n 60".replace("/out", "/pairs"),
+    "resumed": f"augment DEMO {_AUGMENT}".replace("/out", "/resumed").replace(" --force", ""),
+    "again": f"augment DEMO {_AUGMENT} -n 60".replace("/out", "/again"),
+    "run": "train PAIRS -o FOLDER/run " + _TRAIN,
+    "review.sqlite": "review make DEMO -o FOLDER/review.sqlite -t fing --strengths 0.1 --rows 5",
+}
+
+
+@dataclass(frozen=True)
+class Bench:
+    """The program, and a folder with all targets whole."""
+
+    program: Program
+    targets: Path
+
+    def line(self, words: list[str], folder: Path) -> list[str]:
+        """Return a command line with the paths of these targets and of a folder."""
+        places = {"PAIRS": str(self.targets / "pairs.tsv"), "BERT": str(self.targets / "bert"),
+                  "DEMO": str(DEMO)}  # fmt: skip
+        return [places.get(word, word.replace("FOLDER", str(folder))) for word in words]
+
+
+@contextmanager
+def begin() -> Iterator[Bench]:
+    with TemporaryDirectory(prefix="targets-") as name, Program() as program:
+        folder = Path(name)
+        (folder / "pairs.tsv").write_bytes(_PAIRS)
+        (folder / "bert").mkdir()
+        shutil.copytree(bert_folder(folder / "bert"), folder / "model")
+        bench = Bench(program, folder)
+        for target, words in _MADE.items():
+            outcome = program.run(bench.line(words.split(), folder), folder)
+            assert outcome.code == 0, f"{target}: {outcome}"
+        shutil.copytree(folder / "run" / "student", folder / "student")
+        for target, made in TARGETS.items():
+            if made.content:
+                (folder / target).write_bytes(made.content)
+        yield bench
+
+
+def make(bench: Bench, trial: Trial) -> None:
+    """Damage one file of a target, once or several times."""
+    dice = trial.random()
+    name = dice.choice(list(TARGETS))
+    whole, copy = bench.targets / name, trial.folder / "in" / name
+    if whole.is_dir():
+        shutil.copytree(whole, copy)
+        copy = dice.choice(sorted(path for path in copy.rglob("*") if path.stat().st_size))
+        while copy.is_dir():
+            copy = dice.choice(sorted(copy.iterdir()))
+    else:
+        shutil.copy(whole, copy)
+    done = []
+    data = copy.read_bytes()
+    for _ in range(dice.choice((1, 1, 1, 2, 4))):
+        change = dice.choice(list(CHANGES))
+        data = CHANGES[change](data, dice) or b"\n"
+        done.append(change)
+    copy.write_bytes(data)
+    trial.label = f"{TARGETS[name].words.split()[0]} {name}"
+    trial.notes = {"file": str(copy.relative_to(trial.folder)), "changes": done}
+    trial.words = TARGETS[name].words.split()
+
+
+def check(bench: Bench, trial: Trial) -> None:
+    """Run the command; a result must account for all rows."""
+    outcome = bench.program.run(bench.line(trial.words, trial.folder), trial.folder)
+    trial.expect(not (what := outcome.complaint()), what)
+    out = trial.folder / "out"
+    if outcome.code in (0, 3) and trial.words[0] in ("augment", "prepare") and out.is_dir():
+        _account(trial, out)
+    left = sorted(path.name for path in trial.folder.rglob("*.tmp"))
+    trial.expect(not left, f"files left: {left}")
+
+
+def _account(trial: Trial, out: Path) -> None:
+    """Expect that a finished run can be read, and that its rows are all there or counted."""
+    manifest = json.loads((out / "manifest.json").read_text())
+    totals = manifest["totals"]
+    rows = sum(pq.ParquetFile(path).metadata.num_rows for path in shard_files(out))
+    listed = sum(shard["rows"] for shard in manifest["shards"])
+    trial.expect(rows == listed, f"{rows} rows in the shards, {listed} in the manifest")
+    if trial.words[0] == "augment":
+        lost = sum(n for why, n in totals["dropped"].items() if why not in NOT_ROWS)
+        trial.expect(
+            totals["rows_in"] - totals["dropped"].get("truncated", 0) == rows + lost,
+            f"{totals['rows_in']} rows in, {rows} out, dropped {totals['dropped']}",
+        )
+
+
+MUTATIONS = Campaign("mutations", begin, make, check)

@@ -1,0 +1,153 @@
+"""Rows: texts of all scripts against what noise promises, whatever the recipe and the language.
+
+Edits applied to the clean text give the noisy one and none of them changes nothing; protected spans
+stay whole; rates of 0 change nothing; a row alone, and in another order, is noised as in its batch.
+"""
+
+import random
+import sys
+import unicodedata
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+import pyarrow as pa
+from conftest import SHARED
+
+from campaigns.campaign import Campaign, Trial
+from noisegen.errors import UsageError
+from noisegen.noise import registry
+from noisegen.noise.engine import engine_for, noise_table
+from noisegen.noise.recipe import Recipe, Step, recipe_names, scaled
+from noisegen.testing import ODD_TEXTS
+from noisegen.text.resources import DEMO
+from noisegen.text.spans import PROTECTED, protect_kinds, protected_in
+
+ROWS = 200  # of a trial
+ALONE = 5  # of them that are noised again by themselves
+KINDS = protect_kinds(PROTECTED)
+LANGUAGES = tuple("en de fr es pt it ru uk hi ar zh ja ko tr vi nl ga is".split())  # noqa: SIM905
+TRANSFORMS = [name for name in registry.names() if name not in ("wiki", "lang8", "channel")]
+MARKED = ("https://example.org/a?b=c&d=é", "@you_2", "#Tag", "me.you+x@example.co.uk",
+          "www.example.com/", "http://[::1]/x)", "RT @a:")  # fmt: skip
+SIGNS = (
+    "", " ", "  ", "\u00a0", "\u200b", "\u200d", "\ufeff", "\t", "\r", "...", "!?", "’", "“", "—",
+    "$1.50", "14", "3/4", "i̇", "ǅ", "ﬁ", "ß", "\U0001f468\u200d\U0001f469", "🇩🇪", "👍🏽", "क्षि",
+)  # fmt: skip
+
+
+@cache
+def _alphabets() -> list[str]:
+    """Return the letters, marks and digits of Unicode in blocks of 256 code points."""
+    blocks: dict[int, list[str]] = {}
+    for number in range(sys.maxunicode + 1):
+        if unicodedata.category(chr(number))[0] in "LMN":
+            blocks.setdefault(number >> 8, []).append(chr(number))
+    return ["".join(letters) for letters in blocks.values()]
+
+
+@cache
+def _real() -> list[str]:
+    """Return real words: of the demo, and of corpora where they are at hand."""
+    texts = [line.split("\t")[0] for line in DEMO.read_text("utf-8").splitlines()[1:]]
+    for path in sorted(SHARED.glob("sib200-dev/**/*.tsv"))[:40]:
+        texts += path.read_text("utf-8", "replace").splitlines()[:60]
+    return [word for text in texts for word in text.split()]
+
+
+def _text(dice: random.Random) -> str:
+    if dice.random() < 0.02:
+        return dice.choice(ODD_TEXTS)
+    words, count = [], dice.choice((1, 3, 8, 8, 20))
+    start = dice.randrange(len(_real()))
+    for number in range(count):
+        kind = dice.random()
+        if kind < 0.7:
+            words.append(_real()[(start + number) % len(_real())])
+        elif kind < 0.85:
+            alphabet = dice.choice(_alphabets())
+            words.append("".join(dice.choices(alphabet, k=dice.randint(1, 9))))
+        else:
+            words.append(dice.choice(MARKED if kind < 0.93 else SIGNS))
+    return dice.choice((" ", " ", " ", "", "\n")).join(words)
+
+
+@contextmanager
+def begin() -> Iterator[None]:
+    yield
+
+
+def make(_: None, trial: Trial) -> None:
+    """Draw a recipe, or a transform at some rate, a language that has it, and texts."""
+    dice = trial.random()
+    name, lang = dice.choice([*recipe_names(), *TRANSFORMS]), dice.choice(LANGUAGES)
+    while not _has(name, lang):
+        lang = dice.choice(LANGUAGES)
+    trial.label = name
+    rate, seed = dice.choice((None, 0.1, 1.0)), dice.randrange(2**32)
+    texts = [_text(dice) for _ in range(ROWS)]
+    trial.notes = {"lang": lang, "rate": rate, "seed": seed, "texts": texts}
+
+
+@cache
+def _has(name: str, lang: str) -> bool:
+    try:
+        engine_for(name, lang)
+    except UsageError:
+        return False
+    return True
+
+
+def _recipe(trial: Trial, rate: float | None) -> Recipe:
+    if trial.label in recipe_names():
+        recipe = Recipe.named(trial.label).for_language(trial.notes["lang"])[0]
+        return recipe if rate != 0 else scaled(recipe, 0)
+    rates = {} if rate is None else dict.fromkeys(registry.get(trial.label).rates, rate)
+    return Recipe.of([Step(trial.label, rates)])
+
+
+def _noised(trial: Trial, recipe: Recipe, rows: list[int]) -> list[dict[str, object]]:
+    texts = [trial.notes["texts"][row] for row in rows]
+    table = pa.table({"id": pa.array(rows, pa.int64()), "text": pa.array(texts, pa.string())})
+    lang, seed = trial.notes["lang"], trial.notes["seed"]
+    return noise_table(recipe, table, seed, edits=True, lang=lang).to_pylist()
+
+
+def check(_: None, trial: Trial) -> None:
+    """Noise the texts, and see every row to the promises."""
+    recipe = _recipe(trial, trial.notes["rate"])
+    order = list(range(len(trial.notes["texts"])))
+    rows = _noised(trial, recipe, order)
+    for row in rows:
+        _check_row(trial, row)
+    for row in _noised(trial, _recipe(trial, 0), order):
+        trial.expect(row["noisy"] == row["text"], f"rate 0 changes {row['text']!r}")
+    shuffled = trial.random().sample(order, len(order))
+    again = sorted(_noised(trial, recipe, shuffled), key=lambda row: row["id"])
+    trial.expect(again == rows, "another order, other noise")
+    for at in shuffled[:ALONE]:
+        alone = _noised(trial, recipe, [at])[0]
+        trial.expect(alone == rows[at], f"alone {alone!r}, in its batch {rows[at]!r}")
+
+
+def _check_row(trial: Trial, row: dict[str, Any]) -> None:
+    clean, noisy, edits = row["text"], row["noisy"], row["edits"]
+    at, made = 0, []
+    for edit in edits:
+        start, stop = edit["clean_start"], edit["clean_end"]
+        new = noisy[edit["noisy_start"] : edit["noisy_end"]]
+        trial.expect(clean[start:stop] != new, f"an edit that changes nothing: {edit}, {row}")
+        made += [clean[at:start], new]
+        at = stop
+    trial.expect("".join([*made, clean[at:]]) == noisy, f"the edits do not give noisy: {row}")
+    trial.expect(bool(edits) == (clean != noisy), f"changed without edits: {row}")
+    breaks = [sum(map(text.count, "\n\r")) for text in (clean, noisy)]
+    trial.expect(breaks[1] <= breaks[0], f"a new line break: {row}")
+    for start, stop in protected_in(clean, KINDS):
+        touched = [edit for edit in edits
+                   if edit["clean_start"] < stop and edit["clean_end"] > start]  # fmt: skip
+        trial.expect(not touched, f"{clean[start:stop]!r} is protected: {touched}, {row}")
+
+
+ROWS_OF_ALL_SCRIPTS = Campaign("rows", begin, make, check)
