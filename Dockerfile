@@ -1,6 +1,6 @@
 # The core:               docker build -t noisegen .
 # With training on CPUs:  docker build -t noisegen:train --build-arg EXTRAS=train .
-#   docker run --rm -v "$PWD:/data" noisegen augment news.txt -o out
+#   docker run --rm --user "$(id -u):$(id -g)" -v "$PWD:/data" noisegen augment news.txt -o out
 FROM python:3.13-slim
 ARG EXTRAS=
 WORKDIR /src

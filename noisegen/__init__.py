@@ -1,4 +1,4 @@
-"""Make and mine realistic noisy text, and train sentence encoders that withstand it.
+"""Make and mine realistic noisy text, and train sentence encoders that are robust to it.
 
 The names here are the public ones; each is imported when first used, so that `import noisegen` and
 `noisegen --help` stay fast.

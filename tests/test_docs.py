@@ -9,11 +9,13 @@ what it prints is the next `text` block. All other blocks are only read.
 import contextlib
 import io
 import os
+import pkgutil
 import re
 import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
@@ -42,6 +44,7 @@ PLAYED = [
 ]
 FENCE = re.compile(r'^```(\w*)(?: title="([^"]+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
 WRITTEN = re.compile(r"^cat > (\S+) <<'END'\n(.*?)^END$", re.MULTILINE | re.DOTALL)
+FOLDERS = ("benchmarks", "examples", "noisegen", "tests", "tools")
 TRIED = 500  # ids
 LEARNED = ("channel",)  # transforms that do nothing without a file of the user
 
@@ -127,11 +130,51 @@ def test_every_relative_link_exists(page):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_file_and_name_of_the_project_exists(page):
+    text = page.read_text("utf-8").partition("### Removed")[0].replace("noisegen.fish", "")
+    files = re.findall(rf"\b(?:{'|'.join(FOLDERS)})/[a-z_./-]+\.(?:py|tsv|md)\b", text)
+    assert [file for file in files if not (ROOT / file).exists()] == []
+    names = re.findall(r"\bnoisegen(?:\.[a-z]\w+)+(?:\.[A-Z]\w+)?\b(?![./:-]\w)", text)
+    assert [name for name in names if not _resolves(name)] == []
+    modules = re.findall(r"\bpython -m\s(benchmarks[.\w]*\w)", text)
+    assert [name for name in modules if find_spec(name) is None] == []
+
+
+def _resolves(name: str) -> bool:
+    if f'entry-points."{name}"' in read("pyproject.toml") or name == "noisegen.objectives":
+        return True
+    try:
+        return pkgutil.resolve_name(name) is not None
+    except (ImportError, AttributeError):
+        return False
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_fence_is_one_to_the_site_too(page):
     """A fence that names its file in another way is running text to the Markdown of the site."""
     lines = page.read_text("utf-8").splitlines()
     fences = [line for line in lines if line.lstrip().startswith("```")]
     assert [line for line in fences if not re.fullmatch(r' *```(\w+( title="\S+")?)?', line)] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_command_of_a_shell_block_is_valid(page):
+    for block in blocks(page.read_text("utf-8")):
+        if block.kind == "sh":
+            shell = re.sub(r'"\$SLURM_\w+(/16)?"', r"1\1", block.body.replace("\\\n", " "))
+            for command in re.findall(r"(?:^|\| |-m )noisegen ([^|>\n]+)", shell, re.MULTILINE):
+                _parse(shlex.split(command, comments=True))
+
+
+def _parse(arguments: list[str]) -> None:
+    """Raise for an unknown command, option or value; run nothing."""
+    command: click.Command = cli.noisegen
+    context = command.make_context("noisegen", arguments)
+    while isinstance(command, click.Group):
+        left = [*getattr(context, "_protected_args", ()), *context.args]
+        name, inner, left = command.resolve_command(context, left)
+        assert inner is not None
+        command, context = inner, inner.make_context(name, left, parent=context)
 
 
 # What is shown.

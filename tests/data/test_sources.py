@@ -323,6 +323,7 @@ def lines() -> Iterator[bytes]:
     )
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "name",
     [

@@ -136,6 +136,7 @@ def test_ten_minutes_make_a_robust_student(tmp_path):
     assert after["sentences"]["sts_clean"] >= 98.5  # of 100, the order of the teacher itself
 
 
+@pytest.mark.nightly
 def test_there_is_enough_real_text_and_no_document_is_on_both_sides():
     split = demo_texts()
 

@@ -67,6 +67,7 @@ def test_packed_rows_have_the_vectors_and_gradients_of_padded_ones(network, pool
             torch.testing.assert_close(one, other, atol=1e-4, rtol=1e-4)
 
 
+@pytest.mark.nightly
 def test_thousands_of_real_sentences_have_the_same_vectors(tiny_bert, sentences):
     encoder = open_encoder(str(tiny_bert))
     texts = [text[cut:] for text in sentences for cut in range(0, 60, 10)]

@@ -256,6 +256,7 @@ def test_a_negative_shares_most_of_its_words_with_its_source(english):
         )
 
 
+@pytest.mark.nightly
 def test_the_same_texts_give_the_same_negatives_and_a_seed_gives_others(english):
     assert check(english).texts == check(english).texts
     assert check(english, seed=1).texts != check(english).texts

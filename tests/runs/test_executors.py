@@ -302,6 +302,7 @@ def test_a_worker_that_dies_costs_no_row(tmp_path, code, whole):
     assert made.totals == {**Manifest.load(whole).totals}
 
 
+@pytest.mark.nightly
 def test_a_worker_that_always_dies_is_one_line_after_three_tries(tmp_path, code):
     mark = tmp_path / "mark"
     mark.touch()

@@ -94,6 +94,7 @@ def test_a_sentence_pair_of_two_scripts_has_no_word_pairs():
     assert dropped == {"word_variant": 1}
 
 
+@pytest.mark.nightly
 def test_the_word_list_is_cached_in_our_folder_and_nothing_is_printed(tmp_path):
     code = (
         "from noisegen.text.east_asian import chinese_tokens, chinese_word_kind\n"
