@@ -150,7 +150,7 @@ class Composed(NamedTuple):
     def changes(self, clean: Texts, noisy: Texts) -> Bool:
         """Tell which edits change their text: one transform may undo what another did."""
         sizes = self.clean_stops - self.clean_starts
-        different = sizes != self.noisy_stops - self.noisy_starts
+        different: Bool = sizes != self.noisy_stops - self.noisy_starts
         equal = np.flatnonzero(~different)
         rows, sizes = self.rows[equal], sizes[equal]
         ours, owners = within(clean.offsets[rows] + self.clean_starts[equal], sizes)
