@@ -15,9 +15,9 @@ RowEdit = tuple[int, int, str]  # characters [start, stop) become these
 
 _SIGNS = "".join(f"{chr(low)}-{chr(high)}" for low, high in SIGNS)
 _CHARACTER = rf"[^\x00-/:-@\[-^`{{-\x7f{_SIGNS}]"  # of a word, as in `buffers.is_word`
-_WORD = re.compile(f"({_CHARACTER}++(?:['\u2019]{_CHARACTER}++)*+)")
+_WORD = re.compile(f"({_CHARACTER}+(?:['\u2019]{_CHARACTER}+)*)")
 _PLAIN_WORD = re.compile(r"(\w+)", re.ASCII)  # the same without an apostrophe: it is faster
-_ASCII_WORD = re.compile(r"(\w++(?:'\w++)*+)", re.ASCII)
+_ASCII_WORD = re.compile(r"(\w+(?:'\w+)*)", re.ASCII)
 _SPREAD, _MASK = 0x9FB21C651E98DF25, (1 << 64) - 1
 
 
