@@ -112,13 +112,13 @@ def target_of(out: str, to: str | None, request: Request, came: Callable[[], str
     compression = compression_of(out)
     name = out.lower().removesuffix(f".{compression}")
     ending = known.get(name.rpartition(".")[2], "") if "." in name else ""
-    folder = output_path(out)
-    if ending in _FORMATS and folder.is_dir() and not any(folder.iterdir()):
+    is_folder = output_path(out).is_dir()
+    if is_folder and ending in _FORMATS and not any(output_path(out).iterdir()):
         raise UsageError(f"{out} is an empty folder: remove it, or write {out}/ for shards in it")
-    if folder.is_dir() or not (to or ending in _FORMATS or out == "-"):
+    if is_folder or not (to or ending in _FORMATS or out == "-"):
         if to:
             raise UsageError(f"{out} is a folder: --to writes one file")
-        if _ENDING.search(out) and not folder.is_dir():
+        if not is_folder and _ENDING.search(out):
             endings = ", ".join(f".{name}" for name in _FORMATS)
             raise UsageError(
                 f"{out}: one file ends in {endings}, or with .gz, .bz2, .xz or .zst after it; "

@@ -302,8 +302,8 @@ def carried_forms(forms: Sequence[str], owners: Owners) -> list[str]:
 def units(owners: Owners, count: int) -> list[tuple[range, range]]:
     """Return which of `count` clean tokens became which noisy tokens, in their order.
 
-    Of one of both there is one alone. A clean token that is gone belongs to that before it, or to
-    the first that is left.
+    Several noisy tokens come from a split, several clean ones from a merger. A clean token that
+    noise removed counts with the one before it, or with the first one left.
     """
     if not owners:
         return []
