@@ -54,6 +54,16 @@ def test_a_broken_promise_is_saved_with_its_inputs_and_replays(tmp_path):
     assert replay({"thrower": thrower(6)}, path) == ""
 
 
+def test_a_trial_without_input_files_replays(tmp_path):
+    def check(_: None, trial: Trial) -> None:
+        trial.expect(False, f"{trial.notes['rows']} rows")
+
+    campaign = Campaign("no-files", nullcontext, lambda _, trial: trial.notes.update(rows=3), check)
+    table = run(campaign, seed=1, seconds=60, saved=tmp_path, show=lambda _: None, most=1)
+
+    assert replay({"no-files": campaign}, table.broken[0][2]) == "3 rows"
+
+
 def test_trials_are_the_same_for_a_seed(tmp_path):
     twice = [run(thrower(3), 7, 60, tmp_path / str(n), lambda _: None, most=20) for n in (0, 1)]
 

@@ -63,6 +63,7 @@ class Trial:
     @classmethod
     def load(cls, path: Path, folder: Path) -> "Trial":
         """Return a saved trial, its inputs unpacked into the folder."""
+        (folder / "in").mkdir()  # a trial without input files has none in its zip file
         with zipfile.ZipFile(path) as archive:
             case = json.loads(archive.read(CASE))
             archive.extractall(folder)
