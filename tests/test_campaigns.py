@@ -1,22 +1,36 @@
 """The first trials of every campaign, all trials that were once broken, and how they are saved."""
 
+import subprocess
+import sys
 from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 from campaigns.__main__ import CAMPAIGNS
-from campaigns.campaign import Campaign, Trial, replay, run
+from campaigns.campaign import Campaign, Table, Trial, replay, run
+from campaigns.page import update
 
 REPLAYS = sorted((Path(__file__).parent / "campaigns" / "replays").glob("*.zip"))
-TRIALS = {"mutations": 200, "rows": 60}  # the others take long, and find what is not mended yet
+TRIALS = {"mutations": 200, "rows": 60}
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", TRIALS)
 def test_the_first_trials_hold(tmp_path, name):
-    table = run(CAMPAIGNS[name], seed=1, seconds=600, saved=tmp_path, show=print, most=TRIALS[name])
+    table = run(CAMPAIGNS[name], 1, 600, tmp_path, print, range(TRIALS[name]))
     assert table.broken == []
     assert table.tried.total() == TRIALS[name]
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", ["kills", "equality"])
+def test_a_short_campaign_of_processes_holds(tmp_path, name):
+    pytest.importorskip("distributed")
+    words = [sys.executable, "-m", "tests.campaigns", name, "--minutes", "0.1", "--seed", "1"]
+    words += ["--jobs", "1", "--saved", str(tmp_path)]
+    done = subprocess.run(words, capture_output=True, text=True, cwd=Path(__file__).parents[1])
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "none broke a promise" in done.stdout
 
 
 @pytest.mark.nightly
@@ -29,7 +43,7 @@ def thrower(limit: int) -> Campaign:
     """A campaign that throws a die, writes what it shows, and expects it to be small."""
 
     def make(_: None, trial: Trial) -> None:
-        trial.label = "die"
+        trial.label, trial.fault, trial.counts = "die", "thrown", {"throws": 1}
         (trial.folder / "in" / "die").write_text(str(trial.random().randint(1, 6)))
 
     def check(_: None, trial: Trial) -> None:
@@ -42,13 +56,14 @@ def thrower(limit: int) -> Campaign:
 
 def test_a_broken_promise_is_saved_with_its_inputs_and_replays(tmp_path):
     shown: list[str] = []
-    table = run(thrower(5), seed=1, seconds=60, saved=tmp_path, show=shown.append, most=40)
+    table = run(thrower(5), 1, 60, tmp_path, shown.append, range(40))
 
-    assert table.tried == {"die": 40}
+    assert table.tried == {("die", "thrown"): 40}
+    assert table.counts == {"throws": 40}
     assert {what for _, what, _ in table.broken} == {"it shows 6"}
     assert [line.partition(":")[0] for line in shown] == [str(path) for _, _, path in table.broken]
-    held = 40 - len(table.broken)
-    assert f"| die | 40 | {held} |" in list(table.lines())
+    assert list(table.lines())[2:] == [f"| die | **{len(table.broken)} of 40 broken** |"]
+    assert table.summary() == f"40 trials, 40 throws: {len(table.broken)} broke a promise"
     path = table.broken[0][2]
     assert replay({"thrower": thrower(5)}, path) == "it shows 6"
     assert replay({"thrower": thrower(6)}, path) == ""
@@ -59,12 +74,34 @@ def test_a_trial_without_input_files_replays(tmp_path):
         trial.expect(False, f"{trial.notes['rows']} rows")
 
     campaign = Campaign("no-files", nullcontext, lambda _, trial: trial.notes.update(rows=3), check)
-    table = run(campaign, seed=1, seconds=60, saved=tmp_path, show=lambda _: None, most=1)
+    table = run(campaign, 1, 60, tmp_path, str, range(1))
 
     assert replay({"no-files": campaign}, table.broken[0][2]) == "3 rows"
 
 
 def test_trials_are_the_same_for_a_seed(tmp_path):
-    twice = [run(thrower(3), 7, 60, tmp_path / str(n), lambda _: None, most=20) for n in (0, 1)]
+    twice = [run(thrower(3), 7, 60, tmp_path / str(n), str, range(20)) for n in (0, 1)]
 
     assert [path.name for _, _, path in twice[0].broken] == [p.name for _, _, p in twice[1].broken]
+
+
+def test_processes_share_the_trials_and_add_up_what_they_tried(tmp_path):
+    half = [run(thrower(5), 1, 60, tmp_path, str, range(first, 40, 2)) for first in (0, 1)]
+    half[0].add(half[1])
+
+    assert half[0].summary() == run(thrower(5), 1, 60, tmp_path, str, range(40)).summary()
+
+
+def test_figures_replace_those_in_the_page(tmp_path):
+    page, table = tmp_path / "page.md", Table()
+    page.write_text("# Kills\n<!-- figures of kills -->\nold\n<!-- end of kills -->\nText.\n")
+    for command in ("train", "augment"):
+        table.tried[command, "SIGKILL"] += 3
+        update(page, "kills", "seed 1, 2 minutes", table)
+
+    lines = page.read_text().splitlines()
+    assert lines[2].startswith("6 trials: none broke a promise (seed 1, 2 minutes; 2")
+    assert lines[4:] == ["| | SIGKILL |", "|---|---:|", "| augment | 3 |", "| train | 3 |",
+                         "<!-- end of kills -->", "Text."]  # fmt: skip
+    with pytest.raises(SystemExit, match="no place for the figures of rows"):
+        update(page, "rows", "seed 1", table)

@@ -1,22 +1,24 @@
 """Run campaigns: `python -m tests.campaigns --minutes 30 --seed N [NAME...]`.
 
-Prints a table for each; a trial that broke a promise is saved as a zip file that replays it:
-`python -m tests.campaigns --replay FILE...`. The exit code is 1 if anything broke.
+Prints a table for each, and with --table writes it into a page; a trial that broke a promise is
+saved as a zip file that replays it: `python -m tests.campaigns --replay FILE...`. The exit code is
+1 if anything broke.
 """
 
 import argparse
+import os
 import sys
 import time
-from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # as pytest has it
 
-from campaigns.campaign import replay, run
+from campaigns.campaign import replay, run_side_by_side
 from campaigns.disk import DISK
 from campaigns.equality import EQUALITY
 from campaigns.kills import KILLS
 from campaigns.mutations import MUTATIONS
+from campaigns.page import update
 from campaigns.rows import ROWS_OF_ALL_SCRIPTS
 
 CAMPAIGNS = {
@@ -31,7 +33,9 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=1.0, help="of each campaign")
     parser.add_argument("--seed", type=int, default=int(time.time()), help="default: the time")
     parser.add_argument("--first", type=int, default=0, help="number of the first trial")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes")
     parser.add_argument("--saved", type=Path, default=Path("out/campaigns"), help="for what broke")
+    parser.add_argument("--table", type=Path, metavar="PAGE.md", help="write the tables into it")
     parser.add_argument("--replay", type=Path, nargs="+", metavar="FILE", help="saved trials")
     options = parser.parse_args()
     if options.replay:
@@ -43,12 +47,15 @@ def main() -> int:
         parser.error(f"no campaign {', '.join(sorted(unknown))}; known: {', '.join(CAMPAIGNS)}")
     is_broken = False
     for name in options.names or CAMPAIGNS:
-        print(f"{name}: seed {options.seed}, {options.minutes:g} minutes", flush=True)
-        table = run(
-            CAMPAIGNS[name], options.seed, options.minutes * 60, options.saved,
-            partial(print, flush=True), first=options.first,
+        how = f"seed {options.seed}, {options.minutes:g} minutes, {options.jobs} processes"
+        print(f"{name}: {how}", flush=True)
+        table = run_side_by_side(
+            CAMPAIGNS[name], options.seed, options.minutes * 60, options.saved, options.first,
+            options.jobs,
         )  # fmt: skip
-        print("\n".join(table.lines()), flush=True)
+        print("\n".join([*table.lines(), table.summary()]), flush=True)
+        if options.table:
+            update(options.table, name, how, table)
         is_broken = is_broken or bool(table.broken)
     return int(is_broken)
 

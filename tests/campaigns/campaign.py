@@ -1,7 +1,8 @@
 """What a campaign is: trials, each a function of (seed, number), counted by what was tried.
 
 A trial that fails is saved as one zip file with its inputs and its command lines, which replays it
-whatever the generators of the campaign have become since.
+whatever the generators of the campaign have become since. Several processes share a campaign: each
+does every N-th trial.
 """
 
 import json
@@ -10,9 +11,12 @@ import shutil
 import time
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -20,6 +24,7 @@ from typing import Any
 import xxhash
 
 CASE = "case.json"  # in the zip file of a trial
+NUMBERS = 1 << 60  # of trials, which nobody reaches
 
 
 class BrokenPromiseError(AssertionError):
@@ -28,13 +33,19 @@ class BrokenPromiseError(AssertionError):
 
 @dataclass
 class Trial:
-    """One trial of a campaign, in a folder of its own; `label` is what the table counts it as."""
+    """One trial of a campaign, in a folder of its own.
+
+    `label`, what is tried, and `fault`, what is done to it, are its row and its column in the
+    table; `counts` are added up below it: the rows or the kills of this trial.
+    """
 
     campaign: str
     seed: int
     number: int
     folder: Path
     label: str = ""
+    fault: str = ""
+    counts: dict[str, int] = field(default_factory=dict)
     words: list[str] = field(default_factory=list)  # the command line, with FOLDER for the folder
     notes: dict[str, Any] = field(default_factory=dict)  # what else a replay must know
 
@@ -85,19 +96,38 @@ class Campaign:
 
 @dataclass
 class Table:
-    """How often something was tried, and how often it held."""
+    """How often something was tried, by label and fault, and how often it held."""
 
-    tried: Counter[str] = field(default_factory=Counter)
+    tried: Counter[tuple[str, str]] = field(default_factory=Counter)
+    counts: Counter[str] = field(default_factory=Counter)
     broken: list[tuple[str, str, Path]] = field(default_factory=list)  # label, what, the saved case
+    failed: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    def add(self, other: "Table") -> None:
+        """Add what another process tried."""
+        self.broken += other.broken
+        for mine, theirs in ((self.tried, other.tried), (self.counts, other.counts),
+                             (self.failed, other.failed)):  # fmt: skip
+            mine.update(theirs)
+
+    def summary(self) -> str:
+        """Return what was tried, and how much of it held, in a line."""
+        trials = f"{self.tried.total():,} trials"
+        counted = ", ".join([trials, *(f"{n:,} {name}" for name, n in sorted(self.counts.items()))])
+        return f"{counted}: {len(self.broken) or 'none'} broke a promise"
 
     def lines(self) -> Iterator[str]:
-        """Yield the table as Markdown."""
-        failed = Counter(label for label, _, _ in self.broken)
-        yield "| tried | times | held |"
-        yield "|---|---|---|"
-        for label, times in sorted(self.tried.items()):
-            yield f"| {label} | {times:,} | {times - failed[label]:,} |"
-        yield f"| all | {self.tried.total():,} | {self.tried.total() - len(self.broken):,} |"
+        """Yield the table as Markdown: a row a label, a column a fault; what failed is said."""
+        faults = sorted({fault for _, fault in self.tried})
+        yield f"| | {' | '.join(faults)} |"
+        yield f"|---|{'---:|' * len(faults)}"
+        for label in sorted({label for label, _ in self.tried}):
+            cells = (self._cell(label, fault) for fault in faults)
+            yield f"| {label} | {' | '.join(cells)} |"
+
+    def _cell(self, *key: str) -> str:
+        tried, failed = self.tried[key], self.failed[key]
+        return f"**{failed} of {tried:,} broken**" if failed else f"{tried:,}" if tried else ""
 
 
 @contextmanager
@@ -108,13 +138,14 @@ def a_folder(campaign: str) -> Iterator[Path]:
 
 
 def run(
-    campaign: Campaign, seed: int, seconds: float, saved: Path, show: Callable[[str], None], *,
-    first: int = 0, most: int = 0,
+    campaign: Campaign, seed: int, seconds: float, saved: Path, show: Callable[[str], None],
+    numbers: Iterable[int],
 ) -> Table:  # fmt: skip
-    """Run trials, at least one, until the time is over or there were `most`; save those broken."""
-    table, end, number = Table(), time.monotonic() + seconds, first
+    """Run the trials of these numbers, at least one, until the time is over; save those broken."""
+    table = Table()
     with campaign.begin() as shared:
-        while number == first or (time.monotonic() < end and not 0 < most <= number - first):
+        end = time.monotonic() + seconds
+        for number in numbers:
             with a_folder(campaign.name) as folder:
                 trial = Trial(campaign.name, seed, number, folder)
                 (folder / "in").mkdir()
@@ -122,9 +153,24 @@ def run(
                 if seen := broken(campaign, shared, trial):
                     path = trial.save(saved, seen)
                     table.broken.append((trial.label, seen, path))
-                    show(f"{path}: {trial.label}: {seen}")
-                table.tried[trial.label] += 1
-            number += 1
+                    table.failed[trial.label, trial.fault] += 1
+                    show(f"{path}: {trial.label}, {trial.fault}: {seen}")
+                table.tried[trial.label, trial.fault] += 1
+                table.counts.update(trial.counts)
+            if time.monotonic() > end:
+                break
+    return table
+
+
+def run_side_by_side(
+    campaign: Campaign, seed: int, seconds: float, saved: Path, first: int, jobs: int
+) -> Table:
+    """Run the trials from a number on in so many processes."""
+    work = partial(run, campaign, seed, seconds, saved, partial(print, flush=True))
+    table = Table()
+    with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
+        for other in pool.map(work, [range(first + job, NUMBERS, jobs) for job in range(jobs)]):
+            table.add(other)
     return table
 
 

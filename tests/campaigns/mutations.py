@@ -127,6 +127,15 @@ def _arrow() -> bytes:
     return sink.getvalue()
 
 
+def _seven_zip(data: bytes) -> bytes:
+    import py7zr
+
+    sink = io.BytesIO()
+    with py7zr.SevenZipFile(sink, "w") as archive:
+        archive.writestr(data, "enwiki.xml")
+    return sink.getvalue()
+
+
 def _joined(lines: list[str]) -> bytes:
     return ("\n".join(lines) + "\n").encode()
 
@@ -138,19 +147,23 @@ _CSV = _joined(["id,text", *(f'{n},"{text}"' for n, text in enumerate(LINES))])
 _TSV = _joined(["id\ttext", *(f"{n}\t{text}" for n, text in enumerate(LINES))])
 _DUMP = dump(NOISY, CLEAN, f"{CLEAN} [[Link|words]] <ref>x</ref>", NOISY).encode()
 _PAIRS = _joined(["noisy\tclean", *(f"{NOISY} {n}\t{CLEAN} {n}" for n in range(40))])
-_AUGMENT = "-o FOLDER/out --recipe ugc --rows-per-shard 15 --workers 1 --force"
+_STS = _joined(["sentence1\tsentence2\tscore",
+                *(f"{NOISY} {n}\t{CLEAN}\t{n % 5}" for n in range(20))])  # fmt: skip
+_AUGMENT = "-o FOLDER/out -t fing:rate=0.1 --rows-per-shard 25 --workers 1 --force"
 _MINE = "-o FOLDER/out --workers 1 --force --profile all"
-
-
 _TRAIN = "-q --teacher BERT --recipe stored --steps 4"
 
 
 @dataclass(frozen=True)
 class Target:
-    """A file and the command that reads it; a file without content is made by `made`."""
+    """A file and the command that reads it; a file without content is made by a command.
+
+    It is drawn so often among all.
+    """
 
     words: str
     content: bytes = b""
+    often: int = 6
 
 
 TARGETS: dict[str, Target] = {
@@ -158,8 +171,9 @@ TARGETS: dict[str, Target] = {
     "in.tsv": Target(f"augment FOLDER/in/in.tsv {_AUGMENT}", _TSV),
     "in.csv": Target(f"augment FOLDER/in/in.csv {_AUGMENT}", _CSV),
     "in.jsonl": Target(f"augment FOLDER/in/in.jsonl {_AUGMENT} --edits", _JSON),
-    "one.jsonl": Target("augment FOLDER/in/one.jsonl -o FOLDER/noisy.jsonl --recipe ugc", _JSON),
-    "one.csv": Target("augment FOLDER/in/one.csv -o FOLDER/noisy.csv --recipe ugc", _CSV),
+    "one.jsonl": Target("augment FOLDER/in/one.jsonl -o FOLDER/noisy.jsonl -t fing:rate=0.1",
+                        _JSON),
+    "one.csv": Target("augment FOLDER/in/one.csv -o FOLDER/noisy.csv -t fing:rate=0.1", _CSV),
     "in.conll": Target(f"augment FOLDER/in/in.conll {_AUGMENT} --tokens tokens --labels labels",
                        f"{CONLL}\n{CONLL}\n".encode()),
     "in.conllu": Target(f"augment FOLDER/in/in.conllu {_AUGMENT}", f"{CONLLU}\n".encode() * 2),
@@ -181,28 +195,49 @@ TARGETS: dict[str, Target] = {
     "essays.m2": Target("mine-lang8 FOLDER/in/essays.m2 " + _MINE, f"{M2}\n".encode() * 6),
     "lang8.dat": Target("mine-lang8 FOLDER/in/lang8.dat " + _MINE, LANG8.encode() * 6),
     "noisy.tsv": Target("mine-pairs FOLDER/in/noisy.tsv " + _MINE, _PAIRS),
+    "enwiki.7z": Target("mine-wiki FOLDER/in/enwiki.7z " + _MINE, _seven_zip(_DUMP)),
+    "enwiki.xml.zst": Target("mine-wiki FOLDER/in/enwiki.xml.zst " + _MINE, _zst(_DUMP)),
+    "essays.m2.gz": Target("mine-lang8 FOLDER/in/essays.m2.gz " + _MINE,
+                           gzip.compress(f"{M2}\n".encode() * 6, mtime=0)),
+    "real.tsv": Target("realism --pairs FOLDER/in/real.tsv --recipe fing -n 40", _PAIRS, 1),
+    "shown.txt": Target("preview FOLDER/in/shown.txt -t fing:rate=0.1 --limit 5", _TEXT),
+    "scored.tsv": Target("evaluate BERT -o FOLDER/out --sts FOLDER/in/scored.tsv -q", _STS, 1),
     "learned.tsv": Target("learn FOLDER/in/learned.tsv -o FOLDER/out", _PAIRS),
     "recipe.yaml": Target("augment DEMO --recipe FOLDER/in/recipe.yaml -o FOLDER/out -n 30",
                           RECIPE.encode()),
     "mined": Target("augment DEMO -t wiki:dictionary=FOLDER/in/mined/dictionary.parquet "
                     "-o FOLDER/out -n 30"),
     "dictionary": Target("dictionary show FOLDER/in/dictionary"),
+    "mined.tsv": Target("augment DEMO -t wiki:dictionary=FOLDER/in/mined.tsv -o FOLDER/out -n 30"),
+    "paper.json": Target("dictionary filter FOLDER/in/paper.json -o FOLDER/few.tsv"),
+    "known": Target("learn show FOLDER/in/known"),
     "profile": Target("augment DEMO -t channel:profile=FOLDER/in/profile -o FOLDER/out -n 30"),
     "pairs": Target("stats FOLDER/in/pairs"),
-    "resumed": Target(f"augment DEMO -o FOLDER/in/resumed {_AUGMENT.partition('--recipe')[2]}"
-                      .replace(" ugc", " --recipe ugc").replace("--force", "--resume")),
-    "again": Target("augment --from FOLDER/in/again/manifest.json -o FOLDER/out --workers 1"),
+    "resumed": Target(f"augment DEMO {_AUGMENT}".replace("/out", "/in/resumed")
+                      .replace("--force", "--resume")),
+    "again": Target("augment --from FOLDER/in/again/manifest.json -o FOLDER/out --workers 1",
+                    often=2),
+    "prepared": Target("prepare DEMO -o FOLDER/in/prepared --workers 1 --identify no --resume"),
+    "counted": Target("mine-pairs PAIRS -o FOLDER/in/counted --workers 1 --profile all --resume"),
     "review.sqlite": Target("review report FOLDER/in/review.sqlite -o FOLDER/review.html"),
-    "model": Target("evaluate FOLDER/in/model -o FOLDER/out --pairs PAIRS --baseline BERT -q"),
-    "student": Target("evaluate FOLDER/in/student -o FOLDER/out --pairs PAIRS --baseline BERT -q"),
-    "run": Target("train PAIRS -o FOLDER/in/run --resume " + _TRAIN),
+    "model": Target("evaluate FOLDER/in/model -o FOLDER/out --pairs PAIRS --baseline BERT -q",
+                     often=2),
+    "student": Target("evaluate FOLDER/in/student -o FOLDER/out --pairs PAIRS --baseline BERT -q",
+                     often=2),
+    "run": Target("train PAIRS -o FOLDER/in/run --resume " + _TRAIN, often=2),
     "settings.yaml": Target("train PAIRS -o FOLDER/out --config FOLDER/in/settings.yaml " + _TRAIN,
-                            b"objective: two_term\nlr: 0.001\nwarmup: 1\nbatch_tokens: 256\n"),
+                            b"objective: two_term\nlr: 0.001\nwarmup: 1\nbatch_tokens: 256\n",
+                            2),
 }  # fmt: skip
 _MADE = {  # by what, in the folder of the targets; each of the name that its target has
     "mined": "mine-pairs PAIRS -o FOLDER/mined --workers 1 --profile all",
     "dictionary": "mine-pairs PAIRS -o FOLDER/dictionary --workers 1 --profile all",
     "profile": "learn PAIRS -o FOLDER/profile",
+    "mined.tsv": "dictionary export FOLDER/mined -o FOLDER/mined.tsv",
+    "paper.json": "dictionary export FOLDER/mined -o FOLDER/paper.json",
+    "known": "learn PAIRS -o FOLDER/known",
+    "prepared": "prepare DEMO -o FOLDER/prepared --workers 1 --identify no",
+    "counted": "mine-pairs PAIRS -o FOLDER/counted --workers 1 --profile all",
     "pairs": f"augment DEMO {_AUGMENT} --edits -n 60".replace("/out", "/pairs"),
     "resumed": f"augment DEMO {_AUGMENT}".replace("/out", "/resumed").replace(" --force", ""),
     "again": f"augment DEMO {_AUGMENT} -n 60".replace("/out", "/again"),
@@ -246,7 +281,7 @@ def begin() -> Iterator[Bench]:
 def make(bench: Bench, trial: Trial) -> None:
     """Damage one file of a target, once or several times."""
     dice = trial.random()
-    name = dice.choice(list(TARGETS))
+    name = dice.choices(list(TARGETS), [target.often for target in TARGETS.values()])[0]
     whole, copy = bench.targets / name, trial.folder / "in" / name
     if whole.is_dir():
         shutil.copytree(whole, copy)
@@ -263,6 +298,7 @@ def make(bench: Bench, trial: Trial) -> None:
         done.append(change)
     copy.write_bytes(data)
     trial.label = f"{TARGETS[name].words.split()[0]} {name}"
+    trial.fault = done[0] if len(done) == 1 else "several"
     trial.notes = {"file": str(copy.relative_to(trial.folder)), "changes": done}
     trial.words = TARGETS[name].words.split()
 
@@ -285,12 +321,12 @@ def _account(trial: Trial, out: Path) -> None:
     rows = sum(pq.ParquetFile(path).metadata.num_rows for path in shard_files(out))
     listed = sum(shard["rows"] for shard in manifest["shards"])
     trial.expect(rows == listed, f"{rows} rows in the shards, {listed} in the manifest")
+    dropped = {why: n for why, n in totals["dropped"].items() if why not in NOT_ROWS}
     if trial.words[0] == "augment":
-        lost = sum(n for why, n in totals["dropped"].items() if why not in NOT_ROWS)
-        trial.expect(
-            totals["rows_in"] - totals["dropped"].get("truncated", 0) == rows + lost,
-            f"{totals['rows_in']} rows in, {rows} out, dropped {totals['dropped']}",
-        )
+        came = totals["rows_in"] - totals["dropped"].get("truncated", 0)
+    else:
+        came = totals["sentences"]
+    trial.expect(came == rows + sum(dropped.values()), f"{rows} rows of {totals}")
 
 
 MUTATIONS = Campaign("mutations", begin, make, check)

@@ -1,7 +1,9 @@
 """Rows: texts of all scripts against what noise promises, whatever the recipe and the language.
 
 Edits applied to the clean text give the noisy one and none of them changes nothing; protected spans
-stay whole; rates of 0 change nothing; a row alone, and in another order, is noised as in its batch.
+stay whole; no mark loses its base; rates of 0 change nothing; a row alone, in another order, by the
+plain Python of few rows and by the slow twin of the tests is noised as in its batch; every noisy
+token has the label of the clean token that it came from.
 """
 
 import random
@@ -10,15 +12,21 @@ import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+import oracle
 import pyarrow as pa
 from conftest import SHARED
 
 from campaigns.campaign import Campaign, Trial
+from noisegen.augment.shards import carry
 from noisegen.errors import UsageError
 from noisegen.noise import registry
 from noisegen.noise.engine import engine_for, noise_table
+from noisegen.noise.plan import Streams
 from noisegen.noise.recipe import Recipe, Step, recipe_names, scaled
 from noisegen.testing import ODD_TEXTS
 from noisegen.text.resources import DEMO
@@ -26,6 +34,7 @@ from noisegen.text.spans import PROTECTED, protect_kinds, protected_in
 
 ROWS = 200  # of a trial
 ALONE = 5  # of them that are noised again by themselves
+TWINS = 10  # and by the slow twin
 KINDS = protect_kinds(PROTECTED)
 LANGUAGES = tuple("en de fr es pt it ru uk hi ar zh ja ko tr vi nl ga is".split())  # noqa: SIM905
 TRANSFORMS = [name for name in registry.names() if name not in ("wiki", "lang8", "channel")]
@@ -75,6 +84,12 @@ def _text(dice: random.Random) -> str:
 
 @contextmanager
 def begin() -> Iterator[None]:
+    """Let the tests of transforms register their slow twins."""
+    tests = Path(__file__).parents[1]
+    sys.path.append(str(tests / "noise"))  # what they import
+    for path in sorted((tests / "transforms").glob("test_*.py")):
+        if "oracle.KERNELS |=" in path.read_text("utf-8"):
+            import_module(f"transforms.{path.stem}")
     yield
 
 
@@ -84,9 +99,10 @@ def make(_: None, trial: Trial) -> None:
     name, lang = dice.choice([*recipe_names(), *TRANSFORMS]), dice.choice(LANGUAGES)
     while not _has(name, lang):
         lang = dice.choice(LANGUAGES)
-    trial.label = name
     rate, seed = dice.choice((None, 0.1, 1.0)), dice.randrange(2**32)
     texts = [_text(dice) for _ in range(ROWS)]
+    trial.label, trial.fault = name, "default rate" if rate is None else f"rate {rate:g}"
+    trial.counts = {"rows": ROWS}
     trial.notes = {"lang": lang, "rate": rate, "seed": seed, "texts": texts}
 
 
@@ -121,6 +137,8 @@ def check(_: None, trial: Trial) -> None:
     rows = _noised(trial, recipe, order)
     for row in rows:
         _check_row(trial, row)
+        _check_labels(trial, row)
+    _check_twins(trial, recipe, rows)
     for row in _noised(trial, _recipe(trial, 0), order):
         trial.expect(row["noisy"] == row["text"], f"rate 0 changes {row['text']!r}")
     shuffled = trial.random().sample(order, len(order))
@@ -144,10 +162,52 @@ def _check_row(trial: Trial, row: dict[str, Any]) -> None:
     trial.expect(bool(edits) == (clean != noisy), f"changed without edits: {row}")
     breaks = [sum(map(text.count, "\n\r")) for text in (clean, noisy)]
     trial.expect(breaks[1] <= breaks[0], f"a new line break: {row}")
+    strays = [_strays(clean), _strays(noisy)]
+    trial.expect(strays[1] <= strays[0], f"a mark without its base: {row}")
     for start, stop in protected_in(clean, KINDS):
         touched = [edit for edit in edits
                    if edit["clean_start"] < stop and edit["clean_end"] > start]  # fmt: skip
         trial.expect(not touched, f"{clean[start:stop]!r} is protected: {touched}, {row}")
+
+
+def _strays(text: str) -> int:
+    """Return how many marks and joiners begin the text or follow a space: they join nothing."""
+    before = " " + text
+    return sum(
+        place.isspace() and (sign == "\u200d" or unicodedata.category(sign)[0] == "M")
+        for place, sign in zip(before, text, strict=False)
+    )
+
+
+def _check_labels(trial: Trial, row: dict[str, Any]) -> None:
+    """Number the tokens: each noisy one has the number of a clean one, in order, none twice."""
+    tokens = row["text"].split(" ")
+    words, owners = carry(tokens, [str(n) for n in range(len(tokens))], row["noisy"], row["edits"])
+    numbers = [int(owner.removeprefix("I-")) for owner in owners]
+    trial.expect(len(words) == len(owners), f"{len(words)} tokens, {len(owners)} labels: {row}")
+    trial.expect("".join("".join(words).split()) == "".join(row["noisy"].split()),
+                 f"the tokens {words} are not those of {row}")  # fmt: skip
+    trial.expect(numbers == sorted(numbers), f"the labels {owners} are out of order: {row}")
+    at = 0
+    for number, token in enumerate(tokens):
+        start, stop, at = at, at + len(token), at + len(token) + 1
+        is_touched = any(edit["clean_start"] <= stop and edit["clean_end"] >= start
+                         for edit in row["edits"])  # fmt: skip
+        own = [word for word, owner in zip(words, numbers, strict=True) if owner == number]
+        trial.expect(is_touched or own == [token], f"{token!r} became {own}: {row}")
+
+
+def _check_twins(trial: Trial, recipe: Recipe, rows: list[dict[str, Any]]) -> None:
+    texts, seed = trial.notes["texts"], trial.notes["seed"]
+    streams = Streams(np.arange(len(texts), dtype=np.uint64), seed)
+    few = engine_for(recipe, trial.notes["lang"]).noise_few(texts, streams, KINDS)
+    for row, noisy in zip(rows, few, strict=True):
+        trial.expect(noisy == row["noisy"], f"in plain Python {noisy!r}, by arrays {row}")
+    for row in rows[:TWINS]:
+        twin = oracle.noise(row["text"], recipe, seed, row["id"], KINDS, trial.notes["lang"])
+        trial.expect(twin.noisy == row["noisy"], f"the slow twin: {twin.noisy!r}, not {row}")
+        edits = [tuple(edit.values()) for edit in row["edits"]]
+        trial.expect(twin.edits == edits, f"the slow twin's edits: {twin.edits}, not {row}")
 
 
 ROWS_OF_ALL_SCRIPTS = Campaign("rows", begin, make, check)
