@@ -94,6 +94,7 @@ class Usage:
     """What a child process and the processes it waited for used, and its exit code."""
 
     cpu: float
+    wall: float
     megabytes: float
     code: int
 

@@ -15,6 +15,7 @@ CASES = {  # megabytes of text, whether in one row, options
     "50 MB of text, fing:rate=1": (50, False, ("-t", "fing:rate=1")),
     "one row of 10 MB": (10, True, ()),
     "one row of 10 MB, fing:rate=1": (10, True, ("-t", "fing:rate=1")),
+    "one row of 30 MB, fing:rate=0.1": (30, True, ("-t", "fing:rate=0.1")),
 }
 
 

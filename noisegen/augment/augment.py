@@ -4,9 +4,10 @@ import json
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from itertools import chain
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -35,17 +36,24 @@ from noisegen.data.sources import (
     shard_inputs,
     total_size,
 )
-from noisegen.errors import RecipeError, UsageError
+from noisegen.errors import OutputError, RecipeError, UsageError
 from noisegen.noise import registry
 from noisegen.noise.lexicon import head_of
 from noisegen.noise.recipe import Recipe, parse, parse_step, step_values
 from noisegen.noise.registry import Settings
 from noisegen.noise.rng import check_seed, id_numbers, mix_array
-from noisegen.options import command_line, public
+from noisegen.options import command_line, decode, public
 from noisegen.runs import executors
 from noisegen.runs.atomic import file_digest
 from noisegen.runs.estimate import ROWS_COUNTED, Asked, RunEstimate, estimate
-from noisegen.runs.folder import PARTS, Layout, RunFolder, listed, parquet_metadata, shard_path
+from noisegen.runs.folder import (
+    PARTS,
+    Layout,
+    RunFolder,
+    bound,
+    listed,
+    parquet_metadata,
+)
 from noisegen.runs.manifest import Card, Manifest, dataset_card, packages, summed
 from noisegen.runs.progress import BYTES, Tracker
 from noisegen.runs.store import output_path
@@ -54,7 +62,7 @@ from noisegen.version import __version__
 
 LAYOUT = Layout(
     "write", "manifest.json", frozenset({"recipe_digest"}), parts=PARTS, notes=PARTS,
-    note=Shard,
+    note=Shard, file_of=attrgetter("file"),
 )  # fmt: skip
 IDS_AT_ONCE = 4_000_000  # held in memory while duplicate ids are counted: 32 MB
 
@@ -76,13 +84,16 @@ class AugmentPlan:
     skipped: list[str]
 
     def format(self) -> str:
-        """Return the format of the first input, such as jsonl, as its beginning shows it."""
-        first = whole(self.inputs[0], self.job.columns)
-        return first.format if first else ""
+        """Return the format of the first input with rows, such as jsonl; '' if there is none."""
+        heads = (whole(item, self.job.columns) for item in self.inputs)
+        return next((file.format for file in heads if file), "")
 
     def absolute(self) -> "AugmentPlan":
         """Return the plan with paths that mean the same in any folder."""
-        inputs = [replace(item, path=item.absolute) for item in self.inputs]
+        inputs = [
+            item if (path := item.absolute) == item.path else replace(item, path=path)
+            for item in self.inputs
+        ]
         return replace(self, inputs=inputs, job=replace(self.job, out=self.job.out.resolve()))
 
     def tasks(self) -> Iterator[ShardInput]:
@@ -148,14 +159,24 @@ def make_file(plan: AugmentPlan, options: AugmentOptions, target: Target) -> Man
 def make_shards(plan: AugmentPlan, options: AugmentOptions) -> Manifest:
     """Make the shards that are missing and write manifest and card."""
     folder = RunFolder(plan.job.out, LAYOUT, plan.config, options.share)
-    remainder, count = options.share
     planned = plan.tasks()
     first = next(planned)  # so that a source that cannot be read leaves the folder alone
     folder.refuse_inputs(item.path for item in plan.inputs)
-    in_parts = options.part is not None
-    done = folder.open(resume=options.resume or in_parts, force=options.force)
+    resume = options.resume or options.part is not None
+    with folder.opened(resume=resume, force=options.force, show=options.progress) as done:
+        count, digests = _make_missing(plan, folder, chain([first], planned), done, options)
+        return finish(plan, folder, options.command or _command(options), digests, count)
+
+
+def _make_missing(
+    plan: AugmentPlan, folder: RunFolder[Shard], planned: Iterator[ShardInput],
+    done: Mapping[int, Shard], options: AugmentOptions,
+) -> tuple[int, dict[str, str]]:  # fmt: skip
+    """Make what is not done of the share; return how many tasks all have, and the new digests."""
+    remainder, count = options.share
     digests: dict[str, str] = {}
     sizes: dict[int, int] = {}  # bytes of tasks by their first rows
+    number_of_tasks = 0
     tracker = Tracker(
         options.progress, "noising", "rows", ("shards",), total=total_size(plan.inputs) // count,
         most=(options.limit or 0) * options.copies // count,
@@ -165,7 +186,9 @@ def make_shards(plan: AugmentPlan, options: AugmentOptions) -> Manifest:
         tracker.add({"rows": shard.rows, "shards": 1, BYTES: sizes.pop(shard.first_row)})
 
     def missing() -> Iterator[ShardInput]:
-        for task in chain([first], planned):
+        nonlocal number_of_tasks
+        for task in planned:
+            number_of_tasks += 1
             if task.number % count != remainder:
                 continue
             sizes[task.first_row] = task.size
@@ -183,7 +206,7 @@ def make_shards(plan: AugmentPlan, options: AugmentOptions) -> Manifest:
 
     with tracker.watching(partial(folder.live, folder.shards)):
         folder.run(partial(make_shard, plan.job, folder.shards), missing(), options, finished)
-    return finish(plan, folder, options.command or _command(options), digests)
+    return number_of_tasks, digests
 
 
 def _command(options: AugmentOptions) -> str:
@@ -200,13 +223,14 @@ def estimate_of(plan: AugmentPlan, workers: int) -> RunEstimate | None:
     if not (total := total_size(plan.inputs)):
         return None
 
-    def run(out: str, rows: int) -> Manifest:
-        first = replace(request, limit=rows)
-        part = replace(plan, request=first, job=replace(plan.job, out=Path(out)))
+    def run(out: str, rows: int, copies: int) -> Manifest:
+        first = replace(request, limit=rows, copies=copies)
+        job = replace(plan.job, out=Path(out), request=replace(plan.job.request, copies=copies))
+        part = replace(plan, request=first, job=job)
         return make_shards(part, AugmentOptions(**vars(first), out=out))
 
     parts = shard_inputs(plan.inputs, plan.job.columns, ROWS_COUNTED, request.limit)
-    asked = Asked("rows", "rows", request.limit, request.rows_per_shard, workers)
+    asked = Asked("rows", "rows", request.limit, request.rows_per_shard, workers, request.copies)
     return estimate(parts, total, run, asked)
 
 
@@ -241,7 +265,6 @@ def make_plan(request: Request, out: Path) -> AugmentPlan:
         "seed": request.seed,
         "recipe": whole.to_dict(),
         "recipe_digest": whole.digest,
-        "sources": [{"path": item.path, "bytes": item.size} for item in inputs],
         "dictionaries": dictionaries(recipe, job.engine().settings),
         "options": {
             **{name: getattr(request, name) for name in _BINDING},
@@ -252,7 +275,8 @@ def make_plan(request: Request, out: Path) -> AugmentPlan:
         },
     }
     config = json.loads(json.dumps(config))  # as it comes back from the manifest
-    job = replace(job, config=json.dumps(config, sort_keys=True, ensure_ascii=False))
+    config["sources"] = [{"path": item.path, "bytes": item.size} for item in inputs]
+    job = replace(job, config=json.dumps(bound(config), sort_keys=True, ensure_ascii=False))
     skipped = [f"{item.path}: {item.skipped}" for item in named if item.skipped]
     hints = [*notes, *filter(None, [whole.note_on(request.lang)])]
     return AugmentPlan(request, recipe, inputs, job, config, hints, skipped)
@@ -303,32 +327,46 @@ def dictionaries(recipe: Recipe, settings: Settings) -> list[dict[str, str]]:
     return notes
 
 
-def request_of(manifest: Manifest) -> Request:
-    """Return the request that a manifest answers (`--from`)."""
+def request_of(manifest: Manifest, code: Sequence[str] = ()) -> Request:
+    """Return the request that a manifest answers (`--from`).
+
+    The code that it names does not run, only what the caller names in `code`: a manifest may come
+    from anywhere. Raises UsageError for one that names code if the caller names none.
+    """
     options = {name: value for name, value in manifest.options.items() if name != "code_sha256"}
-    options["code"] = tuple(options["code"])
-    options["tagger"] = (options["tagger"] or "rule").partition(":")[0]
-    for path in options["code"]:
+    try:
+        if (named := options.pop("code")) and not code:
+            again = " ".join(f"--code {path}" for path in named)
+            raise UsageError(
+                f"the manifest names code, which runs only if you name it: read it, add {again}"
+            )
+        options["tagger"] = (options["tagger"] or "rule").partition(":")[0]
+        sources = [str(source["path"]) for source in manifest.sources]
+    except (KeyError, TypeError, AttributeError) as error:
+        raise OutputError(f"the manifest is damaged: its options or sources: {error!r}") from error
+    for path in code:
         registry.load_code(path)  # the recipe may name what it registers
     recipe = parse(json.dumps(manifest.recipe), "manifest")
-    sources = tuple(source["path"] for source in manifest.sources)
-    return Request(sources, recipe=recipe, seed=manifest.seed, **options)
+    values = {"sources": sources, "recipe": recipe, "seed": manifest.seed, "code": code, **options}
+    return decode(Request, values, label=lambda name: f"manifest: {name}")
 
 
 # The end of a run.
 
 
 def finish(
-    plan: AugmentPlan, folder: RunFolder[Shard], command: str, fresh: Mapping[str, str]
+    plan: AugmentPlan, folder: RunFolder[Shard], command: str, fresh: Mapping[str, str], tasks: int
 ) -> Manifest:
     """Write manifest and card for the shards present; again if another part added some.
 
     `fresh` has the digests of the shards of this run by file name. Where there is none, and the
-    manifest in the folder lists just the shards that are there, it stays.
+    manifest in the folder lists just the shards that are there, it stays. Raises OutputError where
+    not all of this share of the `tasks` is there.
     """
     while True:
-        at = folder.shards.relative_to(folder.out)
-        shards = {shard_path(Path(at), n).as_posix(): s for n, s in folder.done().items()}
+        at, done = folder.shards.relative_to(folder.out) / "part-", folder.done()
+        folder.expect_all(tasks, done)
+        shards = {f"{at.as_posix()}{n:05d}.parquet": shard for n, shard in done.items()}
         earlier = folder.earlier_manifest() if (folder.out / "README.md").exists() else None
         if earlier and not fresh:
             rows = [(name, shard.rows) for name, shard in shards.items()]
@@ -342,7 +380,7 @@ def finish(
                 {"file": name, "rows": shard.rows, "changed": shard.changed, "sha256": digest(name)}
                 for name, shard in shards.items()
             ],
-            packages=packages(), **plan.config,
+            packages=packages(), missing_tasks=tasks - len(shards), **plan.config,
         )  # fmt: skip
         columns = _columns(folder.out, manifest)
         folder.publish(manifest, _card(manifest, columns, _word_lists(manifest, shards.values())))
@@ -352,9 +390,8 @@ def finish(
 
 def _totals(shards: Collection[Shard], duplicate_ids: int) -> dict[str, Any]:
     """Add the shards up; rates are errors per clean character and word."""
-    sums: Counter[str] = Counter()
-    for shard in shards:
-        sums.update({name: n for name, n in asdict(shard).items() if isinstance(n, int)})
+    names = ("rows", "rows_in", "changed", "characters", "character_errors", "words", "word_errors")
+    sums = {name: sum(getattr(shard, name) for shard in shards) for name in names}
     repeated = {"duplicate_id": duplicate_ids} if duplicate_ids else {}
     return {
         "rows": sums["rows"],

@@ -3,20 +3,19 @@
 import errno
 import hashlib
 import os
-import platform
 import re
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
-from glob import escape
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from secrets import token_hex
 from typing import IO
 
 from noisegen.errors import NoisegenError, OutputError
 from noisegen.runs.store import StorePath
 
-_HOST = re.sub(r"\W", "", platform.node())  # other machines may write into the same folder
+TEMPORARY = re.compile(r"\.[0-9a-f]{16}\.tmp$")  # ends the names that `atomic` gives
 
 
 @contextmanager
@@ -38,6 +37,8 @@ def atomic(path: Path) -> Iterator[IO[bytes]]:
 
     If the block fails, nothing of the file remains. A lack of memory becomes a NoisegenError.
     """
+    if not path.name:
+        raise OutputError(f"{str(path)!r} is not the name of a file")
     with writing(path):
         try:
             with path.upload() if isinstance(path, StorePath) else _renamed(path) as file:
@@ -50,9 +51,10 @@ def atomic(path: Path) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def _renamed(path: Path) -> Iterator[IO[bytes]]:
-    temporary = path.with_name(f"{path.name}.{_HOST}-{os.getpid()}.tmp")
+    temporary = path.with_name(f"{path.name}.{token_hex(8)}.tmp")  # others may write the same file
     try:
-        with temporary.open("wb") as file:
+        with temporary.open("xb") as file:
+            _is_free(file)
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -61,16 +63,24 @@ def _renamed(path: Path) -> Iterator[IO[bytes]]:
         temporary.unlink(missing_ok=True)
 
 
-def remove_left(path: Path) -> None:
-    """Remove what processes of this machine that were killed left of a file that they wrote."""
-    for left in path.parent.glob(f"{escape(path.name)}.{_HOST}-*.tmp"):
-        number = left.name.rpartition("-")[2].removesuffix(".tmp")
-        try:
-            os.kill(int(number), 0)
-        except ProcessLookupError:
-            remove(left)
-        except OSError:  # another user's, and alive
-            continue
+def _is_free(file: IO[bytes]) -> bool:
+    """Mark an open file as in use until it is closed; tell whether nobody else has it in use."""
+    try:
+        import fcntl  # not on Windows
+
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (ImportError, OSError):
+        return False
+    return True
+
+
+def remove_left(folder: Path, name: str = "*") -> None:
+    """Remove what processes that were killed left of files that they wrote, by their glob."""
+    for left in folder.glob(f"{name}.*.tmp"):
+        if TEMPORARY.search(left.name):
+            with suppress(OSError), left.open("rb") as file:
+                if _is_free(file):
+                    remove(left)
 
 
 @contextmanager
@@ -81,7 +91,8 @@ def atomic_folder(path: Path) -> Iterator[Path]:
     """
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = Path(tempfile.mkdtemp(".tmp", f"{path.name}.", path.parent))
+        temporary = path.with_name(f"{path.name}.{token_hex(8)}.tmp")
+        temporary.mkdir()
         try:
             yield temporary
             follow_umask(temporary)

@@ -31,13 +31,17 @@ class Sample:
 
 @dataclass(frozen=True)
 class Asked:
-    """What a dry run asks for: `made` is the total of the manifest that counts what is written."""
+    """What a dry run asks for: `made` is the total of the manifest that counts what is written.
+
+    Each row is written `copies` times.
+    """
 
     made: str
     unit: str
     limit: int | None
     rows_per_shard: int
     workers: int
+    copies: int = 1
 
 
 @dataclass(frozen=True)
@@ -83,7 +87,7 @@ def _of(count: str, unit: str) -> str:
 
 def _rounded(count: float) -> str:
     """Return a number with three digits that count."""
-    return f"{float(f'{count:.3g}'):,.0f}"
+    return f"{float(f'{count:.3g}'):,.15g}"
 
 
 def count_rows(parts: Iterable[ShardInput], total: int) -> tuple[int, bool]:
@@ -120,28 +124,32 @@ def sampled(run: Callable[[int], Sample], most: int) -> tuple[Sample, float]:
 
 
 def estimate(
-    parts: Iterable[ShardInput], total: int, run: Callable[[str, int], Manifest], asked: Asked
+    parts: Iterable[ShardInput], total: int, run: Callable[[str, int, int], Manifest], asked: Asked
 ) -> RunEstimate:
     """Return what a run on an input of `total` bytes will make; `parts` are its rows.
 
-    `run` runs into a folder on so many first rows, and is timed.
+    `run` runs into a folder on so many first rows, with so many copies of each, and is timed.
     """
-
-    def timed(rows: int) -> Sample:
-        with TemporaryDirectory() as out:
-            began = time.perf_counter()
-            totals = run(out, rows).totals
-            seconds = time.perf_counter() - began
-            written = sum(path.stat().st_size for path in shard_files(Path(out)))
-        return Sample(totals["rows_in"], totals[asked.made], written, seconds)
-
     count, exact = count_rows(parts, total)
     count = min(count, asked.limit or count)
-    sample, start = sampled(timed, min(count, asked.rows_per_shard))
-    shards, times = math.ceil(count / asked.rows_per_shard), count / max(1, sample.rows)
+    most = min(count, asked.rows_per_shard)
+
+    def timed(rows: int) -> Sample:
+        copies = max(1, rows // most)  # few rows alone need several for a sample
+        with TemporaryDirectory() as out:
+            began = time.perf_counter()
+            totals = run(out, min(rows, most), copies).totals
+            seconds = time.perf_counter() - began
+            written = sum(path.stat().st_size for path in shard_files(Path(out)))
+        return Sample(totals["rows_in"] * copies, totals[asked.made], written, seconds)
+
+    sample, start = sampled(timed, most * asked.copies)
+    shards = math.ceil(count / asked.rows_per_shard)
+    times = count * asked.copies / max(1, sample.rows)
     at_once = min(asked.workers, shards)
     return RunEstimate(
         input=count, input_unit="rows", exact=exact, made=round(sample.made * times),
         unit=asked.unit, shards=shards, bytes=round(sample.bytes * times), workers=at_once,
-        rate=sample.rows / sample.seconds, seconds=start + sample.seconds * times / at_once,
+        rate=sample.rows / asked.copies / sample.seconds,
+        seconds=start + sample.seconds * times / at_once,
     )  # fmt: skip

@@ -7,7 +7,6 @@ import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import (
-    FIRST_COMPLETED,
     BrokenExecutor,
     CancelledError,
     Executor,
@@ -15,9 +14,11 @@ from concurrent.futures import (
     ProcessPoolExecutor,
     wait,
 )
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from functools import partial
 from itertools import chain, islice
 from multiprocessing import connection, get_context
+from queue import SimpleQueue
 from typing import Any, TypeVar
 
 from noisegen.errors import MissingExtra, NoisegenError, UsageError
@@ -86,9 +87,28 @@ def run(
                 suspects.extend((task, 1) for task in lost)
 
 
+def run_in_order(
+    function: Callable[[T], R], tasks: Iterable[T], executor: str = "processes", workers: int = 1
+) -> Generator[R, None, None]:
+    """Yield what `run` does in the order of the tasks; results that come early are held."""
+    early: dict[int, R] = {}
+    numbered = partial(_numbered, function)
+    following = 0
+    with closing(run(numbered, enumerate(tasks), executor, workers)) as results:
+        for number, result in results:
+            early[number] = result
+            while following in early:
+                yield early.pop(following)
+                following += 1
+
+
+def _numbered(function: Callable[[T], R], task: tuple[int, T]) -> tuple[int, R]:
+    return task[0], function(task[1])
+
+
 @contextmanager
 def _processes(workers: int) -> Iterator[ProcessPoolExecutor]:
-    """Start worker processes; an exception ends them, whatever they are doing."""
+    """Start worker processes as they get work; an exception ends them, whatever they are doing."""
     context = get_context("spawn")  # not forked: Arrow's threads do not survive that
     alive, held = context.Pipe(duplex=False)
     with alive, held:
@@ -119,8 +139,12 @@ def _start_worker(alive: connection.Connection) -> None:
 def _side_by_side(
     pool: Executor, function: Callable[[T], R], tasks: Iterator[T], most: int
 ) -> Generator[R, None, list[T]]:
-    """Keep at most so many tasks in flight and yield results; return those a broken pool loses."""
+    """Keep at most so many tasks in flight and yield results; return those a broken pool loses.
+
+    Futures come by themselves when they are done: to ask all takes long where workers are many.
+    """
     running: dict[Future[R], T] = {}
+    finished: SimpleQueue[Future[R]] = SimpleQueue()
     while True:
         for task in islice(tasks, most - len(running)):
             try:
@@ -130,9 +154,10 @@ def _side_by_side(
                 future = Future()
                 future.set_exception(error)
             running[future] = task
+            future.add_done_callback(finished.put)
         if not running:
             return []
-        done, _ = wait(running, return_when=FIRST_COMPLETED)
+        done = {finished.get()}
         broken = any(map(_is_lost, done))
         if broken:
             done, _ = wait(running, timeout=10)

@@ -1,5 +1,10 @@
-"""The manifest of an output folder, which says what was asked and what came out, and its card."""
+"""The manifest of an output folder, which says what was asked and what came out, and its card.
 
+A list of over LISTED entries, of shards or sources, is a file of JSON lines beside it, whose name
+has the digest of its content: so a manifest and its lists always agree, whenever a run ends.
+"""
+
+import hashlib
 import json
 import platform
 from collections import Counter
@@ -8,19 +13,21 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 import msgspec
 
 from noisegen.errors import OutputError
+from noisegen.runs.atomic import atomic, remove, write_text
 from noisegen.runs.store import output_path
 from noisegen.version import __version__
 
 PACKAGES = ("noisegen", "numpy", "pyarrow", "codespell", "spacy", "datasets", "distributed")
 
+_TO_DO = "missing_tasks"  # in every manifest of mining, else in that of a run which lacks some
 _MINED_KEYS = (
     "version", "command", "kind", "lang", "options", "sources", "thresholds", "shards", "totals",
-    "dictionary", "damage", "left_out", "missing_tasks", "packages",
+    "dictionary", "damage", "left_out", _TO_DO, "packages",
 )  # fmt: skip
 MINED = ("wiki", "lang8", "pairs")
 KEYS = {  # of the file, in its order
@@ -31,6 +38,55 @@ KEYS = {  # of the file, in its order
     **dict.fromkeys(MINED, _MINED_KEYS),
 }  # fmt: skip
 _RUNS = {"augment": "an augment run", "prepare": "a prepare run"}
+LISTED = 100_000  # entries of a list within manifest.json, at most
+LISTS = {name: f"manifest.{name}-*.jsonl" for name in ("shards", "sources")}
+
+
+class _Totals(TypedDict):
+    """What every run has of its totals."""
+
+    dropped: dict[str, int]
+
+
+class _NoiseTotals(_Totals):
+    rows: int
+    changed: int
+    cer: float
+    wer: float
+
+
+class _SentenceTotals(_Totals):
+    rows_in: int
+    sentences: int
+    kept: int
+    damaged: dict[str, int]
+
+
+class _PairTotals(_Totals):
+    pairs: int
+    damaged: int
+
+
+class _WordTotals(_Totals):
+    words: int
+    entries: int
+
+
+class _Shard(TypedDict):
+    file: str
+    rows: int
+    sha256: str
+
+
+TOTALS = {"augment": _NoiseTotals, "prepare": _SentenceTotals, **dict.fromkeys(MINED, _PairTotals)}
+
+
+class _ListFile(msgspec.Struct):
+    """What manifest.json has of a list that is a file of its own."""
+
+    file: Annotated[str, msgspec.Meta(pattern=r"^manifest\.[a-z]+-[0-9a-f]+\.jsonl$")]
+    count: int
+    sha256: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +94,7 @@ class Manifest:
     """What was asked of a run of `kind`, a key of `KEYS`, and what came out.
 
     Of the fields from `lang` on, a kind has those that its keys name: `lang`, `thresholds`,
-    `dictionary`, `damage`, `left_out` and `missing_tasks` (0 once all is mined) a mining run.
+    `dictionary`, `damage` and `left_out` a mining run. `missing_tasks` are those of other parts.
     """
 
     kind: str
@@ -68,18 +124,32 @@ class Manifest:
         path = path / "manifest.json" if path.is_dir() else path
         wanted = _RUNS.get(kinds[0], "a mining run") if kinds else "a run"
         try:
-            content = json.loads(path.read_text("utf-8"))
+            content = content_of(path)
             kind = content.get("kind") or ("augment" if "recipe" in content else "prepare")
-            if kind not in (kinds or KEYS) or content.keys() != set(KEYS[kind]):
+            if kind not in (kinds or KEYS) or {*content, _TO_DO} != {*KEYS[kind], _TO_DO}:
                 raise ValueError("it has other keys")
+            msgspec.convert(content["shards"], list[_Shard])
+            msgspec.convert(content["totals"], TOTALS[kind])
+            if kind in MINED:
+                msgspec.convert(content["dictionary"], _WordTotals)
             return msgspec.convert({"kind": kind, **content}, cls)
         except (OSError, ValueError, AttributeError, msgspec.ValidationError) as error:
             raise OutputError(f"{path} is not the manifest of {wanted}: {error}") from error
 
-    def to_json(self) -> str:
-        """Return the file's text."""
-        content = {name: getattr(self, name) for name in KEYS[self.kind]}
+    def to_json(self, **lists: object) -> str:
+        """Return the file's text, in which `lists` stand for those of their names."""
+        to_do = (_TO_DO,) if self.missing_tasks else ()
+        content = {name: getattr(self, name) for name in (*KEYS[self.kind], *to_do)} | lists
         return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+
+    def save(self, out: Path) -> None:
+        """Write manifest.json and its long lists to a folder; raises OutputError."""
+        long = {name: entries for name in LISTS if len(entries := getattr(self, name)) > LISTED}
+        lists = {name: _save_list(out, name, entries) for name, entries in long.items()}
+        write_text(out / "manifest.json", self.to_json(**lists))
+        files = {listed["file"] for listed in lists.values()}
+        earlier = [path for pattern in LISTS.values() for path in out.glob(pattern)]
+        remove(*(path for path in earlier if path.name not in files))
 
     def summary(self) -> str:
         """Return one line for people."""
@@ -93,6 +163,7 @@ class Manifest:
         left_out = Counter(totals["dropped"]) - as_is
         return [
             counted(totals["rows"], "row") + (f" in {shards}" if self.shards else ""),
+            self._to_do(),
             f"{changed:.1%} changed, CER {totals['cer']:.2%}, WER {totals['wer']:.2%}",
             _reasons("left as is", as_is),
             _reasons("dropped or damaged" if self.shards else "left out", left_out),
@@ -100,8 +171,9 @@ class Manifest:
 
     def _of_prepare(self) -> list[str]:
         totals, model = self.totals, self.identification
+        kept = f"{totals['kept']:,} of {totals['sentences']:,} sentences kept"
         return [
-            f"{totals['kept']:,} of {totals['sentences']:,} sentences kept",
+            self._to_do() or kept,
             f"{counted(totals['rows_in'], 'row')} read",
             f"language checked by {model}" if model else "language not checked",
             _reasons("dropped", totals["dropped"]),
@@ -112,16 +184,45 @@ class Manifest:
         totals, dictionary = self.totals, self.dictionary
         forms, words = (counted(dictionary[name], noun) for name, noun in
                         (("entries", "wrong form"), ("words", "word")))  # fmt: skip
-        to_do = f"{counted(self.missing_tasks, 'task')} to do: run the other parts"
         pages = counted(shared := dictionary.get("pages_in_several_files", 0), "page")
         return [
             f"{counted(totals['pairs'], 'pair')} in {counted(len(self.shards), 'shard')}",
-            to_do if self.missing_tasks else f"dictionary: {forms} of {words}",
+            self._to_do() or f"dictionary: {forms} of {words}",
             f"{pages} in several files, which count more than once" if shared else "",
             _reasons("pairs dropped", totals["dropped"]),
             _reasons("words dropped", dictionary["dropped"]),
             f"damaged: {totals['damaged']:,}" if totals["damaged"] else "",
         ]
+
+    def _to_do(self) -> str:
+        """Return what other parts have to do, '' if nothing is left."""
+        to_do = counted(self.missing_tasks, "task")
+        return f"{to_do} to do: run the other parts" if self.missing_tasks else ""
+
+
+def _save_list(out: Path, name: str, entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Write a list, a line each, and return what stands for it in manifest.json."""
+    digest = hashlib.sha256()
+    for entry in entries:
+        digest.update(msgspec.json.encode(entry) + b"\n")
+    file = LISTS[name].replace("*", digest.hexdigest()[:16])
+    with atomic(out / file) as lines:
+        lines.writelines(msgspec.json.encode(entry) + b"\n" for entry in entries)
+    return {"file": file, "count": len(entries), "sha256": digest.hexdigest()}
+
+
+def content_of(path: Path) -> dict[str, Any]:
+    """Return what a manifest says, with its lists; raises OSError, ValueError, AttributeError."""
+    content: dict[str, Any] = json.loads(path.read_text("utf-8"))
+    files = {name: content[name] for name in LISTS if isinstance(content.get(name), dict)}
+    for name, value in files.items():
+        listed = msgspec.convert(value, _ListFile)
+        with path.with_name(listed.file).open("rb") as file:
+            lines = file.read()
+        if hashlib.sha256(lines).hexdigest() != listed.sha256:
+            raise ValueError(f"{listed.file} has other content")
+        content[name] = msgspec.json.Decoder(dict[str, Any]).decode_lines(lines)
+    return content
 
 
 def _reasons(label: str, counts: Mapping[str, int]) -> str:

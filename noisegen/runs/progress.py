@@ -14,8 +14,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from noisegen.errors import one_line
+
 SECONDS_BETWEEN_LINES = 5.0
 SECONDS_BETWEEN_UPDATES = 1.0
+LOOKING = 0.05  # of the time, at most, is spent on what running tasks have done
 WINDOW = 60.0  # seconds that a rate is measured over
 SURE = 1.0  # seconds before which neither rate nor time left is shown
 LIVE = ".live.tmp"  # ends the name of the file of a running task
@@ -175,9 +178,9 @@ def _lines() -> Iterator[Show]:
 
     def print_newest() -> None:
         if newest:
-            print(newest.pop(), file=sys.stderr, flush=True)
+            print(one_line(newest.pop()), file=sys.stderr, flush=True)
 
-    with _repeated(print_newest, SECONDS_BETWEEN_LINES):
+    with repeated(print_newest, SECONDS_BETWEEN_LINES):
         yield show
 
 
@@ -197,7 +200,7 @@ def _bar(start: str) -> Iterator[Show]:
 
     def show(event: Progress) -> None:
         figures = event.figures(pace.add(event, time.monotonic()))
-        doing = _shortened(event.doing, console.width // 3)
+        doing = _shortened(one_line(event.doing), console.width // 3)
         room = console.width - len(doing) - width - 14  # of spinner, time, spaces between
         if event.share is not None:
             figures.insert(0, percent(event.share))
@@ -236,7 +239,7 @@ def reading(show: Show, doing: str, total: int = 0) -> Iterator[None]:
             show(Progress(doing, meter[BYTES], total, BYTES))
 
         look()
-        with _repeated(look, SECONDS_BETWEEN_UPDATES):
+        with repeated(look, SECONDS_BETWEEN_UPDATES):
             yield
 
 
@@ -283,13 +286,21 @@ class Tracker:
 
     @contextmanager
     def watching(self, live: Callable[[], Iterable[Path]]) -> Iterator[None]:
-        """Show every second what the tasks that publish in live files have done."""
+        """Show every second what the tasks that publish in live files have done.
+
+        Where the look at them takes long, in a folder of many files, it takes a part of the time.
+        """
+        again = 0.0
 
         def look() -> None:
+            nonlocal again
+            if (began := time.monotonic()) < again:
+                return
             if now := running(live()):
                 self.report(now)
+            again = time.monotonic() + (time.monotonic() - began) / LOOKING
 
-        with _repeated(look, SECONDS_BETWEEN_UPDATES):
+        with repeated(look, SECONDS_BETWEEN_UPDATES):
             yield
 
 
@@ -311,7 +322,7 @@ def publishing(path: Path, *counts: Mapping[str, int]) -> Iterator[None]:
         fresh.replace(path)
 
     try:
-        with _repeated(publish, SECONDS_BETWEEN_UPDATES):
+        with repeated(publish, SECONDS_BETWEEN_UPDATES):
             yield
     finally:
         path.unlink(missing_ok=True)
@@ -327,7 +338,7 @@ def running(live: Iterable[Path]) -> Counter[str]:
 
 
 @contextmanager
-def _repeated(action: Callable[[], None], seconds: float) -> Iterator[None]:
+def repeated(action: Callable[[], None], seconds: float) -> Iterator[None]:
     """Repeat an action in a thread while the block runs; a folder that is gone ends it."""
     ended = threading.Event()
 

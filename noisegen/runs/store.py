@@ -4,7 +4,7 @@ An object appears when all of it is uploaded, so an upload is as safe as the ren
 """
 
 # ruff: noqa: D102 - the methods are those of pathlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -52,8 +52,12 @@ class StorePath:
     def suffix(self) -> str:
         return PurePosixPath(self.name).suffix
 
+    @property
+    def parent(self) -> "StorePath":
+        return StorePath(self.url.rpartition("/")[0])
+
     def with_name(self, name: str) -> "StorePath":
-        return StorePath(self.url.rpartition("/")[0]) / name
+        return self.parent / name
 
     def relative_to(self, other: "StorePath") -> PurePosixPath:
         return PurePosixPath(self.url.removeprefix(f"{other.url}/"))
@@ -63,6 +67,9 @@ class StorePath:
 
     def mkdir(self, *, parents: bool = False, exist_ok: bool = False) -> None:
         """Do nothing: folders are in the names of their objects."""
+
+    def rmdir(self) -> None:
+        """Do nothing: a folder without objects is none."""
 
     def exists(self) -> bool:
         return bool(self._ask("exists"))
@@ -84,6 +91,15 @@ class StorePath:
         folder, _, name = pattern.rpartition("/")
         start = self / folder if folder else self
         return (path for path in start.iterdir() if fnmatchcase(path.name, name))
+
+    def listing(self) -> Iterator[tuple[str, str]]:
+        """Yield the names in a folder, and the marks of the objects: see `mark`."""
+        for entry in self._ask("ls", detail=True) if self.is_dir() else []:
+            yield entry["name"].rstrip("/").rpartition("/")[2], _mark(entry)
+
+    def mark(self) -> str:
+        """Return what is another text for other content."""
+        return _mark(self._ask("info"))
 
     def stat(self) -> Any:
         """Return time and size; `st_ino` is another one for other content."""
@@ -131,6 +147,12 @@ class StorePath:
         with _storing(self):
             file.close()
             store.transaction.complete()
+
+
+def _mark(entry: Mapping[str, Any]) -> str:
+    """Return the size of an object, and the tag or time that its store gives."""
+    tags = (entry.get(name) for name in ("ETag", "etag", "LastModified", "mtime", "created"))
+    return f"{entry['size']} {next(filter(None, tags), '')}"
 
 
 @contextmanager

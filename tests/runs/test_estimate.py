@@ -53,7 +53,7 @@ def test_an_estimate_scales_the_sample_to_all_workers(monkeypatch):
     clock = iter([0.0, 0.1, 0.1, 2.1])  # of starting, of the sample
     monkeypatch.setattr(module.time, "perf_counter", lambda: next(clock))
 
-    def run_on(out, rows):
+    def run_on(out, rows, copies):
         (Path(out) / "data").mkdir()
         (Path(out) / "data" / "part-00000.parquet").write_bytes(bytes(50 * rows))
         return SimpleNamespace(totals={"rows_in": rows, "rows": 2 * rows})
@@ -67,6 +67,11 @@ def test_an_estimate_scales_the_sample_to_all_workers(monkeypatch):
         "output    about 200,000 rows in 10 shards, 5.0 MB",
         "time      about 25 s (4 workers, 1,000 rows/s each)",
     ]
+
+
+def test_a_rate_below_one_is_not_zero():
+    made = RunEstimate(2, "rows", True, 2_000, "rows", 1, 60_000, 12.0, 1, 0.16721)
+    assert made.lines()[-1].endswith("(1 worker, 0.167 rows/s each)")
 
 
 def test_an_estimate_of_bytes_says_bytes():
@@ -167,3 +172,15 @@ def test_a_dry_run_of_mining_says_what_the_run_makes(tmp_path, sentences, capfd)
     assert pairs > 100
     assert (said["input"], said["made"], said["shards"]) == (source.stat().st_size, pairs, 1)
     assert said["seconds"] > 0
+
+
+def test_a_dry_run_of_many_copies_makes_few(tmp_path, capfd, monkeypatch):
+    monkeypatch.setattr(module, "SAMPLE_SECONDS", 0.1)
+    source = tmp_path / "one.txt"
+    source.write_text("see you tomorrow\n" * 30)
+    words = ["augment", source, "-o", tmp_path / "out", "-t", "fing", "--copies"]
+    few, many = (dry(capfd, *words, copies) for copies in (1_000, 1_000_000))
+
+    assert (many["input"], many["made"]) == (30, 30_000_000)
+    assert many["bytes"] == pytest.approx(1_000 * few["bytes"], rel=0.5)
+    assert 0 < many["rate"] < few["rate"]

@@ -7,7 +7,10 @@ import signal
 import subprocess
 import sys
 import time
+from collections import deque
+from concurrent.futures import Executor, Future
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -52,6 +55,19 @@ def deadly(text, draws, *, rate: float = 1.0):
         os.kill(os.getpid(), signal.SIGKILL)
     return text
 """
+
+
+WHERE = """
+import os, time
+
+def where(seconds):
+    time.sleep(seconds)
+    return os.getpid()
+"""
+
+
+def seen(name):
+    return os.environ.get(name)
 
 
 def square(number):
@@ -147,11 +163,41 @@ def test_every_task_is_run_once(workers):
     assert sorted(executors.run(square, range(20), workers=workers)) == [n * n for n in range(20)]
 
 
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.nightly)])
+def test_results_come_in_the_order_of_the_tasks_if_asked(workers):
+    seconds = [0.3, 0.0, 0.1, 0.0]
+    assert list(executors.run_in_order(sleep, seconds, workers=workers)) == seconds
+
+
 @pytest.mark.parametrize("tasks", [[], [4]])
 def test_one_task_needs_no_worker_process(tasks, monkeypatch):
     monkeypatch.setattr(executors, "_processes", None)
 
     assert list(executors.run(square, tasks, workers=2)) == [task * task for task in tasks]
+
+
+def test_no_more_workers_start_than_there_are_tasks(tmp_path):
+    (tmp_path / "task.py").write_text(WHERE)
+    code = (
+        "from task import where\nfrom noisegen.runs import executors\nimport os\n"
+        "if __name__ == '__main__':\n"
+        "    print(os.getpid(), *executors.run(where, [0.3] * 3, workers=8), sep='\\n')"
+    )
+    paths = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, env=paths
+    )
+    parent, *workers = done.stdout.splitlines()
+
+    assert len({*workers} - {parent}) <= 3
+    assert len(workers) == 3
+
+
+@pytest.mark.parametrize("value", ["before", "after"])
+def test_workers_have_the_environment_of_the_caller_as_it_is_now(value, monkeypatch):
+    monkeypatch.setenv("NOISEGEN_TEST", value)
+
+    assert {*executors.run(seen, ["NOISEGEN_TEST"] * 2, workers=2)} == {value}
 
 
 def test_tasks_are_planned_only_a_little_ahead():
@@ -162,6 +208,23 @@ def test_tasks_are_planned_only_a_little_ahead():
 
     assert len(planned) <= 2 * executors.IN_FLIGHT_PER_WORKER
     results.close()
+
+
+def test_a_task_costs_no_more_where_many_are_in_flight():
+    """The next of 8,000 futures is found without a look at each."""
+
+    class Pool(Executor):
+        def submit(self, function, task):
+            futures.append(future := Future())
+            if len(futures) == 8_000:
+                futures.popleft().set_result(task)
+            return future
+
+    futures = deque()
+    results = executors._side_by_side(Pool(), square, iter(range(12_000)), 8_000)
+    began = time.process_time()
+    assert len(list(islice(results, 3_000))) == 3_000
+    assert time.process_time() - began < 3
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -431,3 +494,13 @@ def test_a_failing_row_ends_all_workers_and_leaves_no_half_shard(tmp_path, code)
     assert failed.stderr.count("\n") == 1
     assert left_over(tmp_path / "out") == []
     assert time.monotonic() - began < 30
+
+
+@pytest.mark.nightly
+def test_eight_workers_of_which_two_are_killed_run_every_task_once(eight_workers):
+    seconds = [0.2 + number / 1_000 for number in range(24)]
+    with eight_workers.killing(2) as killed:
+        found = list(executors.run(sleep, seconds, eight_workers.executor))
+
+    assert len(set(killed)) == 2
+    assert sorted(found) == seconds

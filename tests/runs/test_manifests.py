@@ -1,10 +1,13 @@
 """Manifests: the keys of each kind on disk, and which folders are taken for a run."""
 
 import json
+import shutil
+from dataclasses import replace
 
 import pytest
 
 from noisegen.errors import OutputError
+from noisegen.runs import manifest as manifests
 from noisegen.runs.manifest import KEYS, MINED, Manifest
 
 TOTALS = {
@@ -60,3 +63,91 @@ def test_another_file_is_no_manifest(tmp_path, content, wanted, run):
 
     with pytest.raises(OutputError, match=rf"manifest.json is not the manifest of .*{run}"):
         Manifest.load(tmp_path, *wanted)
+
+
+@pytest.mark.parametrize("kind", SUMMARIES)
+def test_what_a_manifest_counts_is_whole(tmp_path, kind):
+    shard = {"file": "data/part-00000.parquet", "rows": 1, "sha256": ""}
+    whole = json.loads(replace(made(kind), shards=[shard]).to_json())
+    within = [whole["totals"], whole["shards"][0], whole.get("dictionary", {})]
+    for counts in within:
+        for name in counts.keys() - {"read"} - ({"rows_in"} if kind == "augment" else set()):
+            held = counts.pop(name)
+            (tmp_path / "manifest.json").write_text(json.dumps(whole))
+            with pytest.raises(OutputError, match=f"missing required field `{name}`"):
+                Manifest.load(tmp_path)
+            counts[name] = held
+
+
+@pytest.fixture
+def long(monkeypatch):
+    """A manifest with more shards than its file lists."""
+    monkeypatch.setattr(manifests, "LISTED", 3)
+    shards = [{"file": f"data/part-{n:05d}.parquet", "rows": n, "sha256": "", "é": None}
+              for n in range(4)]  # fmt: skip
+    return replace(
+        made("augment"), dictionary={}, shards=shards, sources=[{"path": "a.txt", "bytes": 1}]
+    )
+
+
+def test_long_lists_are_files_beside_the_manifest(tmp_path, long):
+    long.save(tmp_path)
+
+    content = json.loads((tmp_path / "manifest.json").read_text())
+    assert content["sources"] == long.sources
+    assert content["shards"].keys() == {"file", "count", "sha256"}
+    lines = (tmp_path / content["shards"]["file"]).read_text("utf-8").splitlines()
+    assert [json.loads(line) for line in lines] == long.shards
+    assert Manifest.load(tmp_path) == long
+
+
+def test_a_list_is_replaced_with_its_manifest_and_never_before(tmp_path, long, monkeypatch):
+    long.save(tmp_path)
+    longer = replace(long, shards=[*long.shards, long.shards[0] | {"rows": 4}])
+
+    def killed(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(manifests, "write_text", killed)
+        with pytest.raises(KeyboardInterrupt):
+            longer.save(tmp_path)
+    assert Manifest.load(tmp_path) == long  # what was there, whole
+
+    longer.save(tmp_path)
+    assert Manifest.load(tmp_path) == longer
+    assert len(list(tmp_path.glob("manifest.*.jsonl"))) == 1
+    made("augment").save(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["manifest.json"]
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (lambda path: path.unlink(), "No such file"),
+        (lambda path: path.write_text("{}\n"), "has other content"),
+        (lambda path: shutil.move(path, path.parent.parent), "No such file"),
+    ],
+)
+def test_a_list_that_is_not_the_one_of_its_manifest_is_an_error(tmp_path, long, change, problem):
+    folder = tmp_path / "out"
+    folder.mkdir()
+    long.save(folder)
+    (path,) = folder.glob("manifest.*.jsonl")
+    change(path)
+
+    with pytest.raises(OutputError, match=problem):
+        Manifest.load(folder)
+
+
+def test_a_list_lies_in_the_folder_of_its_manifest(tmp_path, long):
+    folder = tmp_path / "out"
+    folder.mkdir()
+    long.save(folder)
+    (path,) = folder.glob("manifest.*.jsonl")
+    shutil.move(path, tmp_path)
+    text = (folder / "manifest.json").read_text().replace(path.name, f"../{path.name}")
+    (folder / "manifest.json").write_text(text)
+
+    with pytest.raises(OutputError, match=r"manifest.json is not the manifest"):
+        Manifest.load(folder)

@@ -99,7 +99,7 @@ def test_an_object_is_known_again_by_another_process(tmp_path):
     ("out", "message"),
     [("sftp://host/out", "sftp://host/out: only a folder, s3://, gs:// and az:// are written to; "),
      ("xyz://host/out", "xyz://host/out: only a folder, s3://, gs:// and az:// are written to; "),
-     ("s3://no-such-bucket/out", "part-00000.parquet: The specified bucket does not exist; create"),
+     ("s3://no-such-bucket/out", ".lock: The specified bucket does not exist; create"),
      ("s3://", "s3:// has no bucket: name one, such as s3://bucket/folder")],
 )  # fmt: skip
 def test_what_cannot_be_written_is_one_line(s3_server, capfd, out, message):
@@ -122,7 +122,7 @@ def test_other_commands_write_to_folders(tmp_path, monkeypatch, capfd):
 
     assert run(["prepare", str(DEMO), "-o", "s3://bucket/out", "--identify", "no"]) == 1
 
-    assert "only augment writes to a store" in capfd.readouterr().err
+    assert "only augment and mine-* write to a store" in capfd.readouterr().err
     assert os.listdir(tmp_path) == []  # noqa: PTH208
 
 

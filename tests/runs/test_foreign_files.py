@@ -1,0 +1,118 @@
+"""Files that noisegen did not write stay as they are, whatever their names and the command."""
+
+import shutil
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from runs import DEMO, augment
+
+from noisegen.cli import run
+from noisegen.runs.lock import STATE
+
+POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\n"
+ABOUT = b"# My thesis\nThe data are made with noisegen 0.1.\n"
+MINED = pa.table({name: ["a"] for name in ("lang", "clean", "noisy", "count")})
+HOW = {"force": ["--force"], "resume": ["--resume"], "part": ["--part", "1/1"], "": []}
+COMMANDS = {
+    "augment": ["-t", "spac", "--limit", "5", "--workers", "1"],
+    "prepare": ["--identify", "no", "--workers", "1"],
+    "mine-pairs": ["--workers", "1"],
+    "learn": [],
+}
+CASES = [
+    ("augment", "resume", "README.md", ABOUT), ("augment", "part", "README.md", ABOUT),
+    ("augment", "force", "README.md", ABOUT),
+    ("augment", "force", "part-00000.parquet", POINTER),
+    ("augment", "part", "part-00000.parquet", POINTER),
+    ("augment", "resume", "data/part-00000.parquet", POINTER),
+    ("augment", "force", "data/part-00001.parquet", b"PAR1 not really PAR1"),
+    ("augment", "force", "manifest.json.orig", b"{}\n"),
+    ("augment", "force", "README.md.final.tmp", b"mine\n"),
+    ("prepare", "force", "README.md", ABOUT), ("prepare", "force", "README.md.bak", b"old\n"),
+    ("prepare", "force", "work/notes.txt", b"mine\n"),
+    ("prepare", "resume", "work/notes.txt", b"mine\n"),
+    ("mine-pairs", "force", "pairs/part-00000.parquet", POINTER),
+    ("mine-pairs", "part", "words/part-00000.parquet", POINTER),
+    ("mine-pairs", "force", "dictionary.parquet", POINTER),
+    ("mine-pairs", "force", "dictionary.parquet", MINED),
+    ("mine-pairs", "resume", "words/part-00000.parquet", MINED),
+    ("learn", "force", "profile.json", b'{"user": "me"}\n'),
+    ("learn", "force", "words.parquet", POINTER),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory):
+    path = tmp_path_factory.mktemp("pairs") / "pairs.tsv"
+    noisy = "They will definately close the old bridge near the harbour ."
+    path.write_text(f"noisy\tclean\n{noisy}\t{noisy.replace('definately', 'definitely')}\n")
+    return path
+
+
+@pytest.fixture
+def try_(pairs, tmp_path):
+    """Run a command into the folder `out`, and return what became of its files."""
+
+    def run_into(command, how):
+        source = pairs if command in ("mine-pairs", "learn") else DEMO
+        out = tmp_path / "out"
+        code = run([command, str(source), "-o", str(out), *COMMANDS[command], *HOW[how], "--quiet"])
+        return code, out
+
+    return run_into
+
+
+@pytest.mark.parametrize(("command", "how", "name", "content"), CASES)
+def test_a_foreign_file_is_neither_overwritten_nor_removed(
+    try_, tmp_path, capfd, command, how, name, content
+):
+    path = tmp_path / "out" / name
+    path.parent.mkdir(parents=True)
+    if isinstance(content, bytes):
+        path.write_bytes(content)
+    else:
+        pq.write_table(content, path)
+    before = path.read_bytes()
+
+    code, out = try_(command, how)
+
+    assert path.read_bytes() == before
+    assert not (out / STATE).exists()
+    if code:
+        [line] = capfd.readouterr().err.splitlines()
+        assert line.startswith("error: ")
+        assert str(out) in line
+
+
+@pytest.mark.parametrize("how", ["force", "resume"])
+@pytest.mark.parametrize("name", ["data/part-00007.parquet", "part-00000.parquet"])
+def test_beside_a_run_too(try_, tmp_path, how, name):
+    augment(DEMO, tmp_path / "out", transforms=["spac"], limit=5, seed=0)
+    (tmp_path / "out" / name).write_bytes(POINTER)
+
+    assert try_("augment", how)[0] == 1
+
+    assert (tmp_path / "out" / name).read_bytes() == POINTER
+
+
+def test_a_run_fetched_without_its_data_is_made_again(try_, tmp_path):
+    augment(DEMO, tmp_path / "out", transforms=["spac"], limit=5, seed=0)
+    shard = tmp_path / "out" / "data" / "part-00000.parquet"
+    content = shard.read_bytes()
+    shard.write_bytes(POINTER)  # as git leaves it: the manifest says that it is ours
+
+    assert try_("augment", "resume")[0] == 0
+
+    assert shard.read_bytes() == content
+
+
+def test_a_folder_that_only_began_is_gone_on_with(try_, tmp_path):
+    (tmp_path / "out" / STATE).mkdir(parents=True)
+    shutil.copy(DEMO, tmp_path / "out" / "mine.tsv")
+
+    assert try_("augment", "")[0] == 1
+    assert try_("augment", "resume")[0] == 0
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
+        "README.md", "data", "manifest.json", "mine.tsv",
+    ]  # fmt: skip
