@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
+from glob import escape
 from itertools import starmap, zip_longest
 from pathlib import Path
 from typing import IO, Any
@@ -129,11 +130,17 @@ def target_of(out: str, to: str | None, request: Request, came: Callable[[], str
     if kind == "tsv" and not to and _is_tsv(request.sources) and came() in _TOKEN_LINES:
         kind = came()  # a token per line, as it came
     kind = kind if kind in _FORMATS else "jsonl"
+    if kind == "norm" and came() in ("conll", "conllu") and request.labels in conll.LABELLED[:2]:
+        raise UsageError(
+            f"norm holds normal forms, and column {request.labels!r} of {came()} has tags: write "
+            "conll or conllu, or name a column of normal forms: --tokens, --labels"
+        )
     is_family = kind == "conllu" and came() == kind
     target = Target(
         out, kind, compression, not request.text_column.isdecimal(), "conll" if is_family else kind
     )
-    target.refuse(request)
+    if came():  # else there are no rows to write, which is told when they are read
+        target.refuse(request)
     return target
 
 
@@ -157,7 +164,7 @@ def opened(target: Target, *, force: bool) -> Iterator[IO[bytes]]:
         raise OutputError(f"{target.path} exists; add --force to overwrite it")
     else:
         if isinstance(path, Path):
-            remove_left(path)
+            remove_left(path.parent, escape(path.name))
         with atomic(path) as file:
             yield file
 
@@ -213,6 +220,8 @@ def make_part(job: ShardJob, target: Target, columns: Columns, task: ShardInput)
     tables = []
     for batch in read(task, columns, batch_bytes=job.engine().batch_bytes):
         codes, has_line = batch.read[REASON].to_numpy(), _are_valid(batch.read[RAW])
+        if target.format in _TOKEN_LINES:
+            batch = _with_tokens(batch, columns.of(batch.read.column_names).source)
         stays = _as_is(target, columns, batch)
         as_is.update(REASONS[code] for code in codes[stays].tolist())
         dropped.update(batch.dropped)
@@ -237,6 +246,15 @@ def _as_is(target: Target, columns: Columns, batch: RowBatch) -> Mask:
     if target.format == "parquet":
         stays |= _are_valid(batch.read[columns.of(batch.read.column_names).source])
     return stays & ~batch.keep
+
+
+def _with_tokens(batch: RowBatch, tokens: str) -> RowBatch:
+    """Leave out the rows without tokens: a sentence of no lines is none."""
+    has_tokens = pc.greater(pc.list_value_length(batch.table[tokens]), 0).to_numpy()
+    keep = batch.keep.copy()
+    keep[keep] = has_tokens
+    dropped = batch.dropped + Counter(no_tokens=int(np.count_nonzero(~has_tokens)))
+    return RowBatch(batch.table.filter(has_tokens), dropped, batch.read, keep)
 
 
 def _are_valid(column: pa.ChunkedArray) -> Mask:

@@ -58,6 +58,17 @@ class ShownRow:
         """Return plain data, named as the columns of a shard."""
         return asdict(self)
 
+    def beginning(self, most: int) -> "ShownRow":
+        """Return about so many characters of the row, and of the last edit in them."""
+        edits = [dict(edit) for edit in self.edits if edit["clean_start"] < most]
+        stop = noisy_stop = most
+        for last in edits[-1:]:
+            for side in ("clean", "noisy"):
+                last[f"{side}_end"] = min(last[f"{side}_end"], last[f"{side}_start"] + most)
+            behind = max(0, most - last["clean_end"])
+            stop, noisy_stop = last["clean_end"] + behind, last["noisy_end"] + behind
+        return replace(self, clean=self.clean[:stop], noisy=self.noisy[:noisy_stop], edits=edits)
+
     def texts_of(self, change: ShownEdit) -> tuple[str, str]:
         """Return the text of a change on both sides."""
         clean = self.clean[change.clean_start : change.clean_end]
@@ -125,6 +136,7 @@ def describe(plan: AugmentPlan, expected: RunEstimate | None) -> str:
 
 # Printing.
 
+SHOWN_MAX = 10_000  # characters of a row that are printed
 _FILLER = "·"
 _LABEL_WIDTH = 7
 # Paul Tol's 'light' scheme: made for black text on coloured ground, told apart by the colour-blind.
@@ -151,12 +163,15 @@ def render(examples: Sequence[ShownRow], console: Console, *, aligned: bool = Tr
         console.print(_head(example), highlight=False)
         changes = _real_changes(example)
         shown.update(change.transform for change in changes)
-        for line in _lines(example, width, aligned):
+        shown_row = example.beginning(SHOWN_MAX)
+        for line in _lines(shown_row, width, aligned):
             for side in ("clean", "noisy") if changes else ("both",):
                 console.print(_side(line, side, aligned=aligned), soft_wrap=True)
             if aligned and not has_colour and any(block.transforms for block in line):
                 console.print(_carets(line), soft_wrap=True)
             signs |= _signs(line, aligned=aligned)
+        if (left := len(example.clean) - len(shown_row.clean)) > 0:
+            console.print(f"and {counted(left, 'more character')}", style="dim", highlight=False)
         console.print()
     changed = sum(example.clean != example.noisy for example in examples)
     ending = "; changes by transform:" if shown else ""

@@ -30,7 +30,7 @@ from noisegen.noise.rng import id_numbers
 from noisegen.runs.atomic import atomic, file_digest
 from noisegen.runs.folder import METADATA, note_text, shard_path
 from noisegen.runs.progress import live_path, publishing
-from noisegen.text.alignment import error_counts
+from noisegen.text.alignment import error_counts, words_in
 from noisegen.text.buffers import as_arrow
 from noisegen.text.spans import protect_kinds
 
@@ -43,7 +43,7 @@ _PARQUET = {
 SAMPLED_ROWS = 2_000  # of a shard, evenly spaced, on which character and word errors are counted
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Shard:
     """What one shard holds; the error sums are over a sample, scaled to the shard.
 
@@ -62,6 +62,15 @@ class Shard:
     character_errors: int = 0
     words: int = 0
     word_errors: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "transforms", _names(tuple(self.transforms)))
+
+
+@cache
+def _names(names: tuple[str, ...]) -> list[str]:
+    """Return a list, the same for equal names: a run holds the notes of all its shards."""
+    return list(names)
 
 
 @dataclass(frozen=True)
@@ -149,7 +158,7 @@ def counts_of(noised: pa.Table, step: int) -> dict[str, int]:
         "rows": len(clean),
         "changed": pc.sum(pc.not_equal(clean, noisy)).as_py() or 0,
         "characters": step * sum(map(len, cleans)),
-        "words": step * sum(len(text.split()) for text in cleans),
+        "words": step * sum(map(words_in, cleans)),
         "character_errors": step * character_errors,
         "word_errors": step * word_errors,
     }
@@ -281,8 +290,10 @@ def _owner(begin: int, starts: list[int], edits: Sequence[Edit], begins: list[in
         return _token_at(starts, begin + edit["clean_end"] - edit["noisy_end"])
     last = _token_at(starts, max(edit["clean_start"], edit["clean_end"] - 1))
     first = min(bisect_left(starts, edit["clean_start"]), last)
-    in_span = [b for b in begins if edit["noisy_start"] <= b < edit["noisy_end"]]
-    return first + in_span.index(begin) * (last + 1 - first) // len(in_span)
+    begun, at, ended = (
+        bisect_left(begins, place) for place in (edit["noisy_start"], begin, edit["noisy_end"])
+    )
+    return first + (at - begun) * (last + 1 - first) // (ended - begun)
 
 
 def _token_at(starts: list[int], position: int) -> int:

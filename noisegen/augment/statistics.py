@@ -1,10 +1,12 @@
 """Statistics of a run: figures of its shards as data, tables and plots."""
 
 import io
+import re
+import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
-from itertools import accumulate, starmap
+from itertools import accumulate, chain, starmap
 from math import sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +17,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from rapidfuzz.distance import Levenshtein
 
 from noisegen.data.files import reading, shard_files
 from noisegen.data.sources import is_list, is_string
@@ -25,8 +26,8 @@ from noisegen.noise.engine import EDITS
 from noisegen.report import blocks, charts, pages
 from noisegen.report.terminal import percent, show
 from noisegen.runs.atomic import atomic
-from noisegen.runs.manifest import counted
-from noisegen.text.alignment import character_errors, word_errors
+from noisegen.runs.manifest import content_of, counted
+from noisegen.text.alignment import aligned, character_errors, word_errors, words_in
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -38,6 +39,8 @@ KIND_ROWS_MAX = 20_000  # changed rows that are aligned where there are no edits
 TOKEN_ROWS_MAX = 100_000
 EXAMPLES_MAX = 12
 BATCH_ROWS = 4096
+# NLTK takes the square of the length of a run of digits, and gives up after five seconds.
+_PARTS = re.compile(r".{1,2000}(?!\S)|.{2000}", re.DOTALL)
 _TRIED_MIN = 5  # rows that drew a transform alone, from which its effect is worth a sentence
 _CER_SHOWN = 0.99  # of the changed rows; the others are in the last bar
 _CER_BARS = 20
@@ -269,8 +272,8 @@ def _plain(kind: pa.DataType) -> pa.DataType:
 def _origin(path: Path) -> RunOrigin:
     """Return what a manifest says of its run, as far as there is one."""
     try:
-        return msgspec.json.decode(path.read_bytes(), type=RunOrigin)
-    except (OSError, ValueError):
+        return msgspec.convert(content_of(path), RunOrigin)
+    except (OSError, ValueError, AttributeError):
         return RunOrigin()
 
 
@@ -315,7 +318,7 @@ class _Accumulator:
         self.copies.update(columns.get("copy", []))
         self._add_tokens(clean, noisy)
         self.sums["rows"] += len(clean)
-        self.sums["clean_words"] += sum(len(text.split()) for text in clean)
+        self.sums["clean_words"] += sum(map(words_in, clean))
         for before, after, row_drawn, row_edits in zip(clean, noisy, drawn, edits, strict=True):
             names = set(row_drawn or ())
             self.per_row[len(row_drawn or ())] += 1
@@ -332,7 +335,10 @@ class _Accumulator:
                 self._add_changed(before, after, row_drawn or ())
 
     def _add_tokens(self, clean: Sequence[str], noisy: Sequence[str]) -> None:
-        tokenize = self.tokenizer.tokenize
+        def tokenize(text: str) -> list[str]:
+            parts = (self.tokenizer.tokenize(part[0]) for part in _PARTS.finditer(text))
+            return list(map(sys.intern, chain.from_iterable(parts)))
+
         for row in range(-self.sums["rows"] % self.token_every, len(clean), self.token_every):
             tokens = tokenize(clean[row])
             noisy_tokens = tokens if clean[row] == noisy[row] else tokenize(noisy[row])
@@ -347,9 +353,9 @@ class _Accumulator:
         self.cer_bins[min(errors * CER_BINS // len(clean), CER_BINS) if clean else CER_BINS] += 1
         if not self.has_edits and (self.sums["changed"] - 1) % self.align_every == 0:
             replaced = (
-                (clean[block.src_start : block.src_end], noisy[block.dest_start : block.dest_end])
-                for block in Levenshtein.opcodes(clean, noisy)
-                if block.tag != "equal"
+                (clean[start:stop], noisy[noisy_start:noisy_stop])
+                for is_equal, start, stop, noisy_start, noisy_stop in aligned(clean, noisy)
+                if not is_equal
             )
             self.aligned.append(Counter(starmap(edit_kind, replaced)))
             if len(self.aligned) > KIND_ROWS_MAX:

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from noisegen.data import tables
+from noisegen.data.files import ALL, Piece
 from noisegen.data.formats import Columns, Input, numbered, range_tables, whole
 from noisegen.data.sources import expand, is_list, is_string, no_column, refuse_doubles
 from noisegen.errors import SourceError
@@ -100,9 +101,9 @@ def stream_columns(
 
 def text_batches(
     item: Input, columns: Columns, choose: Callable[[Sequence[str]], Sequence[str]],
-    *, only_text: bool = False,
+    *, only_text: bool = False, piece: Piece = ALL,
 ) -> Iterator[tuple[Sequence[str], tables.Codes, list[list[Any]]]]:  # fmt: skip
-    """Yield the rows of an input, if it is read, in batches that fit into memory as `str`.
+    """Yield the rows of an input, or a piece of it, in batches that fit into memory as `str`.
 
     A batch is the columns that `choose` returns of those that are there (it may raise SourceError),
     the codes of the rows (`tables.REASONS`) and the columns' texts, as in `_texts_of`.
@@ -110,6 +111,8 @@ def text_batches(
     if (file := whole(item, columns)) is None:
         return
     chosen = choose(file.schema.names)  # also where there are no rows
+    if piece.stop is not None:
+        file = replace(file, start=piece.start, stop=piece.stop, entry=piece.entry)
     rows = range_tables(file, replace(columns, text=chosen[0]), _BATCH_BYTES)
     for table in tables.regroup(rows, _BATCH_ROWS, _BATCH_BYTES):
         names, codes = choose(table.column_names), table[tables.REASON].to_numpy().copy()

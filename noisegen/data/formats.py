@@ -2,6 +2,7 @@
 
 import os
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -15,16 +16,21 @@ from noisegen.data import conll, tables
 from noisegen.data.conll import LISTS
 from noisegen.data.features import class_names, with_class_names
 from noisegen.data.files import (
+    ALL,
     BOM,
     COMPRESSIONS,
+    HEAD,
     SCAN,
     Damaged,
+    PackedRange,
+    Piece,
     blocks,
     compression_of,
     count_bytes,
     damaged_head,
     is_url,
     metered,
+    pieces_of_text,
     read_parts,
     reading,
     size_of,
@@ -34,6 +40,7 @@ from noisegen.errors import SourceError
 
 _OBJECT = re.compile(r'\{\s*["}]')  # begins a line of JSON
 _HEAD = 64 << 10  # bytes in which a header line ends
+FIELDS = 128  # of JSON; of rows with more, fewer bytes are read at once
 
 
 @dataclass(frozen=True)
@@ -101,7 +108,8 @@ class FileRange:
     """A range of rows: bytes [start, stop) of lines, or rows [start, stop) of Parquet or Arrow.
 
     `rows` counts them; `schema` has the columns in the order of the run, and `names` in that of the
-    file; `size` is their share of the bytes of the file.
+    file; `size` is their share of the bytes of the file. Bytes of a compressed file are those of
+    its content; `entry` is what of it is decoded.
     """
 
     path: str
@@ -112,6 +120,7 @@ class FileRange:
     schema: pa.Schema
     names: tuple[str, ...] = ()
     size: int = 0
+    entry: PackedRange = HEAD
 
     @property
     def format(self) -> str:
@@ -122,7 +131,8 @@ class FileRange:
     def streamed(self) -> bool:
         """Whether only the caller can read it, from the beginning."""
         is_ours = self.path == "-" or self.path.startswith("memory:")  # of this process
-        return is_ours or not FORMATS[self.kind].cut or bool(compression_of(self.path))
+        is_packed = bool(compression_of(self.path)) and not self.entry.bounds
+        return is_ours or not FORMATS[self.kind].cut or is_packed
 
 
 Tables = Iterator[pa.Table]
@@ -184,8 +194,11 @@ def whole(item: Input, columns: Columns) -> FileRange | None:
     kind = _kind_of(item, text, columns.text)
     if not head and kind != "txt":
         return None
-    stop = 0 if item.path == "-" else size_of(item.path)
-    file = replace(file, kind=kind, start=len(head) - len(text), stop=stop)
+    is_cut = FORMATS[kind].cut == "lines" and compression_of(item.path) == "zst"
+    entry = pieces_of_text(item.path) if is_cut else HEAD  # bzip2 is too slow to decode it twice
+    is_plain = item.path != "-" and not compression_of(item.path)
+    stop = size_of(item.path) if is_plain else sys.maxsize
+    file = replace(file, kind=kind, start=len(head) - len(text), stop=stop, entry=entry)
     return FORMATS[kind].head(file, text, columns)
 
 
@@ -237,12 +250,31 @@ def range_tables(file: FileRange, columns: Columns, batch_bytes: int = SCAN) -> 
 def ranges(file: FileRange, first: int, step: int) -> Iterator[FileRange]:
     """Cut a file after its first `first` rows and then after every `step`."""
     if FORMATS[file.kind].cut == "lines":
-        for start, stop, rows in tables.line_ranges(file.path, file.start, first, step):
-            yield replace(file, start=start, stop=stop, rows=rows, size=stop - start)
+        lines = tables.line_ranges(file.path, file.start, first, step, file.entry)
+        for (start, stop, rows, entry), size in tables.with_sizes(lines, file.entry):
+            yield replace(file, start=start, stop=stop, rows=rows, size=size, entry=entry)
     elif file.rows:
         for start, stop in pairwise([0, *range(first, file.rows, step), file.rows]):
             size = file.size * (stop - start) // file.rows
             yield replace(file, start=start, stop=stop, rows=stop - start, size=size)
+
+
+def pieces(item: Input, columns: Columns, rows: int) -> list[Piece]:
+    """Return the pieces of an input, of so many rows each; one if it cannot be cut.
+
+    Lines are counted, so those of a store, which would be read twice, are one piece.
+    """
+    file = whole(item, columns)
+    if file is not None and FORMATS[file.kind].cut == "lines":
+        file = replace(file, entry=pieces_of_text(file.path))
+    if file is None or file.streamed or (is_url(file.path) and FORMATS[file.kind].is_text):
+        return [ALL]
+    found = list(ranges(file, rows, rows))
+    cut = [
+        Piece(one.start, one.stop, rows * number, one.rows, one.size, one.entry)
+        for number, one in enumerate(found)
+    ]
+    return cut if cut[1:] else [ALL]
 
 
 # Heads.
@@ -306,7 +338,10 @@ def plain_schema(schema: pa.Schema, columns: Columns) -> pa.Schema:
 
 
 def _parts(file: FileRange, batch_bytes: int) -> Iterator[bytes]:
-    return blocks(read_parts(file.path, file.start, file.stop), min(batch_bytes, SCAN))
+    size = min(batch_bytes, SCAN)
+    if file.kind == "jsonl":  # a field that a row lacks takes memory too
+        size //= max(1, tables.fields_in(file.schema) // FIELDS)
+    return blocks(read_parts(file.path, file.start, file.stop, file.entry), size)
 
 
 def _by_lines(parse: Callable[[FileRange, Columns, bytes], pa.Table]) -> Rows:

@@ -8,10 +8,13 @@ import csv
 import io
 import json
 import re
+import sys
+from bisect import bisect_left
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
-from itertools import chain
-from typing import Any
+from itertools import chain, islice, pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,11 +25,14 @@ import pyarrow.parquet as pq
 
 from noisegen.data.files import (
     BOM,
+    HEAD,
     LINE_MAX,
     SCAN,
     TEXT_MAX,
     Damaged,
+    PackedRange,
     blocks,
+    entered_parts,
     first_line,
     for_arrow,
     read_parts,
@@ -35,14 +41,16 @@ from noisegen.errors import MissingExtra, SourceError
 
 Mask = npt.NDArray[np.bool_]
 Codes = npt.NDArray[np.int8]
+_Record = list[str] | str  # the fields, or the reason to drop them
 
 ROWS = 4096  # decoded at once: few enough even for long texts
 DEPTH_MAX = 32  # values of JSON within each other; Arrow reads no schema back that has over 60
+FIELDS_MAX = 1_000  # columns of JSON, those of objects within them counted
 REASON = "\x00reason"  # the column with the index into REASONS
 RAW = "\x00raw"  # the column with the bytes of each row in its file, with their line end
 REASONS = (
     "", "not_utf8", "null_text", "bad_json", "missing_text", "wrong_columns", "unexpected_field",
-    "row_too_long", "truncated", "null_id", "unequal_labels",
+    "row_too_long", "truncated", "null_id", "unequal_labels", "open_quote",
 )  # fmt: skip
 CODE = {name: number for number, name in enumerate(REASONS)}
 KEPT = (0, CODE["unexpected_field"])  # rows with any other code are dropped
@@ -52,20 +60,70 @@ _BYTES = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary()}
 _SCALARS = {bool: pa.bool_(), float: pa.float64(), int: pa.int64(), str: pa.string()}
 
 
-def line_ranges(path: str, start: int, first: int, step: int) -> Iterator[tuple[int, int, int]]:
-    """Yield (start, stop, rows) in bytes: `first` lines, then `step` at a time, then the rest."""
+class Lines(NamedTuple):
+    """A range of lines, in bytes of the content; `entry` is what of a file is decoded for it."""
+
+    start: int
+    stop: int
+    rows: int
+    entry: PackedRange = HEAD
+
+
+def line_ranges(
+    path: str, start: int, first: int, step: int, entry: PackedRange = HEAD
+) -> Iterator[Lines]:
+    """Yield ranges of `first` lines, then of `step` at a time, then of the rest.
+
+    `entry` has the pieces of a compressed file. Where it is damaged the last range has no end, and
+    a row more, which stands for the damage.
+    """
     begin = at = start
     rows, want, ended = 0, first, True
-    for block in read_parts(path, start):
-        stops = np.flatnonzero(np.frombuffer(block, np.uint8) == 10) + (at + 1)
-        while rows + len(stops) >= want:
-            stop = int(stops[want - rows - 1])
-            yield begin, stop, want
-            begin, stops = stop, stops[want - rows :]
-            rows, want = 0, step
-        rows, at, ended = rows + len(stops), at + len(block), block.endswith(b"\n")
-    if at > begin:
-        yield begin, at, rows + (not ended)
+    head = piece = HEAD  # where the range begins, and what is read
+
+    def lines(stop: int, rows: int, last: PackedRange) -> Lines:
+        bounds = entry.bounds
+        if bounds and head.bounds:
+            bounds = bounds[bisect_left(bounds, head.bounds[0]) :]
+            bounds = bounds[: bisect_left(bounds, last.bounds[-1]) + 1]
+        return Lines(begin, stop, rows, PackedRange(head.content, bounds))
+
+    try:
+        for piece, block in _parts(path, start, entry):
+            stops = np.flatnonzero(np.frombuffer(block, np.uint8) == 10) + (at + 1)
+            head = piece if at == begin else head
+            while rows + len(stops) >= want:
+                stop = int(stops[want - rows - 1])
+                yield lines(stop, want, piece)
+                begin, stops, head = stop, stops[want - rows :], piece
+                rows, want = 0, step
+            rows, at, ended = rows + len(stops), at + len(block), block.endswith(b"\n")
+    except Damaged:
+        yield lines(sys.maxsize, rows + 1, entry)
+    else:
+        if at > begin:
+            yield lines(at, rows + (not ended), piece)
+
+
+def with_sizes(ranges: Iterable[Lines], entry: PackedRange) -> Iterator[tuple[Lines, int]]:
+    """Yield ranges, each with its share of the bytes of the file, compressed or not."""
+    for part, following in pairwise(chain(ranges, [None])):
+        assert part is not None
+        if entry.bounds:
+            stop = following.entry.bounds[0] if following else entry.bounds[-1]
+            yield part, stop - part.entry.bounds[0]
+        else:
+            yield part, part.stop - part.start
+
+
+def _parts(path: str, start: int, entry: PackedRange) -> Iterator[tuple[PackedRange, bytes]]:
+    """Yield the content of a file from byte `start` on, each part with its piece of the file."""
+    if not entry.bounds:
+        yield from ((HEAD, part) for part in read_parts(path, start))
+        return
+    for piece, part in entered_parts(path, entry):
+        yield piece, part[start:]
+        start = max(0, start - len(part))
 
 
 def read_lines(parts: Iterable[bytes]) -> Iterator[str | None]:
@@ -183,41 +241,85 @@ def delimited(block: bytes, names: Sequence[str], *, tabs: bool) -> pa.Table:
 
 def csv_tables(parts: Iterable[bytes], names: Sequence[str]) -> Iterator[pa.Table]:
     """Yield the rows of CSV with quotes as in RFC 4180; raises Damaged after the last."""
-    lines: list[str] = []  # of a record
+    lines = chain.from_iterable(map(_text_lines, parts))
+    damage: list[Damaged] = []
+    records = _csv_records(lines, len(names), damage)
+    while batch := _bounded(records):
+        rows, texts = zip(*batch, strict=True)
+        raw = [text.encode("utf-8", "surrogateescape") for text in texts]
+        yield _csv_table(rows, names).append_column(RAW, pa.array(raw, pa.binary()))
+    if damage:
+        raise damage[0]
 
-    def kept_lines() -> Iterator[str]:
-        for line in chain.from_iterable(map(_text_lines, parts)):
-            lines.append(line)
-            yield line
 
-    reader = csv.reader(kept_lines())
-    failure: Exception | None = None
-    while failure is None:
-        rows: list[list[str] | str] = []  # the fields, or the reason to drop them
-        raw: list[bytes] = []
-        size, before = 0, csv.field_size_limit(TEXT_MAX)
+def _bounded(records: Iterator[tuple[_Record, str]]) -> list[tuple[_Record, str]]:
+    """Return the next records, so many as are decoded at once."""
+    batch, size = [], 0
+    before = csv.field_size_limit(TEXT_MAX)
+    try:
+        for row, text in islice(records, ROWS):
+            batch.append((row, text))
+            size += len(text) if isinstance(row, str) else sum(map(len, row))
+            if size >= SCAN:
+                break
+    finally:
+        csv.field_size_limit(before)
+    return batch
+
+
+def _csv_records(
+    lines: Iterator[str], width: int, damage: list[Damaged]
+) -> Iterator[tuple[_Record, str]]:
+    """Yield records of so many fields, with their lines; what ends these early goes to `damage`.
+
+    Where a quote opens and does not close as it should, or closes lines below in a record of
+    another width, only the line that it is on is lost: reading goes on with the next.
+    """
+    again, held = deque[str](), list[str]()  # lines to read once more, and those of the record
+
+    def read() -> Iterator[str]:
+        while again:
+            held.append(again.popleft())
+            yield held[-1]
         try:
-            while len(rows) < ROWS and size < SCAN:
-                try:
-                    row = next(reader) or [""]
-                except csv.Error as error:
-                    rows.append("row_too_long" if "field larger" in str(error) else "wrong_columns")
-                else:
-                    size += sum(map(len, row))
-                    rows.append(row if len(row) == len(names) else "wrong_columns")
-                raw.append("".join(lines).encode("utf-8", "surrogateescape"))
-                lines.clear()
-        except (StopIteration, Damaged) as error:
-            failure = error
-        finally:
-            csv.field_size_limit(before)
-        if rows:
-            yield _csv_table(rows, names).append_column(RAW, pa.array(raw, pa.binary()))
-    if isinstance(failure, Damaged):
-        raise failure
+            for line in lines:
+                held.append(line)
+                yield line
+        except Damaged as error:
+            damage.append(error)
+
+    reader = csv.reader(read(), strict=True)
+    record: _Record | None
+    while True:
+        try:
+            if (record := next(reader, None)) is None:
+                return
+        except csv.Error as error:
+            record = _csv_line(held[0], error)
+        record = record or [""]
+        if isinstance(record, str) or len(record) != width:
+            record = record if isinstance(record, str) else "wrong_columns"
+            if held[1:]:
+                again.extendleft(reversed(held[1:]))
+                del held[1:]
+                record, reader = "open_quote", csv.reader(read(), strict=True)
+        yield record, "".join(held)
+        held.clear()
 
 
-def _csv_table(rows: Sequence[list[str] | str], names: Sequence[str]) -> pa.Table:
+def _csv_line(line: str, error: csv.Error) -> _Record:
+    """Return the fields of a line in which quotes are not as they should be, or why it has none."""
+    if "field larger" in str(error):
+        return "row_too_long"
+    try:
+        (record,) = csv.reader([line])
+    except csv.Error:
+        return "wrong_columns"
+    is_open = "unexpected end" in str(error) or record[-1].endswith("\n")
+    return "open_quote" if is_open else record
+
+
+def _csv_table(rows: Sequence[_Record], names: Sequence[str]) -> pa.Table:
     nothing = [None] * len(names)
     fields = zip(*(nothing if isinstance(row, str) else row for row in rows), strict=True)
     try:
@@ -240,7 +342,11 @@ def header(head: bytes, kind: str, path: str) -> tuple[list[str], int]:
     """Return the fields of the first record and the bytes it takes; raises SourceError."""
     lines = _text_lines(head)
     try:
-        names = next(csv.reader(lines)) if kind == "csv" else next(lines).rstrip("\r\n").split("\t")
+        names = (
+            next(csv.reader(lines, strict=True))
+            if kind == "csv"
+            else next(lines).rstrip("\r\n").split("\t")
+        )
     except (csv.Error, StopIteration) as error:
         raise SourceError(f"{path}: no header: {first_line(error)}") from error
     return names, len(lines.getvalue()[: lines.tell()].encode("utf-8", "surrogateescape"))
@@ -336,6 +442,8 @@ def hf_tables(spec: str) -> Iterator[pa.Table]:
     if options and options[0].partition("[")[0] in ("train", "validation", "test"):
         options.insert(0, "")
     config, split = (*options, "", "")[:2]
+    if name in datasets.packaged_modules._PACKAGED_DATASETS_MODULES:
+        raise SourceError(f"{spec}: {name} is a format, not a dataset; name the files themselves")
     try:
         data = datasets.load_dataset(name, config or None, split=split or "train", streaming=True)
         yield from data.with_format("arrow").iter(batch_size=ROWS)
@@ -346,14 +454,20 @@ def hf_tables(spec: str) -> Iterator[pa.Table]:
 def json_types(block: bytes) -> dict[str, pa.DataType]:
     """Return the fields of JSON lines with their types, null where they have no value.
 
-    A field that only has values of over `DEPTH_MAX` levels is no column: it does not fit.
+    A field that only has values of over `DEPTH_MAX` levels is no column: it does not fit. Neither
+    is one that has, with those before it, over `FIELDS_MAX` fields: objects that are used as maps.
     """
-    kinds: dict[str, pa.DataType] = {}
+    kinds: dict[str, _Kind] = {}
     for row, _ in map(_parsed, block.split(b"\n")):
         for name, value in row.items():
-            if is_unicode(name) and not _is_deep(value):
-                kinds[name] = _common(kinds.get(name, pa.null()), _json_type(value))
-    return kinds
+            if is_unicode(name) and name not in (REASON, RAW) and not _is_deep(value):
+                kinds[name] = _common(kinds.get(name, pa.null()), _kind_of(value))
+    types, left = {}, FIELDS_MAX
+    for name, kind in kinds.items():
+        if (size := _fields_of(kind)) <= left:
+            types[name] = _type_of(kind)
+            left -= size
+    return types
 
 
 def _parsed(line: bytes) -> tuple[dict[str, Any], str]:
@@ -380,14 +494,15 @@ def _is_deep(value: object, levels: int = DEPTH_MAX) -> bool:
     return any(levels < 1 or _is_deep(part, levels - 1) for part in inner)
 
 
-def _json_type(value: object) -> pa.DataType:
-    """Return the type of a value; null for one that no column can hold."""
+_Kind = Any  # of values: a type, [that of the items] of a list, {name: that of a field} of objects
+
+
+def _kind_of(value: object) -> _Kind:
+    """Return the kind of a value; null for one that no column can hold."""
     if isinstance(value, dict):
-        return pa.struct(
-            {name: _json_type(value[name]) for name in sorted(value) if is_unicode(name)}
-        )
+        return {name: _kind_of(part) for name, part in value.items() if is_unicode(name)}
     if isinstance(value, list):
-        return pa.list_(reduce(_common, map(_json_type, value), pa.null()))
+        return [reduce(_common, map(_kind_of, value), pa.null())]
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
         return pa.float64() if abs(value) < 2**1000 else pa.null()
     if isinstance(value, str) and not is_unicode(value):
@@ -395,20 +510,40 @@ def _json_type(value: object) -> pa.DataType:
     return _SCALARS.get(type(value), pa.null())
 
 
-def _common(first: pa.DataType, second: pa.DataType) -> pa.DataType:
-    """Return a type for values of both; the first where there is none."""
-    if first == second or pa.types.is_null(second):
-        return first
-    if pa.types.is_null(first) or (first, second) == (pa.int64(), pa.float64()):
+def _common(first: _Kind, second: _Kind) -> _Kind:
+    """Return a kind for values of both, the first where there is none; it may change the first."""
+    if isinstance(first, dict) and isinstance(second, dict):
+        for name, kind in second.items():
+            first[name] = _common(first.get(name, pa.null()), kind)
+    elif isinstance(first, list) and isinstance(second, list):
+        first[0] = _common(first[0], second[0])
+    elif first == pa.null() or (first == pa.int64() and second == pa.float64()):
         return second
-    if pa.types.is_list(first) and pa.types.is_list(second):
-        return pa.list_(_common(first.value_type, second.value_type))
-    if pa.types.is_struct(first) and pa.types.is_struct(second):
-        both = {field.name: field.type for field in first}
-        for field in second:
-            both[field.name] = _common(both.get(field.name, pa.null()), field.type)
-        return pa.struct(dict(sorted(both.items())))
     return first
+
+
+def fields_in(schema: pa.Schema) -> int:
+    """Return how many columns of values rows have, those of objects within them counted."""
+    return sum(_fields_of(_kind_in(kind)) for kind in schema.types)
+
+
+def _fields_of(kind: _Kind) -> int:
+    if isinstance(kind, dict):
+        return sum(map(_fields_of, kind.values())) or 1
+    return _fields_of(kind[0]) if isinstance(kind, list) else 1
+
+
+def _type_of(kind: _Kind) -> pa.DataType:
+    if isinstance(kind, dict):
+        return pa.struct({name: _type_of(kind[name]) for name in sorted(kind)})
+    return pa.list_(_type_of(kind[0])) if isinstance(kind, list) else kind
+
+
+def _kind_in(kind: pa.DataType) -> _Kind:
+    """Return the kind of the values that a column holds."""
+    if pa.types.is_struct(kind):
+        return {field.name: _kind_in(field.type) for field in kind}
+    return [_kind_in(kind.value_type)] if pa.types.is_list(kind) else kind
 
 
 def json_schema(kinds: Mapping[str, pa.DataType]) -> pa.Schema:
@@ -461,29 +596,32 @@ def _in_order(block: bytes, schema: pa.Schema) -> pa.Table | None:
 
 def _line_by_line(block: bytes, schema: pa.Schema, text: str) -> tuple[pa.Table, Codes]:
     """Return what of each line fits into the columns, and the reason that goes with it."""
+    kinds = {field.name: _kind_in(field.type) for field in schema}
     rows, codes = [], []
     for row, reason in map(_parsed, block.split(b"\n")[:-1]):
-        if not reason and not _fitted(row.get(text), schema.field(text).type)[1]:
+        if not reason and not _fitted(row.get(text), kinds[text])[1]:
             reason = "not_utf8" if isinstance(row[text], str) else "missing_text"
             row = {}
-        fitted, whole = _fitted(row, pa.struct(list(schema)))
+        fitted, whole = _fitted(row, kinds)
         rows.append(fitted)
         codes.append(CODE[reason or ("" if whole else "unexpected_field")])
-    return pa.Table.from_pylist(rows, schema=schema), np.array(codes, np.int8)
+    structs = pa.array(rows, pa.struct(list(schema)))
+    table = pa.Table.from_struct_array(structs).replace_schema_metadata(schema.metadata)
+    return table, np.array(codes, np.int8)
 
 
-def _fitted(value: Any, kind: pa.DataType) -> tuple[Any, bool]:
+def _fitted(value: Any, kind: _Kind) -> tuple[Any, bool]:
     """Return what of a value its column can hold, and whether that is all."""
     if value is None:
         return None, True
-    if pa.types.is_struct(kind) and isinstance(value, dict):
-        fields = {field.name: _fitted(value.get(field.name), field.type) for field in kind}
-        whole = value.keys() <= fields.keys() and all(whole for _, whole in fields.values())
+    if isinstance(kind, dict) and isinstance(value, dict):
+        fields = {name: _fitted(part, kind[name]) for name, part in value.items() if name in kind}
+        whole = len(fields) == len(value) and all(whole for _, whole in fields.values())
         return {name: part for name, (part, _) in fields.items()}, whole
-    if pa.types.is_list(kind) and isinstance(value, list):
-        items = [_fitted(item, kind.value_type) for item in value]
+    if isinstance(kind, list) and isinstance(value, list):
+        items = [_fitted(item, kind[0]) for item in value]
         return [item for item, _ in items], all(whole for _, whole in items)
-    own = pa.null() if isinstance(value, dict | list) else _json_type(value)
+    own = _kind_of(value) if not isinstance(value, dict | list) else pa.null()
     if kind == pa.float64() and own in (pa.int64(), kind):
         return float(value), True
     return (value, True) if own == kind else (None, False)

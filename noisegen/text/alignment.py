@@ -7,12 +7,13 @@ similarity, one to one, or one to several where words were run together or broke
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import groupby, pairwise
+from operator import itemgetter
 from typing import NamedTuple
 
-from rapidfuzz.distance import Levenshtein, Postfix, Prefix
+from rapidfuzz.distance import Levenshtein, Opcode, Postfix, Prefix
 
 TOKENS_MAX = 40  # of a changed part on either side; a longer one is a single edit
 PARTS_MAX = 3  # words that one word was broken into, or that were run together
@@ -33,7 +34,9 @@ _WORD = (
 )
 _TOKEN = re.compile(f"{_WORD}+(?:['\u2019]{_WORD}+)*|\\S")
 
+WINDOW = 20_000  # characters or tokens that are aligned at once: time grows with the square
 EXACT_MAX = 20_000  # characters or words: time grows with the square, to 6 ms here
+PIECE = 1 << 20  # characters of a text whose words are held at once
 ESTIMATED_FROM = 10_000  # of a longer text are aligned, and the errors in their first half scaled
 ALIGNED_CHARS_MAX = 10_000  # `difference` makes one edit of a longer part: alignment is quadratic
 
@@ -42,6 +45,9 @@ _STROKES = str.maketrans("đðøłħıŋ", "ddolhin")
 _VIRAMA = 9  # a combining class that is part of the spelling
 
 Span = tuple[int, int]
+Aligned = tuple[
+    bool, int, int, int, int
+]  # whether equal, start and stop of the clean, of the noisy
 Step = tuple[int, int]  # how many tokens of the clean and of the noisy side belong together
 
 
@@ -78,13 +84,12 @@ def edits(clean: str, noisy: str) -> list[TokenEdit]:
     clean_tokens = [clean[start:stop] for start, stop in clean_spans]
     noisy_tokens = [noisy[start:stop] for start, stop in noisy_spans]
     candidates: list[TokenEdit] = []
-    opcodes = Levenshtein.opcodes(clean_tokens, noisy_tokens)
     # All that differs up to the next shared token is one block: where an insertion ends and a
     # replacement begins is for the matching to decide.
-    for is_equal, block in groupby(opcodes, lambda code: code.tag == "equal"):
+    for is_equal, block in groupby(aligned(clean_tokens, noisy_tokens), itemgetter(0)):
         codes = list(block)
-        i, i_stop = codes[0].src_start, codes[-1].src_end
-        j, j_stop = codes[0].dest_start, codes[-1].dest_end
+        _, i, _, j, _ = codes[0]
+        _, _, i_stop, _, j_stop = codes[-1]
         if is_equal:
             gaps = pairwise(clean_spans[i:i_stop]), pairwise(noisy_spans[j:j_stop])
             pairs = zip(*gaps, strict=True)
@@ -102,6 +107,28 @@ def edits(clean: str, noisy: str) -> list[TokenEdit]:
     return [
         edit for edit, (before, after) in zip(candidates, texts, strict=True) if before != after
     ]
+
+
+def aligned(clean: Sequence[str], noisy: Sequence[str]) -> Iterator[Aligned]:
+    """Yield the parts of two sequences that are equal, and those between them, in order.
+
+    These are the steps of the Levenshtein distance; those of long sequences are found in windows,
+    of which each counts up to the last equal part that begins in its first half.
+    """
+    i = j = 0
+    while max(len(clean) - i, len(noisy) - j) > WINDOW:
+        codes = Levenshtein.opcodes(clean[i : i + WINDOW], noisy[j : j + WINDOW])
+        steps, half = [_moved(code, i, j) for code in codes], i + WINDOW // 2
+        while steps[1:] and not (steps[-1][0] and steps[-1][1] < half):
+            steps.pop()
+        yield from steps
+        _, _, i, _, j = steps[-1]
+    yield from (_moved(code, i, j) for code in Levenshtein.opcodes(clean[i:], noisy[j:]))
+
+
+def _moved(code: Opcode, i: int, j: int) -> Aligned:
+    ours, theirs = (code.src_start + i, code.src_end + i), (code.dest_start + j, code.dest_end + j)
+    return code.tag == "equal", *ours, *theirs
 
 
 def _extent(spans: Sequence[Span], first: int, stop: int, length: int) -> Span:
@@ -223,21 +250,36 @@ def character_errors(clean: str, noisy: str) -> int:
 
     For texts over `EXACT_MAX` it is estimated from their beginnings.
     """
-    return _distance(clean, noisy)
+    if len(clean) * len(noisy) <= EXACT_MAX**2:
+        return Levenshtein.distance(clean, noisy)
+    return _estimated(clean[:ESTIMATED_FROM], noisy[:ESTIMATED_FROM], len(clean))
 
 
 def word_errors(clean: str, noisy: str) -> int:
-    """Return the Levenshtein distance in words, separated by white space."""
-    return _distance(clean.split(), noisy.split())
+    """Return the Levenshtein distance in words, separated by white space.
+
+    For texts of over `EXACT_MAX` words it is estimated from their beginnings.
+    """
+    sizes = words_in(clean), words_in(noisy)
+    if sizes[0] * sizes[1] <= EXACT_MAX**2:
+        return Levenshtein.distance(clean.split(), noisy.split())
+    ours, theirs = (text.split(None, ESTIMATED_FROM)[:ESTIMATED_FROM] for text in (clean, noisy))
+    return _estimated(ours, theirs, sizes[0])
 
 
-def _distance(clean: Sequence[str], noisy: Sequence[str]) -> int:
-    if len(clean) * len(noisy) <= EXACT_MAX**2:
-        return Levenshtein.distance(clean, noisy)
+def words_in(text: str) -> int:
+    """Return the number of words, which are not all held at once."""
+    cuts = range(PIECE, len(text), PIECE)
+    inside = sum(not (text[at - 1].isspace() or text[at].isspace()) for at in cuts)
+    return sum(len(text[at : at + PIECE].split()) for at in (0, *cuts)) - inside
+
+
+def _estimated(clean: Sequence[str], noisy: Sequence[str], size: int) -> int:
+    """Return the distance of two texts by their beginnings; the clean one has this size."""
     # The partner of what is near the ends of two beginnings may lie beyond them: count half.
-    counted = min(ESTIMATED_FROM // 2, len(clean))
-    operations = Levenshtein.editops(clean[:ESTIMATED_FROM], noisy[:ESTIMATED_FROM])
-    return sum(step.src_pos < counted for step in operations) * len(clean) // counted
+    counted = min(ESTIMATED_FROM // 2, size)
+    operations = Levenshtein.editops(clean, noisy)
+    return sum(step.src_pos < counted for step in operations) * size // counted
 
 
 def error_counts(clean: Sequence[str], noisy: Sequence[str]) -> tuple[int, int]:

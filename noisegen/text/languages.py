@@ -1,4 +1,4 @@
-"""Languages: one code for each, its English names and scripts, and codes in the names of files."""
+"""Languages: one code for each, its names and scripts, and codes in the names of files."""
 
 import re
 import unicodedata
@@ -30,7 +30,8 @@ def normalize_language(tag: str) -> str:
     """Return the code of a language: of two letters where ISO 639-1 has one, else of three.
 
     `tag` is a BCP 47 tag, of which the primary language counts, an ISO 639 code, the code of a
-    Wikipedia or an English name, in any case. Raises UsageError for anything else.
+    Wikipedia or a name, English or the language's own, in any case. Raises UsageError for anything
+    else.
 
     >>> [normalize_language(tag) for tag in ("pt-BR", "EN", "deu", "zh_Hant_TW", "german")]
     ['pt', 'en', 'de', 'zh', 'de']
@@ -93,7 +94,7 @@ def _codes() -> dict[str, str]:
 
 @cache
 def codes_by_name() -> dict[str, str]:
-    """Return the codes of languages by their English names in lower case."""
+    """Return the codes of languages by their names in lower case, English or their own."""
     return {name: row.code for row in _rows() for name in row.names.lower().split("; ")}
 
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import accumulate, chain, pairwise
 
 import numpy as np
 
@@ -77,10 +78,10 @@ def protected(texts: Texts, kinds: tuple[str, ...]) -> Spans:
         base = int(texts.offsets[row])
         text = texts.values[base : texts.offsets[row + 1]].tobytes().decode()
         found = _found(text, tuple(kind for kind, rows in signed.items() if rows[row]))
-        ranges += [
-            (base + len(text[:start].encode()), base + len(text[:stop].encode()))
-            for start, stop in found
-        ]
+        between = pairwise([0, *chain.from_iterable(found)])
+        sizes = (len(text[start:stop].encode()) for start, stop in between)
+        _, *bounds = accumulate(sizes, initial=base)
+        ranges += zip(bounds[::2], bounds[1::2], strict=True)
     return Spans.of(ranges)
 
 

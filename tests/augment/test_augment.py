@@ -258,19 +258,31 @@ def test_from_a_manifest_come_the_same_rows(tmp_path, options):
     assert again.recipe_digest == first.recipe_digest
 
 
-def test_from_a_manifest_a_plug_in_is_loaded(tmp_path):
+def test_from_a_manifest_code_runs_only_if_the_call_names_it(tmp_path, capfd):
     from noisegen.cli import run
 
-    code = tmp_path / "plugin.py"
+    code, ran = tmp_path / "plugin.py", tmp_path / "ran"
     code.write_text(
-        "import noisegen\n@noisegen.transform('from_manifest')\n"
+        f"import noisegen, pathlib\npathlib.Path({str(ran)!r}).write_text('')\n"
+        "@noisegen.transform('from_manifest')\n"
         "def f(text, draws, *, rate: float = 1.0):\n    return text + draws.pick('?!')\n"
     )
     augment(DEMO, tmp_path / "one", transforms=["from_manifest"], code=(str(code),), limit=20)
     made = str(tmp_path / "one" / "manifest.json")
+    again = ["augment", "--from", made, "-o", str(tmp_path / "two"), "--workers", "1"]
+    code.write_text(code.read_text() + "# changed, so that it would run again\n")
+    ran.unlink()
 
-    assert run(["augment", "--from", made, "-o", str(tmp_path / "two"), "--workers", "1"]) == 0
-    assert contents(tmp_path / "two") == contents(tmp_path / "one")
+    for call in ([*again, "--dry-run"], again):
+        assert run(call) == 2
+        [line] = capfd.readouterr().err.splitlines()
+        assert line.startswith("error: the manifest names code, which runs only if you name it: ")
+        assert line.endswith(f"add --code {code}")
+    assert not ran.exists()
+    assert not (tmp_path / "two").exists()
+    assert run([*again, "--code", str(code)]) == 0
+    assert "hint: the rows may differ" in capfd.readouterr().err
+    assert table(tmp_path / "two")["noisy"] == table(tmp_path / "one")["noisy"]
 
 
 def test_the_command_of_a_call_makes_the_same_rows(tmp_path):

@@ -75,6 +75,7 @@ def cells(*lines: str) -> str:
         ("a.txt", b"see you\r\n\xff\r\n\r\nbye\n"),
         ("a.tsv", b"n\ttext\r\n1\tsee\r\n2\r\n"),
         ("a.csv", b'n,text\r\n"1","see, ""you"""\r\n"2"\r\n\xff,x\r\n"3","two\r\nlines"\r\n'),
+        ("a.csv", b'n,text\n1,"see\n2,"you"\n3,so ""it"" is\n4,"two\n\n5,lines",x\n6,"end\n'),
         (
             "a.jsonl",
             b'{"n": 1e400, "text":"a", "m": NaN}\r\n{"text": "b", "n": {"a": 1.0}}\r\n[]\n',

@@ -1,6 +1,7 @@
 """Labels of tokens over noise: equal lengths, nothing invented, identity without noise."""
 
 import json
+import time
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -232,3 +233,12 @@ def test_what_is_left_of_a_span_whose_beginning_merged_begins_it():
     assert carry(["4", "me", "now"], given, "4me now", [gone]) == (["4me", "now"], ["O", "B-TIME"])
     loose = ["O", "I-TIME", "I-TIME"]
     assert carry(["4", "me", "now"], loose, "4me now", [gone])[1] == ["O", "I-TIME"]
+
+
+def test_the_labels_of_a_long_row_are_carried_in_linear_time():
+    count = 60_000
+    edits = [edit(4 * n, 4 * n + 3, 4 * n, 4 * n + 3) for n in range(count)]
+    began = time.process_time()
+    words, labels = carry(["see"] * count, ["O"] * count, "s e " * count, edits)
+    assert time.process_time() - began < 4  # with the square of the tokens it takes 60
+    assert (len(words), set(labels)) == (2 * count, {"O"})

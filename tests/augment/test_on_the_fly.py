@@ -228,3 +228,9 @@ def test_a_dataset_is_no_source_of_augment(data, tmp_path):
             noisegen.augment(given, tmp_path / "out")
     data.save_to_disk(tmp_path / "saved")
     assert noisegen.augment(tmp_path / "saved", tmp_path / "out", limit=2).totals["rows"] == 2
+
+
+@pytest.mark.parametrize("kind", [Collator, Mapper])
+def test_what_is_no_recipe_is_refused_at_once(kind):
+    with pytest.raises(UsageError, match="None is not a recipe: give a name"):
+        kind(None)

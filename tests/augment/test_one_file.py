@@ -347,3 +347,41 @@ def test_a_folder_may_have_a_dot_in_its_name(tmp_path, name):
     (tmp_path / "in.txt").write_text("see you\n")
     augment(tmp_path / "in.txt", tmp_path / name, transforms=["fing"])
     assert (tmp_path / name / "manifest.json").is_file()
+
+
+TREE = "1\tI\tI\tPRON\t_\t_\t2\tnsubj\t_\t_\n2\tsaw\tsee\tVERB\t_\t_\t0\troot\t_\t_\n\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "column"),
+    [("a.conllu", TREE, "upos"), ("a.conll", "I\tO\nsaw\tO\n\n", "labels")],
+)
+def test_tags_are_not_written_as_normal_forms(tmp_path, name, content, column):
+    (tmp_path / name).write_text(content)
+    with pytest.raises(UsageError, match=f"norm holds normal forms, and column '{column}' of "):
+        augment(tmp_path / name, tmp_path / "out.norm")
+
+
+def test_a_column_of_normal_forms_may_be_named(tmp_path):
+    (tmp_path / "a.conllu").write_text(TREE)
+    augment(tmp_path / "a.conllu", tmp_path / "out.norm", tokens="form", labels="lemma",
+            transforms=["fing:rate=0"])  # fmt: skip
+    assert (tmp_path / "out.norm").read_text() == "I\tI\nsaw\tsee\n\n"
+
+
+def test_an_empty_file_of_tokens_has_no_rows(tmp_path):
+    (tmp_path / "a.conll").write_text("")
+    with pytest.raises(SourceError, match="no rows in"):
+        augment(tmp_path / "a.conll", tmp_path / "out.conll")
+
+
+def test_a_row_without_tokens_is_counted_where_a_sentence_has_lines(tmp_path):
+    rows = [{"w": ["see", "you"], "t": ["O", "B-x"]}, {"w": [], "t": []}, {"w": ["me"], "t": ["O"]}]
+    source = tmp_path / "a.jsonl"
+    source.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    given = {"tokens": "w", "labels": "t", "transforms": ["fing:rate=0"]}
+    made = augment(source, tmp_path / "out.conll", **given)
+
+    assert (tmp_path / "out.conll").read_text() == "see\tO\nyou\tB-x\n\nme\tO\n\n"
+    assert (made.totals["rows"], made.totals["dropped"]) == (2, {"no_tokens": 1})
+    assert augment(source, tmp_path / "out.jsonl", **given).totals["rows"] == 3

@@ -1,6 +1,7 @@
 """The preview is aligned, complete and readable without colour."""
 
 import io
+import time
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -259,3 +260,21 @@ def test_a_text_among_sources_is_refused(
     assert run(["preview", "one", "two", "-t", "fing"]) == 0
     assert run(["augment", str(source), "extra", "-t", "fing", "--dry-run"]) == 1
     assert "'extra': no such file or folder" in capsys.readouterr().err
+
+
+def test_of_a_huge_row_the_beginning_is_printed() -> None:
+    segments = [("fing", "see", "sea", " you tomorrow ")] * 10_000
+    began = time.process_time()
+    printed = shown([example_of(segments)])
+    assert time.process_time() - began < 4  # all of it takes 10
+    assert len(printed) < 40_000
+    assert "and 160,000 more characters" in printed
+    assert "fing 10,000" in printed
+
+
+@pytest.mark.parametrize("sides", [("a" * 30_000, "b" * 25_000), ("", "b" * 25_000)])
+def test_of_a_huge_edit_the_beginning_is_printed(sides: tuple[str, str]) -> None:
+    row = example_of([("latn", *sides, " behind it")]).beginning(1_000)
+    assert row.noisy.startswith("b" * 1_000)
+    assert len(row.clean) + len(row.noisy) < 2_100
+    assert row.edits[0]["noisy_end"] == 1_000

@@ -353,3 +353,15 @@ def test_wilson_solves_its_equation(hits, n):
 
 def test_wilson_of_nothing_is_everything():
     assert wilson(0.0, 0) == (0.0, 1.0)
+
+
+def test_a_huge_row_is_measured(tmp_path: Path) -> None:
+    clean = "see you tomorrow " * 4_000 + "1" * 20_000  # a run of digits takes nltk its square
+    columns = {"id": [0], "clean": [clean], "noisy": [clean.replace("you", "yuo", 100)]}
+    (tmp_path / "data").mkdir()
+    rows = pa.table(columns | {"transforms": pa.array([["x"]])})
+    pq.write_table(rows, tmp_path / "data" / "part-00000.parquet")
+    found = statistics.measure(tmp_path)
+    assert found.clean_words == 12_001
+    assert sum(kind.characters for kind in found.edit_kinds.kinds) == 200
+    assert found.type_token_ratio.rows == 1

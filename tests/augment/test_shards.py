@@ -14,6 +14,7 @@ from conftest import SHARED
 from runs import (
     DEMO,
     FAST,
+    PROGRAM,
     augment,
     begin,
     command,
@@ -100,6 +101,24 @@ def test_parts_run_at_once_make_the_whole(tmp_path, whole):
     assert [run.returncode for run in runs] == [0, 0], errors
     assert contents(tmp_path / "out") == contents(whole)
     assert Manifest.load(tmp_path / "out").shards == Manifest.load(whole).shards
+
+
+@pytest.mark.nightly
+def test_parts_in_containers_have_equal_process_numbers_and_make_the_whole(tmp_path, whole):
+    alone = ["unshare", "--pid", "--fork", "--mount-proc"]
+    if os.geteuid() != 0 or subprocess.run([*alone, "true"], capture_output=True).returncode:
+        pytest.skip("cannot make a namespace of processes here")
+    words = [*alone, *PROGRAM, *words_for(tmp_path / "out", "--workers", "1")]
+    runs = [
+        subprocess.Popen([*words, "--part", f"{n}/3"], stderr=subprocess.PIPE) for n in (1, 2, 3)
+    ]
+    errors = [run.communicate(timeout=60)[1] for run in runs]
+
+    assert [run.returncode for run in runs] == [0, 0, 0], errors
+    assert contents(tmp_path / "out") == contents(whole)
+    assert Manifest.load(tmp_path / "out").shards == Manifest.load(whole).shards
+    names = sorted(path.name for path in (tmp_path / "out").iterdir())
+    assert names == ["README.md", "data", "manifest.json"]
 
 
 def test_a_part_without_shards_leaves_the_others_alone(tmp_path):
@@ -412,7 +431,7 @@ def test_shards_beyond_99999_stay_in_order(tmp_path):
     (tmp_path / "data/part-00000.parquet").rename(tmp_path / "data/part-99999.parquet")
     (tmp_path / "manifest.json").unlink()
 
-    made = finish(plan, RunFolder(tmp_path, LAYOUT, plan.config), "", {})
+    made = finish(plan, RunFolder(tmp_path, LAYOUT, plan.config), "", {}, tasks=2)
 
     assert [note["file"] for note in made.shards] == [
         "data/part-99999.parquet",

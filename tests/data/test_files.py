@@ -10,11 +10,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from noisegen.data import files
+from noisegen.data import bzip2, files, seven_zip
+from noisegen.data.bzip2 import BLOCK, bit_positions
 from noisegen.data.files import (
-    BLOCK,
     Damaged,
-    bit_positions,
     first_bytes,
     read_parts,
     salvage,
@@ -112,7 +111,7 @@ def test_bzip2_is_read_in_small_pieces_too(data):
     compressed = bz2.compress(data[:400_000], 1) + bz2.compress(data[400_000:600_000], 1)
     pieces = (compressed[i : i + 5] for i in range(0, len(compressed), 5))
 
-    assert b"".join(files.decode_bzip2(pieces, pytest.fail)) == data[:600_000]
+    assert b"".join(bzip2.decode_bzip2(pieces, pytest.fail)) == data[:600_000]
 
 
 @pytest.mark.parametrize("victim", range(6))
@@ -218,9 +217,9 @@ def test_an_archive_of_another_method_needs_a_program(read, data, tmp_path, monk
 
 def test_a_7z_checksum_that_differs_is_told(read, data, tmp_path, monkeypatch):
     content = seven(data, tmp_path, **filters("FILTER_LZMA2"))
-    real = files._directory
+    real = seven_zip.read_directory
     changed = lambda path: (*real(path)[:2], [(len(data), 1)])  # noqa: E731
-    monkeypatch.setattr(files, "_directory", changed)
+    monkeypatch.setattr(seven_zip, "read_directory", changed)
 
     found, notes = read("a.7z", content)
 
@@ -252,9 +251,9 @@ def test_without_a_decoder_of_7z_the_package_is_named(read, data, tmp_path, monk
 
 def test_an_archive_that_says_more_than_it_has(read, data, tmp_path, monkeypatch):
     content = seven(data, tmp_path, **filters("FILTER_LZMA2"))
-    real = files._directory
+    real = seven_zip.read_directory
     changed = lambda path: (*real(path)[:2], [(len(data) + 1, 1)])  # noqa: E731
-    monkeypatch.setattr(files, "_directory", changed)
+    monkeypatch.setattr(seven_zip, "read_directory", changed)
 
     found, notes = read("a.7z", content)
 
@@ -320,3 +319,64 @@ def test_text_after_the_end_of_a_compressed_file_is_damage(tmp_path, pack):
     assert [next(lines), next(lines)] == ["one", "two"]
     with pytest.raises(Damaged, match="garbage"):
         next(lines)
+
+
+def zstd(*contents):
+    """Frames of all kinds: with and without their size and checksum, of one byte, skippable."""
+    frames = [pa.compress(content, "zstd", asbytes=True) for content in contents]
+    return b"".join(frames) + b"\x53\x2a\x4d\x18\x03\0\0\0abc"
+
+
+def archive(tmp_path, *contents):
+    py7zr = pytest.importorskip("py7zr")
+    for number, content in enumerate(contents):  # each in a folder of its own
+        with py7zr.SevenZipFile(
+            tmp_path / "made.7z", "a" if number else "w", **filters("FILTER_LZMA2")
+        ) as made:
+            made.writestr(content, f"{number}.xml")
+    return (tmp_path / "made.7z").read_bytes()
+
+
+def test_a_file_can_be_entered_where_its_format_allows_it(tmp_path, data):
+    """What is read from one entry to the next adds up to the file, wherever it is cut."""
+    data = data[:500_000]
+    parts = [data[:140_000], data[140_000:140_001], data[140_001:400_000], data[400_000:]]
+    packed = bz2.compress(data[:400_000], 1) + bz2.compress(b"") + bz2.compress(data[400_000:])
+    contents = {
+        "a.xml": data, "a.bz2": packed, "a.zst": zstd(*parts), "a.7z": archive(tmp_path, *parts),
+    }  # fmt: skip
+    for name, content in contents.items():
+        path = tmp_path / name
+        path.write_bytes(content)
+        for size in (9_991, 60_000):
+            starts = files.entries(path, size)
+            assert (starts[0], len(starts) > 1) == (0, True), (name, size)
+            pieces = [
+                b"".join(salvage(path, pytest.fail, start, stop))
+                for start, stop in zip(starts, [*starts[1:], None], strict=True)
+            ]
+            assert b"".join(pieces) == data, (name, size)
+    for name, content in {"b.gz": gzip.compress(data), "b.zst": contents["a.zst"][:9]}.items():
+        (tmp_path / name).write_bytes(content)
+        assert files.entries(tmp_path / name, 1) == [0], name
+    assert files.entries(tmp_path / "a.bz2", len(packed)) == [0]
+
+
+def test_damage_is_noted_once_wherever_bzip2_is_entered(tmp_path, data):
+    compressed = bytearray(bz2.compress(data[:300_000], 1) + bz2.compress(data[300_000:800_000], 1))
+    starts = [*bit_positions(bytes(compressed), BLOCK), 8 * len(compressed)]
+    for victim in (1, 4, 6):
+        compressed[(starts[victim] + starts[victim + 1]) // 16] ^= 255
+    path = tmp_path / "a.bz2"
+    for content in (compressed, compressed[:-100], compressed[:-4], compressed + b"garbage!"):
+        path.write_bytes(content)
+        notes = []
+        whole = list(salvage(path, notes.append))
+        for size in (10_007, 50_000):
+            found, pieces = [], []
+            begins = files.entries(path, size)
+            for start, stop in zip(begins, [*begins[1:], None], strict=True):
+                pieces += salvage(path, found.append, start, stop)
+            assert b"".join(pieces) == b"".join(whole)
+            assert found == notes
+            assert pieces.count(b"") == whole.count(b"") == 3

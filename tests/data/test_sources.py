@@ -8,7 +8,7 @@ import pickle
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -131,6 +131,15 @@ def test_files_may_have_their_columns_in_another_order(file: File, tmp_path: Pat
     table, _ = rows_of(tmp_path)
     assert table.column_names == ["id", "clean", "n", "m"]
     assert table["n"].to_pylist() == ["1", "3", "5"]
+
+
+def test_files_of_equal_columns_share_their_schema(tmp_path: Path) -> None:
+    """Of hundreds of thousands of files a driver holds one."""
+    for name in "abc":
+        pq.write_table(pa.table({"text": [name], "n": [1]}), tmp_path / f"{name}.parquet")
+    tasks = shard_inputs(expand(str(tmp_path)), Columns(), 1)
+
+    assert len({id(part.schema) for task in tasks for part in task.ranges}) == 1
 
 
 def test_a_column_of_numbers_is_no_text(tmp_path: Path) -> None:
@@ -542,3 +551,36 @@ def test_a_missing_text_column_has_a_next_step(file: File, tmp_path: Path) -> No
                 rows_of(path)
             assert "; name it: --text-column NAME" in str(raised.value)
             assert str(raised.value).endswith(ending)
+
+
+def in_pieces(pack: Callable[[bytes], bytes], data: bytes, size: int = 2_001) -> bytes:
+    return b"".join(pack(data[at : at + size]) for at in range(0, len(data), size))
+
+
+@pytest.mark.parametrize("is_damaged", [False, True])
+@pytest.mark.parametrize("kind", ["tsv", "txt", "jsonl"])
+def test_a_compressed_text_is_cut_where_it_can_be_entered(
+    file: File, monkeypatch: pytest.MonkeyPatch, kind: str, is_damaged: bool
+) -> None:
+    texts = [f"text {n} " + n % 13 * "é" for n in range(3_000)] + [300 * "long "] + ["last"]
+    packed = in_pieces(PACK[".zst"], FORMATS[kind](texts)[:-1])
+    packed = packed[: len(packed) * 2 // 3] if is_damaged else packed
+    path = file(f"a.{kind}.zst", packed)
+    small = file(f"b.{kind}", FORMATS[kind](["one more"]))
+    streamed, dropped = rows_of(path, shard=70)
+    assert not any(task.ranges for task in all_tasks(path, shard=70))
+    monkeypatch.setattr(files, "ENTERED_BYTES", 5_000)
+    monkeypatch.setattr(files, "ENTRY_BYTES", 300)
+    tasks = all_tasks(path, small, shard=70)
+    assert len({task.ranges[0].entry.bounds for task in tasks}) > 9
+    assert is_damaged or max(len(task.ranges[0].entry.bounds) for task in tasks) < len(tasks)
+    assert is_damaged or sum(task.size for task in tasks) == len(packed) + tasks[-1].ranges[-1].size
+    for shard in (70, 9_999):
+        table, lost = rows_of(path, small, shard=shard)
+        assert lost == dropped == ({"truncated": 1} if is_damaged else {})
+        assert table["clean"].to_pylist()[-1] == "one more"
+        assert table["id"].to_pylist() == [*range(len(table) - 1), len(table) - 1 + is_damaged]
+        # Fewer rows before damage are lost: those decoded with it.
+        assert table["clean"].to_pylist()[:-1] == texts[: len(table) - 1]
+        assert len(table) - 1 >= len(streamed) > 1_000
+    assert rows_of(path, limit=100)[0] == streamed.slice(0, 100)

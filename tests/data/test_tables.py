@@ -5,6 +5,8 @@ import io
 import json
 import math
 import pickle
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -13,11 +15,11 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from source_files import reasons, rows
+from source_files import Columns, File, reasons, rows, writer
 
-from noisegen.data import files, tables
+from noisegen.data import files, formats, tables
 from noisegen.data.columns import read_columns
-from noisegen.data.files import blocks
+from noisegen.data.files import Damaged, blocks
 from noisegen.data.tables import (
     csv_tables,
     delimited,
@@ -29,6 +31,11 @@ from noisegen.data.tables import (
 from noisegen.errors import SourceError
 
 SIZES = st.integers(1, 9)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> File:
+    return writer(tmp_path)
 
 
 def cut(text: str, size: int) -> list[bytes]:
@@ -73,12 +80,12 @@ def test_line_ranges_partition_the_lines(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tables, "read_parts", lambda _, start: iter(cut(text[start:], scan)))
         ranges = list(line_ranges("file", start, first, step))
-    assert [stop for _, stop, _ in ranges[:-1]] == [begin for begin, _, _ in ranges[1:]]
-    assert sum(count for _, _, count in ranges) == len(lines)
-    sizes = [count for _, _, count in ranges]
+    assert [part.stop for part in ranges[:-1]] == [part.start for part in ranges[1:]]
+    assert sum(part.rows for part in ranges) == len(lines)
+    sizes = [part.rows for part in ranges]
     assert sizes[:1] == [min(first, len(lines))][: len(sizes)]
     assert all(size == step for size in sizes[1:-1])
-    for begin, stop, count in ranges:
+    for begin, stop, count, _ in ranges:
         part = text.encode()[begin:stop].removesuffix(b"\n").split(b"\n")
         assert len(part) == count
 
@@ -126,6 +133,51 @@ def test_csv_counts_bad_rows_and_keeps_the_good() -> None:
     assert [row for row in rows(table) if row[0]] == [
         ("a", "1"), ("b\nc", "2"), ('f"', "7"), ('5" pipe', "8"),
     ]  # fmt: skip
+
+
+STRAY = [
+    (b'a,1\nb,"x\n' + b"c,3\n" * 9, ["a"] + ["c"] * 9),  # never closed
+    (b'a,"x\nb,"y z"\n"c\nd",4\n', ["b", "c\nd"]),  # the next one opens
+    (b'a,"x\nb,5"\nc,"6"\nd,7"\n', ["a", "c", "d"]),  # one closes: so it may be meant
+    (b'a,0,"x\nb,5"\nc,6\n', ["b", "c"]),  # the same, but a field too many
+    (b'"a"b,1\n"c"d,"2\ne,3', ["ab", "e"]),
+    (b'a,"1', []),
+]
+
+
+@pytest.mark.parametrize(("data", "kept"), STRAY)
+@pytest.mark.parametrize("size", [3, 100])
+def test_a_stray_quote_costs_its_line_only(data: bytes, kept: list[str], size: int) -> None:
+    found = list(csv_tables(blocks([data], size), ["x", "y"]))
+    assert [row[0] for table in found for row in rows(table) if row[0]] == kept
+    assert b"".join(raw for table in found for raw in table[tables.RAW].to_pylist()) == data
+    assert {reason for table in found for reason in reasons(table)} <= {"", "open_quote"}
+
+
+@given(st.lists(st.text('a",\n', max_size=9), max_size=9), SIZES)
+def test_the_lines_of_csv_are_all_there_whatever_the_quotes(lines: list[str], size: int) -> None:
+    data = "\n".join(lines).encode()
+    found = list(csv_tables(blocks([data], size), ["x", "y"]))
+    assert b"".join(raw for table in found for raw in table[tables.RAW].to_pylist()) == data
+
+
+def test_stray_quotes_take_linear_time() -> None:
+    lines = [b'1,"a\n', b'2,""\n', b'"x",3\n', b'4,5"\n', b'""",""\n'] * 10_000
+    began = time.process_time()
+    found = list(csv_tables(blocks([b'0,"\n', *lines], 1 << 20), ["x", "y"]))
+    assert sum(map(len, found)) > 25_000
+    assert time.process_time() - began < 2
+
+
+def test_rows_before_damage_are_kept_behind_a_stray_quote() -> None:
+    def parts() -> Iterator[bytes]:
+        yield b'a,"1\nb,2\n'
+        raise Damaged("cut")
+
+    found = []
+    with pytest.raises(Damaged):
+        found.extend(csv_tables(parts(), ["x", "y"]))
+    assert reasons(found[0]) == ["open_quote", ""]
 
 
 def test_a_csv_field_may_be_longer_than_the_csv_module_allows_by_itself() -> None:
@@ -297,6 +349,38 @@ def test_a_value_nested_too_deeply_costs_itself_only(value: bytes, reason: str, 
     assert [found for found in reasons(table) if found] == [reason]
     assert reasons(table)[place] == reason
     assert [text for text in table["text"].to_pylist() if text in ("a", "b")] == ["a", "b"]
+
+
+def test_objects_that_are_used_as_maps_cost_themselves_only() -> None:
+    maps = [{"text": "a", "m": {f"k{9 * n + i}": i for i in range(9)}, "n": n} for n in range(900)]
+    keys = [{"text": "b", f"k{n}": n} for n in range(4_000)]
+    began = time.process_time()
+    for lines, names, lost in ((maps, ["text", "n"], 900), (keys, ["text", "k0"], 3_001)):
+        data = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+        schema = json_schema(json_types(data))
+        table = json_table(data, schema, "text")
+        assert schema.names[:2] == names
+        assert tables.fields_in(schema) <= tables.FIELDS_MAX
+        assert reasons(table).count("unexpected_field") == lost
+        assert table["text"].null_count == 0
+    assert time.process_time() - began < 3  # with the square of the keys it takes 20
+
+
+def test_rows_of_many_fields_are_read_in_small_blocks(file: File) -> None:
+    fields = {f"k{number}": number for number in range(990)}
+    lines = [{"text": "a"} | fields, *[{"text": "b"}] * 5_000]
+    path = file("a.jsonl", b"".join(json.dumps(line).encode() + b"\n" for line in lines))
+    whole = formats.whole(formats.input_of(path), Columns())
+    assert whole
+    _, *others = formats.range_tables(whole, Columns(), batch_bytes=70_000)
+    assert max(map(len, others)) < 1_000
+
+
+def test_a_field_may_have_the_name_of_a_column_of_our_own() -> None:
+    data = b'{"text": "a", "\\u0000reason": 1}\n{"text": "b", "\\u0000raw": 1, "x\\u0000": 2}\n'
+    schema = json_schema(json_types(data))
+    assert schema.names == ["text", "x\0"]
+    assert reasons(json_table(data, schema, "text")) == ["unexpected_field"] * 2
 
 
 @pytest.mark.parametrize(

@@ -110,6 +110,20 @@ def test_augment_reads_a_store_as_a_disk(s3_server: None, tmp_path: Path, worker
     assert rows[0] == rows[1]
 
 
+def test_prepare_reads_a_store_as_a_disk(tmp_path: Path) -> None:
+    store = Store(f"memory://{tmp_path.name}")
+    data = b"The cat sat on the old mat.\nNobody knows where this road ends.\n" * 2
+    (tmp_path / "a.txt").write_bytes(data)
+    near, far = tmp_path / "near", tmp_path / "far"
+    here = noisegen.prepare(tmp_path / "a.txt", near, identify="no")
+    there = noisegen.prepare(store.write("a.txt", data), far, identify="no")
+    assert there.totals == here.totals
+    assert here.totals["kept"] == 2
+    assert [pq.read_table(out / "data")["text"].to_pylist() for out in (near, far)] == [
+        data.decode().splitlines()[:2]
+    ] * 2
+
+
 @pytest.mark.parametrize(
     ("url", "message"),
     [

@@ -76,6 +76,13 @@ def test_an_unknown_language_is_wrong_usage_and_the_nearest_is_named(tag, messag
         normalize_language(tag)
 
 
+@pytest.mark.parametrize(
+    ("name", "code"), [("Deutsch", "de"), ("ESPAÑOL", "es"), ("русский", "ru"), ("日本語", "ja")]
+)
+def test_a_language_may_be_called_as_it_calls_itself(name, code):
+    assert normalize_language(name) == code
+
+
 TEXT = "Você não sabe também porque hoje está muito bom, beleza, obrigado."
 
 

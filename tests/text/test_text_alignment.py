@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+import time
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -13,11 +14,13 @@ from hypothesis import strategies as st
 from noisegen.text import alignment
 from noisegen.text.alignment import (
     TokenEdit,
+    aligned,
     character_errors,
     edits,
     error_counts,
     token_spans,
     word_errors,
+    words_in,
 )
 
 TEXT = st.text("abc ,'.-*@1ä中好ก\u0301\n", max_size=40)
@@ -195,3 +198,32 @@ def test_other_white_space_is_no_word_error() -> None:
 def test_sides_of_unequal_length_are_refused() -> None:
     with pytest.raises(ValueError, match="shorter"):
         error_counts(["a", "b"], ["a"])
+
+
+@given(WORDS, WORDS, st.integers(2, 5))
+def test_windows_align_all_of_both_sides(clean: list[str], noisy: list[str], window: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(alignment, "WINDOW", window)
+        steps = list(aligned(clean, noisy))
+    assert [(a, b) for _, _, a, _, b in steps[:-1]] == [(a, b) for _, a, _, b, _ in steps[1:]]
+    assert [*clean] == [word for _, a, b, _, _ in steps for word in clean[a:b]]
+    assert [*noisy] == [word for _, _, _, a, b in steps for word in noisy[a:b]]
+    for is_equal, start, stop, noisy_start, noisy_stop in steps:
+        assert not is_equal or clean[start:stop] == noisy[noisy_start:noisy_stop]
+        assert stop + noisy_stop > start + noisy_start
+
+
+def test_long_texts_are_aligned_in_linear_time() -> None:
+    clean = " ".join(f"word{number}" for number in range(120_000))
+    noisy = clean.replace("7 ", "7, ").replace("word12345 ", "").replace("word9999 ", "word ")
+    began = time.process_time()
+    found = edits(clean, noisy)
+    assert time.process_time() - began < 4  # with the square of the words it takes 5
+    assert len(found) == noisy.count(",") + 2
+
+
+@given(st.text("ab \n\x85\u2028", max_size=30), st.integers(1, 5))
+def test_words_are_counted_in_pieces(text: str, piece: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(alignment, "PIECE", piece)
+        assert words_in(text) == len(text.split())
