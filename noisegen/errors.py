@@ -1,5 +1,6 @@
 """The errors a caller can act on: each message says what is wrong, where, and what to do."""
 
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Self
@@ -92,3 +93,22 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
     near = get_close_matches(name, list(known), n=1)
     return f"; did you mean {near[0]!r}?" if near else ""
+
+
+# Messages may hold texts, names of files and columns, and what other programs say of them.
+
+LINE_MAX = 1_000  # characters of a message
+# What moves the cursor, changes the state of a terminal or reorders what it shows.
+CONTROLS = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+def printable(text: str) -> str:
+    """Return a text that a terminal only shows, its control characters as U+FFFD."""
+    return CONTROLS.sub("\ufffd", text)
+
+
+def one_line(message: object) -> str:
+    """Return a message as one line that a terminal only shows, a long one without its middle."""
+    line = printable(" ".join(filter(None, str(message).splitlines())))
+    half = LINE_MAX // 2
+    return line if len(line) <= LINE_MAX else f"{line[:half]} ... {line[-half:]}"

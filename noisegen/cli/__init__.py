@@ -12,7 +12,7 @@ from typing import cast
 
 import click
 
-from noisegen.errors import NoisegenError, UsageError, naming_extras
+from noisegen.errors import NoisegenError, UsageError, naming_extras, one_line
 from noisegen.version import __version__
 
 GROUPS = {  # of the commands, each with the file that it is in
@@ -98,7 +98,7 @@ def main() -> None:
     """Run the program; see `run` for what its exit codes mean."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # cleans up as Ctrl-C does
     warnings.showwarning = lambda message, *_: click.echo(
-        f"warning: {message}", sys.stderr, err=True
+        f"warning: {one_line(message)}", sys.stderr, err=True
     )
     if COMPLETE in os.environ:
         import_module("noisegen.cli.completion")  # for what it knows of shells
@@ -120,10 +120,10 @@ def run(arguments: list[str]) -> int:
         error.show()
         return error.exit_code
     except click.ClickException as error:
-        click.echo(f"error: {_one_line(error)}", err=True)
+        click.echo(f"error: {one_line(_reworded(error))}", err=True)
         return error.exit_code
     except NoisegenError as error:
-        click.echo(f"error: {error}", err=True)
+        click.echo(f"error: {one_line(error)}", err=True)
         return 2 if isinstance(error, UsageError) else 1
     except (click.Abort, KeyboardInterrupt):
         kept = "; what is finished is kept: run again with --resume"
@@ -138,11 +138,11 @@ def run(arguments: list[str]) -> int:
     except OSError as error:
         _drop_stdout()
         what = error.filename or "cannot write the output"
-        click.echo(f"error: {what}: {error.strerror}", err=True)
+        click.echo(f"error: {one_line(what)}: {error.strerror}", err=True)
         return 1
 
 
-def _one_line(error: click.ClickException) -> str:
+def _reworded(error: click.ClickException) -> str:
     """Return what click found wrong with a command line, what may be meant, and where to look."""
     near = getattr(error, "possibilities", None)
     message = (error.message if near else error.format_message()).removesuffix(".")
@@ -170,7 +170,8 @@ def _can_resume(arguments: list[str]) -> bool:
         return False
     command = noisegen.commands[name]
     given = command.make_context(name, list(rest), resilient_parsing=True).params
-    return "resume" in given and bool(given.get("out")) and Path(given["out"]).is_dir()
+    writes = "resume" in given and bool(given.get("out")) and not given.get("dry_run")
+    return writes and Path(given["out"]).is_dir()
 
 
 def _drop_stdout() -> None:

@@ -8,7 +8,7 @@ import click
 
 from noisegen.augment import NOISE, AugmentOptions, Request
 from noisegen.cli import common
-from noisegen.errors import UsageError
+from noisegen.errors import UsageError, one_line
 
 if TYPE_CHECKING:
     from noisegen.augment.augment import AugmentPlan
@@ -41,27 +41,19 @@ def augment(
 
     One file instead of shards: -o noisy.jsonl keeps rows and columns; -o - streams.
     """
-    from noisegen.augment.augment import make, make_plan, request_of
+    from noisegen.augment.augment import make, make_plan
     from noisegen.runs.manifest import Manifest
     from noisegen.runs.store import output_path
 
     run = common.run_values(given) | {"to": given.pop("to")}
     earlier = Manifest.load(manifest, "augment") if manifest else None
-    if earlier:
-        binding = {field.name for field in fields(Request)} | {"settings"}
-        common.refuse(binding, "--from makes the same rows again: leave out {}")
-        request = request_of(earlier)
-    elif not given["sources"]:
-        raise UsageError("name at least one SOURCE (or --from MANIFEST)")
-    else:
-        request = common.request(given)
+    request = _request_again(earlier, given) if earlier else _request(given)
     if dry_run:
         options = AugmentOptions(**vars(request), out=out or "", **run)
         return _dry_run(request, options, as_json)
     if out is None:
         raise UsageError("name the output: -o FOLDER, -o FILE or -o -")
-    if out.startswith("memory://"):
-        raise UsageError("memory:// ends with the command: name a folder, a file or a store")
+    common.refuse_memory(out)
     if out == "-" and as_json:
         raise UsageError("--json and -o - both write to standard output: choose one")
     options = AugmentOptions(**vars(request), out=out, **run)
@@ -76,12 +68,28 @@ def augment(
     return 3 if written.totals["dropped"] else 0
 
 
+def _request(given: dict[str, Any]) -> Request:
+    if not given["sources"]:
+        raise UsageError("name at least one SOURCE (or --from MANIFEST)")
+    return common.request(given)
+
+
+def _request_again(earlier: "Manifest", given: dict[str, Any]) -> Request:
+    """Return the request of an earlier run; raises UsageError for options that would alter it."""
+    from noisegen.augment.augment import request_of
+
+    binding = {field.name for field in fields(Request)} | {"settings"}
+    binding -= {"code"} if earlier.options.get("code") else set()
+    common.refuse(binding, "--from makes the same rows again: leave out {}")
+    return request_of(earlier, given["code"])
+
+
 def _warn(plan: "AugmentPlan", earlier: "Manifest | None") -> None:
     """Say on stderr what may surprise."""
     from noisegen.runs.folder import difference
 
     for skipped in plan.skipped:
-        common.tell(f"skipped {skipped}")
+        common.tell(f"skipped {one_line(skipped)}")
     common.say(plan.hints, "hint")
     if earlier:
         config = {name: getattr(earlier, name) for name in plan.config}

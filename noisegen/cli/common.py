@@ -5,7 +5,7 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -13,9 +13,9 @@ import click
 from click.core import ParameterSource
 
 from noisegen.augment import NOISE, Request
-from noisegen.errors import UsageError
+from noisegen.errors import CONTROLS, UsageError, one_line, printable
 from noisegen.options import click_options, decode
-from noisegen.runs.folder import RunOptions
+from noisegen.runs.folder import RunOptions, WorkerOptions
 from noisegen.runs.progress import Show, progress_on_stderr
 
 if TYPE_CHECKING:
@@ -52,6 +52,11 @@ def recipe_options(function: F) -> F:
     return click_options(Request, only=NOISE)(settings(function))
 
 
+def worker_options(function: F) -> F:
+    """Add the options of how work is spread over processes or machines."""
+    return workers(click_options(WorkerOptions, only={"executor"})(function))
+
+
 def run_options(options: type[RunOptions], skip: Collection[str] = ()) -> Callable[[F], F]:
     """Add the options of a command that writes a folder in parts, and how it reports.
 
@@ -59,8 +64,7 @@ def run_options(options: type[RunOptions], skip: Collection[str] = ()) -> Callab
     """
     decorators = (
         click_options(options, skip={*skip, *RUN}, optional={"out"}),
-        click.option("--workers", metavar="N", type=click.IntRange(min=1), default=_cpus,
-                     help="Worker processes (default: one per CPU)"),
+        workers,
         click_options(options, only=RUN[1:]),
         output,
     )  # fmt: skip
@@ -83,6 +87,10 @@ def run_values(given: dict[str, Any]) -> dict[str, Any]:
 def _cpus() -> int:
     """Return how many CPUs this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+workers = click.option("--workers", metavar="N", type=click.IntRange(min=1), default=_cpus,
+                       help="Worker processes (default: one per CPU)")  # fmt: skip
 
 
 def read_settings(texts: Iterable[str]) -> dict[str, object]:
@@ -121,6 +129,12 @@ def refuse(names: Collection[str], why: str) -> None:
             raise UsageError(why.format(flag))
 
 
+def refuse_memory(out: str) -> None:
+    """Refuse an output that nobody could read."""
+    if out.startswith("memory://"):
+        raise UsageError("memory:// ends with the command: name a folder, a file or a store")
+
+
 def example(*lines: str) -> str:
     """Return the end of a command's help: command lines without their first word."""
     shown = [f"  noisegen {line}" for line in lines]
@@ -135,7 +149,9 @@ def is_quiet() -> bool:
 
 def on_stderr(text: str) -> None:
     """Print text on standard error, above the progress bar if there is one."""
-    click.echo(text, sys.stderr, err=True)  # a bar puts a stream of its own in place of sys.stderr
+    click.echo(
+        printable(text), sys.stderr, err=True
+    )  # a bar puts a stream of its own in place of sys.stderr
 
 
 def tell(text: str) -> None:
@@ -148,7 +164,7 @@ def say(lines: Iterable[str], kind: str) -> None:
     """Print lines on standard error, each after its kind; -q silences hints and notes."""
     for line in lines:
         if kind not in ("hint", "note") or not is_quiet():
-            on_stderr(f"{kind}: {line}")
+            on_stderr(f"{kind}: {one_line(line)}")
 
 
 def hint(line: str) -> None:
@@ -173,24 +189,37 @@ def print_done(text: str, content: Mapping[str, object], as_json: bool) -> None:
 
 
 def print_json(content: object) -> None:
-    """Print one JSON object on stdout."""
-    click.echo(json.dumps(content, ensure_ascii=False))
+    """Print one JSON object on stdout, control characters escaped."""
+    text = json.dumps(content, ensure_ascii=False)
+    click.echo(CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
+
+
+def print_lines(*lines: str) -> None:
+    """Print lines on stdout."""
+    click.echo(printable("\n".join(lines)))
 
 
 def terminal(*, stderr: bool = False) -> "Console":
     """Return a rich console that raises BrokenPipeError, where rich would exit with 1.
 
-    In a file or pipe, lines have no spaces at their end.
+    In a file or pipe, lines have no spaces at their end. Texts are printed as they
+    are, but for control characters.
     """
     from rich.console import Console
+    from rich.segment import Segment
 
     class Terminal(Console):
         def on_broken_pipe(self) -> None:
             raise BrokenPipeError
 
+        def render(self, renderable: Any, options: Any = None) -> Iterator[Segment]:
+            for segment in super().render(renderable, options):
+                text = segment.text if segment.control else printable(segment.text)
+                yield segment._replace(text=text)
+
     stream: Any = sys.stderr if stderr else sys.stdout  # None where it is closed
     file: Any = _Trimmed(stream) if stream is not None and not stream.isatty() else None
-    return Terminal(file=file, stderr=stderr)
+    return Terminal(file=file, stderr=stderr, markup=False, emoji=False)
 
 
 class _Trimmed:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from noisegen.cli import common
+from noisegen.errors import printable
 from noisegen.mining.miner import Thresholds
 from noisegen.options import click_options, decode
 
@@ -56,7 +57,7 @@ def show(source: Path, word: str | None, limit: int, lang: str | None, as_json: 
         common.say([f"{source} has no wrong form of {word!r}"], "hint")
     heads = ("lang", "correct", "wrong", "count", "pages", "reverse", "prob")
     cells = [
-        (entry.lang, Text(entry.clean, "green"), Text(entry.noisy, "red"),
+        (entry.lang, Text(printable(entry.clean), "green"), Text(printable(entry.noisy), "red"),
          *(f"{count:,}" for count in entry[3:6]), f"{entry.prob:.3f}")
         for entry in chosen
     ]  # fmt: skip
@@ -155,7 +156,8 @@ def translations(
     words = loaded.by_word(word, limit)
     if not as_json:
         common.say([f"no translation of {word!r}"] if word and not words else [], "hint")
-        _print(("word", "translations"), [(group[0].clean, _shares(group)) for group in words])
+        rows = [(printable(group[0].clean), _shares(group)) for group in words]
+        _print(("word", "translations"), rows)
     size = f"{counted(len(loaded.entries), 'translation')} of {counted(loaded.words, 'word')}"
     content = {
         "words": loaded.words,
@@ -175,7 +177,7 @@ def _shares(entries: "Sequence[Entry]") -> str:
     total = sum(entry.weight for entry in entries)
     are_equal = len({entry.weight for entry in entries}) == 1
     return ", ".join(
-        entry.noisy if are_equal else f"{entry.noisy} {entry.weight / total:.0%}"
+        printable(entry.noisy) + ("" if are_equal else f" {entry.weight / total:.0%}")
         for entry in sorted(entries, key=lambda entry: -entry.weight)
     )
 

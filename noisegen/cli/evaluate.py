@@ -59,7 +59,7 @@ def evaluate_task(**options: Any) -> int:
     def show(results: Any) -> None:
         for table in results.tables():
             common.terminal().print(table)
-        click.echo(results.legend())
+        common.print_lines(results.legend())
 
     return _run(run, options, show, "metrics.json")
 

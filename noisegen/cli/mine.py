@@ -81,11 +81,12 @@ def _run(
         return 0
     if not out:
         raise UsageError("name the output: -o FOLDER")
+    common.refuse_memory(out)
     with common.progress() as show:
         manifest = function(**given, **values, **callbacks, progress=show)
     totals = manifest.totals
     if as_json:
-        names = ("dictionary", "missing_tasks") if manifest.kind != "prepare" else ()
+        names = ("missing_tasks",) + ("dictionary",) * (manifest.kind != "prepare")
         after = {name: getattr(manifest, name) for name in names}
         common.print_json({"out": out, "shards": len(manifest.shards), **totals, **after})
     else:
@@ -109,7 +110,7 @@ def _print_estimate(options: Any, as_json: bool) -> None:
         common.print_json({"estimate": asdict(expected) if expected else None})
     else:
         lines = expected.lines() if expected else [UNKNOWN]
-        click.echo("\n".join([*lines, "nothing is written"]))
+        common.print_lines(*lines, "nothing is written")
 
 
 def _history(counts: Mapping[str, int]) -> str:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from noisegen.noise.profile import Profile
 
 PATH = click.Path(path_type=Path)
+WORKERS = ("workers", "executor")
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
 
@@ -41,7 +42,8 @@ def learn() -> None:
 
 
 @learn.command("from", epilog=common.example("learn pairs.tsv -o profile"))
-@click_options(LearnOptions)
+@click_options(LearnOptions, skip=WORKERS)
+@common.worker_options
 @common.output
 def from_(out: str, as_json: bool, **options: Any) -> int:
     """Learn from pairs (the default).
@@ -98,7 +100,8 @@ def merge(profiles: tuple[Path, ...], out: str, force: bool, as_json: bool) -> N
 
 
 @click.command(epilog=common.example("calibrate --recipe fing --target-cer 0.05 -o five.yaml"))
-@click_options(CalibrateOptions)
+@click_options(CalibrateOptions, skip=WORKERS)
+@common.worker_options
 @common.settings
 @click.option("-o", "--out", type=_FILE, metavar="RECIPE.yaml",
               help="File for the new recipe (default: print it)")  # fmt: skip
@@ -144,7 +147,8 @@ def calibrate(
 
 
 @click.command(epilog=common.example("realism --pairs pairs.tsv --recipe mix_all -o report.html"))
-@click_options(CompareOptions)
+@click_options(CompareOptions, skip=WORKERS)
+@common.worker_options
 @click.option("-o", "--out", type=_FILE, metavar="REPORT.html",
               help="Also write a page with plots")  # fmt: skip
 @common.output

@@ -77,7 +77,10 @@ def serve(**options: Any) -> None:
     """
     from noisegen import review
 
-    review.serve(**options, tell=lambda line: click.echo(line, err=not line.startswith("open ")))
+    def tell(line: str) -> None:
+        (common.print_lines if line.startswith("open ") else common.on_stderr)(line)
+
+    review.serve(**options, tell=tell)
 
 
 @review.command(epilog=common.example("review report review.sqlite -o report.html"))

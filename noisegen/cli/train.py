@@ -51,9 +51,9 @@ def train(
     elif timed:
         _print_bench(metrics)
     elif options["dry_run"]:
-        click.echo("\n".join(cost(metrics)))
+        common.print_lines(*cost(metrics))
     elif metrics and not common.is_quiet():
-        click.echo("\n".join(lines(metrics, Path(options["out"]))))
+        common.print_lines(*lines(metrics, Path(options["out"])))
 
 
 def _print_presets(as_json: bool) -> None:
@@ -104,4 +104,4 @@ def quickstart(as_json: bool, **options: Any) -> None:
     if common.is_quiet():
         return
     where = f"student: {out / 'run' / 'student'}, report: {out / 'report' / 'report.html'}"
-    click.echo("\n".join([*finished.lines, where]))
+    common.print_lines(*finished.lines, where)

@@ -31,7 +31,7 @@ from noisegen.mining.dumps import read_revisions
 from noisegen.mining.wiki import plain_text
 from noisegen.options import public
 from noisegen.prepare.sentences import Criteria, sentences
-from noisegen.runs.atomic import remove, write_text
+from noisegen.runs.atomic import write_text
 from noisegen.runs.folder import make_folder, refuse_full
 from noisegen.runs.progress import Progress
 from noisegen.text.segmentation import language
@@ -77,18 +77,17 @@ def _quickstart(options: QuickstartOptions) -> Quickstart:
     if make_folder(out) and not options.force:
         refuse_full(out, can_resume=False)
     ours = [name for name in _FOLDERS if (out / name).exists()]
-    if ours and not (out / "texts" / TRAINING).is_file():
+    if ours and not _holds(out / "texts" / TRAINING, demo_texts().training):
         raise OutputError(f"{out} has {ours[0]}, but not from a quickstart: use another folder")
-    remove(*(out / name for name in _FOLDERS))
     progress(Progress("writing texts"))
     texts = write_demo_texts(out / "texts", open_encoder(TEACHER))
     augment(
         texts / TRAINING, out / "pairs", recipe=NOISE, seed=seed, edits=True, workers=1,
-        progress=progress,
+        force=options.force, progress=progress,
     )  # fmt: skip
     metrics = train(
         out / "pairs", str(out / "run"), teacher=TEACHER, time_limit=options.time_limit, seed=seed,
-        values=SETTINGS, tell=options.tell, progress=progress,
+        values=SETTINGS, force=options.force, tell=options.tell, progress=progress,
     )  # fmt: skip
     for line in lines(metrics, out / "run"):
         options.tell(line)
@@ -97,12 +96,17 @@ def _quickstart(options: QuickstartOptions) -> Quickstart:
         source=(f"news={texts / 'held_out.txt'}",), seeds=1, limit=SENTENCES,
         recipe=SIMILARITY_NOISE,
         sts=tuple(f"{name}={texts / name}.tsv" for name in ("sentences", "documents")),
-        progress=progress,
+        force=options.force, progress=progress,
     )  # fmt: skip
     return Quickstart(headlines(results), results)
 
 
 quickstart = public(QuickstartOptions, _quickstart)
+
+
+def _holds(path: Path, texts: list[str]) -> bool:
+    """Tell whether a file is what a quickstart writes, so that the folder is one's."""
+    return path.is_file() and path.read_bytes() == "".join(f"{text}\n" for text in texts).encode()
 
 
 def write_demo_texts(folder: Path, teacher: Encoder) -> Path:
@@ -115,7 +119,7 @@ def write_demo_texts(folder: Path, teacher: Encoder) -> Path:
     split = demo_texts()
     make_folder(folder)
     for name, texts in ((TRAINING, split.training), ("held_out.txt", split.held_out)):
-        write_text(folder / name, "\n".join(texts) + "\n")
+        write_text(folder / name, "".join(f"{text}\n" for text in texts))
     vectors = teacher.encode(split.held_out)
     nearest = neighbours(vectors, vectors, max(RANKS) + 1)  # the nearest is the sentence itself
     ranked = [

@@ -4,7 +4,7 @@ A folder is data: weights are read from safetensors only, its own code is never 
 sentence-transformers only the modules in `_KINDS` are supported.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -26,7 +26,13 @@ from noisegen.encoders.stored import (
     save_tensors,
     write_json,
 )
-from noisegen.encoders.tokens import PREPARATION_FILE, PieceTokenizer, PreparedTokenizer, lowered
+from noisegen.encoders.tokens import (
+    PREPARATION_FILE,
+    PieceTokenizer,
+    PreparedTokenizer,
+    lowered,
+    naming_panics,
+)
 from noisegen.errors import SourceError
 from noisegen.runs.atomic import file_digest, follow_umask
 
@@ -42,7 +48,11 @@ _KINDS = (*_NETWORKS, "Pooling", "Dense", "Normalize")
 _IDENTITY = "torch.nn.modules.linear.Identity"
 _MODES = {"cls": "cls_token", "mean": "mean_tokens", "max": "max_tokens"}  # pooling_mode_...
 # What transformers raises for values in a config that are of a wrong type, or out of range.
-_INVALID = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError)
+_INVALID = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, AssertionError)
+# Bounds of numbers that cost time and memory before they are compared with the weights, by a part
+# of their names.
+_BOUNDS = {"layer": 1_000, "label": 100_000, "expert": 1_000, "position": 1_000_000}
+_IDS_MAX = 10_000_000  # of a vocabulary
 
 
 class ModuleEntry(msgspec.Struct):
@@ -115,10 +125,13 @@ def open_folder(
         raise SourceError(f"{folder} is no model: no config.json; give a Hugging Face folder")
     network: Any
     tokenizer: Tokenizer
-    if read_json(inner / "config.json").get("model_type") == character_folder.KIND:
+    config = read_json(inner / "config.json")
+    _check_config(config, inner / "config.json")
+    if config.get("model_type") == character_folder.KIND:
         network, tokenizer = character_folder.open_network(inner)
     else:
         network, tokenizer = _open_network(inner), _open_tokenizer(inner)
+        _check_ids(network, tokenizer, inner)
     if (prepared := inner / PREPARATION_FILE).is_file():
         tokenizer = PreparedTokenizer(tokenizer, read_json(prepared, Preparation).preparation)
     settings, dense = _read_head(folder, steps[1:])
@@ -147,12 +160,35 @@ def _read_steps(folder: Path) -> list[ModuleEntry]:
     return steps
 
 
+def _check_config(config: Mapping[str, Any], path: Path) -> None:
+    """Raise SourceError for settings that would take all memory, or load code from the hub."""
+    for name, value in config.items():
+        if isinstance(value, dict):
+            _check_config(value, path)
+        most = min((most for part, most in _BOUNDS.items() if part in name), default=None)
+        if most and isinstance(value, int) and value > most:
+            raise SourceError(f"{path}: {name} is {value:,}, over {most:,}; get the model again")
+        if name.endswith("attn_implementation") and "/" in str(value):
+            raise SourceError(f"{path}: {name} {value!r} is code from elsewhere; remove the line")
+
+
+def _check_ids(network: Any, tokenizer: PieceTokenizer, folder: Path) -> None:
+    """Raise SourceError for a tokenizer with ids that the network has no embedding for."""
+    rows = network.get_input_embeddings().num_embeddings
+    ids = [*tokenizer.tokenizer.get_vocab().values(), *tokenizer.tokenize([""]).values.tolist()]
+    if max(ids) >= rows:
+        raise SourceError(
+            f"{folder}: its tokenizer has the id {max(ids):,}, its network {rows:,} embeddings; "
+            f"get the model again"
+        )
+
+
 def _open_network(folder: Path) -> Any:
     from huggingface_hub.errors import StrictDataclassError
     from safetensors import SafetensorError
     from transformers import AutoModel
 
-    errors = (*_INVALID, OSError, RuntimeError, SafetensorError, StrictDataclassError)
+    errors = (*_INVALID, OSError, RuntimeError, ImportError, SafetensorError, StrictDataclassError)
     with reading(f"the model {folder}", *errors, hint=pickled_hint(folder)):
         try:
             network, info = load_network(AutoModel, folder)
@@ -212,8 +248,13 @@ def _open_tokenizer(folder: Path) -> PieceTokenizer:
 
     path = folder / "sentence_bert_config.json"
     config = read_json(path) if path.is_file() else {}
+    pieces = folder / "tokenizer.json"
     with reading(f"the tokenizer of {folder}", *_INVALID, OSError):
-        fast = AutoTokenizer.from_pretrained(folder, local_files_only=True, use_fast=True)
+        vocabulary = read_json(pieces)["model"].get("vocab") if pieces.is_file() else None
+        if isinstance(vocabulary, dict) and max(vocabulary.values(), default=0) > _IDS_MAX:
+            raise ValueError(f"it has ids over {_IDS_MAX:,}")  # they would take gigabytes
+        with naming_panics(pieces):
+            fast = AutoTokenizer.from_pretrained(folder, local_files_only=True, use_fast=True)
         length_max = config.get("max_seq_length") or LENGTH_MAX
         if len(fast) <= len(fast.all_special_tokens):
             raise ValueError("it has no vocabulary")

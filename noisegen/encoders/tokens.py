@@ -22,7 +22,7 @@ from transformers import AttentionInterface
 
 from noisegen.encoders.encoder import Ints, Ragged, Tokenizer, digest_of, replace_surrogates
 from noisegen.encoders.stored import write_json
-from noisegen.errors import UsageError
+from noisegen.errors import SourceError, UsageError
 from noisegen.text.normalize import social_text
 
 PREPARATION_FILE = "preparation.json"  # of a model's folder
@@ -56,7 +56,8 @@ class PieceTokenizer:
 
     def tokenize(self, texts: Sequence[str]) -> Ragged:
         """Return one row of ids per text, cut to `max_length`."""
-        encodings = self._backend.encode_batch_fast(list(map(replace_surrogates, texts)))
+        with naming_panics():
+            encodings = self._backend.encode_batch_fast(list(map(replace_surrogates, texts)))
         return Ragged.of([encoding.ids for encoding in encodings])
 
     def encodings(self, texts: Sequence[str | tuple[str, str]]) -> list[Any]:
@@ -64,12 +65,25 @@ class PieceTokenizer:
 
         Offsets count characters of the text, which must have no lone surrogates.
         """
-        encodings: list[Any] = self._backend.encode_batch(list(texts))
+        with naming_panics():
+            encodings: list[Any] = self._backend.encode_batch(list(texts))
         return encodings
 
     def save(self, folder: Path) -> None:
         """Write the tokenizer's files."""
         self.tokenizer.save_pretrained(folder)
+
+
+@contextmanager
+def naming_panics(path: object = "the model's tokenizer.json") -> Iterator[None]:
+    """Turn a bare Exception or panic of `tokenizers`, from a damaged file, into a SourceError."""
+    try:
+        yield
+    except BaseException as error:
+        if type(error) is not Exception and type(error).__name__ != "PanicException":
+            raise
+        reason = str(error).partition("\n")[0]
+        raise SourceError(f"{path} is damaged: {reason}") from error
 
 
 def lowered(tokenizer: PieceTokenizer) -> PieceTokenizer:

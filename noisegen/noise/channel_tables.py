@@ -157,6 +157,14 @@ class ChannelTables:
     """
 
     def __init__(self, channel: Channel) -> None:
+        self._take_options(channel)
+        words = sorted({word for word, _ in channel.words})
+        self._take_words(channel, words)
+        self._take_gaps(channel, words)
+        self._take_letters(channel)
+
+    def _take_options(self, channel: Channel) -> None:
+        """Take over the groups and what each may do."""
         options = [option for group in channel.groups for option in group.options]
         self.chances = np.array([*(group.chance for group in channel.groups), 0], np.int64)
         bounds = [
@@ -170,14 +178,19 @@ class ChannelTables:
         forms = [case.cased(option.noisy, how) for option in options for how in range(CASINGS)]
         self.pool = Texts.from_strings([*forms, ""]).to_arrow()
 
-        words = sorted({word for word, _ in channel.words})
+    def _take_words(self, channel: Channel, words: list[str]) -> None:
+        """Take over the groups of known words, and of the shapes of others."""
         self._words = _text_table(words)
         cases = range(len(case.CASES))
         of_words = [channel.words[word, number] for word in words for number in cases]
         self._word_groups, self._shapes = np.array(of_words, np.int64), np.array(channel.shapes)
 
-        # A gap has the key (gap * 2 + initial) * rights + right; the last two of the rights are any
-        # word and the end of a row.
+    def _take_gaps(self, channel: Channel, words: list[str]) -> None:
+        """Take over the groups of gaps.
+
+        A gap has the key (gap * 2 + initial) * rights + right; the last two of the rights are any
+        word and the end of a row.
+        """
         gaps = {gap: number for number, gap in enumerate(sorted({key[2] for key in channel.gaps}))}
         self._gaps, self._no_gap = _text_table(list(gaps)), gaps.get("", -1)
         self._any, self._end, self._rights = (len(words) + more for more in range(3))
@@ -191,6 +204,8 @@ class ChannelTables:
         space = np.arange(self._rights) + gaps.get(" ", -1) * 2 * self._rights
         self._of_space = self._groups_of_gaps(space)
 
+    def _take_letters(self, channel: Channel) -> None:
+        """Take over the weights and groups of parts of words, by what is around them."""
         contexts, parts, values = [], [], []
         for size in range(SIZES):
             sized = [key for key in channel.letters if len(key[1]) == size]

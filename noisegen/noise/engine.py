@@ -6,7 +6,7 @@ steps; every kernel proposes edits for its run of rows; all edits of the pass ar
 
 import os
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache, cached_property, lru_cache, partial
@@ -334,7 +334,7 @@ def noise(
 
 def strings(texts: Any) -> list[str]:
     """Return texts as a list; raises UsageError for what is not a string of Unicode."""
-    if isinstance(texts, bytes | Mapping) or not hasattr(texts, "__iter__"):
+    if isinstance(texts, bytes | Mapping | Set) or not hasattr(texts, "__iter__"):
         raise UsageError(f"noise needs a text or a list of texts, not {texts!r:.60}")
     listed: list[str] = texts.to_pylist() if hasattr(texts, "to_pylist") else list(texts)
     for number, text in enumerate(listed):

@@ -1,18 +1,22 @@
 """Lexicons: phrase -> weighted alternatives, read from TSV or Parquet, with their licence."""
 
-import io
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from itertools import takewhile
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from noisegen.errors import LexiconError
 from noisegen.text.buffers import SIGNS
 from noisegen.text.case import fold
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+FILE_BYTES_MAX = 1 << 28  # of a lexicon; one of a million entries has 40 MB
+ROWS_MAX, TEXT_BYTES_MAX = 20_000_000, 1_000  # of one in Parquet
 POS = ("", "NOUN", "ADJ", "ADV", "VERB")  # universal part-of-speech tags that an entry may ask for
 CODESPELL = {
     "name": "spel", "lang": "en", "source": "codespell's dictionary.txt", "license": "CC-BY-SA-3.0",
@@ -58,11 +62,16 @@ Parser = Callable[[bytes, str], Lexicon]  # from the content of a file and its n
 
 
 def read_lexicon_file(path: Path) -> bytes:
-    """Return the bytes of a lexicon file; raises LexiconError if it cannot be read."""
+    """Return the bytes of a lexicon file; raises LexiconError if it cannot be read or is huge."""
     try:
-        return path.read_bytes()
+        with path.open("rb") as file:
+            content = file.read(FILE_BYTES_MAX + 1)
     except OSError as error:
         raise LexiconError(f"cannot read lexicon {str(path)!r}: {error.strerror}") from error
+    if len(content) > FILE_BYTES_MAX:
+        size = f"{FILE_BYTES_MAX >> 20:,} MiB"
+        raise LexiconError(f"cannot read lexicon {str(path)!r}: it is over {size}")
+    return content
 
 
 def parser_of(path: Path) -> Parser:
@@ -130,26 +139,54 @@ def parse_parquet(content: bytes, where: str) -> Lexicon:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    source = pa.BufferReader(content)
+    entries: list[Entry] = []
     try:
-        table = pq.read_table(io.BytesIO(content))
-        weight = "weight" if "count" not in table.column_names else "count"
+        weight = "count" if "count" in pq.read_schema(source).names else "weight"
         kinds = {"clean": pa.string(), "noisy": pa.string(), weight: pa.int64()}
-        required = pa.schema([pa.field(name, kind, nullable=False) for name, kind in kinds.items()])
-        table = table.select(list(kinds)).cast(required)
-    except (pa.ArrowException, KeyError, ValueError) as error:
+        fields = [pa.field(name, kind, nullable=False) for name, kind in kinds.items()]
+        for batch in bounded_batches(source, list(kinds)):
+            table = pa.Table.from_batches([batch]).select(list(kinds)).cast(pa.schema(fields))
+            entries += [
+                _entry({**row, "weight": str(row[weight])}, f"{where} row {number}")
+                for number, row in enumerate(table.to_pylist(), len(entries))
+                if matchable(row["clean"])  # to its miner "пов’язана" is a word, to a lexicon none
+            ]
+    except (pa.ArrowException, OSError, KeyError, ValueError) as error:
         raise LexiconError(
             f"{where} is not a Parquet file with the columns clean, noisy (text) and count (whole "
-            f"numbers), without empty places: {error}"
+            f"numbers), without empty places: {str(error).partition(chr(10))[0]}"
         ) from error
-    entries = [
-        _entry({**row, "weight": str(row[weight])}, f"{where} row {number}")
-        for number, row in enumerate(table.to_pylist())
-        if matchable(row["clean"])  # "пов’язана" is one word to its miner and none to a lexicon
-    ]
     head = {"name": Path(where).stem, "lang": "*", "source": where, "license": "see its manifest"}
     if not entries:
         raise LexiconError(f"{where} has no entries that can be matched")
     return Lexicon(head, entries)
+
+
+def bounded_batches(source: Any, columns: list[str]) -> "Iterator[pa.RecordBatch]":
+    """Yield the columns of a Parquet file in batches; raises ValueError for one that is huge.
+
+    Texts are refused by their length before they are copied out, as many times as they occur.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    schema = pq.read_schema(source)
+    texts = [field.name for field in schema if pa.types.is_string(field.type)]
+    with pq.ParquetFile(source, read_dictionary=texts, pre_buffer=False) as file:
+        if file.metadata.num_rows > ROWS_MAX:
+            raise ValueError(f"over {ROWS_MAX:,} rows")
+        for batch in file.iter_batches(1 << 13, columns=columns):
+            for number, column in enumerate(batch.columns):
+                if pa.types.is_dictionary(column.type):
+                    column.validate(full=True)  # else a damaged file may lead out of the words
+                    lengths = pc.binary_length(column.dictionary)
+                    if (pc.max(lengths).as_py() or 0) > TEXT_BYTES_MAX:
+                        raise ValueError(f"a text of over {TEXT_BYTES_MAX:,} bytes")
+                    name = batch.schema.names[number]
+                    batch = batch.set_column(number, name, column.dictionary_decode())
+            yield batch
 
 
 def _entry(row: dict[str, str], where: str) -> Entry:

@@ -151,13 +151,22 @@ class PhraseTable:
     def find_row(self, row: Row, least: int = 1) -> list[RowMatch]:
         """Find the matches in one row, as `find`; maybe none where fewer than `least` are."""
         matches, reach, asked = list[RowMatch](), 0, self._asked
-        entries: list[Any] = list(map(self._entries.as_dict.get, row.hashes))
+        hashes, gaps, known, spaced = row.hashes, row.gaps, self._entries.as_dict, self._spaced
+        entries: list[Any] = list(map(known.get, hashes))
         begun = list(compress(range(len(entries)), entries))
+        end = len(hashes) - 1
         for first in begun if len(begun) >= least else ():
-            entry = entries[first]
             if first < reach:
                 continue
-            key, last = self._longest_in(row, first, entry) if entry & 1 else (entry >> 1, first)
+            entry = entries[first]
+            key, last = entry >> 1, first
+            # Few phrases that may go on do: a look at the next word is cheaper than a search.
+            if (
+                entry & 1
+                and first < end
+                and (gaps[first] != " " or spaced[hashes[first]] ^ hashes[first + 1] in known)
+            ):
+                key, last = self._longest_in(row, first, entry)
             if key and (not asked[key] or asked[key] <= case_class(row.phrase(first, last))):
                 matches.append((first, last, key))
                 reach = last + 1
@@ -174,6 +183,11 @@ class PhraseTable:
                 key, last = entry >> 1, end
             end += 1
         return key, last
+
+    @cached_property
+    def _spaced(self) -> Memo[int, int]:
+        """What the hash of a phrase becomes with a space behind it, before the next word."""
+        return Memo(lambda state: self._prefixes[state, " "])
 
     @cached_property
     def _prefixes(self) -> Memo[tuple[int, str], int]:

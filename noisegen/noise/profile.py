@@ -24,6 +24,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from noisegen.errors import SourceError, UsageError
+from noisegen.noise.lexicon import bounded_batches
 from noisegen.text.case import CASES, SHAPES, bare, lower, shape_of
 from noisegen.version import __version__
 
@@ -239,15 +240,15 @@ def _counts(path: Path, name: str) -> Counter[Any]:
                 raise ValueError(f"over {TABLE_ROWS_MAX:,} rows")
             if not file.schema_arrow.equals(schema):
                 raise ValueError("its columns are not those of a profile")
-            for batch in file.iter_batches(1 << 14):
-                size += batch.nbytes
-                if size > TABLE_BYTES_MAX:
-                    raise ValueError(f"over {TABLE_BYTES_MAX:,} bytes in memory")
-                batch.validate(full=True)
-                for column, values in zip(schema, batch.columns, strict=True):
-                    _check(column, values)
-                for *parts, number in zip(*map(pa.Array.to_pylist, batch.columns), strict=True):
-                    counts[key(*parts)] += number
+        for batch in bounded_batches(path, schema.names):
+            size += batch.nbytes
+            if size > TABLE_BYTES_MAX:
+                raise ValueError(f"over {TABLE_BYTES_MAX:,} bytes in memory")
+            batch.validate(full=True)
+            for column, values in zip(schema, batch.columns, strict=True):
+                _check(column, values)
+            for *parts, number in zip(*map(pa.Array.to_pylist, batch.columns), strict=True):
+                counts[key(*parts)] += number
     except (OSError, ValueError, pa.ArrowException) as error:
         reason = str(error).partition("\n")[0]
         raise SourceError(f"{path} cannot be read as part of a profile: {reason}") from error

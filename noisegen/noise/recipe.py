@@ -3,10 +3,11 @@
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache, cached_property
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 KINDS = ("sequence", "shuffle", "one_of")
 STEPS_MAX = 62  # the makers of an edit are bits of a 64-bit integer
+FILE_BYTES_MAX, NODES_MAX, DEPTH_MAX = 1 << 17, 10_000, 40  # of a recipe file, its aliases followed
+FILE_ENDINGS = (".yaml", ".yml")
 _OPTIONS = ("p", "weight")
 RATE_MAX = 0.9999  # a rate of 1 would be a rule, which the strengths of a recipe do not change
 DIGITS = 6  # significant digits of a chance in a recipe file
@@ -73,11 +76,15 @@ class Recipe:
         return _checked(cls(name, Group("sequence", members)))
 
     @classmethod
-    def from_yaml(cls, path: str | Path) -> "Recipe":
+    def from_yaml(cls, path: str | Path, extended_by: Sequence[str] = ()) -> "Recipe":
         """Read a recipe file; raises RecipeError saying which part is wrong."""
         try:
-            return parse(Path(path).read_text("utf-8"), str(path))
-        except (OSError, UnicodeDecodeError) as error:
+            with Path(path).open("rb") as file:
+                content = file.read(FILE_BYTES_MAX + 1)
+            if len(content) > FILE_BYTES_MAX:
+                raise ValueError(f"it is over {FILE_BYTES_MAX >> 10} KiB")
+            return parse(content.decode(), str(path), extended_by)
+        except (OSError, ValueError) as error:
             raise RecipeError(f"cannot read recipe {str(path)!r}: {error}") from error
 
     @classmethod
@@ -87,7 +94,7 @@ class Recipe:
         if not isinstance(name, str):
             ways = "give a name, a .yaml file, NAME:parameter=value or a Recipe"
             raise UsageError(f"{name!r:.60} is not a recipe: {ways}")
-        if name.endswith((".yaml", ".yml")):
+        if name.endswith(FILE_ENDINGS):
             return cls.from_yaml(name)
         if name in recipe_names():
             return cls.from_yaml(RECIPES / f"{name}.yaml")
@@ -216,33 +223,86 @@ def parse_step(text: str) -> Step:
     return _step(name, values, f"step {text!r}")
 
 
-def parse(text: str, where: str) -> Recipe:
-    """Read the YAML of a recipe; raises RecipeError saying which part is wrong."""
-    import yaml
+def parse(text: str, where: str, extended_by: Sequence[str] = ()) -> Recipe:
+    """Read the YAML of a recipe; raises RecipeError saying which part is wrong.
 
-    try:
-        content = yaml.load(text, _loader())
-    except yaml.YAMLError as error:
-        raise RecipeError(f"{where} is not YAML: {' '.join(str(error).split())}") from error
+    `extended_by` names the recipes that extend this one, which it may not extend itself.
+    """
+    content = read_yaml(text, where)
     if not isinstance(content, dict):
         raise RecipeError(f"{where}: a recipe is a mapping with name and steps")
-    if unknown := sorted(set(content) - {"name", "extends", "set", "strength", "steps"}):
-        raise RecipeError(f"{where}: unknown key {unknown[0]!r}")
+    _check_keys(content, ("name", "extends", "set", "strength", "steps"), f"{where}: unknown key")
     name = str(content.get("name") or Path(where).stem)
     if "extends" in content:
-        if {"steps", "strength"} & set(content):
-            raise RecipeError(f"{where}: a recipe that extends another has no steps or strength")
-        base = Recipe.named(str(content["extends"]))
-        return replace(base.with_values(content.get("set") or {}), name=name)
+        return replace(_extended(content, where, [*extended_by, where]), name=name)
     members = _members(content, "steps", where, " step ")
     try:
         listed = dict(content.get("strength") or {1: 1}).items()
         strength = tuple((fraction(factor), int(weight)) for factor, weight in listed)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise RecipeError(f"{where}: strength must map factors to whole weights") from error
     if any(factor < 0 or weight < 1 for factor, weight in strength):
         raise RecipeError(f"{where}: strength needs factors of at least 0, weights of at least 1")
     return _checked(Recipe(name, Group("sequence", members), strength))
+
+
+def _extended(content: Mapping[str, Any], where: str, extended_by: Sequence[str]) -> Recipe:
+    """Return the recipe that another extends, with the parameters that this one sets."""
+    if {"steps", "strength"} & set(content):
+        raise RecipeError(f"{where}: a recipe that extends another has no steps or strength")
+    name, settings = content["extends"], content.get("set") or {}
+    if not isinstance(name, str):
+        raise RecipeError(f"{where}: extends = {name!r} is not the name of a recipe or file")
+    if name in extended_by:
+        raise RecipeError(f"{where}: extends {name!r}, which extends it in turn")
+    if not isinstance(settings, dict):
+        raise RecipeError(f"{where}: set must map TRANSFORM.PARAM to values")
+    settings = {str(key): value for key, value in settings.items()}
+    try:
+        is_file = name.endswith(FILE_ENDINGS)
+        base = Recipe.from_yaml(name, extended_by) if is_file else Recipe.named(name)
+        return base.with_values(settings)
+    except UsageError as error:
+        raise RecipeError(f"{where}: {error}") from error
+
+
+def _check_keys(content: Mapping[object, object], known: Collection[str], wrong: str) -> None:
+    """Raise RecipeError, beginning with `wrong`, for the first unknown key."""
+    if unknown := next((key for key in content if key not in known), None):
+        raise RecipeError(f"{wrong} {unknown!r}")
+
+
+def read_yaml(text: str, where: str) -> Any:
+    """Return the content of a YAML document of bounded size; raises RecipeError."""
+    import yaml
+
+    try:
+        loader = _loader()(text)
+        node = loader.get_single_node()
+        _check_size(node, where)
+        return node and loader.construct_document(node)
+    except RecursionError as error:
+        raise RecipeError(f"{where} is nested over {DEPTH_MAX} deep") from error
+    except (yaml.YAMLError, ValueError) as error:
+        raise RecipeError(f"{where} is not YAML: {' '.join(str(error).split())}") from error
+
+
+def _check_size(node: Any, where: str) -> None:
+    """Raise RecipeError for a document that is too deep or has too many nodes.
+
+    A node counts as often as aliases refer to it; one that contains itself has no end of depth.
+    """
+    nodes = [(node, 1)] if node else []
+    for _ in range(NODES_MAX):
+        if not nodes:
+            return
+        node, depth = nodes.pop()
+        if depth > DEPTH_MAX:
+            raise RecipeError(f"{where} is nested over {DEPTH_MAX} deep, or contains itself")
+        content = [] if isinstance(node.value, str) else node.value
+        below = chain.from_iterable(item if isinstance(item, tuple) else [item] for item in content)
+        nodes += [(child, depth + 1) for child in below]
+    raise RecipeError(f"{where} has over {NODES_MAX:,} nodes, aliases followed")
 
 
 @cache
@@ -281,13 +341,12 @@ def _member(item: object, where: str) -> Member:
             raise RecipeError(f"{where}: {item!r} is not {ways}")
         return _step(str(name), options or {}, where)
     members = _members(entries, kind, where)
-    if unknown := sorted(set(entries) - {kind, *_OPTIONS}):
-        raise RecipeError(f"{where}: {kind} has no option {unknown[0]!r}")
+    _check_keys(entries, (kind, *_OPTIONS), f"{where}: {kind} has no option")
     return Group(kind, members, *_odds(entries, where))
 
 
 def _step(name: str, options: Mapping[str, Any], where: str) -> Step:
-    values = {key: value for key, value in options.items() if key not in _OPTIONS}
+    values = {str(key): value for key, value in options.items() if key not in _OPTIONS}
     try:
         read = registry.get(name).values(values)
     except UsageError as error:

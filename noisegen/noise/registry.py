@@ -131,6 +131,8 @@ class Parameter:
     def read(self, owner: str, given: object) -> Value:
         """Return a value given as text or number; raises UsageError."""
         try:
+            if isinstance(given, list | dict):  # which a recipe file may hold
+                raise TypeError
             value: Value = _READERS[self.kind](given)
         except (ValueError, KeyError, TypeError) as error:
             wrong = f"{given!r} is not a {self.kind.__name__}"

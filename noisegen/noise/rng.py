@@ -31,6 +31,7 @@ GOLDEN = 0x9E3779B97F4A7C15
 MASK = (1 << 64) - 1
 DECISION_BITS, CHOICE_BITS = 48, 16
 CERTAIN, CHOICE_MASK = 1 << DECISION_BITS, (1 << CHOICE_BITS) - 1
+DRAWS_MAX = 1 << 20  # of a row that are made at once: what they take of memory
 GAPS_MAX = 1024  # of a table: "no hit in 1,024 positions" is one more outcome, then draw again
 _HEAD_BITS = 12
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}")
@@ -145,7 +146,12 @@ def choices(draws: U64) -> I64:
 
 
 def fraction(rate: float | str | Fraction) -> Fraction:
-    """Return the decimal number that the user wrote, exactly: 0.1 is 1/10."""
+    """Return the decimal number that the user wrote, exactly: 0.1 is 1/10.
+
+    Raises ValueError for text that is no number, or one of too many digits.
+    """
+    if isinstance(rate, str) and (len(rate) > 400 or re.search(r"[eE][+-]?[\d_]{4}", rate)):
+        raise ValueError("too many digits")  # 1e999999999 would take minutes
     return rate if isinstance(rate, Fraction) else Fraction(str(rate))
 
 
@@ -217,7 +223,7 @@ class GapTables:
             length, variant = lengths.take(rows), variants.take(rows)
             # Enough draws for most rows at once; how many never changes which draw is which.
             expected = (length - done) * self.rates.take(variant)
-            counts = (expected * 1.1).astype(np.int64) + 3
+            counts = np.minimum((expected * 1.1).astype(np.int64) + 3, DRAWS_MAX)
             lasts = np.cumsum(counts)  # of the draws of each row, and one more
             firsts = lasts - counts
             numbers = np.arange(lasts[-1]) - np.repeat(firsts - drawn, counts)

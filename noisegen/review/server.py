@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 HOST, PORT = "127.0.0.1", 8765
 PORTS_TRIED = 50
-CONNECTIONS_MAX = 500
+BACKLOG = 100  # connections that the system holds until they are taken
 
 
 @dataclass(frozen=True)
@@ -66,14 +66,14 @@ class Server:
         """Return the server process; `run(sockets=[listening])` serves until it is told to end."""
         import uvicorn
 
-        from noisegen.review.web import application, own_names
+        from noisegen.review.web import Connection, application, own_names
 
         cookie = f"noisegen-review-{self.port}"  # cookies do not tell ports apart
         config = uvicorn.Config(
             application(self.review, self.token, cookie, own_names(self.host)),
             log_level="warning", access_log=False, server_header=False,
-            date_header=False, lifespan="off", ws="none", http="h11", loop="asyncio",
-            limit_concurrency=CONNECTIONS_MAX, timeout_graceful_shutdown=2, proxy_headers=False,
+            date_header=False, lifespan="off", ws="none", http=Connection, loop="asyncio",
+            backlog=BACKLOG, timeout_graceful_shutdown=2, proxy_headers=False,
         )  # fmt: skip
         return uvicorn.Server(config)
 

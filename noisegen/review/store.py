@@ -6,6 +6,7 @@ The last answer to each question counts.
 import csv
 import json
 import os
+import re
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -13,11 +14,12 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
+from secrets import token_hex
 from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 import msgspec
 
-from noisegen.errors import OutputError, SourceError
+from noisegen.errors import OutputError, SourceError, one_line
 from noisegen.text.languages import language_code, language_scripts
 from noisegen.text.segmentation import Language
 
@@ -115,6 +117,10 @@ def connect(path: Path, *, threads: bool = False) -> sqlite3.Connection:
                     f"review {str(path)!r} has format {version}, this noisegen reads {VERSION}; "
                     f"use the version that made it"
                 )
+            opened.execute("PRAGMA trusted_schema = OFF")
+            if foreign := sorted(_statements(opened) - _own_statements()):
+                what = f"{foreign[0][0]!r} is not as review make writes it"
+                raise SourceError(f"the review {str(path)!r} is damaged: {what}")
             (found,) = opened.execute("PRAGMA quick_check(1)").fetchone()  # values and their types
             if found != "ok":
                 what = found.splitlines()[-1]
@@ -127,13 +133,28 @@ def connect(path: Path, *, threads: bool = False) -> sqlite3.Connection:
     return opened
 
 
+def _statements(opened: sqlite3.Connection) -> set[tuple[str, str]]:
+    """Return what makes the tables, indexes and triggers of a database, by name."""
+    rows = opened.execute("SELECT name, sql FROM sqlite_master WHERE sql NOT NULL")
+    # Earlier reviews do not say STRICT.
+    return {(name, re.sub(r",? STRICT$", "", sql)) for name, sql in rows}
+
+
+@cache
+def _own_statements() -> set[tuple[str, str]]:
+    """Return those of a review: others could run whatever SQLite can."""
+    with closing(sqlite3.connect(":memory:")) as own:
+        own.executescript(SCHEMA.read_text("utf-8"))
+        return _statements(own)
+
+
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
     """Turn what a damaged or unreadable database raises into a SourceError of one line."""
     try:
         yield
     except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter of a message of SQLite
-        raise SourceError(f"cannot use the review {str(path)!r}: {error}") from error
+        raise SourceError(f"cannot use the review {str(path)!r}: {one_line(error)}") from error
 
 
 def stored(opened: sqlite3.Connection, name: str) -> str:
@@ -160,7 +181,7 @@ def created(path: Path) -> Iterator[sqlite3.Connection]:
     be written.
     """
     _check_free(path)
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    temporary = path.with_name(f"{path.name}.{token_hex(8)}.tmp")
     kinds = [(kind.letter, kind.name, kind.name.casefold(), kind.hint) for kind in shipped_kinds()]
     try:
         with closing(sqlite3.connect(temporary, isolation_level=None)) as database:

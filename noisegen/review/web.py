@@ -19,7 +19,9 @@ from starlette.middleware.base import BaseHTTPMiddleware, RequestResponseEndpoin
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from noisegen.errors import printable
 from noisegen.review.review_file import Refused, ReviewFile
 
 _LOG = logging.getLogger(__name__)
@@ -27,6 +29,7 @@ PAGE = Path(__file__).with_name("page")
 _DENIED = (PAGE / "denied.html").read_bytes()
 BODY_MAX = 16 << 10  # bytes
 BODY_SECONDS = 10.0
+CONNECTIONS_MAX = 500
 _FILES = {
     "/": ("page.html", "text/html"),
     "/page.js": ("page.js", "text/javascript"),
@@ -102,8 +105,31 @@ def _refused(_: Request, error: Exception) -> Response:
 
 def _unusable(_: Request, error: Exception) -> Response:
     """Answer that the file cannot be used: a full disk, a file in use; the page tries again."""
-    _LOG.error("cannot use the review: %s", error)
+    _LOG.error("cannot use the review: %s", printable(str(error)))
     return JSONResponse({"reason": "file"}, 503)
+
+
+class Connection(H11Protocol):
+    """A connection that gives way to newer ones, so that slow or silent ones shut out nobody.
+
+    Above CONNECTIONS_MAX the one that was opened or answered least recently is closed.
+    """
+
+    used = 0.0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Take a place, that of another connection if all are taken."""
+        super().connection_made(transport)
+        self.used = self.loop.time()
+        if len(self.connections) > CONNECTIONS_MAX:
+            oldest = min(self.connections, key=lambda other: getattr(other, "used", 0.0))
+            self.connections.discard(oldest)
+            oldest.transport.abort()
+
+    def on_response_complete(self) -> None:
+        """Note when the connection was used."""
+        self.used = self.loop.time()
+        super().on_response_complete()
 
 
 async def _body(request: Request) -> Content:

@@ -46,7 +46,7 @@ def test_one_command_makes_texts_pairs_student_and_report(small, tmp_path, capsy
 @pytest.mark.nightly
 def test_json_is_that_of_the_report(small, tmp_path, capsys):
     out = tmp_path / "first"
-    assert run(["quickstart", "-o", str(out), "--time-limit", "1s", "--json", "-q"]) == 0
+    assert run(["quickstart", "-o", str(out), "--time-limit", "10s", "--json", "-q"]) == 0
     printed = json.loads(capsys.readouterr().out)
     assert printed == json.loads((out / "report" / "metrics.json").read_text())
 
@@ -65,6 +65,19 @@ def test_force_removes_no_folder_that_only_has_the_name(small, tmp_path, capsys,
     assert run(["quickstart", "-o", str(tmp_path), "-q", "--force"]) == 1
     assert f"has {name}, but not from a quickstart" in capsys.readouterr().err
     assert (tmp_path / name / "mine").read_text() == "kept"
+
+
+def test_force_keeps_files_of_others_beside_texts_of_this_name(small, tmp_path, capsys):
+    for name, content in (("texts/training.txt", "mine\n"), ("report/metrics.json", "{}")):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text(content)
+
+    assert run(["quickstart", "-o", str(tmp_path), "-q", "--force"]) == 1
+
+    assert "has pairs" not in (said := capsys.readouterr().err)
+    assert "but not from a quickstart: use another folder" in said
+    assert (tmp_path / "texts" / "training.txt").read_text() == "mine\n"
+    assert (tmp_path / "report" / "metrics.json").read_text() == "{}"
 
 
 def results(*figures):

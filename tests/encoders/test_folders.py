@@ -2,7 +2,9 @@
 
 import json
 import os
+import pickle
 import shutil
+import time
 from pathlib import Path
 
 import numpy as np
@@ -216,6 +218,118 @@ def test_a_folder_that_is_no_model_is_one_clear_line(folder, spoil, message, cap
     assert "\n" not in str(caught.value)
     assert str(folder) in str(caught.value)
     assert capfd.readouterr() == ("", "")
+
+
+def config_with(**said):
+    def spoil(folder):
+        path = folder / "config.json"
+        path.write_text(json.dumps(json.loads(path.read_text()) | said))
+
+    return spoil
+
+
+def tokenizer_with(change):
+    def spoil(folder):
+        path = folder / "tokenizer.json"
+        content = json.loads(path.read_text())
+        change(content)
+        path.write_text(json.dumps(content))
+
+    return spoil
+
+
+def without_unknown(content):
+    del content["model"]["vocab"]["[UNK]"]
+
+
+def ids_that_take_gigabytes(content):
+    content["model"]["vocab"]["zzz"] = 10**9
+
+
+def ids_without_embedding(content):
+    content["model"]["vocab"]["a"] = 9_999
+
+
+def frames_without_embedding(content):
+    content["post_processor"]["cls"] = ["[CLS]", 9_999]
+
+
+def no_number_of_json(content):
+    content["model"]["max_input_chars_per_word"] = float("nan")  # which Python reads
+
+
+HOSTILE = [
+    (tokenizer_with(no_number_of_json), r"tokenizer\.json is damaged: expected value"),
+    (config_with(pad_token_id=10**6), "Padding_idx must be within num_embeddings"),
+    (config_with(num_hidden_layers=10**6), "num_hidden_layers is 1,000,000, over 1,000"),
+    (config_with(num_labels=10**9), "num_labels is 1,000,000,000, over"),
+    (config_with(text_config={"n_layers": 10**6}), "n_layers is 1,000,000, over 1,000"),
+    (config_with(max_position_embeddings=10**12), "over 1,000,000"),
+    (config_with(hidden_size=10**9), "other shapes than its config.json"),
+    (config_with(attn_implementation="someone/kernel"), "is code from elsewhere"),
+    (tokenizer_with(ids_that_take_gigabytes), "it has ids over 10,000,000"),
+    (tokenizer_with(ids_without_embedding), "its tokenizer has the id 9,999"),
+    (tokenizer_with(frames_without_embedding), "its tokenizer has the id 9,999"),
+]
+
+
+@pytest.mark.parametrize(("spoil", "message"), HOSTILE)
+def test_a_hostile_folder_is_one_line_before_it_takes_time_or_memory(folder, spoil, message):
+    spoil(folder)
+    began = time.process_time()
+    with pytest.raises(SourceError, match=message) as caught:
+        open_folder(folder)
+    assert str(folder) in str(caught.value)
+    assert time.process_time() - began < 5
+
+
+def a_pattern_without_end(content):
+    pattern = {"type": "Split", "pattern": {"Regex": "(a+)+$"}, "behavior": "Isolated"}
+    content["pre_tokenizer"] = pattern | {"invert": False}
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [(a_pattern_without_end, "retry-limit"), (without_unknown, "Missing .UNK. token")],
+)
+def test_a_tokenizer_that_fails_on_a_text_is_one_line(folder, change, reason):
+    tokenizer_with(change)(folder)
+    encoder = open_folder(folder)
+    with pytest.raises(SourceError, match=rf"tokenizer\.json is damaged: .*{reason}"):
+        encoder.encode(["a" * 60 + "!", "\u2603"])
+
+
+class Payload:
+    """What runs when it is unpickled."""
+
+    def __init__(self, ran: Path) -> None:
+        self.ran = ran
+
+    def __reduce__(self):
+        return Path.touch, (self.ran,)
+
+
+def test_pickles_and_code_in_a_folder_never_run(folder, tmp_path):
+    ran = tmp_path / "ran"
+    auto = {
+        "AutoModel": "evil.Evil",
+        "AutoConfig": "evil.Evil",
+        "AutoTokenizer": ["evil.Evil", None],
+    }
+    for name in ("config.json", "tokenizer_config.json"):
+        path = folder / name
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"auto_map": auto}))
+    (folder / "evil.py").write_text(f"import pathlib; pathlib.Path({str(ran)!r}).touch()")
+    for name in ("pytorch_model.bin", "model.pt", "training_args.bin", "head.joblib"):
+        (folder / name).write_bytes(pickle.dumps(Payload(ran)))
+
+    open_folder(folder).encode(["see you"])
+    (folder / "model.safetensors").unlink()
+    with pytest.raises(SourceError, match="weights are pickled"):
+        open_folder(folder)
+    assert not ran.exists()
+    pickle.loads(pickle.dumps(Payload(ran)))
+    assert ran.exists()
 
 
 DENSE = {"in_features": 32, "out_features": 4, "bias": True, "activation_function": LINEAR}

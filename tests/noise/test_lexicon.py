@@ -276,3 +276,31 @@ def test_phrases_are_judged_as_character_by_character():
         kinds = [*"abé'- .", *drawn.sample(signs, 2)]
         phrase = "".join(drawn.choices(kinds, k=drawn.randrange(8)))
         assert matchable(phrase) == matchable_by_characters(phrase), ascii(phrase)
+
+
+def test_a_damaged_parquet_lexicon_is_one_line(tmp_path):
+    path = tmp_path / "d.parquet"
+    words = [f"word{number}" for number in range(90)]
+    columns = {"clean": words, "noisy": [f"{w}x" for w in words], "count": list(range(1, 91))}
+    pq.write_table(pa.table(columns), path)
+    whole, messages = path.read_bytes(), []
+    for offset in range(0, len(whole), 24):
+        path.write_bytes(whole[:offset] + b"\xff" * 8 + whole[offset + 8 :])
+        try:
+            Lexicon.load(path)
+        except LexiconError as error:
+            messages.append(str(error))
+
+    assert len(messages) > 40
+    assert all(message.startswith(str(path)) and "\n" not in message for message in messages)
+
+
+def test_a_huge_lexicon_is_refused_before_it_is_in_memory(tmp_path):
+    with pytest.raises(LexiconError, match="it is over 256 MiB"):
+        Lexicon.load("/dev/zero")
+    path = tmp_path / "d.parquet"  # 100 kB that would be 400 GB
+    word = pa.DictionaryArray.from_arrays(pa.array([0] * 200_000, pa.int32()), ["x" * 1_000_000])
+    pq.write_table(pa.table({"clean": word, "noisy": word, "count": [1] * 200_000}), path)
+    assert path.stat().st_size < 200_000
+    with pytest.raises(LexiconError, match="a text of over 1,000 bytes"):
+        Lexicon.load(path)

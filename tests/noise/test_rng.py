@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from noisegen.noise import rng
 from noisegen.noise.rng import (
     CERTAIN,
     GAPS_MAX,
@@ -156,3 +157,12 @@ def test_no_global_random_state_is_touched():
     draws.fork("x").hit(0.5)
     assert random.getstate() == before
     assert draws.seed < 2**32
+
+
+def test_how_many_draws_are_made_at_once_decides_nothing(monkeypatch):
+    gaps = GapTables([Fraction(1), Fraction(1, 10)])
+    keys, lengths = np.arange(4, dtype=np.uint64), np.array([300, 0, 5_000, 40])
+    hits = gaps.hits(keys, lengths, np.array([0, 0, 1, 1]))
+    monkeypatch.setattr(rng, "DRAWS_MAX", 7)
+    fewer = gaps.hits(keys, lengths, np.array([0, 0, 1, 1]))
+    assert all((a == b).all() for a, b in zip(hits, fewer, strict=True))

@@ -11,7 +11,14 @@ from reviews import made, output, rows_of
 from noisegen import review
 from noisegen.errors import NoisegenError, SourceError
 from noisegen.review.review_file import KINDS_MAX, Refused, ReviewFile
-from noisegen.review.store import connect, shipped_kinds, transaction
+from noisegen.review.store import (
+    APPLICATION,
+    SCHEMA,
+    VERSION,
+    connect,
+    shipped_kinds,
+    transaction,
+)
 
 
 @pytest.fixture
@@ -347,3 +354,30 @@ def test_a_commit_that_fails_leaves_no_transaction_open(path):
         with pytest.raises(sqlite3.IntegrityError):
             insert_of_no_group()
         assert not opened.in_transaction
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "CREATE VIEW more AS SELECT 1",
+        "CREATE TRIGGER more AFTER INSERT ON answers BEGIN DELETE FROM answers; END",
+        "DROP TABLE latest; CREATE VIEW latest AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL"
+        " SELECT i + 1 FROM n) SELECT i AS reviewer, i AS item, i AS question, i AS value FROM n",
+        "DROP TABLE kinds; CREATE TABLE kinds (id INTEGER PRIMARY KEY, letter TEXT NOT NULL, name"
+        " TEXT AS (hex(zeroblob(1000000))), hint TEXT)",
+    ],
+)
+def test_a_review_that_brings_its_own_sql_is_refused(path, change):
+    with closing(sqlite3.connect(path)) as database:
+        database.executescript(change)
+    with pytest.raises(SourceError, match="is not as review make writes it"):
+        review.report(path)
+
+
+def test_a_review_of_an_earlier_version_opens(tmp_path):
+    schema, path = SCHEMA.read_text("utf-8"), tmp_path / "old.sqlite"
+    with closing(sqlite3.connect(path)) as database:
+        database.executescript(schema.replace(", STRICT", "").replace(" STRICT", ""))
+        database.execute(f"PRAGMA application_id = {APPLICATION}")
+        database.execute(f"PRAGMA user_version = {VERSION}")
+    connect(path).close()

@@ -223,6 +223,12 @@ def test_a_page_that_cannot_be_written_is_said(path, tmp_path):
         review.report(path, tmp_path / "none" / "report.html")
 
 
+@pytest.mark.parametrize("out", ["", ".", "/"])
+def test_a_name_that_is_none_is_refused(path, out):
+    with pytest.raises(OutputError, match="is not the name of a file"):
+        review.report(path, out)
+
+
 def test_a_report_can_be_had_while_the_server_has_the_file(path):
     opened = ReviewFile(path)
     key = opened.join("Ana", None)["reviewer"]

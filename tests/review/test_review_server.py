@@ -11,6 +11,7 @@ import pytest
 from reviews import Client, made, rows_of, serving, token_of
 
 from noisegen.errors import NoisegenError, SourceError, UsageError
+from noisegen.review import web
 from noisegen.review.server import prepare
 from noisegen.review.web import is_loopback, is_own_host
 
@@ -161,6 +162,50 @@ def test_a_place_that_is_not_there_is_not_found(client, place):
 @pytest.mark.parametrize("method", ["PUT", "DELETE", "OPTIONS", "PATCH"])
 def test_other_methods_are_refused(client, method):
     assert client.send(method, "/api/review")[0] in (403, 405)
+
+
+@contextlib.contextmanager
+def connections(server, count, content=b""):
+    """Open connections that send something and then nothing more."""
+    with contextlib.ExitStack() as stack:
+        opened = []
+        for _ in range(count):
+            sent = socket.create_connection(("127.0.0.1", server.port), 10)
+            opened.append(stack.enter_context(sent))
+            with contextlib.suppress(OSError):  # it has given way already
+                sent.sendall(content)
+        yield opened
+
+
+@pytest.mark.parametrize("body", [False, True])
+def test_silent_and_slow_connections_shut_out_nobody(client, server, monkeypatch, body):
+    monkeypatch.setattr(web, "CONNECTIONS_MAX", 20)
+    half = b"POST /api/answers HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+    if body:  # a reviewer's, whose body does not come
+        head = f"Cookie: {client.cookie(server.token)}\r\nOrigin: http://127.0.0.1\r\n"
+        head += f"X-Review: {server.review.id}\r\nContent-Type: application/json\r\n"
+        half += f"{head}Content-Length: 100\r\n\r\n".encode()
+    with connections(server, 60, half):
+        for _ in range(3):
+            assert client.get("/api/review")[0] == 200
+    assert client.get("/api/review")[0] == 200
+
+
+def test_a_body_that_does_not_come_is_given_up(client, monkeypatch):
+    monkeypatch.setattr(web, "BODY_SECONDS", 0.2)
+    status, _, content = client.send("POST", "/api/answers", Content_Length="100")
+    assert (status, content) == (408, b'{"reason":"slow"}')
+
+
+def test_a_head_without_end_is_refused(server):
+    with connections(server, 1, b"GET / HTTP/1.1\r\nX: " + b"x" * 100_000) as [sent]:
+        assert sent.recv(12) == b"HTTP/1.1 400"
+
+
+def test_the_page_asks_nobody_but_its_own_server():
+    for path in web.PAGE.iterdir():
+        foreign = path.read_text("utf-8").replace("http://www.w3.org/2000/svg", "")
+        assert not re.search(r"https?://|(src|href|url)\W{1,3}//", foreign)
 
 
 # Hosts, ports, files.

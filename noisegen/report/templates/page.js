@@ -68,8 +68,10 @@ const search = (label, rows) => {
   return field;
 };
 const quoted = (value) => (/[",\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);
+// A text that a spreadsheet would take for a formula begins with an apostrophe, figures do not.
+const inert = (value) => value.replace(/^(?=[=+\-@\t\r])(?![-+.e\d ]+$)/, "'");
 const csv = (table) => [...table.rows]
-  .map((row) => [...row.cells].map((cell) => quoted(raw(cell))).join(",")).join("\n");
+  .map((row) => [...row.cells].map((cell) => quoted(inert(raw(cell)))).join(",")).join("\n");
 const copy = async (content) => {
   try {
     await navigator.clipboard.writeText(content);
