@@ -24,7 +24,16 @@ import pyarrow.parquet as pq
 from msgspec import Meta
 
 from noisegen.data.columns import by_reason
-from noisegen.data.files import BOM, SCAN, Damaged, blocks, compression_of, first_line, read_parts
+from noisegen.data.files import (
+    BOM,
+    SCAN,
+    Damaged,
+    blocks,
+    compression_of,
+    first_line,
+    read_parts,
+    refuse_endless,
+)
 from noisegen.data.sources import is_string
 from noisegen.data.tables import read_lines
 from noisegen.errors import LexiconError, SourceError, UsageError, did_you_mean
@@ -201,7 +210,7 @@ def _alternative(where: str, values: Mapping[str, Any], is_text: bool) -> Altern
         name = str(error).rpartition("$.")[2].rstrip("`")
         value = values[name]
         least = 0 if name in ("pages", "reverse_count") else 1
-        wanted = "one word" if name in TEXTS else f"a whole number from {least} up"
+        wanted = "one word" if name in TEXTS else f"a whole number from {least} to {COUNT_MAX:,}"
         wanted = "a share above 0, up to 1" if name == "prob" else wanted
         shown = f"{value[:37]}..." if isinstance(value, str) and len(value) > 40 else value
         raise LexiconError(f"{where}: {name} {shown!r} is not {wanted}") from error
@@ -328,6 +337,8 @@ def load_translations(path: str | Path, lang: str, into: str | None = None) -> T
 
 def check_size(path: Path, most: int | None = None) -> None:
     """Raise LexiconError for a file of over `most` bytes (UNPACKED_MAX), unpacked."""
+    with _reading(path):
+        refuse_endless(path)
     if not path.is_file():
         return
     most, size = most or UNPACKED_MAX, path.stat().st_size

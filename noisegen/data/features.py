@@ -16,7 +16,7 @@ def class_names(schema: pa.Schema) -> dict[str, Names]:
     try:
         info = json.loads((schema.metadata or {})[_KEY])["info"]
         found = {name: _names(spec) for name, spec in info["features"].items()}
-    except (KeyError, TypeError, ValueError, AttributeError):
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError):
         return {}
     return {name: names for name, names in found.items() if names and name in schema.names}
 

@@ -5,9 +5,9 @@ and what can be decoded after it is kept. Every bzip2 block has a checksum, so a
 itself only; the members of a 7z archive are streamed, no file of them is ever made.
 """
 
-import bz2
 import codecs
 import lzma
+import os
 import re
 import shutil
 import subprocess
@@ -18,11 +18,14 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from contextvars import ContextVar
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, BinaryIO, NoReturn, TypeVar, cast
+from typing import Any, BinaryIO, NamedTuple, NoReturn, TypeVar, cast
 
 import pyarrow as pa
 
+from noisegen.data import seven_zip
+from noisegen.data.bzip2 import Note, decode_bzip2
 from noisegen.errors import MissingExtra, NoisegenError, SourceError
 
 BOM = b"\xef\xbb\xbf"
@@ -30,35 +33,36 @@ TEXT_MAX = 32 << 20  # bytes of one text
 LINE_MAX = 2 * TEXT_MAX  # bytes kept of one line: a JSON line is longer than its text
 SCAN = 4 << 20  # bytes of lines at once: they fit into the cache
 CHUNK = 512 << 10  # bytes of a dump at once, about: they stay in the cache while they are scanned
+ENTERED_BYTES = 16 << 20  # of a compressed text that is cut where it can be entered ...
+ENTRY_BYTES = 1 << 20  # ... at places so far from each other
 PIECE = 8 << 10  # compressed bytes decoded at once: what is lost before damage
 SMALL = 16 << 10  # the same, decompressed
+WINDOW_MAX = 1 << 30  # bytes that the decoder of an xz or 7z file may hold
 UNBOUNDED_BYTES = 1 << 30  # from so many bytes on, a compressed file must not expand to ...
 UNBOUNDED_RATIO = 20_000  # ... so many times its size (real dumps: 20 to 400 times)
 SHARDS = "part-*.parquet"  # the files of a run, in one folder
 COMPRESSIONS = ("gz", "zst", "bz2", "xz")  # of text; dumps may also be 7z
+_FRAME = b"\x28\xb5\x2f\xfd"  # begins every frame of zstd (RFC 8878)
+_SKIPPABLE = b"\x50\x2a\x4d\x18"  # begins a zstd frame without content; 0x50 to 0x5f
+_RUN_LENGTH = 1  # a zstd block of one byte, repeated
 MAGICS = {  # how files of a kind begin
     "bz2": b"BZh",
     "7z": b"7z\xbc\xaf\x27\x1c",
     "gz": b"\x1f\x8b",
-    "zst": b"\x28\xb5\x2f\xfd",
+    "zst": _FRAME,
     "xz": b"\xfd7zXZ\x00",
 }
 NAMES = {"bz2": "bzip2", "7z": "7-Zip", "gz": "gzip", "zst": "zstd", "xz": "xz"}
-BLOCK = 0x314159265359.to_bytes(6, "big")  # begins every bzip2 block, at any bit; a CRC-32 follows
-END = 0x177245385090.to_bytes(6, "big")  # ends a stream; its CRC-32 follows
-BLOCK_MAX = 4 << 20  # compressed bytes of a block; libbz2's blocks hold 900 kB
 PROGRAMS = ("7zz", "7z", "7za")
-HEADER = 32  # bytes before the first stream (7zFormat.txt, SignatureHeader)
-CODERS = {
-    b"\x03\x01\x01": lzma.FILTER_LZMA1,
-    b"\x21": lzma.FILTER_LZMA2,
-    b"\x03\x03\x01\x03": lzma.FILTER_X86,
-}
 
 WIDE = {  # how text begins that is not UTF-8; the longer mark first
     codecs.BOM_UTF32_LE: "UTF-32", codecs.BOM_UTF32_BE: "UTF-32",
     codecs.BOM_UTF16_LE: "UTF-16", codecs.BOM_UTF16_BE: "UTF-16",
     b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"\xfd7zXZ": "xz",
+}  # fmt: skip
+UNMARKED: dict[tuple[bool, ...], str] = {  # bytes of four that are mostly zero
+    (False, True, False, True): "UTF-16LE", (True, False, True, False): "UTF-16BE",
+    (False, True, True, True): "UTF-32LE", (True, True, True, False): "UTF-32BE",
 }  # fmt: skip
 _AWS = ("set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE; "
         "for a public bucket, FSSPEC_S3_ANON=true")  # fmt: skip
@@ -70,9 +74,39 @@ CREDENTIALS = {  # how a store learns who asks, by the scheme of its URLs
 }  # fmt: skip
 _REFUSED = re.compile(r"credential|denied|forbidden|unauthori[sz]ed|anonymous", re.IGNORECASE)
 
-Note = Callable[[str], None]  # takes a line that says what is lost
 Parts = Generator[bytes, None, None]
 T = TypeVar("T")
+
+
+class PackedRange(NamedTuple):
+    """Which pieces of a compressed file are decoded, and of what it holds the byte they begin with.
+
+    `bounds` are where each piece begins, and where the last ends; none for a file as a whole.
+    """
+
+    content: int = 0
+    bounds: tuple[int, ...] = ()
+
+
+HEAD = PackedRange()  # of a file
+
+
+class Piece(NamedTuple):
+    """A piece of a file: what begins from `start` to `stop`, in bytes or in rows.
+
+    `first` is the number of its first line or row, `rows` counts them, `size` is its share of the
+    bytes of the file, `entry` which pieces of a compressed one are decoded.
+    """
+
+    start: int = 0
+    stop: int | None = None
+    first: int = 0
+    rows: int = 0
+    size: int = 0
+    entry: PackedRange = HEAD
+
+
+ALL = Piece()  # of a file
 
 
 class Damaged(Exception):  # noqa: N818  (not an error of the caller: what came before it is kept)
@@ -136,13 +170,14 @@ def count_bytes(count: int) -> None:
 
 
 class _Metered:
-    """A file whose reads are counted."""
+    """A file whose reads are counted, and end after so many bytes."""
 
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
+    def __init__(self, file: BinaryIO, left: int) -> None:
+        self._file, self._left = file, left
 
     def read(self, size: int = -1) -> bytes:
-        part = self._file.read(size)
+        part = self._file.read(min(size, self._left) if size >= 0 else self._left)
+        self._left -= len(part)
         count_bytes(len(part))
         return part
 
@@ -151,16 +186,21 @@ class _Metered:
 
 
 @contextmanager
-def opened(path: str | Path) -> Iterator[BinaryIO]:
-    """Open an input file or URL for reading; the meter counts what is read. Raises SourceError."""
+def opened(path: str | Path, start: int = 0, stop: int | None = None) -> Iterator[BinaryIO]:
+    """Open an input file or URL to read from byte `start` to `stop`; raises SourceError.
+
+    The meter counts what is read.
+    """
     with reading(path):
+        refuse_endless(path)
         if is_url(path):
             store, name = store_of(path)
             file = store.open(name, "rb")
         else:
             file = Path(path).open("rb")  # noqa: SIM115  (closed below)
         with file:
-            yield cast(BinaryIO, _Metered(file))
+            file.seek(start)
+            yield cast(BinaryIO, _Metered(file, (sys.maxsize if stop is None else stop) - start))
 
 
 @contextmanager
@@ -170,6 +210,7 @@ def for_arrow(path: str) -> Iterator[Any]:
     Raises SourceError, also for damage that Arrow meets in the block.
     """
     with reading(path):
+        refuse_endless(path)
         try:
             if is_url(path):
                 store, name = store_of(path)
@@ -185,9 +226,21 @@ def for_arrow(path: str) -> Iterator[Any]:
             raise SourceError(f"cannot read {path}: {problem}") from error
 
 
+def refuse_endless(path: str | Path) -> None:
+    """Raise SourceError for a pipe or a device, which may have no end and is not read twice."""
+    file = Path(path)
+    if not is_url(path) and file.exists() and not (file.is_file() or file.is_dir()):
+        raise SourceError(f"cannot read {path}: it is a pipe or device; save it as a file first")
+
+
 def is_url(path: object) -> bool:
     """Tell whether a path is a URL that fsspec opens, such as s3://bucket/news.txt."""
     return bool(_URL.match(str(path)))
+
+
+def absolute(path: str) -> str:
+    """Return the path as it means the same in any folder, links followed; a URL is as it is."""
+    return path if is_url(path) else str(Path(path).resolve())
 
 
 def store_of(url: str | Path, options: Mapping[str, bool] | None = None) -> tuple[Any, str]:
@@ -204,11 +257,19 @@ def size_of(path: str | Path) -> int:
     """Return the bytes of a file or URL; raises SourceError."""
     with reading(path):
         if not is_url(path):
-            return Path(path).stat().st_size
+            return os.stat(path).st_size  # noqa: PTH116 - of hundreds of thousands of files
         store, name = store_of(path)
         if (size := store.size(name)) is None:
             raise OSError("the server does not say its size; download it first")
         return int(size)
+
+
+def modified(url: str) -> int | None:
+    """Return when a URL was last written, in ns; None where its store does not say."""
+    with reading(url), suppress(NotImplementedError):
+        store, name = store_of(url)
+        return int(store.modified(name).timestamp()) * 10**9
+    return None
 
 
 def first_line(error: Exception) -> str:
@@ -239,48 +300,94 @@ def compression_of(path: str | Path) -> str:
     return ending if ending in COMPRESSIONS else ""
 
 
-def read_parts(path: str | Path, start: int = 0, stop: int | None = None) -> Parts:
+def read_parts(
+    path: str | Path, start: int = 0, stop: int | None = None, entry: PackedRange = HEAD
+) -> Parts:
     """Yield a file of text, decompressed as its ending says, in parts of any size.
 
-    `start` is a byte of the content, `stop` one of a file that is not compressed; '-' is stdin,
-    and a URL is opened by fsspec.
+    `start` and `stop` are bytes of the content, `entry` says what of a compressed file is decoded.
+    '-' is stdin, and a URL is opened by fsspec.
     Raises SourceError for a file that cannot be opened or read, or is UTF-16, Damaged after the
     last part that can be decoded.
     """
     parts: Iterable[bytes]
     if path == "-":
-        parts = iter(lambda: sys.stdin.buffer.read(SCAN), b"")
+        parts = iter(partial(_stdin().read, SCAN), b"")
     elif compression := compression_of(path):
         parts = _bounded(compression, path, _refuse)
+        if entry.bounds:
+            parts = (part for _, part in entered_parts(path, entry))
     elif start:
-        yield from _plain(path, _refuse, SCAN, start, stop)
+        yield from _plain(path, _refuse, start, stop, SCAN)
         return
     else:
-        parts = _plain(path, _refuse, SCAN, stop=stop)
-    for part in not_wide(parts, path):
-        yield part[start:]
-        start = max(0, start - len(part))
+        parts = _plain(path, _refuse, 0, stop, SCAN)
+    at = entry.content
+    for part in parts if entry.content else not_wide(parts, path):
+        yield part[max(0, start - at) : None if stop is None else max(0, stop - at)]
+        at += len(part)
+        if stop is not None and at >= stop:
+            return
+
+
+def pieces_of_text(path: str) -> PackedRange:
+    """Return the pieces of a bzip2 or zstd text that can be entered; none if it is small.
+
+    None either in a store, for it is read twice.
+    """
+    can_enter = compression_of(path) in ("bz2", "zst") and not is_url(path)
+    if not can_enter or size_of(path) < ENTERED_BYTES:
+        return HEAD
+    bounds = *entries(path, ENTRY_BYTES), size_of(path)
+    are_near = max(stop - start for start, stop in pairwise(bounds)) < ENTERED_BYTES
+    return PackedRange(0, bounds) if are_near else HEAD
+
+
+def entered_parts(path: str | Path, entry: PackedRange) -> Iterator[tuple[PackedRange, bytes]]:
+    """Yield pieces of a compressed text, each part with its piece; raises Damaged."""
+    content = entry.content
+    for bounds in pairwise(entry.bounds):
+        piece = PackedRange(content, bounds)
+        for part in _bounded(compression_of(path), path, _refuse, *bounds):
+            yield piece, part
+            content += len(part)
+
+
+def _stdin() -> Any:
+    if sys.stdin is None:
+        raise SourceError("standard input is closed: name a file, or pipe text into noisegen")
+    return sys.stdin.buffer
 
 
 def stdin_head() -> bytes:
     """Return what standard input begins with, and leave it there to be read."""
-    stdin: Any = sys.stdin.buffer
+    stdin = _stdin()
     if hasattr(stdin, "peek"):
         head = stdin.peek()
     else:
         at, head = stdin.tell(), stdin.read(SMALL)
         stdin.seek(at)
+    if head.startswith(b"PAR1"):
+        raise SourceError("cannot read standard input: it is Parquet; save it and name the file")
     return next(not_wide([bytes(head)], "-"))
 
 
 def not_wide(parts: Iterable[bytes], path: object) -> Iterator[bytes]:
     """Yield the parts of a text; raises SourceError if it begins as UTF-16, UTF-32 or gzip."""
     for number, part in enumerate(parts):
-        for name in [name for bom, name in WIDE.items() if not number and part.startswith(bom)]:
+        if not number and (name := _other_encoding(part)):
             where = "standard input" if path == "-" else path
             how = f"iconv -f {name} -t UTF-8" if name.startswith("UTF") else f"{name} -d"
             raise SourceError(f"cannot read {where}: it is {name}; convert it first: {how}")
         yield part
+
+
+def _other_encoding(head: bytes) -> str:
+    """Return what a text is, by its mark or its zeros, if it is not UTF-8; else ''."""
+    marked = next((name for mark, name in WIDE.items() if head.startswith(mark)), "")
+    every_fourth = [head[at:SMALL:4] for at in range(4)] if len(head) >= 4 else []
+    zeros = tuple(part.count(0) * 2 > len(part) for part in every_fourth)
+    return marked or UNMARKED.get(zeros, "")
 
 
 def _refuse(text: str) -> NoReturn:
@@ -328,16 +435,16 @@ def _chunks(parts: Iterable[bytes], size: int) -> Iterator[bytes]:
 # Dumps.
 
 
-def salvage(path: Path, note: Note) -> Iterator[bytes]:
+def salvage(path: str | Path, note: Note, start: int = 0, stop: int | None = None) -> Parts:
     """Yield the decompressed bytes; damage is noted, and what follows it may be lost.
 
     What a file is shows in its first bytes. An empty chunk stands where bytes are missing between
-    others. Raises SourceError for a file that cannot be read at all, MissingExtra without a 7z
-    decoder.
+    others. With `start` and `stop`, of `entries`, only what begins between them. Raises SourceError
+    for a file that cannot be read at all, MissingExtra without a 7z decoder.
     """
     held: list[bytes] = []
     size = 0
-    for part in _bounded(kind_of(path), path, note):
+    for part in _bounded(kind_of(path), path, note, start, stop):
         held.append(part)
         size += len(part)
         if size and (size >= CHUNK or not part):
@@ -349,23 +456,23 @@ def salvage(path: Path, note: Note) -> Iterator[bytes]:
         yield b"".join(held)
 
 
-def first_bytes(path: Path) -> bytes:
+def first_bytes(path: str | Path) -> bytes:
     """Return the first block of a dump, decompressed, or nothing; raises what `salvage` raises."""
-    with closing(DECODERS[kind_of(path)](path, lambda text: None)) as parts:
+    with closing(DECODERS[kind_of(path)](path, lambda text: None, 0, None)) as parts:
         return next(filter(None, parts), b"")
 
 
-def kind_of(path: Path) -> str:
+def kind_of(path: str | Path) -> str:
     """Return 'bz2', '7z', 'gz', 'zst', 'xz' or '' (plain) from the first bytes of a file.
 
     Raises SourceError for an empty file, and one that is not what its ending says.
     """
-    with reading(path), path.open("rb") as file:
+    with metered(), opened(path) as file:
         head = file.read(8)
     if not head:
         raise SourceError(f"{path}: the file is empty")
     kind = next((name for name, magic in MAGICS.items() if head.startswith(magic)), "")
-    ending = path.suffix.lower().removeprefix(".")
+    ending = str(path).lower().rpartition(".")[2]
     if ending in MAGICS and kind != ending:
         raise SourceError(f"{path}: this is not a {NAMES[ending]} file; download it again")
     return kind
@@ -374,10 +481,12 @@ def kind_of(path: Path) -> str:
 # Decoders: each notes damage and ends, or goes on after it.
 
 
-def _bounded(kind: str, path: str | Path, note: Note) -> Parts:
-    """Decode a file; stop at what expands without bound."""
+def _bounded(
+    kind: str, path: str | Path, note: Note, start: int = 0, stop: int | None = None
+) -> Parts:
+    """Decode a file, or what begins in it from `start` to `stop`; end at a boundless expansion."""
     size, most = 0, max(UNBOUNDED_BYTES, UNBOUNDED_RATIO * size_of(path))
-    for part in DECODERS[kind](path, note):
+    for part in DECODERS[kind](path, note, start, stop):
         size += len(part)
         if size > most:
             note(f"expands more than {UNBOUNDED_RATIO:,} times; the rest was left out")
@@ -385,23 +494,22 @@ def _bounded(kind: str, path: str | Path, note: Note) -> Parts:
         yield part
 
 
-def _plain(
-    path: str | Path, note: Note, size: int = CHUNK, start: int = 0, stop: int | None = None
-) -> Parts:
-    with opened(path) as file:
-        file.seek(start)
-        left = sys.maxsize if stop is None else stop - start
-        while left > 0 and (part := file.read(min(left, size))):
-            yield part
-            left -= len(part)
+def _plain(path: str | Path, note: Note, start: int, stop: int | None, size: int = CHUNK) -> Parts:
+    with opened(path, start, stop) as file:
+        yield from iter(lambda: file.read(size), b"")
+
+
+def _bzip2(path: str | Path, note: Note, start: int, stop: int | None) -> Parts:
+    size = None if stop is None else stop - start
+    return decode_bzip2(_plain(path, note, start, None), note, inside=start > 0, stop=size)
 
 
 def _streams(
-    path: str | Path, note: Note, new: Callable[[], Any], magic: bytes, start: int = 0
-) -> Parts:
+    path: str | Path, note: Note, start: int, stop: int | None, *, new: Callable[[], Any],
+    magic: bytes,
+) -> Parts:  # fmt: skip
     """Decode streams that follow one another; without a magic number one, which has no end."""
-    with opened(path) as file:
-        file.seek(start)
+    with opened(path, start, stop) as file:
         data, decoder = file.read(PIECE), new()
         if not data:
             return
@@ -431,8 +539,8 @@ def _streams(
         note("truncated")
 
 
-def _zstd(path: str | Path, note: Note) -> Parts:
-    with opened(path) as file:
+def _zstd(path: str | Path, note: Note, start: int, stop: int | None) -> Parts:
+    with opened(path, start, stop) as file:
         stream = pa.CompressedInputStream(pa.PythonFile(file), "zstd")
         while True:
             try:
@@ -446,11 +554,16 @@ def _zstd(path: str | Path, note: Note) -> Parts:
             yield data
 
 
-def _seven_zip(path: Path, note: Note) -> Parts:
-    """Read the members of an archive; of a cut one, which lacks its directory, the first stream."""
+def _seven_zip(path: str | Path, note: Note, start: int, stop: int | None) -> Parts:
+    """Read the members of an archive; of a cut one, which lacks its directory, the first stream.
+
+    Raises SourceError for a URL: its directory is at its end, and only a file here is decoded.
+    """
+    if is_url(path):
+        raise SourceError(f"{path}: a 7z archive is read from a folder here: download it first")
     failures: list[str] = []
     empty = True
-    for part in _members(path, failures):
+    for part in _members(Path(path), failures, start, stop):
         empty = False
         yield part
     if failures and not empty:
@@ -458,121 +571,89 @@ def _seven_zip(path: Path, note: Note) -> Parts:
     elif failures:
         chain = [{"id": lzma.FILTER_LZMA2, "dict_size": 64 << 20}]  # of the strongest preset, -mx=9
         decoder = partial(lzma.LZMADecompressor, lzma.FORMAT_RAW, filters=chain)
-        yield from _streams(path, note, decoder, b"", HEADER)
+        yield from _streams(path, note, seven_zip.HEADER, None, new=decoder, magic=b"")
 
 
-DECODERS: dict[str, Callable[[Any, Note], Parts]] = {
+DECODERS: dict[str, Callable[[str | Path, Note, int, int | None], Parts]] = {
     "": _plain,
-    "bz2": lambda path, note: decode_bzip2(_plain(path, note), note),
+    "bz2": _bzip2,
     "7z": _seven_zip,
     "gz": partial(_streams, new=partial(zlib.decompressobj, 31), magic=MAGICS["gz"]),
-    "xz": partial(_streams, new=lzma.LZMADecompressor, magic=MAGICS["xz"]),
+    "xz": partial(
+        _streams, new=partial(lzma.LZMADecompressor, memlimit=WINDOW_MAX), magic=MAGICS["xz"]
+    ),
     "zst": _zstd,
 }
 
 
-# bzip2, block by block.
+# Entries: where decoding can begin.
 
 
-def decode_bzip2(parts: Iterable[bytes], note: Note) -> Parts:
-    """Yield the blocks of one or several streams; an empty one stands for one that is lost."""
-    held, start, searched, kind = b"", 0, 0, "header"
-    seen = False
-    for part in parts:
-        held += part
-        magics = [
-            (at, magic) for magic in (BLOCK, END) for at in bit_positions(held, magic, searched)
-        ]
-        for position, magic in sorted(magics):
-            if position < start or (position == start and kind == "block"):
-                continue  # in a checksum, or found before
-            if kind == "block":
-                yield _bzip2_block(held, start, position, note)
-            elif kind == "header":
-                header = held[start // 8 : position // 8].lstrip(b"\0")  # behind padding
-                if len(header) != 4 or not header.startswith(MAGICS["bz2"]):
-                    note("trailing garbage was left out")
-            seen = True
-            kind = "block" if magic == BLOCK else "header"
-            start = position if magic == BLOCK else -(-(position + 80) // 8) * 8
-        if len(held) - start // 8 > BLOCK_MAX:
-            if kind != "lost":
-                note("a damaged block was left out")
-                yield b""
-            start, kind = 8 * len(held) - 48, "lost"
-        cut = max(0, min(start // 8, len(held) - 7))
-        held, start = held[cut:], start - 8 * cut
-        searched = max(0, len(held) - 7)
-    if kind == "block":
-        with suppress(OSError):
-            size = 8 * len(held) - start
-            rest = (_bits(held, start, 8 * len(held)) << -size % 8).to_bytes(-(-size // 8), "big")
-            content = bz2.BZ2Decompressor().decompress(b"BZh9" + rest)
-            yield from filter(None, [content])
-    tail = held[start // 8 :].strip(b"\0")
-    if kind == "block" or not seen or start > 8 * len(held) or tail.startswith(b"BZh"):
-        note("truncated")
-    elif tail:
-        note("trailing garbage was left out")
+def entries(path: str | Path, size: int) -> list[int]:
+    """Return bytes of a dump, 0 first, about `size` apart, at which it can be entered.
+
+    bzip2 has blocks, which are found from any byte; zstd has frames, and 7z folders, as large as
+    who made the file chose. Others are read from the beginning.
+    """
+    kind, total = kind_of(path), size_of(path)
+    if total <= size:
+        return [0]
+    if kind in ("", "bz2"):
+        return list(range(0, total, size))
+    starts: list[int] = []
+    if kind == "zst" and not is_url(path):  # of a store all would be read
+        with opened(path) as file:
+            starts = _frame_starts(file)
+    elif kind == "7z" and not is_url(path):
+        with suppress(Exception):  # whatever py7zr raises for a damaged archive: it is not cut
+            directory = seven_zip.read_directory(Path(path))
+            starts = seven_zip.folder_starts(directory) if directory else []
+    chosen = [0]
+    for start in starts:
+        if start - chosen[-1] >= size:
+            chosen.append(start)
+    return chosen
 
 
-def _bzip2_block(data: bytes, start: int, stop: int, note: Note) -> bytes:
-    """Decode the bits of a block as a stream of its own; note it and return b'' if damaged."""
-    decoder = bz2.BZ2Decompressor()
-    bits = _bits(data, start, stop)
-    checksum = bits >> max(0, stop - start - 80) & 0xFFFFFFFF  # the same as that of the stream
-    size = stop - start + 80
-    end = int.from_bytes(END, "big") << 32 | checksum
-    stream = bits << 80 + -size % 8 | end << -size % 8
-    with suppress(OSError):
-        content = decoder.decompress(b"BZh9" + stream.to_bytes(-(-size // 8), "big"))
-        if decoder.eof:
-            return content
-    note("a damaged block was left out")
-    return b""
-
-
-def _bits(data: bytes, start: int, stop: int) -> int:
-    """Return the bits from `start` up to `stop` as a number."""
-    part = bytearray(data[start // 8 : -(-stop // 8)])
-    if part:
-        part[0] &= 0xFF >> start % 8
-    return int.from_bytes(part, "big") >> -stop % 8
-
-
-def bit_positions(data: bytes, magic: bytes, start: int = 0) -> list[int]:
-    """Return the positions in bits, from byte `start` on, at which six bytes begin."""
-    wanted, positions = int.from_bytes(magic, "big"), []
-    for shift in range(8):
-        middle = (wanted << (8 - shift)).to_bytes(7, "big")[1:6] if shift else magic
-        offset = 1 if shift else 0
-        at = data.find(middle, start + offset)
-        while at >= 0:
-            seven = data[at - offset : at - offset + 7].ljust(7, b"\0")
-            if int.from_bytes(seven, "big") >> (8 - shift) & 0xFFFFFFFFFFFF == wanted:
-                positions.append(8 * (at - offset) + shift)
-            at = data.find(middle, at + 1)
-    return sorted(positions)
+def _frame_starts(file: BinaryIO) -> list[int]:
+    """Return where the frames of zstd begin; the last of a damaged file takes all that follows."""
+    starts = [0]
+    while head := file.read(6):
+        at = starts[-1]
+        if head[:4] == _FRAME:
+            flags = head[4]
+            is_single = flags >> 5 & 1
+            content = (is_single, 2, 4, 8)[flags >> 6]
+            file.seek(at + 5 + (1 - is_single) + (0, 1, 2, 4)[flags & 3] + content)
+            is_last = False
+            while not is_last and len(block := file.read(3)) == 3:
+                bits = int.from_bytes(block, "little")
+                is_last = bool(bits & 1)
+                file.seek(1 if bits >> 1 & 3 == _RUN_LENGTH else bits >> 3, os.SEEK_CUR)
+            file.seek(4 * (flags >> 2 & 1), os.SEEK_CUR)
+        elif head[1:4] == _SKIPPABLE[1:] and head[0] & 0xF0 == _SKIPPABLE[0]:
+            file.seek(at + 8 + int.from_bytes(head[4:] + file.read(2), "little"))
+        else:
+            break
+        starts.append(file.tell())
+    return starts[:-1] or starts
 
 
 # 7z archives, as a stream.
 
 
-# The offset of the streams, (packed bytes, bytes, filters) of each, and (bytes, checksum) of the
-# members, which lie one after the other in the streams.
-_Directory = tuple[int, list[tuple[int, int, list[dict[str, int]]]], list[tuple[int, int]]]
-
-
-def _members(path: Path, failures: list[str]) -> Iterator[bytes]:
-    """Yield the content of all members; why it ended early is added to `failures`.
+def _members(
+    path: Path, failures: list[str], start: int = 0, stop: int | None = None
+) -> Iterator[bytes]:
+    """Yield the content of the members; why it ended early is added to `failures`.
 
     LZMA and LZMA2 are decoded here, other methods by a 7-Zip program. Raises SourceError without
     one, MissingExtra without py7zr, which reads the directory.
     """
     program = next(filter(None, map(shutil.which, PROGRAMS)), None)
-    directory: _Directory | None = None
+    directory: seven_zip.Directory | None = None
     try:
-        directory = _directory(path)
+        directory = seven_zip.read_directory(path)
     except ImportError:
         if program is None:
             raise MissingExtra("py7zr", "7z") from None
@@ -581,7 +662,9 @@ def _members(path: Path, failures: list[str]) -> Iterator[bytes]:
             failures.append(str(error))
             return
     if directory is not None:
-        yield from _decoded_members(path, directory, failures)
+        with opened(path) as file:
+            chosen = seven_zip.within(directory, start, stop)
+            yield from seven_zip.decoded_members(file, chosen, failures)
         return
     if program is None:
         raise SourceError(
@@ -598,61 +681,3 @@ def _members(path: Path, failures: list[str]) -> Iterator[bytes]:
             raise
     if process.returncode:
         failures.append(f"{Path(program).name} ended with {process.returncode}")
-
-
-def _directory(path: Path) -> _Directory | None:
-    """Read what an archive has; None if it is packed by a method that is not decoded here."""
-    import py7zr
-
-    decode: Any = lzma._decode_filter_properties  # type: ignore[attr-defined]
-    with py7zr.SevenZipFile(path) as archive:
-        header: Any = archive.header.main_streams
-        streams = []
-        sizes, folders = header.packinfo.packsizes, header.unpackinfo.folders
-        for size, folder in zip(sizes, folders, strict=True):
-            chain = []
-            for coder in reversed(folder.coders):
-                if (number := CODERS.get(coder["method"])) is None:
-                    return None
-                has_properties = number != lzma.FILTER_X86
-                chain.append(
-                    decode(number, coder["properties"]) if has_properties else {"id": number}
-                )
-            streams.append((size, folder.unpacksizes[-1], chain))
-        members = [(member.uncompressed, member.crc32 or 0) for member in archive.list()]
-        return HEADER + header.packinfo.packpos, streams, members
-
-
-def _decoded_members(path: Path, directory: _Directory, failures: list[str]) -> Iterator[bytes]:
-    """Yield the bytes of all streams, and compare the checksums of the members."""
-    begin, streams, sizes = directory
-    members = iter(sizes)
-    size, expected = next(members, (0, 0))
-    checksum = 0
-    with opened(path) as file:
-        for packed, left, chain in streams:
-            decoder = lzma.LZMADecompressor(lzma.FORMAT_RAW, filters=chain)
-            file.seek(begin)
-            begin += packed
-            while left > 0:
-                data = file.read(CHUNK) if decoder.needs_input else b""
-                try:
-                    part = decoder.decompress(data, min(left, CHUNK))
-                except (lzma.LZMAError, EOFError) as error:
-                    failures.append(str(error))
-                    return
-                if not (part or data):
-                    failures.append("truncated")
-                    return
-                left -= len(part)
-                yield part
-                while part:
-                    checksum = zlib.crc32(part[:size], checksum)
-                    size, part = size - len(part), part[size:]
-                    if size <= 0:
-                        if checksum != expected:
-                            failures.append("the checksum differs")
-                        size, expected = next(members, (len(part), 0))
-                        checksum = 0
-    if size > 0:
-        failures.append("it has less than its directory says")

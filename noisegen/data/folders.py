@@ -3,6 +3,7 @@
 import glob
 import os
 from collections.abc import Iterator
+from fnmatch import fnmatchcase
 from itertools import groupby
 from pathlib import Path
 from typing import Annotated, TypeVar
@@ -35,6 +36,7 @@ class _State(msgspec.Struct):
 
 
 _RUN = {"manifest.json", "README.md"}  # lie beside the data of a run
+_LISTS = "manifest.*.jsonl"  # and so do the long lists of its manifest
 _SPLITS, _STATE = "dataset_dict.json", "state.json"
 
 
@@ -68,7 +70,9 @@ def in_folder(folder: str) -> Iterator[Input]:
         else:
             is_run = names.keys() >= _RUN
             yield from (
-                input_of(path) for name, path in names.items() if not (is_run and name in _RUN)
+                input_of(path)
+                for name, path in names.items()
+                if not (is_run and (name in _RUN or fnmatchcase(name, _LISTS)))
             )
 
 
@@ -97,6 +101,18 @@ def _files(folder: str) -> list[str]:
 
 def in_store(url: str) -> Iterator[Input]:
     """Yield the inputs that a URL means: a file, a folder or a glob; raises SourceError."""
+    for name, is_folder in _meant(url).items():
+        yield from in_folder(name) if is_folder else [input_of(name)]
+
+
+def store_files(url: str) -> Iterator[str]:
+    """Yield the URLs of the files that a URL means, of any format; raises SourceError."""
+    for name, is_folder in _meant(url).items():
+        yield from _files(name) if is_folder else [name]
+
+
+def _meant(url: str) -> dict[str, bool]:
+    """Return what a URL means, and whether it is a folder; raises SourceError for nothing."""
     with reading(url):
         store, path = store_of(url)
         if not glob.has_magic(path):
@@ -107,5 +123,4 @@ def in_store(url: str) -> Iterator[Input]:
         is_folder = {name: store.isdir(inside) for name, inside in found.items()}
     if not found:
         raise SourceError(f"{url!r}: no such file, folder or bucket")
-    for name in found:
-        yield from in_folder(name) if is_folder[name] else [input_of(name)]
+    return is_folder

@@ -38,7 +38,7 @@ NLI_COLUMNS = (
     ("premise", "hypo", "label"),
 )
 TAG_COLUMNS = ("ner_tags", "labels", "tags", "upos", "pos_tags")
-UNREADABLE = ("not_utf8", "bad_json", "wrong_columns", "row_too_long", "truncated")
+UNREADABLE = ("not_utf8", "bad_json", "wrong_columns", "open_quote", "row_too_long", "truncated")
 _REPLACED = re.compile(r"<(\S+?)\|\d+>")  # how RCP writes a token that its noise replaced
 # The English training data of XNLI says it otherwise than its test data; - is without agreement.
 _CLASSES = {"contradictory": "contradiction"}

@@ -5,15 +5,28 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from glob import escape
-from itertools import chain, zip_longest
+from itertools import chain, dropwhile, takewhile, zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
 from noisegen.data.columns import damaged_rows, evenly, text_batches, unread_rows
-from noisegen.data.files import BOM, SHARDS, Damaged, damaged_head, read_parts, shard_folder
-from noisegen.data.formats import Columns, numbered, whole
+from noisegen.data.files import (
+    ALL,
+    BOM,
+    SHARDS,
+    Damaged,
+    Piece,
+    absolute,
+    compression_of,
+    damaged_head,
+    is_url,
+    pieces_of_text,
+    read_parts,
+    shard_folder,
+)
+from noisegen.data.formats import Columns, Input, numbered, whole
 from noisegen.data.sources import expand, listed, no_column
-from noisegen.data.tables import read_lines
+from noisegen.data.tables import line_ranges, read_lines, with_sizes
 from noisegen.errors import SourceError, UsageError
 from noisegen.noise.rng import DECISION_BITS, mix, name_number, threshold
 from noisegen.options import Strings
@@ -93,8 +106,10 @@ class PairColumns:
         return chosen
 
 
-def pair_rows(paths: Sequence[str], columns: PairColumns, damaged: list[str]) -> Iterator[PairRow]:
-    """Yield the rows of a table, or of a noisy file of lines and its clean versions.
+def pair_rows(
+    paths: Sequence[str], columns: PairColumns, damaged: list[str], piece: Piece = ALL
+) -> Iterator[PairRow]:
+    """Yield the rows of a table or a piece of it, or of a noisy file of lines and its clean ones.
 
     A side that cannot be read is None; a line on what is damaged goes to `damaged`. Where one of
     several files is longer than another the rest is lost.
@@ -114,7 +129,8 @@ def pair_rows(paths: Sequence[str], columns: PairColumns, damaged: list[str]) ->
     (item,) = expand(paths)
     unread: Counter[str] = Counter()
     choose = partial(columns.chosen, path=item.path)
-    for _, codes, texts in text_batches(item, Columns(columns.noisy), choose, only_text=True):
+    only_noisy = Columns(columns.noisy)
+    for _, codes, texts in text_batches(item, only_noisy, choose, only_text=True, piece=piece):
         unread.update(unread_rows(codes))
         langs = texts.pop(1) if columns.lang else [None] * len(codes)
         for lang, noisy, *clean in zip(langs, *texts, strict=True):
@@ -123,28 +139,31 @@ def pair_rows(paths: Sequence[str], columns: PairColumns, damaged: list[str]) ->
     damaged += damaged_rows(item.path, unread)
 
 
-def pair_tables(sources: Strings, columns: PairColumns) -> tuple[list[str], list[str]]:
-    """Return the tables that files, folders, globs and hf:... mean, each once, and what is skipped.
+def pair_tables(sources: Strings, columns: PairColumns) -> tuple[dict[str, Input], list[str]]:
+    """Return the tables that files, folders, globs and hf:... mean, by path, and what is skipped.
 
     Raises SourceError for what is missing and for columns that are not there.
     """
-    paths, skipped = [], []
+    found, skipped, has_rows = dict[str, Input](), [], False
     for item in expand(sources):
         if item.skipped:
             skipped.append(f"{item.path}: {item.skipped}")
             continue
         if (file := whole(item, Columns(columns.noisy))) is not None:
             columns.chosen(file.schema.names, item.path)
-        paths.append(item.absolute)
-    return list(dict.fromkeys(paths)), skipped
+        has_rows |= file is not None or not item.kind
+        found.setdefault(item.absolute, item)
+    if not has_rows:
+        raise SourceError(f"no pairs in {', '.join(found)}")
+    return found, skipped
 
 
 def aligned_files(noisy: str, clean: Sequence[str]) -> list[str]:
     """Return the paths of a file of lines and its clean versions; raises SourceError."""
     for path in (noisy, *clean):
-        if not Path(path).is_file():
+        if not (is_url(path) or Path(path).is_file()):
             raise SourceError(f"{path!r}: no such file")
-    return [str(Path(path).resolve()) for path in (noisy, *clean)]
+    return [absolute(path) for path in (noisy, *clean)]
 
 
 def read_pairs(
@@ -300,16 +319,32 @@ class M2Sentence:
         edits.append((start, stop, len(edits), words))
 
 
-def read_m2(path: str, damaged: list[str]) -> Iterator[M2Sentence]:
-    """Yield the sentences of an M2 file, compressed or not; unreadable lines go to `damaged`."""
-    return m2_sentences(text_lines(path, damaged))
+def read_m2(path: str, damaged: list[str], piece: Piece = ALL) -> Iterator[M2Sentence]:
+    """Yield the sentences of an M2 file, or that begin in a piece of it, compressed or not.
+
+    Unreadable lines go to `damaged`.
+    """
+    lines = text_lines(path, damaged, piece)
+    if piece.start:
+        lines = dropwhile(lambda line: not _begins_sentence(line[1]), lines)
+    if piece.stop is not None and (first := next(lines, None)):
+        after = text_lines(
+            path, [], Piece(piece.stop, None, piece.first + piece.rows, entry=piece.entry)
+        )
+        rest = takewhile(lambda line: not _begins_sentence(line[1]), after)
+        lines = chain([first], lines, rest)
+    return m2_sentences(lines)
+
+
+def _begins_sentence(line: str) -> bool:
+    return line.startswith("S ") or line == "S"
 
 
 def m2_sentences(lines: Iterable[tuple[int, str]]) -> Iterator[M2Sentence]:
     """Yield the sentences of numbered lines; a line that is neither S, A nor empty is damage."""
     sentence: M2Sentence | None = None
     for number, line in lines:
-        if line.startswith("S ") or line == "S":
+        if _begins_sentence(line):
             if sentence is not None:
                 yield sentence
             sentence = M2Sentence(number, line[2:].split())
@@ -330,21 +365,34 @@ def text_head(path: str) -> bytes:
         raise damaged_head(path) from error
 
 
-def text_lines(path: str, damaged: list[str]) -> Iterator[tuple[int, str]]:
+def line_pieces(path: str, lines: int) -> list[Piece]:
+    """Return the pieces of a file of text, of so many lines each; one if it is not cut."""
+    whole = pieces_of_text(path)
+    if is_url(path) or (compression_of(path) and not whole.bounds):
+        return [ALL]
+    found = with_sizes(line_ranges(path, 0, lines, lines, whole), whole)
+    cut = [
+        Piece(start, stop, lines * number, rows, size, entry)
+        for number, ((start, stop, rows, entry), size) in enumerate(found)
+    ]
+    return cut if cut[1:] else [ALL]
+
+
+def text_lines(path: str, damaged: list[str], piece: Piece = ALL) -> Iterator[tuple[int, str]]:
     """Yield numbered lines without control characters; tabs and the like are spaces.
 
     Unreadable lines, and where a compressed file breaks off, go to `damaged`.
     """
-    for number, line in enumerate(_lines(path, damaged), 1):
+    for number, line in enumerate(_lines(path, damaged, piece), piece.first + 1):
         if line is None:
             damaged.append(f"{path}:{number}: not UTF-8, or too long")
         else:
             yield number, line if line.isprintable() else line.translate(_NO_CONTROLS)
 
 
-def _lines(path: str, damaged: list[str]) -> Iterator[str | None]:
+def _lines(path: str, damaged: list[str], piece: Piece = ALL) -> Iterator[str | None]:
     """Yield lines, None for one that cannot be read; damage ends them and goes to `damaged`."""
     try:
-        yield from read_lines(read_parts(path))
+        yield from read_lines(read_parts(path, piece.start, piece.stop, piece.entry))
     except Damaged as damage:
         damaged.append(f"{path}: {damage}")

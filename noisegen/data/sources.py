@@ -171,6 +171,8 @@ def agree(file: FileRange, first: FileRange, columns: Columns) -> FileRange:
 
     Raises SourceError for columns that are missing, of a wrong type or unlike those of the first.
     """
+    if file is not first and file.schema.equals(first.schema, check_metadata=True):
+        return replace(file, schema=first.schema)  # one object, for there may be many files
     ours, theirs = _layout(file, columns), _layout(first, columns)
     for name in dict.fromkeys([*theirs, *ours]):
         if (wanted := theirs.get(name, "absent")) != (given := ours.get(name, "absent")):

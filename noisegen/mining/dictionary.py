@@ -7,7 +7,7 @@ import json
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing
+from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
 from dataclasses import dataclass, field
 from functools import cache
 from heapq import merge, nlargest
@@ -26,6 +26,7 @@ from noisegen.errors import UsageError
 from noisegen.mining.miner import SentencePair, Thresholds
 from noisegen.runs.atomic import atomic
 from noisegen.runs.manifest import Manifest
+from noisegen.runs.store import StorePath
 from noisegen.text.segmentation import language
 
 Item = TypeVar("Item")
@@ -137,11 +138,17 @@ def read_counts(source: Path | IO[bytes]) -> Iterator[Count]:
     return map(Count._make, _rows(source, COUNT_SCHEMA.names))
 
 
+def readable(source: Path | IO[bytes]) -> AbstractContextManager[Any]:
+    """Return what Arrow reads: an object of a store as an open file, anything else as it is."""
+    return source.open() if isinstance(source, StorePath) else nullcontext(source)
+
+
 def _rows(source: Path | IO[bytes], columns: list[str]) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of a Parquet file, with a batch in memory; raises SourceError."""
     with (
         reading(source),
-        closing(pq.ParquetFile(source, pre_buffer=False, buffer_size=1 << 16)) as file,
+        readable(source) as opened,
+        closing(pq.ParquetFile(opened, pre_buffer=False, buffer_size=1 << 16)) as file,
     ):
         for batch in file.iter_batches(BATCH_ROWS, columns=columns, use_threads=False):
             batch.validate(full=True)  # damaged UTF-8 shows here

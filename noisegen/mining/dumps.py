@@ -5,14 +5,27 @@ import hashlib
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from html import unescape
-from itertools import chain, dropwhile
-from pathlib import Path
+from itertools import chain, dropwhile, pairwise
+from pathlib import Path, PurePath
 from typing import NamedTuple
 from xml.parsers import expat
 from xml.sax.saxutils import escape, quoteattr
 
-from noisegen.data.files import MAGICS, first_bytes
+from noisegen.data.files import (
+    ALL,
+    MAGICS,
+    Piece,
+    absolute,
+    entries,
+    first_bytes,
+    is_url,
+    metered,
+    salvage,
+    size_of,
+)
+from noisegen.data.folders import store_files
 from noisegen.errors import SourceError
 from noisegen.mining.miner import Task
 
@@ -23,20 +36,21 @@ _SAME = {"no": "nb", "nb": "no", "simple": "en"}  # codes of wikis that differ f
 
 
 def tasks_of(sources: Sequence[str], lang: str) -> tuple[list[Task], list[str]]:
-    """Return a task for each dump file, and a line for each file that is left out, with why.
+    """Return the tasks of dump files, and a line for each file that is left out, with why.
 
-    The files of a page that is split by revisions (p1r2r3) are one task, in their order. Raises
-    SourceError for what is missing, empty or not what its ending says, and if nothing is left.
+    A large file that can be entered is several tasks; the files of a page that is split by
+    revisions (p1r2r3) are one, in their order. Raises SourceError for what is missing, empty or not
+    what its ending says, and if nothing is left.
     """
     left_out: list[str] = []
     paths = [path for source in sources for path in _files(source)]
-    targets = {path.resolve(): path for path in reversed(paths)}  # each under its first name
-    files: dict[Path, Path] = {}  # by the name of the dump without that of its compression
-    for path in (path for path in dict.fromkeys(paths) if targets[path.resolve()] == path):
-        dump = path.with_suffix("") if path.suffix.lower() != ".xml" else path
+    targets = {absolute(path): path for path in reversed(paths)}  # each under its first name
+    files: dict[str, str] = {}  # by the name of the dump without that of its compression
+    for path in (path for path in dict.fromkeys(paths) if targets[absolute(path)] == path):
+        dump = path if _ending(path) == ".xml" else path.removesuffix(_ending(path))
         reason = _reason_against(path, lang)
         if not reason and dump in files:
-            reason = f"the same dump as {files[dump].name}, in another compression"
+            reason = f"the same dump as {name_in(files[dump])}, in another compression"
         if reason:
             left_out.append(f"{path}: {reason}")
         else:
@@ -44,21 +58,43 @@ def tasks_of(sources: Sequence[str], lang: str) -> tuple[list[Task], list[str]]:
     if not files:
         raise SourceError("; ".join(left_out[:3]) or f"no files in {', '.join(sources)}")
     groups: dict[str, list[tuple[int, str]]] = {}  # the files of one page together
-    for name in map(str, files.values()):
+    for name in files.values():
         part = _PART.match(name)
         stem, first = (part[1], int(part[2])) if part else (name, 0)
         groups.setdefault(stem, []).append((first, name))
     tasks = [tuple(name for _, name in sorted(group)) for group in groups.values()]
-    return [Task(number, names) for number, names in enumerate(tasks)], left_out
+    pieces = [(names, piece) for names in tasks for piece in _pieces(names)]
+    return [Task(number, *task) for number, task in enumerate(pieces)], left_out
 
 
-def _files(source: str) -> Iterator[Path]:
-    """Yield the files of a source as absolute paths, in order; raises SourceError for none."""
+def _pieces(names: Sequence[str]) -> list[Piece]:
+    """Return the pieces of a dump; one of several files, or that is rewritten, is not cut."""
+    starts = [0] if names[1:] else entries(names[0], PIECE_BYTES)
+    if not starts[1:] or not _is_plain(head_of(names[0])):
+        return [ALL]
+    *cut, last = [*pairwise(starts), (starts[-1], size_of(names[0]))]
+    pieces = [Piece(start, stop, size=stop - start) for start, stop in cut]
+    return [*pieces, Piece(last[0], size=last[1] - last[0])]
+
+
+def name_in(path: str) -> str:
+    """Return the name of a file or URL without its folder."""
+    return path.rpartition("/")[2]
+
+
+def _ending(path: str) -> str:
+    return PurePath(name_in(path)).suffix.lower()
+
+
+def _files(source: str) -> Iterator[str]:
+    """Yield the files of a source, absolute, in order; raises SourceError for none."""
     path = Path(os.path.abspath(source))  # noqa: PTH100  (a link keeps its name)
-    if path.is_dir():
-        yield from (file for file in sorted(path.rglob("*")) if file.is_file())
+    if is_url(source):
+        yield from store_files(source)
+    elif path.is_dir():
+        yield from (str(file) for file in sorted(path.rglob("*")) if file.is_file())
     elif path.exists():
-        yield path
+        yield str(path)
     elif matches := sorted(glob.glob(source, recursive=True)):  # noqa: PTH207
         for match in matches:
             yield from _files(match)
@@ -66,9 +102,9 @@ def _files(source: str) -> Iterator[Path]:
         raise SourceError(f"{source!r}: no such file or folder")
 
 
-def _reason_against(path: Path, lang: str) -> str:
+def _reason_against(path: str, lang: str) -> str:
     """Return why a file is not mined; '' if it is."""
-    if path.suffix.lower() not in ENDINGS and not path.stat().st_size:
+    if _ending(path) not in ENDINGS and not size_of(path):
         return "not a MediaWiki export"
     head = first_bytes(path)
     if not head:
@@ -82,6 +118,8 @@ def _reason_against(path: Path, lang: str) -> str:
 
 
 HEAD = 64 << 10  # bytes in which the root and the site info are
+PIECE_BYTES = 64 << 20  # of a file that one task mines, if it can be entered: a minute of bzip2
+_PAGE, _END = b"<page", b"</mediawiki>"
 
 _ID = re.compile(rb"<id>\s*(\d{1,18})")
 _TITLE = re.compile(rb"<title>([^<]*)")
@@ -231,7 +269,7 @@ class _Scanner:
         remainder = self.held[self.at :]
         if b"<revision" in remainder or self.skipped == b"</revision>":
             self.note("ends inside a revision, which was skipped")
-        elif b"</mediawiki>" not in remainder:
+        elif _END not in remainder:
             self.note("the end of the file is missing")
 
     def _revisions(self) -> Iterator[Revision]:
@@ -255,7 +293,8 @@ class _Scanner:
             later = held.rfind(b"<revision", begin + 9, text) if later < 0 else later
             if later >= 0:
                 self.note("a revision without an end was skipped")
-                self.at = later
+                page = held.rfind(_PAGE, begin, later)  # it may have been the last of its page
+                self.at = later if page < 0 else page
                 continue
             self.at = end + len(b"</revision>")
             head, attributes, tail = held[begin:text], held[text:start], held[stop:end]
@@ -274,13 +313,13 @@ class _Scanner:
             begin = self.held.find(b"<revision", self.at)
             if begin < 0:  # keep only the head of a page and the end of the file
                 if len(self.held) - self.at > HEADER_MAX:
-                    page = self.held.rfind(b"<page", len(self.held) - HEADER_MAX)
+                    page = self.held.rfind(_PAGE, len(self.held) - HEADER_MAX)
                     self.at = page if page >= 0 else len(self.held) - 64
                 return False
             between = self.held[self.at : begin]
             if b"</page" in between:
                 self.page = None
-            start = between.rfind(b"<page")
+            start = between.rfind(_PAGE)
             if start >= 0:
                 self.page = self._page_of(between[start:])
                 if not self.wanted(self.page):
@@ -352,12 +391,68 @@ def as_exported(parts: Iterable[bytes], note: Callable[[str], None]) -> Iterator
     while len(head) < HEAD and (part := next(parts, None)):
         head += part
     whole = chain([head], [b""] if part == b"" else [], parts)
-    is_export = b"<mediawiki" in head or b"<revision>" in head  # the latter: what damage left
-    if not is_export or _CDATA in head:
+    if not _is_plain(head):
         return rewritten(whole, note)
     if b"<!DOCTYPE" in head.partition(b"<mediawiki")[0]:
         note("declares a document type: its entities were not expanded")
     return whole
+
+
+def _is_plain(head: bytes) -> bool:
+    """Tell whether an export is read as it is, by what it begins with."""
+    is_export = b"<mediawiki" in head or b"<revision>" in head  # the latter: what damage left
+    return is_export and _CDATA not in head
+
+
+def head_of(path: str) -> bytes:
+    """Return what a dump begins with."""
+    with metered(), closing(salvage(path, lambda text: None)) as parts:
+        return next(filter(None, parts), b"")
+
+
+def pages_of(piece: Piece, own: Iterable[bytes], path: str) -> Iterator[bytes]:
+    """Yield the pages that begin in `own`, a piece of a plain export, as an export of their own.
+
+    They begin with a page or a gap, and end where another one or a gap begins in what follows.
+    """
+    if piece.start:
+        own = _from_page(own)
+        if (first := next(own, None)) is None:
+            yield _END
+            return
+        yield head_of(path).partition(_PAGE)[0][:HEAD]
+        yield first
+    yield from own
+    if piece.stop is not None:
+        with closing(salvage(path, lambda text: None, piece.stop)) as after:
+            yield from _to_page(after)
+
+
+def _from_page(parts: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield parts from the first that begins a page, or from a gap."""
+    parts, held = iter(parts), b""
+    for part in parts:
+        held += part
+        if (begin := held.find(_PAGE)) >= 0 or not part:
+            yield held[begin:] if part else part
+            break
+        held = held[1 - len(_PAGE) :]
+    yield from parts
+
+
+def _to_page(parts: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield parts up to the first page that begins in them, or a gap, and an end."""
+    held = b""
+    for part in parts:
+        held += part
+        if (begin := held.find(_PAGE)) >= 0 or not part:
+            yield from (held[:begin] if part else held, b"", _END)
+            return
+        if sure := held[: 1 - len(_PAGE)]:  # an empty one would be a gap
+            yield sure
+        held = held[1 - len(_PAGE) :]
+    if held:
+        yield held
 
 
 def _writer_to(out: list[str]) -> expat.XMLParserType:

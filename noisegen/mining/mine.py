@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, asdict, dataclass, field, fields, replace
 from functools import partial
 from hashlib import blake2b
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -17,8 +19,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from noisegen.data.files import metered
+from noisegen.data.files import is_url, metered, modified, size_of
 from noisegen.data.pairs import PairColumns, aligned_files
+from noisegen.data.sources import is_hub
 from noisegen.errors import SourceError, UsageError
 from noisegen.mining import dictionary, parallel
 from noisegen.mining.dumps import tasks_of
@@ -48,10 +51,12 @@ from noisegen.runs.folder import (
     Splitter,
     listed,
     note_text,
+    number_of,
     shard_path,
 )
 from noisegen.runs.manifest import Card, Manifest, dataset_card, packages, summed
 from noisegen.runs.progress import BYTES, Tracker, live_path, publishing, silent
+from noisegen.runs.store import StorePath, output_path
 from noisegen.text.segmentation import language
 from noisegen.version import __version__
 
@@ -89,11 +94,12 @@ class Work:
 
     def binding(self) -> dict[str, Any]:
         """Return what a run's folder is bound to; raises SourceError for a missing file."""
-        sources = [
-            {"task": task.number, "path": path, **_written(path)}
-            for task in self.tasks
-            for path in task.paths
-        ]
+        sources = []
+        for paths, group in groupby(self.tasks, key=attrgetter("paths")):
+            tasks = list(group)
+            pieces = {"tasks": len(tasks), "first_cut": tasks[0].piece.stop} if tasks[1:] else {}
+            place = {"task": tasks[0].number}
+            sources += [place | {"path": path} | _written(path) | pieces for path in paths]
         config = {
             "version": __version__, "kind": self.miner.kind, "lang": self.miner.language.code,
             "options": self.config, "sources": sources,
@@ -105,15 +111,17 @@ class Work:
         """Return the bytes of every task, 0 if those of a source are not known."""
         sizes = {}
         for task in self.tasks:
-            known = [_written(path)["bytes"] for path in task.paths]
+            known = [task.piece.size or _written(path)["bytes"] for path in task.paths]
             sizes[task.number] = 0 if None in known else sum(filter(None, known))
         return sizes
 
 
-def _written(path: str) -> dict[str, int | None]:
+def _written(path: str) -> dict[str, Any]:
     """Return the size of a file in bytes and its time of modification in ns, None for no file."""
-    if path == "-" or path.startswith("hf:"):
+    if path == "-" or is_hub(path):
         return {"bytes": None, "modified": None}
+    if is_url(path):
+        return {"bytes": size_of(path), "modified": modified(path)}
     try:
         status = Path(path).stat()
     except OSError as error:
@@ -321,6 +329,7 @@ LAYOUT = Layout(
     whole=("manifest.json", "README.md", *DICTIONARY),
     parts=("pairs/part-*.parquet", "words/part-*.parquet"),
     notes=("pairs/part-*.parquet",), note=Mined,
+    file_of=lambda mined: f"pairs/{shard_path(Path(), mined.number)}",
     columns=frozenset({"lang", "clean", "noisy", "count"}),
 )  # fmt: skip
 
@@ -331,14 +340,22 @@ def mine(work: Work, options: AnyOptions) -> Manifest:
     Thresholds may differ between runs: a later run applies its own. `progress` is called with a
     `Progress` every second and after every task. Raises NoisegenError.
     """
+    if not work.tasks:
+        raise UsageError("no sources are given: nothing can be mined")
     for line in work.left_out:
         options.tell(f"skipped {line}")
     binding = work.binding()
-    out = Path(options.out)
+    out = output_path(options.out)
     out = out.resolve() if is_remote(options.executor) else out
     folder = RunFolder(out, LAYOUT, binding, options.share)
     folder.refuse_inputs(source["path"] for source in binding["sources"])
-    folder.open(resume=options.resume or options.part is not None, force=options.force)
+    resume = options.resume or options.part is not None
+    with folder.opened(resume=resume, force=options.force, show=options.progress):
+        return _mine(folder, work, options)
+
+
+def _mine(folder: RunFolder[Mined], work: Work, options: AnyOptions) -> Manifest:
+    """Mine the tasks of the share that are not done, and end the run if it is the last."""
     done, (remainder, count) = _done(folder), options.share
     missing = [t for t in work.tasks if t.number % count == remainder and t.number not in done]
     sizes = work.sizes()
@@ -353,19 +370,24 @@ def mine(work: Work, options: AnyOptions) -> Manifest:
         tracker.add(mined.read | {"pairs": mined.rows, BYTES: sizes[mined.number]})
         tracker.report()
 
-    job = partial(mine_task, folder.out, json.dumps(binding, sort_keys=True), work.miner)
+    config = json.dumps(folder.config, sort_keys=True)
+    job = partial(mine_task, folder.out, config, work.miner)
     with tracker.watching(partial(folder.live, folder.out / "pairs")):
         folder.run(partial(job, options.strict), missing, options, finished)
     return _finish(folder, work, options, digests)
 
 
 def _done(folder: RunFolder[Mined]) -> dict[int, Mined]:
-    """Return the finished tasks: those whose word counts are there too."""
+    """Return the finished tasks: those whose word counts are there too.
+
+    A store has whole objects alone: they are listed, and not read again.
+    """
+    done, words = folder.done(), {number_of(path): path for path in folder.out.glob("words/part-*")}
+    is_whole = isinstance(folder.out, StorePath)
     return {
         number: mined
-        for number, mined in folder.done().items()
-        if (path := shard_path(folder.out / "words", number)).exists()
-        and file_digest(path) == mined.words_sha256
+        for number, mined in done.items()
+        if (path := words.get(number)) and (is_whole or file_digest(path) == mined.words_sha256)
     }
 
 
@@ -377,6 +399,7 @@ def _finish(
     `fresh` has the digests of the shards that were just written.
     """
     done, thresholds = _done(folder), options.thresholds()
+    folder.expect_all(len(work.tasks), done)
     notes = [done[task.number] for task in work.tasks if task.number in done]
     digest = folder.digests(fresh)
     names = [f"pairs/{shard_path(Path(), note.number)}" for note in notes]
@@ -426,8 +449,10 @@ def _merge(out: Path, names: list[str], thresholds: Thresholds) -> dict[str, Any
     )
     pages = [np.zeros(0, np.int64)]
     for path in pairs:
-        if "page_id" in pq.read_schema(path).names:
-            pages.append(pq.read_table(path, columns=["page_id"])["page_id"].unique().to_numpy())
+        with dictionary.readable(path) as source, pq.ParquetFile(source) as file:
+            if "page_id" in file.schema_arrow.names:
+                ids = file.read(columns=["page_id"])["page_id"]
+                pages.append(ids.unique().to_numpy())
     files_of_page = np.unique(np.concatenate(pages), return_counts=True)[1]
     return {
         "words": totals.words,

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, NamedTuple, Protocol, Self
 
+from noisegen.data.files import ALL, Piece
 from noisegen.options import option
 from noisegen.text.segmentation import Language
 
@@ -43,10 +44,11 @@ class SentencePair:
 
 @dataclass(frozen=True)
 class Task:
-    """The files that one worker mines, one after the other."""
+    """The files that one worker mines, one after the other, or a piece of one."""
 
     number: int
     paths: tuple[str, ...]
+    piece: Piece = ALL
 
 
 class Damage(list[str]):

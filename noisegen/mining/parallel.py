@@ -12,10 +12,12 @@ from typing import Any, ClassVar, NamedTuple
 import msgspec
 from rapidfuzz.distance import Levenshtein
 
-from noisegen.data.files import metered
+from noisegen.data.files import ALL, Piece, absolute, is_url, metered
+from noisegen.data.formats import Columns, pieces
 from noisegen.data.pairs import (
     M2_STARTS,
     PairColumns,
+    line_pieces,
     pair_rows,
     pair_tables,
     read_m2,
@@ -47,7 +49,8 @@ class PairsMiner:
 
     def __call__(self, task: Task, account: Account) -> Iterator[SentencePair]:
         """Yield the pairs that pass the filters; a row is a unit."""
-        for unit, row in enumerate(pair_rows(task.paths, self.columns, account.damaged)):
+        rows = pair_rows(task.paths, self.columns, account.damaged, task.piece)
+        for unit, row in enumerate(rows, task.piece.first):
             account.read["rows"] += 1
             spoken = self.language if row.lang is None else _spoken(row.lang, self.language)
             if spoken is None:
@@ -78,11 +81,14 @@ def _spoken(name: str, like: Language) -> Language | None:
 
 
 def table_tasks(sources: Sequence[str], miner: PairsMiner) -> tuple[list[Task], list[str]]:
-    """Return a task for each table, and what is skipped, as `data.pairs.pair_tables` does."""
-    paths, skipped = pair_tables(sources, miner.columns)
-    return [Task(number, (path,)) for number, path in enumerate(paths)], skipped
+    """Return the tasks of tables, and what is skipped, as `data.pairs.pair_tables` does."""
+    found, skipped = pair_tables(sources, miner.columns)
+    noisy = Columns(miner.columns.noisy)
+    cut = ((path, piece) for path, item in found.items() for piece in pieces(item, noisy, ROWS))
+    return [Task(number, (path,), piece) for number, (path, piece) in enumerate(cut)], skipped
 
 
+ROWS = 100_000  # rows or lines of a file that one task mines
 COMMENT_CHARS = 10  # an addition at the end as long as this is a comment (gector-ja's rule)
 _ENDS_MAX = 20  # sentence ends that are tried
 _TAG = re.compile(r"\[(/?)(f-[a-z]+|sline)\]", re.IGNORECASE)
@@ -186,9 +192,8 @@ class Lang8Miner:
         for path in task.paths:
             with metered():  # its beginning is read again
                 is_lang8 = kind_of(path) == LANG8
-            for learnt in (lang8_sentences if is_lang8 else m2_sentences)(
-                path, self.language, account
-            ):
+            read = lang8_sentences if is_lang8 else m2_sentences
+            for learnt in read(path, self.language, account, task.piece):
                 account.read["sentences"] += 1
                 if reason := self._unfit(learnt.noisy):
                     account.dropped[reason] += 1
@@ -221,15 +226,16 @@ class Lang8Miner:
 
 
 def lang8_tasks(sources: Sequence[str]) -> list[Task]:
-    """Return a task for each file; raises SourceError for what is missing or of another kind."""
+    """Return the tasks of files; raises SourceError for what is missing or of another kind."""
     for source in sources:
-        if not Path(source).is_file():
+        if not (is_url(source) or Path(source).is_file()):
             what = "a folder; name its files" if Path(source).is_dir() else "no such file"
             raise SourceError(f"{source!r}: {what}")
-    paths = list(dict.fromkeys(str(Path(source).resolve()) for source in sources))
+    paths = list(dict.fromkeys(map(absolute, sources)))
     for path in paths:
         kind_of(path)
-    return [Task(number, (path,)) for number, path in enumerate(paths)]
+    cut = ((path, piece) for path in paths for piece in line_pieces(path, ROWS))
+    return [Task(number, (path,), piece) for number, (path, piece) in enumerate(cut)]
 
 
 def kind_of(path: str) -> str:
@@ -259,9 +265,11 @@ class Lang8Entry(msgspec.Struct, array_like=True):
     corrections: list[Any] | None = None
 
 
-def lang8_sentences(path: str, language: Language, account: Account) -> Iterator[Learnt]:
+def lang8_sentences(
+    path: str, language: Language, account: Account, piece: Piece = ALL
+) -> Iterator[Learnt]:
     """Yield the sentences of Lang-8 entries in which someone learns `language`."""
-    for number, line in text_lines(path, account.damaged):
+    for number, line in text_lines(path, account.damaged, piece):
         if not line.strip():
             continue
         try:
@@ -305,9 +313,11 @@ def _read_all(noisy: str, texts: object) -> list[Correction]:
     return corrections
 
 
-def m2_sentences(path: str, language: Language, account: Account) -> Iterator[Learnt]:
+def m2_sentences(
+    path: str, language: Language, account: Account, piece: Piece = ALL
+) -> Iterator[Learnt]:
     """Yield the sentences of an M2 file, tokens joined by spaces."""
-    for sentence in read_m2(path, account.damaged):
+    for sentence in read_m2(path, account.damaged, piece):
         corrections = [Correction(text) for text in sentence.corrected()]
         account.damaged += sentence.notes(path)
         if sentence.tokens:

@@ -15,9 +15,16 @@ from pathlib import Path
 from typing import ClassVar
 from xml.sax.saxutils import unescape
 
-from noisegen.data.files import salvage
+from noisegen.data.files import ALL, salvage
 from noisegen.mining.changes import History, align, changed_lines
-from noisegen.mining.dumps import Page, Revision, as_exported, read_revisions
+from noisegen.mining.dumps import (
+    Page,
+    Revision,
+    as_exported,
+    name_in,
+    pages_of,
+    read_revisions,
+)
 from noisegen.mining.filters import FilterProfile, judge
 from noisegen.mining.miner import Account, SentencePair, Task
 from noisegen.text.segmentation import Language
@@ -41,7 +48,7 @@ class WikiMiner:
 
     def __call__(self, task: Task, account: Account) -> Iterator[SentencePair]:
         """Yield the pairs of the files, in which a page may go on from one file to the next."""
-        name = Path(task.paths[0]).name
+        name = name_in(task.paths[0])
         revisions = self._revisions(task, account)
         for number, history in groupby(revisions, key=lambda revision: revision.page.number):
             account.read["pages"] += 1
@@ -59,12 +66,16 @@ class WikiMiner:
             account.dropped["page_other_namespace"] += 1
             return False
 
-        for path in map(Path, task.paths):
+        for path in task.paths:
 
-            def note(text: str, name: str = path.name) -> None:
+            def note(text: str, name: str = name_in(path)) -> None:
                 account.damaged.append(f"{name}: {text}")
 
-            parts = as_exported(counted(salvage(path, note)), note)
+            piece = task.piece
+            parts = counted(salvage(path, note, piece.start, piece.stop))
+            parts = parts if piece.start else as_exported(parts, note)
+            if piece != ALL:
+                parts = pages_of(piece, parts, path)
             yield from read_revisions(parts, note, is_wanted)
 
 

@@ -10,8 +10,10 @@ from conftest import SHARED
 
 from noisegen.cli import noisegen
 from noisegen.data import tables
-from noisegen.errors import SourceError
+from noisegen.errors import SourceError, UsageError
+from noisegen.mining import parallel
 from noisegen.mining.filters import PROFILES
+from noisegen.mining.mine import mine_lang8
 from noisegen.mining.miner import Account, Task, WordPair
 from noisegen.mining.parallel import Lang8Miner, kind_of, lang8_tasks
 from noisegen.text.segmentation import language
@@ -311,3 +313,43 @@ def test_the_samples_are_read_as_their_description_says(code):
 
     assert {pair.clean for pair in entries + m2} == EXPECTED[code]
     assert len(account.damaged) == 1
+
+
+DAMAGED_M2 = b"""S I has many frend here .
+A 1 2|||R|||have|||REQUIRED|||-NONE-|||0
+A 3 4|||R|||friends|||REQUIRED|||-NONE-|||0
+
+no M2
+S She go home every single day .
+A 1 2|||R|||goes|||REQUIRED|||-NONE-|||0
+\xff
+A 9 9|||R|||x|||REQUIRED|||-NONE-|||1
+
+"""
+
+
+@pytest.mark.parametrize("kind", ["lang8", "m2"])
+def test_a_large_file_is_many_tasks_with_the_pairs_of_one(kind, file, monkeypatch):
+    entries = [entry([SENTENCE, "He go."], [[RIGHT], []], number=n % 2 * 70 + n) for n in range(9)]
+    path = file(b"junk\n".join([b"", *entries, b""])[5:] if kind == "lang8" else DAMAGED_M2 * 5)
+    miner = Lang8Miner(language("en"), PROFILES["all"])
+
+    def mined(lines):
+        monkeypatch.setattr(parallel, "ROWS", lines)
+        tasks, account = lang8_tasks([str(path)]), Account()
+        return [pair for task in tasks for pair in miner(task, account)], account, len(tasks)
+
+    pairs, whole, count = mined(1_000)
+    assert (count, len(pairs) > 4, len(whole.damaged) > 7) == (1, True, True)
+    for lines in (1, 2, 3, 7):
+        pieced, account, count = mined(lines)
+        assert count > 2
+        assert pieced == pairs
+        assert (account.read, account.dropped) == (whole.read, whole.dropped)
+        assert sorted(account.damaged) == sorted(whole.damaged)
+
+
+def test_no_files_at_all_are_wrong_usage(tmp_path):
+    with pytest.raises(UsageError, match="no sources are given"):
+        mine_lang8([], tmp_path / "out")
+    assert not (tmp_path / "out").exists()

@@ -5,6 +5,7 @@ import csv
 import gzip
 import json
 from collections import Counter
+from functools import partial
 from itertools import chain
 
 import pyarrow as pa
@@ -12,10 +13,12 @@ import pyarrow.parquet as pq
 import pytest
 from conftest import SHARED
 
+import noisegen
 from noisegen import cli
-from noisegen.data import columns, tables
+from noisegen.data import columns, files, tables
 from noisegen.data.pairs import PairColumns, aligned_files
-from noisegen.errors import SourceError
+from noisegen.errors import OutputError, SourceError
+from noisegen.mining import parallel
 from noisegen.mining.filters import PROFILES, judge
 from noisegen.mining.miner import Account, Task
 from noisegen.mining.parallel import PairsMiner, table_tasks
@@ -414,3 +417,79 @@ def test_russian_blogs_give_their_misspellings():
     words = Counter((w.clean, w.noisy) for pair in pairs for w in pair.words)
 
     assert ("вообще", "вобще") in best(words, 3)
+
+
+def cut_at(monkeypatch, rows, tasks_of, miner):
+    """Return the pairs and word pairs of files cut after so many rows, the account, the tasks."""
+    monkeypatch.setattr(parallel, "ROWS", rows)
+    tasks = tasks_of()
+    pairs, words, account = collected(miner, tasks)
+    return pairs, words, account, len(tasks)
+
+
+def in_pieces(pack, data, size=501):
+    return b"".join(pack(data[at : at + size]) for at in range(0, len(data), size))
+
+
+def many(count=60):
+    return [(f"{noisy} It was number {n}.", f"{clean} It was number {n}.")
+            for n, (noisy, clean) in zip(range(count), ROWS * count, strict=False)]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["a.tsv", "crlf.tsv", "a.jsonl", "a.parquet", "a.tsv.bz2", "a.tsv.zst", "a.csv", "a.tsv.gz"],
+)
+def test_a_large_table_is_many_tasks_with_the_pairs_of_one(kind, write, tmp_path, monkeypatch):
+    rows, data = many(), table(many())
+    if kind == "a.parquet":
+        columns = dict(zip(("noisy", "clean"), map(list, zip(*rows, strict=True)), strict=True))
+        pq.write_table(pa.table(columns), tmp_path / kind, row_group_size=13)
+    contents = {
+        "a.tsv": data, "a.jsonl": jsonl(rows),
+        "crlf.tsv": "\ufeff" + data.replace("\n", "\r\n")[:-2],
+        "a.tsv.bz2": in_pieces(bz2.compress, data.encode()),
+        "a.tsv.zst": in_pieces(partial(pa.compress, codec="zstd", asbytes=True), data.encode()),
+        "a.csv": table(map(quoted, rows), comma=","), "a.tsv.gz": gzip.compress(data.encode()),
+    }  # fmt: skip
+    path = write(kind, contents[kind]) if kind in contents else str(tmp_path / kind)
+    miner = PairsMiner(language("en"), PROFILES["rcp"])
+    monkeypatch.setattr(files, "ENTERED_BYTES", 1_000)
+    monkeypatch.setattr(files, "ENTRY_BYTES", 100)
+
+    def tasks_of():
+        return table_tasks([path], miner)[0]
+
+    whole = cut_at(monkeypatch, 1_000, tasks_of, miner)
+    assert whole[3] == 1
+    assert len(whole[0]) == 36
+    is_cut = kind not in ("a.csv", "a.tsv.gz")
+    for size in (1, 7, 59, 60):
+        pieced = cut_at(monkeypatch, size, tasks_of, miner)
+        assert pieced[:3] == whole[:3]
+        assert pieced[3] == (-(-60 // size) if is_cut else 1)
+
+
+def test_a_run_over_pieces_of_a_table_resumes_in_parts(write, tmp_path, monkeypatch):
+    path = write("a.tsv", table(many()))
+    whole = noisegen.mine_pairs(path, tmp_path / "whole")
+    monkeypatch.setattr(parallel, "ROWS", 13)
+    for part in ("2/3", "1/3", "3/3"):
+        made = noisegen.mine_pairs(path, tmp_path / "parts", part=part)
+
+    assert made.missing_tasks == 0
+    assert len(made.shards) == 5
+    assert made.totals == whole.totals
+    for name in ("pairs", "dictionary.parquet"):
+        assert pq.read_table(tmp_path / "parts" / name) == pq.read_table(tmp_path / "whole" / name)
+    monkeypatch.setattr(parallel, "ROWS", 14)
+    with pytest.raises(OutputError, match="other sources"):
+        noisegen.mine_pairs(path, tmp_path / "parts", resume=True)
+
+
+@pytest.mark.parametrize("name", ["a.norm", "a.conll", "a.csv"])
+def test_nothing_but_empty_files_is_one_line(write, tmp_path, capfd, name):
+    path = write(name, "")
+    assert cli.run(["mine-pairs", path, "-o", str(tmp_path / "out"), "--lang", "en"]) == 1
+    assert capfd.readouterr().err == f"error: no pairs in {path}\n"
+    assert not (tmp_path / "out").exists()

@@ -1,17 +1,22 @@
 """mine-wiki: recall on injected errors, damaged dumps, split pages, containers, workers."""
 
+import bz2
 import csv
 import json
+import random
 import re
 from functools import cache
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from conftest import SHARED
 from exports import export, page, revision
 
+import noisegen
 from noisegen.cli import run as cli
 from noisegen.errors import SourceError
+from noisegen.mining import dumps as dumps_module
 from noisegen.mining.dumps import tasks_of
 from noisegen.mining.filters import PROFILES
 from noisegen.mining.miner import Account, Task
@@ -348,3 +353,95 @@ def test_a_long_real_history_is_mined_in_seconds(dumps):
     assert account.read["revisions"] == 2000
     assert len(pairs) > 1_000
     assert {("occurred", "occured"), ("existence", "existance")} <= {w[1:] for w in words(pairs)}
+
+
+def history(pages=12, seed=3):
+    """An export with corrections, reverts, other namespaces and one long page."""
+    dice = random.Random(seed)
+    made = []
+    for number in range(1, pages + 1):
+        filler = " ".join(dice.choices("alder birch cedar maple willow".split(), k=400))  # noqa: SIM905
+        texts = [f"{filler}\n{text} {number}" for text in (NOISY, CLEAN, NOISY, CLEAN, CLEAN)]
+        texts *= 8 if number == 5 else 1
+        made.append(page(number, texts, namespace=int(number == 3), first=100 * number))
+    return export(*made)
+
+
+def cut_at(monkeypatch, size, paths, **options):
+    """Return what is mined of files cut into pieces of a size, and how many pieces there were."""
+    monkeypatch.setattr(dumps_module, "PIECE_BYTES", size)
+    tasks, _ = tasks_of([str(path) for path in paths], "en")
+    accounts = [Account() for _ in tasks]
+    miner = WikiMiner(language("en"), PROFILES["rcp"], **options)
+    pairs = [one for task, account in zip(tasks, accounts, strict=True)
+             for one in miner(task, account)]  # fmt: skip
+    total = Account()
+    for account in accounts:
+        total.read += account.read
+        total.dropped += account.dropped
+        total.damaged += account.damaged
+    return pairs, total, len(tasks)
+
+
+def blocks_of(data, size=9_000):
+    """bzip2 in many small streams, as parallel programs write it."""
+    return b"".join(bz2.compress(data[at : at + size], 1) for at in range(0, len(data), size))
+
+
+@pytest.mark.parametrize("damaged", [False, True])
+@pytest.mark.parametrize("ending", ["xml", "bz2", "one.bz2", "zst"])
+def test_pieces_of_a_dump_give_what_the_dump_gives(tmp_path, monkeypatch, ending, damaged):
+    data = history()
+    frames = (pa.compress(data[at : at + 7_001], "zstd", asbytes=True)
+              for at in range(0, len(data), 7_001))  # fmt: skip
+    packed = {"xml": data, "bz2": blocks_of(data), "zst": b"".join(frames),
+              "one.bz2": bz2.compress(data, 1)}[ending]  # fmt: skip
+    if damaged:  # a revision without an end, or a block that is lost
+        packed = bytearray(packed)
+        last = data.index(b"</page>", len(data) // 2)
+        at = data.rindex(b"</revision>", 0, last) if ending == "xml" else len(packed) // 2
+        packed[at : at + 11] = bytes(11)
+    path = tmp_path / f"dump.{ending}"
+    path.write_bytes(packed)
+    whole, account, count = cut_at(monkeypatch, 1 << 30, [path])
+    assert (count, len(whole) > 3, bool(account.damaged)) == (1, True, damaged)
+    for size in (977, 10_007) if ending == "xml" else (101, 1_009):
+        pairs, pieced, count = cut_at(monkeypatch, size, [path])
+        assert count > 3
+        if damaged and ending == "zst":  # what follows the damage is kept: a loss less
+            assert len(pairs) >= len(whole)
+            continue
+        assert pairs == whole
+        assert pieced.read == account.read
+        assert pieced.dropped == account.dropped
+        assert sorted(pieced.damaged) == sorted(account.damaged)
+
+
+def test_a_dump_that_is_rewritten_or_split_by_revisions_is_not_cut(tmp_path, monkeypatch):
+    data = history(4)
+    strange = data.replace(b'"preserve">', b'"preserve"><![CDATA[').replace(
+        b"</text>", b"]]></text>"
+    )
+    halves = [tmp_path / f"x-p1r{number}r9.xml" for number in (1, 5)]
+    for path in halves:
+        path.write_bytes(data)
+    (tmp_path / "cdata.xml").write_bytes(strange)
+    assert cut_at(monkeypatch, 1_000, [tmp_path / "cdata.xml"])[2] == 1
+    assert cut_at(monkeypatch, 1_000, halves)[2] == 1
+
+
+def test_a_run_over_pieces_has_the_pairs_and_words_of_the_whole(tmp_path, monkeypatch):
+    (tmp_path / "dump.xml.bz2").write_bytes(blocks_of(history()))
+    monkeypatch.setattr(dumps_module, "PIECE_BYTES", 1_009)
+    made = noisegen.mine_wiki(tmp_path / "dump.xml.bz2", tmp_path / "pieces")
+    monkeypatch.setattr(dumps_module, "PIECE_BYTES", 1 << 30)
+    whole = noisegen.mine_wiki(tmp_path / "dump.xml.bz2", tmp_path / "whole")
+
+    assert len(made.shards) > 3 > len(whole.shards)
+    assert made.totals == whole.totals
+    rows = [pq.read_table(tmp_path / out / "pairs") for out in ("pieces", "whole")]
+    assert rows[0] == rows[1]
+    words = [pq.read_table(tmp_path / out / "dictionary.parquet") for out in ("pieces", "whole")]
+    assert words[0] == words[1]
+    [source] = made.sources
+    assert (source["tasks"], source["first_cut"]) == (len(made.shards), 1_009)

@@ -1,0 +1,98 @@
+"""7z archives as streams: the directory at their end, and the members, which become no files."""
+
+import lzma
+import zlib
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from itertools import accumulate
+from pathlib import Path
+from typing import Any, BinaryIO
+
+HEADER = 32  # bytes before the first stream (7zFormat.txt, SignatureHeader)
+CHUNK = 512 << 10  # bytes decoded at once
+CODERS = {
+    b"\x03\x01\x01": lzma.FILTER_LZMA1,
+    b"\x21": lzma.FILTER_LZMA2,
+    b"\x03\x03\x01\x03": lzma.FILTER_X86,
+}
+
+# The offset of the streams, (packed bytes, bytes, filters) of each, and (bytes, checksum) of the
+# members, which lie one after the other in the streams.
+Directory = tuple[int, list[tuple[int, int, list[dict[str, int]]]], list[tuple[int, int]]]
+
+
+def read_directory(path: Path) -> Directory | None:
+    """Read what an archive has; None if it is packed by a method that is not decoded here."""
+    import py7zr
+
+    decode: Any = lzma._decode_filter_properties  # type: ignore[attr-defined]
+    with py7zr.SevenZipFile(path) as archive:
+        header: Any = archive.header.main_streams
+        streams = []
+        sizes, folders = header.packinfo.packsizes, header.unpackinfo.folders
+        for size, folder in zip(sizes, folders, strict=True):
+            chain = []
+            for coder in reversed(folder.coders):
+                if (number := CODERS.get(coder["method"])) is None:
+                    return None
+                has_properties = number != lzma.FILTER_X86
+                chain.append(
+                    decode(number, coder["properties"]) if has_properties else {"id": number}
+                )
+            streams.append((size, folder.unpacksizes[-1], chain))
+        members = [(member.uncompressed, member.crc32 or 0) for member in archive.list()]
+        return HEADER + header.packinfo.packpos, streams, members
+
+
+def within(directory: Directory, start: int, stop: int | None) -> Directory:
+    """Return the directory of the folders that begin from byte `start` up to `stop`."""
+    begin, streams, members = directory
+    starts = list(accumulate((packed for packed, *_ in streams), initial=begin))
+    first = bisect_left(starts, start, hi=len(streams))
+    last = len(streams) if stop is None else bisect_left(starts, stop, hi=len(streams))
+    sizes = list(accumulate((size for _, size, _ in streams), initial=0))
+    ends = list(accumulate(size for size, _ in members))
+    chosen = slice(
+        bisect_right(ends, sizes[first]) if first else 0, bisect_right(ends, sizes[last])
+    )
+    return starts[first], streams[first:last], members[chosen]
+
+
+def folder_starts(directory: Directory) -> list[int]:
+    """Return where the folders of an archive begin."""
+    begin, streams, _ = directory
+    return list(accumulate((packed for packed, *_ in streams), initial=begin))[:-1]
+
+
+def decoded_members(file: BinaryIO, directory: Directory, failures: list[str]) -> Iterator[bytes]:
+    """Yield the bytes of all streams, and compare the checksums of the members."""
+    begin, streams, sizes = directory
+    members = iter(sizes)
+    size, expected = next(members, (0, 0))
+    checksum = 0
+    for packed, left, chain in streams:
+        decoder = lzma.LZMADecompressor(lzma.FORMAT_RAW, filters=chain)
+        file.seek(begin)
+        begin += packed
+        while left > 0:
+            data = file.read(CHUNK) if decoder.needs_input else b""
+            try:
+                part = decoder.decompress(data, min(left, CHUNK))
+            except (lzma.LZMAError, EOFError) as error:
+                failures.append(str(error))
+                return
+            if not (part or data):
+                failures.append("truncated")
+                return
+            left -= len(part)
+            yield part
+            while part:
+                checksum = zlib.crc32(part[:size], checksum)
+                size, part = size - len(part), part[size:]
+                if size <= 0:
+                    if checksum != expected:
+                        failures.append("the checksum differs")
+                    size, expected = next(members, (len(part), 0))
+                    checksum = 0
+    if size > 0:
+        failures.append("it has less than its directory says")
