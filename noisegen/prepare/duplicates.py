@@ -2,18 +2,22 @@
 
 Near duplicates share a key of MinHash bands (Broder 1997; bands as in Leskovec, Rajaraman and
 Ullman, Mining of Massive Datasets, section 3.4: pairs of similarity s share a key with probability
-1 - (1 - s^ROWS)^BANDS) and are then compared. One byte per candidate is in memory; keys are read a
-range at a time, and compared pairs a portion at a time. The result depends only on the order of
-the input.
+1 - (1 - s^ROWS)^BANDS) and are then compared. Keys are read a range at a time, and pairs compared a
+span of candidates at a time, each as a task that may run on another machine. The result depends
+only on the order of the input.
 """
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache, lru_cache
-from itertools import pairwise
+from dataclasses import dataclass
+from functools import cache, lru_cache, partial
+from hashlib import sha256
+from itertools import groupby, pairwise
+from operator import itemgetter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,10 +31,12 @@ from noisegen.text.normalize import without_addresses
 from noisegen.text.segmentation import mark_ranges
 
 WORK = "work"  # the folder of candidates, four files a portion, which is removed at the end
-KINDS = ("texts", "forms", "bands", "note")  # texts, keys of normal forms and of bands, a note
+CANDIDATES = ("texts", "forms", "bands")  # texts, keys of normal forms and of bands
+FOUND = ("equal", "links", "similar")  # arrays that the tasks of a search leave
 BATCH = 8_192  # rows of a record batch of candidates, all full but the last
 
 KEPT, DUPLICATE, NEAR = 0, 1, 2
+LINKED = 3  # kept, unless it turns out to be near to an earlier one that is kept
 REASONS = {DUPLICATE: "duplicate", NEAR: "near_duplicate"}
 CACHED = 2_000  # candidates whose shingles are in memory: about 30 MB
 LINKS = 4  # members of a bucket that all others are compared with, besides the one before
@@ -43,80 +49,221 @@ _BASE = 0x100000001B3  # of the rolling hash (the prime of FNV-1a)
 
 HELD = 500_000  # entries sorted at a time while a file is written: about 30 MB
 RANGE = 1_000_000  # entries of a range, about, all in memory at once: about 100 MB
+SPAN = 1 << 16  # candidates whose links are in memory at once
+BLOCK = 1 << 20  # bytes written at a time
 
 _REPOST = re.compile(r"^rt\b", re.IGNORECASE)
 _DIGITS = re.compile(r"\d+")
 _SIGNS = re.compile(r"[^\w\s]+")
 
 Codes = npt.NDArray[np.int8]
+CodesFile = np.memmap[Any, np.dtype[np.int8]]
+Task = tuple[int, int, int]  # number, start, stop: of a range of keys, or of a span of candidates
+Run = Callable[[Callable[[Task], int], Iterable[Task], Callable[[int], None]], None]
 
 
 def work_path(out: Path, kind: str, number: int) -> Path:
-    """Return the file of a portion: its texts, keys of normal forms or of bands, or its note."""
-    return out / WORK / f"{kind}-{number:05d}.{'json' if kind == 'note' else 'arrow'}"
+    """Return a file of a portion, one of CANDIDATES or 'note', or of a task of the search."""
+    ending = "json" if kind == "note" else "npy" if kind in FOUND else "arrow"
+    return out / WORK / f"{kind}-{number:05d}.{ending}"
 
 
-def find(
-    out: Path, counts: Sequence[int], *, near: bool, shingle: int, similarity_min: float,
-    progress: Show = silent,
-) -> Codes:  # fmt: skip
-    """Return KEPT, DUPLICATE or NEAR for each candidate; `counts` are those of the portions.
+@dataclass(frozen=True)
+class Search:
+    """A search among the candidates of a run; small, for it is pickled with every task.
 
     A text that an earlier candidate has is a duplicate, one with the same normal form a near one.
     With `near` so is a candidate whose similarity with an earlier one that is kept is at least
-    `similarity_min`, as far as the two share a band.
+    `similarity_min`, as far as the two share a band. Every task writes an array and its digest; one
+    that is there and whole is not made again.
     """
-    edges = np.concatenate(([0], np.cumsum(counts)))
-    codes = np.zeros(edges[-1], np.int8)
-    progress(Progress("finding duplicates"))
 
-    def key_ranges(kind: str) -> Iterator[U64]:
-        paths = [work_path(out, kind, number) for number in range(len(counts))]
-        return ranges(paths, edges[:-1].tolist())
+    out: Path
+    near: bool
+    shingle: int
+    similarity_min: float
 
-    for keys, marks, indices in key_ranges("forms"):
-        _mark_equal(codes, keys, marks, indices.astype(np.int64))
-    if not near:
-        return codes
-    files: list[Path] = []
-    for keys, indices in key_ranges("bands"):
-        files.append(out / WORK / f"links-{len(files):05d}.npy")
-        fresh = codes[indices] == KEPT
-        np.save(files[-1], links(keys[fresh], indices[fresh].astype(np.int64)))
-    shingled = _shingles_by_index(out, edges, shingle)
-    for start, stop in pairwise(edges.tolist()):
-        progress(Progress("comparing near duplicates", start, len(codes), "sentences"))
-        for later, earlier in _linked(files, start, stop):
-            if codes[later] == codes[earlier] == KEPT and (
-                similarity(shingled(later), shingled(earlier)) >= similarity_min
-            ):
-                codes[later] = NEAR
-    return codes
+    def edges(self) -> I64:
+        """Return the index of the first candidate of each portion, and the number of all."""
+        edges: I64 = np.load(self.out / WORK / "edges.npy")
+        return edges
+
+    def codes(self, mode: Any = "r") -> CodesFile:
+        """Return KEPT, DUPLICATE, NEAR or LINKED for each candidate, mapped from their file."""
+        path = self.out / WORK / "codes.bin"
+        return np.memmap(path, np.int8, mode, shape=path.stat().st_size)
+
+    def found(self, kind: str, number: int) -> I64:
+        """Return the array of a task, mapped."""
+        array: I64 = np.load(work_path(self.out, kind, number), mmap_mode="r")
+        return array
+
+    def begin(self, counts: Sequence[int]) -> None:
+        """Write what tasks read besides candidates; `counts` are those of the portions."""
+        with atomic(self.out / WORK / "edges.npy") as file:
+            np.save(file, np.cumsum([0, *counts]))
+        with atomic(self.out / WORK / "codes.bin") as file:  # whole: a mapped file with holes
+            for start in range(0, sum(counts), BLOCK):  # ends the process where the disk is full
+                file.write(bytes(min(BLOCK, sum(counts) - start)))
+
+    def find(self, run: Run, progress: Show = silent) -> None:
+        """Decide on all candidates; `run` runs a function on tasks, and one on their results."""
+        codes, stage = self.codes("r+"), partial(_run_stage, run, progress)
+
+        def mark_equal(number: int) -> None:
+            indices, equal = self.found("equal", number)
+            codes[indices] = equal
+
+        def mark_linked(number: int) -> None:
+            codes[self.found("links", number)[:, 0]] = LINKED
+
+        def settle(number: int) -> None:
+            _settle(codes, self.found("similar", number), spans[number])
+
+        forms = _tasks(1 << 64, len(codes) // RANGE + 1)
+        stage("finding duplicates", self.find_equal, forms, mark_equal)
+        codes.flush()
+        if not self.near:
+            return
+        bands = _tasks(1 << 64, len(codes) * BANDS // RANGE + 1)
+        stage("finding near duplicates", self.find_links, bands, mark_linked)
+        codes.flush()
+        spans = _tasks(len(codes), len(codes) // SPAN + 1)
+        compare = partial(self.find_similar, len(bands))
+        stage("comparing near duplicates", compare, spans, settle)
+        codes.flush()
+
+    # Tasks. Each returns its number.
+
+    def find_equal(self, task: Task) -> int:
+        """Find equal texts and equal forms among the keys of a range: their indices and codes."""
+        return self._write("equal", task, lambda: equal(self._keys("forms", task)))
+
+    def find_links(self, task: Task) -> int:
+        """Find the pairs to compare among the bands of a range, without those that have equals."""
+
+        def pairs() -> I64:
+            keys, indices = self._keys("bands", task)
+            fresh = np.isin(self.codes()[indices], (KEPT, LINKED))
+            return links(keys[fresh], indices[fresh].astype(np.int64))
+
+        return self._write("links", task, pairs)
+
+    def find_similar(self, ranges: int, task: Task) -> int:
+        """Find pairs that are similar enough, as many as decide, among those of so many ranges."""
+
+        def pairs() -> I64:
+            files = [self.found("links", number) for number in range(ranges)]
+            similar = list(self._similar(_linked(files, *task[1:]), task))
+            return np.array(similar, np.int64).reshape(-1, 2)
+
+        return self._write("similar", task, pairs)
+
+    def _write(self, kind: str, task: Task, make: Callable[[], I64]) -> int:
+        path = work_path(self.out, kind, task[0])
+        if not _is_whole(path):
+            array = make()
+            with atomic(path) as file:
+                np.save(file, array)
+                file.write(sha256(array.tobytes()).digest())
+        return task[0]
+
+    def _keys(self, kind: str, task: Task) -> U64:
+        firsts = self.edges()[:-1].tolist()
+        paths = [work_path(self.out, kind, number) for number in range(len(firsts))]
+        return keys_between(paths, firsts, *task[1:])
+
+    def _similar(self, linked: Iterable[list[int]], task: Task) -> Iterator[tuple[int, int]]:
+        """Yield similar pairs of a span; of one whose partner is kept for sure, that one last.
+
+        Codes of earlier spans may be settled meanwhile: LINKED is no more than not known yet.
+        """
+        _, start, stop = task
+        before, here, shingled = self.codes(), self.codes()[start:stop].copy(), self._shingles()
+        for later, pairs in groupby(linked, itemgetter(0)):
+            code = KEPT
+            for _, earlier in pairs:
+                theirs = before[earlier] if earlier < start else here[earlier - start]
+                if theirs != NEAR and (
+                    similarity(shingled(later), shingled(earlier)) >= self.similarity_min
+                ):
+                    yield later, earlier
+                    code = LINKED
+                    if theirs == KEPT:
+                        code = NEAR
+                        break
+            here[later - start] = code
+
+    def _shingles(self) -> Callable[[int], set[str]]:
+        """Return a function from a candidate's index to its shingles, with a cache."""
+        edges = self.edges()
+
+        @lru_cache(64)
+        def batch(number: int, part: int) -> pa.RecordBatch:  # mapped, not copied
+            texts = pa.memory_map(str(work_path(self.out, "texts", number)))
+            return pa.ipc.open_file(texts).get_batch(part)
+
+        @lru_cache(CACHED)
+        def shingled(index: int) -> set[str]:
+            number = int(np.searchsorted(edges, index, side="right")) - 1
+            part, row = divmod(index - int(edges[number]), BATCH)
+            return shingles(normal_form(batch(number, part)["text"][row].as_py()), self.shingle)
+
+        return shingled
 
 
-def _shingles_by_index(out: Path, edges: I64, shingle: int) -> Callable[[int], set[str]]:
-    """Return a function from a candidate's index to its shingles, with a cache."""
-
-    @lru_cache(64)
-    def batch(number: int, part: int) -> pa.RecordBatch:  # mapped, not copied
-        return pa.ipc.open_file(pa.memory_map(str(work_path(out, "texts", number)))).get_batch(part)
-
-    @lru_cache(CACHED)
-    def shingled(index: int) -> set[str]:
-        number = int(np.searchsorted(edges, index, side="right")) - 1
-        part, row = divmod(index - int(edges[number]), BATCH)
-        return shingles(normal_form(batch(number, part)["text"][row].as_py()), shingle)
-
-    return shingled
+def _is_whole(path: Path) -> bool:
+    """Tell whether an array is there, and what its digest behind it says."""
+    try:
+        with path.open("rb") as file:
+            return sha256(np.load(file).tobytes()).digest() == file.read()
+    except (OSError, ValueError, EOFError):
+        return False
 
 
-def _mark_equal(codes: Codes, keys: U64, marks: U64, indices: I64) -> None:
-    """Mark all but the first with a mark as duplicates, all but the first with a key as near."""
-    order = np.argsort(indices)
-    keys, marks, indices = keys[order], marks[order], indices[order]
+def _run_stage(
+    run: Run, progress: Show, doing: str, function: Callable[[Task], int], tasks: Sequence[Task],
+    apply: Callable[[int], None],
+) -> None:  # fmt: skip
+    """Run a function on tasks, and `apply` on their numbers in order."""
+    finished, applied = set[int](), 0
+    progress(Progress(doing, 0, len(tasks), "tasks"))
+
+    def finish(number: int) -> None:
+        nonlocal applied
+        finished.add(number)
+        while applied in finished:
+            apply(applied)
+            applied += 1
+        progress(Progress(doing, applied, len(tasks), "tasks"))
+
+    run(function, tasks, finish)
+
+
+def _tasks(size: int, count: int) -> list[Task]:
+    """Return so many equal parts of the numbers up to `size`."""
+    edges = [number * size // count for number in range(count + 1)]
+    return [(number, *ends) for number, ends in enumerate(pairwise(edges))]
+
+
+def _settle(codes: Codes, similar: I64, task: Task) -> None:
+    """Decide on the linked candidates of a span; all before it are decided."""
+    _, start, stop = task
+    here = codes[start:stop].copy()  # written at once: a task may read what is decided, no more
+    for later, earlier in similar.tolist():
+        if (codes[earlier] if earlier < start else here[earlier - start]) != NEAR:
+            here[later - start] = NEAR
+    here[here == LINKED] = KEPT
+    codes[start:stop] = here
+
+
+def equal(columns: U64) -> I64:
+    """Return the indices of all but the first with a mark (duplicates) or key (near), and codes."""
+    keys, marks, indices = columns[:, np.argsort(columns[2])]
     same = _is_repeated(marks)
-    codes[indices[same]] = DUPLICATE
-    codes[indices[~same][_is_repeated(keys[~same])]] = NEAR
+    codes = np.where(same, DUPLICATE, KEPT)
+    codes[np.flatnonzero(~same)[_is_repeated(keys[~same])]] = NEAR
+    return np.stack([indices.astype(np.int64), codes])[:, codes != KEPT]
 
 
 def _is_repeated(values: U64) -> Bool:
@@ -142,11 +289,10 @@ def links(keys: U64, indices: I64) -> I64:
     return np.unique(np.concatenate(pairs), axis=0)
 
 
-def _linked(files: Sequence[Path], start: int, stop: int) -> list[list[int]]:
+def _linked(files: Sequence[I64], start: int, stop: int) -> list[list[int]]:
     """Return the pairs whose later index lies in a range, once each, in order."""
     parts = [np.zeros((0, 2), np.int64)]
-    for path in files:
-        pairs = np.load(path, mmap_mode="r")
+    for pairs in files:
         first, last = np.searchsorted(pairs[:, 0], (start, stop))
         parts.append(np.array(pairs[first:last]))
     linked: list[list[int]] = np.unique(np.concatenate(parts), axis=0).tolist()
@@ -239,27 +385,23 @@ def key_writer(path: Path, *names: str) -> Iterator[Callable[..., None]]:
                 held.clear()
 
         yield add
-        add(held_max=1)
+        add(*([] for _ in names), held_max=0)  # what is left, and be it nothing
 
 
-def ranges(paths: Sequence[Path], firsts: Sequence[int]) -> Iterator[U64]:
-    """Yield the columns of all files, a range of keys at a time.
+def keys_between(paths: Sequence[Path], firsts: Sequence[int], start: int, stop: int) -> U64:
+    """Return the columns of all files for the keys of a range; what is outside is not read.
 
-    The index of a row is its number plus that of the first row of its file. What is outside of a
-    range is not read.
+    The index of a row is its number plus that of the first row of its file.
     """
-    count = sum(len(run[0]) for path in paths for run in _runs(path)) // RANGE + 1
-    for start, stop in pairwise(number * (1 << 64) // count for number in range(count + 1)):
-        parts = []
-        for path, first in zip(paths, firsts, strict=True):
-            for columns in _runs(path):
-                low = np.searchsorted(columns[0], np.uint64(start))
-                high = np.searchsorted(columns[0], np.uint64(stop - 1), side="right")
-                part = np.stack([column[low:high] for column in columns])
-                part[-1] += np.uint64(first)
-                parts.append(part)
-        if parts:
-            yield np.concatenate(parts, axis=1)
+    parts = []
+    for path, first in zip(paths, firsts, strict=True):
+        for columns in _runs(path):
+            low = np.searchsorted(columns[0], np.uint64(start))
+            high = np.searchsorted(columns[0], np.uint64(stop - 1), side="right")
+            part = np.stack([column[low:high] for column in columns])
+            part[-1] += np.uint64(first)
+            parts.append(part)
+    return np.concatenate(parts, axis=1)
 
 
 def _runs(path: Path) -> Iterator[list[U64]]:

@@ -6,12 +6,12 @@ duplicates of the whole run are found and the shards written.
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from functools import partial
-from itertools import accumulate, chain, islice
+from itertools import chain, islice, pairwise
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -32,9 +32,19 @@ from noisegen.errors import SourceError, UsageError
 from noisegen.noise.rng import name_number
 from noisegen.options import Strings, argument, command_line, option, public
 from noisegen.prepare import duplicates
-from noisegen.prepare.duplicates import BANDS, KEPT, WORK, Codes, work_path
+from noisegen.prepare.duplicates import (
+    BANDS,
+    CANDIDATES,
+    FOUND,
+    KEPT,
+    SPAN,
+    WORK,
+    Search,
+    Task,
+    work_path,
+)
 from noisegen.prepare.sentences import Criteria, sentences
-from noisegen.runs.atomic import atomic, file_digest, write_text
+from noisegen.runs.atomic import atomic, file_digest, remove, write_text
 from noisegen.runs.estimate import ROWS_COUNTED, Asked, RunEstimate, estimate
 from noisegen.runs.executors import is_remote
 from noisegen.runs.folder import (
@@ -44,15 +54,16 @@ from noisegen.runs.folder import (
     Lang,
     Layout,
     Limit,
+    PartOptions,
     RowsPerShard,
     RunFolder,
-    RunOptions,
     Splitter,
     TextColumn,
     listed,
     note_text,
     shard_path,
 )
+from noisegen.runs.lock import WHOLE
 from noisegen.runs.manifest import (
     Card,
     Manifest,
@@ -75,7 +86,7 @@ CARD = Path(__file__).with_name("card.txt")
 
 
 @dataclass(frozen=True)
-class PrepareOptions(RunOptions):
+class PrepareOptions(PartOptions):
     """Which sentences of raw text are kept, and what counts as a duplicate."""
 
     sources: Annotated[Strings, argument("SOURCE...")]
@@ -119,7 +130,7 @@ class PrepareOptions(RunOptions):
         columns = Columns(self.text_column, self.id_column)
         columns = replace(columns, row_id=completed(inputs, columns)[0].row_id)
         model = languages.model_for(spoken.code, self.identify)
-        apart = {"sources", "out", *(each.name for each in fields(RunOptions))}
+        apart = {"sources", "out", *(each.name for each in fields(PartOptions))}
         names = [each.name for each in fields(self) if each.name not in apart]
         config = {
             "version": __version__,
@@ -139,6 +150,25 @@ class PrepareOptions(RunOptions):
 
 
 @dataclass(frozen=True)
+class WrittenFile:
+    """What a file was when it was written."""
+
+    sha256: str
+    modified: int  # in ns
+
+    @classmethod
+    def of(cls, path: Path) -> "WrittenFile":
+        """Return what a file is."""
+        return cls(file_digest(path), path.stat().st_mtime_ns)
+
+    def is_in(self, path: Path) -> bool:
+        """Tell whether a file is as it was written: by its time, or else by its content."""
+        if not path.exists():
+            return False
+        return path.stat().st_mtime_ns == self.modified or file_digest(path) == self.sha256
+
+
+@dataclass(frozen=True)
 class Candidates:
     """Counts of a portion: its candidates (`rows`) among all its sentences, and the losses."""
 
@@ -149,12 +179,13 @@ class Candidates:
     sentences: int = 0
     damaged: dict[str, int] = field(default_factory=dict)
     dropped: dict[str, int] = field(default_factory=dict)
+    files: dict[str, WrittenFile] = field(default_factory=dict)
 
 
 LAYOUT = Layout(
     "prepare", "manifest.json", frozenset({"identification"}), parts=PARTS,
     notes=(f"{WORK}/note-*.json",), note=Candidates, columns=frozenset(COLUMNS), scratch=WORK,
-    temporary=(f"{WORK}/*.tmp", f"{WORK}/links-*"),
+    temporary=(f"{WORK}/*.tmp",),
 )  # fmt: skip
 
 
@@ -182,6 +213,9 @@ class PortionJob:
         return pa.schema([("id", pa.int64()), ("source", texts), ("row", row), ("text", texts)])
 
 
+Rows = tuple[int, int]  # first row and number of rows of a portion
+
+
 @dataclass(frozen=True)
 class Portion:
     """The rows that one worker prepares as one shard, maybe of several sources."""
@@ -195,8 +229,9 @@ class Portion:
 def _prepare(options: PrepareOptions) -> Manifest:
     """Write the clean sentences of `sources` to `out` as Parquet shards; return the manifest.
 
-    The rows are the same whatever the workers. `progress` is called with a `Progress` every second
-    and after every shard. Raises NoisegenError.
+    The rows are the same whatever the workers and parts; while parts are missing, the manifest says
+    how many tasks are to do, and is not written. `progress` is called with a `Progress` every
+    second and after every task. Raises NoisegenError.
     """
     inputs = expand(listed(options.sources))
     job = options.job(inputs)
@@ -204,28 +239,66 @@ def _prepare(options: PrepareOptions) -> Manifest:
     first = next(planned, None)  # so that a source that cannot be read leaves the folder alone
     if first is None:
         raise SourceError(f"no rows in {', '.join(item.path for item in inputs)}")
-    folder = RunFolder(job.out, LAYOUT, json.loads(job.config))
+    folder = RunFolder(job.out, LAYOUT, json.loads(job.config), options.share)
     folder.refuse_inputs(item.path for item in inputs)
-    done = folder.open(resume=options.resume, force=options.force)
-    if manifest := _finished(folder):
-        folder.remove_scratch()
-        return manifest
-    tracker = Tracker(
-        options.progress, "splitting", "rows", ("sentences",), total=total_size(inputs),
-        most=options.limit or 0,
-    )  # fmt: skip
-    notes, sizes = dict[int, Candidates](), dict[int, int]()  # and bytes of portions, by number
+    in_parts = options.part is not None
+    opened = folder.opened(
+        resume=options.resume or in_parts, force=options.force, show=options.progress
+    )
+    with opened as done:
+        tracker = Tracker(
+            options.progress, "splitting", "rows", ("sentences",),
+            total=total_size(inputs) // folder.share[1],
+            most=(options.limit or 0) // folder.share[1],
+        )  # fmt: skip
+        return _prepared(folder, job, chain([first], planned), done, options, tracker)
+
+
+def _prepared(
+    folder: RunFolder[Candidates], job: PortionJob, planned: Iterable[Portion],
+    done: Mapping[int, Candidates], options: PrepareOptions, tracker: Tracker,
+) -> Manifest:  # fmt: skip
+    """Make the candidates that are missing; where all are there, finish the run."""
+    with folder.alone("finish"):
+        if manifest := _finished(folder):
+            return manifest
+    portions = _make_portions(folder, job, planned, done, options, tracker)
+    with folder.alone("finish"):
+        if manifest := _finished(folder):  # by another part
+            return manifest
+        notes = folder.done()
+        present = {
+            number: notes[number]
+            for number, rows in portions.items()
+            if number in notes and _is_there(job, rows, notes[number])
+        }
+        folder.expect_all(len(portions), present)
+        there = list(present.values())
+        if missing := len(portions) - len(there):
+            return _manifest(folder, options, there, missing_tasks=missing)
+        return _finish(replace(folder, share=WHOLE), job, there, options)
+
+
+def _make_portions(
+    folder: RunFolder[Candidates], job: PortionJob, planned: Iterable[Portion],
+    done: Mapping[int, Candidates], options: PrepareOptions, tracker: Tracker,
+) -> dict[int, Rows]:  # fmt: skip
+    """Make the candidates of this share that are missing; return the rows of all portions."""
+    remainder, parts = folder.share
+    portions, sizes = dict[int, Rows](), dict[int, int]()  # and bytes of portions, by number
 
     def add(note: Candidates) -> None:
-        notes[note.number] = note
         counts = {"rows": note.rows_in, "sentences": note.rows, BYTES: sizes.pop(note.number)}
         tracker.add(counts)
 
     def missing() -> Iterator[Portion]:
-        for portion in chain([first], planned):
+        for portion in planned:
+            portions[portion.number] = rows = portion.first_row, portion.rows
+            if portion.number % parts != remainder:
+                continue
             sizes[portion.number] = sum(task.size for _, task in portion.parts)
             note = done.get(portion.number)
-            if note and _is_there(job, portion, note):
+            if note and _is_there(job, rows, note):
                 add(note)
             else:
                 tracker.report()
@@ -235,26 +308,36 @@ def _prepare(options: PrepareOptions) -> Manifest:
         add(note)
         tracker.report()
 
+    to_do = missing()
+    if head := list(islice(to_do, 1)):  # what was found among other candidates holds no more
+        remove(*(path for kind in FOUND for path in (job.out / WORK).glob(f"{kind}-*")))
     with tracker.watching(partial(folder.live, job.out / WORK)):
-        folder.run(partial(make_candidates, job), missing(), options, finished)
-    return _finish(folder, job, [note for _, note in sorted(notes.items())], options)
+        folder.run(partial(make_candidates, job), chain(head, to_do), options, finished)
+    return portions
 
 
 def _finished(folder: RunFolder[Candidates]) -> Manifest | None:
-    """Return the manifest of a run that has ended, if all of its shards are there."""
+    """Return the manifest of a run that has ended, if all of its shards are there.
+
+    What such a run may have left besides is removed.
+    """
     manifest = folder.earlier_manifest()
     if manifest is None or not (folder.out / "README.md").exists():
         return None
     shards = {folder.out / shard["file"]: shard["sha256"] for shard in manifest.shards}
     is_whole = all(path.exists() and file_digest(path) == sha for path, sha in shards.items())
-    return manifest if is_whole else None
+    if not is_whole:
+        return None
+    folder.remove_scratch()
+    return manifest
 
 
-def _is_there(job: PortionJob, portion: Portion, note: Candidates) -> bool:
-    """Tell whether the files of a portion are there, from a run with the same portions."""
-    files = (work_path(job.out, kind, portion.number) for kind in duplicates.KINDS)
-    is_same = (note.first_row, note.rows_in) == (portion.first_row, portion.rows)
-    return is_same and all(path.exists() for path in files)
+def _is_there(job: PortionJob, rows: Rows, note: Candidates) -> bool:
+    """Tell whether the files of a portion are whole, from a run with the same portions."""
+    return (note.first_row, note.rows_in) == rows and all(
+        kind in note.files and note.files[kind].is_in(work_path(job.out, kind, note.number))
+        for kind in CANDIDATES
+    )
 
 
 prepare = public(PrepareOptions, _prepare)
@@ -266,8 +349,8 @@ def estimate_of(options: PrepareOptions) -> RunEstimate | None:
     if not (total := total_size(inputs)):
         return None
 
-    def run(out: str, rows: int) -> Manifest:
-        return _prepare(replace(options.asked(), out=out, limit=rows))
+    def run(out: str, rows: int, _: int) -> Manifest:
+        return _prepare(replace(options.asked(), out=out, limit=rows, part=None))
 
     columns = options.job(inputs).columns
     tasks = _tasks(inputs, columns, replace(options, rows_per_shard=ROWS_COUNTED))
@@ -326,15 +409,13 @@ def make_candidates(job: PortionJob, portion: Portion) -> Candidates:
     """Write the candidates of a portion and their keys; a note, written last, marks it complete."""
     account = _Account()
     candidates, rows = _candidates(job, portion, account), 0
-    texts_path, forms_path, bands_path, note_path = (
-        work_path(job.out, kind, portion.number) for kind in duplicates.KINDS
-    )
+    paths = {kind: work_path(job.out, kind, portion.number) for kind in CANDIDATES}
     with (
-        atomic(texts_path) as file,
-        publishing(live_path(texts_path), account.read),
+        atomic(paths["texts"]) as file,
+        publishing(live_path(paths["texts"]), account.read),
         pa.ipc.new_file(file, job.schema) as texts,
-        duplicates.key_writer(forms_path, "key", "mark", "row") as add_forms,
-        duplicates.key_writer(bands_path, "key", "row") as add_bands,
+        duplicates.key_writer(paths["forms"], "key", "mark", "row") as add_forms,
+        duplicates.key_writer(paths["bands"], "key", "row") as add_bands,
     ):
         while batch := list(islice(candidates, duplicates.BATCH)):
             *columns, normal_forms, marks, keys = zip(*batch, strict=True)
@@ -352,8 +433,9 @@ def make_candidates(job: PortionJob, portion: Portion) -> Candidates:
     note = Candidates(
         portion.number, portion.first_row, portion.rows, rows, rows + account.dropped.total(),
         dict(account.damaged), dict(account.dropped),
+        {kind: WrittenFile.of(path) for kind, path in paths.items()},
     )  # fmt: skip
-    write_text(note_path, note_text(job.config, note))
+    write_text(work_path(job.out, "note", portion.number), note_text(job.config, note))
     return note
 
 
@@ -404,41 +486,82 @@ def _rows(
 # The end of a run.
 
 
+class WrittenShard(NamedTuple):
+    """The line of a shard in the manifest, and the candidates that it lacks by reason."""
+
+    number: int
+    line: dict[str, Any]
+    dropped: dict[str, int]
+
+
 def _finish(
     folder: RunFolder[Candidates], job: PortionJob, notes: list[Candidates], options: PrepareOptions
 ) -> Manifest:
     """Find duplicates, write shards, manifest and card, and remove the working files."""
     counts = [note.rows for note in notes]
-    codes = duplicates.find(
-        job.out, counts, near=job.duplicates == "near", shingle=job.shingle,
-        similarity_min=options.similarity, progress=options.progress,
-    )  # fmt: skip
-    shards = []
-    for number, part in enumerate(np.split(codes, list(accumulate(counts))[:-1])):
-        options.progress(Progress("writing", number, len(counts), "shards"))
-        shards.append(_write_shard(job, folder.shards, number, part))
-    repeated = {reason: int((codes == code).sum()) for code, reason in duplicates.REASONS.items()}
-    dropped = summed([*(note.dropped for note in notes), repeated])
-    totals = {
-        "rows_in": sum(note.rows_in for note in notes),
-        "sentences": sum(note.sentences for note in notes),
-        "kept": len(codes) - sum(repeated.values()),
-        "dropped": {reason: count for reason, count in dropped.items() if count},
-        "damaged": summed(note.damaged for note in notes),
-    }
-    command = options.command or command_line("prepare", options.asked())
-    manifest = Manifest(
-        kind="prepare", command=command, shards=shards, totals=totals, packages=packages(),
-        **folder.config,
-    )  # fmt: skip
+    # No more processes than there is work for.
+    options = replace(options, workers=min(options.workers, sum(counts) // SPAN + 1))
+    search = Search(job.out, job.duplicates == "near", job.shingle, options.similarity)
+    search.begin(counts)
+    _find_duplicates(folder, search, options)
+    manifest = _manifest(folder, options, notes, _write_shards(folder, job, search, options))
     folder.publish(manifest, _card(manifest))
     folder.remove_scratch()
     return manifest
 
 
-def _write_shard(job: PortionJob, folder: Path, number: int, codes: Codes) -> dict[str, Any]:
-    """Write a shard, a batch of candidates at a time; return its line of the manifest."""
-    path, at = shard_path(folder, number), 0
+def _find_duplicates(
+    folder: RunFolder[Candidates], search: Search, options: PrepareOptions
+) -> None:
+    def run(
+        function: Callable[[Task], int], tasks: Iterable[Task], finished: Callable[[int], None]
+    ) -> None:
+        folder.run(function, tasks, options, finished)
+
+    search.find(run, options.progress)
+
+
+def _write_shards(
+    folder: RunFolder[Candidates], job: PortionJob, search: Search, options: PrepareOptions
+) -> list[WrittenShard]:
+    """Write the shards, one for each portion."""
+    shards: list[WrittenShard] = []
+    edges = pairwise(search.edges().tolist())
+    tasks = [(number, start, stop) for number, (start, stop) in enumerate(edges)]
+    options.progress(Progress("writing", 0, len(tasks), "shards"))
+
+    def written(shard: WrittenShard) -> None:
+        shards.append(shard)
+        options.progress(Progress("writing", len(shards), len(tasks), "shards"))
+
+    folder.run(partial(_write_shard, job, folder.shards, search), tasks, options, written)
+    return sorted(shards)
+
+
+def _manifest(
+    folder: RunFolder[Candidates], options: PrepareOptions, notes: Sequence[Candidates],
+    shards: Sequence[WrittenShard] = (), missing_tasks: int = 0,
+) -> Manifest:  # fmt: skip
+    """Return the manifest of what is there."""
+    dropped = summed([*(note.dropped for note in notes), *(shard.dropped for shard in shards)])
+    totals = {
+        "rows_in": sum(note.rows_in for note in notes),
+        "sentences": sum(note.sentences for note in notes),
+        "kept": sum(shard.line["rows"] for shard in shards),
+        "dropped": {reason: count for reason, count in dropped.items() if count},
+        "damaged": summed(note.damaged for note in notes),
+    }
+    return Manifest(
+        kind="prepare", totals=totals, packages=packages(), missing_tasks=missing_tasks,
+        command=options.command or command_line("prepare", replace(options.asked(), part=None)),
+        shards=[shard.line for shard in shards], **folder.config,
+    )  # fmt: skip
+
+
+def _write_shard(job: PortionJob, folder: Path, search: Search, task: Task) -> WrittenShard:
+    """Write a shard, a batch of candidates at a time."""
+    number, start, stop = task
+    path, codes, at = shard_path(folder, number), search.codes()[start:stop], 0
     source = pa.ipc.open_file(pa.memory_map(str(work_path(job.out, "texts", number))))
     with atomic(path) as file, pq.ParquetWriter(
         file, pa.schema([job.schema.field(name) for name in COLUMNS]),
@@ -448,9 +571,12 @@ def _write_shard(job: PortionJob, folder: Path, number: int, codes: Codes) -> di
             kept = pa.array(codes[at : at + len(batch)] == KEPT)
             to.write_batch(batch.filter(kept).select(COLUMNS))
             at += len(batch)
-    rows = int(np.count_nonzero(codes == KEPT))
-    name = path.relative_to(job.out).as_posix()
-    return {"file": name, "rows": rows, "sha256": file_digest(path)}
+    dropped = {reason: int((codes == code).sum()) for code, reason in duplicates.REASONS.items()}
+    line = {
+        "file": path.relative_to(job.out).as_posix(), "rows": int((codes == KEPT).sum()),
+        "sha256": file_digest(path),
+    }  # fmt: skip
+    return WrittenShard(number, line, dropped)
 
 
 def _card(manifest: Manifest) -> str:

@@ -8,9 +8,10 @@ on few rows, then on as many as the standard error asks.
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cache, partial
-from itertools import count, cycle, islice
+from itertools import chain, count
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -26,7 +27,7 @@ from noisegen.noise import registry
 from noisegen.noise.recipe import Recipe, factor_max, scaled
 from noisegen.options import Strings, argument, internal, option, public
 from noisegen.runs.atomic import write_text
-from noisegen.runs.folder import Lang, TextColumn, listed
+from noisegen.runs.folder import ALONE, Lang, TextColumn, WorkerOptions, listed
 from noisegen.runs.manifest import counted
 from noisegen.runs.progress import Progress, Show, silent
 from noisegen.text.alignment import character_errors, word_errors
@@ -36,6 +37,7 @@ TEXTS_MAX = 20_000  # of a source are read
 PRECISION = 0.004  # relative standard error of the rate that is fitted
 NEAR = 0.001  # relative distance from the target at which the search ends
 ROUGH_ROWS, ROWS_MAX, BLOCK_ROWS = 4_000, 400_000, 20_000
+BLOCKS_MIN = 2  # for a process, which takes a second to start
 SURE = 6  # standard errors of a rough rate: a target so far above it is out of reach
 FEW_TEXTS = 30
 HELD_BACK = 3  # every third text is kept for the check
@@ -50,7 +52,7 @@ Distance = Callable[[float], float]  # factor -> rate / target - 1
 
 
 @dataclass(frozen=True)
-class CalibrateOptions:
+class CalibrateOptions(WorkerOptions):
     """The recipe to scale, the error rate to reach (0.05 is 5 %), and the clean text it is for."""
 
     recipe: Annotated[AnyRecipe, option("Recipe to scale", metavar="NAME|FILE.yaml")] = "mix_all"
@@ -70,6 +72,7 @@ class CalibrateOptions:
     progress: Annotated[Show, internal()] = silent
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if (self.target_cer is None) == (self.target_wer is None):
             raise UsageError("give one of --target-cer and --target-wer")
 
@@ -86,23 +89,33 @@ class RateEstimate:
 
 @dataclass(frozen=True)
 class RateEstimator:
-    """Estimates errors per character ("cer") or word ("wer") of noise on these texts."""
+    """Estimates errors per character ("cer") or word ("wer") of noise on these texts.
+
+    `code` are the files with transforms that a worker has to know.
+    """
 
     texts: Sequence[str]
     figure: str = "cer"
     noising: Noising = field(default_factory=Noising)
     seed: int = 0
+    workers: WorkerOptions = ALONE
+    code: tuple[Path, ...] = ()
 
     def rate(self, recipe: Recipe, rows: int) -> RateEstimate:
         """Return the rate over so many rows: the texts in turn, each time with new draws.
 
         It is a ratio of sums; its standard errors are the linearised ones, of rows and of texts.
         """
-        size, errors_of = FIGURES[self.figure]
-        texts, errors = list(islice(cycle(self.texts), rows)), list[int]()
-        for block, first in enumerate(range(0, rows, BLOCK_ROWS)):
-            clean = texts[first : first + BLOCK_ROWS]
-            errors += map(errors_of, clean, self.noising.noise(recipe, clean, self.seed, block))
+        size, _ = FIGURES[self.figure]
+        blocks = range(0, rows, BLOCK_ROWS)
+        tasks = (
+            (block, first, min(first + BLOCK_ROWS, rows)) for block, first in enumerate(blocks)
+        )
+        errors_of = partial(replace(self, workers=ALONE).errors, recipe)
+        most = max(1, len(blocks) // BLOCKS_MIN)
+        workers = replace(self.workers, workers=min(self.workers.workers, most))
+        with closing(workers.in_order(errors_of, tasks)) as parts:
+            errors = list(chain.from_iterable(parts))
         sizes = np.resize(np.array(list(map(size, self.texts)), np.float64), rows)
         value = float(np.sum(errors) / sizes.sum())
         residuals = np.array(errors) - value * sizes
@@ -110,6 +123,15 @@ class RateEstimator:
         between = np.bincount(numbers, residuals, len(self.texts))
         error, error_between = (float(np.sqrt(r @ r) / sizes.sum()) for r in (residuals, between))
         return RateEstimate(value, error, error_between, rows)
+
+    def errors(self, recipe: Recipe, task: tuple[int, int, int]) -> list[int]:
+        """Return the errors of each row of a block: its number, first row and stop."""
+        for path in self.code:
+            registry.load_code(path)
+        block, first, stop = task
+        clean = [self.texts[row % len(self.texts)] for row in range(first, stop)]
+        _, errors_of = FIGURES[self.figure]
+        return list(map(errors_of, clean, self.noising.noise(recipe, clean, self.seed, block)))
 
 
 @dataclass(frozen=True)
@@ -192,7 +214,8 @@ def _calibrate(options: CalibrateOptions) -> Calibrated:
     figure, target = "cer", options.target_cer
     if target is None:
         figure, target = "wer", options.target_wer or 0.0
-    estimator = RateEstimator(texts, figure, noising, options.seed)
+    code = tuple(Path(path).resolve() for path in listed(options.code))
+    estimator = RateEstimator(texts, figure, noising, options.seed, options, code)
     calibrated = calibrate_rate(base, estimator, target, options.progress)
     name = options.name or f"{base.name}-calibrated"
     return replace(calibrated, recipe=replace(calibrated.recipe, name=name), dropped=dropped)
@@ -291,17 +314,21 @@ def _factor(
     if most.value + SURE * most.error < target:
         raise out_of_reach()
     rough = _root(far, low, high, near=0.01)
-    first = estimate(rough, ROUGH_ROWS)
-    rows, step = ROUGH_ROWS, 2.0
-    if first.value:
-        relative = first.error / first.value
-        rows = int(min(ROWS_MAX, max(ROUGH_ROWS, first.rows * (relative / PRECISION) ** 2)))
-        step = 1 + max(0.02, 4 * relative)
+    rows, step = _fine_search(estimate(rough, ROUGH_ROWS))
     fine = partial(far, rows=rows)
     low, high = _bracket(fine, rough, step, top)
     if fine(high) < -NEAR:
         raise out_of_reach()
     return _root(fine, low, high, near=NEAR), rows
+
+
+def _fine_search(rough: RateEstimate) -> tuple[int, float]:
+    """Return how many rows the last search takes, and the first step from the rough factor."""
+    if not rough.value:
+        return ROUGH_ROWS, 2.0
+    relative = rough.error / rough.value
+    rows = int(min(ROWS_MAX, max(ROUGH_ROWS, rough.rows * (relative / PRECISION) ** 2)))
+    return rows, 1 + max(0.02, 4 * relative)
 
 
 def _bracket(far: Distance, start: float, step: float, top: float) -> tuple[float, float]:

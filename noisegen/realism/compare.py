@@ -2,7 +2,9 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import KW_ONLY, asdict, dataclass, replace
+from functools import partial
 from itertools import pairwise, starmap
 from math import sqrt
 from typing import Annotated, Any, NamedTuple
@@ -18,7 +20,7 @@ from noisegen.noise.recipe import Recipe
 from noisegen.options import Strings, internal, option, public
 from noisegen.realism.kinds import KINDS, kind_of
 from noisegen.realism.two_sample import F64, INTERVAL, TwoSample, resampled, two_sample
-from noisegen.runs.folder import Folder, Lang, listed
+from noisegen.runs.folder import ALONE, Folder, Lang, WorkerOptions, listed
 from noisegen.runs.manifest import Manifest, counted
 from noisegen.runs.progress import Progress, Show, silent
 from noisegen.text import alignment
@@ -29,6 +31,7 @@ EXAMPLES = 8  # rows that are shown
 EDITS_MAX = 10  # of a row; the last entry of the histogram is for so many or more
 WORD_PLACES = ("start", "inside", "end", "whole")
 ROWS_MAX = 10_000  # of a side that are compared
+ROWS_AT_ONCE = 2_000  # of a task
 PAIRED_MIN = 100  # rows with a clean text that both sets have, from which only those are compared
 _HALVES = 50  # ways to cut the real set in two
 _LANGUAGE_MAX = 0.1  # divergence of letter pairs: up to 0.045 in one language, else from 0.155
@@ -39,6 +42,7 @@ _LANGUAGE_LETTERS_MIN = 1_000
 FEW = 100  # pairs, below which a warning states how uncertain shares are
 SAMPLE = 10_000  # pairs that are looked at
 UNRELATED_MAX = 0.2  # share of pairs that may have little text in common; 0.04 in MuCGEC, the most
+_LIKE_CHARACTERS = 10_000  # of a text that are compared: time grows with their square
 _LIKE_MIN = 0.4  # 1 - Levenshtein distance / length; chance pairs of one language have 0.2 to 0.35
 _SWAPPED = 3.0  # standard errors
 _OTHER_LANGUAGE_MAX = 0.2  # share of clean texts
@@ -85,7 +89,7 @@ class PairOptions:
 
 
 @dataclass(frozen=True)
-class CompareOptions(PairOptions):
+class CompareOptions(PairOptions, WorkerOptions):
     """What to compare: real pairs, and synthetic ones or a recipe that noises the clean side.
 
     A folder of `synthetic` has the columns noisy and clean.
@@ -109,6 +113,7 @@ class CompareOptions(PairOptions):
     progress: Annotated[Show, internal()] = silent
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if bool(self.synthetic) == (self.recipe is not None):
             raise UsageError("give either --synthetic or --recipe")
 
@@ -203,8 +208,9 @@ def _compare(options: CompareOptions) -> Realism:
         synthetic = Pairs(Noising(options.lang).noise(recipe, clean, options.seed), clean)
         name, note = f"recipe {recipe.name} (seed {options.seed})", recipe.note_on(options.lang)
     realism = compare_pairs(
-        real, synthetic, lang=options.lang, limit=options.limit, progress=options.progress
-    )
+        real, synthetic, lang=options.lang, limit=options.limit, progress=options.progress,
+        workers=options,
+    )  # fmt: skip
     clean_file = [str(options.clean_file)] if options.clean_file else []
     names = ", ".join([*listed(options.pairs), *clean_file]), name
     return replace(realism, names=names, warnings=(*filter(None, [note]), *realism.warnings))
@@ -229,6 +235,7 @@ def compare_pairs(
     lang: str = "",
     limit: int = ROWS_MAX,
     progress: Show = silent,
+    workers: WorkerOptions = ALONE,
 ) -> Realism:
     """Compare synthetic noise with real noise.
 
@@ -243,17 +250,11 @@ def compare_pairs(
     ours, theirs, is_paired = alongside(real, synthetic, limit)
     warnings = [f"real set: {line}" for line in doubts(real, lang)]
     warnings += [f"{name} set: {line}" for name in sides for line in _losses(sides[name])]
-    if is_paired and len(ours) < min(len(real), limit):
-        warnings.append(
-            f"compared on the {len(ours):,} of {len(real):,} real pairs whose clean text "
-            "is also in the synthetic set"
-        )
-    elif not is_paired:
-        warnings += _unpaired(real, synthetic)
+    warnings += _pairing(real, synthetic, len(ours) if is_paired else None, limit)
     measured = []
     for name, pairs in zip(sides, (ours, theirs), strict=True):
         progress(Progress(f"aligning {len(pairs):,} {name} pairs"))
-        measured.append(measure(pairs.clean, pairs.noisy, lang))
+        measured.append(measure(pairs.clean, pairs.noisy, lang, workers))
     return Realism(
         lang=lang,
         is_paired=is_paired,
@@ -276,8 +277,18 @@ def _losses(pairs: Pairs) -> Iterator[str]:
         yield "no row differs from its clean version: there is no noise to compare"
 
 
-def _unpaired(real: Pairs, synthetic: Pairs) -> Iterator[str]:
-    """Yield what makes the comparison of sets on different clean texts doubtful."""
+def _pairing(real: Pairs, synthetic: Pairs, compared: int | None, limit: int) -> Iterator[str]:
+    """Yield what the comparison leaves out, or what makes that of different texts doubtful.
+
+    `compared` is the number of paired rows, None for unpaired sets.
+    """
+    if compared is not None:
+        if compared < min(len(real), limit):
+            yield (
+                f"compared on the {compared:,} of {len(real):,} real pairs whose clean text "
+                "is also in the synthetic set"
+            )
+        return
     yield (
         "the sets share too few clean texts for a paired comparison: the AUC also measures "
         "how their topics differ (see the two clean sides); use --recipe, or noise the clean "
@@ -323,15 +334,26 @@ def alongside(real: Pairs, synthetic: Pairs, limit: int) -> tuple[Pairs, Pairs, 
 RowCounts = dict[str, F64]  # by name of histogram a line of counts for each row
 
 
+class AlignedRows(NamedTuple):
+    """What each row adds to the histograms, and the errors of all of them."""
+
+    counts: RowCounts
+    character_errors: int
+    word_errors: int
+
+
 def measure(
-    clean: Sequence[str], noisy: Sequence[str], lang: str = ""
+    clean: Sequence[str], noisy: Sequence[str], lang: str = "", workers: WorkerOptions = ALONE
 ) -> tuple[NoiseFigures, RowCounts]:
     """Return the figures of pairs, and what each row adds to them; `lang` as for `kind_of`.
 
     Raises ValueError if the two sides have different numbers of rows.
     """
     rows = list(zip(clean, noisy, strict=True))
-    counts = _histograms(rows, lang)
+    tasks = (rows[at : at + ROWS_AT_ONCE] for at in range(0, max(1, len(rows)), ROWS_AT_ONCE))
+    with closing(workers.in_order(partial(_aligned, lang), tasks)) as parts:
+        lines, character_errors, word_errors = zip(*parts, strict=True)
+    counts = {name: np.concatenate([part[name] for part in lines]) for name in HISTOGRAMS}
     totals = {name: lines.sum(axis=0).astype(int).tolist() for name, lines in counts.items()}
     clean_words, noisy_words = (
         [word for text in side for word in _tokens(text) if any(map(str.isalnum, word))]
@@ -343,8 +365,8 @@ def measure(
     figures = NoiseFigures(
         rows=len(rows),
         changed_share=ratio(sum(before != after for before, after in rows), len(rows)),
-        cer=ratio(sum(starmap(alignment.character_errors, rows)), sum(map(len, clean))),
-        wer=ratio(sum(starmap(alignment.word_errors, rows)), words),
+        cer=ratio(sum(character_errors), sum(map(len, clean))),
+        wer=ratio(sum(word_errors), words),
         edits_per_row=tuple(totals["edits_per_row"]),
         kinds=dict(zip(KINDS, totals["kinds"], strict=True)),
         sentence_positions=tuple(totals["sentence_positions"]),
@@ -354,6 +376,13 @@ def measure(
         clean_type_token_ratio=ratio(len(clean_types), len(clean_words)),
     )
     return figures, counts
+
+
+def _aligned(lang: str, rows: Sequence[tuple[str, str]]) -> AlignedRows:
+    """Align the sides of rows."""
+    character_errors = sum(starmap(alignment.character_errors, rows))
+    word_errors = sum(starmap(alignment.word_errors, rows))
+    return AlignedRows(_histograms(rows, lang), character_errors, word_errors)
 
 
 def _histograms(rows: Sequence[tuple[str, str]], lang: str) -> RowCounts:
@@ -488,8 +517,11 @@ def _unrelated(pairs: Pairs) -> Iterator[str]:
 
 def _share_alike(clean: Sequence[str], noisy: Sequence[str]) -> float:
     alike = [
-        Levenshtein.normalized_similarity(*sides, score_cutoff=_LIKE_MIN) >= _LIKE_MIN
-        for sides in zip(clean, noisy, strict=True)
+        Levenshtein.normalized_similarity(
+            ours[:_LIKE_CHARACTERS], theirs[:_LIKE_CHARACTERS], score_cutoff=_LIKE_MIN
+        )
+        >= _LIKE_MIN
+        for ours, theirs in zip(clean, noisy, strict=True)
     ]
     return sum(alike) / max(1, len(alike))
 

@@ -10,8 +10,9 @@ import json
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import KW_ONLY, dataclass, replace
-from functools import reduce
+from functools import partial, reduce
 from itertools import accumulate, pairwise, product
 from math import comb, log
 from pathlib import Path
@@ -31,12 +32,14 @@ from noisegen.options import Strings, argument, option, public
 from noisegen.realism.compare import PairOptions, doubts
 from noisegen.realism.two_sample import F64
 from noisegen.runs.atomic import atomic, write_text, writing
-from noisegen.runs.folder import Folder, listed
+from noisegen.runs.folder import ALONE, Folder, Layout, RunFolder, WorkerOptions, listed
+from noisegen.runs.lock import STATE
 from noisegen.text.alignment import Span, TokenEdit, edits, token_spans
 from noisegen.text.buffers import I64, is_word
 from noisegen.text.case import TITLE, bare, case_of, cased, lower, shape_of
 from noisegen.version import __version__
 
+PAIRS_AT_ONCE = 2_000  # of a task
 MIN_COUNT = 2  # different pairs that a word, or its replacement, must be seen in
 SLIP_MAX = 2  # edits (Damerau) of a form that is kept though it was seen once
 GAP_WORDS_MAX = 2  # words in a gap that is kept
@@ -47,11 +50,16 @@ EDITS_MAX = 60
 STEPS = 300  # of the EM algorithm
 WRITTEN_MAX = 4  # letters that a part of a word becomes; with more it is no slip
 UNLIKE_MAX = 0.5  # share of a word's letters that may differ
+LAYOUT: Layout[None] = Layout(
+    "learn", profiles.HEAD, frozenset({"format", "digest", "factors"}),
+    whole=(*(f"{name}.parquet" for name in profiles.TABLES), profiles.HEAD),
+    columns=frozenset({"count"}),
+)  # fmt: skip
 _LOST = (-1, -1)  # stands for the place of a word where nothing says what became of it
 
 
 @dataclass(frozen=True)
-class LearnOptions(PairOptions):
+class LearnOptions(PairOptions, WorkerOptions):
     """The pairs to learn from, the folder of the profile, and how the pairs are read."""
 
     sources: Annotated[Strings, argument("PAIRS...")]
@@ -83,12 +91,13 @@ def _learn(options: LearnOptions) -> Learned:
     """Learn from pairs (see `pairs.read_pairs`) and write the profile; raises NoisegenError."""
     check_free(options.out, options.force)
     refuse_onto(Path(options.out), listed(options.sources))
-    pairs = options.read(options.sources)
-    profile = profile_of(pairs, options.lang, options.min_count)
-    warnings = doubts(pairs, options.lang)
-    if not profile.totals["edits"]:
-        warnings.append("no pair differs: the profile makes no noise")
-    save(profile, options.out)
+    with RunFolder(Path(options.out), LAYOUT, {}).locked(force=options.force):
+        pairs = options.read(options.sources)
+        profile = profile_of(pairs, options.lang, options.min_count, options)
+        warnings = doubts(pairs, options.lang)
+        if not profile.totals["edits"]:
+            warnings.append("no pair differs: the profile makes no noise")
+        save(profile, options.out)
     return Learned(profile, warnings, dict(sorted(pairs.dropped.items())), pairs.damaged)
 
 
@@ -98,13 +107,17 @@ learn = public(LearnOptions, _learn)
 def merge_profiles(sources: Sequence[str | Path], out: str | Path, force: bool = False) -> Profile:
     """Add up profiles of one language and write the sum; raises NoisegenError."""
     check_free(out, force)
-    profile = fitted(profiles.merged([profiles.load(source) for source in sources]))
-    save(profile, out)
+    with RunFolder(Path(out), LAYOUT, {}).locked(force=force):
+        profile = fitted(profiles.merged([profiles.load(source) for source in sources]))
+        save(profile, out)
     return profile
 
 
 def check_free(out: str | Path, force: bool) -> None:
-    """Raise OutputError for a folder with files; with `force` only if they are no profile."""
+    """Raise OutputError for a folder with files; with `force` only if they are no profile.
+
+    What a command that was killed has left is one that is not complete.
+    """
     folder = Path(out)
     if folder.exists() and not folder.is_dir():
         raise OutputError(f"{folder} is a file; a profile is a folder")
@@ -112,7 +125,7 @@ def check_free(out: str | Path, force: bool) -> None:
         return
     if not force:
         raise OutputError(f"{folder} is not empty; choose another folder or use --force")
-    if not (folder / profiles.HEAD).is_file():
+    if not (folder / profiles.HEAD).is_file() and not (folder / STATE).is_dir():
         raise OutputError(f"{folder} holds files but no profile; choose another folder")
 
 
@@ -135,11 +148,43 @@ def save(profile: Profile, folder: str | Path) -> None:
     write_text(folder / profiles.HEAD, content + "\n")
 
 
-def profile_of(pairs: Pairs, lang: str = "en", min_count: int = MIN_COUNT) -> Profile:
+def profile_of(
+    pairs: Pairs, lang: str = "en", min_count: int = MIN_COUNT,
+    workers: WorkerOptions = ALONE,
+) -> Profile:  # fmt: skip
     """Return the profile of pairs; see the module for what is kept."""
-    counts = Profile(lang)  # of all that there is
-    seen: Counter[Form] = Counter()  # in how many different pairs
-    for (clean, noisy), times in Counter(zip(pairs.clean, pairs.noisy, strict=True)).items():
+    distinct = list(Counter(zip(pairs.clean, pairs.noisy, strict=True)).items())
+    tasks = (distinct[at : at + PAIRS_AT_ONCE] for at in range(0, len(distinct), PAIRS_AT_ONCE))
+    with closing(workers.in_order(partial(_counted, lang), tasks)) as counted:
+        counts, seen = reduce(_added, counted, PairCounts(Profile(lang), Counter()))
+    often = {form for form, number in seen.items() if number >= min_count}
+    changed_forms = sorted({(key.clean, key.noisy) for key in counts.words if key.noisy})
+    slips = {form: letter_changes(*form) for form in changed_forms}  # none: not a slip
+    words, shapes = _kept_words(counts.words, often, slips)
+    letters = _letters(slips, {key.clean for key in counts.words})
+    gaps = _kept_gaps(counts.gaps, often)
+    return fitted(replace(counts, words=words, shapes=shapes, gaps=gaps, letters=letters))
+
+
+class PairCounts(NamedTuple):
+    """All that is counted in some pairs, and in how many different ones each form is."""
+
+    counts: Profile
+    seen: Counter["Form"]
+
+
+def _added(ours: PairCounts, theirs: PairCounts) -> PairCounts:
+    """Add up the counts of different pairs, in place."""
+    for name in ("totals", *profiles.TABLES):
+        getattr(ours.counts, name).update(getattr(theirs.counts, name))
+    ours.seen.update(theirs.seen)
+    return ours
+
+
+def _counted(lang: str, pairs: Sequence[tuple[tuple[str, str], int]]) -> PairCounts:
+    """Count what is in different pairs, each of which occurs so often."""
+    counts, seen = PairCounts(Profile(lang), Counter())
+    for (clean, noisy), times in pairs:
         row = row_of(clean, noisy)
         changed = sum(word.noisy != word.clean or word.written != SAME for word in row.words)
         gap_edits = sum(gap.gap != gap.noisy for gap in row.gaps)
@@ -157,13 +202,7 @@ def profile_of(pairs: Pairs, lang: str = "en", min_count: int = MIN_COUNT) -> Pr
         seen.update({(clean, None) for clean, _ in forms})
         seen.update(form for form in forms if form[1] is not None)
         seen.update([*gap_forms, *((gap, None) for gap, _ in gap_forms)])
-    often = {form for form, number in seen.items() if number >= min_count}
-    changed_forms = sorted({(key.clean, key.noisy) for key in counts.words if key.noisy})
-    slips = {form: letter_changes(*form) for form in changed_forms}  # none: not a slip
-    words, shapes = _kept_words(counts.words, often, slips)
-    letters = _letters(slips, {key.clean for key in counts.words})
-    gaps = _kept_gaps(counts.gaps, often)
-    return fitted(replace(counts, words=words, shapes=shapes, gaps=gaps, letters=letters))
+    return PairCounts(counts, seen)
 
 
 class RowKeys(NamedTuple):

@@ -1,5 +1,7 @@
 """Duplicates of a whole run are found as comparing all with all finds them."""
 
+import shutil
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -7,7 +9,7 @@ from planted import alike, planted
 
 from noisegen.data.sources import Columns, expand, shard_inputs
 from noisegen.prepare import duplicates
-from noisegen.prepare.duplicates import DUPLICATE, KEPT, NEAR, links, normal_form
+from noisegen.prepare.duplicates import DUPLICATE, KEPT, NEAR, Search, links, normal_form
 from noisegen.prepare.prepare import Portion, PortionJob, make_candidates
 from noisegen.prepare.sentences import Criteria
 from noisegen.text.segmentation import language
@@ -15,24 +17,34 @@ from noisegen.text.segmentation import language
 LEAST = 0.75
 
 
+def in_turn(function, tasks, finished):
+    for task in tasks:
+        finished(function(task))
+
+
 @pytest.fixture
 def found(tmp_path, monkeypatch):
     """Return the codes of texts that lie in portions of so many rows, and those texts."""
 
-    def run(texts, rows, small=True):
+    def run(texts, rows, small=True, run_tasks=in_turn):
         if small:
             monkeypatch.setattr(duplicates, "BATCH", 16)
             monkeypatch.setattr(duplicates, "RANGE", 500)
+            monkeypatch.setattr(duplicates, "SPAN", 50)
         path = tmp_path / f"{rows}.txt"
         path.write_text("\n".join(texts), "utf-8")
         out = tmp_path / f"out-{rows}"
+        shutil.rmtree(out, ignore_errors=True)
         (out / "work").mkdir(parents=True)
         job = PortionJob(out, "{}", language("en"), Criteria(1, 9_999, 0.0), Columns())
         counts = []
         for number, task in enumerate(shard_inputs(expand([str(path)]), Columns(), rows)):
             portion = Portion(number, task.first_row, task.rows, ((str(path), task),))
             counts.append(make_candidates(job, portion).rows)
-        codes = duplicates.find(out, counts, near=True, shingle=5, similarity_min=LEAST)
+        search = Search(out, near=True, shingle=5, similarity_min=LEAST)
+        search.begin(counts)
+        search.find(run_tasks)
+        codes = search.codes()
         files = [duplicates.work_path(out, "texts", number) for number in range(len(counts))]
         tables = [pa.ipc.open_file(file).read_all() for file in files]
         return codes, pa.concat_tables(tables)["text"].to_pylist()
@@ -105,6 +117,20 @@ def test_the_kept_do_not_depend_on_the_portions(found, mixed):
     assert kept[0] == kept[1] == kept[2]
 
 
+def test_tasks_that_end_in_any_order_find_the_same(found, mixed):
+    def backwards(function, tasks, finished):
+        for result in reversed([function(task) for task in tasks]):
+            finished(result)
+
+    def from_the_end(function, tasks, finished):
+        in_turn(function, tasks[::-1], finished)
+
+    codes, _ = found(mixed, 60)
+    assert np.count_nonzero(codes == NEAR) > 50
+    for run_tasks in (backwards, from_the_end):
+        assert found(mixed, 60, run_tasks=run_tasks)[0].tolist() == codes.tolist()
+
+
 def test_a_chain_of_small_changes_does_not_remove_its_far_end(found):
     words = [f"{a}{b}ing" for a in "bdfgklmn" for b in ("a", "e", "i")]
     chain = [" ".join(words[at : at + 18]) for at in range(0, 7, 1)]
@@ -136,8 +162,8 @@ def test_links_join_the_first_members_of_a_bucket_and_the_one_before():
 
 
 def test_equal_forms_and_texts_are_told_apart():
-    codes = np.zeros(6, np.int8)
     keys = np.array([5, 5, 5, 5, 8, 8], np.uint64)
     marks = np.array([1, 2, 1, 2, 3, 3], np.uint64)
-    duplicates._mark_equal(codes, keys, marks, np.array([3, 1, 2, 5, 0, 4]))
-    assert codes.tolist() == [KEPT, KEPT, NEAR, DUPLICATE, DUPLICATE, DUPLICATE]
+    indices = np.array([3, 1, 2, 5, 0, 4], np.uint64)
+    found = duplicates.equal(np.stack([keys, marks, indices]))
+    assert dict(found.T.tolist()) == {2: NEAR, 3: DUPLICATE, 4: DUPLICATE, 5: DUPLICATE}

@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 
 from noisegen.prepare import duplicates
-from noisegen.prepare.duplicates import key_writer, ranges
+from noisegen.prepare.duplicates import key_writer, keys_between
 
 
 def drawn(seed, size):
@@ -21,7 +21,6 @@ def write(path, parts):
 
 
 def test_all_entries_come_back_once_in_ascending_ranges(tmp_path, monkeypatch):
-    monkeypatch.setattr(duplicates, "RANGE", 400)
     monkeypatch.setattr(duplicates, "HELD", 300)
     parts = [
         [drawn(1, 250), drawn(2, 200)],
@@ -31,7 +30,8 @@ def test_all_entries_come_back_once_in_ascending_ranges(tmp_path, monkeypatch):
     paths = [tmp_path / f"{number}.arrow" for number in range(3)]
     for path, columns in zip(paths, parts, strict=True):
         write(path, columns)
-    found = list(ranges(paths, [0, 1_000, 5_000]))
+    tasks = duplicates._tasks(1 << 64, 4)
+    found = [keys_between(paths, [0, 1_000, 5_000], *task[1:]) for task in tasks]
     first, second = (np.concatenate(columns, axis=1) for columns in parts[:2])
     second[2] += np.uint64(1_000)
     wanted = np.concatenate([first, second], axis=1)
@@ -45,6 +45,7 @@ def test_all_entries_come_back_once_in_ascending_ranges(tmp_path, monkeypatch):
 def test_the_least_and_the_greatest_key(tmp_path):
     keys = np.array([0, (1 << 64) - 1], np.uint64)
     write(tmp_path / "a.arrow", [(keys, keys, [0, 1])])
-    [(found, _, rows)] = ranges([tmp_path / "a.arrow"], [10])
+    [task] = duplicates._tasks(1 << 64, 1)
+    found, _, rows = keys_between([tmp_path / "a.arrow"], [10], *task[1:])
     assert found.tolist() == keys.tolist()
     assert rows.tolist() == [10, 11]

@@ -5,10 +5,13 @@ import gzip
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -17,6 +20,7 @@ from runs import DEMO, contents, left_over, table, wait_for
 import noisegen
 from noisegen.cli import run as command
 from noisegen.errors import OutputError, SourceError, UsageError
+from noisegen.prepare import duplicates
 from noisegen.prepare import prepare as module
 from noisegen.prepare.prepare import prepare
 from noisegen.prepare.sentences import clean_lines
@@ -111,10 +115,128 @@ def test_workers_write_the_same_bytes(raw, tmp_path):
 
 
 def test_dask_writes_the_same_bytes(raw, tmp_path, cluster, monkeypatch):
+    monkeypatch.setattr(duplicates, "RANGE", 5_000)  # so that its tasks are many
+    monkeypatch.setattr(duplicates, "SPAN", 500)
     monkeypatch.chdir(raw.parent)  # the workers are elsewhere
     prepared(raw.name, tmp_path / "one")
     prepared(raw.name, os.path.relpath(tmp_path / "dask"), executor=cluster)
     assert everything(tmp_path / "one") == everything(tmp_path / "dask")
+
+
+@pytest.mark.parametrize("order", [(1, 2, 3), (3, 1, 2)])
+def test_parts_write_the_same_bytes_and_the_last_one_finishes(raw, tmp_path, order):
+    prepared(raw, tmp_path / "whole")
+    *first, last = order
+    for done, part in enumerate(first, 1):
+        made = prepared(raw, tmp_path / "parts", part=f"{part}/3")
+        to_do = 10 - sum(len(range(number - 1, 10, 3)) for number in order[:done])
+        assert made.missing_tasks == to_do
+        assert made.summary().startswith(f"{to_do} tasks to do: run the other parts; ")
+        assert not (tmp_path / "parts" / "manifest.json").exists()
+        assert contents(tmp_path / "parts") == {}
+    made = prepared(raw, tmp_path / "parts", part=f"{last}/3")
+    assert made.missing_tasks == 0
+    assert everything(tmp_path / "parts") == everything(tmp_path / "whole")
+    assert "--part" not in made.command
+    again = prepared(raw, tmp_path / "parts", part="2/3")
+    assert again == made
+    assert not (tmp_path / "parts" / "work").exists()
+
+
+def test_a_part_leaves_the_portions_of_others_alone(raw, tmp_path, made):
+    prepared(raw, tmp_path / "parts", part="2/4")
+    assert made == [1, 5, 9]
+    prepared(raw, tmp_path / "parts", part="2/4")
+    assert made == [1, 5, 9]
+    prepared(raw, tmp_path / "parts", resume=True)
+    assert sorted(made) == list(range(10))
+    prepared(raw, tmp_path / "whole")
+    assert everything(tmp_path / "parts") == everything(tmp_path / "whole")
+
+
+def test_what_was_found_of_the_duplicates_is_not_searched_again(raw, tmp_path, made, monkeypatch):
+    monkeypatch.setattr(duplicates, "RANGE", 5_000)
+    out, searched, links = tmp_path / "out", [], duplicates.links
+
+    def counted(keys, indices):
+        searched.append(len(keys))
+        if len(searched) == 3:
+            raise KeyboardInterrupt
+        return links(keys, indices)
+
+    monkeypatch.setattr(duplicates, "links", counted)
+    with pytest.raises(KeyboardInterrupt):
+        prepared(raw, out)
+    assert made == list(range(10))
+    prepared(raw, out, resume=True)
+    ranges = len(searched) - 1
+    assert ranges > 3
+    prepared(raw, tmp_path / "whole")
+    assert len(searched) == 2 * ranges + 1
+    assert everything(out) == everything(tmp_path / "whole")
+
+
+@pytest.fixture
+def unwritten(raw, tmp_path, monkeypatch):
+    """A run that was interrupted when all duplicates were found."""
+    with monkeypatch.context() as patched:
+        patched.setattr(module, "_write_shard", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            prepared(raw, tmp_path / "out")
+    return tmp_path / "out"
+
+
+def test_a_portion_made_again_ends_what_was_found_before(raw, unwritten, tmp_path, monkeypatch):
+    (unwritten / "work" / "note-00004.json").unlink()
+    monkeypatch.setattr(duplicates, "_is_whole", Path.exists)
+    np.save(unwritten / "work" / "links-00000.npy", np.zeros((0, 2), np.int64))
+    prepared(raw, unwritten, resume=True)
+    prepared(raw, tmp_path / "whole")
+    assert everything(unwritten) == everything(tmp_path / "whole")
+
+
+@pytest.mark.parametrize(
+    ("names", "remade"),
+    [
+        (("texts-00001.arrow", "forms-00003.arrow", "bands-00004.arrow"), [1, 3, 4]),
+        (("equal-00000.npy", "links-00000.npy", "similar-00000.npy"), []),
+    ],
+)
+def test_what_is_damaged_is_made_again(raw, unwritten, tmp_path, made, names, remade):
+    for name in names:
+        path = unwritten / "work" / name
+        content = bytearray(path.read_bytes())
+        content[len(content) // 2] ^= 1
+        path.write_bytes(content)
+    made.clear()
+    prepared(raw, unwritten, resume=True)
+    assert made == remade
+    prepared(raw, tmp_path / "whole")
+    assert everything(unwritten) == everything(tmp_path / "whole")
+
+
+def test_a_copied_folder_is_resumed_where_it_was(raw, unwritten, tmp_path, made):
+    copy = tmp_path / "copy"
+    shutil.copytree(unwritten, copy, copy_function=shutil.copyfile)  # which have times of their own
+    made.clear()
+    prepared(raw, copy, resume=True)
+    assert made == []
+
+
+def test_a_portion_that_vanishes_during_the_run_is_an_error(raw, tmp_path):
+    def remove(event):
+        for path in (tmp_path / "out" / "work").glob("forms-00003.arrow"):
+            path.unlink()
+
+    with pytest.raises(OutputError, match=r"1 of 10 .* are gone or unreadable"):
+        prepared(raw, tmp_path / "out", progress=remove)
+    prepared(raw, tmp_path / "out", resume=True)
+    prepared(raw, tmp_path / "whole")
+    assert everything(tmp_path / "out") == everything(tmp_path / "whole")
+
+
+def interrupted(*_):
+    raise KeyboardInterrupt
 
 
 def test_a_killed_run_resumes_to_the_same_bytes(raw, tmp_path, made):
@@ -138,6 +260,27 @@ def test_a_killed_run_resumes_to_the_same_bytes(raw, tmp_path, made):
     prepared(raw, whole, rows_per_shard=20)
     assert everything(out) == everything(whole)
     assert left_over(out) == []
+
+
+@pytest.mark.nightly
+def test_parts_that_end_at_once_with_one_killed_on_the_way(raw, tmp_path):
+    out, whole = tmp_path / "out", tmp_path / "whole"
+
+    def start(part):
+        options = ["--rows-per-shard", "20", "--identify", "no", "--workers", "1", "-q"]
+        words = [*PROGRAM, str(raw), "-o", str(out), *options, "--part", f"{part}/3"]
+        return subprocess.Popen(words, start_new_session=True)
+
+    running = [start(part) for part in (1, 2, 3)]
+    try:
+        wait_for(lambda: (out / "work" / "note-00001.json").exists())
+    finally:
+        os.killpg(running[1].pid, signal.SIGKILL)
+    running.append(start(2))
+    assert [program.wait(60) for program in running] == [0, -signal.SIGKILL, 0, 0]
+    prepared(raw, whole, rows_per_shard=20)
+    assert everything(out) == everything(whole)
+    assert sorted(path.name for path in out.iterdir()) == ["README.md", "data", "manifest.json"]
 
 
 def test_a_finished_run_is_left_alone_and_a_broken_one_made_again(raw, tmp_path, monkeypatch):

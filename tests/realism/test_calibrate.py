@@ -10,7 +10,8 @@ from noisegen import cli
 from noisegen.augment.on_the_fly import Noising
 from noisegen.errors import UsageError
 from noisegen.noise import registry
-from noisegen.noise.recipe import Recipe, parse, scaled
+from noisegen.noise.recipe import Recipe, parse, parse_step, scaled
+from noisegen.realism import calibrate as calibrate_module
 from noisegen.realism.calibrate import (
     HELD_BACK,
     RateEstimator,
@@ -18,6 +19,7 @@ from noisegen.realism.calibrate import (
     calibrate_rate,
     demo_texts,
 )
+from noisegen.runs.folder import WorkerOptions
 from noisegen.text.alignment import error_counts
 
 RULE = Noising(tagger="rule")
@@ -85,6 +87,30 @@ def test_equal_input_gives_equal_bytes_and_another_seed_nearly_the_same_factor()
     )
     assert one.to_yaml() == again.to_yaml()
     assert other.factor == pytest.approx(one.factor, rel=0.02)
+
+
+SHOUT = """
+import noisegen
+
+@noisegen.transform("shout")
+def shout(text, draws, *, rate: float = 0.5):
+    return text.upper() if draws.hit(rate) else text
+"""
+
+
+def test_workers_measure_the_same_rate_with_code_of_the_user(tmp_path, monkeypatch):
+    monkeypatch.setattr(calibrate_module, "BLOCK_ROWS", 500)  # so that there is work for two
+    code = tmp_path / "shout.py"
+    code.write_text(SHOUT)
+    registry.load_code(code)
+    recipe = Recipe.of([parse_step("shout")], "shout")
+    spread = (WorkerOptions(workers=workers) for workers in (1, 2))
+    one, two = (
+        RateEstimator(demo_texts()["en"], "cer", RULE, 0, workers, (code,)).rate(recipe, 2_200)
+        for workers in spread
+    )
+    assert one == two
+    assert one.value > 0.2
 
 
 def test_the_check_uses_other_rows():

@@ -4,8 +4,10 @@ import json
 
 import pytest
 from learned import noisy_pairs
+from runs import begin, wait_for
 
 from noisegen import cli
+from noisegen.realism import learn
 
 
 @pytest.fixture(scope="module")
@@ -29,6 +31,15 @@ def test_pairs_become_a_profile(pairs, tmp_path, capsys):
     said = json.loads(capsys.readouterr().out)
     assert said["pairs"] > 100
     assert (tmp_path / "out" / "words.parquet").is_file()
+
+
+def test_workers_learn_the_same_profile(pairs, profile, tmp_path, monkeypatch):
+    monkeypatch.setattr(learn, "PAIRS_AT_ONCE", 40)  # so that there is work for two
+    learn.learn(pairs, tmp_path / "two", workers=2)
+    files = [path.name for path in sorted(profile.iterdir())]
+    assert len(files) == 7
+    for name in files:
+        assert (tmp_path / "two" / name).read_bytes() == (profile / name).read_bytes()
 
 
 def test_show_prints_tables(profile, capsys):
@@ -103,3 +114,12 @@ def test_a_profile_is_not_written_over_unasked(profile, pairs, capsys):
     assert cli.run(["learn", str(pairs), "-o", str(profile)]) == 1
     assert "is not empty; choose another folder or use --force" in capsys.readouterr().err
     assert cli.run(["learn", str(pairs), "-o", str(profile), "--force", "-q"]) == 0
+
+
+def test_what_a_killed_command_left_is_written_over_by_force(pairs, tmp_path):
+    process = begin("learn", pairs, "-o", tmp_path / "killed")
+    wait_for(lambda: list(tmp_path.glob("killed/.noisegen/*")))
+    process.kill()
+    process.communicate()
+    assert not (tmp_path / "killed" / "profile.json").exists()
+    assert cli.run(["learn", str(pairs), "-o", str(tmp_path / "killed"), "--force", "-q"]) == 0

@@ -146,12 +146,21 @@ def test_a_table_with_other_columns_is_refused(saved):
         load(saved)
 
 
-@pytest.mark.parametrize("text", ["a\nb", "a\u2028b", "x" * 1_000])
+@pytest.mark.parametrize("text", ["a\nb", "a\u2028b", "x" * 900])
 def test_line_breaks_and_long_texts_are_refused(saved, text):
     schema = pq.read_schema(saved / "gaps.parquet")
     row = {"right": ["a"], "initial": [False], "gap": [" "], "noisy": [text], "written": [0]}
     pq.write_table(pa.table({**row, "count": [1]}, schema), saved / "gaps.parquet")
     with pytest.raises(SourceError, match="too long or has a line break"):
+        load(saved)
+
+
+def test_a_huge_word_is_refused_before_it_is_copied(saved):
+    schema = pq.read_schema(saved / "words.parquet")
+    row = {"clean": ["x" * 100_000], "case": [0], "noisy": ["b"], "written": [0], "count": [1]}
+    columns = {name: value * 100 for name, value in row.items()}
+    pq.write_table(pa.table(columns, schema), saved / "words.parquet")
+    with pytest.raises(SourceError, match="a text of over 1,000 bytes"):
         load(saved)
 
 
