@@ -6,7 +6,7 @@ PIP := $(RUN)/python -m pip install --quiet --disable-pip-version-check -c const
 TEST_PACKAGES := "hypothesis>=6.120" "import-linter>=2.1" "moto[server]>=5.0" "mypy>=1.15" "playwright>=1.48" "pytest>=8.3" "pytest-cov>=6.0" \
 	"pytest-randomly>=3.16" "pytest-xdist>=3.6" "ruff>=0.11" types-PyYAML
 
-.PHONY: demo test nightly alone coverage lint bench docs clean
+.PHONY: demo test nightly alone gpu coverage lint bench docs clean
 
 demo: $(VENV)/core ## noise a bundled text into out/demo and show it
 	$(RUN)/noisegen augment noisegen/demo/demo.tsv -o out/demo --seed 7 --edits --force --quiet
@@ -21,6 +21,9 @@ nightly: $(VENV)/all ## the heavy checks: many rows and seeds, kills
 
 alone: $(VENV)/all ## training against bars, ten minutes; nothing else may run
 	$(RUN)/python -m pytest -m alone $(ARGS)
+
+gpu: $(VENV)/all ## what only a GPU shows; each test has a twin for the CPU
+	$(RUN)/python -m pytest -m gpu $(ARGS)
 
 coverage: $(VENV)/all ## which lines no test reaches
 	OMP_NUM_THREADS=1 $(RUN)/python -m pytest -n auto -m "not alone" \

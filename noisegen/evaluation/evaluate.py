@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -15,19 +16,23 @@ from typing import Any
 
 from noisegen.encoders.encoder import Encoder, Vectors, names_model, open_encoder
 from noisegen.encoders.stored import keep_few_kernels, write_json
-from noisegen.errors import OutputError, SourceError, UsageError
+from noisegen.errors import SourceError, UsageError
 from noisegen.evaluation.examples import example_sets, examples, mapped_texts, project
 from noisegen.evaluation.measure import Measured, VectorStore, by_strength, compare, measure, scores
 from noisegen.evaluation.results import Dataset, EvaluateOptions, Model, Results, StrengthCurve
 from noisegen.evaluation.sets import EvaluationSet, PairSet, Sets, make_sets, unique_names
 from noisegen.options import public
 from noisegen.runs.atomic import write_text
-from noisegen.runs.folder import make_folder, read_config
+from noisegen.runs.folder import Layout, RunFolder, read_config
 from noisegen.runs.progress import Progress, Show
 from noisegen.version import __version__
 
 LOG_MAX = 20_000  # rows of a training log that are read
 STUDENT, LOG = "student", "log.jsonl"  # in the folder of a training run
+LAYOUT: Layout[None] = Layout(
+    "write", "results.json", frozenset({"scores", "settings"}),
+    whole=("metrics.json", "metrics.csv", "report.html", "results.json"),
+)  # fmt: skip
 _MAPS_MAX = 3  # sets that are mapped
 _NO_SETTINGS = ("models", "out", "baseline", "force", "progress")
 _VERSIONS = ("torch", "transformers", "numpy", "spacy")
@@ -44,17 +49,16 @@ def _evaluate(options: EvaluateOptions) -> Results:
     began = time.monotonic()
     progress = options.progress
     models = named_models(options.models, options.baseline)
-    out = Path(options.out)
-    if make_folder(out) and not options.force:
-        raise OutputError(f"{out} is not empty; add --force to overwrite the report in it")
-    encoders = open_all(models, progress)
-    sets = make_sets(options, progress)
-    run = _Measurement(sets, models, progress, total=len(set(sets.texts())) * len(models))
-    for model in models:
-        run.add(model, encoders.pop(model.name))
-    progress(Progress("statistics"))
-    results = run.results(options, began)
-    write(results, out)
+    folder = RunFolder(Path(options.out), LAYOUT, {})
+    with folder.locked(force=options.force, can_resume=False, show=progress):
+        encoders = open_all(models, progress)
+        sets = make_sets(options, progress)
+        run = _Measurement(sets, models, progress, total=len(set(sets.texts())) * len(models))
+        for model in models:
+            run.add(model, encoders.pop(model.name))
+        progress(Progress("statistics"))
+        results = run.results(options, began)
+        write(results, folder.out)
     return results
 
 
@@ -196,12 +200,17 @@ def write(results: Results, out: Path) -> None:
 
 
 def write_csv(path: Path, rows: Iterable[Sequence[object]]) -> None:
-    """Write a CSV file whose first row is its header; raises OutputError."""
+    """Write a CSV file whose first row is its header; raises OutputError.
+
+    A text that a spreadsheet would take for a formula begins with an apostrophe.
+    """
     lines = io.StringIO()
-    csv.writer(lines, lineterminator="\n").writerows(rows)
+    inert = ([_FORMULA.sub("'", c) if isinstance(c, str) else c for c in row] for row in rows)
+    csv.writer(lines, lineterminator="\n").writerows(inert)
     write_text(path, lines.getvalue())
 
 
+_FORMULA = re.compile(r"^(?=[=+\-@\t\r])(?![-+.e\d ]+$)")  # but figures, alone or several
 _SCORE = ("value", "low", "high", "sd")
 _COMPARED = ("difference", "test", "p", "p_holm", "repaired", "broken")
 

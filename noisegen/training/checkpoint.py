@@ -136,10 +136,8 @@ def checkpoints(folder: Path) -> list[Path]:
 def load_checkpoint(
     folder: Path, student: nn.Module, optimizer: torch.optim.Optimizer, config: str
 ) -> State:
-    """Load the newest checkpoint; raises OutputError if there is none, or it is another run's."""
-    path = max(checkpoints(folder), default=None)
-    if path is None:
-        raise OutputError(f"{folder} has no checkpoint to resume from; start over with --force")
+    """Load the newest checkpoint; raises OutputError if it is damaged, or another run's."""
+    path = max(checkpoints(folder))
     try:
         state = msgspec.convert(json.loads((path / "state.json").read_text()), State)
         if state.config != config:

@@ -81,8 +81,15 @@ def join_workers(device: str = "auto") -> Workers:
     if cuda:
         torch.cuda.set_device(here)
     if world > 1 and not dist.is_initialized():
-        dist.init_process_group("nccl" if cuda else "gloo")
+        join_group(here)
     return Workers(rank, world, here)
+
+
+def join_group(device: torch.device) -> None:
+    """Join the processes that exchange gradients from this device, by its collectives."""
+    is_cuda = device.type == "cuda"  # bound to its device, a barrier need not guess one
+    backend, bound = ("nccl", device) if is_cuda else ("gloo", None)
+    dist.init_process_group(backend, device_id=bound)
 
 
 class Computation:

@@ -234,16 +234,10 @@ def open_model(settings: PretrainSettings) -> MaskedModel:
         raise UsageError(f"model {spec}: {error}") from error
     torch.manual_seed(settings.seed)  # a head that is new is drawn at random
     whole, info = load_network(AutoModelForMaskedLM, str(start.network.name_or_path))
-    embeddings, pieces = whole.get_input_embeddings().weight, len(masker.special)
-    if whole.get_output_embeddings().weight is not embeddings:
+    if whole.get_output_embeddings().weight is not whole.get_input_embeddings().weight:
         raise UsageError(
             f"model {spec}: its head is not tied to its embeddings (tie_word_embeddings in "
             "config.json): tie them, or give another model"
-        )
-    if pieces > len(embeddings):
-        raise UsageError(
-            f"model {spec}: its tokenizer has {pieces:,} pieces, its embeddings "
-            f"{len(embeddings):,}: give another model"
         )
     tokenizer = cut(start.tokenizer, settings.max_length)
     encoder = SentenceEncoder(whole.base_model, tokenizer, HeadSettings(), spec)

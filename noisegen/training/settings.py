@@ -9,7 +9,8 @@ from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
-from noisegen.errors import UsageError, did_you_mean
+from noisegen.errors import RecipeError, UsageError, did_you_mean
+from noisegen.noise.recipe import read_yaml
 from noisegen.options import RENAMED, Strings, argument, decode, internal, option
 from noisegen.runs.progress import Show, silent
 
@@ -321,11 +322,9 @@ def load_settings(
 
 
 def _read(path: Path) -> dict[str, Any]:
-    import yaml
-
     try:
-        content = yaml.safe_load(path.read_text("utf-8"))
-    except (OSError, ValueError, yaml.YAMLError) as error:
+        content = read_yaml(path.read_text("utf-8"), str(path))
+    except (OSError, ValueError, RecipeError) as error:
         raise UsageError(f"cannot read {path}: {str(error).splitlines()[0]}") from error
     if not isinstance(content, dict):
         raise UsageError(f"{path} is not a mapping of settings to values")

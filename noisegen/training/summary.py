@@ -50,10 +50,10 @@ def cost(estimate: Mapping[str, Any]) -> Iterator[str]:
             f"with gradients and moments), {flop:,.0f} MFLOP per token"
         )
         tokens = f"{estimate['tokens_per_pair']:.1f} tokens, {estimate['padding']:.1%} padding"
-        yield f"{estimate['pairs']:,} pairs of {tokens}"
+        yield f"{counted(estimate['pairs'], 'pair')} of {tokens}"
     else:
         yield f"{estimate['weights']:,} weights"
-        yield f"{estimate['pairs']:,} pairs of {estimate['texts']:,} texts"
+        yield f"{counted(estimate['pairs'], 'pair')} of {counted(estimate['texts'], 'text')}"
     updates, epoch = estimate["updates"], estimate["updates_per_epoch"]
     each = f"{estimate['pairs_per_update']:.0f} pairs and {estimate['update_seconds']:.2g} s each"
     yield f"{counted(epoch, 'update')} per epoch, {each}"

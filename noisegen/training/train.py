@@ -1,7 +1,7 @@
 """`noisegen train`: one run of a method, from DATA to RUN."""
 
-from collections.abc import Mapping
-from contextlib import nullcontext
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -75,16 +75,17 @@ def _train(options: TrainOptions) -> dict[str, Any]:
         workers = Workers(device=find_device(options.device))
         return dry_run(kind(settings, workers, options.tell), options.sources, clock)
     method = kind(settings, join_workers(options.device), options.tell)
-    trainer = _open_run(method, options, clock)
-    trainer.sinks += _sinks(trainer, options)
-    with resumable():
-        trainer.run()
-    if not method.workers.leads:
-        return {}
-    options.progress(Progress("saving"))
-    metrics = method.export(trainer)
-    write_json(trainer.out / "metrics.json", metrics)
-    return metrics
+    with _opened(method, options) as folder:
+        trainer = _open_run(method, folder, options, clock)
+        trainer.sinks += _sinks(trainer, options)
+        with resumable() if method.is_resumable else nullcontext():
+            trainer.run()
+        if not method.workers.leads:
+            return {}
+        options.progress(Progress("saving"))
+        metrics = method.export(trainer)
+        write_json(trainer.out / "metrics.json", metrics)
+        return metrics
 
 
 def _refuse_conflicts(options: TrainOptions, kind: type[Method[Any]]) -> None:
@@ -98,27 +99,38 @@ def _refuse_conflicts(options: TrainOptions, kind: type[Method[Any]]) -> None:
         raise UsageError("runs of heads cannot be resumed: start over with --force")
 
 
-def _open_run(method: Method[Any], options: TrainOptions, clock: Clock) -> Trainer[Any]:
-    """Return the trainer of a new run, or of one that is resumed; a new one fails without trace."""
-    out, workers, resume = Path(options.out or "."), method.workers, options.resume
-    settings = method.settings.to_dict()
-    recorded = {"version": __version__, "data": list(options.sources), **settings}
-    run, is_new = RunFolder(out, LAYOUT, recorded), workers.leads and not resume
-    if resume:
+@contextmanager
+def _opened(method: Method[Any], options: TrainOptions) -> Iterator[RunFolder[None]]:
+    """Hold the folder of a new run, or of one that is resumed; one process does it for all."""
+    out = Path(options.out or ".")
+    recorded = {"version": __version__, "data": list(options.sources), **method.settings.to_dict()}
+    if options.resume:
         recorded = _same_settings(out, recorded)
-        if workers.leads:
-            run.remove_temporary()
-    elif is_new:
-        run.open(resume=False, force=options.force, can_resume=method.is_resumable)
-        config = yaml.safe_dump(recorded, sort_keys=False, allow_unicode=True)
-        write_text(out / CONFIG, config)
-    workers.wait()
-    with run.removed_on_error() if is_new else nullcontext():
+    folder = RunFolder(out, LAYOUT, recorded)
+    opened = folder.opened(
+        resume=options.resume, force=options.force, can_resume=method.is_resumable,
+        show=options.progress,
+    )  # fmt: skip
+    with opened if method.workers.leads else nullcontext():
+        if method.workers.leads and not options.resume:
+            config = yaml.safe_dump(recorded, sort_keys=False, allow_unicode=True)
+            write_text(out / CONFIG, config)
+        method.workers.wait()
+        yield folder
+
+
+def _open_run(
+    method: Method[Any], folder: RunFolder[None], options: TrainOptions, clock: Clock
+) -> Trainer[Any]:
+    """Return the trainer of a new run, or of one that is resumed; a new one fails without trace."""
+    out, workers, resume = folder.out, method.workers, options.resume
+    is_new = workers.leads and not resume
+    with folder.removed_on_error() if is_new else nullcontext():
         with reading(options.progress, "reading DATA"):
             summary = method.read(options.sources, out / "data", resume=resume)
         options.tell(summary)
         method.prepare(out / "data", options.progress, clock)
-        trainer = Trainer(method, out, recorded, clock)
+        trainer = Trainer(method, out, dict(folder.config), clock)
         if workers.agreed(-clock.left) >= 0:
             raise NoisegenError(
                 f"the time limit of {clock.limit:g} s is over after {clock.seconds:.0f} s of "
@@ -127,6 +139,8 @@ def _open_run(method: Method[Any], options: TrainOptions, clock: Clock) -> Train
             )
     if resume:
         trainer.resume()
+        if not trainer.progress.updates:
+            options.tell("there is no checkpoint yet: training begins with the first update")
     return trainer
 
 

@@ -33,6 +33,7 @@ from noisegen.training.checkpoint import (
     RunProgress,
     State,
     Validation,
+    checkpoints,
     load_checkpoint,
     load_weights,
     save_best,
@@ -224,7 +225,9 @@ class Trainer(Generic[C]):
         return max(now.done, min(1.0, start.done + (1 - start.done) * spent / seconds))
 
     def resume(self) -> None:
-        """Continue from the newest checkpoint; raises OutputError."""
+        """Continue from the newest checkpoint, if there is one yet; raises OutputError."""
+        if not checkpoints(self.folder):
+            return
         state = load_checkpoint(self.folder, self.method.network, self.optimizer, self.config)
         self.progress, self.position, self.best = state.progress, state.position, state.best
         self.validations = list(state.validations)

@@ -381,6 +381,14 @@ def test_a_full_folder_is_kept_unless_forced(tmp_path, tiny_models, pairs_file):
     assert (tmp_path / "report.html").exists()
 
 
+def test_force_keeps_the_files_of_others_that_have_names_of_a_report(tmp_path, pairs_file):
+    (tmp_path / "metrics.json").write_text("{}")
+    with pytest.raises(OutputError, match=r"noisegen did not write .*metrics\.json; move it"):
+        evaluate(["minilm"], tmp_path, pairs=pairs_file, force=True)
+    assert (tmp_path / "metrics.json").read_text() == "{}"
+    assert [path.name for path in tmp_path.iterdir() if path != pairs_file] == ["metrics.json"]
+
+
 def test_a_correlation_that_is_left_out_is_told(tmp_path, tiny_models):
     path = tmp_path / "same.tsv"
     path.write_text("sentence1\tsentence2\tscore\nSame.\tSame.\t1\nAgain.\tAgain.\t2\n")

@@ -10,7 +10,7 @@ import time
 
 import pytest
 import torch
-from runs import left_over, same_weights, trained_weights
+from runs import left_over, log_rows, same_weights, trained_weights
 
 import noisegen
 from noisegen.errors import OutputError
@@ -25,8 +25,9 @@ STEPS = 40
 def train(tiny_bert, pairs_file):
     values = {**SETTINGS, "teacher": str(tiny_bert), "steps": STEPS}
 
-    def run(out, sinks=(), **more):
-        noisegen.train([str(pairs_file)], out, values=values, device="cpu", sinks=sinks, **more)
+    def run(out, sinks=(), every=1000, **more):
+        given = values | {"validate_every": every}
+        noisegen.train([str(pairs_file)], out, values=given, device="cpu", sinks=sinks, **more)
 
     return run
 
@@ -44,18 +45,26 @@ def has_begun(run):
     return path.exists() and '"loss_' in path.read_text()
 
 
+@pytest.fixture
+def begin(tiny_bert, pairs_file):
+    """Start the command of the same run in a process of its own."""
+
+    def start(out, *more, every=1000):
+        given = [f"--set={name}={value}" for name, value in SETTINGS.items()]
+        command = [sys.executable, "-m", "noisegen", "train", str(pairs_file), "-o", str(out),
+                   "--teacher", str(tiny_bert), "--steps", str(STEPS), "--device", "cpu", "--quiet",
+                   *given, f"--set=validate_every={every}", *more]  # fmt: skip
+        threads = str(torch.get_num_threads())  # sums of another number of threads round otherwise
+        environment = {**os.environ, "OMP_NUM_THREADS": threads}
+        return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
+
+    return start
+
+
 @pytest.mark.nightly
-def test_sigterm_keeps_a_checkpoint_and_the_rest_follows_bit_by_bit(
-    train, tiny_bert, pairs_file, tmp_path, whole
-):
+def test_sigterm_keeps_a_checkpoint_and_the_rest_follows_bit_by_bit(train, begin, tmp_path, whole):
     out = tmp_path / "run"
-    given = [f"--set={name}={value}" for name, value in SETTINGS.items()]
-    command = [sys.executable, "-m", "noisegen", "train", str(pairs_file), "-o", str(out),
-               "--teacher", str(tiny_bert), "--steps", str(STEPS), "--device", "cpu", "--quiet",
-               *given]  # fmt: skip
-    threads = str(torch.get_num_threads())  # sums of another number of threads round otherwise
-    environment = {**os.environ, "OMP_NUM_THREADS": threads}
-    child = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
+    child = begin(out)
     while child.poll() is None and not has_begun(out):
         time.sleep(0.002)
     child.send_signal(signal.SIGTERM)
@@ -71,6 +80,46 @@ def test_sigterm_keeps_a_checkpoint_and_the_rest_follows_bit_by_bit(
     train(out, resume=True)
     assert same_weights(trained_weights(out, STEPS), whole)
     assert (out / "student" / "model.safetensors").exists()
+
+
+MOMENTS = {
+    "reading": lambda run: (run / "config.yaml").exists(),
+    "training": has_begun,
+    "saving": lambda run: [*(run / "checkpoints").glob("step-*.tmp")],
+    "between": lambda run: len([*(run / "checkpoints").glob("step-???????")]) > 1,
+}  # fmt: skip
+
+
+@pytest.mark.nightly
+def test_a_run_killed_again_and_again_ends_with_the_same_bits(train, begin, tmp_path, whole):
+    out = tmp_path / "run"
+    for number, is_now in enumerate(MOMENTS.values()):
+        child = begin(out, *["--resume"] * (number > 0), every=2)
+        while child.poll() is None and not is_now(out):
+            time.sleep(0.0005)
+        child.kill()
+        _, said = child.communicate(timeout=60)
+        assert child.returncode == -signal.SIGKILL, said
+
+    train(out, resume=True, every=2)
+    assert same_weights(trained_weights(out, STEPS), whole)
+    assert left_over(out) == []
+
+
+def test_a_run_stopped_before_its_first_checkpoint_begins_anew(train, tmp_path, whole):
+    def stop(row):
+        raise RuntimeError("a kill, as far as files show")
+
+    with pytest.raises(RuntimeError):
+        train(tmp_path / "run", sinks=[stop])
+    assert not [*(tmp_path / "run" / "checkpoints").glob("step-*")]
+
+    lines = []
+    train(tmp_path / "run", resume=True, tell=lines.append)
+    assert "there is no checkpoint yet: training begins with the first update" in lines
+    assert same_weights(trained_weights(tmp_path / "run", STEPS), whole)
+    steps = [row["step"] for row in log_rows(tmp_path / "run")]
+    assert steps == sorted(steps)
 
 
 @pytest.fixture

@@ -192,7 +192,7 @@ def test_models_that_cannot_fill_masks_are_refused(train, tmp_path, tiny_bert, t
         open_folder(tiny_models()).tokenizer.save(folder)
     with pytest.raises(UsageError, match="not tied to its embeddings"):
         train(tmp_path / "run", student=str(tmp_path / "untied"))
-    with pytest.raises(UsageError, match="pieces, its embeddings 40"):
+    with pytest.raises(SourceError, match="its network 40 embeddings"):
         train(tmp_path / "run", student=str(tmp_path / "small"))
 
 

@@ -97,3 +97,12 @@ def test_a_file_of_an_older_version_may_call_the_recipe_noise(tmp_path):
     assert load_settings("quickstart", path).recipe == "mix_all"
     with pytest.raises(UsageError, match="no setting 'noise'; it is now recipe"):
         load_settings("quickstart", None, {"noise": "mix_all"})
+
+
+def test_a_file_of_aliases_of_aliases_is_refused(tmp_path):
+    path = tmp_path / "mine.yaml"
+    lines = [f"a{n}: &a{n} [{','.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 9)]
+    path.write_text("\n".join(["a0: &a0 [x]", *lines, "lr: *a8"]))
+
+    with pytest.raises(UsageError, match="over 10,000 nodes, aliases followed"):
+        load_settings("quickstart", path)

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from noisegen.cli import run as command
-from noisegen.training.summary import before_and_after, forecast, outlook, reached, seen
+from noisegen.training.summary import before_and_after, cost, forecast, outlook, reached, seen
 
 
 def power_law(seconds):
@@ -44,6 +44,15 @@ def test_what_was_reached_and_when():
         "1,234 updates in 5 min: 41 s of preparation, 4 min 19 s of training and saving"
     )
     assert reached({"updates": 1, "seconds": 3, "prepared": 1}).startswith("1 update in 3 s: ")
+
+
+def test_one_pair_is_no_pairs():
+    sizes = {"updates": 1, "updates_per_epoch": 1, "pairs_per_update": 1, "update_seconds": 0.1,
+             "seconds": 1, "prepared": 0, "pairs": 1}  # fmt: skip
+    of_ids = {"padding": 0, "weight_bytes": 1, "flop_per_token": 1, "parameters": 1, "trained": 1,
+              "tokens_per_pair": 9}  # fmt: skip
+    assert next(line for line in cost(sizes | of_ids) if "pair of" in line).startswith("1 pair of")
+    assert "1 pair of 1 text" in cost(sizes | {"weights": 1, "texts": 1})
 
 
 def test_figures_stand_before_and_after_in_columns():

@@ -18,7 +18,7 @@ from noisegen.data.labelled import OUTSIDE, LabelledRow, tag_kind
 from noisegen.encoders.encoder import Encoder, find_device
 from noisegen.encoders.sentence_encoder import SentenceEncoder
 from noisegen.encoders.stored import write_json
-from noisegen.errors import OutputError, UsageError
+from noisegen.errors import UsageError
 from noisegen.evaluation.evaluate import (
     Named,
     named_models,
@@ -33,7 +33,7 @@ from noisegen.evaluation.tasks.sets import AVERAGE, CHANGE, CLEAN, NOISY, TaskDa
 from noisegen.noise.recipe import Recipe
 from noisegen.options import public
 from noisegen.report.terminal import titled
-from noisegen.runs.folder import make_folder
+from noisegen.runs.folder import Layout, RunFolder
 from noisegen.runs.progress import Progress, Show
 from noisegen.version import __version__
 
@@ -252,6 +252,12 @@ class TaskResults:
         return f"{text}; {AVERAGE}: of {', '.join(langs)}, which have all sides"
 
 
+LAYOUT: Layout[None] = Layout(
+    "write", "results.json", frozenset({"figures", "settings"}),
+    whole=("metrics.json", "metrics.csv", "results.json"),
+)  # fmt: skip
+
+
 class Variant(NamedTuple):
     """Training rows and hyperparameters; `suffix` is added to the model's name."""
 
@@ -267,13 +273,20 @@ def _evaluate_task(options: EvaluateTaskOptions) -> TaskResults:
     selection on development data, since RCP does not describe its own. Writes metrics.json,
     metrics.csv and results.json; a folder that is not empty needs `force`. Raises NoisegenError.
     """
-    began, out, task = time.monotonic(), Path(options.out), kinds.TASKS[options.task]
     device = find_device(options.device)
     recipe = Recipe.named(options.augment) if options.augment else None
     models = named_models(options.models, next(iter(options.models), None))
-    if make_folder(out) and not options.force:
-        raise OutputError(f"{out} is not empty; add --force to overwrite the results in it")
-    show = options.progress
+    folder = RunFolder(Path(options.out), LAYOUT, {})
+    with folder.locked(force=options.force, can_resume=False, show=options.progress):
+        return _measured(folder.out, models, recipe, device, options)
+
+
+def _measured(
+    out: Path, models: Sequence[Named], recipe: Recipe | None, device: torch.device,
+    options: EvaluateTaskOptions,
+) -> TaskResults:  # fmt: skip
+    """Measure the models, one after the other, and write the results after each."""
+    began, task, show = time.monotonic(), kinds.TASKS[options.task], options.progress
     encoders = {name: _trainable(encoder, name) for name, encoder in open_all(models, show).items()}
     show(Progress("reading"))
     train = cast(tuple[str, ...], options.train)

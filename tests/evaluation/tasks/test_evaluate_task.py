@@ -153,6 +153,9 @@ def test_a_full_folder_needs_force(tiny_models, given, tmp_path):
         run(tiny_models(), "-o", out, *given, *QUICK)
     assert run(tiny_models(), "-o", out, *given, *QUICK, "-q", "--force").exit_code == 0
     assert (out / "mine.txt").read_text() == "kept"
+    (out / "results.json").write_text("[]")
+    with pytest.raises(OutputError, match=r"did not write .*metrics\.json; move it"):
+        run(tiny_models(), "-o", out, *given, *QUICK, "--force")
 
 
 @pytest.mark.parametrize(
