@@ -7,6 +7,7 @@ import signal
 from pathlib import Path
 
 import pytest
+from clusters import cluster, eight_workers  # noqa: F401 (fixtures)
 from hypothesis import settings
 from models import bert_folder
 
@@ -20,6 +21,12 @@ SHARED = Path(__file__).parents[2] / "shared" / "data"
 settings.register_profile("default", deadline=None, derandomize=True)
 settings.register_profile("nightly", deadline=None, max_examples=2_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+def pytest_configure(config):
+    config.addinivalue_line(
+        "markers", "gpu: shows what only a GPU can, `make gpu`; the CPU runs it"
+    )
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -87,18 +94,6 @@ def chromium():
         browser = running.chromium.launch(executable_path=program, args=sandbox)
         yield browser
         browser.close()
-
-
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory):
-    """A Dask scheduler on loopback with two worker processes."""
-    distributed = pytest.importorskip("distributed")
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, host="127.0.0.1",
-        dashboard_address="127.0.0.1:0", silence_logs=50,
-        local_directory=str(tmp_path_factory.mktemp("dask")),
-    ) as made:  # fmt: skip
-        yield f"dask:{made.scheduler_address}"
 
 
 @pytest.fixture(scope="session")

@@ -1,9 +1,13 @@
 """What goes wrong for a user is one clear line and the right exit code, never a traceback."""
 
 import gzip
+import io
 import json
+import os
 import shutil
 import struct
+import subprocess
+import sys
 import zlib
 
 import pyarrow as pa
@@ -57,6 +61,16 @@ def plug_in(file):
         )
 
     return write
+
+
+def test_parquet_on_standard_input(failed, tmp_path, monkeypatch):
+    path = tmp_path / "in.parquet"
+    pq.write_table(pa.table({"text": ["see you"]}), path)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(path.read_bytes())))
+    code, lines = failed("-", *FING)
+
+    said = "error: cannot read standard input: it is Parquet; save it and name the file"
+    assert (code, lines) == (1, [said])
 
 
 def test_a_missing_file(failed):
@@ -190,7 +204,10 @@ def test_a_text_that_is_not_utf8_costs_an_arrow_file_a_row(failed, file, tmp_pat
     assert table(tmp_path / "out")["clean"].to_pylist() == ["see you", "bye"]
 
 
-@pytest.mark.parametrize("wide", ["utf-16", "utf-32"])
+WIDE = ["utf-16", "utf-32", "utf-16le", "utf-16be", "utf-32le", "utf-32be"]
+
+
+@pytest.mark.parametrize("wide", WIDE)
 @pytest.mark.parametrize("ending", ["txt", "tsv", "csv", "jsonl", "conll", "norm", "txt.gz"])
 def test_text_in_another_encoding_is_named(failed, file, ending, wide):
     content = "text\n".encode(wide)
@@ -199,6 +216,41 @@ def test_text_in_another_encoding_is_named(failed, file, ending, wide):
 
     assert failed(path, *FING) == (
         1, [f"error: cannot read {path}: it is {name}; convert it first: iconv -f {name} -t UTF-8"],
+    )  # fmt: skip
+
+
+def test_a_pipe_or_a_device_is_not_waited_for(failed, tmp_path, capfd):
+    (tmp_path / "zero.txt").symlink_to("/dev/zero")
+    os.mkfifo(tmp_path / "pipe.tsv")
+    os.mkfifo(tmp_path / "pipe.parquet")
+    for name in ("zero.txt", "pipe.tsv", "pipe.parquet"):
+        said = f"{tmp_path / name}: it is a pipe or device; save it as a file first"
+        assert failed(tmp_path / name, *FING) == (1, [f"error: cannot read {said}"])
+    for step in ("wiki:dictionary", "codeswitch:dictionary"):
+        for path in ("/dev/zero", tmp_path / "pipe.tsv", tmp_path / "pipe.parquet"):
+            assert run(["preview", "see you", "-t", f"{step}={path}"]) == 1
+            [line] = capfd.readouterr().err.splitlines()
+            assert line.endswith("it is a pipe or device; save it as a file first")
+
+
+def test_a_closed_standard_input(tmp_path):
+    words = [sys.executable, "-m", "noisegen", "augment", "-", "-o", str(tmp_path / "out")]
+    done = subprocess.run(
+        ["bash", "-c", '"$@" <&-', "bash", *words], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert done.stderr == (
+        "error: standard input is closed: name a file, or pipe text into noisegen\n"
+    )
+
+
+@pytest.mark.parametrize("name", ["json", "csv", "parquet", "text"])
+def test_a_format_of_datasets_is_no_dataset(failed, file, monkeypatch, tmp_path, name):
+    pytest.importorskip("datasets")
+    file(f"secret.{name}", '{"text": "found in the current folder"}\n')
+    monkeypatch.chdir(tmp_path)
+    assert failed(f"hf:{name}", *FING) == (
+        1, [f"error: hf:{name}: {name} is a format, not a dataset; name the files themselves"],
     )  # fmt: skip
 
 

@@ -36,6 +36,6 @@ def test_fresh_noise_is_worth_something():
 
 def test_a_robust_encoder_and_its_report(tmp_path, real_sentences):
     (tmp_path / "news.txt").write_text("\n".join(real_sentences[:300]) + "\n")
-    shown = run("robust_encoder", tmp_path / "news.txt", tmp_path / "out", "10s")
+    shown = run("robust_encoder", tmp_path / "news.txt", tmp_path / "out", "30s")
     assert len(re.findall(r"^student .* distance", shown, re.M)) == 3
     assert (tmp_path / "out" / "report" / "report.html").is_file()
