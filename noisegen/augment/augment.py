@@ -33,6 +33,8 @@ from noisegen.data.sources import (
     ShardInput,
     completed,
     expand,
+    first_file,
+    refuse_reserved,
     shard_inputs,
     total_size,
 )
@@ -85,8 +87,8 @@ class AugmentPlan:
 
     def format(self) -> str:
         """Return the format of the first input with rows, such as jsonl; '' if there is none."""
-        heads = (whole(item, self.job.columns) for item in self.inputs)
-        return next((file.format for file in heads if file), "")
+        file = first_file(self.inputs, self.job.columns)
+        return file.format if file else ""
 
     def absolute(self) -> "AugmentPlan":
         """Return the plan with paths that mean the same in any folder."""
@@ -97,8 +99,9 @@ class AugmentPlan:
         return replace(self, inputs=inputs, job=replace(self.job, out=self.job.out.resolve()))
 
     def tasks(self) -> Iterator[ShardInput]:
-        """Yield the tasks, one a shard."""
+        """Yield the tasks, one a shard; raises SourceError for a column named as one of a run."""
         request = self.request
+        refuse_reserved(self.inputs, self.job.columns)
         return shard_inputs(self.inputs, self.job.columns, request.rows_per_shard, request.limit)
 
 

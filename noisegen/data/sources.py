@@ -128,6 +128,11 @@ def named_source(given: str) -> tuple[str, str]:
 # From a file to its columns.
 
 
+def first_file(inputs: Iterable[Input], columns: Columns) -> FileRange | None:
+    """Return the first file that has rows, if one has."""
+    return next((file for item in inputs if (file := whole(item, columns))), None)
+
+
 def completed(inputs: Sequence[Input], columns: Columns) -> tuple[Columns, list[str]]:
     """Return the columns that are meant where none are named, and notes that say so.
 
@@ -135,7 +140,7 @@ def completed(inputs: Sequence[Input], columns: Columns) -> tuple[Columns, list[
     normal forms; a number is the place of a column in it. Raises UsageError for tokens without
     labels.
     """
-    file = next((file for item in inputs if (file := whole(item, columns))), None)
+    file = first_file(inputs, columns)
     meant = columns.of(file.schema.names if file else [])
     if (
         file
@@ -219,16 +224,30 @@ def _layout(file: FileRange, columns: Columns) -> dict[str, pa.DataType]:
     if not (is_integer or is_string(id_type)):
         allowed = f"ids are integers (up to int64) or strings; {columns.row_id!r} is {id_type}"
         raise SourceError(f"{file.path}: {allowed}")
+    carried = _carried(file, columns)
+    _refuse_reserved(file, (name for name in lists if name in carried))
+    layout = {"id": pa.int64() if is_integer else pa.string(), "clean": pa.string()}
+    return layout | {name: types[name] for name in (*carried, *lists)}
+
+
+def _carried(file: FileRange, columns: Columns) -> list[str]:
+    """Return the columns that a run carries to its output, as they are or noised."""
     used = {columns.row_id} if columns.tokens else {columns.row_id, columns.text}
-    others = {name: kind for name, kind in types.items() if name not in used}
-    clashing = lists if columns.raw else others
-    if reserved := next((name for name in clashing if name in RESERVED), None):
+    return [name for name in file.schema.names if name not in used]
+
+
+def refuse_reserved(inputs: Sequence[Input], columns: Columns) -> None:
+    """Raise SourceError for a column that a run would carry beside its own of that name."""
+    if file := first_file(inputs, columns):
+        _refuse_reserved(file, _carried(file, columns.of(file.schema.names)))
+
+
+def _refuse_reserved(file: FileRange, names: Iterable[str]) -> None:
+    if reserved := next((name for name in names if name in RESERVED), None):
         raise SourceError(
             f"{file.path}: column {reserved!r} has a name of the output; rename it, or write one "
             "file (-o noisy.parquet), which keeps the columns of its source"
         )
-    layout = {"id": pa.int64() if is_integer else pa.string(), "clean": pa.string()}
-    return layout | others | {name: types[name] for name in lists}
 
 
 def _advice(file: FileRange) -> str:

@@ -22,7 +22,7 @@ from source_files import FORMATS, NAMED, PACK, TEXT, File, all_tasks, clean, row
 
 import noisegen
 from noisegen.data import files, formats, sources, tables
-from noisegen.data.sources import Columns, expand, read, shard_inputs
+from noisegen.data.sources import Columns, expand, read, refuse_reserved, shard_inputs
 from noisegen.errors import MissingExtra, SourceError
 
 
@@ -90,8 +90,6 @@ def test_folders_and_globs_are_sorted_and_strangers_skipped(file: File, tmp_path
         ("a.tsv", b"a b c\t1\n", TEXT, "without a header line, use --text-column 1"),
         ("a.jsonl", b"not json\n", TEXT, "no column 'text' among: none"),
         ("a.txt", b"a\n", Columns(row_id="n"), "no column 'n' among: text"),
-        ("a.csv", b"text,id,n\na,1,2\n", Columns(row_id="n"), "'id' has a name of the output"),
-        ("a.csv", b"text,noisy\na,1\n", TEXT, "'noisy' has a name of the output; rename it"),
         ("a.csv", b"text,n,n\na,1,2\n", TEXT, "two columns are named 'n'"),
         ("a.csv", b"text,\xff\na,1\n", TEXT, "a.csv: the header is not UTF-8"),
         ("a.csv", b"x" * 200_000 + b"\na\n", TEXT, "no header: field larger"),
@@ -108,6 +106,19 @@ def test_errors_say_what_and_where(
         rows_of(file(name, data), columns=columns)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("data", "columns", "name"),
+    [(b"text,id,n\na,1,2\n", Columns(row_id="n"), "id"), (b"text,noisy\na,1\n", TEXT, "noisy")],
+)
+def test_only_a_run_that_carries_columns_refuses_names_of_its_own(
+    file: File, data: bytes, columns: Columns, name: str
+) -> None:
+    path = file("a.csv", data)
+    assert clean(path, columns=columns) == ["a"]
+    with pytest.raises(SourceError, match=f"'{name}' has a name of the output; rename it"):
+        refuse_reserved(expand([str(path)]), columns)
 
 
 def test_a_missing_file_is_named() -> None:

@@ -85,6 +85,15 @@ def test_the_output_and_its_account(raw, tmp_path):
     assert "duplicate" in made.summary()
 
 
+def test_other_columns_may_have_any_name(tmp_path):
+    path = tmp_path / "raw.jsonl"
+    row = {"text": "Fish and chips were eaten.", "clean": "no", "noisy": 1}
+    path.write_text(json.dumps(row) + "\n")
+    manifest = prepared(path, tmp_path / "out", lang="en")
+    assert manifest.totals["kept"] == 1
+    assert table(tmp_path / "out")["text"].to_pylist() == [row["text"]]
+
+
 def test_an_id_names_row_and_sentence_and_does_not_move(raw, tmp_path):
     prepared(raw, tmp_path / "out")
     rows = table(tmp_path / "out").to_pylist()
