@@ -8,8 +8,16 @@ from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
-from noisegen.options import Strings, argument, callable_package, internal, option
-from noisegen.runs import folder
+from noisegen.options import Strings, argument, callable_package, internal, listed, option
+from noisegen.runs.options import (
+    Folder,
+    IdColumn,
+    Lang,
+    Limit,
+    PartOptions,
+    RowsPerShard,
+    TextColumn,
+)
 
 if TYPE_CHECKING:
     from noisegen.noise.recipe import Recipe
@@ -40,15 +48,15 @@ class Request:
     recipe: Annotated[AnyRecipe, option("Mix of transforms", metavar="NAME|FILE.yaml")] = "mix_all"
     values: Annotated[Mapping[str, object] | None, internal()] = None
     seed: Annotated[int, option("Seed of the noise; equal seeds give equal noise")] = 0
-    lang: folder.Lang = "en"
+    lang: Lang = "en"
     protect: Protect = PROTECTED
     code: Code = ()
     nlaug_data: Annotated[
         str | None, option("Folder of an NL-Augmenter checkout", metavar="FOLDER")
     ] = None
     tagger: Tagger = "rule"
-    text_column: folder.TextColumn = "text"
-    id_column: folder.IdColumn = None
+    text_column: TextColumn = "text"
+    id_column: IdColumn = None
     tokens: Annotated[
         str | None,
         option(
@@ -67,12 +75,12 @@ class Request:
     ] = None
     copies: Annotated[int, option("Noisy copies of each row", ge=1)] = 1
     edits: Annotated[bool, option("Add a column with the changed spans")] = False
-    rows_per_shard: folder.RowsPerShard = 100_000
-    limit: folder.Limit = None
+    rows_per_shard: RowsPerShard = 100_000
+    limit: Limit = None
 
     def __post_init__(self) -> None:
         for name in ("sources", "transforms", "code"):  # one alone may be given as it is
-            object.__setattr__(self, name, tuple(folder.listed(getattr(self, name))))
+            object.__setattr__(self, name, tuple(listed(getattr(self, name))))
         object.__setattr__(self, "lang", self.lang.lower())
 
 
@@ -80,11 +88,11 @@ NOISE = ("transforms", "recipe", "seed", "lang", "protect", "code", "nlaug_data"
 
 
 @dataclass(frozen=True)
-class AugmentOptions(folder.PartOptions, Request):
+class AugmentOptions(PartOptions, Request):
     """The same, the output, and how the run is spread over workers."""
 
     out: Annotated[
-        folder.Folder,
+        Folder,
         option("Folder for the shards, a file such as noisy.jsonl, or - for standard output",
                "-o", "--out", metavar="FOLDER|FILE|-"),
     ]  # fmt: skip
@@ -94,7 +102,7 @@ class AugmentOptions(folder.PartOptions, Request):
 
     def __post_init__(self) -> None:
         Request.__post_init__(self)
-        folder.PartOptions.__post_init__(self)
+        PartOptions.__post_init__(self)
 
 
 callable_package(__name__, "noisegen.augment.augment:augment")

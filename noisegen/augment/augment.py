@@ -44,18 +44,11 @@ from noisegen.noise.lexicon import head_of
 from noisegen.noise.recipe import Recipe, parse, parse_step, step_values
 from noisegen.noise.registry import Settings
 from noisegen.noise.rng import check_seed, id_numbers, mix_array
-from noisegen.options import command_line, decode, public
+from noisegen.options import command_line, decode, listed, public
 from noisegen.runs import executors
 from noisegen.runs.atomic import file_digest
 from noisegen.runs.estimate import ROWS_COUNTED, Asked, RunEstimate, estimate
-from noisegen.runs.folder import (
-    PARTS,
-    Layout,
-    RunFolder,
-    bound,
-    listed,
-    parquet_metadata,
-)
+from noisegen.runs.folder import PARTS, Layout, RunFolder, bound, parquet_metadata
 from noisegen.runs.manifest import Card, Manifest, dataset_card, packages, summed
 from noisegen.runs.progress import BYTES, Tracker
 from noisegen.runs.store import output_path

@@ -25,8 +25,8 @@ from noisegen.data.files import is_url
 from noisegen.data.formats import input_of
 from noisegen.data.sources import is_hub, read
 from noisegen.errors import UsageError
+from noisegen.options import listed
 from noisegen.runs.estimate import UNKNOWN, RunEstimate
-from noisegen.runs.folder import listed
 from noisegen.runs.manifest import counted
 from noisegen.text.alignment import character_errors
 from noisegen.text.graphemes import Grapheme, displayed, graphemes

@@ -15,7 +15,7 @@ from click.core import ParameterSource
 from noisegen.augment import NOISE, Request
 from noisegen.errors import CONTROLS, UsageError, one_line, printable
 from noisegen.options import click_options, decode
-from noisegen.runs.folder import RunOptions, WorkerOptions
+from noisegen.runs.options import RunOptions, WorkerOptions
 from noisegen.runs.progress import Show, progress_on_stderr
 
 if TYPE_CHECKING:

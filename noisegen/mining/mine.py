@@ -38,23 +38,12 @@ from noisegen.mining.miner import (
     WordPair,
 )
 from noisegen.mining.wiki import WikiMiner
-from noisegen.options import Strings, argument, internal, option, public
+from noisegen.options import Strings, argument, internal, listed, option, public
 from noisegen.runs.atomic import atomic, file_digest
 from noisegen.runs.executors import is_remote
-from noisegen.runs.folder import (
-    METADATA,
-    Folder,
-    Lang,
-    Layout,
-    PartOptions,
-    RunFolder,
-    Splitter,
-    listed,
-    note_text,
-    number_of,
-    shard_path,
-)
+from noisegen.runs.folder import METADATA, Layout, RunFolder, note_text, number_of, shard_path
 from noisegen.runs.manifest import Card, Manifest, dataset_card, packages, summed
+from noisegen.runs.options import Folder, Lang, PartOptions, Splitter
 from noisegen.runs.progress import BYTES, Tracker, live_path, publishing, silent
 from noisegen.runs.store import StorePath, output_path
 from noisegen.text.segmentation import language

@@ -30,7 +30,7 @@ from noisegen.data.sources import (
 )
 from noisegen.errors import SourceError, UsageError
 from noisegen.noise.rng import name_number
-from noisegen.options import Strings, argument, command_line, option, public
+from noisegen.options import Strings, argument, command_line, listed, option, public
 from noisegen.prepare import duplicates
 from noisegen.prepare.duplicates import (
     BANDS,
@@ -47,22 +47,7 @@ from noisegen.prepare.sentences import Criteria, sentences
 from noisegen.runs.atomic import atomic, file_digest, remove, write_text
 from noisegen.runs.estimate import ROWS_COUNTED, Asked, RunEstimate, estimate
 from noisegen.runs.executors import is_remote
-from noisegen.runs.folder import (
-    PARTS,
-    Folder,
-    IdColumn,
-    Lang,
-    Layout,
-    Limit,
-    PartOptions,
-    RowsPerShard,
-    RunFolder,
-    Splitter,
-    TextColumn,
-    listed,
-    note_text,
-    shard_path,
-)
+from noisegen.runs.folder import PARTS, Layout, RunFolder, note_text, shard_path
 from noisegen.runs.lock import WHOLE
 from noisegen.runs.manifest import (
     Card,
@@ -70,6 +55,16 @@ from noisegen.runs.manifest import (
     dataset_card,
     packages,
     summed,
+)
+from noisegen.runs.options import (
+    Folder,
+    IdColumn,
+    Lang,
+    Limit,
+    PartOptions,
+    RowsPerShard,
+    Splitter,
+    TextColumn,
 )
 from noisegen.runs.progress import BYTES, Progress, Tracker, live_path, publishing
 from noisegen.text import languages

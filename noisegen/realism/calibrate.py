@@ -25,10 +25,10 @@ from noisegen.data.sources import Columns, expand, read, shard_inputs
 from noisegen.errors import UsageError
 from noisegen.noise import registry
 from noisegen.noise.recipe import Recipe, factor_max, scaled
-from noisegen.options import Strings, argument, internal, option, public
+from noisegen.options import Strings, argument, internal, listed, option, public
 from noisegen.runs.atomic import write_text
-from noisegen.runs.folder import ALONE, Lang, TextColumn, WorkerOptions, listed
 from noisegen.runs.manifest import counted
+from noisegen.runs.options import ALONE, Lang, TextColumn, WorkerOptions
 from noisegen.runs.progress import Progress, Show, silent
 from noisegen.text.alignment import character_errors, word_errors
 from noisegen.text.languages import normalize_language

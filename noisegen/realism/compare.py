@@ -17,11 +17,11 @@ from noisegen.augment.statistics import ratio, wilson
 from noisegen.data.pairs import Pairs, read_pairs
 from noisegen.errors import NoisegenError, UsageError, naming_extras
 from noisegen.noise.recipe import Recipe
-from noisegen.options import Strings, internal, option, public
+from noisegen.options import Strings, internal, listed, option, public
 from noisegen.realism.kinds import KINDS, kind_of
 from noisegen.realism.two_sample import F64, INTERVAL, TwoSample, resampled, two_sample
-from noisegen.runs.folder import ALONE, Folder, Lang, WorkerOptions, listed
 from noisegen.runs.manifest import Manifest, counted
+from noisegen.runs.options import ALONE, Folder, Lang, WorkerOptions
 from noisegen.runs.progress import Progress, Show, silent
 from noisegen.text import alignment
 from noisegen.text.alignment import TokenEdit, common_prefix, edits, token_spans

@@ -28,12 +28,13 @@ from noisegen.data.pairs import Pairs, refuse_onto
 from noisegen.errors import OutputError
 from noisegen.noise import profile as profiles
 from noisegen.noise.profile import END, SAME, GapKey, HabitKey, LetterKey, Profile, WordKey
-from noisegen.options import Strings, argument, option, public
+from noisegen.options import Strings, argument, listed, option, public
 from noisegen.realism.compare import PairOptions, doubts
 from noisegen.realism.two_sample import F64
 from noisegen.runs.atomic import atomic, write_text, writing
-from noisegen.runs.folder import ALONE, Folder, Layout, RunFolder, WorkerOptions, listed
+from noisegen.runs.folder import Layout, RunFolder
 from noisegen.runs.lock import STATE
+from noisegen.runs.options import ALONE, Folder, WorkerOptions
 from noisegen.text.alignment import Span, TokenEdit, edits, token_spans
 from noisegen.text.buffers import I64, is_word
 from noisegen.text.case import TITLE, bare, case_of, cased, lower, shape_of

@@ -35,11 +35,11 @@ from noisegen.noise.plan import Streams
 from noisegen.noise.recipe import Recipe, parse
 from noisegen.noise.registry import Settings, load_code
 from noisegen.noise.rng import fraction, id_numbers, row_keys, stream_key
-from noisegen.options import Strings, option, public
+from noisegen.options import Strings, listed, option, public
 from noisegen.review import store
 from noisegen.review.store import Judged, Stratum
-from noisegen.runs.folder import Folder, listed
 from noisegen.runs.manifest import Manifest, counted
+from noisegen.runs.options import Folder
 from noisegen.text.spans import PROTECTED, protect_kinds
 
 SHARD_ROWS = 100_000

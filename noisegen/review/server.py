@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Self
 from noisegen.errors import NoisegenError, UsageError, naming_extras
 from noisegen.options import argument, internal, option, public
 from noisegen.review.store import reading
-from noisegen.runs.folder import Folder
+from noisegen.runs.options import Folder
 
 if TYPE_CHECKING:
     import uvicorn

@@ -10,116 +10,28 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, nullcontext, suppress
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field
 from functools import cache, cached_property
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, Self, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 
 import msgspec
 
-from noisegen.errors import OutputError, UsageError, resumable
-from noisegen.options import internal, option
-from noisegen.options import listed as listed
+from noisegen.errors import OutputError, resumable
 from noisegen.runs import executors
 from noisegen.runs.atomic import file_digest, remove, write_text, writing
 from noisegen.runs.journal import Journal, Noted, listing, mark_of
 from noisegen.runs.lock import STATE, WHOLE, Lock, Part, locked, part_name
 from noisegen.runs.manifest import LISTS, Manifest
+from noisegen.runs.options import RunOptions
 from noisegen.runs.progress import LIVE, Show, silent
 
-if TYPE_CHECKING:
-    Folder = str | Path  # what callers may give; it is decoded to text
-else:
-    Folder = str
-
+N = TypeVar("N")
 R = TypeVar("R")
 T = TypeVar("T")
-
-Lang = Annotated[str, option("Language of the text")]
-TextColumn = Annotated[
-    str, option("Column with the text; in a file without header its number, from 1")
-]
-IdColumn = Annotated[
-    str | None, option("Column with the row ids (default: the column id, else row numbers)")
-]
-RowsPerShard = Annotated[int, option("Rows per output file", ge=1)]
-Limit = Annotated[int | None, option("Maximum rows to read", "-n", "--limit", ge=1)]
-Splitter = Annotated[Literal["sentencex", "punkt", "spacy"], option("Sentence splitter")]
-
-
-@dataclass(frozen=True, kw_only=True)
-class WorkerOptions:
-    """How the work is spread over processes or machines; the result is the same."""
-
-    workers: Annotated[int, option("Worker processes", ge=1)] = 1
-    executor: Annotated[
-        str, option("Where the tasks run", metavar="processes|serial|dask:ADDRESS")
-    ] = "processes"
-
-    def __post_init__(self) -> None:
-        executors.check_executor(self.executor)
-
-    def in_order(self, function: Callable[[T], R], tasks: Iterable[T]) -> Generator[R, None, None]:
-        """Yield the results of tasks in their order; close the generator to end the workers."""
-        return executors.run_in_order(function, tasks, self.executor, self.workers)
-
-
-ALONE = WorkerOptions()  # all in this process
-
-
-@dataclass(frozen=True, kw_only=True)
-class RunOptions(WorkerOptions):
-    """The same for a run, and what it may do with a folder that is not empty."""
-
-    resume: Annotated[bool, option("Resume an interrupted run of the same configuration")] = False
-    force: Annotated[bool, option("Overwrite the run in this folder")] = False
-    progress: Annotated[Show, internal()] = silent
-    command: Annotated[str | None, internal()] = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        in_parts = self.share != WHOLE
-        if self.force and (self.resume or in_parts):
-            raise UsageError(
-                "--force removes what is there; --resume and --part keep it: choose one"
-            )
-
-    @property
-    def share(self) -> Part:
-        """The tasks to do: all of them."""
-        return WHOLE
-
-    def asked(self) -> Self:
-        """Return the options that decide the output, all others at their defaults."""
-        defaults: dict[str, Any] = {field.name: field.default for field in fields(RunOptions)}
-        return replace(self, **defaults)
-
-
-@dataclass(frozen=True, kw_only=True)
-class PartOptions(RunOptions):
-    """The same for runs that several machines may share."""
-
-    part: Annotated[
-        str | None, option("Do every N-th task from the I-th: 1/4 ... 4/4", metavar="I/N")
-    ] = None
-
-    @property
-    def share(self) -> Part:
-        """The tasks to do, from `part`: I/N, with I from 1 to N; raises UsageError."""
-        if self.part is None:
-            return WHOLE
-        number, _, count = self.part.partition("/")
-        if not (number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count)):
-            raise UsageError(
-                f"cannot read part {self.part!r}: write I/N with I from 1 to N, such as 2/8"
-            )
-        return int(number) - 1, int(count)
-
-
-N = TypeVar("N")
 
 METADATA = "noisegen"  # the key of a note in the metadata of a Parquet file
 CONFIG = "config.yaml"  # of a training run

@@ -17,8 +17,8 @@ from noisegen.augment import augment as augment_module
 from noisegen.augment.augment import make_plan, recipe_of
 from noisegen.augment.shards import SAMPLED_ROWS
 from noisegen.errors import OutputError, SourceError, UsageError
-from noisegen.runs.folder import PartOptions
 from noisegen.runs.manifest import Manifest
+from noisegen.runs.options import PartOptions
 from noisegen.text.alignment import character_errors, error_counts
 
 EDITS = pa.list_(

@@ -19,7 +19,7 @@ from noisegen.realism.calibrate import (
     calibrate_rate,
     demo_texts,
 )
-from noisegen.runs.folder import WorkerOptions
+from noisegen.runs.options import WorkerOptions
 from noisegen.text.alignment import error_counts
 
 RULE = Noising(tagger="rule")
