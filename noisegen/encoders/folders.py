@@ -48,7 +48,10 @@ _KINDS = (*_NETWORKS, "Pooling", "Dense", "Normalize")
 _IDENTITY = "torch.nn.modules.linear.Identity"
 _MODES = {"cls": "cls_token", "mean": "mean_tokens", "max": "max_tokens"}  # pooling_mode_...
 # What transformers raises for values in a config that are of a wrong type, or out of range.
-_INVALID = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, AssertionError)
+_INVALID = (
+    ValueError, TypeError, LookupError, AttributeError, ArithmeticError, AssertionError,
+    RecursionError,
+)  # fmt: skip
 # Bounds of numbers that cost time and memory before they are compared with the weights, by a part
 # of their names.
 _BOUNDS = {"layer": 1_000, "label": 100_000, "expert": 1_000, "position": 1_000_000}

@@ -258,7 +258,12 @@ def no_number_of_json(content):
     content["model"]["max_input_chars_per_word"] = float("nan")  # which Python reads
 
 
+def nested(folder):
+    (folder / "tokenizer_config.json").write_text('{"backend": ' + "[" * 100_000)
+
+
 HOSTILE = [
+    (nested, "cannot read the tokenizer of .*: maximum recursion depth"),
     (tokenizer_with(no_number_of_json), r"tokenizer\.json is damaged: expected value"),
     (config_with(pad_token_id=10**6), "Padding_idx must be within num_embeddings"),
     (config_with(num_hidden_layers=10**6), "num_hidden_layers is 1,000,000, over 1,000"),
