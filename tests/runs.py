@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 import noisegen
 from noisegen.data.files import shard_files
@@ -62,6 +63,18 @@ def left_over(out: Path) -> list[str]:
 
 def augment(source: Path, out: Path, **options: Any) -> noisegen.Manifest:
     return noisegen.augment(source, out, **{"seed": 7, **options})
+
+
+def whole_run(**options):
+    """Return the fixture of a module: the folder of a run of DEMO with these options."""
+
+    @pytest.fixture(scope="module")
+    def whole(tmp_path_factory):
+        out = tmp_path_factory.mktemp("whole") / "out"
+        augment(DEMO, out, **options)
+        return out
+
+    return whole
 
 
 def words_for(out: Path, *options: str, first: str = "") -> list[str]:

@@ -69,7 +69,8 @@ assert noisegen.noise("see you", "fing:rate=0", id=3) == "see you"
 assert "seed" in inspect.signature(noisegen.noise).parameters
 assert noisegen.noise.__doc__.startswith("Return")
 """
-    subprocess.run([sys.executable, "-c", code], check=True)
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
 
 
 def test_a_module_with_the_name_of_a_public_function_is_called_as_it():

@@ -3,7 +3,7 @@
 import time
 
 import pytest
-from runs import DEMO, FAST, augment, contents, shards
+from runs import DEMO, FAST, augment, contents, shards, whole_run
 
 from noisegen.cli import run
 from noisegen.errors import OutputError
@@ -20,11 +20,7 @@ def remover(text, draws, *, rate: float = 1.0):
 """
 
 
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory):
-    out = tmp_path_factory.mktemp("whole") / "out"
-    augment(DEMO, out, **OPTIONS)
-    return out
+whole = whole_run(**OPTIONS)
 
 
 def test_a_shard_that_is_removed_meanwhile_is_missed(tmp_path):

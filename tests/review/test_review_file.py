@@ -380,4 +380,5 @@ def test_a_review_of_an_earlier_version_opens(tmp_path):
         database.executescript(schema.replace(", STRICT", "").replace(" STRICT", ""))
         database.execute(f"PRAGMA application_id = {APPLICATION}")
         database.execute(f"PRAGMA user_version = {VERSION}")
-    connect(path).close()
+    with closing(connect(path)) as opened:
+        assert opened.execute("SELECT count(*) FROM items").fetchone()[0] == 0

@@ -7,7 +7,7 @@ import sys
 from contextlib import suppress
 
 import pytest
-from runs import DEMO, FAST, augment, contents
+from runs import DEMO, FAST, augment, contents, whole_run
 
 from noisegen.cli import run
 from noisegen.errors import OutputError
@@ -27,11 +27,7 @@ def url(request, tmp_path):
     return f"{request.param}://bucket/{tmp_path.name}"
 
 
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory):
-    out = tmp_path_factory.mktemp("whole") / "out"
-    augment(DEMO, out, **OPTIONS)
-    return out
+whole = whole_run(**OPTIONS)
 
 
 def _names(url):

@@ -56,8 +56,12 @@ def log_share(scores, at):
     return scores[at] - math.log(sum(math.exp(score) for score in scores))
 
 
-def agree(found, wanted):
-    assert {name: float(value) for name, value in found.items()} == pytest.approx(wanted, abs=1e-9)
+def numbers(found):
+    return {name: float(value) for name, value in found.items()}
+
+
+def close_to(wanted):
+    return pytest.approx(wanted, abs=1e-9)
 
 
 @cases
@@ -85,11 +89,11 @@ def test_dream_equals_a_loop_over_pairs_and_their_partners(seed, rows, width, la
             for _, v, _, label in sides
         ),
     }
-    agree(losses.dream(batch, out), wanted)
+    assert numbers(losses.dream(batch, out)) == close_to(wanted)
 
     third = mean(max(0, cos(out.source_language[i], out.target_language[i])) for i, _ in pairs)
     wanted["language"] += third
-    agree(losses.dream_third_term(batch, out), wanted)
+    assert numbers(losses.dream_third_term(batch, out)) == close_to(wanted)
 
 
 @cases
@@ -107,7 +111,7 @@ def test_meat_equals_a_loop_over_pairs(seed, rows, width, labels):
         shares = [logits(out.discriminator, meaning[i]) for i in every]
         return mean(-sum(log_share(one, k) for k in range(labels)) / labels for one in shares)
 
-    agree(losses.meat(batch, out), {
+    assert numbers(losses.meat(batch, out)) == close_to({
         "reconstruction": off(m_s + l_s, batch.source) + off(m_t + l_t, batch.target),
         "cross_reconstruction": off(m_s + l_t, batch.target) + off(m_t + l_s, batch.source),
         "language": mean(max(0, cos(l_s[i], l_t[i])) for i in every),
@@ -139,11 +143,16 @@ def test_oracle_equals_a_loop_over_all_pairs_of_rows(seed, rows, width, labels):
     paper = spread(l_s, others) + spread(l_t, others)
     code = spread(l_s, all_of_them) + spread(l_t, all_of_them)
 
-    agree(losses.oracle(batch, out), {"intra_class": paper, "inter_class": between})
-    agree(losses.oracle_reference_code(batch, out),
-          {"intra_class": code, "inter_class": apart})  # fmt: skip
-    agree(losses.oracle_main(batch, out), {"intra_class": code, "inter_class": between / 2})
-    agree(losses.oracle_old(batch, out), {
+    assert numbers(losses.oracle(batch, out)) == close_to(
+        {"intra_class": paper, "inter_class": between}
+    )
+    assert numbers(losses.oracle_reference_code(batch, out)) == close_to(
+        {"intra_class": code, "inter_class": apart}
+    )
+    assert numbers(losses.oracle_main(batch, out)) == close_to(
+        {"intra_class": code, "inter_class": between / 2}
+    )
+    assert numbers(losses.oracle_old(batch, out)) == close_to({
         "intra_class": code,
         "semantic": mean(1 - cos(m_s[i], m_t[i]) for i in range(rows)),
         "orthogonal": 2 * mean(abs(one) for one in crossed),
@@ -166,7 +175,9 @@ def test_weights_count_in_the_sum_and_not_in_the_parts():
     meat, oracle = losses.meat(batch, out), losses.oracle_reference_code(batch, out)
 
     assert float(total) == pytest.approx(float(sum(meat.values()) + sum(oracle.values()) / 2))
-    agree(parts, {name: float(value) for name, value in (meat | oracle).items()})
+    assert numbers(parts) == close_to(
+        {name: float(value) for name, value in (meat | oracle).items()}
+    )
 
 
 @pytest.mark.parametrize(
@@ -199,7 +210,6 @@ def test_rows_in_another_order_give_the_same_oracle_and_meat():
     )
     for name in ("meat", "oracle", "oracle:reference-code", "oracle:main", "oracle:old"):
         one = find_objective(name, "heads").function(batch, out)
-        agree(
-            find_objective(name, "heads").function(moved, turned),
-            {k: float(v) for k, v in one.items()},
+        assert numbers(find_objective(name, "heads").function(moved, turned)) == close_to(
+            {k: float(v) for k, v in one.items()}
         )
