@@ -149,9 +149,8 @@ def is_quiet() -> bool:
 
 def on_stderr(text: str) -> None:
     """Print text on standard error, above the progress bar if there is one."""
-    click.echo(
-        printable(text), sys.stderr, err=True
-    )  # a bar puts a stream of its own in place of sys.stderr
+    # A bar puts a stream of its own in place of sys.stderr.
+    click.echo(printable(text), sys.stderr, err=True)
 
 
 def tell(text: str) -> None:

@@ -182,7 +182,7 @@ def _check_ids(network: Any, tokenizer: PieceTokenizer, folder: Path) -> None:
     if max(ids) >= rows:
         raise SourceError(
             f"{folder}: its tokenizer has the id {max(ids):,}, its network {rows:,} embeddings; "
-            f"get the model again"
+            "get the model again"
         )
 
 

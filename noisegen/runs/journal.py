@@ -89,10 +89,11 @@ def listing(out: Path, pattern: str) -> Iterator[tuple[str, str]]:
     """
     folder, slash, pattern = pattern.rpartition("/")
     place = out / folder if folder else out
-    found = place.listing() if isinstance(place, StorePath) else _listing(place, pattern)
-    for name, mark in found:
-        if fnmatchcase(name, pattern):
-            yield f"{folder}{slash}{name}", mark
+    if isinstance(place, StorePath):
+        found = ((name, mark) for name, mark in place.listing() if fnmatchcase(name, pattern))
+    else:
+        found = _listing(place, pattern)
+    yield from ((f"{folder}{slash}{name}", mark) for name, mark in found)
 
 
 def _listing(folder: Path, pattern: str) -> Iterator[tuple[str, str]]:

@@ -45,9 +45,8 @@ _STROKES = str.maketrans("đðøłħıŋ", "ddolhin")
 _VIRAMA = 9  # a combining class that is part of the spelling
 
 Span = tuple[int, int]
-Aligned = tuple[
-    bool, int, int, int, int
-]  # whether equal, start and stop of the clean, of the noisy
+# Whether a part is equal, and its start and stop on the clean and on the noisy side.
+Aligned = tuple[bool, int, int, int, int]
 Step = tuple[int, int]  # how many tokens of the clean and of the noisy side belong together
 
 
