@@ -266,7 +266,7 @@ def lexical(
 @cache
 def character_map(name: str, lang: str, layout: str | None) -> dict[str, list[Entry]]:
     if name == "fing":
-        entries = keyboard.keyboard_of(lang, layout).neighbours()
+        entries = keyboard.keyboard_of(lang, layout).substitutes()
     else:
         entries = Lexicon.load(str(packaged(name)).replace("{lang}", lang)).entries
     return {clean: [e for e in entries if e.clean == clean] for clean in {e.clean for e in entries}}

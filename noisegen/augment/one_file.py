@@ -49,7 +49,7 @@ _COMPRESS: dict[str, Callable[[bytes], bytes]] = {  # parts of a file, one after
     "xz": lzma.compress,
     "zst": lambda content: bytes(pa.compress(content, codec="zstd", asbytes=True)),
 }
-_CSV_FIELD = re.compile(r'(?:^|,)("(?:[^"]|"")*"(?=,|$)|[^",][^,]*|)')  # with its quotes
+_CSV_FIELD = re.compile(r'(?:^|,)("[^"]*(?:""[^"]*)*"(?=,|$)|[^",][^,]*|)')  # with its quotes
 _FLAT = str.maketrans("\r\n", "  ")  # a row is a line
 _ENDING = re.compile(r"[^/\\]\.[A-Za-z]{1,5}$")  # looks like that of a file
 _TOKEN_LINES = {

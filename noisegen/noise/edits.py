@@ -1,19 +1,19 @@
 """Edits: proposed on byte positions, applied once, composed over successive transforms.
 
-A transform never writes text. It proposes replacements; `apply` writes them, so bytes outside them
+A transform never writes text. It proposes replacements; `rewritten` writes them, so bytes outside
 are equal by construction, and `compose` keeps the account from the clean text to the noisy one.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from noisegen.text.buffers import I64, Bool, Texts, as_arrow, within
-from noisegen.text.spans import Spans
+from noisegen.text.buffers import I64, U8, Bool, Texts, as_arrow, within
+from noisegen.text.spans import NO_SPANS, Spans
 
 
 @dataclass(frozen=True)
@@ -41,11 +41,14 @@ class Edits:
         """Return the edits of all parts, which do not overlap, in ascending order.
 
         They are sorted by where they start, or by `order_by` (one entry per edit of all parts);
-        equal ones stay in the order of the parts. Their pool holds what they write, and no more.
+        equal ones stay in the order of the parts; a single part is returned as it is. Their pool is
+        no larger than they need.
         """
         parts = [part for part in parts if len(part)]
         if not parts:
             return cls.none()
+        if len(parts) == 1 and order_by is None and len(parts[0].pool) <= len(parts[0]):
+            return parts[0]
         rows, starts, stops = (
             np.concatenate([getattr(part, name) for part in parts])
             for name in ("rows", "starts", "stops")
@@ -68,6 +71,10 @@ class Edits:
         """Return the edits that change no protected span."""
         return self.keep(~spans.touch(self.starts, self.stops))
 
+    def from_row(self, first: int) -> "Edits":
+        """Return the edits in texts that have so many more rows before these."""
+        return replace(self, rows=self.rows + first)
+
     def written(self) -> Texts:
         """Return the replacement of every edit."""
         return Texts.from_arrow(self.pool.take(as_arrow(self.replacements)))
@@ -82,30 +89,30 @@ class Edits:
         """How many bytes the edits before each one add, and behind the last one all of them."""
         return np.concatenate([[0], np.cumsum(self._sizes - (self.stops - self.starts))])
 
-    def apply(self, texts: Texts) -> Texts:
-        """Write the edits: one gather over kept segments and replacements."""
-        count, base = len(self), int(texts.offsets[0])
+    def growth_before(self, spans: Spans) -> I64:
+        """Return how many bytes the edits before each span add."""
+        grown: I64 = self._growth[np.searchsorted(self.stops, spans.starts, side="right")]
+        return grown
+
+    def growth_of_rows(self, count: int) -> I64:
+        """Return how many bytes the edits before each of so many rows add, and behind all."""
+        grown: I64 = self._growth[np.searchsorted(self.rows, np.arange(count + 1))]
+        return grown
+
+    def written_over(self, stretch: U8, base: int) -> U8:
+        """Return the bytes from `base` with these edits: one gather over what is kept or new."""
+        count = len(self)
         cuts = np.empty(2 * count + 2, np.int64)  # kept, removed, kept, ..., kept
-        cuts[0], cuts[-1] = 0, texts.offsets[-1] - base
+        cuts[0], cuts[-1] = 0, len(stretch)
         cuts[1:-1:2], cuts[2:-1:2] = self.starts - base, self.stops - base
         pool = Texts.from_arrow(self.pool)
         pieces = Texts(
-            np.concatenate([texts.window, pool.window]),
+            np.concatenate([stretch, pool.window]),
             np.concatenate([cuts, cuts[-1] + pool.offsets[1:] - pool.offsets[0]]),
         )
         order = np.arange(2 * count + 1)
         order[1::2] = 2 * count + 1 + self.replacements
-        joined = Texts.from_arrow(pieces.to_arrow().take(as_arrow(order)))
-        moved = self._growth[np.searchsorted(self.rows, np.arange(len(texts) + 1))]
-        return Texts(joined.window, texts.offsets - base + moved)
-
-    def moved(self, spans: Spans, base: int) -> Spans:
-        """Return protected spans, none touched, in the texts that `apply` returns.
-
-        `base` is the offset of the first row before; after, it is 0.
-        """
-        shift = self._growth[np.searchsorted(self.stops, spans.starts, side="right")] - base
-        return Spans(spans.starts + shift, spans.stops + shift)
+        return Texts.from_arrow(pieces.to_arrow().take(as_arrow(order))).window
 
     def composed(self, texts: Texts, row_numbers: I64, makers: I64) -> "Composed":
         """Return the edits as an account of rows `row_numbers`, made by `makers` (both per row).
@@ -123,6 +130,24 @@ class Edits:
             return account
         first, last = account.take(heads), account.take(np.append(heads[1:], len(rows)) - 1)
         return first._replace(clean_stops=last.clean_stops, noisy_stops=last.noisy_stops)
+
+
+def rewritten(texts: Texts, parts: Iterable[Edits], spans: Spans = NO_SPANS) -> tuple[Texts, Spans]:
+    """Write edits, and return the texts and their protected spans, which no edit touches.
+
+    Each part of the edits lies behind the one before, and is forgotten when it is written.
+    """
+    at, stop = int(texts.offsets[0]), int(texts.offsets[-1])
+    offsets, shift, pieces = texts.offsets - at, np.full(len(spans.starts), -at), []
+    for part in parts:
+        if len(part):
+            end = int(part.stops[-1])
+            pieces.append(part.written_over(texts.values[at:end], at))
+            offsets = offsets + part.growth_of_rows(len(texts))
+            shift += part.growth_before(spans)
+            at = end
+    values = np.concatenate([*pieces, texts.values[at:stop]])
+    return Texts(values, offsets), Spans(spans.starts + shift, spans.stops + shift)
 
 
 class Composed(NamedTuple):

@@ -6,7 +6,7 @@ steps; every kernel proposes edits for its run of rows; all edits of the pass ar
 
 import os
 import warnings
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache, cached_property, lru_cache, partial
@@ -19,11 +19,18 @@ import pyarrow.compute as pc
 
 from noisegen.errors import UsageError
 from noisegen.noise import registry, rng
-from noisegen.noise.edits import Composed, Edits, compose
+from noisegen.noise.edits import Composed, Edits, compose, rewritten
 from noisegen.noise.lexical import LexicalKernel
 from noisegen.noise.plan import Plan, Schedule, Streams
 from noisegen.noise.recipe import NoiseOptions, Recipe, Step, parse, step_values
-from noisegen.noise.registry import Kernel, RowKernel, Settings, SparingKernel, edits_of_one
+from noisegen.noise.registry import (
+    Kernel,
+    RowKernel,
+    Settings,
+    SparingKernel,
+    WindowedKernel,
+    edits_of_one,
+)
 from noisegen.noise.rng import RowDraws, id_number, id_numbers
 from noisegen.text.buffers import I64, U64, Texts, as_arrow
 from noisegen.text.case import characters_in
@@ -33,6 +40,7 @@ from noisegen.text.rows import Memo, Row
 from noisegen.text.spans import PROTECTED, Spans, protect_kinds, protected, protected_in
 
 BATCH_BYTES = 8 << 20
+HUGE_BYTES = 1 << 20  # of a row from which on it is noised in windows
 FEW = 2_500  # characters per step: with fewer, row by row is faster than by arrays
 Text = TypeVar("Text", str, Sequence[str])
 RecipeLike = str | Recipe | Sequence[str | Step]
@@ -120,8 +128,8 @@ class Engine:
         draft = _Draft(clean, protect, account)
         for rows, steps in plan.passes(last=self._is_lexical):
             texts, spans = draft.take(rows)
-            edits = self._propose(texts, spans, rows, steps, streams)
-            draft.rewrite(edits, makers=np.int64(1) << steps)
+            parts = self._propose(texts, spans, rows, steps, streams)
+            draft.rewrite(parts, makers=np.int64(1) << steps)
         return Noised(draft.texts(), plan, draft.account())
 
     def noise_texts(
@@ -177,25 +185,33 @@ class Engine:
 
     def _propose(
         self, texts: Texts, spans: Spans, rows: I64, steps: I64, streams: Streams
-    ) -> Edits:
-        """Return the edits of one pass; the rows are sorted by the kernel of their step."""
+    ) -> Iterator[Edits]:
+        """Yield the edits of one pass in ascending parts; the rows are sorted by their kernel."""
         keys, strength_keys = self._schedule.keys(streams, rows, steps)
         kernels = np.where(self._is_lexical[steps], -1, steps)
-        starts = np.flatnonzero(np.diff(kernels, prepend=-2)).tolist()
-        edits = []
+        huge = texts.lengths >= HUGE_BYTES  # each of these rows is a run of its own
+        begins = (np.diff(kernels, prepend=-2) != 0) | huge | np.append(False, huge)[:-1]
+        starts = np.flatnonzero(begins).tolist()
+        waiting: list[Edits] = []
         for run in map(slice, starts, [*starts[1:], len(rows)]):
-            step = int(steps[run.start])
-            kernel = self.kernels[step]
-            if self._lexical and self._is_lexical[step]:
-                kernel = replace(self._lexical, lexicons=self._lexicon_of_step[steps[run]])
-            elif isinstance(kernel, SparingKernel):
-                kernel = kernel.sparing(spans)
-            rates = self.rates[step]
+            kernel, rates = self._kernel_for(steps[run], spans), self.rates[steps[run.start]]
             strengths = self._schedule.strengths(strength_keys[run], len(rates))
-            variants = dict(zip(rates, strengths.T, strict=True))
-            proposed = kernel.propose(texts[run], keys[run], variants).outside(spans)
-            edits.append(replace(proposed, rows=proposed.rows + run.start))
-        return Edits.join(edits)
+            of_run = texts[run], keys[run], dict(zip(rates, strengths.T, strict=True))
+            if huge[run.start] and isinstance(kernel, WindowedKernel):
+                yield Edits.join(waiting)
+                waiting.clear()
+                for part in kernel.windows(*of_run):
+                    yield part.outside(spans).from_row(run.start)
+            else:
+                waiting.append(kernel.propose(*of_run).outside(spans).from_row(run.start))
+        yield Edits.join(waiting)
+
+    def _kernel_for(self, steps: I64, spans: Spans) -> Kernel:
+        """Return the kernel of neighbouring rows with these steps."""
+        kernel = self.kernels[steps[0]]
+        if self._lexical and self._is_lexical[steps[0]]:
+            return replace(self._lexical, lexicons=self._lexicon_of_step[steps])
+        return kernel.sparing(spans) if isinstance(kernel, SparingKernel) else kernel
 
     def transforms(self, plan: Plan, rows: int) -> pa.Array:
         """Return the column `transforms`: what each row drew, in applied order."""
@@ -224,47 +240,53 @@ class Engine:
 class _Draft:
     """The rows of a batch, rewritten pass by pass, with their protected spans and their edits.
 
-    A row in one pass was in every pass before: only the texts of the last pass are read.
+    A row in one pass was in every pass before: only the texts of the last pass are held, and those
+    of the rows that have no further step.
     """
 
     def __init__(self, clean: pa.Array, protect: tuple[str, ...], account: bool) -> None:
-        self._versions = [clean.cast(pa.binary())]  # of the rows of each pass, in its order
-        self._latest = np.arange(len(clean))  # of each row: its last version, among all versions
-        self._pass_start = 0  # the first version of the last pass
-        self._texts = Texts.from_arrow(self._versions[0])
+        self._current = clean.cast(pa.binary())
+        self._texts = Texts.from_arrow(self._current)
         self._spans = protected(self._texts, protect)
-        self._rows = self._latest
+        self._rows = np.arange(len(clean))
+        self._places = self._rows.copy()  # of rows among the current ones
         self._edits = Composed.none() if account else None
-        self._finished: list[Composed] = []  # the edits of rows that have no further step
+        self._finished: list[tuple[I64, pa.Array]] = []
+        self._finished_edits: list[Composed] = []
 
     def take(self, rows: I64) -> tuple[Texts, Spans]:
         """Return the texts and spans of rows, which then are those to be rewritten."""
-        at = self._latest[rows] - self._pass_start
-        texts = Texts.from_arrow(self._versions[-1].take(as_arrow(at)))
+        at = self._places[rows]
+        finished = np.delete(np.arange(len(self._rows)), at)
+        self._finished.append((self._rows[finished], self._current.take(as_arrow(finished))))
+        self._current = self._current.take(as_arrow(at))
+        texts = Texts.from_arrow(self._current)
         self._spans = self._spans.taken(self._texts, at, texts)
         self._texts, self._rows = texts, rows
+        self._places[rows] = np.arange(len(rows))
         return texts, self._spans
 
-    def rewrite(self, edits: Edits, makers: I64) -> None:
+    def rewrite(self, parts: Iterable[Edits], makers: I64) -> None:
         """Apply edits, made by these transforms (one bit mask per row)."""
         if self._edits is not None:
+            edits = Edits.join(list(parts))
             continued = np.isin(self._edits.rows, self._rows)
-            self._finished.append(self._edits.take(~continued))
+            self._finished_edits.append(self._edits.take(~continued))
             fresh = edits.composed(self._texts, self._rows, makers)
             self._edits = compose(self._edits.take(continued), fresh)
-        self._spans = edits.moved(self._spans, int(self._texts.offsets[0]))
-        self._texts = edits.apply(self._texts)
-        self._pass_start += len(self._versions[-1])
-        self._latest[self._rows] = self._pass_start + np.arange(len(self._rows))
-        self._versions.append(self._texts.to_arrow())
+            parts = [edits]
+        self._texts, self._spans = rewritten(self._texts, parts, self._spans)
+        self._current = self._texts.to_arrow()
 
     def texts(self) -> pa.Array:
         """Return the last version of every row."""
-        return pa.concat_arrays(self._versions).take(as_arrow(self._latest)).cast(pa.string())
+        rows, texts = zip(*self._finished, (self._rows, self._current), strict=True)
+        order = np.argsort(np.concatenate(rows))
+        return pa.concat_arrays(texts).take(as_arrow(order)).cast(pa.string())
 
     def account(self) -> Composed:
         """Return the edits that lead from the clean rows to the last versions."""
-        return Composed.join([*self._finished, self._edits or Composed.none()])
+        return Composed.join([*self._finished_edits, self._edits or Composed.none()])
 
 
 def engine_for(recipe: RecipeLike, lang: str = "en", tagger: str = "rule") -> Engine:

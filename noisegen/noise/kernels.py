@@ -21,6 +21,7 @@ from noisegen.noise.lexicon import Entry
 from noisegen.noise.rng import (
     Draws,
     GapTables,
+    Hits,
     RowDraws,
     Variants,
     WeightedChoices,
@@ -54,7 +55,14 @@ class Substitution:
 
     def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
         """Propose the replacements of all rows."""
-        hits = self.gaps.hits(keys, texts.lengths, variants["rate"])
+        return self._edits(texts, self.gaps.hits(keys, texts.lengths, variants["rate"]))
+
+    def windows(self, texts: Texts, keys: U64, variants: Variants) -> Iterator[Edits]:
+        """Yield the replacements of one row in parts."""
+        for hits in self.gaps.windows(keys, int(texts.lengths[0]), variants["rate"]):
+            yield self._edits(texts, hits)
+
+    def _edits(self, texts: Texts, hits: Hits) -> Edits:
         starts = texts.offsets[hits.rows] + hits.positions
         points = code_points(texts.values, starts)
         groups, known = self.characters.find(points)
@@ -95,12 +103,22 @@ class Spacing:
 
     def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
         """Propose the spaces dropped and added in all rows."""
-        hits = self.drop.hits(fork_array(keys, "drop"), texts.lengths, variants["drop_rate"])
-        dropped = texts.offsets[hits.rows] + hits.positions
+        drop, add = fork_array(keys, "drop"), fork_array(keys, "add")
+        dropped = self.drop.hits(drop, texts.lengths, variants["drop_rate"])
+        return self._edits(texts, dropped, self.add.hits(add, texts.lengths, variants["add_rate"]))
+
+    def windows(self, texts: Texts, keys: U64, variants: Variants) -> Iterator[Edits]:
+        """Yield the spaces dropped and added in one row in parts."""
+        drop, add, length = fork_array(keys, "drop"), fork_array(keys, "add"), int(texts.lengths[0])
+        dropped = self.drop.windows(drop, length, variants["drop_rate"])
+        for pair in zip(dropped, self.add.windows(add, length, variants["add_rate"]), strict=True):
+            yield self._edits(texts, *pair)
+
+    def _edits(self, texts: Texts, to_drop: Hits, hits: Hits) -> Edits:
+        dropped = texts.offsets[to_drop.rows] + to_drop.positions
         blank = np.isin(texts.values[dropped], _BLANKS)
-        drop_rows, dropped = hits.rows[blank], dropped[blank]
+        drop_rows, dropped = to_drop.rows[blank], dropped[blank]
         # A space may follow a character that is neither white nor joined to the next one.
-        hits = self.add.hits(fork_array(keys, "add"), texts.lengths, variants["add_rate"])
         at = texts.offsets[hits.rows] + hits.positions
         points = code_points(texts.values, at)
         ends = at + utf8_lengths(points)

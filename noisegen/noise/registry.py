@@ -8,7 +8,7 @@ a module or function that registers, loaded when its name is first asked for.
 import hashlib
 import inspect
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache, cached_property
@@ -50,6 +50,15 @@ class RowKernel(Kernel, Protocol):
 
     def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
         """Return the edits of one row."""
+        ...
+
+
+@runtime_checkable
+class WindowedKernel(Kernel, Protocol):
+    """A kernel that proposes the edits of a huge row part by part, so that none lie around."""
+
+    def windows(self, texts: Texts, keys: U64, variants: Variants) -> Iterator[Edits]:
+        """Yield the edits of one row, as `propose`, in ascending parts."""
         ...
 
 

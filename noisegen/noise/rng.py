@@ -32,6 +32,7 @@ MASK = (1 << 64) - 1
 DECISION_BITS, CHOICE_BITS = 48, 16
 CERTAIN, CHOICE_MASK = 1 << DECISION_BITS, (1 << CHOICE_BITS) - 1
 DRAWS_MAX = 1 << 20  # of a row that are made at once: what they take of memory
+WINDOW_BYTES = 1 << 18  # of a huge row that are noised at once, where its kernel can
 GAPS_MAX = 1024  # of a table: "no hit in 1,024 positions" is one more outcome, then draw again
 _HEAD_BITS = 12
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}")
@@ -244,6 +245,24 @@ class GapTables:
         columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
         order = np.argsort(columns[0], kind="stable")
         return Hits(*(column.take(order) for column in columns))
+
+    def windows(self, keys: U64, length: int, variants: I64) -> Iterator[Hits]:
+        """Yield the hits of one row, as `hits`, window after window of its positions."""
+        done = drawn = 0  # positions passed over, by so many draws
+        for start in range(0, length, WINDOW_BYTES):
+            stop, found = min(start + WINDOW_BYTES, length), []
+            inside = count = 0
+            while inside == count:
+                count = int((stop - done) * self.rates[variants[0]] * 1.1) + 3
+                draws = draw_array(keys, np.arange(drawn, drawn + count))
+                gaps, hit = self.gaps(decisions(draws), variants)
+                ends = done + np.cumsum(gaps + hit)
+                inside = int(np.searchsorted(ends, stop, side="right"))
+                at = np.flatnonzero(hit[:inside])  # the draw that passes the end is made again
+                found.append(np.stack([ends.take(at) - 1, choices(draws.take(at))]))
+                done, drawn = int(ends[inside - 1]) if inside else done, drawn + inside
+            positions, chosen = np.concatenate(found, axis=1)
+            yield Hits(np.zeros(len(positions), np.int64), positions, chosen)
 
 
 @dataclass(eq=False)

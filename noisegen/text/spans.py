@@ -70,6 +70,9 @@ class Spans:
         return Spans(self.starts[kept] + shift, self.stops[kept] + shift)
 
 
+NO_SPANS = Spans.of([])
+
+
 def protected(texts: Texts, kinds: tuple[str, ...]) -> Spans:
     """Find the spans of the given kinds; a space beside one belongs to it."""
     ranges: list[tuple[int, int]] = []

@@ -9,6 +9,8 @@ import io
 import json
 import lzma
 import os
+import subprocess
+import sys
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -385,3 +387,29 @@ def test_a_row_without_tokens_is_counted_where_a_sentence_has_lines(tmp_path):
     assert (tmp_path / "out.conll").read_text() == "see\tO\nyou\tB-x\n\nme\tO\n\n"
     assert (made.totals["rows"], made.totals["dropped"]) == (2, {"no_tokens": 1})
     assert augment(source, tmp_path / "out.jsonl", **given).totals["rows"] == 3
+
+
+PEAK = """
+import resource, subprocess, sys
+subprocess.run(sys.argv[1:], check=True)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss >> 10)
+"""
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(("kind", "most"), [("txt", 500), ("csv", 600)])
+def test_a_row_of_10_mb_in_which_every_letter_changes_is_in_little_memory(tmp_path, kind, most):
+    sentence = "See you tomorrow, people: 10 o'clock is very good. "
+    text = sentence * (10_000_000 // len(sentence))
+    source, out = tmp_path / f"in.{kind}", tmp_path / f"out.{kind}"
+    source.write_text(f'text\n"{text}"\n' if kind == "csv" else f"{text}\n")
+    command = [
+        *(sys.executable, "-m", "noisegen", "augment", source, "-o", out),
+        *("-t", "fing:rate=1", "--workers", "1", "--quiet"),
+    ]
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", PEAK, *map(str, command)],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert int(done.stdout) < most
+    assert out.stat().st_size > len(text) // 2

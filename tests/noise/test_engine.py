@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 import noisegen
 from noisegen.errors import UsageError
+from noisegen.noise import engine as engine_module
+from noisegen.noise import rng
 from noisegen.noise.engine import Engine, add_noise
 from noisegen.noise.plan import Streams
 from noisegen.noise.recipe import Recipe, Step, parse
@@ -218,3 +220,28 @@ def test_a_seed_that_is_none_is_refused(seed):
 def test_a_recipe_of_names_is_that_of_their_steps():
     named = Recipe.of(["cont", "abr1:rate=0.5"])
     assert named.digest == Recipe.of([Step("cont"), Step("abr1", {"rate": 0.5})]).digest
+
+
+@pytest.mark.parametrize("steps", [["fing:rate=1"], ["spac:add_rate=1"], TWELVE])
+def test_a_huge_row_is_noised_in_windows_as_in_one_go(monkeypatch, steps):
+    text = "Ünder the @you bridge, tomorrow at http://a.com/x 10 o'clock: 日本語 good. " * 30
+    rows = pa.table({"text": ["soon and good", text, "", text[5:], "a"]})
+    whole = Recipe.of(steps).noise_batch(rows, edits=True)
+    windows = []
+    monkeypatch.setattr(engine_module, "HUGE_BYTES", 500)
+    monkeypatch.setattr(rng, "WINDOW_BYTES", 100)
+    real = rng.GapTables.windows
+    monkeypatch.setattr(rng.GapTables, "windows", lambda *of: windows.append(of) or real(*of))
+    assert Recipe.of(steps).noise_batch(rows, edits=True).equals(whole)
+    assert windows
+    without_account = Recipe.of(steps).noise_batch(rows)
+    assert without_account["noisy"].equals(whole["noisy"])
+
+
+def test_what_one_step_undoes_of_another_is_no_edit():
+    table = pa.table({"text": ["see you", "See you"]})
+    noised = Recipe.of(["caps", "caps:case=lower"]).noise_batch(table, edits=True)
+    assert noised["noisy"].to_pylist() == ["see you", "see you"]
+    first, second = noised["edits"].to_pylist()
+    assert first == []
+    assert [(edit["clean_start"], edit["clean_end"]) for edit in second] == [(0, 3)]

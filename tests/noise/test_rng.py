@@ -166,3 +166,22 @@ def test_how_many_draws_are_made_at_once_decides_nothing(monkeypatch):
     monkeypatch.setattr(rng, "DRAWS_MAX", 7)
     fewer = gaps.hits(keys, lengths, np.array([0, 0, 1, 1]))
     assert all((a == b).all() for a, b in zip(hits, fewer, strict=True))
+
+
+@pytest.mark.parametrize("weight", [2**62, 2**63 - 1, 2**70])
+def test_huge_weights_do_not_overflow(weight):
+    assert rng.WeightedChoices.of([[weight, weight, 1]]).bounds.tolist() == [32767, 65535, 65536]
+
+
+def test_windows_of_a_row_have_the_hits_of_the_row(monkeypatch):
+    monkeypatch.setattr(rng, "WINDOW_BYTES", 64)
+    rates = [Fraction(rate) for rate in ("1", "0.3", "0.01", "0.0001", "0")]
+    gaps, key = GapTables(rates), np.array([5], np.uint64)
+    for variant in range(len(rates)):
+        for length in (0, 1, 64, 5_000):
+            whole = gaps.hits(key, np.array([length]), np.array([variant]))
+            parts = list(gaps.windows(key, length, np.array([variant])))
+            assert len(parts) == -(-length // 64)
+            assert all((at // 64 == number).all() for number, (_, at, _) in enumerate(parts))
+            for a, columns in zip(whole, zip(*parts, strict=True), strict=bool(parts)):
+                assert a.tolist() == np.concatenate(columns).tolist()

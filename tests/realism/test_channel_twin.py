@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from learned import learned_profile, noisy_pairs
 
 from noisegen.noise.channel import ChannelKernel
+from noisegen.noise.edits import rewritten
 from noisegen.noise.profile import AS_WRITTEN, COARSER, FORM, HABITS, SAME, WORD_GONE, compiled
 from noisegen.noise.rng import GOLDEN, MASK, fork, mix, row_key, row_keys, stream_key
 from noisegen.text.alignment import token_spans
@@ -223,7 +224,7 @@ def kernel_rows(texts, profile, rate, seed=0):
     rows = Texts.from_strings(list(texts))
     keys = row_keys(stream_key(seed, "channel"), np.arange(len(texts), dtype=np.uint64))
     edits = kernel.propose(rows, keys, {"rate": np.zeros(len(texts), np.int64)})
-    written = edits.apply(rows).to_strings()
+    written = rewritten(rows, [edits])[0].to_strings()
     origin = rows.offsets.take(edits.rows)
     spans = [[] for _ in texts]
     pool = edits.pool.to_pylist()

@@ -9,7 +9,7 @@ import pytest
 
 from noisegen.errors import LexiconError, UsageError
 from noisegen.noise import registry
-from noisegen.noise.edits import Edits
+from noisegen.noise.edits import Edits, rewritten
 from noisegen.noise.lexicon import POS, Entry
 from noisegen.noise.phrases import PhraseTable
 from noisegen.noise.registry import Settings
@@ -50,7 +50,7 @@ def noisy(table: PhraseTable, text: str, tag: str = "", choice: int = 0) -> str:
     matches, tags = matches.take(known), tags[known]
     drawn = table.alternatives(texts.values, matches, tags, np.full(len(matches), choice))
     edits = Edits(matches.rows, matches.starts, matches.stops, drawn, table.pool)
-    return edits.apply(texts).to_strings()[0]
+    return rewritten(texts, [edits])[0].to_strings()[0]
 
 
 def outcomes(table: PhraseTable, text: str, tag: str = "") -> Counter[str]:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from noisegen.errors import NoisegenError, UsageError
+from noisegen.noise.edits import rewritten
 from noisegen.noise.registry import Parameter, RowFunction, Settings
 from noisegen.noise.rng import row_key, stream_key
 from noisegen.text.buffers import Texts
@@ -138,7 +139,7 @@ def outputs(made: RowFunction, rows: dict[int, str], variant: int = 0) -> dict[i
     rates = [name for name in made.values if name.endswith("_rate")]
     variants = {name: np.full(len(rows), variant) for name in rates}
     edits = made.propose(texts, keys, variants)
-    noisy = edits.apply(texts).to_strings()
+    noisy = rewritten(texts, [edits])[0].to_strings()
     return dict(zip(rows, noisy, strict=True))
 
 
