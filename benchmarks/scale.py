@@ -69,8 +69,9 @@ class Cluster(Executor):
     def put(self, future: Future[Any]) -> None:
         """Do nothing: the next call of `get` returns it."""
 
-    def get(self) -> Future[Any]:
+    def get(self, timeout: float) -> Future[Any]:
         """Move the clock to the end of the next task, and return it."""
+        del timeout
         while self._idle and self._waiting:
             future, function, task = self._waiting.popleft()
             end = self.clock + self._duration()
@@ -91,10 +92,10 @@ class Cluster(Executor):
         return whole + lost
 
     @contextmanager
-    def connected(self, address: str) -> Iterator[tuple[Executor, int]]:
+    def connected(self, address: str) -> Iterator[tuple[Executor, Callable[[], int]]]:
         """Stand for the connection to a Dask scheduler."""
         del address
-        yield self, self.workers
+        yield self, lambda: self.workers
 
 
 def made(function: Callable[[ShardInput], Shard], task: ShardInput) -> Shard:

@@ -3,14 +3,16 @@
 import json
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, fields, replace
 from functools import partial
+from io import BytesIO
 from itertools import chain
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pyarrow.parquet as pq
 
@@ -25,10 +27,14 @@ from noisegen.augment.one_file import (
 )
 from noisegen.augment.shards import Shard, ShardJob, columns_of, make_shard
 from noisegen.data.features import class_names
+from noisegen.data.files import is_url, modified, size_of
 from noisegen.data.formats import whole
 from noisegen.data.pairs import refuse_onto
 from noisegen.data.sources import (
     RESERVED,
+    Columns,
+    FileRange,
+    Head,
     Input,
     ShardInput,
     completed,
@@ -36,7 +42,6 @@ from noisegen.data.sources import (
     first_file,
     refuse_reserved,
     shard_inputs,
-    total_size,
 )
 from noisegen.errors import OutputError, RecipeError, UsageError
 from noisegen.noise import registry
@@ -49,6 +54,8 @@ from noisegen.runs import executors
 from noisegen.runs.atomic import file_digest
 from noisegen.runs.estimate import ROWS_COUNTED, Asked, RunEstimate, estimate
 from noisegen.runs.folder import PARTS, Layout, RunFolder, bound, parquet_metadata
+from noisegen.runs.journal import SourceHead, mark_of
+from noisegen.runs.lock import WHOLE
 from noisegen.runs.manifest import Card, Manifest, dataset_card, packages, summed
 from noisegen.runs.progress import BYTES, Tracker
 from noisegen.runs.store import output_path
@@ -91,11 +98,17 @@ class AugmentPlan:
         ]
         return replace(self, inputs=inputs, job=replace(self.job, out=self.job.out.resolve()))
 
-    def tasks(self) -> Iterator[ShardInput]:
+    @property
+    def size(self) -> int:
+        """The bytes of all inputs; 0 if those of one are not known."""
+        sizes = [source["bytes"] for source in self.config["sources"]]
+        return 0 if None in sizes else sum(sizes)
+
+    def tasks(self, head: Head = whole) -> Iterator[ShardInput]:
         """Yield the tasks, one a shard; raises SourceError for a column named as one of a run."""
-        request = self.request
-        refuse_reserved(self.inputs, self.job.columns)
-        return shard_inputs(self.inputs, self.job.columns, request.rows_per_shard, request.limit)
+        columns, request = self.job.columns, self.request
+        refuse_reserved(self.inputs, columns)
+        return shard_inputs(self.inputs, columns, request.rows_per_shard, request.limit, head)
 
 
 def _augment(options: AugmentOptions) -> Manifest:
@@ -135,7 +148,7 @@ def make_file(plan: AugmentPlan, options: AugmentOptions, target: Target) -> Man
     function = partial(make_part, plan.job, target, columns)
     parts = executors.run(function, chain([first], tasks), options.executor, options.workers)
     tracker = Tracker(
-        options.progress, "noising", "rows", (), total=total_size(plan.inputs),
+        options.progress, "noising", "rows", (), total=plan.size,
         most=(options.limit or 0) * options.copies,
     )  # fmt: skip
     written: list[Shard] = []
@@ -155,13 +168,66 @@ def make_file(plan: AugmentPlan, options: AugmentOptions, target: Target) -> Man
 def make_shards(plan: AugmentPlan, options: AugmentOptions) -> Manifest:
     """Make the shards that are missing and write manifest and card."""
     folder = RunFolder(plan.job.out, LAYOUT, plan.config, options.share)
-    planned = plan.tasks()
+    heads = NotedHeads(folder.noted_heads())
+    planned = plan.tasks(heads.head)
     first = next(planned)  # so that a source that cannot be read leaves the folder alone
     folder.refuse_inputs(item.path for item in plan.inputs)
     resume = options.resume or options.part is not None
     with folder.opened(resume=resume, force=options.force, show=options.progress) as done:
+        heads.note(folder)
         count, digests = _make_missing(plan, folder, chain([first], planned), done, options)
         return finish(plan, folder, options.command or _command(options), digests, count)
+
+
+class NotedHeads:
+    """The heads of source files, from what an earlier process noted of them where it still holds.
+
+    That is of files without text, whose heads are their footers, and which are as the first one.
+    """
+
+    def __init__(self, noted: Iterator[SourceHead]) -> None:
+        self._noted = noted
+        self._lines = BytesIO()
+        self._first: FileRange | None = None
+        self._is_same = False  # whether the first file is the one that was noted
+        self._are_new = False
+
+    def head(self, item: Input, columns: Columns) -> FileRange | None:
+        """Return what `whole` does, for a file that is as it was noted without reading it."""
+        file: FileRange | None
+        noted, mark = next(self._noted, SourceHead()), _mark_of(item)
+        is_same = bool(mark) and noted.mark == mark
+        if self._first is None:
+            self._is_same = is_same
+        if self._first and self._is_same and is_same:
+            rows, size = noted.rows, noted.bytes
+            file = replace(self._first, path=item.path, stop=rows, rows=rows, size=size)
+        else:
+            file = whole(item, columns)
+            self._first = self._first or file
+        is_alike = file and self._first and file.is_like(self._first)
+        head = SourceHead(mark, file.rows, file.size) if file and is_alike else SourceHead()
+        self._lines.write(msgspec.json.encode(head) + b"\n")
+        self._are_new |= head != noted
+        return file
+
+    def note(self, folder: RunFolder[Shard]) -> None:
+        """Note the heads in the folder, if it lacks some."""
+        if self._are_new:
+            folder.note_heads(self._lines.getvalue())
+        self._lines.close()
+
+
+def _mark_of(item: Input) -> str:
+    """Return a mark that changes with the content of a file; '' for one of text, or no file."""
+    if item.kind not in ("parquet", "arrow"):
+        return ""
+    if is_url(item.path):
+        written = modified(item.path)
+        return f"{size_of(item.path)} {written}" if written else ""
+    with suppress(OSError):
+        return mark_of(Path(item.path))
+    return ""
 
 
 def _make_missing(
@@ -174,7 +240,7 @@ def _make_missing(
     sizes: dict[int, int] = {}  # bytes of tasks by their first rows
     number_of_tasks = 0
     tracker = Tracker(
-        options.progress, "noising", "rows", ("shards",), total=total_size(plan.inputs) // count,
+        options.progress, "noising", "rows", ("shards",), total=plan.size // count,
         most=(options.limit or 0) * options.copies // count,
     )  # fmt: skip
 
@@ -216,7 +282,7 @@ def _command(options: AugmentOptions) -> str:
 def estimate_of(plan: AugmentPlan, workers: int) -> RunEstimate | None:
     """Return what a plan will make, by a measured second; None for an input of unknown size."""
     request = plan.request
-    if not (total := total_size(plan.inputs)):
+    if not (total := plan.size):
         return None
 
     def run(out: str, rows: int, copies: int) -> Manifest:
@@ -363,6 +429,7 @@ def finish(
         at, done = folder.shards.relative_to(folder.out) / "part-", folder.done()
         folder.expect_all(tasks, done)
         shards = {f"{at.as_posix()}{n:05d}.parquet": shard for n, shard in done.items()}
+        del done
         earlier = folder.earlier_manifest() if (folder.out / "README.md").exists() else None
         if earlier and not fresh:
             rows = [(name, shard.rows) for name, shard in shards.items()]
@@ -380,7 +447,7 @@ def finish(
         )  # fmt: skip
         columns = _columns(folder.out, manifest)
         folder.publish(manifest, _card(manifest, columns, _word_lists(manifest, shards.values())))
-        if len(folder.done()) == len(shards):
+        if folder.share == WHOLE or len(folder.done()) == len(shards):
             return manifest
 
 

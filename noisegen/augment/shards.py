@@ -65,6 +65,11 @@ class Shard:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "transforms", _names(tuple(self.transforms)))
+        if not self.dropped:
+            object.__setattr__(self, "dropped", _NOTHING_DROPPED)
+
+
+_NOTHING_DROPPED: dict[str, int] = {}
 
 
 @cache

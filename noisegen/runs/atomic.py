@@ -44,7 +44,7 @@ def atomic(path: Path) -> Iterator[IO[bytes]]:
             with path.upload() if isinstance(path, StorePath) else _renamed(path) as file:
                 yield file
         except MemoryError as error:
-            hint = "lower --workers or --rows-per-shard, then run again"
+            hint = "free some, or use fewer workers, then run again"
             problem = NoisegenError(f"not enough memory to make {path}; {hint}")
             raise problem.passes() from error
 
@@ -145,6 +145,6 @@ def remove(*paths: Path) -> None:
     for path in paths:
         with writing(path):
             if path.is_dir() and not path.is_symlink():
-                shutil.rmtree(path)
+                path.remove_tree() if isinstance(path, StorePath) else shutil.rmtree(path)
             else:
                 path.unlink(missing_ok=True)

@@ -4,6 +4,7 @@ import logging
 import os
 import signal
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import (
@@ -18,7 +19,7 @@ from contextlib import closing, contextmanager
 from functools import partial
 from itertools import chain, islice
 from multiprocessing import connection, get_context
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 from noisegen.errors import MissingExtra, NoisegenError, UsageError
@@ -30,9 +31,10 @@ DASK = "dask:"
 TRIES = 3
 IN_FLIGHT_PER_WORKER = 2  # bounds what is planned ahead, and so the memory of streamed sources
 DASK_SECONDS = 20  # for a scheduler to answer
+SECONDS_BETWEEN_LOOKS = 1.0  # at the size of a cluster, which may grow and shrink
 DIED = (
     f"a worker process died {TRIES} times (out of memory? a script without "
-    "`if __name__ == '__main__':`?); lower --workers or --rows-per-shard, then run again"
+    "`if __name__ == '__main__':`?); lower --workers, then run again"
 )
 
 
@@ -60,7 +62,7 @@ def run(
     tasks = iter(tasks)
     if is_remote(executor):
         with _dask(executor.removeprefix(DASK)) as (pool, size):
-            if (yield from _side_by_side(pool, function, tasks, size * IN_FLIGHT_PER_WORKER)):
+            if (yield from _side_by_side(pool, function, tasks, size)):
                 raise NoisegenError(DIED).passes()
         return
     head = list(islice(tasks, 2))
@@ -73,15 +75,14 @@ def run(
         with _processes(workers) as pool:
             while suspects:  # each alone, so that blame falls on the right one
                 task, tries = suspects[0]
-                if (yield from _side_by_side(pool, function, iter([task]), 1)):
+                if (yield from _side_by_side(pool, function, iter([task]), lambda: 1)):
                     if tries + 1 == TRIES:
                         raise NoisegenError(DIED).passes()
                     suspects[0] = task, tries + 1
                     break
                 suspects.popleft()
             else:
-                room = workers * IN_FLIGHT_PER_WORKER
-                lost = yield from _side_by_side(pool, function, tasks, room)
+                lost = yield from _side_by_side(pool, function, tasks, lambda: workers)
                 if not lost:
                     return
                 suspects.extend((task, 1) for task in lost)
@@ -137,16 +138,17 @@ def _start_worker(alive: connection.Connection) -> None:
 
 
 def _side_by_side(
-    pool: Executor, function: Callable[[T], R], tasks: Iterator[T], most: int
+    pool: Executor, function: Callable[[T], R], tasks: Iterator[T], size: Callable[[], int]
 ) -> Generator[R, None, list[T]]:
-    """Keep at most so many tasks in flight and yield results; return those a broken pool loses.
+    """Keep workers supplied with tasks and yield results; return those a broken pool loses.
 
-    Futures come by themselves when they are done: to ask all takes long where workers are many.
+    `size` says how many workers there are now. Futures come by themselves when they are done: to
+    ask all takes long where workers are many.
     """
     running: dict[Future[R], T] = {}
     finished: SimpleQueue[Future[R]] = SimpleQueue()
     while True:
-        for task in islice(tasks, most - len(running)):
+        for task in islice(tasks, max(0, size() * IN_FLIGHT_PER_WORKER - len(running))):
             try:
                 with _without_interrupt():
                     future = pool.submit(function, task)
@@ -157,7 +159,10 @@ def _side_by_side(
             future.add_done_callback(finished.put)
         if not running:
             return []
-        done = {finished.get()}
+        try:
+            done = {finished.get(timeout=SECONDS_BETWEEN_LOOKS)}
+        except Empty:
+            continue
         broken = any(map(_is_lost, done))
         if broken:
             done, _ = wait(running, timeout=10)
@@ -193,8 +198,8 @@ def _is_lost(future: Future[R]) -> bool:
 
 
 @contextmanager
-def _dask(address: str) -> Iterator[tuple[Executor, int]]:
-    """Connect to a scheduler; yield its executor and the number of its threads."""
+def _dask(address: str) -> Iterator[tuple[Executor, Callable[[], int]]]:
+    """Connect to a scheduler; yield its executor and what tells the number of its threads."""
     try:
         from distributed import Client
         from distributed.scheduler import KilledWorker
@@ -206,12 +211,12 @@ def _dask(address: str) -> Iterator[tuple[Executor, int]]:
         raise NoisegenError(
             f"no Dask scheduler answers at {address!r}: {error}; is it running?"
         ) from error
-    pool = client.get_executor()
+    pool = client.get_executor(pure=False)  # equal tasks are not one task
     log = logging.getLogger("distributed.client")
     level = log.level
     log.setLevel(logging.CRITICAL)  # a lost scheduler is one line, below, and no traceback
     try:
-        yield pool, max(1, sum(client.nthreads().values()))
+        yield pool, _size_of(client)
     except KilledWorker as error:
         raise NoisegenError(DIED).passes() from error
     except (CancelledError, OSError) as error:
@@ -221,3 +226,16 @@ def _dask(address: str) -> Iterator[tuple[Executor, int]]:
         pool.shutdown(wait=False)
         client.close()
         log.setLevel(level)
+
+
+def _size_of(client: Any) -> Callable[[], int]:
+    """Return what tells the threads of a cluster, and asks its scheduler now and then."""
+    threads, asked = 1, -SECONDS_BETWEEN_LOOKS
+
+    def size() -> int:
+        nonlocal threads, asked
+        if time.monotonic() - asked >= SECONDS_BETWEEN_LOOKS:
+            threads, asked = max(1, sum(client.nthreads().values())), time.monotonic()
+        return threads
+
+    return size

@@ -3,13 +3,16 @@
 Every process that runs tasks writes files of JSON lines of its own, some hundred notes at a time.
 A note counts while its file has the mark that it had: size and time, or the tag of an object. What
 is in no journal is read from the files: a journal that is lost or damaged costs time alone.
+Beside it lie the heads of the sources, so that neither a resumed run nor another part reads them.
 """
 
+import io
 import os
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from hashlib import sha256
 from pathlib import Path
 from secrets import token_hex
 from typing import Generic, TypeVar
@@ -21,9 +24,19 @@ from noisegen.runs.atomic import atomic, remove
 from noisegen.runs.store import StorePath
 
 N = TypeVar("N")
+T = TypeVar("T")
 
 BATCH = 256  # notes in a file
 FILES = "journal-*.jsonl"
+HEADS = "heads.jsonl"
+
+
+class SourceHead(msgspec.Struct, array_like=True):
+    """How many rows a source has; the mark of its file, '' for what has to be read again."""
+
+    mark: str = ""
+    rows: int = 0
+    bytes: int = 0
 
 
 class Noted(msgspec.Struct, Generic[N]):
@@ -56,9 +69,7 @@ class Journal(Generic[N]):
         path = self.folder / f"journal-{self._token}-{self._files:05d}.jsonl"
         self._known.add(path.name)
         if self._entries:
-            with suppress(OutputError), atomic(path) as file:
-                lines = (self.config, *self._entries)
-                file.writelines(msgspec.json.encode(line) + b"\n" for line in lines)
+            self._write(path, b"".join(msgspec.json.encode(one) + b"\n" for one in self._entries))
         self._files += 1
         self._entries.clear()
 
@@ -68,18 +79,34 @@ class Journal(Generic[N]):
         names = {name for name, _ in listing(self.folder, FILES)} - self._known
         self._known |= names
         for name in sorted(names):
-            with (
-                suppress(OSError, ValueError, OutputError),
-                (self.folder / name).open("rb") as file,
-            ):
-                config, _, lines = file.read().partition(b"\n")
-                if msgspec.json.decode(config) == self.config:
-                    yield from decoder.decode_lines(lines)
+            yield from self._read(self.folder / name, decoder)
+
+    def heads(self) -> Iterator[SourceHead]:
+        """Yield what is noted of the sources, in their order; nothing where it is damaged."""
+        return self._read(self.folder / HEADS, msgspec.json.Decoder(SourceHead))
+
+    def note_heads(self, lines: bytes) -> None:
+        """Note the heads of the sources, a line of JSON each, if that is possible."""
+        self._write(self.folder / HEADS, lines)
+
+    def _write(self, path: Path, lines: bytes) -> None:
+        """Write lines of JSON below one that binds them to the configuration, if possible."""
+        bound_to = msgspec.json.encode([self.config, sha256(lines).hexdigest()])
+        with suppress(OutputError), atomic(path) as file:
+            file.writelines((bound_to, b"\n", lines))
+
+    def _read(self, path: Path, decoder: msgspec.json.Decoder[T]) -> Iterator[T]:
+        """Yield what was written; nothing for another configuration, or if it is damaged."""
+        with suppress(OSError, ValueError, OutputError), path.open("rb") as file:
+            bound_to, lines = msgspec.json.decode(file.readline()), file.read()
+            if bound_to == [self.config, sha256(lines).hexdigest()]:
+                yield from map(decoder.decode, io.BytesIO(lines))
 
     def remove(self) -> None:
         """Remove all journals in the folder."""
         self._entries.clear()
-        remove(*(self.folder / name for name, _ in listing(self.folder, FILES)))
+        files = (self.folder / name for name, _ in listing(self.folder, FILES))
+        remove(*files, self.folder / HEADS)
 
 
 def listing(out: Path, pattern: str) -> Iterator[tuple[str, str]]:

@@ -10,7 +10,7 @@ import platform
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
@@ -78,6 +78,8 @@ class _Shard(TypedDict):
     sha256: str
 
 
+_ENTRIES: dict[str, Any] = {"shards": _Shard, "sources": dict[str, Any]}
+_ROWS = ("rows", "kept", "pairs")  # what the totals of a kind of run call its rows
 TOTALS = {"augment": _NoiseTotals, "prepare": _SentenceTotals, **dict.fromkeys(MINED, _PairTotals)}
 
 
@@ -87,6 +89,11 @@ class _ListFile(msgspec.Struct):
     file: Annotated[str, msgspec.Meta(pattern=r"^manifest\.[a-z]+-[0-9a-f]+\.jsonl$")]
     count: int
     sha256: str
+
+
+def _rows(totals: Mapping[str, Any]) -> int:
+    """Return the rows of all shards."""
+    return next(int(totals[name]) for name in _ROWS if name in totals)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,11 +135,20 @@ class Manifest:
             kind = content.get("kind") or ("augment" if "recipe" in content else "prepare")
             if kind not in (kinds or KEYS) or {*content, _TO_DO} != {*KEYS[kind], _TO_DO}:
                 raise ValueError("it has other keys")
-            msgspec.convert(content["shards"], list[_Shard])
+            lists: dict[str, Any] = {
+                name: msgspec.convert(content.pop(name), list) for name in LISTS
+            }
+            for name, entries in lists.items():
+                for entry in entries:  # each alone: of the list it would make another
+                    msgspec.convert(entry, _ENTRIES[name])
             msgspec.convert(content["totals"], TOTALS[kind])
             if kind in MINED:
                 msgspec.convert(content["dictionary"], _WordTotals)
-            return msgspec.convert({"kind": kind, **content}, cls)
+            rows, total = sum(shard["rows"] for shard in lists["shards"]), _rows(content["totals"])
+            if rows != total:
+                raise ValueError(f"its shards have {rows:,} rows, its totals {total:,}")
+            without = {"kind": kind, **content, **dict.fromkeys(LISTS, ())}
+            return replace(msgspec.convert(without, cls), **lists)
         except (OSError, ValueError, AttributeError, msgspec.ValidationError) as error:
             raise OutputError(f"{path} is not the manifest of {wanted}: {error}") from error
 
@@ -255,7 +271,6 @@ def packages() -> dict[str, str]:
 
 SOURCES_MAX = 20  # named in the card; the manifest has them all
 _CARD = Path(__file__).with_name("card.md")
-_ROWS = ("rows", "kept", "pairs")  # what the totals of a kind of run call its rows
 _SIZES = (  # of a dataset on the Hub, each ten times the one before
     "n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "10M<n<100M", "100M<n<1B",
     "1B<n<10B", "10B<n<100B", "100B<n<1T", "n>1T",
@@ -291,7 +306,7 @@ def dataset_card(manifest: Manifest, card: Card) -> str:
     first = manifest.shards[0]["file"] if manifest.shards else "data/part-"
     files = card.configs or {"default": f"{first.partition('part-')[0]}part-*.parquet"}
     tables = [{"config_name": name, "data_files": path} for name, path in files.items()]
-    rows = next(manifest.totals[name] for name in _ROWS if name in manifest.totals)
+    rows = _rows(manifest.totals)
     head = {
         "pretty_name": card.title,
         "language": [normalize_language(manifest.lang or manifest.options["lang"])],

@@ -7,6 +7,7 @@ An object appears when all of it is uploaded, so an upload is as safe as the ren
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from datetime import datetime
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from types import SimpleNamespace
@@ -118,6 +119,10 @@ class StorePath:
         if not missing_ok or self.exists():
             self._ask("rm_file")
 
+    def remove_tree(self) -> None:
+        """Remove all objects of a folder."""
+        self._ask("rm", recursive=True)
+
     def _ask(self, what: str, **options: Any) -> Any:
         store, path = self._store()
         with _storing(self):
@@ -152,7 +157,8 @@ class StorePath:
 def _mark(entry: Mapping[str, Any]) -> str:
     """Return the size of an object, and the tag or time that its store gives."""
     tags = (entry.get(name) for name in ("ETag", "etag", "LastModified", "mtime", "created"))
-    return f"{entry['size']} {next(filter(None, tags), '')}"
+    tag = next(filter(None, tags), "")  # some stores list another type of time than they tell of
+    return f"{entry['size']} {tag.timestamp() if isinstance(tag, datetime) else tag}"
 
 
 @contextmanager

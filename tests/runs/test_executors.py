@@ -14,6 +14,7 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
+from clusters import local_cluster
 from runs import (
     DEMO,
     FAST,
@@ -68,6 +69,11 @@ def where(seconds):
 
 def seen(name):
     return os.environ.get(name)
+
+
+def process_after(seconds):
+    time.sleep(seconds)
+    return os.getpid()
 
 
 def square(number):
@@ -221,10 +227,41 @@ def test_a_task_costs_no_more_where_many_are_in_flight():
             return future
 
     futures = deque()
-    results = executors._side_by_side(Pool(), square, iter(range(12_000)), 8_000)
+    results = executors._side_by_side(Pool(), square, iter(range(12_000)), lambda: 4_000)
     began = time.process_time()
     assert len(list(islice(results, 3_000))) == 3_000
     assert time.process_time() - began < 3
+
+
+def test_a_cluster_that_grows_is_fed_and_one_that_shrinks_is_not_flooded(monkeypatch):
+    monkeypatch.setattr(executors, "SECONDS_BETWEEN_LOOKS", 0.01)
+
+    class Pool(Executor):
+        def submit(self, function, task):
+            del function
+            futures.append(future := Future())
+            if len(futures) == 6:  # while all tasks in flight are at work
+                for number, each in enumerate(futures):
+                    each.set_result(number)
+                sizes[:] = [1]
+            elif len(futures) > 6:
+                future.set_result(task)
+            return future
+
+    futures, sizes = [], [1, 3]
+
+    def size():
+        return sizes.pop(0) if len(sizes) > 1 else sizes[0]
+
+    results = executors._side_by_side(Pool(), square, iter(range(50)), size)
+
+    next(results)
+    assert len(futures) == 6
+    for _ in range(4):
+        next(results)
+    assert len(futures) == 6
+    next(results)
+    assert len(futures) == 7
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -272,7 +309,7 @@ def test_lost_tasks_run_again(tmp_path):
 
 @pytest.mark.nightly
 def test_a_task_that_always_kills_its_worker_is_given_up():
-    with pytest.raises(NoisegenError, match=r"died 3 times .* then run again"):
+    with pytest.raises(NoisegenError, match=r"died 3 times .*; lower --workers, then run again"):
         list(executors.run(die, range(4), workers=2))
 
 
@@ -335,8 +372,21 @@ def test_tasks_lost_by_dask_run_again(tmp_path, cluster):
 
 
 @pytest.mark.nightly
+def test_a_dask_cluster_may_grow_and_shrink(tmp_path):
+    with local_cluster(tmp_path, 1) as one:
+        pids = list[int]()
+        for pid in executors.run(process_after, [0.3] * 60, one.executor):
+            pids.append(pid)
+            if len(pids) in (5, 40):
+                one.made.scale(3 if len(pids) == 5 else 1)
+    assert len(pids) == 60
+    assert len(set(pids[:5])) == 1
+    assert len(set(pids[5:40])) >= 2
+
+
+@pytest.mark.nightly
 def test_a_task_that_always_kills_its_worker_on_dask_is_given_up(cluster):
-    with pytest.raises(NoisegenError, match=r"died 3 times .* then run again"):
+    with pytest.raises(NoisegenError, match=r"died 3 times .*; lower --workers, then run again"):
         list(executors.run(die, range(1), cluster))
 
 

@@ -8,6 +8,7 @@ import pytest
 from runs import DEMO, augment
 
 from noisegen.cli import run
+from noisegen.runs.folder import read_mapping
 from noisegen.runs.lock import STATE
 
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\n"
@@ -116,3 +117,17 @@ def test_a_folder_that_only_began_is_gone_on_with(try_, tmp_path):
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
         "README.md", "data", "manifest.json", "mine.tsv",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["config.yaml", "manifest.json"])
+def test_a_foreign_configuration_nested_without_end_is_none_of_ours(tmp_path, name):
+    path = tmp_path / name
+    path.write_bytes(b"[" * 100_000)
+    assert read_mapping(path) == {}
+
+
+def test_a_foreign_card_is_read_within_bounds(try_, tmp_path):
+    (tmp_path / "out").mkdir()
+    with (tmp_path / "out" / "README.md").open("wb") as file:
+        file.truncate(4 << 30)
+    assert try_("augment", "force")[0] == 1

@@ -4,9 +4,12 @@ import json
 import os
 import shutil
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from runs import DEMO, FAST, augment, contents
 
+from noisegen.augment import augment as augment_module
 from noisegen.data.files import shard_files
 from noisegen.errors import OutputError
 from noisegen.runs import folder, journal
@@ -86,11 +89,16 @@ def flip(path):
 
 
 def of_other_run(path):
-    config, _, lines = path.read_bytes().partition(b"\n")
-    path.write_bytes(json.dumps("0" * len(json.loads(config))).encode() + b"\n" + lines)
+    bound_to, _, lines = path.read_bytes().partition(b"\n")
+    config, digest = json.loads(bound_to)
+    path.write_bytes(json.dumps(["0" * len(config), digest]).encode() + b"\n" + lines)
 
 
-@pytest.mark.parametrize("change", [remove, cut_short, flip, of_other_run])
+def count_more(path):
+    path.write_bytes(path.read_bytes().replace(b'"rows":60', b'"rows":61'))
+
+
+@pytest.mark.parametrize("change", [remove, cut_short, flip, of_other_run, count_more])
 def test_a_journal_that_is_lost_costs_only_time(cut, whole, change):
     change(journals(cut)[0])
 
@@ -143,3 +151,79 @@ def test_many_sources_are_a_digest_in_the_notes_of_shards(tmp_path, monkeypatch)
     assert augment(sources, out, resume=True, **given).shards == manifest.shards
     with pytest.raises(OutputError, match="another configuration"):
         augment([*sources, sources[0]], out, resume=True, **given)
+
+
+@pytest.fixture
+def sources(tmp_path):
+    folder = tmp_path / "in"
+    folder.mkdir()
+    for number in range(3):
+        table = pa.table({"text": [f"file {number} row {row} is here" for row in range(70)]})
+        pq.write_table(table, folder / f"{number}.parquet")
+    return folder
+
+
+@pytest.fixture
+def footers(monkeypatch):
+    """The names of the sources whose footers are read to plan the tasks."""
+    names = []
+    real = augment_module.whole
+
+    def read(item, columns):
+        names.append(item.path.rpartition("/")[2])
+        return real(item, columns)
+
+    monkeypatch.setattr(augment_module, "whole", read)
+    return names
+
+
+def run_part(sources, out, part, **options):
+    return augment(sources, out, part=part, **OPTIONS, **options)
+
+
+def test_another_part_reads_the_footer_of_the_first_source_alone(tmp_path, sources, footers):
+    run_part(sources, tmp_path / "out", "1/2")
+    assert footers == ["0.parquet", "1.parquet", "2.parquet"]
+    footers.clear()
+
+    run_part(sources, tmp_path / "out", "2/2")
+
+    assert footers == ["0.parquet"]
+    augment(sources, tmp_path / "at once", **OPTIONS)
+    assert contents(tmp_path / "out") == contents(tmp_path / "at once")
+    assert not (tmp_path / "out" / STATE).exists()
+
+
+def test_a_source_written_since_it_was_noted_is_read_again(tmp_path, sources, footers):
+    run_part(sources, tmp_path / "out", "1/2")
+    os.utime(sources / "1.parquet", ns=(1, 1))
+    footers.clear()
+
+    run_part(sources, tmp_path / "out", "2/2")
+
+    assert footers == ["0.parquet", "1.parquet"]
+
+
+def test_notes_of_sources_count_while_the_first_of_them_is_the_same(tmp_path, sources, footers):
+    run_part(sources, tmp_path / "out", "1/2")
+    os.utime(sources / "0.parquet", ns=(1, 1))  # it may have other columns now
+    footers.clear()
+
+    run_part(sources, tmp_path / "out", "2/2")
+
+    assert footers == ["0.parquet", "1.parquet", "2.parquet"]
+
+
+@pytest.mark.parametrize(
+    "change", [lambda data: data.replace(b",70,", b",10,"), lambda data: data[:-9], lambda _: b""]
+)
+def test_damaged_notes_of_sources_cost_no_row(tmp_path, sources, footers, change):
+    run_part(sources, tmp_path / "out", "1/2")
+    noted = tmp_path / "out" / STATE / journal.HEADS
+    noted.write_bytes(change(noted.read_bytes()))
+    footers.clear()
+
+    manifest = run_part(sources, tmp_path / "out", "2/2")
+
+    assert footers == ["0.parquet", "1.parquet", "2.parquet"]
+    assert manifest.totals["rows_in"] == 210

@@ -65,7 +65,7 @@ def forged(out, **changes):
 
 def test_a_folder_in_use_is_refused_in_one_line(out, holder, capfd, monkeypatch):
     monkeypatch.setattr(module, "PAUSES", (0.01,))
-    for how in (["--resume"], ["--force"], ["--part", "1/2"]):
+    for how in ([], ["--resume"], ["--force"], ["--part", "1/2"]):
         assert run([*words_for(out, "--workers", "1"), *how]) == 1
         [line] = capfd.readouterr().err.splitlines()
         assert line.startswith(f"error: {out} is in use by another run (process {holder.pid} on ")

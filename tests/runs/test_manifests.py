@@ -17,16 +17,17 @@ TOTALS = {
     "wiki": {"pairs": 1, "read": {}, "dropped": {}, "damaged": 0},
 }  # fmt: skip
 SUMMARIES = {
-    "augment": "2 rows; 50.0% changed, CER 10.00%, WER 50.00%",
+    "augment": "2 rows in 1 shard; 50.0% changed, CER 10.00%, WER 50.00%",
     "prepare": "1 of 3 sentences kept; 2 rows read; language not checked; dropped: too_short 2",
-    "wiki": "1 pair in 0 shards; dictionary: 1 wrong form of 1 word",
+    "wiki": "1 pair in 1 shard; dictionary: 1 wrong form of 1 word",
 }
 
 
 def made(kind):
     dictionary = {"words": 1, "entries": 1, "dropped": {}}
     return Manifest(
-        kind=kind, version="1", command="", options={}, sources=[], shards=[], packages={},
+        kind=kind, version="1", command="", options={}, sources=[], packages={},
+        shards=[{"file": "data/part-00000.parquet", "rows": 1 + (kind == "augment"), "sha256": ""}],
         totals=TOTALS.get(kind, TOTALS["wiki"]), dictionary=dictionary,
     )  # fmt: skip
 
@@ -56,6 +57,11 @@ def test_a_summary_is_one_line(kind):
         ("[]", (), "a run: 'list' object"),
         ("{", (), "a run: Expecting property name"),
         (made("augment").to_json().replace('"seed": 0', '"seed": "0"'), (), "Expected `int`"),
+        (
+            made("augment").to_json().replace('"rows": 2', '"rows": 22', 1),
+            (),
+            "its shards have 22 rows, its totals 2",
+        ),
     ],
 )
 def test_another_file_is_no_manifest(tmp_path, content, wanted, run):
@@ -67,8 +73,7 @@ def test_another_file_is_no_manifest(tmp_path, content, wanted, run):
 
 @pytest.mark.parametrize("kind", SUMMARIES)
 def test_what_a_manifest_counts_is_whole(tmp_path, kind):
-    shard = {"file": "data/part-00000.parquet", "rows": 1, "sha256": ""}
-    whole = json.loads(replace(made(kind), shards=[shard]).to_json())
+    whole = json.loads(made(kind).to_json())
     within = [whole["totals"], whole["shards"][0], whole.get("dictionary", {})]
     for counts in within:
         for name in counts.keys() - {"read"} - ({"rows_in"} if kind == "augment" else set()):
@@ -86,8 +91,9 @@ def long(monkeypatch):
     shards = [{"file": f"data/part-{n:05d}.parquet", "rows": n, "sha256": "", "é": None}
               for n in range(4)]  # fmt: skip
     return replace(
-        made("augment"), dictionary={}, shards=shards, sources=[{"path": "a.txt", "bytes": 1}]
-    )
+        made("augment"), dictionary={}, shards=shards, sources=[{"path": "a.txt", "bytes": 1}],
+        totals=TOTALS["augment"] | {"rows": 6},
+    )  # fmt: skip
 
 
 def test_long_lists_are_files_beside_the_manifest(tmp_path, long):
@@ -103,7 +109,9 @@ def test_long_lists_are_files_beside_the_manifest(tmp_path, long):
 
 def test_a_list_is_replaced_with_its_manifest_and_never_before(tmp_path, long, monkeypatch):
     long.save(tmp_path)
-    longer = replace(long, shards=[*long.shards, long.shards[0] | {"rows": 4}])
+    longer = replace(
+        long, shards=[*long.shards, long.shards[0] | {"rows": 4}], totals=long.totals | {"rows": 10}
+    )
 
     def killed(*_):
         raise KeyboardInterrupt

@@ -116,9 +116,9 @@ def test_a_command_leaves_nothing_in_memory(capfd, out):
 def test_other_commands_write_to_folders(tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
 
-    assert run(["prepare", str(DEMO), "-o", "s3://bucket/out", "--identify", "no"]) == 1
+    assert run(["learn", str(DEMO), "-o", "s3://bucket/out", "--clean-column", "lang"]) == 1
 
-    assert "only augment and mine-* write to a store" in capfd.readouterr().err
+    assert "only augment, prepare and mine-* write to a store" in capfd.readouterr().err
     assert os.listdir(tmp_path) == []  # noqa: PTH208
 
 
