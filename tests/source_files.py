@@ -7,9 +7,12 @@ import io
 import json
 import lzma
 import pickle
+import struct
+import zlib
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from zlib import crc32
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -27,6 +30,15 @@ def zst(data: bytes) -> bytes:
     with pa.CompressedOutputStream(sink, "zstd") as stream:
         stream.write(data)
     return bytes(sink.getvalue())
+
+
+def bgzf(data: bytes) -> bytes:
+    """Return a member of gzip that says its size, as bgzip writes them."""
+    packer = zlib.compressobj(wbits=-15)
+    content = packer.compress(data) + packer.flush()
+    head = b"\x1f\x8b\x08\x04" + bytes(5) + b"\xff\x06\0BC\x02\0"
+    size, check = struct.pack("<H", len(content) + 25), struct.pack("<II", crc32(data), len(data))
+    return head + size + content + check
 
 
 PACK: dict[str, Callable[[bytes], bytes]] = {

@@ -33,12 +33,12 @@ def decode_bzip2(
                 continue  # in a checksum, or found before
             if kind == "block":
                 yield _block(held, start, position, note)
-            if stop is not None and 8 * before + position >= 8 * stop:
-                return
             if kind == "header":
                 header = held[start // 8 : position // 8].lstrip(b"\0")  # behind padding
                 if len(header) != 4 or not header.startswith(b"BZh"):
                     note("trailing garbage was left out")
+            if stop is not None and 8 * before + position >= 8 * stop:
+                return
             seen = True
             kind = "block" if magic == BLOCK else "header"
             start = position if magic == BLOCK else -(-(position + 80) // 8) * 8

@@ -34,7 +34,8 @@ LINE_MAX = 2 * TEXT_MAX  # bytes kept of one line: a JSON line is longer than it
 SCAN = 4 << 20  # bytes of lines at once: they fit into the cache
 CHUNK = 512 << 10  # bytes of a dump at once, about: they stay in the cache while they are scanned
 ENTERED_BYTES = 16 << 20  # of a compressed text that is cut where it can be entered ...
-ENTRY_BYTES = 1 << 20  # ... at places so far from each other
+ENTRY_BYTES = 256 << 10  # ... at places so far from each other: about a block of bzip2
+BITS = 64 << 10  # of a bzip2 file at once: its last block goes on beyond the piece it begins in
 PIECE = 8 << 10  # compressed bytes decoded at once: what is lost before damage
 SMALL = 16 << 10  # the same, decompressed
 WINDOW_MAX = 1 << 30  # bytes that the decoder of an xz or 7z file may hold
@@ -43,6 +44,7 @@ UNBOUNDED_RATIO = 20_000  # ... so many times its size (real dumps: 20 to 400 ti
 SHARDS = "part-*.parquet"  # the files of a run, in one folder
 COMPRESSIONS = ("gz", "zst", "bz2", "xz")  # of text; dumps may also be 7z
 _FRAME = b"\x28\xb5\x2f\xfd"  # begins every frame of zstd (RFC 8878)
+_SIZED = b"\x1f\x8b\x08\x04"  # begins a gzip member with fields of its own (RFC 1952)
 _SKIPPABLE = b"\x50\x2a\x4d\x18"  # begins a zstd frame without content; 0x50 to 0x5f
 _RUN_LENGTH = 1  # a zstd block of one byte, repeated
 MAGICS = {  # how files of a kind begin
@@ -195,7 +197,7 @@ def opened(path: str | Path, start: int = 0, stop: int | None = None) -> Iterato
         refuse_endless(path)
         if is_url(path):
             store, name = store_of(path)
-            file = store.open(name, "rb")
+            file = store.open(name, "rb", block_size=SCAN)  # that of s3 reads 50 MB ahead
         else:
             file = Path(path).open("rb")  # noqa: SIM115  (closed below)
         with file:
@@ -268,7 +270,8 @@ def modified(url: str) -> int | None:
     """Return when a URL was last written, in ns; None where its store does not say."""
     with reading(url), suppress(NotImplementedError):
         store, name = store_of(url)
-        return int(store.modified(name).timestamp()) * 10**9
+        if written := store.modified(name):
+            return int(written.timestamp()) * 10**9
     return None
 
 
@@ -331,12 +334,11 @@ def read_parts(
 
 
 def pieces_of_text(path: str) -> PackedRange:
-    """Return the pieces of a bzip2 or zstd text that can be entered; none if it is small.
+    """Return the pieces of a compressed text that can be entered; none if it is small.
 
     None either in a store, for it is read twice.
     """
-    can_enter = compression_of(path) in ("bz2", "zst") and not is_url(path)
-    if not can_enter or size_of(path) < ENTERED_BYTES:
+    if not compression_of(path) or is_url(path) or size_of(path) < ENTERED_BYTES:
         return HEAD
     bounds = *entries(path, ENTRY_BYTES), size_of(path)
     are_near = max(stop - start for start, stop in pairwise(bounds)) < ENTERED_BYTES
@@ -500,8 +502,8 @@ def _plain(path: str | Path, note: Note, start: int, stop: int | None, size: int
 
 
 def _bzip2(path: str | Path, note: Note, start: int, stop: int | None) -> Parts:
-    size = None if stop is None else stop - start
-    return decode_bzip2(_plain(path, note, start, None), note, inside=start > 0, stop=size)
+    size, parts = None if stop is None else stop - start, _plain(path, note, start, None, BITS)
+    return decode_bzip2(parts, note, inside=start > 0, stop=size)
 
 
 def _streams(
@@ -592,22 +594,26 @@ DECODERS: dict[str, Callable[[str | Path, Note, int, int | None], Parts]] = {
 def entries(path: str | Path, size: int) -> list[int]:
     """Return bytes of a dump, 0 first, about `size` apart, at which it can be entered.
 
-    bzip2 has blocks, which are found from any byte; zstd has frames, and 7z folders, as large as
-    who made the file chose. Others are read from the beginning.
+    bzip2 has blocks, which are found from any byte; zstd has frames, gzip of bgzip members, and 7z
+    folders, as large as who made the file chose. Others are read from the beginning.
     """
     kind, total = kind_of(path), size_of(path)
     if total <= size:
         return [0]
     if kind in ("", "bz2"):
         return list(range(0, total, size))
-    starts: list[int] = []
-    if kind == "zst" and not is_url(path):  # of a store all would be read
+    if kind in _STARTS and not is_url(path):  # of a store all would be read
         with opened(path) as file:
-            starts = _frame_starts(file)
-    elif kind == "7z" and not is_url(path):
+            return _spaced(_STARTS[kind](file), size)
+    if kind == "7z" and not is_url(path):
         with suppress(Exception):  # whatever py7zr raises for a damaged archive: it is not cut
-            directory = seven_zip.read_directory(Path(path))
-            starts = seven_zip.folder_starts(directory) if directory else []
+            if directory := seven_zip.read_directory(Path(path)):
+                return _spaced(seven_zip.folder_starts(directory), size)
+    return [0]
+
+
+def _spaced(starts: Iterable[int], size: int) -> list[int]:
+    """Return 0 and those of the starts that are at least `size` apart."""
     chosen = [0]
     for start in starts:
         if start - chosen[-1] >= size:
@@ -637,6 +643,20 @@ def _frame_starts(file: BinaryIO) -> list[int]:
             break
         starts.append(file.tell())
     return starts[:-1] or starts
+
+
+def _member_starts(file: BinaryIO) -> Iterator[int]:
+    """Yield where the members of a gzip file begin, as long as each says its size (BGZF)."""
+    start = 0
+    while (head := file.read(18)).startswith(_SIZED) and head[12:16] == b"BC\2\0":
+        yield start
+        start += 1 + int.from_bytes(head[16:], "little")
+        file.seek(start)
+
+
+_STARTS: dict[str, Callable[[BinaryIO], Iterable[int]]] = {
+    "zst": _frame_starts, "gz": _member_starts,
+}  # fmt: skip
 
 
 # 7z archives, as a stream.

@@ -92,8 +92,10 @@ def _files(folder: str) -> list[str]:
             found = [(store.unstrip_protocol(path), path[len(top) :]) for path in store.find(top)]
     else:
         found = [
-            (str(Path(parent, name)), f"{parent[len(folder) :]}/{name}")
-            for parent, _, files in os.walk(folder) for name in files
+            (f"{place}{name}", f"{parent[len(folder) :]}/{name}")
+            for parent, _, files in os.walk(folder)
+            for place in [str(Path(parent, "-"))[:-1]]  # once: there may be very many files
+            for name in files
         ]  # fmt: skip
     shown = [path for path, below in found if "/." not in f"/{below}"]
     return sorted(shown, key=lambda path: path.rpartition("/")[::2])

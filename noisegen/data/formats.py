@@ -78,7 +78,7 @@ def numbered(name: str, names: Sequence[str]) -> str:
     return name if name in names or not name.isdecimal() else f"column_{int(name)}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Input:
     """A file, URL, '-' or 'hf:...' that a SOURCE means; `skipped` says why it is not read."""
 
@@ -103,7 +103,7 @@ class Input:
         return os.path.abspath(self.path) if is_local else self.path  # noqa: PTH100
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class FileRange:
     """A range of rows: bytes [start, stop) of lines, or rows [start, stop) of Parquet or Arrow.
 
@@ -126,6 +126,11 @@ class FileRange:
     def format(self) -> str:
         """The format: its kind, or conllu."""
         return "conllu" if self.names == conll.CONLLU else self.kind
+
+    def is_like(self, other: "FileRange") -> bool:
+        """Tell whether it has the format and the columns of another file."""
+        same = self.schema.equals(other.schema, check_metadata=True)
+        return same and self.kind == other.kind
 
     @property
     def streamed(self) -> bool:
@@ -158,7 +163,7 @@ class Format:
 def input_of(path: str | Path) -> Input:
     """Return a file with the format that its ending says."""
     compression = compression_of(path)
-    name = str(path).rpartition("/")[2] if is_url(path) else Path(path).name
+    name = str(path).rpartition("/")[2] if is_url(path) else os.path.basename(path)  # noqa: PTH119
     stem, _, ending = name.lower().removesuffix(f".{compression}").rpartition(".")
     kind = ENDINGS.get(ending, "")
     if not kind or (compression and not FORMATS[kind].is_text) or not (stem or compression):
@@ -194,8 +199,7 @@ def whole(item: Input, columns: Columns) -> FileRange | None:
     kind = _kind_of(item, text, columns.text)
     if not head and kind != "txt":
         return None
-    is_cut = FORMATS[kind].cut == "lines" and compression_of(item.path) == "zst"
-    entry = pieces_of_text(item.path) if is_cut else HEAD  # bzip2 is too slow to decode it twice
+    entry = pieces_of_text(item.path) if FORMATS[kind].cut == "lines" else HEAD
     is_plain = item.path != "-" and not compression_of(item.path)
     stop = size_of(item.path) if is_plain else sys.maxsize
     file = replace(file, kind=kind, start=len(head) - len(text), stop=stop, entry=entry)
@@ -265,8 +269,6 @@ def pieces(item: Input, columns: Columns, rows: int) -> list[Piece]:
     Lines are counted, so those of a store, which would be read twice, are one piece.
     """
     file = whole(item, columns)
-    if file is not None and FORMATS[file.kind].cut == "lines":
-        file = replace(file, entry=pieces_of_text(file.path))
     if file is None or file.streamed or (is_url(file.path) and FORMATS[file.kind].is_text):
         return [ALL]
     found = list(ranges(file, rows, rows))

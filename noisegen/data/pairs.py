@@ -9,7 +9,7 @@ from itertools import chain, dropwhile, takewhile, zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
-from noisegen.data.columns import damaged_rows, evenly, text_batches, unread_rows
+from noisegen.data.columns import damaged_rows, evenly, in_brackets, text_batches, unread_rows
 from noisegen.data.files import (
     ALL,
     BOM,
@@ -32,6 +32,7 @@ from noisegen.noise.rng import DECISION_BITS, mix, name_number, threshold
 from noisegen.options import Strings
 
 PAIRS_MAX = 1_000_000  # pairs that are held in memory
+SIDE_MAX = 1_000_000  # characters of a side: a longer one is no sentence, and aligned for minutes
 HELD_BACK = 0.3  # share of the pairs that nothing is fitted to
 OPTIONS = (
     "; name it with --noisy-column or --clean-column",
@@ -173,8 +174,9 @@ def read_pairs(
     clean_column: str = "clean",
     clean_file: str | None = None,
 ) -> Pairs:
-    """Read pairs, at most PAIRS_MAX: others, and those with an empty side, are dropped and counted.
+    """Read pairs, at most PAIRS_MAX; those without a side or with a long one are left out.
 
+    What is left out is counted under `over_limit`, `empty_side` and `too_long`.
     `sources` are tables (.tsv .csv .jsonl .parquet, compressed or not, hf:NAME), normalised text
     (.norm), M2 files (.m2, or .m2.gz; the first annotator), folders written by augment or mine-*,
     or one text file with `clean_file`. Where a row has several clean versions the first counts.
@@ -184,14 +186,15 @@ def read_pairs(
     pairs, sources = Pairs([], []), listed(sources)
     columns = PairColumns(noisy_column, (clean_column,))
     for noisy, clean in _first_versions(sources, columns, clean_file, pairs.dropped, pairs.damaged):
-        if len(pairs) == PAIRS_MAX:
+        if max(len(noisy), len(clean)) > SIDE_MAX:
+            pairs.dropped["too_long"] += 1
+        elif len(pairs) == PAIRS_MAX:
             pairs.dropped["over_limit"] += 1
         else:
             pairs.noisy.append(noisy)
             pairs.clean.append(clean)
     if not pairs.noisy:
-        lost = f" ({pairs.dropped['empty_side']:,} with an empty side)" if pairs.dropped else ""
-        raise SourceError(f"no pairs in {', '.join(sources)}{lost}")
+        raise SourceError(f"no pairs in {', '.join(sources)}{in_brackets(pairs.dropped)}")
     return pairs
 
 

@@ -2,7 +2,7 @@
 
 import glob
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, chain, groupby
 from pathlib import Path
@@ -19,7 +19,6 @@ from noisegen.data.files import TEXT_MAX, is_url, with_bytes
 from noisegen.data.folders import in_folder, in_store
 from noisegen.data.formats import (
     TEXT_ENDINGS,
-    FileRange,
     input_of,
     name_of,
     range_tables,
@@ -27,6 +26,7 @@ from noisegen.data.formats import (
     whole,
 )
 from noisegen.data.formats import Columns as Columns
+from noisegen.data.formats import FileRange as FileRange
 from noisegen.data.formats import Input as Input
 from noisegen.errors import SourceError, UsageError, did_you_mean
 from noisegen.options import Strings
@@ -42,6 +42,7 @@ RESERVED = (
     "id", "clean", "noisy", "transforms", "edits", "copy", "noisy_tokens", "noisy_labels",
 )  # fmt: skip
 _NAMED = RESERVED[:2]  # what the text and its id are called, whatever the source calls so
+Head = Callable[[Input, Columns], FileRange | None]
 STREAM_BYTES = 64 << 20  # of rows in a shard that carries them
 
 
@@ -291,14 +292,16 @@ def is_list(kind: pa.DataType) -> bool:
 
 
 def shard_inputs(
-    inputs: Sequence[Input], columns: Columns, rows_per_shard: int, limit: int | None = None
-) -> Iterator[ShardInput]:
+    inputs: Sequence[Input], columns: Columns, rows_per_shard: int, limit: int | None = None,
+    head: Head = whole,
+) -> Iterator[ShardInput]:  # fmt: skip
     """Yield the shards in input order; files are checked first, and lines counted on the way.
 
-    Raises SourceError for files that cannot be read, do not agree, or have no rows at all.
+    `head` is asked for what `whole` returns, once per input and in their order. Raises SourceError
+    for files that cannot be read, do not agree, or have no rows at all.
     """
     first = 0
-    shards = _shards(inputs, columns, min(rows_per_shard, limit or rows_per_shard))
+    shards = _shards(inputs, columns, min(rows_per_shard, limit or rows_per_shard), head)
     for number, (parts, table, size) in enumerate(shards):
         rows = sum(part.rows for part in parts) if table is None else len(table)
         if limit is not None and first + rows > limit:
@@ -319,12 +322,12 @@ def shard_inputs(
 
 
 def _shards(
-    inputs: Sequence[Input], columns: Columns, rows_per_shard: int
+    inputs: Sequence[Input], columns: Columns, rows_per_shard: int, head: Head
 ) -> Iterator[tuple[tuple[FileRange, ...], pa.Table | None, int]]:
     """Yield the ranges or rows of shards, and their bytes; a streamed source has its own shards."""
     files: list[FileRange] = []
     for item in inputs:
-        if (file := whole(item, columns)) is not None:
+        if (file := head(item, columns)) is not None:
             files.append(agree(file, files[0] if files else file, columns))
     for streamed, group in groupby(files, lambda file: file.streamed):
         if not streamed:

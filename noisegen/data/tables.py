@@ -84,8 +84,8 @@ def line_ranges(
     def lines(stop: int, rows: int, last: PackedRange) -> Lines:
         bounds = entry.bounds
         if bounds and head.bounds:
-            bounds = bounds[bisect_left(bounds, head.bounds[0]) :]
-            bounds = bounds[: bisect_left(bounds, last.bounds[-1]) + 1]
+            first = bisect_left(bounds, head.bounds[0])
+            bounds = bounds[first : bisect_left(bounds, last.bounds[-1], first) + 1]
         return Lines(begin, stop, rows, PackedRange(head.content, bounds))
 
     try:
@@ -389,7 +389,7 @@ def arrow_head(path: str) -> tuple[pa.Schema, int]:
         batches = _arrow_batches(opened)
         schema = next(batches)
         for batch in batches:
-            rows += len(batch)
+            rows += len(_checked(batch))
     return schema, rows
 
 
@@ -403,6 +403,7 @@ def arrow_tables(path: str, start: int, stop: int, batch_bytes: int) -> Iterator
             wanted = batch.slice(max(start - at, 0), max(stop - max(at, start), 0))
             at += len(batch)
             if len(wanted):
+                _checked(batch)
                 step = max(len(wanted) * batch_bytes // max(wanted.nbytes, 1), 1)
                 for first in range(0, len(wanted), step):
                     yield pa.Table.from_batches([wanted.slice(first, step)])
@@ -411,18 +412,18 @@ def arrow_tables(path: str, start: int, stop: int, batch_bytes: int) -> Iterator
 
 
 def _arrow_batches(opened: Any) -> Iterator[Any]:
-    """Yield the schema of a file in Arrow's stream or file format, then its batches, checked."""
+    """Yield the schema of a file in Arrow's stream or file format, then its batches."""
     with pa.memory_map(opened) if isinstance(opened, str) else pa.PythonFile(opened, "r") as source:
         is_stream = source.read(len(_ARROW)) != _ARROW
         source.seek(0)
         if is_stream:
             with pa.ipc.open_stream(source) as stream:
                 yield stream.schema
-                yield from map(_checked, stream)
+                yield from stream
         else:
             with pa.ipc.open_file(source) as file:
                 yield file.schema
-                yield from map(_checked, map(file.get_batch, range(file.num_record_batches)))
+                yield from map(file.get_batch, range(file.num_record_batches))
 
 
 def _checked(batch: pa.RecordBatch) -> pa.RecordBatch:

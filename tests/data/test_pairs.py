@@ -67,9 +67,17 @@ def test_pairs_with_an_empty_side_are_dropped_and_counted(tmp_path: Path) -> Non
     assert found.dropped == {"empty_side": 2}
 
 
+def test_a_pair_too_long_for_a_sentence_is_left_out_and_counted(tmp_path: Path) -> None:
+    path, long = table(tmp_path / "pairs.tsv"), "to be " * 1_700_000
+    path.write_text(path.read_text("utf-8") + f"{long}\t{long}not\nshort\t{long}\n", "utf-8")
+    found = read_pairs([str(path)])
+    assert len(found) == len(CLEAN)
+    assert found.dropped == {"too_long": 2}
+
+
 def test_no_pair_left_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "none.tsv").write_text("noisy\tclean\n\tright\n", "utf-8")
-    with pytest.raises(SourceError, match=r"no pairs in .*1 with an empty side"):
+    with pytest.raises(SourceError, match=r"no pairs in .*1 empty_side"):
         read_pairs([str(tmp_path / "none.tsv")])
 
 

@@ -1,6 +1,8 @@
 """What a SOURCE means, its rows in every format, cut anywhere, and what is wrong with them."""
 
+import bz2
 import gzip
+import hashlib
 import io
 import json
 import os
@@ -18,10 +20,11 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from source_files import FORMATS, NAMED, PACK, TEXT, File, all_tasks, clean, rows_of, writer
+from source_files import FORMATS, NAMED, PACK, TEXT, File, all_tasks, bgzf, clean, rows_of, writer
 
 import noisegen
 from noisegen.data import files, formats, sources, tables
+from noisegen.data.files import metered
 from noisegen.data.sources import Columns, expand, read, refuse_reserved, shard_inputs
 from noisegen.errors import MissingExtra, SourceError
 
@@ -569,14 +572,19 @@ def in_pieces(pack: Callable[[bytes], bytes], data: bytes, size: int = 2_001) ->
 
 
 @pytest.mark.parametrize("is_damaged", [False, True])
-@pytest.mark.parametrize("kind", ["tsv", "txt", "jsonl"])
+@pytest.mark.parametrize(
+    ("kind", "ending", "pack"),
+    [("tsv", "zst", PACK[".zst"]), ("txt", "zst", PACK[".zst"]), ("jsonl", "zst", PACK[".zst"]),
+     ("txt", "bz2", bz2.compress), ("jsonl", "gz", bgzf)],
+)  # fmt: skip
 def test_a_compressed_text_is_cut_where_it_can_be_entered(
-    file: File, monkeypatch: pytest.MonkeyPatch, kind: str, is_damaged: bool
-) -> None:
+    file: File, monkeypatch: pytest.MonkeyPatch, kind: str, ending: str,
+    pack: Callable[[bytes], bytes], is_damaged: bool,
+) -> None:  # fmt: skip
     texts = [f"text {n} " + n % 13 * "é" for n in range(3_000)] + [300 * "long "] + ["last"]
-    packed = in_pieces(PACK[".zst"], FORMATS[kind](texts)[:-1])
+    packed = in_pieces(pack, FORMATS[kind](texts)[:-1])
     packed = packed[: len(packed) * 2 // 3] if is_damaged else packed
-    path = file(f"a.{kind}.zst", packed)
+    path = file(f"a.{kind}.{ending}", packed)
     small = file(f"b.{kind}", FORMATS[kind](["one more"]))
     streamed, dropped = rows_of(path, shard=70)
     assert not any(task.ranges for task in all_tasks(path, shard=70))
@@ -595,3 +603,37 @@ def test_a_compressed_text_is_cut_where_it_can_be_entered(
         assert table["clean"].to_pylist()[:-1] == texts[: len(table) - 1]
         assert len(table) - 1 >= len(streamed) > 1_000
     assert rows_of(path, limit=100)[0] == streamed.slice(0, 100)
+
+
+def test_damage_where_a_stream_begins_is_counted_however_the_file_is_cut(
+    file: File, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    streams = [bz2.compress("".join(f"{k} {n}\n" for n in range(200)).encode()) for k in range(40)]
+    packed = bytearray(b"".join(streams))
+    packed[sum(map(len, streams[:20])) + 5] ^= 1  # in what begins its block
+    path = file("a.txt.bz2", bytes(packed))
+    streamed, dropped = rows_of(path, shard=1_000)
+    assert (len(streamed), dropped) == (4_000, {"truncated": 1})
+    monkeypatch.setattr(files, "ENTERED_BYTES", len(packed) // 2)
+    for size in (len(streams[0]), 500, 1_000):
+        monkeypatch.setattr(files, "ENTRY_BYTES", size)
+        assert rows_of(path, shard=1_000) == (streamed, dropped)
+
+
+@pytest.mark.parametrize("ending", ["bz2", "gz"])
+def test_a_task_reads_its_share_of_a_compressed_text(
+    file: File, monkeypatch: pytest.MonkeyPatch, ending: str
+) -> None:
+    texts = [hashlib.sha256(bytes([n % 256, n // 256])).hexdigest() for n in range(32_000)]
+    data = FORMATS["txt"](texts)
+    packed = bz2.compress(data, 1) if ending == "bz2" else in_pieces(bgzf, data, 65_280)
+    monkeypatch.setattr(files, "ENTERED_BYTES", 100_000)
+    monkeypatch.setattr(files, "ENTRY_BYTES", 100_000)
+    tasks = all_tasks(file(f"a.txt.{ending}", packed), shard=4_000)
+    assert sum(task.size for task in tasks) == len(packed)
+    read_texts = []
+    for task in tasks:
+        with metered() as meter:
+            read_texts += [text for batch in read(task, TEXT) for text in batch.table["clean"]]
+        assert meter["bytes"] < len(packed) * 2 // 3
+    assert [text.as_py() for text in read_texts] == texts

@@ -395,3 +395,14 @@ def test_a_later_choice_of_columns_is_read_from_any_format(tmp_path, name, lines
     read = read_columns(str(tmp_path / name), [("clean",), ("text",)], "a test")
     assert read.columns == {"text": ["one", "two"]}
     assert dict(read.unread) == unread
+
+
+@pytest.mark.parametrize("new", [pa.ipc.new_file, pa.ipc.new_stream])
+def test_a_range_of_arrow_checks_its_own_batches_alone(new, tmp_path, monkeypatch):
+    table, checked, check = pa.table({"text": list(map(str, range(90)))}), [], tables._checked
+    with new(tmp_path / "a.arrow", table.schema) as file:
+        file.write_table(table, 10)
+    monkeypatch.setattr(tables, "_checked", lambda batch: checked.append(1) or check(batch))
+    read = pa.concat_tables(tables.arrow_tables(str(tmp_path / "a.arrow"), 45, 65, 1 << 20))
+    assert read == table.slice(45, 20)
+    assert len(checked) == 3

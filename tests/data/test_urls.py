@@ -13,7 +13,7 @@ from source_files import FORMATS, clean
 import noisegen
 from noisegen.data.files import is_url, reason_of
 from noisegen.data.pairs import read_pairs
-from noisegen.data.sources import expand
+from noisegen.data.sources import Columns, expand, read, shard_inputs
 from noisegen.errors import MissingExtra, SourceError
 
 fsspec = pytest.importorskip("fsspec")
@@ -91,6 +91,24 @@ def test_damage_in_a_store_is_damage(store: Store) -> None:
     no_parquet = store.write("c.parquet", b"PAR1")
     with pytest.raises(SourceError, match=r"cannot read .*/c\.parquet: "):
         clean(no_parquet)
+
+
+def test_a_task_reads_its_share_of_a_file_in_a_store(s3_server, monkeypatch) -> None:
+    fetched, fetch = [], pytest.importorskip("s3fs").core.S3File._fetch_range
+
+    def spy(file: Any, start: int, end: int) -> bytes:
+        fetched.append(end - start)
+        return fetch(file, start, end)
+
+    bucket = "s3://large"
+    fsspec.filesystem("s3").mkdir(bucket)
+    url = Store(bucket).write("a.txt", (b"x" * 999 + b"\n") * 24_000)
+    monkeypatch.setattr(pytest.importorskip("s3fs").core.S3File, "_fetch_range", spy)
+    tasks = list(shard_inputs(expand(url), Columns(), 1_000))
+    for task in (tasks[0], tasks[12]):
+        fetched.clear()
+        assert sum(len(batch.table) for batch in read(task, Columns())) == 1_000
+        assert sum(fetched) < 6 << 20  # of 24 MB
 
 
 @pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.nightly)])
