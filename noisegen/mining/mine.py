@@ -41,7 +41,8 @@ from noisegen.mining.wiki import WikiMiner
 from noisegen.options import Strings, argument, internal, listed, option, public
 from noisegen.runs.atomic import atomic, file_digest
 from noisegen.runs.executors import is_remote
-from noisegen.runs.folder import METADATA, Layout, RunFolder, note_text, number_of, shard_path
+from noisegen.runs.folder import METADATA, Layout, RunFolder, note_text, shard_path
+from noisegen.runs.journal import listing
 from noisegen.runs.manifest import Card, Manifest, dataset_card, packages, summed
 from noisegen.runs.options import Folder, Lang, PartOptions, Splitter
 from noisegen.runs.progress import BYTES, Tracker, live_path, publishing, silent
@@ -369,15 +370,24 @@ def _mine(folder: RunFolder[Mined], work: Work, options: AnyOptions) -> Manifest
 def _done(folder: RunFolder[Mined]) -> dict[int, Mined]:
     """Return the finished tasks: those whose word counts are there too.
 
-    A store has whole objects alone: they are listed, and not read again.
+    Those that are older than pairs which the journal knows are listed, and not read again, nor is
+    anything of a store, which has whole objects alone.
     """
-    done, words = folder.done(), {number_of(path): path for path in folder.out.glob("words/part-*")}
-    is_whole = isinstance(folder.out, StorePath)
-    return {
-        number: mined
-        for number, mined in done.items()
-        if (path := words.get(number)) and (is_whole or file_digest(path) == mined.words_sha256)
-    }
+    done = folder.done()
+    marks = {name: mark for kind in ("pairs", "words")
+             for name, mark in listing(folder.out, f"{kind}/part-*")}  # fmt: skip
+
+    def modified(name: str) -> int:
+        return int(marks[name].split()[1])
+
+    def has_words(mined: Mined) -> bool:
+        pairs, words = (f"{kind}/{shard_path(Path(), mined.number)}" for kind in ("pairs", "words"))
+        if words not in marks or isinstance(folder.out, StorePath):
+            return words in marks
+        is_known = bool(mined.sha256) and modified(words) <= modified(pairs)
+        return is_known or file_digest(folder.out / words) == mined.words_sha256
+
+    return {number: mined for number, mined in done.items() if has_words(mined)}
 
 
 def _finish(
@@ -390,11 +400,28 @@ def _finish(
     done, thresholds = _done(folder), options.thresholds()
     folder.expect_all(len(work.tasks), done)
     notes = [done[task.number] for task in work.tasks if task.number in done]
-    digest = folder.digests(fresh)
     names = [f"pairs/{shard_path(Path(), note.number)}" for note in notes]
-    manifest = Manifest(
+    manifest = _manifest(folder, work, options, notes, folder.digests(fresh))
+    if manifest.missing_tasks:
+        return manifest
+    if all((folder.out / name).exists() for name in LAYOUT.whole):
+        present = Manifest.load(folder.out)
+        same = (present.shards, present.thresholds) == (manifest.shards, manifest.thresholds)
+        if same and present.dictionary.get("sha256") == _digests(folder.out):
+            return present
+    manifest = replace(manifest, dictionary=_merge(folder.out, names, thresholds))
+    return folder.publish(manifest, _card(manifest))
+
+
+def _manifest(
+    folder: RunFolder[Mined], work: Work, options: MiningOptions, notes: Sequence[Mined],
+    digest: Callable[[str], str],
+) -> Manifest:  # fmt: skip
+    """Return the manifest of finished tasks, as yet without what the dictionary has."""
+    names = [f"pairs/{shard_path(Path(), note.number)}" for note in notes]
+    return Manifest(
         command=options.command or f"noisegen mine-{work.miner.kind}",
-        thresholds=asdict(thresholds),
+        thresholds=asdict(options.thresholds()),
         shards=[
             {"file": name, "rows": note.rows, "words": note.words, "sha256": digest(name),
              "words_sha256": note.words_sha256}
@@ -412,15 +439,6 @@ def _finish(
         left_out=list(work.left_out), missing_tasks=len(work.tasks) - len(notes),
         **folder.config,
     )  # fmt: skip
-    if manifest.missing_tasks:
-        return manifest
-    if all((folder.out / name).exists() for name in LAYOUT.whole):
-        present = Manifest.load(folder.out)
-        same = (present.shards, present.thresholds) == (manifest.shards, manifest.thresholds)
-        if same and present.dictionary.get("sha256") == _digests(folder.out):
-            return present
-    manifest = replace(manifest, dictionary=_merge(folder.out, names, thresholds))
-    return folder.publish(manifest, _card(manifest))
 
 
 def _digests(out: Path) -> dict[str, str]:

@@ -7,6 +7,7 @@ span of candidates at a time, each as a task that may run on another machine. Th
 only on the order of the input.
 """
 
+import errno
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,8 +24,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from noisegen.errors import OutputError
 from noisegen.noise.rng import GOLDEN, MASK, mix, mix_array
-from noisegen.runs.atomic import atomic
+from noisegen.runs.atomic import atomic, remove
 from noisegen.runs.progress import Progress, Show, silent
 from noisegen.text.buffers import I64, U64, Bool, as_arrow
 from noisegen.text.normalize import without_addresses
@@ -95,7 +97,9 @@ class Search:
 
     def found(self, kind: str, number: int) -> I64:
         """Return the array of a task, mapped."""
-        array: I64 = np.load(work_path(self.out, kind, number), mmap_mode="r")
+        path = work_path(self.out, kind, number)
+        with checked(path):
+            array: I64 = np.load(path, mmap_mode="r")
         return array
 
     def begin(self, counts: Sequence[int]) -> None:
@@ -200,8 +204,7 @@ class Search:
 
         @lru_cache(64)
         def batch(number: int, part: int) -> pa.RecordBatch:  # mapped, not copied
-            texts = pa.memory_map(str(work_path(self.out, "texts", number)))
-            return pa.ipc.open_file(texts).get_batch(part)
+            return read_batch(work_path(self.out, "texts", number), part)
 
         @lru_cache(CACHED)
         def shingled(index: int) -> set[str]:
@@ -210,6 +213,30 @@ class Search:
             return shingles(normal_form(batch(number, part)["text"][row].as_py()), self.shingle)
 
         return shingled
+
+
+@contextmanager
+def checked(path: Path) -> Iterator[None]:
+    """Remove an intermediate file that cannot be read, so that a resumed run makes it again.
+
+    Raises OutputError then.
+    """
+    try:
+        yield
+    except (pa.ArrowException, OSError, ValueError, EOFError) as error:
+        if isinstance(error, OSError) and error.errno not in (None, errno.ENOENT):
+            raise OutputError(f"cannot read {path}: {error.strerror}") from error
+        remove(path)
+        problem = f"{path} was damaged while the run used it; run again with --resume"
+        raise OutputError(problem).passes() from error
+
+
+def read_batch(path: Path, number: int) -> pa.RecordBatch:
+    """Return a batch of texts, mapped and not copied; raises OutputError."""
+    with checked(path):
+        batch = pa.ipc.open_file(pa.memory_map(str(path))).get_batch(number)
+        batch.validate(full=True)
+        return batch
 
 
 def _is_whole(path: Path) -> bool:
@@ -395,12 +422,13 @@ def keys_between(paths: Sequence[Path], firsts: Sequence[int], start: int, stop:
     """
     parts = []
     for path, first in zip(paths, firsts, strict=True):
-        for columns in _runs(path):
-            low = np.searchsorted(columns[0], np.uint64(start))
-            high = np.searchsorted(columns[0], np.uint64(stop - 1), side="right")
-            part = np.stack([column[low:high] for column in columns])
-            part[-1] += np.uint64(first)
-            parts.append(part)
+        with checked(path):
+            for columns in _runs(path):
+                low = np.searchsorted(columns[0], np.uint64(start))
+                high = np.searchsorted(columns[0], np.uint64(stop - 1), side="right")
+                part = np.stack([column[low:high] for column in columns])
+                part[-1] += np.uint64(first)
+                parts.append(part)
     return np.concatenate(parts, axis=1)
 
 

@@ -7,10 +7,13 @@ duplicates of the whole run are found and the shards written.
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from functools import partial
-from itertools import chain, islice, pairwise
+from itertools import chain, count, islice, pairwise
 from pathlib import Path
+from shutil import copyfileobj
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
@@ -41,6 +44,8 @@ from noisegen.prepare.duplicates import (
     WORK,
     Search,
     Task,
+    checked,
+    read_batch,
     work_path,
 )
 from noisegen.prepare.sentences import Criteria, sentences
@@ -48,6 +53,7 @@ from noisegen.runs.atomic import atomic, file_digest, remove, write_text
 from noisegen.runs.estimate import ROWS_COUNTED, Asked, RunEstimate, estimate
 from noisegen.runs.executors import is_remote
 from noisegen.runs.folder import PARTS, Layout, RunFolder, note_text, shard_path
+from noisegen.runs.journal import listing
 from noisegen.runs.lock import WHOLE
 from noisegen.runs.manifest import (
     Card,
@@ -67,6 +73,7 @@ from noisegen.runs.options import (
     TextColumn,
 )
 from noisegen.runs.progress import BYTES, Progress, Tracker, live_path, publishing
+from noisegen.runs.store import StorePath, output_path
 from noisegen.text import languages
 from noisegen.text.segmentation import Language, language
 from noisegen.version import __version__
@@ -134,8 +141,9 @@ class PrepareOptions(PartOptions):
             "identification": model,
             "sources": [{"path": i.path, "bytes": i.size} for i in inputs if not i.skipped],
         }
+        out = output_path(self.out)
         return PortionJob(
-            Path(self.out).resolve() if is_remote(self.executor) else Path(self.out),
+            out.resolve() if is_remote(self.executor) else out,
             json.dumps(config, sort_keys=True, ensure_ascii=False),
             spoken,
             Criteria(self.min_chars, self.max_chars, self.min_common, model is not None),
@@ -146,14 +154,17 @@ class PrepareOptions(PartOptions):
 
 @dataclass(frozen=True)
 class WrittenFile:
-    """What a file was when it was written."""
+    """What a file was when it was written: in a store its mark, for objects are whole."""
 
     sha256: str
     modified: int  # in ns
+    mark: str = ""
 
     @classmethod
     def of(cls, path: Path) -> "WrittenFile":
         """Return what a file is."""
+        if isinstance(path, StorePath):
+            return cls("", 0, path.mark())
         return cls(file_digest(path), path.stat().st_mtime_ns)
 
     def is_in(self, path: Path) -> bool:
@@ -180,7 +191,7 @@ class Candidates:
 LAYOUT = Layout(
     "prepare", "manifest.json", frozenset({"identification"}), parts=PARTS,
     notes=(f"{WORK}/note-*.json",), note=Candidates, columns=frozenset(COLUMNS), scratch=WORK,
-    temporary=(f"{WORK}/*.tmp",),
+    temporary=(f"{WORK}/*.tmp",), file_of=lambda note: f"{WORK}/note-{note.number:05d}.json",
 )  # fmt: skip
 
 
@@ -261,11 +272,11 @@ def _prepared(
     with folder.alone("finish"):
         if manifest := _finished(folder):  # by another part
             return manifest
-        notes = folder.done()
+        notes, is_there = folder.done(), _presence(job)
         present = {
             number: notes[number]
             for number, rows in portions.items()
-            if number in notes and _is_there(job, rows, notes[number])
+            if number in notes and is_there(rows, notes[number])
         }
         folder.expect_all(len(portions), present)
         there = list(present.values())
@@ -281,6 +292,7 @@ def _make_portions(
     """Make the candidates of this share that are missing; return the rows of all portions."""
     remainder, parts = folder.share
     portions, sizes = dict[int, Rows](), dict[int, int]()  # and bytes of portions, by number
+    is_there = _presence(job)
 
     def add(note: Candidates) -> None:
         counts = {"rows": note.rows_in, "sentences": note.rows, BYTES: sizes.pop(note.number)}
@@ -293,7 +305,7 @@ def _make_portions(
                 continue
             sizes[portion.number] = sum(task.size for _, task in portion.parts)
             note = done.get(portion.number)
-            if note and _is_there(job, rows, note):
+            if note and is_there(rows, note):
                 add(note)
             else:
                 tracker.report()
@@ -319,20 +331,35 @@ def _finished(folder: RunFolder[Candidates]) -> Manifest | None:
     manifest = folder.earlier_manifest()
     if manifest is None or not (folder.out / "README.md").exists():
         return None
-    shards = {folder.out / shard["file"]: shard["sha256"] for shard in manifest.shards}
-    is_whole = all(path.exists() and file_digest(path) == sha for path, sha in shards.items())
-    if not is_whole:
+    shards = {shard["file"]: shard["sha256"] for shard in manifest.shards}
+    there = {name for pattern in PARTS for name, _ in listing(folder.out, pattern)}
+    is_whole = isinstance(folder.out, StorePath) or all(
+        file_digest(folder.out / name) == shards[name] for name in there & shards.keys()
+    )
+    if not (shards.keys() <= there and is_whole):
         return None
     folder.remove_scratch()
     return manifest
 
 
-def _is_there(job: PortionJob, rows: Rows, note: Candidates) -> bool:
-    """Tell whether the files of a portion are whole, from a run with the same portions."""
-    return (note.first_row, note.rows_in) == rows and all(
-        kind in note.files and note.files[kind].is_in(work_path(job.out, kind, note.number))
-        for kind in CANDIDATES
-    )
+def _presence(job: PortionJob) -> Callable[[Rows, Candidates], bool]:
+    """Return what tells whether the files of a portion are whole, from a run with the same ones.
+
+    A store is listed once.
+    """
+    in_store = isinstance(job.out, StorePath)
+    marks = dict(listing(job.out, f"{WORK}/*")) if in_store else {}
+
+    def is_in(written: WrittenFile, path: Path) -> bool:
+        return marks.get(f"{WORK}/{path.name}") == written.mark if in_store else written.is_in(path)
+
+    def is_there(rows: Rows, note: Candidates) -> bool:
+        return (note.first_row, note.rows_in) == rows and all(
+            kind in note.files and is_in(note.files[kind], work_path(job.out, kind, note.number))
+            for kind in CANDIDATES
+        )
+
+    return is_there
 
 
 prepare = public(PrepareOptions, _prepare)
@@ -496,13 +523,47 @@ def _finish(
     counts = [note.rows for note in notes]
     # No more processes than there is work for.
     options = replace(options, workers=min(options.workers, sum(counts) // SPAN + 1))
-    search = Search(job.out, job.duplicates == "near", job.shingle, options.similarity)
-    search.begin(counts)
-    _find_duplicates(folder, search, options)
-    manifest = _manifest(folder, options, notes, _write_shards(folder, job, search, options))
+    with _at_hand(folder, len(notes), options) as (out, options):
+        search = Search(out, job.duplicates == "near", job.shingle, options.similarity)
+        search.begin(counts)
+        _find_duplicates(folder, search, options)
+        shards = _write_shards(folder, job, search, options)
+    manifest = _manifest(folder, options, notes, shards)
     folder.publish(manifest, _card(manifest))
     folder.remove_scratch()
     return manifest
+
+
+@contextmanager
+def _at_hand(
+    folder: RunFolder[Candidates], portions: int, options: PrepareOptions
+) -> Iterator[tuple[Path, PrepareOptions]]:
+    """Yield where the candidates can be mapped: those of a store in a copy on this machine.
+
+    Whatever the executor, the processes of this machine work on that.
+    """
+    if not isinstance(folder.out, StorePath):
+        yield folder.out, options
+        return
+    options = replace(options, executor="processes")
+    with TemporaryDirectory(prefix="noisegen-") as here:
+        (Path(here) / WORK).mkdir()
+        options.progress(Progress("copying", 0, portions, "portions"))
+        copied = count(1)
+
+        def show(_: None) -> None:
+            options.progress(Progress("copying", next(copied), portions, "portions"))
+
+        folder.run(partial(_copy, folder.out, Path(here)), range(portions), options, show)
+        yield Path(here), options
+
+
+def _copy(out: Path, here: Path, number: int) -> None:
+    """Copy the candidates of a portion from a store."""
+    for kind in CANDIDATES:
+        source, to = work_path(out, kind, number), work_path(here, kind, number)
+        with source.open("rb") as file, atomic(to) as copy:
+            copyfileobj(file, copy)
 
 
 def _find_duplicates(
@@ -557,12 +618,14 @@ def _write_shard(job: PortionJob, folder: Path, search: Search, task: Task) -> W
     """Write a shard, a batch of candidates at a time."""
     number, start, stop = task
     path, codes, at = shard_path(folder, number), search.codes()[start:stop], 0
-    source = pa.ipc.open_file(pa.memory_map(str(work_path(job.out, "texts", number))))
+    texts = work_path(search.out, "texts", number)
+    with checked(texts):
+        batches = pa.ipc.open_file(pa.memory_map(str(texts))).num_record_batches
     with atomic(path) as file, pq.ParquetWriter(
         file, pa.schema([job.schema.field(name) for name in COLUMNS]),
         compression="zstd", use_dictionary=["source"],
     ) as to:  # fmt: skip
-        for batch in map(source.get_batch, range(source.num_record_batches)):
+        for batch in map(partial(read_batch, texts), range(batches)):
             kept = pa.array(codes[at : at + len(batch)] == KEPT)
             to.write_batch(batch.filter(kept).select(COLUMNS))
             at += len(batch)

@@ -18,6 +18,7 @@ import noisegen
 from noisegen.cli import run as command
 from noisegen.errors import NoisegenError, OutputError, SourceError, UsageError
 from noisegen.mining import dictionary as dictionary_module
+from noisegen.mining import mine as mine_module
 from noisegen.mining.dictionary import Count, WordCounter, merged, read_counts, write_counts
 from noisegen.mining.mine import PAIRS, pair_key
 from noisegen.mining.miner import DAMAGE_MAX, Damage, SentencePair, WordPair
@@ -409,7 +410,7 @@ class Failing(LineMiner):
     ("error", "kind", "said"),
     [
         (OSError(5, "Input/output error"), SourceError, "cannot read .*0.txt: Input/output error"),
-        (MemoryError(), NoisegenError, "not enough memory .* lower --workers"),
+        (MemoryError(), NoisegenError, "not enough memory .*; free some"),
     ],
 )
 def test_what_a_miner_raises_is_one_line(files, tmp_path, error, kind, said):
@@ -593,3 +594,21 @@ def test_dask_writes_the_same(table, tmp_path, cluster, monkeypatch):
         noisegen.mine_pairs([table, again], name, **options)
     for name in ("dictionary.tsv", "pairs/part-00000.parquet", "pairs/part-00001.parquet"):
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "dask" / name).read_bytes()
+
+
+def test_word_counts_that_the_journal_knows_are_not_read_again(tmp_path, monkeypatch):
+    files = [tmp_path / f"{number}.txt" for number in range(4)]
+    for file in files:
+        file.write_text("1\tI liek tea\tI like tea\n")
+    out = tmp_path / "out"
+    for part in ("1/4", "2/4", "3/4"):
+        run(files, out, part=part)
+    hashed = []
+    monkeypatch.setattr(
+        mine_module, "file_digest", lambda path: hashed.append(path) or file_digest(path)
+    )
+    copy = out / "words/part-00001.parquet"
+    copy.write_bytes(copy.read_bytes())  # of another time
+    run(files, out, resume=True)
+    words = [path.name for path in hashed if path.parent.name == "words"]
+    assert set(words) == {"part-00001.parquet", "part-00003.parquet"}  # and the new one

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from conftest import SHARED
+from source_files import bgzf
 
 import noisegen
 from noisegen import cli
@@ -438,8 +439,9 @@ def many(count=60):
 
 @pytest.mark.parametrize(
     "kind",
-    ["a.tsv", "crlf.tsv", "a.jsonl", "a.parquet", "a.tsv.bz2", "a.tsv.zst", "a.csv", "a.tsv.gz"],
-)
+    ["a.tsv", "crlf.tsv", "a.jsonl", "a.parquet", "a.tsv.bz2", "a.tsv.zst", "a.csv", "a.tsv.gz",
+     "bgzip.tsv.gz"],
+)  # fmt: skip
 def test_a_large_table_is_many_tasks_with_the_pairs_of_one(kind, write, tmp_path, monkeypatch):
     rows, data = many(), table(many())
     if kind == "a.parquet":
@@ -451,6 +453,7 @@ def test_a_large_table_is_many_tasks_with_the_pairs_of_one(kind, write, tmp_path
         "a.tsv.bz2": in_pieces(bz2.compress, data.encode()),
         "a.tsv.zst": in_pieces(partial(pa.compress, codec="zstd", asbytes=True), data.encode()),
         "a.csv": table(map(quoted, rows), comma=","), "a.tsv.gz": gzip.compress(data.encode()),
+        "bgzip.tsv.gz": in_pieces(bgzf, data.encode()),
     }  # fmt: skip
     path = write(kind, contents[kind]) if kind in contents else str(tmp_path / kind)
     miner = PairsMiner(language("en"), PROFILES["rcp"])

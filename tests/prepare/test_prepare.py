@@ -244,6 +244,26 @@ def test_a_portion_that_vanishes_during_the_run_is_an_error(raw, tmp_path):
     assert everything(tmp_path / "out") == everything(tmp_path / "whole")
 
 
+@pytest.mark.parametrize(
+    ("name", "stage"),
+    [("forms-00003.arrow", "finding duplicates"), ("bands-00004.arrow", "finding near duplicates"),
+     ("links-00000.npy", "comparing near duplicates"), ("texts-00001.arrow", "writing")],
+)  # fmt: skip
+def test_what_is_damaged_during_the_search_is_one_line(raw, tmp_path, name, stage):
+    def damage(event):
+        if event.doing == stage and not event.done:
+            path = tmp_path / "out" / "work" / name
+            content = path.read_bytes()
+            path.unlink()  # what is mapped stays
+            path.write_bytes(b"x" * 50 + content[50:-100] + b"x" * 100)
+
+    with pytest.raises(OutputError, match=f"{name} was damaged .*; run again with --resume"):
+        prepared(raw, tmp_path / "out", progress=damage)
+    prepared(raw, tmp_path / "out", resume=True)
+    prepared(raw, tmp_path / "whole")
+    assert everything(tmp_path / "out") == everything(tmp_path / "whole")
+
+
 def interrupted(*_):
     raise KeyboardInterrupt
 
@@ -302,6 +322,37 @@ def test_a_finished_run_is_left_alone_and_a_broken_one_made_again(raw, tmp_path,
     (out / "data/part-00003.parquet").write_bytes(b"broken")
     prepared(raw, out, resume=True)
     assert everything(out) == before
+
+
+def test_a_shard_whose_column_names_rotted_is_made_again(raw, tmp_path):
+    prepared(raw, out := tmp_path / "out")
+    before, shard = everything(out), out / "data/part-00003.parquet"
+    content = shard.read_bytes()
+    shard.write_bytes(content.replace(b"source", b"sourca"))
+    assert pq.read_metadata(shard).schema.names[2] == "sourca"
+    prepared(raw, out, resume=True)
+    assert everything(out) == before
+    shard.write_bytes(content.replace(b"source", b"sourc\xe4"))  # no UTF-8
+    prepared(raw, out, resume=True)
+    assert everything(out) == before
+    pq.write_table(pa.table({"id": [1], "text": ["mine"]}), shard)
+    with pytest.raises(OutputError, match="noisegen did not prepare"):
+        prepared(raw, out, resume=True)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ('"shards"', '"sharrds"', "it has other keys"),
+        ('"kept": ', '"kept": 9', "its shards have 2,918 rows, its totals 92,918"),
+    ],
+)
+def test_a_manifest_that_rotted_is_one_line(raw, tmp_path, before, after, said):
+    prepared(raw, out := tmp_path / "out")
+    path = out / "manifest.json"
+    path.write_text(path.read_text().replace(before, after))
+    with pytest.raises(OutputError, match=f"is not the manifest of a run: {said}"):
+        prepared(raw, out, resume=True)
 
 
 @pytest.fixture
