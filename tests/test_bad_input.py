@@ -579,3 +579,32 @@ def test_paths_in_errors_are_those_that_were_given(tmp_path, monkeypatch, capfd,
     assert run([*words.split(), "--workers", "1"]) == 1
 
     assert capfd.readouterr().err.splitlines()[-1].startswith(f"error: {said}")
+
+
+def test_a_report_without_a_name_is_one_line(tmp_path, capfd):
+    review = str(tmp_path / "r.sqlite")
+    words = ["review", "make", str(DEMO), "-o", review, "-t", "fing", "--rows", "2", "--quiet"]
+    assert run([*words, "--strengths", "0.1", "--lang", "en"]) == 0
+    assert run(["review", "report", review, "-o", ""]) == 1
+    [line] = capfd.readouterr().err.splitlines()
+    assert line == "error: '.' is not the name of a file"
+
+
+def test_a_field_whose_name_or_value_holds_a_nul(failed, file, tmp_path):
+    source = file("in.jsonl", '{"text": "see you", "a\\u0000b": 1, "c": "x\\u0000"}\n')
+    code, _ = failed(source, *FING)
+    assert code == 0
+    assert table(tmp_path / "out")["clean"].to_pylist() == ["see you"]
+
+
+def test_text_that_standard_output_cannot_spell_blames_no_argument():
+    words = [sys.executable, "-m", "noisegen", "preview", "na\u00efve", "-t", "fing:rate=0"]
+    done = subprocess.run(
+        words, capture_output=True, text=True, check=False,
+        env=os.environ | {"PYTHONIOENCODING": "ascii"},
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert done.stderr == (
+        "error: standard output is ascii, which lacks a character of the text; "
+        "set PYTHONIOENCODING=utf-8\n"
+    )

@@ -6,6 +6,7 @@ import signal
 import sys
 import warnings
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import cast
@@ -97,12 +98,26 @@ noisegen.commands = _Commands()  # type: ignore[assignment] # click only reads i
 def main() -> None:
     """Run the program; see `run` for what its exit codes mean."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # cleans up as Ctrl-C does
+    sys.unraisablehook = _heard_again
     warnings.showwarning = lambda message, *_: click.echo(
         f"warning: {one_line(message)}", sys.stderr, err=True
     )
     if COMPLETE in os.environ:
         import_module("noisegen.cli.completion")  # for what it knows of shells
     sys.exit(run(sys.argv[1:]))
+
+
+def _heard_again(ignored: "sys.UnraisableHookArgs") -> None:
+    """Interrupt once more when an interrupt fell into a destructor, which can only ignore it."""
+    if not issubclass(ignored.exc_type, KeyboardInterrupt):
+        sys.__unraisablehook__(ignored)
+        return
+    import threading
+
+    timer = threading.Timer(0.01, os.kill, (os.getpid(), signal.SIGINT))
+    timer.daemon = True
+    with suppress(RuntimeError):  # the program has ended
+        timer.start()
 
 
 def run(arguments: list[str]) -> int:
@@ -129,9 +144,13 @@ def run(arguments: list[str]) -> int:
         kept = "; what is finished is kept: run again with --resume"
         click.echo(f"interrupted{kept if _can_resume(arguments) else ''}", err=True)
         return 130
-    except UnicodeEncodeError:
-        click.echo("error: an argument is not valid UTF-8", err=True)
-        return 2
+    except UnicodeEncodeError as error:
+        if "\ud800" <= error.object[error.start] <= "\udfff":  # a byte that no character has
+            click.echo("error: an argument is not valid UTF-8", err=True)
+            return 2
+        shown = f"standard output is {error.encoding}, which lacks a character of the text"
+        click.echo(f"error: {shown}; set PYTHONIOENCODING=utf-8", err=True)
+        return 1
     except (BrokenPipeError, SystemExit):  # the reader of a pipe has had enough; click then exits
         _drop_stdout()
         return 0

@@ -5,7 +5,8 @@ with random word embeddings. Its modules.json names the class `CharacterTransfor
 by its full path, so this file cannot be renamed without breaking saved folders.
 """
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from noisegen.errors import SourceError, UsageError
 KIND = "noisegen_characters"
 WEIGHTS = "model.safetensors"
 NETWORKS = ("bert", "roberta")  # whose word embeddings can be replaced
+_OF_A_LAYER = re.compile(r"\.\d+\..*\.(weight|bias)$")
 
 
 def character_student(
@@ -91,10 +93,27 @@ def open_network(folder: Path) -> tuple[Any, WordTokenizer]:
         network = character_network(AutoConfig.for_model(**inner), tokenizer)
     weights = read_weights(folder / WEIGHTS)
     with reading(folder, RuntimeError, hint="; its weights do not fit config.json"):
-        missing = network.load_state_dict(weights, strict=False).missing_keys
-    if missing:
-        raise SourceError(f"{folder} lacks {len(missing)} weights, the first is {missing[0]}")
+        missing, unexpected = network.load_state_dict(weights, strict=False)
+    check_weights(folder, network, missing, unexpected)
     return network.eval(), tokenizer
+
+
+def check_weights(
+    folder: Path, network: Any, missing: Iterable[str], unexpected: Iterable[str]
+) -> None:
+    """Raise SourceError for weights that are missing, or of layers that the network lacks.
+
+    Other weights that are not expected are of heads, which nothing here uses.
+    """
+    if lacking := sorted(missing):
+        raise SourceError(f"{folder} lacks {len(lacking)} weights, the first is {lacking[0]}")
+    names = (name.removeprefix(f"{network.base_model_prefix}.") for name in sorted(unexpected))
+    parts = {part for part, _ in network.named_children()}
+    if extra := [n for n in names if n.partition(".")[0] in parts and _OF_A_LAYER.search(n)]:
+        raise SourceError(
+            f"{folder} has {len(extra)} weights of layers that its config.json lacks, the first is "
+            f"{extra[0]}; get the model again"
+        )
 
 
 class CharacterTransformer(nn.Module):

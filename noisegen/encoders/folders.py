@@ -164,13 +164,16 @@ def _read_steps(folder: Path) -> list[ModuleEntry]:
 
 
 def _check_config(config: Mapping[str, Any], path: Path) -> None:
-    """Raise SourceError for settings that would take all memory, or load code from the hub."""
+    """Raise SourceError for settings that take all memory, spoil vectors, or load foreign code."""
     for name, value in config.items():
         if isinstance(value, dict):
             _check_config(value, path)
         most = min((most for part, most in _BOUNDS.items() if part in name), default=None)
         if most and isinstance(value, int) and value > most:
             raise SourceError(f"{path}: {name} is {value:,}, over {most:,}; get the model again")
+        is_number = isinstance(value, int | float)
+        if name.endswith(("_eps", "_epsilon")) and is_number and not 0 <= value < 1:
+            raise SourceError(f"{path}: {name} must be between 0 and 1; get the model again")
         if name.endswith("attn_implementation") and "/" in str(value):
             raise SourceError(f"{path}: {name} {value!r} is code from elsewhere; remove the line")
 
@@ -200,9 +203,8 @@ def _open_network(folder: Path) -> Any:
                 raise
             # The report that it mentions is not shown.
             raise ValueError("its weights have other shapes than its config.json says") from error
-    missing = sorted(name for name in info["missing_keys"] if not name.startswith("pooler."))
-    if missing:
-        raise SourceError(f"{folder} lacks {len(missing)} weights, the first is {missing[0]}")
+    missing = [name for name in info["missing_keys"] if not name.startswith("pooler.")]
+    character_folder.check_weights(folder, network, missing, info["unexpected_keys"])
     if hasattr(network, "pooler"):
         _set_pooler_aside(
             network, is_new=any(name.startswith("pooler.") for name in info["missing_keys"])

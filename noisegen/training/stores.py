@@ -234,14 +234,15 @@ class StoredTexts:
 
     def vectors(self, teacher: Encoder, cache: Path, what: str, progress: Show) -> TeacherVectors:
         """Return the teacher's vectors, of one block at least."""
-        path = self.folder / f"{self.name}.known"
+        path, texts = self.folder / f"{self.name}.known", TextStore(self.folder, self.name)
         with reading(path, OSError, ValueError, hint=DAMAGED):
             count = int(path.read_text()) if path.exists() else None
+            if count is not None and not 0 < count <= len(texts):
+                raise ValueError(f"vectors of {count:,} texts, of which there are {len(texts):,}")
 
-        def stop(texts: int, seconds: float) -> bool:
-            return texts == count if count or not texts else self.left() < seconds
+        def stop(done: int, seconds: float) -> bool:
+            return done == count if count or not done else self.left() < seconds
 
-        texts = TextStore(self.folder, self.name)
         vectors = teacher_vectors(teacher, texts, cache, what, progress, stop)
         if count is None:
             write_text(path, str(len(vectors)))

@@ -53,6 +53,16 @@ class Keyboard:
         }
         return sorted(Entry(wanted, hit) for wanted, hit in pairs if wanted and hit)
 
+    def substitutes(self) -> list[Entry]:
+        """Return the neighbours that can be typed anywhere: no mark for a letter, maybe its base.
+
+        This matters on Inscript alone, where vowel signs have keys of their own.
+        """
+        return [
+            entry for entry in self.neighbours()
+            if buffers.joins(ord(entry.clean)) or not buffers.joins(ord(entry.noisy))
+        ]  # fmt: skip
+
 
 @cache
 def all_keyboards() -> list[Keyboard]:
@@ -95,7 +105,7 @@ def _key_files(settings: Settings, values: Mapping[str, Any]) -> list[Path]:
 def fing(settings: Settings, *, rate: float = 0.05, layout: str | None = None) -> Substitution:
     """Hit a neighbouring key: 'soon' -> 'aiib'."""
     entries = original_characters(settings.nlaug_data, "fing")
-    entries = entries or keyboard_of(settings.lang, layout).neighbours()
+    entries = entries or keyboard_of(settings.lang, layout).substitutes()
     return Substitution(character_map(entries), settings.gaps(rate))
 
 

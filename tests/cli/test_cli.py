@@ -267,6 +267,31 @@ def test_an_interruption_is_code_130(arguments, tmp_path, monkeypatch, capfd):
     )
 
 
+def test_an_interruption_of_a_destructor_is_heard():
+    code = """
+import os, signal, time
+import noisegen.cli
+from noisegen.cli.catalog import recipes
+
+class Busy:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(1)
+
+def work(**_):
+    Busy()
+    time.sleep(20)
+
+recipes.callback = work
+noisegen.cli.main()
+"""
+    found = subprocess.run(
+        [sys.executable, "-c", code, "recipes"], capture_output=True, text=True, timeout=15,
+        check=False,
+    )  # fmt: skip
+    assert (found.returncode, found.stderr.strip()) == (130, "interrupted")
+
+
 def test_an_interruption_names_no_option_that_is_not_there(made, monkeypatch, capfd):
     from noisegen.augment import statistics
 

@@ -245,3 +245,13 @@ def test_weights_that_are_missing_are_named(tmp_path):
     save_file(weights, tmp_path / "model.safetensors")
     with pytest.raises(SourceError, match=r"lacks 1 weights, the first is .*projection\.bias"):
         open_network(tmp_path)
+
+
+def test_weights_of_more_layers_than_the_settings_name_are_one_line(tmp_path):
+    encoder = student()
+    save_network(encoder.network, encoder.tokenizer, tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    config["network"]["num_hidden_layers"] -= 1
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    with pytest.raises(SourceError, match="weights of layers that its config"):
+        open_network(tmp_path)

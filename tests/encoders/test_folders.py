@@ -272,6 +272,17 @@ HOSTILE = [
     (config_with(max_position_embeddings=10**12), "over 1,000,000"),
     (config_with(hidden_size=10**9), "other shapes than its config.json"),
     (config_with(attn_implementation="someone/kernel"), "is code from elsewhere"),
+    *(
+        (
+            config_with(num_hidden_layers=layers),
+            f"of layers that .* the first is encoder.layer.{layers}",
+        )
+        for layers in (0, 1)
+    ),
+    *(
+        (config_with(layer_norm_eps=value), "layer_norm_eps must be between 0 and 1")
+        for value in (-1.0, float("nan"), float("inf"), 1e6)
+    ),
     (tokenizer_with(ids_that_take_gigabytes), "it has ids over 10,000,000"),
     (tokenizer_with(ids_without_embedding), "its tokenizer has the id 9,999"),
     (tokenizer_with(frames_without_embedding), "its tokenizer has the id 9,999"),
@@ -286,6 +297,15 @@ def test_a_hostile_folder_is_one_line_before_it_takes_time_or_memory(folder, spo
         open_folder(folder)
     assert str(folder) in str(caught.value)
     assert time.process_time() - began < 5
+
+
+def test_weights_of_heads_are_no_reason_to_refuse(folder):
+    weights = load_file(folder / "model.safetensors")
+    named = {f"bert.{name}": value for name, value in weights.items()}
+    head = {"cls.predictions.bias": torch.zeros(88), "lm_head.0.dense.weight": torch.zeros(3, 3)}
+    expected = open_folder(folder).encode(TEXTS)
+    save_file(named | head, folder / "model.safetensors", {"format": "pt"})
+    assert (open_folder(folder).encode(TEXTS) == expected).all()
 
 
 def a_pattern_without_end(content):

@@ -448,5 +448,6 @@ def test_slots_are_shown_where_the_source_has_them(person, tmp_path):
 
 MANIFEST = """{"version": "0", "command": "", "seed": 0, "recipe": {"name": "mine"},
 "recipe_digest": "", "sources": [], "dictionaries": [], "options": {"tokens": "words",
-"labels": "tags", "lang": "en"}, "shards": [], "totals": {"rows": 3, "changed": 0,
-"cer": 0.0, "wer": 0.0, "dropped": {}}, "packages": {}}"""
+"labels": "tags", "lang": "en"},
+"shards": [{"file": "data/part-00000.parquet", "rows": 3, "sha256": ""}],
+"totals": {"rows": 3, "changed": 0, "cer": 0.0, "wer": 0.0, "dropped": {}}, "packages": {}}"""

@@ -112,6 +112,8 @@ def test_a_config_that_cannot_be_read_is_one_clear_line(train, made, said):
     [("data.json", "{}", "held_out"), ("data.json", "[]", "no training data"),
      ("data.json", '{"held_out": "x", "seed": 0, "dropped": {}}', "no training data"),
      ("clean.offsets", "", "no training data"), ("owner", "1234", "no training data"),
+     ("clean.known", "00", r"clean\.known: vectors of 0 texts, of which there are"),
+     ("clean.known", "99999", r"clean\.known: vectors of 99,999 texts, of which there are"),
      ("clean.known", "4oo", r"cannot read .*clean\.known: .*train again in another folder")],
 )  # fmt: skip
 def test_damaged_data_is_one_clear_line(train, made, name, said, message):

@@ -80,7 +80,7 @@ def places(text):
         if min(before, len(starts) - before) >= 3:
             found.append((at + 1, ("comma",)))
     found += [(at, end_kind(text, at)) for at in {*line_ends(text), *inner_ends(text)}]
-    return sorted(found)
+    return sorted(found, key=lambda place: (place[0], place[1][0] != "end"))  # an end first
 
 
 def listed(name, lang):

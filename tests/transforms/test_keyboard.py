@@ -156,3 +156,18 @@ def test_spans_and_line_breaks_stay():
     rows = [noisegen.noise(text, "mash:rate=1", id=number) for number in range(20)]
     assert {noisy[-58:] for noisy in rows} == {text[-58:]}
     assert all((row.count("\n"), row.count("\r\n")) == (2, 1) for row in rows)
+
+
+@pytest.mark.parametrize("lang", keyboard.languages())
+def test_a_letter_is_not_hit_as_a_mark_that_would_have_no_base(lang):
+    """Marks follow no space: on Inscript, vowel signs lie beside letters."""
+    layout = keyboard.keyboard_of(lang)
+    letters = {e.clean for e in layout.neighbours() if not oracle.joined_to_previous(e.clean)}
+    texts = [" ".join(sorted(letters))] * 50
+    marks = {m for noisy in noised("fing", texts, lang=lang, rate=1) for m in noisy
+             if oracle.joined_to_previous(m)}  # fmt: skip
+    assert not marks
+
+
+def test_a_vowel_sign_is_hit_for_another():
+    assert {noisy[1] for noisy in outcomes("fing", "कि", 500, lang="hi")} > {"ु", "्"}
