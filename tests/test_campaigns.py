@@ -1,5 +1,6 @@
 """The first trials of every campaign, all trials that were once broken, and how they are saved."""
 
+import re
 import subprocess
 import sys
 from contextlib import nullcontext
@@ -23,7 +24,7 @@ def test_the_first_trials_hold(tmp_path, name):
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("name", ["kills", "equality"])
+@pytest.mark.parametrize("name", ["disk", "kills", "equality"])
 def test_a_short_campaign_of_processes_holds(tmp_path, name):
     pytest.importorskip("distributed")
     words = [sys.executable, "-m", "tests.campaigns", name, "--minutes", "0.1", "--seed", "1"]
@@ -69,6 +70,17 @@ def test_a_broken_promise_is_saved_with_its_inputs_and_replays(tmp_path):
     assert replay({"thrower": thrower(6)}, path) == ""
 
 
+def test_a_trial_that_fails_itself_is_a_finding_and_the_next_one_runs(tmp_path):
+    def check(_: None, trial: Trial) -> None:
+        (trial.folder / "gone").read_text()
+
+    campaign = Campaign("failing", nullcontext, lambda _, trial: None, check)
+    table = run(campaign, 1, 60, tmp_path, str, range(3))
+
+    assert len(table.broken) == 3
+    assert "in the trial: FileNotFoundError" in table.broken[0][1]
+
+
 def test_a_trial_without_input_files_replays(tmp_path):
     def check(_: None, trial: Trial) -> None:
         trial.expect(False, f"{trial.notes['rows']} rows")
@@ -105,3 +117,12 @@ def test_figures_replace_those_in_the_page(tmp_path):
                          "<!-- end of kills -->", "Text."]  # fmt: skip
     with pytest.raises(SystemExit, match="no place for the figures of rows"):
         update(page, "rows", "seed 1", table)
+
+
+def test_every_finding_of_the_page_has_its_tests():
+    tests = Path(__file__).parent
+    page = (tests.parent / "docs" / "reliability.md").read_text("utf-8")
+    named = set(re.findall(r"`(test_\w+)`", page))
+    source = "".join(path.read_text("utf-8") for path in tests.rglob("test_*.py"))
+    assert named
+    assert named - set(re.findall(r"^def (test_\w+)\(", source, re.MULTILINE)) == set()

@@ -180,10 +180,10 @@ def broken(campaign: Campaign, shared: Any, trial: Trial) -> str:
     shutil.copytree(trial.folder / "in", kept)
     try:
         campaign.check(shared, trial)
-    except BrokenPromiseError as error:
+    except Exception as error:  # what a trial did not expect is a finding too
         shutil.rmtree(trial.folder / "in", ignore_errors=True)
         kept.rename(trial.folder / "in")
-        return str(error)
+        return str(error) if isinstance(error, BrokenPromiseError) else f"in the trial: {error!r}"
     return ""
 
 

@@ -157,7 +157,7 @@ def check(whole: Whole, trial: Trial) -> None:
             code = _without_worker(whole, trial, process, moment)
         else:
             code = killed(trial, process, name, moment, whole_group)
-        has_begun = any((trial.folder / "out").iterdir())
+        has_begun = any((trial.folder / "out").glob("*"))  # or it is about to be replaced
         if code == 0:
             break
     else:
