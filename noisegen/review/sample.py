@@ -42,7 +42,7 @@ from noisegen.runs.manifest import Manifest, counted
 from noisegen.runs.options import Folder
 from noisegen.text.spans import PROTECTED, protect_kinds
 
-SHARD_ROWS = 100_000
+SHARD_ROWS = 10_000  # noised and held at once
 TEXT_MAX = 2_000  # characters that a reviewer is asked to read
 BEST = "best"
 SLOT_COLUMNS = ("tokens", "labels", "noisy_tokens", "noisy_labels")
