@@ -234,7 +234,9 @@ def test_answers_that_could_not_be_sent_are_sent_after_a_reload(person, path):
     with serving(path) as server:
         ana = person().start(server.address)
         ana.page.route("**/api/answers", lambda route: route.abort())
-        ana.press("1", "y")
+        ana.press("1")
+        expect(ana.page.locator("#banner")).to_contain_text("1 answer is not stored yet")
+        ana.press("y")
         expect(ana.page.locator("#banner")).to_contain_text("2 answers are not stored yet")
         assert rows_of(path, "SELECT * FROM answers") == []
         ana.page.unroute("**/api/answers")
