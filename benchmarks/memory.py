@@ -1,4 +1,4 @@
-"""Peak memory: `augment` on much text and huge rows, every command on ten times its input.
+"""Peak memory: `augment` on much text and huge rows, commands that read data on ten times it.
 
 Every peak stays under 1 GB. Ten times the input takes at most 1.3 times the memory, except where a
 case says what is held.

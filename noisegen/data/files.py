@@ -334,10 +334,7 @@ def read_parts(
 
 
 def pieces_of_text(path: str) -> PackedRange:
-    """Return the pieces of a compressed text that can be entered; none if it is small.
-
-    None either in a store, for it is read twice.
-    """
+    """Return the pieces of a compressed text that can be entered; none if it is small or remote."""
     if not compression_of(path) or is_url(path) or size_of(path) < ENTERED_BYTES:
         return HEAD
     bounds = *entries(path, ENTRY_BYTES), size_of(path)
@@ -654,9 +651,8 @@ def _member_starts(file: BinaryIO) -> Iterator[int]:
         file.seek(start)
 
 
-_STARTS: dict[str, Callable[[BinaryIO], Iterable[int]]] = {
-    "zst": _frame_starts, "gz": _member_starts,
-}  # fmt: skip
+_STARTS: dict[str, Callable[[BinaryIO], Iterable[int]]]
+_STARTS = {"zst": _frame_starts, "gz": _member_starts}
 
 
 # 7z archives, as a stream.

@@ -8,8 +8,9 @@ import pytest
 from planted import alike, planted
 
 from noisegen.data.sources import Columns, expand, shard_inputs
+from noisegen.errors import OutputError
 from noisegen.prepare import duplicates
-from noisegen.prepare.duplicates import DUPLICATE, KEPT, NEAR, Search, links, normal_form
+from noisegen.prepare.duplicates import DUPLICATE, KEPT, NEAR, Search, checked, links, normal_form
 from noisegen.prepare.prepare import Portion, PortionJob, make_candidates
 from noisegen.prepare.sentences import Criteria
 from noisegen.text.segmentation import language
@@ -167,3 +168,14 @@ def test_equal_forms_and_texts_are_told_apart():
     indices = np.array([3, 1, 2, 5, 0, 4], np.uint64)
     found = duplicates.equal(np.stack([keys, marks, indices]))
     assert dict(found.T.tolist()) == {2: NEAR, 3: DUPLICATE, 4: DUPLICATE, 5: DUPLICATE}
+
+
+def test_what_cannot_be_read_is_not_removed_as_damaged(tmp_path):
+    path = tmp_path / "keys.npy"
+    path.mkdir()
+    with (
+        pytest.raises(OutputError, match=r"cannot read .*keys\.npy: Is a directory"),
+        checked(path),
+    ):
+        path.read_bytes()
+    assert path.exists()

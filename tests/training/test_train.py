@@ -1,6 +1,7 @@
 """Training end to end on a tiny teacher: it learns, it resumes bit by bit, it refuses."""
 
 import json
+import math
 import os
 import re
 import signal
@@ -232,6 +233,10 @@ def test_one_long_text_does_no_harm(train, tmp_path, sentences):
     path.write_text("\n".join(["clean\tnoisy", *rows]) + "\n")
 
     train(tmp_path / "run", data=path, steps=4)
+
+    losses = [row["loss"] for row in log_rows(tmp_path / "run") if "loss" in row]
+    assert losses
+    assert all(map(math.isfinite, losses))
 
 
 def test_no_clean_text_is_on_both_sides(train, tmp_path, pairs_file, sentences):
