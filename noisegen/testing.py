@@ -13,6 +13,7 @@ from noisegen.noise.engine import Engine
 from noisegen.noise.plan import Streams
 from noisegen.noise.recipe import Recipe, Step
 from noisegen.noise.registry import Settings
+from noisegen.text.sequences import forbidden_sequences
 
 ODD_TEXTS = (
     "", " ", "\t", "a", "???", "  two  blanks ", "Çà et là, déjà vu", "İstanbul ığdır",
@@ -31,8 +32,9 @@ def check_transform(name: str, lang: str = "en", texts: tuple[str, ...] = SENTEN
     """Raise AssertionError with the reason unless a transform keeps the promises.
 
     It must be documented with an example, be the identity when every rate is 0, give a row the same
-    noise alone, in a batch and in any split, survive odd text, add no line break, and leave the
-    global random states alone.
+    noise alone, in a batch and in any split, survive odd text, add no line break nor a sequence
+    that the script forbids (a vowel sign without its consonant), and leave the global random states
+    alone.
     """
     transform, rows = registry.get(name), [*texts, *ODD_TEXTS]
     assert transform.summary.endswith("."), f"{name}: its first line is no sentence"
@@ -52,11 +54,21 @@ def check_transform(name: str, lang: str = "en", texts: tuple[str, ...] = SENTEN
         noisy.encode()
         added = noisy.count("\n") + noisy.count("\r") > text.count("\n") + text.count("\r")
         assert not added, f"{name}: adds a line break to {text!r}"
+    check_sequences(name, [*texts, *ODD_TEXTS], lang)
 
     states = random.getstate(), str(np.random.get_state())
     noise_with(name, texts, 0.5, lang)
     states_after = random.getstate(), str(np.random.get_state())
     assert states == states_after, f"{name}: touches the global random state"
+
+
+def check_sequences(name: str, texts: Sequence[str], lang: str = "en") -> None:
+    """Raise AssertionError if a transform writes a sequence that the script of a text forbids."""
+    for rate in (0.3, 1):
+        for text, noisy in zip(texts, noise_with(name, texts, rate, lang), strict=True):
+            found = forbidden_sequences(noisy)
+            is_worse = found.total() > forbidden_sequences(text).total()
+            assert not is_worse, f"{name}: {text!r} -> {noisy!r} has {', '.join(map(ascii, found))}"
 
 
 def check_rate(

@@ -10,7 +10,7 @@ from bisect import bisect_right
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache, lru_cache
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -18,13 +18,24 @@ import pyarrow.compute as pc
 
 from noisegen.noise import registry, tagging
 from noisegen.noise.engine import Engine, add_noise
-from noisegen.noise.lexical import packaged
+from noisegen.noise.lexical import BEHIND_GAPS, packaged
 from noisegen.noise.lexicon import POS, Entry, Lexicon, codespell_dictionary, parse_codespell
 from noisegen.noise.plan import Streams
-from noisegen.noise.recipe import Recipe, Step, step_values
+from noisegen.noise.recipe import Recipe, Step, Writer, step_values
 from noisegen.noise.registry import Settings
-from noisegen.noise.rng import Draws, fraction, gap_table, row_key, stream_key, threshold
-from noisegen.text.buffers import is_word
+from noisegen.noise.rng import (
+    GOLDEN,
+    MASK,
+    Draws,
+    fraction,
+    gap_table,
+    row_key,
+    stream_key,
+    threshold,
+)
+from noisegen.text.buffers import UNSPACED, WHOLE, is_word, joins
+from noisegen.text.languages import MATCHED_BY
+from noisegen.text.rows import Row
 from noisegen.text.spans import PROTECTABLE, PROTECTED, protect_kinds
 from noisegen.transforms import keyboard
 
@@ -36,6 +47,23 @@ Edit = tuple[int, int, str]
 
 def stream(name: str, seed: int, row_id: int, copy: int = 0) -> Draws:
     return Draws(row_key(stream_key(seed, name, copy), row_id))
+
+
+class FormDraws(Draws):
+    """The draws of a habit: every form has one, whatever its place."""
+
+    def fork(self, name: str) -> "FormDraws":
+        return FormDraws(super().fork(name).key)
+
+
+def drawn_for(draws: Draws, form: str, lang: str) -> int:
+    """The next draw, or that of this word or phrase."""
+    if not isinstance(draws, FormDraws):
+        return draws.integer()
+    row = Row(form)
+    hashes = (getattr(row, MATCHED_BY[lang]) if lang in MATCHED_BY else row).hashes
+    first, last = hashes[0], hashes[-1]
+    return Draws(draws.key, (first + (first ^ last) * GOLDEN) & MASK).integer()
 
 
 def decide(draws: Draws) -> int:
@@ -64,7 +92,18 @@ def choose(entries: list[Entry], choice: int) -> Entry:
 # --- recipe --------------------------------------------------------------------------------------
 
 
+def writer_of(recipe: Recipe, seed: int, row_id: int, copy: int) -> Writer:
+    """The writer of a row; where there are none, one without habits."""
+    if len(recipe.writers) < 2:
+        return (*recipe.writers, Writer("", 1, {}))[0]
+    sums = list(accumulate(writer.weight for writer in recipe.writers))
+    drawn = decide(stream("writer", seed, row_id, copy))
+    return recipe.writers[bisect_right([2**48 * part // sums[-1] for part in sums], drawn)]
+
+
 def plan(recipe: Recipe, seed: int, row_id: int, copy: int) -> list[Step]:
+    habits = writer_of(recipe, seed, row_id, copy).habits
+
     def visit(member, order):
         if isinstance(member, Step):
             return [(order, member)]
@@ -77,7 +116,8 @@ def plan(recipe: Recipe, seed: int, row_id: int, copy: int) -> list[Step]:
         found = []
         for place, part in enumerate(member.members):
             gate = stream(f"{part.label}/gate", seed, row_id, copy)
-            if part.p < 1 and decide(gate) >= threshold(part.p):
+            p = habits[part.label].p if part.label in habits else part.p
+            if p < 1 and decide(gate) >= threshold(p):
                 continue
             if chosen is not None and chosen != place:
                 continue
@@ -103,6 +143,8 @@ def scaled(recipe: Recipe, step: Step, seed: int, row_id: int, copy: int) -> dic
         if len(recipe.strength) > 1:
             bounds = [2**48 * part // sums[-1] for part in sums]
             factor = recipe.strength[bisect_right(bounds, decide(draws))][0]
+        habits = writer_of(recipe, seed, row_id, copy).habits
+        factor *= habits[step.label].strength if step.label in habits else 1
         rate = fraction(values[parameter.name])
         found[parameter.name] = rate if rate == 1 else min(Fraction(1), rate * factor)
     return found
@@ -119,9 +161,29 @@ def in_word(text: str, at: int) -> bool:
 
 
 @lru_cache(maxsize=4)
-def words(text: str) -> tuple[tuple[int, int], ...]:
+def words(text: str, lang: str = "en") -> tuple[tuple[int, int], ...]:
     marks = "".join("w" if in_word(text, at) else " " for at in range(len(text)))
-    return tuple(match.span() for match in re.finditer("w+", marks))
+    spans = [match.span() for match in re.finditer("w+", marks)]
+    if lang not in MATCHED_BY:
+        return tuple(spans)
+    found = []
+    for start, stop in spans:
+        runs = MATCHED_BY[lang] == "runs"
+        inner = [at for at in range(start + 1, stop) if is_cut(text[at - 1], text[at], runs)]
+        found += pairwise([start, *inner, stop])
+    return tuple(found)
+
+
+def is_cut(before: str, after: str, runs: bool) -> bool:
+    """Whether a word of a text without spaces ends between two characters."""
+    scripts = unspaced_script(before), unspaced_script(after)
+    whole = runs and scripts[0] == scripts[1] and scripts[0] in WHOLE
+    return max(scripts) >= 0 and not whole and not joins(ord(after))
+
+
+def unspaced_script(sign: str) -> int:
+    scripts = [n for n, ranges in enumerate(UNSPACED) for a, b in ranges if a <= ord(sign) <= b]
+    return scripts[0] if scripts else -1
 
 
 def lower(text: str) -> str:
@@ -160,13 +222,22 @@ def recased(match: str, entry: Entry) -> str:
     return raised(noisy[:1]) + noisy[1:] if case else noisy
 
 
+def stays(entries: list[Entry], of: int) -> list[Entry]:
+    """What the weights of a phrase lack of a whole: the chance that it stays as it is."""
+    found: dict[tuple[str, str], int] = {}
+    for entry in entries if of else []:
+        found[entry.clean, entry.pos] = found.get((entry.clean, entry.pos), of) - entry.weight
+    return [Entry(clean, clean, rest, pos) for (clean, pos), rest in found.items() if rest]
+
+
 @cache
 def lexicon(name: str, lang: str) -> dict[str, tuple[str, list[Entry]]]:
     if name == "spel":
         path = codespell_dictionary()
         entries = parse_codespell(path.read_bytes(), str(path)).entries
     else:
-        entries = Lexicon.load(str(packaged(name)).replace("{lang}", lang)).entries
+        listed = Lexicon.load(str(packaged(name)).replace("{lang}", lang))
+        entries = listed.entries + stays(listed.entries, int(listed.head.get("of", 0)))
     found: dict[str, tuple[str, list[Entry]]] = {}
     for entry in entries:
         for mark in "'’":
@@ -179,11 +250,11 @@ def lexicon(name: str, lang: str) -> dict[str, tuple[str, list[Entry]]]:
 
 @cache
 def longest(name: str, lang: str) -> int:
-    return max(len(words(key)) for key in lexicon(name, lang))
+    return max(len(words(key, lang)) for key in lexicon(name, lang))
 
 
 def matches(text: str, name: str, lang: str) -> list[tuple[int, int]]:
-    known, spans, found, reach = lexicon(name, lang), words(text), [], 0
+    known, spans, found, reach = lexicon(name, lang), words(text, lang), [], 0
     for first in range(len(spans)):
         for last in range(min(len(spans), first + longest(name, lang)) - 1, first - 1, -1):
             start, stop = spans[first][0], spans[last][1]
@@ -225,8 +296,9 @@ CLITICS = {mark + end for mark in "'’" for end in ("m", "re", "s", "ve", "d", 
 
 
 def leans_on_nothing(text: str, stop: int, noisy: str) -> bool:
-    """Tell whether a clitic ends what is written and no word follows one blank later."""
-    follows = text[stop : stop + 1] == " " and stop + 1 in spans_at(words(text), 0)
+    """Tell whether a clitic ends what is written and no word follows that it can lean on."""
+    behind = spans_at(words(text), 0).get(stop + 1, []) if text[stop : stop + 1] == " " else []
+    follows = behind and lower(text[slice(*behind[0])]) not in BEHIND_GAPS.split()
     return not follows and any(noisy.lower().endswith(clitic) for clitic in CLITICS)
 
 
@@ -250,9 +322,12 @@ def lexical(
         if TAGS.get(step.transform) != "equal":
             first = min(kept, key=lambda entry: POS.index(entry.pos)).pos
             kept = [entry for entry in kept if entry.pos == first]
-        draw = draws.integer()
+        draw = drawn_for(draws, text[start:stop], lang)
         if draw >> 16 < threshold(rates["rate"]):
-            noisy = recased(text[start:stop], choose(kept, draw & 0xFFFF))
+            chosen = choose(kept, draw & 0xFFFF)
+            if chosen.noisy == chosen.clean:  # it stays
+                continue
+            noisy = recased(text[start:stop], chosen)
             if step.transform == "cont" and leans_on_nothing(text, stop, noisy):
                 continue
             own_dot = noisy.endswith(".") and text[stop : stop + 1] == "."
@@ -283,17 +358,20 @@ def substituted(
 ) -> list[Edit]:
     known = character_map(step.transform, lang, step_values(step).get("layout"))
     starts = byte_starts(text)
+    bare = step.transform == "leet"
     return [
         (starts[at], starts[at] + 1, choose(known[text[starts[at]]], choice).noisy)
         for at, choice in hits(draws, len(text.encode()), rates["rate"])
         if at in starts and text[starts[at]] in known
+        if not (bare and joined_to_previous(text[starts[at] + 1 : starts[at] + 2] or " "))
     ]
 
 
 def joined_to_previous(character: str) -> bool:
     number = ord(character)
     flag_or_tone = 0x1F1E6 <= number <= 0x1F1FF or 0x1F3FB <= number <= 0x1F3FF
-    return unicodedata.category(character)[0] == "M" or number == 0x200D or flag_or_tone
+    is_mark = unicodedata.category(character)[0] == "M" or character in "ะาำๅະາຳ"
+    return is_mark or number == 0x200D or flag_or_tone
 
 
 def blanks(
@@ -309,7 +387,9 @@ def blanks(
         if at not in starts or starts[at] + 1 == len(text):
             continue
         here, after = text[starts[at]], text[starts[at] + 1]
-        if here in " \t\r\n\u200d" or after in " \t\r\n" or joined_to_previous(after):
+        if here in " \t\r\n\u200dเแโใไເແໂໃໄ" or after in " \t\r\n" or joined_to_previous(after):
+            continue
+        if re.fullmatch(r"[0-9.,:]{2}", here + after) and re.search("[0-9]", here + after):
             continue
         edits.append((starts[at] + 1, starts[at] + 1, " "))
     return sorted(edits)
@@ -360,11 +440,28 @@ def touches(edit: Edit, spans: list[tuple[int, int]]) -> bool:
 
 
 def shifted(spans: list[tuple[int, int]], edits: list[Edit]) -> list[tuple[int, int]]:
+    """Where spans are after edits, with what is written within them."""
     moved = []
     for low, high in spans:
-        by = sum(len(new) - (stop - start) for start, stop, new in edits if stop <= low)
-        moved.append((low + by, high + by))
+        before = sum(len(new) - (stop - start) for start, stop, new in edits if stop <= low)
+        within = sum(len(new) - (stop - start) for start, stop, new in edits if start < high)
+        moved.append((low + before, high + within))
     return moved
+
+
+def first_changes(
+    text: str, edits: list[Edit], changed: list[tuple[int, int]], lang: str
+) -> tuple[list[Edit], list[tuple[int, int]]]:
+    """The edits whose words have none yet, and where these words stand."""
+    kept, spans = [], []
+    for start, stop, new in edits:
+        near = [word for word in words(text, lang) if word[1] > start and word[0] < stop]
+        near = near or [word for word in words(text, lang) if word[1] >= start and word[0] <= stop]
+        low, high = min([start, *(a for a, _ in near)]), max([stop, *(b for _, b in near)])
+        if not touches((low, high, new), [*changed, *spans]):
+            kept.append((start, stop, new))
+            spans.append((low, high))
+    return kept, spans
 
 
 @dataclass
@@ -427,17 +524,24 @@ def noise(
     lang: str = "en",
     copy: int = 0,
 ) -> Noised:
+    recipe = recipe.languages.get(lang, recipe)
     steps = plan(recipe, seed, row_id, copy)
     transforms = {step.label: step.transform for step in recipe.steps()}
     cells = [Cell(c, at, at + 1) for at, c in enumerate(text)]
-    spans = protected(text, kinds)
+    spans, changed = protected(text, kinds), []
     for step in steps:
         current = "".join(cell.text for cell in cells)
         rates = scaled(recipe, step, seed, row_id, copy)
-        draws = stream(step.label, seed, row_id, copy)
+        draws, kind = stream(step.label, seed, row_id, copy), registry.get(step.transform).kind
+        if recipe.writers and kind == "habit":
+            draws = FormDraws(draws.key)
         edits = KERNELS.get(step.transform, lexical)(current, step, rates, draws, lang)
         edits = [edit for edit in edits if not touches(edit, spans)]
-        spans = shifted(spans, edits)
+        of_words: list[tuple[int, int]] = []
+        if recipe.writers and kind != "style":
+            edits, of_words = first_changes(current, edits, changed, lang)
+        spans, changed = shifted(spans, edits), shifted([*changed, *of_words], edits)
+        changed = [(low, high) for low, high in changed if low < high]
         cells = apply(cells, edits, step.label)
     account, position = [], 0
     for cell in cells:

@@ -23,7 +23,8 @@ def ruled(rule):
     def twin(text, step, rates, draws, lang):
         edits = []
         for start, stop in oracle.words(text):
-            word, draw = text[start:stop], draws.integer()
+            word = text[start:stop]
+            draw = oracle.drawn_for(draws, word, "en")
             if draw >> 16 >= threshold(rates["rate"]) or len(word.encode()) > WORD_BYTES_MAX:
                 continue
             made = [Entry(word, noisy, weight) for noisy, weight in rule(word, lang)]

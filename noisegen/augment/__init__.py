@@ -18,6 +18,7 @@ from noisegen.runs.options import (
     RowsPerShard,
     TextColumn,
 )
+from noisegen.text.resources import DEFAULT_RECIPE
 
 if TYPE_CHECKING:
     from noisegen.noise.recipe import Recipe
@@ -45,7 +46,9 @@ class Request:
         Strings, option("Transform to apply; repeatable, in order", "-t", "--transform",
                         metavar="NAME[:k=v,...]")
     ] = ()  # fmt: skip
-    recipe: Annotated[AnyRecipe, option("Mix of transforms", metavar="NAME|FILE.yaml")] = "mix_all"
+    recipe: Annotated[AnyRecipe, option("Mix of transforms", metavar="NAME|FILE.yaml")] = (
+        DEFAULT_RECIPE
+    )
     values: Annotated[Mapping[str, object] | None, internal()] = None
     seed: Annotated[int, option("Seed of the noise; equal seeds give equal noise")] = 0
     lang: Lang = "en"
@@ -57,6 +60,11 @@ class Request:
     tagger: Tagger = "rule"
     text_column: TextColumn = "text"
     id_column: IdColumn = None
+    group_by: Annotated[
+        str | None,
+        option("Column with the author or thread; its rows have one writer of the recipe",
+               metavar="COLUMN"),
+    ] = None  # fmt: skip
     tokens: Annotated[
         str | None,
         option(

@@ -40,13 +40,14 @@ from noisegen.data.sources import (
     completed,
     expand,
     first_file,
+    no_column,
     refuse_reserved,
     shard_inputs,
 )
 from noisegen.errors import OutputError, RecipeError, UsageError
 from noisegen.noise import registry
 from noisegen.noise.lexicon import head_of
-from noisegen.noise.recipe import Recipe, parse, parse_step, step_values
+from noisegen.noise.recipe import Recipe, parse_step, step_values
 from noisegen.noise.registry import Settings
 from noisegen.noise.rng import check_seed, id_numbers, mix_array
 from noisegen.options import command_line, decode, listed, public
@@ -108,6 +109,9 @@ class AugmentPlan:
         """Yield the tasks, one a shard; raises SourceError for a column named as one of a run."""
         columns, request = self.job.columns, self.request
         refuse_reserved(self.inputs, columns)
+        file = first_file(self.inputs, columns) if request.group_by else None
+        if file and request.group_by not in file.schema.names:
+            raise no_column(file.path, str(request.group_by), file.schema.names)
         return shard_inputs(self.inputs, columns, request.rows_per_shard, request.limit, head)
 
 
@@ -315,6 +319,8 @@ def make_plan(request: Request, out: Path) -> AugmentPlan:
         registry.load_code(path)
     whole = recipe_of(request)
     recipe, _ = whole.for_language(request.lang)
+    if request.group_by and not recipe.writers:
+        raise UsageError(f"--group-by needs a recipe with writers; {whole.name} has none")
     named = expand(listed(request.sources))
     inputs = [item for item in named if not item.skipped]
     columns, notes = completed(inputs, columns_of(request))
@@ -330,6 +336,7 @@ def make_plan(request: Request, out: Path) -> AugmentPlan:
         "dictionaries": dictionaries(recipe, job.engine().settings),
         "options": {
             **{name: getattr(request, name) for name in _BINDING},
+            **({"group_by": request.group_by} if request.group_by else {}),
             "code": code,
             "nlaug_data": request.nlaug_data,
             "code_sha256": [digest for _, digest in job.code],
@@ -371,7 +378,7 @@ def _job(request: Request, recipe: Recipe, out: Path) -> tuple[ShardJob, str | N
     rows = Request(**given | without)
     code = [Path(path).resolve() for path in listed(request.code)]
     digests = tuple((str(path), file_digest(path)) for path in code)
-    job = ShardJob(out, rows, recipe.to_yaml(), digests)
+    job = ShardJob(out, rows, recipe.key, digests)
     if (tagger := job.engine().tagger) is None:
         return job, None
     program: Any = tagger.partition(":")[0]
@@ -408,7 +415,7 @@ def request_of(manifest: Manifest, code: Sequence[str] = ()) -> Request:
         raise OutputError(f"the manifest is damaged: its options or sources: {error!r}") from error
     for path in code:
         registry.load_code(path)  # the recipe may name what it registers
-    recipe = parse(json.dumps(manifest.recipe), "manifest")
+    recipe = Recipe.from_dict(manifest.recipe, "manifest")
     values = {"sources": sources, "recipe": recipe, "seed": manifest.seed, "code": code, **options}
     return decode(Request, values, label=lambda name: f"manifest: {name}")
 
@@ -502,7 +509,7 @@ def _card(
     manifest: Manifest, columns: Mapping[str, str], word_lists: Sequence[Mapping[str, str]]
 ) -> str:
     """Return the text of the dataset card; `columns` came with the rows."""
-    whole = parse(json.dumps(manifest.recipe), "manifest")
+    whole = Recipe.from_dict(manifest.recipe, "manifest")
     recipe, _ = whole.for_language(manifest.options["lang"])
     transforms = dict.fromkeys(step.transform for step in recipe.steps())
     labelled = ("token-classification",) if manifest.options["tokens"] else ()

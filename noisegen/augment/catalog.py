@@ -1,6 +1,6 @@
 """The catalog of transforms and recipes: what is known about each, for people and programs."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from itertools import cycle, islice, takewhile
@@ -55,7 +55,8 @@ def list_transforms() -> list[TransformInfo]:
 def info(name: str) -> TransformInfo:
     """Return what is known about one transform; raises UsageError for an unknown name."""
     transform = registry.get(name)
-    langs = [lang for lang in transform.languages() if lang != "*"] or ["en"]
+    packaged = sorted(path.name for path in DICTIONARIES.glob("??"))
+    langs = [lang for lang in transform.languages() if lang != "*"] or packaged
     paths = dict.fromkeys(path for lang in langs for path in transform.data(Settings(lang), {}))
     return TransformInfo(
         name=name,
@@ -158,7 +159,8 @@ class ErrorRates:
 class RecipeInfo:
     """One recipe: what it is for, its steps, the data it has for languages, its error rates.
 
-    `languages` counts the transforms that have data for a language; "*": for any.
+    `languages` counts the transforms that have data for a language; "*": for any. `mixes` has the
+    languages with steps and writers of their own.
     """
 
     name: str
@@ -166,8 +168,10 @@ class RecipeInfo:
     about: str
     steps: list[Any]
     strength: dict[float, int]
+    writers: dict[str, dict[str, Any]]
     transforms: int
     languages: dict[str, int]
+    mixes: dict[str, dict[str, Any]]
     rates: dict[str, ErrorRates]
 
     def to_dict(self) -> dict[str, Any]:
@@ -192,6 +196,7 @@ def recipe_info(name: str, langs: Collection[str] | None = None) -> RecipeInfo:
     languages = {
         lang: sum(not {lang, "*"}.isdisjoint(has) for has in transforms.values())
         for lang in (*spoken, "*")
+        if lang not in recipe.languages
     }
     summary, _, about = _comment(name).partition("\n")
     content = recipe.to_dict()
@@ -201,8 +206,8 @@ def recipe_info(name: str, langs: Collection[str] | None = None) -> RecipeInfo:
             with suppress(UsageError):  # nothing in the recipe has data for the language
                 rates[lang] = error_rates(recipe, texts, lang)
     return RecipeInfo(
-        recipe.name, summary, about, content["steps"], content["strength"], len(transforms),
-        languages, rates,
+        recipe.name, summary, about, content["steps"], content["strength"],
+        content.get("writers", {}), len(transforms), languages, content.get("languages", {}), rates,
     )  # fmt: skip
 
 
@@ -246,7 +251,11 @@ def describe_recipe(known: RecipeInfo) -> list[Block]:
     factors = ", ".join(f"{of:g} ({n / total:.0%})" for of, n in known.strength.items())
     counts = {lang: f"{count} of {known.transforms}" for lang, count in known.languages.items()}
     rates: list[Row] = [
-        (lang, counts.get(lang, counts["*"]), *measured.cells())
+        (
+            lang,
+            "its own mix" if lang in known.mixes else counts.get(lang, counts["*"]),
+            *measured.cells(),
+        )
         for lang, measured in known.rates.items()
     ]
     others = [
@@ -259,10 +268,43 @@ def describe_recipe(known: RecipeInfo) -> list[Block]:
         Paragraph(f"{known.summary} {' '.join(known.about.split())}".strip()),
         Table("", ("step", "chance and parameters", "what it does"), list(_steps(known.steps))),
         Paragraph(f"Strength, a factor on all rates, drawn for each row: {factors}"),
+        *_writers(known.writers),
+        *_mixes(known.mixes),
         Table("", ("language", "transforms", *RATES), rates),
         Paragraph(f"Other languages (* is any): {', '.join(others)}"),
         Paragraph(MEASURED, "quiet"),
     ]
+
+
+def _writers(writers: Mapping[str, Mapping[str, Any]]) -> list[Block]:
+    """Return a table of the writers of a recipe with their shares and habits, if it has some."""
+    if not writers:
+        return []
+    total = sum(writer["weight"] for writer in writers.values())
+    rows: list[Row] = []
+    for name, writer in writers.items():
+        habits = (
+            f"{step} {habit['p']:g}" + f" x{habit['strength']:g}" * (habit["strength"] != 1)
+            for step, habit in writer["habits"].items()
+        )
+        rows.append((name, f"{writer['weight'] / total:.0%}", ", ".join(habits)))
+    said = "Each row draws a writer, who has other chances of these steps (x: times the rates)."
+    return [Paragraph(said), Table("", ("writer", "rows", "chances"), rows)]
+
+
+def _mixes(mixes: Mapping[str, Mapping[str, Any]]) -> list[Block]:
+    """Return a table of the mixes that languages have of their own, if some have."""
+    if not mixes:
+        return []
+    rows: list[Row] = []
+    for lang, mix in mixes.items():
+        writers = mix.get("writers", {})
+        total = sum(writer["weight"] for writer in writers.values())
+        shares = (f"{name} {writer['weight'] / total:.0%}" for name, writer in writers.items())
+        steps = (name for name, _, _ in _steps(mix["steps"]))
+        rows.append((lang, ", ".join(map(str.strip, steps)), ", ".join(shares)))
+    said = "These languages have steps and writers of their own instead (all: --json)."
+    return [Paragraph(said), Table("", ("language", "steps", "writers"), rows)]
 
 
 def _steps(members: list[Any], depth: int = 0) -> Iterator[tuple[str, str, str]]:

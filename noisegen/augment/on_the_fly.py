@@ -16,6 +16,7 @@ from noisegen.noise.plan import Streams
 from noisegen.noise.recipe import Recipe
 from noisegen.noise.rng import check_seed
 from noisegen.options import naming_options
+from noisegen.text.resources import DEFAULT_RECIPE
 from noisegen.text.spans import PROTECTED
 
 
@@ -23,7 +24,7 @@ from noisegen.text.spans import PROTECTED
 class _OnTheFly:
     """Noise for rows with ids; `epoch` gives other noise, as the copies of `augment` do."""
 
-    recipe: RecipeLike = "mix_all"
+    recipe: RecipeLike = DEFAULT_RECIPE
     seed: int = 0
     text_column: str = "text"
     id_column: str = "id"
@@ -59,7 +60,7 @@ def _check_epoch(epoch: object) -> None:
 @naming_options
 @dataclass
 class Mapper(_OnTheFly):
-    """For `dataset.map(Mapper("mix_all", seed=7), batched=True)`: adds a column of noisy text.
+    """For `dataset.map(Mapper("ugc", seed=7), batched=True)`: adds a column of noisy text.
 
     Rows need a column of ids, or `with_indices=True`. `epoch` gives the same rows other noise.
     """

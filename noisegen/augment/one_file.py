@@ -36,7 +36,7 @@ from noisegen.data.sources import RowBatch, ShardInput, is_list, listed, read
 from noisegen.data.tables import CODE, KEPT, RAW, REASON, REASONS, Mask, is_unicode
 from noisegen.errors import OutputError, SourceError, UsageError
 from noisegen.options import Strings
-from noisegen.runs.atomic import atomic, remove_left
+from noisegen.runs.atomic import atomic, refuse_existing, remove_left
 from noisegen.runs.store import output_path
 from noisegen.text.buffers import as_arrow
 
@@ -160,9 +160,8 @@ def opened(target: Target, *, force: bool) -> Iterator[IO[bytes]]:
     elif path.exists() and not path.is_file():
         with path.open("wb") as pipe:
             yield pipe
-    elif path.exists() and not force:
-        raise OutputError(f"{target.path} exists; add --force to overwrite it")
     else:
+        refuse_existing(path, force)
         if isinstance(path, Path):
             remove_left(path.parent, escape(path.name))
         with atomic(path) as file:

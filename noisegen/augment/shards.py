@@ -1,5 +1,6 @@
 """One task in, one shard out: read rows, noise them, carry labels over, write Parquet."""
 
+import json
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,19 +20,19 @@ import pyarrow.parquet as pq
 from noisegen.augment import Request
 from noisegen.data.conll import NORM, carried, carried_forms
 from noisegen.data.features import class_names, label_names, with_class_names
-from noisegen.data.sources import Columns, ShardInput, read
-from noisegen.errors import OutputError
+from noisegen.data.sources import Columns, ShardInput, is_string, no_column, read
+from noisegen.errors import OutputError, SourceError
 from noisegen.noise import registry
 from noisegen.noise.engine import Engine, add_noise
 from noisegen.noise.plan import Streams
-from noisegen.noise.recipe import parse
+from noisegen.noise.recipe import Recipe
 from noisegen.noise.registry import Settings
 from noisegen.noise.rng import id_numbers
 from noisegen.runs.atomic import atomic, file_digest
 from noisegen.runs.folder import METADATA, note_text, shard_path
 from noisegen.runs.progress import live_path, publishing
 from noisegen.text.alignment import error_counts, words_in
-from noisegen.text.buffers import as_arrow
+from noisegen.text.buffers import U64, as_arrow
 from noisegen.text.spans import protect_kinds
 
 # zstd 1 beats snappy in speed and size; dictionary pages for unique text are waste.
@@ -100,9 +101,30 @@ class ShardJob:
     def noised(self, rows: pa.Table, copy: int = 0, *, edits: bool) -> pa.Table:
         """Return rows, with the columns `id` and `clean`, and their noise, as `add_noise` does."""
         clean, ids = (rows[name].combine_chunks() for name in ("clean", "id"))
-        streams = Streams(id_numbers(ids), self.request.seed, copy)
+        numbers = id_numbers(ids)
+        writers = _writer_ids(rows, self.request.group_by, numbers)
+        streams = Streams(numbers, self.request.seed, copy, writers)
         protect = protect_kinds(self.request.protect)
         return add_noise(self.engine(), rows, clean, streams, protect, edits)
+
+
+def _writer_ids(rows: pa.Table, group_by: str | None, ids: U64) -> U64 | None:
+    """Return the number of the writer of each row; one without a group has its own.
+
+    Raises SourceError if there is no such column, or if it holds no texts or integers.
+    """
+    if group_by is None:
+        return None
+    if group_by not in rows.column_names:
+        raise no_column("a source", group_by, rows.column_names)
+    groups = rows[group_by].combine_chunks()
+    if pa.types.is_dictionary(groups.type):
+        groups = groups.dictionary_decode()
+    if not (is_string(groups.type) or pa.types.is_integer(groups.type)):
+        raise SourceError(f"column {group_by!r} holds {groups.type}, not text or integers")
+    known = groups.is_valid().to_numpy(zero_copy_only=False)
+    filled = pc.fill_null(groups, "" if is_string(groups.type) else 0)
+    return np.where(known, id_numbers(filled), ids)
 
 
 def columns_of(request: Request) -> Columns:
@@ -116,7 +138,7 @@ def _engine(request: Request, recipe: str, code: tuple[tuple[str, str], ...]) ->
         registry.load_code(path)
     nlaug_data = Path(request.nlaug_data) if request.nlaug_data else None
     settings = Settings(request.lang, nlaug_data=nlaug_data, tagger=request.tagger)
-    return Engine(parse(recipe, "recipe").for_language(request.lang)[0], settings)
+    return Engine(Recipe.from_dict(json.loads(recipe)).for_language(request.lang)[0], settings)
 
 
 def make_shard(job: ShardJob, folder: Path, task: ShardInput) -> Shard:

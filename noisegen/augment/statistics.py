@@ -25,7 +25,7 @@ from noisegen.errors import MissingExtra, SourceError, UsageError
 from noisegen.noise.engine import EDITS
 from noisegen.report import blocks, charts, pages
 from noisegen.report.terminal import percent, show
-from noisegen.runs.atomic import atomic
+from noisegen.runs.atomic import atomic, refuse_existing
 from noisegen.runs.manifest import content_of, counted
 from noisegen.text.alignment import aligned, character_errors, word_errors, words_in
 
@@ -45,6 +45,7 @@ _TRIED_MIN = 5  # rows that drew a transform alone, from which its effect is wor
 _CER_SHOWN = 0.99  # of the changed rows; the others are in the last bar
 _CER_BARS = 20
 _COLORS = ("#0072b2", "#e69f00")  # of Okabe and Ito, told apart by the colour-blind
+_ABOUT = {"Software": "noisegen"}  # in the head of a picture, by which it is known
 _Z95 = 1.959963984540054  # the normal quantile of 97.5 %
 
 
@@ -515,16 +516,20 @@ def _drawn(figures: Statistics) -> list[TransformsPerRow]:
 
 
 def check_plot(path: Path) -> None:
-    """Raise UsageError for the name of a plot that ends in neither .png nor .html."""
+    """Raise UsageError for the name of a plot that ends in neither .png nor .html.
+
+    Raises OutputError for a file that is there, unless it is a plot.
+    """
     if path.suffix.lower() not in (".png", ".html"):
         raise UsageError(f"cannot plot to {str(path)!r}: the name must end in .png or .html")
+    refuse_existing(path)
 
 
 def plot(figures: Statistics, path: Path) -> None:
     """Write a report with examples as a self-contained HTML page, or its charts as PNG.
 
     Raises UsageError for another ending, MissingExtra for PNG without matplotlib, OutputError if
-    the file cannot be written.
+    the file cannot be written, or is there and no plot.
     """
     check_plot(path)
     if path.suffix.lower() == ".png":
@@ -666,5 +671,5 @@ def _picture(title: str, panels: Sequence[blocks.Bars]) -> bytes:
     content = io.BytesIO()
     with catch_warnings():
         filterwarnings("ignore", "Glyph .* missing")  # the font cannot write a transform's name
-        FigureCanvasAgg(picture).print_figure(content, format="png", dpi=150)
+        FigureCanvasAgg(picture).print_figure(content, format="png", dpi=150, metadata=_ABOUT)
     return content.getvalue()

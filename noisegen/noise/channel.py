@@ -1,36 +1,48 @@
 """The kernel of a learned channel: words, gaps, letters and whole rows of a batch, as arrays.
 
-A row draws a pair of factors and its habit; each word and each gap is hit with its chance times the
-factor, and becomes one of its options. Draws of a word or gap are numbered by its position in the
-row, in streams of their own ("words", "gaps", "row"), so that rows do not depend on others.
+A row draws a pair of factors, its habit and its style; each phrase, word and gap is hit with its
+chance times the factor, and becomes one of its options. Draws of a word or gap are numbered by its
+position in the row, or, where the style says so, by what the word is. They are in streams of their
+own ("words", "forms", "gaps", "phrases", "row"), so that rows do not depend on others.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from itertools import accumulate
+from itertools import accumulate, groupby
+from operator import itemgetter
 
 import numpy as np
 import pyarrow as pa
 
 from noisegen.noise import profile
-from noisegen.noise.channel_tables import CASINGS, SIZES, ChannelTables, Units, Words
+from noisegen.noise.channel_tables import CASINGS, SIZES, ChannelTables, Units, Words, units_of
 from noisegen.noise.edits import Edits
-from noisegen.noise.profile import CHANCE_BITS, Channel, Factors
+from noisegen.noise.profile import CHANCE_BITS, FACTOR_BITS, Channel, Factors
 from noisegen.noise.rng import CERTAIN, DECISION_BITS, Variants, decisions, draw_array, fork_array
-from noisegen.text.buffers import I64, U64, Bool, Texts, as_arrow, code_points, utf8_lengths, within
+from noisegen.text.buffers import (
+    I64,
+    U64,
+    Bool,
+    Texts,
+    as_arrow,
+    code_points,
+    ordinals,
+    utf8_lengths,
+    within,
+)
 from noisegen.text.case import SMALL, TITLE, UPPER, cased, lower
 
 PART_BYTES = 2 << 20  # of text that is noised at once: what a cache holds
 STRENGTH_BITS = 16
+RATE_MAX = 4  # a chance times this and the largest factor fits 63 bits
 DRAWS_EACH = 8  # of a word or gap, see below; three for letters
 HIT, OPTION, COARSE, LETTER = range(4)
+ATTEMPTS = 4  # to change letters
 _CASING_OF = np.array([0, 1, 2, 1])  # of a word's case
 _WRITTEN_CASES = (SMALL, SMALL, TITLE, UPPER)  # see `profile.SAME`
-_BELOW = (
-    CHANCE_BITS + profile.FACTOR_BITS + STRENGTH_BITS - DECISION_BITS
-)  # bits of a chance times factors
+_BELOW = CHANCE_BITS + FACTOR_BITS + STRENGTH_BITS - DECISION_BITS  # bits of a chance times factors
 _HALF = np.uint64(64 - CHANCE_BITS)
 _HABITS = list(profile.HABITS.values())
 
@@ -38,11 +50,15 @@ _HABITS = list(profile.HABITS.values())
 class ChannelKernel:
     """Noise with the chances of a channel."""
 
-    def __init__(self, channel: Channel, factors: Factors, rates: Sequence[Fraction]) -> None:
+    def __init__(
+        self, channel: Channel, factors: Factors, rates: Sequence[Fraction], consistency: int = 0
+    ) -> None:
+        self._consistency = consistency << DECISION_BITS - FACTOR_BITS
         self._tables = ChannelTables(channel)
         self._habits = np.array(channel.habits, np.int64)
-        self._factors = np.array([pair[:2] for pair in factors], np.int64)
-        sums = list(accumulate(weight for *_, weight in factors))
+        self._factors = np.array([factor[:2] for factor in factors], np.int64)
+        self._must = np.array([factor.must for factor in factors], np.bool_)
+        sums = list(accumulate(factor.weight for factor in factors))
         self._bounds = np.array([part * CERTAIN // sums[-1] for part in sums], np.int64)
         self._strengths = np.array([int(rate * (1 << STRENGTH_BITS)) for rate in rates], np.int64)
 
@@ -55,27 +71,63 @@ class ChannelKernel:
             chosen = slice(start, start + size)
             edits = self._propose(texts[chosen], keys[chosen], strengths[chosen])
             parts.append(replace(edits, rows=edits.rows + start))
-        return Edits.join(parts)
+        return Edits.join(parts).legal(texts)
 
     def _propose(self, texts: Texts, keys: U64, strengths: I64) -> Edits:
         """Propose the edits of a few rows."""
         row_keys = fork_array(keys, "row")
-        pair, must, habit = (decisions(draw_array(row_keys, number)) for number in range(3))
-        pairs = self._factors.take(np.searchsorted(self._bounds, pair, side="right"), axis=0)
-        factors = pairs * strengths[:, None]  # in 2^-24
+        pair, must, habit, style = (decisions(draw_array(row_keys, number)) for number in range(4))
+        drawn = np.searchsorted(self._bounds, pair, side="right")
+        factors = self._factors.take(drawn, axis=0) * strengths[:, None]  # in 2^-24
         words = Words.of(texts)
         units = Units.of(texts, words)
         groups = self._tables.groups(texts, words, units)
+        draws = self._draws(keys, words, units, style < self._consistency)
         kinds = units.rows * 2 + (units.words < 0)  # words come first, as in the factors
-        streams = np.stack([fork_array(keys, "words"), fork_array(keys, "gaps")], axis=1)
-        streams = streams.ravel().take(kinds)
         limits = self._tables.chances.take(groups) * factors.ravel().take(kinds)
-        drawn = decisions(draw_array(streams, units.numbers * DRAWS_EACH + HIT))
-        hit = _hit(units, drawn, limits, must >> DECISION_BITS - STRENGTH_BITS < strengths)
-        edits = _Batch(self._tables, texts, words, units, groups, streams, hit).edits()
+        must_change = self._must.take(drawn) & (must >> DECISION_BITS - STRENGTH_BITS < strengths)
+        firsts, lasts, of_phrases = self._phrases(keys, words, factors[:, 0])
+        heads = units_of(words, firsts)
+        limits[within(heads, 2 * (lasts - firsts) + 1)[0]] = 0
+        must_change[words.rows.take(firsts)] = False
+        hit = _hit(units, decisions(draw_array(draws[0], draws[1] + HIT)), limits, must_change)
+        hit[heads], groups[heads], units.stops[heads] = True, of_phrases, words.stops.take(lasts)
+        edits = _Batch(self._tables, texts, words, units, groups, draws, hit).edits()
         habit = habit << CHANCE_BITS + STRENGTH_BITS - DECISION_BITS
         habits = (habit[:, None] >= self._habits * strengths[:, None]).sum(axis=1)
         return _with_habits(edits, texts, habits)
+
+    def _draws(self, keys: U64, words: Words, units: Units, by_form: Bool) -> tuple[U64, I64]:
+        """Return the stream and first draw of every word and gap.
+
+        In rows `by_form` a word that the channel knows has the same ones wherever it stands.
+        """
+        streams = np.stack([fork_array(keys, "words"), fork_array(keys, "gaps")], axis=1)
+        streams = streams.ravel().take(units.rows * 2 + (units.words < 0))
+        numbers, known = units.numbers.copy(), self._tables.known(words)
+        forms = np.flatnonzero((known >= 0) & by_form.take(words.rows))
+        at = units_of(words, forms)
+        streams[at] = fork_array(keys, "forms").take(words.rows.take(forms))
+        numbers[at] = known.take(forms)
+        return streams, numbers * DRAWS_EACH
+
+    def _phrases(self, keys: U64, words: Words, factors: I64) -> tuple[I64, I64, I64]:
+        """Return the phrases that are hit: first word, last word, group; none overlaps another."""
+        streams, numbers = fork_array(keys, "phrases"), ordinals(words.rows)
+        parts = []
+        for firsts, lasts, groups in self._tables.phrases(words):
+            rows, draws = words.rows.take(firsts), numbers.take(firsts) * DRAWS_EACH
+            drawn = decisions(draw_array(streams.take(rows), draws + (lasts - firsts)))
+            limits = self._tables.chances.take(groups) * factors.take(rows)
+            hit = np.flatnonzero(drawn << _BELOW < limits)
+            parts.append([part.take(hit) for part in (firsts, lasts, groups)])
+        firsts, lasts, groups = np.concatenate(parts, axis=1)
+        kept, reach = [], -1
+        for number in np.lexsort((-lasts, firsts)).tolist():  # of two, the longer one
+            if firsts[number] > reach:
+                kept.append(number)
+                reach = lasts[number]
+        return firsts[kept], lasts[kept], groups[kept]
 
 
 def _hit(units: Units, drawn: I64, limits: I64, must: Bool) -> Bool:
@@ -93,14 +145,14 @@ def _hit(units: Units, drawn: I64, limits: I64, must: Bool) -> Bool:
 
 @dataclass(frozen=True)
 class _Batch:
-    """Words and gaps with their groups and streams, and which of them are hit."""
+    """Words and gaps with their groups, streams and first draws, and which of them are hit."""
 
     tables: ChannelTables
     texts: Texts
     words: Words
     units: Units
     groups: I64
-    streams: U64
+    draws: tuple[U64, I64]
     hit: Bool
 
     def edits(self) -> Edits:
@@ -133,8 +185,8 @@ class _Batch:
         return Edits.join([edits for _, edits in parts], order)
 
     def _draws(self, units: I64, which: I64 | int) -> U64:
-        numbers = self.units.numbers.take(units) * DRAWS_EACH + which
-        return draw_array(self.streams.take(units), numbers)
+        streams, numbers = self.draws
+        return draw_array(streams.take(units), numbers.take(units) + which)
 
     def _options(self, hit: I64) -> I64:
         """Return the option of every unit that is hit; a coarse one stands for a second draw."""
@@ -191,6 +243,38 @@ class _Batch:
         return self._edits(gone, starts - before, stops + behind, nothing, self.tables.pool)
 
     def _spelled(self, hit: I64, counts: I64) -> tuple[I64, Edits]:
+        """Change `counts` parts of words.
+
+        A change that makes neighbouring letters that the language lacks is drawn again, and in the
+        end left out.
+        """
+        parts, left = [], np.arange(len(hit))
+        for attempt in range(ATTEMPTS):
+            units, edits = self._respelled(hit.take(left), counts.take(left), attempt)
+            bad = np.isin(units, self._odd(units, edits))
+            parts.append((units[~bad], edits.keep(~bad)))
+            left = left[np.isin(hit.take(left), units[bad])]
+        units = np.concatenate([units for units, _ in parts])
+        return np.sort(units), Edits.join([edits for _, edits in parts], units)
+
+    def _odd(self, units: I64, edits: Edits) -> list[int]:
+        """Return the units of which edits make letters that the language lacks."""
+        small, base = self.words.small.tobytes(), self.words.base
+        edges = edits.starts - base, edits.stops - base, edits.replacements // CASINGS
+        found = []
+        every = zip(units.tolist(), *(part.tolist() for part in edges), strict=True)
+        for unit, own in groupby(every, key=itemgetter(0)):
+            at = start = int(self.units.starts[unit]) - base
+            stop = int(self.units.stops[unit]) - base
+            form = ""
+            for _, first, last, option in own:
+                form += small[at:first].decode() + self.tables.forms[option]
+                at = last
+            if self.tables.lacks(small[start:stop].decode(), form + small[at:stop].decode()):
+                found.append(unit)
+        return found
+
+    def _respelled(self, hit: I64, counts: I64, attempt: int) -> tuple[I64, Edits]:
         """Change `counts` parts of words, each chosen by its weight; equal words share one search.
 
         Parts that begin at or before an earlier one, or overlap it, are left out.
@@ -210,6 +294,7 @@ class _Batch:
         numbers = np.arange(int(counts.max(initial=0)))
         number, owners = np.nonzero((counts > numbers[:, None]) & (high > low))
         draws = self._draws(hit.take(owners), LETTER + number)
+        draws = draw_array(draws, attempt) if attempt else draws
         # The high half of the draw chooses the part, the low half what comes there.
         target = (draws >> _HALF).astype(np.int64)
         target = low.take(owners) + (target * (high - low).take(owners) >> CHANCE_BITS)

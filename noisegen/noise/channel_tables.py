@@ -3,11 +3,12 @@
 `realism.learn` sees the same words and gaps row by row.
 """
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
-from noisegen.noise.profile import CHANCE_BITS, END, LETTERS_MAX, START, Channel
+from noisegen.noise.profile import CHANCE_BITS, END, LETTERS_MAX, PHRASE_MAX, START, Channel
 from noisegen.noise.rng import WeightedChoices, mix_array
 from noisegen.text import case
 from noisegen.text.buffers import (
@@ -134,10 +135,15 @@ class Units(NamedTuple):
         rows, lasts = np.repeat(np.arange(len(texts)), sizes), np.cumsum(sizes) - 1
         starts, stops, numbers = np.empty_like(rows), np.empty_like(rows), np.full(len(rows), -1)
         starts[lasts - sizes + 1], stops[lasts] = texts.offsets[:-1], texts.offsets[1:]
-        at = 2 * np.arange(len(words.rows)) + words.rows + 1
+        at = units_of(words, np.arange(len(words.rows)))
         starts[at], stops[at], numbers[at] = words.starts, words.stops, np.arange(len(words.rows))
         starts[at + 1], stops[at - 1] = words.stops, words.starts
         return cls(starts, stops, rows, ordinals(rows) >> 1, numbers)
+
+
+def units_of(words: Words, chosen: I64) -> I64:
+    """Return the numbers of some words among all units."""
+    return 2 * chosen + words.rows.take(chosen) + 1
 
 
 def _text_table(texts: list[str]) -> HashTable:
@@ -177,6 +183,7 @@ class ChannelTables:
         self.hows = np.array([option.how for option in options], np.int64)
         forms = [case.cased(option.noisy, how) for option in options for how in range(CASINGS)]
         self.pool = Texts.from_strings([*forms, ""]).to_arrow()
+        self.forms, self.lacks = [option.noisy for option in options], channel.lacks
 
     def _take_words(self, channel: Channel, words: list[str]) -> None:
         """Take over the groups of known words, and of the shapes of others."""
@@ -184,6 +191,8 @@ class ChannelTables:
         cases = range(len(case.CASES))
         of_words = [channel.words[word, number] for word in words for number in cases]
         self._word_groups, self._shapes = np.array(of_words, np.int64), np.array(channel.shapes)
+        heads = {word.partition(" ")[0] for word in words if " " in word}
+        self._heads = _text_table(sorted(heads))
 
     def _take_gaps(self, channel: Channel, words: list[str]) -> None:
         """Take over the groups of gaps.
@@ -225,9 +234,13 @@ class ChannelTables:
         """Return an option of each group, by the high half of a draw."""
         return self._choices.pick(groups, (draws >> np.uint64(64 - CHANCE_BITS)).astype(np.int64))
 
+    def known(self, words: Words) -> I64:
+        """Return the number of each word among those of the channel, -1 for an unknown one."""
+        return self._words.find(words.hashes).astype(np.int64) - 1
+
     def groups(self, texts: Texts, words: Words, units: Units) -> I64:
         """Return the group of every word and gap, -1 for none."""
-        numbers = self._words.find(words.hashes).astype(np.int64) - 1
+        numbers = self.known(words)
         known, unknown = np.flatnonzero(numbers >= 0), np.flatnonzero(numbers < 0)
         of_words = np.empty(len(words.rows), np.int64)
         keys = numbers.take(known) * len(case.CASES) + words.cases.take(known)
@@ -247,10 +260,29 @@ class ChannelTables:
         keys = (numbers * 2 + ~later.take(other)) * self._rights + rights.take(other)
         of_gaps = self._of_space.take(rights)
         of_gaps[other] = np.where(numbers < 0, -1, self._groups_of_gaps(keys))
+        is_inside = later & (rights != self._end)  # of a row
+        starts, stops = units.starts.take(gaps), units.stops.take(gaps)
+        is_digit = [(side >= 48) & (side <= 57) for side in (padded[starts - 1], padded[stops])]
+        of_gaps[is_inside & is_digit[0] & is_digit[1]] = -1  # within a number, or between two
 
         groups = np.empty(len(units.rows), np.int64)
         groups[np.flatnonzero(units.words >= 0)], groups[gaps] = of_words, of_gaps
         return groups
+
+    def phrases(self, words: Words) -> Iterator[tuple[I64, I64, I64]]:
+        """Yield the phrases of each length: number of the first word and of the last, and group."""
+        heads = np.flatnonzero(self._heads.find(words.hashes))
+        for more in range(1, PHRASE_MAX):
+            heads = heads[heads + more < len(words.rows)]
+            lasts = heads + more
+            starts, stops = words.starts.take(heads), words.stops.take(lasts)
+            hashes = word_hashes(words.small, starts - words.base, stops - words.base)
+            hashes[words.rows.take(heads) != words.rows.take(lasts)] = 0
+            numbers = self._words.find(hashes).astype(np.int64) - 1
+            known = np.flatnonzero((numbers >= 0) & (hashes > 0))
+            first = heads.take(known)
+            keys = numbers.take(known) * len(case.CASES) + words.cases.take(first)
+            yield first, first + more, self._word_groups.take(keys)
 
     def _groups_of_gaps(self, keys: I64) -> I64:
         """Return the group of each key, or that of its gap before any word; -1 for neither."""

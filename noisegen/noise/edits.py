@@ -12,8 +12,38 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from noisegen.text.buffers import I64, U8, Bool, Texts, as_arrow, within
-from noisegen.text.spans import NO_SPANS, Spans
+from noisegen.text.buffers import I64, U8, Bool, Texts, Tokens, as_arrow, overlapping, within
+from noisegen.text.sequences import forbidden_sequences
+from noisegen.text.spans import Spans
+
+SIGNS_LEAD = 0xE0  # the first byte of U+0800 to U+0FFF
+REACH = 192  # bytes beside an edit that its signs may belong to
+
+
+def _faults(text: bytes) -> int:
+    return forbidden_sequences(text.decode(errors="ignore")).total()  # its edges may be cut
+
+
+def _legal(text: bytes, edits: Sequence[tuple[int, int, bytes]]) -> list[bool]:
+    """Tell which edits of a text leave no more forbidden sequences than it has.
+
+    No script looks across a space, or far: an edit counts from the one before it to the one behind.
+    """
+    ends = [0, *(stop for _, stop, _ in edits)]
+    parts = [text[end:start] + new for end, (start, _, new) in zip(ends, edits, strict=False)]
+    most = count = _faults(text)
+    if _faults(b"".join([*parts, text[ends[-1] :]])) <= most:
+        return [True] * len(edits)
+    kept, before = list[bool](), b""
+    for end, (start, stop, new) in zip(ends, edits, strict=False):
+        before = (before + text[end:start]).rpartition(b" ")[2][-REACH:]
+        reach = stop + REACH
+        clean, behind = text[start:stop], text[stop : text.find(b" ", stop, reach) + 1 or reach]
+        more = _faults(before + new + behind) - _faults(before + clean + behind)
+        kept.append(count + more <= most)
+        count += more * kept[-1]
+        before += new if kept[-1] else clean
+    return kept
 
 
 @dataclass(frozen=True)
@@ -71,6 +101,25 @@ class Edits:
         """Return the edits that change no protected span."""
         return self.keep(~spans.touch(self.starts, self.stops))
 
+    def legal(self, texts: Texts) -> "Edits":
+        """Return the edits without those that break the script of their row.
+
+        An edit breaks it that leaves, with those before it, more sequences that scripts forbid than
+        the text has. Rows are looked at that have signs of vowels, as in Devanagari and Thai.
+        """
+        if not len(self) or not (texts.window == SIGNS_LEAD).any():
+            return self
+        written, kept = self.written().to_arrow().to_pylist(), np.ones(len(self), np.bool_)
+        rows, firsts = np.unique(self.rows, return_index=True)
+        for row, first, last in zip(rows, firsts, np.append(firsts[1:], len(self)), strict=True):
+            base, end = texts.offsets[row], texts.offsets[row + 1]
+            text = texts.values[base:end].tobytes()
+            edges = zip(self.starts[first:last] - base, self.stops[first:last] - base, strict=True)
+            edits = [(*edge, new) for edge, new in zip(edges, written[first:last], strict=True)]
+            if SIGNS_LEAD in text:
+                kept[first:last] = _legal(text, edits)
+        return self.keep(kept)
+
     def from_row(self, first: int) -> "Edits":
         """Return the edits in texts that have so many more rows before these."""
         return replace(self, rows=self.rows + first)
@@ -89,10 +138,11 @@ class Edits:
         """How many bytes the edits before each one add, and behind the last one all of them."""
         return np.concatenate([[0], np.cumsum(self._sizes - (self.stops - self.starts))])
 
-    def growth_before(self, spans: Spans) -> I64:
-        """Return how many bytes the edits before each span add."""
-        grown: I64 = self._growth[np.searchsorted(self.stops, spans.starts, side="right")]
-        return grown
+    def growth_at(self, spans: Spans) -> tuple[I64, I64]:
+        """Return how many bytes the edits before each span add, and those before its end."""
+        before = self._growth[np.searchsorted(self.stops, spans.starts, side="right")]
+        within = self._growth[np.searchsorted(self.starts, spans.stops, side="left")]
+        return before, within
 
     def growth_of_rows(self, count: int) -> I64:
         """Return how many bytes the edits before each of so many rows add, and behind all."""
@@ -114,40 +164,71 @@ class Edits:
         order[1::2] = 2 * count + 1 + self.replacements
         return Texts.from_arrow(pieces.to_arrow().take(as_arrow(order))).window
 
-    def composed(self, texts: Texts, row_numbers: I64, makers: I64) -> "Composed":
+    def once(self, words: Tokens, changed: Spans) -> tuple["Edits", Spans]:
+        """Return the edits of words that have none yet, one of each, and the spans of their words.
+
+        `changed` are words that were edited before. An edit has the words that it overlaps, or else
+        those that it touches; where two edits share one, the first stays.
+        """
+        starts, stops = self.starts, self.stops
+        if len(words):
+            of_row = np.searchsorted(words.rows, np.stack([self.rows, self.rows + 1]))
+            firsts = np.searchsorted(words.stops, starts, side="right")
+            lasts = np.searchsorted(words.starts, stops) - 1
+            apart = np.flatnonzero(firsts > lasts)
+            low, high = starts.take(apart), stops.take(apart)
+            firsts[apart] = np.searchsorted(words.stops, low)
+            lasts[apart] = np.searchsorted(words.starts, high, side="right") - 1
+            firsts, lasts = np.maximum(firsts, of_row[0]), np.minimum(lasts, of_row[1] - 1)
+            has_word = np.flatnonzero(firsts <= lasts)
+            starts, stops = starts.copy(), stops.copy()
+            first, last = firsts.take(has_word), lasts.take(has_word)
+            starts[has_word] = np.minimum(starts.take(has_word), words.starts.take(first))
+            stops[has_word] = np.maximum(stops.take(has_word), words.stops.take(last))
+        free = np.flatnonzero(~changed.touch(starts, stops))
+        free = np.delete(free, overlapping(starts.take(free), stops.take(free)))
+        kept = np.zeros(len(self), np.bool_)
+        kept[free] = True
+        return self.keep(kept), Spans(starts.take(free), stops.take(free))
+
+    def composed(self, texts: Texts, row_numbers: I64, makers: I64, grown: I64) -> "Composed":
         """Return the edits as an account of rows `row_numbers`, made by `makers` (both per row).
 
-        Edits of a row that touch are joined into one.
+        Edits before these have made each row longer by `grown` bytes. Edits of a row that touch are
+        joined into one.
         """
         origin = texts.offsets[self.rows]
         starts, stops, rows = self.starts - origin, self.stops - origin, row_numbers[self.rows]
         of_row = self._growth[np.searchsorted(self.rows, self.rows, side="left")]
-        noisy = starts + self._growth[:-1] - of_row
+        noisy = starts + self._growth[:-1] - of_row + grown[self.rows]
         account = Composed(rows, starts, stops, noisy, noisy + self._sizes, makers[self.rows])
-        account = account.take(np.argsort(rows, kind="stable"))
-        heads = _group_heads(account.rows, account.clean_starts, account.clean_stops)
-        if len(heads) == len(rows):
-            return account
-        first, last = account.take(heads), account.take(np.append(heads[1:], len(rows)) - 1)
-        return first._replace(clean_stops=last.clean_stops, noisy_stops=last.noisy_stops)
+        return Composed.touching([account])
 
 
-def rewritten(texts: Texts, parts: Iterable[Edits], spans: Spans = NO_SPANS) -> tuple[Texts, Spans]:
-    """Write edits, and return the texts and their protected spans, which no edit touches.
+def rewritten(
+    texts: Texts, parts: Iterable[Edits], spans: Sequence[Spans] = ()
+) -> tuple[Texts, list[Spans]]:
+    """Write edits, and return the texts and each of their spans, with what is written within.
 
     Each part of the edits lies behind the one before, and is forgotten when it is written.
     """
     at, stop = int(texts.offsets[0]), int(texts.offsets[-1])
-    offsets, shift, pieces = texts.offsets - at, np.full(len(spans.starts), -at), []
+    offsets, pieces = texts.offsets - at, []
+    shifts = [np.full((2, len(these.starts)), -at) for these in spans]
     for part in parts:
         if len(part):
             end = int(part.stops[-1])
             pieces.append(part.written_over(texts.values[at:end], at))
             offsets = offsets + part.growth_of_rows(len(texts))
-            shift += part.growth_before(spans)
+            for these, shift in zip(spans, shifts, strict=True):
+                shift += part.growth_at(these)
             at = end
     values = np.concatenate([*pieces, texts.values[at:stop]])
-    return Texts(values, offsets), Spans(spans.starts + shift, spans.stops + shift)
+    moved = (
+        Spans.join([Spans(these.starts + before, these.stops + within)])
+        for these, (before, within) in zip(spans, shifts, strict=True)
+    )
+    return Texts(values, offsets), list(moved)
 
 
 class Composed(NamedTuple):
@@ -168,7 +249,7 @@ class Composed(NamedTuple):
         """Return the account of rows that nothing changed."""
         return cls(*np.zeros((6, 0), np.int64))
 
-    def take(self, chosen: Bool | I64) -> "Composed":
+    def take(self, chosen: Bool | I64 | slice) -> "Composed":
         """Return the chosen edits."""
         return Composed(*(column[chosen] for column in self))
 
@@ -176,20 +257,38 @@ class Composed(NamedTuple):
         """Tell which edits change their text: one transform may undo what another did."""
         sizes = self.clean_stops - self.clean_starts
         different: Bool = sizes != self.noisy_stops - self.noisy_starts
-        equal = np.flatnonzero(~different)
-        rows, sizes = self.rows[equal], sizes[equal]
-        ours, owners = within(clean.offsets[rows] + self.clean_starts[equal], sizes)
-        theirs, _ = within(noisy.offsets[rows] + self.noisy_starts[equal], sizes)
-        different[equal[owners[clean.values[ours] != noisy.values[theirs]]]] = True
+        for start in range(0, len(sizes), _COMPARED):
+            equal = start + np.flatnonzero(~different[start : start + _COMPARED])
+            rows, same = self.rows[equal], sizes[equal]
+            ours, owners = within(clean.offsets[rows] + self.clean_starts[equal], same)
+            theirs, _ = within(noisy.offsets[rows] + self.noisy_starts[equal], same)
+            different[equal[owners[clean.values[ours] != noisy.values[theirs]]]] = True
         return different
 
     @classmethod
     def join(cls, parts: Iterable["Composed"]) -> "Composed":
         """Return the account of parts that have no row in common."""
-        joined = cls(*map(np.concatenate, zip(*parts, strict=True)))
+        parts = [part for part in parts if len(part.rows)] or [cls.none()]
+        joined = (
+            parts[0] if len(parts) == 1 else cls(*map(np.concatenate, zip(*parts, strict=True)))
+        )
+        if (joined.rows[1:] >= joined.rows[:-1]).all():
+            return joined
         return joined.take(np.argsort(joined.rows, kind="stable"))
 
+    @classmethod
+    def touching(cls, parts: Sequence["Composed"]) -> "Composed":
+        """Return the account of ascending parts of a pass; edits that touch are joined into one."""
+        account = cls.join(parts)
+        heads = _group_heads(account.rows, account.clean_starts, account.clean_stops)
+        if len(heads) == len(account.rows):
+            return account
+        lasts = np.append(heads[1:], len(account.rows)) - 1
+        stops = {name: getattr(account, name)[lasts] for name in ("clean_stops", "noisy_stops")}
+        return account.take(heads)._replace(**stops)
 
+
+_COMPARED = 1 << 16  # edits whose bytes are compared at a time
 _ROW = 1 << 32  # rows side by side on one axis; no row is longer than 2^31 bytes
 
 

@@ -4,6 +4,7 @@ Rows are noised in passes. A pass gathers the rows that have a k-th step, in the
 steps; every kernel proposes edits for its run of rows; all edits of the pass are applied at once.
 """
 
+import json
 import os
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
@@ -22,7 +23,7 @@ from noisegen.noise import registry, rng
 from noisegen.noise.edits import Composed, Edits, compose, rewritten
 from noisegen.noise.lexical import LexicalKernel
 from noisegen.noise.plan import Plan, Schedule, Streams
-from noisegen.noise.recipe import NoiseOptions, Recipe, Step, parse, step_values
+from noisegen.noise.recipe import NoiseOptions, Recipe, Step, step_values
 from noisegen.noise.registry import (
     Kernel,
     RowKernel,
@@ -32,12 +33,12 @@ from noisegen.noise.registry import (
     edits_of_one,
 )
 from noisegen.noise.rng import RowDraws, id_number, id_numbers
-from noisegen.text.buffers import I64, U64, Texts, as_arrow
+from noisegen.text.buffers import I64, U64, Texts, Tokens, as_arrow
 from noisegen.text.case import characters_in
 from noisegen.text.languages import normalize_language
-from noisegen.text.resources import keep_freed_memory
+from noisegen.text.resources import DEFAULT_RECIPE, keep_freed_memory
 from noisegen.text.rows import Memo, Row
-from noisegen.text.spans import PROTECTED, Spans, protect_kinds, protected, protected_in
+from noisegen.text.spans import NO_SPANS, PROTECTED, Spans, protect_kinds, protected, protected_in
 
 BATCH_BYTES = 8 << 20
 HUGE_BYTES = 1 << 20  # of a row from which on it is noised in windows
@@ -70,11 +71,15 @@ class Engine:
         self._steps = recipe.steps()
         self.kernels: list[Kernel] = []
         self.rates: list[list[str]] = []
+        self._changes_words: list[bool] = []  # of which each may get one change
         for step in self._steps:
             transform = registry.get(step.transform)
             transform.check_language(self.settings.lang)
-            self.kernels.append(transform.make(self.settings, step_values(step)))
+            by_form = bool(recipe.writers) and transform.kind == "habit"
+            of_step = replace(self.settings, by_form=by_form)
+            self.kernels.append(transform.make(of_step, step_values(step)))
             self.rates.append(transform.rates)
+            self._changes_words.append(bool(recipe.writers) and transform.kind != "style")
         self._is_lexical = np.array([isinstance(k, LexicalKernel) for k in self.kernels], np.bool_)
         self._lexicon_of_step = np.cumsum(self._is_lexical) - 1
         is_for_rows = [isinstance(kernel, RowKernel) for kernel in self.kernels]
@@ -125,12 +130,13 @@ class Engine:
         from the draft, the kernels of these steps propose edits, and the draft is rewritten.
         """
         plan = self._schedule.draw(streams)
-        draft = _Draft(clean, protect, account)
+        draft = _Draft(clean, protect, account, bool(self.recipe.writers))
         for rows, steps in plan.passes(last=self._is_lexical):
-            texts, spans = draft.take(rows)
-            parts = self._propose(texts, spans, rows, steps, streams)
+            draft.take(rows)
+            keys = self._schedule.keys(streams, rows, steps)
+            parts = self._propose(draft, steps, keys, plan.writers.take(rows))
             draft.rewrite(parts, makers=np.int64(1) << steps)
-        return Noised(draft.texts(), plan, draft.account())
+        return Noised(draft.latest(), plan, draft.account())
 
     def noise_texts(
         self, texts: Sequence[str], streams: Streams, protect: tuple[str, ...] = ()
@@ -152,18 +158,22 @@ class Engine:
             plan.rows.tolist(), plan.steps.tolist(), self._row_draws(plan, streams), strict=True
         )
         for number, step, draws in pairs:
-            row = rows[number]
+            row, changed = rows[number], list[tuple[int, int]]()
             edits = self._edit_row[step](row, draws)
             if row.protected:
                 edits = row.outside(edits)
+            if edits and self._changes_words[step]:
+                edits, changed = row.once(edits, self.settings.matched_by)
             if edits:
-                rows[number] = row.edited(edits)
+                rows[number] = row.edited(edits, changed)
         return [row.text for row in rows]
 
     def _row_draws(self, plan: Plan, streams: Streams) -> Iterator[RowDraws]:
         """Yield the draws of every pair of a plan; their first hits are found all at once."""
         keys, strength_keys = self._schedule.keys(streams, plan.rows, plan.steps)
-        strengths = self._schedule.strengths(strength_keys, len(self._strengths_of_step) - 1)
+        rates = len(self._strengths_of_step) - 1
+        writers = plan.writers.take(plan.rows)
+        strengths = self._schedule.strengths(strength_keys, rates, writers, plan.steps)
         limits = self._row_limits[plan.steps, strengths[:, 0]]
         limited = np.flatnonzero(limits)
         draws = rng.draw_array(keys.take(limited)[:, None], np.arange(rng.FIRST))
@@ -184,20 +194,31 @@ class Engine:
         return dict(zip(self.rates[step], strengths, strict=False))
 
     def _propose(
-        self, texts: Texts, spans: Spans, rows: I64, steps: I64, streams: Streams
+        self, draft: "_Draft", steps: I64, keys: tuple[U64, U64], writers: I64
     ) -> Iterator[Edits]:
-        """Yield the edits of one pass in ascending parts; the rows are sorted by their kernel."""
-        keys, strength_keys = self._schedule.keys(streams, rows, steps)
+        """Yield the edits of one pass in ascending parts.
+
+        The rows taken from the draft are sorted by the kernel of their step. Each has `keys`, as of
+        `Schedule.keys`, and a writer.
+        """
+        texts, spans, (own_keys, strength_keys) = draft.texts, draft.spans, keys
         kernels = np.where(self._is_lexical[steps], -1, steps)
         huge = texts.lengths >= HUGE_BYTES  # each of these rows is a run of its own
         begins = (np.diff(kernels, prepend=-2) != 0) | huge | np.append(False, huge)[:-1]
         starts = np.flatnonzero(begins).tolist()
         waiting: list[Edits] = []
-        for run in map(slice, starts, [*starts[1:], len(rows)]):
-            kernel, rates = self._kernel_for(steps[run], spans), self.rates[steps[run.start]]
-            strengths = self._schedule.strengths(strength_keys[run], len(rates))
-            of_run = texts[run], keys[run], dict(zip(rates, strengths.T, strict=True))
-            if huge[run.start] and isinstance(kernel, WindowedKernel):
+        for run in map(slice, starts, [*starts[1:], len(steps)]):
+            step = steps[run.start]
+            kernel, rates = self._kernel_for(steps[run], spans), self.rates[step]
+            strengths = self._schedule.strengths(
+                strength_keys[run], len(rates), writers[run], steps[run]
+            )
+            of_run = texts[run], own_keys[run], dict(zip(rates, strengths.T, strict=True))
+            if self._changes_words[step]:
+                proposed = kernel.propose(*of_run).outside(spans)
+                words = getattr(of_run[0], self.settings.matched_by)
+                waiting.append(draft.once(proposed, words).from_row(run.start))
+            elif huge[run.start] and isinstance(kernel, WindowedKernel):
                 yield Edits.join(waiting)
                 waiting.clear()
                 for part in kernel.windows(*of_run):
@@ -221,18 +242,19 @@ class Engine:
 
     def edits(self, clean: Texts, noisy: Texts, account: Composed) -> pa.Array:
         """Return the column `edits`, in characters: those that change their text."""
-        account = account.take(account.changes(clean, noisy))
-        makers = as_arrow(account.makers).dictionary_encode()
+        changes = account.changes(clean, noisy)
+        rows = account.rows[changes]
+        makers = as_arrow(account.makers[changes]).dictionary_encode()
         names = []
         for mask in makers.dictionary.to_pylist():
             named = [step.transform for bit, step in enumerate(self._steps) if mask >> bit & 1]
             names.append("+".join(dict.fromkeys(named)))
         columns = [Texts.from_strings(names).to_arrow(pa.string()).take(makers.indices)]
         for texts, positions in zip((clean, clean, noisy, noisy), account[1:5], strict=True):
-            starts = texts.offsets.take(account.rows)
-            characters = characters_in(texts.values, starts, starts + positions)
+            starts = texts.offsets.take(rows)
+            characters = characters_in(texts.values, starts, starts + positions[changes])
             columns.append(as_arrow(characters.astype(np.int32)))
-        offsets = np.searchsorted(account.rows, np.arange(len(clean) + 1)).astype(np.int32)
+        offsets = np.searchsorted(rows, np.arange(len(clean) + 1)).astype(np.int32)
         structs = pa.StructArray.from_arrays(columns, fields=list(EDITS.value_type))
         return pa.ListArray.from_arrays(as_arrow(offsets), structs, type=EDITS)
 
@@ -244,41 +266,70 @@ class _Draft:
     of the rows that have no further step.
     """
 
-    def __init__(self, clean: pa.Array, protect: tuple[str, ...], account: bool) -> None:
+    def __init__(
+        self, clean: pa.Array, protect: tuple[str, ...], account: bool, has_writers: bool
+    ) -> None:
+        self._has_writers = has_writers
         self._current = clean.cast(pa.binary())
-        self._texts = Texts.from_arrow(self._current)
-        self._spans = protected(self._texts, protect)
+        self.texts = Texts.from_arrow(self._current)
+        self.spans = protected(self.texts, protect)
+        self._changed, self._fresh = NO_SPANS, list[Spans]()  # words that have changed
         self._rows = np.arange(len(clean))
         self._places = self._rows.copy()  # of rows among the current ones
         self._edits = Composed.none() if account else None
         self._finished: list[tuple[I64, pa.Array]] = []
         self._finished_edits: list[Composed] = []
 
-    def take(self, rows: I64) -> tuple[Texts, Spans]:
-        """Return the texts and spans of rows, which then are those to be rewritten."""
+    def take(self, rows: I64) -> None:
+        """Take some rows, with their texts and spans, as those to be rewritten."""
         at = self._places[rows]
         finished = np.delete(np.arange(len(self._rows)), at)
         self._finished.append((self._rows[finished], self._current.take(as_arrow(finished))))
         self._current = self._current.take(as_arrow(at))
         texts = Texts.from_arrow(self._current)
-        self._spans = self._spans.taken(self._texts, at, texts)
-        self._texts, self._rows = texts, rows
+        self.spans = self.spans.taken(self.texts, at, texts)
+        self._changed = self._changed.taken(self.texts, at, texts)
+        self.texts, self._rows = texts, rows
         self._places[rows] = np.arange(len(rows))
-        return texts, self._spans
+
+    def once(self, edits: Edits, words: Tokens) -> Edits:
+        """Return the edits of words that no such edits have changed before, one of each."""
+        edits, changed = edits.once(words, self._changed)
+        self._fresh.append(changed)
+        return edits
 
     def rewrite(self, parts: Iterable[Edits], makers: I64) -> None:
         """Apply edits, made by these transforms (one bit mask per row)."""
+        if self._has_writers:  # which words change is known when all have proposed
+            parts = list(parts)
+        accounts = list[Composed]()
+        self._changed = Spans.join([self._changed, *self._fresh])
+        self._fresh.clear()
+        noted = parts if self._edits is None else self._noted(parts, makers, accounts)
+        spans = self.spans, self._changed
+        texts, (self.spans, self._changed) = rewritten(self.texts, noted, spans)
         if self._edits is not None:
-            edits = Edits.join(list(parts))
             continued = np.isin(self._edits.rows, self._rows)
             self._finished_edits.append(self._edits.take(~continued))
-            fresh = edits.composed(self._texts, self._rows, makers)
-            self._edits = compose(self._edits.take(continued), fresh)
-            parts = [edits]
-        self._texts, self._spans = rewritten(self._texts, parts, self._spans)
-        self._current = self._texts.to_arrow()
+            self._edits = compose(self._edits.take(continued), Composed.join(accounts))
+        self.texts, self._current = texts, texts.to_arrow()
 
-    def texts(self) -> pa.Array:
+    def _noted(
+        self, parts: Iterable[Edits], makers: I64, accounts: list[Composed]
+    ) -> Iterator[Edits]:
+        """Yield parts of edits, and append the account of each; the last edit of one may grow."""
+        grown = np.zeros(len(self.texts), np.int64)
+        for part in parts:
+            account = part.composed(self.texts, self._rows, makers, grown)
+            if accounts:
+                before = accounts.pop()
+                accounts.append(before.take(slice(-1)))
+                account = Composed.touching([before.take(slice(-1, None)), account])
+            accounts.append(account)
+            grown += np.diff(part.growth_of_rows(len(self.texts)))
+            yield part
+
+    def latest(self) -> pa.Array:
         """Return the last version of every row."""
         rows, texts = zip(*self._finished, (self._rows, self._current), strict=True)
         order = np.argsort(np.concatenate(rows))
@@ -320,14 +371,15 @@ def _recipe_in(path: str, _: tuple[int, ...]) -> Recipe:
 
 @lru_cache(maxsize=64)
 def _engine(recipe: str, lang: str, tagger: str) -> Engine:
-    known = parse(recipe, "recipe") if recipe.startswith("{") else Recipe.named(recipe)
+    is_key = recipe.startswith("{")
+    known = Recipe.from_dict(json.loads(recipe)) if is_key else Recipe.named(recipe)
     made = Engine(known.for_language(lang)[0], Settings(lang, tagger=tagger))
     made.note = known.note_on(lang)
     return made
 
 
 def noise(
-    text: Text, recipe: RecipeLike = "mix_all", *, seed: int = 0,
+    text: Text, recipe: RecipeLike = DEFAULT_RECIPE, *, seed: int = 0,
     id: object = None,  # noqa: A002 - the name of the column
     **options: Unpack[NoiseOptions],
 ) -> Text:  # fmt: skip

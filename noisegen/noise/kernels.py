@@ -34,7 +34,9 @@ from noisegen.text.rows import Memo, Row, RowEdit
 
 _SPACES = Texts.from_strings(["", " "]).to_arrow()
 _BLANKS, _WHITE = (0x20, 0x09), (0x20, 0x09, 0x0A, 0x0D)
-_NOT_BEFORE_SPACE = (*_WHITE, 0x200D)  # the zero-width joiner
+_DIGITS, _OF_NUMBERS = [*b"0123456789"], [*b"0123456789.,:"]
+_WITHIN_NUMBER = re.compile("[0-9][0-9.,:]|[.,:][0-9]")
+_NOT_BEFORE_SPACE = (*_WHITE, 0x200D, *buffers.BEFORE)  # the zero-width joiner
 
 
 def character_map(entries: Iterable[Entry]) -> WeightedTexts:
@@ -48,10 +50,11 @@ def character_map(entries: Iterable[Entry]) -> WeightedTexts:
 
 @dataclass(frozen=True)
 class Substitution:
-    """Replace characters of a map, each with chance `rate`."""
+    """Replace characters of a map, each with chance `rate`; if `bare`, only those without marks."""
 
     characters: WeightedTexts
     gaps: GapTables
+    bare: bool = False
 
     def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
         """Propose the replacements of all rows."""
@@ -66,17 +69,23 @@ class Substitution:
         starts = texts.offsets[hits.rows] + hits.positions
         points = code_points(texts.values, starts)
         groups, known = self.characters.find(points)
+        if self.bare:
+            stops = starts + utf8_lengths(points)
+            inner = np.flatnonzero(stops < texts.offsets[hits.rows + 1])
+            known[inner] &= ~buffers.joins_previous(code_points(texts.values, stops[inner]))
         chosen = self.characters.pick(groups[known], hits.choices[known])
         starts, stops = starts[known], starts[known] + utf8_lengths(points[known])
         return Edits(hits.rows[known], starts, stops, chosen, self.characters.pool)
 
     def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
         """Propose the replacements of one row."""
-        edits, groups = [], self.characters.group_of
+        edits, groups, text = [], self.characters.group_of, row.text
         for at, drawn in _row_hits(
-            row.text, Draws(draws.key), self.gaps.tables[draws.variants["rate"]]
+            text, Draws(draws.key), self.gaps.tables[draws.variants["rate"]]
         ):
-            if (group := groups.get(ord(row.text[at]))) is not None:
+            if self.bare and buffers.joins(ord(text[at + 1 : at + 2] or " ")):
+                continue
+            if (group := groups.get(ord(text[at]))) is not None:
                 edits.append((at, at + 1, self.characters.written(group, drawn)))
         return edits
 
@@ -96,7 +105,10 @@ def _row_hits(text: str, draws: Draws, table: Sequence[int]) -> Iterator[tuple[i
 
 @dataclass(frozen=True)
 class Spacing:
-    """Drop spaces (and tabs) with one chance, add one between two non-spaces with another."""
+    """Drop spaces (and tabs) with one chance, add one between two non-spaces with another.
+
+    Numbers stay whole.
+    """
 
     drop: GapTables
     add: GapTables
@@ -124,9 +136,11 @@ class Spacing:
         ends = at + utf8_lengths(points)
         fit = (points >= 0) & ~np.isin(points, _NOT_BEFORE_SPACE)
         fit &= ends < texts.offsets[hits.rows + 1]
-        add_rows, added = hits.rows[fit], ends[fit]
+        add_rows, added, points = hits.rows[fit], ends[fit], points[fit]
         following = code_points(texts.values, added)
         fit = ~np.isin(following, _WHITE) & ~buffers.joins_previous(following)
+        both = np.stack([points, following])
+        fit &= ~(np.isin(both, _OF_NUMBERS).all(axis=0) & np.isin(both, _DIGITS).any(axis=0))
         starts = np.concatenate([dropped, added[fit]])
         order = np.argsort(starts, kind="stable")
         kinds = np.repeat([0, 1], [len(dropped), int(fit.sum())])[order]
@@ -146,6 +160,7 @@ class Spacing:
             and ord(text[at]) not in _NOT_BEFORE_SPACE
             and ord(text[at + 1]) not in _WHITE
             and not buffers.joins(ord(text[at + 1]))
+            and not _WITHIN_NUMBER.fullmatch(text, at, at + 2)
         ]
         return sorted(edits, key=itemgetter(0))
 
@@ -163,18 +178,23 @@ class WordKernel:
     """Replace words, each with its rate, by what a rule makes of them.
 
     `limits` holds the 48-bit threshold of every strength. Draw number i of a row decides on its
-    i-th word, and which alternative it gets. The rule changes no word without what it `needs`.
+    i-th word, and which alternative it gets; `by_form` equal words get the same. The rule changes
+    no word without what it `needs`.
 
     The words met so far are remembered: `hashes` are ascending; `groups` say which alternatives
     each has in `choices`, `pool` and `changed`, which tells those that differ from their word. A
     word that stays has itself.
     """
 
-    def __init__(self, rule: WordRule, limits: I64, needs: re.Pattern[str] | None = None) -> None:
+    def __init__(
+        self, rule: WordRule, limits: I64, needs: re.Pattern[str] | None = None,
+        by_form: bool = False,
+    ) -> None:  # fmt: skip
         self._rule = rule
         self._needs = needs
         self._limits = limits
-        if needs is None:
+        self._by_form = by_form
+        if needs is None and not by_form:
             self.row_limits = limits
         self.row_forms = Memo(self._forms_of, ROW_WORDS_MAX)
         self._forget()
@@ -187,7 +207,8 @@ class WordKernel:
     def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
         """Propose the replacements of all rows."""
         words = texts.tokens
-        hit, draws = rng.hits(keys, words.rows, self._limits.take(variants["rate"]))
+        limits, forms = self._limits.take(variants["rate"]), words.hashes if self._by_form else None
+        hit, draws = rng.hits(keys, words.rows, limits, numbers=forms)
         groups = self._groups_of(texts.values, words.starts.take(hit), words.stops.take(hit))
         known = np.flatnonzero(groups >= 0)
         chosen = self.choices.pick(groups[known], rng.choices(draws.take(known)))
@@ -198,13 +219,23 @@ class WordKernel:
 
     def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
         """Propose the replacements of one row."""
-        if self._needs is None:
+        if self._needs is None and not self._by_form:
             return self.replaced(row, draws.hits(len(row.words)))
-        if not self._needs.search(row.text):
+        if self._needs and not self._needs.search(row.text):
             return []
-        fit = [number for number, word in enumerate(row.words) if self._needs.search(word)]
+        fits = self._needs.search if self._needs else bool
+        fit = [number for number, word in enumerate(row.words) if fits(word)]
         limit = int(self._limits[draws.variants["rate"]])
-        return self.replaced(row, rng.row_hits(draws.key, fit, limit))
+        return self.replaced(row, self.hits_in(row, draws.key, fit, limit))
+
+    def hits_in(
+        self, row: Row, key: int, numbers: Sequence[int], limit: int
+    ) -> list[tuple[int, int]]:
+        """Return which of the words with these numbers are hit, each with 16 bits that choose."""
+        if not self._by_form:
+            return rng.row_hits(key, numbers, limit)
+        forms = [row.hashes[number] for number in numbers]
+        return [(numbers[at], drawn) for at, drawn in rng.form_hits(key, forms, limit)]
 
     def replaced(self, row: Row, hits: Iterable[tuple[int, int]]) -> list[RowEdit]:
         """Return the replacements of the words that are hit in one row."""

@@ -13,36 +13,46 @@ import pyarrow.compute as pc
 from noisegen.noise import phrases
 from noisegen.noise.edits import Edits
 from noisegen.noise.lexicon import POS, Lexicon, Parser, head_of, parser_of
-from noisegen.noise.phrases import Matches, PhraseTable, RowMatch, load_table
+from noisegen.noise.phrases import Matches, PhraseTable, RowMatch, load_table, row_forms
 from noisegen.noise.registry import (
+    Kind,
     Parameter,
     Settings,
     Transform,
     called_from,
     register,
 )
-from noisegen.noise.rng import RowDraws, Variants, choices, hits
+from noisegen.noise.rng import RowDraws, Variants, choices, form_hits, hits
 from noisegen.noise.tagging import Tagger, make_tagger
-from noisegen.text.buffers import I64, U64, Texts, as_arrow
+from noisegen.text.buffers import I64, U64, Texts, as_arrow, ordinals
 from noisegen.text.resources import DICTIONARIES
 from noisegen.text.rows import Row, RowEdit
 
 CLITICS = "(?i)['\u2019](m|re|s|ve|d|ll)$"
 _CLITIC = re.compile(CLITICS)
+# Words that come behind a gap more often than behind a verb without stress: "how happy I am now".
+BEHIND_GAPS = (
+    "and anymore are as but can could did does has is nor now or right should than then today too "
+    "was were will would"
+)
+_BEHIND_GAPS = Texts.from_strings([BEHIND_GAPS]).tokens.hashes
+_BEHIND_GAP = frozenset(_BEHIND_GAPS.tolist())
 
 
 @dataclass(frozen=True)
 class LexicalKernel:
     """Replace each match of a row in its lexicon with its rate; for one or more lexicons.
 
-    `limits` holds the 48-bit thresholds, shape (lexicons, strengths); `taggers` and `tags` (see
-    `lexical`) have one entry per lexicon. `lexicons` is the number of each row's lexicon.
+    `limits` holds the 48-bit thresholds, shape (lexicons, strengths); `taggers`, `tags` (see
+    `lexical`) and `by_form` (see `Settings`) have one entry per lexicon. `lexicons` has the number
+    of each row's lexicon.
     """
 
     table: PhraseTable
     limits: I64
     taggers: tuple[Tagger | None, ...]
     tags: tuple[str, ...]
+    by_form: tuple[bool, ...] = (False,)
     lexicons: I64 | None = None
 
     @classmethod
@@ -53,6 +63,7 @@ class LexicalKernel:
             np.concatenate([kernel.limits for kernel in kernels]),
             tuple(tagger for kernel in kernels for tagger in kernel.taggers),
             tuple(rule for kernel in kernels for rule in kernel.tags),
+            tuple(by_form for kernel in kernels for by_form in kernel.by_form),
         )
 
     @property
@@ -67,12 +78,22 @@ class LexicalKernel:
         matches, pos = self._eligible(texts, self.table.find(texts, lexicons), lexicons)
         if not len(matches):
             return Edits.none()
-        hit, draws = hits(keys, matches.rows, self.limits[lexicons, variants["rate"]])
+        limits, numbers = self.limits[lexicons, variants["rate"]], None
+        if any(self.by_form):
+            by_form = np.array(self.by_form)[lexicons.take(matches.rows)]
+            places = ordinals(matches.rows).astype(np.uint64)
+            numbers = np.where(by_form, matches.forms(self.table.words(texts)), places)
+        hit, draws = hits(keys, matches.rows, limits, numbers=numbers)
         matches, pos = matches.take(hit), pos.take(hit)
         drawn = self.table.alternatives(texts.values, matches, pos, choices(draws))
-        # No clitic without a word to lean on: "You have." does not become "You've.".
+        changed = np.flatnonzero(self.table.stays.take(drawn // 3) == 0)
+        matches, drawn = matches.take(changed), drawn.take(changed)
+        # No clitic without a word to lean on: "You have." does not become "You've.", nor "who I am
+        # and" "who I'm and".
         clitics = np.array([rule == "clitic" for rule in self.tags])[lexicons.take(matches.rows)]
-        alone = np.flatnonzero(clitics & (texts.tokens.gaps.take(matches.lasts) != ord(" ")))
+        gaps = self.table.words(texts).gaps.take(matches.lasts)
+        followers = self.table.words(texts).hashes.take(matches.lasts + 1, mode="clip")
+        alone = np.flatnonzero(clitics & ((gaps != ord(" ")) | np.isin(followers, _BEHIND_GAPS)))
         written = self.table.pool.take(as_arrow(drawn.take(alone))).cast(pa.string())
         leaning = pc.match_substring_regex(written, CLITICS).to_numpy(zero_copy_only=False)
         dropped = alone[leaning.astype(np.bool_)]
@@ -85,14 +106,19 @@ class LexicalKernel:
 
     def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
         """Propose the replacements of one row, for one lexicon."""
-        matches, groups = self._eligible_in(row, self.table.find_row(row, draws.least))
+        row = self.table.row_words(row)
+        by_form, limit = self.by_form[0], int(self.limits[0, draws.variants["rate"]])
+        found = self.table.find_row(row, 1 if by_form else draws.least)
+        matches, groups = self._eligible_in(row, found)
+        forms = row_forms(row, matches) if by_form else None
+        hit = draws.hits(len(matches)) if forms is None else form_hits(draws.key, forms, limit)
         edits = list[RowEdit]()
-        for number, drawn in draws.hits(len(matches)):
+        for number, drawn in hit:
             match = matches[number]
             start, stop = row.span(*match[:2])
             written = self.table.written(row, match, drawn, groups[number] if groups else None)
-            leans = self.tags[0] == "clitic" and not row.is_followed(match[1])
-            if not (leans and _CLITIC.search(written)):
+            leans = self.tags[0] == "clitic" and not _leads_on(row, match[1])
+            if written != row.text[start:stop] and not (leans and _CLITIC.search(written)):
                 dotted = written.endswith(".") and row.text[stop : stop + 1] == "."
                 edits.append((start, stop + dotted, written))
         return edits
@@ -158,6 +184,7 @@ class LexicalSource:
     parser: Parser | None = None
     langs: tuple[str, ...] = ("*",)
     original: Original | None = None
+    kind: Kind = "habit"
 
     def files(self, settings: Settings, values: Mapping[str, Any]) -> list[Path]:
         """Return the files that a kernel for these settings reads, whatever the values."""
@@ -178,11 +205,16 @@ class LexicalSource:
             table = self.original.table(settings.nlaug_data)
         else:
             [path] = self.files(settings, values)
-            table = load_table(path, self.parser or parser_of(path))
+            table = load_table(path, self.parser or parser_of(path), settings.matched_by)
         asks = self.tags in ("equal", "no-verb")
         tagger = make_tagger(settings.tagger, settings.lang) if asks else None
         limits = settings.limits(float(values["rate"]))[None]
-        return LexicalKernel(table, limits, (tagger,), (self.tags,))
+        return LexicalKernel(table, limits, (tagger,), (self.tags,), (settings.by_form,))
+
+
+def _leads_on(row: Row, word: int) -> bool:
+    """Tell whether a clitic at the end of a word can lean on the next."""
+    return row.is_followed(word) and row.hashes[word + 1] not in _BEHIND_GAP
 
 
 def register_lexicon(
@@ -192,22 +224,25 @@ def register_lexicon(
     parameters = {"rate": Parameter("rate", rate, float)}
     where = defined_at or called_from(1)
     of_source = source.kernel, source.languages, source.files
-    register(Transform(source.name, summary, parameters, *of_source, where))
+    described = source.name, summary, parameters
+    register(Transform(*described, *of_source, where, kind=source.kind))
 
 
 def lexical(
     name: str, path: str | Path, *, rate: float = 1.0, summary: str = "", tags: str = "",
+    kind: Kind = "habit",
 ) -> None:  # fmt: skip
     """Register a word list as a transform: each match is replaced with chance `rate`.
 
     `path` is a TSV (its head names source, license and lang) or a mined dictionary in Parquet;
     '{lang}' in it stands for the language. `tags` is '' (any), 'equal' (the entry's part of speech
     must be that of the match), 'no-verb' (the match must not be a verb) or 'clitic' (a replacement
-    that ends in one, such as "you've", needs a word after it).
+    that ends in one, such as "you've", needs a word after it). In recipes with writers a word list
+    is a 'habit', the same for each occurrence of a word in a row, or a 'slip' of one place.
     """
     where = Path(path)
     langs = head_of(where, "lang").get("lang", "*") if where.exists() else "*"
-    source = LexicalSource(name, lambda: where, tags, langs=tuple(langs.split()))
+    source = LexicalSource(name, lambda: where, tags, langs=tuple(langs.split()), kind=kind)
     if not summary:
         summary = f"Replace words of {where.name}."
         if where.suffix != ".parquet" and "{lang}" not in str(where):

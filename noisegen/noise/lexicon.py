@@ -1,5 +1,6 @@
 """Lexicons: phrase -> weighted alternatives, read from TSV or Parquet, with their licence."""
 
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from noisegen.errors import LexiconError
 from noisegen.text.buffers import SIGNS
 from noisegen.text.case import fold
+from noisegen.text.languages import MATCHED_BY
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,7 +41,11 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True)
 class Lexicon:
-    """A word list. `head` holds at least name, lang, source and license."""
+    """A word list. `head` holds at least name, lang, source and license.
+
+    With `of: 1000` in its head, a weight is the chance in 1000 of a match that is hit; what the
+    alternatives of a phrase leave of it is the chance that the phrase stays as it is.
+    """
 
     head: dict[str, str]
     entries: list[Entry] = field(repr=False)
@@ -49,6 +55,19 @@ class Lexicon:
         """Read a TSV or Parquet lexicon; raises LexiconError with file and line."""
         path = Path(path)
         return parser_of(path)(read_lexicon_file(path), str(path))
+
+    def rest(self, group: list[Entry]) -> int:
+        """Return the weight that the alternatives of a phrase leave for the phrase itself.
+
+        Raises LexiconError if they have more than there is.
+        """
+        of, total = self.head.get("of", ""), sum(entry.weight for entry in group)
+        if of and not (of.isdecimal() and total <= int(of)):
+            raise LexiconError(
+                f"lexicon {self.head['name']}: the weights of {group[0].clean!r} sum to {total}, "
+                f"over 'of: {of}' in the head; lower them, or write a whole number that is larger"
+            )
+        return int(of) - total if of else 0
 
     def by_clean(self) -> dict[str, list[Entry]]:
         """Return the alternatives of every phrase."""
@@ -85,13 +104,28 @@ def matchable(phrase: str) -> bool:
 
 
 def head_of(path: Path, *keys: str) -> dict[str, str]:
-    """Return source and license, or other keys, of a word list; codespell's has no head."""
+    """Return source and license, or other keys, of a word list or profile.
+
+    codespell's has no head.
+    """
     if path.name == "dictionary.txt":
         head = CODESPELL
+    elif path.name == "profile.json":
+        head = _json_fields(path)
     else:
         with path.open(encoding="utf-8", errors="replace") as file:
             head = _head_fields(takewhile(lambda line: line.startswith("#"), file))
     return {key: head[key] for key in keys or ("source", "license") if key in head}
+
+
+def _json_fields(path: Path) -> dict[str, str]:
+    """Return the texts in the head of a profile; what is wrong with it, who loads it says."""
+    try:
+        content = json.loads(path.read_bytes())
+    except ValueError:
+        return {}
+    fields = content.items() if isinstance(content, dict) else ()
+    return {key: value for key, value in fields if isinstance(value, str)}
 
 
 def _head_fields(lines: Iterable[str]) -> dict[str, str]:
@@ -116,7 +150,7 @@ def parse_tsv(content: bytes, where: str) -> Lexicon:
         )
     header, *lines = lines[len(comments) :] or [""]
     columns = header.rstrip("\r").split("\t")
-    if columns[:2] != ["clean", "noisy"] or not set(columns[2:]) <= {"weight", "pos"}:
+    if columns[:2] != ["clean", "noisy"] or not set(columns[2:]) <= {"weight", "pos", "frequency"}:
         raise LexiconError(
             f"{where} line {len(comments) + 1}: the header must be clean, noisy, weight[, pos]"
         )
@@ -128,7 +162,7 @@ def parse_tsv(content: bytes, where: str) -> Lexicon:
                 count = f"{len(values)} columns, not {len(columns)} (tabs between)"
                 raise LexiconError(f"{where} line {number}: {count}")
             row = dict(zip(columns, values, strict=True))
-            entries.append(_entry(row, f"{where} line {number}"))
+            entries.append(_entry(row, f"{where} line {number}", head["lang"] in MATCHED_BY))
     if not entries:
         raise LexiconError(f"{where} has no entries")
     return Lexicon(head, entries)
@@ -189,15 +223,21 @@ def bounded_batches(source: Any, columns: list[str]) -> "Iterator[pa.RecordBatch
             yield batch
 
 
-def _entry(row: dict[str, str], where: str) -> Entry:
-    """Return the entry of a row; raises LexiconError if it is wrong."""
+def _entry(row: dict[str, str], where: str, unspaced: bool = False) -> Entry:
+    """Return the entry of a row; raises LexiconError if it is wrong.
+
+    Without spaces between words, a phrase may be left out (`noisy` is empty), and `noisy` equal to
+    `clean` is the chance that it stays; alone, it keeps its characters from shorter phrases.
+    """
     clean, noisy, weight = row["clean"], row["noisy"], row.get("weight", "1")
     pos, wrong = row.get("pos", ""), ""
     if not weight.isdecimal() or int(weight) < 1:
         wrong = f"weight {weight!r} is not a whole number of at least 1"
     elif pos not in POS:
         wrong = f"pos {pos!r} is not one of {', '.join(POS[1:])}"
-    elif not noisy.strip() or noisy == clean or len(noisy.splitlines()) > 1:
+    elif not (unspaced and noisy in ("", clean)) and (
+        not noisy.strip() or noisy == clean or len(noisy.splitlines()) > 1
+    ):
         wrong = f"noisy {noisy!r} is empty, equal to clean or of several lines"
     elif not matchable(clean):
         wrong = f"clean {clean!r} must be words with one ASCII sign between them"

@@ -29,7 +29,7 @@ from noisegen.text.resources import cache_folder
 from noisegen.text.rows import Memo, Row
 
 RowMatch = tuple[int, int, int]  # numbers of the first and last word, key of the table
-FORMAT = 9  # of a compiled lexicon; raise it when a change alters what a table means
+FORMAT = 12  # of a compiled lexicon; raise it when a change alters what a table means
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,11 @@ class Matches:
         """Return the matches of these numbers."""
         return Matches(*(getattr(self, column.name).take(chosen) for column in fields(self)))
 
+    def forms(self, words: Tokens) -> U64:
+        """Return a number for the phrase of each match: of one word, its hash."""
+        first, last = words.hashes.take(self.firsts), words.hashes.take(self.lasts)
+        return first + (first ^ last) * np.uint64(GOLDEN)
+
     def without(self, dropped: I64) -> "Matches":
         """Return the other matches."""
         return self.take(np.delete(np.arange(len(self)), dropped)) if len(dropped) else self
@@ -65,7 +70,8 @@ class PhraseTable:
     `slots`, `slot_entries` and `sizes` are hash tables from phrases to entries: key * 2 + 1 if the
     phrase goes on; key 0 is a mere prefix. Key k asks for a match of case class `cases_asked[k]` or
     above. It has the alternatives of group `groups[k, pos]` (-1: none) of the weighted choices
-    `bounds`; alternative a is `pool[3 * a + case class]`.
+    `bounds`; alternative a is `pool[3 * a + case class]`, or with `stays[a]` the match itself.
+    `matched_by` names the words of a text: `tokens`, `characters` or `runs`.
     """
 
     slots: U64
@@ -76,8 +82,19 @@ class PhraseTable:
     bounds: I64
     pool_values: U8
     pool_offsets: I32
+    stays: U8
     head: dict[str, str]
     words_max: int
+    matched_by: str = "tokens"
+
+    def words(self, texts: Texts) -> Tokens:
+        """Return the words that matches are made of."""
+        words: Tokens = getattr(texts, self.matched_by)
+        return words
+
+    def row_words(self, row: Row) -> Row:
+        """Return a row with the words that matches are made of."""
+        return row if self.matched_by == "tokens" else getattr(row, self.matched_by)
 
     @cached_property
     def pool(self) -> pa.Array:
@@ -93,7 +110,7 @@ class PhraseTable:
     def ends_in_dot(self) -> Bool:
         """Whether each replacement of `pool` ends in a full stop."""
         ends: Bool = self.pool_values[self.pool_offsets[1:] - 1] == ord(".")
-        return ends
+        return ends & (np.diff(self.pool_offsets) > 0)
 
     @cached_property
     def first_pos(self) -> I64:
@@ -107,7 +124,7 @@ class PhraseTable:
 
     def find(self, texts: Texts, lexicons: I64 | None = None) -> Matches:
         """Find all matches, leftmost-longest; every row in its lexicon (default: the first)."""
-        words = texts.tokens
+        words = self.words(texts)
         lexicon = np.zeros(len(words), np.int64) if lexicons is None else lexicons.take(words.rows)
         entries = self._entries.find(words.hashes, lexicon)
         firsts = np.flatnonzero(entries != 0)
@@ -120,7 +137,8 @@ class PhraseTable:
         asked = self.cases_asked.take(keys)
         asking = np.flatnonzero(asked)
         cases = case_classes(texts.values, ranges[1].take(asking), ranges[2].take(asking))
-        return _leftmost(matches.without(asking[cases < asked.take(asking)]))
+        matches = matches.without(asking[cases < asked.take(asking)])
+        return matches.without(buffers.overlapping(matches.starts, matches.stops))
 
     def _longest(self, words: Tokens, lexicon: I64, firsts: I64, entries: I32) -> tuple[I32, I64]:
         """Return key (0: none) and last word of the longest phrase from each of the first words."""
@@ -149,7 +167,7 @@ class PhraseTable:
         return drawn * 3 + case_classes(values, matches.starts, matches.stops)
 
     def find_row(self, row: Row, least: int = 1) -> list[RowMatch]:
-        """Find the matches in one row, as `find`; maybe none where fewer than `least` are."""
+        """Find the matches in one of `row_words`, as `find`; maybe none if fewer than `least`."""
         matches, reach, asked = list[RowMatch](), 0, self._asked
         hashes, gaps, known, spaced = row.hashes, row.gaps, self._entries.as_dict, self._spaced
         entries: list[Any] = list(map(known.get, hashes))
@@ -198,7 +216,10 @@ class PhraseTable:
         """Return the alternative of a match, of its first group or another, for 16 drawn bits."""
         first, last, key = match
         group = self.first_groups[key] if group is None else group
-        number = self.choices.pick_one(group, drawn) * 3 + case_class(row.phrase(first, last))
+        chosen, phrase = self.choices.pick_one(group, drawn), row.phrase(first, last)
+        if self._stays[chosen]:
+            return phrase
+        number = chosen * 3 + case_class(phrase)
         start, stop = self._edges[number : number + 2]
         return str(self._written[start:stop], "utf-8")
 
@@ -207,6 +228,10 @@ class PhraseTable:
         """The group of each key for the first part of speech that it has alternatives for."""
         groups: list[int] = self.groups[np.arange(len(self.groups)), self.first_pos].tolist()
         return groups
+
+    @cached_property
+    def _stays(self) -> bytes:
+        return self.stays.tobytes()
 
     @cached_property
     def _asked(self) -> bytes:
@@ -221,7 +246,17 @@ class PhraseTable:
         return self.pool_values.data
 
 
-ARRAYS = [column.name for column in fields(PhraseTable) if column.name not in ("head", "words_max")]
+def row_forms(row: Row, matches: Sequence[RowMatch]) -> list[int]:
+    """Return `Matches.forms` of the matches in one row."""
+    hashes = row.hashes
+    return [
+        (hashes[first] + (hashes[first] ^ hashes[last]) * GOLDEN) & MASK
+        for first, last, _ in matches
+    ]
+
+
+_NOTES = ("head", "words_max", "matched_by")
+ARRAYS = [column.name for column in fields(PhraseTable) if column.name not in _NOTES]
 
 
 def _phrase_hash(state: U64, gap: I64, hashes: U64) -> U64:
@@ -230,22 +265,7 @@ def _phrase_hash(state: U64, gap: I64, hashes: U64) -> U64:
     return mixed
 
 
-def _leftmost(matches: Matches) -> Matches:
-    """Drop matches that overlap an earlier kept one; only runs that overlap are walked."""
-    apart = np.ones(len(matches) + 1, np.bool_)
-    apart[1:-1] = matches.starts[1:] >= np.maximum.accumulate(matches.stops)[:-1]
-    overlapping = np.flatnonzero(~(apart[1:] & apart[:-1]))
-    dropped, reach = [], 0
-    ranges = (edges.take(overlapping).tolist() for edges in (matches.starts, matches.stops))
-    for number, start, stop in zip(overlapping.tolist(), *ranges, strict=True):
-        if start < reach:
-            dropped.append(number)
-        else:
-            reach = stop
-    return matches.without(np.array(dropped, np.int64))
-
-
-def build(lexicon: Lexicon) -> PhraseTable:
+def build(lexicon: Lexicon, matched_by: str = "tokens") -> PhraseTable:
     """Compile a lexicon; raises LexiconError for words that are too long or differ in case only."""
     name = lexicon.head["name"]
     groups: dict[tuple[int, int], list[Entry]] = {}
@@ -267,14 +287,19 @@ def build(lexicon: Lexicon) -> PhraseTable:
         for form in dict.fromkeys(clean.replace("'", mark) for mark in buffers.APOSTROPHES)
         if clean
     ]
-    table, words_max = _hash_table(phrases, name)
+    for group in groups.values():
+        if rest := lexicon.rest(group):
+            clean, pos = group[0].clean, group[0].pos
+            group.append(Entry(clean, clean, rest, pos))
+    table, words_max = _hash_table(phrases, name, matched_by)
     choices = WeightedChoices.of([entry.weight for entry in group] for group in groups.values())
     cases_asked = np.array([_case_asked(clean) for clean in cleans.values()], np.uint8)
     alternatives = [entry for group in groups.values() for entry in group]
     pool = Texts.from_strings([form for entry in alternatives for form in _forms(entry)])
+    stays = np.array([entry.noisy == entry.clean for entry in alternatives], np.uint8)
     return PhraseTable(
         table.slots, table.values, table.sizes, cases_asked, numbers, choices.bounds, pool.window,
-        pool.offsets.astype(np.int32), lexicon.head, words_max,
+        pool.offsets.astype(np.int32), stays, lexicon.head, words_max, matched_by,
     )  # fmt: skip
 
 
@@ -300,9 +325,11 @@ def _case_asked(clean: str) -> int:
     return 2 if len(clean) > 1 and clean == upper(clean) else 1
 
 
-def _hash_table(phrases: list[tuple[str, int]], name: str) -> tuple[HashTable, int]:
+def _hash_table(
+    phrases: list[tuple[str, int]], name: str, matched_by: str
+) -> tuple[HashTable, int]:
     """Return the entries of phrases with their keys, and the words of the longest."""
-    words = Texts.from_strings([form for form, _ in phrases]).tokens
+    words: Tokens = getattr(Texts.from_strings([form for form, _ in phrases]), matched_by)
     firsts = np.searchsorted(words.rows, np.arange(len(phrases) + 1))
     entries: dict[int, int] = {}
     for row, (form, key) in enumerate(phrases):
@@ -338,13 +365,18 @@ def side_by_side(tables: Sequence[PhraseTable]) -> PhraseTable:
         keys, groups = keys + len(table.groups), groups + int(table.groups.max(initial=-1)) + 1
         texts += len(table.pool_values)
     joined = {name: np.concatenate([getattr(t, name) for t in renumbered]) for name in ARRAYS}
-    return PhraseTable(**joined, head={}, words_max=max(table.words_max for table in tables))
+    words_max = max(table.words_max for table in tables)
+    return PhraseTable(**joined, head={}, words_max=words_max, matched_by=tables[0].matched_by)
 
 
-def load_table(path: Path, parser: Parser) -> PhraseTable:
+def load_table(path: Path, parser: Parser, matched_by: str = "tokens") -> PhraseTable:
     """Return the compiled lexicon of a file, from the cache if its content was compiled before."""
-    content, meant = read_lexicon_file(path), parser.__name__
-    return cached_table(path.stem, content, meant, lambda: build(parser(content, str(path))))
+    content, meant = read_lexicon_file(path), f"{parser.__name__} {matched_by}"
+
+    def compiled() -> PhraseTable:
+        return build(parser(content, str(path)), matched_by)
+
+    return cached_table(path.stem, content, meant, compiled)
 
 
 def cached_table(
@@ -366,7 +398,7 @@ def cached_table(
         column = buffers.as_arrow(getattr(table, name).ravel())
         ends = buffers.as_arrow(np.array([0, len(column)], np.int32))
         lists.append(pa.ListArray.from_arrays(ends, column))
-    note = json.dumps({"head": table.head, "words_max": table.words_max})
+    note = json.dumps({name: getattr(table, name) for name in _NOTES})
     batch = pa.record_batch(lists, ARRAYS).replace_schema_metadata({"noisegen": note})
     with suppress(OSError):  # a read-only or full cache costs time, not correctness
         path.parent.mkdir(parents=True, exist_ok=True)

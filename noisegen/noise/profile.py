@@ -11,10 +11,11 @@ the results are whole numbers, so that all machines have the same.
 """
 
 import hashlib
+import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -35,14 +36,16 @@ WRITTEN = (KEPT, "small", "title", "upper")
 LETTERS = ("", "letters1", "letters2", "letters3")  # ... in how many places its letters changed
 CHANGES = (*WRITTEN, *LETTERS[1:], GONE, OTHER)
 LETTERS_MAX = 3  # of a part of a word that becomes another
+PHRASE_MAX = 3  # words that become fewer, as one: want to -> wanna
+_IDEOGRAPHS = "\u2e80"  # from here on a letter may stand beside any other
 HABITS: dict[str, Callable[[str], str]] = {"small": lower, "upper": str.upper, "bare": bare}
 
 FACTOR_BITS = 8  # of the fraction of a factor
 FACTORS = (0.0, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.5, 7.0, 11.0, 18.0)
 WEIGHT_TOTAL = 1 << 16
-Factors = list[tuple[int, int, int]]  # of words and of gaps, in 1/256; weight out of 2^16
 
-FORMAT = 1  # of the files; raise it when a change alters what they mean
+FORMAT = 2  # of the files; raise it when a change alters what they mean
+FORMATS = (1, FORMAT)  # that are read: in the first all rows must change, and there is no phrase
 HEAD = "profile.json"
 TABLE_ROWS_MAX = 2_000_000
 TABLE_BYTES_MAX = 1 << 29  # of a table in memory
@@ -52,7 +55,9 @@ COUNT_MAX = 1 << 40
 
 
 class WordKey(NamedTuple):
-    """A word (small letters) in a case, what stands for it, and how that is written.
+    """A word or phrase (small letters) in a case, what stands for it, and how that is written.
+
+    A phrase is words with a space between two, in the case of the first.
 
     `noisy` equal to `clean` and SAME: it stayed; '': it is gone, and `written` says how the next
     word is written then; None: it became something that is not kept.
@@ -101,6 +106,21 @@ class RowKey(NamedTuple):
     gap_edits: int
 
 
+class Factor(NamedTuple):
+    """Factors of the words and gaps of a row, in 1/256; their weight, out of 2^16 for all.
+
+    `must`: a row in which nothing is hit is changed where it came nearest to it.
+    """
+
+    words: int
+    gaps: int
+    weight: Annotated[int, msgspec.Meta(gt=0, le=WEIGHT_TOTAL)]
+    must: bool = True
+
+
+Factors = list[Factor]
+
+
 class HabitKey(NamedTuple):
     """A habit of whole rows, one of `HABITS`, and whether a row that could show it did."""
 
@@ -112,7 +132,9 @@ class HabitKey(NamedTuple):
 class Profile:
     """Counts of what happened in real pairs.
 
-    `factors` scale the chances of whole rows; they follow from the counts (see `learn.fitted`).
+    `factors` scale the chances of whole rows, `consistency` is the share of rows, out of 256, in
+    which a word is written the same way each time (see `row_factors`).
+    `source` and `license` are of the pairs, where they are known.
     """
 
     lang: str
@@ -124,6 +146,9 @@ class Profile:
     rows: Counter[RowKey] = field(default_factory=Counter)
     habits: Counter[HabitKey] = field(default_factory=Counter)
     factors: Factors = field(default_factory=list)
+    consistency: int = 0
+    source: str = ""
+    license: str = ""
 
     @property
     def digest(self) -> str:
@@ -144,7 +169,31 @@ def merged(profiles: Sequence[Profile]) -> Profile:
     for profile in profiles:
         for name, counts in sums.items():
             counts.update(getattr(profile, name))
-    return Profile(langs[0], **sums)
+    sources, licenses = (
+        dict.fromkeys(getattr(one, name) for one in profiles if getattr(one, name))
+        for name in ("source", "license")
+    )
+    pairs = max(1, sums["totals"]["pairs"])
+    consistency = sum(one.consistency * one.totals["pairs"] for one in profiles) // pairs
+    return Profile(
+        langs[0], **sums, factors=_mixed(profiles), consistency=consistency,
+        source="; ".join(sources), license=" AND ".join(licenses),
+    )  # fmt: skip
+
+
+def _mixed(profiles: Sequence[Profile]) -> Factors:
+    """Return the factors of all profiles, each with a weight by its pairs."""
+    weights: Counter[tuple[int, int, bool]] = Counter()
+    for profile in profiles:
+        for words, gaps, weight, must in profile.factors:
+            weights[words, gaps, must] += weight * profile.totals["pairs"]
+    total = max(1, weights.total())
+    shares = {key: round(weight * WEIGHT_TOTAL / total) for key, weight in weights.items()}
+    return [
+        Factor(words, gaps, share, must)
+        for (words, gaps, must), share in sorted(shares.items())
+        if share
+    ]
 
 
 _BELOW = {"case": len(CASES), "written": len(WRITTEN), "shape": SHAPES, "count": COUNT_MAX}
@@ -173,7 +222,7 @@ _KEYS = {
 TABLES = {name: (key, _schema(key)) for name, key in _KEYS.items()}
 
 
-class ProfileHead(msgspec.Struct):
+class ProfileHead(msgspec.Struct, omit_defaults=True):
     """The content of `HEAD`."""
 
     format: int
@@ -182,9 +231,12 @@ class ProfileHead(msgspec.Struct):
     digest: str
     totals: dict[str, Annotated[int, msgspec.Meta(ge=0, lt=COUNT_MAX)]]
     factors: Annotated[
-        list[tuple[int, int, Annotated[int, msgspec.Meta(gt=0, le=WEIGHT_TOTAL)]]],
-        msgspec.Meta(min_length=1, max_length=len(FACTORS) ** 2),
+        list[Factor],
+        msgspec.Meta(min_length=1, max_length=2 * len(FACTORS) ** 2),
     ]
+    consistency: Annotated[int, msgspec.Meta(ge=0, le=1 << FACTOR_BITS)] = 0
+    source: str = ""
+    license: str = ""
 
 
 def load(folder: str | Path) -> Profile:
@@ -192,7 +244,10 @@ def load(folder: str | Path) -> Profile:
     folder = Path(folder)
     head = _head(folder)
     tables = {name: _counts(folder / f"{name}.parquet", name) for name in TABLES}
-    profile = Profile(head.lang, Counter(head.totals), **tables, factors=head.factors)
+    profile = Profile(
+        head.lang, Counter(head.totals), **tables, factors=head.factors,
+        consistency=head.consistency, source=head.source, license=head.license,
+    )  # fmt: skip
     if profile.digest != head.digest:
         raise SourceError(
             f"profile {folder} is damaged: its files do not belong together; learn it again"
@@ -206,10 +261,11 @@ def _head(folder: Path) -> ProfileHead:
         if path.stat().st_size > FILE_BYTES_MAX:
             raise ValueError("it is too large")
         content = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
-        if content.get("format") != FORMAT:
+        if content.get("format") not in FORMATS:
             raise SourceError(
                 f"profile {folder} has format {content.get('format')!r}, this noisegen "
-                f"{__version__} reads {FORMAT}; learn it again from its pairs"
+                f"{__version__} reads {' and '.join(map(str, FORMATS))}; learn it again from its "
+                "pairs"
             )
         head = msgspec.convert(content, ProfileHead)
         grid = {int(factor * (1 << FACTOR_BITS)) for factor in FACTORS}
@@ -322,7 +378,8 @@ class Channel:
 
     `words`: by word and case; `shapes`: by shape; `gaps`: by word behind ('': any), whether it
     begins its row, gap; `letters`: by neighbours and letters, or ('', letters, place): group and
-    weight. `habits`: cumulative chances of the habits of rows.
+    weight. `habits`: cumulative chances of the habits of rows. `pairs`: neighbouring letters, with
+    START and END, that words and what was written for them have.
     """
 
     lang: str
@@ -332,6 +389,12 @@ class Channel:
     gaps: dict[tuple[str, bool, str], int] = field(default_factory=dict)
     letters: dict[tuple[str, str, str], tuple[int, int]] = field(default_factory=dict)
     habits: list[int] = field(default_factory=list)
+    pairs: set[str] = field(default_factory=set)
+
+    def lacks(self, word: str, noisy: str) -> bool:
+        """Tell whether the noisy form has neighbouring letters that are new to the language."""
+        made, known = (set(map("".join, pairwise(f"{START}{form}{END}"))) for form in (noisy, word))
+        return any(map(letter_pairs, made - self.pairs - known))
 
     def add(self, chance: float, weights: Mapping[Option, float]) -> int:
         """Add a group and return its number."""
@@ -343,6 +406,19 @@ class Channel:
         return len(self.groups) - 1
 
 
+def letter_pairs(framed: str) -> set[str]:
+    """Return the neighbouring letters of a text, START and END among them, but no ideographs."""
+    return {
+        a + b
+        for a, b in pairwise(framed)
+        if max(a, b) < _IDEOGRAPHS and all(c in (START, END) or _is_letter(c) for c in (a, b))
+    }
+
+
+def _is_letter(character: str) -> bool:
+    return unicodedata.category(character)[0] in "LM"
+
+
 def compiled(profile: Profile) -> Channel:
     """Return the chances of a profile."""
     channel = Channel(profile.lang)
@@ -350,12 +426,22 @@ def compiled(profile: Profile) -> Channel:
     _add_words(channel, profile)
     _add_gaps(channel, profile.gaps)
     _add_letters(channel, profile.letters)
+    _add_pairs(channel, profile)
     total = 0.0  # with all habits a row still may have none
     for habit in HABITS:
         shown, other = (profile.habits.get(HabitKey(habit, shows), 0) for shows in (True, False))
         total += shown / max(1, shown + other)
         channel.habits.append(int(min(total, 1.0) * (1 << CHANCE_BITS)))
     return channel
+
+
+def _add_pairs(channel: Channel, profile: Profile) -> None:
+    """Add the neighbouring letters of the words, of what they became, and of changed parts."""
+    forms = {form for key in profile.words for form in (key.clean, key.noisy) if form}
+    for word in {word for form in forms for word in form.split(" ")}:
+        channel.pairs.update(letter_pairs(f"{START}{word}{END}"))
+    for before, _, after, noisy in profile.letters:
+        channel.pairs.update(letter_pairs(f"{before}{noisy}{after}"))
 
 
 def _smoothed(changed: float, total: float, rate: float, prior: float) -> float:
@@ -372,13 +458,23 @@ def _add_shapes(channel: Channel, profile: Profile) -> None:
     every = sum(changed, Counter[str]())
     rate = every.total() / max(1, sum(kept) + every.total())
     every = every or Counter({LETTERS[1]: 1})
-    for counts, same in zip(changed, kept, strict=True):
+    for counts, same in zip(changed[:-1], kept, strict=False):
         weights: Weights = defaultdict(float)
         for change in sorted(every):
             share = SHAPE_PRIOR * max(rate, 1e-9) * every[change] / every.total()
             weights[_OF_CHANGE[change]] += counts[change] + share
         chance = _smoothed(counts.total(), same + counts.total(), rate, SHAPE_PRIOR)
         channel.shapes.append(channel.add(chance, weights))
+    channel.shapes.append(_add_numbers(channel, changed[-1], kept[-1]))
+
+
+def _add_numbers(channel: Channel, changed: Counter[str], kept: int) -> int:
+    """Add the group of numbers: they go or change their case as those of the pairs, or stay."""
+    weights = {_OF_CHANGE[name]: float(changed[name]) for name in (*WRITTEN[1:], GONE)}
+    number = channel.add(sum(weights.values()) / max(1, changed.total() + kept), weights)
+    if not channel.groups[number].options:  # for known numbers that became what is not kept
+        channel.groups[number] = OptionGroup(0, (Option(AS_WRITTEN),), (1 << CHANCE_BITS,))
+    return number
 
 
 def _add_words(channel: Channel, profile: Profile) -> None:
@@ -390,9 +486,10 @@ def _add_words(channel: Channel, profile: Profile) -> None:
     by_word: dict[str, list[Outcomes]] = defaultdict(lambda: [Counter() for _ in CASES])
     for key, count in sorted(profile.words.items(), key=lambda item: item[0][:2]):
         by_word[key.clean][key.case][key.noisy, key.written] += count
-        shape = shape_of(key.clean, key.case)
-        seen[shape] += count
-        changed[shape] += count * ((key.noisy, key.written) != (key.clean, SAME))
+        if " " not in key.clean:
+            shape = shape_of(key.clean, key.case)
+            seen[shape] += count
+            changed[shape] += count * ((key.noisy, key.written) != (key.clean, SAME))
     for unknown, count in profile.shapes.items():
         seen[unknown.shape] += count
         changed[unknown.shape] += count * (unknown.change != KEPT)
@@ -406,6 +503,8 @@ def _add_words(channel: Channel, profile: Profile) -> None:
         totals = [outcomes.total() for outcomes in cases]
         shape = shape_of(word, max(range(len(CASES)), key=lambda case: (totals[case], case)))
         prior = WORD_PRIOR * _smoothed(changed[shape], seen[shape], overall, SHAPE_PRIOR)
+        # A number stays where the pairs did not change it; a phrase has no letters to change.
+        prior *= shape != SHAPES - 1 and " " not in word
         weight = pooled.total() + prior
         rate = weight / (sum(totals) + WORD_PRIOR)
         share = CASE_PRIOR * rate / weight if weight else 0.0

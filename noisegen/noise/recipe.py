@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 from noisegen.errors import RecipeError, UsageError, did_you_mean
 from noisegen.noise import registry
 from noisegen.noise.rng import fraction
+from noisegen.text.languages import normalize_language
 from noisegen.text.resources import RECIPES
 
 if TYPE_CHECKING:
@@ -22,7 +23,11 @@ if TYPE_CHECKING:
 KINDS = ("sequence", "shuffle", "one_of")
 STEPS_MAX = 62  # the makers of an edit are bits of a 64-bit integer
 FILE_BYTES_MAX, NODES_MAX, DEPTH_MAX = 1 << 17, 10_000, 40  # of a recipe file, its aliases followed
+NUMBER_MAX = 400  # characters of a number: Python prints one of 4,300 digits at most
+_NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
 FILE_ENDINGS = (".yaml", ".yml")
+_MIX = ("strength", "steps", "writers", "languages")
+_KEYS = ("name", "extends", "set", "scale", *_MIX)
 _OPTIONS = ("p", "weight")
 RATE_MAX = 0.9999  # a rate of 1 would be a rule, which the strengths of a recipe do not change
 DIGITS = 6  # significant digits of a chance in a recipe file
@@ -36,6 +41,7 @@ class Step:
     values: dict[str, Any] = field(default_factory=dict)
     p: Fraction = Fraction(1)
     weight: int = 1
+    alias: str = ""  # a name of its own, by which writers call it
     label: str = ""
 
 
@@ -53,6 +59,23 @@ class Group:
 Member = Step | Group
 
 
+@dataclass(frozen=True)
+class Habit:
+    """How a writer has a step: with chance `p`, and with so many times its rates."""
+
+    p: Fraction
+    strength: Fraction = Fraction(1)
+
+
+@dataclass(frozen=True)
+class Writer:
+    """A style of a recipe, which `weight` makes frequent: what it does to the steps it names."""
+
+    name: str
+    weight: int
+    habits: dict[str, Habit]
+
+
 class NoiseOptions(TypedDict, total=False):
     """How text is noised, see `engine.noise`."""
 
@@ -63,11 +86,17 @@ class NoiseOptions(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Recipe:
-    """A named mix. `strength` maps factors of the rates below 1 to weights; each row draws one."""
+    """A named mix. `strength` maps factors of the rates below 1 to weights; each row draws one.
+
+    Where there are `writers`, each row draws one of them too, and has the steps that this writer
+    names as `Habit` says, the others as they stand. `languages` have a mix of their own instead.
+    """
 
     name: str
     root: Member
     strength: tuple[tuple[Fraction, int], ...] = ((Fraction(1), 1),)
+    writers: tuple[Writer, ...] = ()
+    languages: dict[str, "Recipe"] = field(default_factory=dict)
 
     @classmethod
     def of(cls, steps: Sequence["Step | str"], name: str = "steps") -> "Recipe":
@@ -104,6 +133,11 @@ class Recipe:
         known = near or f"; recipes: {', '.join(recipe_names())}, or give a .yaml file"
         raise UsageError(f"no recipe or transform named {name!r}{known}")
 
+    @classmethod
+    def from_dict(cls, content: object, where: str = "recipe") -> "Recipe":
+        """Return the recipe of plain data, as `to_dict` gives it; raises RecipeError."""
+        return _of_plain(content, where, ())
+
     def to_yaml(self) -> str:
         """Return the recipe as YAML that `from_yaml` reads."""
         import yaml
@@ -120,46 +154,85 @@ class Recipe:
             options: dict[str, Any] = {} if member.p == 1 else {"p": number(member.p)}
             options |= {} if member.weight == 1 else {"weight": member.weight}
             if isinstance(member, Step):
+                options |= {"as": member.alias} if member.alias else {}
                 return {member.transform: {**options, **member.values}}
             return {member.kind: [plain(part) for part in member.members], **options}
 
+        def of_writer(writer: Writer) -> dict[str, Any]:
+            habits = {
+                name: {"p": number(habit.p), "strength": number(habit.strength)}
+                for name, habit in writer.habits.items()
+            }
+            return {"weight": writer.weight, "habits": habits}
+
         strength = {number(factor): weight for factor, weight in self.strength}
-        return {"name": self.name, "strength": strength, "steps": plain(self.root)["sequence"]}
+        content = {"name": self.name, "strength": strength, "steps": plain(self.root)["sequence"]}
+        if self.writers:
+            content["writers"] = {writer.name: of_writer(writer) for writer in self.writers}
+        if self.languages:
+            content["languages"] = {lang: mix.to_dict() for lang, mix in self.languages.items()}
+            for mix in content["languages"].values():
+                del mix["name"]
+        return content
 
     def steps(self) -> list[Step]:
-        """Return all steps, in the order of the file."""
+        """Return all steps, in the order of the file, but not those of `languages`."""
         return [step for step, _ in _reached(self.root, 1.0)]
 
     @property
+    def mixes(self) -> list["Recipe"]:
+        """The mix of all languages, then those that some have of their own."""
+        return [self, *self.languages.values()]
+
+    @property
     def factors(self) -> tuple[Fraction, ...]:
-        """The factors that strengths choose from."""
-        return tuple(factor for factor, _ in self.strength)
+        """The factors of `strength`, then those that writers make of them."""
+        drawn = [factor for factor, _ in self.strength]
+        strengths = [habit.strength for writer in self.writers for habit in writer.habits.values()]
+        products = (factor * strength for strength in strengths for factor in drawn)
+        return tuple(dict.fromkeys([*drawn, *products]))
 
     def with_values(self, settings: Mapping[str, object]) -> "Recipe":
         """Return the recipe with parameters set: {'leet.rate': 0.05}, {'fing.p': 0.2}."""
-        known = [step.transform for step in self.steps()]
+        steps = [step for mix in self.mixes for step in mix.steps()]
+        known = [name for step in steps for name in (step.transform, step.label)]
         values: dict[str, dict[str, Any]] = {}
         for key, value in settings.items():
             name, dot, parameter = key.rpartition(".")
             if not dot or name not in known:
-                near = did_you_mean(name or key, known) or f"; its steps: {', '.join(known)}"
+                labels = ", ".join(dict.fromkeys(step.label for step in steps))
+                near = did_you_mean(name or key, known) or f"; its steps: {labels}"
                 raise UsageError(f"cannot set {key!r}: recipe {self.name} has no such step{near}")
             values.setdefault(name, {})[parameter] = value
 
         def updated(member: Member) -> Member:
-            if isinstance(member, Group) or member.transform not in values:
+            if isinstance(member, Group):
                 return _over_members(member, updated)
-            given = {"p": member.p, **values[member.transform]}
+            of_step = values.get(member.transform, {}) | values.get(member.label, {})
+            if not of_step:
+                return member
+            given = {"p": member.p, **of_step}
             p, _ = _odds(given, f"{member.transform}.p")
             del given["p"]
             read = registry.get(member.transform).values(given)
             return replace(member, p=p, values=member.values | {key: read[key] for key in given})
 
-        return _checked(replace(self, root=updated(self.root)))
+        return self.each_mix(lambda mix: _checked(replace(mix, root=updated(mix.root))))
+
+    def each_mix(self, change: Callable[["Recipe"], "Recipe"]) -> "Recipe":
+        """Return the recipe with its mix and those of its languages changed."""
+        languages = {lang: change(mix) for lang, mix in self.languages.items()}
+        return replace(change(self), languages=languages)
+
+    def mix_of(self, lang: str) -> "Recipe":
+        """Return what the recipe is for a language: a mix of its own, or that of all others."""
+        own = self.languages.get(normalize_language(lang)) if self.languages else None
+        return own or replace(self, languages={})
 
     def for_language(self, lang: str) -> tuple["Recipe", list[str]]:
-        """Return the recipe without the steps that have no data for a language, and their names."""
-        names = [step.transform for step in self.steps()]
+        """Return `mix_of` a language without the steps that lack data for it, and their names."""
+        mix = self.mix_of(lang)
+        names = [step.transform for step in mix.steps()]
         left_out = [name for name in names if not registry.get(name).has_language(lang)]
         if len(left_out) == len(names):
             registry.get(left_out[0]).check_language(lang)
@@ -168,11 +241,15 @@ class Recipe:
             dropped = isinstance(member, Step) and member.transform in left_out
             return None if dropped else _over_members(member, kept)
 
-        return replace(self, root=_over_members(self.root, kept)), left_out
+        recipe = replace(mix, root=_over_members(mix.root, kept))
+        labels = {step.label for step in recipe.steps()}
+        return replace(
+            recipe, writers=tuple(_of_steps(one, labels) for one in mix.writers)
+        ), left_out
 
     def note_on(self, lang: str) -> str:
         """Return one line on the transforms without data for a language; '' if all have some."""
-        names = dict.fromkeys(step.transform for step in self.steps())
+        names = dict.fromkeys(step.transform for step in self.mix_of(lang).steps())
         missing = [name for name in names if not registry.get(name).has_language(lang)]
         if not missing:
             return ""
@@ -181,13 +258,15 @@ class Recipe:
 
     @cached_property
     def key(self) -> str:
-        """The recipe as JSON, which `parse` reads."""
+        """The recipe as JSON, of which `from_dict` makes it again."""
         return json.dumps(self.to_dict(), default=str)
 
     @property
     def digest(self) -> str:
         """A hash of all that decides the noise: steps with every parameter, order, strengths."""
         full = {**self.to_dict(), "values": [step_values(step) for step in self.steps()]}
+        if self.languages:
+            full["languages"] = {lang: mix.digest for lang, mix in self.languages.items()}
         del full["name"]
         content = json.dumps(full, sort_keys=True, default=str)
         return hashlib.sha256(content.encode()).hexdigest()[:16]
@@ -228,13 +307,42 @@ def parse(text: str, where: str, extended_by: Sequence[str] = ()) -> Recipe:
 
     `extended_by` names the recipes that extend this one, which it may not extend itself.
     """
-    content = read_yaml(text, where)
+    return _of_plain(read_yaml(text, where), where, extended_by)
+
+
+def _of_plain(content: object, where: str, extended_by: Sequence[str]) -> Recipe:
     if not isinstance(content, dict):
         raise RecipeError(f"{where}: a recipe is a mapping with name and steps")
-    _check_keys(content, ("name", "extends", "set", "strength", "steps"), f"{where}: unknown key")
+    _check_keys(content, _KEYS, f"{where}: unknown key")
     name = str(content.get("name") or Path(where).stem)
     if "extends" in content:
-        return replace(_extended(content, where, [*extended_by, where]), name=name)
+        return _extended(content, name, where, [*extended_by, where])
+    if alone := sorted({"set", "scale"} & set(content)):
+        raise RecipeError(f"{where}: {' and '.join(alone)}: only in a recipe that extends another")
+    recipe = _mix(content, name, where)
+    return replace(recipe, languages=dict(_languages(content, name, where)))
+
+
+def _languages(content: Mapping[str, Any], name: str, where: str) -> Iterator[tuple[str, Recipe]]:
+    """Yield the languages that have a mix of their own, with it; raises RecipeError."""
+    listed = content.get("languages", {})
+    if not isinstance(listed, dict) or ("languages" in content and not listed):
+        raise RecipeError(f"{where}: languages must map codes to their steps and writers")
+    for lang, own in listed.items():
+        place = f"{where}: language {lang!r}"
+        if not isinstance(own, dict):
+            raise RecipeError(f"{place} needs 'steps: [...]', as a recipe")
+        _check_keys(own, _MIX[:-1], f"{place} has no option")
+        try:
+            code = normalize_language(str(lang))
+        except UsageError as error:
+            raise RecipeError(f"{where}: {error}") from error
+        inherited = {"strength": content.get("strength"), **own}
+        yield code, _mix(inherited, name, f"{where}: {lang}")
+
+
+def _mix(content: Mapping[str, Any], name: str, where: str) -> Recipe:
+    """Read strength, steps and writers; raises RecipeError."""
     members = _members(content, "steps", where, " step ")
     try:
         listed = dict(content.get("strength") or {1: 1}).items()
@@ -243,13 +351,49 @@ def parse(text: str, where: str, extended_by: Sequence[str] = ()) -> Recipe:
         raise RecipeError(f"{where}: strength must map factors to whole weights") from error
     if any(factor < 0 or weight < 1 for factor, weight in strength):
         raise RecipeError(f"{where}: strength needs factors of at least 0, weights of at least 1")
-    return _checked(Recipe(name, Group("sequence", members), strength))
+    recipe = _checked(Recipe(name, Group("sequence", members), strength))
+    return replace(recipe, writers=tuple(_writers(content.get("writers"), recipe, where)))
 
 
-def _extended(content: Mapping[str, Any], where: str, extended_by: Sequence[str]) -> Recipe:
-    """Return the recipe that another extends, with the parameters that this one sets."""
-    if {"steps", "strength"} & set(content):
-        raise RecipeError(f"{where}: a recipe that extends another has no steps or strength")
+def _writers(content: object, recipe: Recipe, where: str) -> Iterator[Writer]:
+    """Yield the writers of a recipe; raises RecipeError."""
+    if content is not None and (not isinstance(content, dict) or not content):
+        raise RecipeError(f"{where}: writers must map names to their weight and habits")
+    labels = [step.label for step in recipe.steps()]
+    for name, given in (content or {}).items():
+        place = f"{where}: writer {name!r}"
+        if not isinstance(given, dict) or not isinstance(given.get("habits", {}), dict):
+            raise RecipeError(f"{place} needs 'weight: N' and 'habits: {{STEP: p, ...}}'")
+        _check_keys(given, ("weight", "habits"), f"{place} has no option")
+        habits = {}
+        for label, value in (given.get("habits") or {}).items():
+            if label not in labels:
+                near = did_you_mean(str(label), labels) or f"; its steps: {', '.join(labels)}"
+                raise RecipeError(f"{place}: no step {label!r}{near}")
+            options = value if isinstance(value, dict) else {"p": value}
+            _check_keys(options, ("p", "strength"), f"{place}, {label}: no option")
+            chance, _ = _odds(options, f"{place}, {label}")
+            strength = _factor(options.get("strength", 1), f"{place}, {label}: strength")
+            habits[label] = Habit(chance, strength)
+        yield Writer(str(name), _odds(given, place)[1], habits)
+
+
+def _factor(given: object, where: str) -> Fraction:
+    try:
+        factor = fraction(given)  # type: ignore[arg-type]
+    except ValueError as error:
+        raise RecipeError(f"{where} = {given!r} is not a number") from error
+    if factor < 0:
+        raise RecipeError(f"{where} = {given} is below 0")
+    return factor
+
+
+def _extended(
+    content: Mapping[str, Any], own_name: str, where: str, extended_by: Sequence[str]
+) -> Recipe:
+    """Return the recipe that another extends, with the factor and the numbers that this one has."""
+    if own := sorted({*_MIX} - {"writers"} & set(content)):
+        raise RecipeError(f"{where}: a recipe that extends another has no {' or '.join(own)}")
     name, settings = content["extends"], content.get("set") or {}
     if not isinstance(name, str):
         raise RecipeError(f"{where}: extends = {name!r} is not the name of a recipe or file")
@@ -258,12 +402,33 @@ def _extended(content: Mapping[str, Any], where: str, extended_by: Sequence[str]
     if not isinstance(settings, dict):
         raise RecipeError(f"{where}: set must map TRANSFORM.PARAM to values")
     settings = {str(key): value for key, value in settings.items()}
+    factor = float(_factor(content.get("scale", 1), f"{where}: scale"))
     try:
         is_file = name.endswith(FILE_ENDINGS)
         base = Recipe.from_yaml(name, extended_by) if is_file else Recipe.named(name)
-        return base.with_values(settings)
+        base = scaled(base, factor).with_values(settings)
+        base = _weighted(base, content.get("writers") or {}, where)
+        return base.each_mix(lambda mix: replace(mix, name=own_name))
     except UsageError as error:
         raise RecipeError(f"{where}: {error}") from error
+
+
+def _weighted(recipe: Recipe, weights: Mapping[str, object], where: str) -> Recipe:
+    """Return a recipe with other weights of its writers, those of languages too."""
+    if not isinstance(weights, dict):
+        raise RecipeError(f"{where}: writers must map names to weights")
+    names = [writer.name for mix in recipe.mixes for writer in mix.writers]
+    if unknown := next((name for name in weights if name not in names), None):
+        near = did_you_mean(str(unknown), names) or f"; its writers: {', '.join(names)}"
+        raise RecipeError(f"{where}: {recipe.name} has no writer {unknown!r}{near}")
+    odds = {name: _odds({"weight": n}, f"{where}: writer {name!r}") for name, n in weights.items()}
+
+    def weighted(writer: Writer) -> Writer:
+        return replace(writer, weight=odds[writer.name][1]) if writer.name in odds else writer
+
+    return recipe.each_mix(
+        lambda mix: replace(mix, writers=tuple(weighted(writer) for writer in mix.writers))
+    )
 
 
 def _check_keys(content: Mapping[object, object], known: Collection[str], wrong: str) -> None:
@@ -288,7 +453,7 @@ def read_yaml(text: str, where: str) -> Any:
 
 
 def _check_size(node: Any, where: str) -> None:
-    """Raise RecipeError for a document that is too deep or has too many nodes.
+    """Raise RecipeError for a document too deep, of too many nodes or with endless numbers.
 
     A node counts as often as aliases refer to it; one that contains itself has no end of depth.
     """
@@ -299,6 +464,8 @@ def _check_size(node: Any, where: str) -> None:
         node, depth = nodes.pop()
         if depth > DEPTH_MAX:
             raise RecipeError(f"{where} is nested over {DEPTH_MAX} deep, or contains itself")
+        if node.tag in _NUMBERS and len(node.value) > NUMBER_MAX:
+            raise RecipeError(f"{where} has a number of {len(node.value):,} characters")
         content = [] if isinstance(node.value, str) else node.value
         below = chain.from_iterable(item if isinstance(item, tuple) else [item] for item in content)
         nodes += [(child, depth + 1) for child in below]
@@ -346,12 +513,13 @@ def _member(item: object, where: str) -> Member:
 
 
 def _step(name: str, options: Mapping[str, Any], where: str) -> Step:
-    values = {str(key): value for key, value in options.items() if key not in _OPTIONS}
+    values = {str(key): value for key, value in options.items() if key not in (*_OPTIONS, "as")}
     try:
         read = registry.get(name).values(values)
     except UsageError as error:
         raise RecipeError(f"{where}: {error}") from error
-    return Step(name, {key: read[key] for key in values}, *_odds(options, where))
+    alias = str(options.get("as", ""))
+    return Step(name, {key: read[key] for key in values}, *_odds(options, where), alias)
 
 
 def _odds(options: Mapping[str, Any], where: str) -> tuple[Fraction, int]:
@@ -366,6 +534,12 @@ def _odds(options: Mapping[str, Any], where: str) -> tuple[Fraction, int]:
     if not str(weight).isdecimal() or int(weight) < 1:
         raise RecipeError(f"{where}: weight = {weight!r} is not a whole number of at least 1")
     return chance, int(weight)
+
+
+def _of_steps(writer: Writer, labels: Collection[str]) -> Writer:
+    """Return a writer with those of its habits whose steps there are."""
+    habits = {label: habit for label, habit in writer.habits.items() if label in labels}
+    return replace(writer, habits=habits)
 
 
 def _over_members(member: Member, change: Callable[[Member], Member | None]) -> Member:
@@ -395,7 +569,7 @@ def _checked(recipe: Recipe) -> Recipe:
     seen: Counter[str] = Counter()
 
     def labelled(member: Member) -> Member:
-        name = member.kind if isinstance(member, Group) else member.transform
+        name = member.kind if isinstance(member, Group) else member.alias or member.transform
         seen[name] += 1
         label = name if seen[name] == 1 else f"{name}#{seen[name]}"
         return _over_members(replace(member, label=label), labelled)
@@ -409,14 +583,24 @@ def scaled(recipe: Recipe, factor: float) -> Recipe:
     The factor multiplies how much noise a step makes, p times rate. In a fixed order: first the
     chance `p` of what is reached first (a group, then its members) where it is below 1, until it is
     1; what is left of the factor goes to the rates of the step, those above 0 and below 1. A step
-    with p = 1 and only rates of 1, which are rules and no chances, has nothing but its p.
+    with p = 1 and only rates of 1, which are rules and no chances, has nothing but its p. What
+    writers make of a step, and the mixes of languages, are scaled in the same way.
     """
+    return recipe if factor == 1 else recipe.each_mix(lambda mix: _scaled_mix(mix, factor))
+
+
+def _scaled_mix(recipe: Recipe, factor: float) -> Recipe:
+    named = {label for writer in recipe.writers for label in writer.habits}
+    left: dict[str, float] = {}  # of the factor, for the members named
 
     def rounded(chance: float) -> float:
         return float(f"{chance:.{DIGITS}g}")
 
     def scaled_member(member: Member, factor: float) -> Member:
+        left[member.label] = factor
         rates = free_rates(member) if isinstance(member, Step) else {}
+        if member.label in named:
+            rates = {}
         if member.p < 1 or (isinstance(member, Step) and not rates):
             wanted = float(member.p) * factor
             factor = max(1.0, wanted) if member.p else factor  # what is left of it
@@ -426,7 +610,18 @@ def scaled(recipe: Recipe, factor: float) -> Recipe:
             return replace(member, values={**member.values, **grown})
         return _over_members(member, lambda part: scaled_member(part, factor))
 
-    return replace(recipe, root=_over_members(recipe.root, lambda m: scaled_member(m, factor)))
+    def scaled_habit(habit: Habit, factor: float) -> Habit:
+        wanted = float(habit.p) * factor
+        p, strength = min(1.0, wanted), float(habit.strength) * max(1.0, wanted)
+        return Habit(*(Fraction(str(rounded(number))) for number in (p, strength)))
+
+    root = _over_members(recipe.root, lambda member: scaled_member(member, factor))
+    writers = (
+        replace(writer, habits={
+            name: scaled_habit(habit, left[name]) for name, habit in writer.habits.items()
+        }) for writer in recipe.writers
+    )  # fmt: skip
+    return replace(recipe, root=root, writers=tuple(writers))
 
 
 def free_rates(step: Step) -> dict[str, float]:
@@ -439,8 +634,17 @@ def free_rates(step: Step) -> dict[str, float]:
 def factor_max(recipe: Recipe) -> float:
     """Return the least factor at which no chance can grow any more; 0 if there is nothing."""
     growths = [
-        max((RATE_MAX / rate for rate in free_rates(step).values()), default=1.0) / p
-        for step, p in _reached(recipe.root, 1.0)
-        if p
+        max((RATE_MAX / (rate * strength) for rate in free_rates(step).values()), default=1.0) / p
+        for mix in recipe.mixes
+        for step, own in _reached(mix.root, 1.0)
+        for p, strength in [(own, 1.0), *_habits_of(step, mix.writers)]
+        if p and strength
     ]
     return max(growths, default=0.0)
+
+
+def _habits_of(step: Step, writers: Sequence[Writer]) -> Iterator[tuple[float, float]]:
+    """Yield the chance and the strength that writers give a step."""
+    for writer in writers:
+        if habit := writer.habits.get(step.label):
+            yield float(habit.p), float(habit.strength)

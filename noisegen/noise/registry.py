@@ -14,7 +14,7 @@ from fractions import Fraction
 from functools import cache, cached_property
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -23,13 +23,17 @@ from noisegen.noise.edits import Edits
 from noisegen.noise.rng import Draws, GapTables, RowDraws, Variants, fraction, threshold
 from noisegen.text.alignment import difference
 from noisegen.text.buffers import I64, U64, Texts
-from noisegen.text.languages import normalize_language
+from noisegen.text.languages import MATCHED_BY, normalize_language
 from noisegen.text.rows import Row, RowEdit
 from noisegen.text.spans import Spans
 
 ENTRY_POINTS = "noisegen.transforms"  # name -> a module or function that registers the transform
 FAMILIES = "noisegen.transform_families"  # name -> a function from 'name:rest' to a Transform
 F = TypeVar("F", bound=Callable[..., Any])
+# What a transform changes, which matters in recipes with writers. A habit is a way to write a word:
+# a writer decides once for each word. A slip happens at one place. A word gets one habit or slip.
+# Style is of the row: capitals, punctuation, what is added.
+Kind = Literal["habit", "slip", "style"]
 
 
 class Kernel(Protocol):
@@ -90,20 +94,29 @@ def edits_of_one(kernel: Kernel, row: Row, draws: RowDraws) -> list[RowEdit]:
 
 @dataclass(frozen=True)
 class Settings:
-    """What a kernel is made for; `lang` is any tag that `normalize_language` knows."""
+    """What a kernel is made for; `lang` is any tag that `normalize_language` knows.
+
+    `by_form` asks a kernel of words to decide by what a word is, not by its place in the row.
+    """
 
     lang: str = "en"
     factors: tuple[Fraction, ...] = (Fraction(1),)
     nlaug_data: Path | None = None
     tagger: str = "rule"
+    by_form: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "lang", normalize_language(self.lang))
 
+    @property
+    def matched_by(self) -> str:
+        """The words that word lists are matched by, see `PhraseTable`."""
+        return MATCHED_BY.get(self.lang, "tokens")
+
     def rates(self, rate: float) -> tuple[Fraction, ...]:
         """Return a rate at every strength of the recipe; 1 is a rule, not a chance, and stays."""
         asked = fraction(rate)
-        return tuple(asked if asked == 1 else min(asked * f, Fraction(1)) for f in self.factors)
+        return tuple(asked if asked >= 1 else min(asked * f, Fraction(1)) for f in self.factors)
 
     def limits(self, rate: float) -> I64:
         """Return the 48-bit threshold of a rate at every strength of the recipe."""
@@ -131,6 +144,7 @@ class Parameter:
     name: str
     default: Value
     kind: type
+    most: float = 1  # of a rate
 
     @property
     def is_rate(self) -> bool:
@@ -146,19 +160,23 @@ class Parameter:
         except (ValueError, KeyError, TypeError) as error:
             wrong = f"{given!r} is not a {self.kind.__name__}"
             raise UsageError(f"{owner}.{self.name} = {wrong}") from error
-        if self.is_rate and not 0 <= float(value or 0) <= 1:
-            raise UsageError(f"{owner}.{self.name} = {given} is outside 0 to 1")
+        if self.is_rate and not 0 <= float(value or 0) <= self.most:
+            raise UsageError(f"{owner}.{self.name} = {given} is outside 0 to {self.most}")
         return value
 
 
 def parameters_of(function: Callable[..., Any]) -> dict[str, Parameter]:
-    """Return the keyword-only parameters of a function, with the types they allow beside None."""
+    """Return the keyword-only parameters of a function, with the types they allow beside None.
+
+    A rate that may be above 1 is annotated with the most that it may be.
+    """
     parameters = {}
     for hint in inspect.signature(function, eval_str=True).parameters.values():
         if hint.kind is inspect.Parameter.KEYWORD_ONLY:
             options = getattr(hint.annotation, "__args__", [hint.annotation])
             kinds = [kind for kind in options if kind in _READERS] or [type(hint.default)]
-            parameters[hint.name] = Parameter(hint.name, hint.default, kinds[0])
+            most = getattr(hint.annotation, "__metadata__", (1,))
+            parameters[hint.name] = Parameter(hint.name, hint.default, kinds[0], *most)
     return parameters
 
 
@@ -182,6 +200,7 @@ class Transform:
     data: Data = field(repr=False, default=no_files)
     source: str = field(repr=False, default="")  # where it is defined, as file:line
     keeps_meaning: bool = True
+    kind: Kind = "slip"
 
     @property
     def rates(self) -> list[str]:
@@ -296,13 +315,14 @@ def load_code(path: str | Path) -> None:
 
 
 def transform(
-    name: str, langs: Sequence[str] | str = ("*",), keeps_meaning: bool = True
+    name: str, langs: Sequence[str] | str = ("*",), keeps_meaning: bool = True, kind: Kind = "slip"
 ) -> Callable[[F], F]:
     """Register a plain function `(text, draws, *, rate, ...) -> str` as a transform.
 
     The first line of its docstring is its help; its keyword-only parameters are its options, and
     those named rate or *_rate are scaled by the strength that a recipe draws. `keeps_meaning` is
-    False where content may be added or dropped.
+    False where content may be added or dropped. `kind` matters in recipes with writers: a 'slip' of
+    a word, or 'style', which may change the whole row and leaves room for slips.
     """
     given = [langs] if isinstance(langs, str) else langs
     languages = [lang if lang == "*" else normalize_language(lang) for lang in given]
@@ -313,7 +333,7 @@ def transform(
 
         described = name, summary_of(function), parameters_of(function), make
         source = defined_at(function)
-        register(Transform(*described, lambda: languages, no_files, source, keeps_meaning))
+        register(Transform(*described, lambda: languages, no_files, source, keeps_meaning, kind))
         return function
 
     return add
@@ -321,11 +341,12 @@ def transform(
 
 def kernel(
     name: str, data: Data = no_files, languages: Callable[[], list[str]] = lambda: ["*"],
-    keeps_meaning: bool = True,
+    keeps_meaning: bool = True, kind: Kind = "slip",
 ) -> Callable[[F], F]:  # fmt: skip
     """Register a function `(settings, *, rate, ...) -> Kernel` as a transform, as `transform`.
 
-    `data` says which files it reads, by default none; it is for `languages`, by default for any.
+    `data` says which files it reads, by default none; it is for `languages`, by default for any. A
+    kernel of `kind` 'habit' decides as its settings say (`Settings.by_form`).
     """
 
     def add(function: F) -> F:
@@ -334,7 +355,8 @@ def kernel(
             return made
 
         described = name, summary_of(function), parameters_of(function), make
-        register(Transform(*described, languages, data, defined_at(function), keeps_meaning))
+        where = defined_at(function)
+        register(Transform(*described, languages, data, where, keeps_meaning, kind))
         return function
 
     return add

@@ -124,7 +124,7 @@ def fork_array(keys: U64, name: str) -> U64:
 _fork_number = cache(name_number)  # the names are those in the code of transforms
 
 
-def draw_array(keys: U64, numbers: I64 | int) -> U64:
+def draw_array(keys: U64, numbers: I64 | U64 | int) -> U64:
     """Return draw number `numbers` (from 0) of every key."""
     if isinstance(numbers, int):
         return mix_array(keys + np.uint64((numbers + 1) * GOLDEN & MASK))
@@ -318,15 +318,22 @@ class Draws:
         return fork(self.key, "seed") & 0xFFFFFFFF
 
 
-def hits(keys: U64, rows: I64, limits: I64, eligible: Bool | None = None) -> tuple[I64, U64]:
+def hits(
+    keys: U64,
+    rows: I64,
+    limits: I64,
+    eligible: Bool | None = None,
+    numbers: I64 | U64 | None = None,
+) -> tuple[I64, U64]:
     """Return the indices of the things that are hit, and their draws.
 
     `rows` (ascending) holds the row of each thing. Thing i of a row has draw i of the row's key in
-    `keys`, and is hit if the decision is below the row's 48-bit threshold in `limits`; one that is
-    not `eligible` keeps its draw.
+    `keys`, or draw `numbers[i]`, and is hit if the decision is below the row's 48-bit threshold in
+    `limits`; one that is not `eligible` keeps its draw.
     """
     at = np.arange(len(rows)) if eligible is None else np.flatnonzero(eligible)
-    numbers, rows = ordinals(rows).take(at), rows.take(at)
+    numbers = (ordinals(rows) if numbers is None else numbers).take(at)
+    rows = rows.take(at)
     draws = draw_array(keys.take(rows), numbers)
     hit = np.flatnonzero(decisions(draws) < limits.take(rows))
     return at.take(hit), draws.take(hit)
@@ -372,6 +379,12 @@ def row_hits(key: int, numbers: Iterable[int], limit: int) -> list[tuple[int, in
         if z >> CHOICE_BITS < limit:
             found.append((number, z & CHOICE_MASK))
     return found
+
+
+def form_hits(key: int, forms: Sequence[int], limit: int) -> list[tuple[int, int]]:
+    """Return which of the things in a row are hit, as `RowDraws.hits`; equal forms alike."""
+    hit = dict(row_hits(key, forms, limit))
+    return [(number, hit[form]) for number, form in enumerate(forms) if form in hit]
 
 
 @dataclass(frozen=True)

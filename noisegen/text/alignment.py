@@ -20,7 +20,13 @@ PARTS_MAX = 3  # words that one word was broken into, or that were run together
 # Costs of a step through both sides, before its share of characters that differ.
 _SKIP, _SUBSTITUTE, _JOIN = 1.0, 0.2, 0.3
 _TWO_INITIALS = 1.75  # "in Spain" -> "is": two letters may be a word by chance
-_PREFIXES = 0.5  # "người ta" -> "ngta"
+_SHORT = 0.5  # "người ta" -> "ngta", "going to" -> "gonna"
+_FUSED_MIN = 3  # letters; fewer may be those of several words by chance
+_FUNCTION_MAX = 4  # letters of a word whose vowel may be written as another: to, of, have
+_VOWELS = "aeiou"
+_REDUCED = "ae"  # what it may be then
+_STEM = 4  # letters that two forms of a word share at least
+_DOUBLED = re.compile(r"(.)\1+")
 _NEVER = 9.0
 _SIMILAR = 0.5
 _INNER = frozenset("'\u2019-*@$")  # symbols inside a word: moment's, anti-slip, sh*t, p@ss
@@ -200,9 +206,48 @@ def _cost(clean: Sequence[str], noisy: Sequence[str]) -> float:
         return _JOIN + difference if difference < _SIMILAR else _NEVER
     if distance < min(map(len, words)):
         return _JOIN + difference
-    # A word is missing, not run together with the next, unless prefixes of both are left.
+    # A word is missing, not run together with the next, unless something of both is left.
     is_short = len(noisy) == 1 and len(noisy[0]) > len(clean) and is_initialism(clean, noisy[0])
-    return _JOIN + _PREFIXES if is_short else _NEVER
+    is_short = is_short or (len(noisy) == 1 and is_fused(clean, noisy[0]))
+    return _JOIN + _SHORT if is_short else _NEVER
+
+
+def is_fused(words: Sequence[str], noisy: str) -> bool:
+    """Tell whether several words became one that has letters of the first and of the last.
+
+    Doubled letters count once, and the vowel of a short last word may be written as another.
+
+    >>> is_fused(["going", "to"], "gonna"), is_fused(["wants", "to"], "want")
+    (True, False)
+    """
+    if len(words) < 2 or not noisy.isalpha():
+        return False
+    words = [plain(word).translate(_NO_INNER) for word in words]
+    form, *short = (_DOUBLED.sub(r"\1", word) for word in (plain(noisy), *words))
+    first, last, joined = short[0], short[-1], "".join(short)
+    heads = first[:1] if len(words) > 2 else first[:2] + first[-1:]  # "about to" -> "bouta"
+    if not (_FUSED_MIN <= len(form) < len(joined) and last and form[0] in heads):
+        return False
+    end = len(last) - 1 if form[-1] == last[-1] else 0 if form[-1] == last[0] else -1
+    if form[-1] in _REDUCED and len(last) <= _FUNCTION_MAX:
+        end = max(map(last.rfind, _VOWELS))
+    is_made = end >= 0 and _is_part(form[:-1], joined[: len(joined) - len(last) + end])
+    is_one = _is_part(form, first) or _is_part(form, last)
+    return is_made and not is_one and not _is_slip_of_one(plain(noisy), words[0], words[-1])
+
+
+def _is_slip_of_one(form: str, first: str, last: str) -> bool:
+    """Tell whether a form is rather one of these words, with another ending or a slip."""
+    near = [word for word in (first, last) if Levenshtein.distance(form, word) <= 1]
+    if not form.startswith(first) and (first in near or common_prefix(form, first) >= _STEM):
+        return True
+    return last in near and not form.endswith(last)
+
+
+def _is_part(letters: str, word: str) -> bool:
+    """Tell whether a word has these letters in their order."""
+    rest = iter(word)
+    return all(letter in rest for letter in letters)
 
 
 def is_initialism(words: Sequence[str], noisy: str) -> bool:

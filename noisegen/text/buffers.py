@@ -90,14 +90,25 @@ def joins_previous(points: I64) -> Bool:
 def joins(point: int) -> bool:
     """Tell whether a code point extends the one before it."""
     extra = point == 0x200D or 0x1F3FB <= point <= 0x1F3FF or 0x1F1E6 <= point <= 0x1F1FF
-    return extra or unicodedata.category(chr(point)).startswith("M")
+    return extra or point in BEHIND or unicodedata.category(chr(point)).startswith("M")
 
 
+# Thai and Lao vowels that are letters and yet written before, or behind, a consonant alone.
+BEFORE = (*range(0xE40, 0xE45), *range(0xEC0, 0xEC5))
+BEHIND = (0xE30, 0xE32, 0xE33, 0xE45, 0xEB0, 0xEB2, 0xEB3)
 WORD_BYTES_MAX = 64  # a longer word is in no lexicon and has the hash 0
 APOSTROPHES = "'\u2019"
 # Characters led by C2 (U+0080-00BF), E2 (U+2000-2FFF), E3 80 (U+3000-303F), EF B8 (U+FE00-FE3F) and
 # F0 9F (U+1F000-1FFFF) are signs, not letters: quotes, dashes, arrows, variation selectors, emoji.
 SIGNS = ((0x80, 0xBF), (0x2000, 0x2FFF), (0x3000, 0x303F), (0xFE00, 0xFE3F), (0x1F000, 0x1FFFF))
+# Scripts without spaces, whose texts are cut into `characters` or `runs`.
+HIRAGANA, KATAKANA, HAN = range(3)
+UNSPACED = (
+    ((0x3041, 0x3098), (0x309B, 0x309F)), ((0x30A0, 0x30FF),),
+    ((0x3400, 0x9FFF), (0x20000, 0x3FFFF)),
+)  # fmt: skip
+WHOLE = (KATAKANA, HAN)  # in `runs`
+TOUCHING = 0xFF  # the gap of words with nothing between them; no text has this byte
 _SIGN_PAIRS = ((0xE3, 0x80), (0xEF, 0xB8), (0xF0, 0x9F))
 _IS_ASCII_WORD = bytes((chr(c).isalnum() and c < 128) or c == 95 for c in range(256))
 _LOW_BYTES = np.array([(1 << (8 * n)) - 1 for n in range(9)], dtype=np.uint64)
@@ -116,7 +127,8 @@ def is_word(character: str) -> bool:
 class Tokens:
     """Words of rows of text: byte positions, row, hash of the word with case folded.
 
-    `gaps` holds the single byte between a word and the next of its row, 0 where there is none.
+    `gaps` holds the single byte between a word and the next of its row, `TOUCHING` where they
+    touch, 0 where more or nothing follows.
     """
 
     starts: I64
@@ -127,6 +139,24 @@ class Tokens:
 
     def __len__(self) -> int:
         return len(self.starts)
+
+
+def overlapping(starts: I64, stops: I64) -> I64:
+    """Return the numbers of ranges, ascending by start, that overlap an earlier one that is kept.
+
+    Only runs that overlap are walked.
+    """
+    apart = np.ones(len(starts) + 1, np.bool_)
+    apart[1:-1] = starts[1:] >= np.maximum.accumulate(stops)[:-1]
+    runs = np.flatnonzero(~(apart[1:] & apart[:-1]))
+    dropped, reach = [], 0
+    ranges = (edges.take(runs).tolist() for edges in (starts, stops))
+    for number, start, stop in zip(runs.tolist(), *ranges, strict=True):
+        if start < reach:
+            dropped.append(number)
+        else:
+            reach = stop
+    return np.array(dropped, np.int64)
 
 
 def _word_edges(window: U8, offsets: I64) -> tuple[I64, I64]:
@@ -152,6 +182,33 @@ def _word_edges(window: U8, offsets: I64) -> tuple[I64, I64]:
     if len(touching):
         bounds = np.sort(np.concatenate([bounds, touching, touching]), kind="stable")
     return bounds[::2], bounds[1::2]
+
+
+def _cut(window: U8, starts: I64, stops: I64, whole: tuple[int, ...]) -> tuple[I64, I64]:
+    """Return the edges of words cut at characters of `UNSPACED`, but not within `whole` scripts."""
+    leads = np.flatnonzero(window >= 0xE3)
+    points = code_points(window, leads)
+    scripts = np.full(len(points), -1)
+    for script, ranges in enumerate(UNSPACED):
+        for low, high in ranges:
+            scripts[(points >= low) & (points <= high)] = script
+    unspaced = np.flatnonzero(scripts >= 0)
+    leads, scripts = leads.take(unspaced), scripts.take(unspaced)
+    ends = leads + utf8_lengths(points.take(unspaced))
+    touching = leads[1:] == ends[:-1]
+    goes_on = touching & (scripts[1:] == scripts[:-1]) & np.isin(scripts[1:], whole)
+    last = ends[~np.append(touching, False)] if len(ends) else ends
+    inside = last[last < len(window)]
+    cut = np.zeros(len(window) + 1, np.bool_)
+    cut[leads] = True
+    cut[leads[1:][goes_on]] = False
+    cut[inside[~joins_previous(code_points(window, inside))]] = True
+    edges = []
+    for outer in (starts, stops):
+        cut[starts], cut[stops] = False, False
+        cut[outer] = True
+        edges.append(np.flatnonzero(cut))
+    return edges[0], edges[1]
 
 
 def _join_apostrophes(window: U8, word: Bool, edges: I64) -> None:
@@ -318,13 +375,29 @@ class Texts:
     @cached_property
     def tokens(self) -> Tokens:
         """The words of all rows, found and hashed."""
+        return self._hashed(*_word_edges(self.window, self.offsets - self.offsets[0]))
+
+    @cached_property
+    def characters(self) -> Tokens:
+        """The words of all rows, where each character of a script without spaces is one."""
+        edges = _word_edges(self.window, self.offsets - self.offsets[0])
+        return self._hashed(*_cut(self.window, *edges, whole=()))
+
+    @cached_property
+    def runs(self) -> Tokens:
+        """The same, but kanji that touch are one word, and so are katakana."""
+        edges = _word_edges(self.window, self.offsets - self.offsets[0])
+        return self._hashed(*_cut(self.window, *edges, whole=WHOLE))
+
+    def _hashed(self, starts: I64, stops: I64) -> Tokens:
         window, base = self.window, int(self.offsets[0])
-        starts, stops = _word_edges(window, self.offsets - base)
         rows = self.rows_of(starts + base)
         hashes = word_hashes(folded(window), starts, stops)
         gaps = np.zeros(len(starts), np.int64)
-        one_apart = np.flatnonzero((starts[1:] - stops[:-1] == 1) & (rows[1:] == rows[:-1]))
+        between = np.where(rows[1:] == rows[:-1], starts[1:] - stops[:-1], -1)
+        one_apart = np.flatnonzero(between == 1)
         gaps[one_apart] = window[stops[one_apart]]
+        gaps[:-1][between == 0] = TOUCHING
         return Tokens(starts + base, stops + base, rows, hashes, gaps)
 
     def rows_of(self, positions: I64) -> I64:

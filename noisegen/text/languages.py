@@ -17,6 +17,10 @@ _CODE_IN_NAME = re.compile(r"([a-z]{2,3})(?:[-_][A-Z][a-z]{3}|[-_][A-Z]{2}|_[a-z
 _NO_CODES = {"txt", "tsv", "csv", "src", "ref", "raw", "tok", "dev", "sh"}  # endings of files, too
 
 
+# Languages without spaces, with the words of `Texts` and `Row` that word lists are matched by.
+MATCHED_BY = {"zh": "characters", "ja": "runs"}
+
+
 class _Listed(NamedTuple):
     code: str
     other_codes: str

@@ -7,6 +7,7 @@ from pathlib import Path
 PACKAGE = Path(__file__).parents[1]
 DICTIONARIES = PACKAGE / "dictionaries"
 RECIPES = PACKAGE / "recipes"
+DEFAULT_RECIPE = "ugc"  # where none is named
 DEMO = PACKAGE / "demo" / "demo.tsv"
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # parameters of mallopt, from glibc's malloc.h

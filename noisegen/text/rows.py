@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Callable, Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Any, Generic, TypeVar
 
-from noisegen.text.buffers import SIGNS, WORD_BYTES_MAX
+from noisegen.text.buffers import SIGNS, TOUCHING, UNSPACED, WHOLE, WORD_BYTES_MAX, joins
 from noisegen.text.case import fold
 
 Key = TypeVar("Key")
@@ -18,6 +18,11 @@ _CHARACTER = rf"[^\x00-/:-@\[-^`{{-\x7f{_SIGNS}]"  # of a word, as in `buffers.i
 _WORD = re.compile(f"({_CHARACTER}+(?:['\u2019]{_CHARACTER}+)*)")
 _PLAIN_WORD = re.compile(r"(\w+)", re.ASCII)  # the same without an apostrophe: it is faster
 _ASCII_WORD = re.compile(r"(\w+(?:'\w+)*)", re.ASCII)
+_SCRIPTS = ["".join(f"{chr(a)}-{chr(b)}" for a, b in ranges) for ranges in UNSPACED]
+_CHARACTERS = re.compile(f"[{''.join(_SCRIPTS)}]")
+_RUNS = re.compile(
+    "|".join(f"[{script}]" + "+" * (n in WHOLE) for n, script in enumerate(_SCRIPTS))
+)
 _SPREAD, _MASK = 0x9FB21C651E98DF25, (1 << 64) - 1
 
 
@@ -33,11 +38,14 @@ class _once(Generic[Value]):  # noqa: N801 - a decorator
 
 
 class Row:
-    """A text, its words, and its spans that must not change."""
+    """A text, its words, its spans that must not change, and its words that have changed."""
 
-    def __init__(self, text: str, protected: Sequence[Span] = ()) -> None:
+    def __init__(
+        self, text: str, protected: Sequence[Span] = (), changed: Sequence[Span] = ()
+    ) -> None:
         self.text = text
         self.protected = protected
+        self.changed = changed
 
     @_once
     def _parts(self) -> list[str]:
@@ -45,6 +53,25 @@ class Row:
         if not self.text.isascii():
             return _WORD.split(self.text)
         return (_ASCII_WORD if "'" in self.text else _PLAIN_WORD).split(self.text)
+
+    @_once
+    def characters(self) -> "Row":
+        """Return the row with words as in `Texts.characters`; `gaps` has chr(TOUCHING), not ''."""
+        return self._cut(_CHARACTERS)
+
+    @_once
+    def runs(self) -> "Row":
+        """Return the row with words as in `Texts.runs`, and gaps as in `characters`."""
+        return self._cut(_RUNS)
+
+    def _cut(self, pattern: re.Pattern[str]) -> "Row":
+        parts = [self._parts[0]]
+        for number, word in enumerate(self.words):
+            parts += [part for piece in _cut(word, pattern) for part in (piece, "")]
+            parts[-1] = self.gaps[number]
+        row = Row(self.text, self.protected)
+        row.__dict__.update(_parts=parts, gaps=[gap or chr(TOUCHING) for gap in parts[2::2]])
+        return row
 
     @_once
     def words(self) -> list[str]:
@@ -77,14 +104,21 @@ class Row:
         """Tell whether a space and another word come behind a word."""
         return self.gaps[word] == " " and word + 1 < len(self.words)
 
-    def edited(self, edits: Sequence[RowEdit]) -> "Row":
-        """Return the row with edits, ascending and disjoint, outside what is protected."""
+    def edited(self, edits: Sequence[RowEdit], changed: Sequence[Span] = ()) -> "Row":
+        """Return the row with edits, ascending and disjoint, outside what is protected.
+
+        `changed` are spans of words that these edits are the first to change.
+        """
         pieces, end = [], 0
         for start, stop, new in edits:
             pieces += [self.text[end:start], new]
             end = stop
         pieces.append(self.text[end:])
-        return Row("".join(pieces), [_moved(span, edits) for span in self.protected])
+        protected, changed = (
+            [_moved(span, edits) for span in spans]
+            for spans in (self.protected, sorted([*self.changed, *changed]))
+        )
+        return Row("".join(pieces), protected, [(low, high) for low, high in changed if low < high])
 
     def outside(self, edits: list[RowEdit]) -> list[RowEdit]:
         """Return the edits that change nothing protected."""
@@ -94,10 +128,34 @@ class Row:
             if not any(low < edit[1] and edit[0] < high for low, high in self.protected)
         ]
 
+    def once(self, edits: list[RowEdit], matched_by: str) -> tuple[list[RowEdit], list[Span]]:
+        """Return the edits of words that have none yet, as `Edits.once`."""
+        kept, spans = list[RowEdit](), list[Span]()
+        row = self if matched_by == "tokens" else getattr(self, matched_by)
+        words = [row.span(number) for number in range(len(row.words))]
+        for edit in edits:
+            of_edit = [(a, b) for a, b in words if b > edit[0] and a < edit[1]]
+            of_edit = of_edit or [(a, b) for a, b in words if b >= edit[0] and a <= edit[1]]
+            start = min([edit[0], *(a for a, _ in of_edit)])
+            stop = max([edit[1], *(b for _, b in of_edit)])
+            is_free = not any(low < stop and start < high for low, high in self.changed)
+            if is_free and not (spans and start < spans[-1][1]):
+                kept.append(edit)
+                spans.append((start, stop))
+        return kept, spans
+
+
+def _cut(word: str, pattern: re.Pattern[str]) -> list[str]:
+    """Cut a word before and behind what matches, but no mark from its character."""
+    edges = {at for match in pattern.finditer(word) for at in match.span()}
+    inner = [at for at in sorted(edges - {0, len(word)}) if not joins(ord(word[at]))]
+    return [word[start:stop] for start, stop in pairwise([0, *inner, len(word)])]
+
 
 def _moved(span: Span, edits: Sequence[RowEdit]) -> Span:
-    shift = sum(len(new) - stop + start for start, stop, new in edits if stop <= span[0])
-    return span[0] + shift, span[1] + shift
+    before = sum(len(new) - stop + start for start, stop, new in edits if stop <= span[0])
+    within = sum(len(new) - stop + start for start, stop, new in edits if start < span[1])
+    return span[0] + before, span[1] + within
 
 
 class Memo(dict[Key, Value]):

@@ -49,6 +49,16 @@ class Spans:
         """Return the spans of ascending ranges."""
         return cls(*np.array(ranges, np.int64).reshape(-1, 2).T.copy())
 
+    @classmethod
+    def join(cls, parts: Sequence["Spans"]) -> "Spans":
+        """Return disjoint spans of several parts in ascending order, without empty ones."""
+        starts, stops = (
+            np.concatenate([getattr(part, name) for part in parts]) for name in ("starts", "stops")
+        )
+        order = np.argsort(starts, kind="stable")
+        order = order[starts.take(order) < stops.take(order)]
+        return cls(starts.take(order), stops.take(order))
+
     def touch(self, starts: I64, stops: I64) -> Bool:
         """Tell which ranges [start, stop) change a span; an insertion only strictly inside."""
         if not len(self.starts):

@@ -155,7 +155,7 @@ def test_word_lists_are_named_with_hash_source_and_licence(plain):
     notes = Manifest.load(plain).dictionaries
 
     assert all({"transform", "file", "sha256", "source", "license"} <= set(note) for note in notes)
-    assert {"week", "leet"} <= {note["transform"] for note in notes}
+    assert {"clip", "phon"} <= {note["transform"] for note in notes}
 
 
 @pytest.mark.parametrize("options", [{}, {"copies": 2}, {"edits": True}])
@@ -180,7 +180,7 @@ def test_the_card_names_licence_columns_and_transforms(copied):
     for name in (*COLUMNS, "copy", "edits"):
         assert f"| {name} |" in text
     assert (
-        "`spac`" in text.split("## Sources")[0]
+        "`punc`" in text.split("## Sources")[0]
     )  # it has no word list, and changed rows all the same
     assert "MIT" in text or "CC" in text
 
@@ -239,7 +239,14 @@ def test_the_card_has_what_the_hub_asks_for(tmp_path):
     "options",
     [
         {"transforms": ("fing:rate=0.1", "spac"), "seed": 3},
-        {"values": {"leet.p": "1"}, "copies": 2, "edits": True, "protect": "none"},
+        {
+            "recipe": "mix_all",
+            "values": {"leet.p": "1"},
+            "copies": 2,
+            "edits": True,
+            "protect": "none",
+        },
+        {"values": {"start.p": "1", "clip.rate": "1"}, "lang": "da"},  # of its own mix
         {"lang": "sw"},
         {"id_column": "kind", "limit": 50},
     ],

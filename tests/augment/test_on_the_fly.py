@@ -79,7 +79,7 @@ def test_epochs_are_the_copies_of_a_run(tmp_path):
 
     for copy in range(3):
         part = [row for row in made if row["copy"] == copy]
-        mapper = Mapper("mix_all", seed=7, epoch=copy, tagger="rule")
+        mapper = Mapper(seed=7, epoch=copy, tagger="rule")
         noisy = mapper.noise([row["clean"] for row in part], [row["id"] for row in part])
         assert noisy == [row["noisy"] for row in part]
 

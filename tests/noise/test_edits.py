@@ -72,7 +72,9 @@ def test_composition_is_the_account_of_the_oracle(case):
         texts = Texts.from_strings(current)
         step = proposed(texts, current, edits)
         makers = np.full(len(rows), 1 << number)
-        account = compose(account, step.composed(texts, np.arange(len(rows)), makers))
+        account = compose(
+            account, step.composed(texts, np.arange(len(rows)), makers, np.zeros_like(makers))
+        )
         cells = [
             oracle.apply(row, found, str(number)) for row, found in zip(cells, edits, strict=True)
         ]
@@ -111,7 +113,7 @@ def test_protected_spans_keep_their_text(case, data):
         return
     spans_ = Spans(np.array([start]), np.array([stop]))
     outside = proposed(texts, rows, edits).outside(spans_)
-    made, moved = rewritten(texts, [outside], spans_)
+    made, (moved,) = rewritten(texts, [outside], [spans_])
     kept = made.values[moved.starts[0] : moved.stops[0]]
     assert kept.tobytes() == texts.values[start:stop].tobytes()
 
@@ -125,5 +127,5 @@ def test_an_insertion_at_the_end_of_a_row_stays_in_its_row():
 def test_edits_that_touch_are_one_edit():
     texts = Texts.from_strings(["abcdef"])
     edits = proposed(texts, ["abcdef"], [[(1, 2, "X"), (2, 3, ""), (4, 4, "-")]])
-    account = edits.composed(texts, np.array([5]), np.array([4]))
+    account = edits.composed(texts, np.array([5]), np.array([4]), np.array([0]))
     assert spans(account) == [(5, 1, 3, 1, 2, 4), (5, 4, 4, 3, 4, 4)]

@@ -1,5 +1,7 @@
 """The engine against the oracle: byte-identical text, equal edits, on real and on any text."""
 
+import tracemalloc
+
 import numpy as np
 import oracle
 import pyarrow as pa
@@ -43,7 +45,7 @@ def heavy_mix() -> Recipe:
 
 def both(recipe: Recipe, rows: list[str], seed: int = 7, lang: str = "en", copy: int = 0):
     """Return noisy text, transforms and edits of every row: of the engine, and of the oracle."""
-    engine = Engine(recipe, Settings(lang, tagger="rule"))
+    engine = Engine(recipe.mix_of(lang), Settings(lang, tagger="rule"))
     clean, ids = pa.array(rows, pa.string()), np.arange(len(rows), dtype=np.uint64)
     table = add_noise(
         engine, pa.table({"clean": clean}), clean, Streams(ids, seed, copy), KINDS, True
@@ -147,7 +149,7 @@ def test_a_row_is_the_same_alone_and_in_any_batch(demo_texts):
         ]
         noisy = {row["id"]: row["noisy"] for part in parts for row in part.to_pylist()}
         assert noisy == {row_id: whole[row_id] for row_id in noisy}
-    assert [noisegen.noise(demo_texts[i], seed=5, id=i) for i in range(50)] == whole[:50]
+    assert [noisegen.noise(demo_texts[i], recipe, seed=5, id=i) for i in range(50)] == whole[:50]
 
 
 def test_a_step_more_changes_only_the_rows_that_draw_it(demo_texts):
@@ -236,6 +238,19 @@ def test_a_huge_row_is_noised_in_windows_as_in_one_go(monkeypatch, steps):
     assert windows
     without_account = Recipe.of(steps).noise_batch(rows)
     assert without_account["noisy"].equals(whole["noisy"])
+
+
+def test_the_edits_of_a_huge_row_are_gathered_window_by_window():
+    rows = pa.table({"text": ["Under the bridge, tomorrow at 10 o'clock. " * 50_000]})
+    recipe = Recipe.of(["fing:rate=1"])
+    recipe.noise_batch(rows.slice(0, 0), edits=True)
+    tracemalloc.start()
+    try:
+        recipe.noise_batch(rows, edits=True)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 60 * rows.nbytes
 
 
 def test_what_one_step_undoes_of_another_is_no_edit():

@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from noisegen.noise import engine  # noqa: F401 - gives recipes their `noise_batch`
 from noisegen.noise.recipe import Recipe
 from noisegen.text.resources import DICTIONARIES
 

@@ -62,6 +62,14 @@ def test_what_is_wrong_is_said_with_its_line(body, message):
         tsv(body)
 
 
+def test_a_phrase_of_a_language_without_spaces_may_stay_or_be_left_out():
+    head = HEAD.replace("lang: en", "lang: zh")
+    entries = tsv("clean\tnoisy\tweight\n再见\t再见\t1\n的\t\t2\n的\t的\t8\n", head).entries
+    assert entries == [Entry("再见", "再见"), Entry("的", "", 2), Entry("的", "的", 8)]
+    with pytest.raises(LexiconError, match="is empty, equal to clean"):
+        tsv("clean\tnoisy\n再见\t \n", head)
+
+
 def test_a_list_without_licence_does_not_load():
     with pytest.raises(LexiconError, match="does not say its license; begin it with '# license"):
         tsv("clean\tnoisy\ndog\tdoggo\n", HEAD.replace("# license: CC0-1.0\n", ""))

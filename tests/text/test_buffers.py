@@ -9,15 +9,22 @@ from hypothesis import strategies as st
 from noisegen.errors import UsageError
 from noisegen.text.buffers import HashTable, Texts, folded, is_word
 from noisegen.text.case import capitalize, fold, is_upper, upper
+from noisegen.text.languages import MATCHED_BY
+from noisegen.text.rows import Row
 from noisegen.text.spans import PROTECTABLE, protect_kinds, protected
 
 ROWS = st.lists(st.text(max_size=30), max_size=8)
 WORDY = st.text(st.sampled_from("aZé’'ß×ÞÀ \t.\u0301👨\u200d東_9-"), max_size=20)
 
 
-def words_as_strings(rows: list[str]) -> list[list[str]]:
+UNSPACED = st.text(
+    st.sampled_from("今日東はがカナー・゛\u3099，。！a'é \U000e0100𠮷👍"), max_size=20
+)
+
+
+def words_as_strings(rows: list[str], matched_by: str = "tokens") -> list[list[str]]:
     texts = Texts.from_strings(rows)
-    words = texts.tokens
+    words = getattr(texts, matched_by)
     found: list[list[str]] = [[] for _ in rows]
     for row, start, stop in zip(words.rows, words.starts, words.stops, strict=True):
         found[row].append(texts.values[start:stop].tobytes().decode())
@@ -28,6 +35,22 @@ def words_as_strings(rows: list[str]) -> list[list[str]]:
 def test_words_are_those_of_the_oracle(rows):
     expected = [[text[start:stop] for start, stop in oracle.words(text)] for text in rows]
     assert words_as_strings(rows) == expected
+
+
+@given(st.lists(UNSPACED | st.text(max_size=20), max_size=8), st.sampled_from(["zh", "ja"]))
+def test_texts_without_spaces_are_cut_as_the_oracle_cuts_them(rows, lang):
+    expected = [[text[start:stop] for start, stop in oracle.words(text, lang)] for text in rows]
+    assert words_as_strings(rows, MATCHED_BY[lang]) == expected
+    cut = [getattr(Row(text), MATCHED_BY[lang]) for text in rows]
+    assert [row.words for row in cut] == expected
+    spans = [[row.span(number) for number in range(len(row.words))] for row in cut]
+    assert spans == [list(oracle.words(text, lang)) for text in rows]
+
+
+def test_chinese_is_cut_into_characters_japanese_into_runs():
+    row = "東京タワーへ行く"
+    assert words_as_strings([row], "characters") == [list(row)]
+    assert words_as_strings([row], "runs") == [["東京", "タワー", "へ", "行", "く"]]
 
 
 def test_words_of_real_text(demo_texts, odd_texts):

@@ -134,6 +134,15 @@ def price(clean: list[str], noisy: list[str], steps: list[tuple[int, int]]) -> f
         ("ไปไหน", "ไปใหน", [("ไ", "ใ")]),
         ("a b", "a b c", [("", "c")]),
         ("in Spain we", "is we", [("in", "is"), ("Spain", "")]),
+        ("I want to go", "I wanna go", [("want to", "wanna")]),
+        ("I'm going to go", "ima go", [("I'm going to", "ima")]),
+        ("we are going to go", "we gonna go", [("are", ""), ("going to", "gonna")]),
+        ("it was about to rain", "it was bouta rain", [("about to", "bouta")]),
+        ("kannst du es", "kannste es", [("kannst du", "kannste")]),
+        ("cuộc sống mới", "csong mới", [("cuộc sống", "csong")]),
+        ("listened to it", "listen it", [("listened", "listen"), ("to", "")]),
+        ("ayudar a otros", "ayudo otros", [("ayudar", "ayudo"), ("a", "")]),
+        ("want to be", "wont be", [("want", "wont"), ("to", "")]),
     ],
 )  # fmt: skip
 def test_words_find_their_partners(clean: str, noisy: str, expected: list) -> None:
@@ -214,12 +223,19 @@ def test_windows_align_all_of_both_sides(clean: list[str], noisy: list[str], win
 
 
 def test_long_texts_are_aligned_in_linear_time() -> None:
-    clean = " ".join(f"word{number}" for number in range(120_000))
+    clean = " ".join(f"word{number}" for number in range(30_000))
     noisy = clean.replace("7 ", "7, ").replace("word12345 ", "").replace("word9999 ", "word ")
-    began = time.process_time()
-    found = edits(clean, noisy)
-    assert time.process_time() - began < 4  # with the square of the words it takes 5
-    assert len(found) == noisy.count(",") + 2
+    assert len(edits(clean, noisy)) == noisy.count(",") + 2
+
+    def seconds(words: int) -> float:
+        ours = [f"word{number}" for number in range(words)]
+        theirs = [word + "," * word.endswith("7") for word in ours]
+        began = time.process_time()
+        assert sum(is_equal for is_equal, *_ in aligned(ours, theirs)) >= words // 10
+        return time.process_time() - began
+
+    half, whole = (min(seconds(words) for _ in range(2)) for words in (60_000, 120_000))
+    assert whole / half < 3.2  # 2.2 in windows, 4.9 all at once
 
 
 @given(st.text("ab \n\x85\u2028", max_size=30), st.integers(1, 5))

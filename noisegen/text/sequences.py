@@ -1,0 +1,88 @@
+"""Sequences that scripts forbid: a vowel sign without its consonant, half of an emoji."""
+
+import re
+import unicodedata
+from collections import Counter
+from functools import cache
+from itertools import product
+
+_INDIC = range(0x900, 0xD80, 0x80)  # Devanagari to Malayalam: blocks of one plan
+_VOWELS_KILLED = (0x980, 0xD00)  # Bengali and Malayalam write the virama behind vowels, too
+_LAO = 0x80  # behind the place of the Thai character
+_EMOJI = "©®\u2190-\u2bff\U0001f000-\U0001f1e5\U0001f200-\U0001f3fa\U0001f400-\U0001faff"
+_FLAG = "\U0001f1e6-\U0001f1ff"
+
+
+def _indic(block: int) -> list[str]:
+    """Return what a script of India forbids: a sign without the letter that it stands behind."""
+
+    def among(*ranges: tuple[int, int]) -> str:
+        return "".join(f"{chr(block + low)}-{chr(block + high)}" for low, high in ranges)
+
+    nukta, virama = chr(block + 0x3C), chr(block + 0x4D)
+    plain = among((0x15, 0x39), (0x58, 0x5F), (0x70, 0x7F))
+    consonants = plain + nukta
+    vowels = among((0x04, 0x14), (0x50, 0x50), (0x60, 0x61))
+    matras = among((0x3A, 0x3B), (0x3E, 0x4C), (0x55, 0x57), (0x62, 0x63))
+    killed = consonants + (vowels + matras if block in _VOWELS_KILLED else "")
+    return [
+        f"(?<![{consonants}])[{matras}]",
+        f"(?<![{plain}]){nukta}",
+        f"(?<![{killed}]){virama}",
+        f"(?<![{consonants}{vowels}{matras}])[{among((0x01, 0x02))}]",
+    ]
+
+
+def _thai(shift: int) -> list[str]:
+    """Return what Thai, or shifted Lao, forbids: a vowel or tone without its consonant."""
+
+    def shifted(signs: str) -> str:
+        return "".join(sign if sign == "-" else chr(ord(sign) + shift) for sign in signs)
+
+    consonants, marks, tones = shifted("ก-ฮ"), shifted("ัิ-\u0e3b็ํ"), shifted("่-์๎")
+    after, before = shifted("ะาำๅ"), shifted("เ-ไ")
+    consonants += "ຼຽໜໝ" if shift else ""
+    return [
+        f"(?<![{consonants}])[{marks}]",
+        f"(?<![{consonants}{marks}])[{tones}]",
+        f"(?<![{consonants}{marks}{tones}{after}])[{after}]",
+        f"[{before}](?![{consonants}{before}])",
+    ]
+
+
+_FORBIDDEN = re.compile("|".join([
+    *(part for block in _INDIC for part in _indic(block)), *_thai(0), *_thai(_LAO),
+    "(?<![\u1100-\u11a7])[\u1160-\u11a7]", "(?<![\u1160-\u11ff])[\u11a8-\u11ff]",
+    "[\u1100-\u115f](?![\u1100-\u11a7])",  # Hangul in parts that make no syllable
+    rf"(?<![^\s\u200d])\u200d|[{_EMOJI}\ufe0f]\u200d(?![{_EMOJI}])",
+    rf"(?<![{_EMOJI}\ufe0f])[\U0001f3fb-\U0001f3ff]",  # the tone of no skin
+    rf"(?<![{_FLAG}])(?:[{_FLAG}]{{2}})*[{_FLAG}](?![{_FLAG}])",  # half of a flag
+    "\ufffd",
+]))  # fmt: skip
+
+
+def forbidden_sequences(text: str) -> Counter[str]:
+    """Return what no script allows in a text, each with the character before."""
+    text = unicodedata.normalize("NFC", text)
+    found = {match.span() for match in _FORBIDDEN.finditer(text)}
+    for at, sign in enumerate(text):
+        is_mark = unicodedata.category(sign)[0] == "M"
+        if is_mark and unicodedata.category(text[at - 1 : at] or " ")[0] not in "LMNS":
+            found.add((at, at + 1))
+    return Counter(text[max(0, start - 1) : stop] for start, stop in found)
+
+
+_BEFORE = ("", "क", "कि", "क़", "कं", "क्", "अ", "ก", "กิ", "ก่", "เ")
+_AFTER = ("", "ि", "ं", "्", "़", "า", "ิ", "่")
+
+
+def may_replace(clean: str, noisy: str) -> bool:
+    """Tell whether a character may stand wherever another one may."""
+    return (clean + noisy).isascii() or _places(clean) <= _places(noisy)
+
+
+@cache
+def _places(character: str) -> frozenset[tuple[str, str]]:
+    """Return what may stand before and behind a character."""
+    around = product(_BEFORE, _AFTER)
+    return frozenset(pair for pair in around if not forbidden_sequences(character.join(pair)))
