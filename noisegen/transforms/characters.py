@@ -1,6 +1,6 @@
 """Changes of single characters and of case: leetspeak, spaces, capitals."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,9 +16,10 @@ from noisegen.noise.kernels import Spacing, Substitution, character_map
 from noisegen.noise.lexicon import Lexicon
 from noisegen.noise.registry import Settings, kernel
 from noisegen.noise.rng import CERTAIN, RowDraws, Variants, hits, row_hits
-from noisegen.text.buffers import I64, U64, Texts, as_arrow
+from noisegen.text.buffers import I64, U64, Bool, Texts, as_arrow
+from noisegen.text.case import case_class, case_classes
 from noisegen.text.rows import Memo, Row, RowEdit
-from noisegen.transforms import LanguageFiles
+from noisegen.transforms import LanguageFiles, is_byte
 from noisegen.transforms.nlaugmenter import original_characters, original_files
 
 _LEET = LanguageFiles("leet.tsv")
@@ -33,7 +34,7 @@ def leet(settings: Settings, *, rate: float = 0.1) -> Substitution:
     """Replace letters with digits and signs that look alike: 'elite' -> '31173'."""
     entries = original_characters(settings.nlaug_data, "leet")
     entries = entries or Lexicon.load(_LEET.of(settings.lang)).entries
-    return Substitution(character_map(entries), settings.gaps(rate))
+    return Substitution(character_map(entries), settings.gaps(rate), bare=True)
 
 
 @kernel("spac")
@@ -43,6 +44,7 @@ def spac(settings: Settings, *, drop_rate: float = 0.1, add_rate: float = 0.05) 
 
 
 DOTTED_I = ("tr", "az")  # languages in which I is the capital of ı, and İ that of i
+_ENDS = frozenset(".!?")
 CASES = {"upper": (pc.utf8_upper, "i", "İ"), "lower": (pc.utf8_lower, "I", "ı")}
 
 
@@ -56,11 +58,13 @@ class Recased:
     limits: I64
     case: str
     dotted: bool  # whether i and ı are two letters
+    chosen: str = "all"  # of `_CHOICES`: which words
 
     def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
         """Propose the words of all rows that change."""
         words = texts.tokens
-        hit, _ = hits(keys, words.rows, self.limits.take(variants["rate"]))
+        limits, eligible = self.limits.take(variants["rate"]), _CHOICES[self.chosen](texts)
+        hit, _ = hits(keys, words.rows, limits, eligible)
         if not len(hit):
             return Edits.none()
         starts, stops = words.starts.take(hit), words.stops.take(hit)
@@ -76,10 +80,14 @@ class Recased:
     def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
         """Propose the words of one row that change."""
         limit = int(self.limits[draws.variants["rate"]])
-        if limit == CERTAIN and row.text.isascii() and not (self.dotted or row.protected):
+        is_whole = self.chosen == "all" and limit == CERTAIN
+        if is_whole and row.text.isascii() and not (self.dotted or row.protected):
             return [(0, len(row.text), _recased(row.text, self.case, self.dotted))]
-        words, cased = row.words, _CASED[self.case, self.dotted]
-        changed = [number for number, word in enumerate(words) if cased[word] != word]
+        words, cased, is_chosen = row.words, _CASED[self.case, self.dotted], _IS_CHOSEN[self.chosen]
+        changed = [
+            number for number, word in enumerate(words)
+            if cased[word] != word and is_chosen(row, number)
+        ]  # fmt: skip
         hit = row_hits(draws.key, changed, limit)
         return [(*row.span(number), cased[words[number]]) for number, _ in hit]
 
@@ -99,13 +107,68 @@ _CASED = {
 }  # fmt: skip
 
 
-@kernel("caps")
-def caps(settings: Settings, *, rate: float = 1.0, case: str = "upper") -> Recased:
+def _begins_row(texts: Texts) -> Bool:
+    is_first: Bool = np.not_equal(np.diff(texts.tokens.rows, prepend=-1), 0)
+    return is_first
+
+
+def _begins_sentence(texts: Texts) -> Bool:
+    """Tell which words of rows begin a later sentence."""
+    words = texts.tokens
+    ends = np.flatnonzero(_IS_END[texts.window]) + texts.offsets[0]
+    before = np.searchsorted(ends, np.append(0, words.stops[:-1]))
+    begins: Bool = (np.searchsorted(ends, words.starts) > before) & ~_begins_row(texts)
+    return begins
+
+
+def _is_i(texts: Texts) -> Bool:
+    """Tell which words are I, alone or before an apostrophe."""
+    words, window = texts.tokens, texts.values
+    second = window.take(words.starts + 1, mode="clip")
+    alone = words.stops - words.starts == 1
+    curly = np.ones(len(words), np.bool_)
+    for place, byte in enumerate("\u2019".encode(), 1):
+        curly &= window.take(words.starts + place, mode="clip") == byte
+    is_i: Bool = (window.take(words.starts) == ord("I")) & (alone | (second == ord("'")) | curly)
+    return is_i
+
+
+def _is_name(texts: Texts) -> Bool:
+    """Tell which other words begin with their only capital."""
+    words = texts.tokens
+    is_title: Bool = case_classes(texts.values, words.starts, words.stops) == 1
+    return is_title & ~(_begins_row(texts) | _begins_sentence(texts) | _is_i(texts))
+
+
+_IS_END = is_byte("".join(_ENDS).encode())
+_CHOICES: dict[str, Callable[[Texts], Bool | None]] = {
+    "all": lambda _: None, "first": _begins_row, "next": _begins_sentence, "i": _is_i,
+    "names": _is_name,
+}  # fmt: skip
+_IS_CHOSEN: dict[str, Callable[[Row, int], bool]] = {
+    "all": lambda row, number: True,
+    "first": lambda row, number: number == 0,
+    "next": lambda row, number: number > 0 and not _ENDS.isdisjoint(row.gaps[number - 1]),
+    "i": lambda row, number: row.words[number] == "I" or row.words[number][:2] in ("I'", "I\u2019"),
+    "names": lambda row, number: (
+        case_class(row.words[number]) == 1
+        and not any(_IS_CHOSEN[other](row, number) for other in ("first", "next", "i"))
+    ),
+}
+
+
+@kernel("caps", kind="style")
+def caps(
+    settings: Settings, *, rate: float = 1.0, case: str = "upper", words: str = "all"
+) -> Recased:
     """Write words in capitals or lower case: 'see you tomorrow' -> 'SEE YOU TOMORROW'.
 
-    With case=lower, 'I saw Anna' becomes 'i saw anna'. Raises UsageError for another case.
+    With case=lower, 'I saw Anna' becomes 'i saw anna'. `words` are 'all', the 'first' of the row,
+    the first of the 'next' sentences, the pronoun 'i', or 'names': others with a capital. Raises
+    UsageError for another case or other words.
     """
-    if case not in CASES:
-        near = did_you_mean(case, CASES) or f"; known: {', '.join(CASES)}"
-        raise UsageError(f"caps has no case {case!r}{near}")
-    return Recased(settings.limits(rate), case, settings.lang in DOTTED_I)
+    for name, value, known in (("case", case, [*CASES]), ("words", words, [*_CHOICES])):
+        if value not in known:
+            near = did_you_mean(value, known) or f"; known: {', '.join(known)}"
+            raise UsageError(f"caps has no {name} {value!r}{near}")
+    return Recased(settings.limits(rate), case, settings.lang in DOTTED_I, words)

@@ -18,14 +18,13 @@ from noisegen.noise.registry import Kernel, Settings, kernel
 from noisegen.noise.rng import Variants, choices, decisions, draw_array
 from noisegen.text.buffers import I64, U64, Texts, ordinals
 from noisegen.text.case import case_classes, fold, title
-from noisegen.text.spans import Spans
+from noisegen.text.spans import NO_SPANS, Spans
 from noisegen.transforms import existing, is_byte, remembered
 
 RATE = 0.3  # of the words in the three examples that ORACLE prints, 5 of 18 are replaced
 FORMS = 4  # of a translation: as written, Title, UPPER, and Title within a sentence
 TITLE, TITLE_WITHIN = 1, 3
 _ENDS_SENTENCE = is_byte(b".!?\n")
-_NO_SPANS = Spans(np.zeros(0, np.int64), np.zeros(0, np.int64))
 
 
 @remembered
@@ -77,7 +76,7 @@ class CodeSwitch:
 
     table: PhraseTable
     limits: I64
-    spans: Spans = _NO_SPANS
+    spans: Spans = NO_SPANS
 
     def sparing(self, spans: Spans) -> Kernel:
         """Return a kernel that chooses among the words outside these spans."""

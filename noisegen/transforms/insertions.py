@@ -150,14 +150,14 @@ def _emoticons(settings: Settings, values: Mapping[str, Any]) -> list[Path]:
     return _EMOTICONS.read(settings, values) or [_EMOTICONS.of("any")]
 
 
-@kernel("emot", _emoticons, keeps_meaning=False)
+@kernel("emot", _emoticons, keeps_meaning=False, kind="style")
 def emot(settings: Settings, *, rate: float = 0.3) -> Insertions:
     """Add emoticons and emoji at the ends of sentences: 'See you.' -> 'See you :)'."""
     [path] = _emoticons(settings, {})
     return Insertions.of(Lexicon.load(path).entries, settings.limits(rate))
 
 
-@kernel("intj", _INTERJECTIONS.read, _INTERJECTIONS.languages, keeps_meaning=False)
+@kernel("intj", _INTERJECTIONS.read, _INTERJECTIONS.languages, keeps_meaning=False, kind="style")
 def intj(settings: Settings, *, rate: float = 0.1) -> Insertions:
     """Add interjections: 'he forgot his keys' -> 'he forgot his keys lol'."""
     entries = Lexicon.load(_INTERJECTIONS.of(settings.lang)).entries

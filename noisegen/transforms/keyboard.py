@@ -21,9 +21,10 @@ from noisegen.noise.kernels import Substitution, character_map
 from noisegen.noise.lexicon import Entry, head_of
 from noisegen.noise.registry import Settings, kernel
 from noisegen.text import buffers
-from noisegen.text.buffers import I64, U64, Texts, Tokens
+from noisegen.text.buffers import I64, U64, Bool, Texts, Tokens
 from noisegen.text.resources import DICTIONARIES
 from noisegen.text.rows import Row, RowEdit
+from noisegen.text.sequences import forbidden_sequences, may_replace
 from noisegen.transforms import rows_of
 from noisegen.transforms.nlaugmenter import original_characters, original_files
 
@@ -44,24 +45,24 @@ class Keyboard:
     keys: tuple[Key, ...]
 
     def neighbours(self) -> list[Entry]:
-        """Return every letter with the letters of the keys within `REACH`, at the same shift."""
+        """Return every letter with the letters of the keys within `REACH`, at the same shift.
+
+        The letters of the row of numbers, as the French é, are not hit for others.
+        """
         pairs = {
             pair
             for (x, y, *letters), (other_x, other_y, *others) in permutations(self.keys, 2)
-            if hypot(x - other_x, y - other_y) <= REACH
+            if hypot(x - other_x, y - other_y) <= REACH and (other_y or not y)
             for pair in zip(letters, others, strict=True)
         }
         return sorted(Entry(wanted, hit) for wanted, hit in pairs if wanted and hit)
 
     def substitutes(self) -> list[Entry]:
-        """Return the neighbours that can be typed anywhere: no mark for a letter, maybe its base.
+        """Return the neighbours that may stand wherever the letter may: no vowel sign for a letter.
 
         This matters on Inscript alone, where vowel signs have keys of their own.
         """
-        return [
-            entry for entry in self.neighbours()
-            if buffers.joins(ord(entry.clean)) or not buffers.joins(ord(entry.noisy))
-        ]  # fmt: skip
+        return [entry for entry in self.neighbours() if may_replace(entry.clean, entry.noisy)]
 
 
 @cache
@@ -156,7 +157,25 @@ class Mashing:
         pairs = [divmod(code, 1 << _POINT_BITS) for code in codes.tolist()]
         pool = Texts.from_strings(["".join(map(chr, pair)) if any(pair) else "" for pair in pairs])
         edits = Edits(rows, starts.take(at), stops, written.astype(np.int64), pool.to_arrow())
-        return edits.keep((kinds != SWAPPED) | (here != following))
+        edits = edits.keep(changed := (kinds != SWAPPED) | (here != following))
+        return edits.keep(self._fits(texts, words, hit.take(slipped)[changed], edits))
+
+    def _fits(self, texts: Texts, words: Tokens, owners: I64, edits: Edits) -> Bool:
+        """Tell which slips are made, as `fitting` does; `owners` are the words of the edits."""
+        fits = np.ones(len(edits), np.bool_)
+        if not self.has_marks or not len(edits):
+            return fits
+        written = edits.written().to_strings()
+        for slips in np.split(np.arange(len(edits)), np.flatnonzero(np.diff(owners)) + 1):
+            start, stop = words.starts[owners[slips[0]]], words.stops[owners[slips[0]]]
+            word = texts.values[start:stop].tobytes()
+            edges = zip(edits.starts[slips] - start, edits.stops[slips] - start, strict=True)
+            row_edits = [
+                (len(word[:low].decode()), len(word[:high].decode()), written[slip])
+                for (low, high), slip in zip(edges, slips, strict=True)
+            ]
+            fits[slips[len(fitting(word.decode(), row_edits)) :]] = False
+        return fits
 
     def edit_row(self, row: Row, draws: rng.RowDraws) -> list[RowEdit]:
         """Propose the slips of one row."""
@@ -167,12 +186,15 @@ class Mashing:
             if not fits or not all(ord(letter) in self.keys.group_of for letter in letters):
                 continue
             begin, slips = row.span(number)[0], bisect_right(SLIPS_FROM, len(letters))
+            of_word = list[RowEdit]()
             for part in range(slips):
                 first = 2 * (len(SLIPS_FROM) * number + part)
                 both = rng.draw(stream, first), rng.draw(stream, first + 1)
                 at, size, written = self._slip(letters, (part, slips), both)
                 if written != letters[at : at + size]:
-                    edits.append((begin + at, begin + at + size, written))
+                    of_word.append((at, at + size, written))
+            of_word = fitting(letters, of_word) if self.has_marks else of_word
+            edits += [(begin + start, begin + stop, written) for start, stop, written in of_word]
         return edits
 
     def _slip(
@@ -212,6 +234,11 @@ class Mashing:
         return at, points, np.cumsum(counts) - counts, typed
 
     @cached_property
+    def has_marks(self) -> bool:
+        """Whether there are keys of vowel signs, which stand behind their letters alone."""
+        return any(map(buffers.joins, self.keys.group_of))
+
+    @cached_property
     def key_points(self) -> I64:
         """The code points of the keys."""
         pool = Texts.from_arrow(self.keys.pool)
@@ -227,6 +254,18 @@ class Mashing:
         pairs = [a << _POINT_BITS | b for a, b in zip(first, second, strict=True)]
         codes: I64 = np.choose(kinds, [*pairs, np.zeros_like(here)])
         return codes
+
+
+def fitting(word: str, slips: list[RowEdit]) -> list[RowEdit]:
+    """Return as many of the slips of a word, from the first, as leave what its script allows."""
+    while slips:
+        written = word
+        for start, stop, letters in reversed(slips):
+            written = written[:start] + letters + written[stop:]
+        if forbidden_sequences(written).total() <= forbidden_sequences(word).total():
+            break
+        slips = slips[:-1]
+    return slips
 
 
 @kernel("mash", _layout_file, languages)

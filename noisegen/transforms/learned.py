@@ -4,6 +4,10 @@ A dictionary is put into text by the rule that fits the errors that RCP released
 uniform on 1 to ceil(min(4, rate * L)), drawn without replacement, each for one of its wrong forms
 by probability. A token is what white space separates. It matches a word of the dictionary as it is,
 or without the signs around it, which stay: 'word,' is 'word'. Case counts, as in RCP.
+
+A dictionary that says how often its words were right (mined by the profile `spelling`, or packaged)
+also says how often each is misspelt: then a word that seldom is takes no part by that chance. 'und'
+was wrong once in a thousand times, and is no longer written 'unde' wherever it stands.
 """
 
 import unicodedata
@@ -11,9 +15,9 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import groupby
+from itertools import accumulate, groupby
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -21,7 +25,7 @@ from noisegen.data.dictionaries import ANY, Alternative, load_dictionary
 from noisegen.errors import UsageError
 from noisegen.noise import profile as profiles
 from noisegen.noise import rng
-from noisegen.noise.channel import ChannelKernel
+from noisegen.noise.channel import RATE_MAX, ChannelKernel
 from noisegen.noise.edits import Edits
 from noisegen.noise.registry import Settings, kernel
 from noisegen.text import buffers
@@ -29,13 +33,14 @@ from noisegen.text.buffers import I64, U8, U64, Bool, Texts
 from noisegen.transforms import IS_SPACE, LanguageFiles, existing, remembered
 
 REPLACED_MAX = 4  # tokens of a row, in RCP
+SMOOTHING = 10  # times that a word is taken to have been seen with the share of the dictionary
 SIGNS_MAX = 16  # taken off either end of a token; with more around it, it matches nothing
 _IS_ALNUM = np.array([chr(byte).isalnum() and byte < 128 for byte in range(256)], np.bool_)
 _PACKAGED = LanguageFiles("wiki.tsv")
 
 
-def compiled(entries: Sequence[Alternative]) -> rng.WeightedTexts:
-    """Compile the sorted entries of one language by the hash of their word.
+def compiled(entries: Sequence[Alternative]) -> tuple[rng.WeightedTexts, I64]:
+    """Compile the sorted entries of one language by the hash of their word, with their `limits`.
 
     Words over 64 bytes, which have no hash, are left out.
     """
@@ -45,7 +50,31 @@ def compiled(entries: Sequence[Alternative]) -> rng.WeightedTexts:
     order = np.argsort(hashes)
     order = order[hashes.take(order) != 0]
     groups = [[(entry.noisy, entry.count) for entry in words[n]] for n in order.tolist()]
-    return rng.WeightedTexts.of(hashes[order], groups)
+    counts = [(sum(entry.count for entry in word), word[0].frequency) for word in words]
+    return rng.WeightedTexts.of(hashes[order], groups), limits(counts)[order]
+
+
+def limits(counts: Sequence[tuple[int, int]]) -> I64:
+    """Return the 48-bit threshold of the chance that each word takes part.
+
+    `counts` are how often each was wrong and right. It is the share of wrong ones, smoothed towards
+    that of the dictionary, over the median of these shares, taken over errors; 1 from there on, and
+    for all words where none was ever right.
+    """
+    wrong, right = (sum(column) for column in zip(*counts, strict=True)) if counts else (0, 0)
+    if not right:
+        return np.full(len(counts), rng.CERTAIN)
+    total = wrong + right
+    shares = [
+        1
+        + ((bad * total + SMOOTHING * wrong) << rng.DECISION_BITS)
+        // ((bad + good + SMOOTHING) * total)
+        for bad, good in counts
+    ]
+    ordered = sorted((share, bad) for share, (bad, _) in zip(shares, counts, strict=True))
+    errors = accumulate(bad for _, bad in ordered)
+    median = next(share for (share, _), n in zip(ordered, errors, strict=True) if 2 * n >= wrong)
+    return np.array([min(share * rng.CERTAIN // median, rng.CERTAIN) for share in shares])
 
 
 def least_tokens(rate: Fraction) -> list[int]:
@@ -63,10 +92,12 @@ class WordSubstitution:
     """Replace n tokens of a row that are in the table, n uniform on 1..ceil(min(4, rate * L)).
 
     L counts all tokens of the row. `least` has the `least_tokens` of every strength. Draw 0 of a
-    row gives n; draw 1 + t ranks its t-th token and chooses the alternative.
+    row gives n; draw 1 + t ranks its t-th token and chooses the alternative. Draw t of the stream
+    "errs" decides whether that token takes part, by the limit of its word.
     """
 
     table: rng.WeightedTexts
+    limits: I64
     least: I64
 
     def propose(self, texts: Texts, keys: U64, variants: rng.Variants) -> Edits:
@@ -81,8 +112,11 @@ class WordSubstitution:
         starts[other], stops[other] = cores
         groups[other], known[other] = find(buffers.word_hashes(values, *cores))
 
-        matches = np.flatnonzero(known)
-        rows, ordinals = token_rows.take(matches), buffers.ordinals(token_rows).take(matches)
+        matches, all_ordinals = np.flatnonzero(known), buffers.ordinals(token_rows)
+        errs = rng.fork_array(keys, "errs").take(token_rows.take(matches))
+        drawn = rng.decisions(rng.draw_array(errs, all_ordinals.take(matches)))
+        matches = matches[drawn < self.limits.take(groups.take(matches))]
+        rows, ordinals = token_rows.take(matches), all_ordinals.take(matches)
         draws = rng.draw_array(keys.take(rows), 1 + ordinals)
         lengths = np.bincount(token_rows, minlength=len(texts))
         highest = (lengths[:, None] >= self.least[variants["rate"]]).sum(axis=1)
@@ -158,11 +192,11 @@ def wiki(
             f"{', '.join(_PACKAGED.languages())}); mine one and give it: wiki:dictionary=FILE"
         )
     least = np.array([least_tokens(part) for part in settings.rates(rate)], np.int64)
-    return WordSubstitution(_table(path, lang), least)
+    return WordSubstitution(*_table(path, lang), least)
 
 
 @remembered
-def _table(path: Path, lang: str) -> rng.WeightedTexts:
+def _table(path: Path, lang: str) -> tuple[rng.WeightedTexts, I64]:
     """Return the dictionary of a file; raises UsageError where it has other languages only."""
     entries = load_dictionary(path)
     chosen = [entry for entry in entries if entry.lang in (lang, ANY)]
@@ -172,33 +206,42 @@ def _table(path: Path, lang: str) -> rng.WeightedTexts:
     return compiled(sorted(chosen, key=lambda entry: entry.clean))
 
 
-def _profile_files(_: Settings, values: Mapping[str, Any]) -> list[Path]:
-    profile = values.get("profile")
-    return sorted(path for path in Path(profile).glob("*") if path.is_file()) if profile else []
+_PROFILES = LanguageFiles("channel")
+
+
+def _profile_files(settings: Settings, values: Mapping[str, Any]) -> list[Path]:
+    """Return the files of a profile; of a packaged one its head, which has the hash of all."""
+    if profile := values.get("profile"):
+        return sorted(path for path in Path(profile).glob("*") if path.is_file())
+    return existing(_PROFILES.of(settings.lang) / profiles.HEAD)
 
 
 @kernel("channel", _profile_files, keeps_meaning=False)
-def channel(settings: Settings, *, profile: str | None = None, rate: float = 1.0) -> ChannelKernel:
+def channel(
+    settings: Settings, *, profile: str | None = None, rate: Annotated[float, RATE_MAX] = 1.0
+) -> ChannelKernel:
     """Make the noise learned from real pairs (noisegen learn): 'I believe it' -> 'i beleive it'.
 
-    `rate` scales all chances of the profile; 1 leaves them. Warns of a profile of another language.
-    Raises UsageError without a profile, SourceError for one that cannot be read.
+    `rate` scales all chances of the profile; 1 leaves them, 2 doubles them. Warns of a profile of
+    another language. Raises UsageError without a profile, SourceError for one that cannot be read.
     """
-    if not profile:
+    folder = Path(profile) if profile else _PROFILES.of(settings.lang)
+    if not profile and not folder.exists():
         raise UsageError(
-            "channel needs a profile: learn one with noisegen learn PAIRS -o PROFILE, "
+            f"channel has no packaged profile for language {settings.lang!r} (it has: "
+            f"{', '.join(_PROFILES.languages())}); learn one with noisegen learn PAIRS -o PROFILE, "
             "and give it as channel:profile=PROFILE"
         )
-    chances, factors = _profile(Path(profile))
+    chances, counts = _profile(folder)
     if chances.lang != settings.lang:
         warnings.warn(
             f"profile {profile} is of language {chances.lang!r}, the text of {settings.lang!r}",
             stacklevel=2,
         )
-    return ChannelKernel(chances, factors, settings.rates(rate))
+    return ChannelKernel(chances, counts.factors, settings.rates(rate), counts.consistency)
 
 
 @remembered
-def _profile(folder: Path) -> tuple[profiles.Channel, profiles.Factors]:
+def _profile(folder: Path) -> tuple[profiles.Channel, profiles.Profile]:
     loaded = profiles.load(folder)
-    return profiles.compiled(loaded), loaded.factors
+    return profiles.compiled(loaded), loaded

@@ -24,7 +24,9 @@ from noisegen.transforms import Forms, LanguageFiles, rows_of
 WITHIN = (78, 4, 8, 6, 4)
 BETWEEN = (60, 32, 8, 0, 0)  # where it stands between two words: j'ai, c'è
 BETWEEN_WORDS = ("ca", "fr", "it", "oc")  # languages in which it does
-SIGNS = ("`", "´", ";", ",")  # what is typed for an apostrophe: accents, and the keys beside it
+SIGNS = ("`", "´")  # what is typed for an apostrophe: accents,
+NEAR = (";", ",")  # and the keys near it on the American keyboard, which has these languages:
+NEAR_IN = ("en", "nl", "af", "id", "ms", "pl", "vi", "sw", "tl")
 _APOSTROPHE = re.compile(f"[{APOSTROPHES}]")
 ENDING_MAX = 2  # letters of an ending ('t, 's, 're) that the apostrophe strays into
 
@@ -36,26 +38,27 @@ def misplaced(word: str, lang: str) -> Forms:
     if not before or (before + after).isdecimal():  # 5'11 is a measure
         return []
     dropped, spaced, other_sign, early, late = BETWEEN if lang in BETWEEN_WORDS else WITHIN
+    others = SIGNS + NEAR if lang in NEAR_IN else SIGNS
     forms = {
-        "".join(part for part in word if part not in APOSTROPHES): dropped * len(SIGNS),
-        f"{before} {after}": spaced * len(SIGNS),
-        **{before + other + after: other_sign for other in SIGNS},
+        "".join(part for part in word if part not in APOSTROPHES): dropped * len(others),
+        f"{before} {after}": spaced * len(others),
+        **{before + other + after: other_sign for other in others},
     }
     if late and len(after) <= ENDING_MAX:
-        forms[before + after + sign] = late * len(SIGNS)
+        forms[before + after + sign] = late * len(others)
         if len(before) > 1:
-            forms[before[:-1] + sign + before[-1] + after] = early * len(SIGNS)
+            forms[before[:-1] + sign + before[-1] + after] = early * len(others)
     return list(forms.items())
 
 
-@kernel("apos")
+@kernel("apos", kind="habit")
 def apos(settings: Settings, *, rate: float = 0.5) -> WordKernel:
     """Drop or misplace apostrophes: 'I don't know' -> 'I dont know'.
 
     `rate` is the chance of each word that has one.
     """
     rule = partial(misplaced, lang=settings.lang)
-    return WordKernel(rule, settings.limits(rate), _APOSTROPHE)
+    return WordKernel(rule, settings.limits(rate), _APOSTROPHE, settings.by_form)
 
 
 # Marks are left out of Latin and Greek letters, which stay legible without, and Arabic and Hebrew
@@ -119,7 +122,7 @@ def _letter_files(settings: Settings, values: Mapping[str, Any]) -> list[Path]:
     return [_OWN_LETTERS.of("any"), *_OWN_LETTERS.read(settings, values)]
 
 
-@kernel("diac", _letter_files)
+@kernel("diac", _letter_files, kind="habit")
 def diac(settings: Settings, *, rate: float = 0.7) -> WordKernel:
     """Drop diacritics: 'déjà vu in a café' -> 'deja vu in a cafe'.
 
@@ -127,7 +130,7 @@ def diac(settings: Settings, *, rate: float = 0.7) -> WordKernel:
     out seven in ten (learners' essays, COWS-L2H).
     """
     rule = partial(unmarked, lang=settings.lang)
-    return WordKernel(rule, settings.limits(rate), _BEYOND_ASCII)
+    return WordKernel(rule, settings.limits(rate), _BEYOND_ASCII, settings.by_form)
 
 
 VOWELS_LEFT_OUT = range(4, 10)  # lengths of the words that lose vowels
@@ -170,14 +173,14 @@ def vowels_by_language() -> dict[str, frozenset[str]]:
     return {lang: frozenset(letters) for lang, letters in rows_of(_VOWELS)}
 
 
-@kernel("vowl", lambda *_: [_VOWELS], lambda: sorted(vowels_by_language()))
+@kernel("vowl", lambda *_: [_VOWELS], lambda: sorted(vowels_by_language()), kind="habit")
 def vowl(settings: Settings, *, rate: float = 0.1) -> WordKernel:
     """Drop vowels inside words: 'some text from you' -> 'sme txt frm you'.
 
     `rate` is the chance of each word of 4 to 9 letters that is known without them.
     """
-    vowels = vowels_by_language()[settings.lang]
-    return WordKernel(partial(without_vowels, vowels=vowels), settings.limits(rate))
+    rule = partial(without_vowels, vowels=vowels_by_language()[settings.lang])
+    return WordKernel(rule, settings.limits(rate), by_form=settings.by_form)
 
 
 ADDED = (24, 32, 19, 11, 7, 4, 2, 1)  # how often 1 to 8 letters are added: a long tail
@@ -199,12 +202,21 @@ def lengthened(word: str, lang: str) -> Forms:
     places = listed or _guessed_places(word)
     forms = []
     for at, weight in places:  # behind a capital that begins a word, small letters follow
-        letter = word[at] if word.isupper() else word[at].lower()[0]
+        letter = held_as(word[at] if word.isupper() else word[at].lower()[0])
         for count, often in enumerate(ADDED, 1):
             forms.append((word[: at + 1] + letter * count + word[at + 1 :], weight * often))
     weights = sum(weight for _, weight in places)
     stays = FULL - weights if listed else weights * (OTHERS_SHARE - 1)
     return [*forms, (word, stays * sum(ADDED))] if stays > 0 else forms
+
+
+def held_as(letter: str) -> str:
+    """Return what is written to hold a letter: itself, but the vowel for an Indic vowel sign."""
+    try:
+        vowel = unicodedata.name(letter).replace("VOWEL SIGN", "LETTER")
+        return unicodedata.lookup(vowel)
+    except (KeyError, ValueError):
+        return letter
 
 
 def _guessed_places(word: str) -> Places:

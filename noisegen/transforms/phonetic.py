@@ -13,10 +13,10 @@ import numpy as np
 
 from noisegen.noise.edits import Edits
 from noisegen.noise.kernels import WordKernel
-from noisegen.noise.lexicon import parse_tsv
-from noisegen.noise.phrases import PhraseTable, load_table
+from noisegen.noise.lexicon import head_of, parse_tsv
+from noisegen.noise.phrases import PhraseTable, load_table, row_forms
 from noisegen.noise.registry import Settings, kernel
-from noisegen.noise.rng import RowDraws, Variants, choices, fork, fork_array, hits, row_hits
+from noisegen.noise.rng import RowDraws, Variants, choices, fork, fork_array, form_hits, hits
 from noisegen.text.buffers import I64, U64, Texts
 from noisegen.text.case import title
 from noisegen.text.rows import Row, RowEdit
@@ -27,7 +27,7 @@ RESPELLINGS_MAX = 6  # alternatives of a word
 _LIST, _RULES = LanguageFiles("phon.tsv"), LanguageFiles("phon_rules.tsv")
 
 
-Rule = tuple[re.Pattern[str], str, int]  # what it matches may be written so; weight out of 100
+Rule = tuple[re.Pattern[str], str, int]  # what it matches may be written so
 
 
 @cache
@@ -38,14 +38,21 @@ def rules_of(path: Path) -> tuple[Rule, ...]:
 
 
 @cache
+def _whole(path: Path) -> int:
+    """Return what the weights of the rules are out of; 0 where they are proportions only."""
+    return int(head_of(path, "of").get("of", 0)) if path.exists() else 0
+
+
+@cache
 def _any_of(rules: tuple[Rule, ...]) -> re.Pattern[str]:
     return re.compile("|".join(f"(?:{pattern.pattern})" for pattern, *_ in rules) or "(?!)")
 
 
-def respelled(word: str, rules: tuple[Rule, ...]) -> Forms:
+def respelled(word: str, rules: tuple[Rule, ...], of: int = 0) -> Forms:
     """Respell a word in one or two places; the likeliest forms, with their weights.
 
-    Words with capitals stay: most are names, and those that begin a sentence are in the list.
+    With `of`, the weight of a rule is its chance in so many; what they leave is the chance that the
+    word stays. Words with capitals stay: most are names, or begin a sentence and are in the list.
     """
     is_plain = len(word) >= LETTERS_MIN and word.isalpha() and word == word.lower()
     if not is_plain or not _any_of(rules).search(word):
@@ -58,13 +65,15 @@ def respelled(word: str, rules: tuple[Rule, ...]) -> Forms:
     forms = defaultdict[str, int](int)
     for start, stop, noisy, weight in rewritings:
         form = word[:start] + noisy + word[stop:]
-        forms[form] = max(weight * 100, forms[form])
+        forms[form] = max(weight * (of or 100), forms[form])
     for (start, stop, noisy, weight), later in combinations(rewritings, 2):
         if stop <= later[0]:
             form = word[:start] + noisy + word[stop : later[0]] + later[2] + word[later[1] :]
             forms[form] = max(weight * later[3] * 2, forms[form])
     forms.pop(word, None)
-    return _likeliest(forms, RESPELLINGS_MAX)
+    likeliest = _likeliest(forms, RESPELLINGS_MAX)
+    stays = of * of - sum(weight for _, weight in likeliest)
+    return [*likeliest, (word, stays)] if likeliest and stays > 0 else likeliest
 
 
 def _likeliest(forms: Mapping[str, int], most: int) -> Forms:
@@ -76,12 +85,13 @@ class Respelling:
     """Respell the matches of a list, and words outside them by rules, each with its rate.
 
     `row_limits` holds the 48-bit threshold of every strength. Draw number i of a row decides on its
-    i-th match; a stream of its own, "rules", on its words.
+    i-th match, or `by_form`; a stream of its own, "rules", on its words.
     """
 
     table: PhraseTable
     row_limits: I64
     rules: WordKernel
+    by_form: bool = False
 
     def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
         """Propose the respellings of all rows."""
@@ -90,35 +100,48 @@ class Respelling:
         # Where the last match stops that starts at or before a word.
         reach = np.append(0, matches.stops)
         last = reach.take(np.searchsorted(matches.starts, ruled.starts, side="right"))
-        hit, draws = hits(keys, matches.rows, self.row_limits.take(variants["rate"]))
+        forms = matches.forms(self.table.words(texts)) if self.by_form else None
+        limits = self.row_limits.take(variants["rate"])
+        hit, draws = hits(keys, matches.rows, limits, numbers=forms)
         matches, any_tag = matches.take(hit), np.zeros(len(hit), np.int64)
         written = self.table.alternatives(texts.values, matches, any_tag, choices(draws))
         listed = Edits(matches.rows, matches.starts, matches.stops, written, self.table.pool)
-        return Edits.join([listed, ruled.keep(ruled.starts >= last)])
+        changed = self.table.stays.take(written // 3) == 0
+        return Edits.join([listed.keep(changed), ruled.keep(ruled.starts >= last)])
 
     def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
         """Propose the respellings of one row."""
+        row = self.table.row_words(row)
         matches = self.table.find_row(row)
+        limit = int(self.row_limits[draws.variants["rate"]])
+        forms = row_forms(row, matches) if self.by_form else None
+        hit = draws.hits(len(matches)) if forms is None else form_hits(draws.key, forms, limit)
+        written = [(matches[n], self.table.written(row, matches[n], drawn)) for n, drawn in hit]
         listed = [
-            (*row.span(*matches[n][:2]), self.table.written(row, matches[n], drawn))
-            for n, drawn in draws.hits(len(matches))
+            (*row.span(first, last), new)
+            for (first, last, _), new in written
+            if new != row.phrase(first, last)
         ]
         taken = {n for first, last, _ in matches for n in range(first, last + 1)}
         sizes = map(len, row.words)  # a rule changes no short word
         others = [n for n, size in enumerate(sizes) if size >= LETTERS_MIN and n not in taken]
-        ruled = row_hits(fork(draws.key, "rules"), others, draws.limit)
-        return sorted(listed + self.rules.replaced(row, ruled))
+        key = fork(draws.key, "rules")
+        return sorted(
+            listed + self.rules.replaced(row, self.rules.hits_in(row, key, others, limit))
+        )
 
 
 @kernel(
     "phon", lambda settings, _: existing(*(each.of(settings.lang) for each in (_LIST, _RULES))),
-    _LIST.languages,
+    _LIST.languages, kind="habit",
 )  # fmt: skip
 def phon(settings: Settings, *, rate: float = 0.15) -> Respelling:
-    """Spell words as they sound: 'that was good enough' -> 'dat wuz gud enuf'."""
+    """Spell words as they sound: 'that was good enough' -> 'that was gud enuf'."""
     rules, limits = rules_of(_RULES.of(settings.lang)), settings.limits(rate)
-    table = load_table(_LIST.of(settings.lang), parse_tsv)
-    return Respelling(table, limits, WordKernel(partial(respelled, rules=rules), limits))
+    table = load_table(_LIST.of(settings.lang), parse_tsv, settings.matched_by)
+    rule = partial(respelled, rules=rules, of=_whole(_RULES.of(settings.lang)))
+    ruled = WordKernel(rule, limits, by_form=settings.by_form)
+    return Respelling(table, limits, ruled, settings.by_form)
 
 
 # Latin letters.
@@ -213,9 +236,10 @@ def with_schwas(word: str) -> str:
     )
 
 
-@kernel("latn", _LETTER_TABLES.read, _LETTER_TABLES.languages)
+@kernel("latn", _LETTER_TABLES.read, _LETTER_TABLES.languages, kind="habit")
 def latn(settings: Settings, *, rate: float = 1.0) -> WordKernel:
     """Write another script in Latin letters, as in chats: 'привет' -> 'privet'."""
     spoken = with_schwas if settings.lang == "hi" else str
     table = letters_of(_LETTER_TABLES.of(settings.lang))
-    return WordKernel(partial(latinised, table=table, spoken=spoken), settings.limits(rate))
+    rule = partial(latinised, table=table, spoken=spoken)
+    return WordKernel(rule, settings.limits(rate), by_form=settings.by_form)

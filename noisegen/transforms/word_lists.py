@@ -1,9 +1,9 @@
 """Transforms that are a word list and a rate: nine of RoLASER's twelve, and the language of chats.
 
 A list is `dictionaries/LANG/NAME.tsv`; another one needs that file and a row in `word_lists.tsv`,
-with its default rate, its `tags` as in `noisegen.lexical`, and its help. The rates of RoLASER's are
-those of its Appendix A, where a transform without one changes every match; the others are common
-usage, not a paper's: a writer shortens some phrases, not all.
+with its default rate, its kind (`registry.Kind`), its `tags` as in `noisegen.lexical`, and its
+help. The rates of RoLASER's are those of its Appendix A, where a transform without one changes
+every match; the others are common usage, not a paper's: a writer shortens some phrases, not all.
 """
 
 from functools import partial
@@ -16,15 +16,17 @@ from noisegen.transforms.nlaugmenter import WORD_LISTS, OriginalWords
 
 _LISTS = Path(__file__).with_suffix(".tsv")
 
-for _line, (_name, _rate, _tags, _summary) in enumerate(rows_of(_LISTS), 2):
+for _line, (_name, _rate, _kind, _tags, _summary) in enumerate(rows_of(_LISTS), 2):
     _original = OriginalWords(_name) if _name in WORD_LISTS else None
-    _source = LexicalSource(_name, partial(packaged, _name), _tags, original=_original)
+    _source = LexicalSource(
+        _name, partial(packaged, _name), _tags, original=_original, kind=_kind,  # type: ignore[arg-type]
+    )  # fmt: skip
     register_lexicon(_source, float(_rate), _summary, f"{_LISTS}:{_line}")
 
 register_lexicon(
     LexicalSource(
         "spel", codespell_dictionary, parser=parse_codespell, langs=("en",),
-        original=OriginalWords("spel"),
+        original=OriginalWords("spel"), kind="slip",
     ),
     0.2,
     "Misspell words as people do: 'definitely' -> 'definately'.",

@@ -1,5 +1,6 @@
 """`caps` in small letters, and capitals as before."""
 
+import re
 from functools import cache
 
 import oracle
@@ -9,10 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_engine import ANY_TEXT, LIVELY_TEXT, both, compare, single
+from test_rows import compare as compare_rows
 from test_transforms import noised, outcomes
 
 import noisegen
 from noisegen.errors import UsageError
+from noisegen.noise.engine import Engine
 from noisegen.noise.recipe import step_values
 from noisegen.noise.registry import get
 from noisegen.noise.rng import threshold
@@ -23,12 +26,17 @@ capitals = oracle.capitals
 
 def recased(text, step, rates, draws, lang):
     """The slow twin, for both cases."""
-    if step_values(step)["case"] == "upper":
+    values, edits = step_values(step), []
+    if values["case"] == "upper" and values["words"] == "all":
         return capitals(text, step, rates, draws, lang)
-    edits = []
-    for start, stop in oracle.words(text):
-        if oracle.decide(draws) < threshold(rates["rate"]):
-            word = text[start:stop]
+    before = 0
+    for number, (start, stop) in enumerate(oracle.words(text)):
+        word, gap, before = text[start:stop], text[before:start], stop
+        place = "first" if number == 0 else "next" if re.search("[.!?]", gap) else ""
+        is_i = bool(re.fullmatch("I(['\u2019].*)?", word, re.DOTALL))
+        is_name = not (place or is_i) and oracle.case_of(word) == 1
+        chosen = {"all", place, *["i"] * is_i, *["names"] * is_name}
+        if oracle.decide(draws) < threshold(rates["rate"]) and values["words"] in chosen:
             dotless = word.replace("I", "ı") if lang in ("tr", "az") else word
             noisy = "".join(map(small, dotless))
             edits += [(start, stop, noisy)] if noisy != word else []
@@ -57,11 +65,39 @@ def test_it_agrees_with_the_oracle(demo_texts, odd_texts, real_sentences, case, 
     assert compare(single("caps", rate=0.5, case=case), rows, lang=lang) > 500
 
 
+@pytest.mark.parametrize("words", ["first", "next", "i", "names"])
+def test_chosen_words_agree_with_the_oracle(demo_texts, odd_texts, words):
+    rows = (
+        demo_texts + odd_texts + ["I saw Anna. I'm here! \u2019I\u2019ve NASA.Next I", ". A. b?C"]
+    )
+    recipe = single("caps", rate=0.7, case="lower", words=words)
+    assert compare(recipe, rows) > 5
+    assert compare_rows(Engine(recipe), rows) > 5
+
+
+@pytest.mark.parametrize(
+    ("words", "noisy"),
+    [
+        ("first", "we met Anna. She said I'm late! I know NASA."),
+        ("next", "We met Anna. she said I'm late! i know NASA."),
+        ("i", "We met Anna. She said i'm late! i know NASA."),
+        ("names", "We met anna. She said I'm late! I know NASA."),
+    ],
+)
+def test_words_are_chosen(words, noisy):
+    text = "We met Anna. She said I'm late! I know NASA."
+    assert noised("caps", text, case="lower", words=words) == [noisy]
+
+
 @given(st.lists(ANY_TEXT | LIVELY_TEXT, min_size=1, max_size=20), st.integers(0, 2**64 - 1))
 @settings(max_examples=50)
 def test_any_text_agrees_with_the_oracle(rows, seed):
     ours, expected = both(single("caps", rate=0.7, case="lower"), rows, seed, "tr")
     assert ours == expected
+
+
+def test_a_mark_that_begins_a_row_is_on_no_letter_of_the_row_before():
+    assert compare(single("leet", rate=1), ["the", "\u0301elite", "elite\u0301"] * 3) == 9
 
 
 @pytest.mark.parametrize(

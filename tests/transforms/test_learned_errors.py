@@ -24,9 +24,9 @@ from noisegen.noise.engine import Engine
 from noisegen.noise.plan import Streams
 from noisegen.noise.recipe import Recipe, Step
 from noisegen.noise.registry import Settings
-from noisegen.noise.rng import CHOICE_BITS, DECISION_BITS, Draws, row_key, stream_key
+from noisegen.noise.rng import CERTAIN, CHOICE_BITS, DECISION_BITS, Draws, row_key, stream_key
 from noisegen.testing import ODD_TEXTS, check_transform
-from noisegen.transforms.learned import SIGNS_MAX, is_sign, least_tokens
+from noisegen.transforms.learned import SIGNS_MAX, is_sign, least_tokens, limits
 
 # A word, its wrong forms with counts; the first are frequent enough to occur in any English text.
 ENTRIES = [
@@ -92,13 +92,18 @@ def wrong_form(alternatives, number):
     raise AssertionError(number)
 
 
-def twin(words, text, rate, row_id, seed=0):
-    """RCP: draw tokens without replacement until n of them are replaced."""
+def twin(words, text, rate, row_id, seed=0, limits=None):
+    """RCP: draw tokens without replacement until n of them are replaced.
+
+    With limits, a token takes part where its draw of the stream "errs" is below that of its word.
+    """
     parts = re.split(r"([ \t\n\r\v\f]+)", text)
     tokens = [part for part in parts[::2] if part]
     key = row_key(stream_key(seed, "wiki"), row_id)
     stream = Draws(key)
     draws = [stream.integer() for _ in range(len(tokens) + 1)]
+    errs = Draws(key).fork("errs")
+    errs = [errs.integer() >> CHOICE_BITS for _ in tokens]
     highest = math.ceil(min(Fraction(4), Fraction(str(rate)) * len(tokens)))
     if not highest:
         return text
@@ -109,6 +114,8 @@ def twin(words, text, rate, row_id, seed=0):
         token = tokens[turn]
         start, stop = (0, len(token)) if token in words else core(token)
         found = words.get(token[start:stop])
+        if found and limits and errs[turn] >= limits[token[start:stop]]:
+            continue
         if found and len(token[start:stop].encode()) <= 64 and n:
             noisy = wrong_form(found, draws[1 + turn] & ((1 << CHOICE_BITS) - 1))
             written[turn] = token[:start] + noisy + token[stop:]
@@ -250,6 +257,61 @@ def test_alternatives_come_by_their_probabilities(path):
     assert set(found) == set(shares)
     expected = [20_000 * share / 8 for share in shares.values()]
     assert fits([found[noisy] for noisy in shares], expected)
+
+
+FREQUENCIES = {"the": 90_000, "The": 10, "of": 300, "and": 50, "in": 2, "is": 7, "was": 1_000}
+
+
+@pytest.fixture(scope="module")
+def counted(tmp_path_factory):
+    """The same dictionary, which says how often its words were right."""
+    path = tmp_path_factory.mktemp("dictionary") / "dictionary.tsv"
+    rows = [(*entry, FREQUENCIES.get(entry[0], 0)) for entry in ENTRIES]
+    lines = ["clean\tnoisy\tcount\tfrequency", *("\t".join(map(str, row)) for row in rows)]
+    path.write_text("\n".join(lines) + "\n", "utf-8")
+    return path
+
+
+def test_what_is_seldom_wrong_seldom_takes_part(counted, words, real_sentences):
+    """The slow twin, with chances by the definition."""
+    wrong = {word: sum(count for _, count in forms) for word, forms in words.items()}
+    seen = {word: wrong[word] + FREQUENCIES.get(word, 0) for word in words}
+    mean = Fraction(sum(wrong.values()), sum(seen.values()))
+    shares = {word: (wrong[word] + 10 * mean) / (seen[word] + 10) for word in words}
+    usual = sorted(share for word, share in shares.items() for _ in range(wrong[word]))
+    usual = usual[(len(usual) - 1) // 2]
+    limits = {word: min(1, share / usual) * 2**DECISION_BITS for word, share in shares.items()}
+    texts = real_sentences[:2_000]
+    expected = [twin(words, text, "0.3", n, limits=limits) for n, text in enumerate(texts)]
+
+    assert noised(counted, texts, 0.3) == expected
+    assert limits["the"] < 2**DECISION_BITS / 1_000 < limits["of"] < limits["is"]
+
+
+def test_one_error_among_many_does_not_hit_every_time(tmp_path):
+    """German 'und', once written 'unde', was changed in every third sentence."""
+    (tmp_path / "d.tsv").write_text(
+        "clean\tnoisy\tcount\tfrequency\nund\tunde\t1\t900\ndass\tdas\t9\t30\n", "utf-8"
+    )
+    rows = noised(tmp_path / "d.tsv", ["er und sie"] * 5_000 + ["so dass er"] * 100, 1)
+    assert 0 < sum("unde" in row for row in rows) < 5_000 / 25
+    assert set(rows[5_000:]) == {"so das er"}
+
+
+def test_limits_of_odd_counts():
+    assert limits([]).tolist() == []
+    assert limits([(3, 0), (1, 0)]).tolist() == [CERTAIN] * 2
+    assert limits([(1, 1 << 48), (1, 1 << 48)]).tolist() == [CERTAIN] * 2
+    rare, usual = limits([(1, 1 << 48), (5, 5)]).tolist()
+    assert rare == 0 or rare < usual == CERTAIN
+
+
+def test_without_frequencies_it_is_the_paper_s_rule(path, counted, real_sentences):
+    """A dictionary of the profile rcp, or the paper's JSON, has none."""
+    texts = real_sentences[:200]
+    assert noised(path, texts, 0.5) != noised(counted, texts, 0.5)
+    assert sum("teh" in text for text in noised(path, ["the"] * 100, 1)) > 40
+    assert not sum("teh" in text for text in noised(counted, ["the"] * 100, 1))
 
 
 def test_it_keeps_the_promises_of_every_transform(path, monkeypatch):

@@ -20,6 +20,7 @@ from noisegen.noise.registry import examples_in, get
 from noisegen.testing import check_rate, check_transform
 from noisegen.text.resources import DICTIONARIES
 from noisegen.transforms.letters import (
+    held_as,
     lengthened,
     misplaced,
     unmarked,
@@ -97,9 +98,9 @@ def test_real_sentences_agree_with_the_oracle(name, real_sentences):
         ("apos", "en", "It’s", {"Its", "It s", "It;s", "It,s", "It`s", "It´s", "I’ts", "Its’"}),
         ("apos", "en", "rock'n'roll", {"rocknroll", "rock n'roll", "rock;n'roll", "rock,n'roll",
                                        "rock`n'roll", "rock´n'roll"}),
-        ("apos", "fr", "j'ai", {"jai", "j ai", "j;ai", "j,ai", "j`ai", "j´ai"}),
-        ("apos", "it", "c'è", {"cè", "c è", "c;è", "c,è", "c`è", "c´è"}),
-        ("apos", "uk", "м’яч", {"мяч", "м яч", "м;яч", "м,яч", "м`яч", "м´яч", "мяч’"}),
+        ("apos", "fr", "j'ai", {"jai", "j ai", "j`ai", "j´ai"}),
+        ("apos", "it", "c'è", {"cè", "c è", "c`è", "c´è"}),
+        ("apos", "uk", "м’яч", {"мяч", "м яч", "м`яч", "м´яч", "мяч’"}),
         ("apos", "en", "I'm", {"Im", "I m", "I;m", "I,m", "I`m", "I´m", "Im'"}),
         ("apos", "en", "5'11", {"5'11"}),
         ("apos", "en", "90's", {"90s", "90 s", "90;s", "90,s", "90`s", "90´s", "9'0s", "90s'"}),
@@ -158,7 +159,7 @@ def test_what_a_text_becomes(name, lang, text, all_of):
         ("ru", "очень", {"оччччень", "очееень"}),
         ("tr", "çok", {"çoook"}),
         ("vi", "quá", {"quááá"}),
-        ("hi", "यार", {"याााार"}),
+        ("hi", "यार", {"याआआआर"}),
     ],
 )  # fmt: skip
 def test_letters_that_are_held(lang, text, one_of):
@@ -220,7 +221,7 @@ def test_every_language_has_its_plain_vowels():
 
 def test_nothing_but_letters_already_there_is_added(demo_texts):
     def collapsed(text):
-        return [letter for letter, _ in groupby(text.lower())]
+        return [letter for letter, _ in groupby(map(held_as, text.lower()))]
 
     for clean, noisy in zip(demo_texts, noised("long", demo_texts), strict=True):
         assert collapsed(noisy) == collapsed(clean)

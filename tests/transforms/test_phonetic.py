@@ -1,6 +1,7 @@
 """`phon`: words spelled as they sound, from a list and by rules."""
 
 import re
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -18,11 +19,14 @@ from noisegen.noise.engine import Engine
 from noisegen.noise.lexicon import Lexicon
 from noisegen.noise.plan import Streams
 from noisegen.noise.registry import Settings, examples_in, get
-from noisegen.noise.rng import Draws
 from noisegen.testing import check_rate, check_transform
+from noisegen.text.languages import MATCHED_BY
 from noisegen.text.resources import DICTIONARIES
 
-LANGS = ["de", "en", "es", "fr", "it", "nl", "pl", "pt", "ru", "tr", "uk"]
+LANGS = [
+    "da", "de", "en", "es", "fr", "hr", "id", "it", "ja", "ko", "nl", "pl", "pt", "ru", "sl", "sr",
+    "tr", "uk", "vi", "zh",
+]  # fmt: skip
 WORDS = (
     "Going to the NIGHT school, don't know enough. organisation jumping philadelphia je ne sais "
     "pas ça va hablamos llamada geliyorum красивого Сейчас gehen"
@@ -31,11 +35,18 @@ LIVELY_TEXT = st.lists(st.sampled_from(f"{LIVELY_WORDS} {WORDS}".split(" ")), ma
     " ".join
 )
 COMMON = (
-    "good gud, what wut, that dat, enough enuf, through thru, night nite, love luv, though tho, "
-    "school skool, because cuz, was wuz, said sed, this dis, phone fone, right rite, thanks fanx, "
+    "good gud, what wut, enough enuf, through thru, night nite, love luv, though tho, "
+    "school skool, because cuz, was wuz, said sed, phone fone, right rite, thanks thanx, "
     "you ya, have hav, give giv, some sum, girl gurl, head hed, wrong rong, brother brotha, "
     "special speshul, nation nashun, quick kwik, boys boyz, really reely"
 )
+
+
+@cache
+def whole_of(lang: str) -> int:
+    path = DICTIONARIES / lang / "phon_rules.tsv"
+    found = re.search(r"^# of: (\d+)$", path.read_text("utf-8"), re.M) if path.exists() else None
+    return int(found[1]) if found else 0
 
 
 @cache
@@ -55,18 +66,20 @@ def respelled_slowly(word: str, lang: str) -> list[tuple[str, int]]:
             places.append((match.start(), match.end(), match.expand(noisy), int(weight)))
     for start, stop, noisy, weight in places:
         once = word[:start] + noisy + word[stop:]
-        weights[once] = max(weights.get(once, 0), weight * 100)
+        weights[once] = max(weights.get(once, 0), weight * (whole_of(lang) or 100))
         for other_start, other_stop, other, other_weight in places:
             if other_start >= stop:
                 twice = word[:start] + noisy + word[stop:other_start] + other + word[other_stop:]
                 weights[twice] = max(weights.get(twice, 0), weight * other_weight * 2)
     weights.pop(word, None)
-    return sorted(weights.items(), key=lambda pair: (-pair[1], pair[0]))[:6]
+    found = sorted(weights.items(), key=lambda pair: (-pair[1], pair[0]))[:6]
+    stays = whole_of(lang) ** 2 - sum(weight for _, weight in found)
+    return [*found, (word, stays)] if found and stays > 0 else found
 
 
 def respelled_rows(text, step, rates, draws, lang):
     """The slow twin: matches of the list, then words outside them, each from its own stream."""
-    listed = oracle.lexical(text, step, rates, Draws(draws.key), lang)
+    listed = oracle.lexical(text, step, rates, replace(draws), lang)
     taken = oracle.matches(text, "phon", lang)
     others = ruled(respelled_slowly)(text, step, rates, draws.fork("rules"), lang)
     free = [e for e in others if not any(start <= e[0] < stop for start, stop in taken)]
@@ -88,9 +101,11 @@ def test_its_languages_are_those_with_a_list():
     assert get("phon").languages() == LANGS
 
 
-@pytest.mark.parametrize("rate", [0.15, pytest.param(1, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("rate", [0.5, pytest.param(1, marks=pytest.mark.nightly)])
 def test_it_agrees_with_the_oracle(demo_texts, odd_texts, real_sentences, rate):
+    listed = [entry.clean for entry in _entries("en")]
     rows = demo_texts + odd_texts + real_sentences[:600]
+    rows += [" ".join(listed[first::1_500]) for first in range(400)]
     assert compare(single("phon", rate=rate), rows) > 500
 
 
@@ -98,7 +113,7 @@ def test_it_agrees_with_the_oracle(demo_texts, odd_texts, real_sentences, rate):
 def test_other_languages_agree_with_the_oracle(lang, demo):
     rows = [row["text"] for row in demo if row["lang"] == lang]
     listed = [entry.clean for entry in _entries(lang)]
-    step = max(50, len(listed) // 20)  # the English list has 25,000 entries
+    step = max(1, len(listed) // 20)  # 20 words a row: each is respelled as rarely as in posts
     rows += [" ".join(listed[first::step]) for first in range(20)]
     assert compare(single("phon", rate=0.7), rows, lang=lang) >= 10
 
@@ -117,18 +132,18 @@ def test_any_text_agrees_with_the_oracle(lang, rows, seed):
     ("lang", "text", "some_of"),
     [
         ("en", "good", {"gud"}),
-        ("en", "what was that", {"wut wuz dat", "wat woz dat", "wot waz dat"}),
+        ("en", "what was that", {"wut wuz that", "wat woz that", "wat waz that"}),
         ("en", "enough", {"enuf", "enuff", "nuff"}),
-        ("en", "through the night", {"thru da nite", "thru tha nyt"}),
+        ("en", "through the night", {"thru the nite", "thru the nyt"}),
         ("en", "I love school though", {"I luv skool tho"}),
-        ("en", "because he said this", {"cuz 'e sed dis"}),
-        ("en", "the right phone", {"da rite fone"}),
+        ("en", "because he said this", {"cuz he sed this"}),
+        ("en", "the right phone", {"the rite fone"}),
         ("en", "going to", {"gonna", "gunna"}),
         ("en", "want to", {"wanna", "wana"}),
-        ("en", "thanks", {"thanx", "fanx", "tanks"}),
+        ("en", "thanks", {"thanx"}),
         ("en", "you have", {"ya hav", "yoo hav"}),
         ("en", "give some", {"giv sum", "giv som"}),
-        ("en", "My Brother, FRIENDS", {"Mah Brotha, FRENDS"}),
+        ("en", "My Brother, FRIENDS", {"My Brotha, FRENDS"}),
         ("en", "organisation", {"organisashun"}),
         ("en", "jumping", {"jumpin", "jumpin'"}),
         ("fr", "quoi", {"koi", "kwa"}),
@@ -155,7 +170,7 @@ def test_any_text_agrees_with_the_oracle(lang, rows, seed):
     ],
 )
 def test_what_it_does(lang, text, some_of):
-    assert outcomes("phon", text, 500, lang=lang) & some_of
+    assert outcomes("phon", text, 20_000, lang=lang) & some_of
 
 
 def test_an_r_that_is_heard_stays():
@@ -178,17 +193,29 @@ def test_names_numbers_and_other_scripts_stay(text):
 def test_a_word_inside_a_phrase_is_not_respelled_by_itself():
     """The phrase is one match: its words draw nothing of their own."""
     assert outcomes("phon", "going to", 300) == {
-        entry.noisy for entry in _entries("en") if entry.clean == "going to"
-    }
+        "going to", *(entry.noisy for entry in _entries("en") if entry.clean == "going to"),
+    }  # fmt: skip
 
 
-def test_words_of_the_list_are_hit_at_the_rate():
+def test_words_outside_the_list_are_hit_at_the_rate():
     def hits(clean, noisy):
         pairs = zip(clean.split(), noisy.split(), strict=True)
         return sum(a != b for a, b in pairs), len(clean.split())
 
-    check_rate("phon", "good head school that enough", hits, 0.15)
-    check_rate("phon", "organisation jumping philadelphia", hits, 0.15)
+    check_rate("phon", "photographie stéréophonique", hits, 0.15, "fr")
+
+
+def test_words_outside_the_list_have_the_share_of_their_rules():
+    """English rules say how often people write so: of 1000, 500 'yodellin', 60 "yodellin'"."""
+    kept = noised("phon", ["yodelling"] * 5_000).count("yodelling") / 5_000
+    assert kept == pytest.approx(0.44, abs=0.03)
+
+
+@pytest.mark.parametrize("word", ["good", "school", "through"])
+def test_words_of_the_list_have_their_share_of_the_rate(word):
+    share = sum(entry.weight for entry in _entries("en") if entry.clean == word) / 1_000
+    kept = noised("phon", [word] * 5_000).count(word) / 5_000
+    assert kept == pytest.approx(1 - share, abs=0.03)
 
 
 def test_protected_spans_and_line_breaks_stay():
@@ -216,12 +243,12 @@ def _entries(lang):
     return Lexicon.load(_list(lang)).entries
 
 
-@pytest.mark.parametrize("lang", LANGS)
+@pytest.mark.parametrize("lang", [lang for lang in LANGS if lang not in MATCHED_BY])
 def test_rules_are_well_formed(lang):
     rows = rows_of(lang)
     assert rows
     for pattern, noisy, weight in rows:
-        assert 1 <= int(weight) <= 100
+        assert 1 <= int(weight) <= (whole_of(lang) or 100)
         assert not re.search(r"[*+?}]\+|\(\?>", pattern)  # Python 3.11.2 has these wrong
         assert not re.search(re.compile(pattern), "")
         assert noisy == noisy.strip().lower()
@@ -229,8 +256,8 @@ def test_rules_are_well_formed(lang):
 
 
 def test_the_english_list_is_as_large_as_promised():
-    words = {entry.clean for entry in _entries("en")}
-    assert len(words) >= 19_900
+    dialect = Lexicon.load(DICTIONARIES / "en" / "dial.tsv").entries
+    assert len({entry.clean for entry in [*_entries("en"), *dialect]}) >= 19_900
     assert _list("en").stat().st_size < 2_500_000
     assert (DICTIONARIES / "en" / "phon.LICENSE.txt").exists()
 

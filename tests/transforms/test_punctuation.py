@@ -68,13 +68,18 @@ def mark_edits(text, at, end, hit, choice):
         written = " " if mark in WIDE and at + 1 < end else ""
         return [(at - (before == " "), at + 1, written)]
     edits, behind = [], before and before not in BLANKS
-    if single and free and behind and mark in SET_APART and hit["blank_rate"]:
+    ends_word = text[:at].encode()[-3:]
+    ends_sentence = mark in ".!?" and len(ends_word) == 3
+    ends_sentence &= all(97 <= byte <= 122 or byte > 127 for byte in ends_word)
+    apart = mark in SET_APART and (mark != "." or ends_sentence)
+    if single and free and behind and apart and hit["blank_rate"]:
         edits.append((at, at, " "))
     may_repeat = mark in ENDS and mark not in "…॥" and (mark != "." or final)
     if single and free and may_repeat and hit["repeat_rate"]:
         edits.append((at, at + 1, repeated(mark, choice)))
     then = text[at + 2 : at + 3]
-    if single and mark in COMMAS and after == " " and then and then not in BLANKS + all_marks:
+    closes = mark in COMMAS or ends_sentence
+    if single and closes and after == " " and then and then not in BLANKS + all_marks:
         edits += [(at + 1, at + 2, "")] if hit["glue_rate"] else []
     return edits
 
@@ -132,10 +137,12 @@ def test_each_way_alone_agrees_with_the_oracle(rows, name):
         ("comma_rate", "  ,", "  ,"),
         ("comma_rate", "你好，世界，", "你好 世界"),
         ("comma_rate", "نعم، أنا", "نعم أنا"),
-        ("blank_rate", "hi! you: 10:30, ok; :) end.", "hi ! you : 10:30 , ok ; :) end."),
+        ("blank_rate", "hi! you: 10:30, ok; :) e.", "hi ! you : 10:30 , ok ; :) e."),
+        ("blank_rate", "Mrs. Hill left. Late.", "Mrs. Hill left . Late ."),
         ("blank_rate", "already ! here", "already ! here"),
         ("blank_rate", "वह गया। हाँ", "वह गया । हाँ"),
         ("glue_rate", "yes, but, \n no,  two", "yes,but, \n no,  two"),
+        ("glue_rate", "Mr. Hill left. He was late! Why? I", "Mr. Hill left.He was late!Why? I"),
         ("glue_rate", "one,\ntwo, ", "one,\ntwo, "),
         ("glue_rate", "one, ! two", "one, ! two"),
         ("repeat_rate", "Mr. Smith left", "Mr. Smith left"),

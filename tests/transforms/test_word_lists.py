@@ -1,6 +1,7 @@
 """Initials, rebus, clippings, joints and masks: what they do, and that they keep the promises."""
 
 import math
+from collections import Counter
 
 import numpy as np
 import oracle
@@ -10,13 +11,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_engine import TWELVE
 
+from noisegen.errors import LexiconError
 from noisegen.noise import registry
 from noisegen.noise.engine import Engine
+from noisegen.noise.lexical import LexicalKernel
+from noisegen.noise.lexicon import Lexicon, parse_tsv
+from noisegen.noise.phrases import load_table
 from noisegen.noise.plan import Streams
 from noisegen.noise.recipe import Recipe, Step
 from noisegen.noise.registry import Settings, examples_in
 from noisegen.testing import check_transform
 from noisegen.text.buffers import Texts
+from noisegen.text.languages import MATCHED_BY
 from noisegen.text.resources import DICTIONARIES
 from noisegen.text.spans import PROTECTED, protect_kinds
 from noisegen.transforms import word_lists
@@ -66,9 +72,10 @@ def test_every_list_keeps_the_promises(name, lang):
 
 @pytest.mark.parametrize(("name", "lang"), LISTS)
 def test_the_slow_twin_agrees_in_every_language(name, lang, odd_texts):
-    rows = [*phrases(name, lang), *odd_texts[:-1]]
+    rows = [*phrases(name, lang, 80), *odd_texts[:-1]]
     assert oracle.agree(name, rows, lang) > 10
-    assert oracle.agree(name, rows, lang, seed=8, rate=1) >= 40
+    most = 40 if lang not in MATCHED_BY else 20  # there much of a list may stay as it is
+    assert oracle.agree(name, rows, lang, seed=8, rate=1) >= most
 
 
 @pytest.mark.parametrize("name", FIVE)
@@ -95,8 +102,8 @@ def test_the_slow_twin_agrees_on_any_text(rows):
         ("init", "de", "Mit freundlichen Grüßen", {"mfg"}),
         ("init", "vi", "Mọi người", {"mn"}),
         ("init", "ru", "Может быть", {"Мб"}),
-        ("rebus", "en", "see you later, mate", {"c u l8r, m8"}),
-        ("rebus", "en", "Great to see you before tonight", {"Gr8 2 c u b4 2nite"}),
+        ("rebus", "en", "before your friends", {"b4 ur friends"}),
+        ("rebus", "en", "Great before", {"Gr8 b4"}),
         ("rebus", "it", "dove sei? Perché?", {"dove 6? Xké?"}),
         ("rebus", "es", "saludos a todos", {"salu2 a to2"}),
         ("clip", "en", "People about tomorrow", {"Ppl bout tmrw"}),
@@ -124,8 +131,10 @@ def test_what_it_does_at_rate_one(name, lang, clean, one_of):
 
 
 def test_parts_of_numbers_stay():
-    rows = ["two hundred, twenty-two", "fifty"]
-    assert noised("rebus", rows) == ["2 hundred, twenty-2", "fifty"]
+    two, fifty = "two hundred, twenty-two", "fifty"
+    ones = {"2 hundred, twenty-two", "two hundred, twenty-2"}
+    assert ones <= set(noised("rebus", [two] * 300)) <= {two, *ones, "2 hundred, twenty-2"}
+    assert set(noised("rebus", [fifty] * 300)) == {fifty}
 
 
 @pytest.mark.parametrize("name", FIVE)
@@ -142,8 +151,12 @@ HIT_WORDS = {
 
 
 @pytest.mark.parametrize(("name", "phrase"), HIT_WORDS.items())
-def test_phrases_are_hit_at_their_rate(name, phrase):
-    rate = registry.get(name).parameters["rate"].default
+def test_phrases_are_hit_at_their_rate_and_share(name, phrase):
+    """A list with `of` in its head says how much of the rate a phrase has."""
+    listed = Lexicon.load(DICTIONARIES / "en" / f"{name}.tsv")
+    weights = sum(entry.weight for entry in listed.entries if entry.clean == phrase)
+    share = weights / int(listed.head.get("of", weights))
+    rate = registry.get(name).parameters["rate"].default * share
     (kernel,) = Engine(Recipe.of([Step(name)])).kernels
     rows = Texts.from_strings([f"{phrase}, {phrase}; {phrase}"] * 2_000)
     numbers, variants = np.arange(2_000, dtype=np.uint64), {"rate": np.zeros(2_000, np.int64)}
@@ -159,9 +172,26 @@ def test_protected_spans_and_line_breaks_stay(name):
     for noisy in noised(name, rows, kinds=KINDS):
         assert f" {spans} " in noisy
         assert [c for c in noisy if c in "\r\n"] == ["\r", "\n", "\n"]
-        assert noisy != rows[0]
+    assert noised(name, rows, kinds=KINDS) != rows
 
 
 def test_words_within_other_words_stay():
     rows = ["shitake, class, unpeopled, todo, everydays, thematic, befores"]
     assert [noised(name, rows) for name in FIVE] == [rows] * 5
+
+
+def test_weights_leave_a_phrase_as_it_is_up_to_the_whole(tmp_path):
+    head = "# name: x\n# lang: en\n# source: mine\n# license: MIT\n# of: {}\nclean\tnoisy\tweight\n"
+    path = tmp_path / "x.tsv"
+    path.write_text(head.format(100) + "be\tb\t20\nyou\tu\t60\nyou\tya\t40\n", "utf-8")
+    table = load_table(path, parse_tsv)
+    kernel = LexicalKernel(table, Settings().limits(1)[None], (None,), ("",))
+    texts = Texts.from_strings(["you be"] * 5_000)
+    keys = Streams(np.arange(5_000, dtype=np.uint64), 1).keys("x", np.arange(5_000))
+    edits = kernel.propose(texts, keys, {"rate": np.zeros(5_000, np.int64)})
+    written = Counter(edits.written().to_strings())
+    assert written["u"] + written["ya"] == 5_000
+    assert abs(written["b"] - 1_000) < 4 * math.sqrt(5_000 * 0.2 * 0.8)
+    path.write_text(head.format(90) + "you\tu\t60\nyou\tya\t40\n", "utf-8")
+    with pytest.raises(LexiconError, match="'you' sum to 100, over 'of: 90' in the head; lower"):
+        load_table(path, parse_tsv)
