@@ -4,10 +4,19 @@ import pytest
 
 from noisegen.noise.lexicon import Lexicon, head_of
 from noisegen.text.case import fold
+from noisegen.text.languages import MATCHED_BY
 from noisegen.text.resources import DICTIONARIES
 from noisegen.transforms import keyboard
 
-TABLES = ("leet", "before", "latn", "phon_rules")  # of letters or rules
+TABLES = (
+    "leet",
+    "before",
+    "latn",
+    "phon_rules",
+    "mark",
+    "drop",
+    "runs",
+)  # of letters, rules or marks
 SIGNS = ("abr1", "cens", "rebus")  # lists that write words with signs
 LISTS = sorted(path for path in DICTIONARIES.glob("??/*.tsv") if path.stem not in TABLES)
 LEET = sorted(DICTIONARIES.glob("??/leet.tsv"))
@@ -30,7 +39,8 @@ def test_a_word_list_is_well_formed(path):
     assert len(set(triples)) == len(triples)
     for entry in lexicon.entries:
         assert entry.noisy == entry.noisy.strip()
-        assert seen(entry.noisy) != seen(entry.clean)
+        stays = entry.noisy == entry.clean and path.parent.name in MATCHED_BY
+        assert stays or seen(entry.noisy) != seen(entry.clean)
         assert "’" not in entry.clean
         assert 1 <= len(entry.clean.split(" ")) <= 5
         assert not set(entry.noisy) & set("\t\n[]<>") or path.stem == "abr1"
@@ -70,9 +80,10 @@ def test_contractions_are_complete():
         assert (f"{word} not", short) in known
         assert any(clean == short for clean, _ in known)
     for pronoun in ("i", "you", "he", "she", "it", "we", "they"):
-        for verb, short in (("will", "'ll"), ("would", "'d"), ("had", "'d")):
+        for verb, short in (("will", "'ll"), ("would", "'d"), ("had been", "'d been")):
             assert any(c == f"{pronoun} {verb}" and n.lower() == pronoun + short for c, n in known)
-    assert {n for c, n in known if c == "she's"} == {"she is", "she has"}
+    assert {n for c, n in known if c == "she's"} == {"she is"}
+    assert {n for c, n in known if c == "she's been"} == {"she has been"}
     assert any(clean == "wouldn't've" for clean, _ in known)
 
 
@@ -107,7 +118,7 @@ def test_languages_have_weekdays_and_months(lang):
     [
         ("qwerty", "s", "adewxz"),
         ("qwerty", "p", "lo"),
-        ("azerty", "a", "qzé"),
+        ("azerty", "a", "qz"),
         ("qwertz", "z", "ghtu"),
         ("spanish", "ñ", "lp"),
         ("turkish", "ı", "jkou"),

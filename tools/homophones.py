@@ -38,7 +38,9 @@ CONTRACTION = re.compile(
 )
 LEFT_OUT = Path(__file__).with_name("homophones_left_out.tsv")
 ROWS = [line for line in LEFT_OUT.read_text("utf-8").splitlines() if not line.startswith("#")]
-STOPPED = frozenset(row.split("\t")[0] for row in ROWS[1:])  # words, and pairs word/word
+STOPPED = frozenset(
+    row.split("\t")[0] for row in ROWS[1:]
+)  # words, pairs word/word, and one way, clean>noisy
 
 
 def package_file(package: str, path: str) -> Path:
@@ -82,7 +84,8 @@ def is_possessive(word: str) -> bool:
 
 def is_confusable(clean: str, noisy: str) -> bool:
     """Tell whether a writer of one word may come up with the other."""
-    if f"{min(clean, noisy)}/{max(clean, noisy)}" in STOPPED:
+    pair = f"{min(clean, noisy)}/{max(clean, noisy)}"
+    if STOPPED & {pair, f"{clean}>{noisy}"}:
         return False
     for word, other in ((clean, noisy), (noisy, clean)):
         stem = word.removesuffix("'s")

@@ -1,4 +1,4 @@
-"""Write the generated parts of docs/transforms.md, docs/cli.md, noisegen/dictionaries/README.md.
+"""Write the generated parts of docs: transforms.md, cli.md, gallery.md, and of the word lists.
 
 A page keeps what is above its marker; everything below is rewritten. `--check` writes nothing,
 names the pages that differ, and exits 1 if there are any. Figures and examples come from the demo
@@ -19,26 +19,28 @@ import pyarrow as pa
 from noisegen.augment.catalog import TransformInfo, list_transforms
 from noisegen.cli import GROUPS
 from noisegen.cli import noisegen as program
+from noisegen.noise import profile as profiles
 from noisegen.noise import registry
-from noisegen.noise.engine import Engine
+from noisegen.noise.engine import Engine, noise
 from noisegen.noise.lexicon import head_of
 from noisegen.noise.plan import Streams
 from noisegen.noise.recipe import Recipe, Step
 from noisegen.noise.registry import Settings
 from noisegen.text.alignment import error_counts
+from noisegen.text.languages import codes_by_name
 from noisegen.text.resources import DICTIONARIES
 from noisegen.text.spans import PROTECTED, protect_kinds
 
 ROOT = Path(__file__).parents[1]
 DEMO = ROOT / "noisegen" / "demo" / "demo.tsv"
+GALLERY = ROOT / "tools" / "gallery.tsv"  # sentences in languages of which the demo text has few
 MARKER = "<!-- Below: made by tools/make_docs.py; run `make docs`, do not edit. -->\n"
 SHOWN, SHOWN_CHARS_MAX = 2, 90
-NEEDS_A_FILE = ("channel",)  # of the user
 
 MEANINGS = {
     "apos": "Chance per word with an apostrophe.",
     "caps": "Chance per word.",
-    "channel": "Factor of all chances of the profile; 1 is the noise it was learned from.",
+    "channel": "Factor of all chances of the profile, up to 4; 1 is the noise it was learned from.",
     "codeswitch": "Chance per word or phrase that has a translation; at least one is replaced.",
     "diac": "Chance per word with a diacritic.",
     "emot": "Chance per end of a sentence.",
@@ -50,13 +52,14 @@ MEANINGS = {
     "vowl": "Chance per word that stays readable without some of its vowels.",
     "wiki": "Of L tokens, 1 to ceil(min(4, rate L)) are replaced, as far as the list has them.",
     "case": "`upper` for capitals, `lower` for lower case.",
+    "words": "`all`, the `first` of the row, those of the `next` sentences, `i`, or `names`.",
     "comma_rate": "Chance per comma to drop it.",
     "repeat_rate": "Chance per final punctuation character to repeat it.",
     "blank_rate": "Chance per punctuation character to put a space before it.",
     "glue_rate": "Chance per punctuation character to drop the space after it.",
     "dictionary": "A mined dictionary or the folder of a mining run (default: the packaged one).",
     "into": "Language of the translations (default: English; for English text Spanish).",
-    "profile": "A folder that `noisegen learn` wrote.",
+    "profile": "A folder that `noisegen learn` wrote (default: the packaged one of the language).",
     "fing": "Chance per character that has a neighbouring key.",
     "leet": "Chance per character that has a look-alike.",
     "drop_rate": "Chance per space or tab to drop it.",
@@ -70,13 +73,14 @@ MEANINGS_OF = {  # a parameter of one transform
 }
 MATCH_RATE = "Chance per match of the word list."
 LISTED = 6  # languages; of more, the number is given
+SENTENCES, WRITTEN = 10, 5  # of a language in the gallery, and how often each is noised
 
 Row = tuple[int, str]  # id, text
 
 
-def rows_by_language() -> dict[str, list[Row]]:
-    """Return the rows of the demo text with their numbers in the file."""
-    with DEMO.open(encoding="utf-8", newline="") as file:
+def rows_by_language(path: Path = DEMO) -> dict[str, list[Row]]:
+    """Return the rows of the demo text, or another, with their numbers in the file."""
+    with path.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
     found: dict[str, list[Row]] = {}
     for number, row in enumerate(rows):
@@ -148,11 +152,7 @@ def section(one: TransformInfo, rows: Sequence[Row], lang: str) -> str:
     parts += (
         [] if one.keeps_meaning else ["It may add or drop content, so no packaged recipe has it.\n"]
     )
-    if one.name in NEEDS_A_FILE:
-        parts.append("Its noise is that of the profile; see [learn.md](learn.md).\n")
-    else:
-        parts += figures(one, rows, lang)
-    return "\n".join([*parts, _data(one)])
+    return "\n".join([*parts, *figures(one, rows, lang), _data(one)])
 
 
 def figures(one: TransformInfo, rows: Sequence[Row], lang: str) -> list[str]:
@@ -228,9 +228,32 @@ def _command(name: str, command: click.Command, group: click.Context, level: str
     return heading + (table(("option", "meaning"), lines) if lines else "") + "".join(parts)
 
 
+def gallery_part() -> str:
+    """Return fifty rows of the default recipe in each language."""
+    texts = {lang: rows for lang, rows in rows_by_language().items() if len(rows) >= SENTENCES}
+    texts |= rows_by_language(GALLERY)
+    names = {code: name.title() for name, code in reversed(codes_by_name().items())}
+    langs = sorted(texts, key=names.__getitem__)
+    return "\n".join(["", *(_gallery_of(texts[lang], lang, names[lang]) for lang in langs)])
+
+
+def _gallery_of(rows: Sequence[Row], lang: str, name: str) -> str:
+    """Return sentences of a language, below each what five writers make of it."""
+    shown = [text for _, text in rows if len(text) <= SHOWN_CHARS_MAX][:SENTENCES]
+    texts = [text for text in shown for _ in range(WRITTEN)]
+    noisy = noise(texts, lang=lang, id=range(len(texts)))
+    blocks = (
+        "\n".join([text, *(f"    {line}" for line in noisy[WRITTEN * number :][:WRITTEN])])
+        for number, text in enumerate(shown)
+    )
+    return f"### {name}\n\n```text\n" + "\n".join(blocks) + "\n```\n"
+
+
 def lists_part() -> str:
     """Return the table of noisegen/dictionaries/README.md."""
-    lines = map(_list_line, sorted(DICTIONARIES.glob("*/*.tsv")))
+    lists = map(_list_line, DICTIONARIES.glob("*/*.tsv"))
+    learned = map(_profile_line, DICTIONARIES.glob(f"*/*/{profiles.HEAD}"))
+    lines = sorted([*lists, *learned])
     return "\n" + table(("file", "language", "entries", "source", "licence"), lines)
 
 
@@ -242,9 +265,16 @@ def _list_line(path: Path) -> tuple[str, ...]:
     return f"[{name}]({name})", langs, f"{entries:,}", head["source"], head["license"]
 
 
+def _profile_line(path: Path) -> tuple[str, ...]:
+    profile, folder = profiles.load(path.parent), path.parent.relative_to(DICTIONARIES).as_posix()
+    entries = sum(len(getattr(profile, name)) for name in profiles.TABLES)
+    return f"[{folder}]({folder})", profile.lang, f"{entries:,}", profile.source, profile.license
+
+
 PARTS: dict[Path, Callable[[], str]] = {
     ROOT / "docs" / "transforms.md": transforms_part,
     ROOT / "docs" / "cli.md": cli_part,
+    ROOT / "docs" / "gallery.md": gallery_part,
     DICTIONARIES / "README.md": lists_part,
 }
 

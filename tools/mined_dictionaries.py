@@ -19,9 +19,9 @@ import sys
 import tarfile
 import unicodedata
 import xml.etree.ElementTree as ET
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from itertools import chain
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -36,6 +36,7 @@ from noisegen.mining.miner import Account, Miner, SentencePair, Task, Thresholds
 from noisegen.mining.parallel import PairsMiner, table_tasks
 from noisegen.mining.wiki import WikiMiner
 from noisegen.text.segmentation import language
+from noisegen.text.sequences import forbidden_sequences
 
 OUT = Path(__file__).parents[1] / "noisegen/dictionaries"
 STRICT = PROFILES["strict"]
@@ -70,48 +71,55 @@ class Corpus:
     folder: str
     credit: str
     licence: str
-    read: Callable[[Path, str], Iterator[SentencePair]]
+    read: Callable[[Path, str, Counter[str]], Iterator[SentencePair]]  # counts words as they stand
 
 
-def mined(miner: Miner, tasks: Iterable[Task]) -> Iterator[SentencePair]:
+def mined(miner: Miner, tasks: Iterable[Task], seen: Counter[str]) -> Iterator[SentencePair]:
     """Yield what a miner finds."""
+    account = Account(words=seen)
     for task in tasks:
-        yield from miner(task, Account())
+        yield from miner(task, account)
 
 
-def revisions(folder: Path, lang: str) -> Iterator[SentencePair]:
+def revisions(folder: Path, lang: str, seen: Counter[str]) -> Iterator[SentencePair]:
     """Mine the dumps of a folder that are in the language."""
     tasks, _ = tasks_of([str(folder)], lang)
-    return mined(WikiMiner(language(lang), STRICT), tasks)
+    return mined(WikiMiner(language(lang), replace(STRICT, spelling_only=True)), tasks, seen)
 
 
-def texts(rows: Iterable[tuple[str, str]], lang: str, *, split: bool) -> Iterator[SentencePair]:
+def texts(
+    rows: Iterable[tuple[str, str]], lang: str, seen: Counter[str], *, split: bool
+) -> Iterator[SentencePair]:
     """Mine pairs of noisy and clean text."""
     with TemporaryDirectory() as folder:
         path = Path(folder, "pairs.csv")
         with path.open("w", encoding="utf-8", newline="") as file:
-            csv.writer(file).writerows(chain([("noisy", "clean")], rows))
+            writer = csv.writer(file)
+            writer.writerow(("noisy", "clean"))
+            for row in rows:
+                writer.writerow(row)
+                seen.update(language(lang).tokens(row[0]))
         miner = PairsMiner(language(lang), STRICT, split=split)
-        yield from mined(miner, table_tasks([str(path)], miner)[0])
+        yield from mined(miner, table_tasks([str(path)], miner)[0], seen)
 
 
-def essays(folder: Path, lang: str) -> Iterator[SentencePair]:
+def essays(folder: Path, lang: str, seen: Counter[str]) -> Iterator[SentencePair]:
     """Mine COWS-L2H: an essay a row, and what one or two annotators made of it."""
     csv.field_size_limit(1 << 24)
     rows = (row for path in sorted(folder.glob("*.csv.gz")) for row in csv.DictReader(lines(path)))
     names = ("corrected1", "corrected2")
     return texts(
-        ((row["essay"], row[n]) for row in rows for n in names if row[n]), lang, split=True
+        ((row["essay"], row[n]) for row in rows for n in names if row[n]), lang, seen, split=True
     )
 
 
-def aligned(folder: Path, lang: str) -> Iterator[SentencePair]:
+def aligned(folder: Path, lang: str, seen: Counter[str]) -> Iterator[SentencePair]:
     """Mine RUSpellRU: two files aligned by line."""
     sides = (lines(folder / f"{side}.even.txt.gz") for side in ("sources", "corrections"))
-    return texts(zip(*sides, strict=True), lang, split=False)
+    return texts(zip(*sides, strict=True), lang, seen, split=False)
 
 
-def editors(folder: Path, lang: str) -> Iterator[SentencePair]:
+def editors(folder: Path, lang: str, seen: Counter[str]) -> Iterator[SentencePair]:
     """Mine UA-GEC: documents of a sentence a line, each as one or two editors have it."""
     files = members(folder / "gec-fluency.train.tar.gz")
     documents = {Path(name).name: text.splitlines() for name, text in files}
@@ -121,26 +129,30 @@ def editors(folder: Path, lang: str) -> Iterator[SentencePair]:
         if not name.endswith(".src.txt")
         for row in zip(documents[f"{name.partition('.')[0]}.src.txt"], clean, strict=True)
     )
-    return texts(rows, lang, split=False)
+    return texts(rows, lang, seen, split=False)
 
 
-def spelling_edits(folder: Path, lang: str) -> Iterator[SentencePair]:
+def spelling_edits(folder: Path, lang: str, seen: Counter[str]) -> Iterator[SentencePair]:
     """Read the words of Falko-MERLIN whose edit is of the type R:SPELL."""
     tokens: list[str] = []
     for unit, line in enumerate(lines(next(folder.glob("*.m2.gz")))):
         if line.startswith("S "):
             tokens = line[2:].split()
+            seen.update(tokens)
         elif line.startswith("A ") and "|||R:SPELL|||" in line:
             span, _, correction, *_ = line[2:].split("|||")
             start, stop = map(int, span.split())
             yield from word(correction, " ".join(tokens[start:stop]), lang, unit)
 
 
-def proofread(folder: Path, lang: str) -> Iterator[SentencePair]:
+def proofread(folder: Path, lang: str, seen: Counter[str]) -> Iterator[SentencePair]:
     """Read the words of the Icelandic Error Corpus that were marked as misspelt."""
     unit = 0
     for _, text in members(folder / "iceErrorCorpus.tar.gz"):
-        for revision in ET.fromstring(text).iter(f"{TEI}revision"):
+        root = ET.fromstring(text)
+        seen.update(word.text or "" for word in root.iter(f"{TEI}w"))
+        for revision in root.iter(f"{TEI}revision"):
+            seen.subtract(side(revision, "corrected").split())
             unit += 1
             kinds = {error.get("xtype") for error in revision.iter(f"{TEI}error")}
             if kinds <= ICELANDIC_KINDS:
@@ -153,19 +165,20 @@ def side(revision: ET.Element, name: str) -> str:
     return "" if found is None else " ".join("".join(token.itertext()) for token in found)
 
 
-def checked(folder: Path, lang: str) -> Iterator[SentencePair]:
-    """Read the hand-checked list of Icelandic misspellings."""
+def checked(folder: Path, lang: str, _: Counter[str]) -> Iterator[SentencePair]:
+    """Read the hand-checked list of Icelandic misspellings, without their texts."""
     for unit, line in enumerate(lines(folder / "misspelling_cands_gold.even.txt.gz")):
         noisy, clean = line.split("\t")
         yield from word(clean.strip(), noisy.strip(), lang, unit)
 
 
-def injected(folder: Path, lang: str) -> Iterator[SentencePair]:
+def injected(folder: Path, lang: str, seen: Counter[str]) -> Iterator[SentencePair]:
     """Read the errors that RCP's authors mined from Wikipedia and put into SNIPS requests."""
     with (folder / f"{lang}.tsv").open(encoding="utf-8", newline="") as file:
         for unit, row in enumerate(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)):
             both = zip(row["old_utterance"].split(), row["new_utterance"].split(), strict=False)
             for clean, marked in both:
+                seen.update([marked.lower()])
                 if found := re.fullmatch(r"<(.+)\|\d+>", marked):
                     yield from word(clean.lower(), found[1].lower(), lang, unit)
 
@@ -223,6 +236,8 @@ def is_misspelling(entry: Alternative) -> bool:
     lang, clean, noisy = entry[:3]
     if not (is_word(clean) and is_word(noisy)) or {(lang, clean), (lang, noisy)} & LEFT_OUT:
         return False
+    if forbidden_sequences(noisy):
+        return False
     if clean.lower() == noisy.lower() or clean[0].isupper() != noisy[0].isupper():
         return False
     is_name = clean[0].isupper() and lang != "de"
@@ -269,13 +284,15 @@ def bare(text: str) -> str:
 
 
 def dictionary(corpora: Iterable[Corpus], data: Path) -> list[Alternative]:
-    """Return the misspellings of the corpora of a language."""
+    """Return the misspellings of the corpora of a language, and how often the words were right."""
+    seen = Counter[str]()
     with WordCounter() as counter:
         for corpus in corpora:
-            for pair in corpus.read(data / corpus.folder, corpus.lang):
+            for pair in corpus.read(data / corpus.folder, corpus.lang, seen):
                 counter.add(pair)
         found = list(apply_thresholds(counter.rows(), Thresholds(balance=BALANCE)))
-    return list(filter(is_misspelling, found))
+    seen = +seen  # an Icelandic word may be corrected into a part of another
+    return [one._replace(frequency=seen[one.clean]) for one in filter(is_misspelling, found)]
 
 
 def main() -> None:

