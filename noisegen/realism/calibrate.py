@@ -32,6 +32,7 @@ from noisegen.runs.options import ALONE, Lang, TextColumn, WorkerOptions
 from noisegen.runs.progress import Progress, Show, silent
 from noisegen.text.alignment import character_errors, word_errors
 from noisegen.text.languages import normalize_language
+from noisegen.text.resources import DEFAULT_RECIPE
 
 TEXTS_MAX = 20_000  # of a source are read
 PRECISION = 0.004  # relative standard error of the rate that is fitted
@@ -55,7 +56,9 @@ Distance = Callable[[float], float]  # factor -> rate / target - 1
 class CalibrateOptions(WorkerOptions):
     """The recipe to scale, the error rate to reach (0.05 is 5 %), and the clean text it is for."""
 
-    recipe: Annotated[AnyRecipe, option("Recipe to scale", metavar="NAME|FILE.yaml")] = "mix_all"
+    recipe: Annotated[AnyRecipe, option("Recipe to scale", metavar="NAME|FILE.yaml")] = (
+        DEFAULT_RECIPE
+    )
     _: KW_ONLY
     source: Annotated[Strings, argument("[SOURCE...]")] = ()
     target_cer: Annotated[float | None, option("Character error rate", metavar="SHARE")] = None

@@ -263,7 +263,7 @@ def compare_pairs(
         synthetic=measured[1][0],
         two_sample=two_sample(ours, theirs, progress),
         examples=tuple(_examples(ours, theirs, is_paired)),
-        divergences=_divergences(measured[0][1], measured[1][1], is_paired),
+        divergences=row_divergences(measured[0][1], measured[1][1], is_paired),
         warnings=tuple(warnings),
         damaged=(*real.damaged, *synthetic.damaged),
     )
@@ -424,7 +424,9 @@ def _tokens(text: str) -> list[str]:
 # Divergences.
 
 
-def _divergences(real: RowCounts, synthetic: RowCounts, is_paired: bool) -> dict[str, Divergence]:
+def row_divergences(
+    real: RowCounts, synthetic: RowCounts, is_paired: bool
+) -> dict[str, Divergence]:
     """Return the divergences of all histograms with intervals and floors.
 
     Rows are resampled, those of one clean text together. Resampling makes a divergence larger on

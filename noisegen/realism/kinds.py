@@ -18,7 +18,14 @@ from pathlib import Path
 from rapidfuzz.distance import Levenshtein
 
 from noisegen.errors import naming_extras
-from noisegen.text.alignment import TokenEdit, common_prefix, is_initialism, plain, token_spans
+from noisegen.text.alignment import (
+    TokenEdit,
+    common_prefix,
+    is_fused,
+    is_initialism,
+    plain,
+    token_spans,
+)
 from noisegen.text.languages import script_of
 
 SOUNDS = Path(__file__).with_name("sounds.tsv")
@@ -90,7 +97,8 @@ def _rules_of_words(before: str, after: str, lang: str = "") -> Iterator[tuple[s
     yield "digits", any(map(str.isdigit, before)) != any(map(str.isdigit, after))
     is_alike = _is_similar("".join(words), "".join(noisy_words))
     yield "split", is_alike and len(noisy_words) > len(words)
-    yield "merge", is_alike and len(noisy_words) < len(words)
+    is_merge = is_alike and len(noisy_words) < len(words)
+    yield "merge", is_merge or is_fused(words, after)
     repeats = len(noisy) > len(clean) and bool(_THRICE.search(noisy))
     yield "lengthening", repeats and _TWICE.sub(r"\1", clean) == _TWICE.sub(r"\1", noisy)
     dropped, rest = len(clean) - len(noisy), iter(clean)

@@ -2,24 +2,23 @@
 
 What is kept. A word is kept if it occurs in at least `min_count` different pairs. Its replacement
 is kept if it was seen in as many pairs, or if it is a slip of the word itself: up to two letters
-changed. A gap and its replacement are kept by the first rule, with at most two words in them. All
-else is counted without its text. So no text of more than three words leaves the pairs.
+changed. A gap and its replacement are kept by the first rule, with at most two words in them, and
+phrases of up to three words. All else is counted without its text. So no text of more than three
+words leaves the pairs.
 """
 
 import json
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial, reduce
-from itertools import accumulate, pairwise, product
-from math import comb, log
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import msgspec
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from rapidfuzz.distance import OSA, Levenshtein
@@ -27,17 +26,27 @@ from rapidfuzz.distance import OSA, Levenshtein
 from noisegen.data.pairs import Pairs, refuse_onto
 from noisegen.errors import OutputError
 from noisegen.noise import profile as profiles
-from noisegen.noise.profile import END, SAME, GapKey, HabitKey, LetterKey, Profile, WordKey
+from noisegen.noise.profile import (
+    END,
+    PHRASE_MAX,
+    SAME,
+    GapKey,
+    HabitKey,
+    LetterKey,
+    Profile,
+    WordKey,
+)
+from noisegen.noise.rng import mix, name_number
 from noisegen.options import Strings, argument, listed, option, public
-from noisegen.realism.compare import PairOptions, doubts
-from noisegen.realism.two_sample import F64
+from noisegen.realism.compare import FEW, PairOptions, doubts
+from noisegen.realism.row_factors import Repeat, RowEdits, consistency, row_factors
 from noisegen.runs.atomic import atomic, write_text, writing
 from noisegen.runs.folder import Layout, RunFolder
 from noisegen.runs.lock import STATE
 from noisegen.runs.options import ALONE, Folder, WorkerOptions
 from noisegen.text.alignment import Span, TokenEdit, edits, token_spans
-from noisegen.text.buffers import I64, is_word
-from noisegen.text.case import TITLE, bare, case_of, cased, lower, shape_of
+from noisegen.text.buffers import is_word
+from noisegen.text.case import SMALL, TITLE, bare, case_of, cased, lower, shape_of
 from noisegen.version import __version__
 
 PAIRS_AT_ONCE = 2_000  # of a task
@@ -48,7 +57,6 @@ FORM_MAX = 60  # characters of a form that is kept
 CONTEXT_MIN = 5  # words that have some letters between two others, for a count without changes
 ROW_WORDS_MAX = 200  # longer rows count as this long
 EDITS_MAX = 60
-STEPS = 300  # of the EM algorithm
 WRITTEN_MAX = 4  # letters that a part of a word becomes; with more it is no slip
 UNLIKE_MAX = 0.5  # share of a word's letters that may differ
 LAYOUT: Layout[None] = Layout(
@@ -56,6 +64,7 @@ LAYOUT: Layout[None] = Layout(
     whole=(*(f"{name}.parquet" for name in profiles.TABLES), profiles.HEAD),
     columns=frozenset({"count"}),
 )  # fmt: skip
+CountedPair = tuple[tuple[str, str], int]  # clean and noisy text, and how often they occur
 _LOST = (-1, -1)  # stands for the place of a word where nothing says what became of it
 
 
@@ -109,7 +118,7 @@ def merge_profiles(sources: Sequence[str | Path], out: str | Path, force: bool =
     """Add up profiles of one language and write the sum; raises NoisegenError."""
     check_free(out, force)
     with RunFolder(Path(out), LAYOUT, {}).locked(force=force):
-        profile = fitted(profiles.merged([profiles.load(source) for source in sources]))
+        profile = profiles.merged([profiles.load(source) for source in sources])
         save(profile, out)
     return profile
 
@@ -143,9 +152,10 @@ def save(profile: Profile, folder: str | Path) -> None:
             pq.write_table(pa.Table.from_pylist(rows, schema), file, compression="zstd")
     totals = dict(sorted(profile.totals.items()))
     head = profiles.ProfileHead(
-        profiles.FORMAT, profile.lang, __version__, profile.digest, totals, profile.factors
-    )
-    content = json.dumps(msgspec.structs.asdict(head), ensure_ascii=False)
+        profiles.FORMAT, profile.lang, __version__, profile.digest, totals, profile.factors,
+        profile.consistency, profile.source, profile.license,
+    )  # fmt: skip
+    content = json.dumps(msgspec.to_builtins(head), ensure_ascii=False)
     write_text(folder / profiles.HEAD, content + "\n")
 
 
@@ -153,25 +163,45 @@ def profile_of(
     pairs: Pairs, lang: str = "en", min_count: int = MIN_COUNT,
     workers: WorkerOptions = ALONE,
 ) -> Profile:  # fmt: skip
-    """Return the profile of pairs; see the module for what is kept."""
+    """Return the profile of pairs; see the module for what is kept.
+
+    The factors of rows are fitted to one half with the chances of the other: with its own a row
+    with errors looks as if they had been likely.
+    """
     distinct = list(Counter(zip(pairs.clean, pairs.noisy, strict=True)).items())
-    tasks = (distinct[at : at + PAIRS_AT_ONCE] for at in range(0, len(distinct), PAIRS_AT_ONCE))
+    if len(distinct) < FEW:
+        every = _all_counted(distinct, lang, workers)
+        profile = _kept(every, min_count)
+        return replace(profile, factors=row_factors(profile, every.rows))
+    halves: tuple[list[CountedPair], list[CountedPair]] = [], []
+    for pair in distinct:
+        halves[mix(name_number(pair[0][0])) & 1].append(pair)  # those of a clean text together
+    fitted, held = (_all_counted(half, lang, workers) for half in halves)
+    factors = row_factors(_kept(fitted, min_count), held.rows)
+    return replace(_kept(_added(fitted, held), min_count), factors=factors)
+
+
+def _all_counted(pairs: list[CountedPair], lang: str, workers: WorkerOptions) -> "PairCounts":
+    tasks = (pairs[at : at + PAIRS_AT_ONCE] for at in range(0, len(pairs), PAIRS_AT_ONCE))
     with closing(workers.in_order(partial(_counted, lang), tasks)) as counted:
-        counts, seen = reduce(_added, counted, PairCounts(Profile(lang), Counter()))
-    often = {form for form, number in seen.items() if number >= min_count}
-    changed_forms = sorted({(key.clean, key.noisy) for key in counts.words if key.noisy})
-    slips = {form: letter_changes(*form) for form in changed_forms}  # none: not a slip
-    words, shapes = _kept_words(counts.words, often, slips)
-    letters = _letters(slips, {key.clean for key in counts.words})
-    gaps = _kept_gaps(counts.gaps, often)
-    return fitted(replace(counts, words=words, shapes=shapes, gaps=gaps, letters=letters))
+        return reduce(_added, counted, PairCounts.none(lang))
 
 
 class PairCounts(NamedTuple):
-    """All that is counted in some pairs, and in how many different ones each form is."""
+    """All that is counted in some pairs, in how many different ones each form is, and the rows.
+
+    `repeats` counts words that are twice in a row, by whether the first and the second changed.
+    """
 
     counts: Profile
     seen: Counter["Form"]
+    rows: list[RowEdits]
+    repeats: Counter[Repeat]
+
+    @classmethod
+    def none(cls, lang: str) -> "PairCounts":
+        """Return the counts of no pairs."""
+        return cls(Profile(lang), Counter(), [], Counter())
 
 
 def _added(ours: PairCounts, theirs: PairCounts) -> PairCounts:
@@ -179,12 +209,15 @@ def _added(ours: PairCounts, theirs: PairCounts) -> PairCounts:
     for name in ("totals", *profiles.TABLES):
         getattr(ours.counts, name).update(getattr(theirs.counts, name))
     ours.seen.update(theirs.seen)
+    ours.rows.extend(theirs.rows)
+    ours.repeats.update(theirs.repeats)
     return ours
 
 
-def _counted(lang: str, pairs: Sequence[tuple[tuple[str, str], int]]) -> PairCounts:
+def _counted(lang: str, pairs: Sequence[CountedPair]) -> PairCounts:
     """Count what is in different pairs, each of which occurs so often."""
-    counts, seen = PairCounts(Profile(lang), Counter())
+    found = PairCounts.none(lang)
+    counts, seen, rows, repeats = found
     for (clean, noisy), times in pairs:
         row = row_of(clean, noisy)
         changed = sum(word.noisy != word.clean or word.written != SAME for word in row.words)
@@ -198,12 +231,25 @@ def _counted(lang: str, pairs: Sequence[tuple[tuple[str, str], int]]) -> PairCou
         size = min(len(row.words), ROW_WORDS_MAX)
         row_key = profiles.RowKey(size, min(changed, EDITS_MAX), min(gap_edits, EDITS_MAX))
         counts.rows[row_key] += times
+        rows.append(RowEdits(clean, changed, gap_edits, times))
+        if changed:
+            repeats.update(_repeats(row.words))
         forms = {(word.clean, word.noisy) for word in row.words}
         gap_forms = {(gap.gap, gap.noisy) for gap in row.gaps}
         seen.update({(clean, None) for clean, _ in forms})
         seen.update(form for form in forms if form[1] is not None)
         seen.update([*gap_forms, *((gap, None) for gap, _ in gap_forms)])
-    return PairCounts(counts, seen)
+    return found
+
+
+def _repeats(words: Sequence[WordKey]) -> Iterator[Repeat]:
+    """Yield each word that is twice in a row, with whether the first and the second changed."""
+    changed: dict[str, list[bool]] = {}
+    for key in words:
+        changed.setdefault(key.clean, []).append(key.noisy != key.clean)
+    for word, flags in changed.items():
+        if len(flags) > 1 and " " not in word:
+            yield Repeat(word, *flags[:2])
 
 
 class RowKeys(NamedTuple):
@@ -233,7 +279,7 @@ def row_of(clean: str, noisy: str) -> RowKeys:
     for number, (span, target) in enumerate(aligned):
         form = None if target == _LOST else noisy[slice(*target)] if target else ""
         words.append(_word_key(clean[slice(*span)], form, not number, shown))
-    rights = [*(word.clean for word in words), END]
+    rights = [*(word.clean.partition(" ")[0] for word in words), END]
     for number, gap, written in _gaps(clean, noisy, aligned):
         case = _take_case(words, number) if gap != written else SAME
         gaps.append(GapKey(rights[number], not number, gap, written, case))
@@ -254,7 +300,7 @@ def _could_show(habit: str, clean: str) -> bool:
 
 def _word_key(text: str, noisy: str | None, initial: bool, habit: str) -> WordKey:
     """Return what is counted of a word; what a habit of its row did to it does not count."""
-    clean, case = lower(text), case_of(text, initial)
+    clean, case = lower(text), case_of(text.partition(" ")[0], initial)
     if not noisy:
         return WordKey(clean, case, noisy, SAME)
     if habit == "bare" and noisy == bare(text):
@@ -299,16 +345,24 @@ def _aligned(
 def _targets(
     clean: str, noisy: str, ours: Sequence[Span], theirs: Sequence[Span]
 ) -> Iterator[tuple[Span, Span | None]]:
-    """Yield the words among clean tokens, each with its place among the noisy ones, `theirs`."""
+    """Yield the words among clean tokens, each with its place among the noisy ones, `theirs`.
+
+    Words that became fewer are yielded as one, a phrase.
+    """
     words = [span for span in ours if is_word(clean[span[0]])]
     texts = [noisy[slice(*span)] for span in theirs]
     joined = "".join(clean[slice(*span)] for span in words)
     targets: list[Span | None] = [_LOST if theirs else None] * len(words)
-    if len(ours) == len(words) == 1 and texts and is_word(texts[0][0]) and is_word(texts[-1][0]):
+    is_words = bool(texts) and is_word(texts[0][0]) and is_word(texts[-1][0])
+    if len(ours) == len(words) == 1 and is_words:
         targets = [(theirs[0][0], theirs[-1][1])]
     elif len(texts) == 1 and lower(joined) == lower(texts[0]):  # run together
         stops = accumulate((stop - start for start, stop in words), initial=theirs[0][0])
         targets = list(pairwise(stops))
+    elif is_words and len(texts) < len(ours) == len(words) <= PHRASE_MAX:
+        phrase = words[0][0], words[-1][1]
+        if clean[slice(*phrase)].split(" ") == [clean[slice(*span)] for span in words]:
+            words, targets = [phrase], [(theirs[0][0], theirs[-1][1])]
     yield from zip(words, targets, strict=True)
 
 
@@ -344,8 +398,65 @@ def _without_word(before: str, after: str) -> str:
 
 # What is kept.
 
+
+def _kept(found: PairCounts, min_count: int) -> Profile:
+    """Return the profile of what was counted, without factors."""
+    often = {form for form, number in found.seen.items() if number >= min_count}
+    every = _without_rare_phrases(found.counts.words, often)
+    changed_forms = sorted({(key.clean, key.noisy) for key in every if key.noisy})
+    slips = {form: letter_changes(*form) for form in changed_forms}  # none: not a slip
+    words, shapes = _kept_words(every, often, slips)
+    return replace(
+        found.counts,
+        words=words + _phrases_that_stayed(found.rows, words),
+        shapes=shapes,
+        gaps=_kept_gaps(found.counts.gaps, often),
+        letters=_letters(slips, {key.clean for key in every if " " not in key.clean}),
+        consistency=consistency(found.repeats, every),
+    )
+
+
 Form = tuple[str, str | None]  # a word or a gap, and what stands for it; with None any
 Slips = dict[tuple[str, str], list[LetterKey]]
+
+
+def _without_rare_phrases(words: Counter[WordKey], often: set[Form]) -> Counter[WordKey]:
+    """Return the counts with the words of rare phrases, of which it is not kept what they became.
+
+    A phrase is kept with a form that it became in several pairs.
+    """
+    counts: Counter[WordKey] = Counter()
+    for key, count in words.items():
+        if " " not in key.clean or (
+            (key.clean, key.noisy) in often and not _breaks(key.noisy or "")
+        ):
+            counts[key] += count
+            continue
+        for number, word in enumerate(key.clean.split(" ")):
+            counts[WordKey(word, SMALL if number else key.case, None, SAME)] += count
+    return counts
+
+
+def _phrases_that_stayed(rows: Iterable[RowEdits], words: Counter[WordKey]) -> Counter[WordKey]:
+    """Count where the phrases among the words stand in clean texts, less where they changed."""
+    changed = Counter[WordKey]()
+    for key, count in words.items():
+        if " " in key.clean:
+            changed[WordKey(key.clean, key.case, key.clean, SAME)] += count
+    phrases = {key.clean for key in changed}
+    heads = {phrase.partition(" ")[0] for phrase in phrases}
+    found = Counter[WordKey]()
+    for clean, _, _, times in rows if phrases else ():
+        small = lower(clean)
+        spans = [span for span in token_spans(clean) if is_word(clean[span[0]])]
+        for number, (start, stop) in enumerate(spans):
+            if small[start:stop] not in heads:
+                continue
+            for _, end in spans[number + 1 : number + PHRASE_MAX]:
+                if (phrase := small[start:end]) in phrases:
+                    case = case_of(clean[start:stop], not number)
+                    found[WordKey(phrase, case, phrase, SAME)] += times
+    return found - changed
 
 
 def _kept_words(
@@ -461,82 +572,3 @@ def _letters(slips: Slips, words: Iterable[str]) -> Counter[LetterKey]:
         if count >= CONTEXT_MIN or (before, part, after) in contexts:
             counts[LetterKey(before, part, after, part)] = count
     return counts
-
-
-# How rows differ in noisiness. Errors come in heaps: some rows have many, many have none. The
-# chances of a row's words are scaled by one factor, those of its gaps by another; the pairs of
-# factors are a mixture on a grid, fitted by maximum likelihood (Kiefer and Wolfowitz, 1956; Laird,
-# 1978) with the EM algorithm. The pair (0, 0) is for the rows that stay. In any other row something
-# changes: where no word and no gap is hit, the one that came nearest to it is.
-
-
-def fitted(profile: Profile) -> Profile:
-    """Return a profile with the factors of its rows."""
-    channel = profiles.compiled(profile)
-    words, gaps = Counter[int](), Counter[int]()
-    for key, count in profile.words.items():
-        words[channel.words[key.clean, key.case]] += count
-    for shape, count in profile.shapes.items():
-        words[channel.shapes[shape.shape]] += count
-    for gap, count in profile.gaps.items():
-        gaps[channel.gaps[gap[:3]]] += count
-    means = (_mean_chances(channel, groups) for groups in (words, gaps))
-    return replace(profile, factors=_factors(profile.rows, *means))
-
-
-def _mean_chances(channel: profiles.Channel, counts: Mapping[int, int]) -> F64:
-    """Return the mean chance of groups at every factor of the grid, by how often they were met."""
-    chances = np.array([channel.groups[group].chance for group in counts])
-    chances = chances / (1 << profiles.CHANCE_BITS)
-    shares = np.array(list(counts.values()), np.float64) / max(1, sum(counts.values()))
-    means = [(np.minimum(chances * factor, 1) * shares).sum() for factor in profiles.FACTORS]
-    clipped: F64 = np.clip(np.array(means), 1e-9, 1 - 1e-9)
-    return clipped
-
-
-def _factors(
-    rows: Mapping[profiles.RowKey, int], word_means: F64, gap_means: F64
-) -> profiles.Factors:
-    """Return the factors that explain how many words and gaps changed in each row."""
-    keys = sorted(rows)
-    if not keys:
-        return [(1 << profiles.FACTOR_BITS, 1 << profiles.FACTOR_BITS, profiles.WEIGHT_TOTAL)]
-    sizes, word_edits, gap_edits = np.array(keys).T
-    counts = np.array([rows[key] for key in keys], np.float64)
-    changed = (word_edits > 0) | (gap_edits > 0)
-    if not changed.any():
-        return [(0, 0, profiles.WEIGHT_TOTAL)]
-    of_words = _likelihoods(sizes, word_edits, word_means)[:, :, None]
-    of_gaps = _likelihoods(sizes + 1, gap_edits, gap_means)[:, None, :]
-    likelihoods = of_words * of_gaps
-    # Where nothing is hit, the one edit of the row is made by force.
-    nothing = np.power(1 - word_means, sizes[:, None])[:, :, None]
-    nothing = nothing * np.power(1 - gap_means, sizes[:, None] + 1)[:, None, :]
-    sums = word_means[:, None] + gap_means[None, :]
-    share = word_means[:, None] / np.maximum(sums, 1e-12)
-    one_word = ((word_edits == 1) & (gap_edits == 0))[:, None, None]
-    one_gap = ((word_edits == 0) & (gap_edits == 1))[:, None, None]
-    likelihoods += nothing * (one_word * share + one_gap * (1 - share))
-    likelihoods[:, 0, 0] = 0
-    unchanged = counts[~changed].sum() / counts.sum()
-    likelihoods = likelihoods[changed].reshape(changed.sum(), -1)
-    shares = counts[changed] / counts[changed].sum()
-    weights = np.full(likelihoods.shape[1], 1 / likelihoods.shape[1])
-    for _ in range(STEPS):
-        mixed = likelihoods @ weights
-        weights = weights * (likelihoods.T @ (shares / np.maximum(mixed, 1e-300)))
-        weights /= weights.sum()
-    weights *= 1 - unchanged
-    weights[0] = unchanged
-    whole = np.round(weights * profiles.WEIGHT_TOTAL).astype(np.int64).tolist()
-    grid = [int(factor * (1 << profiles.FACTOR_BITS)) for factor in profiles.FACTORS]
-    return [(*pair, w) for pair, w in zip(product(grid, grid), whole, strict=True) if w]
-
-
-def _likelihoods(sizes: I64, hits: I64, means: F64) -> F64:
-    """Return the binomial chance of each number of hits with each mean chance."""
-    hits = np.minimum(hits, sizes)
-    ways = [log(comb(n, k)) for n, k in zip(sizes.tolist(), hits.tolist(), strict=True)]
-    logs = hits[:, None] * np.log(means) + (sizes - hits)[:, None] * np.log1p(-means)
-    likelihoods: F64 = np.exp(logs + np.array(ways)[:, None])
-    return likelihoods

@@ -204,6 +204,7 @@ def profile_blocks(profile: Profile, top: int = TOP) -> list[blocks.Block]:
     summary = {
         "language": profile.lang,
         "digest": profile.digest,
+        **({"source": f"{profile.source} ({profile.license})"} if profile.source else {}),
         "pairs": f"{totals['pairs']:,}, {totals['changed'] / pairs:.1%} of them changed",
         "words": f"{totals['words']:,}; {different:,} different ones are kept",
         "edits": f"{totals['edits']:,}, {totals['edits'] / pairs:.2f} per pair",
@@ -239,7 +240,8 @@ def _with_bars(
 def profile_to_dict(profile: Profile, top: int = TOP) -> dict[str, object]:
     """Return the same as plain data."""
     return {
-        "lang": profile.lang, "digest": profile.digest, "totals": dict(profile.totals),
+        "lang": profile.lang, "digest": profile.digest, "source": profile.source,
+        "license": profile.license, "totals": dict(profile.totals),
         "edits_per_row": dict(sorted(_row_edits(profile).items())),
         **_lines(profile, top),
     }  # fmt: skip

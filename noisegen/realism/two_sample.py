@@ -125,11 +125,32 @@ def two_sample(real: Pairs, synthetic: Pairs, progress: Show = silent) -> TwoSam
     except ImportError as error:
         raise MissingExtra("scikit-learn", "realism") from error
     progress(Progress("counting character n-grams"))
+    found = ngram_texts(real, synthetic)
+    if found is None:
+        return TwoSample(None, None, None, None, ())
+    texts, (ours, theirs, our_clean, their_clean) = found
+    progress(Progress("classifying real against synthetic text"))
+    all_rows = auc(texts, ours, theirs)
+    progress(Progress("classifying changed rows"))
+    changed_rows = auc(texts, ours[changed(real)], theirs[changed(synthetic)])
+    progress(Progress("classifying real against clean text"))
+    against_clean = auc(texts, ours, our_clean)
+    is_same = sorted(real.clean) == sorted(synthetic.clean)
+    clean_sides = None if is_same else auc(texts, our_clean, their_clean)
+    contrasts = _contrasts(texts, (ours, theirs), (real, synthetic)) if all_rows else ()
+    return TwoSample(all_rows, changed_rows, against_clean, clean_sides, tuple(contrasts))
+
+
+def ngram_texts(real: Pairs, synthetic: Pairs) -> tuple[NgramTexts, list[I64]] | None:
+    """Return the texts of all sides, and the numbers of real and synthetic noisy and clean ones.
+
+    None where there are too few different texts.
+    """
     sides = (real.noisy, synthetic.noisy, real.clean, synthetic.clean)
     everything = [text for side in sides for text in side]
     row_of = {text: row for row, text in enumerate(dict.fromkeys(everything))}
     if len(row_of) < TEXTS_MIN:
-        return TwoSample(None, None, None, None, ())
+        return None
     clean = [*real.clean, *synthetic.clean]
     shuffled = sorted(dict.fromkeys(clean), key=lambda text: mix(name_number(text)))
     number_of = {text: number for number, text in enumerate(shuffled)}  # tells the fold
@@ -139,17 +160,7 @@ def two_sample(real: Pairs, synthetic: Pairs, progress: Show = silent) -> TwoSam
         clean_numbers=np.array([number_of[text] for text in clean * 2], np.int64),
     )
     stops = np.cumsum([len(side) for side in sides])
-    ours, theirs, our_clean, their_clean = np.split(np.arange(stops[-1]), stops[:-1])
-    progress(Progress("classifying real against synthetic text"))
-    all_rows = auc(texts, ours, theirs)
-    progress(Progress("classifying changed rows"))
-    changed_rows = auc(texts, ours[_changed(real)], theirs[_changed(synthetic)])
-    progress(Progress("classifying real against clean text"))
-    against_clean = auc(texts, ours, our_clean)
-    is_same = sorted(real.clean) == sorted(synthetic.clean)
-    clean_sides = None if is_same else auc(texts, our_clean, their_clean)
-    contrasts = _contrasts(texts, (ours, theirs), (real, synthetic)) if all_rows else ()
-    return TwoSample(all_rows, changed_rows, against_clean, clean_sides, tuple(contrasts))
+    return texts, np.split(np.arange(stops[-1]), stops[:-1])
 
 
 def ngram_weights(texts: Sequence[str]) -> tuple["csr_matrix", list[str]]:
@@ -173,7 +184,8 @@ def _ngrams(text: str) -> list[str]:
     return [gram for size in SIZES for gram in map("".join, zip(*shifted[:size], strict=False))]
 
 
-def _changed(pairs: Pairs) -> Bool:
+def changed(pairs: Pairs) -> Bool:
+    """Return which noisy texts differ from their clean versions."""
     return np.array([a != b for a, b in zip(pairs.noisy, pairs.clean, strict=True)], bool)
 
 

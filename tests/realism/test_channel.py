@@ -1,6 +1,8 @@
 """The transform channel: the promises of all transforms, and the figures of its profile."""
 
+import json
 import math
+import shutil
 from collections import Counter
 
 import numpy as np
@@ -11,12 +13,16 @@ from learned import divergences, learned_profile, measure, noised_by, noisy_pair
 import noisegen
 from noisegen.errors import SourceError, UsageError
 from noisegen.noise import registry
+from noisegen.noise.edits import Edits
 from noisegen.noise.engine import Engine
 from noisegen.noise.plan import Streams
+from noisegen.noise.profile import letter_pairs
 from noisegen.noise.recipe import Recipe, Step
 from noisegen.noise.registry import Settings, Transform
 from noisegen.realism.learn import profile_of, save
 from noisegen.testing import check_transform
+from noisegen.text.buffers import Texts
+from noisegen.text.sequences import forbidden_sequences
 from noisegen.text.spans import PROTECTED, protect_kinds
 
 
@@ -33,6 +39,27 @@ def noised(folder, texts, lang="en", seed=0, protect=(), **values):
     )
     dice = Streams(np.arange(len(texts), dtype=np.uint64), seed)
     return engine.noise(pa.array(texts, pa.string()), dice, protect).noisy.to_pylist()
+
+
+def test_no_sequence_is_written_that_the_script_forbids(tmp_path):
+    """Vowel signs stored in the wrong order, as in RCP's Hindi pairs: 'हमेिशा' for 'हमेशा'."""
+    clean = ["की", "से", "हमेशा", "लिए", "नहीं", "में"] * 9
+    noisy = ["कीा", "सेे", "हमेिशा", "िलए", "नही", "मे"] * 9
+    save(profile_of(pairs_of(list(zip(noisy, clean, strict=True))), lang="hi"), tmp_path)
+    rows = noised(tmp_path, ["की से हमेशा लिए नहीं में"] * 300, lang="hi")
+    assert not any(map(forbidden_sequences, rows))
+    assert {"नही", "मे"} < {word for row in rows for word in row.split()}
+
+
+def test_a_long_row_takes_no_longer_than_many_short_ones():
+    """Each edit read the row again: 15 kB took 17 s."""
+    starts = np.arange(2_000) * len("की लिए नहीं ".encode())
+    starts = np.stack([starts + 3, starts + 13], axis=1).ravel()
+    breaks = np.arange(len(starts)) % 2 == 0  # a space before a sign; the next takes a letter out
+    pool = pa.array([b"", b" "], pa.binary())
+    edits = Edits(starts * 0, starts, starts + 3 * ~breaks, breaks.astype(np.int64), pool)
+    kept = edits.legal(Texts.from_strings(["की लिए नहीं " * 2_000]))
+    assert kept.starts.tolist() == starts[~breaks].tolist()
 
 
 def test_channel_keeps_the_promises(folder):
@@ -68,15 +95,90 @@ def test_line_breaks_stay(folder):
     }
 
 
+def test_numbers_stay_where_the_pairs_did_not_change_them(tmp_path):
+    clean = [f"The people.of {n} friends, because it is so" for n in range(300)]
+    noisy = [row.replace("eo", "oe").replace("aus", "asu").replace(".", ",") for row in clean]
+    save(learned_profile(list(zip(noisy, clean, strict=True))), tmp_path)
+    texts = [f"The people: {n}, of {n}.25 and {n}:00, 14 16 friends." for n in range(1_000, 1_200)]
+    made = noised(tmp_path, texts)
+    assert made != texts
+    for n, row in zip(range(1_000, 1_200), made, strict=True):
+        assert all(number in row for number in (f"{n}", f"{n}.25", f"{n}:00", "14 16")), row
+
+
+def test_a_phrase_changes_as_one(tmp_path):
+    clean = [f"we want to go to {n} and to {n} and want it" for n in range(400)]
+    noisy = [row.replace("want to", "wanna", n % 2) for n, row in enumerate(clean)]
+    save(learned_profile(list(zip(noisy, clean, strict=True))), tmp_path)
+    made = noised(tmp_path, clean)
+    assert 120 < sum("wanna go to" in row for row in made) < 280
+    assert not any("wanna to" in row or "wanna it" in row for row in made)
+    assert all(
+        row.replace("wanna", "want to") == text for row, text in zip(made, clean, strict=True)
+    )
+
+
+@pytest.mark.parametrize("habitual", [True, False])
+def test_a_writer_is_as_consistent_as_those_of_the_pairs(tmp_path, habitual):
+    clean = [f"you know {n} and you see" for n in range(800)]
+    noisy = [
+        row.replace("you", "u", 2 * (n % 2)) if habitual
+        else row.replace("you", "u", n % 2)[::-1].replace("uoy", "u", n // 2 % 2)[::-1]
+        for n, row in enumerate(clean)
+    ]  # fmt: skip
+    save(learned_profile(list(zip(noisy, clean, strict=True))), tmp_path)
+    made = Counter(row.split().count("u") for row in noised(tmp_path, clean))
+    assert (made[1] < 0.1 * made.total()) if habitual else (made[1] > 0.3 * made.total())
+
+
+def test_rows_without_the_words_that_people_change_stay(tmp_path):
+    chats, news = (
+        [f"{begin} {n}" for n in range(500)]
+        for begin in ("you see what you like and you know", "The council of the city met on day")
+    )
+    noisy = [row.replace("you", "u") if n % 10 else row for n, row in enumerate(chats)]
+    pairs = list(zip([*noisy, *news], [*chats, *news], strict=True))
+    save(learned_profile(pairs), tmp_path)
+    made = noised(tmp_path, [*chats, *news])
+    assert sum(a != b for a, b in zip(made[:500], chats, strict=True)) > 400
+    assert made[500:] == news
+
+
+def test_a_profile_of_the_first_format_works_as_before(folder, tmp_path, demo_texts):
+    old = tmp_path / "old"
+    shutil.copytree(folder, old)
+    head = json.loads((old / "profile.json").read_text("utf-8"))
+    head["format"] = 1
+    head["factors"] = [[256, 256, 60_000], [0, 0, 5_536]]
+    (old / "profile.json").write_text(json.dumps(head), "utf-8")
+    changed = [a != b for a, b in zip(noised(old, demo_texts), demo_texts, strict=True)]
+    assert abs(sum(changed) / len(changed) - 60_000 / 65_536) < 0.1
+
+
 def test_no_row_loses_all_its_words(folder, demo_texts):
     texts = ["the", "The.", "the the", *demo_texts] * 30
     assert all(any(c.isalnum() for c in row) for row in noised(folder, texts))
 
 
+def test_no_letters_stand_together_that_the_pairs_do_not_have(tmp_path, demo_texts):
+    noisy = noised_by(demo_texts, "fing:rate=0.03", 1)
+    profile = learned_profile(list(zip(noisy, demo_texts, strict=True)))
+    save(profile, tmp_path)
+    seen = set().union(*(letter_pairs(text.lower()) for text in (*noisy, *demo_texts)))
+    rows = [text[::-1].title() for text in demo_texts] * 4
+    made = noised(tmp_path, [*demo_texts * 4, *rows])
+    assert made != [*demo_texts * 4, *rows]
+    for text, row in zip([*demo_texts * 4, *rows], made, strict=True):
+        new = letter_pairs(row.lower()) - letter_pairs(text.lower()) - seen
+        assert not new, (text, row)
+
+
 def test_the_rate_scales_the_noise(folder, demo_texts):
     texts = demo_texts * 20
-    edits = {rate: measure(texts, noised(folder, texts, rate=rate)).cer for rate in (0, 0.3, 1)}
-    assert edits[0] == 0 < edits[0.3] < 0.6 * edits[1]
+    edits = {rate: measure(texts, noised(folder, texts, rate=rate)).cer for rate in (0, 0.3, 1, 2)}
+    assert edits[0] == 0 < edits[0.3] < 0.6 * edits[1] < 0.4 * edits[2]
+    with pytest.raises(UsageError, match="outside 0 to 4"):
+        noised(folder, texts, rate=5)
 
 
 def test_another_seed_makes_other_noise(folder, demo_texts):
@@ -88,9 +190,9 @@ def test_a_learned_profile_another_language_is_told(folder, demo_texts):
         noised(folder, demo_texts[:1], lang="de")
 
 
-def test_a_profile_must_be_given(tmp_path):
+def test_a_profile_must_be_given_where_none_is_packaged(tmp_path):
     with pytest.raises(UsageError, match="learn one with noisegen learn PAIRS -o PROFILE"):
-        noisegen.noise("so it is", "channel")
+        noisegen.noise("so it is", "channel", lang="tlh")
     with pytest.raises(SourceError, match="is no profile"):
         noised(tmp_path, ["so it is"])
 

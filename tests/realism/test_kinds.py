@@ -40,6 +40,7 @@ def test_a_documented_example_is_of_its_kind(kind: str, clean: str, noisy: str) 
         ("không", "k", "vi", "shortening"),
         ("nổi", "nỗi", "vi", "diacritics"),
         ("не знаю", "незнаю", "ru", "merge"),
+        ("want to", "wanna", "en", "merge"),
         ("очень", "ооочень", "ru", "lengthening"),
         ("извините", "извените", "ru", "phonetic"),
         ("учиться", "учится", "ru", "phonetic"),

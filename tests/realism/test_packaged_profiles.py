@@ -1,0 +1,87 @@
+"""The packaged profiles: licensed, small, made by their tool, used by `channel` without options."""
+
+import json
+import re
+
+import pytest
+from click.testing import CliRunner
+from conftest import SHARED
+
+import noisegen
+from noisegen.cli import noisegen as program
+from noisegen.errors import UsageError
+from noisegen.noise.profile import load
+from noisegen.text.resources import DEMO, DICTIONARIES
+
+LANGS = ("de", "en", "es", "ga", "is", "pt", "ru", "uk", "zh")
+LICENCES = {"Apache-2.0", "CC-BY-4.0", "CC-BY-SA-4.0", "MIT"}
+TEXTS = {
+    "ga": "Tá sé ag dul abhaile anois agus níl a fhios agam cén fáth a bhfuil sé anseo.",
+    "is": "Það er gott að vera hérna en ég veit ekki hvað ég á að gera á morgun.",
+    "uk": "Я не знаю, що мені робити завтра, але сьогодні ми поїдемо до міста.",
+}
+
+
+def folder_of(lang):
+    return DICTIONARIES / lang / "channel"
+
+
+def texts_of(lang):
+    rows = (line.split("\t") for line in DEMO.read_text("utf-8").splitlines())
+    return [row[0] for row in rows if row[2] == lang] or [TEXTS[lang]]
+
+
+def test_these_languages_have_a_profile():
+    assert tuple(sorted(path.parent.name for path in DICTIONARIES.glob("*/channel"))) == LANGS
+
+
+@pytest.mark.parametrize("lang", LANGS)
+def test_a_profile_is_licensed_supported_and_small(lang):
+    profile = load(folder_of(lang))
+    assert profile.lang == lang
+    assert profile.license in LICENCES
+    assert re.search(r"\([\w-]+/[\w-]+\)$", profile.source)
+    assert sum(path.stat().st_size for path in folder_of(lang).iterdir()) < 400_000
+    forms = [(key, count) for key, count in profile.words.items() if key.noisy]
+    assert min(count for key, count in forms if key.noisy != key.clean) >= 3
+    texts = {part for key, _ in forms for part in (key.clean, key.noisy)}
+    texts |= {gap for key in profile.gaps for gap in (key.gap, key.noisy) if gap}
+    assert [text for text in texts if re.search(r"@\w|https?:|www\.|\d{5}", text)] == []
+
+
+@pytest.mark.parametrize("lang", LANGS)
+def test_channel_alone_takes_the_profile_of_the_language(lang):
+    texts = [f"{text} {n}." for text in texts_of(lang) for n in range(40)]
+    made = noisegen.noise(texts, "channel", lang=lang, seed=1)
+    assert made == noisegen.noise(texts, f"channel:profile={folder_of(lang)}", lang=lang, seed=1)
+    assert made != texts
+
+
+def test_another_language_is_told_what_to_do():
+    wanted = "no packaged profile for language 'ko' .*learn one with noisegen learn PAIRS"
+    with pytest.raises(UsageError, match=wanted):
+        noisegen.noise("친구", "channel", lang="ko")
+
+
+def test_the_catalog_lists_them_with_their_licences():
+    shown = CliRunner().invoke(program, ["transforms", "channel", "--json"])
+    data = {row["file"]: row for row in json.loads(shown.output)["data"]}
+    assert [*data] == [f"dictionaries/{lang}/channel/profile.json" for lang in LANGS]
+    assert all(row["source"] and row["license"] for row in data.values())
+
+
+def test_a_run_names_the_source_of_its_profile(tmp_path):
+    (tmp_path / "text.txt").write_text("So it is.\n")
+    ran = noisegen.augment(str(tmp_path / "text.txt"), tmp_path / "out", transforms=["channel"])
+    assert ran
+    assert "UD English EWT" in (tmp_path / "out" / "README.md").read_text("utf-8")
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="needs ../shared/data")
+def test_the_tool_makes_a_profile_again(tmp_path, monkeypatch):
+    from tools import profiles
+
+    monkeypatch.setattr(profiles, "DICTIONARIES", tmp_path)
+    monkeypatch.setattr("sys.argv", ["profiles", "ru"])
+    profiles.main()
+    assert load(tmp_path / "ru" / "channel") == load(folder_of("ru"))
