@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
 from dataclasses import dataclass, field
 from functools import cache
 from heapq import merge, nlargest
-from itertools import groupby, islice
+from itertools import chain, groupby, islice
 from operator import attrgetter
 from pathlib import Path
 from types import MappingProxyType
@@ -40,6 +40,7 @@ class Count(NamedTuple):
     """How often `noisy` was corrected to `clean`: in sentence pairs, in units, and in reverse.
 
     Rows of both directions are kept, so one with count 0 says only how often its reverse occurs.
+    One of a word with itself says how often the word stands on the pages as they are at last.
     """
 
     lang: str
@@ -55,6 +56,7 @@ _NUMBERS = [(name, pa.int64()) for name in ("count", "pages", "reverse_count")]
 _WORDS = [(name, pa.string()) for name in ("lang", "clean", "noisy")]
 COUNT_SCHEMA = pa.schema([*_WORDS, ("kind", pa.string()), *_NUMBERS])
 ENTRY_SCHEMA = pa.schema([*_WORDS, *_NUMBERS, ("prob", pa.float64())])
+FREQUENCY = pa.field("frequency", pa.int64())  # of entries of runs that counted the words of pages
 
 
 class WordCounter(ExitStack):
@@ -79,6 +81,12 @@ class WordCounter(ExitStack):
             entry[2] += entry[3] != pair.unit
             entry[3] = pair.unit
 
+    def see(self, lang: str, words: Counter[str]) -> None:
+        """Count the words of pages, and take them away."""
+        for word, times in words.items():
+            self._held.setdefault((lang, word, word), ["", 0, 0, None])[1] += times
+        words.clear()
+
     def rows(self) -> Iterator[Count]:
         """Yield all counts, sorted; spilled ones are read back."""
         return summed(self._sorted(), *map(read_counts, self._spilled))
@@ -96,7 +104,9 @@ class WordCounter(ExitStack):
 def _both_ways(counts: Iterable[Count]) -> Iterator[Count]:
     """Return counts sorted, together with a count for the reverse of each."""
     counts = list(counts)
-    reverses = [Count(c.lang, c.noisy, c.clean, "", 0, 0, c.count) for c in counts]
+    reverses = [
+        Count(c.lang, c.noisy, c.clean, "", 0, 0, c.count) for c in counts if c.noisy != c.clean
+    ]
     return summed(sorted(counts + reverses))
 
 
@@ -163,13 +173,16 @@ def portions(rows: Iterable[Item], size: int) -> Iterator[list[Item]]:
 
 
 def _batch(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:
-    columns = zip(*rows, strict=True) if rows else [()] * len(schema)
+    columns = (
+        zip(*(row[: len(schema)] for row in rows), strict=True) if rows else [()] * len(schema)
+    )
     arrays = [pa.array(c, kind) for c, kind in zip(columns, schema.types, strict=True)]
     return pa.record_batch(arrays, schema)
 
 
 Frequencies = Mapping[tuple[str, str], int]  # of (language, word)
 ENTRY_ROWS = 65_536  # written at once
+SUPPORT_PAGES = 2  # that make the same correction, of a word that is on no page as it is at last
 FORMATS = {".parquet": "parquet", ".tsv": "tsv", ".json": "json"}  # of the endings of files
 
 
@@ -182,6 +195,8 @@ def reason_against(row: Count, thresholds: Thresholds, seen: Frequencies) -> str
     if row.count < thresholds.balance * row.reverse_count:
         return "variant"
     clean, noisy = seen.get((row.lang, row.clean), 0), seen.get((row.lang, row.noisy), 0)
+    if seen and not clean and row.pages < SUPPORT_PAGES:
+        return "unseen"
     return "real_word" if clean < thresholds.frequency * noisy else None
 
 
@@ -203,9 +218,11 @@ def apply_thresholds(
     """
     totals = totals or ThresholdTotals()
     for _, rows in groupby(counts, key=attrgetter("lang", "clean")):
-        passed = []
+        passed, frequency = [], 0
         for row in rows:
-            if row.count and (reason := reason_against(row, thresholds, seen)):
+            if row.noisy == row.clean:
+                frequency = row.count
+            elif row.count and (reason := reason_against(row, thresholds, seen)):
                 totals.dropped[reason] += 1
             elif row.count:
                 passed.append(row)
@@ -216,7 +233,8 @@ def apply_thresholds(
         totals.words += bool(passed)
         total = sum(row.count for row in passed)
         for lang, clean, noisy, _, count, pages, reverse in passed:
-            yield Alternative(lang, clean, noisy, count, pages, reverse, count / total)
+            share = count / total
+            yield Alternative(lang, clean, noisy, count, pages, reverse, share, frequency)
 
 
 def counts_of(entries: Iterable[Alternative]) -> Iterator[Count]:
@@ -226,26 +244,38 @@ def counts_of(entries: Iterable[Alternative]) -> Iterator[Count]:
     """
     entries = list(entries)
     known = {entry[:3] for entry in entries}
-    return _both_ways(
+    counts = [
         Count(lang, clean, noisy, "", count, pages, 0 if (lang, noisy, clean) in known else reverse)
-        for lang, clean, noisy, count, pages, reverse, _ in entries
+        for lang, clean, noisy, count, pages, reverse, *_ in entries
+    ]
+    words = {(entry.lang, entry.clean, entry.frequency) for entry in entries if entry.frequency}
+    return _both_ways(
+        [*counts, *(Count(lang, word, word, "", times, 0, 0) for lang, word, times in words)]
     )
 
 
 def write_dictionary(entries: Iterable[Alternative], out: Path) -> int:
     """Write dictionary.parquet and dictionary.tsv of a folder; return the number of entries."""
-    written = 0
+    written, parts = 0, portions(entries, ENTRY_ROWS)
+    first = next(parts, [])
+    schema = _schema_of(first)
     with (
         atomic(out / "dictionary.parquet") as table,
         atomic(out / "dictionary.tsv") as text,
-        pq.ParquetWriter(table, ENTRY_SCHEMA, compression="zstd") as writer,
+        pq.ParquetWriter(table, schema, compression="zstd") as writer,
     ):
-        text.write(_line(ENTRY_SCHEMA.names))
-        for portion in portions(entries, ENTRY_ROWS):
-            writer.write_batch(_batch(portion, ENTRY_SCHEMA))
-            text.writelines(map(_tsv_line, portion))
+        text.write(_line(schema.names))
+        for portion in chain([first][: len(first)], parts):
+            writer.write_batch(_batch(portion, schema))
+            text.writelines(_tsv_line(entry, schema) for entry in portion)
             written += len(portion)
     return written
+
+
+def _schema_of(entries: Sequence[Alternative]) -> pa.Schema:
+    """Return the columns of a dictionary, with frequencies if these are known."""
+    is_known = any(entry.frequency for entry in entries)
+    return ENTRY_SCHEMA.append(FREQUENCY) if is_known else ENTRY_SCHEMA
 
 
 def save_dictionary(
@@ -262,6 +292,7 @@ def save_dictionary(
     kind = kind or FORMATS.get(out.suffix)
     langs = sorted({entry.lang for entry in entries})
     head = {"name": out.stem, "lang": langs[0] if langs else ANY, **head}
+    schema = _schema_of(entries)
     if kind is None:
         raise UsageError(f"{out}: unknown file extension; use .parquet, .tsv or .json")
     if kind in ("json", "lexicon") and len(langs) > 1:
@@ -272,11 +303,11 @@ def save_dictionary(
     with atomic(out) as file:
         match kind:
             case "parquet":
-                table = pa.Table.from_batches([_batch(entries, ENTRY_SCHEMA)])
+                table = pa.Table.from_batches([_batch(entries, schema)])
                 pq.write_table(table, file, compression="zstd", row_group_size=ENTRY_ROWS)
             case "tsv":
-                file.write(_line(ENTRY_SCHEMA.names))
-                file.writelines(map(_tsv_line, entries))
+                file.write(_line(schema.names))
+                file.writelines(_tsv_line(entry, schema) for entry in entries)
             case "json":
                 forms: dict[str, list[tuple[str, float]]] = {}
                 for entry in entries:
@@ -284,12 +315,18 @@ def save_dictionary(
                 file.write(json.dumps(forms, ensure_ascii=False).encode() + b"\n")
             case _:
                 file.writelines(f"# {key}: {value}\n".encode() for key, value in head.items())
-                file.write(_line(("clean", "noisy", "weight")))
-                file.writelines(_line((*entry[1:3], str(entry.count))) for entry in entries)
+                more = schema.names[len(ENTRY_SCHEMA) :]
+                file.write(_line(("clean", "noisy", "weight", *more)))
+                numbers = ((entry.count, entry.frequency)[: 1 + len(more)] for entry in entries)
+                file.writelines(
+                    _line((*entry[1:3], *map(str, counts)))
+                    for entry, counts in zip(entries, numbers, strict=True)
+                )
 
 
-def _tsv_line(entry: Alternative) -> bytes:
-    return _line([*map(str, entry[:-1]), f"{entry.prob:.6g}"])
+def _tsv_line(entry: Alternative, schema: pa.Schema) -> bytes:
+    fields = [f"{value:.6g}" if isinstance(value, float) else str(value) for value in entry]
+    return _line(fields[: len(schema)])
 
 
 def _line(fields: Iterable[str]) -> bytes:
@@ -299,13 +336,20 @@ def _line(fields: Iterable[str]) -> bytes:
 def seen_words(words: Sequence[Path], pairs: Sequence[Path], thresholds: Thresholds) -> Frequencies:
     """Return how often counted words occur in corrected sentences, if a threshold needs it.
 
-    `words` and `pairs` are the shards of one mining run or of several.
+    `words` and `pairs` are the shards of one mining run or of several. Where the words of whole
+    pages were counted, it is on these.
     """
     if not thresholds.frequency:
         return {}
-    counted = ((row.lang, row[1:3]) for row in merged(list(words)) if row.count)
-    wanted = {(lang, word) for lang, pair in counted for word in pair}
-    seen: Counter[tuple[str, str]] = Counter()
+    wanted, seen, has_pages = set[tuple[str, str]](), Counter[tuple[str, str]](), False
+    for row in merged(list(words)):
+        if row.noisy == row.clean:
+            has_pages = True
+        elif row.count:
+            wanted |= {(row.lang, row.clean), (row.lang, row.noisy)}
+    if has_pages:
+        rows = (row for row in merged(list(words)) if row.noisy == row.clean)
+        return {row[:2]: row.count for row in rows if row[:2] in wanted}
     tokenizer = cache(lambda lang: language(lang).tokens)
     for path in pairs:
         for lang, clean in _rows(path, ["lang", "clean"]):

@@ -2,7 +2,8 @@
 
 Sentences are dropped as equal, too_short, too_long, length_differs, too_different, and by strict
 also as markup, held_key, numbers_differ. Word pairs are dropped as word_no_letter, word_equal,
-word_too_far, word_moved, by strict also as word_case, and for reasons that a language gives.
+word_too_far, word_moved, by spelling and strict as word_case, by spelling as word_other_signs, and
+for reasons that a language gives.
 """
 
 import re
@@ -18,6 +19,7 @@ from noisegen.mining.miner import WordPair
 from noisegen.text.segmentation import Language
 
 _HELD_KEY = re.compile(r"([^\W\d_])\1{4}")  # a letter five times
+_BETWEEN_LETTERS = re.compile("['’-]")
 _DIGITS = re.compile(r"\d+")
 _MARKUP = ("[[", "]]", "{{", "}}", "''", "</", "/>", "||", "==", "://")
 
@@ -27,6 +29,7 @@ class FilterProfile:
     """Thresholds in tokens; `distance_percent` is of the shorter sentence.
 
     `char_distance_max` is between two words of a language with spaces between words.
+    `spelling_only` asks of them to be words of letters that differ in more than case.
     """
 
     tokens_min: int = 2
@@ -35,10 +38,12 @@ class FilterProfile:
     distance_percent: int = 30
     char_distance_max: int | None = 2
     has_quality_rules: bool = False
+    spelling_only: bool = False
 
 
 # RCP: section 3.1 and appendix B; its pre-training pairs meet only the difference and distance.
 PROFILES = {
+    "spelling": FilterProfile(spelling_only=True),
     "rcp": FilterProfile(),
     "strict": FilterProfile(has_quality_rules=True),
     "all": FilterProfile(tokens_min=1, tokens_max=None),
@@ -83,11 +88,31 @@ def judge(
                 reason = "word_too_far" if distance > most else None
             if reason is None and kind == "case" and profile.has_quality_rules:
                 reason = "word_case"  # style, and names, which are words of their own
+            if reason is None and profile.spelling_only and language.is_spaced:
+                reason = _no_spelling(wrong, right)
             if reason is None:
                 words.append(WordPair(right, wrong, kind))
             else:
                 dropped[reason] += 1
     return tuple(words)
+
+
+def _no_spelling(noisy: str, clean: str) -> str | None:
+    """Return why two words are not spellings of one; None if they may be."""
+    if not (is_word(noisy) and is_word(clean)):
+        return "word_other_signs"
+    same_case = noisy[0].isupper() == clean[0].isupper() and noisy.lower() != clean.lower()
+    return None if same_case else "word_case"
+
+
+def is_word(token: str) -> bool:
+    """Tell whether a token is letters and marks, with apostrophes and hyphens between them."""
+    if token.isalpha():
+        return True
+    parts = _BETWEEN_LETTERS.split(token)
+    return all(part[:1].isalpha() for part in parts) and all(
+        unicodedata.category(sign)[0] in "LM" for sign in "".join(parts)
+    )
 
 
 def _compared(

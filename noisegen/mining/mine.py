@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from noisegen.data.files import is_url, metered, modified, size_of
-from noisegen.data.pairs import PairColumns, aligned_files
+from noisegen.data.pairs import PairColumns, aligned_files, text_head
 from noisegen.data.sources import is_hub
 from noisegen.errors import SourceError, UsageError
 from noisegen.mining import dictionary, parallel
@@ -42,7 +42,7 @@ from noisegen.options import Strings, argument, internal, listed, option, public
 from noisegen.runs.atomic import atomic, file_digest
 from noisegen.runs.executors import is_remote
 from noisegen.runs.folder import METADATA, Layout, RunFolder, note_text, shard_path
-from noisegen.runs.journal import listing
+from noisegen.runs.journal import listing, mark_of
 from noisegen.runs.manifest import Card, Manifest, dataset_card, packages, summed
 from noisegen.runs.options import Folder, Lang, PartOptions, Splitter
 from noisegen.runs.progress import BYTES, Tracker, live_path, publishing, silent
@@ -67,6 +67,14 @@ _ROWS = pa.schema([*_TEXTS, ("unit", pa.int64())])
 PAIRS = {WIKI: pa.schema([*_TEXTS, *_REVISIONS]), "lang8": _ROWS, "pairs": _ROWS}
 Out = Annotated[
     Folder, option("Output folder for pairs and dictionary", "-o", "--out", metavar="FOLDER")
+]
+
+Profile = Annotated[
+    Literal["spelling", "rcp", "strict", "all"],
+    option(
+        "Pairs to keep: as in the RCP paper, with misspellings alone in the dictionary (spelling) "
+        "or all that the paper takes (rcp); only the most reliable (strict); all"
+    ),
 ]
 
 
@@ -124,10 +132,7 @@ class MiningOptions(PartOptions):
     """Which pairs and which words are kept; a threshold of None is that of the profile."""
 
     lang: Lang = "en"
-    profile: Annotated[
-        Literal["rcp", "strict", "all"],
-        option("Sentence pairs to keep: as in the RCP paper, only the most reliable, or all"),
-    ] = "rcp"
+    profile: Profile = "rcp"
     max_char_distance: Annotated[
         str | None, option("Maximum edit distance between the words of a pair", metavar="N|none")
     ] = None
@@ -172,6 +177,7 @@ class WikiOptions(MiningOptions):
     dumps: Annotated[Strings, argument("DUMP...")]
     out: Out
     _: KW_ONLY
+    profile: Profile = "spelling"
     splitter: Splitter = "sentencex"
     skip: Annotated[bool, option("Compare only what changed, not whole pages")] = True
 
@@ -246,7 +252,10 @@ class PairsOptions(MiningOptions):
         miner = parallel.PairsMiner(spoken, self.pair_profile(), columns, self.split)
         left_out: list[str] = []
         if corrected:
-            tasks = [Task(0, tuple(aligned_files(sources[0], corrected)))]
+            files = aligned_files(sources[0], corrected)
+            if not any(map(text_head, files)):
+                raise SourceError(f"no pairs in {', '.join(files)}")
+            tasks = [Task(0, tuple(files))]
         else:
             tasks, left_out = parallel.table_tasks(sources, miner)
         config = self.deciding(
@@ -300,7 +309,7 @@ mine_pairs = public(PairsOptions, _mine_pairs)
 
 
 @dataclass(frozen=True)
-class Mined:
+class MinedNote:
     """What one task gave: rows of pairs, rows of word counts, and the account of its losses."""
 
     number: int
@@ -312,6 +321,13 @@ class Mined:
     damaged: int = 0
     damage: list[str] = field(default_factory=list)
     sha256: str = ""  # of the pairs; the note inside them cannot say it
+
+
+@dataclass(frozen=True)
+class Mined(MinedNote):
+    """The same as a journal has it, with the mark of the file of word counts."""
+
+    words_mark: str = ""
 
 
 LAYOUT = Layout(
@@ -370,22 +386,18 @@ def _mine(folder: RunFolder[Mined], work: Work, options: AnyOptions) -> Manifest
 def _done(folder: RunFolder[Mined]) -> dict[int, Mined]:
     """Return the finished tasks: those whose word counts are there too.
 
-    Those that are older than pairs which the journal knows are listed, and not read again, nor is
-    anything of a store, which has whole objects alone.
+    Those with the mark that a journal knows are listed, and not read again, nor are those of a
+    store that no journal knows, since it has whole objects alone.
     """
     done = folder.done()
-    marks = {name: mark for kind in ("pairs", "words")
-             for name, mark in listing(folder.out, f"{kind}/part-*")}  # fmt: skip
-
-    def modified(name: str) -> int:
-        return int(marks[name].split()[1])
+    marks = dict(listing(folder.out, "words/part-*"))
 
     def has_words(mined: Mined) -> bool:
-        pairs, words = (f"{kind}/{shard_path(Path(), mined.number)}" for kind in ("pairs", "words"))
-        if words not in marks or isinstance(folder.out, StorePath):
-            return words in marks
-        is_known = bool(mined.sha256) and modified(words) <= modified(pairs)
-        return is_known or file_digest(folder.out / words) == mined.words_sha256
+        words = f"words/{shard_path(Path(), mined.number)}"
+        if words not in marks:
+            return False
+        expected = mined.words_mark or (isinstance(folder.out, StorePath) and marks[words])
+        return marks[words] == expected or file_digest(folder.out / words) == mined.words_sha256
 
     return {number: mined for number, mined in done.items() if has_words(mined)}
 
@@ -505,21 +517,24 @@ def mine_task(out: Path, config: str, miner: Miner, strict: bool, task: Task) ->
             for part in dictionary.portions(_distinct(miner, task, account), ROWS):
                 for pair, _ in part:
                     counter.add(pair)
+                counter.see(miner.language.code, account.words)
                 writer.write_batch(_batch(part, schema))
                 made["pairs"] += len(part)
         damaged = account.damaged
         if strict and damaged:
             more = f" (and {damaged.total - 1:,} more)" if damaged[1:] else ""
             raise SourceError(f"damaged input: {damaged[0]}{more}; --strict makes it an error")
+        counter.see(miner.language.code, account.words)
         with atomic(dictionary.words_of(path)) as counts:
             words = dictionary.write_counts(counter.rows(), counts)
-        mined = Mined(
+        note = MinedNote(
             task.number, made["pairs"], words, file_digest(dictionary.words_of(path)),
             dict(account.read), dict(account.dropped), damaged.total, list(damaged),
         )  # fmt: skip
-        writer.add_key_value_metadata({METADATA: note_text(config, mined)})
+        writer.add_key_value_metadata({METADATA: note_text(config, note)})
         writer.close()
-    return replace(mined, sha256=file_digest(path))
+    digest, words_mark = file_digest(path), mark_of(dictionary.words_of(path))
+    return Mined(**vars(note) | {"sha256": digest, "words_mark": words_mark})
 
 
 def _batch(pairs: list[tuple[SentencePair, int]], schema: pa.Schema) -> pa.RecordBatch:

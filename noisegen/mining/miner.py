@@ -72,13 +72,15 @@ class Damage(list[str]):
 class Account:
     """Counts of what a miner read and dropped (by reason), and lines about what was lost.
 
-    `input` has the bytes of the input that are read so far, as they lie.
+    `input` has the bytes of the input that are read so far, as they lie; `words` those of pages as
+    they stand at last, if the profile counts them, until they are taken away.
     """
 
     input: Counter[str] = field(default_factory=Counter)
     read: Counter[str] = field(default_factory=Counter)
     dropped: Counter[str] = field(default_factory=Counter)
     damaged: Damage = field(default_factory=Damage)
+    words: Counter[str] = field(default_factory=Counter)
 
 
 class Miner(Protocol):
@@ -122,10 +124,11 @@ class Thresholds:
     top: Annotated[int, THRESHOLD_OPTIONS["top"]] = 20
 
 
-# RCP names no thresholds; those of `strict` are ours. A pair that goes both ways is no error but a
+# RCP names no thresholds; the others are ours. A pair that goes both ways is no error but a
 # variant, what one page alone has is often the matter of that page, and a wrong form that is common
-# among corrected sentences is a word of its own.
+# on the pages, or among corrected sentences, is a word of its own.
 THRESHOLDS: Mapping[str, Thresholds] = {
+    "spelling": Thresholds(min_pages=1, balance=3, frequency=10),
     "rcp": Thresholds(min_pages=1),
     "strict": Thresholds(min_pages=2, balance=3, frequency=10),
     "all": Thresholds(min_pages=1),

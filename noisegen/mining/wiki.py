@@ -25,7 +25,7 @@ from noisegen.mining.dumps import (
     pages_of,
     read_revisions,
 )
-from noisegen.mining.filters import FilterProfile, judge
+from noisegen.mining.filters import FilterProfile, is_word, judge
 from noisegen.mining.miner import Account, SentencePair, Task
 from noisegen.text.segmentation import Language
 
@@ -93,11 +93,13 @@ class _PageMiner:
     def pairs(self, revisions: Iterable[Revision]) -> Iterator[SentencePair]:
         """Yield the pairs of a page, each when no revert can withdraw it any more."""
         read, dropped = self.account.read, self.account.dropped
+        last = None
         for revision in revisions:
             read["revisions"] += 1
             if revision.model != "wikitext":
                 dropped["revision_not_wikitext"] += 1
                 continue
+            last = revision.raw or last
             kind, previous = self.history.add(revision)
             read[kind] += 1
             read["text_bytes"] += len(revision.raw or b"")
@@ -107,6 +109,10 @@ class _PageMiner:
         yield from self._settled(ended=True)
         if self.history.withdrawn:
             dropped["reverted"] += self.history.withdrawn
+        if self.profile.spelling_only and self.language.is_spaced:
+            for line in (last or b"").split(b"\n"):
+                for sentence in self._sentences_of(line):
+                    self.account.words.update(filter(is_word, self.language.tokens(sentence)))
 
     def _settled(self, *, ended: bool = False) -> Iterator[SentencePair]:
         for pair, survived in self.history.settled(ended=ended):

@@ -52,4 +52,5 @@ def tasks_of(*paths: Path) -> list[Task]:
 
 def run(paths, out, miner=None, *, config=None, **options):
     work = Work(tasks_of(*paths), miner or LineMiner(), config or {})
-    return mine(work, decode(WikiOptions, {"dumps": paths, "out": out, **options}))
+    given = {"dumps": paths, "out": out, "profile": "rcp", **options}
+    return mine(work, decode(WikiOptions, given))

@@ -1,6 +1,7 @@
 """A mining run: shards, counts, kill and resume, parts, the folder it may write to."""
 
 import json
+import os
 import random
 import subprocess
 import sys
@@ -612,3 +613,15 @@ def test_word_counts_that_the_journal_knows_are_not_read_again(tmp_path, monkeyp
     run(files, out, resume=True)
     words = [path.name for path in hashed if path.parent.name == "words"]
     assert set(words) == {"part-00001.parquet", "part-00003.parquet"}  # and the new one
+
+
+def test_older_word_counts_of_something_else_are_made_again(files, tmp_path):
+    run(files, tmp_path / "whole")
+    run(files, tmp_path / "out", part="1/2")
+    path = tmp_path / "out" / "words" / "part-00000.parquet"
+    other = pq.read_table(path)
+    pq.write_table(other.slice(0, 1), path)
+    os.utime(path, (1, 1))
+    run(files, tmp_path / "out", resume=True)
+
+    assert content(tmp_path / "out") == content(tmp_path / "whole")

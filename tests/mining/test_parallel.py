@@ -82,7 +82,7 @@ def quoted(row):
         ("a.tsv", table(ROWS)),
         ("a.csv", table(map(quoted, ROWS), comma=",")),
         ("a.jsonl", jsonl(ROWS)),
-        ("a.tsv.gz", gzip.compress(table(ROWS).encode())),
+        ("a.tsv.gz", gzip.compress(table(ROWS).encode(), mtime=0)),
         ("a.csv.bz2", bz2.compress(table(map(quoted, ROWS), comma=",").encode())),
         ("a.tsv", "\ufeff" + table(ROWS).replace("\n", "\r\n")),
         ("a.tsv", table([(*row, "more") for row in ROWS], ("noisy", "clean", "id"))),
@@ -208,7 +208,11 @@ def test_lines_without_a_partner_are_damage(write):
         ("a.tsv", table([*ROWS, ("only one",)]), "1 rows wrong_columns"),
         ("a.tsv", table(ROWS).encode() + b"\xff\xfe\tx\n", "1 rows not_utf8"),
         ("a.jsonl", jsonl(ROWS) + '{"noisy": \n[1\n', "2 rows bad_json"),
-        ("a.tsv.gz", gzip.compress(table(ROWS * 5_000).encode())[:-40], "1 rows truncated"),
+        (
+            "a.tsv.gz",
+            gzip.compress(table(ROWS * 5_000).encode(), mtime=0)[:-40],
+            "1 rows truncated",
+        ),
     ],
 )
 def test_what_cannot_be_read_is_counted_as_damage(name, content, lost, write):
@@ -490,9 +494,34 @@ def test_a_run_over_pieces_of_a_table_resumes_in_parts(write, tmp_path, monkeypa
         noisegen.mine_pairs(path, tmp_path / "parts", resume=True)
 
 
-@pytest.mark.parametrize("name", ["a.norm", "a.conll", "a.csv"])
-def test_nothing_but_empty_files_is_one_line(write, tmp_path, capfd, name):
-    path = write(name, "")
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        *((name, "") for name in ("a.norm", "a.conll", "a.csv")),
+        ("a.tsv", "noisy\tclean\n"),
+        ("a.csv", "noisy,clean\n"),
+        ("a.tsv.gz", gzip.compress(b"noisy\tclean\n", mtime=0)),
+    ],
+)
+def test_nothing_but_empty_files_is_one_line(write, tmp_path, capfd, name, content):
+    path = write(name, content)
     assert cli.run(["mine-pairs", path, "-o", str(tmp_path / "out"), "--lang", "en"]) == 1
     assert capfd.readouterr().err == f"error: no pairs in {path}\n"
+    assert not (tmp_path / "out").exists()
+
+
+def test_empty_tables_beside_one_with_rows_are_mined(write, tmp_path):
+    paths = [write("a.tsv", "noisy\tclean\n"), write("b.csv", "noisy,clean\na b,a c\n")]
+    totals = noisegen.mine_pairs(paths, tmp_path / "out", profile="all", workers=1).totals
+    assert totals["read"] == {"rows": 1}
+
+
+def test_parquet_and_aligned_files_without_rows_are_one_line(write, tmp_path):
+    pq.write_table(pa.table({"noisy": pa.nulls(0, pa.string()), "clean": pa.nulls(0, pa.string())}),
+                   tmp_path / "a.parquet")  # fmt: skip
+    with pytest.raises(SourceError, match=r"no pairs in .*a\.parquet"):
+        noisegen.mine_pairs(tmp_path / "a.parquet", tmp_path / "out")
+    noisy, clean = write("a.txt", ""), write("b.txt", "\n")
+    with pytest.raises(SourceError, match=r"no pairs in .*a\.txt, .*b\.txt"):
+        noisegen.mine_pairs(noisy, tmp_path / "out", clean_files=[clean])
     assert not (tmp_path / "out").exists()
