@@ -310,6 +310,19 @@ def test_rows_with_a_field_too_many_are_counted(failed, file):
     assert line.endswith("dropped or damaged: wrong_columns 1")
 
 
+@pytest.mark.parametrize("ending", ["csv", "tsv", "parquet", "arrow"])
+def test_a_header_of_endless_columns_is_refused(failed, file, ending):
+    names = ["text", *map(str, range(99_999))]
+    path = file(f"in.{ending}", {"csv": ",", "tsv": "\t"}.get(ending, "").join(names) + "\n")
+    if ending == "parquet":
+        pq.write_metadata(pa.schema([(name, pa.string()) for name in names]), path)
+    elif ending == "arrow":
+        pa.ipc.new_file(str(path), pa.schema([(name, pa.string()) for name in names])).close()
+
+    said = f"error: {path}: 100,000 columns, over 50,000; keep those you need"
+    assert failed(path, *FING) == (1, [said])
+
+
 def test_duplicate_ids_are_kept_and_counted(failed, file, tmp_path):
     path = file("in.tsv", "key\ttext\na\tone\nb\ttwo\na\tthree\n")
     code, [line] = failed(path, *FING, "--id-column", "key", "--rows-per-shard", "1")
@@ -340,8 +353,11 @@ def test_inputs_with_other_columns(failed, file, tmp_path):
         (["-t", "fing:rate=much"], "fing.rate = 'much' is not a float"),
         (["-t", "fing:rate"], "fing:rate"),
         (["-t", ""], "no transform named ''"),
-        (["--set", "leet.rate=2"], "outside 0 to 1"),
-        (["--set", "leeet.rate=1"], "did you mean 'leet'?"),
+        (["--recipe", "mix_all", "--set", "leet.rate=2"], "leet.rate = 2 is outside 0 to 1"),
+        (["--recipe", "mix_all", "--set", "leeet.rate=1"], "did you mean 'leet'?"),
+        (["--set", "clip.rate=2"], "outside 0 to 1"),
+        (["--set", "clipp.rate=1"], "did you mean 'clip'?"),
+        (["--set", "leet.rate=1"], "recipe ugc has no such step; its steps: drop, init, "),
         (["--set", "leet"], "write TRANSFORM.PARAM=VALUE"),
         (["-t", "abr1", "--lang", "sw"], "abr1 has no data for language 'sw'; it has en"),
         (["--part", "0/3"], "write I/N with I from 1 to N"),

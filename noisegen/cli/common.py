@@ -7,6 +7,7 @@ import shlex
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -36,6 +37,7 @@ quiet = click.option(
     "-q", "--quiet", is_flag=True, expose_value=False, callback=_remember_quiet,
     help="Print no progress, hints or summary",
 )  # fmt: skip
+overwrite = click.option("--force", is_flag=True, help="Overwrite the output file")
 settings = click.option(
     "--set", "settings", multiple=True, metavar="TRANSFORM.PARAM=VALUE",
     help="Change a parameter of the recipe; repeatable",
@@ -127,6 +129,15 @@ def refuse(names: Collection[str], why: str) -> None:
     for name, flag in given_names().items():
         if name in names:
             raise UsageError(why.format(flag))
+
+
+def check_file(out: Path, sources: Iterable[str | Path], force: bool | None = None) -> None:
+    """Refuse a file to write that is one of the sources, or there: see `refuse_existing`."""
+    from noisegen.data.pairs import refuse_onto
+    from noisegen.runs.atomic import refuse_existing
+
+    refuse_onto(out, [str(source) for source in sources])
+    refuse_existing(out, force)
 
 
 def refuse_memory(out: str) -> None:

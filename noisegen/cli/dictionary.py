@@ -68,6 +68,7 @@ def show(source: Path, word: str | None, limit: int, lang: str | None, as_json: 
 @click.argument("sources", nargs=-1, required=True, metavar="DICTIONARY...", type=PATH)
 @click_options(Thresholds)
 @_out
+@common.overwrite
 @common.output
 def merge(sources: tuple[Path, ...], **given: Any) -> None:
     """Add up the counts of several dictionaries.
@@ -84,6 +85,7 @@ def merge(sources: tuple[Path, ...], **given: Any) -> None:
 @click_options(Thresholds)
 @_out
 @_lang
+@common.overwrite
 @common.output
 def filter_(source: Path, **given: Any) -> None:
     """Apply other thresholds.
@@ -94,11 +96,13 @@ def filter_(source: Path, **given: Any) -> None:
 
 
 def _select(
-    sources: Sequence[Path], out: Path, lang: str | None, as_json: bool, **thresholds: Any
-) -> None:
+    sources: Sequence[Path], out: Path, lang: str | None, force: bool, as_json: bool,
+    **thresholds: Any,
+) -> None:  # fmt: skip
     from noisegen.mining.dictionary import save_dictionary, select
     from noisegen.runs.manifest import counted
 
+    common.check_file(out, sources, force)
     entries, totals = select(sources, decode(Thresholds, thresholds), lang)
     save_dictionary(entries, out)
     size = f"{counted(len(entries), 'wrong form')} of {counted(totals.words, 'word')}"
@@ -116,10 +120,12 @@ def _select(
               help="Source of the counts, for the head of a lexicon")  # fmt: skip
 @click.option("--license", "licence", metavar="TEXT", default="see its source", show_default=True,
               help="License, for the head of a lexicon")  # fmt: skip
+@common.overwrite
 @common.output
 def export(
-    source: Path, out: Path, kind: str | None, lang: str | None, as_json: bool, **head: str
-) -> None:
+    source: Path, out: Path, kind: str | None, lang: str | None, force: bool, as_json: bool,
+    **head: str,
+) -> None:  # fmt: skip
     """Write it as Parquet, TSV, the paper's JSON, or a lexicon.
 
     A lexicon is TSV with a head that names its source and license.
@@ -127,6 +133,7 @@ def export(
     from noisegen.mining.dictionary import entries_of, save_dictionary
     from noisegen.runs.manifest import counted
 
+    common.check_file(out, [source], force)
     entries = entries_of(source, lang)
     save_dictionary(entries, out, kind, {"source": head["origin"], "license": head["licence"]})
     content = {"out": str(out), "entries": len(entries)}

@@ -105,22 +105,22 @@ def merge(profiles: tuple[Path, ...], out: str, force: bool, as_json: bool) -> N
 @common.settings
 @click.option("-o", "--out", type=_FILE, metavar="RECIPE.yaml",
               help="File for the new recipe (default: print it)")  # fmt: skip
+@common.overwrite
 @common.output
 def calibrate(
-    source: tuple[str, ...], settings: tuple[str, ...], out: Path | None, as_json: bool,
-    **options: Any,
+    source: tuple[str, ...], settings: tuple[str, ...], out: Path | None, force: bool,
+    as_json: bool, **options: Any,
 ) -> int:  # fmt: skip
     """Scale a recipe to a target error rate.
 
     The rate is measured on SOURCE, clean text (default: the bundled demo text).
     """
-    from noisegen.data.pairs import refuse_onto
     from noisegen.realism.calibrate import calibrate as run
     from noisegen.realism.report_blocks import calibration
     from noisegen.report.terminal import show as show_blocks
 
     if out:
-        refuse_onto(out, source)
+        common.check_file(out, source, force)
         if out.suffix not in (".yaml", ".yml"):
             raise UsageError(f"-o {str(out)!r}: the name of a recipe file ends in .yaml")
     with common.progress("measuring") as show:
@@ -157,7 +157,6 @@ def realism(out: Path | None, as_json: bool, **options: Any) -> int:
 
     It measures kinds and positions of edits, and how well a classifier tells the two apart (AUC).
     """
-    from noisegen.data import pairs
     from noisegen.realism.compare import compare
     from noisegen.realism.report_blocks import comparison_page, comparison_sections
     from noisegen.report.terminal import show as show_blocks
@@ -165,7 +164,7 @@ def realism(out: Path | None, as_json: bool, **options: Any) -> int:
 
     if out:
         files = filter(None, (options["clean_file"], options["recipe"]))
-        pairs.refuse_onto(out, [*options["pairs"], *options["synthetic"], *files])
+        common.check_file(out, [*options["pairs"], *options["synthetic"], *files])
     with common.progress() as show:
         comparison = compare(progress=show, **options)
     common.say(comparison.warnings, "warning")

@@ -34,6 +34,7 @@ _TEXT = re.compile(r"(#\s*text\s*=\s*).*?(?=\r?\n)")
 _REFERENCE = re.compile(r"(?<![^|])\d+(\.\d+)?(?=:)")  # to a word, in the column deps
 _HEAD, _DEPS = CONLLU.index("head"), CONLLU.index("deps")
 _NO_SPACE = "SpaceAfter=No"
+_CORRECT, _CORRECT_SPACE = "CorrectForm", "CorrectSpaceAfter"
 _COMMENT = re.compile(r"#\s*(sent_id|text)\s*=\s*(.*)")  # those that are columns
 
 Sentence = list[str]  # its lines
@@ -140,12 +141,24 @@ def token_schema(names: Sequence[str], tokens: str | None, *, has_id: bool) -> p
     return pa.schema([*columns, *((name, LISTS) for name in names if name != INDEX)])
 
 
-def norm_schema(tokens: str | None) -> pa.Schema:
-    """Return the columns of normalised text: lists of words, or noisy and clean text."""
+def pair_schema(tokens: str | None = None) -> pa.Schema:
+    """Return the columns of normalised text: noisy and clean, or lists of words."""
     return pa.schema(dict.fromkeys(NORM, LISTS) if tokens else _PAIR)
 
 
 _PAIR = dict.fromkeys(("noisy", "clean"), pa.string())
+
+
+def corrected_tables(parts: Iterable[bytes]) -> Iterator[pa.Table]:
+    """Yield the sentences of CoNLL-U as pairs: as they are, and with their corrections."""
+
+    def row(lines: Sentence) -> Row | str | None:
+        _, fields = _after_comments(lines)
+        if any(len(line) != len(CONLLU) for line in fields):
+            return "wrong_columns"
+        return {"noisy": _surface(fields), "clean": _corrected(fields)} if fields else None
+
+    return _tables(parts, row, _PAIR)
 
 
 def token_tables(parts: Iterable[bytes], names: Sequence[str]) -> Iterator[pa.Table]:
@@ -361,13 +374,55 @@ def _line(line: str, cells: Sequence[str]) -> str:
 
 def _surface(rows: Fields) -> str:
     """Return the text of a sentence of CoNLL-U: its words, or contractions, as they are spaced."""
-    text, inside = "", -1  # the number of the last word of a contraction
+    return "".join(cells[1] + " " * (not _is_tight(cells)) for cells in _outer(rows)).rstrip(" ")
+
+
+def _outer(rows: Fields) -> Iterator[list[str]]:
+    """Yield the lines that a text is made of: contractions, and the words that are in none."""
+    inside = -1  # the number of the last word of a contraction
     for cells in rows:
         number, _, last = cells[0].partition("-")
         if number.isdecimal() and int(number) > inside:
             inside = int(last) if last.isdecimal() else -1
-            text += cells[1] + " " * (not _is_tight(cells))
-    return text.rstrip(" ")
+            yield cells
+
+
+def _corrected(rows: Fields) -> str:
+    """Return the text of a sentence of CoNLL-U as its notes correct forms and spaces.
+
+    The other parts of a broken word, `goeswith`, are joined to the first, or are in its form.
+    """
+    text, space, has_whole = "", "", False
+    for cells in _outer(rows):
+        form = _correct_form(cells, rows)
+        if cells[_HEAD + 1] == "goeswith":
+            form, space = "" if has_whole else form, ""
+        else:
+            has_whole = _CORRECT in _notes(cells)
+        if form:
+            text += space * bool(text) + form
+        right = _notes(cells).get(_CORRECT_SPACE) or ("No" if _is_tight(cells) else "Yes")
+        space = " " * right.startswith("Yes")
+    return text
+
+
+def _correct_form(cells: list[str], rows: Fields) -> str:
+    """Return the form of a line that was meant; '' for a word that should not be there.
+
+    That of a contraction is made of its words if they spell it.
+    """
+    form = _notes(cells).get(_CORRECT, cells[1])
+    first, _, last = cells[0].partition("-")
+    numbers = range(int(first), int(last) + 1) if last else ()
+    words = [word for word in rows if word[0].isdecimal() and int(word[0]) in numbers]
+    if form == "".join(word[1] for word in words):
+        return "".join(_correct_form(word, rows) for word in words)
+    return "" if form == "_" else form
+
+
+def _notes(cells: Sequence[str]) -> dict[str, str]:
+    """Return the notes in the last column of a line."""
+    return dict(note.partition("=")[::2] for note in cells[-1].split("|"))
 
 
 class NoisySentence:

@@ -50,7 +50,8 @@ PARTS = 1_000_000  # the count of a probability of 1 where a file has no counts
 ROWS = 8_192
 TEXTS = ("lang", "clean", "noisy")
 WEIGHTS = ("count", "weight", "prob")
-_KNOWN = (*TEXTS, *WEIGHTS, "pages", "reverse_count")
+_MAY_BE_ZERO = ("pages", "reverse_count", "frequency")
+_KNOWN = (*TEXTS, *WEIGHTS, *_MAY_BE_ZERO)
 COUNT_MAX = 1 << 48
 
 _Rows = Iterator[tuple[str, dict[str, Any]]]  # where a row is, and what it has
@@ -73,10 +74,14 @@ class _MinedRow(_Weights, kw_only=True):
     lang: _Word = ANY
     pages: Annotated[int, Meta(ge=0, le=COUNT_MAX)] = 0
     reverse_count: Annotated[int, Meta(ge=0, le=COUNT_MAX)] = 0
+    frequency: Annotated[int, Meta(ge=0, le=COUNT_MAX)] = 0
 
 
 class Alternative(NamedTuple):
-    """A wrong form of a word: `prob` is its share of the count of all wrong forms that are kept."""
+    """A wrong form of a word: `prob` is its share of the count of all wrong forms that are kept.
+
+    `frequency` is how often the word itself was seen where it was right, 0 if that is not known.
+    """
 
     lang: str
     clean: str
@@ -85,6 +90,7 @@ class Alternative(NamedTuple):
     pages: int
     reverse_count: int
     prob: float
+    frequency: int = 0
 
 
 def load_dictionary(path: str | Path) -> list[Alternative]:
@@ -209,7 +215,7 @@ def _alternative(where: str, values: Mapping[str, Any], is_text: bool) -> Altern
     except msgspec.ValidationError as error:
         name = str(error).rpartition("$.")[2].rstrip("`")
         value = values[name]
-        least = 0 if name in ("pages", "reverse_count") else 1
+        least = 0 if name in _MAY_BE_ZERO else 1
         wanted = "one word" if name in TEXTS else f"a whole number from {least} to {COUNT_MAX:,}"
         wanted = "a share above 0, up to 1" if name == "prob" else wanted
         shown = f"{value[:37]}..." if isinstance(value, str) and len(value) > 40 else value
@@ -218,8 +224,9 @@ def _alternative(where: str, values: Mapping[str, Any], is_text: bool) -> Altern
         raise LexiconError(f"{where}: noisy {row.noisy!r} is equal to clean")
     count = row.count or row.weight or max(1, round(row.prob * PARTS))
     return Alternative(
-        row.lang, row.clean, row.noisy, count, row.pages, row.reverse_count, row.prob
-    )
+        row.lang, row.clean, row.noisy, count, row.pages, row.reverse_count, row.prob,
+        row.frequency,
+    )  # fmt: skip
 
 
 def _with_shares(word: list[Alternative], path: Path) -> list[Alternative]:

@@ -40,6 +40,7 @@ from noisegen.errors import SourceError
 
 _OBJECT = re.compile(r'\{\s*["}]')  # begins a line of JSON
 _HEAD = 64 << 10  # bytes in which a header line ends
+COLUMNS_MAX = 50_000  # of a table: time and memory grow faster than their number
 FIELDS = 128  # of JSON; of rows with more, fewer bytes are read at once
 
 
@@ -279,6 +280,15 @@ def pieces(item: Input, columns: Columns, rows: int) -> list[Piece]:
     return cut if cut[1:] else [ALL]
 
 
+def has_rows(file: FileRange) -> bool:
+    """Tell whether anything is below the head of a file; a stream is taken to have rows."""
+    if FORMATS[file.kind].cut == "rows":
+        return file.rows > 0
+    if file.path == "-" or not FORMATS[file.kind].is_text:
+        return True
+    return next(tables.line_ranges(file.path, file.start, 1, 1, file.entry), None) is not None
+
+
 # Heads.
 
 
@@ -292,8 +302,14 @@ def _table_head(file: FileRange, head: bytes, columns: Columns) -> FileRange:
 
 
 def _named(file: FileRange, names: Sequence[str]) -> FileRange:
+    _refuse_endless(file.path, len(names))
     schema = pa.schema([(name, pa.string()) for name in names])
     return replace(file, schema=schema, names=tuple(names))
+
+
+def _refuse_endless(path: str, columns: int) -> None:
+    if columns > COLUMNS_MAX:
+        raise SourceError(f"{path}: {columns:,} columns, over {COLUMNS_MAX:,}; keep those you need")
 
 
 def _json_head(file: FileRange, head: bytes, columns: Columns) -> FileRange:
@@ -310,12 +326,27 @@ def _json_head(file: FileRange, head: bytes, columns: Columns) -> FileRange:
 
 def _token_head(file: FileRange, head: bytes, columns: Columns) -> FileRange | None:
     names = conll.token_columns(head, columns.tokens, columns.labels)
+    if _is_corrected(names, columns):
+        return replace(file, schema=conll.pair_schema(), names=names)
     schema = conll.token_schema(names, columns.tokens, has_id=b"# sent_id" in head)
     return replace(file, schema=schema, names=names) if names else None
 
 
+def _token_rows(file: FileRange, columns: Columns, batch_bytes: int) -> Tables:
+    parts = _parts(file, batch_bytes)
+    if _is_corrected(file.names, columns):
+        return conll.corrected_tables(parts)
+    return conll.token_tables(parts, file.names)
+
+
+def _is_corrected(names: Sequence[str], columns: Columns) -> bool:
+    """Tell whether the sentences of a treebank are read as pairs, with their corrections."""
+    is_pair = columns.tokens is None and columns.text in conll.pair_schema().names
+    return is_pair and names == conll.CONLLU
+
+
 def _norm_head(file: FileRange, head: bytes, columns: Columns) -> FileRange:
-    return replace(file, schema=conll.norm_schema(columns.tokens), names=conll.NORM)
+    return replace(file, schema=conll.pair_schema(columns.tokens), names=conll.NORM)
 
 
 def _hub_head(file: FileRange, head: bytes, columns: Columns) -> FileRange | None:
@@ -324,14 +355,16 @@ def _hub_head(file: FileRange, head: bytes, columns: Columns) -> FileRange | Non
 
 
 def plain_schema(schema: pa.Schema, columns: Columns) -> pa.Schema:
-    """Return the schema without views, which Arrow cannot filter, nor a dictionary of texts.
+    """Return the schema without views, which Arrow cannot filter, nor a dictionary of texts or ids.
 
     Of its metadata the names of classes are left.
     """
     plain = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
     types = {field.name: field.type for field in schema}
-    if pa.types.is_dictionary(kind := types.get(columns.source, pa.null())):
-        types[columns.source] = kind.value_type
+    meant = columns.of(schema.names)
+    for name in (meant.source, meant.row_id):
+        if pa.types.is_dictionary(kind := types.get(name, pa.null())):
+            types[name] = kind.value_type
     columns_of = pa.schema([(name, plain.get(types[name], types[name])) for name in schema.names])
     return with_class_names(columns_of, class_names(schema))
 
@@ -366,6 +399,7 @@ def _by_numbers(
 
     def head(file: FileRange, _: bytes, columns: Columns) -> FileRange:
         schema, rows = read_head(file.path)
+        _refuse_endless(file.path, len(schema))
         with reading(file.path):
             schema, size = plain_schema(schema, columns), size_of(file.path)
         return replace(file, stop=rows, rows=rows, schema=schema, size=size)
@@ -405,9 +439,7 @@ FORMATS = {
         _by_lines(lambda file, cols, part: tables.json_table(part, file.schema, cols.source)),
         "lines",
     ),
-    "conll": Format(
-        _token_head, lambda file, _, size: conll.token_tables(_parts(file, size), file.names)
-    ),
+    "conll": Format(_token_head, _token_rows),
     "norm": Format(
         _norm_head, lambda file, _, size: conll.norm_tables(_parts(file, size))
     ),

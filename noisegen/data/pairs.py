@@ -24,7 +24,7 @@ from noisegen.data.files import (
     read_parts,
     shard_folder,
 )
-from noisegen.data.formats import Columns, Input, numbered, whole
+from noisegen.data.formats import Columns, Input, has_rows, numbered, whole
 from noisegen.data.sources import expand, listed, no_column
 from noisegen.data.tables import line_ranges, read_lines, with_sizes
 from noisegen.errors import SourceError, UsageError
@@ -143,18 +143,18 @@ def pair_rows(
 def pair_tables(sources: Strings, columns: PairColumns) -> tuple[dict[str, Input], list[str]]:
     """Return the tables that files, folders, globs and hf:... mean, by path, and what is skipped.
 
-    Raises SourceError for what is missing and for columns that are not there.
+    Raises SourceError for what is missing, for columns that are not there, and for no rows at all.
     """
-    found, skipped, has_rows = dict[str, Input](), [], False
+    found, skipped, are_empty = dict[str, Input](), [], True
     for item in expand(sources):
         if item.skipped:
             skipped.append(f"{item.path}: {item.skipped}")
             continue
         if (file := whole(item, Columns(columns.noisy))) is not None:
             columns.chosen(file.schema.names, item.path)
-        has_rows |= file is not None or not item.kind
+        are_empty = are_empty and bool(item.kind) and not (file and has_rows(file))
         found.setdefault(item.absolute, item)
-    if not has_rows:
+    if are_empty:
         raise SourceError(f"no pairs in {', '.join(found)}")
     return found, skipped
 
@@ -178,10 +178,10 @@ def read_pairs(
 
     What is left out is counted under `over_limit`, `empty_side` and `too_long`.
     `sources` are tables (.tsv .csv .jsonl .parquet, compressed or not, hf:NAME), normalised text
-    (.norm), M2 files (.m2, or .m2.gz; the first annotator), folders written by augment or mine-*,
-    or one text file with `clean_file`. Where a row has several clean versions the first counts.
-    Raises SourceError for what is missing and where no pair is left, UsageError for options that do
-    not fit.
+    (.norm), corrected treebanks (.conllu), M2 files (.m2, or .m2.gz; the first annotator), folders
+    written by augment or mine-*, or one text file with `clean_file`. Where a row has several clean
+    versions the first counts. Raises SourceError for what is missing and where no pair is left,
+    UsageError for options that do not fit.
     """
     pairs, sources = Pairs([], []), listed(sources)
     columns = PairColumns(noisy_column, (clean_column,))

@@ -146,7 +146,7 @@ def completed(inputs: Sequence[Input], columns: Columns) -> tuple[Columns, list[
     if (
         file
         and file.kind in ("conll", "norm")
-        and not (file.kind == "norm" and columns.text in file.schema.names)
+        and columns.text not in conll.pair_schema().names
         and (labels := _token_column(file, columns.labels, conll.LABELLED))
     ):
         tokens = _token_column(file, columns.tokens, conll.WORDS)

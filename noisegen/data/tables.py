@@ -44,6 +44,7 @@ Codes = npt.NDArray[np.int8]
 _Record = list[str] | str  # the fields, or the reason to drop them
 
 ROWS = 4096  # decoded at once: few enough even for long texts
+DECODED_MAX = 128 << 20  # bytes decoded at once if every row had the longest text that is stored
 DEPTH_MAX = 32  # values of JSON within each other; Arrow reads no schema back that has over 60
 FIELDS_MAX = 1_000  # columns of JSON, those of objects within them counted
 REASON = "\x00reason"  # the column with the index into REASONS
@@ -57,6 +58,10 @@ KEPT = (0, CODE["unexpected_field"])  # rows with any other code are dropped
 _ARROW = b"ARROW1"  # begins Arrow's file format, not its stream
 _HALVES = re.compile("[\ud800-\udfff]")  # of a surrogate pair
 _BYTES = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary()}
+_LISTS = pa.ListArray | pa.LargeListArray | pa.FixedSizeListArray
+_STORED_ONCE = {"PLAIN_DICTIONARY", "RLE_DICTIONARY"}
+_DELTAS = {"DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY"}  # Arrow reads no dictionary beside them
+_DELTA_MAX = 8 << 20  # bytes taken for the longest text where no dictionary tells
 _SCALARS = {bool: pa.bool_(), float: pa.float64(), int: pa.int64(), str: pa.string()}
 
 
@@ -371,7 +376,8 @@ def parquet_tables(path: str, start: int, stop: int, batch_bytes: int) -> Iterat
         last = int(np.searchsorted(starts, stop, side="left"))
         at = int(starts[first])
         size = sum(group.total_byte_size for group in groups[first:last])
-        rows = min(max(batch_bytes * int(starts[last] - at) // max(size, 1), 1), ROWS)
+        stored = batch_bytes * int(starts[last] - at) // max(size, 1)
+        rows = max(min(stored, ROWS, *_rows_decoded(opened, groups[first:last], first)), 1)
         for batch in file.iter_batches(rows, list(range(first, last)), use_threads=False):
             skipped = min(max(start - at, 0), len(batch))
             at += len(batch)
@@ -380,6 +386,57 @@ def parquet_tables(path: str, start: int, stop: int, batch_bytes: int) -> Iterat
                 yield pa.Table.from_batches([wanted])
             if at >= stop:
                 return
+
+
+def _rows_decoded(opened: Any, groups: Sequence[pq.RowGroupMetaData], first: int) -> Iterator[int]:
+    """Yield how many rows of each row group take DECODED_MAX, if texts are the longest stored.
+
+    A text may be stored once, in the dictionary of its column, and stand in every row.
+    """
+    chunks = [[group.column(place) for place in range(group.num_columns)] for group in groups]
+    once = {chunk.path_in_schema for chunk in chain(*chunks) if _is_stored_once(chunk)}
+    with pq.ParquetFile(
+        opened, pre_buffer=False, buffer_size=1 << 20, read_dictionary=sorted(once)
+    ) as file:
+        for number, group in enumerate(groups):
+            size = 0
+            for place, chunk in enumerate(chunks[number]):
+                if _is_stored_once(chunk):
+                    width = _longest_stored(file, first + number, chunk.path_in_schema)
+                elif not _DELTAS.isdisjoint(chunk.encodings):
+                    width = min(chunk.total_uncompressed_size, _DELTA_MAX)
+                else:
+                    width = file.schema.column(place).length or 8
+                size += chunk.num_values * width
+            yield DECODED_MAX * group.num_rows // max(size, 1)
+
+
+def _is_stored_once(chunk: pq.ColumnChunkMetaData) -> bool:
+    """Tell whether texts are in a dictionary that Arrow can read without copying them out."""
+    is_text, encodings = chunk.physical_type == "BYTE_ARRAY", set(chunk.encodings)
+    return is_text and bool(encodings & _STORED_ONCE) and not encodings & _DELTAS
+
+
+def _longest_stored(file: pq.ParquetFile, group: int, name: str) -> int:
+    """Return the bytes of the longest text in the dictionary of a column."""
+    batches = file.iter_batches(ROWS, [group], columns=[name], use_threads=False)
+    found = (sum(map(_longest, batch.columns)) for batch in batches)
+    return next(filter(None, found), 0)  # all of the dictionary comes with the first text
+
+
+def _longest(column: pa.Array) -> int:
+    """Return the bytes of the longest text that a column refers to, 0 if it holds its own."""
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        texts = column.dictionary
+        is_text = texts.type in (*_BYTES, *_BYTES.values())
+        return (pc.max(pc.binary_length(texts)).as_py() or 0) if is_text else _longest(texts)
+    if kind in (pa.string_view(), pa.binary_view()):
+        lengths = np.frombuffer(column.buffers()[1], np.int32)[4 * column.offset :: 4]
+        return int(lengths[: len(column)].max(initial=0))
+    if pa.types.is_struct(kind):
+        return sum(map(_longest, column.flatten()))
+    return _longest(column.values) if isinstance(column, _LISTS) else 0
 
 
 def arrow_head(path: str) -> tuple[pa.Schema, int]:
@@ -404,7 +461,9 @@ def arrow_tables(path: str, start: int, stop: int, batch_bytes: int) -> Iterator
             at += len(batch)
             if len(wanted):
                 _checked(batch)
-                step = max(len(wanted) * batch_bytes // max(wanted.nbytes, 1), 1)
+                stored = len(wanted) * batch_bytes // max(wanted.nbytes, 1)
+                decoded = DECODED_MAX // max(sum(map(_longest, wanted.columns)), 1)
+                step = max(min(stored, decoded), 1)
                 for first in range(0, len(wanted), step):
                     yield pa.Table.from_batches([wanted.slice(first, step)])
             if at >= stop:

@@ -157,7 +157,7 @@ class Search:
         """Find pairs that are similar enough, as many as decide, among those of so many ranges."""
 
         def pairs() -> I64:
-            files = [self.found("links", number) for number in range(ranges)]
+            files = map(partial(self.found, "links"), range(ranges))  # one is open at a time
             similar = list(self._similar(_linked(files, *task[1:]), task))
             return np.array(similar, np.int64).reshape(-1, 2)
 
@@ -316,7 +316,7 @@ def links(keys: U64, indices: I64) -> I64:
     return np.unique(np.concatenate(pairs), axis=0)
 
 
-def _linked(files: Sequence[I64], start: int, stop: int) -> list[list[int]]:
+def _linked(files: Iterable[I64], start: int, stop: int) -> list[list[int]]:
     """Return the pairs whose later index lies in a range, once each, in order."""
     parts = [np.zeros((0, 2), np.int64)]
     for pairs in files:

@@ -559,11 +559,15 @@ def _at_hand(
 
 
 def _copy(out: Path, here: Path, number: int) -> None:
-    """Copy the candidates of a portion from a store."""
+    """Copy the candidates of a portion from a store; raises OutputError for a damaged object."""
     for kind in CANDIDATES:
         source, to = work_path(out, kind, number), work_path(here, kind, number)
         with source.open("rb") as file, atomic(to) as copy:
             copyfileobj(file, copy)
+        with checked(source):
+            copied = pa.ipc.open_file(pa.memory_map(str(to)))
+            for batch in range(copied.num_record_batches):
+                copied.get_batch(batch).validate(full=True)
 
 
 def _find_duplicates(

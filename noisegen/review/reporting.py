@@ -23,7 +23,7 @@ from noisegen.report.charts import Dot, DotRow, between, dots
 from noisegen.report.terminal import percent
 from noisegen.review import store
 from noisegen.review.store import REALISM, JudgedItem, JudgedStrength, Stratum, mean
-from noisegen.runs.atomic import write_text
+from noisegen.runs.atomic import refuse_existing, write_text
 from noisegen.runs.manifest import counted
 
 CUT_OFF = 0.95  # of the judged rows (RCP, human check of the noise)
@@ -129,13 +129,15 @@ def report(path: str | Path, out: str | Path | None = None) -> ReviewReport:
 
     The review may be half judged, and a server may be using it. Raises SourceError for a file that
     is no review, UsageError for `out` that is the review, OutputError if the page cannot be
-    written.
+    written, or is there and was not drawn by noisegen.
     """
+    if out is not None and Path(out).exists():
+        if Path(path).exists() and Path(out).samefile(path):
+            raise UsageError(f"-o {str(out)!r} is the review itself: give the page another name")
+        refuse_existing(Path(out))
     with store.reading(Path(path)), closing(store.connect(Path(path))) as opened:
         figures = measure(opened)
     if out is not None:
-        if Path(out).exists() and Path(out).samefile(path):
-            raise UsageError(f"-o {str(out)!r} is the review itself: give the page another name")
         head, *sections = compose(figures)
         page = pages.page("Realism review", sections, kicker="noisegen: review", head=[head])
         write_text(Path(out), page)

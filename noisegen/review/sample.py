@@ -32,7 +32,7 @@ from noisegen.errors import SourceError, UsageError
 from noisegen.noise import registry
 from noisegen.noise.engine import Engine, add_noise
 from noisegen.noise.plan import Streams
-from noisegen.noise.recipe import Recipe, parse
+from noisegen.noise.recipe import Recipe
 from noisegen.noise.registry import Settings, load_code
 from noisegen.noise.rng import fraction, id_numbers, row_keys, stream_key
 from noisegen.options import Strings, listed, option, public
@@ -474,7 +474,7 @@ def _by_language(table: pa.Table, stratum: Stratum, column: str) -> Iterator[Bat
 
 
 def _noised(source: ReviewSource, dropped: Counter[str]) -> Iterator[Batch]:
-    recipe = parse(json.dumps(source.recipe), "the recipe of the review")
+    recipe = Recipe.from_dict(source.recipe, "the recipe of the review")
     recipes = {label: at_strength(recipe, label) for label in source.strengths}
     engine = cache(lambda label, lang: _engine(recipes[label], lang, source))
     columns = Columns(source.text_column, source.id_column)
@@ -542,12 +542,13 @@ def at_strength(recipe: Recipe, label: str) -> Recipe:
         )
     if label.startswith("x"):
         factor = fraction(label.removeprefix("x"))
-        return replace(
-            recipe, strength=tuple((s * factor, weight) for s, weight in recipe.strength)
+        return recipe.each_mix(
+            lambda mix: replace(mix, strength=tuple((s * factor, n) for s, n in mix.strength))
         )
     rates = {
         f"{step.transform}.{name}": label
-        for step in recipe.steps()
+        for mix in recipe.mixes
+        for step in mix.steps()
         for name in registry.get(step.transform).rates
     }
     if not rates:

@@ -15,6 +15,9 @@ from typing import IO
 from noisegen.errors import NoisegenError, OutputError
 from noisegen.runs.store import StorePath
 
+MARKS = {  # in the beginning of the pages and pictures that are ours
+    ".html": b'<meta name="generator" content="noisegen">', ".png": b"Software\0noisegen",
+}  # fmt: skip
 TEMPORARY = re.compile(r"\.[0-9a-f]{16}\.tmp$")  # ends the names that `atomic` gives
 
 
@@ -126,6 +129,25 @@ def sync(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def refuse_existing(path: Path, force: bool | None = None) -> None:
+    """Raise OutputError for a file that is there, with `force` for a folder or device alone.
+
+    `force` is None for what is drawn, a page or a picture: it replaces another one of ours.
+    """
+    if not path.exists():
+        return
+    if not path.is_file():
+        raise OutputError(f"{str(path)!r} is not the name of a file")
+    if force is None:
+        with path.open("rb") as file:
+            if MARKS.get(path.suffix.lower(), b"\0") not in file.read(4_096):
+                raise OutputError(
+                    f"{path} exists, and not by noisegen; move it, or give another name"
+                )
+    elif not force:
+        raise OutputError(f"{path} exists; add --force to overwrite it")
 
 
 def write_text(path: Path, text: str) -> None:

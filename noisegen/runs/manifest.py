@@ -96,6 +96,16 @@ def _rows(totals: Mapping[str, Any]) -> int:
     return next(int(totals[name]) for name in _ROWS if name in totals)
 
 
+def _check_sums(shards: Sequence[Mapping[str, Any]], totals: Mapping[str, Any]) -> None:
+    """Raise ValueError where counts do not add up: those of a damaged file."""
+    rows, total = sum(shard["rows"] for shard in shards), _rows(totals)
+    if rows != total:
+        raise ValueError(f"its shards have {rows:,} rows, its totals {total:,}")
+    accounted = total + sum(totals["dropped"].values())
+    if accounted != (sentences := totals.get("sentences", accounted)):
+        raise ValueError(f"it has {sentences:,} sentences, {accounted:,} of them kept or dropped")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Manifest:
     """What was asked of a run of `kind`, a key of `KEYS`, and what came out.
@@ -144,9 +154,7 @@ class Manifest:
             msgspec.convert(content["totals"], TOTALS[kind])
             if kind in MINED:
                 msgspec.convert(content["dictionary"], _WordTotals)
-            rows, total = sum(shard["rows"] for shard in lists["shards"]), _rows(content["totals"])
-            if rows != total:
-                raise ValueError(f"its shards have {rows:,} rows, its totals {total:,}")
+            _check_sums(lists["shards"], content["totals"])
             without = {"kind": kind, **content, **dict.fromkeys(LISTS, ())}
             return replace(msgspec.convert(without, cls), **lists)
         except (OSError, ValueError, AttributeError, msgspec.ValidationError) as error:

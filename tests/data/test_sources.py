@@ -12,6 +12,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -371,6 +372,41 @@ def test_memory_does_not_grow_with_the_input(tmp_path: Path, name: str) -> None:
     assert rows == 2_000_000
     assert arrow < 150  # MB: rows of a streamed task (64), a block and a batch made of it
     assert resident < 600
+
+
+def repeated(size: int, rows: int, kind: pa.DataType) -> pa.Array:
+    """Return a column that holds one text of so many bytes and refers to it in every row."""
+    if kind == pa.string_view():
+        view, *texts = pa.array(["x" * size], kind).buffers()[1:]
+        views = pa.py_buffer(view.to_pybytes()[:16] * rows)
+        return pa.Array.from_buffers(kind, rows, [None, views, *texts])
+    return pa.DictionaryArray.from_arrays(np.zeros(rows, np.int32), pa.array(["x" * size]))
+
+
+@pytest.mark.parametrize("name", ["text", "id", "url"])
+@pytest.mark.parametrize(
+    ("file", "kind"),
+    [("a.parquet", pa.string()), ("a.arrow", pa.string()), ("a.arrow", pa.string_view())],
+)
+def test_a_long_text_stored_once_is_copied_out_in_few_rows(
+    tmp_path: Path, file: str, kind: pa.DataType, name: str
+) -> None:
+    table = pa.table({"text": ["short"] * 5_000} | {name: repeated(300_000, 5_000, kind)})
+    if file == "a.parquet":
+        pq.write_table(table, tmp_path / file, store_schema=False)
+    else:
+        with pa.ipc.new_file(str(tmp_path / file), table.schema) as out:
+            out.write_table(table)
+    (task,) = shard_inputs(expand(str(tmp_path / file)), Columns(), 5_000)
+    usual = pa.default_memory_pool()
+    pool = pa.proxy_memory_pool(usual)
+    pa.set_memory_pool(pool)
+    try:
+        found = [batch.read[name].to_pylist() for batch in islice(read(task, Columns()), 3)]
+    finally:
+        pa.set_memory_pool(usual)
+    assert pool.max_memory() < 500 << 20
+    assert {text for texts in found for text in texts} == {"x" * 300_000}
 
 
 @pytest.mark.nightly

@@ -125,6 +125,41 @@ def test_a_sentence_is_also_plain_text(file: File) -> None:
     assert clean(file("a.conllu", CONLLU)) == ["Don't go, Ann.", "Yes"]
 
 
+CORRECTED = [  # form, relation and notes of each word, what was written, and what was meant
+    (["teh det CorrectForm=the", "dog root _"], "teh dog", "the dog"),
+    (["be root CorrectForm=before", "for goeswith SpaceAfter=No", ", punct _"],
+     "be for,", "before,"),
+    (["with root _", "out goeswith _", "us obl _"], "with out us", "without us"),
+    (["in case CorrectSpaceAfter=Yes|SpaceAfter=No", "time root _"], "intime", "in time"),
+    (["! root CorrectSpaceAfter=No", "! punct _"], "! !", "!!"),
+    (["the det CorrectForm=_", "= root CorrectForm==)|SpaceAfter=No", ") punct CorrectForm=_"],
+     "the =)", "=)"),
+]  # fmt: skip
+
+
+def treebank(*words: str) -> bytes:
+    cells = enumerate(map(str.split, words), 1)
+    lines = (f"{n}\t{form}" + "\t_" * 5 + f"\t{rel}\t_\t{misc}\n" for n, (form, rel, misc) in cells)
+    return "".join([*lines, "\n"]).encode()
+
+
+@pytest.mark.parametrize(("words", "noisy", "meant"), CORRECTED)
+def test_the_corrections_of_a_treebank_are_its_clean_side(
+    file: File, words: list[str], noisy: str, meant: str
+) -> None:
+    pairs = read_pairs([str(file("a.conllu", treebank(*words)))])
+    assert (pairs.noisy, pairs.clean) == ([noisy], [meant])
+    path = file("a.conllu", treebank(*words))
+    assert clean(path, columns=completed(expand(path), Columns("clean"))[0]) == [meant]
+
+
+def test_a_contraction_is_corrected_as_its_words(file: File) -> None:
+    data = CONLLU.replace(b"advmod\t_\t_", b"advmod\t_\tCorrectForm=es")
+    pairs = read_pairs([str(file("a.conllu", data + b"\n1\tbad\n"))])
+    assert (pairs.noisy, pairs.clean) == (["Don'tgo", "Yes"], ["Doesgo", "Yes"])
+    assert pairs.damaged == [f"{file('a.conllu', data)}: 1 rows wrong_columns"]
+
+
 def test_bad_sentences_are_dropped_and_counted(file: File) -> None:
     data = b"a\tO\nb\tO\n\nc\tO\nd\n\n\xff\tO\n\ne\tB-X\n"
     path = file("a.conll", data)

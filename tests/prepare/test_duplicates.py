@@ -1,6 +1,8 @@
 """Duplicates of a whole run are found as comparing all with all finds them."""
 
+import resource
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -179,3 +181,16 @@ def test_what_cannot_be_read_is_not_removed_as_damaged(tmp_path):
     ):
         path.read_bytes()
     assert path.exists()
+
+
+def test_more_tasks_than_files_may_be_open(found, monkeypatch):
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    texts = [f"{number * number:b} is the binary square of {number}" for number in range(200)]
+    codes, _ = found(texts, 200)
+    monkeypatch.setattr(duplicates, "RANGE", 25)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (len([*Path("/dev/fd").iterdir()]) + 40, most[1]))
+    try:
+        limited, _ = found(texts, 8, small=False)  # 25 portions, 65 ranges
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, most)
+    assert limited.tolist() == codes.tolist()

@@ -345,6 +345,8 @@ def test_a_shard_whose_column_names_rotted_is_made_again(raw, tmp_path):
     [
         ('"shards"', '"sharrds"', "it has other keys"),
         ('"kept": ', '"kept": 9', "its shards have 2,918 rows, its totals 92,918"),
+        ('"sentences": ', '"sentences": 9', "it has 9.* sentences, .* of them kept or dropped"),
+        ('"dropped": {', '"dropped": {"too_long": 1,', "it has .* sentences, .* kept or dropped"),
     ],
 )
 def test_a_manifest_that_rotted_is_one_line(raw, tmp_path, before, after, said):
@@ -473,6 +475,21 @@ def test_damaged_input_is_counted_and_salved(tmp_path, sentences):
     assert made.totals["damaged"] == {"not_utf8": 1, "truncated": 1}
     assert made.totals["kept"] > 500
     assert "damaged rows: not_utf8 1, truncated 1" in made.summary()
+
+
+def test_a_parquet_file_damaged_in_the_middle_is_one_line(tmp_path, capfd):
+    path = tmp_path / "in.parquet"
+    rows = [f"This is row {number} of many." for number in range(5_000)]
+    pq.write_table(pa.table({"text": rows}), path, use_dictionary=False)
+    content = bytearray(path.read_bytes())
+    content[5_000:9_000] = bytes(4_000)
+    path.write_bytes(content)
+
+    words = ["prepare", str(path), "-o", str(tmp_path / "out"), "--identify", "no", "--workers"]
+    for workers in "12":
+        assert command([*words, workers, "-q", "--force"]) == 1
+        problem = "damaged, or not a Parquet file; get the file again"
+        assert capfd.readouterr().err == f"error: cannot read {path}: {problem}\n"
 
 
 def test_nothing_left_is_no_error(tmp_path):

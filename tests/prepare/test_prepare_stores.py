@@ -122,6 +122,21 @@ def test_a_run_in_a_store_resumes_by_its_listing(raw, whole, out, monkeypatch, o
     assert names(out) == FINISHED
 
 
+@pytest.mark.parametrize("kind", ["texts", "forms", "bands"])
+def test_an_object_that_rotted_is_made_again(kind, raw, whole, out, begin):
+    begin(raw, out, **OPTIONS)
+    store, path = fsspec.core.url_to_fs(out, use_listings_cache=False)
+    name = f"work/{kind}-00001.arrow"
+    rotten = store.store[f"{path}/{name}"]  # in its place: size and time stay
+    rotten.seek(-40, 2)
+    rotten.write(b"\0" * 40)
+
+    with pytest.raises(OutputError, match=f"{name} was damaged .*; run again with --resume"):
+        prepare(raw, out, resume=True, **OPTIONS)
+    prepare(raw, out, resume=True, **OPTIONS)
+    assert contents(output_path(out)) == contents(whole)
+
+
 def test_nothing_stays_on_this_machine(raw, out, tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     events = []

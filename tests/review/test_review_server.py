@@ -177,6 +177,16 @@ def connections(server, count, content=b""):
         yield opened
 
 
+def is_closed(sent):
+    sent.setblocking(False)
+    try:
+        return not sent.recv(1)
+    except BlockingIOError:
+        return False
+    except OSError:  # reset
+        return True
+
+
 @pytest.mark.parametrize("body", [False, True])
 def test_silent_and_slow_connections_shut_out_nobody(client, server, monkeypatch, body):
     monkeypatch.setattr(web, "CONNECTIONS_MAX", 20)
@@ -185,9 +195,10 @@ def test_silent_and_slow_connections_shut_out_nobody(client, server, monkeypatch
         head = f"Cookie: {client.cookie(server.token)}\r\nOrigin: http://127.0.0.1\r\n"
         head += f"X-Review: {server.review.id}\r\nContent-Type: application/json\r\n"
         half += f"{head}Content-Length: 100\r\n\r\n".encode()
-    with connections(server, 60, half):
+    with connections(server, 60, half) as opened:
         for _ in range(3):
             assert client.get("/api/review")[0] == 200
+        assert sum(map(is_closed, opened)) >= 40
     assert client.get("/api/review")[0] == 200
 
 

@@ -131,3 +131,70 @@ def test_a_foreign_card_is_read_within_bounds(try_, tmp_path):
     with (tmp_path / "out" / "README.md").open("wb") as file:
         file.truncate(4 << 30)
     assert try_("augment", "force")[0] == 1
+
+
+PAIRS = "lang\tclean\tnoisy\tcount\tpages\treverse_count\tprob\nen\tthe\tteh\t1\t1\t0\t1\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        ("dictionary export d.tsv -o", "mine.json"),
+        ("dictionary filter d.tsv -o", "mine.tsv"),
+        ("dictionary merge d.tsv d.tsv -o", "mine.parquet"),
+        ("calibrate --recipe fing --target-cer 0.05 -o", "mine.yaml"),
+        ("augment t.txt -t spac --workers 1 -o", "mine.txt"),
+    ],
+)
+def test_a_file_that_is_there_is_overwritten_with_force_alone(
+    words, name, tmp_path, monkeypatch, capfd
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "d.tsv").write_text(PAIRS)
+    (tmp_path / "t.txt").write_text("one text\n" * 3)
+    (tmp_path / name).write_bytes(ABOUT)
+
+    assert run([*words.split(), name]) == 1
+    error = f"error: {name} exists; add --force to overwrite it\n"
+    assert (capfd.readouterr().err, (tmp_path / name).read_bytes()) == (error, ABOUT)
+    if words.startswith("calibrate"):
+        return  # takes seconds
+    assert run([*words.split(), name, "--force"]) == 0
+    assert (tmp_path / name).read_bytes() != ABOUT
+
+
+def test_a_dictionary_is_never_written_over_its_source(tmp_path, capfd):
+    (tmp_path / "d.tsv").write_text(PAIRS)
+    place = str(tmp_path / "d.tsv")
+
+    assert run(["dictionary", "filter", place, "-o", place, "--min-count", "9", "--force"]) == 2
+    assert "is one of the sources" in capfd.readouterr().err
+    assert (tmp_path / "d.tsv").read_text() == PAIRS
+
+
+@pytest.mark.parametrize("name", ["mine.html", "mine.PNG"])
+def test_a_page_or_picture_takes_the_place_of_none_but_ours(name, tmp_path, capfd):
+    if name.endswith("PNG"):
+        pytest.importorskip("matplotlib")
+    augment(DEMO, tmp_path / "out", limit=5, workers=1)
+    words, page = ["stats", str(tmp_path / "out"), "--plot"], tmp_path / name
+
+    page.write_bytes(ABOUT)
+    assert run([*words, str(page)]) == 1
+    assert f"{page} exists, and not by noisegen" in capfd.readouterr().err
+    assert page.read_bytes() == ABOUT
+    page.unlink()
+    for _ in range(2):
+        assert run([*words, str(page)]) == 0
+
+
+@pytest.mark.parametrize(
+    "words", ["realism --pairs d.tsv --recipe fing -o", "review report r.sqlite -o"]
+)
+def test_pages_are_refused_before_anything_is_measured(words, tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.html").write_bytes(ABOUT)
+
+    assert run([*words.split(), "mine.html"]) == 1
+    assert "mine.html exists, and not by noisegen" in capfd.readouterr().err
+    assert (tmp_path / "mine.html").read_bytes() == ABOUT

@@ -62,6 +62,11 @@ def test_a_summary_is_one_line(kind):
             (),
             "its shards have 22 rows, its totals 2",
         ),
+        (
+            made("prepare").to_json().replace('"sentences": 3', '"sentences": 2'),
+            ("prepare",),
+            "a prepare run: it has 2 sentences, 3 of them kept or dropped",
+        ),
     ],
 )
 def test_another_file_is_no_manifest(tmp_path, content, wanted, run):
