@@ -1,14 +1,20 @@
 """The first trials of every campaign, all trials that were once broken, and how they are saved."""
 
+import io
+import json
 import re
+import shutil
 import subprocess
 import sys
+import zipfile
 from contextlib import nullcontext
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from campaigns.__main__ import CAMPAIGNS
 from campaigns.campaign import Campaign, Table, Trial, replay, run
+from campaigns.mutations import TARGETS
 from campaigns.page import update
 
 REPLAYS = sorted((Path(__file__).parent / "campaigns" / "replays").glob("*.zip"))
@@ -38,6 +44,55 @@ def test_a_short_campaign_of_processes_holds(tmp_path, name):
 @pytest.mark.parametrize("path", REPLAYS, ids=lambda path: path.stem)
 def test_what_was_broken_holds(path):
     assert replay(CAMPAIGNS, path) == ""
+
+
+def unpacked(name: str, content: bytes) -> bytes:
+    """Return a file with what its compressed columns hold."""
+    if not name.endswith(".parquet"):
+        return content
+    table = pq.read_table(io.BytesIO(content))
+    return content + repr((table.schema.metadata, table.to_pylist())).encode()
+
+
+@pytest.mark.parametrize("path", REPLAYS, ids=lambda path: path.stem)
+def test_a_replay_names_no_machine(path):
+    with zipfile.ZipFile(path) as archive:
+        contents = {name: unpacked(name, archive.read(name)) for name in archive.namelist()}
+    places = re.compile(rb"/(?:tmp/(?!noisegen-campaigns/)|work/|root/|builds/)[^\s\"]*")
+    assert {name: found for name, text in contents.items() if (found := places.findall(text))} == {}
+
+
+@pytest.mark.nightly
+def test_what_mutants_are_made_of_names_no_machine():
+    with CAMPAIGNS["mutations"].begin() as bench:
+        contents = {
+            str(path): unpacked(path.name, path.read_bytes())
+            for path in bench.targets.rglob("*")
+            if path.is_file() and path.name not in ("stdout", "stderr")
+        }
+        places = (str(bench.targets).encode(), str(Path(__file__).parents[1]).encode())
+    assert len(contents) > 100
+    assert [name for name, text in contents.items() if any(place in text for place in places)] == []
+
+
+@pytest.mark.nightly
+def test_what_is_whole_has_a_result(tmp_path):
+    ended = {}
+    with CAMPAIGNS["mutations"].begin() as bench:
+        shutil.copytree(bench.targets, tmp_path / "in", ignore=shutil.ignore_patterns("bert"))
+        for name, target in TARGETS.items():
+            shutil.rmtree(tmp_path / "out", ignore_errors=True)
+            ended[name] = bench.run(target.words.split(), tmp_path)
+    assert {name: end for name, end in ended.items() if end.complaint() or end.code % 3} == {}
+    assert [name for name, end in ended.items() if "0 pairs" in end.stderr] == []
+
+
+def test_a_saved_trial_names_no_path_of_the_machine(tmp_path):
+    trial = Trial("thrower", 1, 1, tmp_path)
+    seen = f"in {tmp_path}/out: {__file__}: {sys.base_prefix}/lib/json.py"
+    with zipfile.ZipFile(trial.save(tmp_path / "saved", seen)) as archive:
+        case = json.loads(archive.read("case.json"))
+    assert case["seen"] == f"in out: tests/{Path(__file__).name}: lib/json.py"
 
 
 def thrower(limit: int) -> Campaign:

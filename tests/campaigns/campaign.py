@@ -8,6 +8,7 @@ does every N-th trial.
 import json
 import random
 import shutil
+import sys
 import time
 import zipfile
 from collections import Counter
@@ -65,11 +66,18 @@ class Trial:
         path = where / f"{self.campaign}-{self.seed}-{self.number}.zip"
         case = {name: value for name, value in asdict(self).items() if name != "folder"}
         with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-            archive.writestr(CASE, json.dumps(case | {"seen": seen}, indent=1))
+            archive.writestr(CASE, json.dumps(case | {"seen": self._neutral(seen)}, indent=1))
             for file in sorted((self.folder / "in").rglob("*")):
                 if file.is_file():
                     archive.write(file, file.relative_to(self.folder))
         return path
+
+    def _neutral(self, seen: str) -> str:
+        """Return what was seen without the paths of this machine."""
+        root = Path(__file__).parents[2]
+        for place in (self.folder, root, sys.prefix, sys.base_prefix):
+            seen = seen.replace(f"{place}/", "")
+        return seen
 
     @classmethod
     def load(cls, path: Path, folder: Path) -> "Trial":

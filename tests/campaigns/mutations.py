@@ -13,7 +13,7 @@ import os
 import random
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -24,8 +24,9 @@ from cli.mining_inputs import CLEAN, M2, NOISY, dump
 from models import bert_folder
 
 from campaigns.campaign import Campaign, Trial
-from campaigns.program import Program
+from campaigns.program import Outcome, Program
 from noisegen.data.files import shard_files
+from noisegen.runs.atomic import write_text
 from noisegen.runs.lock import STATE, Owner
 from noisegen.text.resources import DEMO
 
@@ -102,11 +103,11 @@ CONLLU = "# sent_id = a-1\n# text = He sees us\n" + "".join(
 )
 NORM = "ppl\tpeople\nlove\tlove\nu\tyou\n\nim\tI'm\nhere\there\nbro\tbro\n\n"
 RECIPE = """name: mine
-extends: ugc
 steps:
   - fing: {p: 0.5, rate: 0.1}
   - one_of: [{spac: {}}, {leet: {rate: 0.2}}]
-  - sometimes: {p: 0.3, steps: [week]}
+  - sequence: [week, &few {fing: {rate: 0.05}}, *few]
+    p: 0.3
 """
 LANG8 = json.dumps(["1", "2", "English", "Japanese", [NOISY], [[CLEAN]]]) + "\n"
 
@@ -147,7 +148,7 @@ _JSON = _joined([json.dumps({"id": n, "text": text, "x": [1, {"y": None}]})
                  for n, text in enumerate(LINES)])  # fmt: skip
 _CSV = _joined(["id,text", *(f'{n},"{text}"' for n, text in enumerate(LINES))])
 _TSV = _joined(["id\ttext", *(f"{n}\t{text}" for n, text in enumerate(LINES))])
-_DUMP = dump(NOISY, CLEAN, f"{CLEAN} [[Link|words]] <ref>x</ref>", NOISY).encode()
+_DUMP = dump(NOISY, CLEAN, f"{CLEAN} [[Link|words]] &lt;ref>x&lt;/ref>").encode()
 _PAIRS = _joined(["noisy\tclean", *(f"{NOISY} {n}\t{CLEAN} {n}" for n in range(40))])
 _STS = _joined(["sentence1\tsentence2\tscore",
                 *(f"{NOISY} {n}\t{CLEAN}\t{n % 5}" for n in range(20))])  # fmt: skip
@@ -251,6 +252,8 @@ _MADE = {  # by what, in the folder of the targets; each of the name that its ta
     "run": "train PAIRS -o FOLDER/run " + _TRAIN,
     "review.sqlite": "review make DEMO -o FOLDER/review.sqlite -t fing --strengths 0.1 --rows 5",
 }
+PLACE = Path("/tmp/noisegen-campaigns")  # the same everywhere: mining notes whole paths
+SHARED = {"PAIRS": f"{PLACE}/pairs.tsv", "DEMO": f"{PLACE}/demo.tsv", "BERT": "bert"}
 
 
 @dataclass(frozen=True)
@@ -260,27 +263,35 @@ class Bench:
     program: Program
     targets: Path
 
-    def line(self, words: list[str], folder: Path) -> list[str]:
-        """Return a command line with the paths of these targets and of a folder."""
-        places = {"PAIRS": str(self.targets / "pairs.tsv"), "BERT": str(self.targets / "bert"),
-                  "DEMO": str(DEMO)}  # fmt: skip
-        return [places.get(word, word.replace("FOLDER", str(folder))) for word in words]
+    def run(self, words: list[str], folder: Path) -> Outcome:
+        """Run a command line in a folder; its paths, which manifests keep, name no machine."""
+        with suppress(FileExistsError):
+            (folder / SHARED["BERT"]).symlink_to(self.targets / SHARED["BERT"])
+        return self.program.run([_path(word) for word in words], folder)
+
+
+def _path(word: str) -> str:
+    return SHARED.get(word, word.replace("FOLDER/", ""))
 
 
 @contextmanager
 def begin() -> Iterator[Bench]:
     with TemporaryDirectory(prefix="targets-") as name, Program() as program:
         folder = Path(name)
-        (folder / "pairs.tsv").write_bytes(_PAIRS)
+        PLACE.mkdir(exist_ok=True)
+        write_text(Path(SHARED["DEMO"]), DEMO.read_text("utf-8"))
+        write_text(Path(SHARED["PAIRS"]), _PAIRS.decode())
         (folder / "bert").mkdir()
         shutil.copytree(bert_folder(folder / "bert"), folder / "model")
         bench = Bench(program, folder)
         for target, words in _MADE.items():
-            outcome = program.run(bench.line(words.split(), folder), folder)
+            outcome = bench.run(words.split(), folder)
             assert outcome.code == 0, f"{target}: {outcome}"
         shutil.copytree(folder / "run" / "student", folder / "student")
-        owner = json.dumps(asdict(replace(Owner.here(), started="1")))  # who has ended
-        (folder / "unfinished" / STATE / "part-1-of-1.0123456789abcdef.lock").write_text(owner)
+        gone = replace(Owner.here(), host="node-1", started="1")  # who has ended
+        (folder / "unfinished" / STATE / "part-1-of-1.0123456789abcdef.lock").write_text(
+            json.dumps(asdict(gone))
+        )
         for target, made in TARGETS.items():
             if made.content:
                 (folder / target).write_bytes(made.content)
@@ -316,11 +327,10 @@ def make(bench: Bench, trial: Trial) -> None:
 
 def check(bench: Bench, trial: Trial) -> None:
     """Run the command; a result must account for all rows."""
-    words = bench.line(trial.words, trial.folder)
-    outcome = bench.program.run(words, trial.folder)
+    outcome = bench.run(trial.words, trial.folder)
     trial.expect(not (what := outcome.complaint()), what)
     if outcome.code in (0, 3) and trial.words[0] in ("augment", "prepare"):
-        out = Path(words[words.index("-o") + 1])
+        out = trial.folder / _path(trial.words[trial.words.index("-o") + 1])
         if out.is_dir():
             _account(trial, out)
     left = sorted(path.name for path in trial.folder.rglob("*.tmp"))
