@@ -55,12 +55,15 @@ def _icelandic() -> Iterator[Result]:
 def _dictionaries(mined: Sequence[Words]) -> Iterator[tuple[str, set[Words]]]:
     spoken = language("is")
     rcp = dictionary(mined, spoken, "rcp", THRESHOLDS["rcp"])
+    spelling = dictionary(mined, spoken, "spelling", ONE_PAGE)  # a list has no pages
     balanced = dictionary(mined, spoken, "strict", ONE_PAGE)
     strict = dictionary(mined, spoken, "strict", THRESHOLDS["strict"])
     yield "all candidates", set(mined)
     yield "candidates without capitals", without_capitals(set(mined))
     yield "rcp", rcp
     yield "rcp without capitals", without_capitals(rcp)
+    yield "spelling", spelling
+    yield "spelling without capitals", without_capitals(spelling)
     yield "strict --min-pages 1", balanced
     yield "strict --min-pages 1 without capitals", without_capitals(balanced)
     yield "strict without capitals", without_capitals(strict)
@@ -93,7 +96,9 @@ def dictionary(
 def _english() -> Iterator[Result]:
     """Say how many entries of small dictionaries codespell knows, with that correction."""
     known = codespell()
-    made = {f"{profile} --min-pages 1": histories(profile) for profile in ("rcp", "strict")}
+    made = {
+        f"{profile} --min-pages 1": histories(profile) for profile in ("rcp", "spelling", "strict")
+    }
     for name, entries in {**made, "packaged": load_dictionary(PACKAGED)}.items():
         found = without_capitals({(one.noisy, one.clean) for one in entries})
         name = f"English, {name}: known to codespell"

@@ -20,6 +20,7 @@ HUGE = {  # megabytes of text, whether in one row, options
     "200 MB of text": (200, False, ()),
     "one row of 10 MB": (10, True, ()),
     "one row of 10 MB, fing:rate=1": (10, True, ("-t", "fing:rate=1")),
+    "one row of 10 MB, fing:rate=1 --edits": (10, True, ("-t", "fing:rate=1", "--edits")),
     "one row of 30 MB, fing:rate=0.1": (30, True, ("-t", "fing:rate=0.1")),
 }
 
@@ -59,6 +60,10 @@ CASES = {
                   f"{ALL_PAIRS}, and the forms of words"),
     "realism": Case("realism --pairs {0} --synthetic {0} --limit 500 --workers 1", "pairs.tsv",
                     holds=ALL_PAIRS),
+    "train": Case("train {0}/pairs.tsv -o {1} --teacher {0}/model --recipe stored --steps 20 "
+                  "--set batch_tokens=512 --set validation_rows=100", "lesson", 2_000),
+    "evaluate": Case("evaluate {0}/model -o {1} --pairs {0}/pairs.tsv --limit 500 --no-hard",
+                     "lesson", 2_000),
     "stats": Case("stats {0}", "run"),
     "review make": Case("review make {0} -o {1}.sqlite -t fing --strengths 0.1,0.2", "in.txt"),
     "review report": Case("review report {0}", "review.sqlite"),

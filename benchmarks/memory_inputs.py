@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from benchmarks import inputs
 from benchmarks.measure import child
 from noisegen.augment.on_the_fly import Mapper
+from tests.models import bert_folder
 
 ENTRY, PAGE, REVISION = 4, 20, 5  # sentences of a Lang-8 entry, of a page, new in a revision
 BATCH_ROWS = 10_000
@@ -134,6 +135,13 @@ def _made(command: str, source: str) -> Callable[[Path, int], None]:
     return write
 
 
+def _lesson(path: Path, rows: int) -> None:
+    """Write pairs, and a model of a few thousand weights beside them."""
+    path.mkdir()
+    bert_folder(path / "model")
+    _WRITERS["pairs.tsv"](path / "pairs.tsv", rows)
+
+
 _WRITERS: dict[str, Callable[[Path, int], None]] = {
     "in.txt": _lines(_clean),
     "in.txt.bz2": _lines(_clean),
@@ -143,6 +151,7 @@ _WRITERS: dict[str, Callable[[Path, int], None]] = {
     "in.arrow": _arrow,
     "in.conll": _lines(_conll),
     "pairs.tsv": _lines(_tsv),
+    "lesson": _lesson,
     "in.lang8": _lines(_lang8),
     "in.m2": _lines(_m2),
     "in.xml": _lines(_wiki),

@@ -1,4 +1,4 @@
-"""mix_all from Parquet to Parquet, one worker, against the copy limit."""
+"""mix_all and ugc from Parquet to Parquet, one worker, against the copy limit."""
 
 import tempfile
 from collections.abc import Callable, Iterator
@@ -14,21 +14,26 @@ SPACY_SHARE = 20  # spaCy is slow: it gets every so-many-th part of the rows
 
 
 def run(source: Path, **given: Any) -> Callable[[], float]:
-    """Return the job that measures `augment` with mix_all."""
+    """Return the job that measures `augment`, by default with mix_all."""
     out = source.parent / "out"
-    return cpu(lambda: noisegen.augment(source, out, id_column="id", force=True, **given))
+    asked = {"recipe": "mix_all", "id_column": "id", "force": True, **given}
+    return cpu(lambda: noisegen.augment(source, out, **asked))
 
 
 def results(rows: int) -> Iterator[Result | Skipped]:
     """Measure with the rule tagger, with and without spans; then, if installed, with spaCy."""
     with tempfile.TemporaryDirectory(prefix="noisegen-bench-") as folder:
         source = inputs.parquet(Path(folder), rows)
-        run(source, tagger="rule", limit=1)()  # loads the lexicons
+        for recipe in ("mix_all", "ugc"):
+            run(source, tagger="rule", recipe=recipe, limit=1)()  # loads the lexicons
         jobs = {"copy": copy_limit.job(source), "mix": run(source, tagger="rule"),
-                "edits": run(source, tagger="rule", edits=True)}  # fmt: skip
+                "edits": run(source, tagger="rule", edits=True),
+                "ugc": run(source, recipe="ugc")}  # fmt: skip
         speed = rates(best(jobs), rows)
         yield _result("mix_all", speed["mix"], speed, Target(">=", 0.25))
         yield _result("mix_all --edits", speed["edits"], speed, Target(">=", 0.15))
+        half = Target(">=", 0.5)
+        yield Result("ugc", speed["ugc"], speed["mix"], "k rows/s", "mix_all", half)
     if installed_model("en") is None:
         yield Skipped("mix_all with spaCy", "not installed")
         return

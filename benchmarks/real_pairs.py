@@ -1,18 +1,27 @@
-"""Real noisy and clean text of the development data, each set as a list of (noisy, clean)."""
+"""Real noisy and clean text of the development data, each set as a list of (noisy, clean).
+
+Sets lie in ../shared/data beside the clone. MultiLexNorm2 has no licence: it is read where the
+environment variable NOISEGEN_MULTILEXNORM2 says, a clone or a bare repository of
+WeerayutBu/MultiLexNorm2, train and dev parts only. What is absent is left out.
+"""
 
 import csv
 import gzip
+import os
 import re
+import subprocess
 import tarfile
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow.csv
 
 from benchmarks.measure import ROOT
-from noisegen.data.pairs import m2_sentences
+from noisegen.data import conll
+from noisegen.data.pairs import m2_sentences, read_pairs
 from noisegen.text.segmentation import language
 
 DATA = ROOT.parent / "shared" / "data"
@@ -34,7 +43,13 @@ def load(name: str) -> list[Pair]:
 
 def available() -> list[str]:
     """Return the sets whose files are here."""
-    return [name for name in SETS if (DATA / name.partition(":")[0]).is_dir()]
+    return [name for name in SETS if _folder(name.partition(":")[0]).is_dir()]
+
+
+def _folder(name: str) -> Path:
+    if name == MULTILEXNORM2:
+        return Path(os.environ.get("NOISEGEN_MULTILEXNORM2") or DATA / name)
+    return DATA / name
 
 
 def _lines(path: str) -> list[str]:
@@ -144,6 +159,48 @@ def _sighan() -> Iterator[Pair]:
             yield noisy, "".join(clean)
 
 
+def _treebanks(lang: str) -> Iterator[Pair]:
+    for path in sorted((DATA / "ud-corrected").glob(f"{lang}_*.conllu.gz")):
+        pairs = read_pairs([str(path)])
+        yield from zip(pairs.noisy, pairs.clean, strict=True)
+
+
+_INJECTED = re.compile(r"<(.+?)\|\d+>")  # a word error of SNIPS
+
+
+def _snips(lang: str) -> Iterator[Pair]:
+    with (DATA / "snips-multilingual" / f"{lang}.tsv").open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE):
+            yield _INJECTED.sub(r"\1", row["new_utterance"]), row["old_utterance"]
+
+
+def _multilexnorm2(folder: str) -> Iterator[Pair]:
+    """Yield what people wrote and its normal form, of the train and dev parts.
+
+    Tokens are joined by spaces; in Japanese and Thai a space is a token of its own, `_`.
+    """
+    git = ["git", "-C", str(_folder(MULTILEXNORM2))]
+    names = subprocess.check_output([*git, "ls-tree", "-r", "--name-only", "HEAD", "data/"])
+    for path in names.decode().splitlines():
+        if not re.fullmatch(rf"data/(train|dev)/[^/]+/{folder}/\1\.norm", path):
+            continue
+        content = subprocess.check_output([*git, "show", f"HEAD:{path}"])
+        for table in conll.norm_tables([content]):
+            for sides in zip(*(table[side].to_pylist() for side in conll.NORM), strict=True):
+                noisy, clean = (_joined(words, folder) for words in sides)
+                yield noisy, clean
+
+
+def _joined(words: list[str], folder: str) -> str:
+    if folder not in ("ja", "th"):
+        return " ".join(filter(None, words))
+    return "".join(" " if word == "_" else word.replace(" ", "") for word in words)
+
+
+MULTILEXNORM2 = "multilexnorm2"
+_POSTS = ("da", "de", "en", "es", "hr", "id", "iden", "it", "ja", "ko", "nl", "sl", "sr", "th",
+          "tr", "trde", "vi")  # fmt: skip
+_MIXED = {"iden": "id", "trde": "tr"}  # posts in two languages, by the one that most words are of
 SETS = {
     "jfleg": RealSet("en", "learners", _jfleg),
     "cweb:G": RealSet("en", "web sites", lambda: _m2("cweb/CWEB-G.dev.m2.gz")),
@@ -156,4 +213,19 @@ SETS = {
     "ice-error": RealSet("is", "essays, Wikipedia", _ice_error),
     "mucgec": RealSet("zh", "learners", _mucgec),
     "sighan": RealSet("zh", "learners' spelling", _sighan),
+    "ud-corrected:en": RealSet("en", "posts, mail, reviews", partial(_treebanks, "en")),
+    "ud-corrected:pt": RealSet("pt", "posts", partial(_treebanks, "pt")),
+    "ud-corrected:ga": RealSet("ga", "posts", partial(_treebanks, "ga")),
+    **{
+        f"snips-multilingual:{lang}": RealSet(
+            lang, "requests, errors put in", partial(_snips, lang)
+        )
+        for lang in ("es", "fr", "hi")
+    },
+    **{
+        f"{MULTILEXNORM2}:{folder}": RealSet(
+            _MIXED.get(folder, folder), "posts", partial(_multilexnorm2, folder)
+        )
+        for folder in _POSTS
+    },
 }

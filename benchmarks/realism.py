@@ -1,113 +1,166 @@
 """How real noise is, by set and recipe: `noisegen realism` on pairs that nothing was fitted to.
 
-`python -m benchmarks.realism [SET...]` prints the table of docs/realism.md. Dictionaries and
-profiles are made from the other pairs of the same set. Takes minutes.
+`python -m benchmarks.realism [--set NAME]... [--noise NAME]... [--json FILE]` prints the table of
+docs/realism.md: every packaged recipe, and `channel` with a profile of the other half of the set.
+A seed cuts the set anew and gives other noise; figures are means over the seeds, AUCs with half
+the distance of the highest from the lowest. All sets take ten minutes on one core.
 """
 
+import argparse
+import json
 import sys
 import tempfile
-import time
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from statistics import fmean
+from typing import NamedTuple
 
-import pyarrow as pa
-import pyarrow.parquet as pq
+import numpy as np
 
 from benchmarks.real_pairs import SETS, available, load
 from noisegen.augment.on_the_fly import Noising
 from noisegen.data.pairs import Pairs
 from noisegen.errors import NoisegenError
-from noisegen.mining.mine import mine_pairs
-from noisegen.noise.recipe import Recipe
+from noisegen.noise.recipe import Recipe, recipe_names
 from noisegen.realism import learn
-from noisegen.realism.compare import HISTOGRAMS, Realism, compare_pairs
+from noisegen.realism.compare import RowCounts, measure, row_divergences
+from noisegen.realism.kinds import KINDS
 from noisegen.realism.learn import profile_of
-from noisegen.realism.two_sample import Auc
-from noisegen.text.resources import DICTIONARIES
+from noisegen.realism.two_sample import auc, changed, ngram_texts
+from noisegen.text.buffers import Bool
 
-HELD_MAX = 2_000  # pairs that are judged
-AUC_GAIN = 0.1  # over mix_all
-HEAD = ("set", "noise", "AUC", "AUC, changed rows", *HISTOGRAMS, "changed", "CER")
-
-
-def recipes(name: str, pairs: Pairs, folder: Path) -> Iterator[tuple[str, str]]:
-    """Yield what a kind of noise is called, and its recipe; what cannot be made is left out."""
-    lang, fitted = SETS[name].lang, pairs.split()[0]
-    yield "mix_all", "mix_all"
-    yield "wiki", _wiki(lang, fitted, folder)
-    yield "ugc", "ugc"
-    learn.save(profile_of(fitted, lang), folder / "profile")
-    yield "channel", f"channel:profile={folder / 'profile'}"
+ROWS = 1_000  # of a set that are judged: an AUC grows with them
+FITTED_MAX = 5_000  # pairs that a profile is learned from
+HALF = 0.5
+REAL = "*real*"  # a set against its own clean side, and its halves against each other
+IS_SLIGHT = np.array([kind.startswith(("punctuation", "casing", "spaces")) for kind in KINDS])
+TITLES = {
+    "auc": "AUC", "auc_changed": "AUC, changed rows", "kinds": "kinds", "times_floor": "/ floor",
+    "slight": "slight", "changed": "changed", "cer": "CER",
+}  # fmt: skip
 
 
-def _wiki(lang: str, fitted: Pairs, folder: Path) -> str:
-    """Return wiki with its packaged dictionary, or with one mined from the fitted pairs."""
-    if (DICTIONARIES / lang / "wiki.tsv").exists():
-        return "wiki"
-    table = pa.table({"noisy": fitted.noisy, "clean": fitted.clean})
-    pq.write_table(table, folder / "fitted.parquet")
-    mine_pairs([str(folder / "fitted.parquet")], folder / "mined", lang=lang, profile="all")
-    return f"wiki:dictionary={folder / 'mined' / 'dictionary.parquet'}"
+class Figures(NamedTuple):
+    """How some noise compares with that of a set; None where too few rows changed.
+
+    AUCs of all rows and of changed rows; divergence of the kinds of edit, and over that of two
+    halves of the set; `slight`, share of changed rows in which only punctuation, spaces and
+    capitals changed; share of changed rows; character error rate.
+    """
+
+    auc: float | None
+    auc_changed: float | None
+    kinds: float
+    times_floor: float | None
+    slight: float | None
+    changed: float
+    cer: float
 
 
-def compared(name: str) -> Iterator[tuple[str, Realism]]:
-    """Yield the noises that there are for a set, each compared with the pairs held back."""
+def compared(name: str, seed: int, wanted: Sequence[str] = ()) -> Iterator[tuple[str, Figures]]:
+    """Yield noises, all or those `wanted`, compared with the half of a set that is held back."""
+    lang = SETS[name].lang
     noisy, clean = map(list, zip(*load(name), strict=True))
-    pairs, lang = Pairs(noisy, clean), SETS[name].lang
-    held = pairs.split()[1].sample(HELD_MAX)
+    fitted, held = Pairs(noisy, clean).split(HALF, seed)
+    held = held.sample(ROWS)
+    _, real = measure(held.clean, held.noisy, lang)
+    yield REAL, figures(held, held, real, lang)
     with tempfile.TemporaryDirectory(prefix="noisegen-bench-") as folder:
-        for noise, recipe in recipes(name, pairs, Path(folder)):
-            began = time.monotonic()
+        recipes = {recipe: recipe for recipe in wanted or [*recipe_names(), "channel"]}
+        if "channel" in recipes:
+            learn.save(profile_of(fitted.sample(FITTED_MAX), lang), folder)
+            recipes["channel"] = f"channel:profile={folder}"
+        for noise, recipe in recipes.items():
             try:
-                made = Noising(lang).noise(Recipe.named(recipe), held.clean)
+                made = Noising(lang).noise(Recipe.named(recipe), held.clean, seed)
             except NoisegenError as error:
                 print(f"{name}: no {noise}: {error}", file=sys.stderr)
-                continue
-            yield noise, compare_pairs(held, Pairs(made, held.clean), lang=lang)
-            print(f"{name}, {noise}: {time.monotonic() - began:.0f} s", file=sys.stderr)
+            else:
+                yield noise, figures(held, Pairs(made, held.clean), real, lang)
 
 
-def lines(name: str) -> Iterator[tuple[str, ...]]:
-    """Yield the rows of the table for a set: first what halves of it differ by, then the noises."""
-    found = dict(compared(name))
-    first = next(iter(found.values()))
-    floors = (f"{first.divergences[one].floor:.3f}" for one in HISTOGRAMS)
-    rates = f"{first.real.changed_share:.2f}", f"{first.real.cer:.3f}"
-    yield f"{name} ({SETS[name].lang})", "*real halves*", "", "", *floors, *rates
-    for noise, one in found.items():
-        aucs = _auc(one.two_sample.all_rows), _auc(one.two_sample.changed_rows)
-        values = (f"{one.divergences[key].value:.3f}" for key in HISTOGRAMS)
-        rates = f"{one.synthetic.changed_share:.2f}", f"{one.synthetic.cer:.3f}"
-        marked = f"**{noise}**" if noise != "mix_all" and _nearer(one, found["mix_all"]) else noise
-        yield "", marked, *aucs, *values, *rates
-
-
-def _auc(found: Auc | None) -> str:
-    return f"{found.value:.2f}" if found else "-"
-
-
-def _nearer(one: Realism, other: Realism) -> bool:
-    """Tell whether noise reaches the goal against other noise.
-
-    It is nearer by every divergence, and `AUC_GAIN` harder to tell.
-    """
-    aucs = one.two_sample.all_rows, other.two_sample.all_rows
-    return bool(
-        all(one.divergences[key].value < other.divergences[key].value for key in HISTOGRAMS)
-        and aucs[0]
-        and aucs[1]
-        and aucs[0].value <= aucs[1].value - AUC_GAIN
+def figures(held: Pairs, made: Pairs, real: RowCounts, lang: str) -> Figures:
+    """Compare noise with that of a set, whose edits are counted in `real`; or the set itself."""
+    noise, counts = measure(made.clean, made.noisy, lang)
+    kinds = row_divergences(real, counts, is_paired=True)["kinds"]
+    value, noisy = (kinds.value, made.noisy) if made is not held else (kinds.floor, held.clean)
+    edits = counts["kinds"][changed(made)]
+    return Figures(
+        *aucs(held, noisy, changed(made)),
+        kinds=value,
+        times_floor=value / kinds.floor if kinds.floor else None,
+        slight=1 - float(edits[:, ~IS_SLIGHT].any(axis=1).mean()) if len(edits) else None,
+        changed=noise.changed_share or 0.0,
+        cer=noise.cer or 0.0,
     )
 
 
+def aucs(held: Pairs, noisy: list[str], rows: Bool) -> tuple[float | None, float | None]:
+    """Return how well other texts are told from those of a set: all, and these changed rows."""
+    if (found := ngram_texts(held, Pairs(noisy, held.clean))) is None:
+        return None, None
+    texts, (ours, theirs, _, _) = found
+    every, some = auc(texts, ours, theirs), auc(texts, ours[changed(held)], theirs[rows])
+    return every.value if every else None, some.value if some else None
+
+
+Means = dict[str, float | None]
+
+
+def means(runs: Sequence[Figures]) -> Means:
+    """Return the mean of every figure, and the spread of the AUCs over the seeds."""
+    found: Means = {}
+    for name in Figures._fields:
+        values = [value for run in runs if (value := getattr(run, name)) is not None]
+        found[name] = fmean(values) if values else None
+        if name.startswith("auc"):
+            found[f"{name}_spread"] = (max(values) - min(values)) / 2 if values else None
+    return found
+
+
+def line(name: str, noise: str, found: Means) -> str:
+    """Return a line of the table."""
+    cells = []
+    for figure in Figures._fields:
+        value, spread = found[figure], found.get(f"{figure}_spread")
+        digits = 3 if figure in ("kinds", "cer") else 1 if figure == "times_floor" else 2
+        cell = "-" if value is None else f"{value:.{digits}f}"
+        cells.append(cell if spread is None else f"{cell} ±{spread:.2f}")
+    title = f"{name} ({SETS[name].lang})" if noise == REAL else ""
+    return f"| {' | '.join([title, noise, *cells])} |"
+
+
+def chosen(wanted: Sequence[str]) -> list[str]:
+    """Return the sets that are here, by name, beginning of a name, or language."""
+    return [
+        name for name in available()
+        if not wanted or {name, name.partition(":")[0], SETS[name].lang} & {*wanted}
+    ]  # fmt: skip
+
+
 def main() -> None:
-    """Print the table in Markdown; noise in bold reaches the goal against mix_all."""
-    names = sys.argv[1:] or available()
-    print(f"| {' | '.join(HEAD)} |".replace("_", " "))
-    print("|---|---|" + "---:|" * (len(HEAD) - 2))
-    for name in names:
-        for line in lines(name):
-            print(f"| {' | '.join(line)} |", flush=True)
+    """Print the table in Markdown; with --json, write the figures too."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--set", action="append", default=[], dest="sets", help="name or language")
+    parser.add_argument("--noise", action="append", default=[], help="recipe, or channel")
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--json", type=Path)
+    given = parser.parse_args()
+    print(f"| set | noise | {' | '.join(TITLES.values())} |")
+    print("|---|---|" + "---:|" * len(TITLES))
+    records = []
+    for name in chosen(given.sets):
+        runs = defaultdict(list)
+        for seed in range(given.seeds):
+            for noise, found in compared(name, seed, given.noise):
+                runs[noise].append(found)
+        for noise, by_seed in runs.items():
+            mean = means(by_seed)
+            print(line(name, noise, mean), flush=True)
+            records.append({"set": name, "lang": SETS[name].lang, "noise": noise, **mean})
+    if given.json:
+        given.json.write_text(json.dumps(records, indent=1) + "\n")
 
 
 if __name__ == "__main__":
