@@ -112,7 +112,7 @@ def sentences(demo):
 
 @pytest.fixture(scope="session")
 def pairs_file(tmp_path_factory, sentences):
-    """Pairs as a table: the noise of `fing`."""
+    """Pairs as a table: the noise of `ugc`."""
     path = tmp_path_factory.mktemp("pairs") / "pairs.tsv"
     rows = [
         f"{text}\t{noisegen.noise(text, 'ugc', seed=1, id=number)}"

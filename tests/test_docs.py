@@ -46,7 +46,7 @@ FENCE = re.compile(r'^```(\w*)(?: title="([^"]+)")?\n(.*?)^```$', re.MULTILINE |
 WRITTEN = re.compile(r"^cat > (\S+) <<'END'\n(.*?)^END$", re.MULTILINE | re.DOTALL)
 FOLDERS = ("benchmarks", "examples", "noisegen", "tests", "tools")
 TRIED = 500  # ids
-LEARNED = ("channel",)  # transforms that do nothing without a file of the user
+LEARNED = ("channel",)  # transforms whose example is of a profile that a test learns
 
 
 class Block(NamedTuple):
