@@ -89,9 +89,9 @@ def _words(whole: Whole, trial: Trial, *more: str) -> list[str]:
 
 
 def _again(trial: Trial) -> list[str]:
-    """Return the option that goes on with what is in the folder."""
+    """Return the option that goes on with what is in the folder, if it is still there."""
     out = trial.folder / "out"
-    if "--part" in trial.words or not any(out.iterdir()):
+    if "--part" in trial.words or not (out.is_dir() and any(out.iterdir())):
         return []
     has_checkpoint = any(out.glob("checkpoints/step-*"))
     is_resumed = has_checkpoint if trial.label == "train" else trial.label not in AT_ONCE
