@@ -35,6 +35,10 @@ from noisegen.text.segmentation import mark_ranges
 WORK = "work"  # the folder of candidates, four files a portion, which is removed at the end
 CANDIDATES = ("texts", "forms", "bands")  # texts, keys of normal forms and of bands
 FOUND = ("equal", "links", "similar")  # arrays that the tasks of a search leave
+INTERMEDIATE = tuple(f"{WORK}/{name}" for name in (
+    "note-*.json", "edges.npy", "codes.bin",
+    *(f"{kind}-*.arrow" for kind in CANDIDATES), *(f"{kind}-*.npy" for kind in FOUND),
+))  # fmt: skip
 BATCH = 8_192  # rows of a record batch of candidates, all full but the last
 
 KEPT, DUPLICATE, NEAR = 0, 1, 2

@@ -39,6 +39,7 @@ from noisegen.prepare.duplicates import (
     BANDS,
     CANDIDATES,
     FOUND,
+    INTERMEDIATE,
     KEPT,
     SPAN,
     WORK,
@@ -191,6 +192,7 @@ class Candidates:
 LAYOUT = Layout(
     "prepare", "manifest.json", frozenset({"identification"}), parts=PARTS,
     notes=(f"{WORK}/note-*.json",), note=Candidates, columns=frozenset(COLUMNS), scratch=WORK,
+    intermediate=INTERMEDIATE,
     temporary=(f"{WORK}/*.tmp",), file_of=lambda note: f"{WORK}/note-{note.number:05d}.json",
 )  # fmt: skip
 

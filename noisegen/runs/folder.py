@@ -50,9 +50,9 @@ class Layout(Generic[N]):
     `notes` are the patterns of the files that hold notes of the type `note`, `parts` those of all
     numbered files, `whole` the files and folders that are written once. `marker`, one of
     `whole`, is a JSON or YAML file with the keys `keys`. Numbered Parquet files without a note have
-    the columns `columns`. `scratch` is a folder that is removed at the end, `temporary` are
-    patterns of what does not outlive a task. Where `file_of` names the file of a task by its note,
-    the run has a journal.
+    the columns `columns`. `scratch` is a folder of intermediate files, of the patterns
+    `intermediate`, which are removed at the end; `temporary` are patterns of what does not outlive
+    a task. Where `file_of` names the file of a task by its note, the run has a journal.
     """
 
     verb: str
@@ -64,6 +64,7 @@ class Layout(Generic[N]):
     note: type[N] | None = None
     columns: frozenset[str] = frozenset()
     scratch: str = ""
+    intermediate: tuple[str, ...] = ()
     temporary: tuple[str, ...] = ()
     file_of: Callable[[N], str] | None = None
 
@@ -408,9 +409,12 @@ class RunFolder(Generic[N]):
         remove(marker)
 
     def remove_scratch(self) -> None:
-        """Remove the folder of intermediate files."""
+        """Remove intermediate files, and their folder if nothing else is in it."""
+        names = self.layout.intermediate
+        remove(*self._left(names), *(self.out / name for name, _ in self._listing(names)))
         if self.layout.scratch:
-            remove(self.out / self.layout.scratch)
+            with suppress(OSError):
+                (self.out / self.layout.scratch).rmdir()
 
     @contextmanager
     def removed_on_error(self) -> Iterator[None]:

@@ -97,6 +97,18 @@ def test_beside_a_run_too(try_, tmp_path, how, name):
     assert (tmp_path / "out" / name).read_bytes() == POINTER
 
 
+def test_beside_intermediate_files_too(try_, tmp_path):
+    assert try_("prepare", "force")[0] == 0
+    foreign = tmp_path / "out" / "work" / "notes.txt"
+    foreign.parent.mkdir()
+    foreign.write_text("mine\n")
+    (tmp_path / "out" / "data" / "part-00000.parquet").unlink()
+
+    assert try_("prepare", "resume")[0] == 0
+
+    assert [*foreign.parent.iterdir()] == [foreign]
+
+
 def test_a_run_fetched_without_its_data_is_made_again(try_, tmp_path):
     augment(DEMO, tmp_path / "out", transforms=["spac"], limit=5, seed=0)
     shard = tmp_path / "out" / "data" / "part-00000.parquet"
