@@ -122,7 +122,13 @@ def test_real_sentences_get_the_same_row_by_row(name, real_sentences):
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_each_transform_gives_real_sentences_the_same_row_by_row(name, real_sentences):
     changed = compare(Engine(heavy(name), Settings(a_language_of(name))), real_sentences[:5_000])
-    assert changed > 10 or name in ("latn", "diac")  # the sentences are English
+    assert changed > 10 or name in (
+        "diac",
+        "kana",
+        "latn",
+        "look",
+        "runs",
+    )  # English, alone in rows
 
 
 def test_the_tagger_of_spacy_gives_the_same_row_by_row(demo_texts):
