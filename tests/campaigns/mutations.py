@@ -101,7 +101,10 @@ CONLLU = "# sent_id = a-1\n# text = He sees us\n" + "".join(
     f"{n}\t{word}\t{word}\t{kind}\t_\t_\t0\troot\t_\t_\n"
     for n, (word, kind) in enumerate((("He", "PRON"), ("sees", "VERB"), ("us", "PRON")), 1)
 )
-NORM = "ppl\tpeople\nlove\tlove\nu\tyou\n\nim\tI'm\nhere\there\nbro\tbro\n\n"
+NORM = (
+    "ppl\tpeople\nalways\talways\nlove\tlove\nalways\talways\nu\tyou\n\n"
+    "im\tI'm\nhere\there\nalways\talways\nbro\tbro\n\n"
+)
 RECIPE = """name: mine
 steps:
   - fing: {p: 0.5, rate: 0.1}
