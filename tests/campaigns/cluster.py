@@ -5,17 +5,20 @@ The process prints the cluster's address, and for every line that it reads how m
 
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from tempfile import TemporaryDirectory
 
-from clusters import local_cluster
+import clusters
 
 from campaigns.forks import environment
 
+WORKERS = 2
 PATIENCE = 3.0  # seconds in which a worker may get something to do
+LOOKED_AT = 5.0  # seconds; a nanny that failed to start a worker gives up for good
 
 
 @dataclass(frozen=True)
@@ -49,8 +52,30 @@ def running() -> Iterator[Cluster]:
             process.stdin.close()
 
 
+@contextmanager
+def _kept_whole(cluster: clusters.Cluster) -> Iterator[None]:
+    """Start workers anew, in the block, for those whose nannies gave up."""
+    over = threading.Event()
+
+    def watch() -> None:
+        while not over.wait(LOOKED_AT):
+            cluster.made.scale(WORKERS)
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        yield
+    finally:
+        over.set()
+        watcher.join()
+
+
 def _main() -> None:
-    with TemporaryDirectory(prefix="dask-") as folder, local_cluster(folder, 2) as cluster:
+    with (
+        TemporaryDirectory(prefix="dask-") as folder,
+        clusters.local_cluster(folder, WORKERS) as cluster,
+        _kept_whole(cluster),
+    ):
         print(cluster.executor, flush=True)
         for _ in sys.stdin:
             end, killed = time.monotonic() + PATIENCE, list[int]()
