@@ -7,22 +7,19 @@ no kernel, no array, no offsets in bytes. `agree` compares the engine with it.
 import re
 import unicodedata
 from bisect import bisect_right
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache, lru_cache
 from itertools import accumulate, pairwise
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from noisegen.noise import registry, tagging
-from noisegen.noise.engine import Engine, add_noise
 from noisegen.noise.lexical import BEHIND_GAPS, packaged
 from noisegen.noise.lexicon import POS, Entry, Lexicon, codespell_dictionary, parse_codespell
-from noisegen.noise.plan import Streams
 from noisegen.noise.recipe import Recipe, Step, Writer, step_values
-from noisegen.noise.registry import Settings
 from noisegen.noise.rng import (
     GOLDEN,
     MASK,
@@ -36,7 +33,7 @@ from noisegen.noise.rng import (
 from noisegen.text.buffers import UNSPACED, WHOLE, is_word, joins
 from noisegen.text.languages import MATCHED_BY
 from noisegen.text.rows import Row
-from noisegen.text.spans import PROTECTABLE, PROTECTED, protect_kinds
+from noisegen.text.spans import PROTECTABLE
 from noisegen.transforms import keyboard
 
 Edit = tuple[int, int, str]
@@ -84,9 +81,14 @@ def hits(draws: Draws, length: int, rate: Fraction) -> list[tuple[int, int]]:
     return found
 
 
+def pick(weights: Iterable[int], choice: int) -> int:
+    """Return the number of the weight that 16 bits choose."""
+    sums = list(accumulate(weights))
+    return bisect_right([65536 * part // sums[-1] for part in sums], choice)
+
+
 def choose(entries: list[Entry], choice: int) -> Entry:
-    sums = list(accumulate(entry.weight for entry in entries))
-    return entries[bisect_right([65536 * part // sums[-1] for part in sums], choice)]
+    return entries[pick((entry.weight for entry in entries), choice)]
 
 
 # --- recipe --------------------------------------------------------------------------------------
@@ -553,21 +555,3 @@ def noise(
             account.append((names, *span))
         position += len(cell.text)
     return Noised("".join(cell.text for cell in cells), [step.transform for step in steps], account)
-
-
-# --- the engine against it -----------------------------------------------------------------------
-
-
-def agree(name, rows, lang="en", seed=7, **values):
-    """Assert that engine and slow twin agree on text and edits; return how many rows change."""
-    kinds = protect_kinds(PROTECTED)
-    recipe, clean = Recipe.of([Step(name, values)]), pa.array(rows, pa.string())
-    streams = Streams(np.arange(len(rows), dtype=np.uint64), seed)
-    table = add_noise(
-        Engine(recipe, Settings(lang)), pa.table({"clean": clean}), clean, streams, kinds, True
-    )
-    for number, row in enumerate(table.to_pylist()):
-        expected = noise(rows[number], recipe, seed, number, kinds, lang)
-        assert row["noisy"] == expected.noisy
-        assert [tuple(edit.values()) for edit in row["edits"]] == expected.edits
-    return sum(a != b for a, b in zip(rows, table["noisy"].to_pylist(), strict=True))

@@ -34,6 +34,7 @@ HEAD = """# name: auto
 # lang: en
 # source: pairs of words in the English sentences of Tatoeba, by tools/autocorrect.py
 # license: CC-BY-2.0
+# of: 100
 # note: weight is the percent of the rate; with the rest of its chance a phrase stays
 clean\tnoisy\tweight
 """

@@ -28,6 +28,7 @@ HEAD = """# name: infl
 # lang: en
 # source: written for noisegen; regular forms by tools/inflections.py from sentences of Tatoeba
 # license: Apache-2.0 AND CC-BY-2.0
+# of: 100
 # note: weight is the percent of the rate; with the rest of its chance a word stays
 clean\tnoisy\tweight
 """

@@ -56,18 +56,25 @@ class Lexicon:
         path = Path(path)
         return parser_of(path)(read_lexicon_file(path), str(path))
 
-    def rest(self, group: list[Entry]) -> int:
-        """Return the weight that the alternatives of a phrase leave for the phrase itself.
+    def groups(self) -> dict[tuple[str, str], list[Entry]]:
+        """Return the alternatives of every phrase (in lower case) and part of speech.
 
-        Raises LexiconError if they have more than there is.
+        With `of`, the last one may be the phrase itself. Raises LexiconError if the others have
+        more weight than there is.
         """
-        of, total = self.head.get("of", ""), sum(entry.weight for entry in group)
-        if of and not (of.isdecimal() and total <= int(of)):
-            raise LexiconError(
-                f"lexicon {self.head['name']}: the weights of {group[0].clean!r} sum to {total}, "
-                f"over 'of: {of}' in the head; lower them, or write a whole number that is larger"
-            )
-        return int(of) - total if of else 0
+        of, groups = self.head.get("of", ""), dict[tuple[str, str], list[Entry]]()
+        for entry in self.entries:
+            groups.setdefault((fold(entry.clean), entry.pos), []).append(entry)
+        for group in groups.values() if of else ():
+            total, (clean, *_, pos) = sum(entry.weight for entry in group), group[0]
+            if not (of.isdecimal() and total <= int(of)):
+                raise LexiconError(
+                    f"lexicon {self.head['name']}: the weights of {clean!r} sum to {total}, over "
+                    f"'of: {of}' in the head; lower them, or write a whole number that is larger"
+                )
+            if rest := int(of) - total:
+                group.append(Entry(clean, clean, rest, pos))
+        return groups
 
     def by_clean(self) -> dict[str, list[Entry]]:
         """Return the alternatives of every phrase."""

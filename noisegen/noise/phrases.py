@@ -24,7 +24,7 @@ from noisegen.noise.lexicon import POS, Entry, Lexicon, Parser, read_lexicon_fil
 from noisegen.noise.rng import GOLDEN, MASK, WeightedChoices, mix, mix_array
 from noisegen.text import buffers
 from noisegen.text.buffers import I32, I64, U8, U64, Bool, HashTable, Texts, Tokens
-from noisegen.text.case import capitalize, case_class, case_classes, fold, is_upper, upper
+from noisegen.text.case import capitalize, case_class, case_classes, is_upper, upper
 from noisegen.text.resources import cache_folder
 from noisegen.text.rows import Memo, Row
 
@@ -268,29 +268,23 @@ def _phrase_hash(state: U64, gap: I64, hashes: U64) -> U64:
 def build(lexicon: Lexicon, matched_by: str = "tokens") -> PhraseTable:
     """Compile a lexicon; raises LexiconError for words that are too long or differ in case only."""
     name = lexicon.head["name"]
-    groups: dict[tuple[int, int], list[Entry]] = {}
+    groups = lexicon.groups()
     cleans: dict[str, str] = {"": ""}  # by their keys' folded form; key 0 is a mere prefix
-    keys: dict[str, int] = {"": 0}
-    for entry in lexicon.entries:
-        folded = fold(entry.clean)
-        key = keys.setdefault(folded, len(keys))
-        if cleans.setdefault(folded, entry.clean) != entry.clean:
-            both = f"{cleans[folded]!r} and {entry.clean!r}"
+    for (folded, _), group in groups.items():
+        clean = cleans.setdefault(folded, group[0].clean)
+        if other := next((entry.clean for entry in group if entry.clean != clean), ""):
+            both = f"{clean!r} and {other!r}"
             raise LexiconError(f"lexicon {name}: {both} differ only in case")
-        groups.setdefault((key, POS.index(entry.pos)), []).append(entry)
+    keys = {folded: key for key, folded in enumerate(cleans)}
     numbers = np.full((len(keys), len(POS)), -1, np.int32)
-    for number, key_and_pos in enumerate(groups):
-        numbers[key_and_pos] = number
+    for number, (folded, pos) in enumerate(groups):
+        numbers[keys[folded], POS.index(pos)] = number
     phrases = [  # with straight and with curly apostrophes
         (form, key)
         for key, clean in enumerate(cleans.values())
         for form in dict.fromkeys(clean.replace("'", mark) for mark in buffers.APOSTROPHES)
         if clean
     ]
-    for group in groups.values():
-        if rest := lexicon.rest(group):
-            clean, pos = group[0].clean, group[0].pos
-            group.append(Entry(clean, clean, rest, pos))
     table, words_max = _hash_table(phrases, name, matched_by)
     choices = WeightedChoices.of([entry.weight for entry in group] for group in groups.values())
     cases_asked = np.array([_case_asked(clean) for clean in cleans.values()], np.uint8)

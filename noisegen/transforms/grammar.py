@@ -1,10 +1,9 @@
 """Grammar: function words that go, inflected forms that are mixed up, sentences that run on."""
 
 from collections import defaultdict
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
-from itertools import pairwise
+from itertools import chain, pairwise
 from operator import itemgetter
 from pathlib import Path
 
@@ -12,7 +11,7 @@ import numpy as np
 
 from noisegen.noise.edits import Edits
 from noisegen.noise.lexical import LexicalSource, packaged, register_lexicon
-from noisegen.noise.lexicon import Entry, Lexicon, parse_tsv
+from noisegen.noise.lexicon import Entry, Lexicon, head_of
 from noisegen.noise.phrases import Matches, PhraseTable, RowMatch, build
 from noisegen.noise.registry import Settings, kernel
 from noisegen.noise.rng import (
@@ -41,21 +40,9 @@ from noisegen.text.rows import Row, RowEdit
 from noisegen.transforms import IS_SPACE, LanguageFiles, is_byte, rows_of
 
 WORDS = ("subject", "article", "auxiliary", "preposition", "other")
-PERCENT = 100  # of its rate: the weight of a phrase that is left out each time it is hit
 SPACES = " \t\n\r\v\f"
 _IS_END, _IS_BREAK = is_byte(b".!?"), is_byte(b"\n\r")
 _LISTED = LanguageFiles("drop.tsv")
-
-
-def with_rest(listed: Iterable[Entry]) -> list[Entry]:
-    """Return entries whose weights are percent, with the chance that each phrase stays."""
-    groups = dict[str, list[Entry]]()
-    for entry in listed:
-        groups.setdefault(entry.clean, []).append(entry)
-    for clean, group in groups.items():
-        if rest := PERCENT - sum(entry.weight for entry in group):
-            group.append(Entry(clean, clean, rest))
-    return [entry for group in groups.values() for entry in group]
 
 
 @dataclass(frozen=True)
@@ -71,13 +58,14 @@ class Phrases:
     words: I64
 
     @classmethod
-    def of(cls, rows: list[list[str]]) -> "Phrases":
+    def of(cls, head: dict[str, str], rows: list[list[str]]) -> "Phrases":
         """Compile rows of a list: clean, noisy, weight, what."""
-        entries = with_rest(Entry(clean, noisy, int(weight)) for clean, noisy, weight, _ in rows)
+        entries = [Entry(clean, noisy, int(weight)) for clean, noisy, weight, _ in rows]
         kinds = {clean: WORDS.index(what) for clean, *_, what in rows}
-        table = build(Lexicon({"name": "drop"}, entries))
-        words = np.array(list(map(_words_left_out, entries)), np.int64)
-        return cls(table, np.array([0, *kinds.values()], np.int64), words)
+        lexicon = Lexicon(head, entries)
+        alternatives = chain.from_iterable(lexicon.groups().values())
+        words = np.array(list(map(_words_left_out, alternatives)), np.int64)
+        return cls(build(lexicon), np.array([0, *kinds.values()], np.int64), words)
 
 
 def _words_left_out(entry: Entry) -> int:
@@ -90,10 +78,10 @@ def _words_left_out(entry: Entry) -> int:
 @cache
 def phrases_of(path: Path) -> tuple[Phrases, Phrases]:
     """Read a list: what begins a sentence, and what may stand anywhere in it."""
-    rows = rows_of(path)
+    head, rows = head_of(path, "name", "of"), rows_of(path)
     return (
-        Phrases.of([row for row in rows if row[3] == WORDS[0]]),
-        Phrases.of([row for row in rows if row[3] != WORDS[0]]),
+        Phrases.of(head, [row for row in rows if row[3] == WORDS[0]]),
+        Phrases.of(head, [row for row in rows if row[3] != WORDS[0]]),
     )
 
 
@@ -233,12 +221,6 @@ def drop(
     return Omissions(subjects, words, {name: settings.limits(rate) for name, rate in rates.items()})
 
 
-def parse_percent(content: bytes, where: str) -> Lexicon:
-    """Read a word list whose weights are percent of the rate."""
-    lexicon = parse_tsv(content, where)
-    return Lexicon(lexicon.head, with_rest(lexicon.entries))
-
-
 for _name, _rate, _summary in (
     (
         "infl", 0.1,
@@ -255,7 +237,7 @@ for _name, _rate, _summary in (
         "time' -> 'I bought it back in time'.",
     ),
 ):  # fmt: skip
-    _source = LexicalSource(_name, partial(packaged, _name), parser=parse_percent, kind="slip")
+    _source = LexicalSource(_name, partial(packaged, _name), kind="slip")
     register_lexicon(_source, _rate, _summary)
 
 

@@ -28,12 +28,7 @@ def repeated(mark, choice):
     """The form for 16 bits: two to five of it with weights 4, 5, 2, 1, or with its partner, 2."""
     forms = [(mark * n, weight) for n, weight in ((2, 4), (3, 5), (4, 2), (5, 1))]
     forms += [(MIXED[mark], 2)] if mark in MIXED else []
-    total, sums = sum(weight for _, weight in forms), 0
-    for form, weight in forms:
-        sums += weight
-        if choice < 65536 * sums // total:
-            return form
-    raise AssertionError(choice)
+    return forms[oracle.pick((weight for _, weight in forms), choice)][0]
 
 
 def punctuated(text, step, rates, draws, lang):

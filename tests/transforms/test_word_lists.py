@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_engine import TWELVE
+from test_engine import TWELVE, both, compare, single
 
 from noisegen.errors import LexiconError
 from noisegen.noise import registry
@@ -73,21 +73,23 @@ def test_every_list_keeps_the_promises(name, lang):
 @pytest.mark.parametrize(("name", "lang"), LISTS)
 def test_the_slow_twin_agrees_in_every_language(name, lang, odd_texts):
     rows = [*phrases(name, lang, 80), *odd_texts[:-1]]
-    assert oracle.agree(name, rows, lang) > 10
+    assert compare(single(name), rows, lang=lang) > 10
     most = 40 if lang not in MATCHED_BY else 20  # there much of a list may stay as it is
-    assert oracle.agree(name, rows, lang, seed=8, rate=1) >= most
+    assert compare(single(name, rate=1), rows, seed=8, lang=lang) >= most
 
 
 @pytest.mark.parametrize("name", FIVE)
 def test_the_slow_twin_agrees_on_real_sentences(name, real_sentences, odd_texts):
-    assert oracle.agree(name, real_sentences[:600] + odd_texts[:-1], rate=0.6) > 1
+    rows = real_sentences[:600] + odd_texts[:-1]
+    assert compare(single(name, rate=0.6), rows) > 1
 
 
 @given(st.lists(st.text(max_size=40) | LIVELY_ROWS, min_size=1, max_size=10))
 @settings(max_examples=30)
 def test_the_slow_twin_agrees_on_any_text(rows):
     for name in FIVE:
-        oracle.agree(name, rows, rate=0.7)
+        ours, expected = both(single(name, rate=0.7), rows)
+        assert ours == expected
 
 
 @pytest.mark.parametrize(
