@@ -280,16 +280,21 @@ def _writers(writers: Mapping[str, Mapping[str, Any]]) -> list[Block]:
     """Return a table of the writers of a recipe with their shares and habits, if it has some."""
     if not writers:
         return []
-    total = sum(writer["weight"] for writer in writers.values())
-    rows: list[Row] = []
+    shares, rows = _shares(writers), list[Row]()
     for name, writer in writers.items():
         habits = (
             f"{step} {habit['p']:g}" + f" x{habit['strength']:g}" * (habit["strength"] != 1)
             for step, habit in writer["habits"].items()
         )
-        rows.append((name, f"{writer['weight'] / total:.0%}", ", ".join(habits)))
+        rows.append((name, shares[name], ", ".join(habits)))
     said = "Each row draws a writer, who has other chances of these steps (x: times the rates)."
     return [Paragraph(said), Table("", ("writer", "rows", "chances"), rows)]
+
+
+def _shares(writers: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """Return how many of the rows each writer gets."""
+    total = sum(writer["weight"] for writer in writers.values())
+    return {name: f"{writer['weight'] / total:.0%}" for name, writer in writers.items()}
 
 
 def _mixes(mixes: Mapping[str, Mapping[str, Any]]) -> list[Block]:
@@ -298,9 +303,7 @@ def _mixes(mixes: Mapping[str, Mapping[str, Any]]) -> list[Block]:
         return []
     rows: list[Row] = []
     for lang, mix in mixes.items():
-        writers = mix.get("writers", {})
-        total = sum(writer["weight"] for writer in writers.values())
-        shares = (f"{name} {writer['weight'] / total:.0%}" for name, writer in writers.items())
+        shares = map(" ".join, _shares(mix.get("writers", {})).items())
         steps = (name for name, _, _ in _steps(mix["steps"]))
         rows.append((lang, ", ".join(map(str.strip, steps)), ", ".join(shares)))
     said = "These languages have steps and writers of their own instead (all: --json)."

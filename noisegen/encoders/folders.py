@@ -227,6 +227,7 @@ def load_network(kind: Any, folder: str | Path) -> tuple[Any, dict[str, Any]]:
         loaded: tuple[Any, dict[str, Any]] = kind.from_pretrained(
             str(folder), use_safetensors=True, local_files_only=True, trust_remote_code=False,
             dtype=torch.float32, output_loading_info=True,
+            disable_mmap=True,  # a file that is truncated later would end the process
         )  # fmt: skip
     return loaded
 

@@ -65,12 +65,12 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def read_weights(path: Path) -> "dict[str, Tensor]":
-    """Return the tensors of a safetensors file; raises SourceError."""
+    """Return the tensors of a safetensors file, which may change later; raises SourceError."""
     from safetensors import SafetensorError
-    from safetensors.torch import load_file
+    from safetensors.torch import load
 
     with reading(path, OSError, SafetensorError, hint=pickled_hint(path.parent)):
-        return load_file(path)
+        return load(path.read_bytes())
 
 
 def save_tensors(tensors: "dict[str, Tensor]", path: Path, **metadata: str) -> None:

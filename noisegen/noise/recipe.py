@@ -392,7 +392,7 @@ def _extended(
     content: Mapping[str, Any], own_name: str, where: str, extended_by: Sequence[str]
 ) -> Recipe:
     """Return the recipe that another extends, with the factor and the numbers that this one has."""
-    if own := sorted({*_MIX} - {"writers"} & set(content)):
+    if own := sorted(({*_MIX} - {"writers"}) & content.keys()):
         raise RecipeError(f"{where}: a recipe that extends another has no {' or '.join(own)}")
     name, settings = content["extends"], content.get("set") or {}
     if not isinstance(name, str):

@@ -51,7 +51,8 @@ def is_byte(among: bytes) -> Bool:
     return np.isin(np.arange(256), list(among))
 
 
-IS_SPACE = is_byte(b" \t\n\r\v\f")
+SPACES = " \t\n\r\v\f"
+IS_SPACE, IS_BREAK, IS_END = is_byte(SPACES.encode()), is_byte(b"\n\r"), is_byte(b".!?")
 
 
 def remembered(load: Callable[..., Loaded]) -> Callable[..., Loaded]:

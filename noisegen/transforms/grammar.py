@@ -37,11 +37,9 @@ from noisegen.text.buffers import (
 )
 from noisegen.text.case import case_class, case_classes, title
 from noisegen.text.rows import Row, RowEdit
-from noisegen.transforms import IS_SPACE, LanguageFiles, is_byte, rows_of
+from noisegen.transforms import IS_BREAK, IS_END, IS_SPACE, SPACES, LanguageFiles, rows_of
 
 WORDS = ("subject", "article", "auxiliary", "preposition", "other")
-SPACES = " \t\n\r\v\f"
-_IS_END, _IS_BREAK = is_byte(b".!?"), is_byte(b"\n\r")
 _LISTED = LanguageFiles("drop.tsv")
 
 
@@ -142,7 +140,7 @@ def _may_go(texts: Texts, matches: Matches, phrases: Phrases, anywhere: bool) ->
     """
     values, at = texts.values, matches.starts - texts.offsets[matches.rows]
     before, earlier = (values.take(matches.starts - back, mode="clip") for back in (1, 2))
-    may_go: Bool = (at == 0) | _IS_BREAK[before] | ((at > 1) & IS_SPACE[before] & _IS_END[earlier])
+    may_go: Bool = (at == 0) | IS_BREAK[before] | ((at > 1) & IS_SPACE[before] & IS_END[earlier])
     if anywhere:
         may_go |= case_classes(values, matches.starts, matches.stops) != 1
         may_go |= phrases.table.cases_asked.take(matches.keys) == 1

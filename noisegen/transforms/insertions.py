@@ -17,7 +17,7 @@ from noisegen.noise.registry import Settings, kernel
 from noisegen.noise.rng import Variants, WeightedChoices, choices, hits
 from noisegen.text.buffers import I64, U64, Texts, code_points
 from noisegen.text.case import characters_in
-from noisegen.transforms import IS_SPACE, LanguageFiles, is_byte
+from noisegen.transforms import IS_BREAK, IS_END, IS_SPACE, LanguageFiles, is_byte
 
 START, OPENING, COMMA, BARE, MARK, STOP = range(6)  # kinds of place
 # What a list may hold for a kind of place: at the start of a text before a small letter, there
@@ -29,7 +29,6 @@ ROLES = (
 WORDS_BESIDE_COMMA = 3  # on either side: fewer are an address or a greeting
 STOPPED_WORD_MIN = 5  # characters; shorter words before a full stop are often abbreviations
 
-_IS_BREAK, _IS_END_MARK = is_byte(b"\n\r"), is_byte(b".!?")
 _GOES_ON = is_byte(b"abcdefghijklmnopqrstuvwxyz0123456789")
 
 
@@ -96,9 +95,9 @@ def _ends(texts: Texts, inked: I64) -> tuple[I64, I64]:
     Within a line a mark ends a sentence, but a full stop behind what may be an abbreviation.
     """
     base, window, words = int(texts.offsets[0]), texts.window, texts.tokens
-    edges = np.concatenate([np.flatnonzero(_IS_BREAK[window]) + base, texts.offsets[1:]])
+    edges = np.concatenate([np.flatnonzero(IS_BREAK[window]) + base, texts.offsets[1:]])
     last = np.searchsorted(inked, edges) - 1  # sign of every line
-    marks = np.flatnonzero(_IS_END_MARK[window[:-2]])
+    marks = np.flatnonzero(IS_END[window[:-2]])
     marks = marks[(window[marks + 1] == ord(" ")) & ~_GOES_ON[window[marks + 2]]] + base
     marks = marks[marks + 2 < texts.offsets[texts.rows_of(marks) + 1]]
     ends_sentence = window[marks - base] != ord(".")
@@ -109,8 +108,8 @@ def _ends(texts: Texts, inked: I64) -> tuple[I64, I64]:
         ends_sentence |= (stops == marks) & (sizes >= STOPPED_WORD_MIN)
     ends = np.union1d(inked.take(last[last >= 0]), marks[ends_sentence]) + 1
     sign, before = window[ends - base - 1], window[np.maximum(ends - base - 2, 0)]
-    alone = ~_IS_END_MARK[before] & ~IS_SPACE[before]  # neither "?!" nor "word ?"
-    single = _IS_END_MARK[sign] & alone & ~np.isin(ends - 1, texts.offsets)
+    alone = ~IS_END[before] & ~IS_SPACE[before]  # neither "?!" nor "word ?"
+    single = IS_END[sign] & alone & ~np.isin(ends - 1, texts.offsets)
     return ends, np.where(single, np.where(sign == ord("."), STOP, MARK), BARE)
 
 

@@ -34,7 +34,7 @@ from noisegen.text.buffers import (
     utf8_lengths,
 )
 from noisegen.text.rows import Row, RowEdit
-from noisegen.transforms import IS_SPACE, Forms, LanguageFiles, is_byte, rows_of
+from noisegen.transforms import IS_SPACE, SPACES, Forms, LanguageFiles, is_byte, rows_of
 
 ENDS = ".!?…。！？｡।॥؟۔።։"  # of sentences (Unicode: Sentence_Terminal, those in daily use)
 COMMAS = ",，、،፣"
@@ -51,7 +51,6 @@ SPACES_MAX = 16  # behind the mark that ends a row
 WAYS = ("drop_rate", "comma_rate", "blank_rate", "repeat_rate", "glue_rate")  # in this order
 LEFT_OUT = WAYS[:2]
 _MARK = re.compile(f"[{ENDS + COMMAS + OTHERS}]")
-_SPACES = " \t\n\r\v\f"
 _SMALL = re.compile(rb"[a-z\x80-\xff]{3}")  # the end of a word
 _IS_SMALL = is_byte(bytes(byte for byte in range(256) if _SMALL.match(bytes([byte] * 3))))
 _IS_LEAD = is_byte(bytes(sign.encode()[0] for sign in ENDS + COMMAS + OTHERS))
@@ -173,8 +172,8 @@ def _behind_small_letters(texts: Texts, rows: I64, starts: I64) -> Bool:
 def _row_ways(text: str) -> dict[str, dict[int, tuple[int, int, int]]]:
     """Return `_ways` of one row: what each rate may do to each mark, as range and group."""
     spans = [match.span() for match in _MARK.finditer(text)]
-    first = len(text) - len(text.lstrip(_SPACES))
-    ends = max(len(text.rstrip(_SPACES)), len(text) - SPACES_MAX)
+    first = len(text) - len(text.lstrip(SPACES))
+    ends = max(len(text.rstrip(SPACES)), len(text) - SPACES_MAX)
     ways: dict[str, dict[int, tuple[int, int, int]]] = {rate: {} for rate in WAYS}
     for number, (start, stop) in enumerate(spans):
         before, after = spans[number - 1], spans[(number + 1) % len(spans)]
@@ -188,16 +187,16 @@ def _row_ways(text: str) -> dict[str, dict[int, tuple[int, int, int]]]:
         )
         if ends_row and start > first:
             ways["drop_rate"][number] = left_out, stop, _NOTHING
-        if wide or not follows.strip(_SPACES):  # it ends a word
+        if wide or not follows.strip(SPACES):  # it ends a word
             if sign in COMMAS and start > first:
                 becomes = _SPACE if wide and stop < ends else _NOTHING
                 ways["comma_rate"][number] = left_out, stop, becomes
-            if sign in SET_APART and preceding.strip(_SPACES) and (sign != "." or ends_sentence):
+            if sign in SET_APART and preceding.strip(SPACES) and (sign != "." or ends_sentence):
                 ways["blank_rate"][number] = start, start, _SPACE
             group = _WRITTEN.group_of.get(ord(sign))
             if group is not None and (sign != "." or ends_row):
                 ways["repeat_rate"][number] = start, stop, group
-        spaced = follows == " " and text[stop + 1 : stop + 2].strip(_SPACES)
+        spaced = follows == " " and text[stop + 1 : stop + 2].strip(SPACES)
         if (sign in COMMAS or ends_sentence) and spaced and after[0] != stop + 1:
             ways["glue_rate"][number] = stop, stop + 1, _NOTHING
     return ways

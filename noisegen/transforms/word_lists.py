@@ -8,9 +8,11 @@ every match; the others are common usage, not a paper's: a writer shortens some 
 
 from functools import partial
 from pathlib import Path
+from typing import cast
 
 from noisegen.noise.lexical import LexicalSource, packaged, register_lexicon
 from noisegen.noise.lexicon import codespell_dictionary, parse_codespell
+from noisegen.noise.registry import Kind
 from noisegen.transforms import rows_of
 from noisegen.transforms.nlaugmenter import WORD_LISTS, OriginalWords
 
@@ -19,8 +21,8 @@ _LISTS = Path(__file__).with_suffix(".tsv")
 for _line, (_name, _rate, _kind, _tags, _summary) in enumerate(rows_of(_LISTS), 2):
     _original = OriginalWords(_name) if _name in WORD_LISTS else None
     _source = LexicalSource(
-        _name, partial(packaged, _name), _tags, original=_original, kind=_kind,  # type: ignore[arg-type]
-    )  # fmt: skip
+        _name, partial(packaged, _name), _tags, original=_original, kind=cast(Kind, _kind)
+    )
     register_lexicon(_source, float(_rate), _summary, f"{_LISTS}:{_line}")
 
 register_lexicon(

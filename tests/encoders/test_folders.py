@@ -80,6 +80,16 @@ def test_a_saved_folder_gives_the_same_vectors_here_and_there(tiny_bert, tmp_pat
     np.testing.assert_allclose(theirs(tmp_path / "student").encode(TEXTS), expected, atol=1e-6)
 
 
+def test_files_that_change_after_they_were_opened_change_nothing(tiny_bert, tmp_path):
+    save_folder(open_folder(tiny_bert, head=HeadSettings("mean", 24, "after")), tmp_path)
+    opened, expected = open_folder(tmp_path), open_folder(tmp_path).encode(TEXTS)
+
+    for path in tmp_path.rglob("*.safetensors"):
+        path.write_bytes(bytes(path.stat().st_size))  # in place: what was mapped would be zeros
+
+    np.testing.assert_array_equal(opened.encode(TEXTS), expected)
+
+
 def test_what_sentence_transformers_saves_opens_here(tiny_bert, tmp_path):
     models = sentence_transformers.sentence_transformer.modules
     network = models.Transformer(str(tiny_bert), max_seq_length=20)
