@@ -54,24 +54,37 @@ def atomic(path: Path) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def _renamed(path: Path) -> Iterator[IO[bytes]]:
-    temporary = path.with_name(f"{path.name}.{token_hex(8)}.tmp")  # others may write the same file
+    temporary, file = _opened_beside(path)
     try:
-        with temporary.open("xb") as file:
-            _is_free(file)
+        with file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        temporary.replace(path)
+            if os.name != "nt":  # while it is in use; Windows renames no open file
+                temporary.replace(path)
+        if os.name == "nt":
+            temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
 
 
-def _is_free(file: IO[bytes]) -> bool:
+def _opened_beside(path: Path) -> tuple[Path, IO[bytes]]:
+    """Open a file of another name that is in use until it is closed, so that none removes it."""
+    while True:
+        temporary = path.with_name(f"{path.name}.{token_hex(8)}.tmp")  # others may write the same
+        file = temporary.open("xb")
+        _is_free(file, wait=True)
+        if temporary.exists():
+            return temporary, file
+        file.close()  # `remove_left` came between
+
+
+def _is_free(file: IO[bytes], *, wait: bool = False) -> bool:
     """Mark an open file as in use until it is closed; tell whether nobody else has it in use."""
     try:
         import fcntl  # not on Windows
 
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
     except (ImportError, OSError):
         return False
     return True

@@ -3,11 +3,12 @@
 import os
 import stat
 import tempfile
+import threading
 
 import pytest
 from runs import DEMO, augment, begin, end, left_over, wait_for
 
-from noisegen.runs.atomic import atomic, atomic_folder, remove_left
+from noisegen.runs.atomic import atomic, atomic_folder, remove_left, write_text
 
 
 @pytest.fixture(params=[0o022, 0o007])
@@ -60,3 +61,23 @@ def test_the_files_of_others_who_write_are_left_alone(tmp_path):
 
         assert len(before) == 3
         assert left_over(tmp_path) == before
+
+
+def test_a_file_that_is_being_written_is_not_what_was_left(tmp_path):
+    """Parts that begin at once write the same note, and remove what others have left."""
+    over = threading.Event()
+
+    def clean():
+        while not over.is_set():
+            remove_left(tmp_path)
+
+    cleaner = threading.Thread(target=clean)
+    cleaner.start()
+    try:
+        for number in range(500):
+            write_text(tmp_path / f"{number % 3}.json", str(number))
+    finally:
+        over.set()
+        cleaner.join()
+
+    assert sorted(path.read_text() for path in tmp_path.iterdir()) == ["497", "498", "499"]
