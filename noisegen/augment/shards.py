@@ -32,7 +32,7 @@ from noisegen.runs.atomic import atomic, file_digest
 from noisegen.runs.folder import METADATA, note_text, shard_path
 from noisegen.runs.progress import live_path, publishing
 from noisegen.text.alignment import error_counts, words_in
-from noisegen.text.buffers import U64, as_arrow
+from noisegen.text.buffers import U64, as_arrow, one_chunk
 from noisegen.text.spans import protect_kinds
 
 # zstd 1 beats snappy in speed and size; dictionary pages for unique text are waste.
@@ -100,7 +100,7 @@ class ShardJob:
 
     def noised(self, rows: pa.Table, copy: int = 0, *, edits: bool) -> pa.Table:
         """Return rows, with the columns `id` and `clean`, and their noise, as `add_noise` does."""
-        clean, ids = (rows[name].combine_chunks() for name in ("clean", "id"))
+        clean, ids = (one_chunk(rows[name]) for name in ("clean", "id"))
         numbers = id_numbers(ids)
         writers = _writer_ids(rows, self.request.group_by, numbers)
         streams = Streams(numbers, self.request.seed, copy, writers)
@@ -178,8 +178,7 @@ def make_shard(job: ShardJob, folder: Path, task: ShardInput) -> Shard:
 def counts_of(noised: pa.Table, step: int) -> dict[str, int]:
     """Return what a batch adds to the shard's counts; errors on every step-th row, times step."""
     clean, noisy = noised["clean"], noised["noisy"]
-    sample = as_arrow(np.arange(0, len(clean), step))
-    cleans, noisies = clean.take(sample).to_pylist(), noisy.take(sample).to_pylist()
+    cleans, noisies = clean[::step].to_pylist(), noisy[::step].to_pylist()
     character_errors, word_errors = error_counts(cleans, noisies)
     return {
         "rows": len(clean),

@@ -19,8 +19,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from noisegen.data.files import reading, shard_files
+from noisegen.data.parquet import parquet_head
 from noisegen.data.sources import is_list, is_string
-from noisegen.data.tables import parquet_head
 from noisegen.errors import MissingExtra, SourceError, UsageError
 from noisegen.noise.engine import EDITS
 from noisegen.report import blocks, charts, pages

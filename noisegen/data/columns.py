@@ -13,6 +13,7 @@ from noisegen.data.files import ALL, Piece
 from noisegen.data.formats import Columns, Input, numbered, range_tables, whole
 from noisegen.data.sources import expand, is_list, is_string, no_column, refuse_doubles
 from noisegen.errors import SourceError
+from noisegen.text.buffers import one_chunk
 
 ROWS_MAX = 1_000_000  # that are held in memory
 _BATCH_BYTES, _BATCH_ROWS = 4 << 20, 10_000
@@ -130,7 +131,7 @@ def _texts_of(
     With `only_text` a column may hold lists of strings, and no numbers. Raises SourceError for
     another type.
     """
-    array = column.combine_chunks()
+    array = one_chunk(column)
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
     if pa.types.is_binary(array.type) or pa.types.is_large_binary(array.type):

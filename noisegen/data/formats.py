@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
-from noisegen.data import conll, tables
+from noisegen.data import conll, parquet, tables
 from noisegen.data.conll import LISTS
 from noisegen.data.features import class_names, with_class_names
 from noisegen.data.files import (
@@ -357,7 +357,7 @@ def _hub_head(file: FileRange, head: bytes, columns: Columns) -> FileRange | Non
 def plain_schema(schema: pa.Schema, columns: Columns) -> pa.Schema:
     """Return the schema without views, which Arrow cannot filter, nor a dictionary of texts or ids.
 
-    Of its metadata the names of classes are left.
+    Lists have none either: Parquet copies it out. Of its metadata the names of classes are left.
     """
     plain = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
     types = {field.name: field.type for field in schema}
@@ -365,6 +365,9 @@ def plain_schema(schema: pa.Schema, columns: Columns) -> pa.Schema:
     for name in (meant.source, meant.row_id):
         if pa.types.is_dictionary(kind := types.get(name, pa.null())):
             types[name] = kind.value_type
+    for name, kind in types.items():
+        if pa.types.is_dictionary(items := getattr(kind, "value_type", pa.null())):
+            types[name] = pa.list_(items.value_type)
     columns_of = pa.schema([(name, plain.get(types[name], types[name])) for name in schema.names])
     return with_class_names(columns_of, class_names(schema))
 
@@ -416,10 +419,9 @@ def _conform(rows: Iterable[pa.Table], file: FileRange) -> Tables:
     """Yield rows with the columns and types of the run."""
     with reading(file.path):
         for table in rows:
-            table = table.select(file.schema.names)
-            yield tables.with_reasons(
-                table if table.schema.equals(file.schema) else table.cast(file.schema)
-            )
+            reasons, table = table[tables.REASON], table.select(file.schema.names)
+            table = table if table.schema.equals(file.schema) else table.cast(file.schema)
+            yield table.append_column(tables.REASON, reasons)
 
 
 FORMATS = {
@@ -443,10 +445,12 @@ FORMATS = {
     "norm": Format(
         _norm_head, lambda file, _, size: conll.norm_tables(_parts(file, size))
     ),
-    "parquet": _by_numbers(tables.parquet_head, tables.parquet_tables),
-    "arrow": _by_numbers(tables.arrow_head, tables.arrow_tables),
+    "parquet": _by_numbers(parquet.parquet_head, parquet.parquet_tables),
+    "arrow": _by_numbers(parquet.arrow_head, parquet.arrow_tables),
     "hf": Format(
-        _hub_head, lambda file, *_: _conform(tables.hf_tables(file.path), file), is_text=False
+        _hub_head,
+        lambda file, *_: _conform(map(tables.with_reasons, tables.hf_tables(file.path)), file),
+        is_text=False,
     ),
 }  # fmt: skip
 ENDINGS = {kind: kind for kind in FORMATS if kind != "hf"} | {

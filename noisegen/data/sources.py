@@ -31,7 +31,7 @@ from noisegen.data.formats import Input as Input
 from noisegen.errors import SourceError, UsageError, did_you_mean
 from noisegen.options import Strings
 from noisegen.options import listed as listed
-from noisegen.text.buffers import as_arrow
+from noisegen.text.buffers import as_arrow, one_chunk
 
 NUMBERS = pa.list_(pa.int64())  # labels that are the numbers of classes
 ENDINGS = (
@@ -423,7 +423,7 @@ def _batch(table: pa.Table, columns: Columns, first: int) -> RowBatch:
 
 def _texts(chunked: pa.ChunkedArray, codes: tables.Codes, null_reason: str) -> pa.Array:
     """Return a column as strings, or as integers of 64 bits; mark the rows that cannot be used."""
-    column = chunked.combine_chunks()
+    column = one_chunk(chunked)
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     _mark(codes, pc.is_null(column), null_reason)

@@ -1,4 +1,4 @@
-"""Rows of files as Arrow tables, a bounded block at a time: lines, TSV, CSV, JSON, Parquet, hf:.
+"""Rows of files as Arrow tables, a bounded block at a time: lines, TSV, CSV, JSON lines, hf:.
 
 Every table has all rows of its block: one that cannot be read is null and says why in REASON. Types
 of JSON lines are those of a file's beginning; a field or value that does not fit is left out.
@@ -21,7 +21,6 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json
-import pyarrow.parquet as pq
 
 from noisegen.data.files import (
     BOM,
@@ -34,7 +33,6 @@ from noisegen.data.files import (
     blocks,
     entered_parts,
     first_line,
-    for_arrow,
     read_parts,
 )
 from noisegen.errors import MissingExtra, SourceError
@@ -44,7 +42,6 @@ Codes = npt.NDArray[np.int8]
 _Record = list[str] | str  # the fields, or the reason to drop them
 
 ROWS = 4096  # decoded at once: few enough even for long texts
-DECODED_MAX = 128 << 20  # bytes decoded at once if every row had the longest text that is stored
 DEPTH_MAX = 32  # values of JSON within each other; Arrow reads no schema back that has over 60
 FIELDS_MAX = 1_000  # columns of JSON, those of objects within them counted
 REASON = "\x00reason"  # the column with the index into REASONS
@@ -55,13 +52,7 @@ REASONS = (
 )  # fmt: skip
 CODE = {name: number for number, name in enumerate(REASONS)}
 KEPT = (0, CODE["unexpected_field"])  # rows with any other code are dropped
-_ARROW = b"ARROW1"  # begins Arrow's file format, not its stream
 _HALVES = re.compile("[\ud800-\udfff]")  # of a surrogate pair
-_BYTES = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary()}
-_LISTS = pa.ListArray | pa.LargeListArray | pa.FixedSizeListArray
-_STORED_ONCE = {"PLAIN_DICTIONARY", "RLE_DICTIONARY"}
-_DELTAS = {"DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY"}  # Arrow reads no dictionary beside them
-_DELTA_MAX = 8 << 20  # bytes taken for the longest text where no dictionary tells
 _SCALARS = {bool: pa.bool_(), float: pa.float64(), int: pa.int64(), str: pa.string()}
 
 
@@ -246,7 +237,7 @@ def delimited(block: bytes, names: Sequence[str], *, tabs: bool) -> pa.Table:
 
 def csv_tables(parts: Iterable[bytes], names: Sequence[str]) -> Iterator[pa.Table]:
     """Yield the rows of CSV with quotes as in RFC 4180; raises Damaged after the last."""
-    lines = chain.from_iterable(map(_text_lines, parts))
+    lines = (_text(line) for part in parts for line in io.BytesIO(part))
     damage: list[Damaged] = []
     records = _csv_records(lines, len(names), damage)
     while batch := _bounded(records):
@@ -339,13 +330,13 @@ def _csv_table(rows: Sequence[_Record], names: Sequence[str]) -> pa.Table:
     return with_reasons(pa.table(columns, list(names)), np.array(codes, np.int8))
 
 
-def _text_lines(block: bytes) -> io.StringIO:
-    return io.StringIO(block.decode("utf-8", "surrogateescape"), newline="\n")
+def _text(line: bytes) -> str:
+    return line.decode("utf-8", "surrogateescape")
 
 
 def header(head: bytes, kind: str, path: str) -> tuple[list[str], int]:
     """Return the fields of the first record and the bytes it takes; raises SourceError."""
-    lines = _text_lines(head)
+    lines = io.StringIO(_text(head), newline="\n")
     try:
         names = (
             next(csv.reader(lines, strict=True))
@@ -355,141 +346,6 @@ def header(head: bytes, kind: str, path: str) -> tuple[list[str], int]:
     except (csv.Error, StopIteration) as error:
         raise SourceError(f"{path}: no header: {first_line(error)}") from error
     return names, len(lines.getvalue()[: lines.tell()].encode("utf-8", "surrogateescape"))
-
-
-def parquet_head(path: str) -> tuple[pa.Schema, int]:
-    """Return the columns and the number of rows of a Parquet file."""
-    with for_arrow(path) as opened, pq.ParquetFile(opened) as file:
-        return file.schema_arrow, file.metadata.num_rows
-
-
-def parquet_tables(path: str, start: int, stop: int, batch_bytes: int) -> Iterator[pa.Table]:
-    """Yield a range of rows, reading pages from the row group that holds the first."""
-    # Without pre_buffer=False a whole row group lies in memory at once.
-    with (
-        for_arrow(path) as opened,
-        pq.ParquetFile(opened, pre_buffer=False, buffer_size=1 << 20) as file,
-    ):
-        groups = [file.metadata.row_group(i) for i in range(file.num_row_groups)]
-        starts = np.cumsum([0, *(group.num_rows for group in groups)])
-        first = int(np.searchsorted(starts, start, side="right")) - 1
-        last = int(np.searchsorted(starts, stop, side="left"))
-        at = int(starts[first])
-        size = sum(group.total_byte_size for group in groups[first:last])
-        stored = batch_bytes * int(starts[last] - at) // max(size, 1)
-        rows = max(min(stored, ROWS, *_rows_decoded(opened, groups[first:last], first)), 1)
-        for batch in file.iter_batches(rows, list(range(first, last)), use_threads=False):
-            skipped = min(max(start - at, 0), len(batch))
-            at += len(batch)
-            if skipped < len(batch):
-                wanted = batch.slice(skipped, len(batch) - skipped - max(at - stop, 0))
-                yield pa.Table.from_batches([wanted])
-            if at >= stop:
-                return
-
-
-def _rows_decoded(opened: Any, groups: Sequence[pq.RowGroupMetaData], first: int) -> Iterator[int]:
-    """Yield how many rows of each row group take DECODED_MAX, if texts are the longest stored.
-
-    A text may be stored once, in the dictionary of its column, and stand in every row.
-    """
-    chunks = [[group.column(place) for place in range(group.num_columns)] for group in groups]
-    once = {chunk.path_in_schema for chunk in chain(*chunks) if _is_stored_once(chunk)}
-    with pq.ParquetFile(
-        opened, pre_buffer=False, buffer_size=1 << 20, read_dictionary=sorted(once)
-    ) as file:
-        for number, group in enumerate(groups):
-            size = 0
-            for place, chunk in enumerate(chunks[number]):
-                if _is_stored_once(chunk):
-                    width = _longest_stored(file, first + number, chunk.path_in_schema)
-                elif not _DELTAS.isdisjoint(chunk.encodings):
-                    width = min(chunk.total_uncompressed_size, _DELTA_MAX)
-                else:
-                    width = file.schema.column(place).length or 8
-                size += chunk.num_values * width
-            yield DECODED_MAX * group.num_rows // max(size, 1)
-
-
-def _is_stored_once(chunk: pq.ColumnChunkMetaData) -> bool:
-    """Tell whether texts are in a dictionary that Arrow can read without copying them out."""
-    is_text, encodings = chunk.physical_type == "BYTE_ARRAY", set(chunk.encodings)
-    return is_text and bool(encodings & _STORED_ONCE) and not encodings & _DELTAS
-
-
-def _longest_stored(file: pq.ParquetFile, group: int, name: str) -> int:
-    """Return the bytes of the longest text in the dictionary of a column."""
-    batches = file.iter_batches(ROWS, [group], columns=[name], use_threads=False)
-    found = (sum(map(_longest, batch.columns)) for batch in batches)
-    return next(filter(None, found), 0)  # all of the dictionary comes with the first text
-
-
-def _longest(column: pa.Array) -> int:
-    """Return the bytes of the longest text that a column refers to, 0 if it holds its own."""
-    kind = column.type
-    if pa.types.is_dictionary(kind):
-        texts = column.dictionary
-        is_text = texts.type in (*_BYTES, *_BYTES.values())
-        return (pc.max(pc.binary_length(texts)).as_py() or 0) if is_text else _longest(texts)
-    if kind in (pa.string_view(), pa.binary_view()):
-        lengths = np.frombuffer(column.buffers()[1], np.int32)[4 * column.offset :: 4]
-        return int(lengths[: len(column)].max(initial=0))
-    if pa.types.is_struct(kind):
-        return sum(map(_longest, column.flatten()))
-    return _longest(column.values) if isinstance(column, _LISTS) else 0
-
-
-def arrow_head(path: str) -> tuple[pa.Schema, int]:
-    """Return the columns and the number of rows of an Arrow file, such as `datasets` saves."""
-    rows = 0
-    with for_arrow(path) as opened:
-        batches = _arrow_batches(opened)
-        schema = next(batches)
-        for batch in batches:
-            rows += len(_checked(batch))
-    return schema, rows
-
-
-def arrow_tables(path: str, start: int, stop: int, batch_bytes: int) -> Iterator[pa.Table]:
-    """Yield a range of rows of an Arrow file."""
-    at = 0
-    with for_arrow(path) as opened:
-        batches = _arrow_batches(opened)
-        next(batches)
-        for batch in batches:
-            wanted = batch.slice(max(start - at, 0), max(stop - max(at, start), 0))
-            at += len(batch)
-            if len(wanted):
-                _checked(batch)
-                stored = len(wanted) * batch_bytes // max(wanted.nbytes, 1)
-                decoded = DECODED_MAX // max(sum(map(_longest, wanted.columns)), 1)
-                step = max(min(stored, decoded), 1)
-                for first in range(0, len(wanted), step):
-                    yield pa.Table.from_batches([wanted.slice(first, step)])
-            if at >= stop:
-                return
-
-
-def _arrow_batches(opened: Any) -> Iterator[Any]:
-    """Yield the schema of a file in Arrow's stream or file format, then its batches."""
-    with pa.memory_map(opened) if isinstance(opened, str) else pa.PythonFile(opened, "r") as source:
-        is_stream = source.read(len(_ARROW)) != _ARROW
-        source.seek(0)
-        if is_stream:
-            with pa.ipc.open_stream(source) as stream:
-                yield stream.schema
-                yield from stream
-        else:
-            with pa.ipc.open_file(source) as file:
-                yield file.schema
-                yield from map(file.get_batch, range(file.num_record_batches))
-
-
-def _checked(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return a batch whose offsets stay within it: with others Arrow reads wild memory."""
-    for column in batch.columns:  # as bytes, for a text that is not UTF-8 costs a row, no more
-        column.cast(_BYTES.get(column.type, column.type)).validate(full=True)
-    return batch
 
 
 def hf_tables(spec: str) -> Iterator[pa.Table]:

@@ -26,6 +26,7 @@ from noisegen.errors import UsageError
 from noisegen.noise import registry
 from noisegen.noise.recipe import Recipe, factor_max, scaled
 from noisegen.options import Strings, argument, internal, listed, option, public
+from noisegen.runs import executors
 from noisegen.runs.atomic import write_text
 from noisegen.runs.manifest import counted
 from noisegen.runs.options import ALONE, Lang, TextColumn, WorkerOptions
@@ -219,7 +220,8 @@ def _calibrate(options: CalibrateOptions) -> Calibrated:
         figure, target = "wer", options.target_wer or 0.0
     code = tuple(Path(path).resolve() for path in listed(options.code))
     estimator = RateEstimator(texts, figure, noising, options.seed, options, code)
-    calibrated = calibrate_rate(base, estimator, target, options.progress)
+    with executors.workers_reused():
+        calibrated = calibrate_rate(base, estimator, target, options.progress)
     name = options.name or f"{base.name}-calibrated"
     return replace(calibrated, recipe=replace(calibrated.recipe, name=name), dropped=dropped)
 

@@ -162,6 +162,7 @@ def measure(opened: sqlite3.Connection) -> ReviewReport:
         verdicts=[
             _verdict(name, store.most_realistic(group), [figures[stratum] for stratum in group])
             for name, group in sorted(judged.items())
+            if name[1] != store.REAL
         ],
         agreement=_agreement(items, kinds),
         kinds=_kinds(strata, kinds),

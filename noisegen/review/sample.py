@@ -1,6 +1,7 @@
 """Make a review file: the blind sample of the first stage, and more rows for the second.
 
-The rows come from outputs of `noisegen augment`, or from clean text that is noised here.
+The rows come from outputs of `noisegen augment`, or from clean text that is noised here; that of
+real pairs is judged beside their own noise.
 """
 
 import json
@@ -12,7 +13,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cache
-from itertools import chain
+from itertools import chain, islice
 from operator import itemgetter
 from pathlib import Path
 from typing import Annotated, Any
@@ -27,6 +28,7 @@ from noisegen.augment import Request
 from noisegen.augment.augment import recipe_of
 from noisegen.data.columns import by_reason
 from noisegen.data.files import reading, shard_files
+from noisegen.data.pairs import stream_pairs
 from noisegen.data.sources import Columns, expand, is_string, no_column, read, shard_inputs
 from noisegen.errors import SourceError, UsageError
 from noisegen.noise import registry
@@ -40,6 +42,7 @@ from noisegen.review import store
 from noisegen.review.store import Judged, Stratum
 from noisegen.runs.manifest import Manifest, counted
 from noisegen.runs.options import Folder
+from noisegen.text.buffers import one_chunk
 from noisegen.text.spans import PROTECTED, protect_kinds
 
 SHARD_ROWS = 10_000  # noised and held at once
@@ -81,6 +84,11 @@ class MakeOptions(Request):
     rows: Annotated[int, option("Rows per language and strength in the first stage", ge=1)] = (
         store.FIRST_STAGE
     )
+    with_real: Annotated[
+        bool,
+        option("SOURCE is real pairs, as for noisegen realism: draw as many rows with the noise of "
+               "people, and noise others at --strengths (default: x1)"),
+    ] = False  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -157,7 +165,8 @@ def _make(options: MakeOptions) -> SampleSummary:
 
     `sources` are outputs of `noisegen augment`, a strength each, or clean text that is noised here
     at `strengths` ('0.05,0.1,0.2' are rates, 'x0.5,x1,x2' factors of the recipe's rates). Every
-    language has its own sample. Raises NoisegenError.
+    language has its own sample. `with_real` sources are real pairs: rows with their own noise are
+    drawn too. Raises NoisegenError.
     """
     source, path = ReviewSource.of(options), Path(options.out)
     with store.created(path) as database:
@@ -279,7 +288,7 @@ def _drawn(
     counted by reason.
     """
     dropped = Counter[str]()
-    strata = max(len(source.strengths), len(source.sources))
+    strata = max(len(source.strengths), len(source.sources)) + source.with_real
     room = count * strata + max(map(len, taken.values()), default=0)
     pools: dict[StratumName, _Pool] = {}
     for stratum, table in source.batches(dropped):
@@ -378,6 +387,7 @@ class ReviewSource:
     limit: int | None = None
     code: tuple[str, ...] = ()
     nlaug_data: str | None = None
+    with_real: bool = False
 
     @classmethod
     def of(cls, options: MakeOptions) -> "ReviewSource":
@@ -386,26 +396,26 @@ class ReviewSource:
         if not sources:
             raise UsageError("name at least one SOURCE")
         values = {**vars(options), "sources": _absolute(sources), "code": _absolute(code)}
-        values |= {"strengths": strength_labels(options.strengths), "recipe": None}
+        strengths = strength_labels(options.strengths or ("x1" if options.with_real else ""))
+        values |= {"strengths": strengths, "recipe": None}
         if options.nlaug_data:
             values["nlaug_data"] = str(Path(options.nlaug_data).resolve())
         outputs = [name for name in sources if shard_files(Path(name))]
+        if options.with_real:
+            _refuse(options, ("text_column", "id_column"), "real pairs are in columns of their own")
+            outputs = []
         if 0 < len(outputs) < len(sources):
             raise UsageError(
                 f"{outputs[0]!r} is an output of augment, others are not: use one kind"
             )
         if not outputs:
-            if not options.strengths:
+            if not strengths:
                 raise UsageError("clean text needs --strengths, such as 0.05,0.1,0.2 or x0.5,x1,x2")
             for path in code:
                 load_code(path)
             return msgspec.convert(values | {"recipe": recipe_of(options).to_dict()}, cls)
-        bare = Request(options.sources)
-        for name in ("recipe", "transforms", "values", "limit", "text_column", "id_column"):
-            if getattr(options, name) not in (getattr(bare, name), {}):
-                raise UsageError(
-                    f"outputs of augment bring their own noise and columns: leave out {name}"
-                )
+        fixed = ("recipe", "transforms", "values", "limit", "text_column", "id_column")
+        _refuse(options, fixed, "outputs of augment bring their own noise and columns")
         return msgspec.convert(values, cls)
 
     def batches(self, dropped: Counter[str]) -> Iterator[Batch]:
@@ -413,6 +423,14 @@ class ReviewSource:
         for path in self.code:
             load_code(path)
         yield from _noised(self, dropped) if self.recipe else _outputs(self)
+
+
+def _refuse(options: MakeOptions, names: Sequence[str], why: str) -> None:
+    """Raise UsageError if one of these options is given."""
+    bare = Request(options.sources)
+    for name in names:
+        if getattr(options, name) not in (getattr(bare, name), {}):
+            raise UsageError(f"{why}: leave out {name}")
 
 
 def _absolute(sources: Sequence[str]) -> tuple[str, ...]:
@@ -477,18 +495,15 @@ def _noised(source: ReviewSource, dropped: Counter[str]) -> Iterator[Batch]:
     recipe = Recipe.from_dict(source.recipe, "the recipe of the review")
     recipes = {label: at_strength(recipe, label) for label in source.strengths}
     engine = cache(lambda label, lang: _engine(recipes[label], lang, source))
-    columns = Columns(source.text_column, source.id_column)
     protected = protect_kinds(source.protect)
     every = Stratum(source.lang, recipe.name, "")
-    named = expand(source.sources)
-    inputs = [item for item in named if not item.skipped]
-    dropped.update(["unread_file"] * (len(named) - len(inputs)))
-    tasks = shard_inputs(inputs, columns, SHARD_ROWS, source.limit)
-    for batch in chain.from_iterable(read(task, columns) for task in tasks):
-        dropped.update(batch.dropped)
-        for stratum, table in _by_language(batch.table, every, source.lang_column):
-            ids, clean = (table[name].combine_chunks() for name in ("id", "clean"))
+    for texts in (_pairs if source.with_real else _clean_texts)(source, dropped):
+        for stratum, part in _by_language(texts, every, source.lang_column):
+            ids, clean = (one_chunk(part[name]) for name in ("id", "clean"))
             table = pa.table({"row_id": pc.cast(ids, pa.string()), "clean": clean})
+            if source.with_real:
+                real = stratum._replace(recipe=store.REAL, strength="x1", value=1.0)
+                yield real, table.append_column("noisy", part["noisy"])
             streams = Streams(id_numbers(ids), source.seed)
             for label in recipes:
                 if noise := engine(label, stratum.lang):
@@ -496,6 +511,24 @@ def _noised(source: ReviewSource, dropped: Counter[str]) -> Iterator[Batch]:
                 else:
                     noisy = table.append_column("noisy", clean)
                 yield stratum._replace(strength=label, value=strength_value(label)), noisy
+
+
+def _clean_texts(source: ReviewSource, dropped: Counter[str]) -> Iterator[pa.Table]:
+    columns = Columns(source.text_column, source.id_column)
+    named = expand(source.sources)
+    inputs = [item for item in named if not item.skipped]
+    dropped.update(["unread_file"] * (len(named) - len(inputs)))
+    tasks = shard_inputs(inputs, columns, SHARD_ROWS, source.limit)
+    for batch in chain.from_iterable(read(task, columns) for task in tasks):
+        dropped.update(batch.dropped)
+        yield batch.table
+
+
+def _pairs(source: ReviewSource, dropped: Counter[str]) -> Iterator[pa.Table]:
+    pairs = enumerate(islice(stream_pairs(source.sources, dropped), source.limit))
+    rows = ({"id": number, "noisy": noisy, "clean": clean} for number, (noisy, clean) in pairs)
+    while batch := list(islice(rows, SHARD_ROWS)):
+        yield pa.Table.from_pylist(batch)
 
 
 def _engine(recipe: Recipe, lang: str, source: ReviewSource) -> Engine | None:

@@ -24,6 +24,7 @@ from noisegen.text.languages import language_code, language_scripts
 from noisegen.text.segmentation import Language
 
 FIRST_STAGE, SECOND_STAGE = 15, 60  # rows of a strength, as in RCP
+REAL = "real noise"  # stands for the recipe of rows that people wrote
 APPLICATION = 0x6E6F7276  # "norv", the mark of a review in the head of an SQLite file
 VERSION = 1
 COMMENT_MAX = 2_000  # characters

@@ -15,7 +15,8 @@ from concurrent.futures import (
     ProcessPoolExecutor,
     wait,
 )
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
+from contextvars import ContextVar
 from functools import partial
 from itertools import chain, islice
 from multiprocessing import connection, get_context
@@ -72,7 +73,7 @@ def run(
         return
     suspects: deque[tuple[T, int]] = deque()  # tasks in flight when a pool broke, and their tries
     while True:
-        with _processes(workers) as pool:
+        with _pool(workers) as pool:
             while suspects:  # each alone, so that blame falls on the right one
                 task, tries = suspects[0]
                 if (yield from _side_by_side(pool, function, iter([task]), lambda: 1)):
@@ -105,6 +106,35 @@ def run_in_order(
 
 def _numbered(function: Callable[[T], R], task: tuple[int, T]) -> tuple[int, R]:
     return task[0], function(task[1])
+
+
+_Pools = dict[int, tuple[ProcessPoolExecutor, ExitStack]]  # by their workers
+_idle: ContextVar[_Pools | None] = ContextVar("idle", default=None)
+
+
+@contextmanager
+def workers_reused() -> Iterator[None]:
+    """Let the workers of a `run` in this block wait for the next: one takes a second to start."""
+    idle: _Pools = {}
+    token = _idle.set(idle)
+    try:
+        yield
+    finally:
+        _idle.reset(token)
+        for _, stack in idle.values():
+            stack.close()
+
+
+@contextmanager
+def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
+    """Yield idle processes, or start some; those of a whole pool wait where they are reused."""
+    idle = _idle.get()
+    pool, stack = (idle or {}).pop(workers, (None, ExitStack()))
+    with stack:
+        pool = pool or stack.enter_context(_processes(workers))
+        yield pool
+        if idle is not None and not pool._broken:
+            idle[workers] = pool, stack.pop_all()
 
 
 @contextmanager

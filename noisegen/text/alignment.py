@@ -9,7 +9,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import groupby, pairwise
+from itertools import groupby, islice, pairwise
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -307,7 +307,8 @@ def word_errors(clean: str, noisy: str) -> int:
     sizes = words_in(clean), words_in(noisy)
     if sizes[0] * sizes[1] <= EXACT_MAX**2:
         return Levenshtein.distance(clean.split(), noisy.split())
-    ours, theirs = (text.split(None, ESTIMATED_FROM)[:ESTIMATED_FROM] for text in (clean, noisy))
+    words = (islice(re.finditer(r"\S+", text), ESTIMATED_FROM) for text in (clean, noisy))
+    ours, theirs = ([word[0] for word in of_text] for of_text in words)
     return _estimated(ours, theirs, sizes[0])
 
 

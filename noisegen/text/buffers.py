@@ -28,10 +28,25 @@ def as_arrow(values: npt.NDArray[Any]) -> pa.Array:
     return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, buffer])
 
 
+def one_chunk(column: pa.ChunkedArray) -> pa.Array:
+    """Return a column as one array: `combine_chunks` copies one that has a single chunk too."""
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
 def as_numpy(array: pa.Array) -> npt.NDArray[Any]:
     """View an Arrow array of numbers without nulls."""
     dtype = array.type.to_pandas_dtype()
     return np.frombuffer(array.buffers()[1], dtype)[array.offset :][: len(array)]
+
+
+def is_byte(among: bytes) -> Bool:
+    """Return a table that tells of every byte whether it is one of these."""
+    return np.isin(np.arange(256), list(among))
+
+
+@cache
+def _table_of(among: bytes) -> bytes:
+    return is_byte(among).tobytes()
 
 
 def ordinals(rows: I64) -> I64:
@@ -102,10 +117,10 @@ APOSTROPHES = "'\u2019"
 # F0 9F (U+1F000-1FFFF) are signs, not letters: quotes, dashes, arrows, variation selectors, emoji.
 SIGNS = ((0x80, 0xBF), (0x2000, 0x2FFF), (0x3000, 0x303F), (0xFE00, 0xFE3F), (0x1F000, 0x1FFFF))
 # Scripts without spaces, whose texts are cut into `characters` or `runs`.
-HIRAGANA, KATAKANA, HAN = range(3)
+HIRAGANA, KATAKANA, HAN, THAI = range(4)
 UNSPACED = (
     ((0x3041, 0x3098), (0x309B, 0x309F)), ((0x30A0, 0x30FF),),
-    ((0x3400, 0x9FFF), (0x20000, 0x3FFFF)),
+    ((0x3400, 0x9FFF), (0x20000, 0x3FFFF)), ((0xE01, 0xE4F), (0xE81, 0xECF)),
 )  # fmt: skip
 WHOLE = (KATAKANA, HAN)  # in `runs`
 TOUCHING = 0xFF  # the gap of words with nothing between them; no text has this byte
@@ -139,6 +154,13 @@ class Tokens:
 
     def __len__(self) -> int:
         return len(self.starts)
+
+    def holding(self, texts: "Texts", among: bytes) -> Bool:
+        """Tell which of these words of `texts` hold one of some bytes."""
+        at = texts.positions_of(among)
+        before = np.searchsorted(at, np.stack([self.starts, self.stops]))
+        holds: Bool = before[1] > before[0]
+        return holds
 
 
 def overlapping(starts: I64, stops: I64) -> I64:
@@ -186,15 +208,15 @@ def _word_edges(window: U8, offsets: I64) -> tuple[I64, I64]:
 
 def _cut(window: U8, starts: I64, stops: I64, whole: tuple[int, ...]) -> tuple[I64, I64]:
     """Return the edges of words cut at characters of `UNSPACED`, but not within `whole` scripts."""
-    leads = np.flatnonzero(window >= 0xE3)
+    leads = np.flatnonzero(window >= 0xE0)
     points = code_points(window, leads)
     scripts = np.full(len(points), -1)
     for script, ranges in enumerate(UNSPACED):
         for low, high in ranges:
             scripts[(points >= low) & (points <= high)] = script
     unspaced = np.flatnonzero(scripts >= 0)
-    leads, scripts = leads.take(unspaced), scripts.take(unspaced)
-    ends = leads + utf8_lengths(points.take(unspaced))
+    leads, scripts, points = (of.take(unspaced) for of in (leads, scripts, points))
+    ends = leads + utf8_lengths(points)
     touching = leads[1:] == ends[:-1]
     goes_on = touching & (scripts[1:] == scripts[:-1]) & np.isin(scripts[1:], whole)
     last = ends[~np.append(touching, False)] if len(ends) else ends
@@ -203,6 +225,8 @@ def _cut(window: U8, starts: I64, stops: I64, whole: tuple[int, ...]) -> tuple[I
     cut[leads] = True
     cut[leads[1:][goes_on]] = False
     cut[inside[~joins_previous(code_points(window, inside))]] = True
+    cut[leads[joins_previous(points)]] = False  # a consonant stays with its signs,
+    cut[ends[np.isin(points, BEFORE)]] = False  # and with a vowel that is written before it
     edges = []
     for outer in (starts, stops):
         cut[starts], cut[stops] = False, False
@@ -213,15 +237,13 @@ def _cut(window: U8, starts: I64, stops: I64, whole: tuple[int, ...]) -> tuple[I
 
 def _join_apostrophes(window: U8, word: Bool, edges: I64) -> None:
     """Mark apostrophes between two word characters of a row as part of the word."""
-    padded = np.concatenate([[False], word, [False]])
-    at_edge = np.zeros(len(word) + 1, np.bool_)
-    at_edge[edges] = True
     for mark in map(str.encode, APOSTROPHES):
-        at = np.flatnonzero(window[: len(window) - len(mark) + 1] == mark[0])
+        at = 1 + np.flatnonzero(window[1 : len(window) - len(mark)] == mark[0])
         for offset, byte in enumerate(mark):
             at = at[window[at + offset] == byte]
         end = at + len(mark)
-        inside = at[padded[at] & padded[end + 1] & ~at_edge[at] & ~at_edge[end]]
+        at_edge = find_sorted(edges, at)[1] | find_sorted(edges, end)[1]
+        inside = at[word[at - 1] & word[end] & ~at_edge]
         for offset in range(len(mark)):
             word[inside + offset] = True
 
@@ -245,17 +267,20 @@ def word_hashes(window: U8, starts: I64, stops: I64) -> U64:
     """Return a 64-bit hash of every byte range, 0 for those over `WORD_BYTES_MAX`."""
     padded = np.concatenate([window, np.zeros(8, np.uint8)])
     loads = np.ndarray(len(window) + 1, "<u8", padded, strides=(1,))
-    left = stops - starts
-    hashes = left.astype(np.uint64)
-    at, state = starts, hashes
-    longer = np.arange(len(starts))
-    while len(at):
-        state = (state ^ (loads[at] & _LOW_BYTES[np.minimum(left, 8)])) * _SPREAD
-        state = state ^ (state >> np.uint64(32))
-        hashes[longer] = state
-        more = np.flatnonzero((left > 8) & (left <= WORD_BYTES_MAX))
-        longer, state, at, left = longer[more], state[more], at[more] + 8, left[more] - 8
-    hashes[stops - starts > WORD_BYTES_MAX] = 0
+
+    def mixed(state: U64, at: I64, left: I64) -> U64:
+        state = (state ^ (loads[at] & _LOW_BYTES.take(left, mode="clip"))) * _SPREAD
+        state ^= state >> np.uint64(32)
+        return state
+
+    sizes = stops - starts
+    hashes = mixed(sizes.astype(np.uint64), starts, sizes)
+    longer, done = np.flatnonzero((sizes > 8) & (sizes <= WORD_BYTES_MAX)), 8
+    while len(longer):
+        at, left = starts.take(longer) + done, sizes.take(longer) - done
+        hashes[longer] = mixed(hashes.take(longer), at, left)
+        longer, done = longer[left > 8], done + 8
+    hashes[sizes > WORD_BYTES_MAX] = 0
     return hashes
 
 
@@ -289,8 +314,9 @@ class HashTable:
     def find(self, hashes: U64, tables: I64 | None = None) -> I32:
         """Return the value of every hash in its table (default: the first), 0 if it has none."""
         values = np.zeros(len(hashes), np.int32)
-        tables = np.zeros(len(hashes), np.int64) if tables is None else tables
-        masks, bases = (self.sizes - 1)[tables], (np.cumsum(self.sizes) - self.sizes)[tables]
+        masks, bases = self.sizes[:1] - 1, np.zeros(1, np.int64)
+        if tables is not None:
+            masks, bases = (self.sizes - 1)[tables], (np.cumsum(self.sizes) - self.sizes)[tables]
         at, left = hashes.view(np.int64) & masks, np.arange(len(hashes))
         while len(left):
             slots = bases + at
@@ -300,7 +326,8 @@ class HashTable:
             values[left.take(hit)] = self.values.take(slots.take(hit))
             on = np.flatnonzero((stored != 0) > equal)
             left, hashes = left.take(on), hashes.take(on)
-            masks, bases = masks.take(on), bases.take(on)
+            if tables is not None:
+                masks, bases = masks.take(on), bases.take(on)
             at = (at.take(on) + _steps(hashes)) & masks
         return values
 
@@ -367,6 +394,21 @@ class Texts:
         """The bytes of these rows; a position minus `offsets[0]` indexes it."""
         return self.values[self.offsets[0] : self.offsets[-1]]
 
+    def positions_of(self, among: bytes) -> I64:
+        """Return where some bytes are."""
+        found: I64 = np.flatnonzero(self._are(among)) + self.offsets[0]
+        return found
+
+    def rows_holding(self, among: bytes) -> I64:
+        """Return the numbers of the rows that hold one of some bytes."""
+        filled = np.flatnonzero(self.lengths)
+        starts = self.offsets.take(filled) - self.offsets[0]
+        return filled[np.logical_or.reduceat(self._are(among), starts)] if len(filled) else filled
+
+    def _are(self, among: bytes) -> Bool:
+        """Tell which bytes of `window` are among these."""
+        return np.frombuffer(self.window.tobytes().translate(_table_of(among)), np.bool_)
+
     @cached_property
     def is_ascii(self) -> bool:
         """Whether every byte is a character."""
@@ -394,7 +436,8 @@ class Texts:
         rows = self.rows_of(starts + base)
         hashes = word_hashes(folded(window), starts, stops)
         gaps = np.zeros(len(starts), np.int64)
-        between = np.where(rows[1:] == rows[:-1], starts[1:] - stops[:-1], -1)
+        between = starts[1:] - stops[:-1]
+        between[rows[1:] != rows[:-1]] = -1
         one_apart = np.flatnonzero(between == 1)
         gaps[one_apart] = window[stops[one_apart]]
         gaps[:-1][between == 0] = TOUCHING

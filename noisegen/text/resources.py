@@ -11,7 +11,7 @@ DEFAULT_RECIPE = "ugc"  # where none is named
 DEMO = PACKAGE / "demo" / "demo.tsv"
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # parameters of mallopt, from glibc's malloc.h
-KEPT_BYTES = 256 << 20
+KEPT_BYTES = 64 << 20
 ONE_BLOCK_MAX = 32 << 20  # glibc allows no more
 
 

@@ -409,6 +409,29 @@ def test_a_long_text_stored_once_is_copied_out_in_few_rows(
     assert {text for texts in found for text in texts} == {"x" * 300_000}
 
 
+@pytest.mark.parametrize(
+    ("file", "stored"), [("a.parquet", False), ("b.parquet", True), ("a.arrow", True)]
+)
+def test_a_list_that_repeats_a_long_text_is_too_long(
+    tmp_path: Path, file: str, stored: bool
+) -> None:
+    words = pa.DictionaryArray.from_arrays(
+        pa.array([0, *[1] * 900, None, *[1] * 100, *[0] * 900], pa.int32()),
+        pa.array(["ok", "x" * 100_000]),
+    )
+    lists = pa.ListArray.from_arrays([0, 1, 902, 1002, 1802, 1902], words)
+    table = pa.table({"text": list("abcde"), "words": lists})
+    if file == "a.arrow":
+        with pa.ipc.new_file(str(tmp_path / file), table.schema) as out:
+            out.write_table(table)
+    else:
+        pq.write_table(table, tmp_path / file, store_schema=stored)
+    found, dropped = rows_of(tmp_path / file)
+    assert (found["clean"].to_pylist(), dropped) == (list("acde"), {"row_too_long": 1})
+    assert found["words"].type.value_type == pa.string()
+    assert found["words"].to_pylist() == [table["words"][at].as_py() for at in (0, 2, 3, 4)]
+
+
 @pytest.mark.nightly
 @pytest.mark.skipif(not SHARED.exists(), reason="data of the project is not here")
 def test_real_sentences_without_header() -> None:

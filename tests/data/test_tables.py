@@ -6,6 +6,7 @@ import json
 import math
 import pickle
 import time
+import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from source_files import Columns, File, reasons, rows, writer
 
-from noisegen.data import files, formats, tables
+from noisegen.data import files, formats, parquet, tables
 from noisegen.data.columns import read_columns
 from noisegen.data.files import Damaged, blocks
 from noisegen.data.tables import (
@@ -200,7 +201,7 @@ def test_parquet_ranges_are_those_asked_for(tmp_path: Path, group: int) -> None:
     pq.write_table(pa.table({"n": np.arange(100)}), path, row_group_size=group)
     for start, stop in [(0, 100), (0, 1), (99, 100), (6, 8), (7, 14), (13, 50)]:
         for size in (1, 100, 1 << 20):
-            parts = tables.parquet_tables(path, start, stop, size)
+            parts = parquet.parquet_tables(path, start, stop, size)
             assert [n for t in parts for n in t["n"].to_pylist()] == list(range(start, stop))
 
 
@@ -208,7 +209,7 @@ def test_a_parquet_error_is_one_line(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     path.write_bytes(b"PAR1 and no more")
     with pytest.raises(SourceError, match=r"cannot read .*a\.parquet: ") as caught:
-        tables.parquet_head(str(path))
+        parquet.parquet_head(str(path))
     assert "\n" not in str(caught.value)
 
 
@@ -397,12 +398,24 @@ def test_a_later_choice_of_columns_is_read_from_any_format(tmp_path, name, lines
     assert dict(read.unread) == unread
 
 
+def test_a_block_of_csv_is_not_held_as_text():
+    block = b'see,"you, tomorrow"\n' * 200_000
+    tracemalloc.start()
+    try:
+        rows = next(tables.csv_tables([block], ["a", "b"]))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert rows["b"][0].as_py() == "you, tomorrow"
+    assert peak < len(block)
+
+
 @pytest.mark.parametrize("new", [pa.ipc.new_file, pa.ipc.new_stream])
 def test_a_range_of_arrow_checks_its_own_batches_alone(new, tmp_path, monkeypatch):
-    table, checked, check = pa.table({"text": list(map(str, range(90)))}), [], tables._checked
+    table, checked, check = pa.table({"text": list(map(str, range(90)))}), [], parquet._checked
     with new(tmp_path / "a.arrow", table.schema) as file:
         file.write_table(table, 10)
-    monkeypatch.setattr(tables, "_checked", lambda batch: checked.append(1) or check(batch))
-    read = pa.concat_tables(tables.arrow_tables(str(tmp_path / "a.arrow"), 45, 65, 1 << 20))
-    assert read == table.slice(45, 20)
+    monkeypatch.setattr(parquet, "_checked", lambda batch: checked.append(1) or check(batch))
+    read = pa.concat_tables(parquet.arrow_tables(str(tmp_path / "a.arrow"), 45, 65, 1 << 20))
+    assert read == tables.with_reasons(table).slice(45, 20)
     assert len(checked) == 3

@@ -39,6 +39,29 @@ def test_make_prints_json(tmp_path, capsys):
     assert (found["items"], found["groups"][0]["strength"]) == (4, "0.1")
 
 
+def test_who_made_the_noise_is_hidden_from_reviewers_and_told_by_the_report(tmp_path, capsys):
+    pairs = "".join(f"{clean}\t{noisy}\n" for clean, noisy in sentences(40))
+    (tmp_path / "pairs.tsv").write_text(f"clean\tnoisy\n{pairs}")
+    path = tmp_path / "r.sqlite"
+    assert cli.run(["review", "make", str(tmp_path / "pairs.tsv"), "-o", str(path), "--with-real",
+                    "-t", "fing:rate=0.1", "--rows", "10"]) == 0  # fmt: skip
+    said = capsys.readouterr().err
+    assert "en, real noise at x1: drew 10 rows of 40 changed; 0 of 40 rows unchanged" in said
+    assert f"{path}: 20 rows; now: noisegen review serve {path}" in said
+    with serving(path) as server:
+        ana = Client(server).join("Ana")
+        for place in range(20):
+            status, item = ana.get(f"/api/items/{place}")
+            assert (status, "real" in str(item), "'fing'" in str(item)) == (200, False, False)
+            ana.answer(item["item"], "realism", "realistic")
+    assert cli.run(["review", "report", str(path), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [(group["recipe"], group["strength"], group["judged"]) for group in found["groups"]] == [
+        ("fing", "x1", 10), ("real noise", "x1", 10),
+    ]  # fmt: skip
+    assert [verdict["recipe"] for verdict in found["verdicts"]] == ["fing"]
+
+
 def test_more_goes_on_with_a_review(path, capsys):
     assert cli.run(["review", "make", "-o", str(path), "--more", "5", "--strength", "low"]) == 0
     assert "unknown at low: drew 5 rows" in capsys.readouterr().err

@@ -109,6 +109,28 @@ def test_clean_text_is_noised_at_every_strength_in_every_language(tmp_path):
     assert changed["x4"] > changed["0.02"]
 
 
+def test_real_noise_is_drawn_beside_that_of_a_recipe(tmp_path):
+    pairs = sentences(90)
+    (tmp_path / "pairs.tsv").write_text(
+        "clean\tnoisy\n" + "".join(f"{clean}\t{noisy}\n" for clean, noisy in pairs)
+    )
+    path, of = tmp_path / "r.sqlite", {"transforms": ("fing:rate=0.1",), "with_real": True}
+    review.make(tmp_path / "pairs.tsv", path, rows=20, **of)
+    review.more(path, rows=5, strength="x1")
+    items = rows_of(path, ITEMS)
+    drawn = {recipe: {item[5:7] for item in items if item[3] == recipe}
+             for recipe in ("real noise", "fing")}  # fmt: skip
+    assert Counter(item[1:5:2] for item in items) == {
+        (stage, recipe): count for recipe in drawn for stage, count in ((1, 20), (2, 5))
+    }
+    assert len({item[5] for item in items}) == 50
+    assert drawn["real noise"] <= set(pairs)
+    assert {clean for clean, _ in drawn["fing"]} <= {clean for clean, _ in pairs}
+    assert not drawn["fing"] & set(pairs)
+    with pytest.raises(UsageError, match="columns of their own: leave out text_column"):
+        review.make("pairs.tsv", tmp_path / "s.sqlite", text_column="clean", with_real=True)
+
+
 def test_the_second_stage_adds_rows_of_one_strength_and_repeats_none(tmp_path):
     path = made(tmp_path)
     before = rows_of(path, ITEMS)

@@ -300,6 +300,17 @@ def test_closing_while_workers_send_their_results_ends():
     assert done.returncode == 0
 
 
+def test_workers_wait_for_the_next_run_where_they_are_reused(tmp_path):
+    with executors.workers_reused():
+        first, second = (set(executors.run(process_after, [0.1] * 3, workers=2)) for _ in range(2))
+        assert first & second
+        with pytest.raises(SourceError):
+            list(executors.run(fail, range(9), workers=2))
+        died = partial(die_once_at_five, tmp_path / "mark")
+        assert sorted(executors.run(died, range(4, 7), workers=2)) == [4, 5, 6]
+        assert sorted(executors.run(square, range(3), workers=2)) == [0, 1, 4]
+
+
 def test_lost_tasks_run_again(tmp_path):
     found = list(executors.run(partial(die_once, tmp_path), range(12), workers=2))
 

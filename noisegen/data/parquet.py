@@ -1,0 +1,205 @@
+"""Rows of Parquet and Arrow files as Arrow tables, as many at once as fit into memory decoded.
+
+Texts may be stored once, in the dictionary of their column, and stand in many rows. As in
+`tables`, a row that cannot be read is null and says why in REASON.
+"""
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from noisegen.data.files import LINE_MAX, for_arrow
+from noisegen.data.tables import CODE, ROWS, joined, with_reasons
+from noisegen.text.buffers import I64
+
+DECODED_MAX = 128 << 20  # bytes decoded at once if every row had the longest text that is stored
+_ARROW = b"ARROW1"  # begins Arrow's file format, not its stream
+_BYTES = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary()}
+_LISTS = pa.ListArray | pa.LargeListArray | pa.FixedSizeListArray
+_STORED_ONCE = {"PLAIN_DICTIONARY", "RLE_DICTIONARY"}
+_DELTAS = {"DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY"}  # Arrow reads no dictionary beside them
+_DELTA_MAX = 8 << 20  # bytes taken for the longest text where no dictionary tells
+
+
+def parquet_head(path: str) -> tuple[pa.Schema, int]:
+    """Return the columns and the number of rows of a Parquet file."""
+    with for_arrow(path) as opened, pq.ParquetFile(opened) as file:
+        return file.schema_arrow, file.metadata.num_rows
+
+
+def parquet_tables(path: str, start: int, stop: int, batch_bytes: int) -> Iterator[pa.Table]:
+    """Yield a range of rows with their reasons, from the row group that holds the first."""
+    with for_arrow(path) as opened:
+        metadata = pq.read_metadata(opened)
+        groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
+        starts = np.cumsum([0, *(group.num_rows for group in groups)])
+        first = int(np.searchsorted(starts, start, side="right")) - 1
+        last = int(np.searchsorted(starts, stop, side="left"))
+        at = int(starts[first])
+        size = sum(group.total_byte_size for group in groups[first:last])
+        stored = batch_bytes * int(starts[last] - at) // max(size, 1)
+        decoded, lists = _rows_decoded(opened, groups[first:last], first)
+        rows = max(min(stored, ROWS, decoded), 1)
+        with _parquet_file(opened, lists) as file:
+            for batch in file.iter_batches(rows, list(range(first, last)), use_threads=False):
+                skipped = min(max(start - at, 0), len(batch))
+                at += len(batch)
+                if skipped < len(batch):
+                    wanted = batch.slice(skipped, len(batch) - skipped - max(at - stop, 0))
+                    yield from _bounded_rows(wanted, rows)
+                if at >= stop:
+                    return
+
+
+def _parquet_file(opened: Any, stored_once: Iterable[str]) -> pq.ParquetFile:
+    """Open a Parquet file to read columns of texts that are stored once as dictionaries."""
+    # Without pre_buffer=False a whole row group lies in memory at once.
+    names = sorted(stored_once)
+    return pq.ParquetFile(opened, pre_buffer=False, buffer_size=1 << 20, read_dictionary=names)
+
+
+def _rows_decoded(
+    opened: Any, groups: Sequence[pq.RowGroupMetaData], first: int
+) -> tuple[int, set[str]]:
+    """Return how many rows take DECODED_MAX, if texts are the longest stored.
+
+    A text may be stored once, in the dictionary of its column, and stand in every row. In a list it
+    may stand in one row many times: columns of lists of which a row may be too long come second.
+    """
+    chunks = [[group.column(place) for place in range(group.num_columns)] for group in groups]
+    once = {chunk.path_in_schema for chunk in chain(*chunks) if _is_stored_once(chunk)}
+    fewest, lists = sys.maxsize, set[str]()
+    with _parquet_file(opened, once) as file:
+        for number, group in enumerate(groups):
+            size = 0
+            for place, chunk in enumerate(chunks[number]):
+                if _is_stored_once(chunk):
+                    width = _longest_stored(file, first + number, chunk.path_in_schema)
+                elif not _DELTAS.isdisjoint(chunk.encodings):
+                    width = min(chunk.total_uncompressed_size, _DELTA_MAX)
+                else:
+                    width = file.schema.column(place).length or 8
+                of_chunk, is_list = chunk.num_values * width, chunk.num_values > group.num_rows
+                if is_list and of_chunk > LINE_MAX and chunk.path_in_schema in once:
+                    lists.add(chunk.path_in_schema)
+                else:
+                    size += of_chunk
+            fewest = min(fewest, DECODED_MAX * group.num_rows // max(size, 1))
+    return fewest, lists
+
+
+def _bounded_rows(batch: pa.RecordBatch, most: int) -> Iterator[pa.Table]:
+    """Yield rows with their reasons, so many as take DECODED_MAX with all texts copied out.
+
+    One that takes more than LINE_MAX, since it repeats a text that is stored once, is null.
+    """
+    sizes = sum(map(_copied_out, batch.columns), np.zeros(len(batch), np.int64))
+    sizes[sizes > LINE_MAX] = DECODED_MAX + 1
+    ends, stop = np.cumsum(sizes), 0
+    while (start := stop) < len(batch):
+        fitting = int(np.searchsorted(ends, ends[start] - sizes[start] + DECODED_MAX, side="right"))
+        stop = max(start + 1, min(start + most, fitting))
+        rows = pa.Table.from_batches([batch.slice(start, stop - start)])
+        if sizes[start] > DECODED_MAX:
+            nothing = pa.table([pa.nulls(1, kind) for kind in rows.schema.types], rows.schema)
+            yield with_reasons(nothing, np.array([CODE["row_too_long"]], np.int8))
+        else:  # a cast of some rows would copy out all
+            yield with_reasons(joined(rows) if len(rows) < len(batch) else rows)
+
+
+def _is_stored_once(chunk: pq.ColumnChunkMetaData) -> bool:
+    """Tell whether texts are in a dictionary that Arrow can read without copying them out."""
+    is_text, encodings = chunk.physical_type == "BYTE_ARRAY", set(chunk.encodings)
+    return is_text and bool(encodings & _STORED_ONCE) and not encodings & _DELTAS
+
+
+def _longest_stored(file: pq.ParquetFile, group: int, name: str) -> int:
+    """Return the bytes of the longest text in the dictionary of a column."""
+    batches = file.iter_batches(ROWS, [group], columns=[name], use_threads=False)
+    found = (sum(map(_longest, batch.columns)) for batch in batches)
+    return next(filter(None, found), 0)  # all of the dictionary comes with the first text
+
+
+def _longest(column: pa.Array) -> int:
+    """Return the bytes of the longest text in the dictionary of a column."""
+    if pa.types.is_dictionary(column.type):
+        return pc.max(pc.binary_length(column.dictionary)).as_py() or 0
+    if pa.types.is_struct(column.type):
+        return sum(map(_longest, column.flatten()))
+    return _longest(column.values) if isinstance(column, _LISTS) else 0
+
+
+def _copied_out(column: pa.Array) -> I64:
+    """Return the bytes that the texts of each row take which a column refers to, copied out."""
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        texts = column.dictionary
+        is_text = texts.type in (*_BYTES, *_BYTES.values())
+        sizes = pc.binary_length(texts) if is_text else pa.array(_copied_out(texts))
+        return np.asarray(pc.fill_null(sizes.take(column.indices), 0), np.int64)
+    if kind in (pa.string_view(), pa.binary_view()):
+        lengths = np.frombuffer(column.buffers()[1], np.int32)[4 * column.offset :: 4]
+        return lengths[: len(column)].astype(np.int64)
+    if pa.types.is_struct(kind):
+        return sum(map(_copied_out, column.flatten()), np.zeros(len(column), np.int64))
+    if isinstance(column, _LISTS):
+        stops = np.cumsum(pc.fill_null(pc.list_value_length(column), 0).to_numpy(), dtype=np.int64)
+        sums = np.concatenate([[0], np.cumsum(_copied_out(column.flatten()))])
+        return np.diff(sums[stops], prepend=0)
+    return np.zeros(len(column), np.int64)
+
+
+def arrow_head(path: str) -> tuple[pa.Schema, int]:
+    """Return the columns and the number of rows of an Arrow file, such as `datasets` saves."""
+    rows = 0
+    with for_arrow(path) as opened:
+        batches = _arrow_batches(opened)
+        schema = next(batches)
+        for batch in batches:
+            rows += len(_checked(batch))
+    return schema, rows
+
+
+def arrow_tables(path: str, start: int, stop: int, batch_bytes: int) -> Iterator[pa.Table]:
+    """Yield a range of rows of an Arrow file with their reasons."""
+    at = 0
+    with for_arrow(path) as opened:
+        batches = _arrow_batches(opened)
+        next(batches)
+        for batch in batches:
+            wanted = batch.slice(max(start - at, 0), max(stop - max(at, start), 0))
+            at += len(batch)
+            if len(wanted):
+                _checked(batch)
+                stored = len(wanted) * batch_bytes // max(wanted.nbytes, 1)
+                yield from _bounded_rows(wanted, max(stored, 1))
+            if at >= stop:
+                return
+
+
+def _arrow_batches(opened: Any) -> Iterator[Any]:
+    """Yield the schema of a file in Arrow's stream or file format, then its batches."""
+    with pa.memory_map(opened) if isinstance(opened, str) else pa.PythonFile(opened, "r") as source:
+        is_stream = source.read(len(_ARROW)) != _ARROW
+        source.seek(0)
+        if is_stream:
+            with pa.ipc.open_stream(source) as stream:
+                yield stream.schema
+                yield from stream
+        else:
+            with pa.ipc.open_file(source) as file:
+                yield file.schema
+                yield from map(file.get_batch, range(file.num_record_batches))
+
+
+def _checked(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return a batch whose offsets stay within it: with others Arrow reads wild memory."""
+    for column in batch.columns:  # as bytes, for a text that is not UTF-8 costs a row, no more
+        column.cast(_BYTES.get(column.type, column.type)).validate(full=True)
+    return batch
