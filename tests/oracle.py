@@ -30,7 +30,7 @@ from noisegen.noise.rng import (
     stream_key,
     threshold,
 )
-from noisegen.text.buffers import UNSPACED, WHOLE, is_word, joins
+from noisegen.text.buffers import BEFORE, UNSPACED, WHOLE, is_word, joins
 from noisegen.text.languages import MATCHED_BY
 from noisegen.text.rows import Row
 from noisegen.text.spans import PROTECTABLE
@@ -180,7 +180,8 @@ def is_cut(before: str, after: str, runs: bool) -> bool:
     """Whether a word of a text without spaces ends between two characters."""
     scripts = unspaced_script(before), unspaced_script(after)
     whole = runs and scripts[0] == scripts[1] and scripts[0] in WHOLE
-    return max(scripts) >= 0 and not whole and not joins(ord(after))
+    is_one = joins(ord(after)) or ord(before) in BEFORE
+    return max(scripts) >= 0 and not whole and not is_one
 
 
 def unspaced_script(sign: str) -> int:

@@ -121,6 +121,29 @@ def test_a_word_is_asked_for_once_and_only_if_it_is_hit(real_sentences):
     assert 0 < len(asked) < len(words)
 
 
+def test_a_word_that_its_rule_cannot_change_is_not_asked_for():
+    asked, limits = [], Settings().limits(1)
+
+    def rule(word):
+        asked.append(word)
+        return []
+
+    texts = ["it's a dog’s life", "no ones", "é - 'tis—"]
+    spans(WordKernel(rule, limits, needs=b"'\xe2"), texts)
+    assert asked == ["it's", "dog’s"]
+    asked.clear()
+    spans(WordKernel(rule, limits, bytes_min=4), texts)
+    assert sorted(asked) == ["dog’s", "it's", "life", "ones"]
+
+
+def test_words_that_stay_take_no_room():
+    made = kernel(lambda word: [("x", 1)] if word == "two" else [], "1")
+
+    assert spans(made, ["one two three"]) == [[(4, 7, "x")]]
+    assert len(made.hashes) == 3
+    assert len(made.pool) == 1
+
+
 def test_case_counts():
     assert spans(kernel(lambda word: [(word[::-1], 1)], "1"), ["The the THE"]) == [
         [(0, 3, "ehT"), (4, 7, "eht"), (8, 11, "EHT")]

@@ -104,11 +104,12 @@ class ChannelKernel:
         """
         streams = np.stack([fork_array(keys, "words"), fork_array(keys, "gaps")], axis=1)
         streams = streams.ravel().take(units.rows * 2 + (units.words < 0))
-        numbers, known = units.numbers.copy(), self._tables.known(words)
-        forms = np.flatnonzero((known >= 0) & by_form.take(words.rows))
+        numbers, forms = units.numbers.copy(), np.flatnonzero(by_form.take(words.rows))
+        known = self._tables.known(words.hashes.take(forms))
+        forms, known = forms[known >= 0], known[known >= 0]
         at = units_of(words, forms)
         streams[at] = fork_array(keys, "forms").take(words.rows.take(forms))
-        numbers[at] = known.take(forms)
+        numbers[at] = known
         return streams, numbers * DRAWS_EACH
 
     def _phrases(self, keys: U64, words: Words, factors: I64) -> tuple[I64, I64, I64]:

@@ -234,13 +234,13 @@ class ChannelTables:
         """Return an option of each group, by the high half of a draw."""
         return self._choices.pick(groups, (draws >> np.uint64(64 - CHANCE_BITS)).astype(np.int64))
 
-    def known(self, words: Words) -> I64:
+    def known(self, hashes: U64) -> I64:
         """Return the number of each word among those of the channel, -1 for an unknown one."""
-        return self._words.find(words.hashes).astype(np.int64) - 1
+        return self._words.find(hashes).astype(np.int64) - 1
 
     def groups(self, texts: Texts, words: Words, units: Units) -> I64:
         """Return the group of every word and gap, -1 for none."""
-        numbers = self.known(words)
+        numbers = self.known(words.hashes)
         known, unknown = np.flatnonzero(numbers >= 0), np.flatnonzero(numbers < 0)
         of_words = np.empty(len(words.rows), np.int64)
         keys = numbers.take(known) * len(case.CASES) + words.cases.take(known)

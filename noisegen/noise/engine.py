@@ -38,7 +38,15 @@ from noisegen.text.case import characters_in
 from noisegen.text.languages import normalize_language
 from noisegen.text.resources import DEFAULT_RECIPE, keep_freed_memory
 from noisegen.text.rows import Memo, Row
-from noisegen.text.spans import NO_SPANS, PROTECTED, Spans, protect_kinds, protected, protected_in
+from noisegen.text.spans import (
+    NO_SPANS,
+    PROTECTED,
+    RowSpans,
+    Spans,
+    protect_kinds,
+    protected,
+    protected_in,
+)
 
 BATCH_BYTES = 8 << 20
 HUGE_BYTES = 1 << 20  # of a row from which on it is noised in windows
@@ -80,6 +88,7 @@ class Engine:
             self.kernels.append(transform.make(of_step, step_values(step)))
             self.rates.append(transform.rates)
             self._changes_words.append(bool(recipe.writers) and transform.kind != "style")
+        self._needs: list[bytes] = [getattr(kernel, "needs", b"") for kernel in self.kernels]
         self._is_lexical = np.array([isinstance(k, LexicalKernel) for k in self.kernels], np.bool_)
         self._lexicon_of_step = np.cumsum(self._is_lexical) - 1
         is_for_rows = [isinstance(kernel, RowKernel) for kernel in self.kernels]
@@ -95,10 +104,9 @@ class Engine:
         self._few = (FEW if all(is_for_rows) else FEW // 8) * len(self.kernels)
 
     @cached_property
-    def _lexical(self) -> LexicalKernel | None:
+    def _lexical(self) -> LexicalKernel:
         """All word lists, which run over their rows together, as one kernel."""
-        lexical = [kernel for kernel in self.kernels if isinstance(kernel, LexicalKernel)]
-        return LexicalKernel.joined(lexical) if lexical else None
+        return LexicalKernel.joined([k for k in self.kernels if isinstance(k, LexicalKernel)])
 
     @property
     def batch_bytes(self) -> int:
@@ -114,7 +122,7 @@ class Engine:
     @property
     def tagger(self) -> str | None:
         """The name of the tagger that a word list of the recipe asks, if one does."""
-        taggers = self._lexical.taggers if self._lexical else ()
+        taggers = (getattr(kernel, "taggers", (None,))[0] for kernel in self.kernels)
         return next((tagger.name for tagger in taggers if tagger), None)
 
     def noise(
@@ -132,7 +140,8 @@ class Engine:
         plan = self._schedule.draw(streams)
         draft = _Draft(clean, protect, account, bool(self.recipe.writers))
         for rows, steps in plan.passes(last=self._is_lexical):
-            draft.take(rows)
+            rows = draft.take(rows, self._needs[steps[0]] if steps[0] == steps[-1] else b"")
+            steps = steps[: len(rows)]  # fewer where they are all one step
             keys = self._schedule.keys(streams, rows, steps)
             parts = self._propose(draft, steps, keys, plan.writers.take(rows))
             draft.rewrite(parts, makers=np.int64(1) << steps)
@@ -230,7 +239,7 @@ class Engine:
     def _kernel_for(self, steps: I64, spans: Spans) -> Kernel:
         """Return the kernel of neighbouring rows with these steps."""
         kernel = self.kernels[steps[0]]
-        if self._lexical and self._is_lexical[steps[0]]:
+        if steps[0] != steps[-1]:  # of word lists
             return replace(self._lexical, lexicons=self._lexicon_of_step[steps])
         return kernel.sparing(spans) if isinstance(kernel, SparingKernel) else kernel
 
@@ -260,37 +269,34 @@ class Engine:
 
 
 class _Draft:
-    """The rows of a batch, rewritten pass by pass, with their protected spans and their edits.
-
-    A row in one pass was in every pass before: only the texts of the last pass are held, and those
-    of the rows that have no further step.
-    """
+    """The rows of a batch, rewritten pass by pass, with their protected spans and their edits."""
 
     def __init__(
         self, clean: pa.Array, protect: tuple[str, ...], account: bool, has_writers: bool
     ) -> None:
         self._has_writers = has_writers
-        self._current = clean.cast(pa.binary())
-        self.texts = Texts.from_arrow(self._current)
-        self.spans = protected(self.texts, protect)
-        self._changed, self._fresh = NO_SPANS, list[Spans]()  # words that have changed
-        self._rows = np.arange(len(clean))
-        self._places = self._rows.copy()  # of rows among the current ones
+        self._latest = clean.cast(pa.binary())
+        texts, rows = Texts.from_arrow(self._latest), np.arange(len(clean))
+        self._protected = RowSpans.of(protected(texts, protect), texts, rows)
+        self._words_changed = RowSpans.of(NO_SPANS, texts, rows)
         self._edits = Composed.none() if account else None
-        self._finished: list[tuple[I64, pa.Array]] = []
-        self._finished_edits: list[Composed] = []
+        self._fresh = list[Spans]()  # of the words that change in this pass
 
-    def take(self, rows: I64) -> None:
-        """Take some rows, with their texts and spans, as those to be rewritten."""
-        at = self._places[rows]
-        finished = np.delete(np.arange(len(self._rows)), at)
-        self._finished.append((self._rows[finished], self._current.take(as_arrow(finished))))
-        self._current = self._current.take(as_arrow(at))
-        texts = Texts.from_arrow(self._current)
-        self.spans = self.spans.taken(self.texts, at, texts)
-        self._changed = self._changed.taken(self.texts, at, texts)
-        self.texts, self._rows = texts, rows
-        self._places[rows] = np.arange(len(rows))
+    def take(self, rows: I64, needs: bytes) -> I64:
+        """Take some rows, with their texts and spans, as those to be rewritten; return which.
+
+        Rows without a byte that is needed, if some are, stay as they are.
+        """
+        self.texts = Texts.from_arrow(self._latest.take(as_arrow(rows)))
+        if needs:
+            rows = rows[self.texts.rows_holding(needs)]
+            self.texts = Texts.from_arrow(self._latest.take(as_arrow(rows)))
+        self._rows = rows
+        places = np.full(len(self._latest), -1)
+        places[rows] = np.arange(len(rows))
+        self._protected, self.spans = self._protected.split(places, self.texts)
+        self._words_changed, self._changed = self._words_changed.split(places, self.texts)
+        return rows
 
     def once(self, edits: Edits, words: Tokens) -> Edits:
         """Return the edits of words that no such edits have changed before, one of each."""
@@ -306,13 +312,16 @@ class _Draft:
         self._changed = Spans.join([self._changed, *self._fresh])
         self._fresh.clear()
         noted = parts if self._edits is None else self._noted(parts, makers, accounts)
-        spans = self.spans, self._changed
-        texts, (self.spans, self._changed) = rewritten(self.texts, noted, spans)
+        texts, (spans, changed) = rewritten(self.texts, noted, (self.spans, self._changed))
+        self._protected = self._protected.with_those(spans, texts, self._rows)
+        self._words_changed = self._words_changed.with_those(changed, texts, self._rows)
         if self._edits is not None:
-            continued = np.isin(self._edits.rows, self._rows)
-            self._finished_edits.append(self._edits.take(~continued))
-            self._edits = compose(self._edits.take(continued), Composed.join(accounts))
-        self.texts, self._current = texts, texts.to_arrow()
+            here = np.isin(self._edits.rows, self._rows)
+            composed = compose(self._edits.take(here), Composed.join(accounts))
+            self._edits = Composed.join([self._edits.take(~here), composed])
+        at = np.arange(len(self._latest))
+        at[self._rows] = len(at) + np.arange(len(texts))
+        self._latest = pa.concat_arrays([self._latest, texts.to_arrow()]).take(as_arrow(at))
 
     def _noted(
         self, parts: Iterable[Edits], makers: I64, accounts: list[Composed]
@@ -331,13 +340,11 @@ class _Draft:
 
     def latest(self) -> pa.Array:
         """Return the last version of every row."""
-        rows, texts = zip(*self._finished, (self._rows, self._current), strict=True)
-        order = np.argsort(np.concatenate(rows))
-        return pa.concat_arrays(texts).take(as_arrow(order)).cast(pa.string())
+        return self._latest.cast(pa.string())
 
     def account(self) -> Composed:
         """Return the edits that lead from the clean rows to the last versions."""
-        return Composed.join([*self._finished_edits, self._edits or Composed.none()])
+        return self._edits or Composed.none()
 
 
 def engine_for(recipe: RecipeLike, lang: str = "en", tagger: str = "rule") -> Engine:

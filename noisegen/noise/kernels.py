@@ -179,22 +179,24 @@ class WordKernel:
 
     `limits` holds the 48-bit threshold of every strength. Draw number i of a row decides on its
     i-th word, and which alternative it gets; `by_form` equal words get the same. The rule changes
-    no word without what it `needs`.
+    no word without one of the bytes that it `needs`, and none of fewer than `bytes_min`.
 
     The words met so far are remembered: `hashes` are ascending; `groups` say which alternatives
-    each has in `choices`, `pool` and `changed`, which tells those that differ from their word. A
-    word that stays has itself.
+    each has in `choices`, `pool` and `changed`, which tells those that differ from their word; -1
+    is that of a word that stays.
     """
 
     def __init__(
-        self, rule: WordRule, limits: I64, needs: re.Pattern[str] | None = None,
-        by_form: bool = False,
+        self, rule: WordRule, limits: I64, needs: bytes = b"", by_form: bool = False,
+        bytes_min: int = 0,
     ) -> None:  # fmt: skip
         self._rule = rule
-        self._needs = needs
+        self.needs = needs
+        self._is_needed = re.compile(b"[%s]" % re.escape(needs)).search if needs else bool
         self._limits = limits
         self._by_form = by_form
-        if needs is None and not by_form:
+        self._bytes_min = bytes_min
+        if not needs and not by_form:
             self.row_limits = limits
         self.row_forms = Memo(self._forms_of, ROW_WORDS_MAX)
         self._forget()
@@ -208,7 +210,10 @@ class WordKernel:
         """Propose the replacements of all rows."""
         words = texts.tokens
         limits, forms = self._limits.take(variants["rate"]), words.hashes if self._by_form else None
-        hit, draws = rng.hits(keys, words.rows, limits, numbers=forms)
+        eligible = words.stops - words.starts >= self._bytes_min
+        if self.needs:
+            eligible &= words.holding(texts, self.needs)
+        hit, draws = rng.hits(keys, words.rows, limits, eligible, forms)
         groups = self._groups_of(texts.values, words.starts.take(hit), words.stops.take(hit))
         known = np.flatnonzero(groups >= 0)
         chosen = self.choices.pick(groups[known], rng.choices(draws.take(known)))
@@ -219,12 +224,12 @@ class WordKernel:
 
     def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
         """Propose the replacements of one row."""
-        if self._needs is None and not self._by_form:
+        if not self.needs and not self._by_form:
             return self.replaced(row, draws.hits(len(row.words)))
-        if self._needs and not self._needs.search(row.text):
+        is_needed = self._is_needed
+        if not is_needed(row.text.encode()):
             return []
-        fits = self._needs.search if self._needs else bool
-        fit = [number for number, word in enumerate(row.words) if fits(word)]
+        fit = [number for number, word in enumerate(row.words) if is_needed(word.encode())]
         limit = int(self._limits[draws.variants["rate"]])
         return self.replaced(row, self.hits_in(row, draws.key, fit, limit))
 
@@ -256,7 +261,7 @@ class WordKernel:
         return bounds, [form for form, _ in forms]
 
     def _groups_of(self, values: U8, starts: I64, stops: I64) -> I64:
-        """Return the group of the word in each byte range, -1 for a word that is too long."""
+        """Return the group of the word in each byte range, -1 for one that is too long or stays."""
         if len(self.hashes) > WORDS_MAX or len(self.choices) > FORMS_MAX:
             self._forget()
         hashes = buffers.word_hashes(values, starts, stops)
@@ -271,14 +276,19 @@ class WordKernel:
 
     def _learn(self, values: U8, hashes: U64, starts: I64, stops: I64) -> None:
         """Ask the rule for new words, those in these byte ranges."""
-        words = [values[a:b].tobytes().decode() for a, b in zip(starts, stops, strict=True)]
-        made = [(word, self._rule(word) or [(word, 1)]) for word in words]
-        changed = [form != word for word, forms in made for form, _ in forms]
-        pool = Texts.from_strings([form for _, forms in made for form, _ in forms]).to_arrow()
-        fresh = WeightedChoices.of([weight for _, weight in forms] for _, forms in made)
-        bounds = fresh.shifted(len(self.groups)).bounds
+        content, edges = values.data, zip(starts.tolist(), stops.tolist(), strict=True)
+        words = [str(content[start:stop], "utf-8") for start, stop in edges]
+        made = [self._rule(word) for word in words]
+        pairs = [(word, form) for word, forms in zip(words, made, strict=True) for form, _ in forms]
+        changed = [form != word for word, form in pairs]
+        pool = Texts.from_strings([form for _, form in pairs]).to_arrow()
+        first = int(self.groups.max(initial=-1)) + 1
+        fresh = WeightedChoices.of([weight for _, weight in forms] for forms in made if forms)
+        bounds = fresh.shifted(first).bounds
+        is_changed = np.array([len(forms) > 0 for forms in made], np.bool_)
+        groups = np.where(is_changed, first + np.cumsum(is_changed) - 1, -1)
         at = np.searchsorted(self.hashes, hashes)
-        self.groups = np.insert(self.groups, at, len(self.groups) + np.arange(len(words)))
+        self.groups = np.insert(self.groups, at, groups)
         self.hashes = np.insert(self.hashes, at, hashes)
         self.choices = WeightedChoices(np.concatenate([self.choices.bounds, bounds]))
         self.changed = np.concatenate([self.changed, np.array(changed, np.bool_)])

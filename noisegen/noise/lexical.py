@@ -75,7 +75,7 @@ class LexicalKernel:
     def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
         """Propose the replacements of all rows."""
         lexicons = np.zeros(len(texts), np.int64) if self.lexicons is None else self.lexicons
-        matches, pos = self._eligible(texts, self.table.find(texts, lexicons), lexicons)
+        matches, pos = self._eligible(texts, self.table.find(texts, self.lexicons), lexicons)
         if not len(matches):
             return Edits.none()
         limits, numbers = self.limits[lexicons, variants["rate"]], None

@@ -2,11 +2,12 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from itertools import takewhile
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from noisegen.errors import LexiconError
@@ -28,6 +29,8 @@ _ASCII_SIGN = r"\x00-/:-@\[-^`{-\x7f"
 _SIGN = _ASCII_SIGN + "".join(f"{chr(low)}-{chr(high)}" for low, high in SIGNS)
 _MATCHABLE = re.compile(f"[^{_SIGN}]+(?:[{_ASCII_SIGN}][^{_SIGN}]+)*")
 _MISSPELLED_MIN, _MISSPELLINGS_MAX = 4, 3  # letters of a word, errors in it
+_SOUND_ALIKE = "aeiouy", "ckqsxz", "fp", "gj"  # first letters: embarrass, imbarrass
+_SILENT = "gn", "ho", "kn", "mn", "pn", "ps", "pt", "wh", "wr"  # of which the second is heard
 
 
 class Entry(NamedTuple):
@@ -169,7 +172,7 @@ def parse_tsv(content: bytes, where: str) -> Lexicon:
                 count = f"{len(values)} columns, not {len(columns)} (tabs between)"
                 raise LexiconError(f"{where} line {number}: {count}")
             row = dict(zip(columns, values, strict=True))
-            entries.append(_entry(row, f"{where} line {number}", head["lang"] in MATCHED_BY))
+            entries.append(_entry(row, f"{where} line {number}", head))
     if not entries:
         raise LexiconError(f"{where} has no entries")
     return Lexicon(head, entries)
@@ -230,19 +233,24 @@ def bounded_batches(source: Any, columns: list[str]) -> "Iterator[pa.RecordBatch
             yield batch
 
 
-def _entry(row: dict[str, str], where: str, unspaced: bool = False) -> Entry:
+def _entry(
+    row: dict[str, str], where: str, head: Mapping[str, str] = MappingProxyType({})
+) -> Entry:
     """Return the entry of a row; raises LexiconError if it is wrong.
 
-    Without spaces between words, a phrase may be left out (`noisy` is empty), and `noisy` equal to
-    `clean` is the chance that it stays; alone, it keeps its characters from shorter phrases.
+    Without spaces between words, a phrase may be left out (`noisy` is empty). There, and in lists
+    with `of`, `noisy` equal to `clean` is the chance that the phrase stays; alone, it keeps its
+    words from shorter phrases.
     """
+    unspaced = head.get("lang") in MATCHED_BY
+    may_be = ("", row["clean"]) if unspaced else (row["clean"],) if "of" in head else ()
     clean, noisy, weight = row["clean"], row["noisy"], row.get("weight", "1")
     pos, wrong = row.get("pos", ""), ""
     if not weight.isdecimal() or int(weight) < 1:
         wrong = f"weight {weight!r} is not a whole number of at least 1"
     elif pos not in POS:
         wrong = f"pos {pos!r} is not one of {', '.join(POS[1:])}"
-    elif not (unspaced and noisy in ("", clean)) and (
+    elif noisy not in may_be and (
         not noisy.strip() or noisy == clean or len(noisy.splitlines()) > 1
     ):
         wrong = f"noisy {noisy!r} is empty, equal to clean or of several lines"
@@ -293,9 +301,26 @@ def _plausible(clean: str, noisy: str) -> bool:
 
     if clean == noisy or not noisy.isascii() or OSA.distance(clean, noisy) > _MISSPELLINGS_MAX:
         return False
-    if len(clean) >= _MISSPELLED_MIN or sorted(clean) == sorted(noisy):
+    if len(clean) >= _MISSPELLED_MIN:
+        return _begins_alike(clean, noisy)
+    if sorted(clean) == sorted(noisy):
         return True
     splits = [(clean[:at], clean[at], clean[at + 1 :]) for at in range(len(clean))]
     doubled = {before + letter * 2 + after for before, letter, after in splits}
     dropped = {before + after for before, _, after in splits if len(clean) > 2}
     return noisy in doubled | dropped
+
+
+def _begins_alike(clean: str, noisy: str) -> bool:
+    """Tell whether a misspelling begins with the letter of its word, or with one that sounds alike.
+
+    Writers hardly miss a first letter ("Nedia" for Media), but they swap it with the second, and
+    leave out a silent one ("nife").
+    """
+    first, second = clean[0], clean[1:2]
+    alike = next((letters for letters in _SOUND_ALIKE if first in letters), first)
+    return (
+        noisy[0] in alike
+        or noisy[:2] == second + first
+        or (clean[:2] in _SILENT and noisy[0] == second)
+    )

@@ -29,7 +29,7 @@ from noisegen.text.resources import cache_folder
 from noisegen.text.rows import Memo, Row
 
 RowMatch = tuple[int, int, int]  # numbers of the first and last word, key of the table
-FORMAT = 12  # of a compiled lexicon; raise it when a change alters what a table means
+FORMAT = 13  # of a compiled lexicon; raise it when a change alters what a table means
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class PhraseTable:
     def find(self, texts: Texts, lexicons: I64 | None = None) -> Matches:
         """Find all matches, leftmost-longest; every row in its lexicon (default: the first)."""
         words = self.words(texts)
-        lexicon = np.zeros(len(words), np.int64) if lexicons is None else lexicons.take(words.rows)
+        lexicon = None if lexicons is None else lexicons.take(words.rows)
         entries = self._entries.find(words.hashes, lexicon)
         firsts = np.flatnonzero(entries != 0)
         keys, lasts = self._longest(words, lexicon, firsts, entries.take(firsts))
@@ -140,7 +140,9 @@ class PhraseTable:
         matches = matches.without(asking[cases < asked.take(asking)])
         return matches.without(buffers.overlapping(matches.starts, matches.stops))
 
-    def _longest(self, words: Tokens, lexicon: I64, firsts: I64, entries: I32) -> tuple[I32, I64]:
+    def _longest(
+        self, words: Tokens, lexicon: I64 | None, firsts: I64, entries: I32
+    ) -> tuple[I32, I64]:
         """Return key (0: none) and last word of the longest phrase from each of the first words."""
         keys, lasts = entries >> 1, firsts.copy()
         begun = np.flatnonzero(entries & 1)  # those that may go on
@@ -153,7 +155,7 @@ class PhraseTable:
                 break
             begun, end = begun.take(on), end.take(on)
             state = _phrase_hash(state.take(on), gaps.take(on), words.hashes.take(end))
-            entries = self._entries.find(state, lexicon.take(end))
+            entries = self._entries.find(state, None if lexicon is None else lexicon.take(end))
             whole = np.flatnonzero(entries > 1)
             keys[begun.take(whole)] = entries.take(whole) >> 1
             lasts[begun.take(whole)] = end.take(whole)

@@ -54,12 +54,21 @@ class Plan(NamedTuple):
     rows: I64
     steps: I64
     writers: I64  # of every row of the batch
+    in_order: bool  # whether the steps of a row are ascending
 
     def passes(self, last: Bool) -> Iterator[tuple[I64, I64]]:
         """Yield the rows that have a first step and these steps, then those of second steps, ...
 
-        The rows of a pass are sorted by step; steps flagged in `last` come after the others.
+        The rows of a pass are sorted by step; steps flagged in `last` come after the others. Where
+        all rows have their steps in one order, a pass is one step of all rows that have it.
         """
+        if not len(self.rows):
+            return
+        if self.in_order:
+            by_step = np.argsort(self.steps, kind="stable")
+            for at in np.split(by_step, np.flatnonzero(np.diff(self.steps[by_step])) + 1):
+                yield self.rows[at], self.steps[at]
+            return
         passes = ordinals(self.rows)
         for number in range(int(passes.max(initial=-1)) + 1):
             at = np.flatnonzero(passes == number)
@@ -129,7 +138,7 @@ class Schedule:
         parts = (self._drawn(streams, block, writers[block]) for block in blocks)
         rows, steps = np.concatenate([np.zeros((2, 0), np.int64), *parts], axis=1)
         if not self.turns:
-            return Plan(rows, steps, writers)
+            return Plan(rows, steps, writers, in_order=True)
         levels = []
         for numbers, names in self.turns:
             order, streamed = numbers.take(steps), names.take(steps)
@@ -137,7 +146,7 @@ class Schedule:
             order[at] = streams.decide(streamed.take(at), rows.take(at))
             levels.append(order)
         order = np.lexsort((steps, *reversed(levels), rows))
-        return Plan(rows.take(order), steps.take(order), writers)
+        return Plan(rows.take(order), steps.take(order), writers, in_order=False)
 
     def _drawn(self, streams: Streams, rows: I64, writers: I64) -> I64:
         """Return the pairs of row and step of some rows, shape (2, pairs), in their order."""
@@ -186,11 +195,12 @@ def _weighted(weights: Sequence[int]) -> WeightedChoices | None:
 
 def _factors(recipe: Recipe, writers: Sequence[Writer], steps: Sequence[Step]) -> I64:
     """Return the numbers of factors, shape (writers, steps, strengths)."""
+    number_of = {factor: number for number, factor in enumerate(recipe.factors)}
     habits = [
         [writer.habits.get(step.label, Habit(step.p)) for step in steps] for writer in writers
     ]
     of_strengths = [
-        [[recipe.factors.index(factor * habit.strength) for factor, _ in recipe.strength]
+        [[number_of[factor * habit.strength] for factor, _ in recipe.strength]
          for habit in of_writer] for of_writer in habits
     ]  # fmt: skip
     return np.array(of_strengths, np.int64)

@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache, cached_property
@@ -126,7 +127,7 @@ class Recipe:
         if name.endswith(FILE_ENDINGS):
             return cls.from_yaml(name)
         if name in recipe_names():
-            return cls.from_yaml(RECIPES / f"{name}.yaml")
+            return _packaged(RECIPES / f"{name}.yaml")
         if ":" in name or registry.is_name(name):
             return cls.of([parse_step(name)], name)
         near = did_you_mean(name, recipe_names() + registry.names())
@@ -193,7 +194,7 @@ class Recipe:
         return tuple(dict.fromkeys([*drawn, *products]))
 
     def with_values(self, settings: Mapping[str, object]) -> "Recipe":
-        """Return the recipe with parameters set: {'leet.rate': 0.05}, {'fing.p': 0.2}."""
+        """Return the recipe with parameters set, a p for all writers: {'leet.rate': 0.05}."""
         steps = [step for mix in self.mixes for step in mix.steps()]
         known = [name for step in steps for name in (step.transform, step.label)]
         values: dict[str, dict[str, Any]] = {}
@@ -205,11 +206,13 @@ class Recipe:
                 raise UsageError(f"cannot set {key!r}: recipe {self.name} has no such step{near}")
             values.setdefault(name, {})[parameter] = value
 
+        def given_for(step: Step) -> dict[str, Any]:
+            return values.get(step.transform, {}) | values.get(step.label, {})
+
         def updated(member: Member) -> Member:
             if isinstance(member, Group):
                 return _over_members(member, updated)
-            of_step = values.get(member.transform, {}) | values.get(member.label, {})
-            if not of_step:
+            if not (of_step := given_for(member)):
                 return member
             given = {"p": member.p, **of_step}
             p, _ = _odds(given, f"{member.transform}.p")
@@ -217,7 +220,18 @@ class Recipe:
             read = registry.get(member.transform).values(given)
             return replace(member, p=p, values=member.values | {key: read[key] for key in given})
 
-        return self.each_mix(lambda mix: _checked(replace(mix, root=updated(mix.root))))
+        def changed(mix: Recipe) -> Recipe:
+            kept = {step.label for step in mix.steps() if "p" not in given_for(step)}
+            return _checked(replace(mix, root=updated(mix.root)).with_habits(kept))
+
+        return self.each_mix(changed)
+
+    def with_habits(self, labels: Collection[str]) -> "Recipe":
+        """Return the mix with writers who have habits of these steps alone."""
+        return replace(self, writers=tuple(
+            replace(one, habits={key: one.habits[key] for key in one.habits if key in labels})
+            for one in self.writers
+        ))  # fmt: skip
 
     def each_mix(self, change: Callable[["Recipe"], "Recipe"]) -> "Recipe":
         """Return the recipe with its mix and those of its languages changed."""
@@ -242,10 +256,7 @@ class Recipe:
             return None if dropped else _over_members(member, kept)
 
         recipe = replace(mix, root=_over_members(mix.root, kept))
-        labels = {step.label for step in recipe.steps()}
-        return replace(
-            recipe, writers=tuple(_of_steps(one, labels) for one in mix.writers)
-        ), left_out
+        return recipe.with_habits({step.label for step in recipe.steps()}), left_out
 
     def note_on(self, lang: str) -> str:
         """Return one line on the transforms without data for a language; '' if all have some."""
@@ -300,6 +311,11 @@ def parse_step(text: str) -> Step:
     if len(values) < len(pairs):
         raise UsageError(f"cannot read {text!r}: it gives a parameter twice")
     return _step(name, values, f"step {text!r}")
+
+
+@cache
+def _packaged(path: Path) -> Recipe:
+    return Recipe.from_yaml(path)
 
 
 def parse(text: str, where: str, extended_by: Sequence[str] = ()) -> Recipe:
@@ -438,18 +454,33 @@ def _check_keys(content: Mapping[object, object], known: Collection[str], wrong:
 
 
 def read_yaml(text: str, where: str) -> Any:
-    """Return the content of a YAML document of bounded size; raises RecipeError."""
+    """Return the content of a YAML document of bounded size; raises RecipeError.
+
+    libyaml reads it in a tenth of the time, where PyYAML has it; what is wrong PyYAML says better.
+    """
     import yaml
 
     try:
-        loader = _loader()(text)
-        node = loader.get_single_node()
-        _check_size(node, where)
-        return node and loader.construct_document(node)
-    except RecursionError as error:
-        raise RecipeError(f"{where} is nested over {DEPTH_MAX} deep") from error
+        with suppress(AttributeError, yaml.YAMLError, ValueError):
+            return _content(text, where, yaml.CSafeLoader)
+        return _content(text, where, yaml.SafeLoader)
     except (yaml.YAMLError, ValueError) as error:
         raise RecipeError(f"{where} is not YAML: {' '.join(str(error).split())}") from error
+
+
+def _content(text: str, where: str, safe_loader: Any) -> Any:
+    import yaml
+
+    depth = 0  # before libyaml composes, which overflows the stack of a thread
+    for event in yaml.parse(text, safe_loader):
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        if depth > DEPTH_MAX:
+            raise RecipeError(f"{where} is nested over {DEPTH_MAX} deep")
+    loader = _loader(safe_loader)(text)
+    node = loader.get_single_node()
+    _check_size(node, where)
+    return node and loader.construct_document(node)
 
 
 def _check_size(node: Any, where: str) -> None:
@@ -473,11 +504,11 @@ def _check_size(node: Any, where: str) -> None:
 
 
 @cache
-def _loader() -> type:
-    """Return YAML's safe loader, refusing a key that is given twice."""
+def _loader(safe_loader: Any) -> Any:
+    """Return a safe loader that also refuses a key that is given twice."""
     import yaml
 
-    class UniqueKeys(yaml.SafeLoader):
+    class UniqueKeys(safe_loader):  # type: ignore[misc]
         def construct_mapping(self, node: Any, deep: bool = False) -> Any:
             keys = [self.construct_object(key, deep=True) for key, _ in node.value]
             if twice := next((key for key in keys if keys.count(key) > 1), None):
@@ -534,12 +565,6 @@ def _odds(options: Mapping[str, Any], where: str) -> tuple[Fraction, int]:
     if not str(weight).isdecimal() or int(weight) < 1:
         raise RecipeError(f"{where}: weight = {weight!r} is not a whole number of at least 1")
     return chance, int(weight)
-
-
-def _of_steps(writer: Writer, labels: Collection[str]) -> Writer:
-    """Return a writer with those of its habits whose steps there are."""
-    habits = {label: habit for label, habit in writer.habits.items() if label in labels}
-    return replace(writer, habits=habits)
 
 
 def _over_members(member: Member, change: Callable[[Member], Member | None]) -> Member:

@@ -37,7 +37,10 @@ Kind = Literal["habit", "slip", "style"]
 
 
 class Kernel(Protocol):
-    """What the engine runs: proposes the edits of neighbouring rows."""
+    """What the engine runs: proposes the edits of neighbouring rows.
+
+    One that changes no row without one of some bytes says which: `needs`.
+    """
 
     def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
         """Return the edits of all rows; `keys` and each of `variants` have one entry per row."""

@@ -18,7 +18,7 @@ _NO_CODES = {"txt", "tsv", "csv", "src", "ref", "raw", "tok", "dev", "sh"}  # en
 
 
 # Languages without spaces, with the words of `Texts` and `Row` that word lists are matched by.
-MATCHED_BY = {"zh": "characters", "ja": "runs"}
+MATCHED_BY = {"zh": "characters", "ja": "runs", "th": "characters"}
 
 
 class _Listed(NamedTuple):

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from itertools import accumulate, pairwise
 from typing import Any, Generic, TypeVar
 
-from noisegen.text.buffers import SIGNS, TOUCHING, UNSPACED, WHOLE, WORD_BYTES_MAX, joins
+from noisegen.text.buffers import BEFORE, SIGNS, TOUCHING, UNSPACED, WHOLE, WORD_BYTES_MAX, joins
 from noisegen.text.case import fold
 
 Key = TypeVar("Key")
@@ -23,6 +23,7 @@ _CHARACTERS = re.compile(f"[{''.join(_SCRIPTS)}]")
 _RUNS = re.compile(
     "|".join(f"[{script}]" + "+" * (n in WHOLE) for n, script in enumerate(_SCRIPTS))
 )
+_BEFORE = "".join(map(chr, BEFORE))
 _SPREAD, _MASK = 0x9FB21C651E98DF25, (1 << 64) - 1
 
 
@@ -146,9 +147,9 @@ class Row:
 
 
 def _cut(word: str, pattern: re.Pattern[str]) -> list[str]:
-    """Cut a word before and behind what matches, but no mark from its character."""
-    edges = {at for match in pattern.finditer(word) for at in match.span()}
-    inner = [at for at in sorted(edges - {0, len(word)}) if not joins(ord(word[at]))]
+    """Cut a word before and behind what matches, but no vowel sign or mark from its character."""
+    edges = {at for match in pattern.finditer(word) for at in match.span()} - {0, len(word)}
+    inner = [at for at in sorted(edges) if not joins(ord(word[at])) and word[at - 1] not in _BEFORE]
     return [word[start:stop] for start, stop in pairwise([0, *inner, len(word)])]
 
 

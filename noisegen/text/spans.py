@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import accumulate, chain, pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -67,20 +68,39 @@ class Spans:
         padded = np.append(self.starts, np.iinfo(np.int64).max)
         return padded[nearest] < np.where(starts == stops, starts, stops)
 
-    def taken(self, texts: Texts, rows: I64, result: Texts) -> "Spans":
-        """Return the spans of some rows of `texts`, where they are in `result` of these rows."""
-        if not len(self.starts):
-            return self
-        owners = texts.rows_of(self.starts)
-        targets = np.full(len(texts), -1)
-        targets[rows] = np.arange(len(rows))
-        kept = np.flatnonzero(targets[owners] >= 0)
-        kept = kept[np.argsort(targets[owners[kept]], kind="stable")]
-        shift = result.offsets[targets[owners[kept]]] - texts.offsets[owners[kept]]
-        return Spans(self.starts[kept] + shift, self.stops[kept] + shift)
-
 
 NO_SPANS = Spans.of([])
+
+
+class RowSpans(NamedTuple):
+    """Spans by row, in bytes of their row: those of one row stay when another one changes."""
+
+    rows: I64
+    starts: I64
+    stops: I64
+
+    @classmethod
+    def of(cls, spans: Spans, texts: Texts, rows: I64) -> "RowSpans":
+        """Return spans of texts that are those of `rows`."""
+        owners = texts.rows_of(spans.starts)
+        base = texts.offsets.take(owners)
+        return cls(rows.take(owners), spans.starts - base, spans.stops - base)
+
+    def split(self, places: I64, texts: Texts) -> tuple["RowSpans", Spans]:
+        """Return the spans of other rows, and those of the rows that have a place in `texts`.
+
+        `places` has the place of every row, or -1.
+        """
+        at = places.take(self.rows)
+        here = np.argsort(at, kind="stable")[np.count_nonzero(at < 0) :]
+        base = texts.offsets.take(at.take(here))
+        others = RowSpans(*(column[at < 0] for column in self))
+        return others, Spans(self.starts.take(here) + base, self.stops.take(here) + base)
+
+    def with_those(self, spans: Spans, texts: Texts, rows: I64) -> "RowSpans":
+        """Return these and more spans, as `of`."""
+        pairs = zip(self, RowSpans.of(spans, texts, rows), strict=True)
+        return RowSpans(*map(np.concatenate, pairs))
 
 
 def protected(texts: Texts, kinds: tuple[str, ...]) -> Spans:

@@ -6,10 +6,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-import numpy as np
-
 from noisegen.noise.registry import Settings
-from noisegen.text.buffers import Bool
+from noisegen.text.buffers import is_byte
 from noisegen.text.resources import DICTIONARIES
 
 Loaded = TypeVar("Loaded")
@@ -44,11 +42,6 @@ def rows_of(path: Path) -> list[list[str]]:
     """Return the tab-separated rows of a packaged table, without its head and its header."""
     lines = path.read_text(encoding="utf-8").splitlines()
     return [line.split("\t") for line in lines if line and not line.startswith("# ")][1:]
-
-
-def is_byte(among: bytes) -> Bool:
-    """Return a table that tells of every byte whether it is one of these."""
-    return np.isin(np.arange(256), list(among))
 
 
 SPACES = " \t\n\r\v\f"

@@ -19,7 +19,7 @@ from noisegen.noise.rng import CERTAIN, RowDraws, Variants, hits, row_hits
 from noisegen.text.buffers import I64, U64, Bool, Texts, as_arrow
 from noisegen.text.case import case_class, case_classes
 from noisegen.text.rows import Memo, Row, RowEdit
-from noisegen.transforms import LanguageFiles, is_byte
+from noisegen.transforms import LanguageFiles
 from noisegen.transforms.nlaugmenter import original_characters, original_files
 
 _LEET = LanguageFiles("leet.tsv")
@@ -44,7 +44,8 @@ def spac(settings: Settings, *, drop_rate: float = 0.1, add_rate: float = 0.05) 
 
 
 DOTTED_I = ("tr", "az")  # languages in which I is the capital of ı, and İ that of i
-_ENDS = frozenset(".!?")
+_ENDING = b".!?"
+_ENDS = frozenset(_ENDING.decode())
 CASES = {"upper": (pc.utf8_upper, "i", "İ"), "lower": (pc.utf8_lower, "I", "ı")}
 
 
@@ -59,6 +60,11 @@ class Recased:
     case: str
     dotted: bool  # whether i and ı are two letters
     chosen: str = "all"  # of `_CHOICES`: which words
+
+    @property
+    def needs(self) -> bytes:
+        """Bytes without which a row has none of these words."""
+        return {"i": b"I", "next": _ENDING}.get(self.chosen, b"")
 
     def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
         """Propose the words of all rows that change."""
@@ -113,12 +119,20 @@ def _begins_row(texts: Texts) -> Bool:
 
 
 def _begins_sentence(texts: Texts) -> Bool:
-    """Tell which words of rows begin a later sentence."""
+    """Tell which words of rows begin a later sentence; the K of C.K. does not."""
     words = texts.tokens
-    ends = np.flatnonzero(_IS_END[texts.window]) + texts.offsets[0]
+    ends = texts.positions_of(_ENDING)
+    apart = words.starts - np.append(0, words.stops[:-1]) > 1
     before = np.searchsorted(ends, np.append(0, words.stops[:-1]))
-    begins: Bool = (np.searchsorted(ends, words.starts) > before) & ~_begins_row(texts)
+    behind_end = np.searchsorted(ends, words.starts) > before
+    begins: Bool = behind_end & apart & ~_begins_row(texts)
     return begins
+
+
+def _is_no_acronym(texts: Texts) -> Bool:
+    """Tell which words may begin small: not RT and NASA, whoever writes them."""
+    is_other: Bool = case_classes(texts.values, texts.tokens.starts, texts.tokens.stops) < 2
+    return is_other
 
 
 def _is_i(texts: Texts) -> Bool:
@@ -140,15 +154,20 @@ def _is_name(texts: Texts) -> Bool:
     return is_title & ~(_begins_row(texts) | _begins_sentence(texts) | _is_i(texts))
 
 
-_IS_END = is_byte("".join(_ENDS).encode())
 _CHOICES: dict[str, Callable[[Texts], Bool | None]] = {
-    "all": lambda _: None, "first": _begins_row, "next": _begins_sentence, "i": _is_i,
-    "names": _is_name,
+    "all": lambda _: None, "first": lambda texts: _begins_row(texts) & _is_no_acronym(texts),
+    "next": lambda texts: _begins_sentence(texts) & _is_no_acronym(texts),
+    "i": _is_i, "names": _is_name,
 }  # fmt: skip
 _IS_CHOSEN: dict[str, Callable[[Row, int], bool]] = {
     "all": lambda row, number: True,
-    "first": lambda row, number: number == 0,
-    "next": lambda row, number: number > 0 and not _ENDS.isdisjoint(row.gaps[number - 1]),
+    "first": lambda row, number: number == 0 and case_class(row.words[number]) < 2,
+    "next": lambda row, number: (
+        number > 0
+        and len(row.gaps[number - 1]) > 1
+        and not _ENDS.isdisjoint(row.gaps[number - 1])
+        and case_class(row.words[number]) < 2
+    ),
     "i": lambda row, number: row.words[number] == "I" or row.words[number][:2] in ("I'", "I\u2019"),
     "names": lambda row, number: (
         case_class(row.words[number]) == 1
@@ -163,9 +182,9 @@ def caps(
 ) -> Recased:
     """Write words in capitals or lower case: 'see you tomorrow' -> 'SEE YOU TOMORROW'.
 
-    With case=lower, 'I saw Anna' becomes 'i saw anna'. `words` are 'all', the 'first' of the row,
-    the first of the 'next' sentences, the pronoun 'i', or 'names': others with a capital. Raises
-    UsageError for another case or other words.
+    With case=lower, 'I saw Anna' becomes 'i saw anna'. `words` are 'all', the 'first' of the row
+    and the first of the 'next' sentences (not acronyms), the pronoun 'i', or 'names': others with a
+    capital. Raises UsageError for another case or other words.
     """
     for name, value, known in (("case", case, [*CASES]), ("words", words, [*_CHOICES])):
         if value not in known:

@@ -16,10 +16,10 @@ from noisegen.noise.lexicon import Entry, Lexicon, read_lexicon_file
 from noisegen.noise.phrases import Matches, PhraseTable, build, cached_table
 from noisegen.noise.registry import Kernel, Settings, kernel
 from noisegen.noise.rng import Variants, choices, decisions, draw_array
-from noisegen.text.buffers import I64, U64, Texts, ordinals
+from noisegen.text.buffers import I64, U64, Texts, is_byte, ordinals
 from noisegen.text.case import case_classes, fold, title
 from noisegen.text.spans import NO_SPANS, Spans
-from noisegen.transforms import existing, is_byte, remembered
+from noisegen.transforms import existing, remembered
 
 RATE = 0.3  # of the words in the three examples that ORACLE prints, 5 of 18 are replaced
 FORMS = 4  # of a translation: as written, Title, UPPER, and Title within a sentence

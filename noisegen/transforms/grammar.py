@@ -260,6 +260,7 @@ class RunOns:
     openers: U64
     small: Bool
     limits: I64
+    needs: bytes = b"."
 
     @classmethod
     def of(cls, path: Path, limits: I64) -> "RunOns":

@@ -15,9 +15,9 @@ from noisegen.noise.edits import Edits
 from noisegen.noise.lexicon import Entry, Lexicon
 from noisegen.noise.registry import Settings, kernel
 from noisegen.noise.rng import Variants, WeightedChoices, choices, hits
-from noisegen.text.buffers import I64, U64, Texts, code_points
+from noisegen.text.buffers import I64, U64, Texts, code_points, is_byte
 from noisegen.text.case import characters_in
-from noisegen.transforms import IS_BREAK, IS_END, IS_SPACE, LanguageFiles, is_byte
+from noisegen.transforms import IS_BREAK, IS_END, IS_SPACE, LanguageFiles
 
 START, OPENING, COMMA, BARE, MARK, STOP = range(6)  # kinds of place
 # What a list may hold for a kind of place: at the start of a text before a small letter, there

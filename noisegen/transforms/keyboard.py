@@ -258,11 +258,12 @@ class Mashing:
 
 def fitting(word: str, slips: list[RowEdit]) -> list[RowEdit]:
     """Return as many of the slips of a word, from the first, as leave what its script allows."""
+    most = forbidden_sequences(word).total()
     while slips:
         written = word
         for start, stop, letters in reversed(slips):
             written = written[:start] + letters + written[stop:]
-        if forbidden_sequences(written).total() <= forbidden_sequences(word).total():
+        if forbidden_sequences(written).total() <= most:
             break
         slips = slips[:-1]
     return slips

@@ -13,21 +13,23 @@ from pathlib import Path
 from typing import Any
 
 from noisegen.noise.kernels import WordKernel
-from noisegen.noise.lexicon import Lexicon
-from noisegen.noise.registry import Settings, kernel
+from noisegen.noise.lexical import LexicalKernel
+from noisegen.noise.lexicon import Entry, Lexicon
+from noisegen.noise.phrases import PhraseTable, build
+from noisegen.noise.registry import Kernel, Settings, kernel
 from noisegen.text.buffers import APOSTROPHES
 from noisegen.text.languages import script_of
 from noisegen.text.resources import DICTIONARIES
-from noisegen.transforms import Forms, LanguageFiles, rows_of
+from noisegen.transforms import Forms, LanguageFiles, existing, rows_of
 
-# Of 100 slips of an apostrophe, how many: dont, don t, don;t, do'nt, dont'.
-WITHIN = (78, 4, 8, 6, 4)
-BETWEEN = (60, 32, 8, 0, 0)  # where it stands between two words: j'ai, c'è
+# Of 1,000 slips of an apostrophe, how many: dont (as in tweets), don t, don;t, do'nt, dont'.
+WITHIN = (980, 4, 6, 8, 2)
+BETWEEN = (600, 320, 80, 0, 0)  # where it stands between two words: j'ai, c'è
 BETWEEN_WORDS = ("ca", "fr", "it", "oc")  # languages in which it does
 SIGNS = ("`", "´")  # what is typed for an apostrophe: accents,
 NEAR = (";", ",")  # and the keys near it on the American keyboard, which has these languages:
 NEAR_IN = ("en", "nl", "af", "id", "ms", "pl", "vi", "sw", "tl")
-_APOSTROPHE = re.compile(f"[{APOSTROPHES}]")
+_LEADS = bytes(sign.encode()[0] for sign in APOSTROPHES)
 ENDING_MAX = 2  # letters of an ending ('t, 's, 're) that the apostrophe strays into
 
 
@@ -58,7 +60,7 @@ def apos(settings: Settings, *, rate: float = 0.5) -> WordKernel:
     `rate` is the chance of each word that has one.
     """
     rule = partial(misplaced, lang=settings.lang)
-    return WordKernel(rule, settings.limits(rate), _APOSTROPHE, settings.by_form)
+    return WordKernel(rule, settings.limits(rate), _LEADS, settings.by_form)
 
 
 # Marks are left out of Latin and Greek letters, which stay legible without, and Arabic and Hebrew
@@ -67,19 +69,18 @@ def apos(settings: Settings, *, rate: float = 0.5) -> WordKernel:
 DECOMPOSED = ("LATIN", "GREEK")  # scripts whose letters lose the mark they are written with
 POINTED = (*DECOMPOSED, "ARABIC", "HEBREW")  # scripts whose letters lose the marks that follow
 
-_BEYOND_ASCII = re.compile(r"[^\x00-\x7f]")
+_BEYOND_ASCII = bytes(range(0x80, 0x100))
 _OWN_LETTERS = LanguageFiles("diac.tsv")
 
 
 def unmarked(word: str, lang: str) -> Forms:
-    """Return what a word may become without marks on its letters."""
+    """Return what a word may become without marks on its letters, and the chance that it stays."""
     if word.isascii():
         return []
     forms = defaultdict[str, int](int)
     for letters, weight in spellings(lang):
         forms[_without_marks(word, letters)] += weight
-    forms.pop(word, None)
-    return list(forms.items())
+    return list(forms.items()) if forms.keys() != {word} else []
 
 
 def _without_marks(word: str, letters: Mapping[str, str]) -> str:
@@ -104,11 +105,13 @@ def _without_marks(word: str, letters: Mapping[str, str]) -> str:
 def spellings(lang: str) -> list[tuple[dict[str, str], int]]:
     """Return the ways to write a language without marks, weighted: ä as ae throughout, or as a.
 
-    The k-th way takes the k-th alternative of every letter, or its last.
+    The k-th way takes the k-th alternative of every letter, or its last. A letter of a list with
+    `of` has one more, its first: to stay.
     """
-    paths = _letter_files(Settings(lang), {})
-    entries = [entry for path in paths for entry in Lexicon.load(path).entries]
-    groups = [list(group) for _, group in groupby(entries, key=lambda entry: entry.clean)]
+    groups = []
+    for lexicon in map(Lexicon.load, _letter_files(Settings(lang), {})):
+        for group in lexicon.groups().values():
+            groups.append(sorted(group, key=lambda entry: entry.noisy != entry.clean))
     ways = []
     for rank in range(max(map(len, groups))):
         chosen = [group[min(rank, len(group) - 1)] for group in groups]
@@ -180,7 +183,8 @@ def vowl(settings: Settings, *, rate: float = 0.1) -> WordKernel:
     `rate` is the chance of each word of 4 to 9 letters that is known without them.
     """
     rule = partial(without_vowels, vowels=vowels_by_language()[settings.lang])
-    return WordKernel(rule, settings.limits(rate), by_form=settings.by_form)
+    shortest = VOWELS_LEFT_OUT.start
+    return WordKernel(rule, settings.limits(rate), by_form=settings.by_form, bytes_min=shortest)
 
 
 ADDED = (24, 32, 19, 11, 7, 4, 2, 1)  # how often 1 to 8 letters are added: a long tail
@@ -191,7 +195,7 @@ HELD_LENGTHS = range(2, 9)  # of the words that are lengthened though no list ha
 FULL = 8  # of the weights of a listed word; with less it is held that much less often
 OTHERS_SHARE = 40  # a word on no list is held so many times less often
 
-_HELD_WORDS = LanguageFiles("long.tsv")
+_HELD_WORDS, _FUNCTION_WORDS = LanguageFiles("long.tsv"), LanguageFiles("before.tsv")
 Places = list[tuple[int, int]]  # positions of the letters that may be held, weights
 
 
@@ -199,7 +203,8 @@ def lengthened(word: str, lang: str) -> Forms:
     """Return what a word may become with a letter held."""
     lower = word.lower()
     listed = listed_places(lang).get(lower, []) if len(lower) == len(word) else []
-    places = listed or _guessed_places(word)
+    is_free = lower not in function_words(lang)
+    places = listed or (_guessed_places(word) if is_free else [])
     forms = []
     for at, weight in places:  # behind a capital that begins a word, small letters follow
         letter = held_as(word[at] if word.isupper() else word[at].lower()[0])
@@ -222,10 +227,10 @@ def held_as(letter: str) -> str:
 def _guessed_places(word: str) -> Places:
     """Return where a word on no list is held: its end, its last vowel, its first vowel.
 
-    It must be letters, each with its marks, no acronym, and hold none yet.
+    It must be letters, each with its marks, no acronym and no name, and hold none yet.
     """
     is_held = re.search(r"(.)\1\1", word.lower())
-    if len(word) not in HELD_LENGTHS or word.isupper() or is_held:
+    if len(word) not in HELD_LENGTHS or word[0].isupper() or is_held:
         return []
     if not unicodedata.is_normalized("NFC", word):  # the mark would stay behind at the last letter
         return []
@@ -249,20 +254,49 @@ def _guessed_places(word: str) -> Places:
 def listed_places(lang: str) -> dict[str, Places]:
     """Return the words of a language's list with where they are held."""
     places = defaultdict[str, Places](list)
-    for path in _HELD_WORDS.read(Settings(lang), {}):
-        for entry in Lexicon.load(path).entries:
-            pairs = zip(entry.clean, entry.noisy, strict=False)
-            same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+    for entry in _held_entries(lang):
+        pairs = zip(entry.clean, entry.noisy, strict=False)
+        same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+        if entry.noisy != entry.clean:
             places[entry.clean].append((same - 1, entry.weight))
     return dict(places)
 
 
-@kernel("long", _HELD_WORDS.read)
-def long(settings: Settings, *, rate: float = 0.2) -> WordKernel:
+@cache
+def function_words(lang: str) -> frozenset[str]:
+    """Return the function words of a language, which nobody holds unless its list has them."""
+    paths = existing(_FUNCTION_WORDS.of(lang))
+    return frozenset(word for path in paths for word, *_ in rows_of(path))
+
+
+def _held_entries(lang: str) -> list[Entry]:
+    paths = _HELD_WORDS.read(Settings(lang), {})
+    return [entry for path in paths for entry in Lexicon.load(path).entries]
+
+
+def held_phrases(lang: str, matched_by: str) -> PhraseTable:
+    """Return the words of a language's list with their forms, for text without spaces."""
+    stay = [entry for entry in _held_entries(lang) if entry.noisy == entry.clean]
+    forms = [(word, form) for word in listed_places(lang) for form in lengthened(word, lang)]
+    entries = [Entry(word, form, weight) for word, (form, weight) in forms]
+    return build(Lexicon({"name": "long"}, [*stay, *entries]), matched_by)
+
+
+@kernel(
+    "long",
+    lambda settings, _: existing(
+        *(each.of(settings.lang) for each in (_HELD_WORDS, _FUNCTION_WORDS))
+    ),
+)
+def long(settings: Settings, *, rate: float = 0.2) -> Kernel:
     """Lengthen words by repeating letters: 'so good' -> 'soooo goood'.
 
     `rate` is the chance of words that people often write so, as 'so' and 'please'; other words of
     the language's list have a share of it, and words of 2 to 8 letters on no list a fortieth. Half
-    of the words held have three or four letters alike, one in fourteen seven or more.
+    of the words held have three or four letters alike, one in fourteen seven or more. In Thai,
+    which has no spaces between words, only those of the list are held.
     """
+    if settings.matched_by != "tokens" and listed_places(settings.lang):
+        table = held_phrases(settings.lang, settings.matched_by)
+        return LexicalKernel(table, settings.limits(rate)[None], (None,), ("",))
     return WordKernel(partial(lengthened, lang=settings.lang), settings.limits(rate))

@@ -136,11 +136,11 @@ class Respelling:
     _LIST.languages, kind="habit",
 )  # fmt: skip
 def phon(settings: Settings, *, rate: float = 0.15) -> Respelling:
-    """Spell words as they sound: 'that was good enough' -> 'that was gud enuf'."""
+    """Spell words as they sound: 'that was good, though' -> 'that was gud, tho'."""
     rules, limits = rules_of(_RULES.of(settings.lang)), settings.limits(rate)
     table = load_table(_LIST.of(settings.lang), parse_tsv, settings.matched_by)
     rule = partial(respelled, rules=rules, of=_whole(_RULES.of(settings.lang)))
-    ruled = WordKernel(rule, limits, by_form=settings.by_form)
+    ruled = WordKernel(rule, limits, by_form=settings.by_form, bytes_min=LETTERS_MIN)
     return Respelling(table, limits, ruled, settings.by_form)
 
 

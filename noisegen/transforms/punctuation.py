@@ -29,12 +29,13 @@ from noisegen.text.buffers import (
     Bool,
     Texts,
     code_points,
+    is_byte,
     joins,
     joins_previous,
     utf8_lengths,
 )
 from noisegen.text.rows import Row, RowEdit
-from noisegen.transforms import IS_SPACE, SPACES, Forms, LanguageFiles, is_byte, rows_of
+from noisegen.transforms import IS_SPACE, SPACES, Forms, LanguageFiles, rows_of
 
 ENDS = ".!?…。！？｡।॥؟۔።։"  # of sentences (Unicode: Sentence_Terminal, those in daily use)
 COMMAS = ",，、،፣"
@@ -53,7 +54,7 @@ LEFT_OUT = WAYS[:2]
 _MARK = re.compile(f"[{ENDS + COMMAS + OTHERS}]")
 _SMALL = re.compile(rb"[a-z\x80-\xff]{3}")  # the end of a word
 _IS_SMALL = is_byte(bytes(byte for byte in range(256) if _SMALL.match(bytes([byte] * 3))))
-_IS_LEAD = is_byte(bytes(sign.encode()[0] for sign in ENDS + COMMAS + OTHERS))
+_LEADS = bytes({sign.encode()[0] for sign in ENDS + COMMAS + OTHERS})
 _REPEATABLE = sorted(set(ENDS) - set("…॥"))  # these two are repeated already
 _NOTHING, _SPACE = len(_REPEATABLE), len(_REPEATABLE) + 1  # groups behind those of the marks
 _BEYOND = 0x110000  # a key that is no code point
@@ -80,12 +81,13 @@ class Punctuation:
     """
 
     limits: Mapping[str, I64]
+    needs: bytes = _LEADS
 
     def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
         """Propose the changes of all rows."""
         if not len(texts.window):
             return Edits.none()
-        starts = np.flatnonzero(_IS_LEAD[texts.window]) + texts.offsets[0]
+        starts = texts.positions_of(_LEADS)
         points = code_points(texts.values, starts)
         known = np.flatnonzero(_among(points, ENDS + COMMAS + OTHERS))
         starts, points = starts.take(known), points.take(known)
@@ -270,6 +272,11 @@ class TypedMarks:
 
     table: MarkTable
     limits: I64
+
+    @property
+    def needs(self) -> bytes:
+        """The bytes that tell the strings from plain text: of ' — ', the first of the dash."""
+        return bytes({max(string) for string in self.table.numbers})
 
     def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
         """Propose the replacements of all rows."""

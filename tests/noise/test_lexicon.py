@@ -70,6 +70,11 @@ def test_a_phrase_of_a_language_without_spaces_may_stay_or_be_left_out():
         tsv("clean\tnoisy\n再见\t \n", head)
 
 
+def test_in_a_list_of_chances_a_phrase_may_stay_whole():
+    entries = tsv("clean\tnoisy\tweight\nfor real madrid\tfor real madrid\t1\n", HEAD + "# of: 9\n")
+    assert entries.entries == [Entry("for real madrid", "for real madrid")]
+
+
 def test_a_list_without_licence_does_not_load():
     with pytest.raises(LexiconError, match="does not say its license; begin it with '# license"):
         tsv("clean\tnoisy\ndog\tdoggo\n", HEAD.replace("# license: CC0-1.0\n", ""))
@@ -134,6 +139,15 @@ def test_codespell_is_inverted():
         Entry("receive", "recieve", 12),
         Entry("the", "teh", 12),
     ]
+
+
+def test_a_misspelling_begins_as_its_word_does():
+    wrong = "nedia->media\naother->mother\ngoogel->google\nhte->the\nohter->other\nnife->knife\n"
+    wrong += "imbarrass->embarrass\nseperate->separate\nneumonia->pneumonia\nxour->your\n"
+    found = {entry.noisy for entry in parse_codespell(wrong.encode(), "x").entries}
+    assert found == {
+        "googel", "hte", "ohter", "nife", "imbarrass", "seperate", "neumonia",
+    }  # fmt: skip
 
 
 def test_what_nobody_misspells_so_is_left_out():

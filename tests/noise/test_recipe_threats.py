@@ -30,6 +30,7 @@ BAD = {
     nested(30): "is nested over 40 deep",
     nested(5000): "is nested over 40 deep",
     "steps: " + "[" * 5_000: "is nested over 40 deep",
+    "steps: " + "[" * 130_000: "is nested over 40 deep",  # where libyaml would end the process
     bomb("abcdefghi"): "has over 10,000 nodes, aliases followed",
     "{" + ",".join(f"k{number}: 1" for number in range(5_100)) + "}": "has over 10,000 nodes",
     "steps: [fing]\n1: 2\na: 3": "unknown key 1",

@@ -2,12 +2,13 @@
 
 import numpy as np
 import oracle
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from noisegen.errors import UsageError
-from noisegen.text.buffers import HashTable, Texts, folded, is_word
+from noisegen.text.buffers import HashTable, Texts, folded, is_word, one_chunk
 from noisegen.text.case import capitalize, fold, is_upper, upper
 from noisegen.text.languages import MATCHED_BY
 from noisegen.text.rows import Row
@@ -18,7 +19,7 @@ WORDY = st.text(st.sampled_from("aZé’'ß×ÞÀ \t.\u0301👨\u200d東_9-"), m
 
 
 UNSPACED = st.text(
-    st.sampled_from("今日東はがカナー・゛\u3099，。！a'é \U000e0100𠮷👍"), max_size=20
+    st.sampled_from("今日東はがカナー・゛\u3099，。！a'é \U000e0100𠮷👍กนเไัำๆ่ແຼ"), max_size=20
 )
 
 
@@ -51,6 +52,12 @@ def test_chinese_is_cut_into_characters_japanese_into_runs():
     row = "東京タワーへ行く"
     assert words_as_strings([row], "characters") == [list(row)]
     assert words_as_strings([row], "runs") == [["東京", "タワー", "へ", "行", "く"]]
+
+
+def test_thai_is_cut_into_what_a_reader_takes_for_one_letter():
+    row = "เขาไม่รู้จักน้ำ55"
+    cut = ["เขา", "ไม่", "รู้", "จั", "ก", "น้ำ", "55"]
+    assert words_as_strings([row], "characters") == [cut]
 
 
 def test_words_of_real_text(demo_texts, odd_texts):
@@ -89,6 +96,13 @@ def test_case_is_folded_for_ascii_and_latin_1_only():
     assert capitalize("été") == "Été"
     assert is_upper("À")
     assert not is_upper("İ")
+
+
+def test_a_column_of_one_chunk_is_not_copied():
+    text = pa.array(["see", "you"])
+    assert one_chunk(pa.chunked_array([text])).buffers()[2].address == text.buffers()[2].address
+    assert one_chunk(pa.chunked_array([text, text])).to_pylist() == ["see", "you"] * 2
+    assert one_chunk(pa.chunked_array([], pa.string())).to_pylist() == []
 
 
 @given(ROWS)

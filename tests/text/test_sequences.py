@@ -6,7 +6,9 @@ from test_transforms import noised, outcomes
 from noisegen.noise import registry
 from noisegen.noise.rng import Draws
 from noisegen.testing import check_sequences, check_transform
+from noisegen.text import sequences
 from noisegen.text.sequences import forbidden_sequences, may_replace
+from noisegen.transforms.keyboard import all_keyboards
 
 ALLOWED = [
     "", "naïve café", "cafe\u0301", "हिन्दी में लिखो, क़लम और ज़्यादा।", "আমার সোনার বাংলা, উৎসব",
@@ -87,3 +89,22 @@ def test_a_plug_in_that_writes_them_is_refused():
     registry.transform("fronted")(fronted)
     with pytest.raises(AssertionError, match=r"fronted: .* has"):
         check_transform("fronted", "hi", TEXTS["hi"])
+
+
+def test_text_of_scripts_without_signs_is_not_searched(monkeypatch):
+    monkeypatch.setattr(sequences, "_FORBIDDEN", None)
+
+    assert not forbidden_sequences("naïve café, plain text")
+    assert may_replace("ж", "э")
+    assert may_replace("ü", "ö")
+
+
+def test_letters_replace_each_other_as_the_search_says():
+    pairs = {
+        (entry.clean, entry.noisy)
+        for keyboard in all_keyboards()
+        for entry in keyboard.neighbours()
+    }
+    for clean, noisy in pairs:
+        searched = sequences._places(clean) <= sequences._places(noisy)
+        assert may_replace(clean, noisy) == searched or (clean + noisy).isascii()
