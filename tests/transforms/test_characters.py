@@ -32,10 +32,12 @@ def recased(text, step, rates, draws, lang):
     before = 0
     for number, (start, stop) in enumerate(oracle.words(text)):
         word, gap, before = text[start:stop], text[before:start], stop
-        place = "first" if number == 0 else "next" if re.search("[.!?]", gap) else ""
+        ends = len(gap) > 1 and re.search("[.!?]", gap)
+        place = "first" if number == 0 else "next" if ends else ""
         is_i = bool(re.fullmatch("I(['\u2019].*)?", word, re.DOTALL))
         is_name = not (place or is_i) and oracle.case_of(word) == 1
-        chosen = {"all", place, *["i"] * is_i, *["names"] * is_name}
+        begins = [place] * (oracle.case_of(word) < 2)
+        chosen = {"all", *begins, *["i"] * is_i, *["names"] * is_name}
         if oracle.decide(draws) < threshold(rates["rate"]) and values["words"] in chosen:
             dotless = word.replace("I", "ı") if lang in ("tr", "az") else word
             noisy = "".join(map(small, dotless))
@@ -63,6 +65,13 @@ oracle.KERNELS |= {"caps": recased}
 def test_it_agrees_with_the_oracle(demo_texts, odd_texts, real_sentences, case, lang):
     rows = demo_texts + odd_texts + real_sentences[:700]
     assert compare(single("caps", rate=0.5, case=case), rows, lang=lang) > 500
+
+
+def test_acronyms_keep_their_capitals_where_a_row_or_sentence_begins():
+    text = "RT @anna: Rain again. NASA said so. A day of Louis C.K. in the U.S."
+    small = text.replace("A day", "a day")
+    assert noised("caps", text, case="lower", words="first") == [text]
+    assert noised("caps", text, case="lower", words="next") == [small]
 
 
 @pytest.mark.parametrize("words", ["first", "next", "i", "names"])

@@ -1,4 +1,4 @@
-"""Chinese and Japanese word lists and marks: what they do, how often, and the slow twins."""
+"""Chinese, Japanese and Thai word lists and marks: what they do, how often, and the slow twins."""
 
 import oracle
 import pytest
@@ -35,10 +35,19 @@ SENTENCES = {
         "月曜日に友達と会う。https://example.org/見る #見る",
         "早く食べなければならないのですが、沢山は無理です。",
     ),
+    "th": (
+        "เขาไม่รู้ว่าจะมาอย่างไร แต่ก็อยากไปคอนเสิร์ตกับแฟนคลับ",
+        "ใช่ไหมคะ หนังสืออยู่ที่ไหนครับ555 ดีมากเลย",
+        "ผู้ชายคนหนึ่งโพสต์ในเฟซบุ๊กว่าเศร้ามากๆ แล้วก็กรี๊ด",
+        "นิยายเรื่องนี้น่ารักจริงๆ เธออัปเดตเมื่อไร https://example.org/เขา",
+        "ฉันเป็นนักเรียน เรียนอยู่มหาวิทยาลัย BNK48 นะ",
+        "อะไรก็ได้ จะเอาอย่างนี้หรือเปล่า กูเห็นแล้ว น่ารักมาก ฮือ",
+    ),
 }
 LISTS = [
     ("zh", name) for name in ("homo", "look", "phon", "init", "clip", "rebus", "cens", "week")
 ] + [("ja", name) for name in ("homo", "phon", "kana", "clip")]  # fmt: skip
+LISTS += [("th", name) for name in ("phon", "clip")]
 
 
 def rows_in(lang, count=60):
@@ -54,7 +63,7 @@ def test_lists_keep_the_promises_and_agree_with_the_slow_twin(lang, name):
     assert compare(single(name, rate=0.5), rows_in(lang), lang=lang) > 0
 
 
-@pytest.mark.parametrize("lang", ["zh", "ja"])
+@pytest.mark.parametrize("lang", ["zh", "ja", "th"])
 def test_all_lists_of_a_recipe_run_together(lang):
     """Each finds its own matches, and its own phrases stay."""
     recipe = Recipe.of([f"{name}:rate=0.6" for listed, name in LISTS if listed == lang])
@@ -63,11 +72,13 @@ def test_all_lists_of_a_recipe_run_together(lang):
 
 @given(
     st.lists(
-        st.text("我在再见做的，。 a东東京はてるい々ー\u3099", max_size=20), min_size=1, max_size=8
+        st.text("我在再见做的，。 a东東京はてるい々ー\u3099เขาไมหครับ่้", max_size=20),
+        min_size=1,
+        max_size=8,
     )
 )
 @settings(max_examples=20)
-@pytest.mark.parametrize(("lang", "name"), [("zh", "homo"), ("ja", "phon")])
+@pytest.mark.parametrize(("lang", "name"), [("zh", "homo"), ("ja", "phon"), ("th", "phon")])
 def test_any_text_agrees_with_the_slow_twin(lang, name, rows):
     ours, expected = both(single(name, rate=0.7), rows, lang=lang)
     assert ours == expected
@@ -91,6 +102,9 @@ def test_any_text_agrees_with_the_slow_twin(lang, name, rows):
         ("ja", "phon", "これではない", {"これじゃない"}),
         ("ja", "kana", "出来る", {"できる"}),
         ("ja", "clip", "スマートフォン", {"スマホ"}),
+        ("th", "phon", "เขาไม่รู้", {"เค้าไม่รู้"}),
+        ("th", "phon", "ใช่ไหมคะ", {"ใช่มั้ยคะ"}),
+        ("th", "clip", "แฟนคลับ555", {"ฟค.555", "ฟค555"}),
     ],
 )  # fmt: skip
 def test_words_become_what_people_write(lang, name, clean, some_of):
@@ -105,6 +119,9 @@ def test_words_become_what_people_write(lang, name, clean, some_of):
         ("ja", "phon", "こどもの日"),  # not もの
         ("ja", "phon", "もの静か"),
         ("ja", "kana", "いいえ"),
+        ("th", "phon", "ภูเขา"),  # not เขา
+        ("th", "phon", "กูเกิล"),
+        ("th", "long", "มากกว่า"),
     ],
 )
 def test_parts_of_other_words_stay(lang, name, row):

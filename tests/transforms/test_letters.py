@@ -18,6 +18,7 @@ from noisegen.errors import UsageError
 from noisegen.noise.lexicon import Lexicon
 from noisegen.noise.registry import examples_in, get
 from noisegen.testing import check_rate, check_transform
+from noisegen.text.languages import MATCHED_BY
 from noisegen.text.resources import DICTIONARIES
 from noisegen.transforms.letters import (
     held_as,
@@ -92,21 +93,31 @@ def test_real_sentences_agree_with_the_oracle(name, real_sentences):
 
 
 @pytest.mark.parametrize(
+    ("lang", "word", "forms"),
+    [
+        ("en", "don't", {"dont", "don t", "don;t", "don,t", "don`t", "don´t", "do'nt", "dont'"}),
+        ("en", "It’s", {"Its", "It s", "It;s", "It,s", "It`s", "It´s", "I’ts", "Its’"}),
+        ("en", "rock'n'roll", {"rocknroll", "rock n'roll", "rock;n'roll", "rock,n'roll",
+                               "rock`n'roll", "rock´n'roll"}),
+        ("fr", "j'ai", {"jai", "j ai", "j`ai", "j´ai"}),
+        ("it", "c'è", {"cè", "c è", "c`è", "c´è"}),
+        ("uk", "м’яч", {"мяч", "м яч", "м`яч", "м´яч", "мяч’"}),
+        ("en", "I'm", {"Im", "I m", "I;m", "I,m", "I`m", "I´m", "Im'"}),
+        ("en", "90's", {"90s", "90 s", "90;s", "90,s", "90`s", "90´s", "9'0s", "90s'"}),
+    ],
+)  # fmt: skip
+def test_where_an_apostrophe_may_go(lang, word, forms):
+    assert {form for form, _ in misplaced(word, lang)} == forms
+
+
+@pytest.mark.parametrize(
     ("name", "lang", "text", "all_of"),
     [
-        ("apos", "en", "don't",
-         {"dont", "don t", "don;t", "don,t", "don`t", "don´t", "do'nt", "dont'"}),
-        ("apos", "en", "It’s", {"Its", "It s", "It;s", "It,s", "It`s", "It´s", "I’ts", "Its’"}),
-        ("apos", "en", "rock'n'roll", {"rocknroll", "rock n'roll", "rock;n'roll", "rock,n'roll",
-                                       "rock`n'roll", "rock´n'roll"}),
-        ("apos", "fr", "j'ai", {"jai", "j ai", "j`ai", "j´ai"}),
-        ("apos", "it", "c'è", {"cè", "c è", "c`è", "c´è"}),
-        ("apos", "uk", "м’яч", {"мяч", "м яч", "м`яч", "м´яч", "мяч’"}),
-        ("apos", "en", "I'm", {"Im", "I m", "I;m", "I,m", "I`m", "I´m", "Im'"}),
         ("apos", "en", "5'11", {"5'11"}),
-        ("apos", "en", "90's", {"90s", "90 s", "90;s", "90,s", "90`s", "90´s", "9'0s", "90s'"}),
         ("apos", "en", "dogs'", {"dogs'"}),
-        ("diac", "es", "está allí, mañana", {"esta alli, manana"}),
+        # Few write mañana without its ñ, which has a key of its own; años is no anos.
+        ("diac", "es", "está allí, mañana", {"esta alli, mañana", "esta alli, manana"}),
+        ("diac", "pt", "está ali, amanhã", {"esta ali, amanha"}),
         ("diac", "vi", "Không được đâu", {"Khong duoc dau"}),
         ("diac", "fr", "Œuvre déjà où ça", {"Oeuvre deja ou ca"}),
         ("diac", "tr", "ışık Şöför İyi AĞ", {"isik Sofor Iyi AG"}),
@@ -148,6 +159,13 @@ def test_what_a_text_becomes(name, lang, text, all_of):
     assert {" ".join(words) for words in product(*words)} == all_of
 
 
+def test_spanish_keeps_its_n_with_tilde():
+    """One in thirty who drop accents write ano for año."""
+    noisy = noised("diac", ["año"] * 3_000, "es", rate=1)
+    assert noisy.count("ano") / 3_000 == pytest.approx(1 / 30, abs=0.01)
+    assert noised("diac", ["está"] * 10, "es", rate=1) == ["esta"] * 10
+
+
 @pytest.mark.parametrize(
     ("lang", "text", "one_of"),
     [
@@ -161,10 +179,18 @@ def test_what_a_text_becomes(name, lang, text, all_of):
         ("tr", "çok", {"çoook"}),
         ("vi", "quá", {"quááá"}),
         ("hi", "यार", {"याआआआर"}),
+        ("th", "ดีมาก", {"ดีมากกก", "ดีมากกกก"}),
     ],
 )  # fmt: skip
 def test_letters_that_are_held(lang, text, one_of):
     assert outcomes("long", text, 500, lang=lang) & one_of
+
+
+@pytest.mark.parametrize("word", ["Marlow", "Newark", "as", "its", "to"])
+def test_names_and_function_words_on_no_list_are_not_held(word):
+    assert lengthened(word, "en") == []
+    assert lengthened("served", "en")
+    assert lengthened("So", "en")
 
 
 @pytest.mark.parametrize(
@@ -192,9 +218,9 @@ def test_words_are_hit_at_the_rate(name, text, noisy, rate):
     check_rate(name, text, lambda _, row: (row.split(" ")[0] != noisy, 1), rate)
 
 
-def test_most_apostrophes_are_left_out():
+def test_nearly_all_apostrophes_are_left_out():
     noisy = noised("apos", ["don't"] * 5_000)
-    assert 0.74 < noisy.count("dont") / 5_000 < 0.82
+    assert 0.97 < noisy.count("dont") / 5_000 < 0.99
 
 
 def test_decomposed_and_composed_words_lose_the_same(demo_texts):
@@ -265,6 +291,7 @@ def test_the_lists_of_letters_hold_single_small_ones(path):
 @pytest.mark.parametrize("path", sorted(DICTIONARIES.glob("??/long.tsv")), ids=str)
 def test_the_lists_double_one_letter_of_words_as_they_are_read(path):
     for clean, noisy, _, _ in Lexicon.load(path).entries:
-        assert noisy in {clean[: at + 1] + clean[at:] for at in range(len(clean))}
+        stays = noisy == clean and path.parent.name in MATCHED_BY  # a part of it would be held
+        assert stays or noisy in {clean[: at + 1] + clean[at:] for at in range(len(clean))}
         assert clean == clean.lower()
         assert re.fullmatch(r"\S+", clean)

@@ -1,6 +1,7 @@
 """Initials, rebus, clippings, joints and masks: what they do, and that they keep the promises."""
 
 import math
+import re
 from collections import Counter
 
 import numpy as np
@@ -72,7 +73,7 @@ def test_every_list_keeps_the_promises(name, lang):
 
 @pytest.mark.parametrize(("name", "lang"), LISTS)
 def test_the_slow_twin_agrees_in_every_language(name, lang, odd_texts):
-    rows = [*phrases(name, lang, 80), *odd_texts[:-1]]
+    rows = [*phrases(name, lang, 160), *odd_texts[:-1]]
     assert compare(single(name), rows, lang=lang) > 10
     most = 40 if lang not in MATCHED_BY else 20  # there much of a list may stay as it is
     assert compare(single(name, rate=1), rows, seed=8, lang=lang) >= most
@@ -130,6 +131,33 @@ def test_the_slow_twin_agrees_on_any_text(rows):
 )
 def test_what_it_does_at_rate_one(name, lang, clean, one_of):
     assert one_of <= set(noised(name, [clean] * 1_500, lang))
+
+
+@pytest.mark.parametrize(
+    ("name", "clean"),
+    [
+        ("init", "congratulation for real madrid"), ("init", "she did a great job"),
+        ("init", "it is yet to be determined"), ("init", "glad to see you here"),
+        ("init", "they love you, he seems to be honest"), ("init", "very poor customer service"),
+        ("clip", "on the second floor"), ("clip", "taking into account"),
+        ("clip", "I'm going to bed"), ("phon", "we are going to the shop"),
+        ("clip", "I got to the shop"), ("clip", "a suspect in custody"),
+        ("clip", "he differs from his brother's"),
+        ("homo", "do you hear new york"), ("dysl", "as the east team"), ("week", "in February"),
+        ("func", "do you know what for"), ("func", "no one"),
+    ],
+)  # fmt: skip
+def test_what_nobody_writes_is_not_written(name, clean):
+    """Found by reading: fr madrid, did a gj, the sec floor, imma bed, due you hear knew."""
+    wrong = re.compile(
+        r"\b(fr|gj|tbd|cu|cya|ly|tbh|cs|sec|acct?|sus|bruh|due|knew|has|seat|Febr|make|gonna|imma|gotta)\b"
+    )
+    assert not [noisy for noisy in noised(name, [clean] * 1_500) if wrong.search(noisy)]
+
+
+def test_the_article_follows_a_word_that_is_cut_short():
+    assert "a plane" in noised("clip", ["an airplane"] * 200)
+    assert "an plane" not in noised("clip", ["an airplane"] * 200)
 
 
 def test_parts_of_numbers_stay():

@@ -204,6 +204,16 @@ def test_a_recipe_keeps_and_changes_the_mixes_of_its_languages():
     assert twice.languages["ja"].steps()[1].values == {"rate": 0.9999}
 
 
+def test_a_chance_that_is_set_holds_for_all_writers():
+    changed = recipe().with_values({"apos.p": 0, "rebus.rate": 0.5})
+    assert not any("apos" in writer.habits for writer in changed.writers)
+    assert changed.writers[0].habits["rebus"] == recipe().writers[0].habits["rebus"]
+    texts = ["don't"] * 500
+    alone = parse("steps: [{apos: {p: 0}}]\nwriters: {one: {habits: {apos: 1}}}", "alone")
+    assert _noised(alone, texts) != texts
+    assert _noised(alone.with_values({"apos.p": 0}), texts) == texts
+
+
 def test_recipes_lists_the_mixes_of_languages(tmp_path):
     path = tmp_path / "posts.yaml"
     path.write_text(LANGUAGES)
