@@ -67,6 +67,16 @@ def _ruspellru() -> Iterator[Pair]:
     yield from zip(*(_lines(f"ruspellru/{one}.even.txt.gz") for one in files), strict=True)
 
 
+_SIGNS = re.compile(r"[^\w\s-]|(?<!\w)-+|-+(?!\w)")
+
+
+def _ruspellru_words() -> Iterator[Pair]:
+    """Yield both sides without punctuation, which the corrections lack."""
+    for pair in _ruspellru():
+        noisy, clean = (" ".join(_SIGNS.sub(" ", side).split()) for side in pair)
+        yield noisy, clean
+
+
 def _jfleg() -> Iterator[Pair]:
     yield from zip(_lines("jfleg/dev.src.gz"), _lines("jfleg/dev.ref0.gz"), strict=True)
 
@@ -177,7 +187,9 @@ def _snips(lang: str) -> Iterator[Pair]:
 def _multilexnorm2(folder: str) -> Iterator[Pair]:
     """Yield what people wrote and its normal form, of the train and dev parts.
 
-    Tokens are joined by spaces; in Japanese and Thai a space is a token of its own, `_`.
+    Tokens are joined by spaces; in Japanese and Thai a space is a token of its own, `_`. The
+    Indonesian normal form alone has no capitals and masks names; here both sides have the names and
+    no capitals, as other sets do.
     """
     git = ["git", "-C", str(_folder(MULTILEXNORM2))]
     names = subprocess.check_output([*git, "ls-tree", "-r", "--name-only", "HEAD", "data/"])
@@ -187,8 +199,15 @@ def _multilexnorm2(folder: str) -> Iterator[Pair]:
         content = subprocess.check_output([*git, "show", f"HEAD:{path}"])
         for table in conll.norm_tables([content]):
             for sides in zip(*(table[side].to_pylist() for side in conll.NORM), strict=True):
-                noisy, clean = (_joined(words, folder) for words in sides)
+                words = _unmasked(*sides) if folder == "id" else sides
+                noisy, clean = (_joined(side, folder) for side in words)
                 yield noisy, clean
+
+
+def _unmasked(noisy: list[str], clean: list[str]) -> tuple[list[str], list[str]]:
+    noisy = [word.lower() for word in noisy]
+    pairs = zip(noisy, clean, strict=True)
+    return noisy, [word if _MASKED.search(normal) else normal for word, normal in pairs]
 
 
 def _joined(words: list[str], folder: str) -> str:
@@ -197,6 +216,7 @@ def _joined(words: list[str], folder: str) -> str:
     return "".join(" " if word == "_" else word.replace(" ", "") for word in words)
 
 
+_MASKED = re.compile(r"\[(?:mention|hashtag)\]")
 MULTILEXNORM2 = "multilexnorm2"
 _POSTS = ("da", "de", "en", "es", "hr", "id", "iden", "it", "ja", "ko", "nl", "sl", "sr", "th",
           "tr", "trde", "vi")  # fmt: skip
@@ -208,6 +228,7 @@ SETS = {
     "falko-merlin": RealSet("de", "learners", lambda: _m2("falko-merlin/fm-dev.m2.gz")),
     "cowsl2h": RealSet("es", "learners", _cowsl2h),
     "ruspellru": RealSet("ru", "blogs", _ruspellru),
+    "ruspellru:words": RealSet("ru", "blogs, words alone", _ruspellru_words),
     "ua-gec": RealSet("uk", "essays, edited", _ua_gec),
     "vilexnorm": RealSet("vi", "social media", _vilexnorm),
     "ice-error": RealSet("is", "essays, Wikipedia", _ice_error),

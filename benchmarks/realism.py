@@ -119,6 +119,15 @@ def means(runs: Sequence[Figures]) -> Means:
     return found
 
 
+def measured(name: str, seeds: int, wanted: Sequence[str] = ()) -> dict[str, Means]:
+    """Return the means over so many seeds of noises compared with a set."""
+    runs = defaultdict(list)
+    for seed in range(seeds):
+        for noise, found in compared(name, seed, wanted):
+            runs[noise].append(found)
+    return {noise: means(by_seed) for noise, by_seed in runs.items()}
+
+
 def line(name: str, noise: str, found: Means) -> str:
     """Return a line of the table."""
     cells = []
@@ -151,12 +160,7 @@ def main() -> None:
     print("|---|---|" + "---:|" * len(TITLES))
     records = []
     for name in chosen(given.sets):
-        runs = defaultdict(list)
-        for seed in range(given.seeds):
-            for noise, found in compared(name, seed, given.noise):
-                runs[noise].append(found)
-        for noise, by_seed in runs.items():
-            mean = means(by_seed)
+        for noise, mean in measured(name, given.seeds, given.noise).items():
             print(line(name, noise, mean), flush=True)
             records.append({"set": name, "lang": SETS[name].lang, "noise": noise, **mean})
     if given.json:

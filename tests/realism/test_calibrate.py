@@ -19,6 +19,7 @@ from noisegen.realism.calibrate import (
     calibrate_rate,
     demo_texts,
 )
+from noisegen.runs import executors
 from noisegen.runs.options import WorkerOptions
 from noisegen.text.alignment import error_counts
 
@@ -111,6 +112,15 @@ def test_workers_measure_the_same_rate_with_code_of_the_user(tmp_path, monkeypat
     )
     assert one == two
     assert one.value > 0.2
+
+
+def test_all_measurements_have_the_same_workers(monkeypatch):
+    started, start = [], executors._processes
+    monkeypatch.setattr(executors, "_processes", lambda n: started.append(n) or start(n))
+    for name, value in {"BLOCK_ROWS": 100, "ROUGH_ROWS": 400, "ROWS_MAX": 400}.items():
+        monkeypatch.setattr(calibrate_module, name, value)
+    one, two = (calibrate("fing", target_cer=0.02, workers=workers) for workers in (1, 2))
+    assert (started, one.factor) == ([2], two.factor)
 
 
 def test_the_check_uses_other_rows():
@@ -245,7 +255,12 @@ def test_a_rate_far_out_of_reach_names_the_highest_within_reach(tmp_path, capsys
 
 @pytest.mark.parametrize(
     ("name", "cer", "changed"),
-    [("ugc-light", 0.0137, 0.33), ("ugc", 0.0434, 0.71), ("ugc-heavy", 0.0706, 0.91)],
+    [
+        ("ugc-light", 0.0125, 0.32),
+        ("ugc", 0.042, 0.72),
+        ("ugc-heavy", 0.0695, 0.91),
+        ("tweets", 0.0286, 0.57),
+    ],
 )
 def test_the_packaged_recipes_are_as_strong_as_they_say(name, cer, changed):
     texts = [text for text in demo_texts()["en"] for _ in range(8)]
@@ -255,7 +270,7 @@ def test_the_packaged_recipes_are_as_strong_as_they_say(name, cer, changed):
     assert share == pytest.approx(changed, abs=0.04)
 
 
-@pytest.mark.parametrize("name", ["ugc-light", "ugc", "ugc-heavy"])
+@pytest.mark.parametrize("name", ["ugc-light", "ugc", "ugc-heavy", "tweets"])
 def test_the_packaged_recipes_keep_the_meaning_in_every_language(name):
     mixes = Recipe.named(name).mixes
     assert len(mixes) == 23

@@ -78,10 +78,14 @@ def test_a_run_names_the_source_of_its_profile(tmp_path):
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="needs ../shared/data")
-def test_the_tool_makes_a_profile_again(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    "lang",
+    ["ru", *(pytest.param(lang, marks=pytest.mark.nightly) for lang in ("de", "en", "ga", "pt"))],
+)
+def test_the_tool_makes_a_profile_again(lang, tmp_path, monkeypatch):
     from tools import profiles
 
     monkeypatch.setattr(profiles, "DICTIONARIES", tmp_path)
-    monkeypatch.setattr("sys.argv", ["profiles", "ru"])
+    monkeypatch.setattr("sys.argv", ["profiles", lang])
     profiles.main()
-    assert load(tmp_path / "ru" / "channel") == load(folder_of("ru"))
+    assert load(tmp_path / lang / "channel") == load(folder_of(lang))
