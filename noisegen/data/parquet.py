@@ -28,9 +28,16 @@ _DELTA_MAX = 8 << 20  # bytes taken for the longest text where no dictionary tel
 
 
 def parquet_head(path: str) -> tuple[pa.Schema, int]:
-    """Return the columns and the number of rows of a Parquet file."""
+    """Return the columns and the number of rows of a Parquet file.
+
+    Raises ArrowInvalid for one whose row groups have another number: it is damaged.
+    """
     with for_arrow(path) as opened, pq.ParquetFile(opened) as file:
-        return file.schema_arrow, file.metadata.num_rows
+        metadata, rows = file.metadata, file.metadata.num_rows
+        found = sum(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups))
+        if found != rows:
+            raise pa.ArrowInvalid(f"it says that it has {rows:,} rows, and has {found:,}")
+        return file.schema_arrow, rows
 
 
 def parquet_tables(path: str, start: int, stop: int, batch_bytes: int) -> Iterator[pa.Table]:

@@ -213,6 +213,26 @@ def test_a_parquet_error_is_one_line(tmp_path: Path) -> None:
     assert "\n" not in str(caught.value)
 
 
+def test_a_parquet_file_that_counts_other_rows_than_it_has_is_damaged(tmp_path: Path) -> None:
+    path, found = tmp_path / "a.parquet", 0
+    pq.write_table(pa.table({"n": np.arange(100)}), path, row_group_size=30)
+    whole = path.read_bytes()
+    for at in range(int.from_bytes(whole[-8:-4], "little")):
+        damaged = bytearray(whole)
+        damaged[-9 - at] ^= 1 << at % 7
+        path.write_bytes(damaged)
+        try:
+            metadata = pq.read_metadata(path)
+        except (pa.ArrowException, OSError):
+            continue
+        groups = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
+        if sum(groups) != metadata.num_rows:
+            found += 1
+            with pytest.raises(SourceError, match=r"cannot read .*a\.parquet: "):
+                parquet.parquet_head(str(path))
+    assert found > 1
+
+
 def test_tables_pickle(tmp_path: Path) -> None:
     table = delimited(b"a\nb\n", ["t"], tabs=False)
     assert pickle.loads(pickle.dumps(table)) == table

@@ -8,10 +8,10 @@ from benchmarks.real_pairs import available
 from benchmarks.realism import measured
 
 SEEDS = 2
-PACKAGED = ("ugc-light", "ugc", "ugc-heavy")
+PACKAGED = ("ugc-light", "ugc", "tweets")
 ENGLISH = ("multilexnorm2:en", "ud-corrected:en")
 POSTS = ("vilexnorm", *(f"multilexnorm2:{lang}" for lang in (
-    "da", "de", "es", "hr", "it", "ja", "sl", "sr", "tr", "trde", "vi",
+    "da", "de", "es", "hr", "id", "iden", "it", "ja", "nl", "sl", "sr", "th", "tr", "trde", "vi",
 )))  # fmt: skip
 LEARNED = ("cowsl2h", "falko-merlin", "ice-error", "sighan", "ua-gec", "vilexnorm",
            "ud-corrected:ga", "multilexnorm2:en", "multilexnorm2:hr", "multilexnorm2:sl",
@@ -30,15 +30,17 @@ class Bar(NamedTuple):
     sets: tuple[str, ...]
 
 
-# Wanted, and not among them until they are reached: AUC 0.75 of `ugc` on posts in Dutch,
-# Indonesian, Korean and Thai; kinds of edit of `ugc` within twice the floor; AUC 0.6 of what is
-# learned from the sets that LEARNED lacks.
+# Wanted, and not among them until they are reached: AUC 0.75 of `ugc` on posts in Korean; one
+# recipe that is within twice the floor by kinds of edit and within 0.65 on weblogs; AUC 0.6 of what
+# is learned from the sets that LEARNED lacks.
 BARS = (
     Bar("auc_changed", 0.65, PACKAGED, ENGLISH),
     Bar("auc_changed", 0.70, ("ugc",), ENGLISH),
     Bar("auc_changed", 0.75, ("ugc",), POSTS),
     Bar("slight", 0.5, ("ugc",), (*ENGLISH, *POSTS)),
     Bar("auc_changed", 0.70, ("ugc", "channel"), ("cowsl2h", "mucgec", "ruspellru", "sighan")),
+    Bar("auc_changed", 0.70, ("ugc",), ("ruspellru:words",)),
+    Bar("times_floor", 2, ("tweets",), ENGLISH),
     Bar("auc_changed", 0.60, ("channel",), LEARNED),
     Bar("times_floor", 2, ("channel",), ("multilexnorm2:en", "ruspellru", "vilexnorm")),
 )
