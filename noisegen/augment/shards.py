@@ -117,14 +117,16 @@ def _writer_ids(rows: pa.Table, group_by: str | None, ids: U64) -> U64 | None:
         return None
     if group_by not in rows.column_names:
         raise no_column("a source", group_by, rows.column_names)
-    groups = rows[group_by].combine_chunks()
+    groups = one_chunk(rows[group_by])
     if pa.types.is_dictionary(groups.type):
         groups = groups.dictionary_decode()
     if not (is_string(groups.type) or pa.types.is_integer(groups.type)):
         raise SourceError(f"column {group_by!r} holds {groups.type}, not text or integers")
-    known = groups.is_valid().to_numpy(zero_copy_only=False)
-    filled = pc.fill_null(groups, "" if is_string(groups.type) else 0)
-    return np.where(known, id_numbers(filled), ids)
+    known, nothing = groups.is_valid(), "" if is_string(groups.type) else 0
+    filled = pc.fill_null(groups, nothing)
+    if is_string(groups.type):  # as a table without nulls has it
+        known = pc.not_equal(filled, nothing)
+    return np.where(known.to_numpy(zero_copy_only=False), id_numbers(filled), ids)
 
 
 def columns_of(request: Request) -> Columns:

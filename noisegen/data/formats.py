@@ -357,7 +357,8 @@ def _hub_head(file: FileRange, head: bytes, columns: Columns) -> FileRange | Non
 def plain_schema(schema: pa.Schema, columns: Columns) -> pa.Schema:
     """Return the schema without views, which Arrow cannot filter, nor a dictionary of texts or ids.
 
-    Lists have none either: Parquet copies it out. Of its metadata the names of classes are left.
+    Lists of texts have none either: Parquet copies it out. Of its metadata the names of classes are
+    left.
     """
     plain = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
     types = {field.name: field.type for field in schema}
@@ -366,7 +367,9 @@ def plain_schema(schema: pa.Schema, columns: Columns) -> pa.Schema:
         if pa.types.is_dictionary(kind := types.get(name, pa.null())):
             types[name] = kind.value_type
     for name, kind in types.items():
-        if pa.types.is_dictionary(items := getattr(kind, "value_type", pa.null())):
+        is_view = pa.types.is_list_view(kind) or pa.types.is_large_list_view(kind)
+        items = getattr(kind, "value_type", pa.null())
+        if pa.types.is_dictionary(items) and not is_view:  # Arrow casts views to wrong lists
             types[name] = pa.list_(items.value_type)
     columns_of = pa.schema([(name, plain.get(types[name], types[name])) for name in schema.names])
     return with_class_names(columns_of, class_names(schema))

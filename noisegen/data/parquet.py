@@ -21,7 +21,8 @@ from noisegen.text.buffers import I64
 DECODED_MAX = 128 << 20  # bytes decoded at once if every row had the longest text that is stored
 _ARROW = b"ARROW1"  # begins Arrow's file format, not its stream
 _BYTES = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary()}
-_LISTS = pa.ListArray | pa.LargeListArray | pa.FixedSizeListArray
+_VIEWS = pa.ListViewArray | pa.LargeListViewArray
+_LISTS = pa.ListArray | pa.LargeListArray | pa.FixedSizeListArray | _VIEWS  # a map is one
 _STORED_ONCE = {"PLAIN_DICTIONARY", "RLE_DICTIONARY"}
 _DELTAS = {"DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY"}  # Arrow reads no dictionary beside them
 _DELTA_MAX = 8 << 20  # bytes taken for the longest text where no dictionary tells
@@ -114,10 +115,18 @@ def _bounded_rows(batch: pa.RecordBatch, most: int) -> Iterator[pa.Table]:
         stop = max(start + 1, min(start + most, fitting))
         rows = pa.Table.from_batches([batch.slice(start, stop - start)])
         if sizes[start] > DECODED_MAX:
-            nothing = pa.table([pa.nulls(1, kind) for kind in rows.schema.types], rows.schema)
+            nothing = pa.table([_nothing(column) for column in batch.columns], rows.schema)
             yield with_reasons(nothing, np.array([CODE["row_too_long"]], np.int8))
         else:  # a cast of some rows would copy out all
             yield with_reasons(joined(rows) if len(rows) < len(batch) else rows)
+
+
+def _nothing(column: pa.Array) -> pa.Array:
+    """Return what stands for a row that is too long: null, or an empty view, for Arrow has none."""
+    if isinstance(column, _VIEWS):
+        at = column.offsets.slice(0, 1)
+        return type(column).from_arrays(pc.subtract(at, at), pc.subtract(at, at), column.values[:0])
+    return pa.nulls(1, column.type)
 
 
 def _is_stored_once(chunk: pq.ColumnChunkMetaData) -> bool:
@@ -156,10 +165,22 @@ def _copied_out(column: pa.Array) -> I64:
     if pa.types.is_struct(kind):
         return sum(map(_copied_out, column.flatten()), np.zeros(len(column), np.int64))
     if isinstance(column, _LISTS):
-        stops = np.cumsum(pc.fill_null(pc.list_value_length(column), 0).to_numpy(), dtype=np.int64)
-        sums = np.concatenate([[0], np.cumsum(_copied_out(column.flatten()))])
-        return np.diff(sums[stops], prepend=0)
+        sums = np.concatenate([[0], np.cumsum(_copied_out(column.values))])
+        starts, stops = _edges(column)
+        within: I64 = sums.take(stops) - sums.take(starts)
+        return within
     return np.zeros(len(column), np.int64)
+
+
+def _edges(column: pa.Array) -> tuple[I64, I64]:
+    """Return where each list of a column begins and ends in its values; a null may hold some."""
+    if isinstance(column, pa.FixedSizeListArray):
+        starts = (column.offset + np.arange(len(column))) * column.type.list_size
+        return starts, starts + column.type.list_size
+    offsets = column.offsets.to_numpy().astype(np.int64)
+    if isinstance(column, _VIEWS):
+        return offsets, offsets + column.sizes.to_numpy()
+    return offsets[:-1], offsets[1:]
 
 
 def arrow_head(path: str) -> tuple[pa.Schema, int]:

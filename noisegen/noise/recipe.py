@@ -4,7 +4,6 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache, cached_property
@@ -221,8 +220,17 @@ class Recipe:
             return replace(member, p=p, values=member.values | {key: read[key] for key in given})
 
         def changed(mix: Recipe) -> Recipe:
-            kept = {step.label for step in mix.steps() if "p" not in given_for(step)}
-            return _checked(replace(mix, root=updated(mix.root)).with_habits(kept))
+            mix = replace(mix, root=updated(mix.root))
+            chances = {step.label: step.p for step in mix.steps() if "p" in given_for(step)}
+
+            def with_chances(writer: Writer) -> Writer:
+                habits = {
+                    label: replace(habit, p=chances.get(label, habit.p))
+                    for label, habit in writer.habits.items()
+                }
+                return replace(writer, habits=habits)
+
+            return _checked(replace(mix, writers=tuple(map(with_chances, mix.writers))))
 
         return self.each_mix(changed)
 
@@ -454,33 +462,19 @@ def _check_keys(content: Mapping[object, object], known: Collection[str], wrong:
 
 
 def read_yaml(text: str, where: str) -> Any:
-    """Return the content of a YAML document of bounded size; raises RecipeError.
-
-    libyaml reads it in a tenth of the time, where PyYAML has it; what is wrong PyYAML says better.
-    """
+    """Return the content of a YAML document of bounded size; raises RecipeError."""
     import yaml
 
+    wrong = (yaml.YAMLError, ValueError, LookupError, AttributeError)  # of odd tags: !!bool maybe
     try:
-        with suppress(AttributeError, yaml.YAMLError, ValueError):
-            return _content(text, where, yaml.CSafeLoader)
-        return _content(text, where, yaml.SafeLoader)
-    except (yaml.YAMLError, ValueError) as error:
+        loader = _loader()(text)
+        node = loader.get_single_node()
+        _check_size(node, where)
+        return node and loader.construct_document(node)
+    except RecursionError as error:
+        raise RecipeError(f"{where} is nested over {DEPTH_MAX} deep") from error
+    except wrong as error:
         raise RecipeError(f"{where} is not YAML: {' '.join(str(error).split())}") from error
-
-
-def _content(text: str, where: str, safe_loader: Any) -> Any:
-    import yaml
-
-    depth = 0  # before libyaml composes, which overflows the stack of a thread
-    for event in yaml.parse(text, safe_loader):
-        depth += isinstance(event, yaml.CollectionStartEvent)
-        depth -= isinstance(event, yaml.CollectionEndEvent)
-        if depth > DEPTH_MAX:
-            raise RecipeError(f"{where} is nested over {DEPTH_MAX} deep")
-    loader = _loader(safe_loader)(text)
-    node = loader.get_single_node()
-    _check_size(node, where)
-    return node and loader.construct_document(node)
 
 
 def _check_size(node: Any, where: str) -> None:
@@ -504,11 +498,11 @@ def _check_size(node: Any, where: str) -> None:
 
 
 @cache
-def _loader(safe_loader: Any) -> Any:
-    """Return a safe loader that also refuses a key that is given twice."""
+def _loader() -> type:
+    """Return YAML's safe loader, refusing a key that is given twice."""
     import yaml
 
-    class UniqueKeys(safe_loader):  # type: ignore[misc]
+    class UniqueKeys(yaml.SafeLoader):
         def construct_mapping(self, node: Any, deep: bool = False) -> Any:
             keys = [self.construct_object(key, deep=True) for key, _ in node.value]
             if twice := next((key for key in keys if keys.count(key) > 1), None):

@@ -402,7 +402,8 @@ class ReviewSource:
             values["nlaug_data"] = str(Path(options.nlaug_data).resolve())
         outputs = [name for name in sources if shard_files(Path(name))]
         if options.with_real:
-            _refuse(options, ("text_column", "id_column"), "real pairs are in columns of their own")
+            of_texts = ("text_column", "id_column", "lang_column")
+            _refuse(options, of_texts, "real pairs have columns of their own and one language")
             outputs = []
         if 0 < len(outputs) < len(sources):
             raise UsageError(
@@ -413,7 +414,10 @@ class ReviewSource:
                 raise UsageError("clean text needs --strengths, such as 0.05,0.1,0.2 or x0.5,x1,x2")
             for path in code:
                 load_code(path)
-            return msgspec.convert(values | {"recipe": recipe_of(options).to_dict()}, cls)
+            recipe = recipe_of(options)
+            if options.with_real and recipe.name == store.REAL:
+                raise UsageError(f"the recipe cannot be named {store.REAL!r} beside real pairs")
+            return msgspec.convert(values | {"recipe": recipe.to_dict()}, cls)
         fixed = ("recipe", "transforms", "values", "limit", "text_column", "id_column")
         _refuse(options, fixed, "outputs of augment bring their own noise and columns")
         return msgspec.convert(values, cls)
@@ -427,7 +431,7 @@ class ReviewSource:
 
 def _refuse(options: MakeOptions, names: Sequence[str], why: str) -> None:
     """Raise UsageError if one of these options is given."""
-    bare = Request(options.sources)
+    bare = MakeOptions(options.sources, out=options.out)
     for name in names:
         if getattr(options, name) not in (getattr(bare, name), {}):
             raise UsageError(f"{why}: leave out {name}")

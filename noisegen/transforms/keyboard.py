@@ -163,10 +163,12 @@ class Mashing:
     def _fits(self, texts: Texts, words: Tokens, owners: I64, edits: Edits) -> Bool:
         """Tell which slips are made, as `fitting` does; `owners` are the words of the edits."""
         fits = np.ones(len(edits), np.bool_)
-        if not self.has_marks or not len(edits):
+        if not len(edits):
             return fits
         written = edits.written().to_strings()
         for slips in np.split(np.arange(len(edits)), np.flatnonzero(np.diff(owners)) + 1):
+            if len(slips) == 1 and not self.has_marks:
+                continue
             start, stop = words.starts[owners[slips[0]]], words.stops[owners[slips[0]]]
             word = texts.values[start:stop].tobytes()
             edges = zip(edits.starts[slips] - start, edits.stops[slips] - start, strict=True)
@@ -193,7 +195,7 @@ class Mashing:
                 at, size, written = self._slip(letters, (part, slips), both)
                 if written != letters[at : at + size]:
                     of_word.append((at, at + size, written))
-            of_word = fitting(letters, of_word) if self.has_marks else of_word
+            of_word = fitting(letters, of_word)
             edits += [(begin + start, begin + stop, written) for start, stop, written in of_word]
         return edits
 
@@ -257,14 +259,17 @@ class Mashing:
 
 
 def fitting(word: str, slips: list[RowEdit]) -> list[RowEdit]:
-    """Return as many of the slips of a word, from the first, as leave what its script allows."""
+    """Return as many of the slips of a word, from the first, as leave what its script allows.
+
+    None if together they leave the word as it is: a letter is left out, its double doubled.
+    """
     most = forbidden_sequences(word).total()
     while slips:
         written = word
         for start, stop, letters in reversed(slips):
             written = written[:start] + letters + written[stop:]
         if forbidden_sequences(written).total() <= most:
-            break
+            return slips if written != word else []
         slips = slips[:-1]
     return slips
 

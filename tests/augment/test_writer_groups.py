@@ -50,12 +50,13 @@ def test_rows_of_an_author_have_one_writer_and_its_habits(tmp_path, recipe, auth
     assert noisy_of(tmp_path / "two") == found
 
 
-def test_rows_without_an_author_have_writers_of_their_own(tmp_path, recipe):
-    path = source(tmp_path, pa.array([None] * 100 + ["ann"] * 20))
+@pytest.mark.parametrize("nobody", [None, ""])
+def test_rows_without_an_author_have_writers_of_their_own(tmp_path, recipe, nobody):
+    path = source(tmp_path, pa.array([nobody] * 100 + ["ann"] * 20))
     noisegen.augment(path, tmp_path / "out", recipe=recipe, group_by="author")
     noisegen.augment(path, tmp_path / "plain", recipe=recipe)
     found, plain = noisy_of(tmp_path / "out"), noisy_of(tmp_path / "plain")
-    assert found[None] == plain[None]
+    assert found[nobody] == plain[nobody]
     assert len(set(found["ann"])) == 1 < len(set(plain["ann"]))
 
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -430,6 +431,35 @@ def test_a_list_that_repeats_a_long_text_is_too_long(
     assert (found["clean"].to_pylist(), dropped) == (list("acde"), {"row_too_long": 1})
     assert found["words"].type.value_type == pa.string()
     assert found["words"].to_pylist() == [table["words"][at].as_py() for at in (0, 2, 3, 4)]
+
+
+@pytest.mark.parametrize("kind", [pa.list_view, pa.large_list_view])
+def test_views_that_repeat_a_long_text_are_too_long(tmp_path: Path, kind: Any) -> None:
+    words = pa.DictionaryArray.from_arrays(
+        pa.array([0, *[1] * 900], pa.int32()), ["a", "x" * 10**5]
+    )
+    views = pa.array([[0], [1]], kind(pa.int32()))
+    made = type(views).from_arrays(views.offsets, pa.array([1, 900], views.sizes.type), words)
+    table = pa.table({"text": ["a", "b"], "words": made})
+    with pa.ipc.new_file(str(tmp_path / "a.arrow"), table.schema) as out:
+        out.write_table(table)
+    found, dropped = rows_of(tmp_path / "a.arrow")
+    assert (found["words"].to_pylist(), dropped) == ([["a"]], {"row_too_long": 1})
+
+
+@pytest.mark.parametrize("file", ["a.parquet", "a.arrow"])
+def test_maps_are_carried(tmp_path: Path, file: str) -> None:
+    kind = pa.map_(pa.string(), pa.string())
+    maps = [[("k", "v")], None, []]
+    table = pa.table({"text": list("abc"), "maps": pa.array(maps, kind),
+                      "within": pa.array([[one] for one in maps], pa.list_(kind))})  # fmt: skip
+    if file == "a.arrow":
+        with pa.ipc.new_file(str(tmp_path / file), table.schema) as out:
+            out.write_table(table)
+    else:
+        pq.write_table(table, tmp_path / file)
+    found, dropped = rows_of(tmp_path / file)
+    assert (found["maps"].to_pylist(), dropped) == (maps, {})
 
 
 @pytest.mark.nightly

@@ -196,16 +196,3 @@ def test_a_transform_may_stand_where_a_recipe_is_named(tmp_path):
     two = noisegen.augment(DEMO, tmp_path / "b", transforms="leet:rate=1", **given)
     assert table(tmp_path / "a")["noisy"] == table(tmp_path / "b")["noisy"]
     assert two.totals == one.totals
-
-
-def test_libyaml_reads_what_pyyaml_reads(monkeypatch):
-    yaml = pytest.importorskip("yaml")
-    if not yaml.__with_libyaml__:
-        pytest.skip("PyYAML without libyaml")
-    texts = {name: (RECIPES / f"{name}.yaml").read_text("utf-8") for name in recipe_names()}
-    with monkeypatch.context() as without:
-        without.delattr(yaml, "CSafeLoader")
-        slow = {name: parse(text, name) for name, text in texts.items()}
-    monkeypatch.delattr(yaml, "SafeLoader")
-
-    assert {name: parse(text, name) for name, text in texts.items()} == slow

@@ -5,7 +5,6 @@ import gzip
 import json
 import os
 import random
-import re
 import shutil
 import signal
 import subprocess
@@ -321,17 +320,6 @@ def test_a_finished_run_is_left_alone_and_a_broken_one_made_again(raw, tmp_path,
     prepared(raw, out, resume=True)
     assert times == {path: path.stat().st_mtime_ns for path in out.rglob("*")}
     (out / "data/part-00003.parquet").write_bytes(b"broken")
-    prepared(raw, out, resume=True)
-    assert everything(out) == before
-
-
-@pytest.mark.parametrize("counts", ['"rows_in": ', '"damaged": {'])
-def test_a_run_whose_counts_rotted_is_made_again(raw, tmp_path, counts):
-    raw.write_bytes(raw.read_bytes() + b"caf\xe9\n")
-    prepared(raw, out := tmp_path / "out")
-    before, path = everything(out), out / "manifest.json"
-    path.write_text(re.sub(f"({counts}[^0-9]*)", r"\g<1>1", path.read_text()))
-    assert Manifest.load(path).totals != before[1]["totals"]
     prepared(raw, out, resume=True)
     assert everything(out) == before
 

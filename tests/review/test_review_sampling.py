@@ -127,8 +127,9 @@ def test_real_noise_is_drawn_beside_that_of_a_recipe(tmp_path):
     assert drawn["real noise"] <= set(pairs)
     assert {clean for clean, _ in drawn["fing"]} <= {clean for clean, _ in pairs}
     assert not drawn["fing"] & set(pairs)
-    with pytest.raises(UsageError, match="columns of their own: leave out text_column"):
-        review.make("pairs.tsv", tmp_path / "s.sqlite", text_column="clean", with_real=True)
+    for given in ({"text_column": "clean"}, {"lang_column": "language"}):
+        with pytest.raises(UsageError, match="and one language: leave out"):
+            review.make("pairs.tsv", tmp_path / "s.sqlite", with_real=True, **given)
 
 
 def test_the_second_stage_adds_rows_of_one_strength_and_repeats_none(tmp_path):

@@ -40,15 +40,20 @@ def mashed(text, step, rates, draws, lang):
                        if slip[2] != word[slip[0] : slip[1]]]  # fmt: skip
             while faults(word, of_word) > faults(word, []):
                 of_word.pop()
-            edits += [(start + low, start + high, noisy) for low, high, noisy in of_word]
+            if slipped(word, of_word) != word:
+                edits += [(start + low, start + high, noisy) for low, high, noisy in of_word]
     return edits
 
 
 def faults(word, slips):
     """How many sequences that its script forbids a word has with these slips."""
+    return forbidden_sequences(slipped(word, slips)).total()
+
+
+def slipped(word, slips):
     for low, high, noisy in reversed(slips):
         word = word[:low] + noisy + word[high:]
-    return forbidden_sequences(word).total()
+    return word
 
 
 def word_slips(word, keys, slips, first):
@@ -97,6 +102,14 @@ def test_other_languages_agree_with_the_oracle(lang, demo):
 def test_any_text_agrees_with_the_oracle(rows, seed):
     ours, expected = both(single("mash", rate=0.7), rows, seed)
     assert ours == expected
+
+
+def test_slips_that_undo_each_other_are_none():
+    """A letter is left out, and its double is doubled."""
+    ours, expected = both(single("mash", rate=1), ["missed"] * 3_000)
+    assert ours == expected
+    stayed = [edits for noisy, _, edits in ours if noisy == "missed"]
+    assert stayed == [[]] * len(stayed) != []
 
 
 def test_another_layout_agrees_with_the_oracle(demo_texts):
