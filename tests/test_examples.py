@@ -31,7 +31,7 @@ def test_errors_are_mined_and_injected(tmp_path):
 def test_fresh_noise_is_worth_something():
     pytest.importorskip("gensim")
     same, fresh = map(float, re.findall(r"([\d.]+)% told apart", run("noise_in_training")))
-    assert 70 < same < fresh
+    assert 65 < same < fresh
 
 
 def test_a_robust_encoder_and_its_report(tmp_path, real_sentences):

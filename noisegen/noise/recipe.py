@@ -465,7 +465,6 @@ def read_yaml(text: str, where: str) -> Any:
     """Return the content of a YAML document of bounded size; raises RecipeError."""
     import yaml
 
-    wrong = (yaml.YAMLError, ValueError, LookupError, AttributeError)  # of odd tags: !!bool maybe
     try:
         loader = _loader()(text)
         node = loader.get_single_node()
@@ -473,8 +472,10 @@ def read_yaml(text: str, where: str) -> Any:
         return node and loader.construct_document(node)
     except RecursionError as error:
         raise RecipeError(f"{where} is nested over {DEPTH_MAX} deep") from error
-    except wrong as error:
+    except (yaml.YAMLError, ValueError) as error:
         raise RecipeError(f"{where} is not YAML: {' '.join(str(error).split())}") from error
+    except (LookupError, AttributeError) as error:  # !!bool maybe
+        raise RecipeError(f"{where} is not YAML: a value does not fit its tag") from error
 
 
 def _check_size(node: Any, where: str) -> None:

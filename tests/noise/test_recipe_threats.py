@@ -53,6 +53,9 @@ BAD = {
     "steps: [fing]\nname: 2020-13-45": "is not YAML: month must be in 1..12",
     "steps: [fing]\n\0": "is not YAML: unacceptable character #x0000",
     "steps: !!python/object/apply:os.getcwd []": "could not determine a constructor for the tag",
+    "steps: [fing]\nname: !!bool maybe": "is not YAML: a value does not fit its tag",
+    'steps: [fing]\nname: !!int ""': "is not YAML: a value does not fit its tag",
+    "steps: [fing]\nname: !!timestamp x": "is not YAML: a value does not fit its tag",
     "steps: !!python/name:os.system": "could not determine a constructor for the tag",
 }
 
