@@ -29,7 +29,7 @@ _START = "-DOCSTART-"  # begins a line that begins a document
 _BLANK = " \t\n\r\v\f"
 _FIELD = re.compile(r"[^ \r\n]+")  # where spaces split
 _TAG = re.compile(r"O|[BIESLU]-\S+")
-_INDEX = re.compile(r"(\d+)([-.]\d+)?")  # 3, the span 3-4 of a contraction, the empty node 3.1
+_INDEX = re.compile(r"(\d{1,9})([-.]\d{1,9})?")  # 3, the span 3-4 of a contraction, empty node 3.1
 _TEXT = re.compile(r"(#\s*text\s*=\s*).*?(?=\r?\n)")
 _REFERENCE = re.compile(r"(?<![^|])\d+(\.\d+)?(?=:)")  # to a word, in the column deps
 _HEAD, _DEPS = CONLLU.index("head"), CONLLU.index("deps")
@@ -382,9 +382,14 @@ def _outer(rows: Fields) -> Iterator[list[str]]:
     inside = -1  # the number of the last word of a contraction
     for cells in rows:
         number, _, last = cells[0].partition("-")
-        if number.isdecimal() and int(number) > inside:
-            inside = int(last) if last.isdecimal() else -1
+        if _number(number) > inside:
+            inside = _number(last)
             yield cells
+
+
+def _number(field: str) -> int:
+    """Return the number in a field, -1 if it is none; of endless digits Python makes none."""
+    return int(field) if field.isdecimal() and len(field) < 10 else -1
 
 
 def _corrected(rows: Fields) -> str:
@@ -413,8 +418,8 @@ def _correct_form(cells: list[str], rows: Fields) -> str:
     """
     form = _notes(cells).get(_CORRECT, cells[1])
     first, _, last = cells[0].partition("-")
-    numbers = range(int(first), int(last) + 1) if last else ()
-    words = [word for word in rows if word[0].isdecimal() and int(word[0]) in numbers]
+    numbers = range(max(_number(first), 0), _number(last) + 1)
+    words = [word for word in rows if _number(word[0]) in numbers]
     if form == "".join(word[1] for word in words):
         return "".join(_correct_form(word, rows) for word in words)
     return "" if form == "_" else form
@@ -432,7 +437,7 @@ class NoisySentence:
         self.fields, self.names, self.owners = fields, names, owners
         self.words = [cells for cells in fields if self._is_word(cells)]
         self.units = units(owners, len(self.words))
-        self.first = int(self.words[0][0]) if names[0] == INDEX else 1
+        self.first = _number(self.words[0][0]) if names[0] == INDEX else 1
         self.ids = self._new_ids() if names[0] == INDEX else {}
 
     def _is_word(self, cells: Sequence[str]) -> bool:
@@ -548,7 +553,7 @@ class Treebank(NoisySentence):
         if first in numbers and last in numbers:
             words = self.words[numbers.index(first) : numbers.index(last) + 1]
             if "".join(word[1] for word in words) == form:
-                start, stop = (int(bound) - self.first for bound in number.split("-"))
+                start, stop = (_number(bound) - self.first for bound in number.split("-"))
                 form = "".join(token[1] for token in tokens[start : stop + 1])
         return [number, form, *cells[2:_DEPS], self._deps(cells[_DEPS]), *cells[_DEPS + 1 :]]
 

@@ -371,6 +371,17 @@ def test_a_column_of_normal_forms_may_be_named(tmp_path):
     assert (tmp_path / "out.norm").read_text() == "I\tI\nsaw\tsee\n\n"
 
 
+@pytest.mark.parametrize("number", ["{0}", "1-{0}", "{0}-{0}", "1.{0}", "{0}.1"])
+@pytest.mark.parametrize("sentence", [0, 1])
+def test_numbers_of_endless_digits_are_none(tmp_path, number, sentence):
+    texts = [TREE, TREE]
+    texts[sentence] = texts[sentence].replace("1\t", number.format("1" * 5_000) + "\t", 1)
+    (tmp_path / "a.conllu").write_text("".join(texts))
+    made = augment(tmp_path / "a.conllu", tmp_path / "out", transforms=["fing:rate=1"])
+    assert made.totals["rows"] + sum(made.totals["dropped"].values()) == 2
+    augment(tmp_path / "a.conllu", tmp_path / "out.conllu", transforms=["fing:rate=1"])
+
+
 def test_an_empty_file_of_tokens_has_no_rows(tmp_path):
     (tmp_path / "a.conll").write_text("")
     with pytest.raises(SourceError, match="no rows in"):
