@@ -243,7 +243,7 @@ def _entry(
     words from shorter phrases.
     """
     unspaced = head.get("lang") in MATCHED_BY
-    may_be = ("", row["clean"]) if unspaced else (row["clean"],) if "of" in head else ()
+    may_be = ("", row["clean"]) if unspaced else (row["clean"],) if head.get("of") else ()
     clean, noisy, weight = row["clean"], row["noisy"], row.get("weight", "1")
     pos, wrong = row.get("pos", ""), ""
     if not weight.isdecimal() or int(weight) < 1:

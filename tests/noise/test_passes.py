@@ -13,7 +13,10 @@ from noisegen.noise.recipe import Recipe
 from noisegen.noise.registry import Settings
 
 PLAIN = "see you at the next stop then we go home"
-NEEDY = [(name, {}) for name in BUILT_IN]
+NEEDY = [
+    (name, {}) for name in BUILT_IN
+    if getattr(Engine(heavy(name), Settings(a_language_of(name))).kernels[0], "needs", b"")
+]  # fmt: skip
 NEEDY += [("caps", {"words": words, "case": "lower"}) for words in ("i", "next")]
 
 
@@ -67,11 +70,11 @@ def test_what_a_step_needs_may_come_from_the_step_before():
 @pytest.mark.parametrize(("name", "values"), NEEDY)
 def test_no_row_without_what_its_kernel_needs_would_change(name, values, demo_texts):
     kernel = Engine(heavy(name, **values), Settings(a_language_of(name))).kernels[0]
-    if not (needs := getattr(kernel, "needs", b"")):
-        return
+    needs = kernel.needs
+    assert len(NEEDY) > 6
     texts = [
         "".join(sign for sign in text if not set(sign.encode()) & set(needs))
-        for text in [*demo_texts, *WORDS.split("  "), PLAIN]
+        for text in [*demo_texts, *WORDS.split(), PLAIN]
     ]
     engine = Engine(heavy(name, **values), Settings(a_language_of(name)))
     engine._needs = [b""]
