@@ -1,6 +1,8 @@
 """Writers: each row draws one, whose habits hold; a word changes once."""
 
 from collections import Counter
+from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -206,7 +208,9 @@ def test_a_recipe_keeps_and_changes_the_mixes_of_its_languages():
 
 def test_a_chance_that_is_set_holds_for_all_writers():
     changed = recipe().with_values({"apos.p": 0, "rebus.rate": 0.5})
-    assert not any("apos" in writer.habits for writer in changed.writers)
+    before, after = ([one.habits["apos"] for one in these.writers if "apos" in one.habits]
+                     for these in (recipe(), changed))  # fmt: skip
+    assert after == [replace(habit, p=Fraction(0)) for habit in before] != []
     assert changed.writers[0].habits["rebus"] == recipe().writers[0].habits["rebus"]
     texts = ["don't"] * 500
     alone = parse("steps: [{apos: {p: 0}}]\nwriters: {one: {habits: {apos: 1}}}", "alone")
