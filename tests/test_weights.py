@@ -20,6 +20,13 @@ ROWS = [Row("are you going to go", "are u gonna go", "en")] * 30
 ROWS += [Row("you and you", "you and you", "en")] * 30
 
 
+def listed(*forms: str, lang: str = "en") -> Lexicon:
+    """Return a list of these "clean noisy" forms, which says how often a word changes."""
+    head = f"# name: x\n# lang: {lang}\n# source: me\n# license: MIT\n# of: 1000\n"
+    rows = "".join("\t".join([*form.split(), "1"][:3]) + "\n" for form in forms)
+    return parse_tsv(f"{head}clean\tnoisy\tweight\n{rows}".encode(), "x")
+
+
 def weights(head: str, counts: Counts) -> dict[str, int]:
     lexicon: Lexicon = parse_tsv(LIST.format(head).encode(), "x")
     return {entry.noisy: entry.weight for entry in calibrated(lexicon, counts)}
@@ -46,22 +53,14 @@ def test_a_form_has_the_chance_of_the_pairs_times_one_in():
 
 
 def test_rare_words_may_have_the_weights_of_their_change_of_letters():
-    head = "# name: x\n# lang: en\n# source: me\n# license: MIT\n# of: 1000\nclean\tnoisy\tweight\n"
-    forms = ["going goin", "doing doin", "tying tyin", "tying tieing"]
-    lexicon = parse_tsv(
-        (head + "".join(f"{form.replace(' ', chr(9))}\t1\n" for form in forms)).encode(), "x"
-    )
+    lexicon = listed("going goin", "doing doin", "tying tyin", "tying tieing")
     counts = Counts.of([Row("going and doing", "goin and doin", "en")] * 30)
     found = {entry.noisy: entry.weight for entry in calibrated(lexicon, counts, by_change=True)}
     assert found["tyin"] > 900 > 99 > found["tieing"] >= 1
 
 
 def test_letters_that_change_between_some_neighbours_alone_stay_elsewhere():
-    head = "# name: x\n# lang: en\n# source: me\n# license: MIT\n# of: 1000\nclean\tnoisy\tweight\n"
-    forms = ["sign sin", "going goin", "doing doin", "action akyooshun"]
-    lexicon = parse_tsv(
-        (head + "".join(f"{form.replace(' ', chr(9))}\t1\n" for form in forms)).encode(), "x"
-    )
+    lexicon = listed("sign sin", "going goin", "doing doin", "action akyooshun")
     counts = Counts.of([Row("a sign of going on", "a sign of goin on", "en")] * 15)
     found = {entry.noisy: entry.weight for entry in calibrated(lexicon, counts, 1, by_change=True)}
     assert found["doin"] > 3 * found["sin"]
@@ -69,9 +68,7 @@ def test_letters_that_change_between_some_neighbours_alone_stay_elsewhere():
 
 
 def test_text_without_spaces_is_counted_where_a_list_matches():
-    head = "# name: x\n# lang: th\n# source: me\n# license: MIT\n# of: 1000\nclean\tnoisy\tweight\n"
-    forms = "เขา\tเค้า\t1\nภูเขา\tภูเขา\t1000\nมาก\tมากก\t1\nมาก\tมากกก\t1\n"
-    lexicon = parse_tsv((head + forms).encode(), "x")
+    lexicon = listed("เขา เค้า", "ภูเขา ภูเขา 1000", "มาก มากก", "มาก มากกก", lang="th")
     rows = [Row("เขาไปภูเขามาก", "เค้าไปภูเขามากกก", "th")] * 20 + [Row("เขามาก", "เขามาก", "th")] * 20
     counts = Counts.of_matches(rows, lexicon, "characters")
     assert counts.phrases == {"เขา": 40, "ภูเขา": 20, "มาก": 40}

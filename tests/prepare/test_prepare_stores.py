@@ -6,6 +6,7 @@ from runs import DEMO, contents
 
 from noisegen.errors import OutputError
 from noisegen.prepare import prepare as module
+from noisegen.prepare.duplicates import WORK
 from noisegen.prepare.prepare import prepare
 from noisegen.runs.manifest import Manifest
 from noisegen.runs.store import StorePath, output_path
@@ -106,8 +107,8 @@ def test_a_run_in_a_store_resumes_by_its_listing(raw, whole, out, monkeypatch, o
     )
     begin(raw, out, **OPTIONS)
     store, path = fsspec.core.url_to_fs(out, use_listings_cache=False)
-    store.rm(f"{path}/work/bands-00001.arrow")
-    store.pipe(f"{path}/work/forms-00002.arrow", b"other")
+    store.rm(f"{path}/{WORK}/bands-00001.arrow")
+    store.pipe(f"{path}/{WORK}/forms-00002.arrow", b"other")
     made.clear()
     opened.clear()
     begin(raw, out, resume=True, **OPTIONS)
