@@ -16,7 +16,7 @@ from noisegen.errors import SourceError
 from noisegen.text.buffers import one_chunk
 
 ROWS_MAX = 1_000_000  # that are held in memory
-_BATCH_BYTES, _BATCH_ROWS = 4 << 20, 10_000
+BATCH_BYTES, BATCH_ROWS = 4 << 20, 10_000
 T = TypeVar("T")
 Choices = Sequence[Sequence[str]]  # sets of columns, the first that a source has is read
 
@@ -114,8 +114,8 @@ def text_batches(
     chosen = choose(file.schema.names)  # also where there are no rows
     if piece.stop is not None:
         file = replace(file, start=piece.start, stop=piece.stop, entry=piece.entry)
-    rows = range_tables(file, replace(columns, text=chosen[0]), _BATCH_BYTES)
-    for table in tables.regroup(rows, _BATCH_ROWS, _BATCH_BYTES):
+    rows = range_tables(file, replace(columns, text=chosen[0]), BATCH_BYTES)
+    for table in tables.regroup(rows, BATCH_ROWS, BATCH_BYTES):
         names, codes = choose(table.column_names), table[tables.REASON].to_numpy().copy()
         where = f"{item.path}: column "
         yield names, codes, [

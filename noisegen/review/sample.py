@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cache
-from itertools import chain, islice
+from itertools import accumulate, chain, groupby, islice, tee
 from operator import itemgetter
 from pathlib import Path
 from typing import Annotated, Any
@@ -22,13 +22,13 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from noisegen.augment import Request
 from noisegen.augment.augment import recipe_of
-from noisegen.data.columns import by_reason
+from noisegen.data.columns import BATCH_BYTES, BATCH_ROWS, by_reason
 from noisegen.data.files import reading, shard_files
 from noisegen.data.pairs import stream_pairs
+from noisegen.data.parquet import parquet_head, parquet_tables
 from noisegen.data.sources import Columns, expand, is_string, no_column, read, shard_inputs
 from noisegen.errors import SourceError, UsageError
 from noisegen.noise import registry
@@ -45,7 +45,6 @@ from noisegen.runs.options import Folder
 from noisegen.text.buffers import one_chunk
 from noisegen.text.spans import PROTECTED, protect_kinds
 
-SHARD_ROWS = 10_000  # noised and held at once
 TEXT_MAX = 2_000  # characters that a reviewer is asked to read
 BEST = "best"
 SLOT_COLUMNS = ("tokens", "labels", "noisy_tokens", "noisy_labels")
@@ -205,7 +204,7 @@ def _more(options: MoreOptions) -> SampleSummary:
             items = chain.from_iterable(chain.from_iterable(map(dict.values, judged.values())))
             unjudged = sum(item.stage == 1 and not item.realism for item in items)
         else:
-            names = [stratum.name for strata in judged.values() for stratum in strata]
+            names = [s.name for group in judged.values() for s in group if s.recipe != store.REAL]
             chosen = {name for name in names if name[-1] == options.strength}
             if not chosen:
                 known = ", ".join(dict.fromkeys(strength for _, _, strength in names))
@@ -218,13 +217,13 @@ more = public(MoreOptions, _more)
 
 
 def _best(judged: Judged) -> set[StratumName]:
-    """Return the most realistic stratum of every language and recipe that has rows.
+    """Return the most realistic stratum of every language and recipe that has rows; none is real.
 
     Raises UsageError where none of them is judged.
     """
     chosen = set()
     for (lang, recipe), strata in judged.items():
-        if not any(strata.values()):
+        if recipe == store.REAL or not any(strata.values()):
             continue
         if (best := store.most_realistic(strata)) is None:
             raise UsageError(
@@ -284,15 +283,15 @@ def _drawn(
 ) -> tuple[Sample, Counter[str]]:
     """Draw `count` rows of every stratum, or of `only` some; raises SourceError if there is none.
 
-    Of one language, no text is drawn twice, nor one that is `taken`. Rows that cannot be read are
-    counted by reason.
+    Real noise has no strength to choose: it is drawn beside any. Of one language, no text is drawn
+    twice, nor one that is `taken`. Rows that cannot be read are counted by reason.
     """
     dropped = Counter[str]()
     strata = max(len(source.strengths), len(source.sources)) + source.with_real
     room = count * strata + max(map(len, taken.values()), default=0)
     pools: dict[StratumName, _Pool] = {}
     for stratum, table in source.batches(dropped):
-        if only is None or stratum.name in only:
+        if only is None or stratum.name in only or stratum.recipe == store.REAL:
             stream = stream_key(source.seed, f"review/{stratum.recipe}/{stratum.strength}")
             pools.setdefault(stratum.name, _Pool(stratum, stream, room)).add(table)
     sample: Sample = [(pool.stratum, []) for pool in pools.values()]
@@ -467,14 +466,14 @@ def _shard(path: Path, slots: Mapping[str, str]) -> Iterator[pa.Table]:
 
     `slots` says which column of the shard becomes which of SLOT_COLUMNS.
     """
-    with reading(str(path)), pq.ParquetFile(path) as shard:
-        names = shard.schema_arrow.names
-        if missing := [name for name in ("id", "clean", "noisy") if name not in names]:
-            raise no_column(str(path), missing[0], names, "; is it from noisegen augment?")
-        is_complete = len(slots) == len(SLOT_COLUMNS) and set(slots.values()) <= set(names)
-        for batch in shard.iter_batches(SHARD_ROWS):
+    with reading(str(path)):
+        schema, rows = parquet_head(str(path))
+        if missing := [name for name in ("id", "clean", "noisy") if name not in schema.names]:
+            raise no_column(str(path), missing[0], schema.names, "; is it from noisegen augment?")
+        is_complete = len(slots) == len(SLOT_COLUMNS) and set(slots.values()) <= set(schema.names)
+        for batch in parquet_tables(str(path), 0, rows, BATCH_BYTES):
             batch.validate(full=True)  # damaged UTF-8 shows here
-            columns = {name: batch[name] for name in names}
+            columns = {name: batch[name] for name in schema.names}
             columns |= {name: batch[slots[name]] for name in slots} if is_complete else {}
             columns["row_id"] = pc.cast(batch["id"], pa.string())
             for name in ("clean", "noisy"):
@@ -522,17 +521,19 @@ def _clean_texts(source: ReviewSource, dropped: Counter[str]) -> Iterator[pa.Tab
     named = expand(source.sources)
     inputs = [item for item in named if not item.skipped]
     dropped.update(["unread_file"] * (len(named) - len(inputs)))
-    tasks = shard_inputs(inputs, columns, SHARD_ROWS, source.limit)
+    tasks = shard_inputs(inputs, columns, BATCH_ROWS, source.limit)
     for batch in chain.from_iterable(read(task, columns) for task in tasks):
         dropped.update(batch.dropped)
         yield batch.table
 
 
 def _pairs(source: ReviewSource, dropped: Counter[str]) -> Iterator[pa.Table]:
-    pairs = enumerate(islice(stream_pairs(source.sources, dropped), source.limit))
-    rows = ({"id": number, "noisy": noisy, "clean": clean} for number, (noisy, clean) in pairs)
-    while batch := list(islice(rows, SHARD_ROWS)):
-        yield pa.Table.from_pylist(batch)
+    measured, pairs = tee(islice(stream_pairs(source.sources, dropped), source.limit))
+    rows = ({"id": n, "noisy": noisy, "clean": clean} for n, (noisy, clean) in enumerate(pairs))
+    least = BATCH_BYTES // BATCH_ROWS  # is counted for any row, so that a batch has no more rows
+    ends = accumulate(least + len(noisy) + len(clean) for noisy, clean in measured)
+    for _, batch in groupby(zip(ends, rows, strict=True), lambda pair: pair[0] // BATCH_BYTES):
+        yield pa.Table.from_pylist([row for _, row in batch])
 
 
 def _engine(recipe: Recipe, lang: str, source: ReviewSource) -> Engine | None:

@@ -20,7 +20,7 @@ from torch import nn
 from torch.nn.functional import linear
 
 from noisegen.data.bitext import all_bitext, stream_bitext
-from noisegen.data.columns import in_brackets
+from noisegen.data.columns import BATCH_BYTES, in_brackets
 from noisegen.data.pairs import shards_of, stream_pairs
 from noisegen.data.parquet import parquet_head, parquet_tables
 from noisegen.data.sources import expand
@@ -62,10 +62,7 @@ from noisegen.training.trainer import UNLIMITED, Chunk, Clock, Method, Rehearsal
 CLEAN, NOISY, SEVERAL = "clean", "noisy", "several"
 LABELS_MAX = 1_000
 PAIRS_MAX = 1_000  # of two labels that are looked up, as in the ORACLE paper
-_BATCH_BYTES = 4 << 20
-_NOISED = {
-    "noisy": pa.string(), "clean": pa.string(), "transforms": pa.list_(pa.string()),
-}  # fmt: skip
+_NOISED = {"noisy": pa.string(), "clean": pa.string(), "transforms": pa.list_(pa.string())}
 _ROWS = 8_192  # vectors that are measured at a time
 CHUNK_BATCHES = 64  # whose vectors are in memory together
 _SPLIT = 2**32  # the draw that splits training and validation, apart from all epochs
@@ -151,7 +148,7 @@ def _augmented(sources: Sequence[str]) -> Iterator[tuple[str, str, list[str]]]:
                 f"{path} has no columns {', '.join(_NOISED)}: labels transform are for the output "
                 "of augment"
             )
-        for table in parquet_tables(path, 0, rows, _BATCH_BYTES):
+        for table in parquet_tables(path, 0, rows, BATCH_BYTES):
             yield from zip(*(table[name].to_pylist() for name in _NOISED), strict=True)
 
 

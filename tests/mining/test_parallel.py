@@ -278,7 +278,7 @@ def test_a_column_of_numbers_is_one_clear_line(tmp_path):
 def test_batches_do_not_matter(write, monkeypatch):
     path = write("a.tsv", table(ROWS * 40))
     whole = mined([path])
-    monkeypatch.setattr(columns, "_BATCH_ROWS", 3)
+    monkeypatch.setattr(columns, "BATCH_ROWS", 3)
 
     assert mined([path]) == whole
     assert len(whole[0]) == 120

@@ -132,6 +132,39 @@ def test_real_noise_is_drawn_beside_that_of_a_recipe(tmp_path):
             review.make("pairs.tsv", tmp_path / "s.sqlite", with_real=True, **given)
 
 
+@pytest.mark.parametrize("strength", ["x0.5", "best"])
+def test_real_noise_is_drawn_in_the_second_stage_of_any_strength(tmp_path, strength):
+    path, given = tmp_path / "r.sqlite", {"transforms": ("fing:rate=0.1",), "with_real": True}
+    pairs = output(tmp_path / "out", sentences(90))
+    review.make(pairs, path, rows=5, strengths="x0.5,x2", **given)
+    with pytest.raises(UsageError, match=r"no strength 'x1'; it has x0.5, x2"):
+        review.more(path, rows=7, strength="x1")
+    with closing(ReviewFile(path)) as opened:
+        reviewer = opened.join("Ana", None)["reviewer"]
+        for item in rows_of(path, ITEMS):
+            if item[3] == "fing":
+                value = "realistic" if item[4] == "x0.5" else "unrealistic"
+                opened.answer(reviewer, item[0], "realism", value, str(item[0]))
+    found = review.more(path, rows=7, strength=strength)
+    drawn = {(group.recipe, group.strength): count for group, count in found.drawn}
+    assert drawn == {("real noise", "x1"): 7, ("fing", "x0.5"): 7}
+
+
+@pytest.mark.parametrize("source", ["pairs", "output"])
+def test_rows_of_a_megabyte_are_read_a_few_at_a_time(tmp_path, source):
+    pairs = [(f"{n} " + "word " * 200_000, f"{n} " + "wrod " * 200_000) for n in range(8)]
+    if source == "output":
+        name, given = output(tmp_path / "out", pairs), {}
+    else:
+        name, given = tmp_path / "pairs.tsv", {"transforms": ("fing",), "with_real": True}
+        lines = ["clean\tnoisy", *map("\t".join, pairs)]
+        name.write_text("\n".join(lines))
+    options = sample.MakeOptions((str(name),), tmp_path / "r.sqlite", **given)
+    batches = [table for _, table in sample.ReviewSource.of(options).batches(Counter())]
+    assert sum(map(len, batches)) == len(pairs) * (1 + bool(given))
+    assert max(map(len, batches)) <= 3  # of two megabytes each
+
+
 def test_the_second_stage_adds_rows_of_one_strength_and_repeats_none(tmp_path):
     path = made(tmp_path)
     before = rows_of(path, ITEMS)
