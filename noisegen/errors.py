@@ -91,7 +91,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return '; did you mean 'x'?' for the nearest known name, or the empty string."""
     from difflib import get_close_matches
 
-    near = get_close_matches(name, list(known), n=1)
+    near = get_close_matches(name, list(known), n=1, cutoff=0.55)  # fon, phon
     return f"; did you mean {near[0]!r}?" if near else ""
 
 

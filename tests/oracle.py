@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from noisegen.noise import registry, tagging
-from noisegen.noise.lexical import BEHIND_GAPS, packaged
+from noisegen.noise.lexical import BEHIND_GAPS, NO_VERBS, packaged
 from noisegen.noise.lexicon import POS, Entry, Lexicon, codespell_dictionary, parse_codespell
 from noisegen.noise.recipe import Recipe, Step, Writer, step_values
 from noisegen.noise.rng import (
@@ -205,7 +205,7 @@ def case_of(match: str) -> int:
     """0 as written, 1 Title, 2 UPPER."""
     if lower(match[0]) == match[0]:
         return 0
-    return 2 if len(match) > 1 and all(not "a" <= match[at] <= "z" for at in (1, -1)) else 1
+    return 2 if len(match) > 1 and not any(match[at].islower() for at in (1, -1)) else 1
 
 
 def case_asked(clean: str) -> int:
@@ -223,6 +223,17 @@ def recased(match: str, entry: Entry) -> str:
     if case == 1 and len(initials) > 1 and noisy == initials:
         return noisy
     return raised(noisy[:1]) + noisy[1:] if case else noisy
+
+
+def is_name(text: str, start: int) -> bool:
+    """Whether a word has a capital within a sentence, in a row that is not all capitals."""
+    spans = words(text)
+    at = [span[0] for span in spans].index(start)
+    if at == 0 or not text[start].isupper() or not any(text[a].islower() for a, _ in spans):
+        return False
+    before, gap = text[slice(*spans[at - 1])], text[spans[at - 1][1] : start]
+    is_title = before[0].isupper() and len(before.encode()) <= 3
+    return is_title or len(gap) < 2 or not set(gap) & set(".!?")
 
 
 def stays(entries: list[Entry], of: int) -> list[Entry]:
@@ -305,6 +316,15 @@ def leans_on_nothing(text: str, stop: int, noisy: str) -> bool:
     return not follows and any(noisy.lower().endswith(clitic) for clitic in CLITICS)
 
 
+def leads_to_no_verb(text: str, start: int, stop: int, noisy: str) -> bool:
+    """Tell whether "gonna" or the like would stand before a place: "going to Rome", "to the"."""
+    behind = spans_at(words(text), 0).get(stop + 1, []) if text[stop : stop + 1] == " " else []
+    if not behind or not lower(text[start:stop]).endswith(" to"):
+        return False
+    is_noun = lower(text[slice(*behind[0])]) in NO_VERBS.split() or is_name(text, stop + 1)
+    return is_noun and noisy.lower().endswith(("a", "gon"))
+
+
 def lexical(
     text: str, step: Step, rates: dict[str, Fraction], draws: Draws, lang: str
 ) -> list[Edit]:
@@ -332,6 +352,9 @@ def lexical(
                 continue
             noisy = recased(text[start:stop], chosen)
             if step.transform == "cont" and leans_on_nothing(text, stop, noisy):
+                continue
+            of_verb = step.transform in ("abr1", "abr2", "clip", "dial", "phon")
+            if of_verb and leads_to_no_verb(text, start, stop, noisy):
                 continue
             own_dot = noisy.endswith(".") and text[stop : stop + 1] == "."
             edits.append((start, stop + own_dot, noisy))
@@ -536,12 +559,12 @@ def noise(
         current = "".join(cell.text for cell in cells)
         rates = scaled(recipe, step, seed, row_id, copy)
         draws, kind = stream(step.label, seed, row_id, copy), registry.get(step.transform).kind
-        if recipe.writers and kind == "habit":
+        if recipe.writers and kind in ("habit", "script"):
             draws = FormDraws(draws.key)
         edits = KERNELS.get(step.transform, lexical)(current, step, rates, draws, lang)
         edits = [edit for edit in edits if not touches(edit, spans)]
         of_words: list[tuple[int, int]] = []
-        if recipe.writers and kind != "style":
+        if recipe.writers and kind in ("habit", "slip"):
             edits, of_words = first_changes(current, edits, changed, lang)
         spans, changed = shifted(spans, edits), shifted([*changed, *of_words], edits)
         changed = [(low, high) for low, high in changed if low < high]

@@ -17,7 +17,7 @@ from noisegen.noise.rng import Draws, row_keys, stream_key, threshold
 from noisegen.text.buffers import WORD_BYTES_MAX, Texts
 
 
-def ruled(rule):
+def ruled(rule, one_way=False):
     """Return the slow twin of the kernel of a rule `(word, lang) -> [(noisy, weight)]`."""
 
     def twin(text, step, rates, draws, lang):
@@ -27,6 +27,8 @@ def ruled(rule):
             draw = oracle.drawn_for(draws, word, "en")
             if draw >> 16 >= threshold(rates["rate"]) or len(word.encode()) > WORD_BYTES_MAX:
                 continue
+            if one_way:
+                draw = Draws(draws.fork("way").key).integer()
             made = [Entry(word, noisy, weight) for noisy, weight in rule(word, lang)]
             noisy = oracle.choose(made, draw & 0xFFFF).noisy if made else word
             edits += [(start, stop, noisy)] if noisy != word else []

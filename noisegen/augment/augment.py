@@ -109,9 +109,6 @@ class AugmentPlan:
         """Yield the tasks, one a shard; raises SourceError for a column named as one of a run."""
         columns, request = self.job.columns, self.request
         refuse_reserved(self.inputs, columns)
-        file = first_file(self.inputs, columns) if request.group_by else None
-        if file and request.group_by not in file.schema.names:
-            raise no_column(file.path, str(request.group_by), file.schema.names)
         return shard_inputs(self.inputs, columns, request.rows_per_shard, request.limit, head)
 
 
@@ -324,6 +321,9 @@ def make_plan(request: Request, out: Path) -> AugmentPlan:
     named = expand(listed(request.sources))
     inputs = [item for item in named if not item.skipped]
     columns, notes = completed(inputs, columns_of(request))
+    file = first_file(inputs, columns) if request.group_by else None
+    if file and request.group_by not in file.schema.names:
+        raise no_column(file.path, str(request.group_by), file.schema.names)
     request = replace(
         request, id_column=columns.row_id, tokens=columns.tokens, labels=columns.labels
     )
@@ -365,7 +365,7 @@ def recipe_of(request: Request) -> Recipe:
         recipe = request.recipe
     else:
         recipe = Recipe.named(request.recipe)
-    return recipe.with_values(request.values or {})
+    return recipe.with_values(request.values) if request.values else recipe
 
 
 def _job(request: Request, recipe: Recipe, out: Path) -> tuple[ShardJob, str | None]:
@@ -452,8 +452,11 @@ def finish(
             ],
             packages=packages(), missing_tasks=tasks - len(shards), **plan.config,
         )  # fmt: skip
-        columns = _columns(folder.out, manifest)
-        folder.publish(manifest, _card(manifest, columns, _word_lists(manifest, shards.values())))
+        transforms = dict.fromkeys(step.transform for step in plan.recipe.steps())
+        folder.publish(manifest, _card(manifest, {
+            "columns": _columns(folder.out, manifest), "transforms": transforms,
+            "word_lists": _word_lists(manifest, shards.values()),
+        }))  # fmt: skip
         if folder.share == WHOLE or len(folder.done()) == len(shards):
             return manifest
 
@@ -505,16 +508,11 @@ def _word_lists(manifest: Manifest, shards: Collection[Shard]) -> list[dict[str,
     return [note for note in manifest.dictionaries if not are_known or note["transform"] in drawn]
 
 
-def _card(
-    manifest: Manifest, columns: Mapping[str, str], word_lists: Sequence[Mapping[str, str]]
-) -> str:
-    """Return the text of the dataset card; `columns` came with the rows."""
-    whole = Recipe.from_dict(manifest.recipe, "manifest")
-    recipe, _ = whole.for_language(manifest.options["lang"])
-    transforms = dict.fromkeys(step.transform for step in recipe.steps())
+def _card(manifest: Manifest, values: Mapping[str, Any]) -> str:
+    """Return the text of the dataset card with the values of its template."""
     labelled = ("token-classification",) if manifest.options["tokens"] else ()
     return dataset_card(manifest, Card(
         title="Clean and noisy text", verb="made", tags=("noise", "user-generated-content"),
         tasks=("sentence-similarity", *labelled), template=Path(__file__).with_name("card.txt"),
-        values={"columns": columns, "transforms": transforms, "word_lists": word_lists},
+        values=values,
     ))  # fmt: skip

@@ -6,7 +6,7 @@ Widths are those of rich.cells; text that runs from right to left stands as it i
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -104,6 +104,8 @@ def examples_of(
             f"{text!r} is a text (there is no such file) and {named!r} a source: "
             "preview one or the other"
         )
+    if texts and request.group_by:
+        raise UsageError("--group-by names a column of a source; a text has none")
     if not given:  # all of the demo text where there is none of the language
         texts = demo_texts().get(normalize_language(request.lang), [])[:rows]
     sources = [str(DEMO)] if texts or not given else given
@@ -113,9 +115,11 @@ def examples_of(
     job, examples = plan.job, list[ShownRow]()
     ids = pa.array(range(len(texts)), pa.int64())
     batches = (batch.table for task in plan.tasks() for batch in read(task, job.columns))
+    read_columns = dict.fromkeys(["id", "clean", request.group_by or "id"])
     for table in [pa.table({"id": ids, "clean": pa.array(texts)})] if texts else batches:
-        noised = job.noised(table.select(["id", "clean"]), edits=True)
-        examples += [ShownRow(**row) for row in noised.to_pylist()]
+        noised = job.noised(table.select([*read_columns]), edits=True)
+        shown = noised.select([column.name for column in fields(ShownRow)])
+        examples += [ShownRow(**row) for row in shown.to_pylist()]
     return examples[:rows]
 
 

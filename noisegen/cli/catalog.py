@@ -18,7 +18,7 @@ from noisegen.options import click_options
 )
 @click.argument("sources", nargs=-1, metavar="[TEXT or SOURCE]...")
 @common.recipe_options
-@click_options(Request, only=("text_column", "id_column"))
+@click_options(Request, only=("text_column", "id_column", "group_by"))
 @click.option("-n", "--limit", metavar="N", type=click.IntRange(min=1), default=10,
               show_default=True, help="Maximum rows to show")  # fmt: skip
 @click.option("--unaligned", is_flag=True, help="Print whole texts, without alignment or filler")

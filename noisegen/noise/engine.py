@@ -83,11 +83,11 @@ class Engine:
         for step in self._steps:
             transform = registry.get(step.transform)
             transform.check_language(self.settings.lang)
-            by_form = bool(recipe.writers) and transform.kind == "habit"
+            by_form = bool(recipe.writers) and transform.kind in ("habit", "script")
             of_step = replace(self.settings, by_form=by_form)
             self.kernels.append(transform.make(of_step, step_values(step)))
             self.rates.append(transform.rates)
-            self._changes_words.append(bool(recipe.writers) and transform.kind != "style")
+            self._changes_words.append(bool(recipe.writers) and transform.kind in ("habit", "slip"))
         self._needs: list[bytes] = [getattr(kernel, "needs", b"") for kernel in self.kernels]
         self._is_lexical = np.array([isinstance(k, LexicalKernel) for k in self.kernels], np.bool_)
         self._lexicon_of_step = np.cumsum(self._is_lexical) - 1

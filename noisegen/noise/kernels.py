@@ -30,6 +30,7 @@ from noisegen.noise.rng import (
 )
 from noisegen.text import buffers
 from noisegen.text.buffers import I64, U8, U64, Texts, code_points, utf8_lengths
+from noisegen.text.case import are_names
 from noisegen.text.rows import Memo, Row, RowEdit
 
 _SPACES = Texts.from_strings(["", " "]).to_arrow()
@@ -193,9 +194,8 @@ class WordKernel:
         self._rule = rule
         self.needs = needs
         self._is_needed = re.compile(b"[%s]" % re.escape(needs)).search if needs else bool
-        self._limits = limits
-        self._by_form = by_form
-        self._bytes_min = bytes_min
+        self._limits, self._by_form, self._bytes_min = limits, by_form, bytes_min
+        self.one_way = False  # whether one draw, of a stream "way", chooses for all words of a row
         if not needs and not by_form:
             self.row_limits = limits
         self.row_forms = Memo(self._forms_of, ROW_WORDS_MAX)
@@ -214,6 +214,8 @@ class WordKernel:
         if self.needs:
             eligible &= words.holding(texts, self.needs)
         hit, draws = rng.hits(keys, words.rows, limits, eligible, forms)
+        if self.one_way:
+            draws = rng.draw_array(fork_array(keys, "way"), 0).take(words.rows.take(hit))
         groups = self._groups_of(texts.values, words.starts.take(hit), words.stops.take(hit))
         known = np.flatnonzero(groups >= 0)
         chosen = self.choices.pick(groups[known], rng.choices(draws.take(known)))
@@ -237,10 +239,10 @@ class WordKernel:
         self, row: Row, key: int, numbers: Sequence[int], limit: int
     ) -> list[tuple[int, int]]:
         """Return which of the words with these numbers are hit, each with 16 bits that choose."""
-        if not self._by_form:
-            return rng.row_hits(key, numbers, limit)
-        forms = [row.hashes[number] for number in numbers]
-        return [(numbers[at], drawn) for at, drawn in rng.form_hits(key, forms, limit)]
+        forms = [row.hashes[number] for number in numbers] if self._by_form else numbers
+        hits = [(numbers[at], drawn) for at, drawn in rng.form_hits(key, forms, limit)]
+        way = rng.draw(rng.fork(key, "way"), 0) & rng.CHOICE_MASK if self.one_way and hits else 0
+        return [(number, way) for number, _ in hits] if self.one_way else hits
 
     def replaced(self, row: Row, hits: Iterable[tuple[int, int]]) -> list[RowEdit]:
         """Return the replacements of the words that are hit in one row."""
@@ -293,3 +295,16 @@ class WordKernel:
         self.choices = WeightedChoices(np.concatenate([self.choices.bounds, bounds]))
         self.changed = np.concatenate([self.changed, np.array(changed, np.bool_)])
         self.pool = pa.concat_arrays([self.pool, pool])
+
+
+class NamesStay(WordKernel):
+    """A kernel of words that changes no name: no word with a capital within a sentence."""
+
+    def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
+        """Propose the replacements of all rows."""
+        edits, words = super().propose(texts, keys, variants), texts.tokens
+        return edits.keep(~are_names(texts, words, np.searchsorted(words.starts, edits.starts)))
+
+    def replaced(self, row: Row, hits: Iterable[tuple[int, int]]) -> list[RowEdit]:
+        """Return the replacements of the words that are hit in one row."""
+        return super().replaced(row, [hit for hit in hits if not row.is_name(hit[0])])

@@ -24,12 +24,14 @@ from noisegen.noise.registry import (
 )
 from noisegen.noise.rng import RowDraws, Variants, choices, form_hits, hits
 from noisegen.noise.tagging import Tagger, make_tagger
-from noisegen.text.buffers import I64, U64, Texts, as_arrow, ordinals
+from noisegen.text.buffers import I64, U64, Bool, Texts, as_arrow, ordinals
+from noisegen.text.case import are_names
 from noisegen.text.resources import DICTIONARIES
 from noisegen.text.rows import Row, RowEdit
 
 CLITICS = "(?i)['\u2019](m|re|s|ve|d|ll)$"
 _CLITIC = re.compile(CLITICS)
+# No clitic stands without a word to lean on: "You have." does not become "You've.".
 # Words that come behind a gap more often than behind a verb without stress: "how happy I am now".
 BEHIND_GAPS = (
     "and anymore are as but can could did does has is nor now or right should than then today too "
@@ -37,6 +39,47 @@ BEHIND_GAPS = (
 )
 _BEHIND_GAPS = Texts.from_strings([BEHIND_GAPS]).tokens.hashes
 _BEHIND_GAP = frozenset(_BEHIND_GAPS.tolist())
+
+
+BEFORE_VERBS = "(?i)(a|gon)$"  # gonna, gotta, hafta, imma
+_BEFORE_VERB = re.compile(BEFORE_VERBS)
+# Words before which "to" leads to a place or a person: "going to the shop", "got to me".
+NO_VERBS = (
+    "a all an any bed both church class college court dinner each every heaven hell her him his "
+    "home it jail lunch me my no one our prison school some that the their them these this those "
+    "town university us war what where which work you your"
+)
+_NO_VERBS = Texts.from_strings([NO_VERBS]).tokens.hashes
+_NO_VERB = frozenset(_NO_VERBS.tolist())
+_TO = int(Texts.from_strings(["to"]).tokens.hashes[0])
+
+
+def _are_names(texts: Texts, table: PhraseTable, matches: Matches) -> Bool:
+    names: Bool = table.cases_asked.take(matches.keys) == 0
+    return names & are_names(texts, table.words(texts), matches.firsts)
+
+
+def _are_alone(texts: Texts, table: PhraseTable, matches: Matches) -> Bool:
+    words = table.words(texts)
+    behind_gaps = np.isin(words.hashes.take(matches.lasts + 1, mode="clip"), _BEHIND_GAPS)
+    alone: Bool = (words.gaps.take(matches.lasts) != ord(" ")) | behind_gaps
+    return alone
+
+
+def _lead_to_nouns(texts: Texts, table: PhraseTable, matches: Matches) -> Bool:
+    words, nexts = table.words(texts), np.minimum(matches.lasts + 1, len(table.words(texts)) - 1)
+    end_in_to = (words.hashes.take(matches.lasts) == _TO) & (matches.firsts < matches.lasts)
+    are_nouns = np.isin(words.hashes.take(nexts), _NO_VERBS) | are_names(texts, words, nexts)
+    lead: Bool = end_in_to & (words.gaps.take(matches.lasts) == ord(" ")) & are_nouns
+    return lead
+
+
+# Matches whose replacement does not fit in if it has this ending.
+_MISFITS = {
+    "no-name": (_are_names, ""),
+    "clitic": (_are_alone, CLITICS),
+    "infinitive": (_lead_to_nouns, BEFORE_VERBS),
+}
 
 
 @dataclass(frozen=True)
@@ -74,8 +117,12 @@ class LexicalKernel:
 
     def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
         """Propose the replacements of all rows."""
+        return self.replaced(texts, self.table.find(texts, self.lexicons), keys, variants)
+
+    def replaced(self, texts: Texts, found: Matches, keys: U64, variants: Variants) -> Edits:
+        """Propose the replacements of the matches that were found."""
         lexicons = np.zeros(len(texts), np.int64) if self.lexicons is None else self.lexicons
-        matches, pos = self._eligible(texts, self.table.find(texts, self.lexicons), lexicons)
+        matches, pos = self._eligible(texts, found, lexicons)
         if not len(matches):
             return Edits.none()
         limits, numbers = self.limits[lexicons, variants["rate"]], None
@@ -88,15 +135,7 @@ class LexicalKernel:
         drawn = self.table.alternatives(texts.values, matches, pos, choices(draws))
         changed = np.flatnonzero(self.table.stays.take(drawn // 3) == 0)
         matches, drawn = matches.take(changed), drawn.take(changed)
-        # No clitic without a word to lean on: "You have." does not become "You've.", nor "who I am
-        # and" "who I'm and".
-        clitics = np.array([rule == "clitic" for rule in self.tags])[lexicons.take(matches.rows)]
-        gaps = self.table.words(texts).gaps.take(matches.lasts)
-        followers = self.table.words(texts).hashes.take(matches.lasts + 1, mode="clip")
-        alone = np.flatnonzero(clitics & ((gaps != ord(" ")) | np.isin(followers, _BEHIND_GAPS)))
-        written = self.table.pool.take(as_arrow(drawn.take(alone))).cast(pa.string())
-        leaning = pc.match_substring_regex(written, CLITICS).to_numpy(zero_copy_only=False)
-        dropped = alone[leaning.astype(np.bool_)]
+        dropped = self._misfits(texts, matches, drawn, lexicons.take(matches.rows))
         matches, drawn = matches.without(dropped), np.delete(drawn, dropped)
         # Take in the dot behind a match if the replacement has its own: 'Sun.', not 'Sun..'.
         behind = texts.values[np.minimum(matches.stops, len(texts.values) - 1)]
@@ -107,8 +146,12 @@ class LexicalKernel:
     def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
         """Propose the replacements of one row, for one lexicon."""
         row = self.table.row_words(row)
+        found = self.table.find_row(row, 1 if self.by_form[0] else draws.least)
+        return self.replaced_in(row, found, draws)
+
+    def replaced_in(self, row: Row, found: list[RowMatch], draws: RowDraws) -> list[RowEdit]:
+        """Propose the replacements of the matches that were found in one row."""
         by_form, limit = self.by_form[0], int(self.limits[0, draws.variants["rate"]])
-        found = self.table.find_row(row, 1 if by_form else draws.least)
         matches, groups = self._eligible_in(row, found)
         forms = row_forms(row, matches) if by_form else None
         hit = draws.hits(len(matches)) if forms is None else form_hits(draws.key, forms, limit)
@@ -117,11 +160,35 @@ class LexicalKernel:
             match = matches[number]
             start, stop = row.span(*match[:2])
             written = self.table.written(row, match, drawn, groups[number] if groups else None)
-            leans = self.tags[0] == "clitic" and not _leads_on(row, match[1])
-            if written != row.text[start:stop] and not (leans and _CLITIC.search(written)):
+            if written != row.text[start:stop] and not self._is_misfit(row, match, written):
                 dotted = written.endswith(".") and row.text[stop : stop + 1] == "."
                 edits.append((start, stop + dotted, written))
         return edits
+
+    def _misfits(self, texts: Texts, matches: Matches, drawn: I64, lexicon: I64) -> I64:
+        """Return the numbers of the matches whose replacement does not fit in, see `lexical`."""
+        misfits = np.zeros(len(matches), np.bool_)
+        for rule in _MISFITS.keys() & {*self.tags}:
+            are_out, endings = _MISFITS[rule]
+            at = np.flatnonzero(np.array([tag == rule for tag in self.tags])[lexicon])
+            at = at[are_out(texts, self.table, matches.take(at))]
+            written = self.table.pool.take(as_arrow(drawn.take(at))).cast(pa.string())
+            found = pc.match_substring_regex(written, endings).to_numpy(zero_copy_only=False)
+            misfits[at[found.astype(np.bool_)]] = True
+        return np.flatnonzero(misfits)
+
+    def _is_misfit(self, row: Row, match: RowMatch, written: str) -> bool:
+        """Tell whether a replacement in one row does not fit in, as `_misfits`."""
+        (first, last, key), rule, is_followed = match, self.tags[0], row.is_followed(match[1])
+        if rule == "no-name":
+            return not self.table.cases_asked[key] and row.is_name(first)
+        if rule == "clitic":
+            leads_on = is_followed and row.hashes[last + 1] not in _BEHIND_GAP
+            return not leads_on and _CLITIC.search(written) is not None
+        if rule != "infinitive" or row.hashes[last] != _TO or first == last or not is_followed:
+            return False
+        is_noun = row.hashes[last + 1] in _NO_VERB or row.is_name(last + 1)
+        return is_noun and _BEFORE_VERB.search(written) is not None
 
     def _eligible_in(self, row: Row, matches: list[RowMatch]) -> tuple[list[RowMatch], list[int]]:
         """Drop matches with the wrong part of speech; return the others and their groups.
@@ -212,11 +279,6 @@ class LexicalSource:
         return LexicalKernel(table, limits, (tagger,), (self.tags,), (settings.by_form,))
 
 
-def _leads_on(row: Row, word: int) -> bool:
-    """Tell whether a clitic at the end of a word can lean on the next."""
-    return row.is_followed(word) and row.hashes[word + 1] not in _BEHIND_GAP
-
-
 def register_lexicon(
     source: LexicalSource, rate: float, summary: str, defined_at: str | None = None
 ) -> None:
@@ -236,9 +298,11 @@ def lexical(
 
     `path` is a TSV (its head names source, license and lang) or a mined dictionary in Parquet;
     '{lang}' in it stands for the language. `tags` is '' (any), 'equal' (the entry's part of speech
-    must be that of the match), 'no-verb' (the match must not be a verb) or 'clitic' (a replacement
-    that ends in one, such as "you've", needs a word after it). In recipes with writers a word list
-    is a 'habit', the same for each occurrence of a word in a row, or a 'slip' of one place.
+    must be that of the match), 'no-verb' (the match must not be a verb), 'no-name' (it must not
+    begin with a capital within a sentence), 'clitic' (a replacement that ends in one, such as
+    "you've", needs a word after it) or 'infinitive' (one such as "gonna" needs a verb after it). In
+    recipes with writers a word list is a 'habit', the same for each occurrence of a word in a row,
+    or a 'slip' of one place.
     """
     where = Path(path)
     langs = head_of(where, "lang").get("lang", "*") if where.exists() else "*"

@@ -114,7 +114,7 @@ class Schedule:
             paths[number, : len(path)] = [conditions.index(met) for met in path]
         names, lows, highs = zip(*conditions, strict=True) if conditions else ((), (), ())
         steps = [step for step, _, _ in reached]
-        kinds = [registry.get(step.transform).kind for step in steps]
+        habits = [registry.get(step.transform).kind in ("habit", "script") for step in steps]
         return cls(
             (_numbers(names), np.array(lows, np.int64),
              np.array(highs, np.int64).reshape(len(names), len(writers))),
@@ -125,7 +125,7 @@ class Schedule:
             _weighted([weight for _, weight in recipe.strength]),
             _weighted([writer.weight for writer in writers]),
             _factors(recipe, writers, steps),
-            np.array([bool(recipe.writers) and kind == "habit" for kind in kinds], np.bool_),
+            np.array(habits, np.bool_) & bool(recipe.writers),
         )  # fmt: skip
 
     def draw(self, streams: Streams) -> Plan:

@@ -30,10 +30,10 @@ from noisegen.text.spans import Spans
 ENTRY_POINTS = "noisegen.transforms"  # name -> a module or function that registers the transform
 FAMILIES = "noisegen.transform_families"  # name -> a function from 'name:rest' to a Transform
 F = TypeVar("F", bound=Callable[..., Any])
-# What a transform changes, which matters in recipes with writers. A habit is a way to write a word:
-# a writer decides once for each word. A slip happens at one place. A word gets one habit or slip.
-# Style is of the row: capitals, punctuation, what is added.
-Kind = Literal["habit", "slip", "style"]
+# What a transform changes, which matters in recipes with writers. A habit is a way to write a word
+# decided once for each. A slip happens at one place. A word gets one of these. Script is a habit of
+# letters, also of changed words. Style is of the row: capitals, punctuation, what is added.
+Kind = Literal["habit", "slip", "script", "style"]
 
 
 class Kernel(Protocol):
@@ -349,7 +349,7 @@ def kernel(
     """Register a function `(settings, *, rate, ...) -> Kernel` as a transform, as `transform`.
 
     `data` says which files it reads, by default none; it is for `languages`, by default for any. A
-    kernel of `kind` 'habit' decides as its settings say (`Settings.by_form`).
+    kernel of `kind` 'habit' or 'script' decides as its settings say (`Settings.by_form`).
     """
 
     def add(function: F) -> F:

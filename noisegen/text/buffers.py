@@ -140,20 +140,30 @@ def is_word(character: str) -> bool:
 
 @dataclass(frozen=True)
 class Tokens:
-    """Words of rows of text: byte positions, row, hash of the word with case folded.
-
-    `gaps` holds the single byte between a word and the next of its row, `TOUCHING` where they
-    touch, 0 where more or nothing follows.
-    """
+    """Words of rows of text: byte positions and row; a position minus `base` indexes `window`."""
 
     starts: I64
     stops: I64
     rows: I64
-    hashes: U64
-    gaps: I64
+    window: U8
+    base: int
 
     def __len__(self) -> int:
         return len(self.starts)
+
+    @cached_property
+    def hashes(self) -> U64:
+        """The hash of each word with case folded."""
+        return word_hashes(folded(self.window), self.starts - self.base, self.stops - self.base)
+
+    @cached_property
+    def gaps(self) -> I64:
+        """The byte from a word to the next of its row; `TOUCHING` if none, 0 if more or no word."""
+        gaps, between = np.zeros(len(self), np.int64), self.starts[1:] - self.stops[:-1]
+        gaps[:-1] = self.window.take(self.stops[:-1] - self.base) * (between == 1)
+        gaps[np.flatnonzero(between == 0)] = TOUCHING
+        gaps[np.flatnonzero(np.diff(self.rows))] = 0
+        return gaps
 
     def holding(self, texts: "Texts", among: bytes) -> Bool:
         """Tell which of these words of `texts` hold one of some bytes."""
@@ -187,7 +197,7 @@ def _word_edges(window: U8, offsets: I64) -> tuple[I64, I64]:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     edges = offsets[1:-1]
     edges = edges[(np.diff(edges, prepend=0) > 0) & (edges < len(window))]
-    word = np.frombuffer(bytearray(window.tobytes().translate(_IS_ASCII_WORD)), np.bool_)
+    word = np.frombuffer(bytearray(window).translate(_IS_ASCII_WORD), np.bool_)
     if int(window.max()) >= 128:  # each byte of a longer character gets the character's answer
         leads = np.flatnonzero(window >= 0xC2)
         lead, follow = window[leads], window[leads + 1]
@@ -241,16 +251,15 @@ def _join_apostrophes(window: U8, word: Bool, edges: I64) -> None:
         at = 1 + np.flatnonzero(window[1 : len(window) - len(mark)] == mark[0])
         for offset, byte in enumerate(mark):
             at = at[window[at + offset] == byte]
-        end = at + len(mark)
-        at_edge = find_sorted(edges, at)[1] | find_sorted(edges, end)[1]
-        inside = at[word[at - 1] & word[end] & ~at_edge]
+        at = at[word[at - 1] & word[at + len(mark)]]
+        at_edge = find_sorted(edges, at)[1] | find_sorted(edges, at + len(mark))[1]
         for offset in range(len(mark)):
-            word[inside + offset] = True
+            word[at[~at_edge] + offset] = True
 
 
 def folded(window: U8) -> U8:
     """Return UTF-8 bytes with case folded as `fold` does."""
-    lowered = np.frombuffer(bytearray(window.tobytes().lower()), np.uint8)
+    lowered = np.frombuffer(bytearray(window).lower(), np.uint8)
     leads = np.flatnonzero(lowered[:-1] == 0xC3)
     capital = is_latin1_capital(lowered[leads + 1])
     lowered[leads[capital] + 1] += 32
@@ -416,32 +425,25 @@ class Texts:
 
     @cached_property
     def tokens(self) -> Tokens:
-        """The words of all rows, found and hashed."""
-        return self._hashed(*_word_edges(self.window, self.offsets - self.offsets[0]))
+        """The words of all rows."""
+        return self._words(*_word_edges(self.window, self.offsets - self.offsets[0]))
 
     @cached_property
     def characters(self) -> Tokens:
         """The words of all rows, where each character of a script without spaces is one."""
         edges = _word_edges(self.window, self.offsets - self.offsets[0])
-        return self._hashed(*_cut(self.window, *edges, whole=()))
+        return self._words(*_cut(self.window, *edges, whole=()))
 
     @cached_property
     def runs(self) -> Tokens:
         """The same, but kanji that touch are one word, and so are katakana."""
         edges = _word_edges(self.window, self.offsets - self.offsets[0])
-        return self._hashed(*_cut(self.window, *edges, whole=WHOLE))
+        return self._words(*_cut(self.window, *edges, whole=WHOLE))
 
-    def _hashed(self, starts: I64, stops: I64) -> Tokens:
-        window, base = self.window, int(self.offsets[0])
-        rows = self.rows_of(starts + base)
-        hashes = word_hashes(folded(window), starts, stops)
-        gaps = np.zeros(len(starts), np.int64)
-        between = starts[1:] - stops[:-1]
-        between[rows[1:] != rows[:-1]] = -1
-        one_apart = np.flatnonzero(between == 1)
-        gaps[one_apart] = window[stops[one_apart]]
-        gaps[:-1][between == 0] = TOUCHING
-        return Tokens(starts + base, stops + base, rows, hashes, gaps)
+    def _words(self, starts: I64, stops: I64) -> Tokens:
+        base = int(self.offsets[0])
+        starts, stops = starts + base, stops + base
+        return Tokens(starts, stops, self.rows_of(starts), self.window, base)
 
     def rows_of(self, positions: I64) -> I64:
         """Return the row of every position, given in ascending order."""

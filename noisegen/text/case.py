@@ -6,7 +6,15 @@ from itertools import chain
 
 import numpy as np
 
-from noisegen.text.buffers import I64, U8, Bool, code_points, is_latin1_capital
+from noisegen.text.buffers import (
+    I64,
+    U8,
+    Bool,
+    Texts,
+    Tokens,
+    code_points,
+    is_latin1_capital,
+)
 
 _FOLD = {c: c + 32 for c in chain(range(65, 91), range(0xC0, 0xDF)) if c != 0xD7}
 _UNFOLD = {lower: upper for upper, lower in _FOLD.items()}
@@ -35,15 +43,17 @@ def capitalize(text: str) -> str:
 def case_classes(values: U8, starts: I64, stops: I64) -> I64:
     """Return the case of byte ranges: 0 lower, 1 the first letter is a capital, 2 upper.
 
-    Upper needs a second character, and neither its first byte nor the last byte of the range may be
-    a lower-case ASCII letter.
+    Upper needs a second character, and neither it nor the last one may be a small letter.
     """
     first, follow = values[starts], values.take(starts + 1, mode="clip")
     accented = (first == 0xC3) & is_latin1_capital(follow)
-    title: Bool = ((first >= 65) & (first <= 90)) | accented
-    second, last = values.take(starts + 1 + accented, mode="clip"), values[stops - 1]
-    has_lower = ((second >= 97) & (second <= 122)) | ((last >= 97) & (last <= 122))
-    classes: I64 = title + (title & (stops - starts > 1 + accented) & ~has_lower).astype(np.int64)
+    classes: I64 = (((first >= 65) & (first <= 90)) | accented).astype(np.int64)
+    begun = np.flatnonzero(classes)
+    second, last = (starts + 1 + accented).take(begun), stops.take(begun) - 1
+    for _ in range(3):  # to the byte that begins the last character
+        last -= (values[last] & 0xC0) == 0x80
+    points = code_points(values, np.append(second, last)).reshape(2, -1)
+    classes[begun[(second <= last) & ~_letters()[1].take(points, mode="clip").any(axis=0)]] = 2
     return classes
 
 
@@ -51,8 +61,50 @@ def case_class(text: str) -> int:
     """Return `case_classes` of one text."""
     if not is_upper(text[0]):
         return 0
-    has_lower = "a" <= text[1:2] <= "z" or "a" <= text[-1] <= "z"
-    return 1 if has_lower or len(text) == 1 else 2
+    return 1 if len(text) == 1 or text[1].islower() or text[-1].islower() else 2
+
+
+@cache
+def _letters() -> tuple[Bool, Bool]:
+    """Return which code points are capitals, and which are small letters; none beyond is."""
+    signs = [chr(point) for point in range(0x20000)]
+    return np.array([sign.isupper() for sign in signs]), np.array([s.islower() for s in signs])
+
+
+SENTENCE_ENDS = b".!?"
+TITLE_BYTES_MAX = 3  # of Mr, Mrs and initials, whose full stop ends no sentence before a name
+
+
+def begins_row(words: Tokens) -> Bool:
+    """Tell which words are the first of their row."""
+    is_first: Bool = np.not_equal(np.diff(words.rows, prepend=-1), 0)
+    return is_first
+
+
+def begins_sentence(texts: Texts, words: Tokens) -> Bool:
+    """Tell which words of rows begin a later sentence; the K of C.K. does not."""
+    ends, stops = texts.positions_of(SENTENCE_ENDS), np.append(0, words.stops[:-1])
+    behind_end = np.searchsorted(ends, words.starts) > np.searchsorted(ends, stops)
+    begins: Bool = behind_end & (words.starts - stops > 1) & ~begins_row(words)
+    return begins
+
+
+def are_names(texts: Texts, words: Tokens, numbers: I64) -> Bool:
+    """Tell which of the words with these numbers are names: they have a capital in a sentence.
+
+    In a row of capitals, or of words that all begin with one, a capital tells nothing.
+    """
+    letters = code_points(texts.values, words.starts.take(numbers))
+    if not (are_capitals := _letters()[0].take(letters, mode="clip")).any():
+        return are_capitals
+    letters = code_points(texts.values, words.starts)
+    capital, small = (table.take(letters, mode="clip") for table in _letters())
+    in_small = np.zeros(len(texts), np.bool_)
+    in_small[words.rows[small]] = True
+    is_title = capital & (words.stops - words.starts <= TITLE_BYTES_MAX)
+    begins = begins_sentence(texts, words) & ~np.append(False, is_title[:-1])
+    names: Bool = capital & in_small.take(words.rows) & ~(begins | begins_row(words))
+    return names.take(numbers)
 
 
 SMALL, TITLE, UPPER, INITIAL = range(4)  # cases of a word; INITIAL: TITLE, and it begins its row

@@ -6,7 +6,7 @@ from itertools import accumulate, pairwise
 from typing import Any, Generic, TypeVar
 
 from noisegen.text.buffers import BEFORE, SIGNS, TOUCHING, UNSPACED, WHOLE, WORD_BYTES_MAX, joins
-from noisegen.text.case import fold
+from noisegen.text.case import SENTENCE_ENDS, TITLE_BYTES_MAX, fold
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -24,6 +24,7 @@ _RUNS = re.compile(
     "|".join(f"[{script}]" + "+" * (n in WHOLE) for n, script in enumerate(_SCRIPTS))
 )
 _BEFORE = "".join(map(chr, BEFORE))
+_ENDS = frozenset(SENTENCE_ENDS.decode())
 _SPREAD, _MASK = 0x9FB21C651E98DF25, (1 << 64) - 1
 
 
@@ -104,6 +105,20 @@ class Row:
     def is_followed(self, word: int) -> bool:
         """Tell whether a space and another word come behind a word."""
         return self.gaps[word] == " " and word + 1 < len(self.words)
+
+    def begins_sentence(self, word: int) -> bool:
+        """Tell whether a word begins a later sentence of the row, as `case.begins_sentence`."""
+        gap = self.gaps[word - 1] if word else ""
+        return len(gap) > 1 and not _ENDS.isdisjoint(gap)
+
+    def is_name(self, word: int) -> bool:
+        """Tell whether a word is a name, as `case.are_names`."""
+        if not word or not self.words[word][0].isupper():
+            return False
+        before = self.words[word - 1]
+        is_title = before[0].isupper() and len(before.encode()) <= TITLE_BYTES_MAX
+        begins = self.begins_sentence(word) and not is_title
+        return not begins and any(each[0].islower() for each in self.words)
 
     def edited(self, edits: Sequence[RowEdit], changed: Sequence[Span] = ()) -> "Row":
         """Return the row with edits, ascending and disjoint, outside what is protected.

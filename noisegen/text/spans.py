@@ -92,9 +92,10 @@ class RowSpans(NamedTuple):
         `places` has the place of every row, or -1.
         """
         at = places.take(self.rows)
-        here = np.argsort(at, kind="stable")[np.count_nonzero(at < 0) :]
+        here, elsewhere = np.flatnonzero(at >= 0), np.flatnonzero(at < 0)
+        here = here.take(np.argsort(at.take(here), kind="stable"))
         base = texts.offsets.take(at.take(here))
-        others = RowSpans(*(column[at < 0] for column in self))
+        others = RowSpans(*(column.take(elsewhere) for column in self))
         return others, Spans(self.starts.take(here) + base, self.stops.take(here) + base)
 
     def with_those(self, spans: Spans, texts: Texts, rows: I64) -> "RowSpans":

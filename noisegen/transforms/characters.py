@@ -17,7 +17,7 @@ from noisegen.noise.lexicon import Lexicon
 from noisegen.noise.registry import Settings, kernel
 from noisegen.noise.rng import CERTAIN, RowDraws, Variants, hits, row_hits
 from noisegen.text.buffers import I64, U64, Bool, Texts, as_arrow
-from noisegen.text.case import case_class, case_classes
+from noisegen.text.case import SENTENCE_ENDS, begins_row, begins_sentence, case_class, case_classes
 from noisegen.text.rows import Memo, Row, RowEdit
 from noisegen.transforms import LanguageFiles
 from noisegen.transforms.nlaugmenter import original_characters, original_files
@@ -44,8 +44,6 @@ def spac(settings: Settings, *, drop_rate: float = 0.1, add_rate: float = 0.05) 
 
 
 DOTTED_I = ("tr", "az")  # languages in which I is the capital of ı, and İ that of i
-_ENDING = b".!?"
-_ENDS = frozenset(_ENDING.decode())
 CASES = {"upper": (pc.utf8_upper, "i", "İ"), "lower": (pc.utf8_lower, "I", "ı")}
 
 
@@ -64,7 +62,7 @@ class Recased:
     @property
     def needs(self) -> bytes:
         """Bytes without which a row has none of these words."""
-        return {"i": b"I", "next": _ENDING}.get(self.chosen, b"")
+        return {"i": b"I", "next": SENTENCE_ENDS}.get(self.chosen, b"")
 
     def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
         """Propose the words of all rows that change."""
@@ -113,22 +111,6 @@ _CASED = {
 }  # fmt: skip
 
 
-def _begins_row(texts: Texts) -> Bool:
-    is_first: Bool = np.not_equal(np.diff(texts.tokens.rows, prepend=-1), 0)
-    return is_first
-
-
-def _begins_sentence(texts: Texts) -> Bool:
-    """Tell which words of rows begin a later sentence; the K of C.K. does not."""
-    words = texts.tokens
-    ends = texts.positions_of(_ENDING)
-    apart = words.starts - np.append(0, words.stops[:-1]) > 1
-    before = np.searchsorted(ends, np.append(0, words.stops[:-1]))
-    behind_end = np.searchsorted(ends, words.starts) > before
-    begins: Bool = behind_end & apart & ~_begins_row(texts)
-    return begins
-
-
 def _is_no_acronym(texts: Texts) -> Bool:
     """Tell which words may begin small: not RT and NASA, whoever writes them."""
     is_other: Bool = case_classes(texts.values, texts.tokens.starts, texts.tokens.stops) < 2
@@ -151,23 +133,18 @@ def _is_name(texts: Texts) -> Bool:
     """Tell which other words begin with their only capital."""
     words = texts.tokens
     is_title: Bool = case_classes(texts.values, words.starts, words.stops) == 1
-    return is_title & ~(_begins_row(texts) | _begins_sentence(texts) | _is_i(texts))
+    return is_title & ~(begins_row(words) | begins_sentence(texts, words) | _is_i(texts))
 
 
 _CHOICES: dict[str, Callable[[Texts], Bool | None]] = {
-    "all": lambda _: None, "first": lambda texts: _begins_row(texts) & _is_no_acronym(texts),
-    "next": lambda texts: _begins_sentence(texts) & _is_no_acronym(texts),
+    "all": lambda _: None, "first": lambda texts: begins_row(texts.tokens) & _is_no_acronym(texts),
+    "next": lambda texts: begins_sentence(texts, texts.tokens) & _is_no_acronym(texts),
     "i": _is_i, "names": _is_name,
 }  # fmt: skip
 _IS_CHOSEN: dict[str, Callable[[Row, int], bool]] = {
     "all": lambda row, number: True,
     "first": lambda row, number: number == 0 and case_class(row.words[number]) < 2,
-    "next": lambda row, number: (
-        number > 0
-        and len(row.gaps[number - 1]) > 1
-        and not _ENDS.isdisjoint(row.gaps[number - 1])
-        and case_class(row.words[number]) < 2
-    ),
+    "next": lambda row, number: row.begins_sentence(number) and case_class(row.words[number]) < 2,
     "i": lambda row, number: row.words[number] == "I" or row.words[number][:2] in ("I'", "I\u2019"),
     "names": lambda row, number: (
         case_class(row.words[number]) == 1

@@ -8,6 +8,7 @@ from operator import itemgetter
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 
 from noisegen.noise.edits import Edits
 from noisegen.noise.lexical import LexicalSource, packaged, register_lexicon
@@ -185,18 +186,18 @@ def _left_out(texts: Texts, phrases: Phrases, matches: Matches, drawn: I64) -> E
     written = table.alternatives(texts.values, matches, table.first_pos.take(matches.keys), drawn)
     goes = np.flatnonzero(table.stays.take(written // 3) == 0)
     matches, written = matches.take(goes), written.take(goes)
-    count, forms = phrases.words.take(written // 3), table.pool.take(as_arrow(written)).to_pylist()
-    nexts = words.starts.take(matches.firsts + count)
-    letters = map(chr, code_points(texts.values, nexts).tolist())
-    raised = case_classes(texts.values, matches.starts, matches.stops) > 0
-    stops, left = np.where(count, nexts, matches.stops), [form.decode() for form in forms]
-    for number, letter in enumerate(letters):
-        if count[number]:
-            capital = title(letter) if raised[number] and title(letter) != letter else ""
-            stops[number] += len(letter.encode()) * bool(capital)
-            left[number] = capital
-    pool = Texts.from_strings(left).to_arrow()
-    return Edits(matches.rows, matches.starts, stops, np.arange(len(matches)), pool)
+    count = phrases.words.take(written // 3)
+    stops = np.where(count, words.starts.take(matches.firsts + count), matches.stops)
+    is_cased = case_classes(texts.values, matches.starts, matches.stops) > 0
+    raised, capitals = np.flatnonzero((count > 0) & is_cased), [""]
+    for number, point in zip(raised, code_points(texts.values, stops.take(raised)), strict=True):
+        capital = title(letter := chr(point))
+        capitals.append(capital if capital != letter else "")
+        stops[number] += len(letter.encode()) * (capital != letter)
+    forms, left = table.pool.take(as_arrow(written)), Texts.from_strings(capitals).to_arrow()
+    pool_numbers = np.where(count, len(forms), np.arange(len(forms)))  # a form, "", a capital
+    pool_numbers[raised] += np.arange(1, len(capitals))
+    return Edits(matches.rows, matches.starts, stops, pool_numbers, pa.concat_arrays([forms, left]))
 
 
 @kernel("drop", _LISTED.read, _LISTED.languages)
@@ -235,7 +236,7 @@ for _name, _rate, _summary in (
         "time' -> 'I bought it back in time'.",
     ),
 ):  # fmt: skip
-    _source = LexicalSource(_name, partial(packaged, _name), kind="slip")
+    _source = LexicalSource(_name, partial(packaged, _name), "no-name", kind="slip")
     register_lexicon(_source, _rate, _summary)
 
 

@@ -12,7 +12,7 @@ from itertools import groupby, takewhile
 from pathlib import Path
 from typing import Any
 
-from noisegen.noise.kernels import WordKernel
+from noisegen.noise.kernels import NamesStay, WordKernel
 from noisegen.noise.lexical import LexicalKernel
 from noisegen.noise.lexicon import Entry, Lexicon
 from noisegen.noise.phrases import PhraseTable, build
@@ -74,13 +74,10 @@ _OWN_LETTERS = LanguageFiles("diac.tsv")
 
 
 def unmarked(word: str, lang: str) -> Forms:
-    """Return what a word may become without marks on its letters, and the chance that it stays."""
-    if word.isascii():
-        return []
-    forms = defaultdict[str, int](int)
-    for letters, weight in spellings(lang):
-        forms[_without_marks(word, letters)] += weight
-    return list(forms.items()) if forms.keys() != {word} else []
+    """Return what a word becomes in each way to write without marks, some of which may keep it."""
+    ways = [] if word.isascii() else spellings(lang)
+    forms = [(_without_marks(word, letters), weight) for letters, weight in ways]
+    return forms if any(form != word for form, _ in forms) else []
 
 
 def _without_marks(word: str, letters: Mapping[str, str]) -> str:
@@ -105,17 +102,17 @@ def _without_marks(word: str, letters: Mapping[str, str]) -> str:
 def spellings(lang: str) -> list[tuple[dict[str, str], int]]:
     """Return the ways to write a language without marks, weighted: ä as ae throughout, or as a.
 
-    The k-th way takes the k-th alternative of every letter, or its last. A letter of a list with
-    `of` has one more, its first: to stay.
+    The k-th way takes the k-th alternative of every letter, or its last; letters that have as many
+    as there are ways weigh it. A letter of a list with `of` has one more, its first: to stay.
     """
     groups = []
     for lexicon in map(Lexicon.load, _letter_files(Settings(lang), {})):
         for group in lexicon.groups().values():
             groups.append(sorted(group, key=lambda entry: entry.noisy != entry.clean))
-    ways = []
-    for rank in range(max(map(len, groups))):
+    ways, count = [], max(map(len, groups))
+    for rank in range(count):
         chosen = [group[min(rank, len(group) - 1)] for group in groups]
-        weight = max(group[rank].weight for group in groups if rank < len(group))
+        weight = max(group[rank].weight for group in groups if len(group) == count)
         ways.append(({entry.clean: entry.noisy for entry in chosen}, weight))
     return ways
 
@@ -125,19 +122,22 @@ def _letter_files(settings: Settings, values: Mapping[str, Any]) -> list[Path]:
     return [_OWN_LETTERS.of("any"), *_OWN_LETTERS.read(settings, values)]
 
 
-@kernel("diac", _letter_files, kind="habit")
+@kernel("diac", _letter_files, kind="script")
 def diac(settings: Settings, *, rate: float = 0.7) -> WordKernel:
     """Drop diacritics: 'déjà vu in a café' -> 'deja vu in a cafe'.
 
-    `rate` is the chance of each word that has one; all of its marks go. Who leaves one out leaves
-    out seven in ten (learners' essays, COWS-L2H).
+    `rate` is the chance of each word that has one; all its marks go, in one way for the row ('ae'
+    for 'ä', or 'a'). Who leaves one out leaves out seven in ten (learners' essays, COWS-L2H).
     """
-    rule = partial(unmarked, lang=settings.lang)
-    return WordKernel(rule, settings.limits(rate), _BEYOND_ASCII, settings.by_form)
+    rule, limits = partial(unmarked, lang=settings.lang), settings.limits(rate)
+    made = WordKernel(rule, limits, _BEYOND_ASCII, settings.by_form)
+    made.one_way = True
+    return made
 
 
 VOWELS_LEFT_OUT = range(4, 10)  # lengths of the words that lose vowels
 LEFT_MIN, CONSONANTS_MIN = 3, 2  # letters that a word needs to be known without its vowels
+NOUNS_HAVE_CAPITALS = ("de",)  # languages in which a capital is no sign of a name
 _VOWELS = DICTIONARIES / "any" / "vowels.tsv"
 
 
@@ -151,13 +151,13 @@ def without_vowels(word: str, vowels: frozenset[str]) -> Forms:
     silent = [letter.lower()[0] in vowels for letter in word]
     last = len(word) - 1
     inner = [at for at in range(1, last) if silent[at]]
-    if last - 1 in inner and word[-1] in "yY":  # one vowel with the y: 'they' is not 'thy'
+    if last - 1 in inner and (silent[last] or word[-1] in "yY"):  # not 'thy' for 'they', nor 'tre'
         inner.remove(last - 1)
     left = len(word) - len(inner)
     if not inner or left < LEFT_MIN or silent.count(False) < CONSONANTS_MIN:
         return []
     dropped = [({*inner}, 6)]
-    if silent[last] and left > LEFT_MIN:
+    if silent[last] and not silent[last - 1] and left > LEFT_MIN:
         dropped.append(({*inner, last}, 2))
     runs = groupby(enumerate(inner), key=lambda pair: pair[1] - pair[0])  # equal among neighbours
     groups = [{at for _, at in run} for _, run in runs]
@@ -180,11 +180,13 @@ def vowels_by_language() -> dict[str, frozenset[str]]:
 def vowl(settings: Settings, *, rate: float = 0.1) -> WordKernel:
     """Drop vowels inside words: 'some text from you' -> 'sme txt frm you'.
 
-    `rate` is the chance of each word of 4 to 9 letters that is known without them.
+    `rate` is the chance of each word of 4 to 9 letters that is known without them. Names stay:
+    words with a capital within a sentence, but in German, where all nouns have one.
     """
     rule = partial(without_vowels, vowels=vowels_by_language()[settings.lang])
+    made = WordKernel if settings.lang in NOUNS_HAVE_CAPITALS else NamesStay
     shortest = VOWELS_LEFT_OUT.start
-    return WordKernel(rule, settings.limits(rate), by_form=settings.by_form, bytes_min=shortest)
+    return made(rule, settings.limits(rate), by_form=settings.by_form, bytes_min=shortest)
 
 
 ADDED = (24, 32, 19, 11, 7, 4, 2, 1)  # how often 1 to 8 letters are added: a long tail
@@ -202,9 +204,9 @@ Places = list[tuple[int, int]]  # positions of the letters that may be held, wei
 def lengthened(word: str, lang: str) -> Forms:
     """Return what a word may become with a letter held."""
     lower = word.lower()
-    listed = listed_places(lang).get(lower, []) if len(lower) == len(word) else []
+    listed = listed_places(lang).get(lower) if len(lower) == len(word) else None
     is_free = lower not in function_words(lang)
-    places = listed or (_guessed_places(word) if is_free else [])
+    places = (_guessed_places(word) if is_free else []) if listed is None else listed
     forms = []
     for at, weight in places:  # behind a capital that begins a word, small letters follow
         letter = held_as(word[at] if word.isupper() else word[at].lower()[0])
@@ -252,19 +254,19 @@ def _guessed_places(word: str) -> Places:
 
 @cache
 def listed_places(lang: str) -> dict[str, Places]:
-    """Return the words of a language's list with where they are held."""
+    """Return the words of a language's list with where they are held; no place if they stay."""
     places = defaultdict[str, Places](list)
     for entry in _held_entries(lang):
         pairs = zip(entry.clean, entry.noisy, strict=False)
         same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
-        if entry.noisy != entry.clean:
-            places[entry.clean].append((same - 1, entry.weight))
+        here = [(same - 1, entry.weight)] if entry.noisy != entry.clean else []
+        places[entry.clean] += here
     return dict(places)
 
 
 @cache
 def function_words(lang: str) -> frozenset[str]:
-    """Return the function words of a language, which nobody holds unless its list has them."""
+    """Return the function words of `before.tsv`, which nobody holds unless a list has them."""
     paths = existing(_FUNCTION_WORDS.of(lang))
     return frozenset(word for path in paths for word, *_ in rows_of(path))
 

@@ -13,10 +13,11 @@ import numpy as np
 
 from noisegen.noise.edits import Edits
 from noisegen.noise.kernels import WordKernel
+from noisegen.noise.lexical import LexicalKernel
 from noisegen.noise.lexicon import head_of, parse_tsv
-from noisegen.noise.phrases import PhraseTable, load_table, row_forms
+from noisegen.noise.phrases import load_table
 from noisegen.noise.registry import Settings, kernel
-from noisegen.noise.rng import RowDraws, Variants, choices, fork, fork_array, form_hits, hits
+from noisegen.noise.rng import RowDraws, Variants, fork, fork_array
 from noisegen.text.buffers import I64, U64, Texts
 from noisegen.text.case import title
 from noisegen.text.rows import Row, RowEdit
@@ -84,48 +85,37 @@ def _likeliest(forms: Mapping[str, int], most: int) -> Forms:
 class Respelling:
     """Respell the matches of a list, and words outside them by rules, each with its rate.
 
-    `row_limits` holds the 48-bit threshold of every strength. Draw number i of a row decides on its
-    i-th match, or `by_form`; a stream of its own, "rules", on its words.
+    `listed` and `rules` have the same rates. Draw number i of a row decides on its i-th match, or
+    `by_form`; a stream of its own, "rules", on its words.
     """
 
-    table: PhraseTable
-    row_limits: I64
+    listed: LexicalKernel
     rules: WordKernel
-    by_form: bool = False
+
+    @property
+    def row_limits(self) -> I64:
+        """The 48-bit threshold of every strength."""
+        return self.listed.row_limits
 
     def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
         """Propose the respellings of all rows."""
-        matches = self.table.find(texts)
+        matches = self.listed.table.find(texts)
         ruled = self.rules.propose(texts, fork_array(keys, "rules"), variants)
         # Where the last match stops that starts at or before a word.
         reach = np.append(0, matches.stops)
         last = reach.take(np.searchsorted(matches.starts, ruled.starts, side="right"))
-        forms = matches.forms(self.table.words(texts)) if self.by_form else None
-        limits = self.row_limits.take(variants["rate"])
-        hit, draws = hits(keys, matches.rows, limits, numbers=forms)
-        matches, any_tag = matches.take(hit), np.zeros(len(hit), np.int64)
-        written = self.table.alternatives(texts.values, matches, any_tag, choices(draws))
-        listed = Edits(matches.rows, matches.starts, matches.stops, written, self.table.pool)
-        changed = self.table.stays.take(written // 3) == 0
-        return Edits.join([listed.keep(changed), ruled.keep(ruled.starts >= last)])
+        listed = self.listed.replaced(texts, matches, keys, variants)
+        return Edits.join([listed, ruled.keep(ruled.starts >= last)])
 
     def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
         """Propose the respellings of one row."""
-        row = self.table.row_words(row)
-        matches = self.table.find_row(row)
-        limit = int(self.row_limits[draws.variants["rate"]])
-        forms = row_forms(row, matches) if self.by_form else None
-        hit = draws.hits(len(matches)) if forms is None else form_hits(draws.key, forms, limit)
-        written = [(matches[n], self.table.written(row, matches[n], drawn)) for n, drawn in hit]
-        listed = [
-            (*row.span(first, last), new)
-            for (first, last, _), new in written
-            if new != row.phrase(first, last)
-        ]
+        row = self.listed.table.row_words(row)
+        matches = self.listed.table.find_row(row)
+        listed = self.listed.replaced_in(row, matches, draws)
         taken = {n for first, last, _ in matches for n in range(first, last + 1)}
         sizes = map(len, row.words)  # a rule changes no short word
         others = [n for n, size in enumerate(sizes) if size >= LETTERS_MIN and n not in taken]
-        key = fork(draws.key, "rules")
+        key, limit = fork(draws.key, "rules"), int(self.row_limits[draws.variants["rate"]])
         return sorted(
             listed + self.rules.replaced(row, self.rules.hits_in(row, key, others, limit))
         )
@@ -141,7 +131,8 @@ def phon(settings: Settings, *, rate: float = 0.15) -> Respelling:
     table = load_table(_LIST.of(settings.lang), parse_tsv, settings.matched_by)
     rule = partial(respelled, rules=rules, of=_whole(_RULES.of(settings.lang)))
     ruled = WordKernel(rule, limits, by_form=settings.by_form, bytes_min=LETTERS_MIN)
-    return Respelling(table, limits, ruled, settings.by_form)
+    form = (settings.by_form,)
+    return Respelling(LexicalKernel(table, limits[None], (None,), ("infinitive",), form), ruled)
 
 
 # Latin letters.

@@ -185,11 +185,14 @@ def test_the_card_names_licence_columns_and_transforms(copied):
     assert "MIT" in text or "CC" in text
 
 
+NO_VALUES = {"columns": {}, "transforms": {}, "word_lists": []}
+
+
 def test_the_card_names_twenty_sources_and_counts_the_rest(copied):
     made = Manifest.load(copied)
     many = [{"path": f"{number}.txt"} for number in range(25)]
 
-    text = augment_module._card(replace(made, sources=many), {}, [])
+    text = augment_module._card(replace(made, sources=many), NO_VALUES)
 
     assert "`19.txt` and 5 more" in text
 
@@ -198,7 +201,9 @@ def test_a_bar_in_a_licence_keeps_the_table_of_the_card_whole(copied):
     made = Manifest.load(copied)
     note = {"transform": "x", "file": "x.tsv", "source": "a | b", "license": "MIT"}
 
-    assert r"| x | x.tsv | a \| b | MIT |" in augment_module._card(made, {}, [note])
+    assert r"| x | x.tsv | a \| b | MIT |" in augment_module._card(
+        made, NO_VALUES | {"word_lists": [note]}
+    )
 
 
 @pytest.mark.parametrize("texts", [["I am 25"], ["see you tomorrow"], ["!!!"]])

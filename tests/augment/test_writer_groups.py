@@ -1,5 +1,7 @@
 """`--group-by`: rows of one author have one writer, in any run."""
 
+import json
+
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -69,10 +71,22 @@ def test_a_manifest_makes_the_same_rows_again(tmp_path, recipe):
     assert table(tmp_path / "two").equals(table(tmp_path / "out"))
 
 
+def test_a_preview_shows_what_augment_writes(tmp_path, recipe):
+    path = source(tmp_path, pa.array([f"{n % 9}" for n in range(90)]))
+    noisegen.augment(path, tmp_path / "out", recipe=recipe, group_by="author")
+    shown = command("preview", path, "--recipe", recipe, "--group-by", "author", "-n", 90, "--json")
+    rows = json.loads(shown.stdout)["rows"]
+    assert [row["noisy"] for row in rows] == table(tmp_path / "out")["noisy"].to_pylist()
+    refused = command("preview", "a text", "--recipe", recipe, "--group-by", "author")
+    assert "--group-by names a column of a source; a text has none" in refused.stderr
+
+
 def test_wrong_use_is_one_line(tmp_path, recipe):
     path = source(tmp_path, pa.array(["ann", "bob"]))
     with pytest.raises(SourceError, match=r"no column 'auther' among: text, author; did you mean"):
         noisegen.augment(path, tmp_path / "out", recipe=recipe, group_by="auther")
+    with pytest.raises(SourceError, match=f"{path}: no column 'auther' among: text, author; did"):
+        noisegen.augment(path, tmp_path / "out.jsonl", recipe=recipe, group_by="auther")
     with pytest.raises(
         UsageError, match="--group-by needs a recipe with writers; mix_all has none"
     ):

@@ -11,6 +11,7 @@ from noisegen.noise.engine import Engine, engine_for
 from noisegen.noise.plan import Streams
 from noisegen.noise.recipe import Recipe
 from noisegen.noise.registry import Settings
+from noisegen.text import buffers
 
 PLAIN = "see you at the next stop then we go home"
 NEEDY = [
@@ -59,6 +60,15 @@ def test_rows_without_what_a_step_needs_are_passed_over(runs):
 
     assert runs == [[0, 0]]
     assert [a != b for a, b in zip(texts, noisy, strict=True)] == [False, True, False, True, False]
+
+
+@pytest.mark.parametrize("step", ["caps:words=first,case=lower", "long:rate=1", "mash:rate=1"])
+def test_words_are_hashed_for_the_steps_that_compare_them_alone(step, demo_texts, monkeypatch):
+    engine, hashed = Engine(Recipe.of([step])), []
+    monkeypatch.setattr(buffers, "folded", hashed.append)
+
+    assert noisy_by(engine, demo_texts) != demo_texts
+    assert not hashed
 
 
 def test_what_a_step_needs_may_come_from_the_step_before():

@@ -113,6 +113,8 @@ def test_a_word_list_without_summary_shows_its_first_entry_and_its_languages(tmp
 def test_an_unknown_name_gets_the_nearest():
     with pytest.raises(UsageError, match="no transform named 'leat'; did you mean 'leet'"):
         registry.get("leat")
+    with pytest.raises(UsageError, match="no transform named 'fon'; did you mean 'phon'"):
+        registry.get("fon")
     with pytest.raises(UsageError, match="no transform named 'zzzz'; known: abr1"):
         registry.get("zzzz")
 

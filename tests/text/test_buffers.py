@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from noisegen.errors import UsageError
 from noisegen.text.buffers import HashTable, Texts, folded, is_word, one_chunk
-from noisegen.text.case import capitalize, fold, is_upper, upper
+from noisegen.text.case import capitalize, case_class, case_classes, fold, is_upper, upper
 from noisegen.text.languages import MATCHED_BY
 from noisegen.text.rows import Row
 from noisegen.text.spans import PROTECTABLE, protect_kinds, protected
@@ -81,6 +81,19 @@ def test_words_do_not_join_across_rows():
 )
 def test_what_a_word_is(text, words):
     assert words_as_strings([text]) == [words]
+
+
+@given(st.lists(st.text("aAzZéÉốỐđ× 'яЯ𝑎1", min_size=1, max_size=4), min_size=1, max_size=30))
+def test_case_classes_are_those_of_the_oracle(words):
+    texts = Texts.from_strings(words)
+    classes = [oracle.case_of(word) for word in words]
+    assert case_classes(texts.values, texts.offsets[:-1], texts.offsets[1:]).tolist() == classes
+    assert list(map(case_class, words)) == classes
+
+
+def test_a_word_is_upper_only_without_small_letters_of_any_script():
+    words = ["vô", "Vô", "VÔ", "Vố", "VỐ", "Gì", "Bây\xa0giờ", "Où", "OÙ", "I", "I'M"]
+    assert list(map(case_class, words)) == [0, 1, 2, 1, 2, 1, 1, 1, 2, 1, 2]
 
 
 @given(ROWS)

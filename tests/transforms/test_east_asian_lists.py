@@ -15,6 +15,7 @@ from noisegen.noise.registry import Settings, examples_in, get
 from noisegen.noise.rng import threshold
 from noisegen.realism.two_sample import two_sample
 from noisegen.testing import check_transform
+from noisegen.text.resources import DICTIONARIES
 from noisegen.transforms import rows_of
 from noisegen.transforms.punctuation import _TYPED, _typed
 
@@ -119,13 +120,16 @@ def test_words_become_what_people_write(lang, name, clean, some_of):
         ("ja", "phon", "こどもの日"),  # not もの
         ("ja", "phon", "もの静か"),
         ("ja", "kana", "いいえ"),
+        ("zh", "phon", "于是目的了解"),  # not 是, 的, 了
+        ("zh", "rebus", "酒吧和平"),  # not 吧, 和
+        ("ja", "homo", "有名"),  # 勇名 is a word of books
         ("th", "phon", "ภูเขา"),  # not เขา
         ("th", "phon", "กูเกิล"),
         ("th", "long", "มากกว่า"),
     ],
 )
 def test_parts_of_other_words_stay(lang, name, row):
-    assert set(noised(name, [row] * 100, lang)) == {row}
+    assert set(noised(name, [row] * 500, lang)) == {row}
 
 
 @pytest.mark.parametrize("lang", ["zh", "ja"])
@@ -143,6 +147,26 @@ def test_a_traditional_text_stays_traditional():
     rows = noised("homo", ["應該", "覺得", "後來", "個"] * 100, "zh")
     simplified = set("应该觉后来个发会时这们说对过还")
     assert not simplified & set("".join(rows))
+
+
+def test_traditional_characters_are_those_that_people_in_taiwan_type():
+    """OpenCC's own standard has 爲, 裏 and 臺; posts have 為, 裡 and 台."""
+    changed = [
+        word for word in ("為", "這裡", "台灣") if len({*noised("homo", [word] * 300, "zh")}) > 1
+    ]
+    assert changed == ["為", "這裡", "台灣"]
+    words = (DICTIONARIES / "zh" / "homo.tsv").read_text(encoding="utf-8")
+    assert not {*"爲裏臺羣衆喫"} & {*words}
+
+
+def test_candidates_far_below_in_a_list_are_not_taken():
+    assert "握們" not in noised("homo", ["我們"] * 2_000, "zh")
+
+
+def test_chinese_posts_have_no_shape_alikes():
+    """Who types by sound does not write 找們 for 我們."""
+    steps = Recipe.named("ugc").mix_of("zh").steps()
+    assert "look" not in [step.transform for step in steps]
 
 
 def test_frequent_characters_stay_more_often_than_they_come():

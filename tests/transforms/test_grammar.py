@@ -114,6 +114,8 @@ def mixed_up(text, step, rates, draws, lang):
     edits = []
     for start, stop, clean in longest_phrases(text, lang, step.transform):
         draw = draws.integer()
+        if not oracle.case_asked(clean) and oracle.is_name(text, start):
+            continue
         entry = oracle.choose(listed(lang, step.transform)[clean][1], draw & 0xFFFF)
         if draw >> 16 < threshold(rates["rate"]) and entry.noisy != clean:
             edits.append((start, stop, oracle.recased(text[start:stop], entry)))

@@ -127,6 +127,8 @@ def test_any_text_agrees_with_the_oracle(lang, rows, seed):
         ("hi", "मैं घर जा रहा हूँ।", {"main ghar ja raha hoon.", "mai ghar ja raha hu."}),
         ("hi", "नहीं", {"nahi", "nahin", "nai"}),
         ("hi", "हो ।", {"ho ."}),
+        ("hi", "टेनिस रिकॉर्ड", {"tennis record"}),
+        ("hi", "ऑफ़ लोकप्रिय", {"of lokapriya"}),
         ("ru", "привет", {"privet"}),
         ("ru", "что ЧТО Что", {"chto 4TO Chto", "4to CHTO 4to"}),
         ("ru", "хорошая", {"horoshaya", "xoroshaja", "horoshaia"}),
@@ -145,6 +147,20 @@ def test_any_text_agrees_with_the_oracle(lang, rows, seed):
 )
 def test_what_it_does(lang, text, some_of):
     assert outcomes("latn", text, 500, lang=lang) & some_of
+
+
+@pytest.mark.parametrize(
+    ("text", "never"),
+    [
+        ("टेनिस", "tenis"),
+        ("यूरोप", "yurop"),
+        ("व्यक्ति", "wyakti"),
+        ("खिलाफ", "khilaph"),
+        ("लोकप्रिय", "lokapriy"),
+    ],
+)
+def test_hindi_is_spelled_as_people_spell_it(text, never):
+    assert never not in outcomes("latn", text, 500, lang="hi")
 
 
 def test_its_examples_are_reachable():

@@ -18,7 +18,6 @@ from noisegen.errors import UsageError
 from noisegen.noise.lexicon import Lexicon
 from noisegen.noise.registry import examples_in, get
 from noisegen.testing import check_rate, check_transform
-from noisegen.text.languages import MATCHED_BY
 from noisegen.text.resources import DICTIONARIES
 from noisegen.transforms.letters import (
     held_as,
@@ -29,16 +28,23 @@ from noisegen.transforms.letters import (
     without_vowels,
 )
 
+
+def vowels_left_out(text, step, rates, draws, lang):
+    twin = ruled(lambda word, lang: without_vowels(word, vowels_by_language()[lang]))
+    edits = twin(text, step, rates, draws, lang)
+    return [edit for edit in edits if lang == "de" or not oracle.is_name(text, edit[0])]
+
+
 oracle.KERNELS |= {
     "apos": ruled(misplaced),
-    "diac": ruled(unmarked),
-    "vowl": ruled(lambda word, lang: without_vowels(word, vowels_by_language()[lang])),
+    "diac": ruled(unmarked, one_way=True),
+    "vowl": vowels_left_out,
     "long": ruled(lengthened),
 }
 SAMPLES = {
     "apos": "don't don’t I’m rock'n'roll l'été aujourd'hui м'яч Ankara'da 'quoted' dogs' DON'T",
     "diac": "Ångström Größe GRÖSSE straße déjà vu Œuvre ñandú İyi ığdır không a\u0301e\u0308 ё й",
-    "vowl": "please text from would Would WOULD problem people idea they don't rhythm İyiyim",
+    "vowl": "please text. Would from would Would WOULD problem people. MR. Idea they rhythm İyiyim",
     "long": "so no please really omg yesss SO Pleased cat Anna CEO NASA été über İyi qzx a1 x",
 }
 LANGS = {
@@ -90,6 +96,26 @@ def test_any_text_agrees_with_the_oracle(name, lang, rows, seed):
 @pytest.mark.parametrize("name", SAMPLES)
 def test_real_sentences_agree_with_the_oracle(name, real_sentences):
     assert compare(single(name, rate=0.7), real_sentences[:2_000]) > 20  # few letters have marks
+
+
+@pytest.mark.parametrize(
+    ("name", "lang", "stays", "changes"),
+    [
+        ("vowl", "en", "I saw Palin, so Mr. Palin saw it, in Boston", "He saw it. People did"),
+        ("vowl", "en", "is NASA or UNESCO", "THESE PEOPLE"),
+        ("vowl", "en", "so I met Conan", "Flood Damage"),
+        ("vowl", "tr", "o İzmir ve İstanbul", "o merhaba"),
+        ("vowl", "es", "es un Óscar", "es un amigo"),
+        ("vowl", "de", "so ist es", "der Mann"),
+        ("infl", "en", "the Red Cross of the United States", "She goes. Does he?"),
+        ("infl", "en", "and Human Partners", "HE GOES"),
+        ("infl", "en", "if I Cats", "if I've become so"),
+        ("auto", "en", "so IN IS THERE", "so in is there"),
+    ],
+)
+def test_names_stay(name, lang, stays, changes):
+    assert outcomes(name, stays, lang=lang) == {stays}
+    assert outcomes(name, changes, lang=lang) != {changes}
 
 
 @pytest.mark.parametrize(
@@ -150,6 +176,7 @@ def test_where_an_apostrophe_may_go(lang, word, forms):
         ("vowl", "es", "también", {"tmbn", "tmbién", "tambn"}),
         ("vowl", "id", "banget", {"bngt", "bnget", "bangt"}),
         ("vowl", "en", "you are idea they need", {"you are idea they need"}),
+        ("vowl", "en", "true blue three tree", {"true blue three tree"}),
         ("vowl", "en", "information technology", {"information technology"}),
         ("vowl", "en", "don't rhythm 4ever x_y_z дома", {"don't rhythm 4ever x_y_z дома"}),
     ],
@@ -191,6 +218,7 @@ def test_names_and_function_words_on_no_list_are_not_held(word):
     assert lengthened(word, "en") == []
     assert lengthened("served", "en")
     assert lengthened("So", "en")
+    assert not any(lengthened(word, "nl") for word in ("de", "van", "Een"))  # in the list, to stay
 
 
 @pytest.mark.parametrize(
@@ -291,7 +319,33 @@ def test_the_lists_of_letters_hold_single_small_ones(path):
 @pytest.mark.parametrize("path", sorted(DICTIONARIES.glob("??/long.tsv")), ids=str)
 def test_the_lists_double_one_letter_of_words_as_they_are_read(path):
     for clean, noisy, _, _ in Lexicon.load(path).entries:
-        stays = noisy == clean and path.parent.name in MATCHED_BY  # a part of it would be held
-        assert stays or noisy in {clean[: at + 1] + clean[at:] for at in range(len(clean))}
+        assert noisy == clean or noisy in {clean[: at + 1] + clean[at:] for at in range(len(clean))}
         assert clean == clean.lower()
         assert re.fullmatch(r"\S+", clean)
+
+
+@pytest.mark.parametrize(
+    ("lang", "text", "ways"),
+    [
+        ("da", "på gør nær så få", {"paa goer naer saa faa", "pa gor naer sa fa"}),
+        ("sr", "što čovek kaže đaci", {"sto covek kaze djaci", "shto chovek kazhe djaci"}),
+        ("hr", "još među nama leđa", {"jos medju nama ledja", "jos medu nama leda"}),
+        ("es", "mañana habrá piña", {"mañana habra piña", "manana habra pina"}),
+    ],
+)
+def test_a_row_is_written_in_one_way(lang, text, ways):
+    assert set(noised("diac", [text] * 2_000, lang, rate=1)) == ways
+
+
+def test_a_way_is_as_frequent_as_the_letters_that_tell_it_say():
+    """Danish å is aa once in four; ø of other languages has no say."""
+    assert noised("diac", ["på"] * 4_000, "da", rate=1).count("paa") / 4_000 == pytest.approx(
+        1 / 4, abs=0.03
+    )
+
+
+@pytest.mark.parametrize(
+    ("lang", "words"), [("da", "og af til"), ("hr", "su kroz"), ("sl", "je so"), ("sr", "iz mu")]
+)
+def test_function_words_of_other_languages_are_not_held(lang, words):
+    assert [lengthened(word, lang) for word in words.split()] == [[]] * len(words.split())

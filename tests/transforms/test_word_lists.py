@@ -142,7 +142,9 @@ def test_what_it_does_at_rate_one(name, lang, clean, one_of):
         ("clip", "on the second floor"), ("clip", "taking into account"),
         ("clip", "I'm going to bed"), ("phon", "we are going to the shop"),
         ("clip", "I got to the shop"), ("clip", "a suspect in custody"),
-        ("clip", "he differs from his brother's"),
+        ("clip", "he differs from his brother's"), ("clip", "I am going to Fiji"),
+        ("abr1", "I'm going to the shop"), ("abr2", "she got to Rome"), ("phon", "going to Paris"),
+        ("dial", "he is going to my school"),
         ("homo", "do you hear new york"), ("dysl", "as the east team"), ("week", "in February"),
         ("func", "do you know what for"), ("func", "no one"),
     ],
@@ -150,9 +152,21 @@ def test_what_it_does_at_rate_one(name, lang, clean, one_of):
 def test_what_nobody_writes_is_not_written(name, clean):
     """Found by reading: fr madrid, did a gj, the sec floor, imma bed, due you hear knew."""
     wrong = re.compile(
-        r"\b(fr|gj|tbd|cu|cya|ly|tbh|cs|sec|acct?|sus|bruh|due|knew|has|seat|Febr|make|gonna|imma|gotta)\b"
+        r"\b(fr|gj|tbd|cu|cya|ly|tbh|cs|sec|acct?|sus|bruh|due|knew|has|seat|Febr|make|gonna|gunna|imma|ima|gotta)\b"
     )
     assert not [noisy for noisy in noised(name, [clean] * 1_500) if wrong.search(noisy)]
+
+
+def test_set_phrases_keep_their_preposition():
+    assert set(noised("func", ["of course one of us hung on and on"] * 1_500)) == {
+        "of course one of us hung on and on"
+    }
+    assert "in TV" in noised("func", ["on TV"] * 300)
+
+
+def test_what_stands_before_verbs_is_written_before_verbs():
+    for text in ("I am going to see Fiji", "GOING TO SEE FIJI", "we are going to"):
+        assert any("gonna" in noisy.lower() for noisy in noised("clip", [text] * 300))
 
 
 def test_the_article_follows_a_word_that_is_cut_short():

@@ -137,6 +137,15 @@ def test_a_word_changes_once():
         assert len(words) == len(set(words))
 
 
+def test_words_that_changed_lose_their_marks_too():
+    steps = "steps: [{clip: {rate: 1}}, {diac: {rate: 1}}]"
+    engine = Engine(parse(f"{steps}\nwriters: {{one: {{}}}}", "plain"), Settings("hr"))
+    streams = Streams(np.arange(200, dtype=np.uint64), 5)
+    noisy = engine.noise_few(["hoću reći nešto o ništa"] * 200, streams)
+    assert all(text.isascii() for text in noisy)
+    assert any(text.startswith("ocu") for text in noisy)
+
+
 def test_yaml_keeps_the_writers():
     again = parse(recipe().to_yaml(), "again")
     assert again == recipe()
@@ -262,6 +271,20 @@ def test_a_recipe_with_writers_is_scaled_for_each_of_them():
     assert (float(texter["abr1"].p), float(texter["abr1"].strength)) == (1, 4)
     assert float(twice.writers[2].habits["blanks"].p) == 0.2
     assert factor_max(recipe()) > 10
+
+
+@pytest.mark.parametrize(
+    ("lang", "text", "dialect", "others"),
+    [
+        ("nl", "niet mijn", {"ni", "men"}, {"m'n"}),
+        ("de", "nicht schon", {"net", "ned", "scho"}, {"nich"}),
+    ],
+)
+def test_who_writes_dialect_writes_it_throughout_the_row(lang, text, dialect, others):
+    rows = [set(row.lower().split()) for row in noise([text] * 3_000, lang=lang, id=range(3_000))]
+    assert sum(bool(row & dialect) for row in rows) > 150
+    assert sum(bool(row & others) for row in rows) > 150
+    assert not any(row & dialect and row & others for row in rows)
 
 
 @pytest.mark.parametrize(
