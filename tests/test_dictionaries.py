@@ -123,6 +123,7 @@ def test_languages_have_weekdays_and_months(lang):
         ("qwertz", "z", "ghtu"),
         ("spanish", "ñ", "lp"),
         ("turkish", "ı", "jkou"),
+        ("ukrainian", "і", "цуфвяч"),
         ("inscript", "क", "गदतरसष"),
     ],
 )
@@ -145,4 +146,4 @@ def test_neighbours_are_letters_and_never_the_key_itself():
 
 def test_keyboards_are_chosen_by_language():
     assert keyboard.keyboard_of("fr").name == "azerty"
-    assert {"en", "fr", "de", "es", "tr", "hi"} <= set(keyboard.languages())
+    assert {"en", "fr", "de", "es", "tr", "hi", "uk"} <= set(keyboard.languages())

@@ -82,6 +82,12 @@ def test_generated_pages_are_fresh():
     assert done.returncode == 0, done.stderr
 
 
+def test_pages_count_the_transforms():
+    count = len(built_in())
+    assert f"{count} built-in transforms" in read("docs/transforms.md")
+    assert f"clean/noisy pairs ({count} transforms" in read("README.md")
+
+
 def test_every_command_and_option_is_on_its_page():
     page = read("docs/cli.md")
     for name, command in cli.noisegen.commands.items():

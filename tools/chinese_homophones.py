@@ -7,7 +7,7 @@ Usage, where the extra `zh` is installed (jieba 0.42.1, pypinyin 0.55.0, opencc 
 Read at derivation time only:
 - jieba: its words and how often each occurs (MIT);
 - pypinyin: how a word is read (MIT, as are its tables);
-- opencc-python-reimplemented: traditional characters (Apache-2.0).
+- opencc-python-reimplemented: traditional characters as in Taiwan (Apache-2.0).
 
 A word may become another that is typed with the same letters, as when the wrong candidate of an
 input method is taken; so may each of its characters, also for one that differs in a sound which
@@ -38,6 +38,7 @@ WHOLE_WORD = 2.0  # a word for a word, against a character for a character
 SAME_TONE, OTHER_TONE, NEAR = 1.0, 0.5, 0.25
 ALIKE = (("zh", "z"), ("ch", "c"), ("sh", "s"))
 ENDS_ALIKE = (("ang", "an"), ("eng", "en"), ("ing", "in"))
+LISTED = 0.03  # of the frequency of a character: rarer ones come far below in a list of candidates
 LEAST = 15  # thousandths of an alternative; few write what is rarer
 MOST = 400  # thousandths of all alternatives: a rare word, too, is mostly typed as it is
 COUNTS = {"的": 3_000_000}  # jieba has a tenth of it, fewer than of 了
@@ -45,12 +46,18 @@ COUNTS = {"的": 3_000_000}  # jieba has a tenth of it, fewer than of 了
 PARTICLES = {"的": "de5", "得": "de5", "地": "de5", "着": "zhe5", "了": "le5", "都": "dou1"}
 HEAD = """# name: homo
 # lang: zh
+# of: 1000
 # source: jieba and pypinyin, by tools/chinese_homophones.py ({})
 # license: MIT (see homo.LICENSE.txt)
 clean\tnoisy\tweight
 """
 
-simplified, traditional = OpenCC("t2s").convert, OpenCC("s2t").convert
+simplified, _traditional = OpenCC("t2s").convert, OpenCC("s2tw").convert
+
+
+def traditional(word: str) -> str:
+    """Return the traditional characters that people in Taiwan type."""
+    return str(_traditional(word)).replace("臺", "台").replace("汙", "污")
 
 
 def words() -> Counter[str]:
@@ -109,18 +116,19 @@ def character_forms(counts: Counter[str]) -> dict[str, dict[str, float]]:
                 weights[other] += share * weight * (SAME_TONE if tone == sound[-1] else OTHER_TONE)
             for other, _, weight in (row for part in near(sound[:-1]) for row in heard[part]):
                 weights[other] += share * weight * NEAR
-        forms[sign] = {**weights, sign: frequency[sign] ** POWER * STAYS}
+        least = frequency[sign] * LISTED
+        listed = {form: weight for form, weight in weights.items() if frequency[form] >= least}
+        forms[sign] = {**listed, sign: frequency[sign] ** POWER * STAYS}
     return forms
 
 
 def likeliest(forms: dict[str, float], clean: str, most: int) -> list[tuple[str, int]]:
-    """Return the heaviest alternatives in thousandths, and what is left for the word itself."""
+    """Return the heaviest alternatives in thousandths; what they leave is for the word itself."""
     others = sorted((-weight, form) for form, weight in forms.items() if form != clean)[:most]
     heard = -sum(weight for weight, _ in others)
     total = max(forms[clean] + heard, heard * 1000 / MOST)
     shares = [(form, round(-1000 * weight / total)) for weight, form in others]
-    kept = [(form, share) for form, share in shares if share >= LEAST]
-    return [*kept, (clean, 1000 - sum(share for _, share in kept))] if kept else []
+    return [(form, share) for form, share in shares if share >= LEAST]
 
 
 def word_forms(
@@ -176,7 +184,13 @@ def main() -> None:
     rows = {row[:2]: row[2] for clean, forms in listed for row in in_both_scripts(clean, forms)}
     packages = ("jieba", "pypinyin", "opencc-python-reimplemented")
     head = HEAD.format(", ".join(f"{name} {version(name)}" for name in packages))
-    lines = [f"{clean}\t{noisy}\t{weight}\n" for (clean, noisy), weight in sorted(rows.items())]
+    totals = Counter[str]()  # of traditional words that are several simplified ones, too
+    for (clean, _), weight in rows.items():
+        totals[clean] += weight
+    lines = [
+        f"{clean}\t{noisy}\t{weight * MOST // max(totals[clean], MOST)}\n"
+        for (clean, noisy), weight in sorted(rows.items())
+    ]
     out.write_text(head + "".join(lines), encoding="utf-8", newline="\n")
     print(f"{len(lines):,} rows -> {out}", file=sys.stderr)
 
