@@ -47,13 +47,14 @@ def main() -> None:
     parser.add_argument("--sets", nargs="+", default=[*ENGLISH], help="names, or all")
     parser.add_argument("--rows", type=int, default=ROWS)
     parser.add_argument("--sts", nargs="*", default=[])
+    parser.add_argument("--pool", nargs="*", default=[], help="clean text that is searched too")
     parser.add_argument("--no-hard", dest="hard", action="store_false")
     given = parser.parse_args()
     names = available() if given.sets == ["all"] else given.sets
     found = noisegen.evaluate(
         given.models, given.out / "report", baseline="minilm", force=True, hard=given.hard,
         pairs=write_sets(names, given.rows, given.out / "sets"), limit=given.rows, sts=given.sts,
-        recipe="ugc-heavy",
+        pool=given.pool, recipe="ugc-heavy",
     )  # fmt: skip
     render(found, terminal())
 

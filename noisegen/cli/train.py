@@ -32,7 +32,7 @@ def train(
     DATA is clean text where --recipe is a recipe; else pairs: folders of augment or mine, tables
     with columns noisy and clean, or bitext (A.de,B.en; deu-eng.tsv; an OPUS folder or zip).
     """
-    began = time.monotonic()  # the start of torch counts too
+    began = time.monotonic(), time.process_time()  # the start of torch counts too
     if listed:
         _print_presets(as_json)
         return

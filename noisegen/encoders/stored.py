@@ -100,15 +100,6 @@ def release_pages(array: npt.NDArray[np.generic]) -> None:
         mapped.madvise(mmap.MADV_DONTNEED)
 
 
-def keep_few_kernels() -> None:
-    """Limit oneDNN's cache to 64 kernels instead of 1,024, unless the user has set its size.
-
-    Each shape of a batch needs its own kernels, which hold memory: a gigabyte after ten minutes of
-    training on a CPU. Takes effect if called before the first layer is computed.
-    """
-    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")
-
-
 def release_memory() -> None:
     """Return freed memory to the system; does nothing without glibc.
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from noisegen.encoders.encoder import Encoder, Vectors, names_model, open_encoder
-from noisegen.encoders.stored import keep_few_kernels, write_json
+from noisegen.encoders.stored import write_json
 from noisegen.errors import SourceError, UsageError
 from noisegen.evaluation.examples import example_sets, examples, mapped_texts, project
 from noisegen.evaluation.measure import Measured, VectorStore, by_strength, compare, measure, scores
@@ -45,7 +45,6 @@ def _evaluate(options: EvaluateOptions) -> Results:
     recipes for `source`; () for none. `progress` gets events. A folder `out` that is not empty
     needs `force`, which overwrites those four files. Raises NoisegenError.
     """
-    keep_few_kernels()
     began = time.monotonic()
     progress = options.progress
     models = named_models(options.models, options.baseline)

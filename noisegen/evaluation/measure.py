@@ -97,6 +97,10 @@ def measure(dataset: EvaluationSet, store: VectorStore, anchor: Vectors | None =
             lost = xsim_hard(vectors, clean, hard, texts=dataset.clean)
             rows["xsim_hard_error"] = _percent(~lost.correct)
             figures |= {f"xsim_hard_{kind}": rate for kind, rate in lost.kind_rates.items()}
+        if dataset.pool:
+            pool, texts = store(dataset.pool), [*dataset.clean, *dataset.pool]
+            nearest = xsim(vectors, np.concatenate([clean, pool]), margin="absolute", texts=texts)
+            rows["accuracy_pool"] = _percent(nearest.correct)
         by_seed.append((rows, figures))
     measured = _over_seeds(by_seed)
     if anchor is None:  # no drift against itself: nothing but rounding

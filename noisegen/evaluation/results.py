@@ -34,6 +34,11 @@ class EvaluateOptions:
     pairs: Annotated[
         Names, option("Natural noisy/clean pairs: tables, M2 files, folders", metavar="PAIRS")
     ] = ()
+    pool: Annotated[
+        Names,
+        option("For --pairs: more clean text to find the clean side in, up to 50,000 sentences",
+               metavar="SOURCE"),
+    ] = ()  # fmt: skip
     source: Annotated[Names, option("Clean text to noise", metavar="SOURCE")] = ()
     transforms: Annotated[
         Names,
@@ -69,7 +74,7 @@ class EvaluateOptions:
         str | None,
         option("Text file with the clean version of each line of --pairs", metavar="FILE"),
     ] = None  # fmt: skip
-    text_column: Annotated[str, option("Text column of --source")] = "text"
+    text_column: Annotated[str, option("Text column of --source and --pool")] = "text"
     force: Annotated[bool, option("Overwrite the report in this folder")] = False
     progress: Annotated[Show, internal()] = silent
 
@@ -78,6 +83,8 @@ class EvaluateOptions:
             raise UsageError(
                 "nothing to evaluate on: give --pairs, --source, --sts, --retrieval or --labelled"
             )
+        if self.pool and not self.pairs:
+            raise UsageError("--pool is for natural pairs: give --pairs")
         if any(not 0 <= factor <= 100 for factor in self.strengths):
             raise UsageError("--strengths are factors from 0 to 100")
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from noisegen.augment.on_the_fly import Noising
 from noisegen.data.bitext import SIDES, find_bitext, stream_bitext
-from noisegen.data.columns import ROWS_MAX, TextColumns, in_brackets, read_columns
+from noisegen.data.columns import ROWS_MAX, TextColumns, evenly, in_brackets, read_columns
 from noisegen.data.pairs import read_pairs
 from noisegen.data.sources import named_source
 from noisegen.errors import SourceError, UsageError
@@ -37,14 +37,15 @@ MIXES = ("mix_all", "ugc")
 _TRUTHS = {"0": 0, "1": 1, "0.0": 0, "1.0": 1, "false": 0, "true": 1}  # of a pair of sentences
 _TEST_PARTS = 2  # one in so many texts with labels is for testing
 _ROWS_MIN = 2
+POOL_MAX = 50_000  # sentences that a noisy one is searched in
 
 
 @dataclass(frozen=True)
 class PairSet:
     """Clean texts and, for each noise seed, their noisy forms; natural pairs have no seeds.
 
-    `group` names the rows: sets with the same clean texts are resampled together. `strengths` has
-    the noisy texts of a mix by factors on its rates.
+    `group` names the rows: sets with the same clean texts are resampled together. `pool` has other
+    clean texts to search. `strengths` has the noisy texts of a mix by factors on its rates.
     """
 
     name: str
@@ -55,6 +56,7 @@ class PairSet:
     seeds: tuple[int, ...] = ()
     negatives: HardNegatives | None = None
     note: str = ""
+    pool: Sequence[str] = ()
     strengths: Mapping[float, Sequence[str]] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -69,7 +71,7 @@ class PairSet:
     def texts(self) -> Iterator[str]:
         """Yield all that is encoded, duplicates too."""
         hard = self.negatives.texts if self.negatives else ()
-        return chain(self.clean, *self.noisy, hard, *self.strengths.values())
+        return chain(self.clean, *self.noisy, hard, self.pool, *self.strengths.values())
 
 
 @dataclass(frozen=True)
@@ -193,8 +195,21 @@ class _SetReader:
         sides = {"noisy": loaded.noisy, "clean": loaded.clean}
         rows, notes = self._sample(TextColumns(sides, loaded.dropped, loaded.damaged), name)
         clean, hard = rows["clean"], self._negatives(rows["clean"], notes)
+        known = set(clean)
+        pool = evenly([text for text in self.pool if text not in known], POOL_MAX - len(known))
+        notes += [f"{len(pool):,} other sentences in the pool"] if pool else []
         note = "; ".join(notes)
-        return [PairSet(name, "pairs", clean, (rows["noisy"],), name, negatives=hard, note=note)]
+        return [PairSet(name, "pairs", clean, (rows["noisy"],), name, (), hard, note, pool)]
+
+    @cached_property
+    def pool(self) -> list[str]:
+        """The texts of `--pool`, each once."""
+        texts: dict[str, None] = {}
+        for source in self.options.pool:
+            table = read_columns(source, [(self.options.text_column,)], "--pool")
+            self.sets.damaged.extend(table.damaged)
+            texts |= dict.fromkeys(table.columns[self.options.text_column])
+        return list(texts)
 
     def sts(self, name: str, source: str) -> list[EvaluationSet]:
         """Read pairs with human scores; noise both sides independently."""
@@ -278,7 +293,7 @@ class _SetReader:
                     for factor in sorted(set(options.strengths))
                 }
             given = prefix + label, "noise", clean, noisy, name, seeds, hard, note
-            yield PairSet(*given, strengths)
+            yield PairSet(*given, strengths=strengths)
 
     def _sample(self, table: TextColumns, name: str) -> tuple[dict[str, list[str]], list[str]]:
         """Note what was dropped; return at most `limit` rows, and notes on them."""

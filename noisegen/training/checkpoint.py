@@ -36,9 +36,10 @@ class Position:
 class RunProgress:
     """The progress of a run: updates, pairs, and the share of the run that is done.
 
-    `seconds` count from the start of the command, `prepared` those of them before the first update;
-    of a resumed run both include the earlier sessions. `closing` are the seconds that its end takes
-    as far as measured: the last validation, and saving.
+    `seconds` count from the start of the command, `prepared` those of them before the first update,
+    `cpu` and `cpu_prepared` the same in CPU time; of a resumed run all include the earlier
+    sessions. `closing` are the seconds that its end takes as far as measured, of the limit's kind:
+    the last validation, and saving.
     """
 
     updates: int = 0
@@ -47,6 +48,8 @@ class RunProgress:
     prepared: float = 0.0
     done: float = 0.0
     closing: float = 0.0
+    cpu: float = 0.0
+    cpu_prepared: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -33,13 +33,16 @@ def dry_run(method: Method[C], sources: Sequence[str], clock: Clock) -> dict[str
         method.network.train()
         steps = cycle((chunk, batches) for batches in chunk.steps)
         speed(trainer, islice(steps, 1), SAMPLE_SECONDS)  # the first one takes longer
+        spent, seconds = clock.spent, clock.seconds
         update = 1 / speed(trainer, steps, SAMPLE_SECONDS)["updates"]
+        elapsed = clock.seconds - seconds
+        pace = (clock.spent - spent) / elapsed if clock.counts_cpu else 1.0  # CPU s per second
         began = time.monotonic()
         method.validate()
         validation = (time.monotonic() - began) * rehearsal.shortened
     cost, settings = method.estimate(chunk), method.settings
     every = min(settings.validate_every, method.unvalidated)
-    if limit := settings.time_limit:
+    if limit := settings.limit and settings.limit / pace:
         updates = max(1, int((limit - prepared - 2 * validation) / (update + validation / every)))
     else:
         updates = settings.steps or ceil((settings.epochs or 0) * cost["updates_per_epoch"])

@@ -4,9 +4,10 @@ An update reads `accumulate` batches in each of `world` processes. Each loss is 
 share of all their sentences, so 1 process x N batches and N x 1 give the same gradient.
 """
 
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -15,12 +16,15 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from noisegen.data.pairs import Pairs, damage
+from noisegen.data.pairs import read_pairs as read_natural
 from noisegen.encoders.encoder import Ragged, Vectors, open_encoder, uses_bf16
 from noisegen.encoders.folders import save_folder
 from noisegen.encoders.sentence_encoder import SentenceEncoder, prepared
 from noisegen.encoders.tokens import Rows, plan
 from noisegen.errors import NoisegenError, UsageError
 from noisegen.evaluation.similarity import cosine_distance
+from noisegen.runs.atomic import write_text
 from noisegen.runs.progress import Progress, Show, silent
 from noisegen.text.resources import cache_folder
 from noisegen.training.computation import Computation, Workers
@@ -46,7 +50,33 @@ from noisegen.training.students import (
 )
 from noisegen.training.trainer import UNLIMITED, Clock, Trainer
 
-_VECTORS_SHARE = 0.25  # of a time limit
+_VECTORS_SHARE = 0.25  # of a limit
+_NATURAL_MAX = 1_000  # real pairs that a student is validated on
+_NATURAL = "natural_"  # begins the names of their figures
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Token ids of pairs, the teacher's vectors of the clean texts, and numbers of these texts."""
+
+    noisy: Ragged
+    clean: Ragged
+    teacher: Vectors
+    owners: npt.NDArray[np.integer]
+
+    def figures(self, student: SentenceEncoder) -> dict[str, float]:
+        """Return the validation figures of a student on these pairs."""
+        noisy, clean = (student.encode_ids(side) for side in (self.noisy, self.clean))
+        of_clean, of_noisy = (
+            float(np.square(self.teacher - side).sum(1).mean()) for side in (clean, noisy)
+        )
+        return {
+            "loss": of_clean + of_noisy, "loss_clean": of_clean, "loss_noisy": of_noisy,
+            "drift": cosine_distance(self.teacher, clean),
+            "anchored": cosine_distance(self.teacher, noisy),
+            "distance": cosine_distance(clean, noisy),
+            "xsim_error": xsim_error(noisy, clean, self.owners),
+        }  # fmt: skip
 
 
 class Distillation(PairMethod[PairChunk]):
@@ -57,8 +87,8 @@ class Distillation(PairMethod[PairChunk]):
     network: SentenceEncoder
     vectors: TeacherVectors
     negatives: Negatives
-    held_out: tuple[Ragged, Ragged, Vectors]  # noisy and clean ids, vectors of the teacher
-    held_owners: npt.NDArray[np.integer]  # of the clean texts of these
+    held_out: dict[str, HeldOut]  # by what begins the names of their figures
+    natural: Pairs | None = None  # real pairs to validate on
 
     def __init__(self, settings: DistilSettings, workers: Workers, tell: Tell) -> None:
         self.settings, self.workers, self.tell = settings, workers, tell
@@ -74,6 +104,25 @@ class Distillation(PairMethod[PairChunk]):
         self.noise = NoiseSource(settings.recipe, settings.seed, settings.lang)
         self.computation = Computation(settings, self.network, workers.device)
         self.is_altered = settings.interpolate < 1
+        if settings.select_by:
+            if not settings.natural:
+                raise UsageError("select_by=natural needs real pairs: give --natural PAIRS")
+            self.selects_by = f"{_NATURAL}loss"
+
+    def read(self, sources: Sequence[str], folder: Path, *, resume: bool = False) -> str:
+        """Read pairs or clean text, and real pairs to validate on; raises SourceError."""
+        summary, copy = super().read(sources, folder, resume=resume), folder / "natural.json"
+        if not self.settings.natural:
+            return summary
+        if self.workers.leads and not (resume and copy.exists()):
+            pairs = read_natural(self.settings.natural)
+            if pairs.damaged:
+                raise damage(pairs.damaged)
+            some = pairs.sample(_NATURAL_MAX)
+            write_text(copy, json.dumps([some.noisy, some.clean]))
+        self.workers.wait()
+        self.natural = Pairs(*json.loads(copy.read_text()))
+        return f"{summary}; {len(self.natural):,} real pairs to validate on"
 
     def batched(self, rows: Rows, epoch: int, number: int) -> PairChunk:
         """Return noisy token ids, and clean ones if an objective needs them, in batches."""
@@ -87,13 +136,13 @@ class Distillation(PairMethod[PairChunk]):
     def prepare(self, folder: Path, progress: Show, clock: Clock = UNLIMITED) -> None:
         """Compute the teacher's vectors, and noise the held-out pairs by an epoch of their own.
 
-        At most a quarter of a time limit goes into vectors: a teacher encodes about three times as
+        At most a quarter of a limit goes into vectors: a teacher encodes about three times as
         fast as a student learns, so that is enough to see each text once.
         """
 
         def vectors(name: str, what: str) -> TeacherVectors:
-            stop = clock.seconds + clock.left * _VECTORS_SHARE
-            stored = StoredTexts(folder, name, lambda: stop - clock.seconds)
+            stop = clock.spent + clock.left * _VECTORS_SHARE
+            stored = StoredTexts(folder, name, lambda: stop - clock.spent)
             return self._vectors(stored, what, progress)
 
         settings, hard, hard_rows = self.settings, None, None
@@ -117,17 +166,26 @@ class Distillation(PairMethod[PairChunk]):
             seconds = encoding_seconds(self.teacher, texts)
         self.vectors = random_vectors(len(texts), self.teacher.width)
         self.negatives = Negatives(self.vectors, settings.negatives, settings.seed)
-        return min(seconds, (settings.time_limit or inf) * _VECTORS_SHARE)
+        return min(seconds, (settings.limit or inf) * _VECTORS_SHARE)
 
     def hold_out(self, rows: Rows) -> None:
-        """Tokenise pairs, with noise of an epoch of their own."""
-        self.held_owners = owners = self.pairs.owner[rows]
+        """Tokenise pairs, with noise of an epoch of their own, and the same share of real ones."""
+        owners = self.pairs.owner[rows]
         noisy, clean = self.tokens(rows, VALIDATION_EPOCH, both_sides=True)
         if len(self.vectors) == len(self.pairs.clean):
             vectors = self.vectors.take(owners)
         else:
             vectors = self.teacher.encode(self.pairs.clean.take(owners).to_pylist())
-        self.held_out = noisy, clean, vectors
+        self.held_out = {"": HeldOut(noisy, clean, vectors, owners)}
+        if self.natural is None:
+            return
+        share = len(rows) / len(self.held_rows)
+        real = self.natural.sample(max(1, round(share * len(self.natural))))
+        texts, numbers = np.unique(real.clean, return_inverse=True)
+        noisy, clean = map(self.network.tokenizer.tokenize, (real.noisy, real.clean))
+        with self._teaching():
+            vectors = self.teacher.encode(texts.tolist())[numbers]
+        self.held_out[_NATURAL] = HeldOut(noisy, clean, vectors, numbers)
 
     def _leave_out_unknown(self) -> None:
         """Restrict training to the pairs whose clean text has a teacher's vector."""
@@ -136,8 +194,9 @@ class Distillation(PairMethod[PairChunk]):
             return
         known = pairs.training[np.isin(pairs.owner[pairs.training], self.vectors.rows)]
         self.pairs, self.rows = replace(pairs, training=known), len(known)
+        kind = "CPU" if self.settings.cpu_limit else "time"
         self.tell(
-            f"the time limit leaves time for the teacher's vectors of {len(self.vectors):,} of "
+            f"the {kind} limit leaves time for the teacher's vectors of {len(self.vectors):,} of "
             f"{texts:,} clean texts: {len(known):,} pairs to train on"
         )
 
@@ -202,19 +261,13 @@ class Distillation(PairMethod[PairChunk]):
         width (RoLASER, section 5.1; the factor keeps figures readable). `drift`, `anchored`,
         `distance`: mean 1 - cosine of S[clean] and T[clean], S[noisy] and T[clean], S[noisy] and
         S[clean]. `xsim_error`: the percentage of noisy sides for which xSIM finds another clean
-        side than their own.
+        side than their own. The same figures on real pairs begin with `natural_`.
         """
-        teacher = self.held_out[2]
-        noisy, clean = (self.network.encode_ids(side) for side in self.held_out[:2])
-        of_clean, of_noisy = (
-            float(np.square(teacher - side).sum(1).mean()) for side in (clean, noisy)
-        )
         return {
-            "loss": of_clean + of_noisy, "loss_clean": of_clean, "loss_noisy": of_noisy,
-            "drift": cosine_distance(teacher, clean), "anchored": cosine_distance(teacher, noisy),
-            "distance": cosine_distance(clean, noisy),
-            "xsim_error": xsim_error(noisy, clean, self.held_owners),
-        }  # fmt: skip
+            start + name: value
+            for start, pairs in self.held_out.items()
+            for name, value in pairs.figures(self.network).items()
+        }
 
     def check(self, trainer: Trainer[PairChunk], figures: Mapping[str, float]) -> None:
         """Raise NoisegenError if the drift is above the limit."""

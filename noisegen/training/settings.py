@@ -18,7 +18,7 @@ Sink = Callable[[dict[str, Any]], None]  # takes one row of figures
 Tell = Callable[[str], None]  # takes a line for people, of what is said once
 # Settings that the command has options of its own for; --set gives all others.
 OPTIONS = ("teacher", "student", "objective", "recipe", "lang", "seed", "epochs", "steps",
-            "time_limit", "max_drift")  # fmt: skip
+            "time_limit", "cpu_limit", "max_drift", "natural")  # fmt: skip
 
 
 Text = str | None  # None leaves a setting as the preset has it
@@ -67,6 +67,15 @@ class TrainOptions:
             metavar="10m",
         ),
     ] = None
+    cpu_limit: Annotated[
+        Text,
+        option("The same in CPU time of all threads, however busy the machine is", metavar="10m"),
+    ] = None
+    natural: Annotated[
+        tuple[str, ...],
+        option("Real noisy/clean pairs, as of evaluate --pairs: figures on them before and after "
+               "training; repeatable", metavar="PAIRS"),
+    ] = ()  # fmt: skip
     max_drift: Annotated[
         float | None,
         option(
@@ -86,8 +95,8 @@ class TrainOptions:
         bool, option("Time some updates, print size, cost and time; write nothing")
     ] = False
     boards: Annotated[bool, option("Also write RUN/tensorboard", "--tensorboard")] = False
-    # time.monotonic() that a time limit counts from
-    began: Annotated[float | None, internal()] = None
+    # time.monotonic() and time.process_time() that a limit counts from
+    began: Annotated[tuple[float, float] | None, internal()] = None
     sinks: Annotated[Sequence[Sink], internal()] = ()
     tell: Annotated[Tell, internal()] = silent
     progress: Annotated[Show, internal()] = silent
@@ -98,7 +107,8 @@ class TrainOptions:
         return cast(tuple[str, ...], self.data)
 
 
-LENGTHS = ("epochs", "steps", "time_limit")
+LIMITS = ("time_limit", "cpu_limit")
+LENGTHS = ("epochs", "steps", *LIMITS)
 CHUNK_ROWS = 32_768  # rows that are noised, tokenised and put into batches together
 DEFAULT = "quickstart"
 _PRESETS = Path(__file__).parent / "presets"
@@ -112,15 +122,16 @@ Precision = Literal["auto", "bf16", "fp32"]
 class RunSettings:
     """Settings that every method has.
 
-    The length is `epochs`, `steps` or `time_limit` (seconds, or 90s, 10m, 2h). Over it the learning
-    rate falls to 0 (`schedule` linear) or stays (`constant`). A time limit counts from the start of
-    the command; the learning rate falls over what preparation leaves of it.
+    The length is `epochs`, `steps`, `time_limit` or `cpu_limit` (seconds, or 90s, 10m, 2h). Over it
+    the learning rate falls to 0 (`schedule` linear) or stays (`constant`). A limit counts from the
+    start of the command; the learning rate falls over what preparation leaves of it.
     """
 
     preset: str = DEFAULT
     epochs: Annotated[float | None, option("Passes over the data", gt=0)] = None
     steps: Annotated[int | None, option("Updates", ge=1)] = None
     time_limit: Annotated[float | None, option("Seconds of the whole run", gt=0)] = None
+    cpu_limit: Annotated[float | None, option("CPU seconds of the whole run", gt=0)] = None
     lr: Annotated[float, option("Learning rate after the warm-up", gt=0)] = 1e-4
     warmup: Annotated[int, option("Updates over which the learning rate rises", ge=0)] = 40
     schedule: Literal["linear", "constant"] = "linear"
@@ -141,7 +152,14 @@ class RunSettings:
         lengths = [name for name in LENGTHS if getattr(self, name) is not None]
         if len(lengths) != 1:
             given = " and ".join(lengths) or "none of them"
-            raise UsageError(f"give one of --epochs, --steps, --time-limit (not {given})")
+            raise UsageError(
+                f"give one of --epochs, --steps, --time-limit, --cpu-limit (not {given})"
+            )
+
+    @property
+    def limit(self) -> float | None:
+        """The seconds that the whole run may take, wall or CPU; None without a limit."""
+        return self.time_limit or self.cpu_limit
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as they stand in config.yaml."""
@@ -195,6 +213,9 @@ class DistilSettings(RunSettings):
     max_drift: Annotated[
         float | None, option("Maximum clean drift; training stops above", gt=0)
     ] = None
+    natural: tuple[str, ...] | None = None  # sources of real pairs that the student is validated on
+    # pairs whose validation loss chooses the weights; None: those that are held out
+    select_by: Literal["natural"] | None = None
 
 
 @dataclass(frozen=True)
@@ -316,8 +337,7 @@ def load_settings(
             near = f"; it is now {new}" if new in known else did_you_mean(str(foreign), known)
             raise UsageError(f"preset {preset} has no setting {foreign!r}{near}")
         merged |= layer
-    if isinstance(merged.get("time_limit"), str):
-        merged["time_limit"] = seconds(merged["time_limit"])
+    merged |= {k: seconds(merged[k]) for k in LIMITS if isinstance(merged.get(k), str)}
     return decode(kind, merged, label=lambda name: f"setting {name}")
 
 

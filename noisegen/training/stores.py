@@ -175,16 +175,16 @@ def _reopened(paths: list[str | None]) -> TeacherVectors:
 
 def teacher_vectors(
     teacher: Encoder, texts: TextStore, folder: Path, what: str = "vectors",
-    progress: Show = silent, stop: Callable[[int, float], bool] = lambda texts, seconds: False,
+    progress: Show = silent, stop: Callable[[int, bool], bool] = lambda texts, is_known: False,
 ) -> TeacherVectors:  # fmt: skip
     """Return the teacher's vectors of the texts, from the folder if it has them.
 
     `progress` gets an event per block; `what` names what is computed. Blocks come in a fixed random
-    order until `stop` returns true, called before each with the number of texts so far and the
-    seconds that the block will take. Raises NoisegenError if the teacher yields numbers that are
-    not finite, or a zero vector.
+    order until `stop` returns true, called before each with the number of texts so far and whether
+    the folder has the vectors of the block. Raises NoisegenError if the teacher yields numbers that
+    are not finite, or a zero vector.
     """
-    home, done, longest = folder / teacher.digest[:16], 0, 0.0
+    home, done = folder / teacher.digest[:16], 0
     home.mkdir(parents=True, exist_ok=True)
     count = -(-len(texts) // BLOCK_ROWS)
     paths: list[str | None] = [None] * count
@@ -193,14 +193,12 @@ def teacher_vectors(
         block = texts.block(number, BLOCK_ROWS)
         path = home / f"{sha256(chr(0).join(block).encode()).hexdigest()[:32]}.npy"
         is_known = _has_vectors(path, len(block), teacher.width)
-        if stop(done, 0.0 if is_known else longest):
+        if stop(done, is_known):
             break
         if not is_known:
-            began = time.monotonic()
             vectors = _encoded(teacher, block)
             with atomic(path) as file:
                 np.save(file, vectors, allow_pickle=False)
-            longest = max(longest, time.monotonic() - began)
         paths[number] = str(path)
         done += len(block)
         progress(Progress(what, done, len(texts), "texts"))
@@ -240,8 +238,14 @@ class StoredTexts:
             if count is not None and not 0 < count <= len(texts):
                 raise ValueError(f"vectors of {count:,} texts, of which there are {len(texts):,}")
 
-        def stop(done: int, seconds: float) -> bool:
-            return done == count if count or not done else self.left() < seconds
+        left, longest = self.left(), 0.0
+
+        def stop(done: int, is_known: bool) -> bool:
+            nonlocal left, longest
+            if count or not done:
+                return done == count
+            longest, left = max(longest, left - (now := self.left())), now
+            return left < (0.0 if is_known else longest)
 
         vectors = teacher_vectors(teacher, texts, cache, what, progress, stop)
         if count is None:

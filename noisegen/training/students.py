@@ -290,7 +290,7 @@ class PairMethod(Method[P]):
             keep_trailing_newline=True,
         )  # fmt: skip
         settings = yaml.safe_dump(recorded, sort_keys=False, allow_unicode=True)
-        values = {"prepare": None, **recorded, **metrics, "settings": settings}
+        values = {"prepare": None, "select_by": None, **recorded, **metrics, "settings": settings}
         card = templates.get_template(self.card).render(values)
         write_text(folder / "README.md", card)
         return metrics

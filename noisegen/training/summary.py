@@ -12,6 +12,7 @@ from noisegen.runs.progress import duration
 from noisegen.training.pairs import lost
 
 FORECAST_SECONDS = 600
+_BEHIND = 0.8  # share of the planned updates below which a run is behind its plan
 _DOUBLINGS_MAX = 3  # of the time of training that a forecast reaches beyond it
 _MEASURES = {  # titles and formats of the figures that are shown
     "distance": ("distance of noisy to clean text", ".4f"),
@@ -31,9 +32,12 @@ _WRITTEN = {  # what a run may write
 def lines(metrics: Mapping[str, Any], out: Path) -> Iterator[str]:
     """Yield the lines on a run, from the content of its metrics.json; `out` is its folder."""
     yield reached(metrics)
+    yield cpu_time(metrics)
     data = f"data: {seen(metrics['pairs'], metrics['training_pairs'])}"
     yield "; ".join([data, *lost(metrics["dropped"], metrics.get("cut", 0))])
     yield from before_and_after(metrics["before"], metrics["validation"])
+    if real := _natural(metrics["validation"]):
+        yield from before_and_after(_natural(metrics["before"]), real, "real pairs")
     yield outlook(metrics["curve"])
     for name, percent in metrics.get("retrieval", {}).items():
         there, back = (percent[f"retrieval.{way}"] for way in ("forward", "backward"))
@@ -64,10 +68,28 @@ def cost(estimate: Mapping[str, Any]) -> Iterator[str]:
 
 
 def reached(metrics: Mapping[str, Any]) -> str:
-    """Return '620 updates in 5 min: 41 s of preparation, 4 min 19 s of training and saving'."""
+    """Return '620 updates in 5 min: 41 s of preparation, 4 min 19 s of training and saving'.
+
+    Where the run fell behind its plan, it is '310 of about 620 planned updates in 5 min'.
+    """
     whole, prepared = metrics["seconds"], metrics["prepared"]
     parts = f"{duration(prepared)} of preparation, {duration(whole - prepared)} of training"
-    return f"{counted(metrics['updates'], 'update')} in {duration(whole)}: {parts} and saving"
+    updates = counted(metrics["updates"], "update")
+    if _is_behind(metrics):
+        updates = f"{metrics['updates']:,} of about {metrics['planned_updates']:,} planned updates"
+    return f"{updates} in {duration(whole)}: {parts} and saving"
+
+
+def _is_behind(metrics: Mapping[str, Any]) -> bool:
+    return bool(metrics["updates"] < _BEHIND * metrics["planned_updates"])
+
+
+def cpu_time(metrics: Mapping[str, Any]) -> str:
+    """Return the CPU time of a run, as a share of its threads' time."""
+    cpu, threads = metrics["cpu_seconds"], metrics["threads"]
+    share = cpu / (metrics["seconds"] * threads or 1)
+    line = f"CPU time: {duration(cpu)}, {share:.0%} of {counted(threads, 'thread')}"
+    return line + "; --cpu-limit counts CPU time, whatever else runs" * _is_behind(metrics)
 
 
 def seen(pairs: int, of: int) -> str:
@@ -77,11 +99,19 @@ def seen(pairs: int, of: int) -> str:
     return f"all {of:,} training pairs were seen, {pairs / of:,.1f} times on average"
 
 
-def before_and_after(before: Mapping[str, float], after: Mapping[str, float]) -> list[str]:
-    """Return a small table of the figures on held-out pairs."""
+def _natural(figures: Mapping[str, float]) -> dict[str, float]:
+    """Return the figures on real pairs under the names of those on held-out ones."""
+    start = "natural_"
+    return {k.removeprefix(start): v for k, v in figures.items() if k.startswith(start)}
+
+
+def before_and_after(
+    before: Mapping[str, float], after: Mapping[str, float], of: str = "held-out pairs"
+) -> list[str]:
+    """Return a small table of the figures on held-out or real pairs."""
     known = [name for name in _MEASURES if name in after]
     names = known if len(known) > 1 else [name for name in after if name != "step"]
-    rows = [("held-out pairs", "before", "after")]
+    rows = [(of, "before", "after")]
     for name in names:
         title, form = _MEASURES.get(name, (name.replace("_", " "), ".4f"))
         first, second = (

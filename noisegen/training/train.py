@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from noisegen.encoders.encoder import find_device
-from noisegen.encoders.stored import keep_few_kernels, write_json
+from noisegen.encoders.stored import write_json
 from noisegen.errors import NoisegenError, OutputError, UsageError, resumable
 from noisegen.noise.registry import load_code
 from noisegen.options import public
@@ -49,7 +49,7 @@ def settings_of(options: TrainOptions) -> RunSettings:
     for path in options.code:
         load_code(path)
     given = ((name, getattr(options, name)) for name in OPTIONS)
-    values = dict(options.values or {}) | {k: v for k, v in given if v is not None}
+    values = dict(options.values or {}) | {k: v for k, v in given if v not in (None, ())}
     preset = options.preset or preset_for(str(values.get("objective", "")))
     settings: RunSettings = load_settings(preset, options.config, values)
     return settings
@@ -62,14 +62,15 @@ def _train(options: TrainOptions) -> dict[str, Any]:
     tables with the columns noisy and clean, or bitext. `values` are settings that override those of
     the preset and of `config` (`noisegen.training.settings`). Writes RUN/student (RUN/heads for
     heads), checkpoints, log.jsonl, config.yaml and metrics.json. With `dry_run` some updates are
-    timed, nothing is written, and the estimated cost is returned. A time limit counts from `began`
-    (`time.monotonic()`; default: now) and includes the teacher's vectors, validation and saving.
+    timed, nothing is written, and the estimated cost is returned. A limit counts from `began` (of
+    `time.monotonic()` and `time.process_time()`; default: now) and includes the teacher's vectors,
+    validation and saving.
     `sinks` get each row of the log, `tell` lines for people, `progress` events. Raises UsageError,
     SourceError, OutputError, and NoisegenError where training cannot continue.
     """
-    keep_few_kernels()
     settings = settings_of(options)
-    clock, kind = Clock(settings.time_limit, options.began), METHODS[settings.to_dict()["method"]]
+    clock = Clock(settings.limit, options.began, counts_cpu=settings.cpu_limit is not None)
+    kind = METHODS[settings.to_dict()["method"]]
     _refuse_conflicts(options, kind)
     if options.dry_run:
         workers = Workers(device=find_device(options.device))
@@ -132,10 +133,11 @@ def _open_run(
         method.prepare(out / "data", options.progress, clock)
         trainer = Trainer(method, out, dict(folder.config), clock)
         if workers.agreed(-clock.left) >= 0:
+            kind = "CPU" if clock.counts_cpu else "time"
             raise NoisegenError(
-                f"the time limit of {clock.limit:g} s is over after {clock.seconds:.0f} s of "
-                "preparation, before the first update: give a longer --time-limit, or less data "
-                "(the teacher's vectors are cached for the next run)"
+                f"the {kind} limit of {clock.limit:g} s is over after {clock.spent:.0f} s of "
+                f"preparation, before the first update: give a longer --{kind.lower()}-limit, or "
+                "less data (the teacher's vectors are cached for the next run)"
             )
     if resume:
         trainer.resume()

@@ -49,11 +49,17 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Clock:
-    """The seconds since a command began, those of earlier sessions of a run included."""
+    """The time since a command began, that of earlier sessions of a run included.
 
-    def __init__(self, limit: float | None = None, began: float | None = None) -> None:
-        self.limit = math.inf if limit is None else limit
-        self._began = time.monotonic() if began is None else began
+    CPU time is that of all threads of this process; the limit is one on it if `counts_cpu`.
+    """
+
+    def __init__(
+        self, limit: float | None = None, began: tuple[float, float] | None = None,
+        *, counts_cpu: bool = False,
+    ) -> None:  # fmt: skip
+        self.limit, self.counts_cpu = math.inf if limit is None else limit, counts_cpu
+        self._began, self._cpu_began = began or (time.monotonic(), time.process_time())
 
     @property
     def seconds(self) -> float:
@@ -61,13 +67,24 @@ class Clock:
         return time.monotonic() - self._began
 
     @property
+    def cpu(self) -> float:
+        """The CPU seconds so far."""
+        return time.process_time() - self._cpu_began
+
+    @property
+    def spent(self) -> float:
+        """The seconds so far that the limit is on."""
+        return self.cpu if self.counts_cpu else self.seconds
+
+    @property
     def left(self) -> float:
         """The seconds until the limit; infinite without one."""
-        return self.limit - self.seconds
+        return self.limit - self.spent
 
-    def add(self, seconds: float) -> None:
-        """Count the seconds of earlier sessions."""
+    def add(self, seconds: float, cpu: float) -> None:
+        """Count the time of earlier sessions."""
         self._began -= seconds
+        self._cpu_began -= cpu
 
 
 UNLIMITED = Clock()
@@ -112,6 +129,7 @@ class Method(ABC, Generic[C]):
     computation: Computation | None = None
     patience: float = math.inf  # validations without a new minimum after which a run ends
     unvalidated: float = math.inf  # updates between validations, at most
+    selects_by = "loss"  # the validation figure whose minimum chooses the weights
     is_altered = False  # whether the weights that are saved are others than the best
 
     @abstractmethod
@@ -143,7 +161,7 @@ class Method(ABC, Generic[C]):
 
     @abstractmethod
     def validate(self) -> dict[str, float]:
-        """Return the validation figures of the network; `loss` selects the best weights."""
+        """Return the validation figures of the network, `loss` and `selects_by` among them."""
 
     def check(self, trainer: "Trainer[C]", figures: Mapping[str, float]) -> None:
         """Raise NoisegenError if a run with such figures must stop."""
@@ -194,14 +212,29 @@ class Trainer(Generic[C]):
         return {
             "updates": now.updates, "pairs": now.pairs, "training_pairs": self.method.rows,
             "seconds": round(self.clock.seconds, 1), "prepared": round(now.prepared, 1),
+            "cpu_seconds": round(self.clock.cpu, 1), "threads": torch.get_num_threads(),
+            "planned_updates": self.planned_updates,
             "before": dict(first.figures),
             "curve": [[round(v.seconds, 1), v.figures["loss"]] for v in self.validations],
         }  # fmt: skip
 
     @property
+    def planned_updates(self) -> int:
+        """The updates of the whole run: of a time limit, those with all threads always computing.
+
+        Other programs take CPU time from a run, and it makes fewer. On a GPU that is not known.
+        """
+        now, busy = self.progress, 1.0
+        cpu, seconds = now.cpu - now.cpu_prepared, now.seconds - now.prepared
+        if self.settings.time_limit and self.workers.device.type == "cpu" and cpu > 0:
+            busy = max(1.0, torch.get_num_threads() * seconds / cpu)
+        return round(now.updates / (now.done or 1.0) * busy)
+
+    @property
     def best_validation(self) -> Validation | None:
         """The validation of the best weights; None if an older version wrote the checkpoint."""
-        return next((v for v in self.validations if v.figures["loss"] == self.best), None)
+        name = self.method.selects_by
+        return next((v for v in self.validations if v.figures[name] == self.best), None)
 
     @property
     def is_done(self) -> bool:
@@ -211,7 +244,7 @@ class Trainer(Generic[C]):
     def _share(self, now: RunProgress) -> float:
         """Return the share of the run that is done.
 
-        The end of a time limit is kept for the last validation and saving, and no update begins
+        The end of a limit is kept for the last validation and saving, and no update begins
         that would take longer than what is left before it.
         """
         settings, start = self.settings, self._start
@@ -219,10 +252,21 @@ class Trainer(Generic[C]):
             return min(1.0, now.updates / settings.steps)
         if settings.epochs is not None:
             return min(1.0, now.pairs / (settings.epochs * self.method.rows))
-        spent = now.seconds - start.seconds
+        spent = self._spent(now) - self._spent(start)
         update = spent / max(1, now.updates - start.updates)
-        seconds = max(self.clock.limit - start.seconds - now.closing - update, 1e-3)
+        seconds = max(self.clock.limit - self._spent(start) - now.closing - update, 1e-3)
         return max(now.done, min(1.0, start.done + (1 - start.done) * spent / seconds))
+
+    def _spent(self, now: RunProgress) -> float:
+        """Return the seconds that the limit is on."""
+        return now.cpu if self.clock.counts_cpu else now.seconds
+
+    def _timed(self) -> RunProgress:
+        """Return the progress with the time of now."""
+        seconds, cpu = (
+            self.workers.agreed(value) for value in (self.clock.seconds, self.clock.cpu)
+        )
+        return replace(self.progress, seconds=seconds, cpu=cpu)
 
     def resume(self) -> None:
         """Continue from the newest checkpoint, if there is one yet; raises OutputError."""
@@ -231,19 +275,21 @@ class Trainer(Generic[C]):
         state = load_checkpoint(self.folder, self.method.network, self.optimizer, self.config)
         self.progress, self.position, self.best = state.progress, state.position, state.best
         self.validations = list(state.validations)
-        self.clock.add(self.progress.seconds)
+        self.clock.add(self.progress.seconds, self.progress.cpu)
         self._saved = self.progress.updates
 
     def _begin(self) -> None:
         """Record when training begins: the time before counts as preparation."""
-        now, seconds = self.progress, self.workers.agreed(self.clock.seconds)
-        self._start = replace(now, seconds=seconds, prepared=now.prepared + seconds - now.seconds)
+        last, now = self.progress, self._timed()
+        prepared = last.prepared + now.seconds - last.seconds
+        cpu_prepared = last.cpu_prepared + now.cpu - last.cpu
+        self._start = replace(now, prepared=prepared, cpu_prepared=cpu_prepared)
         self._start = replace(self._start, done=self._share(self._start))
         self.progress = self._logged = self._start
 
     def _advance(self) -> None:
         """Count the time until now."""
-        now = replace(self.progress, seconds=self.workers.agreed(self.clock.seconds))
+        now = self._timed()
         self.progress = replace(now, done=self._share(now))
 
     def run(self) -> None:
@@ -285,12 +331,12 @@ class Trainer(Generic[C]):
     def _needs_validation(self, before: float) -> bool:
         """Return whether to validate now; `before` is the share that was done an update ago.
 
-        A run with a time limit is validated in its middle too, which its outlook needs, but never
+        A run with a limit is validated in its middle too, which its outlook needs, but never
         where only the time for the last validation is left.
         """
         now, every = self.progress, min(self.settings.validate_every, self.method.unvalidated)
-        is_half = self.settings.time_limit and before < 0.5 <= now.done < 1
-        has_time = self.clock.limit - now.seconds >= 2 * now.closing
+        is_half = self.settings.limit and before < 0.5 <= now.done < 1
+        has_time = self.clock.limit - self._spent(now) >= 2 * now.closing
         return has_time and bool(now.updates % every == 0 or is_half)
 
     def _stop_if(self, interrupted: Callable[[], bool]) -> None:
@@ -405,18 +451,19 @@ class Trainer(Generic[C]):
 
     def validate(self) -> None:
         """Validate, and keep the weights if they are the best; raises what `Method.check` does."""
-        began, now = time.monotonic(), self.progress
+        began, now = self.clock.spent, self.progress
         figures = self.method.validate()
-        validating, began = time.monotonic() - began, time.monotonic()
+        validated = self.clock.spent
         self.report({"step": now.updates, **{f"validation_{k}": v for k, v in figures.items()}})
         self.validations.append(Validation(now.updates, now.seconds - now.prepared, figures))
         self._validated = now.updates
         self.method.check(self, figures)
         self._since_best += 1
-        if self.best is None or figures["loss"] < self.best:
-            self.best, self._since_best = figures["loss"], 0
+        if self.best is None or figures[self.method.selects_by] < self.best:
+            self.best, self._since_best = figures[self.method.selects_by], 0
             self._keep_best()
-        took = validating * (1 + self.method.is_altered) + _FILES * (time.monotonic() - began)
+        took = (validated - began) * (1 + self.method.is_altered)
+        took += _FILES * (self.clock.spent - validated)
         self.progress = replace(now, closing=max(now.closing, self.workers.agreed(took)))
 
     def _keep_best(self) -> None:

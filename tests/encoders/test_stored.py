@@ -11,7 +11,7 @@ import pytest
 from text_stores import write_texts
 
 from noisegen.encoders.encoder import Encoder, open_encoder
-from noisegen.encoders.stored import keep_few_kernels, open_vectors, release_pages
+from noisegen.encoders.stored import open_vectors, release_pages
 from noisegen.errors import SourceError
 from noisegen.training.stores import TeacherVectors
 
@@ -224,12 +224,3 @@ def test_freed_memory_between_what_is_kept_goes_back_to_the_system():
     given = {**os.environ, "MALLOC_MMAP_THRESHOLD_": "33554432"}  # as glibc has it in long runs
     found = subprocess.run([sys.executable, "-c", code], env=given, capture_output=True, text=True)
     assert float(found.stdout) < 0.5
-
-
-def test_the_cache_of_kernels_is_small_unless_the_user_says_otherwise(monkeypatch):
-    monkeypatch.delenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY", raising=False)
-    keep_few_kernels()
-    assert os.environ["ONEDNN_PRIMITIVE_CACHE_CAPACITY"] == "64"
-    monkeypatch.setenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "1024")
-    keep_few_kernels()
-    assert os.environ["ONEDNN_PRIMITIVE_CACHE_CAPACITY"] == "1024"

@@ -14,6 +14,7 @@ from noisegen.evaluation.evaluate import evaluate, named_models, training_of
 from noisegen.evaluation.measure import Measured, VectorStore, compare, measure, scores
 from noisegen.evaluation.negatives import hard_negatives
 from noisegen.evaluation.sets import PairSet, TextSet
+from noisegen.evaluation.similarity import unit
 
 
 class Letters:
@@ -149,6 +150,35 @@ def test_the_figures_of_pairs_are_those_of_their_definitions(run, tiny_models, c
         assert found["distance_changed"] == pytest.approx(
             mean(name, *zip(*changed, strict=True), name), abs=1e-6
         )
+
+
+def test_noisy_text_is_searched_in_a_pool_of_other_clean_text(
+    tmp_path, tiny_models, pairs_file, clean, noisy
+):
+    pool = [*(f"{text} again" for text in clean), noisy[1], clean[0], "a b", "a b", "\t"]
+    (tmp_path / "pool.txt").write_text("\n".join(pool) + "\n", "utf-8")
+    models = [f"first={tiny_models()}", f"second={tiny_models(seed=1)}"]
+    given = {"pairs": pairs_file, "pool": str(tmp_path / "pool.txt"), "hard": False}
+    results = evaluate(models, tmp_path / "report", **given)
+
+    for seed, name in enumerate(("first", "second")):
+        encode = open_encoder(str(tiny_models(seed=seed))).encode
+        lines = [*clean, *dict.fromkeys(pool[:-1])]
+        found = np.argmax(unit(encode(noisy)) @ unit(encode(lines)).T, axis=1)
+        right = [lines[line] == text for line, text in zip(found, clean, strict=True)]
+        score = results.scores[name]["posts"]["accuracy_pool"]
+        assert score.value == pytest.approx(100 * np.mean(right))
+        assert score.low < score.value < 100
+        assert score.value < results.scores[name]["posts"]["accuracy_forward"].value
+    [dataset] = results.datasets
+    assert dataset.note == "42 other sentences in the pool"
+    test = next(one for one in results.comparisons if one.metric == "accuracy_pool")
+    assert test.test == "mcnemar"
+
+
+def test_a_pool_needs_pairs(tmp_path, files):
+    with pytest.raises(UsageError, match="--pool is for natural pairs: give --pairs"):
+        evaluate(["minilm"], tmp_path, pool=files["news"], sts=files["sts"])
 
 
 def test_an_interval_holds_its_figure(run):

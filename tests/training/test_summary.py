@@ -5,7 +5,15 @@ import json
 import pytest
 
 from noisegen.cli import run as command
-from noisegen.training.summary import before_and_after, cost, forecast, outlook, reached, seen
+from noisegen.training.summary import (
+    before_and_after,
+    cost,
+    cpu_time,
+    forecast,
+    outlook,
+    reached,
+    seen,
+)
 
 
 def power_law(seconds):
@@ -39,11 +47,18 @@ def test_the_share_of_the_data_that_was_seen():
 
 
 def test_what_was_reached_and_when():
-    line = reached({"updates": 1234, "seconds": 300.2, "prepared": 41.0})
+    whole = {"updates": 1234, "planned_updates": 1240, "seconds": 300.2, "prepared": 41.0}
+    line = reached(whole)
     assert line == (
         "1,234 updates in 5 min: 41 s of preparation, 4 min 19 s of training and saving"
     )
-    assert reached({"updates": 1, "seconds": 3, "prepared": 1}).startswith("1 update in 3 s: ")
+    assert reached(whole | {"planned_updates": 3000}).startswith(
+        "1,234 of about 3,000 planned updates in 5 min: "
+    )
+    one = {"updates": 1, "planned_updates": 1, "seconds": 3, "prepared": 1}
+    assert reached(one).startswith("1 update in 3 s: ")
+    spent = {"cpu_seconds": 60, "threads": 2}
+    assert cpu_time(whole | spent) == "CPU time: 1 min, 10% of 2 threads"
 
 
 def test_one_pair_is_no_pairs():
@@ -75,7 +90,8 @@ def test_the_command_prints_before_after_data_and_outlook(tiny_bert, pairs_file,
 
     metrics = json.loads((tmp_path / "run" / "metrics.json").read_text())
     assert lines[0].startswith("30 updates in ")
-    assert lines[1].startswith("data: ")
+    assert lines[1].startswith("CPU time: ")
+    assert lines[2].startswith("data: ")
     row = next(line for line in lines if line.startswith("distance of noisy to clean text"))
     assert float(row.split()[-2]) == pytest.approx(metrics["before"]["distance"], abs=1e-4)
     assert float(row.split()[-1]) == pytest.approx(metrics["validation"]["distance"], abs=1e-4)

@@ -15,6 +15,7 @@ from noisegen.errors import NoisegenError
 from noisegen.training import stores, trainer
 from noisegen.training.distil import Distillation
 from noisegen.training.stores import StoredTexts, TeacherVectors
+from noisegen.training.summary import lines
 
 SHORT = {
     "validate_every": 4, "batch_tokens": 512, "precision": "fp32", "validation_rows": 30,
@@ -36,18 +37,26 @@ LOOK = 0.01  # seconds that a look at the clock takes
 
 
 class Clock:
-    """A clock that looks and sleeps move, so that the load of a machine changes nothing."""
+    """A clock that looks and sleeps move, so that the load of a machine changes nothing.
 
-    now = 0.0
+    All takes `slower` times as long as on a machine alone, in the same CPU time.
+    """
+
+    now = cpu = 0.0
+    slower = 1
 
     def monotonic(self):
-        self.now += LOOK
+        self.sleep(LOOK)
         return self.now
 
     perf_counter = monotonic
 
+    def process_time(self):
+        return self.cpu
+
     def sleep(self, seconds):
-        self.now += seconds
+        self.now += seconds * self.slower
+        self.cpu += seconds
 
 
 @pytest.fixture
@@ -111,12 +120,12 @@ def test_no_block_of_vectors_begins_that_would_end_too_late(
     write_texts(tmp_path, "clean", sentences)
     teacher = open_encoder(str(tiny_bert))
     slowed(monkeypatch, teacher, "encode", itertools.repeat(0.2), clock.sleep)
-    stored = StoredTexts(tmp_path, "clean", lambda: 0.1)
+    stored = StoredTexts(tmp_path, "clean", lambda: 0.3 - clock.now)
     assert len(stored.vectors(teacher, tmp_path, "vectors", lambda event: None)) == 40
 
 
 def test_the_learning_rate_falls_over_what_preparation_left(train, tmp_path, monkeypatch):
-    looks = itertools.count(20, 2)  # seconds, at each look
+    looks = itertools.count(20)  # seconds, at each look
     monkeypatch.setattr(trainer.Clock, "seconds", property(lambda self: next(looks)))
     found = train(tmp_path / "run", 120, warmup=0)
 
@@ -154,7 +163,7 @@ def test_vectors_stop_in_time_and_the_pairs_that_have_them_are_trained_on(
 def test_other_processes_and_resumed_runs_take_the_same_vectors(tmp_path, tiny_bert, sentences,
                                                                 monkeypatch):  # fmt: skip
     monkeypatch.setattr(stores, "BLOCK_ROWS", 40)
-    teacher, late = open_encoder(str(tiny_bert)), iter([9, 9, 0])
+    teacher, late = open_encoder(str(tiny_bert)), iter([9, 9, 9, 0])
     write_texts(tmp_path, "clean", sentences)
     given = teacher, tmp_path / "cache", "vectors", lambda event: None
     some = StoredTexts(tmp_path, "clean", lambda: next(late)).vectors(*given)
@@ -189,3 +198,54 @@ def test_a_run_limited_by_time_is_validated_in_its_middle(train, tmp_path, clock
     found = train(tmp_path / "run", 2, validate_every=10_000)
     _, (middle, _), (end, _) = found["curve"]
     assert 0.4 * end < middle < 0.8 * end
+
+
+@pytest.fixture
+def one_thread(monkeypatch):
+    monkeypatch.setattr(trainer.torch, "get_num_threads", lambda: 1)
+
+
+def learning_rates(out):
+    return [row["lr"] for row in log_rows(out) if "lr" in row]
+
+
+def test_a_limit_of_cpu_time_makes_the_same_run_on_a_busy_machine(
+    train, tmp_path, clock, one_thread
+):
+    alone = train(tmp_path / "alone", None, cpu_limit=2)
+    clock.slower = 4
+    busy = train(tmp_path / "busy", None, cpu_limit=2)
+
+    assert busy["updates"] == alone["updates"] == busy["planned_updates"]
+    assert learning_rates(tmp_path / "busy") == learning_rates(tmp_path / "alone")
+    assert learning_rates(tmp_path / "busy")[-1] < 0.2 * 1e-4
+    assert busy["cpu_seconds"] == alone["cpu_seconds"] == pytest.approx(2, abs=0.2)
+    assert busy["seconds"] == pytest.approx(4 * busy["cpu_seconds"], abs=0.5)
+
+
+def test_a_limit_of_time_is_behind_its_plan_on_a_busy_machine(train, tmp_path, clock, one_thread):
+    alone = train(tmp_path / "alone", 8)
+    clock.slower = 4
+    busy = train(tmp_path / "busy", 8)
+
+    assert alone["updates"] == alone["planned_updates"] > 3 * busy["updates"]
+    assert busy["planned_updates"] == pytest.approx(4 * busy["updates"], rel=0.05)
+    first, second, *_ = lines(busy, tmp_path)
+    assert f"{busy['updates']} of about {busy['planned_updates']} planned updates in 8 s" in first
+    assert second.startswith("CPU time: 2 s, 25% of 1 thread; --cpu-limit ")
+    assert next(lines(alone, tmp_path)).startswith(f"{alone['updates']} updates in 8 s: ")
+
+
+def test_a_limit_of_cpu_time_that_preparation_uses_up_names_its_option(
+    train, tmp_path, slow_vectors
+):
+    with pytest.raises(NoisegenError, match=r"the CPU limit of 1 s is over .* longer --cpu-limit"):
+        train(tmp_path / "run", None, cpu_limit=1)
+
+
+def test_a_resumed_run_counts_the_cpu_time_of_earlier_sessions(train, tmp_path, clock):
+    clock.cpu = 1_000.0  # of what the process did before
+    found = train(tmp_path / "run", None, cpu_limit=2)
+    again = train(tmp_path / "run", None, cpu_limit=2, resume=True)
+    assert again["updates"] == found["updates"]
+    assert again["cpu_seconds"] >= found["cpu_seconds"] > 1.9

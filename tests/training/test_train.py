@@ -167,19 +167,23 @@ def test_a_dry_run_says_what_it_costs_and_writes_nothing(train, tmp_path):
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.parametrize("limit", ["time", "cpu"])
 @pytest.mark.parametrize("objective", ["two_term", "mlm+nt_xent", "oracle"])
-def test_a_dry_run_says_how_much_a_time_limit_allows(
-    tiny_models, pairs_file, tmp_path, capsys, objective, monkeypatch
+def test_a_dry_run_says_how_much_a_limit_allows(
+    tiny_models, pairs_file, tmp_path, capsys, objective, limit, monkeypatch
 ):
     monkeypatch.setattr(cost, "SAMPLE_SECONDS", 0.05)
     more = ["--set=labels=side"] if objective == "oracle" else []
     model = "--student" if "mlm" in objective else "--teacher"
     words = ["train", str(pairs_file), "--objective", objective, model, str(tiny_models()),
-             "--time-limit=1h", "--dry-run", *more]  # fmt: skip
+             f"--{limit}-limit=1h", "--dry-run", *more]  # fmt: skip
+    if limit == "cpu":  # four threads that compute all the time
+        monkeypatch.setattr(cost.time, "process_time", lambda: 4 * cost.time.monotonic())
     assert command(words) == 0
     last = capsys.readouterr().out.splitlines()[-1]
-    assert re.fullmatch(r"about 1 h: \d+ s of preparation, then [\d,]+ updates \([\d,.]+ epochs\) "
-                        "and validation", last)  # fmt: skip
+    whole = "1 h" if limit == "time" else "15 min"
+    assert re.fullmatch(rf"about {whole}: \d+ s of preparation, then [\d,]+ updates "
+                        r"\([\d,.]+ epochs\) and validation", last)  # fmt: skip
 
 
 def test_other_settings_are_no_continuation(train, tmp_path):
