@@ -262,6 +262,13 @@ def test_french_nouns_in_ier_are_no_verbs():
         ("it", "phon", "sono", "so"), ("pt", "clip", "estar", "tá"),
         ("vi", "phon", "mẹ", "mịa"),
         ("vi", "init", "việc làm", "vl"),
+        ("en", "clip", "old", "ol"), ("de", "clip", "tut mir leid", "sry"),  # 'es sry', 'how ol'
+        ("de", "phon", "frage", "frag"), ("sv", "clip", "att", "å"),  # the noun; the conjunction
+        ("ko", "clip", "네", "넹"), ("ru", "clip", "фотография", "фото"),  # four; 'моя старая фото'
+        ("nl", "phon", "voor", "veur"), ("pl", "clip", "ponieważ", "pon"),
+        ("pt", "init", "eu te amo", "amo vc"), ("fr", "join", "tout à fait", "toutàfait"),
+        ("fr", "init", "en privé", "en mp"),
+        ("ja", "phon", "らない", "らんない"),
         ("id", "phon", "foto", "pp"), ("th", "clip", "บริษัท", "บริสัท"), ("th", "phon", "หรือ", "หรอ"),
     ],
 )  # fmt: skip
@@ -276,7 +283,11 @@ def test_what_read_as_wrong_in_real_text_is_absent(lang, name, clean, noisy):
         ("vi", "phon", "tây ban nha, yêu cầu, sự thật"),
         ("id", "phon", "menara memori menu sungkan sedangkan menggali menteri"),
         ("th", "clip", "ดวงอาทิตย์ บิชอป อัปลักษณ์"), ("th", "long", "อิรัก โหยหา บังคับ แล้วก็"),
-        ("th", "phon", "ฤดู ตระกูล ภาวะ เดอะ ฟิสิกส์ ปีที่แล้ว"),
+        ("th", "phon", "ฤดู ตระกูล ภาวะ เดอะ ฟิสิกส์ ปีที่แล้ว อะแลสกา"),
+        ("ja", "phon", "割に合うとは限りません"),
+        ("sv", "clip", "man märker att man tar fel"), ("de", "clip", "das tut mir leid"),
+        ("de", "clip", "einer von uns, eine der drei, ein oder mehr"),
+        ("de", "phon", "einer von uns, eine der drei, ein oder mehr"),
     ],
 )  # fmt: skip
 def test_words_that_share_letters_with_a_short_form_stay(lang, transform, text):

@@ -11,13 +11,13 @@ have both pairs of words. It fits the rest if both words have the same words beh
 """
 
 import re
-import sys
 from collections import Counter, defaultdict
 from itertools import pairwise
 from math import sqrt
 from pathlib import Path
 
 from noisegen.transforms.keyboard import keyboard_of
+from tools.paths import paths
 
 OUT = Path(__file__).parents[1] / "noisegen/dictionaries/en/auto.tsv"
 WORD_MIN, PAIR_MIN, FOUND_MIN = 8, 3, 2  # sentences with a word, with a pair, with its other word
@@ -99,4 +99,4 @@ def main(sentences: Path, out: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path((sys.argv[2:] or [OUT])[0]))
+    main(*paths(__doc__, data=None, out=OUT))

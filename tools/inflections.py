@@ -12,9 +12,10 @@ plurals and third persons 13 % lose their ending, of bare forms 1.4 % get one.
 """
 
 import re
-import sys
 from collections import Counter
 from pathlib import Path
+
+from tools.paths import paths
 
 TOOLS = Path(__file__).parent
 DICTIONARIES = TOOLS.parent / "noisegen/dictionaries/en"
@@ -140,4 +141,4 @@ def main(sentences: Path, out: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path((sys.argv[2:] or [DICTIONARIES / "infl.tsv"])[0]))
+    main(*paths(__doc__, data=None, out=DICTIONARIES / "infl.tsv"))

@@ -37,6 +37,7 @@ from noisegen.mining.parallel import PairsMiner, table_tasks
 from noisegen.mining.wiki import WikiMiner
 from noisegen.text.segmentation import language
 from noisegen.text.sequences import forbidden_sequences
+from tools.paths import paths
 
 OUT = Path(__file__).parents[1] / "noisegen/dictionaries"
 STRICT = PROFILES["strict"]
@@ -297,7 +298,7 @@ def dictionary(corpora: Iterable[Corpus], data: Path) -> list[Alternative]:
 
 def main() -> None:
     """Write the dictionary of every language."""
-    data, out = Path(sys.argv[1]), Path(sys.argv[2]) if len(sys.argv) > 2 else OUT
+    data, out = paths(__doc__, data=None, out=OUT)
     for lang in sorted({corpus.lang for corpus in CORPORA}):
         corpora = [corpus for corpus in CORPORA if corpus.lang == lang]
         head = {

@@ -6,6 +6,7 @@ occur in `SUPPORT_MIN` different pairs; in large corpora more, so that a profile
 of users, addresses and numbers are not learned.
 """
 
+import argparse
 import re
 import sys
 from collections import Counter
@@ -97,7 +98,9 @@ def supported(profile: Profile, least: int) -> Profile:
 
 def main() -> None:
     """Write the profile of every language, or of those named."""
-    for lang in sys.argv[1:] or CORPORA:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("langs", nargs="*")
+    for lang in parser.parse_args().langs or CORPORA:
         corpus = CORPORA[lang]
         pairs, out = pairs_of(corpus), DICTIONARIES / lang / "channel"
         support = SUPPORT_MIN if len(pairs) < LARGE else SUPPORT_LARGE

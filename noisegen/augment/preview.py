@@ -115,7 +115,7 @@ def examples_of(
     job, examples = plan.job, list[ShownRow]()
     ids = pa.array(range(len(texts)), pa.int64())
     batches = (batch.table for task in plan.tasks() for batch in read(task, job.columns))
-    read_columns = dict.fromkeys(["id", "clean", request.group_by or "id"])
+    read_columns = dict.fromkeys(["id", "clean", job.group_column or "id"])
     for table in [pa.table({"id": ids, "clean": pa.array(texts)})] if texts else batches:
         noised = job.noised(table.select([*read_columns]), edits=True)
         shown = noised.select([column.name for column in fields(ShownRow)])

@@ -98,11 +98,18 @@ class ShardJob:
         """The columns that are read."""
         return columns_of(self.request)
 
+    @property
+    def group_column(self) -> str | None:
+        """The column that has the groups: rows of `noised` have names of their own for two."""
+        group_by, columns = self.request.group_by, self.columns
+        own_names = {columns.text: "clean", columns.row_id: "id"}
+        return own_names.get(group_by, group_by) if group_by else None
+
     def noised(self, rows: pa.Table, copy: int = 0, *, edits: bool) -> pa.Table:
         """Return rows, with the columns `id` and `clean`, and their noise, as `add_noise` does."""
         clean, ids = (one_chunk(rows[name]) for name in ("clean", "id"))
         numbers = id_numbers(ids)
-        writers = _writer_ids(rows, self.request.group_by, numbers)
+        writers = _writer_ids(rows, self.group_column, numbers)
         streams = Streams(numbers, self.request.seed, copy, writers)
         protect = protect_kinds(self.request.protect)
         return add_noise(self.engine(), rows, clean, streams, protect, edits)

@@ -26,6 +26,7 @@ from noisegen.noise.plan import Plan, Schedule, Streams
 from noisegen.noise.recipe import NoiseOptions, Recipe, Step, step_values
 from noisegen.noise.registry import (
     Kernel,
+    RowFunction,
     RowKernel,
     Settings,
     SparingKernel,
@@ -50,6 +51,7 @@ from noisegen.text.spans import (
 
 BATCH_BYTES = 8 << 20
 HUGE_BYTES = 1 << 20  # of a row from which on it is noised in windows
+BY_CHARACTER = (WindowedKernel, RowFunction)  # kernels that may change every character
 FEW = 2_500  # characters per step: with fewer, row by row is faster than by arrays
 Text = TypeVar("Text", str, Sequence[str])
 RecipeLike = str | Recipe | Sequence[str | Step]
@@ -89,6 +91,7 @@ class Engine:
             self.rates.append(transform.rates)
             self._changes_words.append(bool(recipe.writers) and transform.kind in ("habit", "slip"))
         self._needs: list[bytes] = [getattr(kernel, "needs", b"") for kernel in self.kernels]
+        self._sparing = {n: k for n, k in enumerate(self.kernels) if isinstance(k, SparingKernel)}
         self._is_lexical = np.array([isinstance(k, LexicalKernel) for k in self.kernels], np.bool_)
         self._lexicon_of_step = np.cumsum(self._is_lexical) - 1
         is_for_rows = [isinstance(kernel, RowKernel) for kernel in self.kernels]
@@ -110,14 +113,14 @@ class Engine:
 
     @property
     def batch_bytes(self) -> int:
-        """How much text to noise at once: less where most characters change, for memory."""
-        rates = [
-            float(step_values(step)[name])
-            for step, names, lexical in zip(self._steps, self.rates, self._is_lexical, strict=True)
+        """How much text to noise at once: less where most words or characters change."""
+        parts = [
+            float(step_values(step)[name]) * (4 if isinstance(kernel, BY_CHARACTER) else 2)
+            for step, names, kernel in zip(self._steps, self.rates, self.kernels, strict=True)
             for name in names
-            if not lexical
+            if not isinstance(kernel, LexicalKernel)
         ]
-        return int(BATCH_BYTES / max(1, 4 * max(rates, default=0)))
+        return int(BATCH_BYTES / max([1, *parts]))
 
     @property
     def tagger(self) -> str | None:
@@ -238,10 +241,10 @@ class Engine:
 
     def _kernel_for(self, steps: I64, spans: Spans) -> Kernel:
         """Return the kernel of neighbouring rows with these steps."""
-        kernel = self.kernels[steps[0]]
         if steps[0] != steps[-1]:  # of word lists
             return replace(self._lexical, lexicons=self._lexicon_of_step[steps])
-        return kernel.sparing(spans) if isinstance(kernel, SparingKernel) else kernel
+        sparing = self._sparing.get(step := int(steps[0]))
+        return sparing.sparing(spans) if sparing else self.kernels[step]
 
     def transforms(self, plan: Plan, rows: int) -> pa.Array:
         """Return the column `transforms`: what each row drew, in applied order."""
@@ -275,8 +278,8 @@ class _Draft:
         self, clean: pa.Array, protect: tuple[str, ...], account: bool, has_writers: bool
     ) -> None:
         self._has_writers = has_writers
-        self._latest = clean.cast(pa.binary())
-        texts, rows = Texts.from_arrow(self._latest), np.arange(len(clean))
+        texts, rows = Texts.from_arrow(clean), np.arange(len(clean))
+        self._store(texts, room=0)
         self._protected = RowSpans.of(protected(texts, protect), texts, rows)
         self._words_changed = RowSpans.of(NO_SPANS, texts, rows)
         self._edits = Composed.none() if account else None
@@ -287,12 +290,12 @@ class _Draft:
 
         Rows without a byte that is needed, if some are, stay as they are.
         """
-        self.texts = Texts.from_arrow(self._latest.take(as_arrow(rows)))
+        self.texts = self._latest(rows)
         if needs:
-            rows = rows[self.texts.rows_holding(needs)]
-            self.texts = Texts.from_arrow(self._latest.take(as_arrow(rows)))
+            rows = rows.take(holding := self.texts.rows_holding(needs))
+            self.texts = Texts.from_arrow(self.texts.to_arrow().take(as_arrow(holding)))
         self._rows = rows
-        places = np.full(len(self._latest), -1)
+        places = np.full(len(self._places), -1)
         places[rows] = np.arange(len(rows))
         self._protected, self.spans = self._protected.split(places, self.texts)
         self._words_changed, self._changed = self._words_changed.split(places, self.texts)
@@ -319,9 +322,7 @@ class _Draft:
             here = np.isin(self._edits.rows, self._rows)
             composed = compose(self._edits.take(here), Composed.join(accounts))
             self._edits = Composed.join([self._edits.take(~here), composed])
-        at = np.arange(len(self._latest))
-        at[self._rows] = len(at) + np.arange(len(texts))
-        self._latest = pa.concat_arrays([self._latest, texts.to_arrow()]).take(as_arrow(at))
+        self._add(texts)
 
     def _noted(
         self, parts: Iterable[Edits], makers: I64, accounts: list[Composed]
@@ -338,9 +339,33 @@ class _Draft:
             grown += np.diff(part.growth_of_rows(len(self.texts)))
             yield part
 
+    def _store(self, texts: Texts, room: int) -> None:
+        """Hold texts as the versions of all rows, with room for so many bytes of later ones."""
+        size = len(texts.window)
+        self._versions = Texts(
+            np.empty(2 * size + room, np.uint8), texts.offsets - texts.offsets[0]
+        )
+        self._versions.values[:size] = texts.window
+        self._places = np.arange(len(texts))  # of the latest version of each row
+
+    def _add(self, texts: Texts) -> None:
+        """Hold texts as the latest versions of the rows taken."""
+        size = len(texts.values)
+        if self._versions.offsets[-1] + size > len(self._versions.values):
+            self._store(self._latest(np.arange(len(self._places))), room=size)
+        values, offsets = self._versions.values, self._versions.offsets
+        values[offsets[-1] : offsets[-1] + size] = texts.values
+        self._places[self._rows] = len(self._versions) + np.arange(len(texts))
+        self._versions = Texts(values, np.append(offsets, offsets[-1] + texts.offsets[1:]))
+
+    def _latest(self, rows: I64) -> Texts:
+        """Return the last versions of some rows."""
+        places = as_arrow(self._places.take(rows))
+        return Texts.from_arrow(self._versions.to_arrow().take(places))
+
     def latest(self) -> pa.Array:
         """Return the last version of every row."""
-        return self._latest.cast(pa.string())
+        return self._latest(np.arange(len(self._places))).to_arrow(pa.string())
 
     def account(self) -> Composed:
         """Return the edits that lead from the clean rows to the last versions."""

@@ -10,18 +10,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from noisegen.errors import UsageError
 from noisegen.noise import phrases
 from noisegen.noise.edits import Edits
 from noisegen.noise.lexicon import POS, Lexicon, Parser, head_of, parser_of
 from noisegen.noise.phrases import Matches, PhraseTable, RowMatch, load_table, row_forms
-from noisegen.noise.registry import (
-    Kind,
-    Parameter,
-    Settings,
-    Transform,
-    called_from,
-    register,
-)
+from noisegen.noise.registry import Kind, Parameter, Settings, Transform, called_from, register
 from noisegen.noise.rng import RowDraws, Variants, choices, form_hits, hits
 from noisegen.noise.tagging import Tagger, make_tagger
 from noisegen.text.buffers import I64, U64, Bool, Texts, as_arrow, ordinals
@@ -29,9 +23,9 @@ from noisegen.text.case import are_names
 from noisegen.text.resources import DICTIONARIES
 from noisegen.text.rows import Row, RowEdit
 
+# No clitic stands without a word to lean on: "You have." does not become "You've.".
 CLITICS = "(?i)['\u2019](m|re|s|ve|d|ll)$"
 _CLITIC = re.compile(CLITICS)
-# No clitic stands without a word to lean on: "You have." does not become "You've.".
 # Words that come behind a gap more often than behind a verb without stress: "how happy I am now".
 BEHIND_GAPS = (
     "and anymore are as but can could did does has is nor now or right should than then today too "
@@ -39,7 +33,6 @@ BEHIND_GAPS = (
 )
 _BEHIND_GAPS = Texts.from_strings([BEHIND_GAPS]).tokens.hashes
 _BEHIND_GAP = frozenset(_BEHIND_GAPS.tolist())
-
 
 BEFORE_VERBS = "(?i)(a|gon)$"  # gonna, gotta, hafta, imma
 _BEFORE_VERB = re.compile(BEFORE_VERBS)
@@ -62,7 +55,7 @@ def _are_names(texts: Texts, table: PhraseTable, matches: Matches) -> Bool:
 def _are_alone(texts: Texts, table: PhraseTable, matches: Matches) -> Bool:
     words = table.words(texts)
     behind_gaps = np.isin(words.hashes.take(matches.lasts + 1, mode="clip"), _BEHIND_GAPS)
-    alone: Bool = (words.gaps.take(matches.lasts) != ord(" ")) | behind_gaps
+    alone: Bool = (words.gaps(matches.lasts) != ord(" ")) | behind_gaps
     return alone
 
 
@@ -70,7 +63,7 @@ def _lead_to_nouns(texts: Texts, table: PhraseTable, matches: Matches) -> Bool:
     words, nexts = table.words(texts), np.minimum(matches.lasts + 1, len(table.words(texts)) - 1)
     end_in_to = (words.hashes.take(matches.lasts) == _TO) & (matches.firsts < matches.lasts)
     are_nouns = np.isin(words.hashes.take(nexts), _NO_VERBS) | are_names(texts, words, nexts)
-    lead: Bool = end_in_to & (words.gaps.take(matches.lasts) == ord(" ")) & are_nouns
+    lead: Bool = end_in_to & (words.gaps(matches.lasts) == ord(" ")) & are_nouns
     return lead
 
 
@@ -80,6 +73,7 @@ _MISFITS = {
     "clitic": (_are_alone, CLITICS),
     "infinitive": (_lead_to_nouns, BEFORE_VERBS),
 }
+TAGS = ("", "equal", "no-verb", *_MISFITS)  # see `lexical`
 
 
 @dataclass(frozen=True)
@@ -283,6 +277,9 @@ def register_lexicon(
     source: LexicalSource, rate: float, summary: str, defined_at: str | None = None
 ) -> None:
     """Register a word list with a default rate as a transform; `defined_at` is file:line."""
+    if source.tags not in TAGS:
+        known = ", ".join(TAGS[1:])
+        raise UsageError(f"{source.name} has no tags {source.tags!r}; known: {known}, or none")
     parameters = {"rate": Parameter("rate", rate, float)}
     where = defined_at or called_from(1)
     of_source = source.kernel, source.languages, source.files

@@ -149,7 +149,7 @@ class PhraseTable:
         state = words.hashes.take(firsts.take(begun))
         for more in range(1, self.words_max):
             end = firsts.take(begun) + more
-            gaps = words.gaps.take(end - 1)
+            gaps = words.gaps(end - 1)
             on = np.flatnonzero(gaps != 0)
             if not len(on):
                 break
@@ -336,7 +336,7 @@ def _hash_table(
         state = hashes[:1]
         for word in range(1, len(hashes)):
             entries[int(state[0])] = entries.get(int(state[0]), 0) | 1
-            gap = words.gaps[firsts[row] + word - 1 :][:1]
+            gap = words.gaps(firsts[row : row + 1] + word - 1)
             state = _phrase_hash(state, gap, hashes[word : word + 1])
         entries[int(state[0])] = entries.get(int(state[0]), 0) | key * 2
     hashes = np.fromiter(entries, np.uint64, len(entries))

@@ -65,7 +65,7 @@ class Plan(NamedTuple):
         if not len(self.rows):
             return
         if self.in_order:
-            by_step = np.argsort(self.steps, kind="stable")
+            by_step = np.argsort(self.steps.astype(np.uint8), kind="stable")  # a radix sort
             for at in np.split(by_step, np.flatnonzero(np.diff(self.steps[by_step])) + 1):
                 yield self.rows[at], self.steps[at]
             return

@@ -352,15 +352,19 @@ def _languages(content: Mapping[str, Any], name: str, where: str) -> Iterator[tu
     listed = content.get("languages", {})
     if not isinstance(listed, dict) or ("languages" in content and not listed):
         raise RecipeError(f"{where}: languages must map codes to their steps and writers")
+    codes = set[str]()
     for lang, own in listed.items():
         place = f"{where}: language {lang!r}"
         if not isinstance(own, dict):
             raise RecipeError(f"{place} needs 'steps: [...]', as a recipe")
         _check_keys(own, _MIX[:-1], f"{place} has no option")
         try:
-            code = normalize_language(str(lang))
+            code = normalize_language("no" if lang is False else str(lang))  # as YAML reads no
         except UsageError as error:
             raise RecipeError(f"{where}: {error}") from error
+        if code in codes:
+            raise RecipeError(f"{place} is {code!r}, which has a mix already; drop one of them")
+        codes.add(code)
         inherited = {"strength": content.get("strength"), **own}
         yield code, _mix(inherited, name, f"{where}: {lang}")
 
@@ -441,7 +445,7 @@ def _weighted(recipe: Recipe, weights: Mapping[str, object], where: str) -> Reci
     """Return a recipe with other weights of its writers, those of languages too."""
     if not isinstance(weights, dict):
         raise RecipeError(f"{where}: writers must map names to weights")
-    names = [writer.name for mix in recipe.mixes for writer in mix.writers]
+    names = dict.fromkeys(writer.name for mix in recipe.mixes for writer in mix.writers)
     if unknown := next((name for name in weights if name not in names), None):
         near = did_you_mean(str(unknown), names) or f"; its writers: {', '.join(names)}"
         raise RecipeError(f"{where}: {recipe.name} has no writer {unknown!r}{near}")

@@ -14,7 +14,7 @@ from fractions import Fraction
 from functools import cache, cached_property
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
+from typing import Any, Literal, Protocol, TypeVar, get_args, runtime_checkable
 
 import numpy as np
 
@@ -237,11 +237,17 @@ _CODE: dict[Path, tuple[str, set[str]]] = {}  # digest of a file that ran, and w
 
 
 def register(transform: Transform) -> None:
-    """Add a transform; raises UsageError for a name that is taken by another."""
+    """Add a transform; raises UsageError for a name that is taken, a wrong kind or default."""
     if built_in := _own_entry_points().get((ENTRY_POINTS, transform.name)):
         built_in.load()  # does nothing while that very module registers its transforms
     if transform.name in _REGISTERED:
         raise UsageError(f"a transform named {transform.name!r} is registered already")
+    if transform.kind not in get_args(Kind):
+        known = ", ".join(get_args(Kind))
+        raise UsageError(f"{transform.name} has no kind {transform.kind!r}; known: {known}")
+    for parameter in transform.parameters.values():
+        if parameter.default is not None:
+            parameter.read(transform.name, parameter.default)
     _REGISTERED[transform.name] = transform
 
 

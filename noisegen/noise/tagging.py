@@ -80,11 +80,13 @@ class RuleTagger:
         words = texts.tokens
         function_words, allowed = _function_words()
         hashes = np.append(words.hashes, np.uint64(0))
-        followed = np.append(words.gaps == ord(" "), False)
+        leads, is_followed = (
+            words.gaps(numbers) == ord(" ") for numbers in (matches.firsts - 1, matches.lasts)
+        )
         before, known = find_sorted(function_words, hashes[matches.firsts - 1])
-        tags = allowed[:, np.where(known & followed[matches.firsts - 1], before, -1)]
+        tags = allowed[:, np.where(known & leads, before, -1)]
         next_known = find_sorted(function_words, hashes[matches.lasts + 1])[1]
-        before_content_word = followed[matches.lasts] & ~next_known
+        before_content_word = is_followed & ~next_known
         swapped = before_content_word & (tags[0] == POS.index("NOUN"))
         return np.where(swapped, tags[::-1], tags)
 

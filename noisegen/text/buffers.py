@@ -76,14 +76,16 @@ def code_points(values: U8, at: I64) -> I64:
     """Return the code point that starts at each byte position, -1 inside a character."""
     near_end = len(at) and int(at.max()) + 4 > len(values)
     padded = np.concatenate([values, np.zeros(3, np.uint8)]) if near_end else values
-    lead = padded[at].astype(np.int64)
-    points = np.where(lead < 0x80, lead, -1)
-    for size, least, most, bits in _LONG_CHARACTERS:
-        long = np.flatnonzero((lead >= least) & (lead <= most))
-        point = lead[long] & bits
+    points = padded[at].astype(np.int64)
+    long = np.flatnonzero(points >= 0x80)
+    at, lead = at.take(long), points.take(long)
+    points[long] = -1
+    for size, least, most, bits in _LONG_CHARACTERS if len(long) else ():
+        these = np.flatnonzero((lead >= least) & (lead <= most))
+        point = lead.take(these) & bits
         for offset in range(1, size):
-            point = (point << 6) | (padded[at[long] + offset].astype(np.int64) & 0x3F)
-        points[long] = point
+            point = (point << 6) | (padded[at.take(these) + offset].astype(np.int64) & 0x3F)
+        points[long.take(these)] = point
     return points
 
 
@@ -156,14 +158,16 @@ class Tokens:
         """The hash of each word with case folded."""
         return word_hashes(folded(self.window), self.starts - self.base, self.stops - self.base)
 
-    @cached_property
-    def gaps(self) -> I64:
-        """The byte from a word to the next of its row; `TOUCHING` if none, 0 if more or no word."""
-        gaps, between = np.zeros(len(self), np.int64), self.starts[1:] - self.stops[:-1]
-        gaps[:-1] = self.window.take(self.stops[:-1] - self.base) * (between == 1)
-        gaps[np.flatnonzero(between == 0)] = TOUCHING
-        gaps[np.flatnonzero(np.diff(self.rows))] = 0
-        return gaps
+    def gaps(self, numbers: I64) -> I64:
+        """Return the byte from each of these words to the next one of its row.
+
+        It is `TOUCHING` if there is none between, and 0 if there are more, or no next word.
+        """
+        nexts, stops = np.minimum(numbers + 1, len(self) - 1), self.stops.take(numbers)
+        between = self.starts.take(nexts) - stops
+        between[self.rows.take(nexts) != self.rows.take(numbers)] = -1
+        single = self.window.take(stops - self.base, mode="clip").astype(np.int64)
+        return np.where(between == 1, single, np.where(between == 0, TOUCHING, 0))
 
     def holding(self, texts: "Texts", among: bytes) -> Bool:
         """Tell which of these words of `texts` hold one of some bytes."""
@@ -247,14 +251,15 @@ def _cut(window: U8, starts: I64, stops: I64, whole: tuple[int, ...]) -> tuple[I
 
 def _join_apostrophes(window: U8, word: Bool, edges: I64) -> None:
     """Mark apostrophes between two word characters of a row as part of the word."""
+    is_edge = np.zeros(len(window) + 1, np.bool_)
+    is_edge[edges] = True
     for mark in map(str.encode, APOSTROPHES):
         at = 1 + np.flatnonzero(window[1 : len(window) - len(mark)] == mark[0])
-        for offset, byte in enumerate(mark):
+        for offset, byte in enumerate(mark[1:], 1):
             at = at[window[at + offset] == byte]
-        at = at[word[at - 1] & word[at + len(mark)]]
-        at_edge = find_sorted(edges, at)[1] | find_sorted(edges, at + len(mark))[1]
+        at = at[word[at - 1] & word[at + len(mark)] & ~(is_edge[at] | is_edge[at + len(mark)])]
         for offset in range(len(mark)):
-            word[at[~at_edge] + offset] = True
+            word[at + offset] = True
 
 
 def folded(window: U8) -> U8:

@@ -14,6 +14,8 @@ from noisegen.text.buffers import (
     Tokens,
     code_points,
     is_latin1_capital,
+    utf8_lengths,
+    within,
 )
 
 _FOLD = {c: c + 32 for c in chain(range(65, 91), range(0xC0, 0xDF)) if c != 0xD7}
@@ -40,16 +42,20 @@ def capitalize(text: str) -> str:
     return upper(text[:1]) + text[1:]
 
 
-def case_classes(values: U8, starts: I64, stops: I64) -> I64:
+def case_classes(values: U8, starts: I64, stops: I64, any_script: bool = False) -> I64:
     """Return the case of byte ranges: 0 lower, 1 the first letter is a capital, 2 upper.
 
-    Upper needs a second character, and neither it nor the last one may be a small letter.
+    Upper needs a second character, and neither it nor the last one may be a small letter. Capitals
+    at the beginning are those that `fold` lowers, or those of any script.
     """
     first, follow = values[starts], values.take(starts + 1, mode="clip")
     accented = (first == 0xC3) & is_latin1_capital(follow)
     classes: I64 = (((first >= 65) & (first <= 90)) | accented).astype(np.int64)
+    if any_script:
+        classes = _letters()[0].take(code_points(values, starts), mode="clip").astype(np.int64)
     begun = np.flatnonzero(classes)
-    second, last = (starts + 1 + accented).take(begun), stops.take(begun) - 1
+    sizes = utf8_lengths(code_points(values, starts.take(begun)))
+    second, last = starts.take(begun) + sizes, stops.take(begun) - 1
     for _ in range(3):  # to the byte that begins the last character
         last -= (values[last] & 0xC0) == 0x80
     points = code_points(values, np.append(second, last)).reshape(2, -1)
@@ -57,9 +63,9 @@ def case_classes(values: U8, starts: I64, stops: I64) -> I64:
     return classes
 
 
-def case_class(text: str) -> int:
+def case_class(text: str, any_script: bool = False) -> int:
     """Return `case_classes` of one text."""
-    if not is_upper(text[0]):
+    if not (text[0].isupper() if any_script else is_upper(text[0])):
         return 0
     return 1 if len(text) == 1 or text[1].islower() or text[-1].islower() else 2
 
@@ -81,11 +87,14 @@ def begins_row(words: Tokens) -> Bool:
     return is_first
 
 
-def begins_sentence(texts: Texts, words: Tokens) -> Bool:
-    """Tell which words of rows begin a later sentence; the K of C.K. does not."""
-    ends, stops = texts.positions_of(SENTENCE_ENDS), np.append(0, words.stops[:-1])
-    behind_end = np.searchsorted(ends, words.starts) > np.searchsorted(ends, stops)
-    begins: Bool = behind_end & (words.starts - stops > 1) & ~begins_row(words)
+def begins_sentence(texts: Texts, words: Tokens, numbers: I64) -> Bool:
+    """Tell which words with these numbers begin a later sentence; the K of C.K. does not."""
+    before = numbers - 1  # -1 is the last word: no gap leads from it to the first one
+    stops, begins = words.stops.take(before), np.zeros(len(numbers), np.bool_)
+    gaps = words.starts.take(numbers) - stops
+    gaps[(gaps < 2) | (words.rows.take(before) != words.rows.take(numbers))] = 0
+    between, owners = within(stops, gaps)
+    begins[owners[np.isin(texts.values.take(between), [*SENTENCE_ENDS])]] = True
     return begins
 
 
@@ -94,17 +103,26 @@ def are_names(texts: Texts, words: Tokens, numbers: I64) -> Bool:
 
     In a row of capitals, or of words that all begin with one, a capital tells nothing.
     """
-    letters = code_points(texts.values, words.starts.take(numbers))
-    if not (are_capitals := _letters()[0].take(letters, mode="clip")).any():
-        return are_capitals
-    letters = code_points(texts.values, words.starts)
-    capital, small = (table.take(letters, mode="clip") for table in _letters())
-    in_small = np.zeros(len(texts), np.bool_)
-    in_small[words.rows[small]] = True
-    is_title = capital & (words.stops - words.starts <= TITLE_BYTES_MAX)
-    begins = begins_sentence(texts, words) & ~np.append(False, is_title[:-1])
-    names: Bool = capital & in_small.take(words.rows) & ~(begins | begins_row(words))
-    return names.take(numbers)
+
+    def begin_with(letters: Bool, numbers: I64) -> Bool:
+        begin: Bool = letters.take(
+            code_points(texts.values, words.starts.take(numbers)), mode="clip"
+        )
+        return begin
+
+    capitals, small_letters = _letters()
+    names = begin_with(capitals, numbers)
+    numbers = numbers[names]
+    rows, sizes = words.rows.take(numbers), words.stops - words.starts
+    is_title = begin_with(capitals, numbers - 1) & (sizes.take(numbers - 1) <= TITLE_BYTES_MAX)
+    begins = begins_row(words).take(numbers)
+    begins |= begins_sentence(texts, words, numbers) & ~is_title
+    asked, in_small = np.zeros((2, len(texts)), np.bool_)
+    asked[rows] = True
+    beside = np.flatnonzero(asked.take(words.rows))
+    in_small[words.rows.take(beside[begin_with(small_letters, beside)])] = True
+    names[names] = in_small.take(rows) & ~begins
+    return names
 
 
 SMALL, TITLE, UPPER, INITIAL = range(4)  # cases of a word; INITIAL: TITLE, and it begins its row

@@ -111,10 +111,17 @@ _CASED = {
 }  # fmt: skip
 
 
-def _is_no_acronym(texts: Texts) -> Bool:
-    """Tell which words may begin small: not RT and NASA, whoever writes them."""
-    is_other: Bool = case_classes(texts.values, texts.tokens.starts, texts.tokens.stops) < 2
-    return is_other
+def _begins_sentence(texts: Texts) -> Bool:
+    """Tell which words begin a later sentence of their row."""
+    return begins_sentence(texts, texts.tokens, np.arange(len(texts.tokens)))
+
+
+def _without_acronyms(texts: Texts, chosen: Bool) -> Bool:
+    """Tell which chosen words may begin small: not RT and NASA, whoever writes them."""
+    words, at = texts.tokens, np.flatnonzero(chosen)
+    starts, stops = words.starts.take(at), words.stops.take(at)
+    chosen[at] = case_classes(texts.values, starts, stops, any_script=True) < 2
+    return chosen
 
 
 def _is_i(texts: Texts) -> Bool:
@@ -132,22 +139,24 @@ def _is_i(texts: Texts) -> Bool:
 def _is_name(texts: Texts) -> Bool:
     """Tell which other words begin with their only capital."""
     words = texts.tokens
-    is_title: Bool = case_classes(texts.values, words.starts, words.stops) == 1
-    return is_title & ~(begins_row(words) | begins_sentence(texts, words) | _is_i(texts))
+    is_title: Bool = case_classes(texts.values, words.starts, words.stops, any_script=True) == 1
+    return is_title & ~(begins_row(words) | _begins_sentence(texts) | _is_i(texts))
 
 
 _CHOICES: dict[str, Callable[[Texts], Bool | None]] = {
-    "all": lambda _: None, "first": lambda texts: begins_row(texts.tokens) & _is_no_acronym(texts),
-    "next": lambda texts: begins_sentence(texts, texts.tokens) & _is_no_acronym(texts),
+    "all": lambda _: None,
+    "first": lambda texts: _without_acronyms(texts, begins_row(texts.tokens)),
+    "next": lambda texts: _without_acronyms(texts, _begins_sentence(texts)),
     "i": _is_i, "names": _is_name,
 }  # fmt: skip
+_class_of = partial(case_class, any_script=True)
 _IS_CHOSEN: dict[str, Callable[[Row, int], bool]] = {
     "all": lambda row, number: True,
-    "first": lambda row, number: number == 0 and case_class(row.words[number]) < 2,
-    "next": lambda row, number: row.begins_sentence(number) and case_class(row.words[number]) < 2,
+    "first": lambda row, number: number == 0 and _class_of(row.words[number]) < 2,
+    "next": lambda row, number: row.begins_sentence(number) and _class_of(row.words[number]) < 2,
     "i": lambda row, number: row.words[number] == "I" or row.words[number][:2] in ("I'", "I\u2019"),
     "names": lambda row, number: (
-        case_class(row.words[number]) == 1
+        _class_of(row.words[number]) == 1
         and not any(_IS_CHOSEN[other](row, number) for other in ("first", "next", "i"))
     ),
 }

@@ -104,13 +104,14 @@ class Omissions:
         for phrases, anywhere in ((self.subjects, False), (self.words, True)):
             matches = phrases.table.find(texts)
             matches = matches.take(np.flatnonzero(_may_go(texts, matches, phrases, anywhere)))
-            kinds = phrases.kinds.take(matches.keys)
+            kinds, drawn = phrases.kinds.take(matches.keys), np.full(len(matches), -1)
             for kind in np.unique(kinds).tolist():
-                rate = f"{WORDS[kind]}_rate"
-                these = matches.take(np.flatnonzero(kinds == kind))
+                rate, these = f"{WORDS[kind]}_rate", np.flatnonzero(kinds == kind)
                 limits = self.limits[rate].take(variants[rate])
-                hit, draws = hits(fork_array(keys, rate), these.rows, limits)
-                parts.append(_left_out(texts, phrases, these.take(hit), choices(draws)))
+                hit, draws = hits(fork_array(keys, rate), matches.rows.take(these), limits)
+                drawn[these.take(hit)] = choices(draws)
+            hit = np.flatnonzero(drawn >= 0)
+            parts.append(_left_out(texts, phrases, matches.take(hit), drawn.take(hit)))
         edits = Edits.join(parts)
         kept = np.ones(len(edits), np.bool_)
         kept[overlapping(edits.starts, edits.stops)] = False
@@ -145,7 +146,7 @@ def _may_go(texts: Texts, matches: Matches, phrases: Phrases, anywhere: bool) ->
     if anywhere:
         may_go |= case_classes(values, matches.starts, matches.stops) != 1
         may_go |= phrases.table.cases_asked.take(matches.keys) == 1
-    may_go &= texts.tokens.gaps.take(matches.lasts) == ord(" ")
+    may_go &= texts.tokens.gaps(matches.lasts) == ord(" ")
     return may_go
 
 

@@ -22,7 +22,7 @@ from noisegen.text.languages import script_of
 from noisegen.text.resources import DICTIONARIES
 from noisegen.transforms import Forms, LanguageFiles, existing, rows_of
 
-# Of 1,000 slips of an apostrophe, how many: dont (as in tweets), don t, don;t, do'nt, dont'.
+# Of 1,000 slips of an apostrophe: dont (as in tweets), don t, don;t; in English do'nt, dont'.
 WITHIN = (980, 4, 6, 8, 2)
 BETWEEN = (600, 320, 80, 0, 0)  # where it stands between two words: j'ai, c'è
 BETWEEN_WORDS = ("ca", "fr", "it", "oc")  # languages in which it does
@@ -30,7 +30,7 @@ SIGNS = ("`", "´")  # what is typed for an apostrophe: accents,
 NEAR = (";", ",")  # and the keys near it on the American keyboard, which has these languages:
 NEAR_IN = ("en", "nl", "af", "id", "ms", "pl", "vi", "sw", "tl")
 _LEADS = bytes(sign.encode()[0] for sign in APOSTROPHES)
-ENDING_MAX = 2  # letters of an ending ('t, 's, 're) that the apostrophe strays into
+ENDING_MAX = 2  # letters of an English ending ('t, 's, 're) that the apostrophe strays into
 
 
 def misplaced(word: str, lang: str) -> Forms:
@@ -46,7 +46,7 @@ def misplaced(word: str, lang: str) -> Forms:
         f"{before} {after}": spaced * len(others),
         **{before + other + after: other_sign for other in others},
     }
-    if late and len(after) <= ENDING_MAX:
+    if lang == "en" and len(after) <= ENDING_MAX:
         forms[before + after + sign] = late * len(others)
         if len(before) > 1:
             forms[before[:-1] + sign + before[-1] + after] = early * len(others)
@@ -242,6 +242,7 @@ def _guessed_places(word: str) -> Places:
     vowels = [
         at for at, letter in enumerate(letters)
         if letter not in HELD and unicodedata.normalize("NFD", letter)[0] in VOWELS
+        and (at or letter != "ا")  # which begins the article
     ]  # fmt: skip
     last = len(word) - 1
     places = [(last, 4)] if last in vowels or letters[last] in HELD else []

@@ -81,6 +81,22 @@ def test_a_preview_shows_what_augment_writes(tmp_path, recipe):
     assert "--group-by names a column of a source; a text has none" in refused.stderr
 
 
+@pytest.mark.parametrize("column", ["body", "user"])
+def test_the_text_and_the_ids_may_be_the_groups(tmp_path, recipe, column):
+    path = tmp_path / "in.jsonl"
+    path.write_text("".join(f'{{"user": {n}, "body": "{TEXT}"}}\n' for n in range(40)))
+    names = {"recipe": recipe, "text_column": "body", "id_column": "user", "group_by": column}
+    noisegen.augment(path, tmp_path / "out", **names)
+    noisegen.augment(path, tmp_path / "noisy.jsonl", **names)
+    noisy = table(tmp_path / "out")["noisy"].to_pylist()
+    assert (len(set(noisy)) == 1) == (column == "body")
+    lines = (tmp_path / "noisy.jsonl").read_text().splitlines()
+    assert [json.loads(line)["body"] for line in lines] == noisy
+    options = [f"--{name.replace('_', '-')}={value}" for name, value in names.items()]
+    shown = command("preview", path, *options, "-n", 40, "--json")
+    assert [row["noisy"] for row in json.loads(shown.stdout)["rows"]] == noisy
+
+
 def test_wrong_use_is_one_line(tmp_path, recipe):
     path = source(tmp_path, pa.array(["ann", "bob"]))
     with pytest.raises(SourceError, match=r"no column 'auther' among: text, author; did you mean"):

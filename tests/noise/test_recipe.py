@@ -135,6 +135,11 @@ def test_what_a_recipe_leaves_out_is_said_in_one_line():
     assert Recipe.named("ugc").note_on("EN") == Recipe.of(["fing"]).note_on("sw") == ""
 
 
+def test_norwegian_needs_no_quotes():
+    """YAML reads `no` as false."""
+    assert [*parse("{steps: [fing], languages: {no: {steps: [leet]}}}", "r").languages] == ["no"]
+
+
 def test_a_packaged_mix_of_a_language_has_data_for_all_its_steps():
     recipe = Recipe.named("ugc")
     assert not [note for lang in recipe.languages if (note := recipe.note_on(lang))]
@@ -149,6 +154,10 @@ def test_steps_of_the_command_line():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        (
+            "{steps: [fing], languages: {de: {steps: [fing]}, German: {steps: [leet]}}}",
+            "language 'German' is 'de', which has a mix already",
+        ),
         ("- fing", "a recipe is a mapping with name and steps"),
         ("steps: []", "steps must be a list of transforms"),
         ("steps: [fing", "is not YAML"),

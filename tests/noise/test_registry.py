@@ -110,6 +110,20 @@ def test_a_word_list_without_summary_shows_its_first_entry_and_its_languages(tmp
         noisegen.lexical("missing", tmp_path / "missing.tsv")
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"tags": "verb"}, "mine has no tags 'verb'; known: equal, no-verb, no-name, clitic, inf"),
+        ({"kind": "slips"}, "mine has no kind 'slips'; known: habit, slip, script, style"),
+        ({"rate": 3.0}, "mine.rate = 3.0 is outside 0 to 1"),
+    ],
+)
+def test_a_word_list_with_wrong_options_is_refused(options, message):
+    with pytest.raises(UsageError, match=message):
+        noisegen.lexical("mine", DICTIONARIES / "en" / "homo.tsv", **options)
+    assert not registry.is_name("mine")
+
+
 def test_an_unknown_name_gets_the_nearest():
     with pytest.raises(UsageError, match="no transform named 'leat'; did you mean 'leet'"):
         registry.get("leat")

@@ -168,7 +168,7 @@ def test_a_row_has_the_words_of_a_batch(text):
     spans = [row.span(number) for number in range(len(row.words))]
     assert [text[a:b] for a, b in spans] == row.words
     followed = [row.is_followed(number) for number in range(len(row.words))]
-    assert followed == (tokens.gaps == ord(" ")).tolist()
+    assert followed == (tokens.gaps(np.arange(len(tokens))) == ord(" ")).tolist()
 
 
 @given(st.lists(ANY | LIVELY, max_size=5))

@@ -24,6 +24,11 @@ from noisegen.testing import ODD_TEXTS, check_rate
 capitals = oracle.capitals
 
 
+def case_of(word):
+    """As the oracle's, with the capitals of any script."""
+    return oracle.case_of("A" + word[1:]) if word[0].isupper() else 0
+
+
 def recased(text, step, rates, draws, lang):
     """The slow twin, for both cases."""
     values, edits = step_values(step), []
@@ -35,8 +40,8 @@ def recased(text, step, rates, draws, lang):
         ends = len(gap) > 1 and re.search("[.!?]", gap)
         place = "first" if number == 0 else "next" if ends else ""
         is_i = bool(re.fullmatch("I(['\u2019].*)?", word, re.DOTALL))
-        is_name = not (place or is_i) and oracle.case_of(word) == 1
-        begins = [place] * (oracle.case_of(word) < 2)
+        is_name = not (place or is_i) and case_of(word) == 1
+        begins = [place] * (case_of(word) < 2)
         chosen = {"all", *begins, *["i"] * is_i, *["names"] * is_name}
         if oracle.decide(draws) < threshold(rates["rate"]) and values["words"] in chosen:
             dotless = word.replace("I", "ı") if lang in ("tr", "az") else word
@@ -77,7 +82,10 @@ def test_acronyms_keep_their_capitals_where_a_row_or_sentence_begins():
 @pytest.mark.parametrize("words", ["first", "next", "i", "names"])
 def test_chosen_words_agree_with_the_oracle(demo_texts, odd_texts, words):
     rows = (
-        demo_texts + odd_texts + ["I saw Anna. I'm here! \u2019I\u2019ve NASA.Next I", ". A. b?C"]
+        demo_texts
+        + odd_texts
+        + ["I saw Anna. I'm here! \u2019I\u2019ve NASA.Next I", ". A. b?C"]
+        + ["США и Анна. Она. Łódź i Łukasz. ŻW. Żory? Σ 𐐀𐐨 𐐀𐐀"]
     )
     recipe = single("caps", rate=0.7, case="lower", words=words)
     assert compare(recipe, rows) > 5
@@ -96,6 +104,17 @@ def test_chosen_words_agree_with_the_oracle(demo_texts, odd_texts, words):
 def test_words_are_chosen(words, noisy):
     text = "We met Anna. She said I'm late! I know NASA."
     assert noised("caps", text, case="lower", words=words) == [noisy]
+
+
+@pytest.mark.parametrize(
+    ("words", "noisy"),
+    [
+        ("first", "США и Анна. Она видит Łódź."), ("next", "США и Анна. она видит Łódź."),
+        ("names", "США и анна. Она видит łódź."),
+    ],
+)  # fmt: skip
+def test_capitals_of_every_script_are_known(words, noisy):
+    assert noised("caps", "США и Анна. Она видит Łódź.", case="lower", words=words) == [noisy]
 
 
 @given(st.lists(ANY_TEXT | LIVELY_TEXT, min_size=1, max_size=20), st.integers(0, 2**64 - 1))
