@@ -52,19 +52,19 @@ def _folder(name: str) -> Path:
     return DATA / name
 
 
-def _lines(path: str) -> list[str]:
+def lines_of(path: str) -> list[str]:
     return gzip.decompress((DATA / path).read_bytes()).decode("utf-8-sig", "replace").splitlines()
 
 
 def _vilexnorm() -> Iterator[Pair]:
     for part in ("train", "dev"):
-        for row in csv.DictReader(_lines(f"vilexnorm/{part}.csv.gz")):
+        for row in csv.DictReader(lines_of(f"vilexnorm/{part}.csv.gz")):
             yield row["original"], row["normalized"]
 
 
 def _ruspellru() -> Iterator[Pair]:
     files = ("sources", "corrections")
-    yield from zip(*(_lines(f"ruspellru/{one}.even.txt.gz") for one in files), strict=True)
+    yield from zip(*(lines_of(f"ruspellru/{one}.even.txt.gz") for one in files), strict=True)
 
 
 _SIGNS = re.compile(r"[^\w\s-]|(?<!\w)-+|-+(?!\w)")
@@ -78,12 +78,12 @@ def _ruspellru_words() -> Iterator[Pair]:
 
 
 def _jfleg() -> Iterator[Pair]:
-    yield from zip(_lines("jfleg/dev.src.gz"), _lines("jfleg/dev.ref0.gz"), strict=True)
+    yield from zip(lines_of("jfleg/dev.src.gz"), lines_of("jfleg/dev.ref0.gz"), strict=True)
 
 
 def _m2(path: str) -> Iterator[Pair]:
     """Yield sentences with what the first annotator made of them."""
-    for block in m2_sentences(enumerate(_lines(path), 1)):
+    for block in m2_sentences(enumerate(lines_of(path), 1)):
         noisy = " ".join(block.tokens)
         yield noisy, next(iter(block.corrected()), noisy)
 
@@ -140,7 +140,7 @@ def _tei_tokens(element: ElementTree.Element, side: str) -> Iterator[ElementTree
 
 
 def _mucgec() -> Iterator[Pair]:
-    for line in _lines("mucgec/MuCGEC_dev.even.txt.gz"):
+    for line in lines_of("mucgec/MuCGEC_dev.even.txt.gz"):
         _, noisy, *clean = line.split("\t")
         yield noisy, noisy if clean[0] == "没有错误" else clean[0]  # "no error"
 
@@ -155,7 +155,7 @@ _MISTAKE = re.compile(
 
 def _sighan() -> Iterator[Pair]:
     for part in "AB":
-        text = "\n".join(_lines(f"sighan/SIGHAN15_CSC_{part}2_Training.sgml.gz"))
+        text = "\n".join(lines_of(f"sighan/SIGHAN15_CSC_{part}2_Training.sgml.gz"))
         mistakes: dict[str, list[tuple[int, str, str]]] = {}
         for name, place, wrong, right in _MISTAKE.findall(text):
             mistakes.setdefault(name, []).append((int(place) - 1, wrong.strip(), right.strip()))

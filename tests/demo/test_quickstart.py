@@ -4,12 +4,23 @@ import dataclasses
 import json
 
 import pytest
+import torch
 
 import noisegen
+from noisegen.augment.on_the_fly import Noising
 from noisegen.cli import run
 from noisegen.demo import quickstart as demo
-from noisegen.demo.quickstart import Split, compared_documents, demo_texts, headlines
+from noisegen.demo.quickstart import (
+    SHOWN_WORDS,
+    UNSEEN,
+    Split,
+    demo_texts,
+    headlines,
+    sentences_told,
+)
+from noisegen.encoders.encoder import open_encoder
 from noisegen.evaluation.results import Comparison, Dataset, Model, Results, Score
+from noisegen.evaluation.similarity import cosine_distances
 
 pytest.importorskip("gensim")
 
@@ -29,12 +40,12 @@ def test_one_command_makes_texts_pairs_student_and_report(small, tmp_path, capsy
 
     said = capsys.readouterr()
     lines = said.out.splitlines()
-    assert len(lines) == 4
     assert "distance of noisy to clean text" in said.err  # of the training run
-    assert lines[0].startswith("distance of noisy text to its clean form: ")
+    assert lines[0].startswith("distance of noisy text to its clean form, under unseen noise first")
     assert "documents" in lines[1]
     assert lines[2].startswith("worse: ")
-    assert lines[3].endswith(str(out / "report" / "report.html"))
+    assert lines[3] == "the first short sentences that channel:rate=4 changes, teacher -> student:"
+    assert lines[-1].endswith(str(out / "report" / "report.html"))
     assert 'class="m1 link' in (out / "report" / "report.html").read_text()
     assert noisegen.Manifest.load(out / "pairs").totals["rows"] == 200
     figures = json.loads((out / "report" / "metrics.json").read_text())
@@ -107,7 +118,7 @@ FIGURES = (
 def test_the_three_lines_tell_what_is_better_and_what_is_not():
     noise, similarity, rest = headlines(results(*FIGURES))
 
-    assert "leet 0.200 -> 0.080, x0.40 on average; halved or better for 1 of 1 kinds" in noise
+    assert noise.endswith("unseen noise first: leet 0.200 -> 0.080 (2.50 times nearer)")
     assert (
         "news 80.0 -> 79.0 clean, 60.0 -> 66.0 noisy. Cost: clean vectors shift by 0.012"
         in similarity
@@ -134,42 +145,43 @@ def test_a_small_change_is_shown_with_the_digits_that_differ():
     assert "on leet 0.00091 -> 0.00094" in rest
 
 
+def test_sentences_are_told_by_rule_and_one_that_moved_away(tiny_bert):
+    sentences = demo_texts().held_out[:150]
+    teacher, student = open_encoder(str(tiny_bert)), open_encoder(str(tiny_bert))
+    with torch.no_grad():
+        for weight in student.parameters():
+            weight.add_(0.05 * torch.randn(weight.shape, generator=torch.manual_seed(1)))
+    told = sentences_told(teacher, student, sentences)
+
+    noisy = Noising("en").noise(noisegen.Recipe.named(UNSEEN), sentences, 100)  # as evaluate
+    pairs = list(zip(sentences, noisy, strict=True))
+    short = [f"{n}  ({c})" for c, n in pairs if n != c and len(c.split()) <= SHOWN_WORDS]
+    assert [line.split("  ", 1)[1] for line in told[1:4]] == short[:3]
+    changed = [(c, n) for c, n in pairs if n != c]
+    moved = [distance(student, n, c) - distance(teacher, n, c) for c, n in changed]
+    clean, noise = changed[moved.index(max(moved))]
+    assert told[4] == f"moved away: {sum(m > 0 for m in moved)} of {len(changed)}, farthest:"
+    assert told[5].endswith(f"  {noise}  ({clean})")
+    first, then = map(float, told[5].split("  ")[0].split(" -> "))
+    assert first == pytest.approx(distance(teacher, noise, clean), abs=1e-3)
+    assert then == pytest.approx(distance(student, noise, clean), abs=1e-3)
+
+
+def distance(model, one, other):
+    return float(cosine_distances(model.encode([one]), model.encode([other]))[0])
+
+
 @pytest.mark.alone
 def test_ten_minutes_make_a_robust_student(tmp_path):
     found = noisegen.quickstart(str(tmp_path / "first")).results.metrics()
     before, after = found["minilm"], found["student"]
 
     noises = [name for name in after if "drift" in after[name]]
-    leet = next(name for name in noises if "leet" in name)
-    assert after[leet]["distance"] <= 0.5 * before[leet]["distance"]
-    assert max(after[name]["drift"] for name in noises) <= 0.03
+    nearer = {name: before[name]["distance"] / after[name]["distance"] for name in noises}
+    assert nearer[demo.NOISE] >= 2
+    assert min(nearer.values()) >= 1.15  # of noise that was not trained on
+    assert max(after[name]["drift"] for name in noises) <= 0.02
     for name in ("sentences", "documents"):
-        assert after[name]["sts_one_noisy"] - before[name]["sts_one_noisy"] >= 5
+        assert after[name]["sts_one_noisy"] > before[name]["sts_one_noisy"]
     assert after["documents"]["sts_clean"] - before["documents"]["sts_clean"] >= -0.5
     assert after["sentences"]["sts_clean"] >= 98.5  # of 100, the order of the teacher itself
-
-
-@pytest.mark.nightly
-def test_there_is_enough_real_text_and_no_document_is_on_both_sides():
-    split = demo_texts()
-
-    assert len(split.training) > 15_000
-    assert 500 < len(split.held_out) < len(split.training) / 5
-    assert not {*split.training} & {*split.held_out}
-    assert len({*split.training}) == len(split.training)
-    assert split == demo_texts()
-
-
-def test_sentences_are_whole_and_without_markup():
-    for text in demo_texts().training:
-        assert 5 <= len(text.split()) <= 40
-        assert text[-1] in '.!?"'
-        assert not {"[[", "]]", "{{", "}}", "''"} & {text[at : at + 2] for at in range(len(text))}
-
-
-def test_documents_come_with_what_people_said():
-    rows = list(compared_documents())
-
-    assert len(rows) == 50 * 49 / 2
-    assert {0 <= score <= 1 for *_, score in rows} == {True}
-    assert len({score for *_, score in rows}) > 50
