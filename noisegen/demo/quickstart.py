@@ -9,6 +9,7 @@ import csv
 import io
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from html import unescape
 from importlib.util import find_spec
 from itertools import combinations, islice
@@ -153,6 +154,7 @@ class Split(NamedTuple):
     held_out: list[str]
 
 
+@cache
 def demo_texts() -> Split:
     """Return all sentences, each once; raises MissingExtra."""
     split = Split([], [])

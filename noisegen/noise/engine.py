@@ -25,6 +25,7 @@ from noisegen.noise.lexical import LexicalKernel
 from noisegen.noise.plan import Plan, Schedule, Streams
 from noisegen.noise.recipe import NoiseOptions, Recipe, Step, step_values
 from noisegen.noise.registry import (
+    HABITS,
     Kernel,
     RowFunction,
     RowKernel,
@@ -85,7 +86,7 @@ class Engine:
         for step in self._steps:
             transform = registry.get(step.transform)
             transform.check_language(self.settings.lang)
-            by_form = bool(recipe.writers) and transform.kind in ("habit", "script")
+            by_form = bool(recipe.writers) and transform.kind in HABITS
             of_step = replace(self.settings, by_form=by_form)
             self.kernels.append(transform.make(of_step, step_values(step)))
             self.rates.append(transform.rates)

@@ -114,7 +114,7 @@ class Schedule:
             paths[number, : len(path)] = [conditions.index(met) for met in path]
         names, lows, highs = zip(*conditions, strict=True) if conditions else ((), (), ())
         steps = [step for step, _, _ in reached]
-        habits = [registry.get(step.transform).kind in ("habit", "script") for step in steps]
+        habits = [registry.get(step.transform).kind in registry.HABITS for step in steps]
         return cls(
             (_numbers(names), np.array(lows, np.int64),
              np.array(highs, np.int64).reshape(len(names), len(writers))),

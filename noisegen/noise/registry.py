@@ -30,10 +30,11 @@ from noisegen.text.spans import Spans
 ENTRY_POINTS = "noisegen.transforms"  # name -> a module or function that registers the transform
 FAMILIES = "noisegen.transform_families"  # name -> a function from 'name:rest' to a Transform
 F = TypeVar("F", bound=Callable[..., Any])
-# What a transform changes, which matters in recipes with writers. A habit is a way to write a word
-# decided once for each. A slip happens at one place. A word gets one of these. Script is a habit of
-# letters, also of changed words. Style is of the row: capitals, punctuation, what is added.
+# What a transform changes, which matters in recipes with writers. A habit is a way to write a word:
+# a writer decides once for each word. A slip happens at one place. A word gets one habit or slip.
+# Script is a habit of letters, in changed words too. Style is of the row: capitals, punctuation.
 Kind = Literal["habit", "slip", "script", "style"]
+HABITS = ("habit", "script")  # kinds that a writer keeps through the row
 
 
 class Kernel(Protocol):
