@@ -25,7 +25,8 @@ from benchmarks.crisis_data import events, news, parted, write_bitext
 from benchmarks.tatoeba import Sides
 from noisegen.encoders.encoder import Encoder, Vectors, open_encoder
 from noisegen.encoders.folders import save_folder
-from noisegen.encoders.sentence_encoder import HeadSettings, SentenceEncoder
+from noisegen.encoders.head import HeadSettings
+from noisegen.encoders.sentence_encoder import SentenceEncoder
 from noisegen.evaluation import matching_accuracy, mean_class_similarity
 from noisegen.evaluation.similarity import unit
 from noisegen.options import parse_values
@@ -84,7 +85,7 @@ def fitted_start(folder: Path, pairs: Sides) -> None:
     inputs = np.hstack([found, np.ones((len(found), 1))]).astype(np.float64)
     gram = inputs.T @ inputs + np.eye(inputs.shape[1])
     weights = np.linalg.solve(gram, inputs.T @ np.vstack([wanted, wanted]))
-    head = HeadSettings(projection=teacher.width, place="after", normalize=True)
+    head = HeadSettings.of(projection=teacher.width, place="after", normalize=True)
     made = SentenceEncoder(start.network, start.tokenizer, head, "fitted")
     assert made.head.projection is not None
     with torch.no_grad():

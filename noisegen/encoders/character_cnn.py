@@ -4,6 +4,7 @@ Words are those of BERT's basic tokenisation, numbered as they appear. Character
 the bytes of a word between two signs; the CNN reads each distinct word of a batch once.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -43,6 +44,13 @@ _WIDEST = max(width for width, _ in FILTERS)
 SHORT = 16  # characters that words of up to 7 bytes need, which most are
 
 Words = npt.NDArray[np.bytes_]
+# Names of CharacterBERT's weights, and of ours.
+_RENAMED = (
+    (re.compile(r"\b_char_embedding_weights$"), "characters.weight"),
+    (re.compile(r"\bchar_conv_(\d+)\."), r"convolutions.\1."),
+    (re.compile(r"\b_highways\._layers\."), "highways."),
+    (re.compile(r"\b_projection\."), "projection."),
+)
 
 
 class WordIds:
@@ -179,13 +187,25 @@ def basic_words(text: str, lower: bool = False) -> tuple[str, ...]:
 
     Control characters are dropped; punctuation and Chinese characters are words of their own.
     """
-    words = _SPLITTER.pre_tokenize_str(_NORMALIZERS[lower].normalize_str(text))
-    return tuple(word[:_BYTES] for word, _ in words)
+    return tuple(word[:_BYTES] for word in split_words(text, lower))
+
+
+def split_words(text: str, lower: bool = False) -> list[str]:
+    """Return the words of BERT's basic tokenisation."""
+    normal = _NORMALIZERS[lower].normalize_str(text)
+    return [word for word, _ in _SPLITTER.pre_tokenize_str(normal)]
 
 
 # A space is a boundary for each of BERT's rules, which read one character at a time, so the text
 # between spaces can be split alone, and cached.
 _cached_words = lru_cache(1 << 18)(basic_words)
+
+
+def renamed(name: str) -> str:
+    """Return our name of a weight that CharacterBERT names so."""
+    for pattern, ours in _RENAMED:
+        name = pattern.sub(ours, name)
+    return name
 
 
 class CharacterCNN(nn.Module):

@@ -20,15 +20,18 @@ from noisegen.encoders.character_cnn import (
     CharacterCNN,
     WordRules,
     WordTokenizer,
+    renamed,
 )
 from noisegen.encoders.encoder import LENGTH_MAX, Tokenizer
-from noisegen.encoders.sentence_encoder import HeadSettings, SentenceEncoder
+from noisegen.encoders.head import HeadSettings
+from noisegen.encoders.sentence_encoder import SentenceEncoder
 from noisegen.encoders.stored import read_json, read_weights, reading, save_tensors, write_json
 from noisegen.errors import SourceError, UsageError
 
 KIND = "noisegen_characters"
 WEIGHTS = "model.safetensors"
 NETWORKS = ("bert", "roberta")  # whose word embeddings can be replaced
+_CHARACTERS = "embeddings.word_embeddings._char_embedding_weights"  # in CharacterBERT
 _OF_A_LAYER = re.compile(r"\.\d+\..*\.(weight|bias)$")
 
 
@@ -46,6 +49,33 @@ def character_student(
     tokenizer = WordTokenizer(max_length, lower=lower)
     network = character_network(config or BertConfig(), tokenizer)
     return SentenceEncoder(network, tokenizer, head or HeadSettings(), "char").eval()
+
+
+def open_character_bert(folder: str | Path) -> SentenceEncoder:
+    """Open a folder of CharacterBERT (config.json and its weights) as the start of a student.
+
+    Words are made lower-case, as in its training; pooling is the mean. Raises SourceError for
+    another model.
+    """
+    from huggingface_hub.errors import StrictDataclassError
+    from transformers import BertConfig
+
+    folder = Path(folder)
+    given, weights = read_json(folder / "config.json"), read_weights(folder / WEIGHTS)
+    found = [name for name in weights if name.endswith(_CHARACTERS)]
+    if len(found) != 1:
+        raise SourceError(f"{folder} is no CharacterBERT: it has no weights {_CHARACTERS}")
+    prefix = found[0].removesuffix(_CHARACTERS)
+    known = given.keys() & BertConfig().to_dict().keys() - {"model_type", "architectures", "dtype"}
+    invalid = (LookupError, TypeError, ValueError, RuntimeError, UsageError, StrictDataclassError)
+    with reading(f"the model {folder}", *invalid):
+        config = BertConfig(**{name: given[name] for name in known})
+        longest = min(LENGTH_MAX, config.max_position_embeddings)
+        encoder = character_student(config, max_length=longest, lower=True)
+        ours = {renamed(name.removeprefix(prefix)): weights[name] for name in weights}
+        missing, unexpected = encoder.network.load_state_dict(ours, strict=False)
+    check_weights(folder, encoder.network, missing, unexpected)
+    return encoder
 
 
 def character_network(config: Any, tokenizer: WordTokenizer) -> Any:

@@ -24,7 +24,8 @@ from safetensors import SafetensorError
 
 from noisegen.encoders.encoder import LENGTH_MAX
 from noisegen.encoders.folders import open_folder, save_folder
-from noisegen.encoders.sentence_encoder import HeadSettings, SentenceEncoder
+from noisegen.encoders.head import HeadSettings
+from noisegen.encoders.sentence_encoder import SentenceEncoder
 from noisegen.encoders.stored import package_folder, reading
 from noisegen.encoders.tokens import PieceTokenizer
 from noisegen.errors import OutputError, SourceError

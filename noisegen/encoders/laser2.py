@@ -4,9 +4,8 @@ Checkpoint layout, text preparation and pooling are those of the LASER repositor
 `laser2.spm`); nothing in the files is executed.
 """
 
-import pickle
 import re
-import zipfile
+from abc import abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -19,16 +18,16 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from noisegen.encoders.encoder import Progress, Ragged, Vectors, digest_of, replace_surrogates
-from noisegen.encoders.stored import reading
+from noisegen.encoders.stored import load_checkpoint, reading
 from noisegen.encoders.tokens import Padded, by_length
 from noisegen.errors import MissingExtra, SourceError
 from noisegen.runs.atomic import file_digest
 from noisegen.text.normalize import laser_text
 
-PAD, END, UNKNOWN = 1, 2, 3  # as LASER does it, whatever the dictionary of the file says
+START, PAD, END, UNKNOWN = range(4)  # as LASER does it, whatever the dictionary of the file says
+SPECIAL = {"<s>": START, "<pad>": PAD, "</s>": END, "<unk>": UNKNOWN}
 LENGTH_MAX = 12_000  # pieces of a text: LASER's bound for a batch
 _TEXTS = 8_192  # prepared and sorted together
-_TOKENS = 16_384  # of one forward pass
 _WEIGHT = re.compile(r"lstm\.weight_hh_l(\d+)(_reverse)?")
 
 
@@ -40,16 +39,54 @@ class Checkpoint(msgspec.Struct):
     model: dict[str, Tensor]
 
 
-class Laser2(nn.Module):
-    """Embeddings, a bidirectional LSTM, and the maximum over time; sizes are the file's.
+class LaserEncoder(nn.Module):
+    """An encoder of a user's files, which is not trained; its vectors are not normalised.
 
-    It runs on the device it was moved to; its vectors are not normalised.
+    It runs on the device it was moved to.
     """
+
+    preparation = "laser"  # of texts, which its students read likewise
+    pad_id = PAD
+    width: int
+    tokens: int
+
+    def __init__(self, name: str, files: tuple[Path, ...]) -> None:
+        super().__init__()
+        self.name, self._files = name, files
+
+    @cached_property
+    def digest(self) -> str:
+        """A hex digest of the content of the files."""
+        return digest_of(*map(file_digest, self._files))
+
+    @abstractmethod
+    def tokenize(self, texts: Sequence[str]) -> Ragged:
+        """Return the ids of the prepared texts."""
+
+    def encode(self, texts: Sequence[str], progress: Progress | None = None) -> Vectors:
+        """Return shape (texts, width)."""
+        out = np.zeros((len(texts), self.width), np.float32)
+        device = next(self.parameters()).device
+        with torch.inference_mode():
+            for start in range(0, len(texts), _TEXTS):
+                ids = self.tokenize(texts[start : start + _TEXTS])
+                for rows in by_length(ids.lengths, self.tokens):
+                    batch = Padded.of(ids.take(rows), self.pad_id, device)
+                    out[start + rows] = self(batch).cpu().numpy()
+                    if progress:
+                        progress(len(rows))
+        return out
+
+
+class Laser2(LaserEncoder):
+    """Embeddings, a bidirectional LSTM, and the maximum over time; sizes are the file's."""
+
+    tokens = 16_384  # of one forward pass
 
     def __init__(
         self, name: str, checkpoint: Checkpoint, pieces: Any, files: tuple[Path, ...]
     ) -> None:
-        super().__init__()
+        super().__init__(name, files)
         weights = checkpoint.model
         layers = len({match[1] for match in map(_WEIGHT.fullmatch, weights) if match})
         count, width = weights["embed_tokens.weight"].shape
@@ -60,18 +97,11 @@ class Laser2(nn.Module):
             self.lstm = nn.LSTM(width, hidden, layers, bidirectional=is_bidirectional)
         self.load_state_dict(weights, assign=True)
         self.requires_grad_(False).float()
-        self.name = name
         self.width = hidden * (2 if is_bidirectional else 1)
-        self._pieces, self._files = pieces, files
-        special = {"<s>": 0, "<pad>": PAD, "</s>": END, "<unk>": UNKNOWN}
-        self._dictionary = checkpoint.dictionary | special
+        self._pieces = pieces
+        self._dictionary = checkpoint.dictionary | SPECIAL
         if max(self._dictionary.values()) >= count:
             raise ValueError("the dictionary has more pieces than there are embeddings")
-
-    @cached_property
-    def digest(self) -> str:
-        """A hex digest of the content of the files."""
-        return digest_of(*map(file_digest, self._files))
 
     def forward(self, batch: Padded) -> Tensor:
         """Return shape (rows, width); rows come longest first."""
@@ -90,20 +120,6 @@ class Laser2(nn.Module):
             rows.append([*(get(piece, UNKNOWN) for piece in pieces[: LENGTH_MAX - 1]), END])
         return Ragged.of(rows)
 
-    def encode(self, texts: Sequence[str], progress: Progress | None = None) -> Vectors:
-        """Return shape (texts, width)."""
-        out = np.zeros((len(texts), self.width), np.float32)
-        device = next(self.parameters()).device
-        with torch.inference_mode():
-            for start in range(0, len(texts), _TEXTS):
-                ids = self.tokenize(texts[start : start + _TEXTS])
-                for rows in by_length(ids.lengths, _TOKENS):
-                    batch = Padded.of(ids.take(rows), PAD, device)
-                    out[start + rows] = self(batch).cpu().numpy()
-                    if progress:
-                        progress(len(rows))
-        return out
-
 
 def open_laser2(folder: str | Path) -> Laser2:
     """Open a folder with LASER2's checkpoint (*.pt) and SentencePiece model (*.spm).
@@ -112,7 +128,17 @@ def open_laser2(folder: str | Path) -> Laser2:
     sentencepiece or sacremoses.
     """
     folder = Path(folder)
-    path, model = _only_file(folder, "*.pt"), _only_file(folder, "*.spm")
+    needed = "LASER2 is laser2.pt and laser2.spm"
+    path, model = only_file(folder, "*.pt", needed), only_file(folder, "*.spm", needed)
+    pieces = open_pieces(model)
+    laser_text("")  # report a missing package before the long work
+    checkpoint = _read_checkpoint(path)
+    with reading(path, RuntimeError, KeyError, ValueError, hint="; it is no LSTM like LASER2's"):
+        return Laser2(f"laser2:{folder}", checkpoint, pieces, (path, model)).eval()
+
+
+def open_pieces(model: Path) -> Any:
+    """Open a SentencePiece model; raises SourceError, MissingExtra without sentencepiece."""
     try:
         from sentencepiece import SentencePieceProcessor
     except ImportError:
@@ -122,32 +148,24 @@ def open_laser2(folder: str | Path) -> Laser2:
         model, OSError, RuntimeError, hint="; it is no SentencePiece model: give LASER2's"
     ):
         pieces.LoadFromSerializedProto(model.read_bytes())
-    laser_text("")  # report a missing package before the long work
-    checkpoint = _read_checkpoint(path)
-    with reading(path, RuntimeError, KeyError, ValueError, hint="; it is no LSTM like LASER2's"):
-        return Laser2(f"laser2:{folder}", checkpoint, pieces, (path, model)).eval()
+    return pieces
 
 
-def _only_file(folder: Path, pattern: str) -> Path:
+def only_file(folder: Path, pattern: str, needed: str) -> Path:
+    """Return the file of this pattern; raises SourceError where there is none, or several."""
     paths = sorted(folder.glob(pattern))
     if len(paths) != 1:
         shown = "none" if not paths else ", ".join(path.name for path in paths[:3])
-        needed = "LASER2 is laser2.pt and laser2.spm"
         raise SourceError(f"{folder} must hold one file {pattern}, found {shown}; {needed}")
     return paths[0]
 
 
 def _read_checkpoint(path: Path) -> Checkpoint:
     """Return the content of a checkpoint; raises SourceError."""
+    content = load_checkpoint(path, mmap=True, inert=True)
+    if isinstance(content, dict) and "cfg" in content:
+        raise SourceError(f"{path} is a transformer, as RoLASER's: give rolaser:{path.parent}")
     try:
-        content = torch.load(
-            path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path)
-        )
-        if isinstance(content, dict) and "cfg" in content:
-            raise msgspec.ValidationError("it has `cfg`, as LASER3's transformers")
         return msgspec.convert(content, Checkpoint)
     except msgspec.ValidationError as error:
-        reason = str(error)
-    except (OSError, RuntimeError, EOFError, ValueError, KeyError, pickle.UnpicklingError) as error:
-        reason = f"it cannot be read as plain tensors ({type(error).__name__})"
-    raise SourceError(f"{path} is not a checkpoint of LASER2's LSTM: {reason}")
+        raise SourceError(f"{path} is not a checkpoint of LASER2's LSTM: {error}") from error

@@ -1,8 +1,7 @@
 """The trainable encoder: tokenizer, network and head as one torch module."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from hashlib import sha256
 from typing import Any, cast
 
@@ -11,56 +10,10 @@ import torch
 from torch import Tensor, nn
 
 from noisegen.encoders.encoder import Encoder, Progress, Ragged, Tokenizer, Vectors, open_encoder
+from noisegen.encoders.head import HeadSettings, SentenceHead
 from noisegen.encoders.tokens import PREPARATIONS, Packed, Padded, by_length, with_preparation
 
 CPU_TOKENS, DEVICE_TOKENS = 1_024, 32_768  # of a forward pass: as many as a core's cache holds
-POOLINGS = ("mean", "max", "cls")
-
-
-@dataclass(frozen=True)
-class HeadSettings:
-    """The steps from token states to a sentence vector.
-
-    `projection` is the output width of a linear layer, None for no layer. It comes before pooling,
-    per token (RoLASER, section 4), after pooling, or last, after normalisation.
-    """
-
-    pooling: str = "mean"
-    projection: int | None = None
-    place: str = "before"
-    bias: bool = True
-    normalize: bool = False
-
-    @property
-    def steps(self) -> list[str]:
-        """The names of the steps after the network, in order."""
-        steps = ["Pooling", "Normalize"] if self.normalize else ["Pooling"]
-        if self.projection:
-            steps.insert({"before": 0, "after": 1, "last": 2}[self.place], "Dense")
-        return steps
-
-
-class SentenceHead(nn.Module):
-    """Projection and pooling, computed in float32 whatever the network's precision."""
-
-    def __init__(self, hidden: int, settings: HeadSettings) -> None:
-        super().__init__()
-        self.settings = settings
-        width = settings.projection
-        self.width = width or hidden
-        self.projection = nn.Linear(hidden, width, bias=settings.bias) if width else None
-
-    def forward(self, states: Tensor, batch: Padded | Packed) -> Tensor:
-        """Return shape (rows, width), float32."""
-        functions: dict[str, Any] = {
-            "Dense": self.projection, "Normalize": nn.functional.normalize,
-            "Pooling": partial(batch.pooled, pooling=self.settings.pooling),
-        }  # fmt: skip
-        with torch.autocast(states.device.type, enabled=False):
-            vectors = states.float()
-            for step in self.settings.steps:
-                vectors = functions[step](vectors)
-            return vectors
 
 
 class SentenceEncoder(nn.Module):

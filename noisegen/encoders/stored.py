@@ -7,6 +7,8 @@ the packaged Universal Sentence Encoder.
 import json
 import mmap
 import os
+import warnings
+import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property
@@ -28,6 +30,11 @@ from noisegen.runs.atomic import file_digest, follow_umask, write_text
 if TYPE_CHECKING:
     from torch import Tensor
 
+PICKLED = "pytorch_model*.bin"  # weights of transformers before safetensors
+_CONVERT = (
+    "if you trust the file, convert it: safetensors.torch.save_file(torch.load(FILE, "
+    "weights_only=False), 'model.safetensors')"
+)
 _KEY_BYTES = 16  # of a text's digest, so that collisions are out of the question
 _ROWS = 8_192  # copied at once
 _SHOWN = 60  # characters of a text in a message
@@ -65,12 +72,70 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def read_weights(path: Path) -> "dict[str, Tensor]":
-    """Return the tensors of a safetensors file, which may change later; raises SourceError."""
+    """Return the tensors of a safetensors file, which may change later; raises SourceError.
+
+    Where there is none, the tensors of pytorch_model.bin beside it are read, in one part or many.
+    """
     from safetensors import SafetensorError
     from safetensors.torch import load
 
-    with reading(path, OSError, SafetensorError, hint=pickled_hint(path.parent)):
+    folder = path.parent
+    if not path.exists() and (parts := sorted(folder.glob(PICKLED))):
+        return {name: value for part in parts for name, value in read_pickled(part).items()}
+    with reading(path, OSError, SafetensorError, hint=pickled_hint(folder)):
         return load(path.read_bytes())
+
+
+def read_pickled(path: Path) -> "dict[str, Tensor]":
+    """Return the tensors that torch.save wrote, by their names; raises SourceError."""
+    import torch
+
+    content = load_checkpoint(path)
+    if isinstance(content, dict) and all(isinstance(v, torch.Tensor) for v in content.values()):
+        return content
+    raise SourceError(f"{path} does not hold tensors by their names; {_CONVERT}")
+
+
+class InertObject:
+    """Stands for an object of a pickle whose class is not known: it holds its state alone."""
+
+    def __new__(cls, *_: object) -> "InertObject":
+        """Return an object, whatever the arguments of its class."""
+        return super().__new__(cls)
+
+    def __init__(self, *_: object) -> None: ...
+
+    def __setstate__(self, state: object) -> None:
+        if isinstance(state, dict):
+            vars(self).update({str(name): value for name, value in state.items()})
+
+
+def load_checkpoint(path: Path, *, mmap: bool = False, inert: bool = False) -> Any:
+    """Return what torch.save wrote, executing nothing; raises SourceError.
+
+    Where it holds more than tensors, it is refused; with `inert` it is read, but objects of other
+    classes are inert.
+    """
+    import pickle
+
+    import torch
+
+    errors = OSError, RuntimeError, EOFError, ValueError, LookupError, TypeError, AttributeError
+    try:
+        serialization: Any = torch.serialization
+        is_zip = zipfile.is_zipfile(path)  # not the format before torch 1.6
+        names = serialization.get_unsafe_globals_in_checkpoint(path) if inert and is_zip else []
+        known = serialization.safe_globals([(InertObject, name) for name in names])
+        with warnings.catch_warnings(), known:
+            warnings.simplefilter("ignore")  # about files that torch.save did not write
+            return torch.load(path, map_location="cpu", weights_only=True, mmap=mmap and is_zip)
+    except pickle.UnpicklingError as error:
+        raise SourceError(
+            f"{path} holds more than tensors, which could be code; {_CONVERT}"
+        ) from error
+    except errors as error:
+        reason = " ".join(str(error).split())
+        raise SourceError(f"cannot read {path}: {type(error).__name__} {reason}") from error
 
 
 def save_tensors(tensors: "dict[str, Tensor]", path: Path, **metadata: str) -> None:
@@ -85,7 +150,7 @@ def pickled_hint(folder: Path) -> str:
     """Return advice for a folder whose weights are only pickled, "" for others."""
     endings = {path.suffix for path in folder.glob("*.*")}
     if endings & {".bin", ".pt"} and ".safetensors" not in endings:
-        return "; its weights are pickled: convert them to model.safetensors"
+        return f"; its weights are pickled: {_CONVERT}"
     return ""
 
 

@@ -8,7 +8,7 @@ tokens and serves as the reference.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
@@ -23,10 +23,12 @@ from transformers import AttentionInterface
 from noisegen.encoders.encoder import Ints, Ragged, Tokenizer, digest_of, replace_surrogates
 from noisegen.encoders.stored import write_json
 from noisegen.errors import SourceError, UsageError
-from noisegen.text.normalize import social_text
+from noisegen.text.normalize import laser_text, social_text
 
 PREPARATION_FILE = "preparation.json"  # of a model's folder
-PREPARATIONS: Mapping[str, Callable[[str], str]] = {"social": social_text}
+PREPARATIONS: Mapping[str, Callable[[str], str]] = {
+    "": str, "social": social_text, "laser": lambda text: laser_text(replace_surrogates(text)),
+}  # fmt: skip
 Rows = npt.NDArray[np.int64]
 CHUNK_ROWS = 32_768  # rows that are noised, tokenised and batched together
 ATTENTION = "noisegen_packed"
@@ -34,6 +36,14 @@ _AFTER_PADDING = {"bert": False, "roberta": True, "xlm-roberta": True}  # where 
 # Tokens of a row up to which products of matrices attend faster than torch's fused kernel, in bf16
 # on a CPU: forward and backward of 64 x 32 tokens, 12 heads, 7 ms against 57; of 4 x 512, 146: 102.
 _PLAIN_LONGEST = 256
+# Pooling besides max: the first or last token; or a sum over tokens, which may be weighted by their
+# positions from 1, divided by a function of their number.
+_ENDS = {"cls": 0, "lasttoken": 1}
+_AVERAGES: Mapping[str, tuple[bool, Callable[[Tensor], Tensor]]] = {
+    "mean": (False, lambda count: count),
+    "mean_sqrt_len_tokens": (False, lambda count: count**0.5),
+    "weightedmean": (True, lambda count: count * (count + 1) / 2),
+}
 
 
 class PieceTokenizer:
@@ -96,32 +106,58 @@ def lowered(tokenizer: PieceTokenizer) -> PieceTokenizer:
     return PieceTokenizer(tokenizer.tokenizer, tokenizer.max_length)
 
 
+@dataclass(frozen=True)
 class PreparedTokenizer:
-    """A tokenizer whose texts are prepared first; its folder says so in preparation.json."""
+    """A tokenizer whose texts are prepared first, and then get a prompt before them.
 
-    def __init__(self, tokenizer: Tokenizer, preparation: str) -> None:
-        self.tokenizer, self.preparation = tokenizer, preparation
-        self.pad_id, self.max_length = tokenizer.pad_id, tokenizer.max_length
+    The folder of a model names the preparation in preparation.json.
+    """
+
+    tokenizer: Tokenizer
+    preparation: str = ""
+    prompt: str = ""
+
+    @property
+    def pad_id(self) -> int:
+        """The id of padding."""
+        return self.tokenizer.pad_id
+
+    @property
+    def max_length(self) -> int:
+        """The maximum number of tokens of a text."""
+        return self.tokenizer.max_length
 
     @property
     def digest(self) -> str:
-        """A hex digest of the preparation and the tokenizer."""
-        return digest_of(self.preparation, self.tokenizer.digest)
+        """A hex digest of the preparation, the prompt and the tokenizer."""
+        return digest_of(self.preparation, *filter(None, [self.prompt]), self.tokenizer.digest)
 
     def tokenize(self, texts: Sequence[str]) -> Ragged:
         """Return one row of ids per text, cut to `max_length`."""
-        return self.tokenizer.tokenize(list(map(PREPARATIONS[self.preparation], texts)))
+        prepare = PREPARATIONS[self.preparation]
+        return self.tokenizer.tokenize([f"{self.prompt}{prepare(text)}" for text in texts])
 
     def save(self, folder: Path) -> None:
         """Write the tokenizer's files, and the name of the preparation."""
         self.tokenizer.save(folder)
-        write_json(folder / PREPARATION_FILE, {"preparation": self.preparation})
+        if self.preparation:
+            write_json(folder / PREPARATION_FILE, {"preparation": self.preparation})
 
 
 def with_preparation(tokenizer: Tokenizer, preparation: str) -> PreparedTokenizer:
     """Return the tokenizer with this preparation in place of any other."""
-    inner = tokenizer.tokenizer if isinstance(tokenizer, PreparedTokenizer) else tokenizer
-    return PreparedTokenizer(inner, preparation)
+    if isinstance(tokenizer, PreparedTokenizer):
+        return replace(tokenizer, preparation=preparation)
+    return PreparedTokenizer(tokenizer, preparation)
+
+
+def with_prompt(tokenizer: Tokenizer, prompt: str) -> Tokenizer:
+    """Return the tokenizer with this prompt before each text."""
+    if not prompt:
+        return tokenizer
+    if isinstance(tokenizer, PreparedTokenizer):
+        return replace(tokenizer, prompt=prompt)
+    return PreparedTokenizer(tokenizer, prompt=prompt)
 
 
 def generator(seed: int, *numbers: int) -> np.random.Generator:
@@ -200,11 +236,16 @@ class Padded:
         return cast(Tensor, output.last_hidden_state)
 
     def pooled(self, states: Tensor, pooling: str) -> Tensor:
-        """Return the mean or element-wise max of each row's states, or the first state (cls)."""
-        mask = self.mask[..., None]
-        if pooling == "mean":
-            return (states * mask).sum(1) / mask.sum(1).clamp(min=1)
-        return states.masked_fill(~mask, -torch.inf).amax(1) if pooling == "max" else states[:, 0]
+        """Return one vector per row, of its token states."""
+        mask, rows = self.mask[..., None], torch.arange(len(states), device=states.device)
+        lengths = self.mask.sum(1)
+        if pooling == "max":
+            return states.masked_fill(~mask, -torch.inf).amax(1)
+        if pooling in _ENDS:
+            return states[rows, (lengths - 1) * _ENDS[pooling]]
+        is_weighted, divisor = _AVERAGES[pooling]
+        weights = mask * mask.cumsum(1) if is_weighted else mask
+        return (states * weights).sum(1) / divisor(lengths.clamp(min=1))[:, None]
 
 
 @dataclass(frozen=True)
@@ -267,12 +308,17 @@ class Packed:
         return cast(Tensor, output.last_hidden_state[0])
 
     def pooled(self, states: Tensor, pooling: str) -> Tensor:
-        """Return the mean or element-wise max of each row's states, or the first state (cls)."""
+        """Return one vector per row, of its token states."""
         starts = self.offsets[: self.rows + 1]
-        if pooling == "cls":
-            return states[starts[:-1]]
-        lengths, states = starts.diff().long(), states[: self.used]
-        return torch.segment_reduce(states, pooling, lengths=lengths, axis=0, unsafe=True)
+        lengths, inner = starts.diff().long(), states[: self.used]
+        if pooling in _ENDS:
+            return states[starts[:-1] + (lengths - 1) * _ENDS[pooling]]
+        is_weighted, divisor = _AVERAGES.get(pooling, (False, None))
+        if is_weighted:
+            inner = inner * (self.positions[: self.used, None] + 1)
+        kind = "sum" if divisor else "max"
+        vectors = torch.segment_reduce(inner, kind, lengths=lengths, axis=0, unsafe=True)
+        return vectors / divisor(lengths)[:, None] if divisor else vectors
 
 
 def _filled(rows: Ragged, pad_id: int, tokens: int, longest: int) -> Ragged:

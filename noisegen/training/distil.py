@@ -233,7 +233,7 @@ class Distillation(PairMethod[PairChunk]):
         total = sum(len(batch) for batch in batches)
         each = len(batches) // self.workers.world
         first = self.workers.rank * each
-        if settings.dropout:
+        if settings.dropout or settings.activation_dropout:
             torch.manual_seed(settings.seed * 1_000_003 + updates * 1_009 + first)
         for number in range(first, first + each):
             rows = batches[number]

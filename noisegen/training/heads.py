@@ -4,7 +4,7 @@ SPEC `heads:RUN/heads` opens the encoder of meaning vectors, `heads:RUN/heads#la
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Annotated
@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from noisegen.encoders.encoder import Encoder, Progress, Vectors, open_encoder
 from noisegen.encoders.folders import save_folder
+from noisegen.encoders.head import IDENTITY, Dense, HeadSettings
 from noisegen.encoders.sentence_encoder import SentenceEncoder
 from noisegen.encoders.stored import read_json, read_weights, write_json
 from noisegen.errors import SourceError, UsageError, naming_extras
@@ -122,14 +123,15 @@ def load_heads(folder: Path) -> tuple[Heads, HeadConfig]:
 def save_students(heads: Heads, encoder: Encoder, out: Path) -> None:
     """Write RUN/student (meaning vectors) and RUN/language; other kinds of encoder have no folder.
 
-    Nor has one that projects already: a folder holds one projection. `heads:RUN/heads` opens both.
+    `heads:RUN/heads` opens both for every kind.
     """
-    if not isinstance(encoder, SentenceEncoder) or encoder.head.projection is not None:
+    if not isinstance(encoder, SentenceEncoder):
         return
-    own = encoder.head.settings
-    settings = replace(own, projection=encoder.width, place="last", bias=True)
+    own = encoder.head
+    settings = HeadSettings((*own.settings.steps, Dense(encoder.width, True, IDENTITY)))
     for side, name in FOLDERS.items():
         student = SentenceEncoder(encoder.network, encoder.tokenizer, settings, name)
+        student.head.steps[:-1].load_state_dict(own.steps.state_dict())
         assert student.head.projection is not None
         student.head.projection.load_state_dict(getattr(heads, side).state_dict())
         save_folder(student, out / name)

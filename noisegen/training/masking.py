@@ -12,7 +12,8 @@ from torch import Tensor, nn
 
 from noisegen.encoders.encoder import Ints, Ragged, Tokenizer, open_encoder
 from noisegen.encoders.folders import load_network, save_folder, save_network
-from noisegen.encoders.sentence_encoder import HeadSettings, SentenceEncoder
+from noisegen.encoders.head import HeadSettings
+from noisegen.encoders.sentence_encoder import SentenceEncoder
 from noisegen.encoders.tokens import (
     Packed,
     Padded,

@@ -41,11 +41,16 @@ class TrainOptions:
     values: Annotated[Mapping[str, Any] | None, internal()] = None
     teacher: Annotated[
         Text,
-        option("Teacher: minilm, use, e5, a folder, hf:NAME, laser2:FOLDER, npy:FILE, social:SPEC",
+        option("Teacher: minilm, use, e5, a folder, hf:NAME, laser2:FOLDER, rolaser:FOLDER, "
+               "npy:FILE, social:SPEC",
                metavar="SPEC"),
     ] = None  # fmt: skip
     student: Annotated[
-        Text, option("Student: copy, layers:0,3,5, char, e5, a folder or hf:NAME", metavar="SPEC")
+        Text,
+        option(
+            "Student: copy, layers:0,3,5, char, char:FOLDER, e5, a folder or hf:NAME",
+            metavar="SPEC",
+        ),
     ] = None
     objective: Annotated[
         Text, option("Objectives with weights: two_term+0.2*info_nce", metavar="NAME[+NAME]")
@@ -175,13 +180,16 @@ class DistilSettings(RunSettings):
 
     method: Literal["distil"] = "distil"
     teacher: Annotated[str, option("SPEC of the teacher")] = "minilm"
-    student: Annotated[str, option("copy, layers:0,3,5, char, or a SPEC of a folder")] = "copy"
+    student: Annotated[
+        str, option("copy, layers:0,3,5, char, char:FOLDER, or a SPEC of a folder")
+    ] = "copy"
     objective: Annotated[str, option("Objectives with weights: two_term+0.2*info_nce")] = "two_term"
     # stored, or recipes that are redrawn in every epoch; stored+ugc+stored:ugc: one per row
     recipe: str = "stored"
     lang: Annotated[str, option("Language of clean text")] = "en"
     bitext_rows: Annotated[int | None, option("Rows read per language pair and set", ge=1)] = None
-    prepare: Annotated[Literal["social"] | None, option("How texts are prepared")] = None
+    # None: as it is, or as LASER does for its students
+    prepare: Annotated[Literal["social", "laser"] | None, option("How texts are prepared")] = None
     # None: the student's own
     pooling: Literal["mean", "max", "cls"] | None = None
     project: Annotated[
@@ -195,6 +203,9 @@ class DistilSettings(RunSettings):
     accumulate: Annotated[int, option("Batches per update", ge=1)] = 1
     max_length: Annotated[int, option("Tokens that a text is cut to", ge=8)] = 128
     dropout: Annotated[float, option("Dropout rate", ge=0, lt=1)] = 0.0
+    activation_dropout: Annotated[
+        float, option("Dropout rate inside the feed-forward layers", ge=0, lt=1)
+    ] = 0.0
     temperature: Annotated[float, option("Temperature of contrastive losses", ge=1e-3)] = 0.05
     negatives: Annotated[
         int, option("Random negatives per batch, for contrastive losses", ge=0)
@@ -291,6 +302,7 @@ class Preset:
     cost: str  # time and machines
     command: str
     table: str  # the command that makes the paper's kind of table
+    needs: Mapping[str, str]  # settings without a default, and what to give for them
     values: Mapping[str, Any] = field(repr=False)
 
     @property
@@ -313,7 +325,8 @@ def read_preset(name: str) -> Preset:
     import yaml
 
     values = yaml.safe_load((_PRESETS / f"{name}.yaml").read_text("utf-8"))
-    return Preset(name, values["method"], **values.pop("about"), values=values)
+    about = {"needs": {}, **values.pop("about")}
+    return Preset(name, values["method"], **about, values=values)
 
 
 def load_settings(
@@ -337,6 +350,9 @@ def load_settings(
             near = f"; it is now {new}" if new in known else did_you_mean(str(foreign), known)
             raise UsageError(f"preset {preset} has no setting {foreign!r}{near}")
         merged |= layer
+    for name, what in base.needs.items():
+        if name not in merged:
+            raise UsageError(f"preset {preset} needs {what}")
     merged |= {k: seconds(merged[k]) for k in LIMITS if isinstance(merged.get(k), str)}
     return decode(kind, merged, label=lambda name: f"setting {name}")
 

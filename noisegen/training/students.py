@@ -6,7 +6,7 @@ A student starts as a copy of the teacher, as some of its layers, or as another 
 from abc import abstractmethod
 from collections.abc import Sequence
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
@@ -18,7 +18,8 @@ from torch import nn
 
 from noisegen.encoders.character_cnn import WordTokenizer
 from noisegen.encoders.encoder import Encoder, Ragged, Tokenizer, Vectors, open_encoder
-from noisegen.encoders.sentence_encoder import HeadSettings, SentenceEncoder
+from noisegen.encoders.laser2 import LaserEncoder
+from noisegen.encoders.sentence_encoder import SentenceEncoder
 from noisegen.encoders.tokens import (
     PieceTokenizer,
     PreparedTokenizer,
@@ -50,18 +51,18 @@ def make_student(settings: DistilSettings, teacher: Encoder) -> SentenceEncoder:
     """
     torch.manual_seed(settings.seed)  # new layers are drawn at random
     start = _start(settings.student, teacher)
-    own, project = start.head.settings, settings.project is not None
+    own = head = start.head.settings
+    if settings.pooling:
+        head = head.pooled(settings.pooling)
+    if settings.project:
+        head = head.projected(teacher.width, settings.project, bias=settings.projection_bias)
     normal = isinstance(teacher, SentenceEncoder) and teacher.head.settings.normalize
-    head = HeadSettings(
-        pooling=settings.pooling or own.pooling,
-        projection=teacher.width if project else own.projection,
-        place=settings.project or own.place,
-        bias=settings.projection_bias if project else own.bias,
-        normalize=normal if settings.normalize is None else settings.normalize,
-    )
+    head = head.normalized(normal if settings.normalize is None else settings.normalize)
     tokenizer = cut(start.tokenizer, settings.max_length, settings.lower)
-    if settings.prepare:
-        tokenizer = with_preparation(tokenizer, settings.prepare)
+    is_prepared = isinstance(tokenizer, PreparedTokenizer) and tokenizer.preparation
+    of_teacher = teacher.preparation if isinstance(teacher, LaserEncoder) else ""
+    if preparation := settings.prepare or ("" if is_prepared else of_teacher):
+        tokenizer = with_preparation(tokenizer, preparation)
     student = SentenceEncoder(start.network, tokenizer, head, "student")
     if head == own:
         student.head.load_state_dict(start.head.state_dict())
@@ -72,6 +73,8 @@ def make_student(settings: DistilSettings, teacher: Encoder) -> SentenceEncoder:
             "of the teacher's width"
         )
     set_dropout(student, settings.dropout)
+    if settings.activation_dropout:
+        add_activation_dropout(student.network, settings.activation_dropout)
     freeze(student, settings.freeze)
     return student
 
@@ -80,7 +83,7 @@ def cut(tokenizer: Tokenizer, max_length: int, lower: bool = False) -> Tokenizer
     """Return the tokenizer with texts cut to at most `max_length` tokens, or words."""
     length = min(max_length, tokenizer.max_length)
     if isinstance(tokenizer, PreparedTokenizer):
-        return PreparedTokenizer(cut(tokenizer.tokenizer, length, lower), tokenizer.preparation)
+        return replace(tokenizer, tokenizer=cut(tokenizer.tokenizer, length, lower))
     if isinstance(tokenizer, PieceTokenizer):
         pieces = PieceTokenizer(tokenizer.tokenizer, length)
         return lowered(pieces) if lower else pieces
@@ -91,11 +94,11 @@ def cut(tokenizer: Tokenizer, max_length: int, lower: bool = False) -> Tokenizer
 
 def _start(spec: str, teacher: Encoder) -> SentenceEncoder:
     """Return the encoder that the student starts as."""
-    kind, _, numbers = spec.partition(":")
-    if spec == "char":
-        from noisegen.encoders.character_folder import character_student
+    kind, _, numbers = spec.partition(":")  # or the folder of a CharacterBERT
+    if kind == "char" and (numbers or spec == "char"):
+        from noisegen.encoders.character_folder import character_student, open_character_bert
 
-        return character_student()
+        return open_character_bert(numbers) if numbers else character_student()
     if spec == "copy" or kind == "layers":
         if not isinstance(teacher, SentenceEncoder):
             raise UsageError(
@@ -150,6 +153,20 @@ def set_dropout(student: nn.Module, share: float) -> None:
             module.p = share
         elif hasattr(module, "dropout_prob"):  # attention that drops in its kernel
             setattr(module, "dropout_prob", share)  # noqa: B010
+
+
+def add_activation_dropout(network: nn.Module, share: float) -> None:
+    """Drop activations of the feed-forward layers in training; raises UsageError.
+
+    Networks of transformers have no such dropout, the paper's student of fairseq has (RoLASER).
+    """
+    layers: list[Any] = [m for m in network.modules() if hasattr(m, "intermediate_act_fn")]
+    if not layers:
+        raise UsageError(
+            f"activation_dropout is not supported for a {type(network).__name__}: set it to 0"
+        )
+    for layer in layers:
+        layer.intermediate_act_fn = nn.Sequential(layer.intermediate_act_fn, nn.Dropout(share))
 
 
 def freeze(student: SentenceEncoder, beginnings: tuple[str, ...]) -> None:
@@ -290,7 +307,8 @@ class PairMethod(Method[P]):
             keep_trailing_newline=True,
         )  # fmt: skip
         settings = yaml.safe_dump(recorded, sort_keys=False, allow_unicode=True)
-        values = {"prepare": None, "select_by": None, **recorded, **metrics, "settings": settings}
+        values = {"select_by": None, **recorded, **metrics, "settings": settings}
+        values["prepare"] = getattr(self.computation.student.tokenizer, "preparation", "")
         card = templates.get_template(self.card).render(values)
         write_text(folder / "README.md", card)
         return metrics

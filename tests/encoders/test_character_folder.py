@@ -20,7 +20,7 @@ from noisegen.encoders.character_folder import (
 )
 from noisegen.encoders.encoder import Encoder
 from noisegen.encoders.folders import open_folder, save_folder
-from noisegen.encoders.sentence_encoder import HeadSettings
+from noisegen.encoders.head import HeadSettings
 from noisegen.encoders.tokens import Padded
 from noisegen.errors import SourceError, UsageError
 
@@ -33,7 +33,7 @@ TEXTS = [
     "half \ud83d a pair",
 ]  # fmt: skip
 ABSOLUTE = {"atol": 1e-6, "rtol": 0}
-PROJECTED = HeadSettings("max", 24)
+PROJECTED = HeadSettings.of("max", 24)
 
 
 @cache
@@ -157,8 +157,8 @@ def test_no_other_program_takes_the_folder_for_a_bert(tmp_path):
 
 
 HEADS = [
-    HeadSettings("mean"), HeadSettings("max", 24, "before", bias=False),
-    HeadSettings("cls", 24, "after", normalize=True),
+    HeadSettings.of("mean"), HeadSettings.of("max", 24, "before", bias=False),
+    HeadSettings.of("cls", 24, "after", normalize=True),
 ]  # fmt: skip
 
 

@@ -5,6 +5,8 @@ import os
 import pickle
 import shutil
 import time
+import tomllib
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +16,7 @@ from safetensors.torch import load_file, save_file
 
 from noisegen.encoders.encoder import Encoder, names_model, open_encoder
 from noisegen.encoders.folders import open_folder, save_folder
-from noisegen.encoders.sentence_encoder import HeadSettings
+from noisegen.encoders.head import HeadSettings
 from noisegen.errors import SourceError, UsageError
 
 sentence_transformers = pytest.importorskip("sentence_transformers")
@@ -22,9 +24,9 @@ sentence_transformers = pytest.importorskip("sentence_transformers")
 TEXTS = ["see you tomorrow", "c u 2moro!!!", "", "a much longer sentence about nothing at all"]
 LINEAR = "torch.nn.modules.linear.Identity"
 HEADS = [
-    HeadSettings("mean"), HeadSettings("max"), HeadSettings("cls", normalize=True),
-    HeadSettings("max", 24, "before", bias=False), HeadSettings("mean", 24, "after"),
-    HeadSettings("cls", 40, "after", normalize=True), HeadSettings("mean", 8, "before"),
+    HeadSettings.of("mean"), HeadSettings.of("max"), HeadSettings.of("cls", normalize=True),
+    HeadSettings.of("max", 24, "before", bias=False), HeadSettings.of("mean", 24, "after"),
+    HeadSettings.of("cls", 40, "after", normalize=True), HeadSettings.of("mean", 8, "before"),
 ]  # fmt: skip
 
 
@@ -81,7 +83,7 @@ def test_a_saved_folder_gives_the_same_vectors_here_and_there(tiny_bert, tmp_pat
 
 
 def test_files_that_change_after_they_were_opened_change_nothing(tiny_bert, tmp_path):
-    save_folder(open_folder(tiny_bert, head=HeadSettings("mean", 24, "after")), tmp_path)
+    save_folder(open_folder(tiny_bert, head=HeadSettings.of("mean", 24, "after")), tmp_path)
     opened, expected = open_folder(tmp_path), open_folder(tmp_path).encode(TEXTS)
 
     for path in tmp_path.rglob("*.safetensors"):
@@ -103,7 +105,7 @@ def test_what_sentence_transformers_saves_opens_here(tiny_bert, tmp_path):
     )  # fmt: skip
     model.save(str(tmp_path / "model"), create_model_card=False)
     encoder = open_folder(tmp_path / "model")
-    assert encoder.head.settings == HeadSettings("max", 12, "after", normalize=True)
+    assert encoder.head.settings == HeadSettings.of("max", 12, "after", normalize=True)
     assert encoder.tokenizer.max_length == 20
     long = [*TEXTS, "many words " * 50]
     np.testing.assert_allclose(encoder.encode(long), model.encode(long), atol=1e-6)
@@ -112,7 +114,7 @@ def test_what_sentence_transformers_saves_opens_here(tiny_bert, tmp_path):
 def test_a_head_that_is_asked_for_takes_the_place_of_the_folder_s(folder):
     with_steps(folder, pooled_by(pooling_mode_max_tokens=True))
     assert open_folder(folder).head.settings.pooling == "max"
-    assert open_folder(folder, head=HeadSettings("cls", 5)).width == 5
+    assert open_folder(folder, head=HeadSettings.of("cls", 5)).width == 5
 
 
 def test_vectors_do_not_depend_on_the_other_texts(tiny_bert):
@@ -155,11 +157,6 @@ def spoil_list(folder):
 def spoil_weights(folder):
     path = folder / "model.safetensors"
     path.write_bytes(path.read_bytes()[:-1_000])
-
-
-def spoil_pickled(folder):
-    torch.save(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
-    (folder / "model.safetensors").unlink()
 
 
 def spoil_missing(folder):
@@ -211,7 +208,7 @@ def spoil_shapes(folder):
 SPOILED = [
     (spoil_config, "is no model: no config.json"), (spoil_json, "cannot"), (spoil_field, "cannot"),
     (spoil_kind, "cannot"), (spoil_list, "Expected `object`"), (spoil_weights, "cannot"),
-    (spoil_pickled, "weights are pickled: convert them"), (spoil_missing, "lacks 1 weights"),
+    (spoil_missing, "lacks 1 weights"),
     (spoil_size, "cannot|size"), (spoil_tokenizer, "tokenizer"), (spoil_no_tokenizer, "tokenizer"),
     (spoil_code, "cannot"), (spoil_heads, "cannot read the model"),
     (spoil_shapes, "other shapes than its config.json"),
@@ -360,7 +357,7 @@ def test_pickles_and_code_in_a_folder_never_run(folder, tmp_path):
 
     open_folder(folder).encode(["see you"])
     (folder / "model.safetensors").unlink()
-    with pytest.raises(SourceError, match="weights are pickled"):
+    with pytest.raises(SourceError, match=r"more than tensors.*convert it: safetensors.torch.save"):
         open_folder(folder)
     assert not ran.exists()
     pickle.loads(pickle.dumps(Payload(ran)))
@@ -370,13 +367,19 @@ def test_pickles_and_code_in_a_folder_never_run(folder, tmp_path):
 DENSE = {"in_features": 32, "out_features": 4, "bias": True, "activation_function": LINEAR}
 MEAN = pooled_by(pooling_mode="mean")
 STEPS = [
-    ([pooled_by(pooling_mode="lasttoken")], "pools by lasttoken"),
-    ([pooled_by(pooling_mode=["cls", "max"])], r"pools by cls\+max"),
-    ([pooled_by()], "pools by"),
+    ([pooled_by(pooling_mode="median")], "pools by median; supported are cls, max"),
+    ([pooled_by(pooling_mode=["cls", "os.system"])], r"pools by cls\+os.system"),
+    ([MEAN, MEAN], "not supported at this position"),
+    ([MEAN, ("Dense", DENSE | {"module_input_name": "token_embeddings"})], "at this position"),
+    ([("Dense", DENSE), MEAN], "not supported at this position"),
     ([MEAN, ("LSTM", {})], "has steps"),
     ([("Normalize", {}), MEAN], "not supported at this position"),
     ([MEAN, ("Dense", DENSE)], r"cannot read .*model\.safetensors"),
-    ([MEAN, ("Dense", DENSE | {"activation_function": "torch.nn.Tanh"})], "activation function"),
+    *(
+        ([MEAN, ("Dense", DENSE | {"activation_function": name})], "is not supported, only plain")
+        for name in ("os.system", "torch.hub.load", "torch.nn.Linear", "torch.nn.Tanh.x", "Tanh",
+                     "torch.nn.modules.activation.RReLU", "noisegen.encoders.head.TANH")
+    ),
     ([MEAN, ("Dense", {"bias": True})], r"config\.json"),
     ([MEAN, ("Dense", DENSE | {"out_features": "many"})], r"config\.json"),
     ([MEAN, ("Dense", [1])], r"config\.json"), ([("Pooling", [1])], r"config\.json"),
@@ -464,3 +467,10 @@ def test_a_pooler_that_a_folder_has_is_saved_again(tiny_models, tmp_path):
     )
     assert one.keys() == other.keys()
     assert torch.equal(one["pooler.dense.weight"], other["pooler.dense.weight"])
+
+
+def test_what_pyproject_lists_as_encoders_can_be_opened():
+    listed = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8"))
+    points = listed["project"]["entry-points"]
+    for name, value in (points["noisegen.encoders"] | points["noisegen.encoder_kinds"]).items():
+        assert callable(EntryPoint(name, value, "").load()), name

@@ -182,11 +182,11 @@ def with_weight(name):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda said: said | {"cfg": {}}, "LASER3"),
+        (lambda said: said | {"cfg": {}}, "is a transformer, as RoLASER's: give rolaser:"),
         (lambda said: without(said, "params"), "required field `params`"),
         (lambda said: said["model"], "required field `params`"),
         (lambda said: [1, 2], "Expected `object`, got `array`"),
-        (lambda said: said | {"params": Evil()}, "cannot be read as plain tensors"),
+        (lambda said: said | {"params": Evil()}, "holds more than tensors"),
         (lambda said: said | {"dictionary": {"a": -1}}, r"`int` >= 0 - at `\$.dictionary"),
         (lambda said: said | {"dictionary": {"a": 10**6}}, "more pieces than there are embeddings"),
         (lambda said: said | {"dictionary": {3: 4}}, "Expected `str`, got `int`"),
@@ -210,7 +210,7 @@ def test_a_checkpoint_cut_short_is_one_clear_line(tmp_path, model, checkpoint, s
     path = written(tmp_path, model, checkpoint) / "laser2.pt"
     content = path.read_bytes()
     path.write_bytes(content[: int(len(content) * share)])
-    with pytest.raises(SourceError, match=r"laser2\.pt is not a checkpoint of LASER2"):
+    with pytest.raises(SourceError, match=r"cannot read .*laser2\.pt"):
         open_laser2(tmp_path)
 
 

@@ -3,18 +3,31 @@ import yaml
 
 from noisegen.errors import UsageError
 from noisegen.options import parse_values
-from noisegen.training.settings import load_settings, preset_names, seconds
+from noisegen.training.settings import load_settings, preset_names, read_preset, seconds
 
 
 @pytest.mark.parametrize("name", preset_names())
 def test_every_preset_can_be_read(name):
-    assert load_settings(name).preset == name
+    needed = dict.fromkeys(read_preset(name).needs, "laser2:FOLDER")
+    assert load_settings(name, None, needed).preset == name
+
+
+@pytest.mark.parametrize("name", ["rolaser", "c-rolaser"])
+def test_rolaser_asks_for_its_teacher_in_one_line(name):
+    with pytest.raises(
+        UsageError, match=f"preset {name} needs LASER2.*give --teacher laser2:FOL"
+    ) as caught:
+        load_settings(name)
+    assert "\n" not in str(caught.value)
+    assert load_settings(name, None, {"teacher": "minilm"}).teacher == "minilm"
 
 
 def test_the_papers_values():
-    rolaser, char = load_settings("rolaser"), load_settings("c-rolaser")
+    laser = {"teacher": "laser2:FOLDER"}
+    rolaser, char = load_settings("rolaser", None, laser), load_settings("c-rolaser", None, laser)
 
     assert (rolaser.lr, rolaser.warmup, rolaser.clip, rolaser.eps) == (1e-4, 1000, 5.0, 1e-6)
+    assert (rolaser.activation_dropout, char.activation_dropout) == (0.1, 0.1)
     assert (rolaser.betas, rolaser.dropout, rolaser.epochs) == ((0.9, 0.98), 0.1, 100)
     assert (rolaser.objective, rolaser.pooling, rolaser.project) == ("mse_sum", "max", "before")
     assert (char.lr, char.student) == (5e-5, "char")
@@ -42,7 +55,7 @@ def test_a_file_goes_over_the_preset_and_values_over_the_file(tmp_path):
      ({"steps": float("inf")}, "inf is not a whole number"), ({"betas": [1]}, "is not 2 values"),
      ({"betas": {"a": 1}}, "is not 2 values"), ({"betas": [0.9, 2]}, "is not 2 values"),
      ({"seed": 2**64}, "below 4,294,967,296"), ({"preset": "rolaser"}, "as --preset rolaser"),
-     ({3: 4}, "no setting 3"), ({"prepare": "foo"}, "prepare 'foo' is not social$"),
+     ({3: 4}, "no setting 3"), ({"prepare": "foo"}, "prepare 'foo' is not social or laser$"),
      ({"temperature": 1e-30}, "temperature 1e-30 is not a number, at least 0.001"),
      ({"temperature": float("nan")}, "temperature nan is not a number, at least"),
      ({"batch_pairs": 3}, "preset quickstart has no setting 'batch_pairs'")],

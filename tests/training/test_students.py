@@ -1,8 +1,12 @@
+import json
+
+import numpy as np
 import pytest
 import torch
 
-from noisegen.encoders.folders import open_folder
-from noisegen.errors import UsageError
+from noisegen.encoders.folders import open_folder, save_folder
+from noisegen.encoders.tokens import Padded
+from noisegen.errors import SourceError, UsageError
 from noisegen.training.settings import load_settings
 from noisegen.training.students import interpolate, make_student
 
@@ -100,6 +104,105 @@ def test_length_and_small_letters_are_asked_of_words_as_of_pieces(teacher, monke
 
     assert (found.max_length, found.lower) == (16, True)
     assert found.tokenize(["Word " * 100]).lengths.tolist() == [16]
+
+
+REFERENCE = (  # our names of weights, and CharacterBERT's
+    ("characters.weight", "_char_embedding_weights"), ("convolutions.", "char_conv_"),
+    ("highways.", "_highways._layers."), ("ings.projection.", "ings._projection."),
+)  # fmt: skip
+
+
+def character_bert(folder, *, prefix="", pickled=False):
+    """Write a small CharacterBERT as its authors publish it; return an encoder of its weights."""
+    from safetensors.torch import save_file
+    from transformers import BertConfig
+
+    from noisegen.encoders.character_folder import character_student
+
+    torch.manual_seed(5)
+    config = BertConfig(
+        hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64,
+        max_position_embeddings=60,
+    )  # fmt: skip
+    made = character_student(config, max_length=60, lower=True)
+    weights = {
+        "cls.predictions.bias": torch.zeros(3),
+        f"{prefix}pooler.dense.weight": torch.ones(2),
+    }
+    for name, value in made.network.state_dict().items():
+        for ours, theirs in REFERENCE:
+            name = name.replace(ours, theirs)
+        weights[f"{prefix}{name}"] = value.contiguous()
+    folder.mkdir()
+    if pickled:
+        torch.save(weights, folder / "pytorch_model.bin")
+    else:
+        save_file(weights, folder / "model.safetensors")
+    said = config.to_dict() | {"model_type": "character_bert", "mlm_vocab_size": 100_000}
+    (folder / "config.json").write_text(json.dumps(said))
+    return made
+
+
+@pytest.mark.parametrize(
+    ("prefix", "pickled"), [("", True), ("character_bert.", False), ("bert.", True)]
+)
+def test_a_student_starts_as_character_bert(teacher, tmp_path, prefix, pickled):
+    made = character_bert(tmp_path / "cb", prefix=prefix, pickled=pickled)
+    texts = [*TEXTS, "See YOU tomorrow", "", "é" * 70]
+    found = student(teacher, student=f"char:{tmp_path / 'cb'}", max_length=40)
+
+    assert (found.tokenizer.max_length, found.tokenizer.lower) == (40, True)
+    np.testing.assert_array_equal(found.encode(texts), made.encode(texts))
+    np.testing.assert_allclose(*found.encode(["See YOU", "see you"]), atol=1e-6)
+    save_folder(found, tmp_path / "saved")
+    np.testing.assert_array_equal(open_folder(tmp_path / "saved").encode(texts), made.encode(texts))
+
+
+def test_another_folder_is_no_character_bert(teacher, tiny_bert, tmp_path):
+    with pytest.raises(SourceError, match="is no CharacterBERT: it has no weights"):
+        student(teacher, student=f"char:{tiny_bert}")
+    character_bert(tmp_path / "cb", pickled=True)
+    path = tmp_path / "cb" / "config.json"
+    said = json.loads(path.read_text())
+    for change, message in (
+        ({"num_hidden_layers": 3}, "lacks 16 weights"), ({"hidden_size": 36}, "size mismatch"),
+        ({"max_position_embeddings": 20}, "size mismatch"), ({"hidden_size": "x"}, "expected int"),
+    ):  # fmt: skip
+        path.write_text(json.dumps(said | change))
+        with pytest.raises(SourceError, match=message) as caught:
+            student(teacher, student=f"char:{tmp_path / 'cb'}")
+        assert "\n" not in str(caught.value)
+    with pytest.raises(UsageError, match="no model 'char:'"):
+        student(teacher, student="char:")
+
+
+def test_activations_are_dropped_in_training_alone(teacher):
+    ours = student(teacher, activation_dropout=0.5)
+    seen = []
+    for layer in ours.network.encoder.layer:
+        layer.intermediate.register_forward_hook(lambda *given: seen.append(given[2]))
+    ours.encode(TEXTS)
+    zeros = float(torch.cat([states.flatten() for states in seen]).eq(0).float().mean())
+    assert zeros < 0.01
+    np.testing.assert_array_equal(ours.encode(TEXTS), teacher.encode(TEXTS))
+
+    seen.clear()
+    ours.train()
+    ours(Padded.of(ours.tokenizer.tokenize(TEXTS), 0))
+    zeros = float(torch.cat([states.flatten() for states in seen]).eq(0).float().mean())
+    assert 0.4 < zeros < 0.6
+    drops = [m.p for m in ours.modules() if isinstance(m, torch.nn.Dropout)]
+    assert sorted(set(drops)) == [0.0, 0.5]
+
+
+def test_networks_without_such_layers_drop_no_activations(tmp_path, teacher):
+    from transformers import DistilBertConfig, DistilBertModel
+
+    teacher.tokenizer.save(tmp_path)
+    config = DistilBertConfig(vocab_size=88, dim=32, n_layers=1, n_heads=2, hidden_dim=16)
+    DistilBertModel(config).save_pretrained(tmp_path)
+    with pytest.raises(UsageError, match="activation_dropout is not supported for a DistilBert"):
+        student(teacher, student=str(tmp_path), activation_dropout=0.1)
 
 
 def test_a_student_can_be_drawn_back_to_where_it_began(teacher):

@@ -111,23 +111,25 @@ def test_students_open_with_sentence_transformers_and_with_ours(run, sentences):
         assert np.allclose(ours, wanted, atol=1e-4)
 
 
-def test_an_encoder_that_normalises_keeps_its_step_before_the_head(
-    tmp_path, bitext, tiny_models, sentences
+@pytest.mark.parametrize("projection", [None, 20])
+def test_an_encoder_keeps_its_steps_before_the_head(
+    tmp_path, bitext, tiny_models, sentences, projection
 ):
-    from dataclasses import replace
-
     from noisegen.encoders.folders import open_folder, save_folder
-    from noisegen.encoders.sentence_encoder import HeadSettings
+    from noisegen.encoders.head import HeadSettings
 
-    normal = open_folder(tiny_models(32), head=replace(HeadSettings(), normalize=True))
+    normal = open_folder(
+        tiny_models(32), head=HeadSettings.of("mean", projection, "after", normalize=True)
+    )
     save_folder(normal, tmp_path / "normal")
     trained(tmp_path / "run", [bitext], str(tmp_path / "normal"))
 
     wanted = open_encoder(f"heads:{tmp_path / 'run' / 'heads'}").encode(sentences[:9])
     student = open_encoder(str(tmp_path / "run" / "student"))
+    kinds = ["Pooling", *(["Dense"] if projection else []), "Normalize", "Dense"]
     assert [one["path"] for one in json.loads((tmp_path / "run/student/modules.json").read_text())][
         1:
-    ] == ["1_Pooling", "2_Normalize", "3_Dense"]
+    ] == [f"{number}_{kind}" for number, kind in enumerate(kinds, 1)]
     assert np.allclose(student.encode(sentences[:9]), wanted, atol=1e-4)
     save_folder(student, tmp_path / "again")
     assert np.allclose(

@@ -16,6 +16,7 @@ from rich.text import Text
 from noisegen.data.columns import evenly
 from noisegen.data.labelled import OUTSIDE, LabelledRow, tag_kind
 from noisegen.encoders.encoder import Encoder, find_device
+from noisegen.encoders.head import TOKENS, Dense
 from noisegen.encoders.sentence_encoder import SentenceEncoder
 from noisegen.encoders.stored import write_json
 from noisegen.errors import UsageError
@@ -359,9 +360,11 @@ def _trainable(encoder: Encoder, name: str) -> SentenceEncoder:
 
 def _left_out(name: str, encoder: SentenceEncoder) -> str:
     """Return a note on the projection of an encoder, '' if it has none."""
-    if encoder.head.projection is None:
+    head = encoder.head.settings
+    layers = [number for number, step in enumerate(head.steps) if isinstance(step, Dense)]
+    if not layers:
         return ""
-    side = "before" if encoder.head.settings.place == "before" else "after"
+    side = "before" if head.place(layers[0]) == TOKENS else "after"
     return f"{name}: its projection {side} pooling is left out: token states are what is fine-tuned"
 
 

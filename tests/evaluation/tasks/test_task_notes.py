@@ -10,7 +10,8 @@ from click.testing import CliRunner
 from noisegen.cli import noisegen
 from noisegen.data.labelled import CHARACTERS_MAX, TOKENS_MAX, read_nli, read_slots, read_wikiann
 from noisegen.encoders.folders import open_folder, save_folder
-from noisegen.encoders.sentence_encoder import HeadSettings, SentenceEncoder
+from noisegen.encoders.head import HeadSettings
+from noisegen.encoders.sentence_encoder import SentenceEncoder
 from noisegen.encoders.tokens import with_preparation
 from noisegen.errors import SourceError
 from noisegen.evaluation.tasks.evaluate_task import evaluate_task
@@ -130,11 +131,11 @@ def saved(folder, out, preparation=None, **head):
     """Save a model with another head, or with a preparation of its texts."""
     start = open_folder(folder)
     tokenizer = with_preparation(start.tokenizer, preparation) if preparation else start.tokenizer
-    save_folder(SentenceEncoder(start.network, tokenizer, HeadSettings(**head)), out)
+    save_folder(SentenceEncoder(start.network, tokenizer, HeadSettings.of(**head)), out)
     return str(out)
 
 
-@pytest.mark.parametrize(("place", "said"), [("before", "before"), ("last", "after")])
+@pytest.mark.parametrize(("place", "said"), [("before", "before"), ("after", "after")])
 def test_a_projection_that_is_left_out_is_told(tiny_models, tmp_path, place, said):
     model = saved(tiny_models(), tmp_path / "h1", projection=8, place=place)
     train = str(made_tasks.snips_file(tmp_path))

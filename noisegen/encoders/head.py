@@ -1,0 +1,261 @@
+"""Heads: the steps from token states to a sentence vector, as sentence-transformers has them.
+
+`STEPS` has each of its modules. Their settings are data, with the names of its config.json, and an
+activation is one of `ACTIVATIONS`: nothing that a folder names is imported.
+"""
+
+import re
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
+
+import msgspec
+import torch
+from torch import Tensor, nn
+
+from noisegen.encoders.tokens import Packed, Padded
+
+# Plain modules of torch.nn: without weights, arguments or chance.
+ACTIVATIONS = (
+    "CELU", "ELU", "GELU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "Identity",
+    "LeakyReLU", "LogSigmoid", "Mish", "ReLU", "ReLU6", "SELU", "SiLU", "Sigmoid", "Softplus",
+    "Softshrink", "Softsign", "Tanh", "Tanhshrink",
+)  # fmt: skip
+IDENTITY, TANH = "torch.nn.modules.linear.Identity", "torch.nn.modules.activation.Tanh"
+_ACTIVATION = re.compile(r"torch\.nn\.(?:modules\.\w+\.)?(\w+)")
+# The modes of pooling, in the order of their vectors, and their keys before version 5.
+POOLINGS = {
+    "cls": "cls_token", "max": "max_tokens", "mean": "mean_tokens",
+    "mean_sqrt_len_tokens": "mean_sqrt_len_tokens", "weightedmean": "weightedmean_tokens",
+    "lasttoken": "lasttoken",
+}  # fmt: skip
+TOKENS, SENTENCE = "token_embeddings", "sentence_embedding"  # before and after pooling
+Width = Annotated[int, msgspec.Meta(ge=1, le=1 << 16)]
+
+
+class HeadStep(msgspec.Struct, frozen=True):
+    """A step of a head; without settings of its own it changes nothing."""
+
+    @classmethod
+    def read(cls, config: Mapping[str, Any]) -> "HeadStep":
+        """Read config.json; raises ValueError."""
+        return msgspec.convert(config, cls)
+
+    def config(self, width: int, inputs: str) -> dict[str, Any]:
+        """Return config.json, for vectors of this width that have this name."""
+        return msgspec.to_builtins(self) or {}
+
+    def width(self, width: int) -> int:
+        """Return the width of the vectors after the step."""
+        return width
+
+    def module(self, width: int) -> nn.Module:
+        """Return the module; its weights have the names that they have in a folder."""
+        return nn.Identity()
+
+    def apply(self, module: nn.Module, vectors: Tensor, batch: Padded | Packed) -> Tensor:
+        """Return the vectors after the step."""
+        after: Tensor = module(vectors)
+        return after
+
+
+class Pooling(HeadStep, frozen=True):
+    """Vectors of the rows, by one mode or several that are concatenated."""
+
+    pooling_mode: tuple[str, ...] = ("mean",)
+
+    @classmethod
+    def read(cls, config: Mapping[str, Any]) -> "Pooling":
+        """Read config.json of any version; raises ValueError."""
+        old = [name for name, key in POOLINGS.items() if config.get(f"pooling_mode_{key}")]
+        told = config.get("pooling_mode") or old or ["mean"]
+        modes = msgspec.convert([told] if isinstance(told, str) else told, tuple[str, ...])
+        if not {*modes} <= {*POOLINGS}:
+            raise ValueError(f"it pools by {'+'.join(modes)}; supported are {', '.join(POOLINGS)}")
+        return cls(modes)
+
+    def config(self, width: int, inputs: str) -> dict[str, Any]:
+        """Return config.json as all versions read it, for modes in the usual order."""
+        if self.pooling_mode != tuple(name for name in POOLINGS if name in self.pooling_mode):
+            return {"embedding_dimension": width, "pooling_mode": list(self.pooling_mode)}
+        modes = {f"pooling_mode_{key}": name in self.pooling_mode for name, key in POOLINGS.items()}
+        return {"word_embedding_dimension": width, **modes}
+
+    def width(self, width: int) -> int:
+        """Return the width of all modes together."""
+        return width * len(self.pooling_mode)
+
+    def apply(self, module: nn.Module, vectors: Tensor, batch: Padded | Packed) -> Tensor:
+        """Return shape (rows, width)."""
+        return torch.cat([batch.pooled(vectors, mode) for mode in self.pooling_mode], -1)
+
+
+class Dense(HeadStep, frozen=True):
+    """A linear layer with an activation, and what goes into it added if `use_residual`."""
+
+    out_features: Width
+    bias: bool = True
+    activation_function: str = TANH
+    use_residual: bool = False
+
+    def __post_init__(self) -> None:
+        match = _ACTIVATION.fullmatch(self.activation_function)
+        if not match or match[1] not in ACTIVATIONS:
+            raise ValueError(
+                f"the activation function {self.activation_function!r} is not supported, only "
+                "plain ones of torch.nn"
+            )
+
+    def config(self, width: int, inputs: str) -> dict[str, Any]:
+        """Return config.json."""
+        names = dict.fromkeys(("module_input_name", "module_output_name"), inputs)
+        settings = msgspec.to_builtins(self)
+        if not self.use_residual:
+            del settings["use_residual"]  # versions before 5.7 refuse it
+        return {"in_features": width, **settings, **(names if inputs == TOKENS else {})}
+
+    def width(self, width: int) -> int:
+        """Return the width of the layer."""
+        return self.out_features
+
+    def module(self, width: int) -> nn.Module:
+        """Return the layer."""
+        return DenseLayer(width, self)
+
+
+class DenseLayer(nn.Module):
+    """The module of a Dense step."""
+
+    def __init__(self, width: int, step: Dense) -> None:
+        super().__init__()
+        self.linear = nn.Linear(width, step.out_features, bias=step.bias)
+        self.activation = getattr(nn, step.activation_function.rpartition(".")[2])()
+        self.use_residual = step.use_residual
+        if step.use_residual and width != step.out_features:
+            self.residual = nn.Linear(width, step.out_features, bias=False)
+
+    def forward(self, vectors: Tensor) -> Tensor:
+        """Return vectors of the width of the layer."""
+        out: Tensor = self.activation(self.linear(vectors))
+        if self.use_residual:
+            out = out + (self.residual(vectors) if hasattr(self, "residual") else vectors)
+        return out
+
+
+class Normalize(HeadStep, frozen=True):
+    """Vectors of length 1."""
+
+    def apply(self, module: nn.Module, vectors: Tensor, batch: Padded | Packed) -> Tensor:
+        """Return the vectors, each of length 1."""
+        return nn.functional.normalize(vectors, dim=-1)
+
+
+class LayerNorm(HeadStep, frozen=True):
+    """A layer norm of the vectors."""
+
+    dimension: Width
+
+    def module(self, width: int) -> nn.Module:
+        """Return the layer norm."""
+        return nn.Sequential(OrderedDict(norm=nn.LayerNorm(self.dimension)))
+
+
+class Dropout(HeadStep, frozen=True):
+    """Dropout of the vectors, in training."""
+
+    dropout: Annotated[float, msgspec.Meta(ge=0, lt=1)] = 0.2
+
+    def module(self, width: int) -> nn.Module:
+        """Return the dropout."""
+        return nn.Dropout(self.dropout)
+
+
+STEPS: Mapping[str, type[HeadStep]] = {
+    kind.__name__: kind for kind in (Pooling, Dense, Normalize, LayerNorm, Dropout)
+}
+
+
+@dataclass(frozen=True)
+class HeadSettings:
+    """The steps of a head in their order; one of them is the pooling."""
+
+    steps: tuple[HeadStep, ...] = (Pooling(),)
+
+    @classmethod
+    def of(
+        cls, pooling: str = "mean", projection: int | None = None, place: str = "before", *,
+        bias: bool = True, normalize: bool = False,
+    ) -> "HeadSettings":  # fmt: skip
+        """Return a head with pooling and, if asked for, a projection and vectors of length 1."""
+        head = cls((Pooling((pooling,)),))
+        head = head.projected(projection, place, bias=bias) if projection else head
+        return head.normalized(normalize)
+
+    @property
+    def pooling(self) -> str:
+        """The modes of pooling, joined by +."""
+        return "+".join(self.steps[self._at].pooling_mode)  # type: ignore[attr-defined]
+
+    @property
+    def normalize(self) -> bool:
+        """Whether vectors have length 1."""
+        return isinstance(self.steps[-1], Normalize)
+
+    @property
+    def _at(self) -> int:
+        return next(at for at, step in enumerate(self.steps) if isinstance(step, Pooling))
+
+    def place(self, number: int) -> str:
+        """Return the name of the vectors that a step reads."""
+        return TOKENS if number < self._at else SENTENCE
+
+    def pooled(self, pooling: str) -> "HeadSettings":
+        """Return the head with another pooling."""
+        at = self._at
+        return replace(self, steps=(*self.steps[:at], Pooling((pooling,)), *self.steps[at + 1 :]))
+
+    def projected(self, width: int, place: str, *, bias: bool) -> "HeadSettings":
+        """Return the head with a projection, of each token (RoLASER, section 4) or after pooling.
+
+        It takes the place of all other Dense steps.
+        """
+        kept = replace(
+            self, steps=tuple(step for step in self.steps if not isinstance(step, Dense))
+        )
+        at = kept._at + (place == "after")
+        layer = Dense(width, bias, IDENTITY)
+        return replace(self, steps=(*kept.steps[:at], layer, *kept.steps[at:]))
+
+    def normalized(self, normalize: bool) -> "HeadSettings":
+        """Return the head whose last step is Normalize, or is not."""
+        if normalize == self.normalize:
+            return self
+        return replace(self, steps=(*self.steps, Normalize()) if normalize else self.steps[:-1])
+
+
+class SentenceHead(nn.Module):
+    """The modules of a head, computed in float32 whatever the network's precision."""
+
+    def __init__(self, hidden: int, settings: HeadSettings) -> None:
+        super().__init__()
+        self.settings, self.widths = settings, [hidden]
+        self.steps = nn.ModuleList()
+        for step in settings.steps:
+            self.steps.append(step.module(self.widths[-1]))
+            self.widths.append(step.width(self.widths[-1]))
+        self.width = self.widths[-1]
+
+    @property
+    def projection(self) -> nn.Linear | None:
+        """The linear layer of the last Dense step, if there is one."""
+        layers = [module.linear for module in self.steps if isinstance(module, DenseLayer)]
+        return layers[-1] if layers else None
+
+    def forward(self, states: Tensor, batch: Padded | Packed) -> Tensor:
+        """Return shape (rows, width), float32."""
+        with torch.autocast(states.device.type, enabled=False):
+            vectors = states.float()
+            for step, module in zip(self.settings.steps, self.steps, strict=True):
+                vectors = step.apply(module, vectors, batch)
+            return vectors
