@@ -15,11 +15,13 @@ from noisegen.options import click_options
 @click.command(
     epilog=common.example("evaluate run/student -o report --pairs pairs.tsv --source news.txt")
 )
-@click_options(EvaluateOptions)
+@click.option("--list", "is_list", is_flag=True,
+              help="Show the published sets: paper, command, where to get it, licence")  # fmt: skip
+@click_options(EvaluateOptions, optional=["models", "out"])
 @click.option("--strengths", default="0,0.5,1,1.5", show_default=True, metavar="FACTORS",
               help="Factors on the rates of recipes, for --source ('' for none)")  # fmt: skip
 @common.output
-def evaluate(strengths: str, **options: Any) -> int:
+def evaluate(is_list: bool, strengths: str, **options: Any) -> int:
     """Measure encoders on noisy text, against a baseline.
 
     Prints and writes metrics, significance and a report.
@@ -27,6 +29,12 @@ def evaluate(strengths: str, **options: Any) -> int:
     A MODEL is minilm, use, a folder, hf:NAME, laser2:FOLDER or npy:FILE; NAME=MODEL names it in
     the tables, as NAME=SOURCE does with sets.
     """
+    if is_list:
+        _print_sets(options["as_json"])
+        return 0
+    for name, needed in (("models", "argument MODEL"), ("out", "option -o, --out")):
+        if not options[name]:
+            raise UsageError(f"missing {needed}")
     from noisegen.evaluation.evaluate import evaluate as run
     from noisegen.evaluation.findings import render
 
@@ -38,6 +46,18 @@ def evaluate(strengths: str, **options: Any) -> int:
         ) from error
     options["strengths"] = factors
     return _run(run, options, lambda results: render(results, common.terminal()), "report.html")
+
+
+def _print_sets(as_json: bool) -> None:
+    from noisegen.evaluation.metrics import published_sets
+
+    if as_json:
+        common.print_json({"sets": published_sets()})
+        return
+    for one in published_sets():
+        click.echo(f"{click.style(one['name'], bold=True)}: {one['paper']}; {one['note']}")
+        for what in ("command", "get", "licence"):
+            click.echo(f"  {what:<8} {one[what]}")
 
 
 @click.command(

@@ -11,9 +11,10 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
-from noisegen.data.columns import TextColumns, stream_columns
+from noisegen.data.columns import TextColumns, column_named, stream_columns
 from noisegen.data.files import COMPRESSIONS, SMALL, Damaged, not_wide, read_parts
 from noisegen.data.formats import Columns, input_of, name_of, whole
+from noisegen.data.layouts import layouts_of
 from noisegen.data.sources import expand, is_hub, listed, named_source
 from noisegen.data.tables import read_lines
 from noisegen.errors import SourceError, UsageError
@@ -26,6 +27,8 @@ MIXED = (*SIDES, "source_lang", "target_lang", "dataset")  # a table that says a
 _MEMBERS_MAX = 10_000  # files that an archive may have
 _EXPANDS_MAX = 200  # times that a member of an archive may grow; text does so 10 times
 _UNPAIRED = ("noisy", "clean", "text")  # a table with one of these columns is no bitext
+_SIDE_ENDS = ("src", "trg")
+_TEXT_END = re.compile(r"\.(?:txt|dev|devtest)$")  # after a language, in NTREX and FLORES
 _COMPRESSED = re.compile(rf"\.(?:{'|'.join(COMPRESSIONS)})$", re.IGNORECASE)
 
 Languages = tuple[str, str]  # of source and target; '' for one that is not known
@@ -36,7 +39,8 @@ Kind = tuple[str, str, str]  # both languages and the data set
 class Bitext:
     """Two aligned files of lines, or with `columns` a table; `archive` is the zip they lie in.
 
-    With `is_mixed` the rows of the table may say languages and data set themselves.
+    With `is_mixed` the rows of the table may say languages and data set themselves. Lines of files
+    with `gold` begin with an id, and a line of that file has the ids of a pair.
     """
 
     paths: tuple[str, ...]
@@ -44,6 +48,7 @@ class Bitext:
     dataset: str
     columns: tuple[str, ...] | None = None
     archive: str = ""
+    gold: str = ""
 
     @property
     def is_mixed(self) -> bool:
@@ -89,12 +94,12 @@ def find_bitext(source: str, langs: Languages | None = None) -> list[Bitext]:
     """Return the bitext that a SOURCE means, [] where it is none.
 
     SOURCE is `A.de,B.en` (two files of lines), the beginning that two files share (`corpus.de-en`
-    of corpus.de-en.de and corpus.de-en.en), a zip of OPUS, a folder or glob of all such files, or a
-    table (.tsv .csv .jsonl .parquet) with columns source and target, or named by two languages; of
-    a table `deu-eng.tsv` without a header the first two columns count. Text may be .gz .zst .bz2
-    .xz. `de-en=SOURCE` says the languages where names do not (and makes hf:... bitext); so do
-    `langs`, of a SOURCE without it. Raises SourceError for a file without its twin, UsageError for
-    languages that are none.
+    of corpus.de-en.de and corpus.de-en.en), a zip of OPUS, a folder or glob of all such files (also
+    de-en/test.src with test.trg, and BUCC's with .gold), or a table (.tsv .csv .jsonl .parquet)
+    with columns source and target, or named by two languages; of a table `deu-eng.tsv` without a
+    header the first two columns count. Text may be .gz .zst .bz2 .xz. `de-en=SOURCE` says the
+    languages where names do not (and makes hf:... bitext); so do `langs`, of a SOURCE without it.
+    Raises SourceError for a file without its twin, UsageError for languages that are none.
     """
     name, named = named_source(source)
     own = language_pair(name) if named != source else None
@@ -142,7 +147,7 @@ def _two_files(source: str, langs: Languages | None) -> list[Bitext]:
     if len(paths) != 2 or missing:
         reason = f"{missing[0]!r}: no such file" if missing else "give two files, not more"
         raise SourceError(f"{source}: {reason}")
-    ends = [_plain(path).removesuffix(".txt").rpartition(".")[2] for path in paths]
+    ends = [_TEXT_END.sub("", _plain(Path(path).name)).rpartition(".")[2] for path in paths]
     parts = ((end, end.rpartition("-")[2]) for end in ends)
     named = langs or [next(filter(language_code, names), "") for names in parts]
     if not all(named):
@@ -182,31 +187,36 @@ def _in_archive(archive: str, langs: Languages | None) -> list[Bitext]:
 
 
 def _halves(paths: Iterable[str], langs: Languages | None, archive: str = "") -> list[Bitext]:
-    """Return the files NAME.xx-yy.xx with their NAME.xx-yy.yy; raises SourceError without it."""
-    halves: dict[tuple[str, Languages], dict[str, str]] = {}  # paths by stem and language
+    """Return the files NAME.xx-yy.xx with their NAME.xx-yy.yy; raises SourceError without it.
+
+    xx-yy/NAME.src and NAME.trg are such too (Tatoeba Challenge).
+    """
+    halves: dict[tuple[str, Languages, Languages], dict[str, str]] = {}  # paths by their endings
     for path in sorted(paths):
-        stem, _, lang = _plain(path).rpartition(".")
-        pair = language_pair(Path(stem).name)
-        if pair is not None and lang in pair:
-            halves.setdefault((stem, pair), {})[lang] = path
+        stem, _, end = _plain(path).rpartition(".")
+        has_sides = end in _SIDE_ENDS
+        named = Path(path).absolute().parent.name if has_sides else Path(stem).name
+        pair = language_pair(named) or (langs if has_sides else None)
+        if pair is not None and end in (ends := _SIDE_ENDS if has_sides else pair):
+            halves.setdefault((stem, pair, ends), {})[end] = path
     bitext = []
-    for (stem, named), sides in sorted(halves.items()):
-        missing = next((lang for lang in named if lang not in sides), None)
+    for (stem, pair, ends), sides in sorted(halves.items()):
+        missing = next((end for end in ends if end not in sides), None)
         if missing is not None:
             raise SourceError(
                 f"{archive or stem}: {stem}.{missing} is missing, only its twin is there"
             )
-        bitext.append(
-            _aligned([sides[lang] for lang in named], langs or named, Path(stem), archive)
-        )
+        bitext.append(_aligned([sides[end] for end in ends], langs or pair, Path(stem), archive))
     return bitext
 
 
 def _table(path: Path, given: Languages | None) -> list[Bitext]:
     """Return a table of two languages."""
     item = input_of(path)
-    file = None if item.kind == "txt" else whole(item, Columns())
+    is_table = item.kind != "txt" or layouts_of(str(path))
+    file = whole(item, Columns()) if is_table else None
     names = file.schema.names if file is not None else []
+    names = [*names, *(name for name in MIXED if column_named(name, names) in names)]
     if not names or {*_UNPAIRED} & {*names}:
         return []
     langs = given or language_pair(path.name)
@@ -232,7 +242,9 @@ def _table(path: Path, given: Languages | None) -> list[Bitext]:
 
 def _aligned(paths: Sequence[str], langs: Sequence[str], stem: Path, archive: str = "") -> Bitext:
     codes = _codes(langs, ",".join(paths))
-    return Bitext(tuple(paths), codes, _dataset(stem, langs), archive=archive)
+    gold = Path(_plain(paths[0])).with_suffix(".gold")
+    pairs = str(gold) if not archive and gold.is_file() else ""
+    return Bitext(tuple(paths), codes, _dataset(stem, langs), archive=archive, gold=pairs)
 
 
 def _codes(langs: Sequence[str], source: str) -> Languages:
@@ -275,7 +287,8 @@ def stream_bitext(
     """
     yielded: Counter[Kind] = Counter()
     for file in files:
-        rows = _table_rows(file, dropped) if file.columns else _aligned_rows(file)
+        by_line = _gold_rows if file.gold else _aligned_rows
+        rows = _table_rows(file, dropped) if file.columns else by_line(file)
         for source, target, kind in rows:
             if yielded[kind] == most:
                 if not file.is_mixed:
@@ -330,6 +343,17 @@ def _aligned_rows(file: Bitext) -> Iterator[tuple[str | None, str | None, Kind]]
                 "they are not aligned; get both from one release"
             )
         yield source, target, (*file.langs, file.dataset)
+
+
+def _gold_rows(file: Bitext) -> Iterator[tuple[str | None, str | None, Kind]]:
+    """Yield the pairs of ids that the gold file has, as BUCC's, with their sentences."""
+    sides = [
+        dict(line.split("\t", 1) for line in _lines(file, path) if line and "\t" in line)
+        for path in file.paths
+    ]
+    for line in filter(None, _lines(file, file.gold)):
+        source, _, target = line.partition("\t")
+        yield sides[0].get(source), sides[1].get(target), (*file.langs, file.dataset)
 
 
 def _lines(file: Bitext, path: str) -> Iterator[str | None]:

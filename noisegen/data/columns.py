@@ -11,10 +11,15 @@ import pyarrow as pa
 from noisegen.data import tables
 from noisegen.data.files import ALL, Piece
 from noisegen.data.formats import Columns, Input, numbered, range_tables, whole
+from noisegen.data.layouts import other_names
 from noisegen.data.sources import expand, is_list, is_string, no_column, refuse_doubles
 from noisegen.errors import SourceError
 from noisegen.text.buffers import one_chunk
 
+_TWEET = "tweet_id"
+_ONLY_IDS = "; it has ids of tweets without their text, which has to be fetched first"
+_TWEET_COLUMNS = 3  # a table with fewer has ids and labels alone
+_GOLD = ("label", "score")
 ROWS_MAX = 1_000_000  # that are held in memory
 BATCH_BYTES, BATCH_ROWS = 4 << 20, 10_000
 T = TypeVar("T")
@@ -50,52 +55,72 @@ def evenly(rows: Sequence[T], most: int) -> list[T]:
     return [rows[number * len(rows) // most] for number in range(most)]
 
 
-def read_columns(source: str, choices: Choices, what: str) -> TextColumns:
+def column_named(name: str, there: Sequence[str]) -> str:
+    """Return the column that a name means: its own, its number, or what published sets call it."""
+    found = numbered(name, there)
+    if found in there:
+        return found
+    plain = {other.strip().casefold(): other for other in there}
+    return next((plain[other] for other in other_names(name) if other in plain), found)
+
+
+def read_columns(source: str, choices: Choices, what: str, advice: str = "") -> TextColumns:
     """Read the first of the `choices` of columns that the source has.
 
     `source` is a file, folder, glob or hf:...; of a text file, the one column is its lines. Columns
-    of a file without a header are numbers from 1. `what` names the set in errors. Raises
-    SourceError for what is missing and where no row is left.
+    of a file without a header are numbers from 1; `column_named` tells what else a name means. Of
+    rows with the same tweet_id the first is read. `what` names the set in errors, and `advice` ends
+    those about a missing column. Raises SourceError for what is missing and where no row is left.
     """
     read = TextColumns({})
-    rows = list(islice(stream_columns(source, choices, what, read), ROWS_MAX))
+    rows = list(islice(stream_columns(source, choices, what, read, advice), ROWS_MAX))
     columns = {name: [row[index] for row in rows] for index, name in enumerate(read.columns)}
     return replace(read, columns=columns)
 
 
 def stream_columns(
-    source: str, choices: Choices, what: str, read: TextColumns
+    source: str, choices: Choices, what: str, read: TextColumns, advice: str = ""
 ) -> Iterator[tuple[str, ...]]:
     """Yield any number of rows as `read_columns` reads them; `read` gets columns and losses."""
-    empty = True
+    empty, ids = True, set[str]()
     for item in expand([source]):
 
         def choose(there: Sequence[str], path: str = item.path) -> tuple[str, ...]:
             refuse_doubles(path, there)
-            chosen = [tuple(numbered(name, there) for name in names) for names in choices]
+            given = [tuple(read.columns)] if read.columns else choices
+            chosen = [tuple(column_named(name, there) for name in names) for names in given]
             missing = [[name for name in names if name not in there] for names in chosen]
+            row_id = column_named(_TWEET, there)
+            if read.columns and missing[0]:
+                name = missing[0][0]
+                raise SourceError(f"{path}: no column {name!r}, which the files before it have")
             if all(missing):
                 error = no_column(path, min(missing, key=len)[0], there)
                 wanted = " or ".join(", ".join(names) for names in choices)
-                raise SourceError(f"{error}; {what} needs the columns {wanted}")
-            for name in read.columns:
-                if name not in there:
-                    raise SourceError(f"{path}: no column {name!r}, which the files before it have")
-            return tuple(read.columns) or chosen[missing.index([])]
+                hint = _ONLY_IDS if row_id in there and len(there) < _TWEET_COLUMNS else advice
+                raise SourceError(f"{error}; {what} needs the columns {wanted}{hint}")
+            at = missing.index([])
+            read.columns.update({name: [] for name in given[at]})
+            return (*chosen[at], *{row_id}.intersection(there))
 
-        for names, codes, columns in text_batches(item, Columns(text=choices[0][0]), choose):
-            read.columns.update({name: [] for name in names})
+        for _, codes, columns in text_batches(item, Columns(text=choices[0][0]), choose):
             lost = unread_rows(codes)
             read.unread.update(lost)
             read.damaged.extend(damaged_rows(item.path, lost))
-            for code, texts in zip(codes.tolist(), zip(*columns, strict=True), strict=True):
+            for code, cells in zip(codes.tolist(), zip(*columns, strict=True), strict=True):
+                texts, row_id = cells[: len(read.columns)], cells[len(read.columns) :]
                 if code not in tables.KEPT:
                     continue
-                if all(text and not text.isspace() for text in texts):
-                    empty = False
-                    yield texts
+                blank = [not text or text.isspace() for text in texts]
+                if any(blank):
+                    name = list(read.columns)[blank.index(True)]
+                    read.dropped[f"no_{name}" if name in _GOLD else "empty_cell"] += 1
+                elif row_id and row_id[0] and row_id[0] in ids:
+                    read.dropped["duplicate_id"] += 1
                 else:
-                    read.dropped["empty_cell"] += 1
+                    empty = False
+                    ids.update(filter(None, row_id))
+                    yield texts
     if empty:
         raise SourceError(f"{source}: no rows for {what}{in_brackets(read.dropped)}")
 

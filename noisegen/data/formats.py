@@ -36,6 +36,7 @@ from noisegen.data.files import (
     size_of,
     stdin_head,
 )
+from noisegen.data.layouts import layouts_of
 from noisegen.errors import SourceError
 
 _OBJECT = re.compile(r'\{\s*["}]')  # begins a line of JSON
@@ -167,9 +168,11 @@ def input_of(path: str | Path) -> Input:
     name = str(path).rpartition("/")[2] if is_url(path) else os.path.basename(path)  # noqa: PTH119
     stem, _, ending = name.lower().removesuffix(f".{compression}").rpartition(".")
     kind = ENDINGS.get(ending, "")
-    if not kind or (compression and not FORMATS[kind].is_text) or not (stem or compression):
-        return Input(str(path), skipped="unknown ending")
-    return Input(str(path), kind)
+    if kind and (FORMATS[kind].is_text or not compression) and (stem or compression):
+        return Input(str(path), kind)
+    if layouts_of(str(path)):
+        return Input(str(path), "layout")
+    return Input(str(path), skipped="unknown ending")
 
 
 def name_of(source: str) -> str:
@@ -219,7 +222,16 @@ def _text_head(item: Input) -> bytes:
 
 
 def _kind_of(item: Input, head: bytes, text: str) -> str:
-    """Return the format that a file of text has: of standard input, and of a TSV, by its head."""
+    """Return the format that a file of text has: of standard input, and of a TSV, by its head.
+
+    A published file has its layout, unless its lines are other ones, or a number names its columns.
+    """
+    if found := [] if text.isdecimal() else layouts_of(item.path):
+        problems = [layout.problem(head) for layout in found]
+        if "" in problems:
+            return "layout" if found[problems.index("")].columns else "tsv"
+        if item.kind == "layout":
+            raise SourceError(f"{item.path} is not as {found[0].name} is published: {problems[0]}")
     if item.path != "-" and item.kind != "tsv":
         return item.kind
     if not text.isdecimal() and conll.looks_split(head, [text]):
@@ -349,6 +361,17 @@ def _norm_head(file: FileRange, head: bytes, columns: Columns) -> FileRange:
     return replace(file, schema=conll.pair_schema(columns.tokens), names=conll.NORM)
 
 
+def _layout_head(file: FileRange, head: bytes, columns: Columns) -> FileRange:
+    layout = next(layout for layout in layouts_of(file.path) if not layout.problem(head))
+    return _named(file, layout.names(file.path))
+
+
+def _layout_rows(file: FileRange, columns: Columns, batch_bytes: int) -> Tables:
+    layouts = layouts_of(file.path)
+    layout = next(layout for layout in layouts if layout.names(file.path) == file.names)
+    return layout.tables(file.path, _parts(file, batch_bytes))
+
+
 def _hub_head(file: FileRange, head: bytes, columns: Columns) -> FileRange | None:
     first = next(tables.hf_tables(file.path), None)
     return None if first is None else replace(file, schema=plain_schema(first.schema, columns))
@@ -448,6 +471,7 @@ FORMATS = {
     "norm": Format(
         _norm_head, lambda file, _, size: conll.norm_tables(_parts(file, size))
     ),
+    "layout": Format(_layout_head, _layout_rows),
     "parquet": _by_numbers(parquet.parquet_head, parquet.parquet_tables),
     "arrow": _by_numbers(parquet.arrow_head, parquet.arrow_tables),
     "hf": Format(
@@ -456,7 +480,8 @@ FORMATS = {
         is_text=False,
     ),
 }  # fmt: skip
-ENDINGS = {kind: kind for kind in FORMATS if kind != "hf"} | {
-    "ndjson": "jsonl", "conllu": "conll", "iob2": "conll", "bio": "conll",
+ENDINGS = {kind: kind for kind in FORMATS if kind not in ("hf", "layout")} | {
+    "ndjson": "jsonl", "conllu": "conll", "iob2": "conll", "bio": "conll", "dev": "txt",
+    "devtest": "txt",
 }  # fmt: skip
 TEXT_ENDINGS = tuple(ending for ending, kind in ENDINGS.items() if FORMATS[kind].is_text)

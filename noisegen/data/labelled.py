@@ -1,4 +1,7 @@
-"""Labelled rows of tasks, and their formats: WikiANN, SNIPS, MultiATIS++, MultiSNIPS, XNLI."""
+"""Labelled rows of tasks, and their formats: WikiANN, SNIPS, MultiATIS++, MultiSNIPS, XNLI.
+
+The released test files of RCP are among them.
+"""
 
 import glob
 import re
@@ -18,6 +21,7 @@ from noisegen.data.files import COMPRESSIONS, Damaged, read_parts
 from noisegen.data.folders import in_folder
 from noisegen.data.formats import Columns, input_of, whole
 from noisegen.data.sources import completed, expand, read, shard_inputs
+from noisegen.data.tables import read_lines
 from noisegen.errors import SourceError
 
 OUTSIDE = "O"
@@ -40,8 +44,12 @@ NLI_COLUMNS = (
 TAG_COLUMNS = ("ner_tags", "labels", "tags", "upos", "pos_tags")
 UNREADABLE = ("not_utf8", "bad_json", "wrong_columns", "open_quote", "row_too_long", "truncated")
 _REPLACED = re.compile(r"<(\S+?)\|\d+>")  # how RCP writes a token that its noise replaced
-# The English training data of XNLI says it otherwise than its test data; - is without agreement.
-_CLASSES = {"contradictory": "contradiction"}
+# The English training data of XNLI says it otherwise than its test data, and the RCP and Hugging
+# Face sets have numbers; - is without agreement.
+_NUMBERED = ("entailment", "neutral", "contradiction")
+_CLASSES = {"contradictory": "contradiction"} | {str(n): c for n, c in enumerate(_NUMBERED)}
+_WIKIANN_TAGS = ("O", "B-PER", "I-PER", "B-ORG", "I-ORG", "B-LOC", "I-LOC")  # by their numbers
+SPLIT_FILES = ("seq.in", "seq.out", "label")  # requests, slots and intents, a line each
 _NO_CLASS = ("-", "-1")  # the second is what Hugging Face's data sets have
 _PREFIXED = re.compile(r"([a-z]{2,3}(?:-[a-z-]+)?):.")
 
@@ -149,8 +157,48 @@ def read_nli(source: str, lang: str) -> LabelledRows:
         elif label in _NO_CLASS:
             rows.dropped["no_label"] += 1
         else:
+            if label.isdecimal():  # those of RCP are in apostrophes, that within are not doubled
+                first, second = map(_unquoted, (first, second))
             label = _CLASSES.get(label, label)
             rows.add(LabelledRow(tuple(first.split()), (), label, " ".join(second.split())))
+    return rows
+
+
+def _unquoted(text: str) -> str:
+    return text[1:-1].strip() if text[:1] == text[-1:] == "'" and len(text) > 1 else text
+
+
+def is_split(source: str) -> bool:
+    """Tell whether a source is a folder with `SPLIT_FILES`, and without a table of both sides."""
+    folder = Path(source)
+    has_all = all((folder / name).is_file() for name in SPLIT_FILES)
+    return has_all and not (folder / "data.tsv").is_file()
+
+
+def read_split(source: str) -> LabelledRows:
+    """Read requests, their slots and their intents from three files; raises SourceError."""
+    rows = LabelledRows("atis" if "atis" in Path(source).resolve().parts else "snips")
+    paths = [Path(source, name) for name in SPLIT_FILES]
+    sides: list[list[str | None]] = []
+    for path in paths:
+        try:
+            sides.append(list(islice(read_lines(read_parts(path)), ROWS_MAX)))
+        except Damaged as damage:
+            raise SourceError(f"{path} is damaged: {damage}") from damage
+    if len(set(map(len, sides))) > 1:
+        counts = ", ".join(f"{p.name} {len(s):,}" for p, s in zip(paths, sides, strict=True))
+        raise SourceError(f"{source}: files of unequal length ({counts} lines): get them again")
+    lost = Counter[str]()
+    for text, slots, intent in zip(*sides, strict=True):
+        if text is None or slots is None or intent is None:
+            lost["not_utf8"] += 1
+        elif not (text.strip() and intent.strip()):
+            rows.dropped["empty_cell"] += 1
+        elif len(tokens := text.split()) != len(tags := slots.split()):
+            rows.dropped["unequal_labels"] += 1
+        else:
+            rows.add(LabelledRow(tuple(tokens), tuple(tags), intent.strip()))
+    rows.damaged += damaged_rows(source, lost)
     return rows
 
 
@@ -253,7 +301,8 @@ def read_tags(source: str, lang: str) -> LabelledRows:
     """Read tokens with their tags: WikiANN, another file with a token per line, or a table.
 
     Of a table the tokens are the column `tokens`, the tags the first of `TAG_COLUMNS` that it has;
-    numbers of classes become their names. Raises SourceError.
+    numbers of classes become their names, where it has none those of WikiANN. Rows of another
+    language in `langs` are dropped. Raises SourceError.
     """
     path = Path(source)
     there = in_folder(source) if path.is_dir() else [input_of(path)] if path.is_file() else ()
@@ -270,10 +319,20 @@ def read_tags(source: str, lang: str) -> LabelledRows:
     for task in shard_inputs(inputs, columns, ROWS_MAX, ROWS_MAX):
         for batch in read(task, columns):
             classes = class_names(batch.table.schema).get(columns.labels or "", ())
-            tokens, tags = (batch.table[n].to_pylist() for n in (columns.tokens, columns.labels))
-            for words, numbers in zip(tokens, tags, strict=True):
+            if columns.labels == TAG_COLUMNS[0] and not classes:  # RCP's files do not name them
+                classes = _WIKIANN_TAGS
+            used = [
+                columns.tokens,
+                columns.labels,
+                *{"langs"}.intersection(batch.table.schema.names),
+            ]
+            cells = (batch.table[name].to_pylist() for name in used)
+            for words, numbers, *langs in zip(*cells, strict=True):
                 named = map(str, label_names(numbers, classes))
-                rows.add(LabelledRow(tuple(words), tuple(named)))
+                if langs and {*(langs[0] or ())} - {lang}:
+                    rows.dropped["other_language"] += 1
+                else:
+                    rows.add(LabelledRow(tuple(words), tuple(named)))
             rows.dropped += batch.dropped
     lost = {reason: rows.dropped.pop(reason) for reason in UNREADABLE if reason in rows.dropped}
     rows.damaged += damaged_rows(source, lost)

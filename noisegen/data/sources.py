@@ -28,6 +28,7 @@ from noisegen.data.formats import (
 from noisegen.data.formats import Columns as Columns
 from noisegen.data.formats import FileRange as FileRange
 from noisegen.data.formats import Input as Input
+from noisegen.data.layouts import layouts_of
 from noisegen.errors import SourceError, UsageError, did_you_mean
 from noisegen.options import Strings
 from noisegen.options import listed as listed
@@ -109,7 +110,11 @@ def _expanded(source: str) -> Iterator[Input]:
     elif is_url(source):
         yield from in_store(source)
     elif source and path.is_dir():  # the path of '' is the current folder
-        yield from in_folder(str(path))
+        items = list(in_folder(str(path)))
+        with_layout = [item for item in items if layouts_of(item.path)]
+        for item in items:
+            is_beside = with_layout and item.kind == "txt" and item not in with_layout
+            yield Input(item.path, skipped="beside published files") if is_beside else item
     elif source and path.exists():
         yield input_of(path)
     elif matches := sorted(glob.glob(source, recursive=True)):  # noqa: PTH207

@@ -210,15 +210,19 @@ def raw_lines(block: bytes) -> pa.Array:
     return pa.Array.from_buffers(pa.binary(), len(bounds) - 1, buffers)
 
 
-def delimited(block: bytes, names: Sequence[str], *, tabs: bool) -> pa.Table:
-    """Return the fields of lines, split at tabs or not at all; LF or CRLF ends a line."""
+def delimited(block: bytes, names: Sequence[str], *, tabs: bool, ragged: bool = False) -> pa.Table:
+    """Return the fields of lines, split at tabs or not at all; LF or CRLF ends a line.
+
+    Lines with more fields are read if they are `ragged`; those with fewer never are.
+    """
     block = block if block.endswith(b"\n") else block + b"\n"
     data = np.frombuffer(block, np.uint8)
     stops = np.flatnonzero((data == 10) | (data == 9) if tabs else data == 10)
     is_last = data[stops] == 10
     last = np.flatnonzero(is_last)
     codes = np.zeros(len(last), np.int8)
-    codes[np.diff(last, prepend=-1) != len(names)] = CODE["wrong_columns"]
+    widths = np.diff(last, prepend=-1)
+    codes[(widths < len(names)) | ((widths > len(names)) & (not ragged))] = CODE["wrong_columns"]
     codes[np.diff(stops[last], prepend=-1) > LINE_MAX] = CODE["row_too_long"]
     # Every other value is a field, those between them are the separators.
     bounds = np.zeros(2 * len(stops) + 1, np.int32)
@@ -228,7 +232,7 @@ def delimited(block: bytes, names: Sequence[str], *, tabs: bool) -> pa.Table:
     values = pa.Array.from_buffers(pa.binary(), 2 * len(stops), buffers)
     columns = []
     for number in range(len(names)):
-        fields = np.maximum(last - (len(names) - 1 - number), 0)
+        fields = np.minimum(last - widths + 1 + number, last)
         column, wrong = as_text(values.take(pa.array(2 * fields, mask=codes != 0)))
         columns.append(column)
         codes[wrong] = CODE["not_utf8"]

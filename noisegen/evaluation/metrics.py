@@ -95,9 +95,18 @@ KINDS = {  # of sets: one, several, and the title of its table in the terminal
 }  # fmt: skip
 
 
+def published_sets() -> list[dict[str, str]]:
+    """Return the sets that open as they are published: paper, command, where to get it, licence."""
+    return _table("published.tsv")
+
+
+def _table(name: str) -> list[dict[str, Any]]:
+    with Path(__file__).with_name(name).open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+
+
 def _read() -> dict[str, Metric]:
-    with Path(__file__).with_name("metrics.tsv").open(encoding="utf-8", newline="") as file:
-        rows: list[dict[str, Any]] = list(csv.DictReader(file, delimiter="\t"))
+    rows: list[dict[str, Any]] = _table("metrics.tsv")
     for row in rows:
         row |= {"kinds": tuple(filter(None, row["kinds"].split(","))), "leads": bool(row["leads"])}
     return {row["name"]: Metric(**row) for row in rows}

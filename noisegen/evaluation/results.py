@@ -74,7 +74,8 @@ class EvaluateOptions:
         str | None,
         option("Text file with the clean version of each line of --pairs", metavar="FILE"),
     ] = None  # fmt: skip
-    text_column: Annotated[str, option("Text column of --source and --pool")] = "text"
+    text_column: Annotated[str, option("Text column of --source, --pool and --labelled")] = "text"
+    label_column: Annotated[str, option("Label column of --labelled")] = "label"
     force: Annotated[bool, option("Overwrite the report in this folder")] = False
     progress: Annotated[Show, internal()] = silent
 

@@ -34,6 +34,8 @@ POSTS = (
     "vowl",
 )  # fmt: skip
 MIXES = ("mix_all", "ugc")
+_UNLABELLED = "not labeled"  # in CrisisLexT26
+_OTHER_COLUMNS = "; name others with --text-column and --label-column"
 _TRUTHS = {"0": 0, "1": 1, "0.0": 0, "1.0": 1, "false": 0, "true": 1}  # of a pair of sentences
 _TEST_PARTS = 2  # one in so many texts with labels is for testing
 _ROWS_MIN = 2
@@ -233,21 +235,35 @@ class _SetReader:
         note = "; ".join([*notes, f"noise: {self.options.recipe}"])
         return [TextSet(name, "sts", columns, scores, note)]
 
-    def retrieval(self, name: str, source: str) -> list[EvaluationSet]:
+    def retrieval(self, name: str, source: str) -> Iterator[EvaluationSet]:
         """Read sentences and their translations: bitext, or a table that names its sides."""
-        table = _translations(name, source) or read_columns(source, [SIDES], "--retrieval")
-        rows, notes = self._sample(table, name)
-        sides = {side: rows[side] for side in SIDES}
-        return [TextSet(name, "retrieval", sides, note="; ".join(notes))]
+        tables = _translations(name, source) or {name: read_columns(source, [SIDES], "--retrieval")}
+        for label, table in tables.items():
+            rows, notes = self._sample(table, label)
+            sides = {side: rows[side] for side in SIDES}
+            yield TextSet(label, "retrieval", sides, note="; ".join(notes))
 
     def labelled(self, name: str, source: str) -> list[EvaluationSet]:
         """Read texts, or pairs of sentences, with labels."""
-        choices = [("text", "label"), ("sentence1", "sentence2", "label")]
-        rows, notes = self._sample(read_columns(source, choices, "--labelled"), name)
-        labels, notes = rows["label"], [*notes, f"noise: {self.options.recipe}"]
+        text = self.options.text_column
+        choices = [
+            (*sides, label)
+            for label in dict.fromkeys((self.options.label_column, "label"))  # of other sets
+            for sides in ((text,), ("sentence1", "sentence2"))
+        ]
+        table = read_columns(source, choices, "--labelled", _OTHER_COLUMNS)
+        label = list(table.columns)[-1]
+        cells = [cell.strip() for cell in table.columns[label]]
+        labelled = [cell.casefold() != _UNLABELLED for cell in cells]
+        if not all(labelled):
+            table.dropped["no_label"] += labelled.count(False)
+        columns = table.columns | {label: cells}
+        known = {column: list(compress(cells, labelled)) for column, cells in columns.items()}
+        rows, notes = self._sample(replace(table, columns=known), name)
+        labels, notes = rows[label], [*notes, f"noise: {self.options.recipe}"]
         if len(set(labels)) < _ROWS_MIN:
             raise SourceError(f"{source}: all labels are {labels[0][:40]!r}; --labelled needs two")
-        clean = rows["text" if "text" in rows else "sentence1"]
+        clean = rows[text if text in rows else "sentence1"]
         noisy = self.noising.noise(self.recipe, clean, FIRST_SEED)
         if "sentence2" in rows:
             if unknown := [label for label in labels if label.lower() not in _TRUTHS]:
@@ -328,21 +344,26 @@ def _is_number(cell: str) -> bool:
         return False
 
 
-def _translations(name: str, source: str) -> TextColumns | None:
-    """Return both sides of bitext in one pair of languages; None where the source is no bitext."""
+def _translations(name: str, source: str) -> dict[str, TextColumns]:
+    """Return both sides of bitext by name, a set per pair of languages; none for no bitext."""
     try:
         files = find_bitext(source, language_pair(name))
     except UsageError:  # a table that does not say its languages: here they do not matter
-        return None
-    if not files:
-        return None
-    dropped: Counter[str] = Counter()
-    rows = list(islice(stream_bitext(files, dropped), ROWS_MAX))
-    languages = sorted({f"{row.source_lang}-{row.target_lang}" for row in rows})
-    if len(languages) > 1:
-        raise SourceError(
-            f"{source} has pairs of {', '.join(languages)}: give one pair of languages per set"
-        )
-    if not rows:
-        raise SourceError(f"{source} has no rows{in_brackets(dropped)}")
-    return TextColumns({side: [getattr(row, side) for row in rows] for side in SIDES}, dropped)
+        return {}
+    sets: dict[str, TextColumns] = {}
+    lost: Counter[str] = Counter()
+    for file in files:
+        dropped: Counter[str] = Counter()
+        rows = list(islice(stream_bitext([file], dropped), ROWS_MAX))
+        for row in rows:
+            pair = "-".join(file.langs if all(file.langs) else row[2:4])
+            table = sets.setdefault(pair, TextColumns({side: [] for side in SIDES}))
+            for side in SIDES:
+                table.columns[side].append(getattr(row, side))
+        if rows:
+            table.dropped.update(dropped)
+        lost.update(dropped)
+    if files and not sets:
+        raise SourceError(f"{source} has no rows{in_brackets(lost)}")
+    only = len(sets) == 1
+    return {name if only else f"{name} {pair}": table for pair, table in sets.items()}

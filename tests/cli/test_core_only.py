@@ -44,6 +44,7 @@ RUNS = {  # command lines, and the extra that each asks for
     "review report OUT/review.sqlite -o OUT/review.html": "",
     "review serve OUT/review.sqlite": "review",
     "evaluate minilm -o OUT/report --pairs PAIRS": "train",
+    "evaluate --list": "",
     "evaluate-task minilm -o OUT/task --train PAIRS --test en=PAIRS": "train",
     "train OUT/pairs -o OUT/run --steps 1": "train",
     "train --list": "",

@@ -201,13 +201,14 @@ def refused(**options) -> str:
 
 def test_translations_of_several_languages_are_several_sets(tmp_path):
     for name in ("de-en", "fr-en"):
-        (tmp_path / f"{name}.tsv").write_text("a\tb\nc\td\n")
+        (tmp_path / f"{name}.tsv").write_text(f"a\t{name}\nc\td\n\te\n")
     (tmp_path / "empty").mkdir()
     (tmp_path / "empty" / "de-en.tsv").write_text("a\t\n\tb\n")
 
-    assert "has pairs of de-en, fr-en: give one pair of languages per set" in refused(
-        retrieval=[str(tmp_path / "*.tsv")]
-    )
+    made = sets_of(retrieval=[f"talks={tmp_path}/*.tsv"])
+    found = {dataset.name: dataset.columns["target"] for dataset in made.sets}
+    assert found == {"talks de-en": ["de-en", "d"], "talks fr-en": ["fr-en", "d"]}
+    assert made.notes[0] == "talks de-en: dropped 1 rows: empty_side 1"
     assert "no rows" in refused(retrieval=[str(tmp_path / "empty")])
 
 

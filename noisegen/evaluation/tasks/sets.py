@@ -99,12 +99,12 @@ def _read(data: TaskData, source: str, lang: str) -> LabelledRows:
             rows = labelled.read_tags(source, lang)
         case "nli":
             rows = labelled.read_nli(source, lang)
+        case _ if labelled.is_split(source):
+            rows = labelled.read_split(source)
+        case _ if labelled.is_snips(source):
+            rows = labelled.read_snips(source)
         case _:
-            rows = (
-                labelled.read_snips(source)
-                if labelled.is_snips(source)
-                else labelled.read_slots(source)
-            )
+            rows = labelled.read_slots(source)
     rows.drop_strays()
     if not rows.rows:
         lost = ", ".join(filter(None, [by_reason(rows.dropped), *rows.damaged]))

@@ -91,7 +91,7 @@ def test_rows_of_absurd_length_are_counted_in_every_format(tmp_path):
 @pytest.mark.parametrize(
     ("task", "content", "said"),
     [
-        (NLI, "premise\thypothesis\tlabel\na\tb\t1\nc\td\t1\n", "all rows have the label 1"),
+        (NLI, "premise\thypothesis\tlabel\na\tb\t1\nc\td\t1\n", "all rows have the label neutral"),
         (NER, "a\tO\n\nb\tO\n", "all tokens have the tag O"),
         (SLOTS, HEAD + "a b\tO O\tx\n", "label x and all tokens have the tag O"),
     ],

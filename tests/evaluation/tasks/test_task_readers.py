@@ -7,7 +7,16 @@ import made_tasks
 import pytest
 from conftest import SHARED
 
-from noisegen.data.labelled import LabelledRow, read_nli, read_slots, read_snips, read_wikiann
+from noisegen.data.labelled import (
+    LabelledRow,
+    is_split,
+    read_nli,
+    read_slots,
+    read_snips,
+    read_split,
+    read_tags,
+    read_wikiann,
+)
 from noisegen.errors import SourceError, UsageError
 from noisegen.evaluation.tasks.kinds import TASKS
 from noisegen.evaluation.tasks.sets import read_data
@@ -130,6 +139,71 @@ def test_nli_takes_one_language_and_one_name_for_a_class(tmp_path):
     assert found.dropped == {"other_language": 1, "no_label": 2}
     train = read_nli(str(made_tasks.nli_file(tmp_path, "train.tsv")), "en")
     assert {row.label for row in train.rows} == {"entailment", "contradiction"}
+
+
+def test_nli_of_rcp_is_in_apostrophes_and_has_numbers_for_classes(tmp_path):
+    path = tmp_path / "test_en_typos_0.05.tsv"
+    path.write_bytes(
+        b"premise\thypothesis\tlabel\r\n'It's warm'\t'It isn't \"cold\"'\t0\r\n"
+        b"'We sat'\t'We 'stood''\t2\r\n'a'\t'b'\t1\r\n'a'\t'b'\t-1\r\n'a'\tb\r\n"
+    )
+    found = read_nli(str(path), "en")
+    assert [(row.text, row.second, row.label) for row in found.rows] == [
+        ("It's warm", 'It isn\'t "cold"', "entailment"),
+        ("We sat", "We 'stood'", "contradiction"),
+        ("a", "b", "neutral"),
+    ]
+    assert found.dropped == {"no_label": 1}
+    assert found.damaged == [f"{path}: 1 rows wrong_columns"]
+
+
+def split_folder(folder, *lines):
+    for name, content in zip(("seq.in", "seq.out", "label"), lines, strict=True):
+        (folder / name).write_bytes(content)
+    return str(folder)
+
+
+def test_slots_in_three_files_are_read_line_by_line(tmp_path):
+    source = split_folder(
+        tmp_path,
+        b"\xef\xbb\xbfplay eva  now .\r\nrain on mars\r\n\r\nx\xff\r\nask\r\n",
+        b"O artist O O\r\nO O\r\nO\r\nO\r\nO\r\n",
+        b"Play\r\nAsk\r\nAsk\r\nAsk\r\nAsk\r\n",
+    )
+    assert is_split(source)
+    found = read_split(source)
+    assert found.rows == [
+        LabelledRow(("play", "eva", "now", "."), ("O", "artist", "O", "O"), "Play"),
+        LabelledRow(("ask",), ("O",), "Ask"),
+    ]
+    assert (found.dropped, found.corpus) == ({"unequal_labels": 1, "empty_cell": 1}, "snips")
+    assert found.damaged == [f"{tmp_path}: 1 rows not_utf8"]
+    [test] = read_data(SLOTS, [str(made_tasks.snips_file(tmp_path))], [f"en={source}"]).tests
+    assert len(test.sides["clean"]) == 2
+
+
+def test_three_files_of_unequal_length_are_refused(tmp_path):
+    source = split_folder(tmp_path, b"a\nb\n", b"O\nO\n", b"Play\n")
+    with pytest.raises(SourceError, match=r"seq.in 2, seq.out 2, label 1 lines"):
+        read_split(source)
+
+
+def test_a_table_of_both_sides_comes_before_the_three_files(tmp_path):
+    source = split_folder(tmp_path, b"a\n", b"O\n", b"Play\n")
+    made_tasks.slots_file(tmp_path, "data.tsv")
+    assert not is_split(source)
+    assert read_slots(source).noisy
+
+
+def test_tags_of_rcp_are_the_numbers_of_wikiann(tmp_path):
+    path = tmp_path / "test_es_typos_0.1.jsonl"
+    rows = [(["Ana", "Li", "vive"], [1, 2, 0], "es"), (["Ulm"], [5], "de"), (["x"], [7], "es")]
+    objects = [{"tokens": t, "ner_tags": n, "langs": [lang] * len(t)} for t, n, lang in rows]
+    path.write_text("\n".join(map(json.dumps, objects)) + '\n{"tokens": ["a"], "ner_tags": []}\n')
+    found = read_tags(str(path), "es")
+    found.drop_strays()
+    assert found.rows == [LabelledRow(("Ana", "Li", "vive"), ("B-PER", "I-PER", "O"))]
+    assert found.dropped == {"other_language": 1, "unknown_tag": 1, "unequal_labels": 1}
 
 
 def test_tags_lose_their_marks_unless_all_sets_have_them(tmp_path):
