@@ -45,7 +45,8 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 MANY = -1  # values, as click counts them
 RENAMED = {  # what options were called before, and now
     "chars_max": "max_chars", "chars_min": "min_chars", "common_min": "min_common",
-    "noise": "recipe", "real": "pairs", "rows": "limit", "rows_max": "limit", "source": "origin",
+    "natural": "validation", "noise": "recipe", "real": "pairs", "rows": "limit",
+    "rows_max": "limit", "source": "origin",
 }  # fmt: skip
 Strings = str | Path | Sequence[str | Path]  # one or several; a decoded option is a tuple of str
 

@@ -1,9 +1,8 @@
 """Columns of text that a user named by what they hold: read bounded, or streamed, and cleaned."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -70,12 +69,22 @@ def read_columns(source: str, choices: Choices, what: str, advice: str = "") -> 
     `source` is a file, folder, glob or hf:...; of a text file, the one column is its lines. Columns
     of a file without a header are numbers from 1; `column_named` tells what else a name means. Of
     rows with the same tweet_id the first is read. `what` names the set in errors, and `advice` ends
-    those about a missing column. Raises SourceError for what is missing and where no row is left.
+    those about a missing column. Rows after the first ROWS_MAX are counted under `over_limit`.
+    Raises SourceError for what is missing and where no row is left.
     """
     read = TextColumns({})
-    rows = list(islice(stream_columns(source, choices, what, read, advice), ROWS_MAX))
+    rows = list(within_memory(stream_columns(source, choices, what, read, advice), read.dropped))
     columns = {name: [row[index] for row in rows] for index, name in enumerate(read.columns)}
     return replace(read, columns=columns)
+
+
+def within_memory(rows: Iterable[T], dropped: Counter[str]) -> Iterator[T]:
+    """Yield the first ROWS_MAX rows; count the others under `over_limit`."""
+    for number, row in enumerate(rows):
+        if number < ROWS_MAX:
+            yield row
+        else:
+            dropped["over_limit"] += 1
 
 
 def stream_columns(

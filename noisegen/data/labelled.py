@@ -14,7 +14,13 @@ from typing import Any
 
 import msgspec
 
-from noisegen.data.columns import ROWS_MAX, TextColumns, damaged_rows, stream_columns
+from noisegen.data.columns import (
+    ROWS_MAX,
+    TextColumns,
+    damaged_rows,
+    stream_columns,
+    within_memory,
+)
 from noisegen.data.conll import sentences
 from noisegen.data.features import class_names, label_names
 from noisegen.data.files import COMPRESSIONS, Damaged, read_parts
@@ -206,7 +212,7 @@ def _table_rows(
     source: str, choices: Sequence[Sequence[str]], what: str, rows: LabelledRows, read: TextColumns
 ) -> Iterator[dict[str, str]]:
     """Yield the rows of a table by column; what was lost of it is added to `rows`."""
-    for texts in islice(stream_columns(source, choices, what, read), ROWS_MAX):
+    for texts in within_memory(stream_columns(source, choices, what, read), read.dropped):
         yield dict(zip(read.columns, texts, strict=True))
     rows.dropped += read.dropped
     rows.damaged += read.damaged
@@ -350,7 +356,7 @@ def read_wikiann(source: str, lang: str) -> LabelledRows:
         raise SourceError(is_folder if path.is_dir() else f"{source!r}: no such file")
     rows, lost = LabelledRows("wikiann"), Counter[str]()
     try:
-        for lines in islice(sentences(read_parts(path)), ROWS_MAX):
+        for lines in within_memory(sentences(read_parts(path)), rows.dropped):
             row = lines if isinstance(lines, str) else _sentence_row(lines, lang)
             if isinstance(row, LabelledRow):
                 rows.add(row)

@@ -5,7 +5,7 @@ import io
 import json
 import re
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
@@ -51,8 +51,10 @@ def _evaluate(options: EvaluateOptions) -> Results:
     folder = RunFolder(Path(options.out), LAYOUT, {})
     with folder.locked(force=options.force, can_resume=False, show=progress):
         encoders = open_all(models, progress)
+        targets = _target_store(options.target_model, models, encoders, progress)
         sets = make_sets(options, progress)
-        run = _Measurement(sets, models, progress, total=len(set(sets.texts())) * len(models))
+        total = len(set(sets.texts())) * len(models)
+        run = _Measurement(sets, models, progress, total, targets)
         for model in models:
             run.add(model, encoders.pop(model.name))
         progress(Progress("statistics"))
@@ -80,6 +82,7 @@ class _Measurement:
     named: Sequence[Named]
     progress: Show
     total: int  # texts to encode, if memory holds their vectors
+    targets: VectorStore | None = None  # of the targets of translations
     done: int = 0
     models: list[Model] = field(default_factory=list)
     measured: dict[str, dict[str, Measured]] = field(default_factory=dict)  # by model and set
@@ -104,7 +107,7 @@ class _Measurement:
         self.measured[model.name] = by_set = {}
         for dataset in sets:
             if not isinstance(dataset, PairSet):
-                by_set[dataset.name] = measure(dataset, store)
+                by_set[dataset.name] = measure(dataset, store, targets=self.targets)
                 continue
             if is_baseline:
                 self.anchors.setdefault(dataset.group, store(dataset.clean))
@@ -135,7 +138,10 @@ class _Measurement:
         return Results(
             models=tuple(self.models),
             datasets=tuple(map(_dataset, sets)),
-            scores={name: scores(sets, measured) for name, measured in self.measured.items()},
+            scores={
+                name: scores(sets, measured, paper_stats=options.paper_stats)
+                for name, measured in self.measured.items()
+            },
             comparisons=tuple(chain(*compared)),
             doses=tuple(self.strengths),
             examples=tuple(examples(shown, self.measured, baseline)),
@@ -210,7 +216,7 @@ def write_csv(path: Path, rows: Iterable[Sequence[object]]) -> None:
 
 
 _FORMULA = re.compile(r"^(?=[=+\-@\t\r])(?![-+.e\d ]+$)")  # but figures, alone or several
-_SCORE = ("value", "low", "high", "sd")
+_SCORE = ("value", "low", "high", "sd", "p_null")
 _COMPARED = ("difference", "test", "p", "p_holm", "repaired", "broken")
 
 
@@ -296,6 +302,23 @@ def training_of(models: Sequence[Named]) -> dict[str, Any] | None:
         rows = [row for row in log if isinstance(row, dict) and row]
         return {"model": model.name, "config": config, "log": rows}
     return None
+
+
+def _target_store(
+    spec: str | None, models: Sequence[Named], encoders: Mapping[str, Encoder], progress: Show
+) -> VectorStore | None:
+    """Open the model of the target side, unless it is one of the others; raises UsageError."""
+    if spec is None:
+        return None
+    opened = next((encoders[model.name] for model in models if model.spec == spec), None)
+    encoder = opened or open_all([Named("of --target-model", spec)], progress).popitem()[1]
+    for name, other in encoders.items():
+        if other.width != encoder.width:
+            raise UsageError(
+                f"{name} has {other.width:,} numbers per vector, --target-model {spec} "
+                f"{encoder.width:,}: they cannot be compared"
+            )
+    return VectorStore(encoder)
 
 
 def open_all(models: Sequence[Named], progress: Show) -> dict[str, Encoder]:

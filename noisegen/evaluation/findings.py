@@ -127,7 +127,7 @@ class Findings:
         scores = [self.score(name, widest.dataset, metric.name) for name in names]
         values = [score.value for score in scores if score]
         words = [metric.change(*values) if len(values) == 2 else metric.signed(widest.difference)]
-        words += [widest.items, p_value(widest.p_holm) if state == "same" else ""]
+        words += [widest.items, p_value(widest.p_shown) if state == "same" else ""]
         evidence, all_sets = ", ".join(filter(None, words)), counted(len(tested), *KINDS[kind][:2])
         if len(chosen) == 1:
             return f"{widest.dataset}{'' if len(tested) == 1 else f', one of {all_sets}'}", evidence
@@ -138,9 +138,9 @@ class Findings:
 
 
 def verdict(comparison: Comparison) -> str:
-    """Return the verdict of a comparison at `ALPHA` after Holm: 'better', 'worse' or 'same'."""
+    """Return the verdict of a comparison at `ALPHA`: 'better', 'worse' or 'same'."""
     better = metric_of(comparison.metric).better
-    if not better or not comparison.p_holm < ALPHA or not comparison.difference:
+    if not better or not comparison.p_shown < ALPHA or not comparison.difference:
         return "same"
     return "better" if (comparison.difference < 0) == (better == "low") else "worse"
 
@@ -189,7 +189,10 @@ def render(results: Results, console: Console) -> None:
         console.print()
     if results.comparisons:
         levels = ", ".join(f"{stars(level / 2)} p < {level:g}" for level in LEVELS)
-        console.print(f"{levels}; paired tests, Holm's correction", style="dim", highlight=False)
+        kinds = {test.test for test in results.comparisons}
+        how = ["t-tests over the seeds, uncorrected"] if "t" in kinds else []
+        how += ["paired tests, Holm's correction"] if kinds - {"t"} else []
+        console.print("; ".join([levels, *how]), style="dim", highlight=False)
 
 
 def _cell(findings: Findings, dataset: str, model: str, metric: Metric) -> Text:
@@ -201,6 +204,6 @@ def _cell(findings: Findings, dataset: str, model: str, metric: Metric) -> Text:
     if model == baseline or before is None or metric.name == "drift":  # the baseline has no drift
         return Text(metric.short(after.value))
     test = findings.compared.get((model, dataset, metric.name))
-    mark = stars(test.p_holm) if test else ""
+    mark = stars(test.p_shown) if test else ""
     figures = f"{metric.short(before.value)}→{metric.short(after.value)}"
     return Text(figures + mark.ljust(3, NBSP), _COLOURS.get(verdict(test), "") if test else "")

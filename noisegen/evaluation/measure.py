@@ -6,7 +6,7 @@ noise seed; t-tests over the seeds on request. Holm's correction is over the set
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import compress
 from math import isfinite
@@ -14,7 +14,7 @@ from math import isfinite
 import numpy as np
 
 from noisegen.augment.statistics import wilson
-from noisegen.encoders.encoder import Encoder, Progress, Tokenizer, Vectors
+from noisegen.encoders.encoder import Encoder, Progress, Ragged, Vectors
 from noisegen.evaluation import similarity, statistics
 from noisegen.evaluation.metrics import metric_of
 from noisegen.evaluation.results import Comparison, Score, StrengthCurve
@@ -22,7 +22,6 @@ from noisegen.evaluation.sets import EvaluationSet, PairSet, TextSet, is_tested
 from noisegen.evaluation.similarity import F64, Bool
 from noisegen.evaluation.xsim_search import (
     HardVectors,
-    matching_accuracy,
     search_both_ways,
     xsim,
     xsim_hard,
@@ -67,14 +66,18 @@ class Measured:
     rows: Rows = field(default_factory=dict)
 
 
-def measure(dataset: EvaluationSet, store: VectorStore, anchor: Vectors | None = None) -> Measured:
+def measure(
+    dataset: EvaluationSet, store: VectorStore, anchor: Vectors | None = None,
+    targets: VectorStore | None = None,
+) -> Measured:  # fmt: skip
     """Measure a model on a set; `anchor` has the baseline's vectors of a pair set's clean texts.
 
     If its width differs, drift and anchored distance are left out. Without `anchor` the model is
-    the baseline, which also has a type/token ratio if it has a tokenizer.
+    the baseline, which also has a type/token ratio if it has a tokenizer. `targets` encodes the
+    targets of translations, if another model does.
     """
     if isinstance(dataset, TextSet):
-        return _of_texts(dataset, store)
+        return _of_texts(dataset, {"target": targets or store}, store)
     clean = store(dataset.clean)
     hard = dataset.negatives and HardVectors(
         store(dataset.negatives.texts), dataset.negatives.sources, dataset.negatives.kinds
@@ -86,13 +89,7 @@ def measure(dataset: EvaluationSet, store: VectorStore, anchor: Vectors | None =
         figures = Figures()
         if changed.any():
             figures["distance_changed"] = float(rows["distance"][changed].mean())
-        found = search_both_ways(vectors, clean, noisy, dataset.clean)
-        rows |= {
-            "xsim_error": _percent(~found.forward.correct),
-            "xsim_error_reverse": _percent(~found.backward.correct),
-            "accuracy_forward": _percent(found.matching.forward),
-            "accuracy_backward": _percent(found.matching.backward),
-        }
+        rows |= _searched(vectors, noisy, clean, dataset.clean)
         if hard:
             lost = xsim_hard(vectors, clean, hard, texts=dataset.clean)
             rows["xsim_hard_error"] = _percent(~lost.correct)
@@ -106,23 +103,39 @@ def measure(dataset: EvaluationSet, store: VectorStore, anchor: Vectors | None =
     if anchor is None:  # no drift against itself: nothing but rounding
         del measured.rows["drift"]
         measured.seeds["drift"] = (0.0,) * len(dataset.noisy)
-        if tokenizer := getattr(store.encoder, "tokenizer", None):
-            measured.seeds["ttr_ratio"] = _type_token_ratios(dataset, tokenizer)
+        tokenizer = getattr(store.encoder, "tokenizer", store.encoder)
+        if hasattr(tokenizer, "tokenize"):  # LASER2 splits into pieces itself
+            measured.seeds.update(_type_token_ratios(dataset, tokenizer.tokenize))
     return measured
 
 
-def _type_token_ratios(dataset: PairSet, tokenizer: Tokenizer) -> tuple[float, ...]:
-    """Return the type/token ratio of each noisy side over that of the clean one."""
-    special = set(tokenizer.tokenize([""]).values.tolist())
-    base, *ratios = (
-        similarity.type_token_ratio(tokenizer.tokenize(side), without=special)
+def _searched(x: Vectors, x_texts: Sequence[str], y: Vectors, y_texts: Sequence[str]) -> Rows:
+    """Return which rows of x miss or match their own row of y, and the other way round."""
+    found = search_both_ways(x, y, x_texts, y_texts)
+    return {
+        "xsim_error": _percent(~found.forward.correct),
+        "xsim_error_reverse": _percent(~found.backward.correct),
+        "accuracy_forward": _percent(found.matching.forward),
+        "accuracy_backward": _percent(found.matching.backward),
+    }
+
+
+def _type_token_ratios(
+    dataset: PairSet, tokenize: Callable[[Sequence[str]], Ragged]
+) -> dict[str, tuple[float, ...]]:
+    """Return the type/token ratios of both sides, and of each noisy side over the clean one."""
+    special = set(tokenize([""]).values.tolist())
+    clean, *noisy = (
+        similarity.type_token_ratio(tokenize(side), without=special)
         for side in (dataset.clean, *dataset.noisy)
     )
-    return tuple(ratio / base for ratio in ratios)
+    ratios = tuple(ratio / clean for ratio in noisy)
+    return {"ttr_ratio": ratios, "ttr_noisy": tuple(noisy), "ttr_clean": (clean,)}
 
 
-def _of_texts(dataset: TextSet, store: VectorStore) -> Measured:
-    vectors = {column: store(texts) for column, texts in dataset.columns.items()}
+def _of_texts(dataset: TextSet, stores: Mapping[str, VectorStore], store: VectorStore) -> Measured:
+    """Measure a set whose columns are encoded by `stores`, or else by `store`."""
+    vectors = {name: stores.get(name, store)(texts) for name, texts in dataset.columns.items()}
     labels, rows, figures = dataset.truth.tolist(), Rows(), Figures()
     match dataset.kind:
         case "sts":
@@ -134,9 +147,8 @@ def _of_texts(dataset: TextSet, store: VectorStore) -> Measured:
             for name, cosines in rows.items():
                 figures[name] = _POINTS * similarity.spearman(cosines, np.array(labels))
         case "retrieval":
-            matched = matching_accuracy(vectors["source"], vectors["target"])
-            rows["accuracy_forward"] = _percent(matched.forward)
-            rows["accuracy_backward"] = _percent(matched.backward)
+            source, target = dataset.columns["source"], dataset.columns["target"]
+            rows |= _searched(vectors["source"], source, vectors["target"], target)
         case "classification":
             tested = is_tested(dataset.columns["clean"])
             train, trained = vectors["clean"][~tested], list(compress(labels, ~tested))
@@ -194,8 +206,13 @@ BySet = Mapping[str, Measured]
 Key = tuple[str, str]  # set, metric
 
 
-def scores(sets: Sequence[EvaluationSet], measured: BySet) -> dict[str, dict[str, Score]]:
-    """Return the figures of one model by set and metric, without those that are not finite."""
+def scores(
+    sets: Sequence[EvaluationSet], measured: BySet, *, paper_stats: bool = False
+) -> dict[str, dict[str, Score]]:
+    """Return the figures of one model by set and metric, without those that are not finite.
+
+    `paper_stats`: with one-sample t-tests over the noise seeds, as in RoLASER.
+    """
     intervals: dict[Key, tuple[float, float]] = {}
     for columns, gold in _resampled_together(sets, measured):
         if gold is not None:
@@ -218,7 +235,10 @@ def scores(sets: Sequence[EvaluationSet], measured: BySet) -> dict[str, dict[str
                 several = len(values) > 1
                 sd = float(np.std(values, ddof=1)) if several else None
                 seeds = values if several else ()
-                of_set[metric] = Score(float(np.mean(values)), low, high, sd, seeds)
+                null, p = metric_of(metric).null if paper_stats and several else None, None
+                if null is not None:
+                    p = statistics.one_sample_t(values, null)
+                of_set[metric] = Score(float(np.mean(values)), low, high, sd, seeds, p)
     return by_set
 
 

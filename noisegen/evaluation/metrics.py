@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from noisegen.evaluation.results import Score
+from noisegen.evaluation.statistics import stars
 
 NBSP = "\u00a0"  # no line ends between a figure and its unit
 _SMALL = 0.01  # below it a figure without unit gets one digit more
@@ -25,7 +26,7 @@ class Metric:
     'spearman' by the bootstrap of a correlation, '' not at all. `headline` is its column in the
     terminal for sets of the `kinds`; it `leads` where the verdict of the report names it first.
     `chart` is the group of metrics that share a chart, distance or errors: of a group, the first
-    that is there.
+    that is there. `null` is what a one-sample test compares with.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Metric:
     kinds: tuple[str, ...] = ()
     leads: bool = False
     chart: str = ""
+    null: float | None = None
 
     @property
     def heading(self) -> str:
@@ -71,8 +73,9 @@ class Metric:
         return f"± {self.number(score.sd or 0)}"
 
     def with_interval(self, score: Score) -> str:
-        """Return a figure with its unit and its interval."""
-        return f"{self.with_unit(score.value)} {self.interval(score)}".strip()
+        """Return a figure with its unit, its interval, and stars if it was tested by itself."""
+        mark = "" if score.p_null is None else stars(score.p_null)
+        return f"{self.with_unit(score.value)}{mark} {self.interval(score)}".strip()
 
     def change(self, before: float, after: float) -> str:
         """Return '0.302 to 0.121, 2.5 times lower'; only errors have the factor."""
@@ -109,6 +112,7 @@ def _read() -> dict[str, Metric]:
     rows: list[dict[str, Any]] = _table("metrics.tsv")
     for row in rows:
         row |= {"kinds": tuple(filter(None, row["kinds"].split(","))), "leads": bool(row["leads"])}
+        row["null"] = float(row["null"]) if row["null"] else None
     return {row["name"]: Metric(**row) for row in rows}
 
 

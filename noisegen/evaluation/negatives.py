@@ -1,24 +1,26 @@
 """Hard negatives: sentences that say something else in nearly the same words.
 
 Three families, as in xSIM++ (Chen and others, 2023), but with noisegen's own generator: figures are
-not comparable with those of xSIM++.
+not comparable with those of xSIM++, unless the lines published for it are read.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from noisegen.errors import UsageError
+from noisegen.errors import SourceError, UsageError
 from noisegen.evaluation import alterations
+from noisegen.evaluation.results import PER_KIND
 from noisegen.noise.rng import Draws, check_seed, name_number, row_key, stream_key
 from noisegen.noise.tagging import installed_model
 
 KINDS = ("number", "entity", "causality")
-PER_KIND = 3
 CHARS_MAX = 2_000  # of a text that gets negatives: a parser's memory grows with the text
 _TRIES = 3  # draws for each negative wanted; the same one may come twice
 
@@ -59,6 +61,8 @@ def hard_negatives(
     first = {text: row for row, text in reversed(list(enumerate(texts)))}
     rows = sorted(row for text, row in first.items() if len(text) <= CHARS_MAX)
     families, note = _families([texts[row] for row in rows], lang, parse)
+    if long := len(first) - len(rows):
+        note += f"; none of {long:,} texts of over {CHARS_MAX:,} characters"
     streams = {kind: stream_key(seed, f"hard:{kind}") for kind in families}
     seen, altered, kinds = set(texts), list[str](), list[str]()
     sources: list[int] = []
@@ -77,6 +81,46 @@ def hard_negatives(
                     sources.append(row)
                     kinds.append(kind)
     return HardNegatives(altered, np.array(sources, np.int64), kinds, note)
+
+
+class _Origin(msgspec.Struct):
+    src: str
+    errtype: str
+
+
+def published_negatives(path: str, texts: Sequence[str]) -> HardNegatives:
+    """Return the lines of xSIM++ that were made from these texts.
+
+    `path` is its JSON file, {line: {"src": sentence, "errtype": type}}. The lines are read in the
+    order of the text file beside it (eng_Latn_augmented.devtest of eng_Latn_errtype.devtest.json),
+    if there is one. Raises SourceError for a wrong file, and where none is of these texts.
+    """
+    file = Path(path)
+    beside = file.with_name(file.name.replace("errtype", "augmented").removesuffix(".json"))
+    try:
+        origins = msgspec.json.decode(file.read_bytes(), type=dict[str, _Origin])
+        has_lines = beside != file and beside.is_file()
+        lines = beside.read_text("utf-8").split("\n") if has_lines else list(origins)
+        lines = list(filter(None, map(str.strip, lines)))
+    except (OSError, ValueError) as error:
+        raise SourceError(f"{path} is no file of xSIM++: {error}") from error
+    first = {text.strip(): row for row, text in reversed(list(enumerate(texts)))}
+    known = ((line, origins[line]) for line in lines if line in origins)
+    found = [(line, origin) for line, origin in known if origin.src.strip() in first]
+    if not found:
+        raise SourceError(f"{path}: no line is made from any of the {len(texts):,} sentences")
+    return HardNegatives(
+        [line for line, _ in found],
+        np.array([first[origin.src.strip()] for _, origin in found], np.int64),
+        [_family(origin.errtype) for _, origin in found],
+        f"those of xSIM++, {len(lines) - len(found):,} of other sentences",
+    )
+
+
+def _family(errtype: str) -> str:
+    """Return the family that an error type of xSIM++ begins with, else the type as a name."""
+    name = "_".join(errtype.lower().split())
+    return next((kind for kind in KINDS if name.startswith(kind)), name)
 
 
 def _families(texts: Sequence[str], lang: str, parse: bool) -> tuple[dict[str, Alter], str]:

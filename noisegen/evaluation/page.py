@@ -181,7 +181,7 @@ def _change_rows(
             continue
         test = findings.compared.get((model.name, dataset.name, metric.name))
         tip = f"{dataset.name}: {metric.with_interval(before)} to {metric.with_interval(after)}"
-        tip += f", {p_value(test.p_holm)} after Holm" if test else ""
+        tip += f", {p_value(test.p_shown)}, {test.test}" if test else ""
         both = [Dot(score.value, findings.style(name), score.bounds)
                 for name, score in zip(names, (before, after), strict=True)]  # fmt: skip
         figures = f"{metric.number(before.value)} → {metric.number(after.value)}"

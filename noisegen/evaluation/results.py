@@ -15,6 +15,7 @@ from noisegen.options import argument, internal, option
 from noisegen.runs.progress import Show, silent
 
 Names = tuple[str, ...]
+PER_KIND = 3  # hard negatives of each family per sentence
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,11 @@ class EvaluateOptions:
     retrieval: Annotated[
         Names, option("Bitext, or a table with columns source, target", metavar="SOURCE")
     ] = ()
+    target_model: Annotated[
+        str | None,
+        option("For --retrieval: model of the target side, for all models (default: each its own)",
+               metavar="SPEC"),
+    ] = None  # fmt: skip
     labelled: Annotated[
         Names,
         option(
@@ -65,9 +71,22 @@ class EvaluateOptions:
         str, option("Recipe for the noise of --sts and --labelled", metavar="NAME|FILE.yaml")
     ] = "ugc"
     lang: Annotated[str, option("Language of the text")] = "en"
-    limit: Annotated[int, option("Maximum rows per set", "-n", "--limit", ge=2)] = 1_000
+    limit: Annotated[
+        int | None,
+        option("Maximum rows per set, evenly spaced (default: all; of --source 2,000)",
+               "-n", "--limit", ge=2),
+    ] = None  # fmt: skip
     hard: Annotated[bool, option("Also measure xSIM among hard negatives")] = True
-    paper_stats: Annotated[bool, option("Use t-tests over the seeds, as in RoLASER")] = False
+    per_kind: Annotated[
+        int, option("Hard negatives of each family per sentence (xSIM++: about 44 in all)", ge=1)
+    ] = PER_KIND
+    augmented: Annotated[
+        str | None,
+        option("Hard negatives of xSIM++ in place of noisegen's: its errtype.json", metavar="FILE"),
+    ] = None  # fmt: skip
+    paper_stats: Annotated[
+        bool, option("Use t-tests over the seeds, uncorrected, as in RoLASER")
+    ] = False
     noisy_column: Annotated[str, option("Noisy column of --pairs")] = "noisy"
     clean_column: Annotated[str, option("Clean column of --pairs")] = "clean"
     clean_file: Annotated[
@@ -86,6 +105,10 @@ class EvaluateOptions:
             )
         if self.pool and not self.pairs:
             raise UsageError("--pool is for natural pairs: give --pairs")
+        if self.target_model and not self.retrieval:
+            raise UsageError("--target-model is for translations: give --retrieval")
+        if self.augmented and not (self.hard and (self.pairs or self.source)):
+            raise UsageError("--augmented is for --source and --pairs, without --no-hard")
         if any(not 0 <= factor <= 100 for factor in self.strengths):
             raise UsageError("--strengths are factors from 0 to 100")
 
@@ -122,8 +145,8 @@ class Dataset:
 class Score:
     """One figure: the mean over `seeds`, with a 95 % interval.
 
-    `low` and `high` come from a bootstrap over sentences, `sd` from the noise seeds; None if there
-    is none.
+    `low` and `high` come from a bootstrap over sentences, `sd` from the noise seeds, `p_null` from
+    a one-sample t-test over them against the metric's null (--paper-stats); None if there is none.
     """
 
     value: float
@@ -131,6 +154,7 @@ class Score:
     high: float | None = None
     sd: float | None = None
     seeds: tuple[float, ...] = ()
+    p_null: float | None = None
 
     @property
     def bounds(self) -> tuple[float, float] | None:
@@ -161,6 +185,11 @@ class Comparison:
     p_holm: float
     repaired: int | None = None
     broken: int | None = None
+
+    @property
+    def p_shown(self) -> float:
+        """The p that counts: after Holm, but of RoLASER's t-tests as they are, as in the paper."""
+        return self.p if self.test == "t" else self.p_holm
 
     @property
     def items(self) -> str:

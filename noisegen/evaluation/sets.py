@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain, compress, count, islice
+from itertools import chain, compress, count
 from math import isfinite
 
 import numpy as np
@@ -12,11 +12,18 @@ import numpy.typing as npt
 
 from noisegen.augment.on_the_fly import Noising
 from noisegen.data.bitext import SIDES, find_bitext, stream_bitext
-from noisegen.data.columns import ROWS_MAX, TextColumns, evenly, in_brackets, read_columns
+from noisegen.data.columns import (
+    ROWS_MAX,
+    TextColumns,
+    evenly,
+    in_brackets,
+    read_columns,
+    within_memory,
+)
 from noisegen.data.pairs import read_pairs
 from noisegen.data.sources import named_source
 from noisegen.errors import SourceError, UsageError
-from noisegen.evaluation.negatives import HardNegatives, hard_negatives
+from noisegen.evaluation.negatives import HardNegatives, hard_negatives, published_negatives
 from noisegen.evaluation.results import EvaluateOptions
 from noisegen.evaluation.similarity import Bool
 from noisegen.noise import registry
@@ -40,6 +47,7 @@ _TRUTHS = {"0": 0, "1": 1, "0.0": 0, "1.0": 1, "false": 0, "true": 1}  # of a pa
 _TEST_PARTS = 2  # one in so many texts with labels is for testing
 _ROWS_MIN = 2
 POOL_MAX = 50_000  # sentences that a noisy one is searched in
+SOURCE_MAX = 2_000  # clean sentences that are noised without --limit: each 270 times by default
 
 
 @dataclass(frozen=True)
@@ -198,8 +206,12 @@ class _SetReader:
         rows, notes = self._sample(TextColumns(sides, loaded.dropped, loaded.damaged), name)
         clean, hard = rows["clean"], self._negatives(rows["clean"], notes)
         known = set(clean)
-        pool = evenly([text for text in self.pool if text not in known], POOL_MAX - len(known))
-        notes += [f"{len(pool):,} other sentences in the pool"] if pool else []
+        others = [text for text in self.pool if text not in known]
+        pool = evenly(others, max(0, POOL_MAX - len(known)))
+        if others:
+            of = f" of {len(others):,}" if len(pool) < len(others) else ""
+            notes.append(f"{len(pool):,}{of} other sentences in the pool")
+            self.sets.notes += [f"{name}: {notes[-1]}"] if of else []
         note = "; ".join(notes)
         return [PairSet(name, "pairs", clean, (rows["noisy"],), name, (), hard, note, pool)]
 
@@ -209,7 +221,7 @@ class _SetReader:
         texts: dict[str, None] = {}
         for source in self.options.pool:
             table = read_columns(source, [(self.options.text_column,)], "--pool")
-            self.sets.damaged.extend(table.damaged)
+            self._note_losses(table, source)
             texts |= dict.fromkeys(table.columns[self.options.text_column])
         return list(texts)
 
@@ -241,6 +253,8 @@ class _SetReader:
         for label, table in tables.items():
             rows, notes = self._sample(table, label)
             sides = {side: rows[side] for side in SIDES}
+            if self.options.target_model:
+                notes.append(f"target side encoded by {self.options.target_model}")
             yield TextSet(label, "retrieval", sides, note="; ".join(notes))
 
     def labelled(self, name: str, source: str) -> list[EvaluationSet]:
@@ -286,7 +300,7 @@ class _SetReader:
         """Read clean text; yield a set per recipe, with strengths if it is a mix."""
         options = self.options
         table = read_columns(source, [(options.text_column,)], "--source")
-        rows, notes = self._sample(table, name)
+        rows, notes = self._sample(table, name, SOURCE_MAX)
         clean = rows[options.text_column]
         hard = self._negatives(clean, notes)
         note, prefix = "; ".join([name, *notes]), f"{name}: " if len(options.source) > 1 else ""
@@ -311,21 +325,35 @@ class _SetReader:
             given = prefix + label, "noise", clean, noisy, name, seeds, hard, note
             yield PairSet(*given, strengths=strengths)
 
-    def _sample(self, table: TextColumns, name: str) -> tuple[dict[str, list[str]], list[str]]:
-        """Note what was dropped; return at most `limit` rows, and notes on them."""
+    def _sample(
+        self, table: TextColumns, name: str, most: int = ROWS_MAX
+    ) -> tuple[dict[str, list[str]], list[str]]:
+        """Return all rows, at most `limit` or else `most`, and notes; note what is left out."""
+        self._note_losses(table, name)
+        if len(table) < _ROWS_MIN:
+            raise SourceError(f"{name}: only one row is left; an evaluation needs at least two")
+        sample = table.sample(self.options.limit or most)
+        if len(sample) == len(table):
+            return sample.columns, []
+        note = f"{len(sample):,} of {len(table):,} rows, evenly sampled"
+        more = "" if self.options.limit else "; --limit takes more"
+        self.sets.notes.append(f"{name}: {note}{more}")
+        return sample.columns, [note]
+
+    def _note_losses(self, table: TextColumns, name: str) -> None:
         self.sets.damaged.extend(table.damaged)
         if table.dropped:
             lost = ", ".join(f"{reason} {rows:,}" for reason, rows in table.dropped.items())
             self.sets.notes.append(f"{name}: dropped {table.dropped.total():,} rows: {lost}")
-        if len(table) < _ROWS_MIN:
-            raise SourceError(f"{name}: only one row is left; an evaluation needs at least two")
-        sample = table.sample(self.options.limit)
-        if len(sample) == len(table):
-            return sample.columns, []
-        return sample.columns, [f"{len(sample):,} of {len(table):,} rows, evenly sampled"]
 
     def _negatives(self, texts: Sequence[str], notes: list[str]) -> HardNegatives | None:
-        hard = hard_negatives(texts, lang=self.options.lang) if self.options.hard else None
+        if not self.options.hard:
+            return None
+        lang, most, published = self.options.lang, self.options.per_kind, self.options.augmented
+        hard = (
+            published_negatives(published, texts) if published
+            else hard_negatives(texts, lang=lang, per_kind=most)
+        )  # fmt: skip
         if not hard:
             return None
         notes.append(f"{len(hard):,} hard negatives, {hard.note}")
@@ -354,7 +382,7 @@ def _translations(name: str, source: str) -> dict[str, TextColumns]:
     lost: Counter[str] = Counter()
     for file in files:
         dropped: Counter[str] = Counter()
-        rows = list(islice(stream_bitext([file], dropped), ROWS_MAX))
+        rows = list(within_memory(stream_bitext([file], dropped), dropped))
         for row in rows:
             pair = "-".join(file.langs if all(file.langs) else row[2:4])
             table = sets.setdefault(pair, TextColumns({side: [] for side in SIDES}))

@@ -1,4 +1,4 @@
-"""Intervals and tests: the paired bootstrap over sentences, McNemar, Holm, RoLASER's t-test.
+"""Intervals and tests: the paired bootstrap over sentences, McNemar, Holm, RoLASER's t-tests.
 
 Efron and Tibshirani, "An Introduction to the Bootstrap" (1993), chapter 13; for paired tests of
 language systems see Koehn, "Statistical Significance Tests for Machine Translation Evaluation"
@@ -201,15 +201,35 @@ def two_sample_t(ours: npt.ArrayLike, theirs: npt.ArrayLike) -> float:
     RoLASER's test of a student against its teacher over the figures of ten noise seeds.
     Samples without variance give 0 or 1. Raises UsageError for fewer than two figures per side.
     """
-    samples = np.asarray(ours, np.float64), np.asarray(theirs, np.float64)
-    if any(sample.ndim != 1 or len(sample) < 2 for sample in samples):
-        raise UsageError("a t-test needs at least two noise seeds")
+    samples = _samples(ours, theirs)
     if not any(map(np.ptp, samples)):
         return float(samples[0][0] == samples[1][0])
     with naming_extras():
         from scipy.stats import ttest_ind
 
     return float(ttest_ind(*samples, equal_var=True).pvalue)
+
+
+def one_sample_t(values: npt.ArrayLike, null: float) -> float:
+    """Return the two-sided p of a sample having the mean `null`.
+
+    RoLASER's test of a metric against 0, and of a type/token ratio against that of standard text
+    (of their quotient: against 1). For the rest see `two_sample_t`.
+    """
+    [sample] = _samples(values)
+    if not np.ptp(sample):
+        return float(sample[0] == null)
+    with naming_extras():
+        from scipy.stats import ttest_1samp
+
+    return float(ttest_1samp(sample, null).pvalue)
+
+
+def _samples(*given: npt.ArrayLike) -> list[F64]:
+    samples = [np.asarray(sample, np.float64) for sample in given]
+    if any(sample.ndim != 1 or len(sample) < 2 for sample in samples):
+        raise UsageError("a t-test needs at least two noise seeds")
+    return samples
 
 
 def stars(p: float) -> str:

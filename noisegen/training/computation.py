@@ -100,9 +100,9 @@ class Computation:
 
     def __init__(
         self, settings: DistilSettings | PretrainSettings, student: SentenceEncoder,
-        device: torch.device,
+        device: torch.device, world: int = 1,
     ) -> None:  # fmt: skip
-        self.settings, self.student, self.device = settings, student, device
+        self.student, self.device = student, device
         self.bf16 = uses_bf16(settings.precision, device)
         cuda = device.type == "cuda"
         # dropout: the kernel drops no weights of the attention
@@ -114,7 +114,11 @@ class Computation:
                 raise UsageError(
                     "packed batches on CUDA need precision bf16; else set packed=false"
                 )
-        self.compiled = bool(getattr(settings, "compile", False))  # not a setting of pre-training
+        self.shape: dict[str, int] = {}  # of batches, where the network is compiled
+        if isinstance(settings, DistilSettings) and settings.compile:
+            tokens, longest = settings.tokens_per_batch(world), student.tokenizer.max_length
+            self.shape = {"tokens": tokens, "longest": longest}
+        self.compiled = bool(self.shape)
         if self.compiled and not (self.packed and cuda):
             raise UsageError("compile=true needs packed batches on CUDA: drop it")
         self.network: Any = torch.compile(student.network) if self.compiled else student.network
@@ -132,9 +136,7 @@ class Computation:
         tokenizer = self.student.tokenizer
         batch: Padded | Packed
         if self.packed:
-            shape = {"tokens": self.settings.batch_tokens, "longest": tokenizer.max_length}
-            given = shape if self.compiled else {}
-            batch = Packed.of(ids, tokenizer.pad_id, self.device, **given)
+            batch = Packed.of(ids, tokenizer.pad_id, self.device, **self.shape)
         else:
             batch = Padded.of(ids, tokenizer.pad_id, self.device)
         if counts is not None:

@@ -1,7 +1,8 @@
 """Distillation: a student learns to encode noisy text as its teacher encodes the clean form.
 
-An update reads `accumulate` batches in each of `world` processes. Each loss is weighted by its
-share of all their sentences, so 1 process x N batches and N x 1 give the same gradient.
+The tokens of an update are shared by all processes, each of which cuts its share into `accumulate`
+batches. Each loss is weighted by its share of all their sentences, so 1 process x N batches and
+N x 1 give the same gradient.
 """
 
 import json
@@ -17,7 +18,7 @@ import numpy.typing as npt
 import torch
 
 from noisegen.data.pairs import Pairs, damage
-from noisegen.data.pairs import read_pairs as read_natural
+from noisegen.data.pairs import read_pairs as read_given
 from noisegen.encoders.encoder import Ragged, Vectors, open_encoder, uses_bf16
 from noisegen.encoders.folders import save_folder
 from noisegen.encoders.sentence_encoder import SentenceEncoder, prepared
@@ -51,8 +52,8 @@ from noisegen.training.students import (
 from noisegen.training.trainer import UNLIMITED, Clock, Trainer
 
 _VECTORS_SHARE = 0.25  # of a limit
-_NATURAL_MAX = 1_000  # real pairs that a student is validated on
-_NATURAL = "natural_"  # begins the names of their figures
+_GIVEN_MAX = 10_000  # pairs of --validation that are used
+GIVEN = "given_"  # begins the names of their figures
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,7 @@ class Distillation(PairMethod[PairChunk]):
     vectors: TeacherVectors
     negatives: Negatives
     held_out: dict[str, HeldOut]  # by what begins the names of their figures
-    natural: Pairs | None = None  # real pairs to validate on
+    given: Pairs | None = None  # other pairs to validate on
 
     def __init__(self, settings: DistilSettings, workers: Workers, tell: Tell) -> None:
         self.settings, self.workers, self.tell = settings, workers, tell
@@ -102,27 +103,27 @@ class Distillation(PairMethod[PairChunk]):
                 f"hard_negatives are for info_nce: add +0.2*info_nce to {settings.objective}"
             )
         self.noise = NoiseSource(settings.recipe, settings.seed, settings.lang)
-        self.computation = Computation(settings, self.network, workers.device)
+        self.computation = Computation(settings, self.network, workers.device, workers.world)
         self.is_altered = settings.interpolate < 1
-        if settings.select_by:
-            if not settings.natural:
-                raise UsageError("select_by=natural needs real pairs: give --natural PAIRS")
-            self.selects_by = f"{_NATURAL}loss"
+        if settings.validation and not settings.select_by:
+            self.selects_by = f"{GIVEN}loss"
 
     def read(self, sources: Sequence[str], folder: Path, *, resume: bool = False) -> str:
-        """Read pairs or clean text, and real pairs to validate on; raises SourceError."""
-        summary, copy = super().read(sources, folder, resume=resume), folder / "natural.json"
-        if not self.settings.natural:
+        """Read pairs or clean text, and other pairs to validate on; raises SourceError."""
+        summary, copy = super().read(sources, folder, resume=resume), folder / "validation.json"
+        if not self.settings.validation:
             return summary
         if self.workers.leads and not (resume and copy.exists()):
-            pairs = read_natural(self.settings.natural)
+            pairs = read_given(self.settings.validation)
             if pairs.damaged:
                 raise damage(pairs.damaged)
-            some = pairs.sample(_NATURAL_MAX)
-            write_text(copy, json.dumps([some.noisy, some.clean]))
+            some = pairs.sample(_GIVEN_MAX)
+            write_text(copy, json.dumps([some.noisy, some.clean, len(pairs)]))
         self.workers.wait()
-        self.natural = Pairs(*json.loads(copy.read_text()))
-        return f"{summary}; {len(self.natural):,} real pairs to validate on"
+        noisy, clean, count = json.loads(copy.read_text())
+        self.given = Pairs(noisy, clean)
+        of = f" of {count:,}" if len(noisy) < count else ""
+        return f"{summary}; {len(noisy):,}{of} other pairs to validate on"
 
     def batched(self, rows: Rows, epoch: int, number: int) -> PairChunk:
         """Return noisy token ids, and clean ones if an objective needs them, in batches."""
@@ -130,7 +131,8 @@ class Distillation(PairMethod[PairChunk]):
         sides = self.tokens(rows, epoch, both_sides=self.objective.needs("clean"))
         lengths = np.stack([side.lengths for side in sides], 1)
         batches = self.workers.world * settings.accumulate
-        steps = plan(lengths, settings.batch_tokens, settings.seed, epoch, number, batches)
+        tokens = settings.tokens_per_batch(self.workers.world)
+        steps = plan(lengths, tokens, settings.seed, epoch, number, batches)
         return PairChunk(steps, sides, self.pairs.owner[rows])
 
     def prepare(self, folder: Path, progress: Show, clock: Clock = UNLIMITED) -> None:
@@ -169,7 +171,7 @@ class Distillation(PairMethod[PairChunk]):
         return min(seconds, (settings.limit or inf) * _VECTORS_SHARE)
 
     def hold_out(self, rows: Rows) -> None:
-        """Tokenise pairs, with noise of an epoch of their own, and the same share of real ones."""
+        """Tokenise pairs, with noise of an epoch of their own, and the same share of the given."""
         owners = self.pairs.owner[rows]
         noisy, clean = self.tokens(rows, VALIDATION_EPOCH, both_sides=True)
         if len(self.vectors) == len(self.pairs.clean):
@@ -177,15 +179,15 @@ class Distillation(PairMethod[PairChunk]):
         else:
             vectors = self.teacher.encode(self.pairs.clean.take(owners).to_pylist())
         self.held_out = {"": HeldOut(noisy, clean, vectors, owners)}
-        if self.natural is None:
+        if self.given is None:
             return
         share = len(rows) / len(self.held_rows)
-        real = self.natural.sample(max(1, round(share * len(self.natural))))
-        texts, numbers = np.unique(real.clean, return_inverse=True)
-        noisy, clean = map(self.network.tokenizer.tokenize, (real.noisy, real.clean))
+        given = self.given.sample(max(1, round(share * len(self.given))))
+        texts, numbers = np.unique(given.clean, return_inverse=True)
+        noisy, clean = map(self.network.tokenizer.tokenize, (given.noisy, given.clean))
         with self._teaching():
             vectors = self.teacher.encode(texts.tolist())[numbers]
-        self.held_out[_NATURAL] = HeldOut(noisy, clean, vectors, numbers)
+        self.held_out[GIVEN] = HeldOut(noisy, clean, vectors, numbers)
 
     def _leave_out_unknown(self) -> None:
         """Restrict training to the pairs whose clean text has a teacher's vector."""
@@ -261,7 +263,7 @@ class Distillation(PairMethod[PairChunk]):
         width (RoLASER, section 5.1; the factor keeps figures readable). `drift`, `anchored`,
         `distance`: mean 1 - cosine of S[clean] and T[clean], S[noisy] and T[clean], S[noisy] and
         S[clean]. `xsim_error`: the percentage of noisy sides for which xSIM finds another clean
-        side than their own. The same figures on real pairs begin with `natural_`.
+        side than their own. The same figures on the pairs of `validation` begin with `given_`.
         """
         return {
             start + name: value

@@ -215,9 +215,8 @@ def oracle_reference_code(batch: PairBatch, output: Disentangled) -> Losses:
 
 @objective("oracle:main", "heads", "partners")
 def oracle_main(batch: PairBatch, output: Disentangled) -> Losses:
-    """Return the released code's "oracle_main": `inter_class` is halved, i = j is included."""
-    half = _between(output) / 2
-    return {"intra_class": _intra_class(output, diagonal=True), "inter_class": half}
+    """Return the released code's "oracle_main": half of the paper's `inter_class`, alone."""
+    return {"inter_class": _between(output) / 2}
 
 
 @objective("oracle:old", "heads", "partners")

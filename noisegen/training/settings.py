@@ -18,7 +18,7 @@ Sink = Callable[[dict[str, Any]], None]  # takes one row of figures
 Tell = Callable[[str], None]  # takes a line for people, of what is said once
 # Settings that the command has options of its own for; --set gives all others.
 OPTIONS = ("teacher", "student", "objective", "recipe", "lang", "seed", "epochs", "steps",
-            "time_limit", "cpu_limit", "max_drift", "natural")  # fmt: skip
+            "time_limit", "cpu_limit", "max_drift", "validation")  # fmt: skip
 
 
 Text = str | None  # None leaves a setting as the preset has it
@@ -76,10 +76,10 @@ class TrainOptions:
         Text,
         option("The same in CPU time of all threads, however busy the machine is", metavar="10m"),
     ] = None
-    natural: Annotated[
+    validation: Annotated[
         tuple[str, ...],
-        option("Real noisy/clean pairs, as of evaluate --pairs: figures on them before and after "
-               "training; repeatable", metavar="PAIRS"),
+        option("Noisy/clean pairs, as of evaluate --pairs, that choose the weights in place of "
+               "those held out of DATA; repeatable", metavar="PAIRS"),
     ] = ()  # fmt: skip
     max_drift: Annotated[
         float | None,
@@ -199,8 +199,12 @@ class DistilSettings(RunSettings):
     normalize: Annotated[bool | None, option("Vectors of length 1; None: as the teacher")] = None
     lower: Annotated[bool, option("Lower-case text first")] = False
     freeze: Annotated[tuple[str, ...], option("Prefixes of names of frozen weights")] = ()
-    batch_tokens: Annotated[int, option("Tokens per process, padding included", ge=1)] = 2048
-    accumulate: Annotated[int, option("Batches per update", ge=1)] = 1
+    batch_tokens: Annotated[
+        int, option("Tokens per update over all processes, padding included", ge=1)
+    ] = 2048
+    accumulate: Annotated[
+        int, option("Batches that each process cuts its share of an update into", ge=1)
+    ] = 1
     max_length: Annotated[int, option("Tokens that a text is cut to", ge=8)] = 128
     dropout: Annotated[float, option("Dropout rate", ge=0, lt=1)] = 0.0
     activation_dropout: Annotated[
@@ -224,9 +228,13 @@ class DistilSettings(RunSettings):
     max_drift: Annotated[
         float | None, option("Maximum clean drift; training stops above", gt=0)
     ] = None
-    natural: tuple[str, ...] | None = None  # sources of real pairs that the student is validated on
-    # pairs whose validation loss chooses the weights; None: those that are held out
-    select_by: Literal["natural"] | None = None
+    validation: tuple[str, ...] | None = None  # sources of pairs that choose the weights
+    # pairs whose loss chooses the weights; None: those of `validation`, if there are any
+    select_by: Literal["held_out"] | None = None
+
+    def tokens_per_batch(self, world: int) -> int:
+        """Return the most tokens that one of `world` processes computes at a time."""
+        return max(1, self.batch_tokens // (world * self.accumulate))
 
 
 @dataclass(frozen=True)

@@ -309,6 +309,7 @@ class PairMethod(Method[P]):
         settings = yaml.safe_dump(recorded, sort_keys=False, allow_unicode=True)
         values = {"select_by": None, **recorded, **metrics, "settings": settings}
         values["prepare"] = getattr(self.computation.student.tokenizer, "preparation", "")
+        values["validation_pairs"] = recorded.get("validation")  # metrics have figures so called
         card = templates.get_template(self.card).render(values)
         write_text(folder / "README.md", card)
         return metrics

@@ -36,8 +36,8 @@ def lines(metrics: Mapping[str, Any], out: Path) -> Iterator[str]:
     data = f"data: {seen(metrics['pairs'], metrics['training_pairs'])}"
     yield "; ".join([data, *lost(metrics["dropped"], metrics.get("cut", 0))])
     yield from before_and_after(metrics["before"], metrics["validation"])
-    if real := _natural(metrics["validation"]):
-        yield from before_and_after(_natural(metrics["before"]), real, "real pairs")
+    if given := _given(metrics["validation"]):
+        yield from before_and_after(_given(metrics["before"]), given, "validation pairs")
     yield outlook(metrics["curve"])
     for name, percent in metrics.get("retrieval", {}).items():
         there, back = (percent[f"retrieval.{way}"] for way in ("forward", "backward"))
@@ -99,9 +99,9 @@ def seen(pairs: int, of: int) -> str:
     return f"all {of:,} training pairs were seen, {pairs / of:,.1f} times on average"
 
 
-def _natural(figures: Mapping[str, float]) -> dict[str, float]:
-    """Return the figures on real pairs under the names of those on held-out ones."""
-    start = "natural_"
+def _given(figures: Mapping[str, float]) -> dict[str, float]:
+    """Return the figures on given pairs under the names of those on held-out ones."""
+    start = "given_"
     return {k.removeprefix(start): v for k, v in figures.items() if k.startswith(start)}
 
 

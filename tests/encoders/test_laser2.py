@@ -104,6 +104,21 @@ def test_vectors_equal_an_lstm_written_token_by_token(encoder, checkpoint):
         np.testing.assert_allclose(vector, naive(ids[row], checkpoint["model"]), atol=2e-6)
 
 
+def test_its_pieces_give_type_token_ratios(encoder, model):
+    from noisegen.evaluation.measure import VectorStore, measure
+    from noisegen.evaluation.sets import PairSet
+
+    clean, noisy = TEXTS[-40:], [text.replace("e", "3") for text in TEXTS[-40:]]
+    seeds = measure(PairSet("a", "pairs", clean, (noisy,), "a"), VectorStore(encoder)).seeds
+    read = sentencepiece.SentencePieceProcessor(model_proto=model[0])
+    for name, side in (("clean", clean), ("noisy", noisy)):
+        pieces = [
+            piece if read.piece_to_id(piece) != read.unk_id() else None
+            for text in side for piece in read.encode(text.lower(), out_type=str)
+        ]  # fmt: skip
+        assert seeds[f"ttr_{name}"] == (pytest.approx(100 * len(set(pieces)) / len(pieces)),)
+
+
 def test_a_vector_does_not_depend_on_the_other_texts(encoder):
     together = encoder.encode(TEXTS)
     for number in (0, 2, 9, 20):

@@ -3,18 +3,25 @@
 import csv
 import json
 import shutil
+from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from brute_force import matching, xsim_predictions
 
-from noisegen.encoders.encoder import Vectors, open_encoder
+from noisegen.encoders.encoder import Ragged, Vectors, open_encoder
 from noisegen.errors import OutputError, SourceError, UsageError
 from noisegen.evaluation import evaluate as evaluate_module
 from noisegen.evaluation.evaluate import evaluate, named_models, training_of
+from noisegen.evaluation.findings import verdict
 from noisegen.evaluation.measure import Measured, VectorStore, compare, measure, scores
-from noisegen.evaluation.negatives import hard_negatives
+from noisegen.evaluation.metrics import METRICS
+from noisegen.evaluation.negatives import hard_negatives, published_negatives
+from noisegen.evaluation.results import Comparison
 from noisegen.evaluation.sets import PairSet, TextSet
 from noisegen.evaluation.similarity import unit
+from noisegen.evaluation.statistics import one_sample_t
 
 
 class Letters:
@@ -99,7 +106,9 @@ def test_all_kinds_of_sets_have_their_figures(run):
     found = results.scores["second"]
     assert {"distance", "drift", "anchored_distance", "xsim_hard_error"} <= set(found["posts"])
     assert set(found["sts"]) == {"sts_clean", "sts_one_noisy", "sts_both_noisy"}
-    assert set(found["match"]) == {"accuracy_forward", "accuracy_backward"}
+    assert set(found["match"]) == {
+        "xsim_error", "xsim_error_reverse", "accuracy_forward", "accuracy_backward",
+    }  # fmt: skip
     assert {"accuracy_clean", "f1_noisy", "class_similarity"} <= set(found["topics"])
     assert len(found["leet"]["distance"].seeds) == 2
     assert results.baseline.name == "first"
@@ -261,6 +270,39 @@ def test_paper_stats_compare_seeds_by_t_tests(tmp_path, tiny_models, files):
         hard=False,
     )  # fmt: skip
     assert {one.test for one in results.comparisons} == {"t"}
+    for of_model in results.scores.values():
+        for metric in ("distance", "xsim_error"):
+            score = of_model["leet"][metric]
+            assert score.p_null == pytest.approx(one_sample_t(score.seeds, 0))
+    ratio = results.scores[results.baseline.name]["leet"]["ttr_ratio"]
+    assert ratio.p_null == pytest.approx(one_sample_t(ratio.seeds, 1))
+    report = (tmp_path / "report.html").read_text()
+    distance = results.scores[results.baseline.name]["leet"]["distance"]
+    assert f"{METRICS['distance'].number(distance.value)}*" in report
+
+
+def test_stars_of_the_paper_are_before_holm(clean, noisy):
+    """Thirteen kinds of noise: what is below .05 alone is often not below .05 / 13."""
+    one = Comparison("m", "leet", "distance", -0.1, "t", 0.02, 0.26)
+    assert one.p_shown == 0.02
+    assert verdict(one) == "better"
+    other = replace(one, test="bootstrap")
+    assert other.p_shown == 0.26
+    assert verdict(other) == "same"
+
+
+def test_type_token_ratios_need_only_pieces(clean, noisy):
+    """LASER2 has no tokenizer: it splits into pieces itself, with an end token."""
+
+    class Pieces(Letters):
+        def tokenize(self, texts):
+            return Ragged.of([[*(ord(mark) for mark in text), 2] for text in texts])
+
+    found = measure(PairSet("a", "pairs", clean, (noisy,), "a"), VectorStore(Pieces())).seeds
+    slow = [100 * len(set("".join(side))) / len("".join(side)) for side in (noisy, clean)]
+    assert found["ttr_noisy"] == (pytest.approx(slow[0]),)
+    assert found["ttr_clean"] == (pytest.approx(slow[1]),)
+    assert found["ttr_ratio"] == (pytest.approx(slow[0] / slow[1]),)
 
 
 @pytest.mark.parametrize("chars", [8_000, pytest.param(100_000, marks=pytest.mark.nightly)])
@@ -320,6 +362,100 @@ def test_no_errors_at_all_leave_room_for_some(clean):
     found = scores([one], measured(one, Letters(), Letters()))["a"]["xsim_error"]
     assert (found.value, found.low) == (0, 0)
     assert found.high > 0.5
+
+
+def test_translations_are_searched_with_a_model_per_side(clean, noisy):
+    """Table 6 of RoLASER: the student's English against LASER's other language, both ways."""
+    one = TextSet("t", "retrieval", {"source": noisy, "target": clean})
+    student, laser = Letters(48, 1), Letters(48)
+    found = measure(one, VectorStore(student), targets=VectorStore(laser)).seeds
+    x, y = student.encode(noisy).tolist(), laser.encode(clean).tolist()
+
+    def errors(xs, ys, texts):
+        wrong = [texts[j] != texts[i] for i, j in enumerate(xsim_predictions(xs, ys, 4, "ratio"))]
+        return 100 * sum(wrong) / len(wrong)
+
+    assert found["xsim_error"] == (pytest.approx(errors(x, y, clean)),)
+    assert found["xsim_error_reverse"] == (pytest.approx(errors(y, x, noisy)),)
+    assert found["accuracy_forward"] == (pytest.approx(100 * np.mean(matching(x, y))),)
+    alone = measure(one, VectorStore(student)).seeds
+    assert alone["xsim_error"] < found["xsim_error"], "the two models differ"
+
+
+def test_the_target_model_encodes_the_targets_of_all_models(tmp_path, tiny_models, files):
+    first, second = str(tiny_models()), str(tiny_models(seed=1))
+    given = {"retrieval": files["match"], "target_model": first}
+    results = evaluate([f"a={first}", f"b={second}"], tmp_path / "two", **given)
+    both = evaluate([f"a={first}", f"b={second}"], tmp_path / "own", retrieval=files["match"])
+
+    assert results.datasets[0].note == f"target side encoded by {first}"
+    assert results.scores["a"] == both.scores["a"]
+    assert results.scores["b"]["match"] != both.scores["b"]["match"]
+    with pytest.raises(
+        UsageError, match=r"b has 16 numbers per vector, --target-model .* 32: they"
+    ):
+        evaluate([f"b={tiny_models(16, 1)}"], tmp_path / "no", **given)
+    with pytest.raises(UsageError, match="--target-model is for translations: give --retrieval"):
+        evaluate([first], tmp_path / "no", sts=files["sts"], target_model=first)
+
+
+def write_xsim_files(folder, clean):
+    """Write what xSIM++ published: lines, and their sentence and type; two are of other text."""
+    made = [(f"{text} Not.", text, "Causality Alternation") for text in clean[::2]]
+    made += [(text.replace("a", "o", 3), text, "EntityReplacement") for text in clean]
+    made += [("Of another set.", "Some sentence.", "Number"), ("And more.", "Some.", "Number")]
+    made = list({line: (line, *rest) for line, *rest in made if line not in clean}.values())
+    lines = [line for line, *_ in made]
+    (folder / "eng_Latn_augmented.devtest").write_text("\n".join([*lines, lines[0]]) + "\n")
+    path = folder / "eng_Latn_errtype.devtest.json"
+    path.write_text(json.dumps({line: {"src": src, "errtype": kind} for line, src, kind in made}))
+    return str(path), made
+
+
+def test_the_lines_of_xsim_are_searched_and_their_types_counted(tmp_path, clean, noisy):
+    """By LASER's rules: all lines after the sentences, wrong by text, types by the JSON file."""
+    path, made = write_xsim_files(tmp_path, clean)
+    hard = published_negatives(path, clean)
+    lines = [*clean, *(line for line, src, _ in made if src in clean), made[0][0]]
+    assert hard.texts == lines[len(clean) :]
+    assert hard.note == "those of xSIM++, 2 of other sentences"
+    encoder = Letters(24)
+    found = measure(
+        PairSet("a", "pairs", clean, (noisy,), "a", negatives=hard), VectorStore(encoder)
+    ).seeds
+    x, y = encoder.encode(noisy).tolist(), encoder.encode(lines).tolist()
+    types, counts = {line: (src, kind) for line, src, kind in made}, Counter()
+    for row, at in enumerate(xsim_predictions(x, y, 4, "ratio")):
+        if lines[at] != clean[row]:
+            src, kind = types.get(lines[at], ("", ""))
+            counts[kind.lower()[:6] if src == clean[row] else "misaligned"] += 1
+
+    assert found["xsim_hard_error"] == (pytest.approx(100 * counts.total() / len(clean)),)
+    for kind, name in (("causal", "causality"), ("entity", "entity")):
+        assert found[f"xsim_hard_{name}"] == (pytest.approx(100 * counts[kind] / len(clean)),)
+    assert found["xsim_hard_misaligned"] == (pytest.approx(100 * counts["misaligned"] / 40),)
+    assert counts["entity"]
+
+
+def test_files_of_xsim_that_do_not_fit_are_refused(tmp_path, tiny_models, clean, pairs_file):
+    path, _ = write_xsim_files(tmp_path, clean)
+    results = evaluate([str(tiny_models())], tmp_path / "a", pairs=pairs_file, augmented=path)
+    assert "hard negatives, those of xSIM++, 2 of other sentences" in results.datasets[0].note
+    with pytest.raises(SourceError, match="no line is made from any of the 1 sentences"):
+        published_negatives(path, ["Another."])
+    (tmp_path / "b.json").write_text('{"a": {"src": 3}}')
+    with pytest.raises(SourceError, match=r"b\.json is no file of xSIM\+\+"):
+        published_negatives(str(tmp_path / "b.json"), clean)
+    with pytest.raises(UsageError, match="--augmented is for --source and --pairs"):
+        evaluate(["minilm"], tmp_path, pairs=pairs_file, augmented=path, hard=False)
+
+
+def test_a_pool_of_hard_negatives_is_as_large_as_asked_for(tmp_path, tiny_models, pairs_file):
+    def number(**given):
+        results = evaluate([str(tiny_models())], tmp_path / str(given), pairs=pairs_file, **given)
+        return int(results.datasets[0].note.split()[0])
+
+    assert number(per_kind=1) < number() < number(per_kind=10)
 
 
 def test_sts_is_100_times_the_correlation_of_ranks(clean):

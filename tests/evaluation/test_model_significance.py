@@ -4,11 +4,11 @@ from math import comb
 
 import numpy as np
 import pytest
-from scipy.stats import ttest_ind
+from scipy.stats import t, ttest_ind
 
 from noisegen.errors import UsageError
 from noisegen.evaluation import holm, mcnemar
-from noisegen.evaluation.statistics import stars, two_sample_t
+from noisegen.evaluation.statistics import one_sample_t, stars, two_sample_t
 
 
 def hits(repaired, broken, both=3):
@@ -54,6 +54,18 @@ def test_holm_never_turns_the_order_round_nor_lowers_p():
 def test_the_papers_t_tests_are_scipys():
     one, other = [2.0, 2.2, 1.9, 2.4], [2.5, 2.6, 2.2, 2.9]
     assert two_sample_t(one, other) == ttest_ind(one, other, equal_var=True).pvalue
+
+
+def test_one_sample_is_compared_with_its_null_by_the_formula():
+    values = np.array([1.02, 0.99, 1.04, 1.01, 1.03])
+    for null in (0.0, 1.0, 1.018):
+        statistic = (values.mean() - null) / (values.std(ddof=1) / len(values) ** 0.5)
+        wanted = 2 * t.sf(abs(statistic), len(values) - 1)
+        assert one_sample_t(values, null) == pytest.approx(wanted)
+    assert one_sample_t([0, 0, 0], 0) == 1
+    assert one_sample_t([2, 2, 2], 0) == 0
+    with pytest.raises(UsageError, match="at least two noise seeds"):
+        one_sample_t([1], 0)
 
 
 def test_figures_that_never_vary_are_equal_or_not():

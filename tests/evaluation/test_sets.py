@@ -245,6 +245,69 @@ def test_an_empty_file_is_refused(tmp_path, kind):
     assert "no " in refused(**{kind: [str(tmp_path / "a.tsv")]})
 
 
+TEXTS = [f"sentence number {number}" for number in range(2_500)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "names", "cells"),
+    [("pairs", ("noisy", "clean"), lambda text: (f"{text}!", text)),
+     ("sts", COLUMNS, lambda text: (text, text, len(text))),
+     ("retrieval", ("source", "target"), lambda text: (text, text)),
+     ("labelled", ("text", "label"), lambda text: (text, len(text)))],
+)  # fmt: skip
+def test_all_rows_count_unless_a_limit_is_given(tmp_path, kind, names, cells):
+    path = write(tmp_path / "a.tsv", list(map(cells, TEXTS)), names=names)
+    [whole] = sets_of(**{kind: path}, hard=False).sets
+    made = sets_of(**{kind: path}, hard=False, limit=100)
+
+    assert len(whole) == 2_500
+    assert [len(one) for one in made.sets] == [100]
+    assert "a: 100 of 2,500 rows, evenly sampled" in made.notes
+
+
+@pytest.mark.parametrize(("rows", "used"), [(997, 997), (1_012, 1_012), (2_500, 2_000)])
+def test_a_source_is_noised_whole_up_to_its_bound_which_is_told(tmp_path, rows, used):
+    (tmp_path / "a.txt").write_text("\n".join(TEXTS[:rows]) + "\n")
+    given = {"transforms": "fing", "seeds": 1, "hard": False, "source": str(tmp_path / "a.txt")}
+    made, more = sets_of(**given), sets_of(**given, limit=2_400)
+
+    assert len(made.sets[0]) == used
+    cut = ["a: 2,000 of 2,500 rows, evenly sampled; --limit takes more"] if rows > used else []
+    assert made.notes == cut
+    assert len(more.sets[0]) == min(rows, 2_400)
+
+
+def test_rows_that_are_not_read_are_counted(tmp_path, monkeypatch):
+    monkeypatch.setattr("noisegen.data.columns.ROWS_MAX", 40)
+    path = tmp_path / "a.txt"
+    path.write_text("\n".join(TEXTS[:100]) + "\n")
+    given = {"transforms": "fing", "seeds": 1, "hard": False}
+    bitext = write(tmp_path / "en-de.tsv", [(t, t) for t in TEXTS[:90]], names=("en", "de"))
+    made = sets_of(**given, source=str(path), retrieval=bitext)
+
+    assert [len(one) for one in made.sets] == [40, 40]
+    assert made.notes == [
+        "en-de: dropped 50 rows: over_limit 50", "a: dropped 60 rows: over_limit 60"
+    ]  # fmt: skip
+
+
+def test_a_pool_that_is_cut_says_so(tmp_path, monkeypatch):
+    monkeypatch.setattr("noisegen.evaluation.sets.POOL_MAX", 50)
+    (tmp_path / "pool.txt").write_text("\n".join(TEXTS[:100]) + "\n")
+    pairs = write(tmp_path / "a.tsv", [("x", "y"), ("u", "v")], names=("noisy", "clean"))
+    made = sets_of(pairs=pairs, pool=str(tmp_path / "pool.txt"), hard=False)
+
+    assert made.notes == ["a: 48 of 100 other sentences in the pool"]
+    assert len(made.sets[0].pool) == 48
+
+
+def test_texts_too_long_for_hard_negatives_are_counted():
+    from noisegen.evaluation.negatives import hard_negatives
+
+    found = hard_negatives(["It cost 12 euros.", "12 " * 1_000], parse=False)
+    assert found.note.endswith("; none of 1 texts of over 2,000 characters")
+
+
 def test_nothing_to_evaluate_on_is_refused():
     with pytest.raises(UsageError, match="nothing to evaluate on"):
         sets_of()

@@ -67,9 +67,9 @@ def test_the_peak_is_that_of_the_device_named(name, peak):
     assert peak_flop_per_second(name) == peak
 
 
-def computation(folder, device="cpu", **values):
+def computation(folder, device="cpu", world=1, **values):
     settings = load_settings("quickstart", values=values)
-    return Computation(settings, open_encoder(str(folder)), torch.device(device))
+    return Computation(settings, open_encoder(str(folder)), torch.device(device), world)
 
 
 def test_mfu_is_the_share_of_the_peak(tiny_bert, monkeypatch):
@@ -82,6 +82,17 @@ def test_mfu_is_the_share_of_the_peak(tiny_bert, monkeypatch):
     layer = 4 * (32 * 32 + 32) + 2 * 32 * 64 + 64 + 32 + 4 * 32
     dense = 2 * layer + 128 * 32 + 2 * 32 + 2 * 32
     assert found.mfu(1e6, 20) == pytest.approx(1e6 * (6 * dense + 12 * 2 * 32 * 20) / 121e12)
+
+
+def test_a_compiled_network_gets_batches_of_its_share_of_an_update(tiny_bert, monkeypatch):
+    monkeypatch.setattr("torch.cuda.get_device_name", lambda device: "NVIDIA L4")
+    monkeypatch.setattr("torch.cuda.is_bf16_supported", lambda including_emulation: True)
+    monkeypatch.setattr("torch.compile", lambda network: network)
+    given = {"compile": True, "batch_tokens": 32_000, "accumulate": 2, "packed": True}
+    found = computation(tiny_bert, "cuda", 8, **given)
+
+    assert found.shape["tokens"] == 2_000
+    assert not computation(tiny_bert, "cuda").shape
 
 
 def test_batches_are_packed_on_cuda_where_nothing_is_lost_by_it(tiny_bert, monkeypatch):

@@ -1,12 +1,17 @@
-"""One process with two batches an update, or two with one: the same run up to rounding."""
+"""One process with two batches per update, or two with one: the same run up to rounding."""
 
 import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 import torch
 from runs import log_rows, trained_weights
+
+from noisegen.training.computation import Workers
+from noisegen.training.distil import Distillation
+from noisegen.training.settings import load_settings, preset_names, read_preset
 
 TORCHRUN = ["-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", "0",
             "--rdzv-backend", "c10d", "--rdzv-endpoint", "127.0.0.1:0"]  # fmt: skip
@@ -48,11 +53,58 @@ def test_two_processes_train_as_one(pairs_file, tiny_bert, tiny_models, tmp_path
     for mine, theirs in zip(own, shared, strict=True):
         for name in (name for name in mine if "loss" in name):
             assert theirs[name] == pytest.approx(mine[name], rel=1e-4), name
+        assert theirs.get("pairs") == mine.get("pairs"), "of all processes"
+
+
+DISTILLING = [name for name in preset_names() if read_preset(name).method == "distil"]
+
+
+class Lone(Workers):
+    """The first of some processes, without the others."""
+
+    def wait(self):
+        pass
+
+
+@pytest.fixture
+def updates(pairs_file, tiny_bert, tmp_path):
+    """The padded tokens of each batch of each update of an epoch, on so many processes."""
+
+    def made(world, **values):
+        given = {"teacher": str(tiny_bert), "student": "copy", "recipe": "stored", **values}
+        settings = load_settings("two-term", values={"validation_rows": 20, **given})
+        method = Distillation(settings, Lone(0, world), print)
+        method.read([str(pairs_file)], tmp_path / f"{world}-{values}")
+        chunk = method.chunk(0, 0)
+        longest = np.max([side.lengths for side in chunk.sides], 0)
+        return [[len(rows) * longest[rows].max() for rows in step] for step in chunk.steps]
+
+    return made
+
+
+@pytest.mark.parametrize("world", [2, 8])
+def test_the_tokens_of_an_update_are_those_of_all_processes(updates, world):
+    """8 processes take 4,000 of 32,000 tokens each, as in RoLASER, not 32,000 each."""
+    alone, together = updates(1, batch_tokens=2048), updates(world, batch_tokens=2048)
+
+    assert {len(step) for step in together} == {world}
+    assert all(tokens <= 2048 // world for step in together for tokens in step)
+    assert len(together) == pytest.approx(len(alone), abs=2), "as many updates in an epoch"
+    assert updates(1, batch_tokens=2048, accumulate=world) == together
+
+
+@pytest.mark.parametrize("name", DISTILLING)
+def test_a_preset_means_the_same_updates_on_any_number_of_processes(name):
+    settings = load_settings(name)
+
+    assert settings.tokens_per_batch(1) == settings.batch_tokens
+    assert settings.tokens_per_batch(8) == settings.batch_tokens // 8
+    if "rolaser" in name:
+        assert settings.tokens_per_batch(8) == 4_000, "RoLASER: on each of 8 GPUs"
 
 
 def test_gradients_are_summed_over_processes(monkeypatch):
     from noisegen.training import computation
-    from noisegen.training.computation import Workers
 
     monkeypatch.setattr(computation.dist, "all_reduce", lambda flat: flat.mul_(2))
     weights = [torch.nn.Parameter(torch.ones(2, 3)), torch.nn.Parameter(torch.ones(4))]

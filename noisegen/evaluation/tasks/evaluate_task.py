@@ -3,7 +3,7 @@
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from statistics import fmean, stdev
@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from noisegen.data.columns import evenly
-from noisegen.data.labelled import OUTSIDE, LabelledRow, tag_kind
+from noisegen.data.labelled import OUTSIDE, LabelledRow
 from noisegen.encoders.encoder import Encoder, find_device
 from noisegen.encoders.head import TOKENS, Dense
 from noisegen.encoders.sentence_encoder import SentenceEncoder
@@ -28,6 +28,7 @@ from noisegen.evaluation.evaluate import (
     write_csv,
 )
 from noisegen.evaluation.tasks import kinds, sets
+from noisegen.evaluation.tasks.by_class import ClassCounts, ClassFigure, WonClasses, spans, won
 from noisegen.evaluation.tasks.fine_tuning import Answer, Trial, Tuning, piece_tokenizer
 from noisegen.evaluation.tasks.kinds import HALLUCINATED, EvaluateTaskOptions, LabelledTask
 from noisegen.evaluation.tasks.sets import AVERAGE, CHANGE, CLEAN, NOISY, TaskData
@@ -41,29 +42,12 @@ from noisegen.version import __version__
 FAST_EPOCHS, FAST_ROWS = 3.0, 4_000
 AUGMENTED = "+t"  # suffix of a model with task-time augmentation, as in RCP's tables
 _SIDES = (CLEAN, NOISY, CHANGE)
-_COLUMNS = ("model", "lang", "side", "metric", "value", "sd", "seeds")
-Span = tuple[str, int, int]  # kind, first token, behind the last
+_TEST = ("model", "lang", "side", "metric")
+_COLUMNS = (*_TEST, "value", "sd", "seeds")
+_CLASSES = (*_TEST, "class", "gold", "predicted", "correct", "f1")
+_CONFUSIONS = (*_TEST, "gold", "predicted", "count")
 Metrics = dict[str, float]
 ByTest = Mapping[tuple[str, str], Metrics]  # by language and side
-
-
-def spans(tags: Sequence[str]) -> list[Span]:
-    """Return the spans of a row of tags.
-
-    A span begins at B-x, and at any x or I-x after O or another kind, as in conlleval and in
-    seqeval's default mode. So tags without B- and I- make a span of every run of equal ones.
-    """
-    out: list[Span] = []
-    previous = OUTSIDE
-    for position, tag in enumerate(tags):
-        kind = tag_kind(tag)
-        if kind != OUTSIDE:
-            if tag[:2] == "B-" or kind != previous:
-                out.append((kind, position, position + 1))
-            else:
-                out[-1] = (kind, out[-1][1], position + 1)
-        previous = kind
-    return out
 
 
 class SpanCounts(NamedTuple):
@@ -189,11 +173,22 @@ def averaged(figures: Sequence[TaskFigure]) -> list[str]:
 
 @dataclass(frozen=True)
 class TaskResults:
-    """All figures of an evaluation on a task, and its settings."""
+    """All figures of an evaluation on a task, also by class, and its settings."""
 
     task: LabelledTask
     figures: Sequence[TaskFigure]
     settings: dict[str, Any]
+    by_class: ClassCounts = field(default_factory=ClassCounts)
+
+    @property
+    def classes(self) -> list[ClassFigure]:
+        """The counts and F1 of each class."""
+        return self.by_class.figures()
+
+    @property
+    def won(self) -> list[WonClasses]:
+        """In how many classes each model beats the first one, or is beaten."""
+        return list(won(self.classes))
 
     def metrics(self) -> dict[str, dict[str, dict[str, float]]]:
         """Return the content of metrics.json: {model: {'es noisy': {metric: value}}}.
@@ -209,15 +204,21 @@ class TaskResults:
         return by_model
 
     def write(self, out: Path) -> None:
-        """Write metrics.json, metrics.csv and results.json; raises OutputError."""
+        """Write metrics.json, results.json and the tables in CSV; raises OutputError."""
         write_json(out / "metrics.json", self.metrics())
-        listed = [asdict(figure) for figure in self.figures]
-        write_json(out / "results.json", {"figures": listed, "settings": self.settings})
+        figures, won = list(map(asdict, self.figures)), list(map(asdict, self.won))
+        content = {"figures": figures, "won": won, "settings": self.settings}
+        write_json(out / "results.json", content)
         rows = (
             (*f.key, f.mean, f.sd, " ".join(f"{value:.6g}" for value in f.values))
             for f in self.figures
         )
         write_csv(out / "metrics.csv", [_COLUMNS, *rows])
+        classes = ((*vars(figure).values(), figure.f1) for figure in self.classes)
+        write_csv(out / "classes.csv", [_CLASSES, *classes])
+        confusion = self.by_class.confusion.items()
+        counts = ((*t, *pair, n) for t, pairs in confusion for pair, n in pairs.most_common())
+        write_csv(out / "confusion.csv", [_CONFUSIONS, *counts])
 
     def tables(self) -> Iterator[Table]:
         """Yield a table per metric, as RCP prints them: one column per model."""
@@ -237,6 +238,8 @@ class TaskResults:
                     cells = [Text(figure.cell() if figure else "-") for figure in row]
                     table.add_row(Text(lang if side == CLEAN else ""), Text(side), *cells)
             yield table
+        if won := self.won:
+            yield _table_of_won(won, models)
 
     def legend(self) -> str:
         """Return the legend of the tables."""
@@ -253,9 +256,22 @@ class TaskResults:
         return f"{text}; {AVERAGE}: of {', '.join(langs)}, which have all sides"
 
 
+def _table_of_won(won: Sequence[WonClasses], models: Sequence[str]) -> Table:
+    """Return a table of how many classes each model won and lost against the first one."""
+    table = titled(f"classes won-lost against {models[0]} (of equal F1: the rest)")
+    table.padding, table.collapse_padding = (0, 1, 0, 0), True
+    for name in ("", "", "", *models[1:]):
+        table.add_column(name, justify="right" if name else "left", no_wrap=True)
+    cells = {(one.lang, one.side, one.metric, one.model): f"{one.won}-{one.lost}" for one in won}
+    for test in dict.fromkeys((one.lang, one.side, one.metric) for one in won):
+        row = (*test[:2], kinds.METRICS[test[2]].rpartition(" ")[0])
+        table.add_row(*row, *(cells.get((*test, model), "-") for model in models[1:]))
+    return table
+
+
 LAYOUT: Layout[None] = Layout(
     "write", "results.json", frozenset({"figures", "settings"}),
-    whole=("metrics.json", "metrics.csv", "results.json"),
+    whole=("metrics.json", "metrics.csv", "results.json", "classes.csv", "confusion.csv"),
 )  # fmt: skip
 
 
@@ -272,7 +288,8 @@ def _evaluate_task(options: EvaluateTaskOptions) -> TaskResults:
 
     `models` are SPECs, or NAME=SPEC. The weights after the last epoch are tested: there is no
     selection on development data, since RCP does not describe its own. Writes metrics.json,
-    metrics.csv and results.json; a folder that is not empty needs `force`. Raises NoisegenError.
+    metrics.csv, results.json, and by class classes.csv and confusion.csv; a folder that is not
+    empty needs `force`. Raises NoisegenError.
     """
     device = find_device(options.device)
     recipe = Recipe.named(options.augment) if options.augment else None
@@ -301,7 +318,7 @@ def _measured(
         measured += run.figures(model.name, encoders.pop(model.name))
         settings = _settings(options, models, data, variants)
         settings["seconds"] = round(time.monotonic() - began, 1)
-        results = TaskResults(task, tuple(measured), settings)
+        results = TaskResults(task, tuple(measured), settings, run.by_class)
         results.write(out)  # so that a stop leaves the figures of the models before it
     return results
 
@@ -320,6 +337,7 @@ class _TaskRun:
     show: Show
     total: int = 0
     done: int = 0
+    by_class: ClassCounts = field(default_factory=ClassCounts)
 
     @property
     def rows(self) -> int:
@@ -342,6 +360,10 @@ class _TaskRun:
                 step = partial(self._count, f"{name}, seed {seed}")
                 answers = trial.run(replace(tuning, seed=seed), self.device, step)
                 runs.append(measure_all(self.data, answers))
+                for test in self.data.tests:
+                    for side, rows in test.sides.items():
+                        at = name, test.lang, side
+                        self.by_class.add(self.data.task, at, rows, answers[test.lang, side])
             measured += figures(name, runs)
         return measured
 

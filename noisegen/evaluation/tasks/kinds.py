@@ -113,7 +113,7 @@ class EvaluateTaskOptions:
     seeds: Annotated[
         int, option("Number of seeds, from RCP's 1234, 1000, 2000, 3000, 4321",
                     ge=1, le=len(SEEDS)),
-    ] = 3  # fmt: skip
+    ] = len(SEEDS)  # fmt: skip
     epochs: Annotated[
         float | None,
         option("Epochs (default: RCP's: SNIPS 40, with --augment 10; ATIS 80 and 20; WikiANN 3; "

@@ -1,4 +1,4 @@
-"""A student is measured on real pairs, and its weights may be chosen by them."""
+"""A student is measured on other pairs, as the papers do on FLORES, which choose its weights."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from safetensors.torch import load_file
 import noisegen
 from noisegen.cli import run as command
 from noisegen.encoders.encoder import open_encoder
-from noisegen.errors import SourceError, UsageError
+from noisegen.errors import SourceError
 from noisegen.evaluation.xsim_search import xsim
 from noisegen.training import distil
 from noisegen.training.distil import Distillation
@@ -31,10 +31,10 @@ def posts(tmp_path):
 
 @pytest.fixture
 def train(tiny_bert, pairs_file, posts):
-    def run(out, natural=posts, resume=False, dry_run=False, tell=lambda line: None, **values):
+    def run(out, validation=posts, resume=False, dry_run=False, tell=lambda line: None, **values):
         said = {"teacher": str(tiny_bert), **SHORT, **values}
-        sources = [str(natural)] if natural else []
-        return noisegen.train([pairs_file], out, values=said, natural=sources, resume=resume,
+        sources = [str(validation)] if validation else []
+        return noisegen.train([pairs_file], out, values=said, validation=sources, resume=resume,
                               dry_run=dry_run, tell=tell)  # fmt: skip
 
     return run
@@ -57,34 +57,36 @@ def test_figures_on_real_pairs_are_those_of_their_definitions(train, tmp_path, t
     for model, figures in ((teacher, found["before"]), (student, found["validation"])):
         noisy, clean = vectors(model, NOISY), vectors(model, CLEAN)
         loss = ((anchor - clean) ** 2).sum(1).mean() + ((anchor - noisy) ** 2).sum(1).mean()
-        assert figures["natural_loss"] == pytest.approx(loss, rel=1e-3)
-        assert figures["natural_distance"] == pytest.approx(distance(noisy, clean), abs=1e-5)
-        assert figures["natural_anchored"] == pytest.approx(distance(noisy, anchor), abs=1e-5)
-        assert figures["natural_drift"] == pytest.approx(distance(clean, anchor), abs=1e-5)
+        assert figures["given_loss"] == pytest.approx(loss, rel=1e-3)
+        assert figures["given_distance"] == pytest.approx(distance(noisy, clean), abs=1e-5)
+        assert figures["given_anchored"] == pytest.approx(distance(noisy, anchor), abs=1e-5)
+        assert figures["given_drift"] == pytest.approx(distance(clean, anchor), abs=1e-5)
         wrong = xsim(noisy, clean, texts=CLEAN).error_rate
-        assert figures["natural_xsim_error"] == pytest.approx(wrong)
-    assert found["validation"]["natural_drift"] > 1e-4 > found["before"]["natural_drift"]
-    logged = [row for row in log_rows(tmp_path / "run") if "validation_natural_loss" in row]
+        assert figures["given_xsim_error"] == pytest.approx(wrong)
+    assert found["validation"]["given_drift"] > 1e-4 > found["before"]["given_drift"]
+    logged = [row for row in log_rows(tmp_path / "run") if "validation_given_loss" in row]
     assert [row["step"] for row in logged] == [0, 20, 40, 60]
-    assert "natural_drift" in (tmp_path / "run" / "student" / "README.md").read_text()
+    assert "given_drift" in (tmp_path / "run" / "student" / "README.md").read_text()
 
 
-@pytest.mark.parametrize("select_by", ["natural", None])
-def test_real_pairs_choose_the_weights_if_asked(train, tmp_path, monkeypatch, select_by):
+@pytest.mark.parametrize("select_by", ["held_out", None])
+def test_given_pairs_choose_the_weights_unless_held_out_ones_shall(
+    train, tmp_path, monkeypatch, select_by
+):
     validate, losses = Distillation.validate, iter([4, 1, 3, 2])
-    figures = {"loss": iter([4, 3, 1, 2]), "natural_loss": losses}
+    figures = {"loss": iter([4, 3, 1, 2]), "given_loss": losses}
     monkeypatch.setattr(
         Distillation, "validate",
         lambda method: validate(method) | {name: next(one) for name, one in figures.items()},
     )  # fmt: skip
     found = train(tmp_path / "run", select_by=select_by)
 
-    best = {"natural": ("natural_loss", 4), None: ("loss", 8)}[select_by]
+    best = {None: ("given_loss", 4), "held_out": ("loss", 8)}[select_by]
     assert found["validation"][best[0]] == 1
     saved = load_file(tmp_path / "run" / "checkpoints" / "best.safetensors")
     assert same_weights(saved, trained_weights(tmp_path / "run", best[1]))
     card = (tmp_path / "run" / "student" / "README.md").read_text()
-    assert ("checkpoint by\nnatural_loss)" in card) == (select_by == "natural")
+    assert ("checkpoint by\ngiven_loss)" in card) == (select_by is None)
 
 
 def test_a_resumed_run_has_the_same_real_pairs(train, tmp_path, posts):
@@ -95,10 +97,10 @@ def test_a_resumed_run_has_the_same_real_pairs(train, tmp_path, posts):
 
 
 def test_real_pairs_are_sampled_and_counted(train, tmp_path, monkeypatch):
-    monkeypatch.setattr(distil, "_NATURAL_MAX", 2)
+    monkeypatch.setattr(distil, "_GIVEN_MAX", 2)
     lines = []
     train(tmp_path / "run", tell=lines.append)
-    assert lines[0].endswith("held out; 2 real pairs to validate on")
+    assert lines[0].endswith("held out; 2 of 4 other pairs to validate on")
 
 
 def test_a_dry_run_validates_on_real_pairs_too(train, tmp_path, monkeypatch):
@@ -107,31 +109,38 @@ def test_a_dry_run_validates_on_real_pairs_too(train, tmp_path, monkeypatch):
         Distillation, "validate", lambda method: seen.append(validate(method)) or seen[-1]
     )
     train(None, dry_run=True)
-    assert "natural_xsim_error" in seen[0]
+    assert "given_xsim_error" in seen[0]
 
 
 def test_real_pairs_come_in_all_forms_of_pairs(train, tmp_path):
     path = tmp_path / "learners.m2"
     path.write_text("S He go home .\nA 1 2|||R:VERB|||goes|||REQUIRED|||-NONE-|||0\n\n")
-    assert train(tmp_path / "run", natural=path)["before"]["natural_distance"] > 0
+    assert train(tmp_path / "run", validation=path)["before"]["given_distance"] > 0
     path.write_text("S He go home .\nA x 2|||R:VERB|||goes|||REQUIRED|||-NONE-|||0\n\n")
     with pytest.raises(SourceError, match="damaged input"):
-        train(tmp_path / "other", natural=path)
+        train(tmp_path / "other", validation=path)
     assert not (tmp_path / "other").exists()
 
 
-def test_choosing_by_real_pairs_needs_them(train, tmp_path):
-    with pytest.raises(UsageError, match=r"select_by=natural needs real pairs: give --natural"):
-        train(tmp_path / "run", natural=None, select_by="natural")
+def test_a_folder_of_augment_chooses_the_weights(train, tmp_path, demo_texts):
+    """RoLASER: FLORES dev with mix_all, seed 110; no pair is left out."""
+    dev, lines = tmp_path / "dev.txt", []
+    texts = [f"{text} ({number})" for number in range(30) for text in demo_texts[:40]]
+    dev.write_text("\n".join(texts) + "\n")
+    noisegen.augment(dev, tmp_path / "dev", recipe="mix_all", seed=110, workers=1)
+    found = train(tmp_path / "run", tmp_path / "dev", tell=lines.append, steps=2)
+
+    assert lines[0].endswith("; 1,200 other pairs to validate on")
+    assert 0 < found["validation"]["given_distance"] < found["validation"]["distance"]
 
 
 def test_the_command_prints_real_pairs_beside_those_held_out(
     tiny_bert, pairs_file, posts, tmp_path, capsys
 ):
     words = ["train", str(pairs_file), "-o", str(tmp_path / "run"), "--teacher", str(tiny_bert),
-             "--steps=2", "--natural", str(posts), "--recipe=stored"]  # fmt: skip
+             "--steps=2", "--validation", str(posts), "--recipe=stored"]  # fmt: skip
     assert command(words) == 0
     out = capsys.readouterr().out.splitlines()
     heads = [line.split()[:2] for line in out if line.endswith("after")]
-    assert heads == [["held-out", "pairs"], ["real", "pairs"]]
+    assert heads == [["held-out", "pairs"], ["validation", "pairs"]]
     assert sum(line.startswith("distance of noisy to clean text ") for line in out) == 2

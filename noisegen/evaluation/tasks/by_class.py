@@ -1,0 +1,121 @@
+"""What models get right and confuse, class by class: intents, kinds of slots or names, relations.
+
+RCP compares two models by the number of slots in which one beats the other, and by which classes
+they confuse. Counts are sums over seeds.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from noisegen.data.labelled import OUTSIDE, LabelledRow, tag_kind
+from noisegen.evaluation.tasks.fine_tuning import Answer
+from noisegen.evaluation.tasks.kinds import LabelledTask
+
+Span = tuple[str, int, int]  # kind, first token, behind the last
+Test = tuple[str, str, str, str]  # model, language, side, metric
+
+
+def spans(tags: Sequence[str]) -> list[Span]:
+    """Return the spans of a row of tags.
+
+    A span begins at B-x, and at any x or I-x after O or another kind, as in conlleval and in
+    seqeval's default mode. So tags without B- and I- make a span of every run of equal ones.
+    """
+    out: list[Span] = []
+    previous = OUTSIDE
+    for position, tag in enumerate(tags):
+        kind = tag_kind(tag)
+        if kind != OUTSIDE:
+            if tag[:2] == "B-" or kind != previous:
+                out.append((kind, position, position + 1))
+            else:
+                out[-1] = (kind, out[-1][1], position + 1)
+        previous = kind
+    return out
+
+
+@dataclass(frozen=True)
+class ClassFigure:
+    """How often a class is true and predicted, and both: in rows for labels, in spans for tags."""
+
+    model: str
+    lang: str
+    side: str
+    metric: str
+    name: str
+    gold: int
+    predicted: int
+    correct: int
+
+    @property
+    def f1(self) -> float:
+        """F1 in per cent; 0 for a class that is neither true nor predicted."""
+        return 200 * self.correct / max(1, self.gold + self.predicted)
+
+
+@dataclass(frozen=True)
+class WonClasses:
+    """In how many classes of a test set the F1 of a model is above, below or that of another."""
+
+    model: str
+    lang: str
+    side: str
+    metric: str
+    won: int = 0
+    lost: int = 0
+    equal: int = 0
+
+
+class ClassCounts:
+    """Counts of classes, and of which was predicted for which: of rows, or of tokens for tags."""
+
+    def __init__(self) -> None:
+        self.confusion: dict[Test, Counter[tuple[str, str]]] = defaultdict(Counter)
+        self._counts: dict[Test, dict[str, Counter[str]]] = defaultdict(
+            lambda: defaultdict(Counter)
+        )
+
+    def add(
+        self, task: LabelledTask, test: tuple[str, str, str], rows: Iterable[LabelledRow],
+        answers: Iterable[Answer],
+    ) -> None:  # fmt: skip
+        """Count the answers of a model on a side of a test set."""
+        for row, (label, tags) in zip(rows, answers, strict=True):
+            if metric := task.label_metric:
+                self._count((*test, metric), {(row.label, 0, 0)}, {(label, 0, 0)})
+                self.confusion[*test, metric][row.label, label] += 1
+            if metric := task.tag_metric:
+                self._count((*test, metric), {*spans(row.tags)}, {*spans(tags)})
+                kinds = zip(map(tag_kind, row.tags), map(tag_kind, tags), strict=True)
+                self.confusion[*test, metric].update(kinds)
+
+    def _count(self, test: Test, gold: set[Span], predicted: set[Span]) -> None:
+        for what, some in (("gold", gold), ("predicted", predicted), ("correct", gold & predicted)):
+            self._counts[test][what].update(kind for kind, *_ in some)
+
+    def figures(self) -> list[ClassFigure]:
+        """Return the counts of each class, in the order of models and tests."""
+        return [
+            ClassFigure(
+                *test, name, *(counts[what][name] for what in ("gold", "predicted", "correct"))
+            )
+            for test, counts in self._counts.items()
+            for name in sorted({*counts["gold"], *counts["predicted"]})
+        ]
+
+
+def won(figures: Sequence[ClassFigure]) -> Iterator[WonClasses]:
+    """Compare each model with the first one, by the classes that occur in the test set."""
+    first = next((figure.model for figure in figures), "")
+    by_test: dict[tuple[str, str, str], dict[str, dict[str, float]]] = defaultdict(dict)
+    for figure in figures:
+        if figure.gold:
+            models = by_test[figure.lang, figure.side, figure.metric]
+            models.setdefault(figure.model, {})[figure.name] = figure.f1
+    for test, models in by_test.items():
+        for model, ours in models.items():
+            if model != first:
+                gains = [ours[name] - f1 for name, f1 in models[first].items()]
+                better, worse = (sum(sign * gain > 0 for gain in gains) for sign in (1, -1))
+                yield WonClasses(model, *test, better, worse, len(gains) - better - worse)
