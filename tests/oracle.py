@@ -382,6 +382,8 @@ def byte_starts(text: str) -> dict[int, int]:
 def substituted(
     text: str, step: Step, rates: dict[str, Fraction], draws: Draws, lang: str
 ) -> list[Edit]:
+    if step_values(step).get("by_length"):
+        return counted(text, step, rates, draws, lang)
     known = character_map(step.transform, lang, step_values(step).get("layout"))
     starts = byte_starts(text)
     bare = step.transform == "leet"
@@ -391,6 +393,22 @@ def substituted(
         if at in starts and text[starts[at]] in known
         if not (bare and joined_to_previous(text[starts[at] + 1 : starts[at] + 2] or " "))
     ]
+
+
+def counted(
+    text: str, step: Step, rates: dict[str, Fraction], draws: Draws, lang: str
+) -> list[Edit]:
+    """The letters that rate x length draws hit; the first draw of one writes."""
+    known, found = character_map("leet", lang, None), dict[int, Edit]()
+    fit = [
+        at for at, letter in enumerate(text)
+        if letter in known and not joined_to_previous(text[at + 1 : at + 2] or " ")
+    ]  # fmt: skip
+    for _ in range(int(len(text) * rates["rate"]) if fit else 0):
+        draw = draws.integer()
+        at = fit[(draw >> 32) * len(fit) >> 32]
+        found.setdefault(at, (at, at + 1, choose(known[text[at]], draw & 0xFFFF).noisy))
+    return sorted(found.values())
 
 
 def joined_to_previous(character: str) -> bool:

@@ -9,6 +9,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import accumulate
 from operator import itemgetter
 
@@ -89,6 +90,64 @@ class Substitution:
             if (group := groups.get(ord(text[at]))) is not None:
                 edits.append((at, at + 1, self.characters.written(group, drawn)))
         return edits
+
+
+@dataclass(frozen=True)
+class CountedSubstitution:
+    """Replace characters of a map without marks: rate x length of a row, rounded down, are drawn.
+
+    A character may be drawn twice: draw i of a row says which of its candidates is the i-th, and
+    the first draw of one says what is written. `rates` has the rate of every strength.
+    """
+
+    characters: WeightedTexts
+    rates: tuple[Fraction, ...]
+
+    def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
+        """Propose the replacements of all rows."""
+        points = code_points(texts.values, np.arange(texts.offsets[0], texts.offsets[-1]))
+        starts = np.flatnonzero(points >= 0)
+        points, starts = points.take(starts), starts + texts.offsets[0]
+        rows, groups_known = texts.rows_of(starts), self.characters.find(points)
+        same_row = np.diff(rows, append=-1) == 0
+        marked = same_row & buffers.joins_previous(np.roll(points, -1))
+        fit = np.flatnonzero(groups_known[1] & ~marked)
+        lengths, candidates = (
+            np.bincount(of, minlength=len(texts)).tolist() for of in (rows, rows.take(fit))
+        )
+        rates = [self.rates[variant] for variant in variants["rate"].tolist()]
+        counts = np.array(
+            [
+                size * rate.numerator // rate.denominator * (among > 0)
+                for size, rate, among in zip(lengths, rates, candidates, strict=True)
+            ],
+            np.int64,
+        )
+        of_rows, among = np.repeat(np.arange(len(texts)), counts), np.array(candidates, np.int64)
+        draws = rng.draw_array(keys.take(of_rows), buffers.ordinals(of_rows))
+        firsts = (np.cumsum(among) - among).take(of_rows)
+        picked = firsts + ((rng.decisions(draws) >> 16) * among.take(of_rows) >> 32)
+        drawn, first = np.unique(picked, return_index=True)
+        at = fit.take(drawn)
+        chosen = self.characters.pick(groups_known[0].take(at), rng.choices(draws.take(first)))
+        stops = starts.take(at) + utf8_lengths(points.take(at))
+        return Edits(rows.take(at), starts.take(at), stops, chosen, self.characters.pool)
+
+    def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
+        """Propose the replacements of one row."""
+        text, groups, edits = row.text, self.characters.group_of, dict[int, RowEdit]()
+        fit = [
+            at for at, letter in enumerate(text)
+            if ord(letter) in groups and not buffers.joins(ord(text[at + 1 : at + 2] or " "))
+        ]  # fmt: skip
+        rate = self.rates[draws.variants["rate"]]
+        for number in range(len(text) * rate.numerator // rate.denominator if fit else 0):
+            drawn = rng.draw(draws.key, number)
+            at = fit[(drawn >> 32) * len(fit) >> 32]
+            if at not in edits:
+                written = self.characters.written(groups[ord(text[at])], drawn & rng.CHOICE_MASK)
+                edits[at] = at, at + 1, written
+        return sorted(edits.values(), key=itemgetter(0))
 
 
 def _row_hits(text: str, draws: Draws, table: Sequence[int]) -> Iterator[tuple[int, int]]:

@@ -85,6 +85,18 @@ ROWS_AT_ONCE = 2_000  # read between two reports of progress
 _RECORDED = {  # options by other names in manifests, so that earlier runs resume
     "min_chars": "chars_min", "max_chars": "chars_max", "min_common": "common_min",
 }  # fmt: skip
+PROFILES: dict[str, dict[str, Any]] = {
+    "noisegen": {
+        "min_chars": Criteria.min_chars, "max_chars": Criteria.max_chars,
+        "min_common": Criteria.min_common, "min_letters": Criteria.min_letters, "tidy": "yes",
+        "identify": "auto", "duplicates": "near",
+    },
+    # OSCAR came without duplicates: line breaks, sentences and the share of characters, no more.
+    "rolaser": {
+        "min_chars": 1, "max_chars": 1 << 25, "min_common": Criteria.min_common, "min_letters": 0.0,
+        "tidy": "no", "identify": "no", "duplicates": "keep",
+    },
+}  # fmt: skip
 CARD = Path(__file__).with_name("card.txt")
 
 
@@ -99,22 +111,40 @@ class PrepareOptions(PartOptions):
     text_column: TextColumn = "text"
     id_column: IdColumn = None
     splitter: Splitter = "sentencex"
-    min_chars: Annotated[int, option("Minimum sentence length in characters", ge=1)] = (
-        Criteria.min_chars
-    )
-    max_chars: Annotated[int, option("Maximum sentence length in characters", ge=1)] = (
-        Criteria.max_chars
-    )
+    profile: Annotated[
+        Literal["noisegen", "rolaser"],
+        option("Defaults of the options below; rolaser: as its authors prepared OSCAR"),
+    ] = "noisegen"
+    min_chars: Annotated[
+        int | None, option("Minimum sentence length in characters (default: 10; rolaser: 1)", ge=1)
+    ] = None
+    max_chars: Annotated[
+        int | None,
+        option("Maximum sentence length in characters (default: 1,000; rolaser: none)", ge=1),
+    ] = None
     min_common: Annotated[
-        float, option("Minimum share of characters that are common in the language", ge=0, le=1)
-    ] = Criteria.min_common
+        float | None,
+        option("Minimum share of characters that are common in the language (0.9)", ge=0, le=1),
+    ] = None
+    min_letters: Annotated[
+        float | None,
+        option("Minimum share of letters among non-spaces (default: 0.5; rolaser: 0)", ge=0, le=1),
+    ] = None
+    tidy: Annotated[
+        Literal["yes", "no"] | None,
+        option("Decode entities, remove control characters, collapse spaces (rolaser: no)"),
+    ] = None
     identify: Annotated[
-        Literal["auto", "yes", "no"],
+        Literal["auto", "yes", "no"] | None,
         option(
             "Drop sentences that a model identifies as another language; auto: if it is installed"
+            " (default: auto; rolaser: no)"
         ),
-    ] = "auto"
-    duplicates: Annotated[Literal["near", "exact", "keep"], option("Duplicates to drop")] = "near"
+    ] = None
+    duplicates: Annotated[
+        Literal["near", "exact", "keep"] | None,
+        option("Duplicates to drop (default: near; rolaser: keep)"),
+    ] = None
     similarity: Annotated[
         float,
         option("Minimum similarity of near duplicates (Jaccard, on character n-grams)", gt=0, le=1),
@@ -124,21 +154,32 @@ class PrepareOptions(PartOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.min_chars > self.max_chars:
-            raise UsageError(f"--min-chars {self.min_chars} is above --max-chars {self.max_chars}")
+        low, high = (self.decided[name] for name in ("min_chars", "max_chars"))
+        if low > high:
+            raise UsageError(f"--min-chars {low} is above --max-chars {high}")
+
+    @property
+    def decided(self) -> dict[str, Any]:
+        """The value of every option that a profile sets: what was given, else the profile's."""
+        given = {name: getattr(self, name) for name in PROFILES[self.profile]}
+        chosen = {name: value for name, value in given.items() if value is not None}
+        return {**PROFILES[self.profile], **chosen}
 
     def job(self, inputs: Sequence[Input]) -> "PortionJob":
         """Return what a worker needs; raises UsageError and MissingExtra."""
         spoken = language(self.lang, splitter=self.splitter)
         columns = Columns(self.text_column, self.id_column)
         columns = replace(columns, row_id=completed(inputs, columns)[0].row_id)
-        model = languages.model_for(spoken.code, self.identify)
-        apart = {"sources", "out", *(each.name for each in fields(PartOptions))}
+        decided = self.decided
+        model = languages.model_for(spoken.code, decided["identify"])
+        apart = {"profile", "sources", "out", *(each.name for each in fields(PartOptions))}
         names = [each.name for each in fields(self) if each.name not in apart]
         config = {
             "version": __version__,
             "lang": spoken.code,
-            "options": {_RECORDED.get(name, name): getattr(self, name) for name in names},
+            "options": {
+                _RECORDED.get(name, name): decided.get(name, getattr(self, name)) for name in names
+            },
             "identification": model,
             "sources": [{"path": i.path, "bytes": i.size} for i in inputs if not i.skipped],
         }
@@ -147,9 +188,14 @@ class PrepareOptions(PartOptions):
             out.resolve() if is_remote(self.executor) else out,
             json.dumps(config, sort_keys=True, ensure_ascii=False),
             spoken,
-            Criteria(self.min_chars, self.max_chars, self.min_common, model is not None),
+            Criteria(
+                **{name: decided[name] for name in ("min_chars", "max_chars", "min_common")},
+                min_letters=decided["min_letters"],
+                tidy=decided["tidy"] == "yes",
+                identified=model is not None,
+            ),
             columns,
-            self.duplicates,
+            decided["duplicates"],
         )
 
 

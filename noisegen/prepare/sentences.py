@@ -41,6 +41,8 @@ class Criteria:
     min_chars: int = 10  # wikiedits, from which RCP's corpus came, drops shorter ones
     max_chars: int = 1_000  # about 250 tokens: an encoder's 512 hold it, also when noisy
     min_common: float = 0.9  # RoLASER, preparation of OSCAR
+    min_letters: float = LETTERS_MIN
+    tidy: bool = True  # decode entities, remove control characters, collapse white space
     identified: bool = False
 
 
@@ -54,7 +56,9 @@ class Sentence(NamedTuple):
 
 def sentences(text: str, spoken: Language, criteria: Criteria) -> Iterator[Sentence]:
     """Yield the sentences of a row, dropped ones too; no sentence crosses a line break."""
-    split = ((part, line) for line in clean_lines(text) for part in spoken.sentences(line))
+    split = (
+        (part, line) for line in clean_lines(text, criteria.tidy) for part in spoken.sentences(line)
+    )
     for number, (sentence, line) in enumerate(split):
         yield Sentence(number, sentence, _reason(sentence, line, spoken.code, criteria))
 
@@ -67,7 +71,7 @@ def _reason(sentence: str, line: str, lang: str, criteria: Criteria) -> str:
         return "too_long"
     if common_share(sentence, lang) < criteria.min_common:
         return "uncommon_characters"
-    if letter_share(sentence) < LETTERS_MIN:
+    if criteria.min_letters and letter_share(sentence) < criteria.min_letters:
         return "few_letters"
     if criteria.identified:
         evidence = sentence if len(sentence) >= SHORT else line  # a few words tell no language
@@ -76,13 +80,15 @@ def _reason(sentence: str, line: str, lang: str, criteria: Criteria) -> str:
     return ""
 
 
-def clean_lines(text: str) -> list[str]:
+def clean_lines(text: str, tidy: bool = True) -> list[str]:
     """Return the lines that are not blank, 'a &amp; b<br>c' -> ['a & b', 'c'].
 
     Line breaks are also <br> and <p>; entities are decoded once; control characters become spaces,
     invisible ones are removed; runs of white space become one space. Nothing else changes, other
-    tags included.
+    tags included. Without `tidy` lines are broken alone.
     """
+    if not tidy:
+        return [line for line in _LINES.split(_BREAK.sub("\n", text)) if line.strip()]
     if "<" in text or "&" in text:
         text = unescape(_BREAK.sub("\n", text))
     lines = []

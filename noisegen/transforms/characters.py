@@ -12,7 +12,12 @@ import pyarrow.compute as pc
 
 from noisegen.errors import UsageError, did_you_mean
 from noisegen.noise.edits import Edits
-from noisegen.noise.kernels import Spacing, Substitution, character_map
+from noisegen.noise.kernels import (
+    CountedSubstitution,
+    Spacing,
+    Substitution,
+    character_map,
+)
 from noisegen.noise.lexicon import Lexicon
 from noisegen.noise.registry import Settings, kernel
 from noisegen.noise.rng import CERTAIN, RowDraws, Variants, hits, row_hits
@@ -30,11 +35,19 @@ def _leet_files(settings: Settings, values: Mapping[str, Any]) -> list[Path]:
 
 
 @kernel("leet", _leet_files, _LEET.languages)
-def leet(settings: Settings, *, rate: float = 0.1) -> Substitution:
-    """Replace letters with digits and signs that look alike: 'elite' -> '31173'."""
+def leet(
+    settings: Settings, *, rate: float = 0.1, by_length: bool = False
+) -> Substitution | CountedSubstitution:
+    """Replace letters with digits and signs that look alike: 'elite' -> '31173'.
+
+    `rate` is the chance of a letter that has such a sign. With by_length=true, rate x length of the
+    row, rounded down, are drawn among these letters, with repeats, as RoLASER's script does.
+    """
     entries = original_characters(settings.nlaug_data, "leet")
-    entries = entries or Lexicon.load(_LEET.of(settings.lang)).entries
-    return Substitution(character_map(entries), settings.gaps(rate), bare=True)
+    characters = character_map(entries or Lexicon.load(_LEET.of(settings.lang)).entries)
+    if by_length:
+        return CountedSubstitution(characters, settings.rates(rate))
+    return Substitution(characters, settings.gaps(rate), bare=True)
 
 
 @kernel("spac")

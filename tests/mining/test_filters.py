@@ -250,3 +250,17 @@ def test_deltas_turn_one_list_into_the_other_at_the_least_cost(noisy, clean):
 def test_deltas_of_one_token():
     assert deltas(["a"], ["b"]) == [Delta(["a"], ["b"])]
     assert deltas(["a"], ["a"]) == deltas([], []) == []
+
+
+@pytest.mark.parametrize(
+    ("clean", "noisy", "kept"),
+    [("für", "fuer", True), ("Straße", "Strasse", True), ("Mädchen", "Madchen", True),
+     ("Übung", "Uebung", True), ("Übergänge", "Uebergaenge", False)],
+)  # fmt: skip
+@pytest.mark.parametrize("profile", ["rcp", "spelling"])
+def test_german_without_umlauts_is_within_two_edits(clean, noisy, kept, profile):
+    """The paper's bound: one letter written as two passes, two of them in a word do not."""
+    german = language("de")
+    sides = (f"Das ist heute nicht {word} und nicht mehr." for word in (noisy, clean))
+    words = judge(*sides, german, PROFILES[profile], Counter())
+    assert [(word.noisy, word.clean) for word in words] == ([(noisy, clean)] if kept else [])

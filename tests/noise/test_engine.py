@@ -93,7 +93,24 @@ def test_mix_all_agrees_with_the_oracle(demo_texts, odd_texts, real_sentences):
 
 
 def test_mix_all_agrees_with_the_oracle_on_bundled_text(demo_texts, odd_texts):
-    assert compare(Recipe.named("rolaser-code"), demo_texts + odd_texts, seed=2**63, copy=3) > 100
+    mix = Recipe.named("mix_all").with_values({"leet.rate": 0.05, "leet.by_length": True})
+    assert compare(mix, demo_texts + odd_texts, seed=2**63, copy=3) > 100
+
+
+@pytest.mark.parametrize("rate", [0, 0.037, 0.5, 1])
+def test_leet_by_length_agrees_with_the_oracle(rate, demo_texts, odd_texts, real_sentences):
+    rows = demo_texts + odd_texts + real_sentences[:1_000] + ["", "x", "e" * 40]
+    changed = compare(single("leet", rate=rate, by_length=True), rows, seed=3)
+    assert changed > 300 if rate else changed == 0
+
+
+def test_leet_by_length_draws_places_not_letters():
+    """Of 1,000 letters that all have a sign, 100 draws hit about 1000 (1 - 0.999^100) = 95.2."""
+    rows = pa.table({"clean": ["e" * 1_000] * 200})
+    noisy = Recipe.named("leet:rate=0.1,by_length=true").noise_batch(rows)["noisy"].to_pylist()
+    hit = [sum(letter != "e" for letter in text) for text in noisy]
+    assert max(hit) <= 100
+    assert abs(sum(hit) / 200 - 95.2) < 1
 
 
 def test_a_heavy_mix_composes_edits_as_the_oracle(demo_texts, odd_texts):

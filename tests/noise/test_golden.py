@@ -1,6 +1,6 @@
 """The golden shard: a change of output must be seen in review and named in the CHANGELOG.
 
-`python tests/noise/test_golden.py` writes the file anew; say so in the CHANGELOG then.
+`python tests/noise/test_golden.py` writes the files anew; say so in the CHANGELOG then.
 """
 
 import csv
@@ -13,12 +13,13 @@ from noisegen.noise import engine  # noqa: F401 - gives recipes their `noise_bat
 from noisegen.noise.recipe import Recipe
 from noisegen.text.resources import DICTIONARIES
 
-GOLDEN = Path(__file__).parent / "golden" / "mix_all.tsv"
+GOLDEN = Path(__file__).parent / "golden"
+RECIPES = ("mix_all", "rolaser")
 DEMO = DICTIONARIES.parent / "demo" / "demo.tsv"
 ROWS = 200
 
 
-def made(recipe: str = "mix_all") -> list[str]:
+def made(recipe: str) -> list[str]:
     with DEMO.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
     english = [row["text"] for row in rows if row["lang"] == "en"]
@@ -28,10 +29,11 @@ def made(recipe: str = "mix_all") -> list[str]:
     return [f"{' '.join(row['transforms'])}\t{row['noisy']}" for row in noisy.to_pylist()]
 
 
-@pytest.mark.parametrize("recipe", ["mix_all", "rolaser"])
+@pytest.mark.parametrize("recipe", RECIPES)
 def test_the_noise_of_a_seed_never_changes_unnoticed(recipe):
-    assert made(recipe) == GOLDEN.read_text("utf-8").split("\n")[:-1]
+    assert made(recipe) == (GOLDEN / f"{recipe}.tsv").read_text("utf-8").split("\n")[:-1]
 
 
 if __name__ == "__main__":
-    GOLDEN.write_text("\n".join(made()) + "\n", "utf-8")
+    for name in RECIPES:
+        (GOLDEN / f"{name}.tsv").write_text("\n".join(made(name)) + "\n", "utf-8")

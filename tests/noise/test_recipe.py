@@ -57,10 +57,20 @@ def test_mix_all_is_the_papers():
 
 def test_the_profiles_differ_only_in_leet():
     paper, code = Recipe.named("rolaser"), Recipe.named("rolaser-code")
-    assert paper.digest == Recipe.named("mix_all").digest
-    differ = [a.transform for a, b in zip(paper.steps(), code.steps(), strict=True) if a != b]
-    assert differ == ["leet"]
-    assert code.steps()[7].values == {"rate": 0.05}
+    for lang in ("en", "fr"):
+        steps = zip(paper.mix_of(lang).steps(), code.mix_of(lang).steps(), strict=True)
+        ((a, b),) = [(a, b) for a, b in steps if a != b]
+        assert (a.transform, b.values) == ("leet", {**a.values, "rate": 0.05})
+
+
+def test_rolaser_draws_as_many_of_its_twelve_as_mix_all():
+    ours, mix = (Recipe.named(name).mix_of("en") for name in ("rolaser", "mix_all"))
+    assert ours.strength == mix.strength
+    first = [step.transform for step in mix.steps()]
+    (shuffle,) = ours.root.members
+    named = [getattr(m, "members", [m])[0].transform for m in shuffle.members]
+    assert named == first
+    assert {member.p for member in shuffle.members} == {Fraction(1, 10)}
 
 
 def test_steps_per_row_follow_the_binomial():

@@ -564,3 +564,33 @@ def test_the_command_prints_json_and_says_that_rows_were_damaged(tmp_path, capfd
     printed = json.loads(capfd.readouterr().out)
     assert printed["kept"] == 1
     assert printed["damaged"] == {"not_utf8": 1}
+
+
+ROLASER = [
+    "Ok.", "Ok.", "10 11 12 13 14 15 16 17", "Fish &amp; chips  were eaten.",
+    "A long one " + "and on " * 200 + "it goes.", "Привет, как дела?",
+]  # fmt: skip
+
+
+def test_the_profile_rolaser_does_what_the_authors_did_and_no_more(tmp_path):
+    """Line breaks, sentences, 90 % common characters; every other filter has its own switch."""
+    source = tmp_path / "in.txt"
+    source.write_text("\n".join([*ROLASER, "One here.<br>Two there."]) + "\n", "utf-8")
+
+    def texts(name, **options):
+        manifest = prepare(source, tmp_path / name, workers=1, profile="rolaser", **options)
+        return table(tmp_path / name)["text"].to_pylist(), manifest.totals["dropped"]
+
+    kept = [*ROLASER[:5], "One here.", "Two there."]
+    assert texts("plain") == (kept, {"uncommon_characters": 1})
+    assert texts("all", min_common=0.0)[0] == [*ROLASER, "One here.", "Two there."]
+    for name, options, reason, lost in [
+        ("short", {"min_chars": 5}, "too_short", 2), ("long", {"max_chars": 500}, "too_long", 1),
+        ("letters", {"min_letters": 0.5}, "few_letters", 1),
+        ("exact", {"duplicates": "exact"}, "duplicate", 1),
+    ]:  # fmt: skip
+        found, dropped = texts(name, **options)
+        assert (len(found), dropped[reason]) == (len(kept) - lost, lost)
+    tidy, _ = texts("tidy", tidy="yes")
+    assert "Fish & chips were eaten." in tidy
+    assert '"duplicates": "keep"' in (tmp_path / "plain" / "manifest.json").read_text("utf-8")
