@@ -1,7 +1,9 @@
 """English sentences to train on, posts among them: `python -m benchmarks.natural_text FILE`.
 
 20,000 sentences of Tatoeba, 8,000 of WikiSplit, 17,000 tweets of CrisisLex without links and
-retweets, in random order. `--held-out FILE` gets 1,000 other tweets, to measure drift on.
+retweets, in random order. `--held-out FILE` gets 1,000 other tweets, to measure drift on. Tweets
+with words that noise makes of others (ppl) are left out of the text: a student would learn to keep
+them.
 """
 
 import argparse
@@ -9,17 +11,24 @@ import html
 import random
 import re
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 from benchmarks.crisis_data import events
 from benchmarks.real_pairs import DATA, lines_of
+from noisegen.encoders.encoder import open_encoder
+from noisegen.training.noisy_words import find_noisy_words
+from noisegen.training.pairs import NoiseSource, Reading, prepare_data
 
 SENTENCES, LONG, TWEETS, HELD_OUT = 20_000, 8_000, 17_000, 1_000
-SEED = 7
+SEED, PASSES = 7, 6  # of noise over the sentences
 COMMON = {
     "the", "a", "to", "of", "and", "in", "is", "i", "you", "for", "on", "it", "my", "at", "this",
     "that", "with", "be", "are", "have", "was", "your",
 }  # fmt: skip
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _SIGNS = re.compile(r" ([.,;:!?')])")
 _RETWEET, _LINK = re.compile(r"^RT @\w+:? ?"), re.compile(r"https?://\S+")
 
@@ -59,6 +68,17 @@ def tweets() -> list[str]:
     return list(found.values())
 
 
+def noisy_words(sentences: list[str]) -> set[str]:
+    """Return the forms that noise makes of the words of these sentences, and that they lack."""
+    with TemporaryDirectory() as folder:
+        text = Path(folder, "text.txt")
+        text.write_text("\n".join(sentences), "utf-8")
+        data = prepare_data(Path(folder, "data"), [str(text)], Reading(clean_only=True))
+        student: Any = open_encoder("minilm")
+        noise = NoiseSource("ugc-heavy", SEED)
+        return {*find_noisy_words(student, data, noise, PASSES * len(sentences))}
+
+
 def main() -> None:
     """Read the arguments, write the files."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -70,7 +90,10 @@ def main() -> None:
     for source in sources:
         rng.shuffle(source)
     short, long, posts = sources
-    texts = short[:SENTENCES] + long[:LONG] + posts[HELD_OUT:][:TWEETS]
+    texts = short[:SENTENCES] + long[:LONG]
+    noisy = noisy_words(texts)
+    clean = (post for post in posts[HELD_OUT:] if noisy.isdisjoint(_WORD.findall(post.lower())))
+    texts += islice(clean, TWEETS)
     rng.shuffle(texts)
     for path, lines in ((given.out, texts), (given.held_out, posts[:HELD_OUT])):
         if path:

@@ -22,6 +22,7 @@ from noisegen.data.pairs import read_pairs as read_given
 from noisegen.encoders.encoder import Ragged, Vectors, open_encoder, uses_bf16
 from noisegen.encoders.folders import save_folder
 from noisegen.encoders.sentence_encoder import SentenceEncoder, prepared
+from noisegen.encoders.stored import read_json, write_json
 from noisegen.encoders.tokens import Rows, plan
 from noisegen.errors import NoisegenError, UsageError
 from noisegen.evaluation.similarity import cosine_distance
@@ -30,6 +31,7 @@ from noisegen.runs.progress import Progress, Show, silent
 from noisegen.text.resources import cache_folder
 from noisegen.training.computation import Computation, Workers
 from noisegen.training.losses import Batch, Output
+from noisegen.training.noisy_words import Words, add_noisy_words, find_noisy_words
 from noisegen.training.objectives import WeightedSum
 from noisegen.training.pairs import VALIDATION_EPOCH, NoiseSource
 from noisegen.training.settings import DistilSettings, Tell
@@ -89,6 +91,7 @@ class Distillation(PairMethod[PairChunk]):
     vectors: TeacherVectors
     negatives: Negatives
     held_out: dict[str, HeldOut]  # by what begins the names of their figures
+    noisy_words: Words
     given: Pairs | None = None  # other pairs to validate on
 
     def __init__(self, settings: DistilSettings, workers: Workers, tell: Tell) -> None:
@@ -159,7 +162,26 @@ class Distillation(PairMethod[PairChunk]):
             hard = vectors("hard", "vectors of hard negatives") if len(texts) else None
         self.negatives = Negatives(self.vectors, settings.negatives, settings.seed, hard, hard_rows)
         self.hold_out(self.held_rows)
+        if settings.noisy_words:
+            self.before = self.validate()
+            self._find_noisy_words(folder, progress)
+            added = add_noisy_words(self.network, self.noisy_words)
+            self.tell(
+                f"{added:,} noisy words are tokens of the student, which start as their words"
+            )
+            self.hold_out(self.held_rows)
         self._leave_out_unknown()
+
+    def _find_noisy_words(self, folder: Path, progress: Show) -> None:
+        """Find them in the first process, unless a resumed run has them; read them in all."""
+        path = folder / "words.json"
+        if self.workers.leads and not path.exists():
+            progress(Progress("noisy words"))
+            rows = self.settings.noisy_words
+            found = find_noisy_words(self.network, self.pairs, self.noise, rows)
+            write_json(path, found)
+        self.workers.wait()
+        self.noisy_words = read_json(path, Words)
 
     def stand_in(self) -> float:
         """Take random vectors in place of the teacher's."""
@@ -285,6 +307,8 @@ class Distillation(PairMethod[PairChunk]):
         """Write RUN/student, interpolated with its start if the settings say so."""
         if self.is_altered:
             start = make_student(self.settings, self.teacher)
+            if self.settings.noisy_words:
+                add_noisy_words(start, self.noisy_words)
             interpolate(self.network, start, self.settings.interpolate)
         return super().export(trainer)
 

@@ -229,6 +229,11 @@ class NoiseSource:
         """Whether the noisy side of DATA is read."""
         return any(is_stored for is_stored, _ in self.parts)
 
+    @property
+    def is_drawn(self) -> bool:
+        """Whether noise is drawn, so that each epoch has its own."""
+        return any(recipe for _, recipe in self.parts)
+
     def noisy(self, data: PairData, rows: Rows, epoch: int) -> list[str]:
         """Return the noisy texts of these pairs."""
         parts, out = self.parts, np.empty(len(rows), object)

@@ -199,6 +199,10 @@ class DistilSettings(RunSettings):
     normalize: Annotated[bool | None, option("Vectors of length 1; None: as the teacher")] = None
     lower: Annotated[bool, option("Lower-case text first")] = False
     freeze: Annotated[tuple[str, ...], option("Prefixes of names of frozen weights")] = ()
+    noisy_words: Annotated[
+        int,
+        option("Noisy rows read for forms that become tokens, which start as their words", ge=0),
+    ] = 0
     batch_tokens: Annotated[
         int, option("Tokens per update over all processes, padding included", ge=1)
     ] = 2048

@@ -130,6 +130,7 @@ class Method(ABC, Generic[C]):
     patience: float = math.inf  # validations without a new minimum after which a run ends
     unvalidated: float = math.inf  # updates between validations, at most
     selects_by = "loss"  # the validation figure whose minimum chooses the weights
+    before: Mapping[str, float] | None = None  # figures before preparation changed the network
     is_altered = False  # whether the weights that are saved are others than the best
 
     @abstractmethod
@@ -214,7 +215,7 @@ class Trainer(Generic[C]):
             "seconds": round(self.clock.seconds, 1), "prepared": round(now.prepared, 1),
             "cpu_seconds": round(self.clock.cpu, 1), "threads": torch.get_num_threads(),
             "planned_updates": self.planned_updates,
-            "before": dict(first.figures),
+            "before": dict(self.method.before or first.figures),
             "curve": [[round(v.seconds, 1), v.figures["loss"]] for v in self.validations],
         }  # fmt: skip
 

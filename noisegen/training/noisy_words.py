@@ -1,0 +1,159 @@
+"""Noisy words that become tokens of the student: `ppl` starts as the pieces of `people`.
+
+A teacher cuts forms that it never met into pieces of other words, and a student has to learn text
+by text what they stand for. Noise knows it from the start. A form that mostly stands for one word,
+and that clean text hardly has, gets a row of the embedding, which starts as that word. (New tokens
+that start as a mean of pieces: Gee and others, 2022, Fast Vocabulary Transfer, section 3, where
+the pieces are the form's own.)
+"""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from copy import deepcopy
+from dataclasses import replace
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+import torch
+from tokenizers import AddedToken
+
+from noisegen.encoders.encoder import Tokenizer
+from noisegen.encoders.sentence_encoder import SentenceEncoder
+from noisegen.encoders.tokens import PieceTokenizer, PreparedTokenizer
+from noisegen.errors import UsageError
+from noisegen.text.alignment import aligned, token_spans
+from noisegen.training.pairs import PIECE_ROWS, VALIDATION_EPOCH, NoiseSource, PairData
+
+SEEN = 3  # times that a form must have stood for a word; chosen on development tweets
+SHARE = 0.5  # of them that the most frequent word must have
+TOLERATED = 0.2  # occurrences in clean text, for each that stands for another word
+# A form that is one piece already may be a word that the text at hand does not have.
+PIECE_SEEN, PIECE_TOLERATED = 20, 0.05
+RARE = 0.1  # of the occurrences: words that are left out of the mean
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+_PART = re.compile(r"[^\W_]+")
+
+Words = dict[str, dict[str, int]]  # for each noisy form, how often it stood for which word
+
+
+def find_noisy_words(
+    student: SentenceEncoder, pairs: PairData, noise: NoiseSource, rows: int
+) -> Words:
+    """Return noisy forms of single words that clean text hardly has, found in `rows` noisy rows.
+
+    Text is noised again and again until it has that many rows; stored noise is read once.
+    Raises UsageError for a student without a tokenizer of pieces.
+    """
+    pieces = _pieces(student).tokenizer
+    fold: Callable[[str], str] = str.lower if _is_uncased(pieces) else str
+    seen: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    usual: Counter[str] = Counter()
+    for noisy, clean in _rows(pairs, noise, rows):
+        noisy, clean = fold(noisy), fold(clean)
+        usual.update({*_WORD.findall(clean), *_PART.findall(clean)})
+        if noisy != clean:
+            for form, word in _replaced(noisy, clean):
+                seen[form][word] += 1
+    found = {}
+    for form, words in seen.items():
+        total, is_piece = words.total(), len(_ids(pieces, form)) == 1
+        least, tolerated = (PIECE_SEEN, PIECE_TOLERATED) if is_piece else (SEEN, TOLERATED)
+        most = words.most_common(1)[0][1]
+        if total >= least and most >= SHARE * total and usual[form] <= tolerated * total:
+            found[form] = {word: n for word, n in words.items() if n >= RARE * total}
+    return found
+
+
+def _rows(pairs: PairData, noise: NoiseSource, rows: int) -> Iterator[tuple[str, str]]:
+    """Yield noisy and clean text of training pairs, noised in epochs of their own."""
+    training, left, epoch = pairs.training, rows, VALIDATION_EPOCH
+    while left > 0 and (epoch == VALIDATION_EPOCH or noise.is_drawn):
+        epoch += 1
+        size = min(left, len(training))
+        some = training[np.linspace(0, len(training) - 1, size).astype(np.int64)]
+        for first in range(0, size, PIECE_ROWS):
+            piece = some[first : first + PIECE_ROWS]
+            clean = pairs.clean.take(pairs.owner[piece]).to_pylist()
+            yield from zip(noise.noisy(pairs, piece, epoch), clean, strict=True)
+        left -= size
+
+
+def _replaced(noisy: str, clean: str) -> Iterator[tuple[str, str]]:
+    """Yield words of the noisy side, each with the one whose place it took, one for one."""
+    ours, theirs = (
+        [text[start:stop] for start, stop in token_spans(text)] for text in (clean, noisy)
+    )
+    for is_equal, block in groupby(aligned(ours, theirs), itemgetter(0)):
+        parts = list(block)
+        words, forms = ours[parts[0][1] : parts[-1][2]], theirs[parts[0][3] : parts[-1][4]]
+        if not is_equal and len(words) == len(forms):
+            for word, form in zip(words, forms, strict=True):
+                if _WORD.fullmatch(word) and _WORD.fullmatch(form) and not form.isdecimal():
+                    yield form, word
+
+
+def add_noisy_words(student: SentenceEncoder, words: Words) -> int:
+    """Give these forms tokens of their own, which start as their words; return how many got one.
+
+    Raises UsageError for a student without a tokenizer of pieces.
+    """
+    whole = _pieces(student)
+    pieces = deepcopy(whole.tokenizer)  # the teacher may have the same
+    contents = {form: content for form in words if (content := _content(pieces, form))}
+    pieces.add_tokens([AddedToken(c, single_word=True, lstrip=True) for c in contents.values()])
+    network: Any = student.network
+    old = network.get_input_embeddings().weight.detach()
+    if len(pieces) > len(old):
+        network.resize_token_embeddings(len(pieces), mean_resizing=False)
+    rows = network.get_input_embeddings().weight
+    with torch.no_grad():
+        for form, content in contents.items():
+            means = [
+                n * old[_ids(whole.tokenizer, word)].mean(0) for word, n in words[form].items()
+            ]
+            row = torch.stack(means).sum(0) / sum(words[form].values())
+            rows[pieces.convert_tokens_to_ids(content)] = row
+    tokenizer: Tokenizer = PieceTokenizer(pieces, whole.max_length)
+    if isinstance(student.tokenizer, PreparedTokenizer):
+        tokenizer = replace(student.tokenizer, tokenizer=tokenizer)
+    student.tokenizer = tokenizer
+    return len(contents)
+
+
+def _pieces(student: SentenceEncoder) -> PieceTokenizer:
+    """Return the tokenizer without a preparation of texts; raises UsageError."""
+    tokenizer = student.tokenizer
+    inner = tokenizer.tokenizer if isinstance(tokenizer, PreparedTokenizer) else tokenizer
+    if not isinstance(inner, PieceTokenizer):
+        raise UsageError(
+            f"noisy_words gives tokens to students that cut text into pieces, and {student.name} "
+            "does not: leave it out"
+        )
+    return inner
+
+
+def _is_uncased(pieces: Any) -> bool:
+    normalizer = pieces.backend_tokenizer.normalizer
+    return normalizer is not None and bool(normalizer.normalize_str("A") == "a")
+
+
+def _ids(pieces: Any, word: str) -> list[int]:
+    """Return the ids of a word inside a text."""
+    return list(pieces(f" {word}", add_special_tokens=False)["input_ids"])
+
+
+def _content(pieces: Any, form: str) -> str | None:
+    """Return the text of a new token that matches a form; None if there can be none.
+
+    A token of the same text would also be found inside longer words. That of another case is not,
+    and an uncased tokenizer matches it all the same, since added tokens are normalised too.
+    """
+    has = pieces.backend_tokenizer.token_to_id
+    if has(form) is None:
+        return form
+    upper = form.upper()
+    is_free = has(upper) is None and upper.lower() == form
+    return upper if is_free and _is_uncased(pieces) else None

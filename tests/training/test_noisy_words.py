@@ -1,0 +1,140 @@
+import numpy as np
+import pytest
+import torch
+
+from noisegen.encoders.encoder import open_encoder
+from noisegen.encoders.folders import open_folder, save_folder
+from noisegen.errors import UsageError
+from noisegen.training.noisy_words import add_noisy_words, find_noisy_words
+from noisegen.training.pairs import NoiseSource, Reading, prepare_data
+from noisegen.training.settings import load_settings
+from noisegen.training.students import make_student
+
+
+@pytest.fixture
+def student(tiny_bert):
+    return make_student(load_settings("quickstart"), open_folder(tiny_bert))
+
+
+def stored(folder, pairs):
+    """Return DATA with these stored pairs; one more is held out."""
+    lines = [*pairs, ("q", "quite another text")]
+    folder.mkdir(exist_ok=True)
+    path = folder / "pairs.tsv"
+    path.write_text("noisy\tclean\n" + "".join(f"{a}\t{b}\n" for a, b in lines), "utf-8")
+    data = prepare_data(folder / "data", [str(path)], Reading(held_out=1))
+    rows = np.arange(len(lines))
+    return type(data)(**{**vars(data), "training": rows[:-1], "validation": rows[-1:]})
+
+
+def found(student, folder, pairs):
+    return find_noisy_words(student, stored(folder, pairs), NoiseSource("stored"), 10_000)
+
+
+def numbered(template, times):
+    """Return the same pair several times, told apart by a last word, as distinct texts."""
+    return [tuple(f"{side} {number} end" for side in template) for number in range(times)]
+
+
+def test_a_form_is_found_with_the_words_it_stands_for(student, tmp_path):
+    pairs = [
+        *numbered(("hello Ppl", "Hello people"), 6), *numbered(("my ppl", "my peoples"), 2),
+        *numbered(("a ppl", "a purple"), 1), *numbered(("bk", "back"), 2),
+    ]  # fmt: skip
+
+    # purple is 1 of 9, bk stands for a word twice only
+    assert found(student, tmp_path, pairs) == {"ppl": {"people": 6, "peoples": 2, "purple": 1}}
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        ("it ws", "it was fine"),  # which of them it is would be a guess
+        ("brb", "be right back"),
+        ("gr 8", "gr eat"),
+        ("hm !", "hm ?"),
+        ("c it", "see it"),  # a piece of the tokenizer needs more occurrences
+    ],
+)
+def test_other_differences_are_no_noisy_words(student, tmp_path, template):
+    assert found(student, tmp_path, numbered(template, 9)) == {}
+
+
+def test_a_form_that_clean_text_has_is_a_word(student, tmp_path):
+    noisy = numbered(("it wont go", "it won't go"), 10)
+
+    assert "wont" in found(student, tmp_path / "few", noisy + numbered(("my wont", "my wont"), 2))
+    assert "wont" not in found(
+        student, tmp_path / "many", noisy + numbered(("my wont", "my wont"), 3)
+    )
+
+
+def test_a_form_of_many_words_is_none_of_them(student, tmp_path):
+    pairs = [pair for word in ("then", "than", "them") for pair in numbered(("thn", word), 5)]
+
+    assert found(student, tmp_path, pairs) == {}
+
+
+def test_recipes_are_drawn_until_there_are_as_many_rows(student, tmp_path):
+    pairs = [(text, text) for text in ("you are great", "see you tomorrow", "people like you")]
+    data, noise = stored(tmp_path, pairs), NoiseSource("ugc-heavy")
+
+    few, words, again = (find_noisy_words(student, data, noise, n) for n in (9, 900, 900))
+
+    assert few == {}
+    assert words == again
+    assert words["tmrw"].keys() == {"tomorrow"}
+    assert {word for meant in words.values() for word in meant} <= {
+        *" ".join(map(min, pairs)).split()
+    }
+
+
+def test_a_noisy_word_starts_as_its_word_and_nothing_else_changes(student, tiny_bert):
+    teacher = open_folder(tiny_bert)
+    texts = ["see ppl, ok", "supplies and applied pplx", "see people, ok", "Ppl!"]
+    before = student.tokenizer.tokenize(texts)
+    rows = student.network.get_input_embeddings().weight.detach().clone()
+    ids = student.tokenizer.tokenize(["people"])[0][1:-1]
+
+    assert add_noisy_words(student, {"ppl": {"people": 2}, "c": {"see": 1}}) == 2
+
+    tokens = student.tokenizer.tokenize(texts)
+    new = student.network.get_input_embeddings().weight
+    number = student.tokenizer.tokenizer.convert_tokens_to_ids("ppl")
+    assert torch.allclose(new[number], rows[ids].mean(0))
+    assert torch.equal(new[: len(rows)], rows)
+    assert list(tokens[0]).count(number) == list(tokens[3]).count(number) == 1
+    assert [list(tokens[i]) for i in (1, 2)] == [list(before[i]) for i in (1, 2)]
+    single = student.tokenizer.tokenize(["c", "cat"])  # a piece, and a token of its own
+    assert single[0][1] >= len(rows) > single[1][1]
+    assert (student.encode(["see people, ok"]) == teacher.encode(["see people, ok"])).all()
+    assert list(teacher.tokenizer.tokenize(["ppl"])[0]) == [*list(before[3])[:-2], 3]
+
+
+def test_its_folder_opens_here_and_in_sentence_transformers(student, tmp_path):
+    sentence_transformers = pytest.importorskip("sentence_transformers")
+    add_noisy_words(student, {"ppl": {"people": 2}, "c": {"see": 1}})
+    texts = ["C u ppl", "see you people", "pplc"]
+    vectors = student.encode(texts)
+    save_folder(student, tmp_path)
+
+    assert np.allclose(open_encoder(str(tmp_path)).encode(texts), vectors, atol=1e-6)
+    theirs = sentence_transformers.SentenceTransformer(str(tmp_path), device="cpu")
+    assert np.allclose(theirs.encode(texts), vectors, atol=1e-5)
+
+
+def test_minilm_understands_words_that_it_has_never_met():
+    minilm = pytest.importorskip("noisegen.encoders.encoder").open_encoder("minilm")
+    noisy, clean = ["thx 4 coming ppl"], ["thanks 4 coming people"]
+    far = float((minilm.encode(noisy) * minilm.encode(clean)).sum())
+
+    add_noisy_words(minilm, {"thx": {"thanks": 1}, "ppl": {"people": 1}})
+
+    assert float((minilm.encode(noisy) * minilm.encode(clean)).sum()) > max(0.999, far)
+
+
+def test_students_of_words_or_characters_are_refused(student, tmp_path):
+    student.tokenizer = object()
+
+    with pytest.raises(UsageError, match="noisy_words gives tokens to students that cut text"):
+        add_noisy_words(student, {})
