@@ -1,6 +1,9 @@
 """Models small enough to make for a test."""
 
+import json
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 
 def bert_folder(folder: Path) -> Path:
@@ -26,3 +29,76 @@ def bert_folder(folder: Path) -> Path:
     )  # fmt: skip
     BertModel(config, add_pooling_layer=False).save_pretrained(folder)
     return folder
+
+
+def laser2_pieces(folder: Path, texts: Sequence[str]) -> tuple[bytes, list[str]]:
+    """Train a SentencePiece model of few pieces; return its file and the pieces."""
+    import sentencepiece
+
+    (folder / "text.txt").write_text("\n".join(texts).lower() * 3, "utf-8")
+    sentencepiece.SentencePieceTrainer.train(
+        input=str(folder / "text.txt"), model_prefix=str(folder / "m"), vocab_size=300,
+        hard_vocab_limit=False, character_coverage=0.99, minloglevel=5,
+    )  # fmt: skip
+    read = sentencepiece.SentencePieceProcessor(model_file=str(folder / "m.model"))
+    pieces = [read.id_to_piece(number) for number in range(read.get_piece_size())]
+    return (folder / "m.model").read_bytes(), pieces
+
+
+def laser2_checkpoint(
+    pieces: Sequence[str], width: int, hidden: int, layers: int
+) -> dict[str, Any]:
+    """Return what laser2.pt holds: same keys, pieces under other numbers than the model's."""
+    import torch
+
+    known = [piece for piece in reversed(pieces) if not piece.startswith("<")]
+    dictionary = {piece: 4 + number for number, piece in enumerate(known)}
+    dictionary |= {"<s>": 0, "<pad>": 1, "</s>": 2, "<unk>": 3}
+    torch.manual_seed(3)
+    count = len(dictionary) + 3  # fairseq left three rows too many
+    lstm = torch.nn.LSTM(width, hidden, layers, bidirectional=True)
+    weights = {f"lstm.{name}": value.detach() for name, value in lstm.state_dict().items()}
+    weights["embed_tokens.weight"] = torch.randn(count, width)
+    params = {
+        "num_embeddings": count, "padding_idx": 1, "embed_dim": width, "hidden_size": hidden,
+        "num_layers": layers, "bidirectional": True, "left_pad": False, "padding_value": 0.0,
+    }  # fmt: skip
+    return {"params": params, "dictionary": dictionary, "model": weights}
+
+
+REFERENCE = (  # our names of weights, and CharacterBERT's
+    ("characters.weight", "_char_embedding_weights"), ("convolutions.", "char_conv_"),
+    ("highways.", "_highways._layers."), ("ings.projection.", "ings._projection."),
+)  # fmt: skip
+
+
+def character_bert(folder, *, prefix="", pickled=False):
+    """Write a small CharacterBERT as its authors publish it; return an encoder of its weights."""
+    import torch
+    from safetensors.torch import save_file
+    from transformers import BertConfig
+
+    from noisegen.encoders.character_folder import character_student
+
+    torch.manual_seed(5)
+    config = BertConfig(
+        hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64,
+        max_position_embeddings=60,
+    )  # fmt: skip
+    made = character_student(config, max_length=60, lower=True)
+    weights = {
+        "cls.predictions.bias": torch.zeros(3),
+        f"{prefix}pooler.dense.weight": torch.ones(2),
+    }
+    for name, value in made.network.state_dict().items():
+        for ours, theirs in REFERENCE:
+            name = name.replace(ours, theirs)
+        weights[f"{prefix}{name}"] = value.contiguous()
+    folder.mkdir()
+    if pickled:
+        torch.save(weights, folder / "pytorch_model.bin")
+    else:
+        save_file(weights, folder / "model.safetensors")
+    said = config.to_dict() | {"model_type": "character_bert", "mlm_vocab_size": 100_000}
+    (folder / "config.json").write_text(json.dumps(said))
+    return made

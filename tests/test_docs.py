@@ -6,6 +6,7 @@ anything, a line of it for any lines). `python` is run: an `expression  # -> val
 what it prints is the next `text` block. All other blocks are only read.
 """
 
+import ast
 import contextlib
 import io
 import os
@@ -21,6 +22,7 @@ from typing import NamedTuple
 
 import click
 import pytest
+import yaml
 
 import noisegen
 from noisegen import cli
@@ -189,6 +191,49 @@ def _parse(arguments: list[str]) -> None:
         name, inner, left = command.resolve_command(context, left)
         assert inner is not None
         command, context = inner, inner.make_context(name, left, parent=context)
+
+
+PAPERS = ("rolaser", "rcp", "crisis", "oracle")
+PLACE = re.compile(r"`((?:noisegen|tests|benchmarks)/[\w./-]+?)::?([\w.]+)`")
+
+
+@pytest.mark.parametrize("page", PAPERS)
+def test_every_place_in_a_table_of_items_exists(page):
+    """A row has five cells; what is not implemented has no place, all else a test."""
+    section = read(f"docs/{page}.md").partition("\n## Item by item\n")[2].partition("\n## ")[0]
+    head, _, *rows = [line for line in section.splitlines() if line.startswith("|")]
+    assert head == "| item | the paper | here | exact, or how it differs | test |"
+    for row in rows:
+        _, here, how, test = row.strip("| ").split(" | ")[1:]
+        if here == "-":
+            assert (how[:15], test) == ("not implemented", "-"), row
+        else:
+            assert PLACE.fullmatch(here), row
+            assert PLACE.fullmatch(test), row
+            assert test.startswith("`tests/"), row
+    places = PLACE.findall(section)
+    assert [place for place in places if place[1] not in _defined_in(ROOT / place[0])] == []
+
+
+def _defined_in(path: Path) -> set[str]:
+    """Return the top-level names of a file, and `Class.name` of what classes have."""
+    if path.suffix == ".yaml":
+        return set(yaml.safe_load(path.read_text("utf-8")))
+
+    def names(nodes: list[ast.stmt], prefix: str = "") -> Iterator[str]:
+        for node in nodes:
+            if isinstance(node, ast.FunctionDef | ast.ClassDef):
+                yield f"{prefix}{node.name}"
+            if isinstance(node, ast.ClassDef):
+                yield from names(node.body, f"{prefix}{node.name}.")
+            elif isinstance(node, ast.AnnAssign):
+                yield f"{prefix}{ast.unparse(node.target)}"
+            elif isinstance(node, ast.Assign):
+                targets = [target.elts if isinstance(target, ast.Tuple) else [target]
+                           for target in node.targets]  # fmt: skip
+                yield from (f"{prefix}{ast.unparse(one)}" for group in targets for one in group)
+
+    return set(names(ast.parse(path.read_text("utf-8")).body))
 
 
 # What is shown.

@@ -64,6 +64,7 @@ MEANINGS = {
     "leet": "Chance per character that has a look-alike.",
     "drop_rate": "Chance per space or tab to drop it.",
     "add_rate": "Chance per position between two non-space characters to add a space.",
+    "by_length": "Draw rate x length letters per row, with repeats, as RoLASER's script does.",
     "layout": "Keyboard: azerty, inscript, italian, qwerty, qwertz, russian, spanish, turkish "
     "(default: that of the language).",
 }

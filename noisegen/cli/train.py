@@ -1,5 +1,7 @@
 """`noisegen train` and `noisegen quickstart`."""
 
+import re
+import textwrap
 import time
 from pathlib import Path
 from typing import Any
@@ -65,8 +67,21 @@ def _print_presets(as_json: bool) -> None:
         return
     for preset in presets:
         click.echo(f"{click.style(preset.name, bold=True)}: {preset.paper}")
-        for what in ("objective", "data", "cost", "command", "table"):
+        for what in ("objective", "data", "cost"):
             click.echo(f"  {what:<10} {getattr(preset, what)}")
+        tables = preset.tables
+        if isinstance(tables, str):
+            click.echo(f"  tables     those of {tables}")
+            tables = {}
+        for name, command in {"train": preset.command, **tables}.items():
+            click.echo(f"  {name}:\n    " + " \\\n      ".join(_wrapped(command)))
+
+
+def _wrapped(command: str) -> list[str]:
+    """Split a command into lines that stay together in a shell, an option with its value."""
+    joined = re.sub(r"( --?[\w-]+) (?=[^\s-]\S{,50}(?: |$))", "\\1\0", command)
+    lines = textwrap.wrap(joined, 72, break_long_words=False, break_on_hyphens=False)
+    return [line.replace("\0", " ") for line in lines]
 
 
 def _print_bench(speeds: dict[str, Any]) -> None:

@@ -25,13 +25,25 @@ from noisegen.encoders.character_cnn import (
 from noisegen.encoders.encoder import LENGTH_MAX, Tokenizer
 from noisegen.encoders.head import HeadSettings
 from noisegen.encoders.sentence_encoder import SentenceEncoder
-from noisegen.encoders.stored import read_json, read_weights, reading, save_tensors, write_json
+from noisegen.encoders.stored import (
+    check_config,
+    read_json,
+    read_weights,
+    reading,
+    save_tensors,
+    write_json,
+)
 from noisegen.errors import SourceError, UsageError
 
 KIND = "noisegen_characters"
 WEIGHTS = "model.safetensors"
 NETWORKS = ("bert", "roberta")  # whose word embeddings can be replaced
 _CHARACTERS = "embeddings.word_embeddings._char_embedding_weights"  # in CharacterBERT
+_SIZES = {  # which lengths of weights they are
+    "hidden_size": "embeddings.LayerNorm.bias",
+    "intermediate_size": "encoder.layer.0.intermediate.dense.bias",
+    "max_position_embeddings": "embeddings.position_embeddings.weight",
+}  # fmt: skip
 _OF_A_LAYER = re.compile(r"\.\d+\..*\.(weight|bias)$")
 
 
@@ -65,11 +77,15 @@ def open_character_bert(folder: str | Path) -> SentenceEncoder:
     found = [name for name in weights if name.endswith(_CHARACTERS)]
     if len(found) != 1:
         raise SourceError(f"{folder} is no CharacterBERT: it has no weights {_CHARACTERS}")
+    check_config(given, folder / "config.json")
     prefix = found[0].removesuffix(_CHARACTERS)
     known = given.keys() & BertConfig().to_dict().keys() - {"model_type", "architectures", "dtype"}
     invalid = (LookupError, TypeError, ValueError, RuntimeError, UsageError, StrictDataclassError)
     with reading(f"the model {folder}", *invalid):
         config = BertConfig(**{name: given[name] for name in known})
+        for size, name in _SIZES.items():  # before memory is taken for them
+            if len(weights[prefix + name]) != getattr(config, size):
+                raise ValueError(f"{size} of its config.json is not that of its weights")
         longest = min(LENGTH_MAX, config.max_position_embeddings)
         encoder = character_student(config, max_length=longest, lower=True)
         ours = {renamed(name.removeprefix(prefix)): weights[name] for name in weights}

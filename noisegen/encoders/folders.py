@@ -27,6 +27,7 @@ from noisegen.encoders.head import (
 from noisegen.encoders.sentence_encoder import SentenceEncoder
 from noisegen.encoders.stored import (
     PICKLED,
+    check_config,
     package_folder,
     read_json,
     read_weights,
@@ -63,9 +64,6 @@ _INVALID = (
     ValueError, TypeError, LookupError, AttributeError, ArithmeticError, AssertionError,
     RecursionError,
 )  # fmt: skip
-# Bounds of numbers that cost time and memory before they are compared with the weights, by a part
-# of their names.
-_BOUNDS = {"layer": 1_000, "label": 100_000, "expert": 1_000, "position": 1_000_000}
 _IDS_MAX = 10_000_000  # of a vocabulary
 
 
@@ -73,7 +71,7 @@ class ModuleEntry(msgspec.Struct):
     """A module of sentence-transformers in modules.json, and the folder of its files."""
 
     type: str
-    path: Annotated[str, msgspec.Meta(pattern=r"^[^\0]*$")]
+    path: Annotated[str, msgspec.Meta(pattern=r"^[^\0\ud800-\udfff]{0,60}$")]  # a name of a file
 
     @property
     def kind(self) -> str:
@@ -149,7 +147,7 @@ def open_folder(
     network: Any
     tokenizer: Tokenizer
     config = read_json(inner / "config.json")
-    _check_config(config, inner / "config.json")
+    check_config(config, inner / "config.json")
     if config.get("model_type") == character_folder.KIND:
         network, tokenizer = character_folder.open_network(inner)
     else:
@@ -179,10 +177,12 @@ def open_pooler(spec: str) -> SentenceEncoder:
 def _with_steps(encoder: SentenceEncoder, steps: Weighted) -> SentenceEncoder:
     """Return an encoder with these steps for its head; raises SourceError."""
     head = HeadSettings(tuple(step for step, _ in steps))
-    made = SentenceEncoder(encoder.network, encoder.tokenizer, head, encoder.name)
+    with reading(f"the head of {encoder.name}", ValueError), torch.device("meta"):  # no memory yet
+        made = SentenceEncoder(encoder.network, encoder.tokenizer, head, encoder.name)
     for (step, weights), module in zip(steps, made.head.steps, strict=True):
         with reading(f"{type(step).__name__} of {encoder.name}", RuntimeError, hint=_UNFIT):
-            module.load_state_dict(weights)
+            module.load_state_dict(weights, assign=True)
+    made.head.float()
     return made.eval()
 
 
@@ -193,27 +193,16 @@ def _read_entries(folder: Path) -> list[ModuleEntry]:
         return []
     entries: list[ModuleEntry] = read_json(path, list[ModuleEntry])
     kinds, root = [entry.kind for entry in entries], folder.resolve()
-    is_inside = all((folder / entry.path).resolve().is_relative_to(root) for entry in entries)
-    if not (kinds and is_inside) or kinds[0] not in _NETWORKS or {*kinds[1:]} - {*STEPS}:
+    for entry in entries:
+        if not (folder / entry.path).resolve().is_relative_to(root):
+            raise SourceError(
+                f"{path} names {entry.path!r}, which is not in {folder}: move it there"
+            )
+    if not kinds or kinds[0] not in _NETWORKS or {*kinds[1:]} - {*STEPS}:
         shown = ", ".join(kinds) or "none"
         known = ", ".join(STEPS)
         raise SourceError(f"{path} has steps {shown}; supported are a Transformer and {known}")
     return entries
-
-
-def _check_config(config: Mapping[str, Any], path: Path) -> None:
-    """Raise SourceError for settings that take all memory, spoil vectors, or load foreign code."""
-    for name, value in config.items():
-        if isinstance(value, dict):
-            _check_config(value, path)
-        most = min((most for part, most in _BOUNDS.items() if part in name), default=None)
-        if most and isinstance(value, int) and value > most:
-            raise SourceError(f"{path}: {name} is {value:,}, over {most:,}; get the model again")
-        is_number = isinstance(value, int | float)
-        if name.endswith(("_eps", "_epsilon")) and is_number and not 0 <= value < 1:
-            raise SourceError(f"{path}: {name} must be between 0 and 1; get the model again")
-        if name.endswith("attn_implementation") and "/" in str(value):
-            raise SourceError(f"{path}: {name} {value!r} is code from elsewhere; remove the line")
 
 
 def _check_ids(network: Any, tokenizer: PieceTokenizer, folder: Path) -> None:
@@ -351,7 +340,7 @@ def _read_steps(
         config = read_json(path) if path.is_file() or kind.__struct_fields__ else {}
         inputs = config.get("module_input_name") or SENTENCE
         outputs = config.get("module_output_name") or inputs
-        reads = {inputs, outputs} == {SENTENCE if is_pooled else TOKENS}
+        reads = inputs == outputs == (SENTENCE if is_pooled else TOKENS)
         if not (not is_pooled if kind is Pooling else reads):
             raise SourceError(
                 f"{folder}/modules.json: {entry.kind} is not supported at this position"
@@ -375,7 +364,7 @@ def _pooler_steps(network: Any, name: str | Path) -> Weighted:
     kind = type(activation)
     with reading(f"the pooler of {name}", ValueError):
         step = Dense(layer.out_features, True, f"{kind.__module__}.{kind.__qualname__}")
-    weights = {f"linear.{name}": value for name, value in layer.state_dict().items()}
+    weights = {f"linear.{name}": value.clone() for name, value in layer.state_dict().items()}
     return [(Pooling(("cls",)), {}), (step, weights)]
 
 

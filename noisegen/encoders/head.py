@@ -157,7 +157,9 @@ class LayerNorm(HeadStep, frozen=True):
     dimension: Width
 
     def module(self, width: int) -> nn.Module:
-        """Return the layer norm."""
+        """Return the layer norm; raises ValueError for another width."""
+        if width != self.dimension:
+            raise ValueError(f"a LayerNorm of {self.dimension} numbers cannot read {width}")
         return nn.Sequential(OrderedDict(norm=nn.LayerNorm(self.dimension)))
 
 

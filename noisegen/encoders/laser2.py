@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from noisegen.encoders.encoder import Progress, Ragged, Vectors, digest_of, replace_surrogates
-from noisegen.encoders.stored import load_checkpoint, reading
+from noisegen.encoders.stored import check_sizes, load_checkpoint, reading
 from noisegen.encoders.tokens import Padded, by_length
 from noisegen.errors import MissingExtra, SourceError
 from noisegen.runs.atomic import file_digest
@@ -133,7 +133,8 @@ def open_laser2(folder: str | Path) -> Laser2:
     pieces = open_pieces(model)
     laser_text("")  # report a missing package before the long work
     checkpoint = _read_checkpoint(path)
-    with reading(path, RuntimeError, KeyError, ValueError, hint="; it is no LSTM like LASER2's"):
+    errors = RuntimeError, LookupError, ValueError, TypeError
+    with reading(path, *errors, hint="; it is no LSTM like LASER2's"):
         return Laser2(f"laser2:{folder}", checkpoint, pieces, (path, model)).eval()
 
 
@@ -166,6 +167,8 @@ def _read_checkpoint(path: Path) -> Checkpoint:
     if isinstance(content, dict) and "cfg" in content:
         raise SourceError(f"{path} is a transformer, as RoLASER's: give rolaser:{path.parent}")
     try:
-        return msgspec.convert(content, Checkpoint)
+        checkpoint = msgspec.convert(content, Checkpoint)
     except msgspec.ValidationError as error:
         raise SourceError(f"{path} is not a checkpoint of LASER2's LSTM: {error}") from error
+    check_sizes(checkpoint.model, path)
+    return checkpoint

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -27,7 +28,7 @@ from noisegen.encoders.laser2 import (
     only_file,
     open_pieces,
 )
-from noisegen.encoders.stored import load_checkpoint, reading
+from noisegen.encoders.stored import check_sizes, load_checkpoint, reading
 from noisegen.encoders.tokens import Padded, naming_panics
 from noisegen.errors import SourceError
 from noisegen.text.normalize import laser_text
@@ -38,7 +39,7 @@ _NEEDED = (
     "RoLASER is rolaser.pt, rolaser.cvocab and roberta-base's tokenizer.json, c-RoLASER "
     "c-rolaser.pt and c-rolaser.cvocab, LASER3 a .pt, a .cvocab and an .spm"
 )
-_WORD_END = "_EOW"
+_TOKENS_MIN = 3  # the first, a piece, the last
 _POOLINGS = {"maxpool": "max", "meanpool": "mean", "cls": "cls"}
 _FLAG = re.compile(r" #fairseq:(overwrite|duplicate)$")
 # Modules of a layer: fairseq's names, and torch's.
@@ -96,6 +97,8 @@ class RoLaser(LaserEncoder):
         self.normalize = _loaded(nn.LayerNorm(hidden), weights, "layernorm_embedding.")
         self.projection: nn.Module | None = None
         if (matrix := weights.get("output_projection.weight")) is not None:
+            if not matrix.numel():
+                raise ValueError("its projection is empty")
             self.projection = nn.Linear(hidden, len(matrix), bias=False)
             self.projection.load_state_dict({"weight": matrix})
         self.width = hidden if matrix is None else len(matrix)
@@ -103,6 +106,8 @@ class RoLaser(LaserEncoder):
         self.longest = settings.max_source_positions or 1_024
         if self.learned is not None:
             self.longest = min(self.longest, len(self.learned) - PAD - 1)
+        if self.longest < _TOKENS_MIN:
+            raise ValueError(f"it takes {self.longest} tokens")
         self.requires_grad_(False).float()
 
     def tokenize(self, texts: Sequence[str]) -> Ragged:
@@ -149,6 +154,11 @@ class RoLaser(LaserEncoder):
         return nn.functional.pad(signs, (0, hidden - 2 * half))
 
 
+def _named(value: Any) -> Mapping[str, Any]:
+    """Return the values that a dictionary or a namespace has, by their names."""
+    return value if isinstance(value, dict) else getattr(value, "__dict__", {})
+
+
 def _part(weights: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
     return {k.removeprefix(prefix): v for k, v in weights.items() if k.startswith(prefix)}
 
@@ -167,12 +177,13 @@ def _transformer(weights: Mapping[str, Tensor], settings: FairseqSettings) -> nn
     inner, hidden = weights["layers.0.fc1.weight"].shape
     if hidden % settings.encoder_attention_heads:
         raise ValueError(f"{hidden} is not a multiple of {settings.encoder_attention_heads} heads")
-    layer = nn.TransformerEncoderLayer(
-        hidden, settings.encoder_attention_heads, inner, activation=settings.activation_fn,
-        batch_first=True, norm_first=settings.encoder_normalize_before,
-    )  # fmt: skip
-    last = nn.LayerNorm(hidden) if "layer_norm.weight" in weights else None
-    layers = nn.TransformerEncoder(layer, count, last, enable_nested_tensor=False)
+    with torch.device("meta"):  # no memory until the file's own tensors are assigned
+        layer = nn.TransformerEncoderLayer(
+            hidden, settings.encoder_attention_heads, inner, activation=settings.activation_fn,
+            batch_first=True, norm_first=settings.encoder_normalize_before,
+        )  # fmt: skip
+        last = nn.LayerNorm(hidden) if "layer_norm.weight" in weights else None
+        layers = nn.TransformerEncoder(layer, count, last, enable_nested_tensor=False)
     named = {f"norm.{name}": value for name, value in _part(weights, "layer_norm.").items()}
     for number in range(count):
         part = _part(weights, f"layers.{number}.")
@@ -181,7 +192,7 @@ def _transformer(weights: Mapping[str, Tensor], settings: FairseqSettings) -> nn
             named[f"layers.{number}.self_attn.in_proj_{end}"] = torch.cat(sides)
             for theirs, ours in _LAYER.items():
                 named[f"layers.{number}.{ours}.{end}"] = part[f"{theirs}.{end}"]
-    layers.load_state_dict(named)
+    layers.load_state_dict(named, assign=True)
     return layers
 
 
@@ -203,26 +214,31 @@ def open_rolaser(folder: str | Path) -> RoLaser:
             sizes = f"{size:,} symbols, {path.name} {rows:,} embeddings"
             raise SourceError(f"{symbols} is not that of the checkpoint: it has {sizes}")
     split, files = _open_split(folder, settings)
-    with reading(path, RuntimeError, LookupError, ValueError, hint="; it is no RoLASER"):
+    with reading(path, RuntimeError, LookupError, ValueError, TypeError, hint="; it is no RoLASER"):
         files = (path, symbols, *files)
-        return RoLaser(f"rolaser:{folder}", checkpoint, vocabulary, split, files).eval()
+        encoder = RoLaser(f"rolaser:{folder}", checkpoint, vocabulary, split, files).eval()
+        if not np.isfinite(encoder.encode(["a"])).all():
+            raise ValueError("its vectors are no numbers")
+        return encoder
 
 
 def _read_checkpoint(path: Path) -> FairseqCheckpoint:
     """Return the encoder's weights, and what `cfg`, or `args`, says of it; raises SourceError."""
     content = load_checkpoint(path, mmap=True, inert=True)
     found = content if isinstance(content, dict) else {}
-    told: Any = (found.get("cfg") or {"model": found.get("args")}).get("model")
-    named = told if isinstance(told, dict) else getattr(told, "__dict__", {})
+    told = _named(found.get("cfg")).get("model")
+    named = _named(found.get("args") if told is None else told)
     kept = {name: named[name] for name in FairseqSettings.__struct_fields__ if name in named}
     try:
         settings = msgspec.convert(kept, FairseqSettings)
         weights = msgspec.convert(found.get("model"), dict[str, Tensor])
     except msgspec.ValidationError as error:
         raise SourceError(f"{path} is not a checkpoint of RoLASER: {error}") from error
+    check_sizes(weights, path)
     prefix = "encoder." if any(name.startswith("encoder.") for name in weights) else ""
     part = {name: value.clone() for name, value in _part(weights, prefix).items()}
-    if "embed_tokens.weight" not in part and not settings.encoder_character_embeddings:
+    table = part.get("embed_tokens.weight")
+    if not settings.encoder_character_embeddings and (table is None or table.dim() != 2):
         raise SourceError(f"{path} is not a checkpoint of RoLASER: no {prefix}embed_tokens.weight")
     return FairseqCheckpoint(part, settings)
 

@@ -9,7 +9,7 @@ import mmap
 import os
 import warnings
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from hashlib import blake2b
@@ -35,6 +35,10 @@ _CONVERT = (
     "if you trust the file, convert it: safetensors.torch.save_file(torch.load(FILE, "
     "weights_only=False), 'model.safetensors')"
 )
+_VIEWS_MAX = 2  # times the size of a file that its tensors may have: two names of one weight
+# Bounds of numbers that cost time and memory before they are compared with the weights, by a part
+# of their names.
+_BOUNDS = {"layer": 1_000, "label": 100_000, "expert": 1_000, "position": 1_000_000}
 _KEY_BYTES = 16  # of a text's digest, so that collisions are out of the question
 _ROWS = 8_192  # copied at once
 _SHOWN = 60  # characters of a text in a message
@@ -71,6 +75,21 @@ def write_json(path: Path, value: Any) -> None:
     write_text(path, json.dumps(value, indent=1, ensure_ascii=False) + "\n")
 
 
+def check_config(config: Mapping[str, Any], path: Path) -> None:
+    """Raise SourceError for settings that take all memory, spoil vectors, or load foreign code."""
+    for name, value in config.items():
+        if isinstance(value, dict):
+            check_config(value, path)
+        most = min((most for part, most in _BOUNDS.items() if part in name), default=None)
+        if most and isinstance(value, int) and value > most:
+            raise SourceError(f"{path}: {name} is {value:,}, over {most:,}; get the model again")
+        is_number = isinstance(value, int | float)
+        if name.endswith(("_eps", "_epsilon")) and is_number and not 0 <= value < 1:
+            raise SourceError(f"{path}: {name} must be between 0 and 1; get the model again")
+        if name.endswith("attn_implementation") and "/" in str(value):
+            raise SourceError(f"{path}: {name} {value!r} is code from elsewhere; remove the line")
+
+
 def read_weights(path: Path) -> "dict[str, Tensor]":
     """Return the tensors of a safetensors file, which may change later; raises SourceError.
 
@@ -91,7 +110,10 @@ def read_pickled(path: Path) -> "dict[str, Tensor]":
     import torch
 
     content = load_checkpoint(path)
-    if isinstance(content, dict) and all(isinstance(v, torch.Tensor) for v in content.values()):
+    if isinstance(content, dict) and all(
+        isinstance(name, str) and isinstance(value, torch.Tensor) for name, value in content.items()
+    ):
+        check_sizes(content, path)
         return content
     raise SourceError(f"{path} does not hold tensors by their names; {_CONVERT}")
 
@@ -110,6 +132,13 @@ class InertObject:
             vars(self).update({str(name): value for name, value in state.items()})
 
 
+def check_sizes(tensors: "Mapping[str, Tensor]", path: Path) -> None:
+    """Raise SourceError for views of a file's numbers that would take far more memory than it."""
+    size = sum(value.numel() * value.element_size() for value in tensors.values())
+    if size > _VIEWS_MAX * path.stat().st_size:
+        raise SourceError(f"{path} is damaged: its tensors would be {size:,} bytes; get it again")
+
+
 def load_checkpoint(path: Path, *, mmap: bool = False, inert: bool = False) -> Any:
     """Return what torch.save wrote, executing nothing; raises SourceError.
 
@@ -120,10 +149,17 @@ def load_checkpoint(path: Path, *, mmap: bool = False, inert: bool = False) -> A
 
     import torch
 
-    errors = OSError, RuntimeError, EOFError, ValueError, LookupError, TypeError, AttributeError
+    errors = (
+        OSError, RuntimeError, EOFError, ValueError, LookupError, TypeError, AttributeError,
+        zipfile.BadZipFile,
+    )  # fmt: skip
     try:
         serialization: Any = torch.serialization
-        is_zip = zipfile.is_zipfile(path)  # not the format before torch 1.6
+        if is_zip := zipfile.is_zipfile(path):  # not the format before torch 1.6
+            with zipfile.ZipFile(path) as archive:  # which torch.save does not compress
+                size = sum(member.file_size for member in archive.infolist())
+            if size > path.stat().st_size:
+                raise ValueError(f"it would expand to {size:,} bytes")
         names = serialization.get_unsafe_globals_in_checkpoint(path) if inert and is_zip else []
         known = serialization.safe_globals([(InertObject, name) for name in names])
         with warnings.catch_warnings(), known:
@@ -135,7 +171,9 @@ def load_checkpoint(path: Path, *, mmap: bool = False, inert: bool = False) -> A
         ) from error
     except errors as error:
         reason = " ".join(str(error).split())
-        raise SourceError(f"cannot read {path}: {type(error).__name__} {reason}") from error
+        raise SourceError(
+            f"cannot read {path}: {type(error).__name__} {reason}; get it again"
+        ) from error
 
 
 def save_tensors(tensors: "dict[str, Tensor]", path: Path, **metadata: str) -> None:

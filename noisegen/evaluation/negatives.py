@@ -96,13 +96,13 @@ def published_negatives(path: str, texts: Sequence[str]) -> HardNegatives:
     if there is one. Raises SourceError for a wrong file, and where none is of these texts.
     """
     file = Path(path)
-    beside = file.with_name(file.name.replace("errtype", "augmented").removesuffix(".json"))
     try:
+        beside = file.with_name(file.name.replace("errtype", "augmented").removesuffix(".json"))
         origins = msgspec.json.decode(file.read_bytes(), type=dict[str, _Origin])
         has_lines = beside != file and beside.is_file()
         lines = beside.read_text("utf-8").split("\n") if has_lines else list(origins)
         lines = list(filter(None, map(str.strip, lines)))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise SourceError(f"{path} is no file of xSIM++: {error}") from error
     first = {text.strip(): row for row, text in reversed(list(enumerate(texts)))}
     known = ((line, origins[line]) for line in lines if line in origins)

@@ -31,7 +31,7 @@ from noisegen.runs.progress import Progress, Show, silent
 from noisegen.text.resources import cache_folder
 from noisegen.training.computation import Computation, Workers
 from noisegen.training.losses import Batch, Output
-from noisegen.training.noisy_words import Words, add_noisy_words, find_noisy_words
+from noisegen.training.noisy_words import Words, add_noisy_words, find_noisy_words, pieces_of
 from noisegen.training.objectives import WeightedSum
 from noisegen.training.pairs import VALIDATION_EPOCH, NoiseSource
 from noisegen.training.settings import DistilSettings, Tell
@@ -100,6 +100,8 @@ class Distillation(PairMethod[PairChunk]):
         self.teacher = prepared(teacher, settings.prepare) if settings.prepare else teacher
         self.start = self.teacher
         self.network = make_student(settings, self.teacher).to(workers.device)
+        if settings.noisy_words:
+            pieces_of(self.network)  # refuses other students before the long work
         self.objective = WeightedSum.parse(settings.objective)
         if settings.hard_negatives and not self.objective.needs("negatives"):
             raise UsageError(

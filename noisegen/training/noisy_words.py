@@ -22,7 +22,7 @@ from tokenizers import AddedToken
 
 from noisegen.encoders.encoder import Tokenizer
 from noisegen.encoders.sentence_encoder import SentenceEncoder
-from noisegen.encoders.tokens import PieceTokenizer, PreparedTokenizer
+from noisegen.encoders.tokens import PREPARATIONS, PieceTokenizer, PreparedTokenizer
 from noisegen.errors import UsageError
 from noisegen.text.alignment import aligned, token_spans
 from noisegen.training.pairs import PIECE_ROWS, VALIDATION_EPOCH, NoiseSource, PairData
@@ -47,22 +47,25 @@ def find_noisy_words(
     Text is noised again and again until it has that many rows; stored noise is read once.
     Raises UsageError for a student without a tokenizer of pieces.
     """
-    pieces = _pieces(student).tokenizer
+    pieces = pieces_of(student).tokenizer
+    prepare = PREPARATIONS[getattr(student.tokenizer, "preparation", "")]
     fold: Callable[[str], str] = str.lower if _is_uncased(pieces) else str
     seen: defaultdict[str, Counter[str]] = defaultdict(Counter)
     usual: Counter[str] = Counter()
     for noisy, clean in _rows(pairs, noise, rows):
-        noisy, clean = fold(noisy), fold(clean)
+        noisy, clean = fold(prepare(noisy)), fold(prepare(clean))
         usual.update({*_WORD.findall(clean), *_PART.findall(clean)})
         if noisy != clean:
             for form, word in _replaced(noisy, clean):
                 seen[form][word] += 1
     found = {}
     for form, words in seen.items():
-        total, is_piece = words.total(), len(_ids(pieces, form)) == 1
+        total, most = words.total(), max(words.values())
+        if total < SEEN or most < SHARE * total:
+            continue
+        is_piece = len(_ids(pieces, form)) == 1
         least, tolerated = (PIECE_SEEN, PIECE_TOLERATED) if is_piece else (SEEN, TOLERATED)
-        most = words.most_common(1)[0][1]
-        if total >= least and most >= SHARE * total and usual[form] <= tolerated * total:
+        if total >= least and usual[form] <= tolerated * total:
             found[form] = {word: n for word, n in words.items() if n >= RARE * total}
     return found
 
@@ -100,7 +103,7 @@ def add_noisy_words(student: SentenceEncoder, words: Words) -> int:
 
     Raises UsageError for a student without a tokenizer of pieces.
     """
-    whole = _pieces(student)
+    whole = pieces_of(student)
     pieces = deepcopy(whole.tokenizer)  # the teacher may have the same
     contents = {form: content for form in words if (content := _content(pieces, form))}
     pieces.add_tokens([AddedToken(c, single_word=True, lstrip=True) for c in contents.values()])
@@ -123,14 +126,14 @@ def add_noisy_words(student: SentenceEncoder, words: Words) -> int:
     return len(contents)
 
 
-def _pieces(student: SentenceEncoder) -> PieceTokenizer:
+def pieces_of(student: SentenceEncoder) -> PieceTokenizer:
     """Return the tokenizer without a preparation of texts; raises UsageError."""
     tokenizer = student.tokenizer
     inner = tokenizer.tokenizer if isinstance(tokenizer, PreparedTokenizer) else tokenizer
     if not isinstance(inner, PieceTokenizer):
         raise UsageError(
-            f"noisy_words gives tokens to students that cut text into pieces, and {student.name} "
-            "does not: leave it out"
+            "noisy_words gives tokens to students that cut text into pieces, not to those of words "
+            "or characters: set noisy_words=0"
         )
     return inner
 

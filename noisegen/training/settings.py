@@ -313,7 +313,7 @@ class Preset:
     data: str  # that it reads
     cost: str  # time and machines
     command: str
-    table: str  # the command that makes the paper's kind of table
+    tables: Mapping[str, str] | str  # commands by table of the paper; or the preset that has them
     needs: Mapping[str, str]  # settings without a default, and what to give for them
     values: Mapping[str, Any] = field(repr=False)
 
@@ -380,8 +380,14 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def current(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings in a file of an older version under their current names."""
-    return {RENAMED.get(name, name): value for name, value in content.items()}
+    """Return the settings in a file of an older version under their current names.
+
+    `natural` pairs chose the weights only if `select_by` named them.
+    """
+    found = {RENAMED.get(name, name): value for name, value in content.items()}
+    if content.get("natural") or content.get("select_by") == "natural":
+        found["select_by"] = None if content.get("select_by") else "held_out"
+    return found
 
 
 def seconds(text: str) -> float:

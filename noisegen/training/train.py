@@ -174,6 +174,11 @@ def _same_settings(out: Path, recorded: Mapping[str, Any]) -> dict[str, Any]:
         )
     theirs = current(written)
     name = next((key for key in recorded if theirs.get(key) != recorded[key]), None)
+    if name is not None and name not in theirs:
+        raise OutputError(
+            f"{out} was trained by an older version, without the setting {name}; resume with that "
+            "version, or use another folder"
+        )
     if name is not None:
         raise OutputError(
             f"{out} was trained with {name} {theirs.get(name)!r}, not {recorded[name]!r}; resume "

@@ -5,6 +5,7 @@ import copy
 import numpy as np
 import pytest
 import torch
+from models import laser2_checkpoint, laser2_pieces
 
 from noisegen.encoders.encoder import Encoder, open_encoder
 from noisegen.encoders.laser2 import LENGTH_MAX, Laser2, open_laser2
@@ -24,33 +25,12 @@ TEXTS = [
 @pytest.fixture(scope="module")
 def model(tmp_path_factory, demo_texts):
     """A SentencePiece model of our own sentences, trained here, and its pieces."""
-    folder = tmp_path_factory.mktemp("pieces")
-    (folder / "text.txt").write_text("\n".join(demo_texts).lower() * 3, "utf-8")
-    sentencepiece.SentencePieceTrainer.train(
-        input=str(folder / "text.txt"), model_prefix=str(folder / "m"), vocab_size=300,
-        hard_vocab_limit=False, character_coverage=0.99, minloglevel=5,
-    )  # fmt: skip
-    read = sentencepiece.SentencePieceProcessor(model_file=str(folder / "m.model"))
-    pieces = [read.id_to_piece(number) for number in range(read.get_piece_size())]
-    return (folder / "m.model").read_bytes(), pieces
+    return laser2_pieces(tmp_path_factory.mktemp("pieces"), demo_texts)
 
 
 @pytest.fixture(scope="module")
 def checkpoint(model):
-    """What laser2.pt holds: same keys, small sizes, pieces under other numbers than the model's."""
-    pieces = [piece for piece in reversed(model[1]) if not piece.startswith("<")]
-    dictionary = {piece: 4 + number for number, piece in enumerate(pieces)}
-    dictionary |= {"<s>": 0, "<pad>": 1, "</s>": 2, "<unk>": 3}
-    torch.manual_seed(3)
-    count = len(dictionary) + 3  # fairseq left three rows too many
-    lstm = torch.nn.LSTM(WIDTH, HIDDEN, LAYERS, bidirectional=True)
-    weights = {f"lstm.{name}": value.detach() for name, value in lstm.state_dict().items()}
-    weights["embed_tokens.weight"] = torch.randn(count, WIDTH)
-    params = {
-        "num_embeddings": count, "padding_idx": 1, "embed_dim": WIDTH, "hidden_size": HIDDEN,
-        "num_layers": LAYERS, "bidirectional": True, "left_pad": False, "padding_value": 0.0,
-    }  # fmt: skip
-    return {"params": params, "dictionary": dictionary, "model": weights}
+    return laser2_checkpoint(model[1], WIDTH, HIDDEN, LAYERS)
 
 
 def written(folder, model, checkpoint, **how):

@@ -5,6 +5,7 @@ import collections
 import copy
 import math
 import pickle
+import resource
 from contextlib import suppress
 from pathlib import Path
 
@@ -380,6 +381,16 @@ SPOILED = [
     (with_weight("encoder.layers.1.fc2.weight", torch.ones(2, 2)), "it is no RoLASER"),
     (with_weight("encoder.embed_tokens.weight", torch.ones(9, HIDDEN)), "is not that of the check"),
     (with_weight("encoder.embed_tokens.weight", 3), "Expected `Tensor`"),
+    (with_weight("encoder.embed_tokens.weight", torch.ones(9)), "no encoder.embed_tokens.weight"),
+    (with_weight("encoder.output_projection.weight", torch.tensor(1.0)), "it is no RoLASER"),
+    (with_weight("encoder.output_projection.weight", torch.ones(0, HIDDEN)), "is empty"),
+    (with_weight("encoder.layer_norm.bias", torch.full((HIDDEN,), torch.nan)), "are no numbers"),
+    (with_weight("encoder.embed_positions.weight", torch.ones(99, 3)), "it is no RoLASER"),
+    (with_weight("encoder.embed_positions.weight", torch.ones(4, HIDDEN)), "it takes 2 tokens"),
+    (changed_settings(max_source_positions=1), "it takes 1 tokens"),
+    (lambda said: said.update(cfg="text"), "missing required field"),
+    (lambda said: said.update(cfg=torch.ones(2)), "missing required field"),
+    (with_weight("encoder.x", torch.ones(1).expand(10**8, 10**8)), "is damaged: its tensors"),
 ]
 
 
@@ -394,6 +405,19 @@ def test_a_foreign_checkpoint_is_one_clear_line(folder, tmp_path, change, messag
         open_rolaser(tmp_path)
     assert "\n" not in str(caught.value)
     assert str(tmp_path) in str(caught.value)
+
+
+def test_names_of_layers_alone_take_no_memory(folder, tmp_path):
+    for file in folder.iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    saved = torch.load(folder / "rolaser.pt", weights_only=False)
+    saved["model"]["encoder.layers.0.fc1.weight"] = torch.ones(50_000, HIDDEN)
+    saved["model"] |= {f"encoder.layers.{number}.x": torch.ones(1) for number in range(300)}
+    torch.save(saved, tmp_path / "rolaser.pt")
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(SourceError, match="it is no RoLASER"):
+        open_rolaser(tmp_path)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 500_000  # KiB; was 2 GB
 
 
 def test_a_damaged_folder_is_one_clear_line(folder, tmp_path):

@@ -1,7 +1,9 @@
 """Stacks of sentence-transformers, against that library: small models of the real architectures."""
 
 import json
+import resource
 import shutil
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,12 +11,13 @@ import numpy as np
 import pytest
 import torch
 from models import bert_folder
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 from transformers import AutoModel, BertConfig, BertModel, XLMRobertaConfig, XLMRobertaModel
 
 from noisegen.encoders.encoder import open_encoder
 from noisegen.encoders.folders import open_folder, open_pooler, save_folder
-from noisegen.encoders.head import ACTIVATIONS, POOLINGS, Dense, HeadSettings, Pooling
+from noisegen.encoders.head import ACTIVATIONS, POOLINGS, Dense, HeadSettings, LayerNorm, Pooling
+from noisegen.encoders.sentence_encoder import SentenceEncoder
 from noisegen.encoders.tokens import Packed, Padded
 from noisegen.errors import SourceError, UsageError
 
@@ -274,13 +277,94 @@ def test_safetensors_are_preferred(bert, tmp_path):
     )
 
 
-@pytest.mark.parametrize("content", [[1], {"a": 1}, b"no pickle", {"a": {"b": torch.ones(1)}}])
+@pytest.mark.parametrize(
+    "content",
+    [[1], {"a": 1}, {1: torch.ones(1)}, b"no pickle", {"a": {"b": torch.ones(1)}}],
+)
 def test_a_pickle_of_something_else_is_one_line(bert, tmp_path, content):
     folder = Path(shutil.copytree(bert, tmp_path / "spoiled"))
     (folder / "model.safetensors").unlink()
     path = folder / "pytorch_model.bin"
     path.write_bytes(content) if isinstance(content, bytes) else torch.save(content, path)
     with pytest.raises(SourceError, match=r"pytorch_model\.bin") as caught:
+        open_folder(folder)
+    assert "\n" not in str(caught.value)
+
+
+def edited(path: Path, **values) -> None:
+    path.write_text(json.dumps(json.loads(path.read_text("utf-8")) | values), "utf-8")
+
+
+def of_width_5(folder):
+    edited(folder / "3_LayerNorm" / "config.json", dimension=5)
+    weights = {"norm.weight": torch.ones(5), "norm.bias": torch.ones(5)}
+    save_file(weights, folder / "3_LayerNorm" / "model.safetensors")
+
+
+def named(path):
+    def change(folder):
+        entries = json.loads((folder / "modules.json").read_text("utf-8"))
+        entries[1]["path"] = path
+        (folder / "modules.json").write_text(json.dumps(entries))
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (named("/etc"), r"modules\.json names '/etc', which is not in "),
+        (named("../1_Pooling"), r"names '\.\./1_Pooling', which is not in "),
+        (named("a" * 5_000), r"cannot read .*modules\.json"),
+        (named("\ud800"), r"cannot read .*modules\.json"),
+        (of_width_5, "a LayerNorm of 5 numbers cannot read 8"),
+        (lambda f: edited(f / "2_Dense" / "config.json", module_input_name=["a"]), "position"),
+        (lambda f: edited(f / "2_Dense" / "config.json", module_output_name={"a": 1}), "position"),
+        (lambda f: edited(f / "2_Dense" / "config.json", out_features=7), "cannot read 7"),
+        (lambda f: edited(f / "2_Dense" / "config.json", activation_function="os.system"), "os.sy"),
+    ],
+)
+def test_a_damaged_stack_is_one_line(tiny_bert, tmp_path, change, message):
+    encoder, folder = open_folder(tiny_bert), tmp_path / "stack"
+    head = HeadSettings((Pooling(), Dense(8), LayerNorm(8)))
+    save_folder(SentenceEncoder(encoder.network, encoder.tokenizer, head, "stack"), folder)
+    change(folder)
+    with pytest.raises(SourceError, match=message) as caught:
+        open_folder(folder)
+    assert "\n" not in str(caught.value)
+
+
+def test_widths_in_configurations_take_no_memory(tiny_bert, tmp_path):
+    encoder, folder = open_folder(tiny_bert), tmp_path / "stack"
+    head = HeadSettings((Pooling(), Dense(8), Dense(8)))
+    save_folder(SentenceEncoder(encoder.network, encoder.tokenizer, head, "stack"), folder)
+    for number in (2, 3):
+        edited(folder / f"{number}_Dense" / "config.json", out_features=30_000)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(SourceError, match="size mismatch"):
+        open_folder(folder)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 1_000_000  # KiB; was 3.6 M
+
+
+def compressed(path: Path) -> None:
+    """Rewrite what torch.save wrote as a zip that expands; torch itself reads such a file."""
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+
+
+@pytest.mark.parametrize("kind", ["zip", "view"])
+def test_pickled_tensors_that_would_take_far_more_than_their_file_are_refused(bert, tmp_path, kind):
+    folder = Path(shutil.copytree(bert, tmp_path / "spoiled"))
+    weights, path = load_file(folder / "model.safetensors"), folder / "pytorch_model.bin"
+    (folder / "model.safetensors").unlink()
+    huge = torch.zeros(10**7) if kind == "zip" else torch.zeros(1).expand(10**9, 10**6)
+    torch.save({**weights, "pooler.huge": huge}, path)
+    if kind == "zip":
+        compressed(path)
+    with pytest.raises(SourceError, match=r"pytorch_model\.bin.* bytes.*get it again") as caught:
         open_folder(folder)
     assert "\n" not in str(caught.value)
 

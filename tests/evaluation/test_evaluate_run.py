@@ -446,6 +446,10 @@ def test_files_of_xsim_that_do_not_fit_are_refused(tmp_path, tiny_models, clean,
     (tmp_path / "b.json").write_text('{"a": {"src": 3}}')
     with pytest.raises(SourceError, match=r"b\.json is no file of xSIM\+\+"):
         published_negatives(str(tmp_path / "b.json"), clean)
+    (tmp_path / "b.json").write_text('{"a": {"src": "b", "errtype": "c", "x": ' + "[" * 100_000)
+    for wrong in (str(tmp_path / "b.json"), ".", "/"):
+        with pytest.raises(SourceError, match="is no file of xSIM"):
+            published_negatives(wrong, clean)
     with pytest.raises(UsageError, match="--augmented is for --source and --pairs"):
         evaluate(["minilm"], tmp_path, pairs=pairs_file, augmented=path, hard=False)
 

@@ -73,6 +73,14 @@ def test_figures_that_never_vary_are_equal_or_not():
     assert two_sample_t([1, 1, 1], [2, 2, 2]) == 0
 
 
+def test_one_side_may_be_all_one_figure():
+    """Figures such as 25/3 are not what their mean is, to the last bit."""
+    constant, other = [25 / 3, 25 / 3], [25 / 3, 10.0]
+    wanted = two_sample_t([0, 0], [0, 5])
+    assert two_sample_t(constant, other) == pytest.approx(wanted)
+    assert two_sample_t(other, constant) == pytest.approx(wanted)
+
+
 def test_one_seed_is_too_few_for_a_t_test():
     with pytest.raises(UsageError, match="at least two noise seeds"):
         two_sample_t([1], [2, 3])

@@ -131,6 +131,7 @@ def test_the_preset_has_the_settings_of_the_paper():
     found = load_settings("ct")
     assert (found.objective, found.lr, found.warmup, found.epochs) == ("two_term", 2e-5, 20_000, 20)
     assert (found.max_length, found.bitext_rows, found.prepare) == (128, 500_000, "social")
+    assert (found.batch_tokens, found.weight_decay, found.clip) == (4096, 0.01, 1.0)
     assert (found.student, found.teacher, found.recipe) == ("e5", "minilm", "stored")
 
 

@@ -1,9 +1,12 @@
 import numpy as np
 import pytest
 import torch
+from tokenizers import normalizers
 
+import noisegen
 from noisegen.encoders.encoder import open_encoder
 from noisegen.encoders.folders import open_folder, save_folder
+from noisegen.encoders.tokens import with_preparation
 from noisegen.errors import UsageError
 from noisegen.training.noisy_words import add_noisy_words, find_noisy_words
 from noisegen.training.pairs import NoiseSource, Reading, prepare_data
@@ -67,6 +70,27 @@ def test_a_form_that_clean_text_has_is_a_word(student, tmp_path):
     assert "wont" not in found(
         student, tmp_path / "many", noisy + numbered(("my wont", "my wont"), 3)
     )
+
+
+def test_forms_are_those_of_the_text_that_the_student_reads(student, tmp_path):
+    pytest.importorskip("sacremoses")
+    backend = student.tokenizer.tokenizer.backend_tokenizer
+    backend.normalizer = normalizers.NFC()  # cased, as roberta-base
+    student.tokenizer = with_preparation(student.tokenizer, "laser")
+    pairs = [*numbered(("hello PPL", "Hello People"), 2), *numbered(("a ppl", "a people"), 2)]
+
+    assert found(student, tmp_path, pairs) == {"ppl": {"people": 4}}
+
+
+def test_a_student_of_characters_is_refused_before_any_work(tiny_bert, tmp_path):
+    texts, out = tmp_path / "texts.txt", tmp_path / "run"
+    texts.write_text("see you tomorrow\nit is too late\n" * 9)
+    said = {"teacher": str(tiny_bert), "student": "char", "project": "after", "noisy_words": 9}
+
+    for dry_run in (True, False):
+        with pytest.raises(UsageError, match="not to those of words or characters"):
+            noisegen.train([texts], out, values=said, dry_run=dry_run)
+    assert not out.exists()
 
 
 def test_a_form_of_many_words_is_none_of_them(student, tmp_path):

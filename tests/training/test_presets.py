@@ -1,4 +1,5 @@
 import json
+import re
 import shlex
 from pathlib import Path
 
@@ -34,17 +35,22 @@ def test_the_command_of_a_preset_can_be_typed(name):
 
 
 @pytest.mark.parametrize("name", preset_names())
-def test_the_command_of_a_table_can_be_typed(name):
-    program, *words = shlex.split(read_preset(name).table)
-
-    if program == "python":
-        assert words[0] == "-m"
-        assert (ROOT / f"{words[1].replace('.', '/')}.py").exists()
-    else:
-        command = noisegen.commands[words[0]]
-        parent = click.Context(noisegen, **noisegen.context_settings)
-        assert program == "noisegen"
-        assert command.make_context(words[0], words[1:], parent).params["out"]
+def test_the_commands_of_tables_can_be_typed(name):
+    tables = read_preset(name).tables
+    if isinstance(tables, str):
+        assert not isinstance(read_preset(tables).tables, str)
+        return
+    assert tables
+    for line in tables.values():
+        program, *words = shlex.split(line)
+        if program == "python":
+            assert words[0] == "-m"
+            assert (ROOT / f"{words[1].replace('.', '/')}.py").exists()
+        else:
+            command = noisegen.commands[words[0]]
+            parent = click.Context(noisegen, **noisegen.context_settings)
+            assert program == "noisegen"
+            assert command.make_context(words[0], words[1:], parent).params["out"]
 
 
 def test_the_list_shows_every_preset(capsys):
@@ -54,8 +60,16 @@ def test_the_list_shows_every_preset(capsys):
     listed = json.loads(capsys.readouterr().out)["presets"]
 
     assert [one["name"] for one in listed] == preset_names()
-    assert all(f"{one['name']}: {one['paper']}" in shown for one in listed)
-    assert all(one["command"] in shown and one["table"] in shown for one in listed)
+    assert max(map(len, shown.splitlines())) <= 80
+    joined = re.sub(r" \\\n *", " ", shown)  # as a shell reads it
+    for one in listed:
+        assert f"{one['name']}: {one['paper']}" in shown
+        assert f"\n    {one['command']}\n" in joined
+        if isinstance(one["tables"], str):
+            assert f"  tables     those of {one['tables']}\n" in shown
+        else:
+            lines = [f"  {name}:\n    {line}\n" for name, line in one["tables"].items()]
+            assert [line for line in lines if line not in joined] == []
 
 
 def test_without_data_the_usage_is_shown(capsys):

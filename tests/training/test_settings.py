@@ -31,6 +31,9 @@ def test_the_papers_values():
     assert (rolaser.betas, rolaser.dropout, rolaser.epochs) == ((0.9, 0.98), 0.1, 100)
     assert (rolaser.objective, rolaser.pooling, rolaser.project) == ("mse_sum", "max", "before")
     assert (char.lr, char.student) == (5e-5, "char")
+    for one in (rolaser, char):
+        assert (one.batch_tokens, one.validate_every, one.schedule) == (32_000, 30_000, "constant")
+        assert (one.projection_bias, one.normalize, one.recipe) == (False, False, "mix_all")
     two = load_settings("two-term")
     assert (two.objective, two.lr, two.warmup, two.max_length) == ("two_term", 2e-5, 20_000, 128)
 
@@ -110,6 +113,24 @@ def test_a_file_of_an_older_version_may_call_the_recipe_noise(tmp_path):
     assert load_settings("quickstart", path).recipe == "mix_all"
     with pytest.raises(UsageError, match="no setting 'noise'; it is now recipe"):
         load_settings("quickstart", None, {"noise": "mix_all"})
+
+
+@pytest.mark.parametrize(
+    ("written", "select_by"),
+    [
+        ("natural: [posts.tsv]\nselect_by: natural", None),
+        ("natural: [posts.tsv]\nselect_by: null", "held_out"),  # it was measured alone
+        ("validation: [posts.tsv]", None),
+    ],
+)
+def test_pairs_of_an_older_file_choose_the_weights_if_they_did(tmp_path, written, select_by):
+    path = tmp_path / "config.yaml"
+    path.write_text(f"{written}\n")
+    settings = load_settings("quickstart", path)
+
+    assert (settings.validation, settings.select_by) == (("posts.tsv",), select_by)
+    path.write_text("natural: null\nselect_by: null\n")
+    assert load_settings("quickstart", path) == load_settings("quickstart")
 
 
 def test_a_file_of_aliases_of_aliases_is_refused(tmp_path):

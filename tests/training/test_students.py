@@ -3,6 +3,7 @@ import json
 import numpy as np
 import pytest
 import torch
+from models import character_bert
 
 from noisegen.encoders.folders import open_folder, save_folder
 from noisegen.encoders.tokens import Padded
@@ -106,43 +107,6 @@ def test_length_and_small_letters_are_asked_of_words_as_of_pieces(teacher, monke
     assert found.tokenize(["Word " * 100]).lengths.tolist() == [16]
 
 
-REFERENCE = (  # our names of weights, and CharacterBERT's
-    ("characters.weight", "_char_embedding_weights"), ("convolutions.", "char_conv_"),
-    ("highways.", "_highways._layers."), ("ings.projection.", "ings._projection."),
-)  # fmt: skip
-
-
-def character_bert(folder, *, prefix="", pickled=False):
-    """Write a small CharacterBERT as its authors publish it; return an encoder of its weights."""
-    from safetensors.torch import save_file
-    from transformers import BertConfig
-
-    from noisegen.encoders.character_folder import character_student
-
-    torch.manual_seed(5)
-    config = BertConfig(
-        hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64,
-        max_position_embeddings=60,
-    )  # fmt: skip
-    made = character_student(config, max_length=60, lower=True)
-    weights = {
-        "cls.predictions.bias": torch.zeros(3),
-        f"{prefix}pooler.dense.weight": torch.ones(2),
-    }
-    for name, value in made.network.state_dict().items():
-        for ours, theirs in REFERENCE:
-            name = name.replace(ours, theirs)
-        weights[f"{prefix}{name}"] = value.contiguous()
-    folder.mkdir()
-    if pickled:
-        torch.save(weights, folder / "pytorch_model.bin")
-    else:
-        save_file(weights, folder / "model.safetensors")
-    said = config.to_dict() | {"model_type": "character_bert", "mlm_vocab_size": 100_000}
-    (folder / "config.json").write_text(json.dumps(said))
-    return made
-
-
 @pytest.mark.parametrize(
     ("prefix", "pickled"), [("", True), ("character_bert.", False), ("bert.", True)]
 )
@@ -165,8 +129,9 @@ def test_another_folder_is_no_character_bert(teacher, tiny_bert, tmp_path):
     path = tmp_path / "cb" / "config.json"
     said = json.loads(path.read_text())
     for change, message in (
-        ({"num_hidden_layers": 3}, "lacks 16 weights"), ({"hidden_size": 36}, "size mismatch"),
-        ({"max_position_embeddings": 20}, "size mismatch"), ({"hidden_size": "x"}, "expected int"),
+        ({"num_hidden_layers": 3}, "lacks 16 weights"), ({"hidden_size": 36}, "hidden_size of its"),
+        ({"max_position_embeddings": 20}, "is not that of"), ({"hidden_size": "x"}, "expected int"),
+        ({"num_hidden_layers": 10**7}, "over 1,000"), ({"intermediate_size": 10**9}, "is not that"),
     ):  # fmt: skip
         path.write_text(json.dumps(said | change))
         with pytest.raises(SourceError, match=message) as caught:

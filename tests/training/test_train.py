@@ -192,6 +192,10 @@ def test_other_settings_are_no_continuation(train, tmp_path):
         train(tmp_path / "run", resume=True, lr=1e-2)
     with pytest.raises(OutputError, match="not empty"):
         train(tmp_path / "run")
+    config = tmp_path / "run" / "config.yaml"
+    config.write_text(config.read_text().replace("noisy_words: 0\n", ""))
+    with pytest.raises(OutputError, match="by an older version, without the setting noisy_words"):
+        train(tmp_path / "run", resume=True)
     with pytest.raises(OutputError, match="no run to resume"):
         train(tmp_path / "other", resume=True)
     train(tmp_path / "run", force=True, steps=4)

@@ -176,6 +176,13 @@ def test_training_stops_when_validation_stands_still(tmp_path, bitext, teacher):
     assert found["validation"]["step"] <= found["updates"] - 2
 
 
+def test_a_tenth_of_the_pairs_is_held_out(tmp_path, bitext, teacher):
+    """As in the paper: of all pairs together, not of each language."""
+    values = {"teacher": teacher, "batch_pairs": 2}
+    found = train([str(bitext)], tmp_path / "run", preset="oracle", dry_run=True, values=values)
+    assert (found["pairs"], found["updates_per_epoch"]) == (120, 108 // 2)
+
+
 def test_time_ends_a_run(tmp_path, bitext, teacher):
     values = {"teacher": teacher, "time_limit": 2.5, "batch_pairs": 16, "patience": 10**6}
     found = train([str(bitext)], tmp_path / "run", values=values)
@@ -255,4 +262,5 @@ def test_the_preset_has_the_figures_of_the_paper():
     oracle = load_settings("oracle")
     figures = oracle.lr, oracle.patience, oracle.schedule, oracle.betas, oracle.standardize
     assert figures == (1e-5, 10, "constant", (0.9, 0.999), False)
+    assert (oracle.epochs, oracle.seed, oracle.objective) == (10_000, 42, "meat+oracle")
     assert oracle.batch_pairs == load_settings("oracle-small").batch_pairs == 512

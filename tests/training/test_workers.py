@@ -95,7 +95,7 @@ def test_the_tokens_of_an_update_are_those_of_all_processes(updates, world):
 
 @pytest.mark.parametrize("name", DISTILLING)
 def test_a_preset_means_the_same_updates_on_any_number_of_processes(name):
-    settings = load_settings(name)
+    settings = load_settings(name, None, {"teacher": "minilm"})
 
     assert settings.tokens_per_batch(1) == settings.batch_tokens
     assert settings.tokens_per_batch(8) == settings.batch_tokens // 8
