@@ -19,7 +19,7 @@ from typing import Any
 from benchmarks.crisis_data import events
 from benchmarks.real_pairs import DATA, lines_of
 from noisegen.encoders.encoder import open_encoder
-from noisegen.training.noisy_words import find_noisy_words
+from noisegen.training.noisy_words import WORD, find_noisy_words
 from noisegen.training.pairs import NoiseSource, Reading, prepare_data
 
 SENTENCES, LONG, TWEETS, HELD_OUT = 20_000, 8_000, 17_000, 1_000
@@ -28,7 +28,6 @@ COMMON = {
     "the", "a", "to", "of", "and", "in", "is", "i", "you", "for", "on", "it", "my", "at", "this",
     "that", "with", "be", "are", "have", "was", "your",
 }  # fmt: skip
-_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _SIGNS = re.compile(r" ([.,;:!?')])")
 _RETWEET, _LINK = re.compile(r"^RT @\w+:? ?"), re.compile(r"https?://\S+")
 
@@ -92,7 +91,7 @@ def main() -> None:
     short, long, posts = sources
     texts = short[:SENTENCES] + long[:LONG]
     noisy = noisy_words(texts)
-    clean = (post for post in posts[HELD_OUT:] if noisy.isdisjoint(_WORD.findall(post.lower())))
+    clean = (post for post in posts[HELD_OUT:] if noisy.isdisjoint(WORD.findall(post.lower())))
     texts += islice(clean, TWEETS)
     rng.shuffle(texts)
     for path, lines in ((given.out, texts), (given.held_out, posts[:HELD_OUT])):

@@ -34,7 +34,7 @@ from noisegen.training.losses import Batch, Output
 from noisegen.training.noisy_words import Words, add_noisy_words, find_noisy_words, pieces_of
 from noisegen.training.objectives import WeightedSum
 from noisegen.training.pairs import VALIDATION_EPOCH, NoiseSource
-from noisegen.training.settings import DistilSettings, Tell
+from noisegen.training.settings import GIVEN, DistilSettings, Tell
 from noisegen.training.stores import (
     Negatives,
     StoredTexts,
@@ -55,7 +55,6 @@ from noisegen.training.trainer import UNLIMITED, Clock, Trainer
 
 _VECTORS_SHARE = 0.25  # of a limit
 _GIVEN_MAX = 10_000  # pairs of --validation that are used
-GIVEN = "given_"  # begins the names of their figures
 
 
 @dataclass(frozen=True)
@@ -171,7 +170,7 @@ class Distillation(PairMethod[PairChunk]):
             self.tell(
                 f"{added:,} noisy words are tokens of the student, which start as their words"
             )
-            self.hold_out(self.held_rows)
+            self.hold_out(self.held_rows, self.held_out)
         self._leave_out_unknown()
 
     def _find_noisy_words(self, folder: Path, progress: Show) -> None:
@@ -194,11 +193,13 @@ class Distillation(PairMethod[PairChunk]):
         self.negatives = Negatives(self.vectors, settings.negatives, settings.seed)
         return min(seconds, (settings.limit or inf) * _VECTORS_SHARE)
 
-    def hold_out(self, rows: Rows) -> None:
-        """Tokenise pairs, with noise of an epoch of their own, and the same share of the given."""
+    def hold_out(self, rows: Rows, known: Mapping[str, HeldOut] | None = None) -> None:
+        """Tokenise pairs in an epoch of their own, and given ones; `known` has their vectors."""
         owners = self.pairs.owner[rows]
         noisy, clean = self.tokens(rows, VALIDATION_EPOCH, both_sides=True)
-        if len(self.vectors) == len(self.pairs.clean):
+        if known:
+            vectors = known[""].teacher
+        elif len(self.vectors) == len(self.pairs.clean):
             vectors = self.vectors.take(owners)
         else:
             vectors = self.teacher.encode(self.pairs.clean.take(owners).to_pylist())
@@ -210,7 +211,9 @@ class Distillation(PairMethod[PairChunk]):
         texts, numbers = np.unique(given.clean, return_inverse=True)
         noisy, clean = map(self.network.tokenizer.tokenize, (given.noisy, given.clean))
         with self._teaching():
-            vectors = self.teacher.encode(texts.tolist())[numbers]
+            vectors = (
+                known[GIVEN].teacher if known else self.teacher.encode(texts.tolist())[numbers]
+            )
         self.held_out[GIVEN] = HeldOut(noisy, clean, vectors, numbers)
 
     def _leave_out_unknown(self) -> None:

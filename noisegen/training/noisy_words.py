@@ -33,7 +33,7 @@ TOLERATED = 0.2  # occurrences in clean text, for each that stands for another w
 # A form that is one piece already may be a word that the text at hand does not have.
 PIECE_SEEN, PIECE_TOLERATED = 20, 0.05
 RARE = 0.1  # of the occurrences: words that are left out of the mean
-_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _PART = re.compile(r"[^\W_]+")
 
 Words = dict[str, dict[str, int]]  # for each noisy form, how often it stood for which word
@@ -54,7 +54,7 @@ def find_noisy_words(
     usual: Counter[str] = Counter()
     for noisy, clean in _rows(pairs, noise, rows):
         noisy, clean = fold(prepare(noisy)), fold(prepare(clean))
-        usual.update({*_WORD.findall(clean), *_PART.findall(clean)})
+        usual.update({*WORD.findall(clean), *_PART.findall(clean)})
         if noisy != clean:
             for form, word in _replaced(noisy, clean):
                 seen[form][word] += 1
@@ -94,7 +94,7 @@ def _replaced(noisy: str, clean: str) -> Iterator[tuple[str, str]]:
         words, forms = ours[parts[0][1] : parts[-1][2]], theirs[parts[0][3] : parts[-1][4]]
         if not is_equal and len(words) == len(forms):
             for word, form in zip(words, forms, strict=True):
-                if _WORD.fullmatch(word) and _WORD.fullmatch(form) and not form.isdecimal():
+                if WORD.fullmatch(word) and WORD.fullmatch(form) and not form.isdecimal():
                     yield form, word
 
 

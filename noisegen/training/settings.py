@@ -116,6 +116,7 @@ LIMITS = ("time_limit", "cpu_limit")
 LENGTHS = ("epochs", "steps", *LIMITS)
 CHUNK_ROWS = 32_768  # rows that are noised, tokenised and put into batches together
 DEFAULT = "quickstart"
+GIVEN = "given_"  # begins the names of figures on pairs of --validation
 _PRESETS = Path(__file__).parent / "presets"
 _INFINITE = ("clip", "graph_gb")  # may be: inf clips nothing, and keeps all
 _RECORDED = ("version", "data")  # what config.yaml of a run says besides its settings

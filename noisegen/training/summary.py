@@ -10,6 +10,7 @@ import numpy as np
 from noisegen.runs.manifest import counted
 from noisegen.runs.progress import duration
 from noisegen.training.pairs import lost
+from noisegen.training.settings import GIVEN
 
 FORECAST_SECONDS = 600
 _BEHIND = 0.8  # share of the planned updates below which a run is behind its plan
@@ -101,8 +102,7 @@ def seen(pairs: int, of: int) -> str:
 
 def _given(figures: Mapping[str, float]) -> dict[str, float]:
     """Return the figures on given pairs under the names of those on held-out ones."""
-    start = "given_"
-    return {k.removeprefix(start): v for k, v in figures.items() if k.startswith(start)}
+    return {k.removeprefix(GIVEN): v for k, v in figures.items() if k.startswith(GIVEN)}
 
 
 def before_and_after(
