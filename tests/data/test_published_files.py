@@ -41,6 +41,10 @@ FILES = [
      STS, [('A dog\'s "bark', "It barks", "4.250"), ("Up", "Down", "0")], {"no_score": 1}, 1),
     ("STS.en-de.txt", BOM + b"A red door\tEine rote T\xc3\xbcr\t5.0\na\tb\t1.25\n",
      STS, [("A red door", "Eine rote Tür", "5.0"), ("a", "b", "1.25")], {}, 0),
+    ("test.jsonl",
+     b'{"id": "1_2", "score": 3.25, "sentence1": "It rains.\\nA lot.", "sentence2": "Wet"}\r\n'
+     b'{"id": "3_4", "score": null, "sentence1": "a", "sentence2": "b"}\n',
+     STS, [("It rains.\nA lot.", "Wet", "3.25")], {"no_score": 1}, 0),
     ("SICK_trial.txt",
      b"pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment\n"
      b"4\tA cat naps\tA cat runs\t3.5\tNEUTRAL\r\n5\ta\tb\t\tNEUTRAL\n",
@@ -75,7 +79,7 @@ FILES = [
     ("humaid_test.tsv",
      b"tweet_id\ttweet_text\tclass_label\n7\t\"RT open shelter\tcaution\n8\t\tother\n",
      TEXT, [('"RT open shelter', "caution")], {"empty_cell": 1}, 0),
-    ("crisisbench.tsv",
+    ("crisis_consolidated_humanitarian_filtered_lang_en_test.tsv",
      b"id\tevent\tsource\ttext\tlang\tlang_conf\tclass_label\n"
      b"7\tflood\tours\thelp us\ten\t1.0\tneed\n",
      TEXT, [("help us", "need")], {}, 0),
