@@ -81,10 +81,10 @@ class Work:
     found: dict[str, list[Meter]] = field(default_factory=dict)
 
     @classmethod
-    def made(cls, folder: Path) -> "Work":
+    def made(cls, folder: Path, recipe: str = "ugc") -> "Work":
         """Noise real sentences and let the teacher read them."""
         clean = demo_texts().training
-        noisy = Mapper("ugc", seed=1).noise(clean, range(len(clean)))
+        noisy = Mapper(recipe, seed=1).noise(clean, range(len(clean)))
         lines = [f"{one}\t{other}" for one, other in zip(clean, noisy, strict=True)]
         (folder / "pairs.tsv").write_text("\n".join(["clean\tnoisy", *lines]) + "\n")
         pairs = prepare_data(
@@ -96,15 +96,22 @@ class Work:
 
 def results(rows: int) -> Iterator[Result | Skipped]:
     """Run all arms in turns; the ratio is our median rate over theirs."""
-    missing = [name for name in PEERS if not find_spec(name)]
-    if missing:
-        yield Skipped("noisegen train", str(MissingExtra(missing[0], "train,demo")))
+    if missing := missing_peer():
+        yield missing
         return
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory(prefix="noisegen-bench-") as folder:
         yield from _compared(Work.made(Path(folder)), SECONDS * min(1.0, rows / ROWS_FULL))
     torch.set_num_threads(threads)
+
+
+def missing_peer() -> Skipped | None:
+    """Say which package the comparison lacks; None if all are there."""
+    missing = [name for name in PEERS if not find_spec(name)]
+    return (
+        Skipped("noisegen train", str(MissingExtra(missing[0], "train,demo"))) if missing else None
+    )
 
 
 def _compared(work: Work, seconds: float) -> Iterator[Result]:
@@ -163,8 +170,8 @@ def ours(work: Work, precision: str, meter: Meter) -> None:
               sinks=[counted])  # fmt: skip
 
 
-def theirs(work: Work, meter: Meter, **arguments: Any) -> None:
-    """Run SentenceTransformerTrainer until the meter has enough."""
+def theirs(work: Work, meter: Meter, **arguments: Any) -> Any:
+    """Run SentenceTransformerTrainer until the meter has enough; return the student."""
     from datasets import Dataset
     from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer
     from sentence_transformers import SentenceTransformerTrainingArguments as Arguments
@@ -201,6 +208,7 @@ def theirs(work: Work, meter: Meter, **arguments: Any) -> None:
         SentenceTransformerTrainer(
             student, made, train_dataset=data, loss=loss, callbacks=[Timed()]
         ).train()
+    return student
 
 
 if __name__ == "__main__":

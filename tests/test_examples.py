@@ -39,3 +39,16 @@ def test_a_robust_encoder_and_its_report(tmp_path, real_sentences):
     shown = run("robust_encoder", tmp_path / "news.txt", tmp_path / "out", "30s")
     assert len(re.findall(r"^student .* distance", shown, re.M)) == 3
     assert (tmp_path / "out" / "report" / "report.html").is_file()
+
+
+def test_a_student_in_eight_bits_gives_its_vectors_in_a_quarter_of_the_size(tmp_path, sentences):
+    from noisegen.encoders.encoder import open_encoder
+    from noisegen.encoders.folders import minilm_folder
+
+    folder, packed, unpacked = minilm_folder(), tmp_path / "student.tar.xz", tmp_path / "student"
+    run("small_student", "pack", folder, packed)
+    run("small_student", "unpack", packed, unpacked)
+
+    assert packed.stat().st_size < 25e6 < (folder / "model.safetensors").stat().st_size / 3
+    before, after = (open_encoder(str(one)).encode(sentences) for one in (folder, unpacked))
+    assert 0.998 < (before * after).sum(1).min() < 1

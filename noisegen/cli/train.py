@@ -31,8 +31,9 @@ def train(
 ) -> None:  # fmt: skip
     """Distil a student that encodes noisy text like clean text.
 
-    DATA is clean text where --recipe is a recipe; else pairs: folders of augment or mine, tables
-    with columns noisy and clean, or bitext (A.de,B.en; deu-eng.tsv; an OPUS folder or zip).
+    DATA is clean text where --recipe is a recipe (de=FILE: in another language than --lang); else
+    pairs: folders of augment or mine, tables with columns noisy and clean, or bitext (A.de,B.en;
+    deu-eng.tsv; an OPUS folder or zip).
     """
     began = time.monotonic(), time.process_time()  # the start of torch counts too
     if listed:

@@ -21,6 +21,7 @@ import pyarrow as pa
 from noisegen.data.bitext import TEXT_MAX, find_bitext, stream_bitext
 from noisegen.data.columns import TextColumns, by_reason, in_brackets, stream_columns
 from noisegen.data.pairs import PAIRS_ARE, damage, shards_of, stream_pairs
+from noisegen.data.sources import named_source
 from noisegen.encoders.tokens import Rows
 from noisegen.errors import SourceError
 from noisegen.noise.engine import engine_for
@@ -28,6 +29,7 @@ from noisegen.noise.plan import Streams
 from noisegen.noise.recipe import Recipe
 from noisegen.noise.rng import DECISION_BITS, mix, name_number
 from noisegen.runs.atomic import atomic, write_text
+from noisegen.text.languages import normalize_language
 from noisegen.text.spans import PROTECTED, protect_kinds
 from noisegen.training.computation import Workers
 from noisegen.training.stores import TextStore, writing_distinct, writing_texts
@@ -57,6 +59,7 @@ class PairData:
     validation: Rows
     dropped: Counter[str]
     cut: int = 0
+    clean_only: bool = False  # both sides are the same text, of that language
 
     @property
     def summary(self) -> str:
@@ -75,8 +78,9 @@ def lost(dropped: Mapping[str, int], cut: int = 0) -> list[str]:
 class Reading:
     """Options of reading DATA; with `clean_only` it is clean text, which also is the noisy side.
 
-    `lang` is the language of clean text. `most` is the maximum of rows per language pair of each
-    bitext. About `held_out` pairs, at most a `share` of all, are held out, chosen by the seed.
+    `lang` is the language of clean text, but for sources that are given as LANG=SOURCE. `most` is
+    the maximum of rows per language pair of each bitext. About `held_out` pairs, at most a `share`
+    of all, are held out, chosen by the seed.
     """
 
     clean_only: bool = False
@@ -90,13 +94,14 @@ class Reading:
         self, sources: Sequence[str], dropped: Counter[str]
     ) -> Iterator[tuple[str, str, str]]:
         """Yield noisy and clean text, with the language of the noisy one; raises SourceError."""
-        bitext = {source: find_bitext(source) for source in sources}
-        others = [source for source in sources if not bitext[source]]
+        langs = dict(self._with_language(source) for source in sources)
+        bitext = {source: find_bitext(source) for source in langs}
+        others = [source for source in langs if not bitext[source]]
         if self.clean_only:
             for source in others:
                 read = TextColumns({}, dropped)
                 for (text,) in stream_columns(shards_of(source), _CLEAN, "training", read):
-                    yield text, text, self.lang
+                    yield text, text, langs[source]
                 if read.damaged:
                     raise damage(read.damaged)
         else:
@@ -111,11 +116,19 @@ class Reading:
                 )
         for pair in stream_bitext(files, dropped, self.most):
             if pair.source_lang == self.lang:
-                yield pair.target, pair.source, pair.target_lang
+                noisy, clean, lang = pair.target, pair.source, pair.target_lang
             elif pair.target_lang == self.lang:
-                yield pair.source, pair.target, pair.source_lang
+                noisy, clean, lang = pair.source, pair.target, pair.source_lang
             else:
                 dropped[f"no_{self.lang}"] += 1
+                continue
+            yield (clean, clean, self.lang) if self.clean_only else (noisy, clean, lang)
+
+    def _with_language(self, given: str) -> tuple[str, str]:
+        """Return a source and its language, which LANG=SOURCE gives for clean text."""
+        name, source = named_source(given)
+        is_named = self.clean_only and source != given
+        return (source, normalize_language(name)) if is_named else (given, self.lang)
 
 
 def prepare_data(folder: Path, sources: Sequence[str], reading: Reading) -> PairData:
@@ -146,6 +159,7 @@ def prepare_data(folder: Path, sources: Sequence[str], reading: Reading) -> Pair
     record = {
         "held_out": max(1, round(texts * min(reading.share, reading.held_out / pairs))),
         "seed": reading.seed, "langs": list(langs), "dropped": dropped, "cut": cut,
+        "clean_only": reading.clean_only,
     }  # fmt: skip
     write_text(folder / "data.json", json.dumps(record))
     return open_data(folder)
@@ -191,11 +205,12 @@ def open_data(folder: Path) -> PairData:
         dropped, cut, langs = Counter(record["dropped"]), int(record["cut"]), tuple(record["langs"])
         if lang.max(initial=0) >= len(langs):
             raise ValueError(f"language {lang.max()} of {len(langs)}")
+        clean_only = bool(record["clean_only"])
     except (OSError, ValueError, LookupError, TypeError) as error:
         raise SourceError(
             f"{folder} has no training data: {error!r}; train again in another folder"
         ) from error
-    return PairData(clean, noisy, owner, lang, langs, *parts, dropped, cut)
+    return PairData(clean, noisy, owner, lang, langs, *parts, dropped, cut, clean_only)
 
 
 @dataclass(frozen=True)
@@ -239,17 +254,20 @@ class NoiseSource:
         parts, out = self.parts, np.empty(len(rows), object)
         streams = Streams(rows.astype(np.uint64), self.seed, epoch)
         drawn = streams.decide("source of noise", np.arange(len(rows))) * len(parts)
-        for number, (is_stored, recipe) in enumerate(parts):
-            chosen = np.flatnonzero(drawn >> DECISION_BITS == number)
+        for part, (is_stored, recipe) in enumerate(parts):
+            chosen = np.flatnonzero(drawn >> DECISION_BITS == part)
             some = rows[chosen]
-            langs: npt.NDArray[Any] = data.lang[some] if is_stored else np.zeros_like(some)
             texts = data.noisy.take(some) if is_stored else data.clean.take(data.owner[some])
             if not recipe:
                 out[chosen] = texts.to_pylist()
                 continue
-            for lang in np.unique(langs).tolist():
-                here = np.flatnonzero(langs == lang)
-                engine = engine_for(recipe, data.langs[lang] if is_stored else self.lang, "rule")
+            # The clean text of pairs is in the teacher's language.
+            in_own = is_stored or data.clean_only
+            numbers: npt.NDArray[Any] = data.lang[some] if in_own else np.zeros_like(some)
+            for number in np.unique(numbers).tolist():
+                here = np.flatnonzero(numbers == number)
+                lang = data.langs[number] if in_own else self.lang
+                engine = engine_for(recipe, lang, "rule")
                 streams = Streams(some[here].astype(np.uint64), self.seed, epoch)
                 spoken = texts.take(pa.array(here)).cast(pa.string())
                 noised = engine.noise(spoken, streams, protect_kinds(PROTECTED))

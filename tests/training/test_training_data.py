@@ -42,6 +42,25 @@ def test_clean_text_is_enough_for_noise_on_the_fly(tmp_path, sentences):
     assert len(data.training) + len(data.validation) == 60
 
 
+def test_clean_text_of_several_languages_gets_the_noise_of_each(tmp_path, sentences):
+    german = [f"Ich habe heute {n} Minuten nicht gewartet" for n in range(20)]
+    for name, texts in (("news", sentences[:20]), ("nachrichten", german)):
+        (tmp_path / f"{name}.txt").write_text("\n".join(texts) + "\n", "utf-8")
+    sources = [str(tmp_path / "news.txt"), f"de={tmp_path / 'nachrichten.txt'}"]
+
+    data = prepare_data(tmp_path / "data", sources, Reading(clean_only=True, held_out=5))
+    noisy = NoiseSource("ugc-heavy", seed=3).noisy(data, np.arange(40), 0)
+
+    assert [data.langs[number] for number in data.lang.tolist()] == ["en"] * 20 + ["de"] * 20
+    assert noisy == [
+        noisegen.noise(text, "ugc-heavy", seed=3, id=row, lang="de" if row >= 20 else "en")
+        for row, text in enumerate([*sentences[:20], *german])
+    ]
+    assert noisy[20:] != german
+    with pytest.raises(UsageError, match="unknown language 'nachrichten'"):
+        prepare_data(tmp_path / "other", [f"nachrichten={sources[1][3:]}"], Reading(True))
+
+
 def test_text_without_a_column_to_read_is_one_clear_line(tmp_path):
     path = tmp_path / "table.tsv"
     path.write_text("title\tbody\na\tb\n")
