@@ -1,8 +1,8 @@
-"""A student in 25 MB: the matrices of its weights in eight bits, to send or to store.
+"""A student in a quarter of its size: matrices of weights in eight bits, to send or to store.
 
     pip install 'noisegen[train]'
     noisegen train news.txt --preset robust-minilm -o run              # an hour of CPU time
-    python examples/small_student.py pack run/student student.tar.xz
+    python examples/small_student.py pack run/student student.tar.xz   # 23 MB
     python examples/small_student.py unpack student.tar.xz student
     noisegen evaluate student --baseline minilm --pairs posts.tsv -o report
 
@@ -10,8 +10,8 @@ Each row of a matrix has its own scale, so vectors change by less than training 
 has figures). Unpacked, weights are floats again: the file is small, the student as fast as before.
 """
 
+import argparse
 import io
-import sys
 import tarfile
 from pathlib import Path
 
@@ -24,14 +24,16 @@ LEVELS = 127  # of eight bits, on either side of zero
 
 def pack(folder: Path, file: Path) -> None:
     """Write a student's folder into one file, its matrices in eight bits."""
+    if not (folder / WEIGHTS).is_file():
+        raise SystemExit(f"{folder} has no {WEIGHTS}: give the folder `student` of a run")
+    paths = sorted(path for path in folder.rglob("*") if path.is_file() and path != file)
     with tarfile.open(file, "w:xz", preset=3) as tar:
-        for path in sorted(folder.rglob("*")):
-            if path.is_file():
-                content = path.read_bytes()
-                content = eight_bits(content) if path.name == WEIGHTS else content
-                info = tarfile.TarInfo(path.relative_to(folder).as_posix())
-                info.size = len(content)
-                tar.addfile(info, io.BytesIO(content))
+        for path in paths:
+            content = path.read_bytes()
+            content = eight_bits(content) if path.name == WEIGHTS else content
+            info = tarfile.TarInfo(path.relative_to(folder).as_posix())
+            info.size = len(content)
+            tar.addfile(info, io.BytesIO(content))
 
 
 def unpack(file: Path, folder: Path) -> None:
@@ -43,29 +45,32 @@ def unpack(file: Path, folder: Path) -> None:
 
 
 def eight_bits(content: bytes) -> bytes:
-    """Return weights with each row of a matrix as eight bits and a scale."""
+    """Return weights with each row of a matrix of floats as eight bits and a scale."""
     small = {}
     for name, weights in load(content).items():
-        small[name] = weights.astype(np.float16)
-        if weights.ndim == 2:
-            scale = (np.abs(weights).max(1, keepdims=True) / LEVELS).astype(np.float16)
-            scale = np.maximum(scale, np.finfo(np.float16).tiny)
+        small[name] = weights
+        if weights.ndim == 2 and weights.dtype == np.float32:
+            scale = np.abs(weights).max(1, keepdims=True) / LEVELS
+            scale = np.maximum(scale, np.finfo(np.float32).tiny)
+            small[name] = np.round(weights / scale).astype(np.int8)
             small[name + SCALE] = scale
-            levels = np.round(weights / scale.astype(np.float32))
-            small[name] = levels.clip(-LEVELS, LEVELS).astype(np.int8)
     return save(small)
 
 
 def floats(content: bytes) -> bytes:
     """Return the weights that `eight_bits` wrote, as floats."""
     small = load(content)
+    scales = {name: small.pop(name + SCALE) for name in [*small] if name + SCALE in small}
     weights = {
-        name: values.astype(np.float32) * small.get(name + SCALE, np.float16(1)).astype(np.float32)
-        for name, values in small.items()
-        if not name.endswith(SCALE)
+        name: values * scales[name] if name in scales else values for name, values in small.items()
     }
     return save(weights, metadata={"format": "pt"})
 
 
 if __name__ == "__main__":
-    {"pack": pack, "unpack": unpack}[sys.argv[1]](Path(sys.argv[2]), Path(sys.argv[3]))
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("work", choices=["pack", "unpack"])
+    parser.add_argument("source", type=Path)
+    parser.add_argument("target", type=Path)
+    given = parser.parse_args()
+    {"pack": pack, "unpack": unpack}[given.work](given.source, given.target)

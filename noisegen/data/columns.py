@@ -131,7 +131,11 @@ def stream_columns(
                     ids.update(filter(None, row_id))
                     yield texts
     if empty:
-        raise SourceError(f"{source}: no rows for {what}{in_brackets(read.dropped)}")
+        why = (
+            in_brackets(read.dropped + read.unread)
+            or ": it is empty or has only a header; get it again"
+        )
+        raise SourceError(f"{source}: no rows for {what}{why}")
 
 
 def text_batches(

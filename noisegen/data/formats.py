@@ -201,7 +201,7 @@ def whole(item: Input, columns: Columns) -> FileRange | None:
             f"{item.path}: its lines end in CR alone; convert them: tr '\\r' '\\n' < FILE > NEW"
         )
     kind = _kind_of(item, text, columns.text)
-    if not head and kind != "txt":
+    if not text and kind != "txt":
         return None
     entry = pieces_of_text(item.path) if FORMATS[kind].cut == "lines" else HEAD
     is_plain = item.path != "-" and not compression_of(item.path)
@@ -230,8 +230,11 @@ def _kind_of(item: Input, head: bytes, text: str) -> str:
         problems = [layout.problem(head) for layout in found]
         if "" in problems:
             return "layout" if found[problems.index("")].columns else "tsv"
-        if item.kind == "layout":
-            raise SourceError(f"{item.path} is not as {found[0].name} is published: {problems[0]}")
+        if item.kind == "layout" or not head.strip():
+            raise SourceError(
+                f"{item.path} is not as {found[0].name} is published: {problems[0]}; get it again, "
+                "or rename it if it is another file"
+            )
     if item.path != "-" and item.kind != "tsv":
         return item.kind
     if not text.isdecimal() and conll.looks_split(head, [text]):

@@ -8,7 +8,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +22,9 @@ from noisegen.data.columns import (
 )
 from noisegen.data.conll import sentences
 from noisegen.data.features import class_names, label_names
-from noisegen.data.files import COMPRESSIONS, Damaged, read_parts
+from noisegen.data.files import BOM, COMPRESSIONS, Damaged, read_parts
 from noisegen.data.folders import in_folder
-from noisegen.data.formats import Columns, input_of, whole
+from noisegen.data.formats import Columns, Input, input_of, whole
 from noisegen.data.sources import completed, expand, read, shard_inputs
 from noisegen.data.tables import read_lines
 from noisegen.errors import SourceError
@@ -182,18 +181,24 @@ def is_split(source: str) -> bool:
 
 
 def read_split(source: str) -> LabelledRows:
-    """Read requests, their slots and their intents from three files; raises SourceError."""
+    """Read requests, their slots and their intents from three files; raises SourceError.
+
+    Lines after the first ROWS_MAX are counted under `over_limit`.
+    """
     rows = LabelledRows("atis" if "atis" in Path(source).resolve().parts else "snips")
     paths = [Path(source, name) for name in SPLIT_FILES]
     sides: list[list[str | None]] = []
+    counts: dict[str, int] = {}
     for path in paths:
+        rows.dropped.clear()  # the files have as many lines, or are refused
         try:
-            sides.append(list(islice(read_lines(read_parts(path)), ROWS_MAX)))
+            sides.append(list(within_memory(read_lines(read_parts(path)), rows.dropped)))
         except Damaged as damage:
             raise SourceError(f"{path} is damaged: {damage}") from damage
-    if len(set(map(len, sides))) > 1:
-        counts = ", ".join(f"{p.name} {len(s):,}" for p, s in zip(paths, sides, strict=True))
-        raise SourceError(f"{source}: files of unequal length ({counts} lines): get them again")
+        counts[path.name] = len(sides[-1]) + rows.dropped.total()
+    if len(set(counts.values())) > 1:
+        found = ", ".join(f"{name} {count:,}" for name, count in counts.items())
+        raise SourceError(f"{source}: files of unequal length ({found} lines): get them again")
     lost = Counter[str]()
     for text, slots, intent in zip(*sides, strict=True):
         if text is None or slots is None or intent is None:
@@ -284,6 +289,9 @@ def _requests(path: Path) -> Iterator[tuple[str, Any]]:
                 raise SourceError(f"{path} is larger than {FILE_MAX >> 20} MiB: split it")
     except Damaged as damage:
         raise SourceError(f"{path} is damaged: {damage}") from damage
+    content = content.removeprefix(BOM)
+    if not content.strip():
+        raise SourceError(f"{path} is empty: get it again")
     try:  # the published files have an emoji as two halves of a pair in it
         halves = content.decode("utf-8", "surrogatepass")
         text = halves.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
@@ -308,7 +316,8 @@ def read_tags(source: str, lang: str) -> LabelledRows:
 
     Of a table the tokens are the column `tokens`, the tags the first of `TAG_COLUMNS` that it has;
     numbers of classes become their names, where it has none those of WikiANN. Rows of another
-    language in `langs` are dropped. Raises SourceError.
+    language in `langs` are dropped, those after the first ROWS_MAX counted under `over_limit`.
+    Raises SourceError.
     """
     path = Path(source)
     there = in_folder(source) if path.is_dir() else [input_of(path)] if path.is_file() else ()
@@ -322,27 +331,32 @@ def read_tags(source: str, lang: str) -> LabelledRows:
         labels = next((name for name in TAG_COLUMNS if name in names), TAG_COLUMNS[0])
         columns = replace(columns, tokens="tokens", labels=labels)
     rows = LabelledRows("wikiann")
-    for task in shard_inputs(inputs, columns, ROWS_MAX, ROWS_MAX):
-        for batch in read(task, columns):
-            classes = class_names(batch.table.schema).get(columns.labels or "", ())
-            if columns.labels == TAG_COLUMNS[0] and not classes:  # RCP's files do not name them
-                classes = _WIKIANN_TAGS
-            used = [
-                columns.tokens,
-                columns.labels,
-                *{"langs"}.intersection(batch.table.schema.names),
-            ]
-            cells = (batch.table[name].to_pylist() for name in used)
-            for words, numbers, *langs in zip(*cells, strict=True):
-                named = map(str, label_names(numbers, classes))
-                if langs and {*(langs[0] or ())} - {lang}:
-                    rows.dropped["other_language"] += 1
-                else:
-                    rows.add(LabelledRow(tuple(words), tuple(named)))
-            rows.dropped += batch.dropped
+    for row in within_memory(_table_tags(inputs, columns, lang, rows.dropped), rows.dropped):
+        rows.add(row)
     lost = {reason: rows.dropped.pop(reason) for reason in UNREADABLE if reason in rows.dropped}
     rows.damaged += damaged_rows(source, lost)
     return rows
+
+
+def _table_tags(
+    inputs: Sequence[Input], columns: Columns, lang: str, dropped: Counter[str]
+) -> Iterator[LabelledRow]:
+    """Yield the rows of tables that are of the language; count the others."""
+    for task in shard_inputs(inputs, columns, ROWS_MAX):
+        for batch in read(task, columns):
+            there = batch.table.schema
+            classes = class_names(there).get(columns.labels or "", ())
+            if columns.labels == TAG_COLUMNS[0] and not classes:  # RCP's files do not name them
+                classes = _WIKIANN_TAGS
+            used = [columns.tokens, columns.labels, *{"langs"}.intersection(there.names)]
+            cells = (batch.table[name].to_pylist() for name in used)
+            for words, numbers, *langs in zip(*cells, strict=True):
+                if langs and {*(langs[0] or ())} - {lang}:
+                    dropped["other_language"] += 1
+                else:
+                    tags = map(str, label_names(numbers, classes))
+                    yield LabelledRow(tuple(words), tuple(tags))
+            dropped += batch.dropped
 
 
 def read_wikiann(source: str, lang: str) -> LabelledRows:
@@ -362,8 +376,8 @@ def read_wikiann(source: str, lang: str) -> LabelledRows:
                 rows.add(row)
             else:
                 (lost if row in UNREADABLE else rows.dropped)[row] += 1
-    except Damaged:
-        rows.damaged.append(f"{path}: truncated")
+    except Damaged as damage:
+        rows.damaged.append(f"{path}: {damage}")
     rows.damaged += damaged_rows(path, lost)
     return rows
 

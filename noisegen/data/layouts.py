@@ -48,7 +48,9 @@ class FileLayout:
 
     def problem(self, head: bytes) -> str:
         """Return why a file that begins so is none of these, '' if it is one."""
-        line = self._prepared(head.partition(b"\n")[0] or b"")
+        if not head.strip():
+            return "it is empty"
+        line = self._prepared(head.partition(b"\n")[0])
         if self.edits:
             return "" if b'"edits"' in line else "its first line has no edits"
         count, wanted = line.count(b"\t") + 1, max(len(self.columns), 1 + (not self.columns))

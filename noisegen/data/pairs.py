@@ -13,6 +13,7 @@ from noisegen.data.columns import damaged_rows, evenly, in_brackets, text_batche
 from noisegen.data.files import (
     ALL,
     BOM,
+    COMPRESSIONS,
     SHARDS,
     Damaged,
     Piece,
@@ -26,7 +27,7 @@ from noisegen.data.files import (
 )
 from noisegen.data.formats import Columns, Input, has_rows, numbered, whole
 from noisegen.data.sources import expand, listed, no_column
-from noisegen.data.tables import line_ranges, read_lines, with_sizes
+from noisegen.data.tables import KEPT, line_ranges, read_lines, with_sizes
 from noisegen.errors import SourceError, UsageError
 from noisegen.noise.rng import DECISION_BITS, mix, name_number, threshold
 from noisegen.options import Strings
@@ -39,7 +40,7 @@ OPTIONS = (
     "; the clean side of a text file is another one: --clean-file",
 )  # advice where a column is missing: in a table, in a text file
 PAIRS_ARE = "; pairs are tables with the columns noisy and clean"
-M2_ENDINGS = (".m2", ".m2.gz")
+M2_ENDINGS = (".m2", *(f".m2.{ending}" for ending in COMPRESSIONS))
 M2_STARTS = (b"S ", b"S\n", b"S\r")
 _HEAD = 1 << 16  # bytes in which the kind of a file shows
 _NO_CONTROLS = {code: " " if chr(code) in "\t\v\f\r" else None for code in range(32)}
@@ -82,6 +83,7 @@ class PairRow(NamedTuple):
     noisy: str | None
     clean: Sequence[str | None]
     lang: str | None = None
+    is_read: bool = True
 
 
 @dataclass(frozen=True)
@@ -122,7 +124,7 @@ def pair_rows(
             if noisy is ended or any(line is ended for line in versions):
                 lost += 1
             else:
-                yield PairRow(noisy, versions)
+                yield PairRow(noisy, versions, is_read=None not in (noisy, *versions))
         if lost:
             lengths = f"{paths[0]} and its clean files differ in length"
             damaged.append(f"{lengths}: {lost:,} lines at the end have no partner")
@@ -134,9 +136,9 @@ def pair_rows(
     for _, codes, texts in text_batches(item, only_noisy, choose, only_text=True, piece=piece):
         unread.update(unread_rows(codes))
         langs = texts.pop(1) if columns.lang else [None] * len(codes)
-        for lang, noisy, *clean in zip(langs, *texts, strict=True):
+        for code, lang, noisy, *clean in zip(codes.tolist(), langs, *texts, strict=True):
             cells = (cell if isinstance(cell, list) else [cell] for cell in clean)
-            yield PairRow(noisy, list(chain.from_iterable(cells)), lang)
+            yield PairRow(noisy, list(chain.from_iterable(cells)), lang, code in KEPT)
     damaged += damaged_rows(item.path, unread)
 
 
@@ -155,7 +157,7 @@ def pair_tables(sources: Strings, columns: PairColumns) -> tuple[dict[str, Input
         are_empty = are_empty and bool(item.kind) and not (file and has_rows(file))
         found.setdefault(item.absolute, item)
     if are_empty:
-        raise SourceError(f"no pairs in {', '.join(found)}")
+        raise SourceError(f"no pairs in {', '.join(found)}: empty, or with only a header")
     return found, skipped
 
 
@@ -173,18 +175,20 @@ def read_pairs(
     noisy_column: str = "noisy",
     clean_column: str = "clean",
     clean_file: str | None = None,
+    advice: tuple[str, str] = OPTIONS,
 ) -> Pairs:
     """Read pairs, at most PAIRS_MAX; those without a side or with a long one are left out.
 
-    What is left out is counted under `over_limit`, `empty_side` and `too_long`.
+    What is left out is counted under `over_limit`, `empty_side`, `unreadable` and `too_long`.
+    Errors about a missing column end with `advice`, in a table or in a text file.
     `sources` are tables (.tsv .csv .jsonl .parquet, compressed or not, hf:NAME), normalised text
-    (.norm), corrected treebanks (.conllu), M2 files (.m2, or .m2.gz; the first annotator), folders
-    written by augment or mine-*, or one text file with `clean_file`. Where a row has several clean
-    versions the first counts. Raises SourceError for what is missing and where no pair is left,
-    UsageError for options that do not fit.
+    (.norm), corrected treebanks (.conllu), M2 files (.m2, compressed or not; the first annotator),
+    folders written by augment or mine-*, or one text file with `clean_file`. Where a row has
+    several clean versions the first counts. Raises SourceError for what is missing and where no
+    pair is left, UsageError for options that do not fit.
     """
     pairs, sources = Pairs([], []), listed(sources)
-    columns = PairColumns(noisy_column, (clean_column,))
+    columns = PairColumns(noisy_column, (clean_column,), advice=advice)
     for noisy, clean in _first_versions(sources, columns, clean_file, pairs.dropped, pairs.damaged):
         if max(len(noisy), len(clean)) > SIDE_MAX:
             pairs.dropped["too_long"] += 1
@@ -201,7 +205,7 @@ def read_pairs(
 def stream_pairs(
     sources: Strings, dropped: Counter[str], advice: str = PAIRS_ARE
 ) -> Iterator[tuple[str, str]]:
-    """Yield (noisy, clean) row by row; pairs with an empty side are counted in `dropped`.
+    """Yield (noisy, clean) row by row; pairs without one of them are counted in `dropped`.
 
     Sources and errors as in `read_pairs`, those about a missing column with `advice`; damage in an
     input raises SourceError.
@@ -238,7 +242,7 @@ def _first_versions(
     sources: Sequence[str], columns: PairColumns, clean_file: str | None, dropped: Counter[str],
     damaged: list[str],
 ) -> Iterator[tuple[str, str]]:  # fmt: skip
-    """Yield noisy text with the first of its clean versions; count pairs with an empty side."""
+    """Yield noisy text with the first of its clean versions; count pairs without one of them."""
     annotated = [source for source in sources if source.lower().endswith(M2_ENDINGS)]
     for path in dict.fromkeys(path for source in annotated for path in aligned_files(source, [])):
         if not text_head(path).startswith(M2_STARTS):
@@ -263,7 +267,7 @@ def _first_versions(
             if noisy.strip() and clean.strip():
                 yield noisy, clean
             else:
-                dropped["empty_side"] += 1
+                dropped["empty_side" if row.is_read else "unreadable"] += 1
 
 
 # M2: tokenised sentences, each with the edits of one or more annotators. A line of an edit: span,

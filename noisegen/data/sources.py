@@ -273,6 +273,8 @@ def no_column(path: str, name: str, names: Sequence[str], advice: str = "") -> S
     shown = [name if len(name) <= 40 else f"{name[:37]}..." for name in plain]
     listed = ", ".join([*shown, *["..."][: len(names) - len(shown)]]) or "none"
     hint = did_you_mean(name, names) or advice
+    if len(names) < 2 and (published := layouts_of(path)):
+        hint = f"; by its name it is of {published[0].name}, but not by its lines"
     return SourceError(f"{path}: no column {name!r} among: {listed}{hint}")
 
 

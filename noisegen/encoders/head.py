@@ -23,6 +23,7 @@ ACTIVATIONS = (
     "Softshrink", "Softsign", "Tanh", "Tanhshrink",
 )  # fmt: skip
 IDENTITY, TANH = "torch.nn.modules.linear.Identity", "torch.nn.modules.activation.Tanh"
+PROJECTIONS = {None: IDENTITY, "tanh": TANH, "gelu": "torch.nn.modules.activation.GELU"}
 _ACTIVATION = re.compile(r"torch\.nn\.(?:modules\.\w+\.)?(\w+)")
 # The modes of pooling, in the order of their vectors, and their keys before version 5.
 POOLINGS = {
@@ -217,16 +218,18 @@ class HeadSettings:
         at = self._at
         return replace(self, steps=(*self.steps[:at], Pooling((pooling,)), *self.steps[at + 1 :]))
 
-    def projected(self, width: int, place: str, *, bias: bool) -> "HeadSettings":
+    def projected(
+        self, width: int, place: str, *, bias: bool, activation: str | None = None
+    ) -> "HeadSettings":
         """Return the head with a projection, of each token (RoLASER, section 4) or after pooling.
 
-        It takes the place of all other Dense steps.
+        It takes the place of all other Dense steps. The `activation` is gelu, tanh or None.
         """
         kept = replace(
             self, steps=tuple(step for step in self.steps if not isinstance(step, Dense))
         )
         at = kept._at + (place == "after")
-        layer = Dense(width, bias, IDENTITY)
+        layer = Dense(width, bias, PROJECTIONS[activation])
         return replace(self, steps=(*kept.steps[:at], layer, *kept.steps[at:]))
 
     def normalized(self, normalize: bool) -> "HeadSettings":

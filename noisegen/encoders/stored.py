@@ -64,9 +64,9 @@ def reading(what: object, *errors: type[Exception], hint: str = "") -> Iterator[
         raise SourceError(f"cannot read {what}: {reason}{hint}") from error
 
 
-def read_json(path: Path, kind: Any = dict[str, Any]) -> Any:
+def read_json(path: Path, kind: Any = dict[str, Any], hint: str = "") -> Any:
     """Return the content of a JSON file as `kind`, an object by default; raises SourceError."""
-    with reading(path, OSError, ValueError, RecursionError):
+    with reading(path, OSError, ValueError, RecursionError, hint=hint):
         return msgspec.convert(json.loads(path.read_text("utf-8")), kind)
 
 

@@ -160,6 +160,20 @@ def with_prompt(tokenizer: Tokenizer, prompt: str) -> Tokenizer:
     return PreparedTokenizer(tokenizer, prompt=prompt)
 
 
+def piece_tokenizer(tokenizer: Tokenizer, model: str, advice: str) -> PieceTokenizer:
+    """Return the piece tokenizer of a model, without the preparation of its texts.
+
+    `advice` ends the message for one that reads words or characters. Raises UsageError for such a
+    tokenizer, MissingExtra if a package that the preparation needs is not installed.
+    """
+    if isinstance(tokenizer, PreparedTokenizer):
+        PREPARATIONS[tokenizer.preparation]("")
+        tokenizer = tokenizer.tokenizer
+    if not isinstance(tokenizer, PieceTokenizer):
+        raise UsageError(f"{model} reads words or characters, not pieces of words: {advice}")
+    return tokenizer
+
+
 def generator(seed: int, *numbers: int) -> np.random.Generator:
     """Return the random generator of one purpose, the same on every machine."""
     return np.random.Generator(np.random.PCG64([seed, *numbers]))

@@ -17,6 +17,7 @@ from noisegen.augment.statistics import wilson
 from noisegen.encoders.encoder import Encoder, Progress, Ragged, Vectors
 from noisegen.evaluation import similarity, statistics
 from noisegen.evaluation.metrics import metric_of
+from noisegen.evaluation.negatives import HardNegatives
 from noisegen.evaluation.results import Comparison, Score, StrengthCurve
 from noisegen.evaluation.sets import EvaluationSet, PairSet, TextSet, is_tested
 from noisegen.evaluation.similarity import F64, Bool
@@ -79,9 +80,7 @@ def measure(
     if isinstance(dataset, TextSet):
         return _of_texts(dataset, {"target": targets or store}, store)
     clean = store(dataset.clean)
-    hard = dataset.negatives and HardVectors(
-        store(dataset.negatives.texts), dataset.negatives.sources, dataset.negatives.kinds
-    )
+    hard = dataset.negatives and _hard_vectors(dataset.negatives, store)
     by_seed = []
     for noisy, changed in zip(dataset.noisy, dataset.changed, strict=True):
         vectors = store(noisy)
@@ -91,9 +90,8 @@ def measure(
             figures["distance_changed"] = float(rows["distance"][changed].mean())
         rows |= _searched(vectors, noisy, clean, dataset.clean)
         if hard:
-            lost = xsim_hard(vectors, clean, hard, texts=dataset.clean)
-            rows["xsim_hard_error"] = _percent(~lost.correct)
-            figures |= {f"xsim_hard_{kind}": rate for kind, rate in lost.kind_rates.items()}
+            rows["xsim_hard_error"], lost = _among_hard(vectors, clean, hard, dataset.clean)
+            figures |= lost
         if dataset.pool:
             pool, texts = store(dataset.pool), [*dataset.clean, *dataset.pool]
             nearest = xsim(vectors, np.concatenate([clean, pool]), margin="absolute", texts=texts)
@@ -118,6 +116,19 @@ def _searched(x: Vectors, x_texts: Sequence[str], y: Vectors, y_texts: Sequence[
         "accuracy_forward": _percent(found.matching.forward),
         "accuracy_backward": _percent(found.matching.backward),
     }
+
+
+def _hard_vectors(negatives: HardNegatives, store: VectorStore) -> HardVectors:
+    return HardVectors(store(negatives.texts), negatives.sources, negatives.kinds)
+
+
+def _among_hard(
+    x: Vectors, y: Vectors, hard: HardVectors, y_texts: Sequence[str]
+) -> tuple[F64, Figures]:
+    """Return which rows of x miss their own row of y among hard negatives, and errors by kind."""
+    lost = xsim_hard(x, y, hard, texts=y_texts)
+    rates = {f"xsim_hard_{kind}": rate for kind, rate in lost.kind_rates.items()}
+    return _percent(~lost.correct), rates
 
 
 def _type_token_ratios(
@@ -149,6 +160,12 @@ def _of_texts(dataset: TextSet, stores: Mapping[str, VectorStore], store: Vector
         case "retrieval":
             source, target = dataset.columns["source"], dataset.columns["target"]
             rows |= _searched(vectors["source"], source, vectors["target"], target)
+            for side, negatives in dataset.negatives.items():
+                (other,) = dataset.columns.keys() - {side}
+                hard = _hard_vectors(negatives, stores.get(side, store))
+                rows["xsim_hard_error"], figures = _among_hard(
+                    vectors[other], vectors[side], hard, dataset.columns[side]
+                )
         case "classification":
             tested = is_tested(dataset.columns["clean"])
             train, trained = vectors["clean"][~tested], list(compress(labels, ~tested))

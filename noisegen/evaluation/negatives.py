@@ -88,6 +88,10 @@ class _Origin(msgspec.Struct):
     errtype: str
 
 
+class NoLinesError(SourceError):
+    """No published line is made from any of the sentences."""
+
+
 def published_negatives(path: str, texts: Sequence[str]) -> HardNegatives:
     """Return the lines of xSIM++ that were made from these texts.
 
@@ -97,23 +101,35 @@ def published_negatives(path: str, texts: Sequence[str]) -> HardNegatives:
     """
     file = Path(path)
     try:
-        beside = file.with_name(file.name.replace("errtype", "augmented").removesuffix(".json"))
-        origins = msgspec.json.decode(file.read_bytes(), type=dict[str, _Origin])
-        has_lines = beside != file and beside.is_file()
-        lines = beside.read_text("utf-8").split("\n") if has_lines else list(origins)
-        lines = list(filter(None, map(str.strip, lines)))
+        decoded = msgspec.json.decode(file.read_text("utf-8-sig"), type=dict[str, _Origin])
     except (OSError, ValueError, RecursionError) as error:
         raise SourceError(f"{path} is no file of xSIM++: {error}") from error
+    origins = {line.strip(): origin for line, origin in decoded.items()}
+    beside = file.with_name(file.name.replace("errtype", "augmented").removesuffix(".json"))
+    lines = list(origins)
+    if beside != file and beside.is_file():
+        try:
+            lines = list(filter(None, map(str.strip, beside.read_text("utf-8-sig").split("\n"))))
+        except (OSError, ValueError) as error:
+            raise SourceError(f"{beside} is no file of xSIM++: {error}") from error
+    known = [(line, origins[line]) for line in lines if line in origins]
+    if not known:
+        raise SourceError(f"{path} has no line of {beside}: get both from one release")
     first = {text.strip(): row for row, text in reversed(list(enumerate(texts)))}
-    known = ((line, origins[line]) for line in lines if line in origins)
     found = [(line, origin) for line, origin in known if origin.src.strip() in first]
     if not found:
-        raise SourceError(f"{path}: no line is made from any of the {len(texts):,} sentences")
+        raise NoLinesError(
+            f"{path}: no line is made from any of the {len(texts):,} sentences: give the English "
+            "sentences it was made from"
+        )
+    note = f"those of xSIM++, {len(known) - len(found):,} of other sentences"
+    if apart := len(lines) - len(known) + len(origins.keys() - {*lines}):
+        note += f"; {apart:,} lines are only in {beside.name} or only in {file.name}"
     return HardNegatives(
         [line for line, _ in found],
         np.array([first[origin.src.strip()] for _, origin in found], np.int64),
         [_family(origin.errtype) for _, origin in found],
-        f"those of xSIM++, {len(lines) - len(found):,} of other sentences",
+        note,
     )
 
 

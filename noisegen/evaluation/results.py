@@ -82,7 +82,8 @@ class EvaluateOptions:
     ] = PER_KIND
     augmented: Annotated[
         str | None,
-        option("Hard negatives of xSIM++ in place of noisegen's: its errtype.json", metavar="FILE"),
+        option("Hard negatives of xSIM++ in place of noisegen's (its errtype.json); also added to "
+               "the English side of --retrieval", metavar="FILE"),
     ] = None  # fmt: skip
     paper_stats: Annotated[
         bool, option("Use t-tests over the seeds, uncorrected, as in RoLASER")
@@ -107,8 +108,8 @@ class EvaluateOptions:
             raise UsageError("--pool is for natural pairs: give --pairs")
         if self.target_model and not self.retrieval:
             raise UsageError("--target-model is for translations: give --retrieval")
-        if self.augmented and not (self.hard and (self.pairs or self.source)):
-            raise UsageError("--augmented is for --source and --pairs, without --no-hard")
+        if self.augmented and not (self.hard and (self.pairs or self.source or self.retrieval)):
+            raise UsageError("--augmented is for --source, --pairs, --retrieval, without --no-hard")
         if any(not 0 <= factor <= 100 for factor in self.strengths):
             raise UsageError("--strengths are factors from 0 to 100")
 

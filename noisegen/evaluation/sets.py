@@ -1,7 +1,8 @@
 """The sets of an evaluation: sources are read, sampled, and noised."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, compress, count
@@ -23,7 +24,12 @@ from noisegen.data.columns import (
 from noisegen.data.pairs import read_pairs
 from noisegen.data.sources import named_source
 from noisegen.errors import SourceError, UsageError
-from noisegen.evaluation.negatives import HardNegatives, hard_negatives, published_negatives
+from noisegen.evaluation.negatives import (
+    HardNegatives,
+    NoLinesError,
+    hard_negatives,
+    published_negatives,
+)
 from noisegen.evaluation.results import EvaluateOptions
 from noisegen.evaluation.similarity import Bool
 from noisegen.noise import registry
@@ -93,6 +99,8 @@ class TextSet:
     retrieval            source, target: a translation             nothing
     classification       clean, noisy                              labels
     pair_classification  first, second, first_noisy                1: they belong together, or 0
+
+    `negatives` has hard negatives of a column, which are searched together with it.
     """
 
     name: str
@@ -100,13 +108,15 @@ class TextSet:
     columns: Mapping[str, Sequence[str]]
     truth: npt.NDArray[np.generic] = field(default_factory=lambda: np.zeros(0))
     note: str = ""
+    negatives: Mapping[str, HardNegatives] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
 
     def texts(self) -> Iterator[str]:
         """Yield all that is encoded, duplicates too."""
-        return chain(*self.columns.values())
+        hard = (negatives.texts for negatives in self.negatives.values())
+        return chain(*self.columns.values(), *hard)
 
 
 EvaluationSet = PairSet | TextSet
@@ -251,11 +261,21 @@ class _SetReader:
         """Read sentences and their translations: bitext, or a table that names its sides."""
         tables = _translations(name, source) or {name: read_columns(source, [SIDES], "--retrieval")}
         for label, table in tables.items():
+            if not len(table):
+                self._note_losses(table, label)
+                continue
             rows, notes = self._sample(table, label)
-            sides = {side: rows[side] for side in SIDES}
+            sides, hard = {side: rows[side] for side in SIDES}, {}
+            if published := self.options.augmented:
+                hard = _english_negatives(published, sides)
+                is_only = len(tables) == len(self.options.retrieval) == 1
+                if is_only and not hard:
+                    published_negatives(published, list(chain(*sides.values())))  # raises
+                notes += [f"{len(lines):,} hard negatives, {lines.note}" for lines in hard.values()]
+                notes += [] if hard else ["no hard negatives: none was made from either side"]
             if self.options.target_model:
                 notes.append(f"target side encoded by {self.options.target_model}")
-            yield TextSet(label, "retrieval", sides, note="; ".join(notes))
+            yield TextSet(label, "retrieval", sides, note="; ".join(notes), negatives=hard)
 
     def labelled(self, name: str, source: str) -> list[EvaluationSet]:
         """Read texts, or pairs of sentences, with labels."""
@@ -372,26 +392,42 @@ def _is_number(cell: str) -> bool:
         return False
 
 
+def _english_negatives(path: str, sides: Mapping[str, Sequence[str]]) -> dict[str, HardNegatives]:
+    """Return published lines by the side that they were made from; none if there is none."""
+    found = {}
+    for side, texts in sides.items():
+        with suppress(NoLinesError):
+            found[side] = published_negatives(path, texts)
+    most = sorted(found, key=lambda side: len(found[side]))[-1:]
+    return {side: found[side] for side in most}
+
+
 def _translations(name: str, source: str) -> dict[str, TextColumns]:
-    """Return both sides of bitext by name, a set per pair of languages; none for no bitext."""
+    """Return both sides of bitext by name, a set per pair of languages; none for no bitext.
+
+    A set without rows says what was lost of a pair, or of a file of several pairs.
+    """
     try:
         files = find_bitext(source, language_pair(name))
     except UsageError:  # a table that does not say its languages: here they do not matter
         return {}
-    sets: dict[str, TextColumns] = {}
-    lost: Counter[str] = Counter()
+    tables: defaultdict[str, TextColumns] = defaultdict(lambda: TextColumns({s: [] for s in SIDES}))
     for file in files:
         dropped: Counter[str] = Counter()
         rows = list(within_memory(stream_bitext([file], dropped), dropped))
-        for row in rows:
-            pair = "-".join(file.langs if all(file.langs) else row[2:4])
-            table = sets.setdefault(pair, TextColumns({side: [] for side in SIDES}))
-            for side in SIDES:
-                table.columns[side].append(getattr(row, side))
-        if rows:
-            table.dropped.update(dropped)
-        lost.update(dropped)
-    if files and not sets:
-        raise SourceError(f"{source} has no rows{in_brackets(lost)}")
-    only = len(sets) == 1
-    return {name if only else f"{name} {pair}": table for pair, table in sets.items()}
+        own = "-".join(file.langs) if all(file.langs) else ""
+        pairs = [own or "-".join(row[2:4]) for row in rows]
+        for pair, row in zip(pairs, rows, strict=True):
+            for side, texts in tables[pair].columns.items():
+                texts.append(getattr(row, side))
+        if dropped:  # of a file of several pairs, losses are the file's
+            alone = own or (pairs[0] if len(set(pairs)) == 1 else file.paths[0])
+            tables[alone].dropped.update(dropped)
+    read = sum(len(table) > 0 for table in tables.values())
+    if files and not read:
+        lost = sum((table.dropped for table in tables.values()), Counter[str]())
+        raise SourceError(f"{source} has no rows{in_brackets(lost) or ': get it again'}")
+    return {
+        name if read == 1 and len(table) else f"{name} {pair}": table
+        for pair, table in tables.items()
+    }

@@ -243,7 +243,7 @@ class Disentangling(Method[VectorChunk]):
     vectors: PairVectors
 
     def __init__(self, settings: DisentangleSettings, workers: Workers, tell: Tell) -> None:
-        self.settings, self.workers, self.patience = settings, workers, settings.patience
+        self.settings, self.workers = settings, workers
         self.objective = WeightedSum.parse(settings.objective, "heads")
         if workers.world > 1:
             raise UsageError("heads train in one process: run without torchrun")

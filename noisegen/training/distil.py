@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -17,14 +18,15 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from noisegen.data.pairs import Pairs, damage
+from noisegen.data.columns import in_brackets
+from noisegen.data.pairs import PAIRS_ARE, Pairs, damage
 from noisegen.data.pairs import read_pairs as read_given
 from noisegen.encoders.encoder import Ragged, Vectors, open_encoder, uses_bf16
 from noisegen.encoders.folders import save_folder
 from noisegen.encoders.sentence_encoder import SentenceEncoder, prepared
 from noisegen.encoders.stored import read_json, write_json
 from noisegen.encoders.tokens import Rows, plan
-from noisegen.errors import NoisegenError, UsageError
+from noisegen.errors import NoisegenError, SourceError, UsageError
 from noisegen.evaluation.similarity import cosine_distance
 from noisegen.runs.atomic import write_text
 from noisegen.runs.progress import Progress, Show, silent
@@ -36,12 +38,14 @@ from noisegen.training.objectives import WeightedSum
 from noisegen.training.pairs import VALIDATION_EPOCH, NoiseSource
 from noisegen.training.settings import GIVEN, DistilSettings, Tell
 from noisegen.training.stores import (
+    DAMAGED,
     Negatives,
     StoredTexts,
     TeacherVectors,
     encoding_seconds,
     open_hard_texts,
     random_vectors,
+    sampled_seconds,
     write_hard_texts,
 )
 from noisegen.training.students import (
@@ -55,6 +59,7 @@ from noisegen.training.trainer import UNLIMITED, Clock, Trainer
 
 _VECTORS_SHARE = 0.25  # of a limit
 _GIVEN_MAX = 10_000  # pairs of --validation that are used
+_Given = tuple[list[str], list[str], int]  # their sides, and the number of all pairs
 
 
 @dataclass(frozen=True)
@@ -95,12 +100,12 @@ class Distillation(PairMethod[PairChunk]):
 
     def __init__(self, settings: DistilSettings, workers: Workers, tell: Tell) -> None:
         self.settings, self.workers, self.tell = settings, workers, tell
-        teacher = open_encoder(settings.teacher)
-        self.teacher = prepared(teacher, settings.prepare) if settings.prepare else teacher
+        teacher, prepare = open_encoder(settings.teacher), settings.prepare
+        self.teacher = teacher if prepare in (None, "plain") else prepared(teacher, prepare)
         self.start = self.teacher
         self.network = make_student(settings, self.teacher).to(workers.device)
-        if settings.noisy_words:
-            pieces_of(self.network)  # refuses other students before the long work
+        if settings.noisy_words:  # refuses other students before the long work
+            pieces_of(self.network)
         self.objective = WeightedSum.parse(settings.objective)
         if settings.hard_negatives and not self.objective.needs("negatives"):
             raise UsageError(
@@ -115,19 +120,30 @@ class Distillation(PairMethod[PairChunk]):
     def read(self, sources: Sequence[str], folder: Path, *, resume: bool = False) -> str:
         """Read pairs or clean text, and other pairs to validate on; raises SourceError."""
         summary, copy = super().read(sources, folder, resume=resume), folder / "validation.json"
+        batches = self.workers.world * self.settings.accumulate
+        if self.rows < batches:
+            raise UsageError(
+                f"{self.rows:,} pairs to train on are fewer than the {batches:,} batches of an "
+                "update: give more data, or a smaller accumulate"
+            )
         if not self.settings.validation:
             return summary
+        lost = ""
         if self.workers.leads and not (resume and copy.exists()):
-            pairs = read_given(self.settings.validation)
+            pairs = read_given(self.settings.validation, advice=(PAIRS_ARE, PAIRS_ARE))
             if pairs.damaged:
                 raise damage(pairs.damaged)
-            some = pairs.sample(_GIVEN_MAX)
+            some, lost = pairs.sample(_GIVEN_MAX), in_brackets(pairs.dropped)
             write_text(copy, json.dumps([some.noisy, some.clean, len(pairs)]))
         self.workers.wait()
-        noisy, clean, count = json.loads(copy.read_text())
+        noisy, clean, count = read_json(copy, _Given, DAMAGED)
+        if not 0 < len(noisy) == len(clean):
+            raise SourceError(
+                f"cannot read {copy}: {len(noisy):,} and {len(clean):,} sides{DAMAGED}"
+            )
         self.given = Pairs(noisy, clean)
         of = f" of {count:,}" if len(noisy) < count else ""
-        return f"{summary}; {len(noisy):,}{of} other pairs to validate on"
+        return f"{summary}; {len(noisy):,}{of} other pairs to validate on{lost}"
 
     def batched(self, rows: Rows, epoch: int, number: int) -> PairChunk:
         """Return noisy token ids, and clean ones if an objective needs them, in batches."""
@@ -182,16 +198,21 @@ class Distillation(PairMethod[PairChunk]):
             found = find_noisy_words(self.network, self.pairs, self.noise, rows)
             write_json(path, found)
         self.workers.wait()
-        self.noisy_words = read_json(path, Words)
+        self.noisy_words = read_json(path, Words, DAMAGED)
 
     def stand_in(self) -> float:
-        """Take random vectors in place of the teacher's."""
+        """Take random vectors in place of the teacher's, and no noisy words."""
         settings, texts = self.settings, self.pairs.clean
         with self._teaching():
-            seconds = encoding_seconds(self.teacher, texts)
+            seconds = encoding_seconds(self.teacher, texts) * (1 + settings.hard_negatives)
         self.vectors = random_vectors(len(texts), self.teacher.width)
         self.negatives = Negatives(self.vectors, settings.negatives, settings.seed)
-        return min(seconds, (settings.limit or inf) * _VECTORS_SHARE)
+        seconds = min(seconds, (settings.limit or inf) * _VECTORS_SHARE)
+        if size := settings.noisy_words:
+            size = size if self.noise.is_drawn else min(size, len(self.pairs.training))
+            find = partial(find_noisy_words, self.network, self.pairs, self.noise)
+            seconds += sampled_seconds(find, size)
+        return seconds
 
     def hold_out(self, rows: Rows, known: Mapping[str, HeldOut] | None = None) -> None:
         """Tokenise pairs in an epoch of their own, and given ones; `known` has their vectors."""

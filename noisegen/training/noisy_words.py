@@ -14,16 +14,21 @@ from copy import deepcopy
 from dataclasses import replace
 from itertools import groupby
 from operator import itemgetter
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import torch
+from msgspec import Meta
 from tokenizers import AddedToken
 
 from noisegen.encoders.encoder import Tokenizer
 from noisegen.encoders.sentence_encoder import SentenceEncoder
-from noisegen.encoders.tokens import PREPARATIONS, PieceTokenizer, PreparedTokenizer
-from noisegen.errors import UsageError
+from noisegen.encoders.tokens import (
+    PREPARATIONS,
+    PieceTokenizer,
+    PreparedTokenizer,
+    piece_tokenizer,
+)
 from noisegen.text.alignment import aligned, token_spans
 from noisegen.training.pairs import PIECE_ROWS, VALIDATION_EPOCH, NoiseSource, PairData
 
@@ -36,7 +41,9 @@ RARE = 0.1  # of the occurrences: words that are left out of the mean
 WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _PART = re.compile(r"[^\W_]+")
 
-Words = dict[str, dict[str, int]]  # for each noisy form, how often it stood for which word
+# For each noisy form, how often it stood for which word.
+_Counts = Annotated[dict[str, Annotated[int, Meta(ge=1)]], Meta(min_length=1)]
+Words = dict[str, _Counts]
 
 
 def find_noisy_words(
@@ -127,15 +134,8 @@ def add_noisy_words(student: SentenceEncoder, words: Words) -> int:
 
 
 def pieces_of(student: SentenceEncoder) -> PieceTokenizer:
-    """Return the tokenizer without a preparation of texts; raises UsageError."""
-    tokenizer = student.tokenizer
-    inner = tokenizer.tokenizer if isinstance(tokenizer, PreparedTokenizer) else tokenizer
-    if not isinstance(inner, PieceTokenizer):
-        raise UsageError(
-            "noisy_words gives tokens to students that cut text into pieces, not to those of words "
-            "or characters: set noisy_words=0"
-        )
-    return inner
+    """Return the tokenizer that gets tokens; raises UsageError for a student without pieces."""
+    return piece_tokenizer(student.tokenizer, "the student", "set noisy_words=0")
 
 
 def _is_uncased(pieces: Any) -> bool:

@@ -23,7 +23,7 @@ from noisegen.data.columns import TextColumns, by_reason, in_brackets, stream_co
 from noisegen.data.pairs import PAIRS_ARE, damage, shards_of, stream_pairs
 from noisegen.data.sources import named_source
 from noisegen.encoders.tokens import Rows
-from noisegen.errors import SourceError
+from noisegen.errors import SourceError, UsageError
 from noisegen.noise.engine import engine_for
 from noisegen.noise.plan import Streams
 from noisegen.noise.recipe import Recipe
@@ -94,18 +94,17 @@ class Reading:
         self, sources: Sequence[str], dropped: Counter[str]
     ) -> Iterator[tuple[str, str, str]]:
         """Yield noisy and clean text, with the language of the noisy one; raises SourceError."""
-        langs = dict(self._with_language(source) for source in sources)
-        bitext = {source: find_bitext(source) for source in langs}
-        others = [source for source in langs if not bitext[source]]
+        bitext = {source: find_bitext(source) for source in sources}
+        others = [self._with_language(source) for source in sources if not bitext[source]]
         if self.clean_only:
-            for source in others:
+            for source, lang in others:
                 read = TextColumns({}, dropped)
                 for (text,) in stream_columns(shards_of(source), _CLEAN, "training", read):
-                    yield text, text, langs[source]
+                    yield text, text, lang
                 if read.damaged:
                     raise damage(read.damaged)
         else:
-            for noisy, clean in stream_pairs(others, dropped, _ADVICE):
+            for noisy, clean in stream_pairs([source for source, _ in others], dropped, _ADVICE):
                 yield noisy, clean, self.lang
         files = [file for files in bitext.values() for file in files]
         for file in files:
@@ -125,10 +124,16 @@ class Reading:
             yield (clean, clean, self.lang) if self.clean_only else (noisy, clean, lang)
 
     def _with_language(self, given: str) -> tuple[str, str]:
-        """Return a source and its language, which LANG=SOURCE gives for clean text."""
+        """Return a source that is no bitext, and its language: LANG=SOURCE, for clean text."""
         name, source = named_source(given)
-        is_named = self.clean_only and source != given
-        return (source, normalize_language(name)) if is_named else (given, self.lang)
+        if source == given:
+            return given, self.lang
+        if not self.clean_only or find_bitext(source):
+            raise UsageError(
+                f"{given}: LANG=SOURCE is for clean text, which a recipe noises (--recipe ugc); "
+                "give pairs and bitext without a language"
+            )
+        return source, normalize_language(name)
 
 
 def prepare_data(folder: Path, sources: Sequence[str], reading: Reading) -> PairData:
@@ -226,8 +231,8 @@ class NoiseSource:
     lang: str = "en"
 
     def __post_init__(self) -> None:
-        for _, recipe in self.parts:
-            if recipe:  # a wrong name shows before anything is read
+        for is_stored, recipe in self.parts:
+            if recipe or not is_stored:  # a wrong name shows before anything is read
                 Recipe.named(recipe)
 
     @property

@@ -129,8 +129,10 @@ class RunSettings:
     """Settings that every method has.
 
     The length is `epochs`, `steps`, `time_limit` or `cpu_limit` (seconds, or 90s, 10m, 2h). Over it
-    the learning rate falls to 0 (`schedule` linear) or stays (`constant`). A limit counts from the
-    start of the command; the learning rate falls over what preparation leaves of it.
+    the learning rate falls to 0 (`schedule` linear), stays (`constant`), or falls after the warm-up
+    as 1 / sqrt(updates) (`inverse_sqrt`). A limit counts from the start of the command; the
+    learning rate falls over what preparation leaves of it. A run ends early when the figure that
+    chooses the weights has not reached a new minimum in `patience` validations in a row.
     """
 
     preset: str = DEFAULT
@@ -140,13 +142,16 @@ class RunSettings:
     cpu_limit: Annotated[float | None, option("CPU seconds of the whole run", gt=0)] = None
     lr: Annotated[float, option("Learning rate after the warm-up", gt=0)] = 1e-4
     warmup: Annotated[int, option("Updates over which the learning rate rises", ge=0)] = 40
-    schedule: Literal["linear", "constant"] = "linear"
+    schedule: Literal["linear", "constant", "inverse_sqrt"] = "linear"
     betas: Annotated[tuple[float, float], option("Betas of Adam", ge=0, lt=1)] = (0.9, 0.98)
     eps: Annotated[float, option("Epsilon of Adam", gt=0)] = 1e-8
     weight_decay: Annotated[float, option("Weight decay", ge=0)] = 0.0
     clip: Annotated[float, option("Maximum gradient norm; inf: no clipping", gt=0)] = 1.0
     validation_rows: Annotated[int, option("Maximum held-out pairs", ge=1)] = 500
     validate_every: Annotated[int, option("Updates between validations", ge=1)] = 500
+    patience: Annotated[
+        int | None, option("Validations without a new best until the end", ge=1)
+    ] = None
     keep: Annotated[int, option("Checkpoints kept", ge=1)] = 3
     # torch takes 64 bits, and dropout multiplies it
     seed: Annotated[int, option("Seed of batches, noise and new weights", ge=0, lt=2**32)] = 0
@@ -189,14 +194,17 @@ class DistilSettings(RunSettings):
     recipe: str = "stored"
     lang: Annotated[str, option("Language of clean text")] = "en"
     bitext_rows: Annotated[int | None, option("Rows read per language pair and set", ge=1)] = None
-    # None: as it is, or as LASER does for its students
-    prepare: Annotated[Literal["social", "laser"] | None, option("How texts are prepared")] = None
+    # None: as it is, or as LASER does for its students; plain: not at all
+    prepare: Annotated[
+        Literal["social", "laser", "plain"] | None, option("How texts are prepared")
+    ] = None
     # None: the student's own
     pooling: Literal["mean", "max", "cls"] | None = None
     project: Annotated[
         Literal["before", "after"] | None, option("A projection before or after pooling")
     ] = None
     projection_bias: bool = True
+    projection_activation: Literal["gelu", "tanh"] | None = None
     normalize: Annotated[bool | None, option("Vectors of length 1; None: as the teacher")] = None
     lower: Annotated[bool, option("Lower-case text first")] = False
     freeze: Annotated[tuple[str, ...], option("Prefixes of names of frozen weights")] = ()
@@ -237,6 +245,14 @@ class DistilSettings(RunSettings):
     # pairs whose loss chooses the weights; None: those of `validation`, if there are any
     select_by: Literal["held_out"] | None = None
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.projection_activation and not self.project:
+            raise UsageError(
+                f"setting projection_activation {self.projection_activation!r} needs a projection: "
+                "add --set project=after or project=before"
+            )
+
     def tokens_per_batch(self, world: int) -> int:
         """Return the most tokens that one of `world` processes computes at a time."""
         return max(1, self.batch_tokens // (world * self.accumulate))
@@ -276,8 +292,7 @@ class PretrainSettings(RunSettings):
 class DisentangleSettings(RunSettings):
     """All settings of a run that trains heads on frozen vectors, as in its `config.yaml`.
 
-    The validation loss is measured every `validate_every` updates, at least once per epoch;
-    training ends early when it has not reached a new minimum `patience` times in a row.
+    The validation loss is measured every `validate_every` updates, at least once per epoch.
     """
 
     preset: str = "oracle-small"
@@ -290,7 +305,9 @@ class DisentangleSettings(RunSettings):
     languages: Annotated[tuple[str, ...], option("Of source and target, over file names")] = ()
     standardize: Annotated[bool, option("Train on vectors of mean 0 and mean square 1")] = True
     batch_pairs: Annotated[int, option("Pairs per update, compared with each other", ge=2)] = 512
-    patience: Annotated[int, option("Validations without a new best until the end", ge=1)] = 10
+    patience: Annotated[
+        int | None, option("Validations without a new best until the end", ge=1)
+    ] = 10
 
     def __post_init__(self) -> None:
         super().__post_init__()

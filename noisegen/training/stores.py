@@ -158,15 +158,25 @@ def random_vectors(texts: int, width: int) -> TeacherVectors:
 
 def encoding_seconds(teacher: Encoder, texts: TextStore) -> float:
     """Return the seconds that a teacher takes for all texts, by a measured second for some."""
-    rows = _FIRST_ROWS
+
+    def encode(rows: int) -> None:
+        some = np.linspace(0, len(texts) - 1, rows).astype(np.int64)
+        teacher.encode(texts.take(some).to_pylist())
+
+    return sampled_seconds(encode, len(texts))
+
+
+def sampled_seconds(work: Callable[[int], object], size: int) -> float:
+    """Return the seconds of work on so many rows, by a measured second for some."""
+    rows = min(_FIRST_ROWS, size)
+    work(rows)  # the first time takes longer
     while True:
-        some = texts.take(np.linspace(0, len(texts) - 1, rows).astype(np.int64)).to_pylist()
         began = time.perf_counter()
-        teacher.encode(some)
+        work(rows)
         seconds = time.perf_counter() - began
-        if seconds > SAMPLE_SECONDS / 2 or rows >= len(texts):
-            return seconds * len(texts) / rows
-        rows = min(2 * rows, len(texts))
+        if seconds > SAMPLE_SECONDS / 2 or rows >= size:
+            return seconds * size / rows
+        rows = min(2 * rows, size)
 
 
 def _reopened(paths: list[str | None]) -> TeacherVectors:

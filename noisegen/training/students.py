@@ -18,6 +18,7 @@ from torch import nn
 
 from noisegen.encoders.character_cnn import WordTokenizer
 from noisegen.encoders.encoder import Encoder, Ragged, Tokenizer, Vectors, open_encoder
+from noisegen.encoders.head import DenseLayer, SentenceHead
 from noisegen.encoders.laser2 import LaserEncoder
 from noisegen.encoders.sentence_encoder import SentenceEncoder
 from noisegen.encoders.tokens import (
@@ -55,17 +56,20 @@ def make_student(settings: DistilSettings, teacher: Encoder) -> SentenceEncoder:
     if settings.pooling:
         head = head.pooled(settings.pooling)
     if settings.project:
-        head = head.projected(teacher.width, settings.project, bias=settings.projection_bias)
+        bias, activation = settings.projection_bias, settings.projection_activation
+        head = head.projected(teacher.width, settings.project, bias=bias, activation=activation)
     normal = isinstance(teacher, SentenceEncoder) and teacher.head.settings.normalize
     head = head.normalized(normal if settings.normalize is None else settings.normalize)
+    head = own if head == own else head
     tokenizer = cut(start.tokenizer, settings.max_length, settings.lower)
     is_prepared = isinstance(tokenizer, PreparedTokenizer) and tokenizer.preparation
     of_teacher = teacher.preparation if isinstance(teacher, LaserEncoder) else ""
-    if preparation := settings.prepare or ("" if is_prepared else of_teacher):
+    if settings.prepare == "plain":
+        tokenizer = with_preparation(tokenizer, "") if is_prepared else tokenizer
+    elif preparation := settings.prepare or ("" if is_prepared else of_teacher):
         tokenizer = with_preparation(tokenizer, preparation)
     student = SentenceEncoder(start.network, tokenizer, head, "student")
-    if head == own:
-        student.head.load_state_dict(start.head.state_dict())
+    _begin_head(student.head, start.head)
     if student.width != teacher.width:
         raise UsageError(
             f"the student has {student.width} numbers per vector, teacher {teacher.name} "
@@ -76,7 +80,22 @@ def make_student(settings: DistilSettings, teacher: Encoder) -> SentenceEncoder:
     if settings.activation_dropout:
         add_activation_dropout(student.network, settings.activation_dropout)
     freeze(student, settings.freeze)
+    if not any(weight.requires_grad for weight in student.parameters()):
+        raise UsageError(f"freeze {', '.join(settings.freeze)!r} leaves no weight to train")
     return student
+
+
+def _begin_head(head: SentenceHead, before: SentenceHead) -> None:
+    """Give steps that were there before their weights, and start new projections as RoLASER's do.
+
+    Its code draws them from N(0, 1 / width); a layer with an activation starts as torch's.
+    """
+    for step, module, width in zip(head.settings.steps, head.steps, head.widths, strict=False):
+        places = [at for at, known in enumerate(before.settings.steps) if known is step]
+        if places and before.widths[places[0]] == width:
+            module.load_state_dict(before.steps[places[0]].state_dict())
+        elif isinstance(module, DenseLayer) and isinstance(module.activation, nn.Identity):
+            nn.init.normal_(module.linear.weight, std=width**-0.5)
 
 
 def cut(tokenizer: Tokenizer, max_length: int, lower: bool = False) -> Tokenizer:

@@ -78,7 +78,8 @@ def reached(metrics: Mapping[str, Any]) -> str:
     updates = counted(metrics["updates"], "update")
     if _is_behind(metrics):
         updates = f"{metrics['updates']:,} of about {metrics['planned_updates']:,} planned updates"
-    return f"{updates} in {duration(whole)}: {parts} and saving"
+    early = "; it ended early, without a new best in its last validations"
+    return f"{updates} in {duration(whole)}: {parts} and saving{early * metrics['stopped_early']}"
 
 
 def _is_behind(metrics: Mapping[str, Any]) -> bool:

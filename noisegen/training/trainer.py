@@ -127,7 +127,6 @@ class Method(ABC, Generic[C]):
     pairs_read: int
     rows: int  # pairs of an epoch: those that are not held out
     computation: Computation | None = None
-    patience: float = math.inf  # validations without a new minimum after which a run ends
     unvalidated: float = math.inf  # updates between validations, at most
     selects_by = "loss"  # the validation figure whose minimum chooses the weights
     before: Mapping[str, float] | None = None  # figures before preparation changed the network
@@ -214,7 +213,7 @@ class Trainer(Generic[C]):
             "updates": now.updates, "pairs": now.pairs, "training_pairs": self.method.rows,
             "seconds": round(self.clock.seconds, 1), "prepared": round(now.prepared, 1),
             "cpu_seconds": round(self.clock.cpu, 1), "threads": torch.get_num_threads(),
-            "planned_updates": self.planned_updates,
+            "planned_updates": self.planned_updates, "stopped_early": self.is_stopped,
             "before": dict(self.method.before or first.figures),
             "curve": [[round(v.seconds, 1), v.figures["loss"]] for v in self.validations],
         }  # fmt: skip
@@ -223,9 +222,12 @@ class Trainer(Generic[C]):
     def planned_updates(self) -> int:
         """The updates of the whole run: of a time limit, those with all threads always computing.
 
-        Other programs take CPU time from a run, and it makes fewer. On a GPU that is not known.
+        Other programs take CPU time from a run, and it makes fewer. On a GPU that is not known. One
+        that ends early was to make no more.
         """
         now, busy = self.progress, 1.0
+        if self.is_stopped:
+            return now.updates
         cpu, seconds = now.cpu - now.cpu_prepared, now.seconds - now.prepared
         if self.settings.time_limit and self.workers.device.type == "cpu" and cpu > 0:
             busy = max(1.0, torch.get_num_threads() * seconds / cpu)
@@ -240,7 +242,13 @@ class Trainer(Generic[C]):
     @property
     def is_done(self) -> bool:
         """Whether the run is at its end."""
-        return self.progress.done >= 1 or self._since_best >= self.method.patience
+        return self.progress.done >= 1 or self.is_stopped
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether the run ends before its time, without a new best in `patience` validations."""
+        patience = self.settings.patience
+        return patience is not None and self._since_best >= patience and self.progress.done < 1
 
     def _share(self, now: RunProgress) -> float:
         """Return the share of the run that is done.
@@ -276,6 +284,8 @@ class Trainer(Generic[C]):
         state = load_checkpoint(self.folder, self.method.network, self.optimizer, self.config)
         self.progress, self.position, self.best = state.progress, state.position, state.best
         self.validations = list(state.validations)
+        if best := self.best_validation:
+            self._since_best = len(self.validations) - 1 - self.validations.index(best)
         self.clock.add(self.progress.seconds, self.progress.cpu)
         self._saved = self.progress.updates
 
@@ -382,7 +392,7 @@ class Trainer(Generic[C]):
     def step(self, optimizer: torch.optim.Optimizer) -> float:
         """Clip the gradients of all processes and step; return their norm.
 
-        The learning rate rises linearly in the warm-up, then falls linearly or stays. Raises
+        The learning rate rises linearly in the warm-up, then follows the `schedule`. Raises
         NoisegenError if the norm is not finite.
         """
         settings, done = self.settings, self.progress
@@ -395,11 +405,10 @@ class Trainer(Generic[C]):
                 f"the gradient of step {done.updates + 1} is {norm}{where}; use a lower lr"
                 + ", or fp32" * (self.method.computation is not None)
             )
-        warm = min(1.0, (done.updates + 1) / max(1, settings.warmup))
-        is_linear = settings.schedule == "linear"
-        left = 1 - done.done if is_linear else 1.0
+        warmed = (done.updates + 1) / max(1, settings.warmup)
+        left = {"linear": 1 - done.done, "inverse_sqrt": max(1.0, warmed) ** -0.5}
         for group in optimizer.param_groups:
-            group["lr"] = settings.lr * warm * left
+            group["lr"] = settings.lr * min(1.0, warmed) * left.get(settings.schedule, 1.0)
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
         return norm
@@ -463,6 +472,7 @@ class Trainer(Generic[C]):
         if self.best is None or figures[self.method.selects_by] < self.best:
             self.best, self._since_best = figures[self.method.selects_by], 0
             self._keep_best()
+        self._since_best = int(self.workers.agreed(self._since_best))  # so that all stop together
         took = (validated - began) * (1 + self.method.is_altered)
         took += _FILES * (self.clock.spent - validated)
         self.progress = replace(now, closing=max(now.closing, self.workers.agreed(took)))

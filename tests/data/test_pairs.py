@@ -1,6 +1,7 @@
 """Pairs of every kind of source, sampled and split by their clean text; M2."""
 
 import gzip
+import lzma
 from pathlib import Path
 
 import pytest
@@ -48,9 +49,11 @@ def test_the_first_annotator_of_an_m2_file_counts(tmp_path: Path) -> None:
         "A 2 3|||R|||later|||REQUIRED|||-NONE-|||1\n\nS fine\n\n",
         "utf-8",
     )
-    found = read_pairs([str(tmp_path / "few.m2")])
-    assert found.noisy == ["see u soon", "fine"]
-    assert found.clean == ["see you soon", "fine"]
+    (tmp_path / "few.m2.xz").write_bytes(lzma.compress((tmp_path / "few.m2").read_bytes()))
+    for name in ("few.m2", "few.m2.xz"):
+        found = read_pairs([str(tmp_path / name)])
+        assert found.noisy == ["see u soon", "fine"]
+        assert found.clean == ["see you soon", "fine"]
 
 
 def test_a_folder_of_augment_is_read(tmp_path: Path) -> None:
@@ -65,6 +68,25 @@ def test_pairs_with_an_empty_side_are_dropped_and_counted(tmp_path: Path) -> Non
     found = read_pairs([str(path)])
     assert len(found) == len(CLEAN)
     assert found.dropped == {"empty_side": 2}
+
+
+def test_pairs_that_cannot_be_read_are_no_empty_sides(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.tsv"
+    path.write_bytes(b"noisy\tclean\nu\tyou\n\xff\tyou\nu\n\tyou\n")
+    found = read_pairs([str(path)])
+    assert found.dropped == {"empty_side": 1, "unreadable": 2}
+    assert len(found.damaged) == 2
+    (tmp_path / "noisy.txt").write_bytes(b"u\n\xff\n\n")
+    (tmp_path / "clean.txt").write_bytes(b"you\nyou\nyou\n")
+    found = read_pairs([str(tmp_path / "noisy.txt")], clean_file=str(tmp_path / "clean.txt"))
+    assert (found.noisy, found.dropped) == (["u"], {"empty_side": 1, "unreadable": 1})
+
+
+@pytest.mark.parametrize("content", [b"", b"\xef\xbb\xbf", b"noisy\tclean\n"])
+def test_a_table_without_pairs_says_what_it_is(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "none.tsv").write_bytes(content)
+    with pytest.raises(SourceError, match=r"none\.tsv: empty, or with only a header"):
+        read_pairs([str(tmp_path / "none.tsv")])
 
 
 def test_a_pair_too_long_for_a_sentence_is_left_out_and_counted(tmp_path: Path) -> None:

@@ -90,6 +90,8 @@ FILES = [
      TEXT, [("bridge gone", "informative")], {"duplicate_id": 1}, 0),
 ]  # fmt: skip
 
+SICK_HEADER = b"pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment\n"
+
 
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize(
@@ -112,12 +114,20 @@ def test_a_published_file_is_read(
         ("sentiment-dev", b"nothing here\n", "its first line has 1 of 2 columns"),
         ("test.data", b"a b c\n", "topic_id, topic, sentence1, sentence2, label"),
         ("train_5500.label", b"Where is it ?\n", "not as TREC is published"),
+        ("SICK_trial.txt", b"", "trial.txt is not as SICK is published: it is empty; get it again"),
+        ("sts-dev.csv.gz", gzip.compress(b"\n"), "not as STS benchmark is published: it is empty"),
+        ("rt-polarity.pos", b"", "CR and MPQA is published: it is empty"),
+        ("SICK_train.txt", SICK_HEADER, "the set: it is empty or has only a header; get it again"),
+        ("SICK.txt", b"a,b,c\n", "by its name it is of SICK, but not by its lines"),
+        ("c.csv", b"\xef\xbb\xbf", "the set: it is empty or has only a header"),
+        ("github-typo-corpus.v1.jsonl", b"<html>\n", "none; by its name it is of GitHub Typo"),
+        ("b.tsv", b"text\tlabel\nx\xff\tb\n", r"no rows for the set \(1 not_utf8\)"),
     ],
 )  # fmt: skip
 def test_a_file_of_that_name_with_other_lines_is_refused(tmp_path, name, content, said):
     (tmp_path / name).write_bytes(content)
     with pytest.raises(SourceError, match=said) as error:
-        read_columns(str(tmp_path / name), [TEXT], "the set")
+        read_columns(str(tmp_path / name), [STS if "SICK" in name else TEXT], "the set")
     assert "\n" not in str(error.value)
 
 

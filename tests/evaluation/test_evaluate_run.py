@@ -5,6 +5,7 @@ import json
 import shutil
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,10 +19,11 @@ from noisegen.evaluation.findings import verdict
 from noisegen.evaluation.measure import Measured, VectorStore, compare, measure, scores
 from noisegen.evaluation.metrics import METRICS
 from noisegen.evaluation.negatives import hard_negatives, published_negatives
-from noisegen.evaluation.results import Comparison
-from noisegen.evaluation.sets import PairSet, TextSet
+from noisegen.evaluation.results import Comparison, EvaluateOptions
+from noisegen.evaluation.sets import PairSet, TextSet, make_sets
 from noisegen.evaluation.similarity import unit
 from noisegen.evaluation.statistics import one_sample_t
+from noisegen.options import decode
 
 
 class Letters:
@@ -423,18 +425,58 @@ def test_the_lines_of_xsim_are_searched_and_their_types_counted(tmp_path, clean,
     found = measure(
         PairSet("a", "pairs", clean, (noisy,), "a", negatives=hard), VectorStore(encoder)
     ).seeds
-    x, y = encoder.encode(noisy).tolist(), encoder.encode(lines).tolist()
-    types, counts = {line: (src, kind) for line, src, kind in made}, Counter()
-    for row, at in enumerate(xsim_predictions(x, y, 4, "ratio")):
-        if lines[at] != clean[row]:
-            src, kind = types.get(lines[at], ("", ""))
-            counts[kind.lower()[:6] if src == clean[row] else "misaligned"] += 1
+    counts = lost_by_type(encoder.encode(noisy), encoder.encode(lines), lines, made)
+    assert_lost(found, counts, clean)
 
+
+def lost_by_type(x, y, lines, made):
+    """Return how many x find another line than their own, by the type of what they find."""
+    types, counts = {line: (src, kind) for line, src, kind in made}, Counter()
+    for row, at in enumerate(xsim_predictions(x.tolist(), y.tolist(), 4, "ratio")):
+        if lines[at] != lines[row]:
+            src, kind = types.get(lines[at], ("", ""))
+            counts[kind.lower()[:6] if src == lines[row] else "misaligned"] += 1
+    return counts
+
+
+def assert_lost(found, counts, clean):
     assert found["xsim_hard_error"] == (pytest.approx(100 * counts.total() / len(clean)),)
     for kind, name in (("causal", "causality"), ("entity", "entity")):
         assert found[f"xsim_hard_{name}"] == (pytest.approx(100 * counts[kind] / len(clean)),)
     assert found["xsim_hard_misaligned"] == (pytest.approx(100 * counts["misaligned"] / 40),)
     assert counts["entity"]
+
+
+@pytest.mark.parametrize("english", ["source", "target"])
+def test_translations_are_searched_among_the_lines_of_xsim(tmp_path, clean, noisy, english):
+    """xSIM++: foreign sentences in English and its lines, whichever side English is on."""
+    path, made = write_xsim_files(tmp_path, clean)
+    sides = (clean, noisy) if english == "source" else (noisy, clean)
+    table = ["source\ttarget", *map("\t".join, zip(*sides, strict=True))]
+    (tmp_path / "flores.tsv").write_text("\n".join(table) + "\n", "utf-8")
+    given = {"retrieval": str(tmp_path / "flores.tsv"), "augmented": path}
+    options = decode(EvaluateOptions, {"models": "a", "out": "b", **given})
+    [one] = make_sets(options, lambda event: None).sets
+    lines = [*clean, *(line for line, src, _ in made if src in clean), made[0][0]]
+    assert (
+        one.note
+        == f"{len(lines) - len(clean):,} hard negatives, those of xSIM++, 2 of other sentences"
+    )
+    assert {*lines} <= {*one.texts()}
+    (tmp_path / "de-fr.tsv").write_text("source\ttarget\nEin Haus.\tUne maison.\n" * 9, "utf-8")
+    other = replace(options, retrieval=(*options.retrieval, str(tmp_path / "de-fr.tsv")))
+    note = make_sets(other, lambda event: None).sets[1].note
+    assert note.endswith("no hard negatives: none was made from either side")
+
+    first, second = Letters(24), Letters(24)
+    second.encode = lambda texts, progress=None: first.encode(texts) * np.linspace(1, 1.2, 24)
+    found = measure(one, VectorStore(first), targets=VectorStore(second)).seeds
+    ours, theirs = (first, second) if english == "source" else (second, first)
+    counts = lost_by_type(theirs.encode(noisy), ours.encode(lines), lines, made)
+    assert_lost(found, counts, clean)
+    assert {*measure(replace(one, negatives={}), VectorStore(first)).seeds} == {
+        "xsim_error", "xsim_error_reverse", "accuracy_forward", "accuracy_backward",
+    }  # fmt: skip
 
 
 def test_files_of_xsim_that_do_not_fit_are_refused(tmp_path, tiny_models, clean, pairs_file):
@@ -450,7 +492,21 @@ def test_files_of_xsim_that_do_not_fit_are_refused(tmp_path, tiny_models, clean,
     for wrong in (str(tmp_path / "b.json"), ".", "/"):
         with pytest.raises(SourceError, match="is no file of xSIM"):
             published_negatives(wrong, clean)
-    with pytest.raises(UsageError, match="--augmented is for --source and --pairs"):
+    lines = tmp_path / "eng_Latn_augmented.devtest"
+    lines.write_text("\ufeff" + lines.read_text("utf-8")[:-400] + " cut", "utf-8")
+    hard = published_negatives(path, clean)
+    lost = [*json.loads(Path(path).read_text("utf-8"))][len(lines.read_text("utf-8").split("\n")) :]
+    assert len(lost) > 3
+    assert f"; {len(lost) + 2} lines are only in {lines.name} or " in hard.note
+    lines.write_text("\n")
+    with pytest.raises(
+        SourceError, match=r"json has no line of .*devtest: get both from one release"
+    ):
+        published_negatives(path, clean)
+    lines.write_bytes(b"\xff")
+    with pytest.raises(SourceError, match=r"augmented\.devtest is no file of xSIM"):
+        published_negatives(path, clean)
+    with pytest.raises(UsageError, match="--augmented is for --source, --pairs, --retrieval"):
         evaluate(["minilm"], tmp_path, pairs=pairs_file, augmented=path, hard=False)
 
 

@@ -212,6 +212,30 @@ def test_translations_of_several_languages_are_several_sets(tmp_path):
     assert "no rows" in refused(retrieval=[str(tmp_path / "empty")])
 
 
+def test_what_is_lost_of_translations_is_counted_by_its_own_name(tmp_path):
+    for name, content in {
+        "de-en.tsv": "a\tb\nc\td\n\te\n", "it-en.tsv": "a\tb\nc\td\n", "x.fr-en.fr": "a\n\n",
+        "x.fr-en.en": "\nb\n",
+    }.items():  # fmt: skip
+        (tmp_path / name).write_text(content)
+    mixed = [("a", "b", "de", "en"), ("c", "d", "de", "en"), ("e", "f", "nl", "en"),
+             ("g", "h", "nl", "en"), ("i", "j", "en", "en")]  # fmt: skip
+    names = ("source", "target", "source_lang", "target_lang")
+    path = write(tmp_path / "mixed.tsv", mixed, names)
+
+    made = sets_of(retrieval=[f"talks={tmp_path}"])
+    assert {one.name: len(one) for one in made.sets} == {
+        "talks de-en": 4, "talks it-en": 2, "talks nl-en": 2,
+    }  # fmt: skip
+    assert sorted(made.notes) == [
+        f"talks {path}: dropped 1 rows: same_language 1",
+        "talks de-en: dropped 1 rows: empty_side 1",
+        "talks fr-en: dropped 2 rows: empty_side 2",
+    ]
+    one = sets_of(retrieval=[write(tmp_path / "one.tsv", [*mixed[:2], mixed[4]], names)])
+    assert one.notes == ["one: dropped 1 rows: same_language 1"]
+
+
 def test_columns_of_a_file_that_is_no_text_are_shown_as_escapes(tmp_path):
     (tmp_path / "a.csv").write_text("\x01\x1b[31m,b\n1,2\n")
     assert r"among: \x01\x1b[31m, b" in refused(labelled=[str(tmp_path / "a.csv")])

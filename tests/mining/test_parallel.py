@@ -506,7 +506,7 @@ def test_a_run_over_pieces_of_a_table_resumes_in_parts(write, tmp_path, monkeypa
 def test_nothing_but_empty_files_is_one_line(write, tmp_path, capfd, name, content):
     path = write(name, content)
     assert cli.run(["mine-pairs", path, "-o", str(tmp_path / "out"), "--lang", "en"]) == 1
-    assert capfd.readouterr().err == f"error: no pairs in {path}\n"
+    assert capfd.readouterr().err == f"error: no pairs in {path}: empty, or with only a header\n"
     assert not (tmp_path / "out").exists()
 
 

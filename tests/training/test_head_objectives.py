@@ -2,6 +2,7 @@
 
 import math
 import random
+from functools import partial
 
 import pytest
 import torch
@@ -173,6 +174,40 @@ def test_equation_6_of_oracle_on_vectors_with_known_angles():
 
     assert numbers(losses.oracle(batch, out)) == close_to({"intra_class": 3, "inter_class": 1.2})
     assert numbers(losses.oracle_main(batch, out)) == close_to({"inter_class": 0.6})
+
+
+def wave(speed, *shape):
+    return torch.sin(speed * torch.arange(1, math.prod(shape) + 1.0).double()).reshape(shape)
+
+
+def test_figures_are_those_of_the_released_classes():
+    """Their losses on these vectors, computed with the authors' code (dayeonki/oracle, 1315220).
+
+    They hold the uniform distribution in float32: 1e-7.
+    """
+    near = partial(pytest.approx, abs=1e-7)
+    source, target, *parts = (wave(speed, 6, 4) for speed in range(1, 7))
+    meaning_s, meaning_t, language_s, language_t = parts
+    layer = torch.nn.Linear(4, 3, dtype=torch.float64).requires_grad_(False)
+    layer.weight.copy_(wave(7, 3, 4))
+    layer.bias.copy_(wave(8, 3))
+    batch = PairBatch(
+        source, target, torch.tensor([0, 1, 2, 0, 1, 2]), torch.tensor([2, 2, 1, 1, 0, 0])
+    )
+    out = Disentangled(meaning_s, language_s, meaning_t, language_t, layer, layer)
+    meat = {"reconstruction": 2.280938638, "cross_reconstruction": 2.163084359,
+            "language": 0.135565522, "adversarial": 2.932655970}  # fmt: skip
+
+    assert numbers(losses.meat(batch, out)) == near(meat)
+    assert numbers(losses.oracle_reference_code(batch, out)) == near(
+        {"intra_class": 1.975223006, "inter_class": 0.135565522}
+    )
+    assert numbers(losses.oracle_main(batch, out)) == near({"inter_class": 0.080717580})
+    assert float(losses.discrimination(batch, out, layer)) == near(2.918041093)
+    assert numbers(losses.dream(batch, out)) == near({
+        "semantic": 1.704607331, "reconstruction": 2.867175567, "language": 3.858676934,
+        "identification": 5.159994573,
+    })  # fmt: skip
 
 
 def test_the_heads_learn_nothing_into_the_discriminator_that_judges_them():

@@ -1,3 +1,5 @@
+import time
+
 import numpy as np
 import pytest
 import torch
@@ -8,6 +10,7 @@ from noisegen.encoders.encoder import open_encoder
 from noisegen.encoders.folders import open_folder, save_folder
 from noisegen.encoders.tokens import with_preparation
 from noisegen.errors import UsageError
+from noisegen.training import distil
 from noisegen.training.noisy_words import add_noisy_words, find_noisy_words
 from noisegen.training.pairs import NoiseSource, Reading, prepare_data
 from noisegen.training.settings import load_settings
@@ -88,9 +91,37 @@ def test_a_student_of_characters_is_refused_before_any_work(tiny_bert, tmp_path)
     said = {"teacher": str(tiny_bert), "student": "char", "project": "after", "noisy_words": 9}
 
     for dry_run in (True, False):
-        with pytest.raises(UsageError, match="not to those of words or characters"):
+        with pytest.raises(
+            UsageError,
+            match="the student reads words or characters, not pieces of words: set noisy_words=0",
+        ):
             noisegen.train([texts], out, values=said, dry_run=dry_run)
     assert not out.exists()
+
+
+@pytest.mark.parametrize(("recipe", "rows"), [("ugc", 400), ("stored", 90)])
+def test_a_dry_run_counts_the_time_of_reading_noise(tiny_bert, tmp_path, monkeypatch, recipe, rows):
+    """Some rows are read and timed; stored noise is read once, however many rows are asked for."""
+    path, read, find = tmp_path / "pairs.tsv", [], distil.find_noisy_words
+    lines = [f"u {row}\tyou {row}\n" for row in range(100)]
+    path.write_text("noisy\tclean\n" + "".join(lines))
+
+    def slow(*given):
+        read.append(given[-1])
+        time.sleep(given[-1] / 100)
+        return find(*given)
+
+    monkeypatch.setattr(distil, "find_noisy_words", slow)
+    said = {"teacher": str(tiny_bert), "recipe": recipe, "noisy_words": 400, "steps": 1}
+    clean = tmp_path / "clean.txt"
+    clean.write_text("".join(f"you {row}\n" for row in range(100)))
+    found = noisegen.train([path if recipe == "stored" else clean], values=said, dry_run=True)
+
+    assert read[:2] == [16, 16]
+    assert max(read) <= 90
+    assert found["prepared"] > rows / 100
+    assert noisegen.train([path], values=said | {"recipe": "stored", "noisy_words": 0},
+                          dry_run=True)["prepared"] < found["prepared"]  # fmt: skip
 
 
 def test_a_form_of_many_words_is_none_of_them(student, tmp_path):
@@ -160,5 +191,5 @@ def test_minilm_understands_words_that_it_has_never_met():
 def test_students_of_words_or_characters_are_refused(student, tmp_path):
     student.tokenizer = object()
 
-    with pytest.raises(UsageError, match="noisy_words gives tokens to students that cut text"):
+    with pytest.raises(UsageError, match="the student reads words or characters"):
         add_noisy_words(student, {})

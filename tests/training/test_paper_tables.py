@@ -77,20 +77,26 @@ def figures(report):
     return found
 
 
-def test_rolaser(folder, sentences, tiny_models):
-    pieces = laser2_pieces(folder, sentences)
+@pytest.fixture
+def laser(folder, sentences):
+    """The folder of a small LASER2, in the folder of files."""
     import torch
 
+    pieces = laser2_pieces(folder, sentences)
     Path("laser").mkdir()
     torch.save(laser2_checkpoint(pieces[1], 8, 8, 2), "laser/laser2.pt")
     Path("laser/laser2.spm").write_bytes(pieces[0])
+    return "laser"
+
+
+def test_rolaser(folder, laser, tiny_models):
     character_bert(folder / "cb", pickled=True)
     lines = Path("FLORES.txt").read_text("utf-8").splitlines()
     altered = {f"{text} Not.": {"src": text, "errtype": "Causality"} for text in lines}
     Path("ERRTYPE_errtype.json").write_text(json.dumps(altered))
     Path("ERRTYPE_augmented").write_text("\n".join(altered) + "\n")
     places = {
-        "TEXT": "TEXT.txt", "FOLDER": "laser", "char:FOLDER": "char:cb", "PAIRS": "PAIRS.tsv",
+        "TEXT": "TEXT.txt", "FOLDER": laser, "char:FOLDER": "char:cb", "PAIRS": "PAIRS.tsv",
         "FLORES": "FLORES.txt", "ERRTYPE": "ERRTYPE_errtype.json", "STS": "STS.tsv",
         "TWEETS": "TWEETS.tsv", "TWEET_PAIRS": "TWEET_PAIRS.tsv",
     }  # fmt: skip
@@ -108,7 +114,7 @@ def test_rolaser(folder, sentences, tiny_models):
     assert all({"distance", "xsim_error"} <= natural[model, "PAIRS"] for model in models)
     assert {"ttr_clean", "ttr_noisy", "ttr_ratio"} <= natural[base, "PAIRS"]  # Table 2
     kinds = figures("table5")
-    assert {*kinds} == {(model, kind) for model in models for kind in (*ROLASER, "mix_all")}
+    assert {*kinds} == {(model, kind) for model in models for kind in (*ROLASER, "rolaser")}
     for (model, _), metrics in kinds.items():
         assert {"distance", "xsim_error", "xsim_hard_error"} <= metrics
         assert model == base or "drift" in metrics  # Table 7
@@ -119,6 +125,22 @@ def test_rolaser(folder, sentences, tiny_models):
         assert "sts_clean" in figures("table8")[model, "STS"]
         assert "accuracy_clean" in figures("table8")[model, "TWEETS"]
         assert "average_precision_clean" in figures("table8")[model, "TWEET_PAIRS"]
+
+
+def test_rolaser_v2(folder, laser, tiny_models):
+    preset = read_preset("rolaser-v2")
+    places = {"FOLDER": laser, "PAIRS": "PAIRS.tsv", "BITEXT": "BITEXT.tsv", "fr": "de"}
+    made(preset.command, places, "--student", str(tiny_models()), "--steps", "3")
+    for command in preset.tables.values():
+        made(command, places)
+
+    modules = json.loads(Path("run/student/modules.json").read_text("utf-8"))
+    assert [one["type"].rpartition(".")[2] for one in modules][1:] == ["Pooling", "Dense"]
+    dense = json.loads(Path("run/student/2_Dense/config.json").read_text("utf-8"))
+    assert dense["activation_function"] == "torch.nn.modules.activation.GELU"
+    assert not Path("run/student/preparation.json").exists()  # it reads text as it is
+    assert {"distance", "xsim_error"} <= figures("natural")["RoLASER-v2", "PAIRS"]
+    assert "accuracy_forward" in figures("translations")["RoLASER-v2", "BITEXT"]
 
 
 def test_rcp(folder, tiny_models):

@@ -12,7 +12,7 @@ def test_every_preset_can_be_read(name):
     assert load_settings(name, None, needed).preset == name
 
 
-@pytest.mark.parametrize("name", ["rolaser", "c-rolaser"])
+@pytest.mark.parametrize("name", ["rolaser", "c-rolaser", "rolaser-v2"])
 def test_rolaser_asks_for_its_teacher_in_one_line(name):
     with pytest.raises(
         UsageError, match=f"preset {name} needs LASER2.*give --teacher laser2:FOL"
@@ -33,7 +33,14 @@ def test_the_papers_values():
     assert (char.lr, char.student) == (5e-5, "char")
     for one in (rolaser, char):
         assert (one.batch_tokens, one.validate_every, one.schedule) == (32_000, 30_000, "constant")
-        assert (one.projection_bias, one.normalize, one.recipe) == (False, False, "mix_all")
+        assert (one.projection_bias, one.normalize, one.recipe) == (False, False, "rolaser")
+    second = load_settings("rolaser-v2", None, laser)
+    assert (second.objective, second.pooling, second.project) == ("two_term", "mean", "after")
+    assert (second.projection_activation, second.projection_bias) == ("gelu", True)
+    assert (second.lr, second.warmup, second.schedule) == (1e-4, 10_000, "inverse_sqrt")
+    assert (second.patience, second.validate_every, second.seed) == (10, 20_000, 42)
+    assert (second.betas, 8 * second.eps, 8 * second.clip) == ((0.9, 0.98), 1e-6, 1.0)
+    assert (second.prepare, second.lower, second.normalize) == ("plain", False, False)
     two = load_settings("two-term")
     assert (two.objective, two.lr, two.warmup, two.max_length) == ("two_term", 2e-5, 20_000, 128)
 
@@ -58,7 +65,8 @@ def test_a_file_goes_over_the_preset_and_values_over_the_file(tmp_path):
      ({"steps": float("inf")}, "inf is not a whole number"), ({"betas": [1]}, "is not 2 values"),
      ({"betas": {"a": 1}}, "is not 2 values"), ({"betas": [0.9, 2]}, "is not 2 values"),
      ({"seed": 2**64}, "below 4,294,967,296"), ({"preset": "rolaser"}, "as --preset rolaser"),
-     ({3: 4}, "no setting 3"), ({"prepare": "foo"}, "prepare 'foo' is not social or laser$"),
+     ({3: 4}, "no setting 3"), ({"prepare": "foo"}, "prepare 'foo' is not social, laser or plain$"),
+     ({"projection_activation": "gelu"}, "needs a projection: add --set project=after"),
      ({"temperature": 1e-30}, "temperature 1e-30 is not a number, at least 0.001"),
      ({"temperature": float("nan")}, "temperature nan is not a number, at least"),
      ({"batch_pairs": 3}, "preset quickstart has no setting 'batch_pairs'")],

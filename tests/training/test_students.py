@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -6,6 +7,7 @@ import torch
 from models import character_bert
 
 from noisegen.encoders.folders import open_folder, save_folder
+from noisegen.encoders.head import DenseLayer, HeadSettings, Pooling
 from noisegen.encoders.tokens import Padded
 from noisegen.errors import SourceError, UsageError
 from noisegen.training.settings import load_settings
@@ -60,6 +62,47 @@ def test_another_encoder_gets_a_projection_to_the_teachers_width(teacher, tmp_pa
     assert projected.head.projection.bias is None
 
 
+def test_a_projection_has_an_activation(teacher):
+    made = student(teacher, project="after", projection_activation="gelu")
+    linear, bound = made.head.projection, made.head.projection.in_features**-0.5
+    (layer,) = (module for module in made.head.steps if isinstance(module, DenseLayer))
+    vectors = torch.randn(3, 32)
+
+    assert torch.equal(layer(vectors), torch.nn.functional.gelu(linear(vectors)))
+    assert (
+        float(linear.weight.detach().abs().max()) <= bound
+    )  # torch's start, as the Dense of RoLASER v2
+
+
+@pytest.mark.parametrize("place", ["before", "after"])
+def test_a_new_projection_starts_as_rolasers(teacher, place):
+    """N(0, width^-1/2) as in its code; torch's linear layer has .58 of that standard deviation."""
+    first, again, other = (
+        student(teacher, project=place, projection_bias=False, seed=seed).head.projection.weight
+        for seed in (3, 3, 4)
+    )
+    scaled = first.detach() * first.shape[1] ** 0.5
+
+    assert torch.equal(first, again)
+    assert not torch.equal(first, other)
+    assert float(scaled.mean()) == pytest.approx(0, abs=0.1)
+    assert float(scaled.std()) == pytest.approx(1, abs=0.1)
+    assert scaled.abs().max() > 2.5  # no uniform draw
+
+
+def test_steps_that_stay_in_a_head_keep_their_weights(tiny_bert, tmp_path):
+    head = HeadSettings.of("mean", 24, "after", normalize=True)
+    start = open_folder(tiny_bert, head=head)
+    save_folder(start, tmp_path)
+    for values in ({"normalize": False}, {"pooling": "max"}, {"project": "after"}):
+        made = student(start, student=str(tmp_path), **values)
+        assert torch.equal(made.head.projection.weight, start.head.projection.weight)
+    wide = replace(head, steps=(Pooling(("cls", "mean")), *head.steps[1:]))
+    save_folder(start := open_folder(tiny_bert, head=wide), tmp_path / "wide")
+    made = student(start, student=str(tmp_path / "wide"), pooling="max")
+    assert made.head.projection.weight.shape == (24, 32)  # of another width, so it is new
+
+
 def test_freezing_and_dropout(teacher):
     frozen = student(teacher, freeze=["embeddings"], dropout=0.25)
     still = {name for name, weight in frozen.named_parameters() if not weight.requires_grad}
@@ -83,7 +126,8 @@ def test_small_letters_first(teacher):
      ({"student": "layers:0,0"}, "each once"),  # one layer twice cannot be saved
      ({"student": "layers:-1"}, "write numbers from 0 to 1"),
      ({"student": "nothing"}, "no model 'nothing'"),
-     ({"freeze": ["embedings"]}, "no weight of the student has this prefix")],
+     ({"freeze": ["embedings"]}, "no weight of the student has this prefix"),
+     ({"freeze": ["emb", "enc"]}, "freeze 'emb, enc' leaves no weight to train")],
 )  # fmt: skip
 def test_students_that_cannot_be(teacher, values, said):
     with pytest.raises(UsageError, match=said):

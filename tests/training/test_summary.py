@@ -47,7 +47,8 @@ def test_the_share_of_the_data_that_was_seen():
 
 
 def test_what_was_reached_and_when():
-    whole = {"updates": 1234, "planned_updates": 1240, "seconds": 300.2, "prepared": 41.0}
+    whole = {"updates": 1234, "planned_updates": 1240, "seconds": 300.2, "prepared": 41.0,
+             "stopped_early": False}  # fmt: skip
     line = reached(whole)
     assert line == (
         "1,234 updates in 5 min: 41 s of preparation, 4 min 19 s of training and saving"
@@ -55,7 +56,7 @@ def test_what_was_reached_and_when():
     assert reached(whole | {"planned_updates": 3000}).startswith(
         "1,234 of about 3,000 planned updates in 5 min: "
     )
-    one = {"updates": 1, "planned_updates": 1, "seconds": 3, "prepared": 1}
+    one = whole | {"updates": 1, "planned_updates": 1, "seconds": 3, "prepared": 1}
     assert reached(one).startswith("1 update in 3 s: ")
     spent = {"cpu_seconds": 60, "threads": 2}
     assert cpu_time(whole | spent) == "CPU time: 1 min, 10% of 2 threads"

@@ -22,6 +22,7 @@ from noisegen.encoders.encoder import open_encoder
 from noisegen.errors import NoisegenError, OutputError, SourceError, UsageError
 from noisegen.training import cost
 from noisegen.training.objectives import WeightedSum
+from noisegen.training.summary import reached
 
 SHORT = {
     "steps": 12, "validate_every": 4, "batch_tokens": 512, "precision": "fp32",
@@ -66,6 +67,29 @@ def test_sentence_transformers_opens_the_student(train, tmp_path, sentences):
 
     assert abs(theirs.encode(sentences[:20]) - ours).max() < 1e-5
     assert not list((tmp_path / "run" / "student").rglob("*.bin"))
+
+
+def test_training_stops_without_a_new_best_and_a_resumed_run_knows(train, tmp_path):
+    values = {"steps": 200, "lr": 5.0, "warmup": 0, "patience": 2}
+    found = train(tmp_path / "run", **values)
+    losses = validations(tmp_path / "run")
+    shown = reached(found)
+
+    assert found["updates"] == 4 * (len(losses) - 1) < 200
+    assert min(losses[-2:]) >= min(losses[:-2]) > 0
+    assert shown.startswith(f"{found['updates']} updates in ")
+    assert shown.endswith("; it ended early, without a new best in its last validations")
+    assert train(tmp_path / "run", resume=True, **values)["updates"] == found["updates"]
+    assert not train(tmp_path / "long", steps=4, patience=1)["stopped_early"]
+
+
+def test_the_learning_rate_falls_with_the_root_of_the_updates(train, tmp_path):
+    train(tmp_path / "run", schedule="inverse_sqrt", warmup=4, steps=30, lr=1e-4)
+    rates = {row["step"]: row["lr"] for row in log_rows(tmp_path / "run") if "lr" in row}
+
+    assert rates[1] == pytest.approx(1e-4 / 4)
+    for step in (10, 20, 30):
+        assert rates[step] == pytest.approx(1e-4 * (4 / step) ** 0.5, rel=1e-5)
 
 
 @pytest.mark.parametrize("recipe", ["stored", "ugc"])
@@ -155,6 +179,19 @@ def test_accumulated_batches_give_the_gradient_of_one_large_batch(tiny_bert):
 
     whole, parted = gradient([list(range(10))]), gradient([[0, 1, 2], [3], [4, 5, 6, 7, 8, 9]])
     assert torch.allclose(whole, parted, atol=1e-5)
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [({"accumulate": 999}, "are fewer than the 999 batches of an update: give more data, or"),
+     ({"recipe": ""}, "no recipe or transform named ''"),
+     ({"recipe": "stored+"}, "no recipe or transform named ''")],
+)  # fmt: skip
+def test_settings_that_no_run_can_have_are_refused(train, tmp_path, values, said, dry_run):
+    with pytest.raises(UsageError, match=said):
+        train(tmp_path / "run", dry_run=dry_run, **values)
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_dry_run_says_what_it_costs_and_writes_nothing(train, tmp_path):

@@ -61,6 +61,13 @@ def test_clean_text_of_several_languages_gets_the_noise_of_each(tmp_path, senten
         prepare_data(tmp_path / "other", [f"nachrichten={sources[1][3:]}"], Reading(True))
 
 
+def test_a_language_is_for_clean_text(tmp_path, pairs_file):
+    (tmp_path / "deu-eng.tsv").write_text("Ein Haus.\tA house.\n" * 3)
+    for source, is_clean in ((f"de={pairs_file}", False), (f"de={tmp_path}/deu-eng.tsv", True)):
+        with pytest.raises(UsageError, match="LANG=SOURCE is for clean text"):
+            prepare_data(tmp_path / "data", [source], Reading(is_clean))
+
+
 def test_text_without_a_column_to_read_is_one_clear_line(tmp_path):
     path = tmp_path / "table.tsv"
     path.write_text("title\tbody\na\tb\n")

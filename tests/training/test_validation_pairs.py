@@ -96,11 +96,20 @@ def test_a_resumed_run_has_the_same_real_pairs(train, tmp_path, posts):
     assert again["validation"] == found["validation"]
 
 
-def test_real_pairs_are_sampled_and_counted(train, tmp_path, monkeypatch):
+def test_real_pairs_are_sampled_and_counted(train, tmp_path, posts, monkeypatch):
     monkeypatch.setattr(distil, "_GIVEN_MAX", 2)
     lines = []
+    posts.write_text(posts.read_text() + "\tno noisy side\n")
     train(tmp_path / "run", tell=lines.append)
-    assert lines[0].endswith("held out; 2 of 4 other pairs to validate on")
+    assert lines[0].endswith("held out; 2 of 4 other pairs to validate on (1 empty_side)")
+
+
+def test_a_missing_column_of_real_pairs_names_no_option_of_other_commands(train, tmp_path, posts):
+    posts.write_text("wrong\tclean\na\tb\n")
+    with pytest.raises(
+        SourceError, match=r"among: wrong, clean; pairs are tables with the columns"
+    ):
+        train(tmp_path / "run")
 
 
 def test_a_dry_run_validates_on_real_pairs_too(train, tmp_path, monkeypatch):
@@ -122,12 +131,29 @@ def test_real_pairs_come_in_all_forms_of_pairs(train, tmp_path):
     assert not (tmp_path / "other").exists()
 
 
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("validation", ""), ("validation", "{}"), ("validation", "[1, 2, 3]"),
+     ("validation", "[[1], [2], 1]"), ("validation", "[[], [], 0]"),
+     ("validation", '[["a"], ["b", "c"], 2]'), ("words", '{"x": {}}'),
+     ("words", '{"x": {"y": 0}}')],
+)  # fmt: skip
+def test_a_damaged_copy_ends_a_resumed_run_in_one_line(train, tmp_path, name, content):
+    out = tmp_path / "run"
+    train(out, noisy_words=20, steps=1)
+    (out / "data" / f"{name}.json").write_text(content)
+    with pytest.raises(
+        SourceError, match=rf"^cannot read .*{name}\.json: .*; train again in another folder$"
+    ):
+        train(out, resume=True, noisy_words=20, steps=1)
+
+
 def test_a_folder_of_augment_chooses_the_weights(train, tmp_path, demo_texts):
-    """RoLASER: FLORES dev with mix_all, seed 110; no pair is left out."""
+    """RoLASER: FLORES dev with its noise, seed 110; no pair is left out."""
     dev, lines = tmp_path / "dev.txt", []
     texts = [f"{text} ({number})" for number in range(30) for text in demo_texts[:40]]
     dev.write_text("\n".join(texts) + "\n")
-    noisegen.augment(dev, tmp_path / "dev", recipe="mix_all", seed=110, workers=1)
+    noisegen.augment(dev, tmp_path / "dev", recipe="rolaser", seed=110, workers=1)
     found = train(tmp_path / "run", tmp_path / "dev", tell=lines.append, steps=2)
 
     assert lines[0].endswith("; 1,200 other pairs to validate on")

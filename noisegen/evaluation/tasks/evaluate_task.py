@@ -19,6 +19,7 @@ from noisegen.encoders.encoder import Encoder, find_device
 from noisegen.encoders.head import TOKENS, Dense
 from noisegen.encoders.sentence_encoder import SentenceEncoder
 from noisegen.encoders.stored import write_json
+from noisegen.encoders.tokens import piece_tokenizer
 from noisegen.errors import UsageError
 from noisegen.evaluation.evaluate import (
     Named,
@@ -29,7 +30,7 @@ from noisegen.evaluation.evaluate import (
 )
 from noisegen.evaluation.tasks import kinds, sets
 from noisegen.evaluation.tasks.by_class import ClassCounts, ClassFigure, WonClasses, spans, won
-from noisegen.evaluation.tasks.fine_tuning import Answer, Trial, Tuning, piece_tokenizer
+from noisegen.evaluation.tasks.fine_tuning import OTHER_MODEL, Answer, Trial, Tuning
 from noisegen.evaluation.tasks.kinds import HALLUCINATED, EvaluateTaskOptions, LabelledTask
 from noisegen.evaluation.tasks.sets import AVERAGE, CHANGE, CLEAN, NOISY, TaskData
 from noisegen.noise.recipe import Recipe
@@ -376,7 +377,7 @@ def _trainable(encoder: Encoder, name: str) -> SentenceEncoder:
     """Return the encoder, if it can be fine-tuned; raises UsageError."""
     if not isinstance(encoder, SentenceEncoder):
         raise UsageError(f"model {name} cannot be fine-tuned: give a Hugging Face folder")
-    piece_tokenizer(encoder.tokenizer, name)
+    piece_tokenizer(encoder.tokenizer, f"model {name}", OTHER_MODEL)
     return encoder
 
 

@@ -29,12 +29,14 @@ from noisegen.encoders.tokens import (
     Rows,
     attending_fast,
     by_length,
+    piece_tokenizer,
     plan,
 )
-from noisegen.errors import NoisegenError, UsageError
+from noisegen.errors import NoisegenError
 from noisegen.evaluation.tasks.sets import TaskData
 
 NO_PIECE = -1
+OTHER_MODEL = "give a Hugging Face folder with a tokenizer.json"
 IGNORED = -100  # the class that cross-entropy leaves out
 Step = Callable[[int], None]  # called with the number of rows that an update or a test read
 
@@ -61,23 +63,6 @@ class Pieces:
         cut = [self.firsts[row] for row in np.flatnonzero(self.is_cut).tolist()]
         last = [int(np.flatnonzero(firsts != NO_PIECE).max(initial=-1)) for firsts in cut]
         return sum(map(len, cut)) - len(cut) - sum(last)
-
-
-def piece_tokenizer(tokenizer: Tokenizer, name: str) -> PieceTokenizer:
-    """Return the piece tokenizer of a model, without the preparation of its texts.
-
-    Raises UsageError for a tokenizer of words, MissingExtra if a package that the preparation
-    needs is not installed.
-    """
-    if isinstance(tokenizer, PreparedTokenizer):
-        PREPARATIONS[tokenizer.preparation]("")
-        tokenizer = tokenizer.tokenizer
-    if not isinstance(tokenizer, PieceTokenizer):
-        raise UsageError(
-            f"model {name} reads whole words by their characters and cannot be fine-tuned here: "
-            "give a Hugging Face folder with a tokenizer.json"
-        )
-    return tokenizer
 
 
 def prepared_rows(tokenizer: Tokenizer, rows: Sequence[LabelledRow]) -> Sequence[LabelledRow]:
@@ -333,7 +318,7 @@ class Trial:
         self.labels = sorted({row.label for row in rows}) if task.label_metric else []
         self.tags = sorted({tag for row in rows for tag in row.tags}) if task.tag_metric else []
         sides = {(t.lang, side): rows for t in data.tests for side, rows in t.sides.items()}
-        tokenizer = piece_tokenizer(encoder.tokenizer, encoder.name)
+        tokenizer = piece_tokenizer(encoder.tokenizer, f"model {encoder.name}", OTHER_MODEL)
         self.max_length = min(max_length, tokenizer.max_length)
         cut = [
             cut_into_pieces(tokenizer, prepared_rows(encoder.tokenizer, rows), max_length)

@@ -8,12 +8,16 @@ from transformers import PreTrainedTokenizerFast
 
 from noisegen.data.labelled import LabelledRow
 from noisegen.encoders.folders import open_folder
-from noisegen.encoders.tokens import PREPARATIONS, PieceTokenizer, with_preparation
+from noisegen.encoders.tokens import (
+    PREPARATIONS,
+    PieceTokenizer,
+    piece_tokenizer,
+    with_preparation,
+)
 from noisegen.errors import UsageError
 from noisegen.evaluation.tasks.fine_tuning import (
     NO_PIECE,
     cut_into_pieces,
-    piece_tokenizer,
     prepared_rows,
     renumbered,
     vocabulary_of,
@@ -153,8 +157,8 @@ def test_a_model_of_whole_words_is_refused():
     class Words:
         pad_id, max_length = 0, 20
 
-    with pytest.raises(UsageError, match="model mine reads whole words by their characters"):
-        piece_tokenizer(Words(), "mine")
+    with pytest.raises(UsageError, match=r"model mine reads words or characters.*: try"):
+        piece_tokenizer(Words(), "model mine", "try another")
 
 
 POSTS = [
@@ -177,7 +181,7 @@ def test_prepared_tokens_keep_their_tags_and_have_the_pieces_of_what_they_became
         row = LabelledRow(tuple(tokens), tuple(f"B-{number}" for number in range(len(tokens))))
         (read,) = prepared_rows(social, [row])
         assert (read.tokens, read.tags) == (tuple(map(prepare, tokens)), row.tags)
-        found = cut_into_pieces(piece_tokenizer(social, "mine"), [read], 40)
+        found = cut_into_pieces(piece_tokenizer(social, "mine", ""), [read], 40)
         assert found.ids[0].tolist() == social.tokenize([" ".join(tokens)])[0].tolist()
         (full,) = tokenizer.encodings([read.text])
         assert found.firsts[0].tolist() == slow_firsts(read.tokens, full.offsets)

@@ -188,6 +188,35 @@ def test_three_files_of_unequal_length_are_refused(tmp_path):
         read_split(source)
 
 
+def test_lines_of_three_files_over_the_limit_are_counted(tmp_path, monkeypatch):
+    monkeypatch.setattr("noisegen.data.columns.ROWS_MAX", 2)
+    source = split_folder(tmp_path, b"a\nb\nc\nd\n", b"O\nO\nO\nB-x\n", b"X\nY\nX\nX\n")
+    data = read_data(SLOTS, [source], [f"en={source}"])
+    assert [row.text for row in data.training] == ["a", "b"]
+    assert data.notes[0] == f"{source}: dropped 2 rows: over_limit 2"
+    (tmp_path / "label").write_bytes(b"X\nY\nX\n")
+    with pytest.raises(SourceError, match=r"seq.in 4, seq.out 4, label 3 lines"):
+        read_split(source)
+
+
+def test_a_byte_order_mark_is_no_damage_and_an_empty_file_is_named(tmp_path):
+    path = made_tasks.snips_file(tmp_path)
+    rows = read_snips(str(path)).rows
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert read_snips(str(path)).rows == rows
+    path.write_bytes(b"\n")
+    with pytest.raises(SourceError, match=rf"{path} is empty: get it again"):
+        read_snips(str(path))
+
+
+def test_what_is_damaged_of_wikiann_is_named(tmp_path):
+    path = tmp_path / "en.gz"
+    path.write_bytes(b"en:Ann\tB-PER\n\n")  # not compressed
+    assert read_wikiann(str(path), "en").damaged == [
+        f"{path}: its compression is another one than its name says"
+    ]
+
+
 def test_a_table_of_both_sides_comes_before_the_three_files(tmp_path):
     source = split_folder(tmp_path, b"a\n", b"O\n", b"Play\n")
     made_tasks.slots_file(tmp_path, "data.tsv")
@@ -204,6 +233,15 @@ def test_tags_of_rcp_are_the_numbers_of_wikiann(tmp_path):
     found.drop_strays()
     assert found.rows == [LabelledRow(("Ana", "Li", "vive"), ("B-PER", "I-PER", "O"))]
     assert found.dropped == {"other_language": 1, "unknown_tag": 1, "unequal_labels": 1}
+
+
+def test_rows_of_tags_over_the_limit_are_counted(tmp_path, monkeypatch):
+    monkeypatch.setattr("noisegen.data.columns.ROWS_MAX", 3)
+    monkeypatch.setattr("noisegen.data.labelled.ROWS_MAX", 2)  # of a part of the table
+    path = tmp_path / "a.jsonl"
+    path.write_text("\n".join(json.dumps({"tokens": [n], "ner_tags": [1]}) for n in "abcde"))
+    found = read_tags(str(path), "es")
+    assert ([row.text for row in found.rows], found.dropped) == ([*"abc"], {"over_limit": 2})
 
 
 def test_tags_lose_their_marks_unless_all_sets_have_them(tmp_path):
