@@ -10,7 +10,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
@@ -99,10 +99,17 @@ def results(rows: int) -> Iterator[Result | Skipped]:
     if missing := missing_peer():
         yield missing
         return
+    with one_thread() as folder:
+        yield from _compared(Work.made(folder), SECONDS * min(1.0, rows / ROWS_FULL))
+
+
+@contextmanager
+def one_thread() -> Iterator[Path]:
+    """Yield a temporary folder; until both are left, torch has one thread."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory(prefix="noisegen-bench-") as folder:
-        yield from _compared(Work.made(Path(folder)), SECONDS * min(1.0, rows / ROWS_FULL))
+        yield Path(folder)
     torch.set_num_threads(threads)
 
 

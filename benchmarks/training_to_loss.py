@@ -8,7 +8,6 @@ timed until a validation has reached the goal: reading, the search for noisy wor
 count. Both have the teacher's vectors. One thread.
 """
 
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -18,10 +17,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from benchmarks.measure import Result, Skipped, Target, report
-from benchmarks.training_speed import Enough, Meter, Work, missing_peer, theirs
+from benchmarks.training_speed import Enough, Meter, Work, missing_peer, one_thread, theirs
 from noisegen.augment.on_the_fly import Mapper
 from noisegen.demo.quickstart import demo_texts
 from noisegen.encoders.encoder import open_encoder
@@ -57,11 +55,8 @@ def results(rows: int) -> Iterator[Result | Skipped]:
     if missing := missing_peer():
         yield missing
         return
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    with tempfile.TemporaryDirectory(prefix="noisegen-bench-") as folder:
-        yield from _compared(Path(folder), 60 * MINUTES * min(1.0, rows / ROWS_FULL))
-    torch.set_num_threads(threads)
+    with one_thread() as folder:
+        yield from _compared(folder, 60 * MINUTES * min(1.0, rows / ROWS_FULL))
 
 
 def _compared(folder: Path, seconds: float) -> Iterator[Result]:

@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any
 
 
-def bert_folder(folder: Path) -> Path:
-    """Write a BERT of two layers, 32 wide, and word pieces of letters; return the folder."""
+def bert_folder(folder: Path, words: Sequence[str] = ()) -> Path:
+    """Write a BERT of two layers, 32 wide, with pieces of letters and words; return the folder."""
     import torch
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
     from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
     signs = list("abcdefghijklmnopqrstuvwxyz0123456789.,'!?-")
-    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *signs, *(f"##{sign}" for sign in signs)]
+    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *signs, *(f"##{sign}" for sign in signs), *words]
     vocabulary = {piece: number for number, piece in enumerate(pieces)}
     backend = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
     backend.normalizer = normalizers.BertNormalizer(lowercase=True)

@@ -190,15 +190,16 @@ def read_split(source: str) -> LabelledRows:
     sides: list[list[str | None]] = []
     counts: dict[str, int] = {}
     for path in paths:
-        rows.dropped.clear()  # the files have as many lines, or are refused
+        over = Counter[str]()
         try:
-            sides.append(list(within_memory(read_lines(read_parts(path)), rows.dropped)))
+            sides.append(list(within_memory(read_lines(read_parts(path)), over)))
         except Damaged as damage:
             raise SourceError(f"{path} is damaged: {damage}") from damage
-        counts[path.name] = len(sides[-1]) + rows.dropped.total()
+        counts[path.name] = len(sides[-1]) + over.total()
     if len(set(counts.values())) > 1:
         found = ", ".join(f"{name} {count:,}" for name, count in counts.items())
         raise SourceError(f"{source}: files of unequal length ({found} lines): get them again")
+    rows.dropped.update(over)  # as many in each file
     lost = Counter[str]()
     for text, slots, intent in zip(*sides, strict=True):
         if text is None or slots is None or intent is None:

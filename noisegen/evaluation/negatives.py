@@ -92,45 +92,58 @@ class NoLinesError(SourceError):
     """No published line is made from any of the sentences."""
 
 
-def published_negatives(path: str, texts: Sequence[str]) -> HardNegatives:
-    """Return the lines of xSIM++ that were made from these texts.
+@dataclass(frozen=True)
+class PublishedNegatives:
+    """The lines of xSIM++ in `file`, each with the sentence and the type of error it came from."""
 
-    `path` is its JSON file, {line: {"src": sentence, "errtype": type}}. The lines are read in the
-    order of the text file beside it (eng_Latn_augmented.devtest of eng_Latn_errtype.devtest.json),
-    if there is one. Raises SourceError for a wrong file, and where none is of these texts.
-    """
-    file = Path(path)
-    try:
-        decoded = msgspec.json.decode(file.read_text("utf-8-sig"), type=dict[str, _Origin])
-    except (OSError, ValueError, RecursionError) as error:
-        raise SourceError(f"{path} is no file of xSIM++: {error}") from error
-    origins = {line.strip(): origin for line, origin in decoded.items()}
-    beside = file.with_name(file.name.replace("errtype", "augmented").removesuffix(".json"))
-    lines = list(origins)
-    if beside != file and beside.is_file():
+    file: Path
+    lines: Sequence[tuple[str, _Origin]]
+    note: str
+
+    @classmethod
+    def read(cls, path: str) -> "PublishedNegatives":
+        """Read its JSON file, {line: {"src": sentence, "errtype": type}}.
+
+        The lines are in the order of the text file beside it (eng_Latn_augmented.devtest of
+        eng_Latn_errtype.devtest.json), if there is one. Raises SourceError for a wrong file.
+        """
+        file = Path(path)
         try:
-            lines = list(filter(None, map(str.strip, beside.read_text("utf-8-sig").split("\n"))))
-        except (OSError, ValueError) as error:
-            raise SourceError(f"{beside} is no file of xSIM++: {error}") from error
-    known = [(line, origins[line]) for line in lines if line in origins]
-    if not known:
-        raise SourceError(f"{path} has no line of {beside}: get both from one release")
-    first = {text.strip(): row for row, text in reversed(list(enumerate(texts)))}
-    found = [(line, origin) for line, origin in known if origin.src.strip() in first]
-    if not found:
-        raise NoLinesError(
-            f"{path}: no line is made from any of the {len(texts):,} sentences: give the English "
-            "sentences it was made from"
+            decoded = msgspec.json.decode(file.read_text("utf-8-sig"), type=dict[str, _Origin])
+        except (OSError, ValueError, RecursionError) as error:
+            raise SourceError(f"{path} is no file of xSIM++: {error}") from error
+        origins = {line.strip(): origin for line, origin in decoded.items()}
+        beside = file.with_name(file.name.replace("errtype", "augmented").removesuffix(".json"))
+        lines = list(origins)
+        if beside != file and beside.is_file():
+            try:
+                lines = list(
+                    filter(None, map(str.strip, beside.read_text("utf-8-sig").split("\n")))
+                )
+            except (OSError, ValueError) as error:
+                raise SourceError(f"{beside} is no file of xSIM++: {error}") from error
+        known = [(line, origins[line]) for line in lines if line in origins]
+        if not known:
+            raise SourceError(f"{path} has no line of {beside}: get both from one release")
+        apart = len(lines) - len(known) + len(origins.keys() - {*lines})
+        only = f"; {apart:,} lines are only in {beside.name} or only in {file.name}"
+        return cls(file, known, only if apart else "")
+
+    def made_from(self, texts: Sequence[str]) -> HardNegatives:
+        """Return the lines that were made from these texts; raises NoLinesError if none was."""
+        first = {text.strip(): row for row, text in reversed(list(enumerate(texts)))}
+        found = [(line, origin) for line, origin in self.lines if origin.src.strip() in first]
+        if not found:
+            raise NoLinesError(
+                f"{self.file}: no line is made from any of the {len(texts):,} sentences: give the "
+                "English sentences it was made from"
+            )
+        return HardNegatives(
+            [line for line, _ in found],
+            np.array([first[origin.src.strip()] for _, origin in found], np.int64),
+            [_family(origin.errtype) for _, origin in found],
+            f"those of xSIM++, {len(self.lines) - len(found):,} of other sentences{self.note}",
         )
-    note = f"those of xSIM++, {len(known) - len(found):,} of other sentences"
-    if apart := len(lines) - len(known) + len(origins.keys() - {*lines}):
-        note += f"; {apart:,} lines are only in {beside.name} or only in {file.name}"
-    return HardNegatives(
-        [line for line, _ in found],
-        np.array([first[origin.src.strip()] for _, origin in found], np.int64),
-        [_family(origin.errtype) for _, origin in found],
-        note,
-    )
 
 
 def _family(errtype: str) -> str:

@@ -27,8 +27,8 @@ from noisegen.errors import SourceError, UsageError
 from noisegen.evaluation.negatives import (
     HardNegatives,
     NoLinesError,
+    PublishedNegatives,
     hard_negatives,
-    published_negatives,
 )
 from noisegen.evaluation.results import EvaluateOptions
 from noisegen.evaluation.similarity import Bool
@@ -226,6 +226,12 @@ class _SetReader:
         return [PairSet(name, "pairs", clean, (rows["noisy"],), name, (), hard, note, pool)]
 
     @cached_property
+    def published(self) -> PublishedNegatives | None:
+        """The lines of `--augmented`."""
+        path = self.options.augmented
+        return PublishedNegatives.read(path) if path else None
+
+    @cached_property
     def pool(self) -> list[str]:
         """The texts of `--pool`, each once."""
         texts: dict[str, None] = {}
@@ -266,11 +272,11 @@ class _SetReader:
                 continue
             rows, notes = self._sample(table, label)
             sides, hard = {side: rows[side] for side in SIDES}, {}
-            if published := self.options.augmented:
-                hard = _english_negatives(published, sides)
+            if self.published:
+                hard = _english_negatives(self.published, sides)
                 is_only = len(tables) == len(self.options.retrieval) == 1
                 if is_only and not hard:
-                    published_negatives(published, list(chain(*sides.values())))  # raises
+                    self.published.made_from([*chain(*sides.values())])  # raises
                 notes += [f"{len(lines):,} hard negatives, {lines.note}" for lines in hard.values()]
                 notes += [] if hard else ["no hard negatives: none was made from either side"]
             if self.options.target_model:
@@ -369,10 +375,9 @@ class _SetReader:
     def _negatives(self, texts: Sequence[str], notes: list[str]) -> HardNegatives | None:
         if not self.options.hard:
             return None
-        lang, most, published = self.options.lang, self.options.per_kind, self.options.augmented
         hard = (
-            published_negatives(published, texts) if published
-            else hard_negatives(texts, lang=lang, per_kind=most)
+            self.published.made_from(texts) if self.published
+            else hard_negatives(texts, lang=self.options.lang, per_kind=self.options.per_kind)
         )  # fmt: skip
         if not hard:
             return None
@@ -392,14 +397,18 @@ def _is_number(cell: str) -> bool:
         return False
 
 
-def _english_negatives(path: str, sides: Mapping[str, Sequence[str]]) -> dict[str, HardNegatives]:
-    """Return published lines by the side that they were made from; none if there is none."""
+def _english_negatives(
+    published: PublishedNegatives, sides: Mapping[str, Sequence[str]]
+) -> dict[str, HardNegatives]:
+    """Return published lines by the side that most were made from; none if there is none."""
     found = {}
     for side, texts in sides.items():
         with suppress(NoLinesError):
-            found[side] = published_negatives(path, texts)
-    most = sorted(found, key=lambda side: len(found[side]))[-1:]
-    return {side: found[side] for side in most}
+            found[side] = published.made_from(texts)
+    if not found:
+        return {}
+    side = max(found, key=lambda side: len(found[side]))
+    return {side: found[side]}
 
 
 def _translations(name: str, source: str) -> dict[str, TextColumns]:

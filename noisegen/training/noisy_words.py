@@ -1,15 +1,15 @@
-"""Noisy words that become tokens of the student: `ppl` starts as the pieces of `people`.
+"""Noisy words that become tokens of the student: `ppl` starts as `people`.
 
 A teacher cuts forms that it never met into pieces of other words, and a student has to learn text
 by text what they stand for. Noise knows it from the start. A form that mostly stands for one word,
-and that clean text hardly has, gets a row of the embedding, which starts as that word. (New tokens
-that start as a mean of pieces: Gee and others, 2022, Fast Vocabulary Transfer, section 3, where
-the pieces are the form's own.)
+and that clean text hardly has, gets a row of the embedding, which starts as that word's. Words of
+several pieces have none: the mean of their pieces, as in Gee and others (2022, Fast Vocabulary
+Transfer, section 3), is farther from the word than the form's own pieces are (docs/log.md, 9).
 """
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import replace
 from itertools import groupby
@@ -35,8 +35,7 @@ from noisegen.training.pairs import PIECE_ROWS, VALIDATION_EPOCH, NoiseSource, P
 SEEN = 3  # times that a form must have stood for a word; chosen on development tweets
 SHARE = 0.5  # of them that the most frequent word must have
 TOLERATED = 0.2  # occurrences in clean text, for each that stands for another word
-# A form that is one piece already may be a word that the text at hand does not have.
-PIECE_SEEN, PIECE_TOLERATED = 20, 0.05
+PIECE_SEEN = 20  # times, if it is a piece already: it may be a word that the text lacks
 RARE = 0.1  # of the occurrences: words that are left out of the mean
 WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _PART = re.compile(r"[^\W_]+")
@@ -70,9 +69,8 @@ def find_noisy_words(
         total, most = words.total(), max(words.values())
         if total < SEEN or most < SHARE * total:
             continue
-        is_piece = len(_ids(pieces, form)) == 1
-        least, tolerated = (PIECE_SEEN, PIECE_TOLERATED) if is_piece else (SEEN, TOLERATED)
-        if total >= least and usual[form] <= tolerated * total:
+        least = SEEN if _piece(pieces, form) is None else PIECE_SEEN
+        if total >= least and usual[form] <= TOLERATED * total:
             found[form] = {word: n for word, n in words.items() if n >= RARE * total}
     return found
 
@@ -106,31 +104,33 @@ def _replaced(noisy: str, clean: str) -> Iterator[tuple[str, str]]:
 
 
 def add_noisy_words(student: SentenceEncoder, words: Words) -> int:
-    """Give these forms tokens of their own, which start as their words; return how many got one.
+    """Give forms of words of one piece tokens that start as these; return how many got one.
 
     Raises UsageError for a student without a tokenizer of pieces.
     """
     whole = pieces_of(student)
     pieces = deepcopy(whole.tokenizer)  # the teacher may have the same
-    contents = {form: content for form in words if (content := _content(pieces, form))}
-    pieces.add_tokens([AddedToken(c, single_word=True, lstrip=True) for c in contents.values()])
+    starts = {
+        content: known
+        for form, counts in words.items()
+        if (known := _known(whole.tokenizer, counts)) and (content := _content(pieces, form))
+    }
+    pieces.add_tokens([AddedToken(content, single_word=True, lstrip=True) for content in starts])
     network: Any = student.network
     old = network.get_input_embeddings().weight.detach()
     if len(pieces) > len(old):
         network.resize_token_embeddings(len(pieces), mean_resizing=False)
     rows = network.get_input_embeddings().weight
     with torch.no_grad():
-        for form, content in contents.items():
-            means = [
-                n * old[_ids(whole.tokenizer, word)].mean(0) for word, n in words[form].items()
-            ]
-            row = torch.stack(means).sum(0) / sum(words[form].values())
+        for content, known in starts.items():
+            shares = torch.tensor([*known.values()], dtype=old.dtype)
+            row = shares @ old[[*known]] / shares.sum()
             rows[pieces.convert_tokens_to_ids(content)] = row
     tokenizer: Tokenizer = PieceTokenizer(pieces, whole.max_length)
     if isinstance(student.tokenizer, PreparedTokenizer):
         tokenizer = replace(student.tokenizer, tokenizer=tokenizer)
     student.tokenizer = tokenizer
-    return len(contents)
+    return len(starts)
 
 
 def pieces_of(student: SentenceEncoder) -> PieceTokenizer:
@@ -143,9 +143,16 @@ def _is_uncased(pieces: Any) -> bool:
     return normalizer is not None and bool(normalizer.normalize_str("A") == "a")
 
 
-def _ids(pieces: Any, word: str) -> list[int]:
-    """Return the ids of a word inside a text."""
-    return list(pieces(f" {word}", add_special_tokens=False)["input_ids"])
+def _known(pieces: Any, counts: Mapping[str, int]) -> dict[int, int]:
+    """Return the counts of words by their piece, without words of several or of none."""
+    found = ((_piece(pieces, word), count) for word, count in counts.items())
+    return {piece: count for piece, count in found if piece is not None}
+
+
+def _piece(pieces: Any, word: str) -> int | None:
+    """Return the id of a word inside a text if it is one piece, else None."""
+    ids = pieces(f" {word}", add_special_tokens=False)["input_ids"]
+    return ids[0] if len(ids) == 1 and ids[0] != pieces.unk_token_id else None
 
 
 def _content(pieces: Any, form: str) -> str | None:

@@ -18,7 +18,7 @@ from noisegen.evaluation.evaluate import evaluate, named_models, training_of
 from noisegen.evaluation.findings import verdict
 from noisegen.evaluation.measure import Measured, VectorStore, compare, measure, scores
 from noisegen.evaluation.metrics import METRICS
-from noisegen.evaluation.negatives import hard_negatives, published_negatives
+from noisegen.evaluation.negatives import PublishedNegatives, hard_negatives
 from noisegen.evaluation.results import Comparison, EvaluateOptions
 from noisegen.evaluation.sets import PairSet, TextSet, make_sets
 from noisegen.evaluation.similarity import unit
@@ -417,7 +417,7 @@ def write_xsim_files(folder, clean):
 def test_the_lines_of_xsim_are_searched_and_their_types_counted(tmp_path, clean, noisy):
     """By LASER's rules: all lines after the sentences, wrong by text, types by the JSON file."""
     path, made = write_xsim_files(tmp_path, clean)
-    hard = published_negatives(path, clean)
+    hard = PublishedNegatives.read(path).made_from(clean)
     lines = [*clean, *(line for line, src, _ in made if src in clean), made[0][0]]
     assert hard.texts == lines[len(clean) :]
     assert hard.note == "those of xSIM++, 2 of other sentences"
@@ -484,17 +484,17 @@ def test_files_of_xsim_that_do_not_fit_are_refused(tmp_path, tiny_models, clean,
     results = evaluate([str(tiny_models())], tmp_path / "a", pairs=pairs_file, augmented=path)
     assert "hard negatives, those of xSIM++, 2 of other sentences" in results.datasets[0].note
     with pytest.raises(SourceError, match="no line is made from any of the 1 sentences"):
-        published_negatives(path, ["Another."])
+        PublishedNegatives.read(path).made_from(["Another."])
     (tmp_path / "b.json").write_text('{"a": {"src": 3}}')
     with pytest.raises(SourceError, match=r"b\.json is no file of xSIM\+\+"):
-        published_negatives(str(tmp_path / "b.json"), clean)
+        PublishedNegatives.read(str(tmp_path / "b.json")).made_from(clean)
     (tmp_path / "b.json").write_text('{"a": {"src": "b", "errtype": "c", "x": ' + "[" * 100_000)
     for wrong in (str(tmp_path / "b.json"), ".", "/"):
         with pytest.raises(SourceError, match="is no file of xSIM"):
-            published_negatives(wrong, clean)
+            PublishedNegatives.read(wrong).made_from(clean)
     lines = tmp_path / "eng_Latn_augmented.devtest"
     lines.write_text("\ufeff" + lines.read_text("utf-8")[:-400] + " cut", "utf-8")
-    hard = published_negatives(path, clean)
+    hard = PublishedNegatives.read(path).made_from(clean)
     lost = [*json.loads(Path(path).read_text("utf-8"))][len(lines.read_text("utf-8").split("\n")) :]
     assert len(lost) > 3
     assert f"; {len(lost) + 2} lines are only in {lines.name} or " in hard.note
@@ -502,10 +502,10 @@ def test_files_of_xsim_that_do_not_fit_are_refused(tmp_path, tiny_models, clean,
     with pytest.raises(
         SourceError, match=r"json has no line of .*devtest: get both from one release"
     ):
-        published_negatives(path, clean)
+        PublishedNegatives.read(path).made_from(clean)
     lines.write_bytes(b"\xff")
     with pytest.raises(SourceError, match=r"augmented\.devtest is no file of xSIM"):
-        published_negatives(path, clean)
+        PublishedNegatives.read(path).made_from(clean)
     with pytest.raises(UsageError, match="--augmented is for --source, --pairs, --retrieval"):
         evaluate(["minilm"], tmp_path, pairs=pairs_file, augmented=path, hard=False)
 

@@ -3,6 +3,7 @@ import time
 import numpy as np
 import pytest
 import torch
+from models import bert_folder
 from tokenizers import normalizers
 
 import noisegen
@@ -16,10 +17,20 @@ from noisegen.training.pairs import NoiseSource, Reading, prepare_data
 from noisegen.training.settings import load_settings
 from noisegen.training.students import make_student
 
+WORDS = (
+    "are", "back", "great", "like", "people", "peoples", "purple", "see", "than", "them", "then",
+    "tomorrow", "will", "you",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory):
+    return bert_folder(tmp_path_factory.mktemp("words"), WORDS)
+
 
 @pytest.fixture
-def student(tiny_bert):
-    return make_student(load_settings("quickstart"), open_folder(tiny_bert))
+def student(bert):
+    return make_student(load_settings("quickstart"), open_folder(bert))
 
 
 def stored(folder, pairs):
@@ -66,13 +77,16 @@ def test_other_differences_are_no_noisy_words(student, tmp_path, template):
     assert found(student, tmp_path, numbered(template, 9)) == {}
 
 
-def test_a_form_that_clean_text_has_is_a_word(student, tmp_path):
-    noisy = numbered(("it wont go", "it won't go"), 10)
+@pytest.mark.parametrize(
+    ("form", "word", "times"),
+    [("wil", "will", 10), ("c", "see", 20)],  # c is a piece of the tokenizer
+)
+def test_a_form_that_clean_text_has_is_a_word(student, tmp_path, form, word, times):
+    noisy, fifth = numbered((f"it {form} go", f"it {word} go"), times), times // 5
 
-    assert "wont" in found(student, tmp_path / "few", noisy + numbered(("my wont", "my wont"), 2))
-    assert "wont" not in found(
-        student, tmp_path / "many", noisy + numbered(("my wont", "my wont"), 3)
-    )
+    for folder, clean in (("few", fifth), ("many", fifth + 1)):
+        known = found(student, tmp_path / folder, noisy + numbered((f"my {form}",) * 2, clean))
+        assert (form in known) == (clean == fifth)
 
 
 def test_forms_are_those_of_the_text_that_the_student_reads(student, tmp_path):
@@ -144,19 +158,20 @@ def test_recipes_are_drawn_until_there_are_as_many_rows(student, tmp_path):
     }
 
 
-def test_a_noisy_word_starts_as_its_word_and_nothing_else_changes(student, tiny_bert):
-    teacher = open_folder(tiny_bert)
+def test_a_noisy_word_starts_as_its_word_and_nothing_else_changes(student, bert):
+    teacher = open_folder(bert)
     texts = ["see ppl, ok", "supplies and applied pplx", "see people, ok", "Ppl!"]
     before = student.tokenizer.tokenize(texts)
     rows = student.network.get_input_embeddings().weight.detach().clone()
-    ids = student.tokenizer.tokenize(["people"])[0][1:-1]
+    people, purple = student.tokenizer.tokenize(["people purple"])[0][1:-1]
 
-    assert add_noisy_words(student, {"ppl": {"people": 2}, "c": {"see": 1}}) == 2
+    words = {"ppl": {"people": 3, "purple": 1, "apples": 2}, "c": {"see": 1}, "aren": {"aren't": 4}}
+    assert add_noisy_words(student, words) == 2  # of apples and aren't, no piece has the meaning
 
     tokens = student.tokenizer.tokenize(texts)
     new = student.network.get_input_embeddings().weight
     number = student.tokenizer.tokenizer.convert_tokens_to_ids("ppl")
-    assert torch.allclose(new[number], rows[ids].mean(0))
+    assert torch.allclose(new[number], 0.75 * rows[people] + 0.25 * rows[purple])
     assert torch.equal(new[: len(rows)], rows)
     assert list(tokens[0]).count(number) == list(tokens[3]).count(number) == 1
     assert [list(tokens[i]) for i in (1, 2)] == [list(before[i]) for i in (1, 2)]
