@@ -108,9 +108,11 @@ def one_thread() -> Iterator[Path]:
     """Yield a temporary folder; until both are left, torch has one thread."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
-    with tempfile.TemporaryDirectory(prefix="noisegen-bench-") as folder:
-        yield Path(folder)
-    torch.set_num_threads(threads)
+    try:
+        with tempfile.TemporaryDirectory(prefix="noisegen-bench-") as folder:
+            yield Path(folder)
+    finally:
+        torch.set_num_threads(threads)
 
 
 def missing_peer() -> Skipped | None:

@@ -3,8 +3,8 @@
 A teacher cuts forms that it never met into pieces of other words, and a student has to learn text
 by text what they stand for. Noise knows it from the start. A form that mostly stands for one word,
 and that clean text hardly has, gets a row of the embedding, which starts as that word's. Words of
-several pieces have none: the mean of their pieces, as in Gee and others (2022, Fast Vocabulary
-Transfer, section 3), is farther from the word than the form's own pieces are (docs/log.md, 9).
+several pieces have none: starting at the mean of their pieces, as in Gee and others (2022, Fast
+Vocabulary Transfer, section 3), brought texts no nearer, and in e5 less near (docs/log.md, 9).
 """
 
 import re
@@ -36,7 +36,7 @@ SEEN = 3  # times that a form must have stood for a word; chosen on development 
 SHARE = 0.5  # of them that the most frequent word must have
 TOLERATED = 0.2  # occurrences in clean text, for each that stands for another word
 PIECE_SEEN = 20  # times, if it is a piece already: it may be a word that the text lacks
-RARE = 0.1  # of the occurrences: words that are left out of the mean
+RARE = 0.1  # of the occurrences: words with fewer are left out of the mean
 WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _PART = re.compile(r"[^\W_]+")
 
