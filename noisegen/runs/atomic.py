@@ -22,27 +22,27 @@ TEMPORARY = re.compile(r"\.[0-9a-f]{16}\.tmp$")  # ends the names that `atomic` 
 
 
 @contextmanager
-def writing(path: Path) -> Iterator[None]:
+def writing(path: Path, hint: str = "") -> Iterator[None]:
     """Turn what a full disk or a forbidden folder raises into an OutputError of one line."""
     try:
         yield
     except OSError as error:
         full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-        hint = "; free some space, then run again" if full else ""
+        hint = "; free some space, then run again" if full else hint
         reason = error.strerror or str(error).splitlines()[0]
         problem = OutputError(f"cannot write {path}: {reason}{hint}")
         raise (problem.passes() if full else problem) from error
 
 
 @contextmanager
-def atomic(path: Path) -> Iterator[IO[bytes]]:
-    """Yield a file to write that takes its name at the end; raises OutputError.
+def atomic(path: Path, hint: str = "") -> Iterator[IO[bytes]]:
+    """Yield a file to write that takes its name at the end; raises OutputError, as `writing`.
 
     If the block fails, nothing of the file remains. A lack of memory becomes a NoisegenError.
     """
     if not path.name:
         raise OutputError(f"{str(path)!r} is not the name of a file")
-    with writing(path):
+    with writing(path, hint):
         try:
             with path.upload() if isinstance(path, StorePath) else _renamed(path) as file:
                 yield file

@@ -25,7 +25,7 @@ from noisegen.encoders.stored import reading, release_pages
 from noisegen.encoders.tokens import generator
 from noisegen.errors import NoisegenError
 from noisegen.evaluation.negatives import hard_negatives
-from noisegen.runs.atomic import atomic, write_text
+from noisegen.runs.atomic import atomic, write_text, writing
 from noisegen.runs.estimate import SAMPLE_SECONDS
 from noisegen.runs.progress import Progress, Show, silent
 
@@ -35,6 +35,7 @@ _TEXTS = 16_384  # clean texts whose hard negatives are made together; names com
 
 
 DAMAGED = "; train again in another folder"
+_CACHE = "; set NOISEGEN_CACHE to another folder"
 
 
 class TextStore:
@@ -192,10 +193,11 @@ def teacher_vectors(
     `progress` gets an event per block; `what` names what is computed. Blocks come in a fixed random
     order until `stop` returns true, called before each with the number of texts so far and whether
     the folder has the vectors of the block. Raises NoisegenError if the teacher yields numbers that
-    are not finite, or a zero vector.
+    are not finite, or a zero vector, and OutputError for a folder that cannot be written.
     """
     home, done = folder / teacher.digest[:16], 0
-    home.mkdir(parents=True, exist_ok=True)
+    with writing(home, _CACHE):
+        home.mkdir(parents=True, exist_ok=True)
     count = -(-len(texts) // BLOCK_ROWS)
     paths: list[str | None] = [None] * count
     progress(Progress(what, 0, len(texts), "texts"))
@@ -207,7 +209,7 @@ def teacher_vectors(
             break
         if not is_known:
             vectors = _encoded(teacher, block)
-            with atomic(path) as file:
+            with atomic(path, _CACHE) as file:
                 np.save(file, vectors, allow_pickle=False)
         paths[number] = str(path)
         done += len(block)
@@ -264,12 +266,16 @@ class StoredTexts:
 
 
 def _has_vectors(path: Path, rows: int, width: int) -> bool:
-    """Return whether a file exists and is complete; a full disk may have truncated it."""
+    """Return whether a file exists, is complete, and has vectors that a teacher may yield."""
     try:
         vectors = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError):
+    except (OSError, ValueError, EOFError):  # the last for an empty file
         return False
-    return bool(vectors.shape == (rows, width) and vectors.dtype == np.float16)
+    if getattr(vectors, "dtype", None) != np.float16 or vectors.shape != (rows, width):
+        return False
+    is_sound = bool(np.isfinite(vectors).all() and vectors.any(axis=1).all())
+    release_pages(vectors)
+    return is_sound
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """What a batch is made of: texts, the noise of each epoch, hard negatives."""
 
+import io
 import json
 from collections import Counter
 
@@ -10,7 +11,7 @@ from text_stores import write_texts
 import noisegen
 from noisegen.cli import run as command
 from noisegen.encoders.encoder import open_encoder
-from noisegen.errors import NoisegenError, SourceError, UsageError
+from noisegen.errors import NoisegenError, OutputError, SourceError, UsageError
 from noisegen.evaluation.negatives import hard_negatives
 from noisegen.training.computation import Workers
 from noisegen.training.pairs import NoiseSource, Reading, prepare_data, read_pairs
@@ -241,3 +242,42 @@ def test_a_teacher_of_zeros_is_refused(tmp_path, tiny_bert):
     teacher.encode = lambda texts: np.zeros((len(texts), 32), np.float32)
     with pytest.raises(NoisegenError, match="a zero vector"):
         teacher_vectors(teacher, write_texts(tmp_path, "clean", TEXTS), tmp_path / "cache")
+
+
+def npy(array):
+    """Return an array as the content of a file."""
+    file = io.BytesIO()
+    np.save(file, array)
+    return file.getvalue()
+
+
+VECTORS = np.ones((len(TEXTS), 32), np.float16)
+ONE = np.eye(len(TEXTS), 1, -1, dtype=np.float16)  # marks one text
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"no vectors", npy(VECTORS)[:-9], npy(VECTORS[1:]), npy(VECTORS.astype(np.float32)),
+     npy(VECTORS - ONE), npy(np.where(ONE, np.nan, VECTORS)), npy(np.where(ONE, np.inf, VECTORS))],
+)  # fmt: skip
+def test_damaged_vectors_in_the_cache_are_computed_again(tmp_path, tiny_bert, content):
+    teacher, texts = open_encoder(str(tiny_bert)), write_texts(tmp_path, "clean", TEXTS)
+    rows = np.arange(len(texts))
+    wanted = teacher_vectors(teacher, texts, tmp_path / "cache").take(rows)
+    (path,) = (tmp_path / "cache").rglob("*.npy")
+    path.write_bytes(content)
+
+    assert (teacher_vectors(teacher, texts, tmp_path / "cache").take(rows) == wanted).all()
+
+
+def test_a_cache_that_cannot_be_written_names_the_way_out(tmp_path, tiny_bert):
+    teacher, texts = open_encoder(str(tiny_bert)), write_texts(tmp_path, "clean", TEXTS)
+    (tmp_path / "file").touch()
+    teacher_vectors(teacher, texts, tmp_path / "cache")
+    (path,) = (tmp_path / "cache").rglob("*.npy")
+    path.unlink()
+    path.mkdir()
+
+    for cache in ("file", "cache"):
+        with pytest.raises(OutputError, match=r"^cannot write .*; set NOISEGEN_CACHE to another"):
+            teacher_vectors(teacher, texts, tmp_path / cache)
