@@ -36,6 +36,7 @@ from noisegen.training.checkpoint import writing_weights
 from noisegen.training.computation import Computation, flop_per_token
 from noisegen.training.pairs import PIECE_ROWS, NoiseSource, PairData, Reading, read_pairs
 from noisegen.training.settings import DistilSettings, PretrainSettings
+from noisegen.training.summary import tables
 from noisegen.training.trainer import Chunk, Method, Rehearsal, Trainer
 
 # Where the networks of transformers have their list of layers.
@@ -327,6 +328,7 @@ class PairMethod(Method[P]):
         )  # fmt: skip
         settings = yaml.safe_dump(recorded, sort_keys=False, allow_unicode=True)
         values = {"select_by": None, **recorded, **metrics, "settings": settings}
+        values["tables"] = tables(metrics)
         values["prepare"] = getattr(self.computation.student.tokenizer, "preparation", "")
         values["validation_pairs"] = recorded.get("validation")  # metrics have figures so called
         card = templates.get_template(self.card).render(values)

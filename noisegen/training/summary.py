@@ -25,6 +25,7 @@ _MEASURES = {  # titles and formats of the figures that are shown
     "loss": ("validation loss", ".4f"),
 }
 Curve = Sequence[tuple[float, float]]  # seconds of training and validation losses
+Row = tuple[str, str, str]  # what is measured, before and after
 _WRITTEN = {  # what a run may write
     "student": "student", "heads": "heads", "language": "language", "picture": "vectors.html",
 }  # fmt: skip
@@ -36,9 +37,8 @@ def lines(metrics: Mapping[str, Any], out: Path) -> Iterator[str]:
     yield cpu_time(metrics)
     data = f"data: {seen(metrics['pairs'], metrics['training_pairs'])}"
     yield "; ".join([data, *lost(metrics["dropped"], metrics.get("cut", 0))])
-    yield from before_and_after(metrics["before"], metrics["validation"])
-    if given := _given(metrics["validation"]):
-        yield from before_and_after(_given(metrics["before"]), given, "validation pairs")
+    for table in tables(metrics):
+        yield from aligned(table)
     yield outlook(metrics["curve"])
     for name, percent in metrics.get("retrieval", {}).items():
         there, back = (percent[f"retrieval.{way}"] for way in ("forward", "backward"))
@@ -101,24 +101,36 @@ def seen(pairs: int, of: int) -> str:
     return f"all {of:,} training pairs were seen, {pairs / of:,.1f} times on average"
 
 
+def tables(metrics: Mapping[str, Any]) -> list[list[Row]]:
+    """Return the figures before and after training on held-out pairs, and on others, if given."""
+    before, after = metrics["before"], metrics["validation"]
+    found = [before_and_after(before, after, "held-out pairs")]
+    if others := _given(after):
+        found.append(before_and_after(_given(before), others, "validation pairs"))
+    return found
+
+
 def _given(figures: Mapping[str, float]) -> dict[str, float]:
     """Return the figures on given pairs under the names of those on held-out ones."""
     return {k.removeprefix(GIVEN): v for k, v in figures.items() if k.startswith(GIVEN)}
 
 
-def before_and_after(
-    before: Mapping[str, float], after: Mapping[str, float], of: str = "held-out pairs"
-) -> list[str]:
-    """Return a small table of the figures on held-out or real pairs."""
+def before_and_after(before: Mapping[str, float], after: Mapping[str, float], of: str) -> list[Row]:
+    """Return a small table of the figures on pairs, its head first."""
     known = [name for name in _MEASURES if name in after]
     names = known if len(known) > 1 else [name for name in after if name != "step"]
-    rows = [(of, "before", "after")]
+    rows: list[Row] = [(of, "before", "after")]
     for name in names:
         title, form = _MEASURES.get(name, (name.replace("_", " "), ".4f"))
         first, second = (
             format(side[name], form) if name in side else "-" for side in (before, after)
         )
         rows.append((title, first, second))
+    return rows
+
+
+def aligned(rows: Sequence[Row]) -> list[str]:
+    """Return the rows of a table as lines whose columns stand below each other."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         f"{title:<{widths[0]}}  {first:>{widths[1]}}  {second:>{widths[2]}}"

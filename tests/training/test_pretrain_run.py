@@ -66,7 +66,8 @@ def test_a_run_writes_what_it_was_and_what_it_reached(ended):
     best = min(row["validation_loss"] for row in rows if "validation_loss" in row)
     assert found["validation"]["loss"] == pytest.approx(best, rel=1e-5)
     card = (out / "student" / "README.md").read_text()
-    assert f"{found['validation']['distance']:.4f}" in card
+    distances = (found[when]["distance"] for when in ("before", "validation"))
+    assert "clean text | {:.4f} | {:.4f} |".format(*distances) in card
 
 
 def test_the_folder_opens_everywhere_with_one_set_of_weights(ended, sentences):

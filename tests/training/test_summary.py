@@ -6,6 +6,7 @@ import pytest
 
 from noisegen.cli import run as command
 from noisegen.training.summary import (
+    aligned,
     before_and_after,
     cost,
     cpu_time,
@@ -72,10 +73,11 @@ def test_one_pair_is_no_pairs():
 
 
 def test_figures_stand_before_and_after_in_columns():
-    table = before_and_after(
+    figures = (
         {"distance": 0.2, "loss": 0.4, "xsim_error": 12.0},
         {"loss": 0.2, "loss_clean": 0.1, "distance": 0.1, "drift": 0.01, "xsim_error": 8.25},
     )
+    table = aligned(before_and_after(*figures, "held-out pairs"))
     assert [line.split()[-2:] for line in table] == [
         ["before", "after"], ["0.2000", "0.1000"], ["-", "0.0100"], ["12.00", "8.25"],
         ["0.4000", "0.2000"],

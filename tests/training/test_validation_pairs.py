@@ -66,7 +66,12 @@ def test_figures_on_real_pairs_are_those_of_their_definitions(train, tmp_path, t
     assert found["validation"]["given_drift"] > 1e-4 > found["before"]["given_drift"]
     logged = [row for row in log_rows(tmp_path / "run") if "validation_given_loss" in row]
     assert [row["step"] for row in logged] == [0, 20, 40, 60]
-    assert "given_drift" in (tmp_path / "run" / "student" / "README.md").read_text()
+    card = (tmp_path / "run" / "student" / "README.md").read_text()
+    for start in ("", "given_"):
+        first, then = (found[when][f"{start}anchored"] for when in ("before", "validation"))
+        assert f"to the teacher's clean vector | {first:.4f} | {then:.4f} |" in card
+    assert "| held-out pairs | before | after |\n| --- | ---: | ---: |\n| distance of" in card
+    assert "\n\n| validation pairs | before | after |\n" in card
 
 
 @pytest.mark.parametrize("select_by", ["held_out", None])
@@ -86,7 +91,8 @@ def test_given_pairs_choose_the_weights_unless_held_out_ones_shall(
     saved = load_file(tmp_path / "run" / "checkpoints" / "best.safetensors")
     assert same_weights(saved, trained_weights(tmp_path / "run", best[1]))
     card = (tmp_path / "run" / "student" / "README.md").read_text()
-    assert ("checkpoint by\ngiven_loss)" in card) == (select_by is None)
+    chosen = "held-out" if select_by else "validation"
+    assert f"checkpoint by the loss on\n{chosen} pairs" in card
 
 
 def test_a_resumed_run_has_the_same_real_pairs(train, tmp_path, posts):
