@@ -29,6 +29,7 @@ from noisegen.encoders.tokens import Rows, plan
 from noisegen.errors import NoisegenError, SourceError, UsageError
 from noisegen.evaluation.similarity import cosine_distance
 from noisegen.runs.atomic import write_text
+from noisegen.runs.manifest import counted
 from noisegen.runs.progress import Progress, Show, silent
 from noisegen.text.resources import cache_folder
 from noisegen.training.computation import Computation, Workers
@@ -142,8 +143,8 @@ class Distillation(PairMethod[PairChunk]):
                 f"cannot read {copy}: {len(noisy):,} and {len(clean):,} sides{DAMAGED}"
             )
         self.given = Pairs(noisy, clean)
-        of = f" of {count:,}" if len(noisy) < count else ""
-        return f"{summary}; {len(noisy):,}{of} other pairs to validate on{lost}"
+        of = f"{len(noisy):,} of " if len(noisy) < count else ""
+        return f"{summary}; {of}{counted(count, 'other pair')} to validate on{lost}"
 
     def batched(self, rows: Rows, epoch: int, number: int) -> PairChunk:
         """Return noisy token ids, and clean ones if an objective needs them, in batches."""
@@ -179,6 +180,13 @@ class Distillation(PairMethod[PairChunk]):
             hard = vectors("hard", "vectors of hard negatives") if len(texts) else None
         self.negatives = Negatives(self.vectors, settings.negatives, settings.seed, hard, hard_rows)
         self.hold_out(self.held_rows)
+        for start, held_out in self.held_out.items():
+            if np.array_equal(held_out.noisy.values, held_out.clean.values):
+                kind, count = "validation" if start else "held-out", len(held_out.owners)
+                self.tell(
+                    f"the student reads the same on both sides of all {kind} pairs ({count:,}): "
+                    "they say nothing about noise"
+                )
         if settings.noisy_words:
             self.before = self.validate()
             self._find_noisy_words(folder, progress)

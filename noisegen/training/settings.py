@@ -383,7 +383,7 @@ def load_settings(
     for name, what in base.needs.items():
         if name not in merged:
             raise UsageError(f"preset {preset} needs {what}")
-    merged |= {k: seconds(merged[k]) for k in LIMITS if isinstance(merged.get(k), str)}
+    merged |= {k: seconds(merged[k], k) for k in LIMITS if isinstance(merged.get(k), str)}
     return decode(kind, merged, label=lambda name: f"setting {name}")
 
 
@@ -408,10 +408,10 @@ def current(content: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def seconds(text: str) -> float:
-    """Read 90, 90s, 10m or 2h; raises UsageError."""
+def seconds(text: str, name: str) -> float:
+    """Read 90, 90s, 10m or 2h; raises UsageError, which names the setting."""
     number, unit = (text[:-1], text[-1]) if text[-1:] in _UNITS else (text, "s")
     try:
         return float(number) * _UNITS[unit]
     except ValueError:
-        raise UsageError(f"time {text!r}: write 90s, 10m or 2h") from None
+        raise UsageError(f"setting {name} {text!r}: write 90s, 10m or 2h") from None

@@ -59,7 +59,7 @@ def test_a_file_goes_over_the_preset_and_values_over_the_file(tmp_path):
     [({"learning": 1}, "no setting 'learning'"), ({"lr": "x"}, "lr 'x' is not a number, above 0"),
      ({"lr": -1.0}, "lr -1.0 is not a number, above 0"), ({"pooling": "sum"}, "mean, max or cls"),
      ({"steps": 1.5}, "1.5 is not a whole number"), ({"lower": "maybe"}, "is not true or false"),
-     ({"epochs": 1, "steps": 2}, "give one of"), ({"time_limit": "soon"}, "write 90s, 10m or 2h"),
+     ({"epochs": 1, "steps": 2}, "give one of"), ({"cpu_limit": "x"}, "cpu_limit 'x': write 90s"),
      ({"lr": None}, "None is not a number"), ({"lr": float("inf")}, "lr inf is not finite"),
      ({"epochs": float("inf")}, "inf is not finite"), ({"time_limit": "inf"}, "inf is not finite"),
      ({"steps": float("inf")}, "inf is not a whole number"), ({"betas": [1]}, "is not 2 values"),
@@ -88,7 +88,7 @@ def test_an_unknown_preset_and_a_bad_file_are_refused(tmp_path):
 
 
 def test_times_and_pairs_of_key_and_value():
-    assert [seconds(text) for text in ("90", "90s", "1.5m", "2h")] == [90, 90, 90, 7200]
+    assert [seconds(text, "") for text in ("90", "90s", "1.5m", "2h")] == [90, 90, 90, 7200]
     assert parse_values(["lr=1e-3", "freeze=[embeddings]"]) == {
         "lr": "1e-3", "freeze": ["embeddings"]
     }  # fmt: skip

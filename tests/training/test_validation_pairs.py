@@ -74,6 +74,23 @@ def test_figures_on_real_pairs_are_those_of_their_definitions(train, tmp_path, t
     assert "\n\n| validation pairs | before | after |\n" in card
 
 
+@pytest.mark.parametrize(
+    ("content", "recipe", "kinds"),
+    [("noisy\tclean\nsee you\tsee you\nSo\tso\n", "stored", ["validation"]),
+     ("noisy\tclean\nc u\tsee you\nso\tso\n", "stored", []),
+     ("noisy\tclean\nc u\tsee you\nso\tso\n", "abr1:rate=0", ["held-out"])],
+)  # fmt: skip
+def test_pairs_whose_sides_the_student_reads_alike_are_reported(
+    train, tmp_path, posts, content, recipe, kinds
+):
+    """Copies of the teacher are best on them before training; SO and so are one to this BERT."""
+    lines = []
+    posts.write_text(content)
+    train(tmp_path / "run", tell=lines.append, steps=1, recipe=recipe)
+    alike = [line for line in lines if "same on both sides" in line]
+    assert [line.partition(" pairs (")[0].split()[-1] for line in alike] == kinds
+
+
 @pytest.mark.parametrize("select_by", ["held_out", None])
 def test_given_pairs_choose_the_weights_unless_held_out_ones_shall(
     train, tmp_path, monkeypatch, select_by
@@ -130,7 +147,10 @@ def test_a_dry_run_validates_on_real_pairs_too(train, tmp_path, monkeypatch):
 def test_real_pairs_come_in_all_forms_of_pairs(train, tmp_path):
     path = tmp_path / "learners.m2"
     path.write_text("S He go home .\nA 1 2|||R:VERB|||goes|||REQUIRED|||-NONE-|||0\n\n")
-    assert train(tmp_path / "run", validation=path)["before"]["given_distance"] > 0
+    lines = []
+    found = train(tmp_path / "run", validation=path, tell=lines.append)
+    assert found["before"]["given_distance"] > 0
+    assert lines[0].endswith("; 1 other pair to validate on")
     path.write_text("S He go home .\nA x 2|||R:VERB|||goes|||REQUIRED|||-NONE-|||0\n\n")
     with pytest.raises(SourceError, match="damaged input"):
         train(tmp_path / "other", validation=path)
