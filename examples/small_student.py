@@ -12,6 +12,8 @@ has figures). Unpacked, weights are floats again: the file is small, the student
 
 import argparse
 import io
+import lzma
+import shutil
 import tarfile
 from pathlib import Path
 
@@ -38,8 +40,14 @@ def pack(folder: Path, file: Path) -> None:
 
 def unpack(file: Path, folder: Path) -> None:
     """Write the folder of a student that was packed, with weights as floats."""
-    with tarfile.open(file) as tar:
-        tar.extractall(folder, filter="data")
+    if folder.exists():
+        raise SystemExit(f"{folder} exists: give the name of a new folder")
+    try:
+        with tarfile.open(file, "r:xz") as tar:
+            tar.extractall(folder, filter="data")
+    except (OSError, EOFError, tarfile.TarError, lzma.LZMAError) as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise SystemExit(f"cannot unpack {file}: {error}; give a file that `pack` wrote") from None
     for path in folder.rglob(WEIGHTS):
         path.write_bytes(floats(path.read_bytes()))
 

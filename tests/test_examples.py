@@ -5,17 +5,19 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
 ROOT = Path(__file__).parents[1]
 pytestmark = pytest.mark.nightly
 
 
-def run(name: str, *arguments: object) -> str:
+def run(name: str, *arguments: object, code: int = 0) -> str:
     command = [sys.executable, ROOT / "examples" / f"{name}.py", *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    assert done.returncode == code, done.stderr
+    return done.stderr if code else done.stdout
 
 
 def test_errors_are_mined_and_injected(tmp_path):
@@ -52,3 +54,24 @@ def test_a_student_in_eight_bits_gives_its_vectors_in_a_quarter_of_the_size(tmp_
     assert packed.stat().st_size < 25e6 < (folder / "model.safetensors").stat().st_size / 3
     before, after = (open_encoder(str(one)).encode(sentences) for one in (folder, unpacked))
     assert 0.998 < (before * after).sum(1).min() < 1
+
+
+def test_a_packed_student_is_unpacked_into_a_new_folder_alone(tmp_path):
+    folder, packed, text = tmp_path / "run", tmp_path / "packed", tmp_path / "text"
+    folder.mkdir()
+    save_file({"x": np.ones((2, 2), np.float32)}, folder / "model.safetensors")
+    run("small_student", "pack", folder, packed)
+    text.write_text("no archive")
+    (tmp_path / "short").write_bytes(packed.read_bytes()[:-80])
+
+    for source, target, reason in (
+        (packed, folder, "exists: give the name of a new folder"),
+        (packed, text, "exists: give the name of a new folder"),
+        *((tmp_path / name, tmp_path / "new", "; give a file that `pack` wrote")
+          for name in ("text", "missing")),
+        (tmp_path / "short", tmp_path / "cut", "; give a file that `pack` wrote"),
+    ):  # fmt: skip
+        said = run("small_student", "unpack", source, target, code=1)
+        assert said.endswith(f"{reason}\n")
+        assert said.count("\n") == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["packed", "run", "short", "text"]
