@@ -18,6 +18,7 @@ ALPHA = 0.05  # a difference counts as shown where p after Holm is below
 STYLES = 8  # colours of models that can be read as text
 _AGAINST_BASELINE = ("drift", "anchored_distance")  # nothing to see where it stands alone
 _COLOURS = {"better": "green", "worse": "red"}
+_NAME_COLUMNS, _WIDEST = 40, 1_000  # of a name in a table, and of a table
 
 
 Part = tuple[str, str]  # on how many sets of a kind, and the figures that show it
@@ -163,7 +164,10 @@ def listed(names: Sequence[str], most: int = 3) -> str:
 
 
 def render(results: Results, console: Console) -> None:
-    """Print a table per kind of set: the baseline's figure beside the model's."""
+    """Print a table per kind of set: the baseline's figure beside the model's.
+
+    No figure is cut: on a console that is too narrow, lines are longer than it is wide.
+    """
     findings = Findings(results)
     baseline, others = results.baseline.name, [model.name for model in findings.students]
     for kind, (*_, title) in KINDS.items():
@@ -177,7 +181,9 @@ def render(results: Results, console: Console) -> None:
         table.padding, table.collapse_padding = (0, 1, 0, 0), True
         names = ["", "model"] if len(others) > 1 else [""]
         for head in (*names, "rows", *(metric.headline for metric in shown)):
-            table.add_column(head, justify="left" if head in names else "right", no_wrap=True)
+            is_name = head in names
+            table.add_column(head, justify="left" if is_name else "right", no_wrap=True,
+                             max_width=_NAME_COLUMNS if is_name else None)  # fmt: skip
         for dataset in datasets:
             first, rows = dataset.name, f"{dataset.rows:,}"
             for model in others or [baseline]:
@@ -185,7 +191,8 @@ def render(results: Results, console: Console) -> None:
                 cells = [_cell(findings, dataset.name, model, metric) for metric in shown]
                 table.add_row(*map(Text, [*names, rows]), *cells)
                 first = rows = ""
-        console.print(table)
+        table.width = console.measure(table, options=console.options.update(width=_WIDEST)).maximum
+        console.print(table, crop=False)
         console.print()
     if results.comparisons:
         levels = ", ".join(f"{stars(level / 2)} p < {level:g}" for level in LEVELS)

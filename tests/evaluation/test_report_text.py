@@ -1,12 +1,15 @@
 """Texts that others wrote in the report: hostile, endless, from right to left, beyond Unicode."""
 
+import io
 import re
 from dataclasses import replace
 
 import pytest
 from made_results import made
 from read_page import ALL, Read
+from rich.console import Console
 
+from noisegen.evaluation.findings import render
 from noisegen.evaluation.page import page, write
 from noisegen.evaluation.results import Comparison, Model, Results, ShownPair
 
@@ -109,3 +112,21 @@ def test_notes_of_the_evaluation_stand_in_the_head(results):
     html = page(replace(results, settings={"notes": ["half <of> it"], "damaged": ["a: 3 rows"]}))
     assert "half &lt;of&gt; it" in html
     assert "a: 3 rows" in html
+
+
+@pytest.mark.parametrize("width", [20, 60, 200])
+def test_a_narrow_terminal_cuts_no_figure(results, width):
+    long = replace(results.datasets[0], name=f"{'n' * 300}")
+    old = results.datasets[0].name
+    scores = {
+        name: {"n" * 300 if key == old else key: found for key, found in sets.items()}
+        for name, sets in results.scores.items()
+    }
+    shown = io.StringIO()
+    render(replace(results, datasets=(long, *results.datasets[1:]), scores=scores,
+                   comparisons=()), Console(file=shown, width=width))  # fmt: skip
+    names, rest = zip(*(line.partition("…")[::2] for line in shown.getvalue().splitlines()
+                        if line.startswith("nnn")), strict=True)  # fmt: skip
+    assert {*names} == {"n" * 39}
+    assert "…" not in shown.getvalue().replace(f"{'n' * 39}…", "")
+    assert all("→" in line for line in rest)
