@@ -43,7 +43,7 @@ def tatoeba() -> Iterator[str]:
 
 
 def wiki_split() -> Iterator[str]:
-    """Yield sentences of Wikipedia of 5 to 40 words, without the blanks between tokens."""
+    """Yield sentences of Wikipedia of 5 to 40 words, without the spaces between tokens."""
     for part in ("tune", "validation"):
         for line in lines_of(f"wiki-split/{part}.tsv.gz"):
             for sentence in line.split("\t")[1].split("<::::>"):
