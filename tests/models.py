@@ -31,6 +31,40 @@ def bert_folder(folder: Path, words: Sequence[str] = ()) -> Path:
     return folder
 
 
+def xlmr_folder(folder: Path, words: Sequence[str] = (), *, is_split: bool = False) -> Path:
+    """Write an XLM-R with a pooler: Unigram pieces, `<s> text </s>`, positions after padding.
+
+    `is_split` tells whether text is split at white space first, as by published ones.
+    """
+    import torch
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+    from transformers import PreTrainedTokenizerFast, XLMRobertaConfig, XLMRobertaModel
+
+    letters = "abcdefghijklmnopqrstuvwxyz0123456789.,!:?'"
+    pieces = ["<s>", "<pad>", "</s>", "<unk>", *(f"▁{sign}" for sign in letters), *letters, "▁"]
+    pieces += [*(f"▁{word}" for word in words), "<mask>"]
+    backend = Tokenizer(models.Unigram([(piece, -1.0 - n) for n, piece in enumerate(pieces)], 3))
+    backend.normalizer = normalizers.NFKC()
+    spaces = pre_tokenizers.Metaspace()
+    split = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), spaces])
+    backend.pre_tokenizer = split if is_split else spaces
+    backend.post_processor = processors.TemplateProcessing(
+        single="<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 2)]
+    )
+    PreTrainedTokenizerFast(
+        tokenizer_object=backend, bos_token="<s>", cls_token="<s>", eos_token="</s>",
+        sep_token="</s>", pad_token="<pad>", unk_token="<unk>", model_max_length=128,
+    ).save_pretrained(folder)  # fmt: skip
+    torch.manual_seed(0)
+    config = XLMRobertaConfig(
+        hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64,
+        initializer_range=0.2, vocab_size=len(pieces), max_position_embeddings=130,
+        type_vocab_size=1, pad_token_id=1, bos_token_id=0, eos_token_id=2, layer_norm_eps=1e-5,
+    )  # fmt: skip
+    XLMRobertaModel(config).save_pretrained(folder)
+    return folder
+
+
 def laser2_pieces(folder: Path, texts: Sequence[str]) -> tuple[bytes, list[str]]:
     """Train a SentencePiece model of few pieces; return its file and the pieces."""
     import sentencepiece

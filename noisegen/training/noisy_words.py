@@ -19,7 +19,8 @@ from typing import Annotated, Any
 import numpy as np
 import torch
 from msgspec import Meta
-from tokenizers import AddedToken
+from tokenizers import AddedToken, Regex, normalizers, pre_tokenizers
+from transformers import PreTrainedTokenizerFast
 
 from noisegen.encoders.encoder import Tokenizer
 from noisegen.encoders.sentence_encoder import SentenceEncoder
@@ -39,6 +40,14 @@ PIECE_SEEN = 20  # times, if it is a piece already: it may be a word that the te
 RARE = 0.1  # of the occurrences: words with fewer are left out of the mean
 WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _PART = re.compile(r"[^\W_]+")
+
+# What XLM-R and others split text with, and what takes the place of WhitespaceSplit.
+_SPACES = pre_tokenizers.Metaspace()  # puts one before each part of a text between added tokens
+_SPLIT = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), _SPACES])
+_SINGLE = (
+    normalizers.Strip(left=False), normalizers.Replace(Regex(r"\s+▁"), "▁"),
+    normalizers.Replace(Regex(r"\s+"), " "),
+)  # fmt: skip
 
 # For each noisy form, how often it stood for which word.
 _Counts = Annotated[dict[str, Annotated[int, Meta(ge=1)]], Meta(min_length=1)]
@@ -109,7 +118,7 @@ def add_noisy_words(student: SentenceEncoder, words: Words) -> int:
     Raises UsageError for a student without a tokenizer of pieces.
     """
     whole = pieces_of(student)
-    pieces = deepcopy(whole.tokenizer)  # the teacher may have the same
+    pieces = _joining(whole.tokenizer)
     starts = {
         content: known
         for form, counts in words.items()
@@ -136,6 +145,28 @@ def add_noisy_words(student: SentenceEncoder, words: Words) -> int:
 def pieces_of(student: SentenceEncoder) -> PieceTokenizer:
     """Return the tokenizer that gets tokens; raises UsageError for a student without pieces."""
     return piece_tokenizer(student.tokenizer, "the student", "set noisy_words=0")
+
+
+def _joining(pieces: Any) -> Any:
+    """Return a copy, since the teacher may have the same, that reads "people," and "ppl," alike.
+
+    XLM-R's rules begin a word after an added token (ppl, then a space and the comma). These begin
+    one after a space, and read text without added tokens as before. Classes of models would restore
+    the rules on opening; PreTrainedTokenizerFast leaves those of the file.
+    """
+    pieces = deepcopy(pieces)
+    backend = pieces.backend_tokenizer
+    state = backend.pre_tokenizer and backend.pre_tokenizer.__getstate__()
+    if state not in (_SPACES.__getstate__(), _SPLIT.__getstate__()):
+        return pieces
+    backend.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first")
+    if state == _SPLIT.__getstate__():
+        rules = [*filter(None, [backend.normalizer]), *_SINGLE]
+        backend.normalizer = normalizers.Sequence(rules)
+    return PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
+        tokenizer_object=backend, model_max_length=pieces.model_max_length,
+        **pieces.special_tokens_map,
+    )  # fmt: skip
 
 
 def _is_uncased(pieces: Any) -> bool:

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from models import bert_folder
+from models import bert_folder, xlmr_folder
 from safetensors.torch import load_file, save_file
-from transformers import AutoModel, BertConfig, BertModel, XLMRobertaConfig, XLMRobertaModel
+from transformers import AutoModel, BertConfig, BertModel
 
 from noisegen.encoders.encoder import open_encoder
 from noisegen.encoders.folders import open_folder, open_pooler, save_folder
@@ -36,31 +36,6 @@ def theirs(folder):
     return sentence_transformers.SentenceTransformer(
         str(folder), device="cpu", local_files_only=True
     )
-
-
-def xlmr_folder(folder: Path) -> Path:
-    """Write an XLM-R with a pooler: Unigram pieces, `<s> text </s>`, positions after padding."""
-    from tokenizers import Tokenizer, models, pre_tokenizers, processors
-    from transformers import PreTrainedTokenizerFast
-
-    letters = "abcdefghijklmnopqrstuvwxyz0123456789.,!:?'"
-    pieces = ["<s>", "<pad>", "</s>", "<unk>", *(f"▁{sign}" for sign in letters), *letters, "▁"]
-    backend = Tokenizer(models.Unigram([(piece, -1.0 - n) for n, piece in enumerate(pieces)], 3))
-    backend.pre_tokenizer = pre_tokenizers.Metaspace()
-    backend.post_processor = processors.TemplateProcessing(
-        single="<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 2)]
-    )
-    PreTrainedTokenizerFast(
-        tokenizer_object=backend, bos_token="<s>", cls_token="<s>", eos_token="</s>",
-        sep_token="</s>", pad_token="<pad>", unk_token="<unk>", model_max_length=128,
-    ).save_pretrained(folder)  # fmt: skip
-    torch.manual_seed(0)
-    config = XLMRobertaConfig(
-        **SIZES, vocab_size=len(pieces), max_position_embeddings=130, type_vocab_size=1,
-        pad_token_id=1, bos_token_id=0, eos_token_id=2, layer_norm_eps=1e-5,
-    )  # fmt: skip
-    XLMRobertaModel(config).save_pretrained(folder)
-    return folder
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,7 @@ import time
 import numpy as np
 import pytest
 import torch
-from models import bert_folder
+from models import bert_folder, xlmr_folder
 from tokenizers import normalizers
 
 import noisegen
@@ -191,6 +191,40 @@ def test_its_folder_opens_here_and_in_sentence_transformers(student, tmp_path):
     assert np.allclose(open_encoder(str(tmp_path)).encode(texts), vectors, atol=1e-6)
     theirs = sentence_transformers.SentenceTransformer(str(tmp_path), device="cpu")
     assert np.allclose(theirs.encode(texts), vectors, atol=1e-5)
+
+
+@pytest.fixture(params=["spaces", "split", "class"])
+def xlmr(request, tmp_path):
+    """An XLM-R by the kind of its tokenizer: two kinds of rules, or a class that sets them."""
+    folder = xlmr_folder(tmp_path / "xlmr", WORDS, is_split=request.param == "split")
+    if request.param == "class":
+        path = folder / "tokenizer_config.json"
+        path.write_text(path.read_text().replace("TokenizersBackend", "XLMRobertaTokenizer"))
+    return open_folder(folder)
+
+
+def test_what_follows_a_noisy_word_begins_no_word(xlmr, tmp_path):
+    text = "{0}, ({0}) {0}'s {0}"
+    clean = list(xlmr.tokenizer.tokenize([text.format("people")])[0])
+    numbers = xlmr.tokenizer.tokenizer.convert_tokens_to_ids(["▁people", *"people"])
+    assert add_noisy_words(xlmr, {"ppl": {"people": 1}}) == 1
+
+    new = xlmr.tokenizer.tokenizer.convert_tokens_to_ids("ppl")
+    bracket = next(i for i in range(len(clean)) if clean[i : i + 6] == numbers[1:])
+    clean[bracket : bracket + 6] = [new]  # no space before it
+    read = list(xlmr.tokenizer.tokenize([text.format("ppl")])[0])
+    assert read == [new if number == numbers[0] else number for number in clean]
+    save_folder(xlmr, tmp_path / "saved")
+    assert list(open_folder(tmp_path / "saved").tokenizer.tokenize([text.format("ppl")])[0]) == read
+
+
+def test_text_without_noisy_words_is_read_as_before(xlmr, demo_texts, odd_texts):
+    blank = ["  a\u00a0b \u3000", "\x85a\u2028b\t\n", "▁ ▁a▁", "a ▁ b", "\ufeffx \u200b"]
+    texts = [*demo_texts, *odd_texts, *blank]
+    before = xlmr.tokenizer.tokenize(texts)
+    add_noisy_words(xlmr, {"q-q": {"people": 1}})
+
+    assert [list(row) for row in xlmr.tokenizer.tokenize(texts)] == [list(row) for row in before]
 
 
 def test_minilm_understands_words_that_it_has_never_met():
