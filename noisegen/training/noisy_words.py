@@ -42,7 +42,7 @@ WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _PART = re.compile(r"[^\W_]+")
 
 # What XLM-R and others split text with, and what takes the place of WhitespaceSplit.
-_SPACES = pre_tokenizers.Metaspace()  # puts one before each part of a text between added tokens
+_SPACES = pre_tokenizers.Metaspace()  # puts one before each text between added tokens
 _SPLIT = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), _SPACES])
 _SINGLE = (
     normalizers.Strip(left=False), normalizers.Replace(Regex(r"\s+▁"), "▁"),
@@ -118,7 +118,7 @@ def add_noisy_words(student: SentenceEncoder, words: Words) -> int:
     Raises UsageError for a student without a tokenizer of pieces.
     """
     whole = pieces_of(student)
-    pieces = _joining(whole.tokenizer)
+    pieces = _with_words_at_spaces(whole.tokenizer)
     starts = {
         content: known
         for form, counts in words.items()
@@ -147,12 +147,12 @@ def pieces_of(student: SentenceEncoder) -> PieceTokenizer:
     return piece_tokenizer(student.tokenizer, "the student", "set noisy_words=0")
 
 
-def _joining(pieces: Any) -> Any:
+def _with_words_at_spaces(pieces: Any) -> Any:
     """Return a copy, since the teacher may have the same, that reads "people," and "ppl," alike.
 
-    XLM-R's rules begin a word after an added token (ppl, then a space and the comma). These begin
-    one after a space, and read text without added tokens as before. Classes of models would restore
-    the rules on opening; PreTrainedTokenizerFast leaves those of the file.
+    XLM-R's rules begin a word after each added token, so "ppl," is "ppl" and " ,". These begin one
+    after a space, and read text without added tokens as before. XLMRobertaTokenizer sets its own
+    rules when it opens a folder; PreTrainedTokenizerFast keeps those of the file.
     """
     pieces = deepcopy(pieces)
     backend = pieces.backend_tokenizer

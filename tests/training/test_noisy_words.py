@@ -1,3 +1,4 @@
+import json
 import time
 
 import numpy as np
@@ -199,7 +200,8 @@ def xlmr(request, tmp_path):
     folder = xlmr_folder(tmp_path / "xlmr", WORDS, is_split=request.param == "split")
     if request.param == "class":
         path = folder / "tokenizer_config.json"
-        path.write_text(path.read_text().replace("TokenizersBackend", "XLMRobertaTokenizer"))
+        config = json.loads(path.read_text()) | {"tokenizer_class": "XLMRobertaTokenizer"}
+        path.write_text(json.dumps(config))
     return open_folder(folder)
 
 

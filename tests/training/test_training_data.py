@@ -259,6 +259,7 @@ ONE = np.eye(len(TEXTS), 1, -1, dtype=np.float16)  # marks one text
     "content",
     [b"", b"no vectors", npy(VECTORS)[:-9], npy(VECTORS[1:]), npy(VECTORS.astype(np.float32)),
      npy(VECTORS - ONE), npy(np.where(ONE, np.nan, VECTORS)), npy(np.where(ONE, np.inf, VECTORS))],
+    ids=["empty", "text", "cut", "a row less", "float32", "zero", "nan", "inf"],
 )  # fmt: skip
 def test_damaged_vectors_in_the_cache_are_computed_again(tmp_path, tiny_bert, content):
     teacher, texts = open_encoder(str(tiny_bert)), write_texts(tmp_path, "clean", TEXTS)
