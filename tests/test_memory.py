@@ -18,9 +18,10 @@ def test_ten_times_the_input_takes_no_more_memory(name: str, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("megabytes", "options", "most"), [(30, (), 1 << 30), (10, ("--edits",), 440_000_000)]
+    ("megabytes", "options", "most"), [(30, (), 1 << 30), (10, ("--edits",), 500_000_000)]
 )
 def test_a_huge_row(tmp_path: Path, megabytes: int, options: tuple[str, ...], most: int) -> None:
+    # 10 MB with edits take 433 to 440 MB in five runs, and took 1,350 without windows.
     text = "see you tomorrow, my friends, @Bob "
     (tmp_path / "in.txt").write_text(text * (megabytes * 1_000_000 // len(text)) + "\n")
     words = ["augment", "in.txt", "-o", "out", "-t", "fing:rate=1", "--workers", "1", "-q"]
