@@ -19,8 +19,13 @@ ENGLISH = ("jfleg", "cweb:G", "cweb:S")
 
 
 def changed_pairs(name: str, most: int) -> list[Pair]:
-    """Return at most so many pairs that differ, spread evenly, each clean text once."""
-    pairs = list({clean: (noisy, clean) for noisy, clean in load(name) if noisy != clean}.values())
+    """Return at most so many pairs of a set that differ."""
+    return spread(load(name), most)
+
+
+def spread(all_pairs: list[Pair], most: int) -> list[Pair]:
+    """Return at most so many pairs that differ, evenly of all, each clean text once."""
+    pairs = list({clean: (noisy, clean) for noisy, clean in all_pairs if noisy != clean}.values())
     count = min(most, len(pairs))
     return [pairs[number * len(pairs) // count] for number in range(count)]
 

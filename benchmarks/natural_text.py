@@ -53,17 +53,23 @@ def wiki_split() -> Iterator[str]:
                     yield text
 
 
-def tweets() -> list[str]:
+def crisis_tweets(*places: str) -> Iterator[str]:
+    """Yield the tweets of CrisisLex, of some places or all, without links and "RT"."""
+    for event in events(10**6):
+        if not places or any(place in event.name for place in places):
+            for tweet in event.texts:
+                text = _RETWEET.sub("", html.unescape(tweet).replace("\n", " ").strip())
+                yield _LINK.sub("", text).strip()
+
+
+def english_tweets() -> list[str]:
     """Return English tweets, each wording once."""
     found: dict[str, str] = {}
-    for event in events(10**6):
-        for tweet in event.texts:
-            text = _RETWEET.sub("", html.unescape(tweet).replace("\n", " ").strip())
-            text = _LINK.sub("", text).strip()
-            words = text.lower().split()
-            is_english = sum(word in COMMON for word in words) >= 2
-            if len(words) >= 4 and is_english and sum(ord(char) > 0x24F for char in text) <= 3:
-                found.setdefault(re.sub(r"\W", "", text.lower())[:60], text)
+    for text in crisis_tweets():
+        words = text.lower().split()
+        is_english = sum(word in COMMON for word in words) >= 2
+        if len(words) >= 4 and is_english and sum(ord(char) > 0x24F for char in text) <= 3:
+            found.setdefault(re.sub(r"\W", "", text.lower())[:60], text)
     return list(found.values())
 
 
@@ -85,7 +91,7 @@ def main() -> None:
     parser.add_argument("--held-out", type=Path)
     given = parser.parse_args()
     rng = random.Random(SEED)
-    sources = [sorted({*tatoeba()}), sorted({*wiki_split()}), tweets()]
+    sources = [sorted({*tatoeba()}), sorted({*wiki_split()}), english_tweets()]
     for source in sources:
         rng.shuffle(source)
     short, long, posts = sources

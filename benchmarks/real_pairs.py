@@ -184,8 +184,8 @@ def _snips(lang: str) -> Iterator[Pair]:
             yield _INJECTED.sub(r"\1", row["new_utterance"]), row["old_utterance"]
 
 
-def _multilexnorm2(folder: str) -> Iterator[Pair]:
-    """Yield what people wrote and its normal form, of the train and dev parts.
+def posts(folder: str, part: str = "train|dev") -> Iterator[Pair]:
+    """Yield what people wrote and its normal form, of the train and dev parts of MultiLexNorm2.
 
     Tokens are joined by spaces; in Japanese and Thai a space is a token of its own, `_`. The
     Indonesian normal form alone has no capitals and masks names; here both sides have the names and
@@ -194,7 +194,7 @@ def _multilexnorm2(folder: str) -> Iterator[Pair]:
     git = ["git", "-C", str(_folder(MULTILEXNORM2))]
     names = subprocess.check_output([*git, "ls-tree", "-r", "--name-only", "HEAD", "data/"])
     for path in names.decode().splitlines():
-        if not re.fullmatch(rf"data/(train|dev)/[^/]+/{folder}/\1\.norm", path):
+        if not re.fullmatch(rf"data/({part})/[^/]+/{folder}/\1\.norm", path):
             continue
         content = subprocess.check_output([*git, "show", f"HEAD:{path}"])
         for table in conll.norm_tables([content]):
@@ -245,7 +245,7 @@ SETS = {
     },
     **{
         f"{MULTILEXNORM2}:{folder}": RealSet(
-            _MIXED.get(folder, folder), "posts", partial(_multilexnorm2, folder)
+            _MIXED.get(folder, folder), "posts", partial(posts, folder)
         )
         for folder in _POSTS
     },
