@@ -59,6 +59,7 @@ from noisegen.training.students import (
 from noisegen.training.trainer import UNLIMITED, Clock, Trainer
 
 _VECTORS_SHARE = 0.25  # of a limit
+_WORDS_SHARE = 0.25  # of what vectors leave of it
 _GIVEN_MAX = 10_000  # pairs of --validation that are used
 _Given = tuple[list[str], list[str], int]  # their sides, and the number of all pairs
 
@@ -189,7 +190,7 @@ class Distillation(PairMethod[PairChunk]):
                 )
         if settings.noisy_words:
             self.before = self.validate()
-            self._find_noisy_words(folder, progress)
+            self._find_noisy_words(folder, progress, clock)
             added = add_noisy_words(self.network, self.noisy_words)
             self.tell(
                 f"{added:,} noisy words are tokens of the student, which start as their words"
@@ -197,14 +198,23 @@ class Distillation(PairMethod[PairChunk]):
             self.hold_out(self.held_rows, self.held_out)
         self._leave_out_unknown()
 
-    def _find_noisy_words(self, folder: Path, progress: Show) -> None:
-        """Find them in the first process, unless a resumed run has them; read them in all."""
-        path = folder / "words.json"
+    def _find_noisy_words(self, folder: Path, progress: Show, clock: Clock) -> None:
+        """Find them in the first process, unless a resumed run has them; read them in all.
+
+        At most a quarter of what a limit leaves goes into them.
+        """
+        path, rows = folder / "words.json", self._noisy_rows
+        end = clock.spent + clock.left * _WORDS_SHARE
+
+        def stop(read: int) -> bool:
+            progress(Progress("noisy words", read, rows, "rows"))
+            if clock.spent < end:
+                return False
+            self.tell(f"{self._limit} leaves time for noisy words in {read:,} of {rows:,} rows")
+            return True
+
         if self.workers.leads and not path.exists():
-            progress(Progress("noisy words"))
-            rows = self.settings.noisy_words
-            found = find_noisy_words(self.network, self.pairs, self.noise, rows)
-            write_json(path, found)
+            write_json(path, find_noisy_words(self.network, self.pairs, self.noise, rows, stop))
         self.workers.wait()
         self.noisy_words = read_json(path, Words, DAMAGED)
 
@@ -216,10 +226,10 @@ class Distillation(PairMethod[PairChunk]):
         self.vectors = random_vectors(len(texts), self.teacher.width)
         self.negatives = Negatives(self.vectors, settings.negatives, settings.seed)
         seconds = min(seconds, (settings.limit or inf) * _VECTORS_SHARE)
-        if size := settings.noisy_words:
-            size = size if self.noise.is_drawn else min(size, len(self.pairs.training))
+        if settings.noisy_words:
             find = partial(find_noisy_words, self.network, self.pairs, self.noise)
-            seconds += sampled_seconds(find, size)
+            most = ((settings.limit or inf) - seconds) * _WORDS_SHARE
+            seconds += min(sampled_seconds(find, self._noisy_rows), most)
         return seconds
 
     def hold_out(self, rows: Rows, known: Mapping[str, HeldOut] | None = None) -> None:
@@ -252,11 +262,20 @@ class Distillation(PairMethod[PairChunk]):
             return
         known = pairs.training[np.isin(pairs.owner[pairs.training], self.vectors.rows)]
         self.pairs, self.rows = replace(pairs, training=known), len(known)
-        kind = "CPU" if self.settings.cpu_limit else "time"
         self.tell(
-            f"the {kind} limit leaves time for the teacher's vectors of {len(self.vectors):,} of "
+            f"{self._limit} leaves time for the teacher's vectors of {len(self.vectors):,} of "
             f"{texts:,} clean texts: {len(known):,} pairs to train on"
         )
+
+    @property
+    def _noisy_rows(self) -> int:
+        """The rows that are read for noisy words: stored noise is read once."""
+        most = inf if self.noise.is_drawn else len(self.pairs.training)
+        return int(min(self.settings.noisy_words, most))
+
+    @property
+    def _limit(self) -> str:
+        return f"the {'CPU' if self.settings.cpu_limit else 'time'} limit"
 
     def _vectors(self, stored: StoredTexts, what: str, progress: Show) -> TeacherVectors:
         """Return the teacher's vectors."""

@@ -55,19 +55,21 @@ Words = dict[str, _Counts]
 
 
 def find_noisy_words(
-    student: SentenceEncoder, pairs: PairData, noise: NoiseSource, rows: int
-) -> Words:
+    student: SentenceEncoder, pairs: PairData, noise: NoiseSource, rows: int,
+    stop: Callable[[int], bool] = lambda read: False,
+) -> Words:  # fmt: skip
     """Return noisy forms of single words that clean text hardly has, found in `rows` noisy rows.
 
-    Text is noised again and again until it has that many rows; stored noise is read once.
-    Raises UsageError for a student without a tokenizer of pieces.
+    Text is noised again and again until it has that many rows; stored noise is read once. Reading
+    ends when `stop`, called with the number of rows so far, returns true. Raises UsageError for a
+    student without a tokenizer of pieces.
     """
     pieces = pieces_of(student).tokenizer
     prepare = PREPARATIONS[getattr(student.tokenizer, "preparation", "")]
     fold: Callable[[str], str] = str.lower if _is_uncased(pieces) else str
     seen: defaultdict[str, Counter[str]] = defaultdict(Counter)
     usual: Counter[str] = Counter()
-    for noisy, clean in _rows(pairs, noise, rows):
+    for noisy, clean in _rows(pairs, noise, rows, stop):
         noisy, clean = fold(prepare(noisy)), fold(prepare(clean))
         usual.update({*WORD.findall(clean), *_PART.findall(clean)})
         if noisy != clean:
@@ -84,18 +86,22 @@ def find_noisy_words(
     return found
 
 
-def _rows(pairs: PairData, noise: NoiseSource, rows: int) -> Iterator[tuple[str, str]]:
+def _rows(
+    pairs: PairData, noise: NoiseSource, rows: int, stop: Callable[[int], bool]
+) -> Iterator[tuple[str, str]]:
     """Yield noisy and clean text of training pairs, noised in epochs of their own."""
-    training, left, epoch = pairs.training, rows, VALIDATION_EPOCH
-    while left > 0 and (epoch == VALIDATION_EPOCH or noise.is_drawn):
+    training, read, epoch = pairs.training, 0, VALIDATION_EPOCH
+    while read < rows and (epoch == VALIDATION_EPOCH or noise.is_drawn):
         epoch += 1
-        size = min(left, len(training))
+        size = min(rows - read, len(training))
         some = training[np.linspace(0, len(training) - 1, size).astype(np.int64)]
         for first in range(0, size, PIECE_ROWS):
+            if stop(read):
+                return
             piece = some[first : first + PIECE_ROWS]
             clean = pairs.clean.take(pairs.owner[piece]).to_pylist()
             yield from zip(noise.noisy(pairs, piece, epoch), clean, strict=True)
-        left -= size
+            read += len(piece)
 
 
 def _replaced(noisy: str, clean: str) -> Iterator[tuple[str, str]]:

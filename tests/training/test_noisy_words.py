@@ -1,4 +1,5 @@
 import json
+import re
 import time
 
 import numpy as np
@@ -137,6 +138,25 @@ def test_a_dry_run_counts_the_time_of_reading_noise(tiny_bert, tmp_path, monkeyp
     assert found["prepared"] > rows / 100
     assert noisegen.train([path], values=said | {"recipe": "stored", "noisy_words": 0},
                           dry_run=True)["prepared"] < found["prepared"]  # fmt: skip
+
+
+def test_the_search_ends_at_its_share_of_a_limit_and_shows_how_far_it_is(tiny_bert, tmp_path):
+    texts, told, shown = tmp_path / "clean.txt", [], []
+    texts.write_text("".join(f"see you {row} people tomorrow\n" for row in range(200)))
+    said = {"teacher": str(tiny_bert), "recipe": "ugc-heavy", "noisy_words": 10**12}
+
+    found = noisegen.train([texts], tmp_path / "run", values=said | {"cpu_limit": 5},
+                           tell=told.append, progress=shown.append)  # fmt: skip
+
+    [line] = [line for line in told if "limit leaves" in line]
+    assert re.fullmatch(
+        r"the CPU limit leaves time for noisy words in [\d,]+ of 1,000,000,000,000 rows", line
+    )
+    rows = [event.done for event in shown if event.doing == "noisy words"]
+    assert rows[0] == 0
+    assert rows == sorted({*rows})
+    assert f"{rows[-1]:,} of" in line
+    assert found["updates"] > 1
 
 
 def test_a_form_of_many_words_is_none_of_them(student, tmp_path):
