@@ -574,7 +574,7 @@ def _finish(
     with _at_hand(folder, len(notes), options) as (out, options):
         search = Search(out, job.duplicates == "near", job.shingle, options.similarity)
         search.begin(counts)
-        _find_duplicates(folder, search, options)
+        search.find(lambda do, tasks, then: folder.run(do, tasks, options, then), options.progress)
         shards = _write_shards(folder, job, search, options)
     manifest = _manifest(folder, options, notes, shards)
     folder.publish(manifest, _card(manifest))
@@ -616,17 +616,6 @@ def _copy(out: Path, here: Path, number: int) -> None:
             copied = pa.ipc.open_file(pa.memory_map(str(to)))
             for batch in range(copied.num_record_batches):
                 copied.get_batch(batch).validate(full=True)
-
-
-def _find_duplicates(
-    folder: RunFolder[Candidates], search: Search, options: PrepareOptions
-) -> None:
-    def run(
-        function: Callable[[Task], int], tasks: Iterable[Task], finished: Callable[[int], None]
-    ) -> None:
-        folder.run(function, tasks, options, finished)
-
-    search.find(run, options.progress)
 
 
 def _write_shards(
