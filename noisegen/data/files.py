@@ -26,7 +26,7 @@ import pyarrow as pa
 
 from noisegen.data import seven_zip
 from noisegen.data.bzip2 import Note, decode_bzip2
-from noisegen.errors import MissingExtra, NoisegenError, SourceError
+from noisegen.errors import MissingExtra, NoisegenError, SourceError, naming_extras
 
 BOM = b"\xef\xbb\xbf"
 TEXT_MAX = 32 << 20  # bytes of one text
@@ -247,10 +247,8 @@ def absolute(path: str) -> str:
 
 def store_of(url: str | Path, options: Mapping[str, bool] | None = None) -> tuple[Any, str]:
     """Return the fsspec file system of a URL and the path in it; raises what fsspec does."""
-    try:
+    with naming_extras():
         from fsspec.core import url_to_fs  # type: ignore[import-untyped]
-    except ImportError:
-        raise MissingExtra("fsspec", "hf") from None
     store, path = url_to_fs(str(url), **options or {})
     return store, str(path)
 
@@ -289,12 +287,6 @@ def shard_folder(run: Path) -> Path:
 def shard_files(run: Path) -> list[Path]:
     """Return the shards of a run of augment or prepare, in their order."""
     return sorted(shard_folder(run).glob(SHARDS), key=lambda path: (len(path.name), path.name))
-
-
-def damaged_head(path: object) -> SourceError:
-    """Return the error about a compressed text whose beginning cannot be decoded."""
-    kind = NAMES[compression_of(str(path))]
-    return SourceError(f"{path}: damaged before its first line, or not {kind}; get the file again")
 
 
 def compression_of(path: str | Path) -> str:
@@ -379,6 +371,16 @@ def not_wide(parts: Iterable[bytes], path: object) -> Iterator[bytes]:
             how = f"iconv -f {name} -t UTF-8" if name.startswith("UTF") else f"{name} -d"
             raise SourceError(f"cannot read {where}: it is {name}; convert it first: {how}")
         yield part
+
+
+def head_of_text(path: str, size: int) -> bytes:
+    """Return the first lines of a file, about `size` bytes of them; raises SourceError."""
+    try:
+        with metered():  # they count when they are read again with the others
+            return next(blocks(read_parts(path), size), b"")
+    except Damaged as damage:
+        known = f"damaged before its first line, or not {NAMES[compression_of(path)]}"
+        raise SourceError(f"{path}: {known}; get the file again") from damage
 
 
 def _other_encoding(head: bytes) -> str:

@@ -27,9 +27,8 @@ from noisegen.data.files import (
     blocks,
     compression_of,
     count_bytes,
-    damaged_head,
+    head_of_text,
     is_url,
-    metered,
     pieces_of_text,
     read_parts,
     reading,
@@ -194,7 +193,8 @@ def whole(item: Input, columns: Columns) -> FileRange | None:
     file = FileRange(item.path, item.kind, 0, 0, 0, pa.schema([]))
     if not FORMATS[item.kind].is_text:
         return FORMATS[item.kind].head(file, b"", columns)
-    head = _text_head(item)
+    size = SCAN if item.kind == "jsonl" else _HEAD
+    head = stdin_head() if item.path == "-" else head_of_text(item.path, size)
     text = head.removeprefix(BOM)
     if b"\n" not in text and b"\r" in text.rstrip(b"\r"):
         raise SourceError(
@@ -208,17 +208,6 @@ def whole(item: Input, columns: Columns) -> FileRange | None:
     stop = size_of(item.path) if is_plain else sys.maxsize
     file = replace(file, kind=kind, start=len(head) - len(text), stop=stop, entry=entry)
     return FORMATS[kind].head(file, text, columns)
-
-
-def _text_head(item: Input) -> bytes:
-    """Return what a file of text begins with."""
-    if item.path == "-":
-        return stdin_head()
-    try:
-        with metered():  # what is read again with the rows counts there
-            return next(blocks(read_parts(item.path), SCAN if item.kind == "jsonl" else _HEAD), b"")
-    except Damaged as damage:
-        raise damaged_head(item.path) from damage
 
 
 def _kind_of(item: Input, head: bytes, text: str) -> str:

@@ -19,7 +19,7 @@ from noisegen.data.files import (
     Piece,
     absolute,
     compression_of,
-    damaged_head,
+    head_of_text,
     is_url,
     pieces_of_text,
     read_parts,
@@ -366,10 +366,7 @@ def m2_sentences(lines: Iterable[tuple[int, str]]) -> Iterator[M2Sentence]:
 
 def text_head(path: str) -> bytes:
     """Return what a file of text begins with after white space; raises SourceError."""
-    try:
-        return next(read_parts(path), b"")[:_HEAD].removeprefix(BOM).lstrip()
-    except Damaged as error:
-        raise damaged_head(path) from error
+    return head_of_text(path, _HEAD).removeprefix(BOM).lstrip()
 
 
 def line_pieces(path: str, lines: int) -> list[Piece]:

@@ -35,7 +35,7 @@ from noisegen.data.files import (
     first_line,
     read_parts,
 )
-from noisegen.errors import MissingExtra, SourceError
+from noisegen.errors import SourceError, naming_extras
 
 Mask = npt.NDArray[np.bool_]
 Codes = npt.NDArray[np.int8]
@@ -354,10 +354,8 @@ def header(head: bytes, kind: str, path: str) -> tuple[list[str], int]:
 
 def hf_tables(spec: str) -> Iterator[pa.Table]:
     """Yield the rows of hf:NAME[:CONFIG][:SPLIT]; a lone train, validation or test is the split."""
-    try:
+    with naming_extras():
         import datasets
-    except ImportError:
-        raise MissingExtra("datasets", "hf") from None
     name, *options = spec.removeprefix("hf:").split(":")
     if options and options[0].partition("[")[0] in ("train", "validation", "test"):
         options.insert(0, "")

@@ -20,7 +20,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from noisegen.encoders.encoder import Progress, Ragged, Vectors, digest_of, replace_surrogates
 from noisegen.encoders.stored import check_sizes, load_checkpoint, reading
 from noisegen.encoders.tokens import Padded, by_length
-from noisegen.errors import MissingExtra, SourceError
+from noisegen.errors import SourceError, naming_extras
 from noisegen.runs.atomic import file_digest
 from noisegen.text.normalize import laser_text
 
@@ -140,10 +140,8 @@ def open_laser2(folder: str | Path) -> Laser2:
 
 def open_pieces(model: Path) -> Any:
     """Open a SentencePiece model; raises SourceError, MissingExtra without sentencepiece."""
-    try:
+    with naming_extras():
         from sentencepiece import SentencePieceProcessor
-    except ImportError:
-        raise MissingExtra("sentencepiece", "laser") from None
     pieces = SentencePieceProcessor()
     with reading(
         model, OSError, RuntimeError, hint="; it is no SentencePiece model: give LASER2's"

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 import msgspec
 from rapidfuzz.distance import Levenshtein
 
-from noisegen.data.files import ALL, Piece, absolute, is_url, metered
+from noisegen.data.files import ALL, Piece, absolute, is_url
 from noisegen.data.formats import Columns, pieces
 from noisegen.data.pairs import (
     M2_STARTS,
@@ -190,9 +190,7 @@ class Lang8Miner:
     def __call__(self, task: Task, account: Account) -> Iterator[SentencePair]:
         """Yield the pairs that pass the filters; damage is counted, and mining goes on."""
         for path in task.paths:
-            with metered():  # its beginning is read again
-                is_lang8 = kind_of(path) == LANG8
-            read = lang8_sentences if is_lang8 else m2_sentences
+            read = lang8_sentences if kind_of(path) == LANG8 else m2_sentences
             for learnt in read(path, self.language, account, task.piece):
                 account.read["sentences"] += 1
                 if reason := self._unfit(learnt.noisy):

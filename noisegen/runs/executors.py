@@ -23,7 +23,7 @@ from multiprocessing import connection, get_context
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
-from noisegen.errors import MissingExtra, NoisegenError, UsageError
+from noisegen.errors import NoisegenError, UsageError, naming_extras
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -230,11 +230,9 @@ def _is_lost(future: Future[R]) -> bool:
 @contextmanager
 def _dask(address: str) -> Iterator[tuple[Executor, Callable[[], int]]]:
     """Connect to a scheduler; yield its executor and what tells the number of its threads."""
-    try:
+    with naming_extras():
         from distributed import Client
         from distributed.scheduler import KilledWorker
-    except ImportError as error:
-        raise MissingExtra("distributed", "dask") from error
     try:
         client: Any = Client(address, timeout=DASK_SECONDS)  # type: ignore[no-untyped-call]
     except (OSError, ValueError) as error:
