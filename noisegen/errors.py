@@ -76,12 +76,13 @@ class MissingExtra(NoisegenError):  # noqa: N818 - reads as what it is
 
 
 @contextmanager
-def naming_extras() -> Iterator[None]:
-    """Turn the lack of a module that an extra brings into a MissingExtra."""
+def naming_extras(needed: str = "") -> Iterator[None]:
+    """Turn the lack of a module of an extra into a MissingExtra; of `needed`, any ImportError."""
     try:
         yield
-    except ModuleNotFoundError as error:
-        package = (error.name or "").partition(".")[0]
+    except ImportError as error:
+        name = error.name if isinstance(error, ModuleNotFoundError) else None
+        package = needed or (name or "").partition(".")[0]
         if package not in EXTRAS:
             raise
         raise MissingExtra(package, EXTRAS[package]) from error

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from noisegen.data.files import reading, shard_files
 from noisegen.data.parquet import parquet_head
 from noisegen.data.sources import is_list, is_string
-from noisegen.errors import MissingExtra, SourceError, UsageError
+from noisegen.errors import SourceError, UsageError, naming_extras
 from noisegen.noise.engine import EDITS
 from noisegen.report import blocks, charts, pages
 from noisegen.report.terminal import percent, show
@@ -639,19 +639,16 @@ def _cer_panel(figures: Statistics) -> blocks.Bars:
     counts = np.add.reduceat(figures.cer_of_changed_rows, [*lows, final])
     labels = [*(f"{low} to {low + step}%" for low in lows), f"{final}% and above"]
     series = {"rows": (100 * counts / max(1, figures.changed)).tolist()}
-    unit = "% of changed rows (number of rows)"
-    shown_counts = {"rows": counts.tolist()}
     return blocks.Bars(
-        "CER of the changed rows", unit, labels, series, axis="CER", counts=shown_counts
-    )
+        "CER of the changed rows", "% of changed rows (number of rows)", labels, series,
+        axis="CER", counts={"rows": counts.tolist()},
+    )  # fmt: skip
 
 
 def _picture(title: str, panels: Sequence[blocks.Bars]) -> bytes:
-    try:
+    with naming_extras("matplotlib"):
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingExtra("matplotlib", "plot") from error
     longest = max(len(panel.labels) for panel in panels)
     picture = Figure(figsize=(11, 8 + max(0, longest - 16) * 0.25), layout="constrained")
     picture.suptitle(title, fontsize=13)

@@ -247,7 +247,7 @@ def absolute(path: str) -> str:
 
 def store_of(url: str | Path, options: Mapping[str, bool] | None = None) -> tuple[Any, str]:
     """Return the fsspec file system of a URL and the path in it; raises what fsspec does."""
-    with naming_extras():
+    with naming_extras("fsspec"):
         from fsspec.core import url_to_fs  # type: ignore[import-untyped]
     store, path = url_to_fs(str(url), **options or {})
     return store, str(path)

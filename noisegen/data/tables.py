@@ -354,7 +354,7 @@ def header(head: bytes, kind: str, path: str) -> tuple[list[str], int]:
 
 def hf_tables(spec: str) -> Iterator[pa.Table]:
     """Yield the rows of hf:NAME[:CONFIG][:SPLIT]; a lone train, validation or test is the split."""
-    with naming_extras():
+    with naming_extras("datasets"):
         import datasets
     name, *options = spec.removeprefix("hf:").split(":")
     if options and options[0].partition("[")[0] in ("train", "validation", "test"):

@@ -140,7 +140,7 @@ def open_laser2(folder: str | Path) -> Laser2:
 
 def open_pieces(model: Path) -> Any:
     """Open a SentencePiece model; raises SourceError, MissingExtra without sentencepiece."""
-    with naming_extras():
+    with naming_extras("sentencepiece"):
         from sentencepiece import SentencePieceProcessor
     pieces = SentencePieceProcessor()
     with reading(

@@ -230,7 +230,7 @@ def _is_lost(future: Future[R]) -> bool:
 @contextmanager
 def _dask(address: str) -> Iterator[tuple[Executor, Callable[[], int]]]:
     """Connect to a scheduler; yield its executor and what tells the number of its threads."""
-    with naming_extras():
+    with naming_extras("distributed"):
         from distributed import Client
         from distributed.scheduler import KilledWorker
     try:
