@@ -147,7 +147,7 @@ def make_file(plan: AugmentPlan, options: AugmentOptions, target: Target) -> Man
     first = next(tasks)  # so that a source that cannot be read leaves the file alone
     target = replace(target, parallel=parallel_columns(first, columns))
     function = partial(make_part, plan.job, target, columns)
-    parts = executors.run(function, chain([first], tasks), options.executor, options.workers)
+    parts = options.in_order(function, chain([first], tasks))
     tracker = Tracker(
         options.progress, "noising", "rows", (), total=plan.size,
         most=(options.limit or 0) * options.copies,
@@ -312,8 +312,7 @@ def make_plan(request: Request, out: Path) -> AugmentPlan:
     if request.nlaug_data and not Path(request.nlaug_data).is_dir():
         raise UsageError(f"--nlaug-data {request.nlaug_data!r}: no such folder")
     code = listed(request.code)
-    for path in code:
-        registry.load_code(path)
+    registry.load_code(*code)
     whole = recipe_of(request)
     recipe, _ = whole.for_language(request.lang)
     if request.group_by and not recipe.writers:
@@ -413,8 +412,7 @@ def request_of(manifest: Manifest, code: Sequence[str] = ()) -> Request:
         sources = [str(source["path"]) for source in manifest.sources]
     except (KeyError, TypeError, AttributeError) as error:
         raise OutputError(f"the manifest is damaged: its options or sources: {error!r}") from error
-    for path in code:
-        registry.load_code(path)  # the recipe may name what it registers
+    registry.load_code(*code)  # the recipe may name what it registers
     recipe = Recipe.from_dict(manifest.recipe, "manifest")
     values = {"sources": sources, "recipe": recipe, "seed": manifest.seed, "code": code, **options}
     return decode(Request, values, label=lambda name: f"manifest: {name}")

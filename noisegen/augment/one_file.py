@@ -172,10 +172,10 @@ def opened(target: Target, *, force: bool) -> Iterator[IO[bytes]]:
 
 
 def write_parts(file: IO[bytes], parts: Iterable["Part"]) -> Iterator["Part"]:
-    """Write the parts in their order, and yield each that is written."""
+    """Write parts, given in their order, and yield each that is written."""
     table: pq.ParquetWriter | None = None
     with ExitStack() as stack:
-        for part in _in_order(parts):
+        for part in parts:
             if isinstance(part.content, bytes):
                 file.write(part.content)
             else:
@@ -184,16 +184,6 @@ def write_parts(file: IO[bytes], parts: Iterable["Part"]) -> Iterator["Part"]:
                 )
                 table.write_table(part.content)
             yield part
-
-
-def _in_order(parts: Iterable["Part"]) -> Iterator["Part"]:
-    waiting: dict[int, Part] = {}
-    number = 0
-    for arrived in parts:
-        waiting[arrived.number] = arrived
-        while number in waiting:
-            yield waiting.pop(number)
-            number += 1
 
 
 # A task: rows in, the bytes of a part of the file out.

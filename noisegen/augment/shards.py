@@ -143,8 +143,7 @@ def columns_of(request: Request) -> Columns:
 
 @cache
 def _engine(request: Request, recipe: str, code: tuple[tuple[str, str], ...]) -> Engine:
-    for path, _ in code:
-        registry.load_code(path)
+    registry.load_code(*(path for path, _ in code))
     nlaug_data = Path(request.nlaug_data) if request.nlaug_data else None
     settings = Settings(request.lang, nlaug_data=nlaug_data, tagger=request.tagger)
     return Engine(Recipe.from_dict(json.loads(recipe)).for_language(request.lang)[0], settings)

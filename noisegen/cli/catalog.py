@@ -68,9 +68,10 @@ def recipes(recipe: str | None, code: tuple[str, ...], as_json: bool) -> None:
     Error rates are measured on the bundled demo text.
     """
     from noisegen.augment import catalog
+    from noisegen.noise.registry import load_code
     from noisegen.report.terminal import show
 
-    _load(code)
+    load_code(*code)
     if as_json and recipe:
         common.print_json(catalog.recipe_info(recipe).to_dict())
     elif as_json:
@@ -90,8 +91,9 @@ def transforms(transform: str | None, code: tuple[str, ...], as_json: bool) -> N
     One transform is shown with the licence of its data and the place of its code.
     """
     from noisegen.augment import catalog
+    from noisegen.noise.registry import load_code
 
-    _load(code)
+    load_code(*code)
     if as_json and transform:
         common.print_json(catalog.info(transform).to_dict())
     elif as_json:
@@ -100,10 +102,3 @@ def transforms(transform: str | None, code: tuple[str, ...], as_json: bool) -> N
         one = catalog.describe(catalog.info(transform)) if transform else None
         shown = one or catalog.table(catalog.list_transforms())
         common.terminal().print(shown, highlight=False)
-
-
-def _load(code: tuple[str, ...]) -> None:
-    from noisegen.noise.registry import load_code
-
-    for path in code:
-        load_code(path)

@@ -297,31 +297,32 @@ def _entry_point(group: str, name: str) -> metadata.EntryPoint | None:
     return own or next(iter(metadata.entry_points(group=group, name=name)), None)
 
 
-def load_code(path: str | Path) -> None:
-    """Run a Python file that registers transforms (`--code`); not again unless it has changed."""
+def load_code(*paths: str | Path) -> None:
+    """Run Python files that register transforms (`--code`), but none again that has not changed."""
     import runpy
 
-    file = Path(path).resolve()
-    try:
-        digest = hashlib.sha256(file.read_bytes()).hexdigest()
-    except OSError as error:
-        raise UsageError(f"--code {path} cannot be read: {error.strerror}") from error
-    digest_before, registered = _CODE.get(file, ("", set()))
-    if digest_before == digest:
-        return
-    for name in registered:
-        _REGISTERED.pop(name, None)
-    known = {*_REGISTERED, *(name for _, name in _own_entry_points())}  # loaded on the way
-    _CODE[file] = "", set()
-    try:
-        runpy.run_path(str(file), run_name=f"noisegen_code_{file.stem}")
-        _CODE[file] = digest, set()
-    except NoisegenError:
-        raise
-    except (Exception, SystemExit) as error:
-        raise UsageError(f"--code {path} failed: {type(error).__name__}: {error}") from error
-    finally:
-        _CODE[file][1].update(_REGISTERED.keys() - known)
+    for path in paths:
+        file = Path(path).resolve()
+        try:
+            digest = hashlib.sha256(file.read_bytes()).hexdigest()
+        except OSError as error:
+            raise UsageError(f"--code {path} cannot be read: {error.strerror}") from error
+        digest_before, registered = _CODE.get(file, ("", set()))
+        if digest_before == digest:
+            continue
+        for name in registered:
+            _REGISTERED.pop(name, None)
+        known = {*_REGISTERED, *(name for _, name in _own_entry_points())}  # loaded on the way
+        _CODE[file] = "", set()
+        try:
+            runpy.run_path(str(file), run_name=f"noisegen_code_{file.stem}")
+            _CODE[file] = digest, set()
+        except NoisegenError:
+            raise
+        except (Exception, SystemExit) as error:
+            raise UsageError(f"--code {path} failed: {type(error).__name__}: {error}") from error
+        finally:
+            _CODE[file][1].update(_REGISTERED.keys() - known)
 
 
 def transform(

@@ -130,8 +130,7 @@ class RateEstimator:
 
     def errors(self, recipe: Recipe, task: tuple[int, int, int]) -> list[int]:
         """Return the errors of each row of a block: its number, first row and stop."""
-        for path in self.code:
-            registry.load_code(path)
+        registry.load_code(*self.code)
         block, first, stop = task
         clean = [self.texts[row % len(self.texts)] for row in range(first, stop)]
         _, errors_of = FIGURES[self.figure]
@@ -207,8 +206,7 @@ def _calibrate(options: CalibrateOptions) -> Calibrated:
     that of the new one. `tell` gets notes for the user, `progress` an event after every
     measurement. Raises NoisegenError.
     """
-    for path in listed(options.code):
-        registry.load_code(path)
+    registry.load_code(*listed(options.code))
     base = options.recipe if isinstance(options.recipe, Recipe) else Recipe.named(options.recipe)
     base = base.with_values(options.values or {})
     noising = Noising(normalize_language(options.lang), options.protect, options.tagger)

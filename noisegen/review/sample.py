@@ -411,8 +411,7 @@ class ReviewSource:
         if not outputs:
             if not strengths:
                 raise UsageError("clean text needs --strengths, such as 0.05,0.1,0.2 or x0.5,x1,x2")
-            for path in code:
-                load_code(path)
+            load_code(*code)
             recipe = recipe_of(options)
             if options.with_real and recipe.name == store.REAL:
                 raise UsageError(f"the recipe cannot be named {store.REAL!r} beside real pairs")
@@ -423,8 +422,7 @@ class ReviewSource:
 
     def batches(self, dropped: Counter[str]) -> Iterator[Batch]:
         """Yield all rows in batches of one stratum, and count those that cannot be read."""
-        for path in self.code:
-            load_code(path)
+        load_code(*self.code)
         yield from _noised(self, dropped) if self.recipe else _outputs(self)
 
 
@@ -570,18 +568,18 @@ def at_strength(recipe: Recipe, label: str) -> Recipe:
     A number becomes every rate of every step. A factor multiplies the rates below 1, as the
     `strength` of a recipe file does. Raises UsageError for what is neither.
     """
-    if not _NUMBER.fullmatch(label):
+    if (value := strength_value(label)) is None:
         raise UsageError(
             f"strength {label!r} is neither a rate such as 0.1 nor a factor such as x2"
-        )
-    if float(fraction(label.removeprefix("x"))) > 1 and not label.startswith("x"):
-        raise UsageError(
-            f"strength {label} is above 1, and a rate is a share: write x{label} to multiply rates"
         )
     if label.startswith("x"):
         factor = fraction(label.removeprefix("x"))
         return recipe.each_mix(
             lambda mix: replace(mix, strength=tuple((s * factor, n) for s, n in mix.strength))
+        )
+    if value > 1:
+        raise UsageError(
+            f"strength {label} is above 1, and a rate is a share: write x{label} to multiply rates"
         )
     rates = {
         f"{step.transform}.{name}": label
