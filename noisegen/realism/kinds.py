@@ -7,7 +7,6 @@ docs/realism.md has the table. Case is ignored from the rule `casing` on, diacri
 `diacritics` on.
 """
 
-import csv
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -27,6 +26,7 @@ from noisegen.text.alignment import (
     token_spans,
 )
 from noisegen.text.languages import script_of
+from noisegen.text.resources import rows_of
 
 SOUNDS = Path(__file__).with_name("sounds.tsv")
 _CONTEXTS = 1 << 10  # texts whose tokens and emoticons are cached
@@ -191,10 +191,8 @@ def _sound(word: str, lang: str) -> str:
 
 @cache
 def _sound_rules(lang: str, script: str) -> list[tuple[re.Pattern[str], str]]:
-    with SOUNDS.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE))[2:]
     wanted = {lang, script}
-    return [(re.compile(letters), sound) for where, letters, sound in rows
+    return [(re.compile(letters), sound) for where, letters, sound in rows_of(SOUNDS)
             if wanted & set(where.split())]  # fmt: skip
 
 

@@ -3,9 +3,7 @@
 The last answer to each question counts.
 """
 
-import csv
 import json
-import os
 import re
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,7 +18,9 @@ from typing import Annotated, Any, Literal, NamedTuple, get_args
 import msgspec
 
 from noisegen.errors import OutputError, SourceError, one_line
+from noisegen.runs.atomic import sync
 from noisegen.text.languages import language_code, language_scripts
+from noisegen.text.resources import rows_of
 from noisegen.text.segmentation import Language
 
 FIRST_STAGE, SECOND_STAGE = 15, 60  # rows of a strength, as in RCP
@@ -67,8 +67,7 @@ class NoiseKind(NamedTuple):
 @cache
 def shipped_kinds() -> tuple[NoiseKind, ...]:
     """Return the kinds that every review begins with."""
-    _, _, *lines = KINDS_FILE.read_text("utf-8").splitlines()  # origin, names of the columns
-    return tuple(map(NoiseKind._make, csv.reader(lines, "excel-tab", quoting=csv.QUOTE_NONE)))
+    return tuple(map(NoiseKind._make, rows_of(KINDS_FILE)))
 
 
 def is_offered(name: str, lang: str) -> bool:
@@ -193,8 +192,7 @@ def created(path: Path) -> Iterator[sqlite3.Connection]:
             insert = "INSERT INTO kinds (letter, name, folded, hint) VALUES (?, ?, ?, ?)"
             database.executemany(insert, kinds)
             yield database
-        with temporary.open("rb") as file:
-            os.fsync(file.fileno())
+        sync(temporary)
         _check_free(path)  # another process may have made one while rows were drawn
         temporary.replace(path)
     except (sqlite3.Error, OSError) as error:

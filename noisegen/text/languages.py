@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from noisegen.errors import MissingExtra, UsageError, did_you_mean
+from noisegen.text.resources import rows_of
 
 _TAG = re.compile(r"([a-z]{2,3})(?:-[a-z0-9]{1,8})*")  # BCP 47: primary language, then subtags
 _PRIVATE = re.compile("q[a-t][a-z]")  # ISO 639-2 leaves these codes to their users
@@ -86,8 +87,7 @@ def is_known_language(text: str) -> bool:
 
 @cache
 def _rows() -> list[_Listed]:
-    lines = Path(__file__).with_name("languages.tsv").read_text("utf-8").splitlines()
-    return [_Listed(*line.split("\t")) for line in lines[2:]]
+    return [_Listed(*row) for row in rows_of(Path(__file__).with_name("languages.tsv"))]
 
 
 @cache

@@ -22,6 +22,12 @@ def cache_folder() -> Path:
     return Path(os.environ.get("NOISEGEN_CACHE") or user_cache_path("noisegen", appauthor=False))
 
 
+def rows_of(path: Path) -> list[list[str]]:
+    """Return the tab-separated rows of a packaged table, without its head and its header."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return [line.split("\t") for line in lines if line and not line.startswith("# ")][1:]
+
+
 @cache
 def keep_freed_memory() -> None:
     """Let the C library keep freed memory for the next batch, up to `KEPT_BYTES`.

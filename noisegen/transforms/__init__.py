@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from noisegen.noise.registry import Settings
 from noisegen.text.buffers import is_byte
 from noisegen.text.resources import DICTIONARIES
+from noisegen.text.resources import rows_of as rows_of
 
 Loaded = TypeVar("Loaded")
 Forms = list[tuple[str, int]]  # what a word may become, with whole-number weights
@@ -36,12 +37,6 @@ class LanguageFiles:
 def existing(*paths: Path) -> list[Path]:
     """Return those of the files that are there."""
     return [path for path in paths if path.exists()]
-
-
-def rows_of(path: Path) -> list[list[str]]:
-    """Return the tab-separated rows of a packaged table, without its head and its header."""
-    lines = path.read_text(encoding="utf-8").splitlines()
-    return [line.split("\t") for line in lines if line and not line.startswith("# ")][1:]
 
 
 SPACES = " \t\n\r\v\f"
