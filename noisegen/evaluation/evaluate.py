@@ -8,7 +8,6 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from importlib.metadata import PackageNotFoundError, version
 from itertools import chain, combinations, islice
 from math import isfinite
 from pathlib import Path
@@ -24,8 +23,8 @@ from noisegen.evaluation.sets import EvaluationSet, PairSet, Sets, make_sets, un
 from noisegen.options import public
 from noisegen.runs.atomic import write_text
 from noisegen.runs.folder import Layout, RunFolder, read_config
+from noisegen.runs.manifest import packages
 from noisegen.runs.progress import Progress, Show
-from noisegen.version import __version__
 
 LOG_MAX = 20_000  # rows of a training log that are read
 STUDENT, LOG = "student", "log.jsonl"  # in the folder of a training run
@@ -35,7 +34,7 @@ LAYOUT: Layout[None] = Layout(
 )  # fmt: skip
 _MAPS_MAX = 3  # sets that are mapped
 _NO_SETTINGS = ("models", "out", "baseline", "force", "progress")
-_VERSIONS = ("torch", "transformers", "numpy", "spacy")
+_VERSIONS = ("noisegen", "torch", "transformers", "numpy", "spacy")
 
 
 def _evaluate(options: EvaluateOptions) -> Results:
@@ -131,10 +130,6 @@ class _Measurement:
             for name, ours in self.measured.items()
             if name != baseline
         ]
-        versions = {"noisegen": __version__}
-        for name in _VERSIONS:
-            with suppress(PackageNotFoundError):
-                versions[name] = version(name)
         return Results(
             models=tuple(self.models),
             datasets=tuple(map(_dataset, sets)),
@@ -155,7 +150,7 @@ class _Measurement:
                 "recipe": options.recipe if options.sts or options.labelled else "",
                 "notes": [*self.sets.notes, *self._notes()],
                 "damaged": self.sets.damaged,
-                "versions": versions,
+                "versions": packages(*_VERSIONS),
                 "seconds": round(time.monotonic() - began, 1),
             },
         )

@@ -268,10 +268,10 @@ def summed(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
     return dict(sorted(total.items()))
 
 
-def packages() -> dict[str, str]:
-    """Return the versions that can matter for the output."""
-    versions = {"python": platform.python_version()}
-    for name in PACKAGES:
+def packages(*names: str) -> dict[str, str]:
+    """Return versions: of these packages, or of Python and all that can matter for the output."""
+    versions = {} if names else {"python": platform.python_version()}
+    for name in names or PACKAGES:
         with suppress(PackageNotFoundError):
             versions[name] = version(name)
     return versions | {"noisegen": __version__}
