@@ -295,11 +295,8 @@ def _prepare(options: PrepareOptions) -> Manifest:
         raise SourceError(f"no rows in {', '.join(item.path for item in inputs)}")
     folder = RunFolder(job.out, LAYOUT, json.loads(job.config), options.share)
     folder.refuse_inputs(item.path for item in inputs)
-    in_parts = options.part is not None
-    opened = folder.opened(
-        resume=options.resume or in_parts, force=options.force, show=options.progress
-    )
-    with opened as done:
+    resume = options.resume or options.part is not None
+    with folder.opened(resume=resume, force=options.force, show=options.progress) as done:
         tracker = Tracker(
             options.progress, "splitting", "rows", ("sentences",),
             total=total_size(inputs) // folder.share[1],
@@ -343,8 +340,7 @@ def _make_portions(
     is_there = _presence(job)
 
     def add(note: Candidates) -> None:
-        counts = {"rows": note.rows_in, "sentences": note.rows, BYTES: sizes.pop(note.number)}
-        tracker.add(counts)
+        tracker.add({"rows": note.rows_in, "sentences": note.rows, BYTES: sizes.pop(note.number)})
 
     def missing() -> Iterator[Portion]:
         for portion in planned:
