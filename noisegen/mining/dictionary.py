@@ -173,10 +173,7 @@ def portions(rows: Iterable[Item], size: int) -> Iterator[list[Item]]:
 
 
 def _batch(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:
-    columns = (
-        zip(*(row[: len(schema)] for row in rows), strict=True) if rows else [()] * len(schema)
-    )
-    arrays = [pa.array(c, kind) for c, kind in zip(columns, schema.types, strict=True)]
+    arrays = [pa.array([row[at] for row in rows], kind) for at, kind in enumerate(schema.types)]
     return pa.record_batch(arrays, schema)
 
 
@@ -317,11 +314,8 @@ def save_dictionary(
                 file.writelines(f"# {key}: {value}\n".encode() for key, value in head.items())
                 more = schema.names[len(ENTRY_SCHEMA) :]
                 file.write(_line(("clean", "noisy", "weight", *more)))
-                numbers = ((entry.count, entry.frequency)[: 1 + len(more)] for entry in entries)
-                file.writelines(
-                    _line((*entry[1:3], *map(str, counts)))
-                    for entry, counts in zip(entries, numbers, strict=True)
-                )
+                written = attrgetter("clean", "noisy", "count", *more)
+                file.writelines(_line(map(str, written(entry))) for entry in entries)
 
 
 def _tsv_line(entry: Alternative, schema: pa.Schema) -> bytes:

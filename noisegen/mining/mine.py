@@ -412,7 +412,6 @@ def _finish(
     done, thresholds = _done(folder), options.thresholds()
     folder.expect_all(len(work.tasks), done)
     notes = [done[task.number] for task in work.tasks if task.number in done]
-    names = [f"pairs/{shard_path(Path(), note.number)}" for note in notes]
     manifest = _manifest(folder, work, options, notes, folder.digests(fresh))
     if manifest.missing_tasks:
         return manifest
@@ -421,7 +420,8 @@ def _finish(
         same = (present.shards, present.thresholds) == (manifest.shards, manifest.thresholds)
         if same and present.dictionary.get("sha256") == _digests(folder.out):
             return present
-    manifest = replace(manifest, dictionary=_merge(folder.out, names, thresholds))
+    pairs = [folder.out / shard["file"] for shard in manifest.shards]
+    manifest = replace(manifest, dictionary=_merge(folder.out, pairs, thresholds))
     return folder.publish(manifest, _card(manifest))
 
 
@@ -457,10 +457,9 @@ def _digests(out: Path) -> dict[str, str]:
     return {name: file_digest(out / name) for name in DICTIONARY}
 
 
-def _merge(out: Path, names: list[str], thresholds: Thresholds) -> dict[str, Any]:
+def _merge(out: Path, pairs: list[Path], thresholds: Thresholds) -> dict[str, Any]:
     """Write the dictionary of all tasks; return what the manifest says about it."""
     totals = dictionary.ThresholdTotals()
-    pairs = [out / name for name in names]
     words = list(map(dictionary.words_of, pairs))
     seen = dictionary.seen_words(words, pairs, thresholds)
     entries = dictionary.write_dictionary(
