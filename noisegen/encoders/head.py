@@ -7,7 +7,7 @@ activation is one of `ACTIVATIONS`: nothing that a folder names is imported.
 import re
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import msgspec
@@ -216,7 +216,7 @@ class HeadSettings:
     def pooled(self, pooling: str) -> "HeadSettings":
         """Return the head with another pooling."""
         at = self._at
-        return replace(self, steps=(*self.steps[:at], Pooling((pooling,)), *self.steps[at + 1 :]))
+        return HeadSettings((*self.steps[:at], Pooling((pooling,)), *self.steps[at + 1 :]))
 
     def projected(
         self, width: int, place: str, *, bias: bool, activation: str | None = None
@@ -225,18 +225,16 @@ class HeadSettings:
 
         It takes the place of all other Dense steps. The `activation` is gelu, tanh or None.
         """
-        kept = replace(
-            self, steps=tuple(step for step in self.steps if not isinstance(step, Dense))
-        )
+        kept = HeadSettings(tuple(step for step in self.steps if not isinstance(step, Dense)))
         at = kept._at + (place == "after")
         layer = Dense(width, bias, PROJECTIONS[activation])
-        return replace(self, steps=(*kept.steps[:at], layer, *kept.steps[at:]))
+        return HeadSettings((*kept.steps[:at], layer, *kept.steps[at:]))
 
     def normalized(self, normalize: bool) -> "HeadSettings":
         """Return the head whose last step is Normalize, or is not."""
         if normalize == self.normalize:
             return self
-        return replace(self, steps=(*self.steps, Normalize()) if normalize else self.steps[:-1])
+        return HeadSettings((*self.steps, Normalize()) if normalize else self.steps[:-1])
 
 
 class SentenceHead(nn.Module):

@@ -94,7 +94,10 @@ class RoLaser(LaserEncoder):
         else:
             self.embed_tokens = nn.Embedding(*part["weight"].shape)
         self.embed_tokens.load_state_dict(part)
-        self.normalize = _loaded(nn.LayerNorm(hidden), weights, "layernorm_embedding.")
+        self.normalize: nn.Module | None = None
+        if part := _part(weights, "layernorm_embedding."):
+            self.normalize = nn.LayerNorm(hidden)
+            self.normalize.load_state_dict(part)
         self.projection: nn.Module | None = None
         if (matrix := weights.get("output_projection.weight")) is not None:
             if not matrix.numel():
@@ -161,14 +164,6 @@ def _named(value: Any) -> Mapping[str, Any]:
 
 def _part(weights: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
     return {k.removeprefix(prefix): v for k, v in weights.items() if k.startswith(prefix)}
-
-
-def _loaded(module: nn.Module, weights: Mapping[str, Tensor], prefix: str) -> nn.Module | None:
-    """Return the module with its weights, None if there are none."""
-    if not (part := _part(weights, prefix)):
-        return None
-    module.load_state_dict(part)
-    return module
 
 
 def _transformer(weights: Mapping[str, Tensor], settings: FairseqSettings) -> nn.TransformerEncoder:
