@@ -64,8 +64,7 @@ def hard_negatives(
     if long := len(first) - len(rows):
         note += f"; none of {long:,} texts of over {CHARS_MAX:,} characters"
     streams = {kind: stream_key(seed, f"hard:{kind}") for kind in families}
-    seen, altered, kinds = set(texts), list[str](), list[str]()
-    sources: list[int] = []
+    made: dict[str, tuple[int, str]] = {}
     for index, row in enumerate(rows):
         for kind, alter in families.items():
             draws = Draws(row_key(streams[kind], name_number(texts[row])))
@@ -74,13 +73,11 @@ def hard_negatives(
                 new = alter(index, draws.fork(str(draws.integer()))) if missing else None
                 if new is None:
                     break
-                if new not in seen:
-                    seen.add(new)
+                if new not in first and new not in made:
+                    made[new] = row, kind
                     missing -= 1
-                    altered.append(new)
-                    sources.append(row)
-                    kinds.append(kind)
-    return HardNegatives(altered, np.array(sources, np.int64), kinds, note)
+    sources = np.array([row for row, _ in made.values()], np.int64)
+    return HardNegatives([*made], sources, [kind for _, kind in made.values()], note)
 
 
 class _Origin(msgspec.Struct):
@@ -167,12 +164,10 @@ def _families(texts: Sequence[str], lang: str, parse: bool) -> tuple[dict[str, A
     documents = parsed(texts, lang) if parse else None
     names = alterations.Names.of(texts, documents)
     if documents is None:
-        ways, how = (
-            list(map(alterations.plain_statement_changes, texts)),
-            "by rules, without spaCy's model",
-        )
+        ways = list(map(alterations.plain_statement_changes, texts))
     else:
-        ways, how = list(map(alterations.statement_changes, documents)), "as spaCy reads them"
+        ways = list(map(alterations.statement_changes, documents))
+    how = "by rules, without spaCy's model" if documents is None else "as spaCy reads them"
     families: dict[str, Alter] = {"number": number, "entity": names.altered, "causality": statement}
     return families, f"sentences {how}"
 

@@ -176,16 +176,12 @@ def chosen_recipes(given: Sequence[str], lang: str) -> dict[str, Recipe]:
     default rates. `all` leaves out transforms without data for the language; others without data,
     and unknown names, raise UsageError.
     """
-    known = {
-        name
-        for name in (*ROLASER, *POSTS)
-        if {lang, "*"}.intersection(registry.get(name).languages())
-    }
-    every = [name for name in (*ROLASER, *POSTS, *MIXES) if name in known or name in MIXES]
+    fits = {lang, "*"}.intersection
+    known = [name for name in (*ROLASER, *POSTS) if fits(registry.get(name).languages())]
     chosen: dict[str, Recipe] = {}
     for text in given:
         for name in filter(None, [text] if "=" in text else map(str.strip, text.split(","))):
-            for recipe in every if name == "all" else [name]:
+            for recipe in [*known, *MIXES] if name == "all" else [name]:
                 chosen[recipe] = Recipe.named(recipe)
                 chosen[recipe].for_language(lang)
     if not chosen:
