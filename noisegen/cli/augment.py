@@ -47,7 +47,9 @@ def augment(
 
     run = common.run_values(given) | {"to": given.pop("to")}
     earlier = Manifest.load(manifest, "augment") if manifest else None
-    request = _request_again(earlier, given) if earlier else _request(given)
+    if not (earlier or given["sources"]):
+        raise UsageError("name at least one SOURCE (or --from MANIFEST)")
+    request = _request_again(earlier, given) if earlier else common.request(given)
     if dry_run:
         options = AugmentOptions(**vars(request), out=out or "", **run)
         return _dry_run(request, options, as_json)
@@ -66,12 +68,6 @@ def augment(
     else:
         common.tell(f"{'standard output' if out == '-' else out}: {written.summary()}")
     return 3 if written.totals["dropped"] else 0
-
-
-def _request(given: dict[str, Any]) -> Request:
-    if not given["sources"]:
-        raise UsageError("name at least one SOURCE (or --from MANIFEST)")
-    return common.request(given)
 
 
 def _request_again(earlier: "Manifest", given: dict[str, Any]) -> Request:

@@ -28,14 +28,10 @@ RUN = ("workers", "executor", "part", "resume", "force")
 _QUIET = f"{__name__}.quiet"  # in the metadata of a click context
 
 
-def _remember_quiet(context: click.Context, _: click.Parameter, value: bool) -> None:
-    context.meta[_QUIET] = value
-
-
 as_json = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON")
 quiet = click.option(
-    "-q", "--quiet", is_flag=True, expose_value=False, callback=_remember_quiet,
-    help="Print no progress, hints or summary",
+    "-q", "--quiet", is_flag=True, expose_value=False, help="Print no progress, hints or summary",
+    callback=lambda context, _, value: context.meta.update({_QUIET: value}),
 )  # fmt: skip
 overwrite = click.option("--force", is_flag=True, help="Overwrite the output file")
 settings = click.option(

@@ -129,8 +129,9 @@ def _parquet_rows(path: Path) -> _Rows:
     names = _known_columns(schema.names, str(path))
     for name in names:
         kind, wanted = schema.field(name).type, "text" if name in TEXTS else "a number"
+        is_text = is_string(kind.value_type if pa.types.is_dictionary(kind) else kind)
         is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind)
-        if not (_is_text(kind) if name in TEXTS else is_number):
+        if not (is_text if name in TEXTS else is_number):
             raise LexiconError(f"{path}: column {name!r} is not {wanted} but {kind}")
     texts = [name for name in names if name in TEXTS]  # as numbers of words that are stored once
     number = 0
@@ -149,10 +150,6 @@ def _parquet_rows(path: Path) -> _Rows:
             for row in pa.table(columns).to_pylist():
                 number += 1
                 yield f"{path} row {number}", row
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return is_string(kind.value_type if pa.types.is_dictionary(kind) else kind)
 
 
 def _known_columns(names: list[str], where: str) -> list[str]:

@@ -24,8 +24,8 @@ from noisegen.data.conll import sentences
 from noisegen.data.features import class_names, label_names
 from noisegen.data.files import BOM, COMPRESSIONS, Damaged, read_parts
 from noisegen.data.folders import in_folder
-from noisegen.data.formats import Columns, Input, input_of, whole
-from noisegen.data.sources import completed, expand, read, shard_inputs
+from noisegen.data.formats import Columns, Input, input_of
+from noisegen.data.sources import completed, expand, first_file, read, shard_inputs
 from noisegen.data.tables import read_lines
 from noisegen.errors import SourceError
 
@@ -327,7 +327,7 @@ def read_tags(source: str, lang: str) -> LabelledRows:
     inputs = [item for item in expand(source) if not item.skipped]
     columns, _ = completed(inputs, Columns())
     if not columns.labels:
-        file = next((file for item in inputs if (file := whole(item, columns))), None)
+        file = first_file(inputs, columns)
         names = file.schema.names if file else []
         labels = next((name for name in TAG_COLUMNS if name in names), TAG_COLUMNS[0])
         columns = replace(columns, tokens="tokens", labels=labels)

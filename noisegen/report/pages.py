@@ -36,9 +36,7 @@ def page(
     """
     style, code = _asset("css", macros), _asset("js", macros) if script else ""
     policy = f"default-src 'none'; style-src {_digest(style)}; img-src data:; base-uri 'none'"
-    policy += (
-        f"; form-action 'none'; script-src {_digest(code)}" if code else "; form-action 'none'"
-    )
+    policy += "; form-action 'none'" + (f"; script-src {_digest(code)}" if code else "")
     rendered: str = _template(macros).render(
         title=title,
         sections=[section for section in sections if section.blocks],

@@ -348,12 +348,9 @@ def _group_blocks(report: ReviewReport) -> Sequence[Block]:
     for group in report.groups:
         name = [group.lang, group.recipe, group.strength]
         judged = Cell(f"{group.judged:,}/{group.items:,}", group.judged)
-        moderate, meaning = (
-            figure(group.moderate_or_better, ".1%"),
-            figure(group.meaning_kept, ".1%"),
-        )
         interval = Cell("-", kind="quiet") if group.realistic is None else _interval(group)
-        shares.append([*name, judged, figure(group.realistic, ".1%"), interval, moderate, meaning])
+        others = (figure(share, ".1%") for share in (group.moderate_or_better, group.meaning_kept))
+        shares.append([*name, judged, figure(group.realistic, ".1%"), interval, *others])
         counts = group.rows, group.rows - group.changed, group.too_long
         sources.append([*name, *map(figure, counts)])
     return [

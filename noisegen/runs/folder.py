@@ -137,14 +137,11 @@ class RunFolder(Generic[N]):
                 self.remove_all()
             self._forget_damaged(self.earlier_manifest())  # refuses that of another configuration
             with writing(self.out):
-                parts = self.layout.parts
-                for folder in (
-                    [self.shards]
-                    if parts == PARTS
-                    else [(self.out / name).parent for name in parts]
-                ):
+                folders = [(self.out / name).parent for name in self.layout.parts]
+                if self.layout.parts == PARTS:
+                    folders = [self.shards]
+                for folder in (*folders, self.out / self.layout.scratch):
                     folder.mkdir(exist_ok=True)
-                (self.out / self.layout.scratch).mkdir(exist_ok=True)
             self.remove_temporary()
             with resumable() if self.layout.notes else nullcontext():
                 yield self.done()
@@ -362,12 +359,7 @@ class RunFolder(Generic[N]):
     def refuse_inputs(self, paths: Iterable[str]) -> None:
         """Raise OutputError for an input where the run writes: --force would remove it."""
         names = set(self._names())
-        out = str(self.out.resolve())
-
-        @cache
-        def resolved(folder: str) -> str:
-            return os.path.realpath(folder)
-
+        out, resolved = str(self.out.resolve()), cache(os.path.realpath)
         for path in paths if names else ():
             is_link = os.path.islink(path)  # noqa: PTH114 - of hundreds of thousands of files
             folder, name = os.path.split(os.path.realpath(path) if is_link else path)

@@ -275,10 +275,8 @@ class Tracker:
         with self._lock:  # a task that ends is neither for a moment: so no count goes back
             self._shown |= self._finished + Counter(running)
             counts = self._shown.copy()
-        done, parts = (
-            counts[self.unit],
-            ((counts[BYTES], self.total), (counts[self.unit], self.most)),
-        )
+        done = counts[self.unit]
+        parts = (counts[BYTES], self.total), (done, self.most)
         share = max((part / whole for part, whole in parts if whole), default=None)
         total = self.total if self.unit == BYTES else 0
         others = {name: counts[name] for name in self.others if name != self.unit}
