@@ -116,8 +116,7 @@ class Search:
 
     def find(self, run: Run, progress: Show = silent) -> None:
         """Decide on all candidates; `run` runs a function on tasks, and one on their results."""
-        codes = self.codes("r+")
-        stage = partial(_run_stage, run, progress, codes)
+        codes, stage = self.codes("r+"), partial(_run_stage, run, progress)
 
         def mark_equal(number: int) -> None:
             indices, equal = self.found("equal", number)
@@ -131,13 +130,16 @@ class Search:
 
         forms = _tasks(1 << 64, len(codes) // RANGE + 1)
         stage("finding duplicates", self.find_equal, forms, mark_equal)
+        codes.flush()
         if not self.near:
             return
         bands = _tasks(1 << 64, len(codes) * BANDS // RANGE + 1)
         stage("finding near duplicates", self.find_links, bands, mark_linked)
+        codes.flush()
         spans = _tasks(len(codes), len(codes) // SPAN + 1)
         compare = partial(self.find_similar, len(bands))
         stage("comparing near duplicates", compare, spans, settle)
+        codes.flush()
 
     # Tasks. Each returns its number.
 
@@ -251,10 +253,10 @@ def _is_whole(path: Path) -> bool:
 
 
 def _run_stage(
-    run: Run, progress: Show, codes: CodesFile, doing: str, function: Callable[[Task], int],
-    tasks: Sequence[Task], apply: Callable[[int], None],
+    run: Run, progress: Show, doing: str, function: Callable[[Task], int], tasks: Sequence[Task],
+    apply: Callable[[int], None],
 ) -> None:  # fmt: skip
-    """Run a function on tasks, and `apply`, which decides on codes, on their numbers in order."""
+    """Run a function on tasks, and `apply` on their numbers in order."""
     finished, applied = set[int](), 0
     progress(Progress(doing, 0, len(tasks), "tasks"))
 
@@ -267,7 +269,6 @@ def _run_stage(
         progress(Progress(doing, applied, len(tasks), "tasks"))
 
     run(function, tasks, finish)
-    codes.flush()
 
 
 def _tasks(size: int, count: int) -> list[Task]:
