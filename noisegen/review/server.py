@@ -5,12 +5,12 @@ import secrets
 import socket
 import warnings
 import webbrowser
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from threading import Timer
-from typing import TYPE_CHECKING, Annotated
+from threading import Thread, Timer
+from typing import TYPE_CHECKING, Annotated, Self
 
 from noisegen.errors import NoisegenError, UsageError, naming_extras
 from noisegen.options import argument, internal, option, public
@@ -76,6 +76,19 @@ class Server:
             backlog=BACKLOG, timeout_graceful_shutdown=2, proxy_headers=False,
         )  # fmt: skip
         return uvicorn.Server(config)
+
+    @contextmanager
+    def in_thread(self) -> Iterator[Self]:
+        """Serve from a thread until the block ends; then close review and port."""
+        running = self.uvicorn()
+        thread = Thread(target=running.run, kwargs={"sockets": [self.listening]})
+        with closing(self.review), closing(self.listening):
+            thread.start()
+            try:
+                yield self
+            finally:
+                running.should_exit = True
+                thread.join()
 
 
 def prepare(path: str | Path, host: str = HOST, port: int = PORT) -> Server:

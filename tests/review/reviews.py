@@ -6,9 +6,8 @@ import json
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from threading import Thread
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -54,19 +53,11 @@ def rows_of(path: Path, query: str, *given: Any) -> list[Any]:
         return opened.execute(query, given).fetchall()
 
 
-@contextlib.contextmanager
-def serving(path: Path, host: str = "127.0.0.1", port: int = 0) -> Iterator[Server]:
-    """Serve a review from a thread until the block ends; then close review and port."""
-    server = prepare(path, host, port)
-    running = server.uvicorn()
-    thread = Thread(target=running.run, kwargs={"sockets": [server.listening]})
-    with contextlib.closing(server.review), contextlib.closing(server.listening):
-        thread.start()
-        try:
-            yield server
-        finally:
-            running.should_exit = True
-            thread.join()
+def serving(
+    path: Path, host: str = "127.0.0.1", port: int = 0
+) -> contextlib.AbstractContextManager[Server]:
+    """Serve a review from a thread."""
+    return prepare(path, host, port).in_thread()
 
 
 class Served:
