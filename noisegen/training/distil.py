@@ -191,9 +191,10 @@ class Distillation(PairMethod[PairChunk]):
         if settings.noisy_words:
             self.before = self.validate()
             self._find_noisy_words(folder, progress, clock)
-            added = add_noisy_words(self.network, self.noisy_words)
+            tokens, replaced = add_noisy_words(self.network, self.noisy_words)
             self.tell(
-                f"{added:,} noisy words are tokens of the student, which start as their words"
+                f"{tokens:,} noisy words are tokens of the student, which start as their words; "
+                f"{replaced:,} are replaced by theirs"
             )
             self.hold_out(self.held_rows, self.held_out)
         self._leave_out_unknown()

@@ -1,10 +1,12 @@
-"""Noisy words that become tokens of the student: `ppl` starts as `people`.
+"""Noisy words that the student knows: `ppl` is a token that starts as `people`, `dont` is `don't`.
 
 A teacher cuts forms that it never met into pieces of other words, and a student has to learn text
 by text what they stand for. Noise knows it from the start. A form that mostly stands for one word,
-and that clean text hardly has, gets a row of the embedding, which starts as that word's. Words of
-several pieces have none: starting at the mean of their pieces, as in Gee and others (2022, Fast
-Vocabulary Transfer, section 3), brought texts no nearer, and in e5 less near (docs/log.md, 9).
+or a few, and that clean text hardly has, gets a row of the embedding, which starts as that word's.
+Words of several pieces have no such row: starting at the mean of their pieces, as in Gee and others
+(2022, Fast Vocabulary Transfer, section 3), brought texts no nearer, and in e5 less near
+(docs/log.md, 9). The tokenizer reads the most frequent of their forms as the words (docs/log.md,
+11).
 """
 
 import re
@@ -12,7 +14,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import replace
-from itertools import groupby
+from itertools import accumulate, groupby
 from operator import itemgetter
 from typing import Annotated, Any
 
@@ -38,8 +40,13 @@ SHARE = 0.5  # of them that the most frequent word must have
 TOLERATED = 0.2  # occurrences in clean text, for each that stands for another word
 PIECE_SEEN = 20  # times, if it is a piece already: it may be a word that the text lacks
 RARE = 0.1  # of the occurrences: words with fewer are left out of the mean
+PHRASE = 4  # words that a form may stand for
+COVERED = 0.95  # share of the forms of words of several pieces, as often as they occur
+REPLACED = 200  # such words at most; each takes half a microsecond per text
 WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+_WORDS = re.compile(rf"{WORD.pattern}(?: {WORD.pattern})*")
 _PART = re.compile(r"[^\W_]+")
+_ALONE = r"(?<![\w@#/])(?:%s)(?![\w@/])"  # no part of a name, a tag or a link
 
 # What XLM-R and others split text with, and what takes the place of WhitespaceSplit.
 _SPACES = pre_tokenizers.Metaspace()  # puts one before each text between added tokens
@@ -49,7 +56,7 @@ _SINGLE = (
     normalizers.Replace(Regex(r"\s+"), " "),
 )  # fmt: skip
 
-# For each noisy form, how often it stood for which word.
+# For each noisy form, how often it stood for which word, or words with spaces between them.
 _Counts = Annotated[dict[str, Annotated[int, Meta(ge=1)]], Meta(min_length=1)]
 Words = dict[str, _Counts]
 
@@ -58,7 +65,7 @@ def find_noisy_words(
     student: SentenceEncoder, pairs: PairData, noise: NoiseSource, rows: int,
     stop: Callable[[int], bool] = lambda read: False,
 ) -> Words:  # fmt: skip
-    """Return noisy forms of single words that clean text hardly has, found in `rows` noisy rows.
+    """Return noisy forms of words and phrases that clean text hardly has, found in `rows` rows.
 
     Text is noised again and again until it has that many rows; stored noise is read once. Reading
     ends when `stop`, called with the number of rows so far, returns true. Raises UsageError for a
@@ -105,31 +112,37 @@ def _rows(
 
 
 def _replaced(noisy: str, clean: str) -> Iterator[tuple[str, str]]:
-    """Yield words of the noisy side, each with the one whose place it took, one for one."""
+    """Yield words of the noisy side, each with the one, or the phrase, whose place it took."""
     ours, theirs = (
         [text[start:stop] for start, stop in token_spans(text)] for text in (clean, noisy)
     )
     for is_equal, block in groupby(aligned(ours, theirs), itemgetter(0)):
         parts = list(block)
         words, forms = ours[parts[0][1] : parts[-1][2]], theirs[parts[0][3] : parts[-1][4]]
+        if len(forms) == 1 < len(words) <= PHRASE:
+            words = [" ".join(words)]
         if not is_equal and len(words) == len(forms):
             for word, form in zip(words, forms, strict=True):
-                if WORD.fullmatch(word) and WORD.fullmatch(form) and not form.isdecimal():
+                if _WORDS.fullmatch(word) and WORD.fullmatch(form) and not form.isdecimal():
                     yield form, word
 
 
-def add_noisy_words(student: SentenceEncoder, words: Words) -> int:
-    """Give forms of words of one piece tokens that start as these; return how many got one.
+def add_noisy_words(student: SentenceEncoder, words: Words) -> tuple[int, int]:
+    """Let the student read forms as words; return how many are tokens, and how many are replaced.
 
-    Raises UsageError for a student without a tokenizer of pieces.
+    Forms of words of one piece are tokens that start as these. The tokenizer replaces the most
+    frequent of the others. Raises UsageError for a student without a tokenizer of pieces.
     """
     whole = pieces_of(student)
-    pieces = _with_words_at_spaces(whole.tokenizer)
+    replacements = _replacements(whole.tokenizer, words)
+    replaced = {form for forms in replacements.values() for form in forms}
+    pieces = _with_replacements(_with_words_at_spaces(whole.tokenizer), replacements)
     starts = {
         content: known
         for form, counts in words.items()
-        if (known := _known(whole.tokenizer, counts)) and (content := _content(pieces, form))
-    }
+        if form not in replaced
+        and (known := _known(whole.tokenizer, counts)) and (content := _content(pieces, form))
+    }  # fmt: skip
     pieces.add_tokens([AddedToken(content, single_word=True, lstrip=True) for content in starts])
     network: Any = student.network
     old = network.get_input_embeddings().weight.detach()
@@ -145,7 +158,7 @@ def add_noisy_words(student: SentenceEncoder, words: Words) -> int:
     if isinstance(student.tokenizer, PreparedTokenizer):
         tokenizer = replace(student.tokenizer, tokenizer=tokenizer)
     student.tokenizer = tokenizer
-    return len(starts)
+    return len(starts), len(replaced)
 
 
 def pieces_of(student: SentenceEncoder) -> PieceTokenizer:
@@ -169,8 +182,48 @@ def _with_words_at_spaces(pieces: Any) -> Any:
     if state == _SPLIT.__getstate__():
         rules = [*filter(None, [backend.normalizer]), *_SINGLE]
         backend.normalizer = normalizers.Sequence(rules)
+    return _keeping_rules(pieces)
+
+
+def _replacements(pieces: Any, words: Words) -> dict[str, list[str]]:
+    """Return words of several pieces, and phrases, with the forms that are read as them.
+
+    They are the most frequent ones: so many as have `COVERED` of all occurrences of such forms.
+    """
+    forms: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for form, counts in words.items():
+        word = max(counts, key=counts.__getitem__)
+        if _piece(pieces, word) is None:
+            forms[word][form] = counts[word]
+    totals = {word: counts.total() for word, counts in forms.items()}
+    order = sorted(totals, key=totals.__getitem__, reverse=True)
+    before = accumulate((totals[word] for word in order), initial=0)
+    most = COVERED * sum(totals.values())
+    chosen = [word for word, count in zip(order, before, strict=False) if count < most]
+    return {word: sorted(forms[word]) for word in chosen[:REPLACED]}
+
+
+def _with_replacements(pieces: Any, replacements: Mapping[str, list[str]]) -> Any:
+    """Return a tokenizer that replaces forms by words, in text as its other rules leave it."""
+    if not replacements:
+        return pieces
+    backend = pieces.backend_tokenizer
+    rules = [
+        normalizers.Replace(Regex(_ALONE % "|".join(map(re.escape, forms))), word)
+        for word, forms in replacements.items()
+    ]
+    if isinstance(backend.pre_tokenizer, pre_tokenizers.Metaspace):
+        # It begins a word at the start of the text, by offsets, which a replacement there moves.
+        words = "|".join(map(re.escape, replacements))
+        rules.append(normalizers.Replace(Regex(rf"\A(?=(?:{words})(?!\w))"), "▁"))
+    backend.normalizer = normalizers.Sequence([*filter(None, [backend.normalizer]), *rules])
+    return _keeping_rules(pieces)
+
+
+def _keeping_rules(pieces: Any) -> Any:
+    """Return a tokenizer that opens with these rules: a model's own class would set its own."""
     return PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
-        tokenizer_object=backend, model_max_length=pieces.model_max_length,
+        tokenizer_object=pieces.backend_tokenizer, model_max_length=pieces.model_max_length,
         **pieces.special_tokens_map,
     )  # fmt: skip
 

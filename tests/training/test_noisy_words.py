@@ -13,7 +13,7 @@ from noisegen.encoders.encoder import open_encoder
 from noisegen.encoders.folders import open_folder, save_folder
 from noisegen.encoders.tokens import with_preparation
 from noisegen.errors import UsageError
-from noisegen.training import distil
+from noisegen.training import distil, noisy_words
 from noisegen.training.noisy_words import add_noisy_words, find_noisy_words
 from noisegen.training.pairs import NoiseSource, Reading, prepare_data
 from noisegen.training.settings import load_settings
@@ -33,6 +33,32 @@ def bert(tmp_path_factory):
 @pytest.fixture
 def student(bert):
     return make_student(load_settings("quickstart"), open_folder(bert))
+
+
+KINDS = (
+    "spaces",
+    "split",
+    "class",
+)  # of an XLM-R's tokenizer: two of rules, a class that sets them
+
+
+def open_xlmr(folder, kind):
+    xlmr_folder(folder, WORDS, is_split=kind == "split")
+    if kind == "class":
+        path = folder / "tokenizer_config.json"
+        config = json.loads(path.read_text()) | {"tokenizer_class": "XLMRobertaTokenizer"}
+        path.write_text(json.dumps(config))
+    return open_folder(folder)
+
+
+@pytest.fixture(params=KINDS)
+def xlmr(request, tmp_path):
+    return open_xlmr(tmp_path / "xlmr", request.param)
+
+
+@pytest.fixture(params=["bert", *KINDS])
+def either(request, student, tmp_path):
+    return student if request.param == "bert" else open_xlmr(tmp_path / "xlmr", request.param)
 
 
 def stored(folder, pairs):
@@ -68,15 +94,23 @@ def test_a_form_is_found_with_the_words_it_stands_for(student, tmp_path):
 @pytest.mark.parametrize(
     "template",
     [
-        ("it ws", "it was fine"),  # which of them it is would be a guess
-        ("brb", "be right back"),
+        ("it ws gd", "it was fine and good"),  # which of them it is would be a guess
+        ("tldr", "it is too long to read"),  # a phrase has four words at most
         ("gr 8", "gr eat"),
+        ("brb", "back , later"),
         ("hm !", "hm ?"),
         ("c it", "see it"),  # a piece of the tokenizer needs more occurrences
     ],
 )
 def test_other_differences_are_no_noisy_words(student, tmp_path, template):
     assert found(student, tmp_path, numbered(template, 9)) == {}
+
+
+@pytest.mark.parametrize("words", ["don't", "be right back", "i don't know you"])
+def test_a_form_may_stand_for_a_phrase(student, tmp_path, words):
+    pairs = numbered(("now frm !", f"now {words} !"), 9)
+
+    assert found(student, tmp_path, pairs) == {"frm": {words: 9}}
 
 
 @pytest.mark.parametrize(
@@ -135,7 +169,7 @@ def test_a_dry_run_counts_the_time_of_reading_noise(tiny_bert, tmp_path, monkeyp
 
     assert read[:2] == [16, 16]
     assert max(read) <= 90
-    assert found["prepared"] > rows / 100
+    assert found["prepared"] >= rows / 100  # rounded to .1
     assert noisegen.train([path], values=said | {"recipe": "stored", "noisy_words": 0},
                           dry_run=True)["prepared"] < found["prepared"]  # fmt: skip
 
@@ -174,7 +208,7 @@ def test_recipes_are_drawn_until_there_are_as_many_rows(student, tmp_path):
     assert few == {}
     assert words == again
     assert words["tmrw"].keys() == {"tomorrow"}
-    assert {word for meant in words.values() for word in meant} <= {
+    assert {word for meant in words.values() for words in meant for word in words.split()} <= {
         *" ".join(map(min, pairs)).split()
     }
 
@@ -186,8 +220,8 @@ def test_a_noisy_word_starts_as_its_word_and_nothing_else_changes(student, bert)
     rows = student.network.get_input_embeddings().weight.detach().clone()
     people, purple = student.tokenizer.tokenize(["people purple"])[0][1:-1]
 
-    words = {"ppl": {"people": 3, "purple": 1, "apples": 2}, "c": {"see": 1}, "aren": {"aren't": 4}}
-    assert add_noisy_words(student, words) == 2  # of apples and aren't, no piece has the meaning
+    words = {"ppl": {"people": 3, "purple": 1, "apples": 2}, "c": {"see": 1}}
+    assert add_noisy_words(student, words) == (2, 0)  # of apples, no piece has the meaning
 
     tokens = student.tokenizer.tokenize(texts)
     new = student.network.get_input_embeddings().weight
@@ -202,10 +236,57 @@ def test_a_noisy_word_starts_as_its_word_and_nothing_else_changes(student, bert)
     assert list(teacher.tokenizer.tokenize(["ppl"])[0]) == [*list(before[3])[:-2], 3]
 
 
+PHRASES = {"dont": {"don't": 9}, "idk": {"i don't know": 8, "you": 1}, "ppl": {"people": 2}}
+
+
+@pytest.mark.parametrize(
+    ("noisy", "clean"),
+    [
+        ("i dont, you dont!", "i don't, you don't!"),
+        ("idk", "i don't know"),
+        ("(dont) 'idk' dont's", "(don't) 'i don't know' don't's"),
+        ("donts dontç xdont idk2 _dont", "donts dontç xdont idk2 _dont"),  # parts of words
+        ("@dont #idk http://x/dont dont@x", "@dont #idk http://x/dont dont@x"),
+    ],
+)
+def test_forms_of_several_pieces_are_read_as_their_words(either, tmp_path, noisy, clean):
+    before = list(either.tokenizer.tokenize([clean])[0])
+
+    assert add_noisy_words(either, PHRASES) == (1, 2)
+
+    assert list(either.tokenizer.tokenize([noisy])[0]) == before
+    save_folder(either, tmp_path / "saved")
+    assert list(open_folder(tmp_path / "saved").tokenizer.tokenize([noisy])[0]) == before
+
+
+def test_case_is_that_of_the_text_that_the_student_reads(student, xlmr):
+    for encoder, is_read in ((student, True), (xlmr, False)):
+        clean = list(encoder.tokenizer.tokenize(["I don't"])[0])
+        add_noisy_words(encoder, PHRASES)
+        assert (list(encoder.tokenizer.tokenize(["I DONT"])[0]) == clean) == is_read
+
+
+def test_the_most_frequent_phrases_are_replaced(student, monkeypatch):
+    words = {f"f{n}": {f"you're {n}th": n} for n in range(1, 101)}  # 5,050 in all
+
+    assert add_noisy_words(student, words) == (0, 79)  # 1 to 21 are the last twentieth
+    monkeypatch.setattr(noisy_words, "REPLACED", 10)
+    assert noisy_words._replacements(noisy_words.pieces_of(student).tokenizer, words).keys() == {
+        f"you're {n}th" for n in range(91, 101)
+    }
+
+
+def test_a_form_that_is_not_replaced_may_be_a_token_of_its_other_word(student, monkeypatch):
+    monkeypatch.setattr(noisy_words, "REPLACED", 1)
+    words = {"dont": {"don't": 99}, "ur": {"you're": 5, "people": 4}}
+
+    assert add_noisy_words(student, words) == (1, 1)
+
+
 def test_its_folder_opens_here_and_in_sentence_transformers(student, tmp_path):
     sentence_transformers = pytest.importorskip("sentence_transformers")
-    add_noisy_words(student, {"ppl": {"people": 2}, "c": {"see": 1}})
-    texts = ["C u ppl", "see you people", "pplc"]
+    add_noisy_words(student, PHRASES | {"c": {"see": 1}})
+    texts = ["C u ppl", "see you people", "pplc", "idk, i dont"]
     vectors = student.encode(texts)
     save_folder(student, tmp_path)
 
@@ -214,22 +295,11 @@ def test_its_folder_opens_here_and_in_sentence_transformers(student, tmp_path):
     assert np.allclose(theirs.encode(texts), vectors, atol=1e-5)
 
 
-@pytest.fixture(params=["spaces", "split", "class"])
-def xlmr(request, tmp_path):
-    """An XLM-R by the kind of its tokenizer: two kinds of rules, or a class that sets them."""
-    folder = xlmr_folder(tmp_path / "xlmr", WORDS, is_split=request.param == "split")
-    if request.param == "class":
-        path = folder / "tokenizer_config.json"
-        config = json.loads(path.read_text()) | {"tokenizer_class": "XLMRobertaTokenizer"}
-        path.write_text(json.dumps(config))
-    return open_folder(folder)
-
-
 def test_what_follows_a_noisy_word_begins_no_word(xlmr, tmp_path):
     text = "{0}, ({0}) {0}'s {0}"
     clean = list(xlmr.tokenizer.tokenize([text.format("people")])[0])
     numbers = xlmr.tokenizer.tokenizer.convert_tokens_to_ids(["▁people", *"people"])
-    assert add_noisy_words(xlmr, {"ppl": {"people": 1}}) == 1
+    assert add_noisy_words(xlmr, {"ppl": {"people": 1}}) == (1, 0)
 
     new = xlmr.tokenizer.tokenizer.convert_tokens_to_ids("ppl")
     bracket = next(i for i in range(len(clean)) if clean[i : i + 6] == numbers[1:])
@@ -244,7 +314,7 @@ def test_text_without_noisy_words_is_read_as_before(xlmr, demo_texts, odd_texts)
     blank = ["  a\u00a0b \u3000", "\x85a\u2028b\t\n", "▁ ▁a▁", "a ▁ b", "\ufeffx \u200b"]
     texts = [*demo_texts, *odd_texts, *blank]
     before = xlmr.tokenizer.tokenize(texts)
-    add_noisy_words(xlmr, {"q-q": {"people": 1}})
+    add_noisy_words(xlmr, {"q-q": {"people": 1}, "qq": {"quite quiet": 1}})
 
     assert [list(row) for row in xlmr.tokenizer.tokenize(texts)] == [list(row) for row in before]
 
