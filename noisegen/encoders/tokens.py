@@ -5,6 +5,7 @@ In a packed batch rows follow each other without padding. A token attends to its
 tokens and serves as the reference.
 """
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from copy import deepcopy
@@ -80,8 +81,12 @@ class PieceTokenizer:
         return encodings
 
     def save(self, folder: Path) -> None:
-        """Write the tokenizer's files."""
+        """Write the tokenizer's files, which older versions of transformers open too."""
         self.tokenizer.save_pretrained(folder)
+        path = folder / "tokenizer_config.json"
+        config = json.loads(path.read_text("utf-8"))
+        if config.get("tokenizer_class") == "TokenizersBackend":  # its name in version 5
+            write_json(path, config | {"tokenizer_class": "PreTrainedTokenizerFast"})
 
 
 @contextmanager

@@ -1,12 +1,12 @@
 """Noisy words that the student knows: `ppl` is a token that starts as `people`, `dont` is `don't`.
 
 A teacher cuts forms that it never met into pieces of other words, and a student has to learn text
-by text what they stand for. Noise knows it from the start. A form that mostly stands for one word,
-or a few, and that clean text hardly has, gets a row of the embedding, which starts as that word's.
-Words of several pieces have no such row: starting at the mean of their pieces, as in Gee and others
-(2022, Fast Vocabulary Transfer, section 3), brought texts no nearer, and in e5 less near
-(docs/log.md, 9). The tokenizer reads the most frequent of their forms as the words (docs/log.md,
-11).
+by text what they stand for. Noise knows it from the start. A form that mostly stands for a word of
+one piece, and that clean text hardly has, gets a row of the embedding, which starts as that word's.
+No row means several pieces: the mean of theirs, as in Gee and others (2022, Fast Vocabulary
+Transfer, section 3), brought texts no nearer, and in e5 less near (docs/log.md, 9). So the
+tokenizer replaces the most frequent forms of contractions and phrases before it cuts text
+(docs/log.md, 11).
 """
 
 import re
@@ -14,7 +14,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import replace
-from itertools import accumulate, groupby
+from itertools import accumulate, filterfalse, groupby
 from operator import itemgetter
 from typing import Annotated, Any
 
@@ -41,12 +41,17 @@ TOLERATED = 0.2  # occurrences in clean text, for each that stands for another w
 PIECE_SEEN = 20  # times, if it is a piece already: it may be a word that the text lacks
 RARE = 0.1  # of the occurrences: words with fewer are left out of the mean
 PHRASE = 4  # words that a form may stand for
-COVERED = 0.95  # share of the forms of words of several pieces, as often as they occur
-REPLACED = 200  # such words at most; each takes half a microsecond per text
+# Of a contraction or a phrase, for which a form stays replaced whatever training shows: if the form
+# is a piece, or as short as initials and abbreviations that text writes ("id", "ty").
+SHORT, SHORT_SEEN, SHORT_TOLERATED = 3, 100, 0.02
+COVERED = 0.95  # share of the occurrences of forms of contractions and phrases that rules cover
+MAX_RULES = 200  # contractions and phrases; each takes half a microsecond per post
 WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _WORDS = re.compile(rf"{WORD.pattern}(?: {WORD.pattern})*")
+_SEVERAL = re.compile(r"[ '’]")  # in contractions and phrases
 _PART = re.compile(r"[^\W_]+")
-_ALONE = r"(?<![\w@#/])(?:%s)(?![\w@/])"  # no part of a name, a tag or a link
+# No part of a word, a mention, a tag or a link.
+_ALONE = r"(?<![\w@#/='’-])(?<!\w\.)(?:%s)(?![\w@/=-]|['’.]\w)"
 
 # What XLM-R and others split text with, and what takes the place of WhitespaceSplit.
 _SPACES = pre_tokenizers.Metaspace()  # puts one before each text between added tokens
@@ -57,8 +62,8 @@ _SINGLE = (
 )  # fmt: skip
 
 # For each noisy form, how often it stood for which word, or words with spaces between them.
-_Counts = Annotated[dict[str, Annotated[int, Meta(ge=1)]], Meta(min_length=1)]
-Words = dict[str, _Counts]
+_Text = Annotated[str, Meta(min_length=1)]
+Words = dict[_Text, Annotated[dict[_Text, Annotated[int, Meta(ge=1)]], Meta(min_length=1)]]
 
 
 def find_noisy_words(
@@ -80,15 +85,18 @@ def find_noisy_words(
         noisy, clean = fold(prepare(noisy)), fold(prepare(clean))
         usual.update({*WORD.findall(clean), *_PART.findall(clean)})
         if noisy != clean:
-            for form, word in _replaced(noisy, clean):
+            for form, word in _aligned_words(noisy, clean):
                 seen[form][word] += 1
     found = {}
     for form, words in seen.items():
-        total, most = words.total(), max(words.values())
-        if total < SEEN or most < SHARE * total:
+        word, total = _most_frequent(words), words.total()
+        if total < SEEN or words[word] < SHARE * total:
             continue
-        least = SEEN if _piece(pieces, form) is None else PIECE_SEEN
-        if total >= least and usual[form] <= TOLERATED * total:
+        is_piece = _piece(pieces, form) is not None
+        least, tolerated = (PIECE_SEEN if is_piece else SEEN), TOLERATED
+        if _SEVERAL.search(word) and (is_piece or len(form) <= SHORT):
+            least, tolerated = SHORT_SEEN, SHORT_TOLERATED
+        if total >= least and usual[form] <= tolerated * total:
             found[form] = {word: n for word, n in words.items() if n >= RARE * total}
     return found
 
@@ -111,7 +119,7 @@ def _rows(
             read += len(piece)
 
 
-def _replaced(noisy: str, clean: str) -> Iterator[tuple[str, str]]:
+def _aligned_words(noisy: str, clean: str) -> Iterator[tuple[str, str]]:
     """Yield words of the noisy side, each with the one, or the phrase, whose place it took."""
     ours, theirs = (
         [text[start:stop] for start, stop in token_spans(text)] for text in (clean, noisy)
@@ -131,7 +139,8 @@ def add_noisy_words(student: SentenceEncoder, words: Words) -> tuple[int, int]:
     """Let the student read forms as words; return how many are tokens, and how many are replaced.
 
     Forms of words of one piece are tokens that start as these. The tokenizer replaces the most
-    frequent of the others. Raises UsageError for a student without a tokenizer of pieces.
+    frequent forms of contractions and phrases. Raises UsageError for a student without a tokenizer
+    of pieces.
     """
     whole = pieces_of(student)
     replacements = _replacements(whole.tokenizer, words)
@@ -139,10 +148,9 @@ def add_noisy_words(student: SentenceEncoder, words: Words) -> tuple[int, int]:
     pieces = _with_replacements(_with_words_at_spaces(whole.tokenizer), replacements)
     starts = {
         content: known
-        for form, counts in words.items()
-        if form not in replaced
-        and (known := _known(whole.tokenizer, counts)) and (content := _content(pieces, form))
-    }  # fmt: skip
+        for form in filterfalse(replaced.__contains__, words)
+        if (known := _known(whole.tokenizer, words[form])) and (content := _content(pieces, form))
+    }
     pieces.add_tokens([AddedToken(content, single_word=True, lstrip=True) for content in starts])
     network: Any = student.network
     old = network.get_input_embeddings().weight.detach()
@@ -186,21 +194,30 @@ def _with_words_at_spaces(pieces: Any) -> Any:
 
 
 def _replacements(pieces: Any, words: Words) -> dict[str, list[str]]:
-    """Return words of several pieces, and phrases, with the forms that are read as them.
+    """Return contractions and phrases of several pieces, with the forms that are replaced by them.
 
     They are the most frequent ones: so many as have `COVERED` of all occurrences of such forms.
     """
+    added = {token.content.lower() for token in pieces.added_tokens_decoder.values()}
     forms: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for form, counts in words.items():
-        word = max(counts, key=counts.__getitem__)
-        if _piece(pieces, word) is None:
+        word = _most_frequent(counts)
+        if form.lower() not in added and _SEVERAL.search(word) and _is_cut(pieces, form, word):
             forms[word][form] = counts[word]
     totals = {word: counts.total() for word, counts in forms.items()}
     order = sorted(totals, key=totals.__getitem__, reverse=True)
     before = accumulate((totals[word] for word in order), initial=0)
     most = COVERED * sum(totals.values())
     chosen = [word for word, count in zip(order, before, strict=False) if count < most]
-    return {word: sorted(forms[word]) for word in chosen[:REPLACED]}
+    return {word: sorted(forms[word]) for word in chosen[:MAX_RULES]}
+
+
+def _is_cut(pieces: Any, form: str, word: str) -> bool:
+    """Return whether a word has several pieces, and neither it nor its form is normalised first."""
+    normalizer = pieces.backend_tokenizer.normalizer
+    ids = pieces(f" {word}", add_special_tokens=False)["input_ids"]
+    is_kept = normalizer is None or all(normalizer.normalize_str(t) == t for t in (form, word))
+    return is_kept and len(ids) > 1 and pieces.unk_token_id not in ids
 
 
 def _with_replacements(pieces: Any, replacements: Mapping[str, list[str]]) -> Any:
@@ -208,22 +225,25 @@ def _with_replacements(pieces: Any, replacements: Mapping[str, list[str]]) -> An
     if not replacements:
         return pieces
     backend = pieces.backend_tokenizer
-    rules = [
-        normalizers.Replace(Regex(_ALONE % "|".join(map(re.escape, forms))), word)
-        for word, forms in replacements.items()
-    ]
-    if isinstance(backend.pre_tokenizer, pre_tokenizers.Metaspace):
-        # It begins a word at the start of the text, by offsets, which a replacement there moves.
-        words = "|".join(map(re.escape, replacements))
-        rules.append(normalizers.Replace(Regex(rf"\A(?=(?:{words})(?!\w))"), "▁"))
+    rules = [normalizers.Replace(_alone(forms), word) for word, forms in replacements.items()]
+    if getattr(backend.pre_tokenizer, "prepend_scheme", "") == "first":
+        # Metaspace begins a word at offset 0, and those of a replaced beginning start later.
+        forms = [form for forms in replacements.values() for form in forms]
+        rules.insert(0, normalizers.Replace(_alone(forms, r"\A(?=%s)"), "▁"))
     backend.normalizer = normalizers.Sequence([*filter(None, [backend.normalizer]), *rules])
     return _keeping_rules(pieces)
 
 
+def _alone(forms: list[str], where: str = "%s") -> Regex:
+    """Return what matches these forms where they are words of their own."""
+    return Regex(where % (_ALONE % "|".join(map(re.escape, forms))))
+
+
 def _keeping_rules(pieces: Any) -> Any:
     """Return a tokenizer that opens with these rules: a model's own class would set its own."""
+    kept = ("model_max_length", "model_input_names", "padding_side", "truncation_side")
     return PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
-        tokenizer_object=pieces.backend_tokenizer, model_max_length=pieces.model_max_length,
+        tokenizer_object=pieces.backend_tokenizer, **{name: getattr(pieces, name) for name in kept},
         **pieces.special_tokens_map,
     )  # fmt: skip
 
@@ -233,10 +253,16 @@ def _is_uncased(pieces: Any) -> bool:
     return normalizer is not None and bool(normalizer.normalize_str("A") == "a")
 
 
+def _most_frequent(counts: Mapping[str, int]) -> str:
+    return max(counts, key=counts.__getitem__)
+
+
 def _known(pieces: Any, counts: Mapping[str, int]) -> dict[int, int]:
-    """Return the counts of words by their piece, without words of several or of none."""
-    found = ((_piece(pieces, word), count) for word, count in counts.items())
-    return {piece: count for piece, count in found if piece is not None}
+    """Return the counts of words by their piece; none if the most frequent one has several."""
+    found = {word: _piece(pieces, word) for word in counts}
+    if found[_most_frequent(counts)] is None:
+        return {}
+    return {piece: counts[word] for word, piece in found.items() if piece is not None}
 
 
 def _piece(pieces: Any, word: str) -> int | None:

@@ -210,7 +210,7 @@ class DistilSettings(RunSettings):
     freeze: Annotated[tuple[str, ...], option("Prefixes of names of frozen weights")] = ()
     noisy_words: Annotated[
         int,
-        option("Noisy rows read for forms that become tokens, which start as their words", ge=0),
+        option("Noisy rows read for forms that the student then reads as their words", ge=0),
     ] = 0
     batch_tokens: Annotated[
         int, option("Tokens per update over all processes, padding included", ge=1)

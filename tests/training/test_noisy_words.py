@@ -35,20 +35,19 @@ def student(bert):
     return make_student(load_settings("quickstart"), open_folder(bert))
 
 
-KINDS = (
-    "spaces",
-    "split",
-    "class",
-)  # of an XLM-R's tokenizer: two of rules, a class that sets them
+# Kinds of an XLM-R's tokenizer: two of rules, and a class that sets its own.
+KINDS = ("spaces", "split", "class")
+
+
+def with_class(folder, name):
+    path = folder / "tokenizer_config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"tokenizer_class": name}))
+    return folder
 
 
 def open_xlmr(folder, kind):
     xlmr_folder(folder, WORDS, is_split=kind == "split")
-    if kind == "class":
-        path = folder / "tokenizer_config.json"
-        config = json.loads(path.read_text()) | {"tokenizer_class": "XLMRobertaTokenizer"}
-        path.write_text(json.dumps(config))
-    return open_folder(folder)
+    return open_folder(with_class(folder, "XLMRobertaTokenizer") if kind == "class" else folder)
 
 
 @pytest.fixture(params=KINDS)
@@ -56,9 +55,12 @@ def xlmr(request, tmp_path):
     return open_xlmr(tmp_path / "xlmr", request.param)
 
 
-@pytest.fixture(params=["bert", *KINDS])
-def either(request, student, tmp_path):
-    return student if request.param == "bert" else open_xlmr(tmp_path / "xlmr", request.param)
+@pytest.fixture(params=["bert", "bert class", *KINDS])
+def either(request, tmp_path):
+    if request.param in KINDS:
+        return open_xlmr(tmp_path / "xlmr", request.param)
+    folder = bert_folder(tmp_path / "bert", (*WORDS, "[MASK]"))
+    return open_folder(with_class(folder, "BertTokenizer") if "class" in request.param else folder)
 
 
 def stored(folder, pairs):
@@ -95,7 +97,7 @@ def test_a_form_is_found_with_the_words_it_stands_for(student, tmp_path):
     "template",
     [
         ("it ws gd", "it was fine and good"),  # which of them it is would be a guess
-        ("tldr", "it is too long to read"),  # a phrase has four words at most
+        ("tldr", "it is too long now"),  # a phrase has four words at most
         ("gr 8", "gr eat"),
         ("brb", "back , later"),
         ("hm !", "hm ?"),
@@ -108,9 +110,19 @@ def test_other_differences_are_no_noisy_words(student, tmp_path, template):
 
 @pytest.mark.parametrize("words", ["don't", "be right back", "i don't know you"])
 def test_a_form_may_stand_for_a_phrase(student, tmp_path, words):
-    pairs = numbered(("now frm !", f"now {words} !"), 9)
+    pairs = numbered(("now frms !", f"now {words} !"), 9)
 
-    assert found(student, tmp_path, pairs) == {"frm": {words: 9}}
+    assert found(student, tmp_path, pairs) == {"frms": {words: 9}}
+
+
+@pytest.mark.parametrize("form", ["idk", "like"])  # of three letters, and a piece
+@pytest.mark.parametrize(("times", "clean"), [(100, 2), (100, 3), (99, 0)])
+def test_short_forms_and_words_are_replaced_if_they_are_sure(student, tmp_path, form, times, clean):
+    pairs = numbered((f"now {form} !", "now i don't !"), times)
+
+    known = found(student, tmp_path, pairs + numbered((f"my {form}",) * 2, clean))
+
+    assert (form in known) == ((times, clean) == (100, 2))
 
 
 @pytest.mark.parametrize(
@@ -244,9 +256,10 @@ PHRASES = {"dont": {"don't": 9}, "idk": {"i don't know": 8, "you": 1}, "ppl": {"
     [
         ("i dont, you dont!", "i don't, you don't!"),
         ("idk", "i don't know"),
-        ("(dont) 'idk' dont's", "(don't) 'i don't know' don't's"),
-        ("donts dontç xdont idk2 _dont", "donts dontç xdont idk2 _dont"),  # parts of words
-        ("@dont #idk http://x/dont dont@x", "@dont #idk http://x/dont dont@x"),
+        ("dont? (dont), well...dont.", "don't? (don't), well...don't."),
+        ("donts dontç xdont idk2 _dont dont's 'dont", "donts dontç xdont idk2 _dont dont's 'dont"),
+        ("@dont #idk http://x/dont dont@x dont/do", "@dont #idk http://x/dont dont@x dont/do"),
+        ("www.dont.com x=dont a-dont-b", "www.dont.com x=dont a-dont-b"),
     ],
 )
 def test_forms_of_several_pieces_are_read_as_their_words(either, tmp_path, noisy, clean):
@@ -257,6 +270,8 @@ def test_forms_of_several_pieces_are_read_as_their_words(either, tmp_path, noisy
     assert list(either.tokenizer.tokenize([noisy])[0]) == before
     save_folder(either, tmp_path / "saved")
     assert list(open_folder(tmp_path / "saved").tokenizer.tokenize([noisy])[0]) == before
+    config = json.loads((tmp_path / "saved" / "tokenizer_config.json").read_text())
+    assert config["tokenizer_class"] == "PreTrainedTokenizerFast"  # in all versions
 
 
 def test_case_is_that_of_the_text_that_the_student_reads(student, xlmr):
@@ -266,21 +281,55 @@ def test_case_is_that_of_the_text_that_the_student_reads(student, xlmr):
         assert (list(encoder.tokenizer.tokenize(["I DONT"])[0]) == clean) == is_read
 
 
-def test_the_most_frequent_phrases_are_replaced(student, monkeypatch):
+def test_the_most_frequent_phrases_are_replaced(student, bert, monkeypatch):
     words = {f"f{n}": {f"you're {n}th": n} for n in range(1, 101)}  # 5,050 in all
 
     assert add_noisy_words(student, words) == (0, 79)  # 1 to 21 are the last twentieth
-    monkeypatch.setattr(noisy_words, "REPLACED", 10)
-    assert noisy_words._replacements(noisy_words.pieces_of(student).tokenizer, words).keys() == {
-        f"you're {n}th" for n in range(91, 101)
-    }
+    monkeypatch.setattr(noisy_words, "MAX_RULES", 10)
+    other = open_folder(bert)
+    assert add_noisy_words(other, words) == (0, 10)
+    frequent, rarer = other.tokenizer.tokenize(["f91", "f90"])
+    assert list(frequent) == list(open_folder(bert).tokenizer.tokenize(["you're 91th"])[0])
+    assert list(rarer) == list(open_folder(bert).tokenizer.tokenize(["f90"])[0])
 
 
-def test_a_form_that_is_not_replaced_may_be_a_token_of_its_other_word(student, monkeypatch):
-    monkeypatch.setattr(noisy_words, "REPLACED", 1)
-    words = {"dont": {"don't": 99}, "ur": {"you're": 5, "people": 4}}
+def test_a_form_that_is_not_replaced_is_no_token_of_a_rarer_word(student, monkeypatch):
+    monkeypatch.setattr(noisy_words, "MAX_RULES", 1)
+    words = {"dont": {"don't": 99}, "ur": {"you're": 5, "people": 4}, "ppl": {"people": 1}}
 
     assert add_noisy_words(student, words) == (1, 1)
+    assert "ur" not in student.tokenizer.tokenizer.get_vocab()
+
+
+@pytest.mark.parametrize(
+    ("form", "word"),
+    [
+        ("peoplez", "peoplesque"),  # of several pieces, but no phrase
+        ("cafes", "café's"),  # what the tokenizer strips of it would come back
+        ("dónt", "don't"),
+        ("sawa", "สวัส ดี"),  # of no piece
+    ],
+)
+def test_what_the_tokenizer_would_not_read_is_not_replaced(student, form, word):
+    before = list(student.tokenizer.tokenize([form])[0])
+
+    assert add_noisy_words(student, {form: {word: 9}}) == (0, 0)
+    assert list(student.tokenizer.tokenize([form])[0]) == before
+
+
+def test_a_student_can_learn_more_words(either, tmp_path):
+    texts = ["u dont", "ur", "see you're", "idk"]
+    add_noisy_words(either, {"ur": {"people": 5}, "dont": {"don't": 3}})
+    once = [list(row) for row in either.tokenizer.tokenize(texts)]
+    save_folder(either, tmp_path / "saved")
+    again = open_folder(tmp_path / "saved")
+
+    more = {"ur": {"you're": 9}, "dont": {"don't": 3}, "idk": {"i don't know": 3}}
+    assert add_noisy_words(again, more) == (0, 1)
+
+    twice = [list(row) for row in again.tokenizer.tokenize(texts)]
+    assert twice[:3] == once[:3]
+    assert twice[3] == list(either.tokenizer.tokenize(["i don't know"])[0])
 
 
 def test_its_folder_opens_here_and_in_sentence_transformers(student, tmp_path):
@@ -312,7 +361,7 @@ def test_what_follows_a_noisy_word_begins_no_word(xlmr, tmp_path):
 
 def test_text_without_noisy_words_is_read_as_before(xlmr, demo_texts, odd_texts):
     blank = ["  a\u00a0b \u3000", "\x85a\u2028b\t\n", "▁ ▁a▁", "a ▁ b", "\ufeffx \u200b"]
-    texts = [*demo_texts, *odd_texts, *blank]
+    texts = [*demo_texts, *odd_texts, *blank, "quite quiet", "quite quietly", " quite quiet"]
     before = xlmr.tokenizer.tokenize(texts)
     add_noisy_words(xlmr, {"q-q": {"people": 1}, "qq": {"quite quiet": 1}})
 
