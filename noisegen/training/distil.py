@@ -194,7 +194,7 @@ class Distillation(PairMethod[PairChunk]):
             tokens, replaced = add_noisy_words(self.network, self.noisy_words)
             self.tell(
                 f"{tokens:,} noisy words are tokens of the student, which start as their words; "
-                f"its tokenizer replaces {replaced:,} others by theirs"
+                f"the tokenizer replaces {replaced:,} more by contractions and phrases"
             )
             self.hold_out(self.held_rows, self.held_out)
         self._leave_out_unknown()
