@@ -41,8 +41,8 @@ TOLERATED = 0.2  # occurrences in clean text, for each that stands for another w
 PIECE_SEEN = 20  # times, if it is a piece already: it may be a word that the text lacks
 RARE = 0.1  # of the occurrences: words with fewer are left out of the mean
 PHRASE = 4  # words that a form may stand for
-# A contraction or a phrase replaces a form whatever training shows. So a form that is a piece, or has
-# at most `SHORT` letters, as initials do ("ID"), must occur often, and hardly in clean text.
+# A contraction or a phrase replaces a form whatever training shows. So a form that is a piece, or
+# has at most `SHORT` letters, as initials do ("ID"), must occur often, and hardly in clean text.
 SHORT, SHORT_SEEN, SHORT_TOLERATED = 3, 100, 0.02
 COVERED = 0.95  # share of the occurrences of forms of contractions and phrases that rules cover
 MAX_RULES = 200  # contractions and phrases; each takes half a microsecond per post
