@@ -44,7 +44,12 @@ def unpack(file: Path, folder: Path) -> None:
         raise SystemExit(f"{folder} exists: give the name of a new folder")
     try:
         with tarfile.open(file, "r:xz") as tar:
-            tar.extractall(folder, filter="data")
+            for member in filter(tarfile.TarInfo.isfile, tar):
+                path, content = folder / member.name, tar.extractfile(member)
+                if not content or not path.resolve().is_relative_to(folder.resolve()):
+                    raise tarfile.TarError(f"{member.name} is outside of the folder")
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(content.read())
     except (OSError, EOFError, tarfile.TarError, lzma.LZMAError) as error:
         shutil.rmtree(folder, ignore_errors=True)
         raise SystemExit(f"cannot unpack {file}: {error}; give a file that `pack` wrote") from None

@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 
 import numpy as np
@@ -63,15 +64,20 @@ def test_a_packed_student_is_unpacked_into_a_new_folder_alone(tmp_path):
     run("small_student", "pack", folder, packed)
     text.write_text("no archive")
     (tmp_path / "short").write_bytes(packed.read_bytes()[:-80])
+    with tarfile.open(tmp_path / "outside", "w:xz") as tar:
+        tar.addfile(tarfile.TarInfo("../evil"))
 
     for source, target, reason in (
         (packed, folder, "exists: give the name of a new folder"),
         (packed, text, "exists: give the name of a new folder"),
         *((tmp_path / name, tmp_path / "new", "; give a file that `pack` wrote")
           for name in ("text", "missing")),
-        (tmp_path / "short", tmp_path / "cut", "; give a file that `pack` wrote"),
+        *((tmp_path / name, tmp_path / "cut", "; give a file that `pack` wrote")
+          for name in ("short", "outside")),
     ):  # fmt: skip
         said = run("small_student", "unpack", source, target, code=1)
         assert said.endswith(f"{reason}\n")
         assert said.count("\n") == 1
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["packed", "run", "short", "text"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "outside", "packed", "run", "short", "text"
+    ]  # fmt: skip
