@@ -48,6 +48,14 @@ UNMARKED = {("with", "w/"): 0.05}  # chances of forms that annotators leave: too
 Change = tuple[str, str]  # letters and what is written for them
 
 
+def by_clean(lexicon: Lexicon) -> dict[str, list[Entry]]:
+    """Return the alternatives of every phrase."""
+    grouped: defaultdict[str, list[Entry]] = defaultdict(list)
+    for entry in lexicon.entries:
+        grouped[entry.clean].append(entry)
+    return dict(grouped)
+
+
 @dataclass(frozen=True)
 class Counts:
     """How often pairs have each phrase in clean text, and each form of it."""
@@ -72,7 +80,7 @@ class Counts:
     @classmethod
     def of_matches(cls, rows: Sequence[Row], lexicon: Lexicon, matched_by: str) -> "Counts":
         """Count the matches of a list in text without spaces, and which form became of each."""
-        table, groups = build(lexicon, matched_by), lexicon.by_clean()
+        table, groups = build(lexicon, matched_by), by_clean(lexicon)
         phrases, written = Counter[str](), Counter[tuple[str, str]]()
         for row in rows:
             words, moved = getattr(TextRow(row.clean), matched_by), Moved(row.clean, row.noisy)
@@ -156,7 +164,7 @@ def calibrated(
     lexicon: Lexicon, counts: Counts, one_in: float = ONE_IN, by_change: bool = False
 ) -> list[Entry]:
     """Return the entries of a list with the weights that the counts give them."""
-    groups, of = lexicon.by_clean(), int(lexicon.head.get("of", 0))
+    groups, of = by_clean(lexicon), int(lexicon.head.get("of", 0))
     rare = counts.pooled(groups.values(), WORDS_MIN - 1)
     known = counts.pooled(groups.values(), float("inf"))
     of_change = counts.by_change(lexicon.entries)

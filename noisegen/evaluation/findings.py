@@ -178,7 +178,6 @@ def render(results: Results, console: Console) -> None:
             if kind in metric.kinds and (others or metric.name not in _AGAINST_BASELINE)
         ]  # fmt: skip
         table = titled(f"{title}: {baseline}{' → model' if others else ''}")
-        table.padding, table.collapse_padding = (0, 1, 0, 0), True
         names = ["", "model"] if len(others) > 1 else [""]
         for head in (*names, "rows", *(metric.headline for metric in shown)):
             is_name = head in names

@@ -79,13 +79,6 @@ class Lexicon:
                 group.append(Entry(clean, clean, rest, pos))
         return groups
 
-    def by_clean(self) -> dict[str, list[Entry]]:
-        """Return the alternatives of every phrase."""
-        grouped: dict[str, list[Entry]] = {}
-        for entry in self.entries:
-            grouped.setdefault(entry.clean, []).append(entry)
-        return grouped
-
 
 Parser = Callable[[bytes, str], Lexicon]  # from the content of a file and its name for errors
 

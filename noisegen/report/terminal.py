@@ -34,11 +34,12 @@ def bar(value: float, most: float, columns: int = BAR_COLUMNS) -> str:
 
 
 def titled(title: str = "", heads: bool = True, lines: bool = True) -> Table:
-    """Return a table without edges, its title at the left, a line under its heads."""
+    """Return a table without edges, a line under its heads; one with a title has narrow columns."""
     words = Text(title, "bold") if title else None
     style = box.SIMPLE_HEAD if heads and lines else None
     table = Table(title=words, title_justify="left", box=style, show_header=heads)
     table.show_edge = table.pad_edge = False
+    table.padding, table.collapse_padding = (0, 1, 0, 0) if title else (0, 1), bool(title)
     return table
 
 

@@ -114,6 +114,13 @@ class Distillation(PairMethod[PairChunk]):
                 f"hard_negatives are for info_nce: add +0.2*info_nce to {settings.objective}"
             )
         self.noise = NoiseSource(settings.recipe, settings.seed, settings.lang)
+        of_words = settings.noisy_words_recipe or settings.recipe
+        self.noise_of_words = replace(self.noise, spec=of_words)
+        if self.noise_of_words.is_stored > self.noise.is_stored:
+            raise UsageError(
+                f"noisy_words_recipe {of_words} reads pairs, recipe {settings.recipe} clean text: "
+                "give a recipe without stored"
+            )
         self.computation = Computation(settings, self.network, workers.device, workers.world)
         self.is_altered = settings.interpolate < 1
         if settings.validation and not settings.select_by:
@@ -215,7 +222,8 @@ class Distillation(PairMethod[PairChunk]):
             return True
 
         if self.workers.leads and not path.exists():
-            write_json(path, find_noisy_words(self.network, self.pairs, self.noise, rows, stop))
+            words = find_noisy_words(self.network, self.pairs, self.noise_of_words, rows, stop)
+            write_json(path, words)
         self.workers.wait()
         self.noisy_words = read_json(path, Words, DAMAGED)
 
@@ -228,7 +236,7 @@ class Distillation(PairMethod[PairChunk]):
         self.negatives = Negatives(self.vectors, settings.negatives, settings.seed)
         seconds = min(seconds, (settings.limit or inf) * _VECTORS_SHARE)
         if settings.noisy_words:
-            find = partial(find_noisy_words, self.network, self.pairs, self.noise)
+            find = partial(find_noisy_words, self.network, self.pairs, self.noise_of_words)
             most = ((settings.limit or inf) - seconds) * _WORDS_SHARE
             seconds += min(sampled_seconds(find, self._noisy_rows), most)
         return seconds
@@ -271,7 +279,7 @@ class Distillation(PairMethod[PairChunk]):
     @property
     def _noisy_rows(self) -> int:
         """The rows that are read for noisy words: stored noise is read once."""
-        most = inf if self.noise.is_drawn else len(self.pairs.training)
+        most = inf if self.noise_of_words.is_drawn else len(self.pairs.training)
         return int(min(self.settings.noisy_words, most))
 
     @property

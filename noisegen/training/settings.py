@@ -212,6 +212,7 @@ class DistilSettings(RunSettings):
         int,
         option("Noisy rows read for forms that the student then reads as their words", ge=0),
     ] = 0
+    noisy_words_recipe: str | None = None  # noise of these rows; None: that of recipe
     batch_tokens: Annotated[
         int, option("Tokens per update over all processes, padding included", ge=1)
     ] = 2048

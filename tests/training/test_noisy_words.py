@@ -1,6 +1,7 @@
 import json
 import re
 import time
+from unittest.mock import ANY
 
 import numpy as np
 import pytest
@@ -223,6 +224,25 @@ def test_recipes_are_drawn_until_there_are_as_many_rows(student, tmp_path):
     assert {word for meant in words.values() for words in meant for word in words.split()} <= {
         *" ".join(map(min, pairs)).split()
     }
+
+
+def test_words_are_found_in_noise_of_their_own(tiny_bert, tmp_path):
+    """Misspellings are rare in noise of posts, so there are too few of each."""
+    texts = tmp_path / "clean.txt"
+    texts.write_text("".join(f"the people of {row} went tomorrow\n" for row in range(100)))
+    said = {"teacher": str(tiny_bert), "recipe": "caps", "noisy_words": 2_000, "steps": 1}
+
+    def words(name: str, recipe: str | None) -> dict[str, dict[str, int]]:
+        noisegen.train([texts], tmp_path / name, values=said | {"noisy_words_recipe": recipe})
+        return json.loads((tmp_path / name / "data" / "words.json").read_text())
+
+    assert words("own", None) == {}
+    assert words("both", "caps+spel")["peopel"] == {"people": ANY}
+    with pytest.raises(
+        UsageError, match="noisy_words_recipe stored reads pairs, recipe caps clean text: give"
+    ):
+        words("pairs", "stored")
+    assert not (tmp_path / "pairs").exists()
 
 
 def test_a_noisy_word_starts_as_its_word_and_nothing_else_changes(student, bert):

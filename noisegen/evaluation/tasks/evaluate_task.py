@@ -229,7 +229,6 @@ class TaskResults:
         langs = dict.fromkeys(figure.lang for figure in self.figures)
         for metric in self.task.shown:
             table = titled(kinds.METRICS[metric])
-            table.padding, table.collapse_padding = (0, 1, 0, 0), True
             table.min_width = len(kinds.METRICS[metric])  # or the title breaks
             for name in ("", "", *models):
                 table.add_column(name, justify="right" if name else "left", no_wrap=True)
@@ -260,7 +259,6 @@ class TaskResults:
 def _table_of_won(won: Sequence[WonClasses], models: Sequence[str]) -> Table:
     """Return a table of how many classes each model won and lost against the first one."""
     table = titled(f"classes won-lost against {models[0]} (of equal F1: the rest)")
-    table.padding, table.collapse_padding = (0, 1, 0, 0), True
     for name in ("", "", "", *models[1:]):
         table.add_column(name, justify="right" if name else "left", no_wrap=True)
     cells = {(one.lang, one.side, one.metric, one.model): f"{one.won}-{one.lost}" for one in won}
