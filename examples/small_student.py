@@ -2,12 +2,13 @@
 
     pip install 'noisegen[train]'
     noisegen train news.txt --preset robust-minilm -o run              # an hour of CPU time
-    python examples/small_student.py pack run/student student.tar.xz   # 23 MB
+    python examples/small_student.py pack run/student student.tar.xz   # 24 MB
     python examples/small_student.py unpack student.tar.xz student
     noisegen evaluate student --baseline minilm --pairs posts.tsv -o report
 
-Each row of a matrix has its own scale, so vectors change by less than training does (docs/train.md
-has figures). Unpacked, weights are floats again: the file is small, the student as fast as before.
+Each row of a matrix has its own scale. Rounding changes vectors less than training does
+(docs/train.md has figures). Unpacked, weights are floats again: the file is small, the student as
+fast as before.
 """
 
 import argparse
@@ -18,6 +19,7 @@ import tarfile
 from pathlib import Path
 
 import numpy as np
+from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 WEIGHTS, SCALE = "model.safetensors", ".scale"
@@ -29,13 +31,16 @@ def pack(folder: Path, file: Path) -> None:
     if not (folder / WEIGHTS).is_file():
         raise SystemExit(f"{folder} has no {WEIGHTS}: give the folder `student` of a run")
     paths = sorted(path for path in folder.rglob("*") if path.is_file() and path != file)
-    with tarfile.open(file, "w:xz", preset=3) as tar:
-        for path in paths:
-            content = path.read_bytes()
-            content = eight_bits(content) if path.name == WEIGHTS else content
-            info = tarfile.TarInfo(path.relative_to(folder).as_posix())
-            info.size = len(content)
-            tar.addfile(info, io.BytesIO(content))
+    try:
+        contents = {path: path.read_bytes() for path in paths}
+        contents |= {p: eight_bits(contents[p]) for p in paths if p.name == WEIGHTS}
+        with tarfile.open(file, "w:xz", preset=3) as tar:
+            for path, content in contents.items():
+                info = tarfile.TarInfo(path.relative_to(folder).as_posix())
+                info.size = len(content)
+                tar.addfile(info, io.BytesIO(content))
+    except (OSError, SafetensorError) as error:
+        raise SystemExit(f"cannot pack {folder} into {file}: {error}") from None
 
 
 def unpack(file: Path, folder: Path) -> None:
@@ -43,18 +48,18 @@ def unpack(file: Path, folder: Path) -> None:
     if folder.exists():
         raise SystemExit(f"{folder} exists: give the name of a new folder")
     try:
-        with tarfile.open(file, "r:xz") as tar:
+        with tarfile.open(file, "r:xz") as tar:  # its own filters came with Python 3.11.4
             for member in filter(tarfile.TarInfo.isfile, tar):
                 path, content = folder / member.name, tar.extractfile(member)
                 if not content or not path.resolve().is_relative_to(folder.resolve()):
                     raise tarfile.TarError(f"{member.name} is outside of the folder")
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(content.read())
-    except (OSError, EOFError, tarfile.TarError, lzma.LZMAError) as error:
+        for path in {folder / WEIGHTS, *folder.rglob(WEIGHTS)}:
+            path.write_bytes(floats(path.read_bytes()))
+    except (OSError, EOFError, tarfile.TarError, lzma.LZMAError, SafetensorError) as error:
         shutil.rmtree(folder, ignore_errors=True)
         raise SystemExit(f"cannot unpack {file}: {error}; give a file that `pack` wrote") from None
-    for path in folder.rglob(WEIGHTS):
-        path.write_bytes(floats(path.read_bytes()))
 
 
 def eight_bits(content: bytes) -> bytes:

@@ -114,21 +114,25 @@ class Distillation(PairMethod[PairChunk]):
                 f"hard_negatives are for info_nce: add +0.2*info_nce to {settings.objective}"
             )
         self.noise = NoiseSource(settings.recipe, settings.seed, settings.lang)
-        of_words = settings.noisy_words_recipe or settings.recipe
-        self.noise_of_words = replace(self.noise, spec=of_words)
-        if self.noise_of_words.is_stored > self.noise.is_stored:
-            raise UsageError(
-                f"noisy_words_recipe {of_words} reads pairs, recipe {settings.recipe} clean text: "
-                "give a recipe without stored"
-            )
+        self.words_noise = self.noise
+        if also := settings.noisy_words_also:
+            added = replace(self.noise, spec=also, setting="noisy_words_also")
+            if added.is_stored:
+                raise UsageError(
+                    f"setting noisy_words_also {also!r}: give recipes; stored noise is read if "
+                    "--recipe has it"
+                )
+            self.words_noise = replace(added, spec=f"{settings.recipe}+{also}")
         self.computation = Computation(settings, self.network, workers.device, workers.world)
         self.is_altered = settings.interpolate < 1
         if settings.validation and not settings.select_by:
             self.selects_by = f"{GIVEN}loss"
 
     def read(self, sources: Sequence[str], folder: Path, *, resume: bool = False) -> str:
-        """Read pairs or clean text, and other pairs to validate on; raises SourceError."""
+        """Read pairs or clean text, and other pairs to validate on."""
         summary, copy = super().read(sources, folder, resume=resume), folder / "validation.json"
+        if self.settings.noisy_words:
+            self.words_noise.check(self.pairs)
         batches = self.workers.world * self.settings.accumulate
         if self.rows < batches:
             raise UsageError(
@@ -222,7 +226,7 @@ class Distillation(PairMethod[PairChunk]):
             return True
 
         if self.workers.leads and not path.exists():
-            words = find_noisy_words(self.network, self.pairs, self.noise_of_words, rows, stop)
+            words = find_noisy_words(self.network, self.pairs, self.words_noise, rows, stop)
             write_json(path, words)
         self.workers.wait()
         self.noisy_words = read_json(path, Words, DAMAGED)
@@ -236,7 +240,7 @@ class Distillation(PairMethod[PairChunk]):
         self.negatives = Negatives(self.vectors, settings.negatives, settings.seed)
         seconds = min(seconds, (settings.limit or inf) * _VECTORS_SHARE)
         if settings.noisy_words:
-            find = partial(find_noisy_words, self.network, self.pairs, self.noise_of_words)
+            find = partial(find_noisy_words, self.network, self.pairs, self.words_noise)
             most = ((settings.limit or inf) - seconds) * _WORDS_SHARE
             seconds += min(sampled_seconds(find, self._noisy_rows), most)
         return seconds
@@ -279,7 +283,7 @@ class Distillation(PairMethod[PairChunk]):
     @property
     def _noisy_rows(self) -> int:
         """The rows that are read for noisy words: stored noise is read once."""
-        most = inf if self.noise_of_words.is_drawn else len(self.pairs.training)
+        most = inf if self.words_noise.is_drawn else len(self.pairs.training)
         return int(min(self.settings.noisy_words, most))
 
     @property

@@ -35,7 +35,7 @@ from noisegen.encoders.tokens import (
 from noisegen.text.alignment import aligned, token_spans
 from noisegen.training.pairs import PIECE_ROWS, VALIDATION_EPOCH, NoiseSource, PairData
 
-SEEN = 3  # times that a form must have stood for a word; chosen on development tweets
+SEEN = 3  # times that a form must have stood for any word; chosen on development tweets
 SHARE = 0.5  # of them that the most frequent word must have
 TOLERATED = 0.2  # occurrences in clean text, for each that stands for another word
 PIECE_SEEN = 20  # times, if it is a piece already: it may be a word that the text lacks
@@ -72,7 +72,7 @@ def find_noisy_words(
 ) -> Words:  # fmt: skip
     """Return noisy forms of words and phrases that clean text hardly has, found in `rows` rows.
 
-    Text is noised again and again until it has that many rows; stored noise is read once. Reading
+    Text is noised again and again until it has that many rows; a stored pair counts once. Reading
     ends when `stop`, called with the number of rows so far, returns true. Raises UsageError for a
     student without a tokenizer of pieces.
     """
@@ -104,8 +104,13 @@ def find_noisy_words(
 def _rows(
     pairs: PairData, noise: NoiseSource, rows: int, stop: Callable[[int], bool]
 ) -> Iterator[tuple[str, str]]:
-    """Yield noisy and clean text of training pairs, noised in epochs of their own."""
+    """Yield noisy and clean text of training pairs, noised in epochs of their own.
+
+    Where some noise is stored, the same pair comes once, so that its words are not counted anew in
+    each epoch.
+    """
     training, read, epoch = pairs.training, 0, VALIDATION_EPOCH
+    known: set[int] | None = set() if noise.is_stored and noise.is_drawn else None
     while read < rows and (epoch == VALIDATION_EPOCH or noise.is_drawn):
         epoch += 1
         size = min(rows - read, len(training))
@@ -115,7 +120,12 @@ def _rows(
                 return
             piece = some[first : first + PIECE_ROWS]
             clean = pairs.clean.take(pairs.owner[piece]).to_pylist()
-            yield from zip(noise.noisy(pairs, piece, epoch), clean, strict=True)
+            for row in zip(noise.noisy(pairs, piece, epoch), clean, strict=True):
+                if known is None:
+                    yield row
+                elif (key := hash(row)) not in known:
+                    known.add(key)
+                    yield row
             read += len(piece)
 
 

@@ -10,6 +10,7 @@ epoch.
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from noisegen.data.columns import TextColumns, by_reason, in_brackets, stream_co
 from noisegen.data.pairs import PAIRS_ARE, damage, shards_of, stream_pairs
 from noisegen.data.sources import named_source
 from noisegen.encoders.tokens import Rows
-from noisegen.errors import SourceError, UsageError
+from noisegen.errors import RecipeError, SourceError, UsageError
 from noisegen.noise.engine import engine_for
 from noisegen.noise.plan import Streams
 from noisegen.noise.recipe import Recipe
@@ -223,17 +224,40 @@ class NoiseSource:
     """The source of the noisy side: `stored` in DATA, or a recipe, redrawn in every epoch.
 
     RECIPE noises the clean side, `stored:RECIPE` the stored noisy side in its own language. Of
-    several, joined by +, each row draws one per epoch. Raises UsageError for others.
+    several, joined by +, each row draws one per epoch. Raises UsageError for others, which names
+    the setting.
     """
 
     spec: str = _STORED
     seed: int = 0
     lang: str = "en"
+    setting: str = "recipe"
 
     def __post_init__(self) -> None:
         for is_stored, recipe in self.parts:
             if recipe or not is_stored:  # a wrong name shows before anything is read
-                Recipe.named(recipe)
+                with self._named():
+                    Recipe.named(recipe)
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        try:
+            yield
+        except (UsageError, RecipeError) as error:
+            raise UsageError(f"setting {self.setting}: {error}") from error
+
+    def check(self, data: PairData) -> None:
+        """Raise UsageError if a recipe lacks a language of the text that it noises."""
+        for is_stored, recipe in self.parts:
+            langs = data.langs if self._in_own(data, is_stored) else (self.lang,)
+            for lang in langs if recipe else ():
+                with self._named():
+                    engine_for(recipe, lang, "rule")
+
+    @staticmethod
+    def _in_own(data: PairData, is_stored: bool) -> bool:
+        """Tell text in languages of its own: the clean side of pairs is in the teacher's."""
+        return is_stored or data.clean_only
 
     @property
     def parts(self) -> list[tuple[bool, str]]:
@@ -266,8 +290,7 @@ class NoiseSource:
             if not recipe:
                 out[chosen] = texts.to_pylist()
                 continue
-            # The clean text of pairs is in the teacher's language.
-            in_own = is_stored or data.clean_only
+            in_own = self._in_own(data, is_stored)
             numbers: npt.NDArray[Any] = data.lang[some] if in_own else np.zeros_like(some)
             for number in np.unique(numbers).tolist():
                 here = np.flatnonzero(numbers == number)

@@ -68,6 +68,7 @@ def _noisy_pairs(options: NoisyPairsOptions) -> Datasets:
     source = NoiseSource(options.recipe, seed, lang)
     reading = Reading(not source.is_stored, lang, held_out=options.held_out, seed=seed)
     pairs = prepare_data(Path(options.folder), cast(tuple[str, ...], options.data), reading)
+    source.check(pairs)
     teacher = open_encoder(options.teacher)
     vectors = teacher_vectors(teacher, pairs.clean, cache_folder() / "vectors")
 

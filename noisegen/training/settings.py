@@ -212,7 +212,8 @@ class DistilSettings(RunSettings):
         int,
         option("Noisy rows read for forms that the student then reads as their words", ge=0),
     ] = 0
-    noisy_words_recipe: str | None = None  # noise of these rows; None: that of recipe
+    # recipes that these rows draw beside those of `recipe`; spel: misspellings, too rare in posts
+    noisy_words_also: str | None = None
     batch_tokens: Annotated[
         int, option("Tokens per update over all processes, padding included", ge=1)
     ] = 2048

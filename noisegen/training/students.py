@@ -232,7 +232,10 @@ class PairMethod(Method[P]):
     computation: Computation
 
     def read(self, sources: Sequence[str], folder: Path, *, resume: bool = False) -> str:
-        """Read pairs, or clean text if all noise comes from recipes; raises SourceError."""
+        """Read pairs, or clean text if all noise comes from recipes.
+
+        Raises SourceError, and UsageError if a recipe lacks a language.
+        """
         settings = self.settings
         reading = Reading(
             not self.noise.is_stored, settings.lang, getattr(settings, "bitext_rows", None),
@@ -240,6 +243,7 @@ class PairMethod(Method[P]):
         )  # fmt: skip
         self.pairs = read_pairs(folder, sources, reading, self.workers, resume=resume)
         self.pairs_read, self.rows = len(self.pairs.noisy), len(self.pairs.training)
+        self.noise.check(self.pairs)
         return self.pairs.summary
 
     @property

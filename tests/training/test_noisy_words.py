@@ -226,23 +226,54 @@ def test_recipes_are_drawn_until_there_are_as_many_rows(student, tmp_path):
     }
 
 
-def test_words_are_found_in_noise_of_their_own(tiny_bert, tmp_path):
+def test_a_stored_pair_counts_once_beside_noise_that_is_drawn_again_and_again(student, tmp_path):
+    pairs = [("hello Ppl", "Hello people"), *numbered(("you are", "you are"), 9)]
+    data, noise = stored(tmp_path, pairs), NoiseSource("stored+caps")
+
+    assert find_noisy_words(student, data, noise, 2_000) == {}
+
+
+def test_words_are_found_in_other_noise_too(tiny_bert, tmp_path):
     """Misspellings are rare in noise of posts, so there are too few of each."""
-    texts = tmp_path / "clean.txt"
-    texts.write_text("".join(f"the people of {row} went tomorrow\n" for row in range(100)))
-    said = {"teacher": str(tiny_bert), "recipe": "caps", "noisy_words": 2_000, "steps": 1}
+    texts, pairs = tmp_path / "clean.txt", tmp_path / "pairs.tsv"
+    clean = [f"the people of {row} went tomorrow" for row in range(100)]
+    texts.write_text("".join(f"{text}\n" for text in clean))
+    rows = (f"{text.replace('tomorrow', 'tmoz')}\t{text}\n" for text in clean)
+    pairs.write_text("noisy\tclean\n" + "".join(rows))
 
-    def words(name: str, recipe: str | None) -> dict[str, dict[str, int]]:
-        noisegen.train([texts], tmp_path / name, values=said | {"noisy_words_recipe": recipe})
-        return json.loads((tmp_path / name / "data" / "words.json").read_text())
+    def words(data, recipe, also):
+        values = {"teacher": str(tiny_bert), "noisy_words": 2_000, "steps": 1,
+                  "recipe": recipe, "noisy_words_also": also}  # fmt: skip
+        noisegen.train([data], tmp_path / "run", values=values, force=True)
+        return json.loads((tmp_path / "run" / "data" / "words.json").read_text())
 
-    assert words("own", None) == {}
-    assert words("both", "caps+spel")["peopel"] == {"people": ANY}
-    with pytest.raises(
-        UsageError, match="noisy_words_recipe stored reads pairs, recipe caps clean text: give"
-    ):
-        words("pairs", "stored")
-    assert not (tmp_path / "pairs").exists()
+    assert words(texts, "caps", None) == {}
+    assert words(texts, "caps", "spel")["peopel"] == {"people": ANY}
+    both = words(pairs, "stored", "spel")
+    assert both["peopel"] == {"people": ANY}
+    assert 40 < both["tmoz"]["tomorrow"] <= 100  # pairs, each once
+
+
+@pytest.mark.parametrize(
+    ("data", "also", "reason"),
+    [
+        ("clean.txt", "stored", "'stored': give recipes; stored noise is read if --recipe has it"),
+        ("clean.txt", "stored:caps+spel", "'stored:caps+spel': give recipes"),
+        ("clean.txt", "spl", "no recipe or transform named 'spl'; did you mean 'spel'"),
+        ("de=clean.txt", "spel", "spel has no data for language 'de'; it has en"),
+    ],
+)
+def test_other_noise_that_cannot_be_drawn_is_named_before_long_work(
+    tiny_bert, tmp_path, data, also, reason
+):
+    (tmp_path / "clean.txt").write_text("".join(f"row {row} of these\n" for row in range(40)))
+    values = {"teacher": str(tiny_bert), "recipe": "caps", "noisy_words": 9, "steps": 1}
+    name, _, path = data.rpartition("=")
+    source = f"{name}{'=' if name else ''}{tmp_path / path}"
+
+    with pytest.raises(UsageError, match=f"setting noisy_words_also:? {re.escape(reason)}"):
+        noisegen.train([source], tmp_path / "run", values=values | {"noisy_words_also": also})
+    assert not (tmp_path / "run" / "data" / "words.json").exists()
 
 
 def test_a_noisy_word_starts_as_its_word_and_nothing_else_changes(student, bert):
