@@ -110,7 +110,7 @@ def _rows(
     each epoch.
     """
     training, read, epoch = pairs.training, 0, VALIDATION_EPOCH
-    known: set[int] | None = set() if noise.is_stored and noise.is_drawn else None
+    known, comes_again = set[int](), noise.is_stored and noise.is_drawn
     while read < rows and (epoch == VALIDATION_EPOCH or noise.is_drawn):
         epoch += 1
         size = min(rows - read, len(training))
@@ -121,11 +121,11 @@ def _rows(
             piece = some[first : first + PIECE_ROWS]
             clean = pairs.clean.take(pairs.owner[piece]).to_pylist()
             for row in zip(noise.noisy(pairs, piece, epoch), clean, strict=True):
-                if known is None:
-                    yield row
-                elif (key := hash(row)) not in known:
+                if comes_again:
+                    if (key := hash(row)) in known:
+                        continue
                     known.add(key)
-                    yield row
+                yield row
             read += len(piece)
 
 

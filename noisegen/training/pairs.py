@@ -234,9 +234,9 @@ class NoiseSource:
     setting: str = "recipe"
 
     def __post_init__(self) -> None:
-        for is_stored, recipe in self.parts:
-            if recipe or not is_stored:  # a wrong name shows before anything is read
-                with self._named():
+        with self._named():
+            for is_stored, recipe in self.parts:
+                if recipe or not is_stored:  # a wrong name shows before anything is read
                     Recipe.named(recipe)
 
     @contextmanager
@@ -248,10 +248,10 @@ class NoiseSource:
 
     def check(self, data: PairData) -> None:
         """Raise UsageError if a recipe lacks a language of the text that it noises."""
-        for is_stored, recipe in self.parts:
-            langs = data.langs if self._in_own(data, is_stored) else (self.lang,)
-            for lang in langs if recipe else ():
-                with self._named():
+        with self._named():
+            for is_stored, recipe in self.parts:
+                langs = data.langs if self._in_own(data, is_stored) else (self.lang,)
+                for lang in langs if recipe else ():
                     engine_for(recipe, lang, "rule")
 
     @staticmethod
