@@ -1,5 +1,6 @@
-"""Models against a baseline on natural pairs: `python -m benchmarks.natural_noise MODEL... -o DIR`.
+"""Students against their teacher on real pairs.
 
+`python -m benchmarks.natural_noise MODEL... -o DIR`: without a teacher, against the first of them.
 Every real set of `real_pairs` becomes a table of its changed pairs, each clean text once, which
 `noisegen evaluate` measures. Sets that were looked at while something was developed are named in
 docs/log.md; the others are held out.
@@ -57,7 +58,7 @@ def main() -> None:
     given = parser.parse_args()
     names = available() if given.sets == ["all"] else given.sets
     found = noisegen.evaluate(
-        given.models, given.out / "report", baseline="minilm", force=True, hard=given.hard,
+        given.models, given.out / "report", force=True, hard=given.hard,
         pairs=write_sets(names, given.rows, given.out / "sets"), limit=given.rows, sts=given.sts,
         pool=given.pool, recipe="ugc-heavy",
     )  # fmt: skip
