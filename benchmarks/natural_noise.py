@@ -1,9 +1,9 @@
-"""Students against their teacher on real pairs.
+"""Students against their teacher on real pairs: `python -m benchmarks.natural_noise MODEL -o DIR`.
 
-`python -m benchmarks.natural_noise MODEL... -o DIR`: without a teacher, against the first of them.
-Every real set of `real_pairs` becomes a table of its changed pairs, each clean text once, which
-`noisegen evaluate` measures. Sets that were looked at while something was developed are named in
-docs/log.md; the others are held out.
+The baseline is the teacher of the first model, or that model if noisegen did not train it. Every
+real set of `real_pairs` becomes a table of its changed pairs, each clean text once, which `noisegen
+evaluate` measures. Sets that were looked at while something was developed are named in docs/log.md;
+the others are held out.
 """
 
 import argparse
