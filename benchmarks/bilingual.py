@@ -12,8 +12,8 @@ from rich.console import Console
 
 from benchmarks.tatoeba import english_pairs
 from noisegen.data.dictionaries import packaged_languages
-from noisegen.noise.engine import noise_table
-from noisegen.noise.recipe import Recipe
+from noisegen.noising.engine import noise_table
+from noisegen.noising.recipe import Recipe
 from noisegen.report.terminal import titled
 
 WORD = re.compile(r"\w+")

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from rich.console import Console
 from rich.table import Table
 
-from noisegen.augment.on_the_fly import Noising
+from noisegen.augmentation.on_the_fly import Noising
 from noisegen.errors import UsageError
-from noisegen.noise.recipe import Recipe
+from noisegen.noising.recipe import Recipe
 from noisegen.realism.calibrate import RateEstimator, calibrate_rate, demo_texts
 
 TARGETS = (0.01, 0.03, 0.08, 0.15)

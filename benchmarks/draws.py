@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from benchmarks.measure import Result, best, cpu, report
-from noisegen.noise.rng import Draws, draw_array, row_key, row_keys, stream_key
+from noisegen.noising.rng import Draws, draw_array, row_key, row_keys, stream_key
 from noisegen.text.buffers import U64
 
 DRAWS = 7

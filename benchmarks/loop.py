@@ -7,7 +7,7 @@ from importlib.util import find_spec
 
 from benchmarks import inputs, peers
 from benchmarks.measure import REPEATS, Result, Skipped, Target, cpu, report
-from noisegen.augment.on_the_fly import Collator, Mapper
+from noisegen.augmentation.on_the_fly import Collator, Mapper
 
 BATCHES = {1: 3_000, 16: None, 64: 20_000, 256: None, 8_192: None}  # rows: rows a CPU second wanted
 ROWS = {1: 1_000, 16: 4_000, 64: 8_000, 256: 8_192, 8_192: 16_384}  # measured at once

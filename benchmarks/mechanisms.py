@@ -8,10 +8,10 @@ import numpy as np
 
 from benchmarks import copy_limit, inputs
 from benchmarks.measure import Result, Target, best, cpu, rates, report
-from noisegen.noise.engine import Engine
-from noisegen.noise.plan import Streams
-from noisegen.noise.recipe import Recipe, parse_step
-from noisegen.noise.registry import Settings
+from noisegen.noising.engine import Engine
+from noisegen.noising.plan import Streams
+from noisegen.noising.recipe import Recipe, parse_step
+from noisegen.noising.registry import Settings
 from noisegen.text.spans import PROTECTED, protect_kinds
 
 TARGETS = {"fing": 1.3, "leet": 1.3, "spac": 0.8}

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from benchmarks import inputs
 from benchmarks.measure import child
-from noisegen.augment.on_the_fly import Mapper
+from noisegen.augmentation.on_the_fly import Mapper
 from tests.models import bert_folder
 
 ENTRY, PAGE, REVISION = 4, 20, 5  # sentences of a Lang-8 entry, of a page, new in a revision

@@ -8,7 +8,7 @@ from typing import Any
 import noisegen
 from benchmarks import copy_limit, inputs
 from benchmarks.measure import Result, Skipped, Target, best, cpu, rates, report
-from noisegen.noise.tagging import installed_model
+from noisegen.noising.tagging import installed_model
 
 SPACY_SHARE = 20  # spaCy is slow: it gets every so-many-th part of the rows
 

@@ -8,7 +8,7 @@ from types import ModuleType
 from benchmarks import inputs
 from benchmarks.measure import ROOT, Result, best, cpu, rates, report
 from benchmarks.mechanisms import noiser
-from noisegen.noise.recipe import Recipe
+from noisegen.noising.recipe import Recipe
 from noisegen.text.spans import PROTECTED, protect_kinds
 
 ORACLE_SHARE = 50  # the oracle is slow: it gets every so-many-th part of the rows

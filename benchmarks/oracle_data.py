@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.tatoeba import Sides, english_pairs
-from noisegen.noise.rng import mix, name_number
+from noisegen.noising.rng import mix, name_number
 
 LANGS = ("ar", "de", "es", "fr", "it", "ja", "nl", "pt", "ru", "tr", "zh")
 TEST, DEVELOPMENT = 1_000, 500  # pairs a language

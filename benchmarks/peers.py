@@ -9,10 +9,10 @@ import pyarrow as pa
 
 from benchmarks import inputs
 from benchmarks.measure import Result, Skipped, best, cpu, rates, report
-from noisegen.noise.engine import Engine
-from noisegen.noise.plan import Streams
-from noisegen.noise.recipe import Recipe, parse_step
-from noisegen.noise.registry import Settings
+from noisegen.noising.engine import Engine
+from noisegen.noising.plan import Streams
+from noisegen.noising.recipe import Recipe, parse_step
+from noisegen.noising.registry import Settings
 from noisegen.text.alignment import error_counts
 from noisegen.text.spans import PROTECTED, protect_kinds
 

@@ -23,7 +23,7 @@ import noisegen
 from benchmarks.real_pairs import DATA
 from noisegen.data.bitext import all_bitext, stream_bitext
 from noisegen.evaluation.tasks.evaluate_task import TaskResults
-from noisegen.noise.rng import mix, name_number
+from noisegen.noising.rng import mix, name_number
 from noisegen.options import parse_values
 from noisegen.runs.progress import progress_on_stderr
 

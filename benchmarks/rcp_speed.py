@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from benchmarks.measure import REPEATS, ChildFailed, Result, Skipped, Target, child, report
-from noisegen.augment.on_the_fly import Mapper
+from noisegen.augmentation.on_the_fly import Mapper
 from noisegen.demo.quickstart import demo_texts
 from noisegen.errors import MissingExtra
 from noisegen.training.computation import Workers

@@ -19,10 +19,10 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.real_pairs import SETS, available, load
-from noisegen.augment.on_the_fly import Noising
+from noisegen.augmentation.on_the_fly import Noising
 from noisegen.data.pairs import Pairs
 from noisegen.errors import NoisegenError
-from noisegen.noise.recipe import Recipe, recipe_names
+from noisegen.noising.recipe import Recipe, recipe_names
 from noisegen.realism import learn
 from noisegen.realism.compare import RowCounts, measure, row_divergences
 from noisegen.realism.kinds import KINDS

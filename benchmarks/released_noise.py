@@ -27,9 +27,9 @@ import pyarrow as pa
 from rapidfuzz.distance import Levenshtein
 
 from benchmarks.inputs import DEMO
-from noisegen.noise import engine  # noqa: F401 - gives recipes their `noise_batch`
-from noisegen.noise.recipe import Group, Member, Recipe, Step
-from noisegen.noise.tagging import installed_model
+from noisegen.noising import engine  # noqa: F401 - gives recipes their `noise_batch`
+from noisegen.noising.recipe import Group, Member, Recipe, Step
+from noisegen.noising.tagging import installed_model
 
 ROWS, SEEDS = 200, 20
 RECORDED = Path(__file__).with_suffix(".tsv")

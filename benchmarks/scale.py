@@ -26,7 +26,7 @@ import pyarrow.parquet as pq
 import noisegen
 from benchmarks import inputs
 from benchmarks.measure import Result, Target, Usage, child, cpu, report
-from noisegen.augment.shards import Shard
+from noisegen.augmentation.shards import Shard
 from noisegen.data.sources import ShardInput
 from noisegen.runs import executors
 from noisegen.runs.folder import shard_path

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
-from noisegen.noise.engine import Engine
-from noisegen.noise.lexicon import POS
-from noisegen.noise.recipe import Recipe
-from noisegen.noise.registry import Settings
+from noisegen.noising.engine import Engine
+from noisegen.noising.lexicon import POS
+from noisegen.noising.recipe import Recipe
+from noisegen.noising.registry import Settings
 from noisegen.text.buffers import Texts
 
 Sentence = tuple[str, list[tuple[int, str]]]  # its words joined by spaces: ends in bytes, tags

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 from benchmarks import inputs
 from benchmarks.measure import ChildFailed, Result, Skipped, Target, Usage, child, report
-from noisegen.augment.on_the_fly import Mapper
+from noisegen.augmentation.on_the_fly import Mapper
 
 PAIRS_PER_ROW = 10  # of the rows that other benchmarks have: 2,000,000
 PIECE, WIDTH, STEPS = 100_000, 384, 12

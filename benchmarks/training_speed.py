@@ -19,7 +19,7 @@ from typing import Any
 import torch
 
 from benchmarks.measure import REPEATS, Result, Skipped, Target, report
-from noisegen.augment.on_the_fly import Mapper
+from noisegen.augmentation.on_the_fly import Mapper
 from noisegen.demo.quickstart import demo_texts
 from noisegen.encoders.folders import minilm_folder, open_minilm
 from noisegen.errors import MissingExtra

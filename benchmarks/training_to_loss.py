@@ -21,7 +21,7 @@ import numpy as np
 
 from benchmarks.measure import Result, Skipped, Target, report
 from benchmarks.training_speed import Enough, Meter, Work, missing_peer, one_thread, theirs
-from noisegen.augment.on_the_fly import Mapper
+from noisegen.augmentation.on_the_fly import Mapper
 from noisegen.demo.quickstart import demo_texts
 from noisegen.encoders.encoder import cpu_has_bf16, open_encoder
 from noisegen.encoders.folders import minilm_folder

@@ -7,8 +7,8 @@ from pathlib import Path
 from benchmarks import copy_limit, inputs
 from benchmarks.measure import Result, Skipped, Target, best, cpu, rates, report
 from benchmarks.mechanisms import noiser
-from noisegen.noise import registry
-from noisegen.noise.recipe import Recipe, parse_step
+from noisegen.noising import registry
+from noisegen.noising.recipe import Recipe, parse_step
 
 TRANSFORMS = (
     "phon", "latn", "init", "rebus", "clip", "join", "cens", "emot", "intj", "long", "apos", "punc",

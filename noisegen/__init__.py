@@ -12,11 +12,11 @@ from noisegen.version import __version__
 
 if TYPE_CHECKING:  # what editors and type checkers see
     from noisegen import review as review
-    from noisegen.augment.augment import augment as augment
-    from noisegen.augment.catalog import TransformInfo as TransformInfo
-    from noisegen.augment.catalog import list_transforms as list_transforms
-    from noisegen.augment.on_the_fly import Collator as Collator
-    from noisegen.augment.on_the_fly import Mapper as Mapper
+    from noisegen.augmentation.augment import augment as augment
+    from noisegen.augmentation.catalog import TransformInfo as TransformInfo
+    from noisegen.augmentation.catalog import list_transforms as list_transforms
+    from noisegen.augmentation.on_the_fly import Collator as Collator
+    from noisegen.augmentation.on_the_fly import Mapper as Mapper
     from noisegen.demo.quickstart import quickstart as quickstart
     from noisegen.errors import NoisegenError as NoisegenError
     from noisegen.evaluation.evaluate import evaluate as evaluate
@@ -24,13 +24,13 @@ if TYPE_CHECKING:  # what editors and type checkers see
     from noisegen.mining.mine import mine_lang8 as mine_lang8
     from noisegen.mining.mine import mine_pairs as mine_pairs
     from noisegen.mining.mine import mine_wiki as mine_wiki
-    from noisegen.noise.engine import noise as noise
-    from noisegen.noise.lexical import lexical as lexical
-    from noisegen.noise.lexicon import Lexicon as Lexicon
-    from noisegen.noise.recipe import Recipe as Recipe
-    from noisegen.noise.registry import transform as transform
-    from noisegen.noise.rng import Draws as Draws
-    from noisegen.prepare.prepare import prepare as prepare
+    from noisegen.noising.engine import noise as noise
+    from noisegen.noising.lexical import lexical as lexical
+    from noisegen.noising.lexicon import Lexicon as Lexicon
+    from noisegen.noising.recipe import Recipe as Recipe
+    from noisegen.noising.registry import transform as transform
+    from noisegen.noising.rng import Draws as Draws
+    from noisegen.preparation.prepare import prepare as prepare
     from noisegen.realism.calibrate import calibrate as calibrate
     from noisegen.realism.compare import compare as compare
     from noisegen.realism.learn import learn as learn
@@ -38,30 +38,30 @@ if TYPE_CHECKING:  # what editors and type checkers see
     from noisegen.training.train import train as train
 
 _MODULES = {  # of the same names, for when the program runs
-    "Collator": "augment.on_the_fly",
-    "Draws": "noise.rng",
-    "Lexicon": "noise.lexicon",
+    "Collator": "augmentation.on_the_fly",
+    "Draws": "noising.rng",
+    "Lexicon": "noising.lexicon",
     "Manifest": "runs.manifest",
-    "Mapper": "augment.on_the_fly",
+    "Mapper": "augmentation.on_the_fly",
     "NoisegenError": "errors",
-    "Recipe": "noise.engine",
-    "TransformInfo": "augment.catalog",
-    "augment": "augment.augment",
+    "Recipe": "noising.engine",
+    "TransformInfo": "augmentation.catalog",
+    "augment": "augmentation.augment",
     "calibrate": "realism.calibrate",
     "compare": "realism.compare",
     "evaluate": "evaluation.evaluate",
     "evaluate_task": "evaluation.tasks.evaluate_task",
     "learn": "realism.learn",
-    "lexical": "noise.lexical",
-    "list_transforms": "augment.catalog",
+    "lexical": "noising.lexical",
+    "list_transforms": "augmentation.catalog",
     "mine_lang8": "mining.mine",
     "mine_pairs": "mining.mine",
     "mine_wiki": "mining.mine",
-    "noise": "noise.engine",
-    "prepare": "prepare.prepare",
+    "noise": "noising.engine",
+    "prepare": "preparation.prepare",
     "quickstart": "demo.quickstart",
     "train": "training.train",
-    "transform": "noise.registry",
+    "transform": "noising.registry",
 }
 _PACKAGES = ("review",)  # whose functions are public: noisegen.review.make
 __all__ = ["__version__", *_MODULES, *_PACKAGES]
@@ -76,8 +76,6 @@ def __getattr__(name: str) -> Any:
         if name in _PACKAGES:
             return import_module(f"noisegen.{name}")
         public = getattr(import_module(f"noisegen.{_MODULES[name]}"), name)
-    if name in globals():  # a package of this name, which can be called
-        return globals()[name]
     return naming_extras()(public) if isinstance(public, FunctionType) else public
 
 

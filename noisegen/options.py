@@ -14,13 +14,11 @@ msgspec converts the values: it is imported in 25 ms, pydantic in 80.
 
 import inspect
 import shlex
-import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, fields
 from functools import cache, wraps
-from importlib import import_module
 from pathlib import Path
-from types import ModuleType, NoneType, UnionType
+from types import NoneType, UnionType
 from typing import (
     Annotated,
     Any,
@@ -35,7 +33,7 @@ from typing import (
 
 import msgspec
 
-from noisegen.errors import UsageError, did_you_mean, naming_extras
+from noisegen.errors import UsageError, did_you_mean
 
 P = ParamSpec("P")
 Options = TypeVar("Options")
@@ -352,36 +350,3 @@ def naming_options(made: type[Made]) -> type[Made]:
 
     setattr(made, "__init__", _checked)  # noqa: B010 - mypy refuses it as an assignment
     return made
-
-
-def callable_package(name: str, function: str) -> None:
-    """Let a package be called as a function 'module:name', which is imported when first needed.
-
-    For the last line of its `__init__`. A call raises MissingExtra where the function needs a
-    package that is not there.
-    """
-    module, _, attribute = function.partition(":")
-
-    @cache
-    def load() -> Callable[..., Any]:
-        loaded: Callable[..., Any] = getattr(import_module(module), attribute)
-        return loaded
-
-    @cache
-    def parameters() -> Mapping[str, Any]:
-        known: dict[str, Any] = dict(inspect.signature(load()).parameters)
-        unpacked = known.pop("options").annotation if "options" in known else None
-        for options in get_args(unpacked):  # of **options: Unpack[...]
-            known |= get_type_hints(options)
-        return known
-
-    class CallablePackage(ModuleType):
-        __signature__ = property(lambda _: inspect.signature(load()))
-        __doc__ = property(lambda _: load().__doc__)
-
-        def __call__(self, *arguments: Any, **options: Any) -> Any:
-            with naming_extras():
-                _refuse_unknown(options, parameters(), attribute)
-                return load()(*arguments, **options)
-
-    sys.modules[name].__class__ = CallablePackage

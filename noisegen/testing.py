@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from noisegen.noise import registry
-from noisegen.noise.engine import Engine
-from noisegen.noise.plan import Streams
-from noisegen.noise.recipe import Recipe, Step
-from noisegen.noise.registry import Settings
+from noisegen.noising import registry
+from noisegen.noising.engine import Engine
+from noisegen.noising.plan import Streams
+from noisegen.noising.recipe import Recipe, Step
+from noisegen.noising.registry import Settings
 from noisegen.text.sequences import forbidden_sequences
 
 ODD_TEXTS = (

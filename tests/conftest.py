@@ -12,7 +12,7 @@ from hypothesis import settings
 from models import bert_folder
 
 import noisegen
-from noisegen.noise import registry
+from noisegen.noising import registry
 from noisegen.testing import ODD_TEXTS
 from noisegen.text.resources import DICTIONARIES
 

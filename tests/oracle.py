@@ -16,11 +16,11 @@ from itertools import accumulate, pairwise
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from noisegen.noise import registry, tagging
-from noisegen.noise.lexical import BEHIND_GAPS, NO_VERBS, packaged
-from noisegen.noise.lexicon import POS, Entry, Lexicon, codespell_dictionary, parse_codespell
-from noisegen.noise.recipe import Recipe, Step, Writer, step_values
-from noisegen.noise.rng import (
+from noisegen.noising import registry, tagging
+from noisegen.noising.lexical import BEHIND_GAPS, NO_VERBS, packaged
+from noisegen.noising.lexicon import POS, Entry, Lexicon, codespell_dictionary, parse_codespell
+from noisegen.noising.recipe import Recipe, Step, Writer, step_values
+from noisegen.noising.rng import (
     GOLDEN,
     MASK,
     Draws,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from noisegen.noise.lexicon import Lexicon, head_of
+from noisegen.noising.lexicon import Lexicon, head_of
 from noisegen.text.case import fold
 from noisegen.text.languages import MATCHED_BY
 from noisegen.text.resources import DICTIONARIES

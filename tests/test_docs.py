@@ -26,9 +26,9 @@ import yaml
 
 import noisegen
 from noisegen import cli
-from noisegen.augment import on_the_fly, shards
-from noisegen.augment.catalog import TransformInfo, list_transforms
-from noisegen.noise import engine, registry, tagging
+from noisegen.augmentation import on_the_fly, shards
+from noisegen.augmentation.catalog import TransformInfo, list_transforms
+from noisegen.noising import engine, registry, tagging
 from noisegen.testing import noise_with
 
 ROOT = Path(__file__).parents[1]

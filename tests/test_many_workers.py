@@ -11,8 +11,8 @@ from runs import contents
 
 import noisegen
 from noisegen.mining import dumps, parallel
-from noisegen.prepare import duplicates
-from noisegen.prepare.prepare import prepare
+from noisegen.preparation import duplicates
+from noisegen.preparation.prepare import prepare
 from noisegen.realism import calibrate, compare, learn
 
 sys.path.append(str(Path(__file__).with_name("mining")))

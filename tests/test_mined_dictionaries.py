@@ -11,7 +11,7 @@ from conftest import SHARED
 
 import noisegen
 from noisegen.data.dictionaries import load_dictionary
-from noisegen.noise.lexicon import Lexicon
+from noisegen.noising.lexicon import Lexicon
 from noisegen.testing import check_transform
 from noisegen.text.resources import DICTIONARIES
 

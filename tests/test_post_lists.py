@@ -8,7 +8,7 @@ import pytest
 from conftest import SHARED
 
 from noisegen import noise
-from noisegen.noise.lexicon import Lexicon, head_of, matchable
+from noisegen.noising.lexicon import Lexicon, head_of, matchable
 from noisegen.text.case import fold
 from noisegen.text.languages import MATCHED_BY
 from noisegen.text.resources import DICTIONARIES

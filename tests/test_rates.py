@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from noisegen.noise.engine import Engine
-from noisegen.noise.plan import Schedule, Streams
-from noisegen.noise.recipe import Recipe, Step
+from noisegen.noising.engine import Engine
+from noisegen.noising.plan import Schedule, Streams
+from noisegen.noising.recipe import Recipe, Step
 from noisegen.text.buffers import Texts
 
 SEEDS = range(10)

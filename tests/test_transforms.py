@@ -11,11 +11,11 @@ import pyarrow as pa
 import pytest
 
 import noisegen
-from noisegen.noise import registry
-from noisegen.noise.engine import Engine
-from noisegen.noise.plan import Streams
-from noisegen.noise.recipe import Recipe, Step
-from noisegen.noise.registry import Settings
+from noisegen.noising import registry
+from noisegen.noising.engine import Engine
+from noisegen.noising.plan import Streams
+from noisegen.noising.recipe import Recipe, Step
+from noisegen.noising.registry import Settings
 from noisegen.testing import check_rate, check_transform
 from noisegen.text.spans import PROTECTED, protect_kinds
 

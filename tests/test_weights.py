@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from noisegen.noise.lexicon import Lexicon, parse_tsv
+from noisegen.noising.lexicon import Lexicon, parse_tsv
 from tools.habits import Row
 from tools.weights import Counts, calibrated, rewrite
 

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noisegen.noise import kernels
-from noisegen.noise.kernels import WordKernel
-from noisegen.noise.lexicon import Entry
-from noisegen.noise.registry import Settings
-from noisegen.noise.rng import Draws, row_keys, stream_key, threshold
+from noisegen.noising import kernels
+from noisegen.noising.kernels import WordKernel
+from noisegen.noising.lexicon import Entry
+from noisegen.noising.registry import Settings
+from noisegen.noising.rng import Draws, row_keys, stream_key, threshold
 from noisegen.text.buffers import WORD_BYTES_MAX, Texts
 
 

@@ -21,8 +21,8 @@ import numpy as np
 from scipy.special import logsumexp
 
 from benchmarks.real_pairs import DATA, SETS, available, load
-from noisegen.augment.on_the_fly import Noising
-from noisegen.noise.recipe import Recipe
+from noisegen.augmentation.on_the_fly import Noising
+from noisegen.noising.recipe import Recipe
 from noisegen.realism.kinds import kind_of
 from noisegen.realism.two_sample import F64
 from noisegen.text.alignment import TokenEdit, edits, token_spans

@@ -16,16 +16,16 @@ import click
 import numpy as np
 import pyarrow as pa
 
-from noisegen.augment.catalog import TransformInfo, list_transforms
+from noisegen.augmentation.catalog import TransformInfo, list_transforms
 from noisegen.cli import GROUPS
 from noisegen.cli import noisegen as program
-from noisegen.noise import profile as profiles
-from noisegen.noise import registry
-from noisegen.noise.engine import Engine, noise
-from noisegen.noise.lexicon import head_of
-from noisegen.noise.plan import Streams
-from noisegen.noise.recipe import Recipe, Step
-from noisegen.noise.registry import Settings
+from noisegen.noising import profile as profiles
+from noisegen.noising import registry
+from noisegen.noising.engine import Engine, noise
+from noisegen.noising.lexicon import head_of
+from noisegen.noising.plan import Streams
+from noisegen.noising.recipe import Recipe, Step
+from noisegen.noising.registry import Settings
 from noisegen.text.alignment import error_counts
 from noisegen.text.languages import codes_by_name
 from noisegen.text.resources import DICTIONARIES

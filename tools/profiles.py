@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from benchmarks.real_pairs import load
 from noisegen.data.pairs import Pairs
-from noisegen.noise.profile import SAME, GapKey, Profile, WordKey
+from noisegen.noising.profile import SAME, GapKey, Profile, WordKey
 from noisegen.realism.learn import profile_of, save
 from noisegen.text.resources import DICTIONARIES
 from noisegen.text.spans import PROTECTED, protect_kinds, protected_in

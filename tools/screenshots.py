@@ -27,7 +27,7 @@ from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from noisegen import cli, review
-from noisegen.noise.rng import Draws
+from noisegen.noising.rng import Draws
 from noisegen.review.review_file import ReviewFile
 from noisegen.review.server import Server, prepare
 from noisegen.text.resources import DEMO

@@ -26,8 +26,8 @@ from pathlib import Path
 from statistics import fmean
 
 from benchmarks.real_pairs import available
-from noisegen.noise.lexicon import Entry, Lexicon
-from noisegen.noise.phrases import build
+from noisegen.noising.lexicon import Entry, Lexicon
+from noisegen.noising.phrases import build
 from noisegen.text.alignment import aligned
 from noisegen.text.case import fold
 from noisegen.text.languages import MATCHED_BY

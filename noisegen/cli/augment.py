@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from noisegen.augment import NOISE, AugmentOptions, Request
+from noisegen.augmentation import NOISE, AugmentOptions, Request
 from noisegen.cli import common
 from noisegen.errors import UsageError, one_line
 
 if TYPE_CHECKING:
-    from noisegen.augment.augment import AugmentPlan
+    from noisegen.augmentation.augment import AugmentPlan
     from noisegen.runs.manifest import Manifest
 
 
@@ -41,7 +41,7 @@ def augment(
 
     One file instead of shards: -o noisy.jsonl keeps rows and columns; -o - streams.
     """
-    from noisegen.augment.augment import make, make_plan
+    from noisegen.augmentation.augment import make, make_plan
     from noisegen.runs.manifest import Manifest
     from noisegen.runs.store import output_path
 
@@ -72,7 +72,7 @@ def augment(
 
 def _request_again(earlier: "Manifest", given: dict[str, Any]) -> Request:
     """Return the request of an earlier run; raises UsageError for options that would alter it."""
-    from noisegen.augment.augment import request_of
+    from noisegen.augmentation.augment import request_of
 
     binding = {field.name for field in fields(Request)} | {"settings"}
     binding -= {"code"} if earlier.options.get("code") else set()
@@ -94,9 +94,9 @@ def _warn(plan: "AugmentPlan", earlier: "Manifest | None") -> None:
 
 
 def _dry_run(request: Request, options: AugmentOptions, as_json: bool) -> int:
-    from noisegen.augment.augment import estimate_of, make_plan
-    from noisegen.augment.one_file import target_of
-    from noisegen.augment.preview import describe, examples_of, render
+    from noisegen.augmentation.augment import estimate_of, make_plan
+    from noisegen.augmentation.one_file import target_of
+    from noisegen.augmentation.preview import describe, examples_of, render
 
     planned = make_plan(request, Path("out"))
     out = str(options.out)

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from noisegen.augment import Request
+from noisegen.augmentation import Request
 from noisegen.cli import common
 from noisegen.options import click_options
 
@@ -28,7 +28,7 @@ def preview(limit: int, unaligned: bool, as_json: bool, **given: Any) -> None:
 
     Nothing is written. Without TEXT or SOURCE it shows the demo text of the language.
     """
-    from noisegen.augment.preview import examples_of, render
+    from noisegen.augmentation.preview import examples_of, render
 
     examples = examples_of(common.request(given), limit, common.hint)
     if as_json:
@@ -44,7 +44,7 @@ def preview(limit: int, unaligned: bool, as_json: bool, **given: Any) -> None:
 @common.output
 def stats(out: Path, plot: Path | None, as_json: bool) -> None:
     """Show what a run did: rows changed, CER, WER, kinds of edit."""
-    from noisegen.augment import statistics
+    from noisegen.augmentation import statistics
 
     if plot:
         statistics.check_plot(plot)
@@ -67,8 +67,8 @@ def recipes(recipe: str | None, code: tuple[str, ...], as_json: bool) -> None:
 
     Error rates are measured on the bundled demo text.
     """
-    from noisegen.augment import catalog
-    from noisegen.noise.registry import load_code
+    from noisegen.augmentation import catalog
+    from noisegen.noising.registry import load_code
     from noisegen.report.terminal import show
 
     load_code(*code)
@@ -90,8 +90,8 @@ def transforms(transform: str | None, code: tuple[str, ...], as_json: bool) -> N
 
     One transform is shown with the licence of its data and the place of its code.
     """
-    from noisegen.augment import catalog
-    from noisegen.noise.registry import load_code
+    from noisegen.augmentation import catalog
+    from noisegen.noising.registry import load_code
 
     load_code(*code)
     if as_json and transform:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.core import ParameterSource
 
-from noisegen.augment import NOISE, Request
+from noisegen.augmentation import NOISE, Request
 from noisegen.errors import CONTROLS, UsageError, one_line, printable
 from noisegen.options import click_options, decode
 from noisegen.runs.options import RunOptions, WorkerOptions

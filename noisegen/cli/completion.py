@@ -107,14 +107,14 @@ class Values(click.ParamType[str]):
 
 
 def _recipes(_: str) -> list[str]:
-    from noisegen.noise.recipe import recipe_names
+    from noisegen.noising.recipe import recipe_names
 
     return recipe_names()
 
 
 def _transforms(head: str = "") -> list[str]:
     """Return the names of all transforms, or the parameters of the one that is typed."""
-    from noisegen.noise import registry
+    from noisegen.noising import registry
 
     if not head:
         return registry.names()
@@ -126,7 +126,7 @@ def _settings(head: str) -> list[str]:
 
 
 def _languages(_: str) -> list[str]:
-    from noisegen.noise import registry
+    from noisegen.noising import registry
 
     spoken = (registry.get(name).languages() for name in registry.names())
     return sorted(set[str]().union(*spoken) - {"*"})

@@ -12,7 +12,7 @@ from noisegen.mining.miner import Thresholds
 from noisegen.options import click_options, decode
 
 if TYPE_CHECKING:
-    from noisegen.noise.lexicon import Entry
+    from noisegen.noising.lexicon import Entry
 
 PATH = click.Path(path_type=Path)
 _FORMATS = click.Choice(["parquet", "tsv", "json", "lexicon"])

@@ -10,7 +10,7 @@ from noisegen.cli import common
 from noisegen.errors import UsageError
 from noisegen.mining import mine
 from noisegen.options import decode
-from noisegen.prepare import prepare as preparation
+from noisegen.preparation import prepare as preparation
 from noisegen.runs.manifest import Manifest
 
 DAMAGE_SHOWN = 10  # lines; all are in the manifest

@@ -13,7 +13,7 @@ from noisegen.realism.compare import CompareOptions
 from noisegen.realism.learn import LearnOptions
 
 if TYPE_CHECKING:
-    from noisegen.noise.profile import Profile
+    from noisegen.noising.profile import Profile
 
 PATH = click.Path(path_type=Path)
 WORKERS = ("workers", "executor")
@@ -73,7 +73,7 @@ def _size(profile: "Profile") -> str:
 @common.output
 def show(profile: Path, limit: int, as_json: bool) -> None:
     """Show words, letters, edits per row and habits of a profile."""
-    from noisegen.noise.profile import load
+    from noisegen.noising.profile import load
     from noisegen.realism.report_blocks import profile_blocks, profile_to_dict
     from noisegen.report.terminal import show as show_blocks
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from noisegen.augment import Request
+from noisegen.augmentation import Request
 from noisegen.cli import common
 from noisegen.options import click_options
 from noisegen.review.sample import MakeOptions, MoreOptions

@@ -37,7 +37,7 @@ from noisegen.data.files import (
 from noisegen.data.sources import is_string
 from noisegen.data.tables import read_lines
 from noisegen.errors import LexiconError, SourceError, UsageError, did_you_mean
-from noisegen.noise.lexicon import Entry, matchable
+from noisegen.noising.lexicon import Entry, matchable
 from noisegen.text.buffers import APOSTROPHES, WORD_BYTES_MAX
 from noisegen.text.resources import DICTIONARIES
 

@@ -29,7 +29,7 @@ from noisegen.data.formats import Columns, Input, has_rows, numbered, whole
 from noisegen.data.sources import expand, listed, no_column
 from noisegen.data.tables import KEPT, line_ranges, read_lines, with_sizes
 from noisegen.errors import SourceError, UsageError
-from noisegen.noise.rng import DECISION_BITS, mix, name_number, threshold
+from noisegen.noising.rng import DECISION_BITS, mix, name_number, threshold
 from noisegen.options import Strings
 
 PAIRS_MAX = 1_000_000  # pairs that are held in memory

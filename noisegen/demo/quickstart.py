@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from noisegen.augment.augment import augment
-from noisegen.augment.on_the_fly import Noising
+from noisegen.augmentation.augment import augment
+from noisegen.augmentation.on_the_fly import Noising
 from noisegen.data.files import salvage
 from noisegen.demo import QuickstartOptions
 from noisegen.encoders.encoder import Encoder, open_encoder
@@ -33,9 +33,9 @@ from noisegen.evaluation.similarity import cosine_distances
 from noisegen.evaluation.xsim_search import neighbours
 from noisegen.mining.dumps import read_revisions
 from noisegen.mining.wiki import plain_text
-from noisegen.noise.recipe import Recipe
+from noisegen.noising.recipe import Recipe
 from noisegen.options import public
-from noisegen.prepare.sentences import Criteria, sentences
+from noisegen.preparation.sentences import Criteria, sentences
 from noisegen.runs.atomic import write_text
 from noisegen.runs.folder import make_folder, refuse_full
 from noisegen.runs.progress import Progress

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from noisegen.noise.rng import Draws
+from noisegen.noising.rng import Draws
 from noisegen.text.resources import rows_of
 
 DATA = Path(__file__).parent / "data"

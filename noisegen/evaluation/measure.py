@@ -13,7 +13,7 @@ from math import isfinite
 
 import numpy as np
 
-from noisegen.augment.statistics import wilson
+from noisegen.augmentation.statistics import wilson
 from noisegen.encoders.encoder import Encoder, Progress, Ragged, Vectors
 from noisegen.evaluation import similarity, statistics
 from noisegen.evaluation.metrics import metric_of

@@ -17,8 +17,8 @@ import numpy.typing as npt
 from noisegen.errors import SourceError, UsageError
 from noisegen.evaluation import alterations
 from noisegen.evaluation.results import PER_KIND
-from noisegen.noise.rng import Draws, check_seed, name_number, row_key, stream_key
-from noisegen.noise.tagging import installed_model
+from noisegen.noising.rng import Draws, check_seed, name_number, row_key, stream_key
+from noisegen.noising.tagging import installed_model
 
 KINDS = ("number", "entity", "causality")
 CHARS_MAX = 2_000  # of a text that gets negatives: a parser's memory grows with the text

@@ -11,7 +11,7 @@ from math import isfinite
 import numpy as np
 import numpy.typing as npt
 
-from noisegen.augment.on_the_fly import Noising
+from noisegen.augmentation.on_the_fly import Noising
 from noisegen.data.bitext import SIDES, find_bitext, stream_bitext
 from noisegen.data.columns import (
     ROWS_MAX,
@@ -32,9 +32,9 @@ from noisegen.evaluation.negatives import (
 )
 from noisegen.evaluation.results import EvaluateOptions
 from noisegen.evaluation.similarity import Bool
-from noisegen.noise import registry
-from noisegen.noise.recipe import Recipe, scaled
-from noisegen.noise.rng import name_number
+from noisegen.noising import registry
+from noisegen.noising.recipe import Recipe, scaled
+from noisegen.noising.rng import name_number
 from noisegen.runs.progress import Progress, Show
 from noisegen.text.languages import language_pair
 

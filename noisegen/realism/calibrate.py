@@ -17,14 +17,14 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from noisegen.augment import PROTECTED, AnyRecipe, Code, Protect, Tagger
-from noisegen.augment.catalog import demo_texts
-from noisegen.augment.on_the_fly import Noising
+from noisegen.augmentation import PROTECTED, AnyRecipe, Code, Protect, Tagger
+from noisegen.augmentation.catalog import demo_texts
+from noisegen.augmentation.on_the_fly import Noising
 from noisegen.data.columns import by_reason
 from noisegen.data.sources import Columns, expand, read, shard_inputs
 from noisegen.errors import UsageError
-from noisegen.noise import registry
-from noisegen.noise.recipe import Recipe, factor_max, scaled
+from noisegen.noising import registry
+from noisegen.noising.recipe import Recipe, factor_max, scaled
 from noisegen.options import Strings, argument, internal, listed, option, public
 from noisegen.runs import executors
 from noisegen.runs.atomic import write_text

@@ -12,11 +12,11 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 from rapidfuzz.distance import Levenshtein
 
-from noisegen.augment.on_the_fly import Noising
-from noisegen.augment.statistics import ratio, wilson
+from noisegen.augmentation.on_the_fly import Noising
+from noisegen.augmentation.statistics import ratio, wilson
 from noisegen.data.pairs import Pairs, read_pairs
 from noisegen.errors import NoisegenError, UsageError, naming_extras
-from noisegen.noise.recipe import Recipe
+from noisegen.noising.recipe import Recipe
 from noisegen.options import Strings, internal, listed, option, public
 from noisegen.realism.kinds import KINDS, kind_of
 from noisegen.realism.two_sample import F64, INTERVAL, TwoSample, resampled, two_sample

@@ -25,8 +25,8 @@ from rapidfuzz.distance import OSA, Levenshtein
 
 from noisegen.data.pairs import Pairs, refuse_onto
 from noisegen.errors import OutputError
-from noisegen.noise import profile as profiles
-from noisegen.noise.profile import (
+from noisegen.noising import profile as profiles
+from noisegen.noising.profile import (
     END,
     PHRASE_MAX,
     SAME,
@@ -36,7 +36,7 @@ from noisegen.noise.profile import (
     Profile,
     WordKey,
 )
-from noisegen.noise.rng import mix, name_number
+from noisegen.noising.rng import mix, name_number
 from noisegen.options import Strings, argument, listed, option, public
 from noisegen.realism.compare import FEW, PairOptions, doubts
 from noisegen.realism.row_factors import Repeat, RowEdits, consistency, row_factors

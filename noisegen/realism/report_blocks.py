@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from noisegen.noise.profile import END, SAME, START, HabitKey, Profile
+from noisegen.noising.profile import END, SAME, START, HabitKey, Profile
 from noisegen.realism.compare import HISTOGRAMS, NoiseFigures, Realism
 from noisegen.realism.two_sample import Auc
 from noisegen.report import blocks, pages

@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from noisegen.noise import profile as profiles
-from noisegen.noise.channel_tables import ChannelTables, Units, Words
-from noisegen.noise.profile import Factor, Profile, WordKey
+from noisegen.noising import profile as profiles
+from noisegen.noising.channel_tables import ChannelTables, Units, Words
+from noisegen.noising.profile import Factor, Profile, WordKey
 from noisegen.realism.two_sample import F64
 from noisegen.text.buffers import I64, Texts, ordinals
 

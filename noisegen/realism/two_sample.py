@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from noisegen.data.pairs import Pairs
 from noisegen.errors import MissingExtra
-from noisegen.noise.rng import mix, name_number
+from noisegen.noising.rng import mix, name_number
 from noisegen.runs.progress import Progress, Show, silent
 from noisegen.text.alignment import edits
 from noisegen.text.buffers import I64, Bool

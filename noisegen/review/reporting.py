@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from noisegen.augment.statistics import wilson
+from noisegen.augmentation.statistics import wilson
 from noisegen.errors import UsageError
 from noisegen.report import pages
 from noisegen.report.blocks import MISSING, Block, Cell, Figure, Row, Section, Table, Text, figure

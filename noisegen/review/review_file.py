@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 from rapidfuzz.distance import Levenshtein
 
-from noisegen.noise.rng import row_keys, stream_key
+from noisegen.noising.rng import row_keys, stream_key
 from noisegen.review.store import (
     ANSWERS,
     connect,

@@ -23,20 +23,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from noisegen.augment import Request
-from noisegen.augment.augment import recipe_of
+from noisegen.augmentation import Request
+from noisegen.augmentation.augment import recipe_of
 from noisegen.data.columns import BATCH_BYTES, BATCH_ROWS, by_reason
 from noisegen.data.files import reading, shard_files
 from noisegen.data.pairs import stream_pairs
 from noisegen.data.parquet import parquet_head, parquet_tables
 from noisegen.data.sources import Columns, expand, is_string, no_column, read, shard_inputs
 from noisegen.errors import SourceError, UsageError
-from noisegen.noise import registry
-from noisegen.noise.engine import Engine, add_noise
-from noisegen.noise.plan import Streams
-from noisegen.noise.recipe import Recipe
-from noisegen.noise.registry import Settings, load_code
-from noisegen.noise.rng import fraction, id_numbers, row_keys, stream_key
+from noisegen.noising import registry
+from noisegen.noising.engine import Engine, add_noise
+from noisegen.noising.plan import Streams
+from noisegen.noising.recipe import Recipe
+from noisegen.noising.registry import Settings, load_code
+from noisegen.noising.rng import fraction, id_numbers, row_keys, stream_key
 from noisegen.options import Strings, listed, option, public
 from noisegen.review import store
 from noisegen.review.store import Judged, Stratum

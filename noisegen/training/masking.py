@@ -22,7 +22,7 @@ from noisegen.encoders.tokens import (
     Rows,
 )
 from noisegen.errors import UsageError
-from noisegen.noise import rng
+from noisegen.noising import rng
 from noisegen.training.losses import Sides
 from noisegen.training.settings import PretrainSettings
 from noisegen.training.students import cut, freeze, set_dropout

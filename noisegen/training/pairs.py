@@ -25,10 +25,10 @@ from noisegen.data.pairs import PAIRS_ARE, damage, shards_of, stream_pairs
 from noisegen.data.sources import named_source
 from noisegen.encoders.tokens import Rows
 from noisegen.errors import RecipeError, SourceError, UsageError
-from noisegen.noise.engine import engine_for
-from noisegen.noise.plan import Streams
-from noisegen.noise.recipe import Recipe
-from noisegen.noise.rng import DECISION_BITS, mix, name_number
+from noisegen.noising.engine import engine_for
+from noisegen.noising.plan import Streams
+from noisegen.noising.recipe import Recipe
+from noisegen.noising.rng import DECISION_BITS, mix, name_number
 from noisegen.runs.atomic import atomic, write_text
 from noisegen.text.languages import normalize_language
 from noisegen.text.spans import PROTECTED, protect_kinds

@@ -24,7 +24,7 @@ from noisegen.encoders.encoder import Ragged
 from noisegen.encoders.tokens import Rows, by_length, generator, plan
 from noisegen.errors import SourceError, UsageError
 from noisegen.evaluation.similarity import cosine_distance
-from noisegen.noise.rng import row_key, stream_key
+from noisegen.noising.rng import row_key, stream_key
 from noisegen.runs.progress import Show
 from noisegen.training.computation import Computation, Workers
 from noisegen.training.losses import Sides

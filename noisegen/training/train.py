@@ -10,7 +10,7 @@ import yaml
 from noisegen.encoders.encoder import find_device
 from noisegen.encoders.stored import write_json
 from noisegen.errors import NoisegenError, OutputError, UsageError, resumable
-from noisegen.noise.registry import load_code
+from noisegen.noising.registry import load_code
 from noisegen.options import public
 from noisegen.runs.atomic import write_text
 from noisegen.runs.folder import CONFIG, Layout, RunFolder, read_config

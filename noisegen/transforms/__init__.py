@@ -6,7 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from noisegen.noise.registry import Settings
+from noisegen.noising.registry import Settings
 from noisegen.text.buffers import is_byte
 from noisegen.text.resources import DICTIONARIES
 from noisegen.text.resources import rows_of as rows_of

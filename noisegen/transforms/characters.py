@@ -11,16 +11,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from noisegen.errors import UsageError, did_you_mean
-from noisegen.noise.edits import Edits
-from noisegen.noise.kernels import (
+from noisegen.noising.edits import Edits
+from noisegen.noising.kernels import (
     CountedSubstitution,
     Spacing,
     Substitution,
     character_map,
 )
-from noisegen.noise.lexicon import Lexicon
-from noisegen.noise.registry import Settings, kernel
-from noisegen.noise.rng import CERTAIN, RowDraws, Variants, hits, row_hits
+from noisegen.noising.lexicon import Lexicon
+from noisegen.noising.registry import Settings, kernel
+from noisegen.noising.rng import CERTAIN, RowDraws, Variants, hits, row_hits
 from noisegen.text.buffers import I64, U64, Bool, Texts, as_arrow
 from noisegen.text.case import SENTENCE_ENDS, begins_row, begins_sentence, case_class, case_classes
 from noisegen.text.rows import Memo, Row, RowEdit

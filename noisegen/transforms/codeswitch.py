@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 
 from noisegen.data.dictionaries import COMMON, check_size, load_translations, source_of
-from noisegen.noise.edits import Edits
-from noisegen.noise.lexicon import Entry, Lexicon, read_lexicon_file
-from noisegen.noise.phrases import Matches, PhraseTable, build, cached_table
-from noisegen.noise.registry import Kernel, Settings, kernel
-from noisegen.noise.rng import Variants, choices, decisions, draw_array
+from noisegen.noising.edits import Edits
+from noisegen.noising.lexicon import Entry, Lexicon, read_lexicon_file
+from noisegen.noising.phrases import Matches, PhraseTable, build, cached_table
+from noisegen.noising.registry import Kernel, Settings, kernel
+from noisegen.noising.rng import Variants, choices, decisions, draw_array
 from noisegen.text.buffers import I64, U64, Texts, is_byte, ordinals
 from noisegen.text.case import case_classes, fold, title
 from noisegen.text.spans import NO_SPANS, Spans

@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from noisegen.noise.edits import Edits
-from noisegen.noise.lexical import LexicalSource, packaged, register_lexicon
-from noisegen.noise.lexicon import Entry, Lexicon, head_of
-from noisegen.noise.phrases import Matches, PhraseTable, RowMatch, build
-from noisegen.noise.registry import Settings, kernel
-from noisegen.noise.rng import (
+from noisegen.noising.edits import Edits
+from noisegen.noising.lexical import LexicalSource, packaged, register_lexicon
+from noisegen.noising.lexicon import Entry, Lexicon, head_of
+from noisegen.noising.phrases import Matches, PhraseTable, RowMatch, build
+from noisegen.noising.registry import Settings, kernel
+from noisegen.noising.rng import (
     RowDraws,
     Variants,
     WeightedChoices,

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from noisegen.noise.edits import Edits
-from noisegen.noise.lexicon import Entry, Lexicon
-from noisegen.noise.registry import Settings, kernel
-from noisegen.noise.rng import Variants, WeightedChoices, choices, hits
+from noisegen.noising.edits import Edits
+from noisegen.noising.lexicon import Entry, Lexicon
+from noisegen.noising.registry import Settings, kernel
+from noisegen.noising.rng import Variants, WeightedChoices, choices, hits
 from noisegen.text.buffers import I64, U64, Texts, code_points, is_byte
 from noisegen.text.case import characters_in
 from noisegen.transforms import IS_BREAK, IS_END, IS_SPACE, LanguageFiles

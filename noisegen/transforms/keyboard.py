@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from noisegen.errors import UsageError, did_you_mean
-from noisegen.noise import rng
-from noisegen.noise.edits import Edits
-from noisegen.noise.kernels import Substitution, character_map
-from noisegen.noise.lexicon import Entry, head_of
-from noisegen.noise.registry import Settings, kernel
+from noisegen.noising import rng
+from noisegen.noising.edits import Edits
+from noisegen.noising.kernels import Substitution, character_map
+from noisegen.noising.lexicon import Entry, head_of
+from noisegen.noising.registry import Settings, kernel
 from noisegen.text import buffers
 from noisegen.text.buffers import I64, U64, Bool, Texts, Tokens
 from noisegen.text.resources import DICTIONARIES

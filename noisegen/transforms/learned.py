@@ -23,11 +23,11 @@ import numpy as np
 
 from noisegen.data.dictionaries import ANY, Alternative, load_dictionary
 from noisegen.errors import UsageError
-from noisegen.noise import profile as profiles
-from noisegen.noise import rng
-from noisegen.noise.channel import RATE_MAX, ChannelKernel
-from noisegen.noise.edits import Edits
-from noisegen.noise.registry import Settings, kernel
+from noisegen.noising import profile as profiles
+from noisegen.noising import rng
+from noisegen.noising.channel import RATE_MAX, ChannelKernel
+from noisegen.noising.edits import Edits
+from noisegen.noising.registry import Settings, kernel
 from noisegen.text import buffers
 from noisegen.text.buffers import I64, U8, U64, Bool, Texts
 from noisegen.transforms import IS_SPACE, LanguageFiles, existing, remembered

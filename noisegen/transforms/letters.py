@@ -12,11 +12,11 @@ from itertools import groupby, takewhile
 from pathlib import Path
 from typing import Any
 
-from noisegen.noise.kernels import NamesStay, WordKernel
-from noisegen.noise.lexical import LexicalKernel
-from noisegen.noise.lexicon import Entry, Lexicon
-from noisegen.noise.phrases import PhraseTable, build
-from noisegen.noise.registry import Kernel, Settings, kernel
+from noisegen.noising.kernels import NamesStay, WordKernel
+from noisegen.noising.lexical import LexicalKernel
+from noisegen.noising.lexicon import Entry, Lexicon
+from noisegen.noising.phrases import PhraseTable, build
+from noisegen.noising.registry import Kernel, Settings, kernel
 from noisegen.text.buffers import APOSTROPHES
 from noisegen.text.languages import script_of
 from noisegen.text.resources import DICTIONARIES

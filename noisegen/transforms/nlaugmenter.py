@@ -30,11 +30,11 @@ import msgspec
 import numpy as np
 
 from noisegen.errors import LexiconError, NoisegenError, UsageError, did_you_mean
-from noisegen.noise import registry
-from noisegen.noise.lexicon import Entry, Lexicon, matchable
-from noisegen.noise.phrases import PhraseTable, build
-from noisegen.noise.registry import Parameter, RowFunction, Settings, Transform, Value
-from noisegen.noise.rng import Draws
+from noisegen.noising import registry
+from noisegen.noising.lexicon import Entry, Lexicon, matchable
+from noisegen.noising.phrases import PhraseTable, build
+from noisegen.noising.registry import Parameter, RowFunction, Settings, Transform, Value
+from noisegen.noising.rng import Draws
 from noisegen.text.buffers import WORD_BYTES_MAX
 from noisegen.text.case import fold, is_upper
 

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import numpy as np
 
-from noisegen.noise.edits import Edits
-from noisegen.noise.kernels import WordKernel
-from noisegen.noise.lexical import LexicalKernel
-from noisegen.noise.lexicon import head_of, parse_tsv
-from noisegen.noise.phrases import load_table
-from noisegen.noise.registry import Settings, kernel
-from noisegen.noise.rng import RowDraws, Variants, fork, fork_array
+from noisegen.noising.edits import Edits
+from noisegen.noising.kernels import WordKernel
+from noisegen.noising.lexical import LexicalKernel
+from noisegen.noising.lexicon import head_of, parse_tsv
+from noisegen.noising.phrases import load_table
+from noisegen.noising.registry import Settings, kernel
+from noisegen.noising.rng import RowDraws, Variants, fork, fork_array
 from noisegen.text.buffers import I64, U64, Texts
 from noisegen.text.case import title
 from noisegen.text.rows import Row, RowEdit

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from noisegen.noise.edits import Edits
-from noisegen.noise.registry import Settings, kernel
-from noisegen.noise.rng import (
+from noisegen.noising.edits import Edits
+from noisegen.noising.registry import Settings, kernel
+from noisegen.noising.rng import (
     RowDraws,
     Variants,
     WeightedTexts,

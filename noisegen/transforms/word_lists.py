@@ -10,9 +10,9 @@ from functools import partial
 from pathlib import Path
 from typing import cast
 
-from noisegen.noise.lexical import LexicalSource, packaged, register_lexicon
-from noisegen.noise.lexicon import codespell_dictionary, parse_codespell
-from noisegen.noise.registry import Kind
+from noisegen.noising.lexical import LexicalSource, packaged, register_lexicon
+from noisegen.noising.lexicon import codespell_dictionary, parse_codespell
+from noisegen.noising.registry import Kind
 from noisegen.transforms import rows_of
 from noisegen.transforms.nlaugmenter import WORD_LISTS, OriginalWords
 

@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 from campaigns.campaign import Campaign, Trial
 from campaigns.cluster import Cluster, running
 from noisegen.data.files import shard_files
-from noisegen.noise.recipe import recipe_names
+from noisegen.noising.recipe import recipe_names
 from noisegen.text.resources import DEMO
 
 SECONDS = 120
@@ -32,7 +32,7 @@ Rows = dict[str, str]  # noisy texts by their ids
 PYTHON = """
 import sys, json
 import noisegen
-from noisegen.augment.on_the_fly import Collator
+from noisegen.augmentation.on_the_fly import Collator
 texts, ids, recipe, lang, seed, batch = json.load(sys.stdin)
 collate = Collator(recipe, seed=seed, lang=lang)
 made = {}

@@ -22,12 +22,12 @@ import pyarrow as pa
 from conftest import SHARED
 
 from campaigns.campaign import Campaign, Trial
-from noisegen.augment.shards import carry
+from noisegen.augmentation.shards import carry
 from noisegen.errors import UsageError
-from noisegen.noise import registry
-from noisegen.noise.engine import engine_for, noise_table
-from noisegen.noise.plan import Streams
-from noisegen.noise.recipe import Recipe, Step, recipe_names, scaled
+from noisegen.noising import registry
+from noisegen.noising.engine import engine_for, noise_table
+from noisegen.noising.plan import Streams
+from noisegen.noising.recipe import Recipe, Step, recipe_names, scaled
 from noisegen.testing import ODD_TEXTS
 from noisegen.text.resources import DEMO
 from noisegen.text.spans import PROTECTED, protect_kinds, protected_in

@@ -17,7 +17,7 @@ from runs import DEMO, PROGRAM, command, shards, table
 import noisegen
 from noisegen import cli
 from noisegen.cli import run
-from noisegen.noise.recipe import recipe_names
+from noisegen.noising.recipe import recipe_names
 
 COMMANDS = sorted(cli.noisegen.commands)
 QUICK = [name for name in COMMANDS if name not in ("quickstart", "completion")]  # tested elsewhere
@@ -251,7 +251,7 @@ def test_the_command_is_in_the_manifest(arguments, tmp_path):
 
 
 def test_an_interruption_is_code_130(arguments, tmp_path, monkeypatch, capfd):
-    from noisegen.augment import augment
+    from noisegen.augmentation import augment
 
     def interrupted(*_, **__):
         raise KeyboardInterrupt
@@ -293,7 +293,7 @@ noisegen.cli.main()
 
 
 def test_an_interruption_names_no_option_that_is_not_there(made, monkeypatch, capfd):
-    from noisegen.augment import statistics
+    from noisegen.augmentation import statistics
 
     monkeypatch.setattr(statistics, "measure", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
 

@@ -11,7 +11,7 @@ import pytest
 from noisegen.data import dictionaries
 from noisegen.data.dictionaries import COMMON, load_translations, packaged_languages
 from noisegen.errors import LexiconError
-from noisegen.noise.lexicon import Entry
+from noisegen.noising.lexicon import Entry
 from noisegen.transforms.codeswitch import table_of
 
 TEI = """<?xml version="1.0" encoding="UTF-8"?>

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import noisegen
-from noisegen.augment.on_the_fly import Noising
+from noisegen.augmentation.on_the_fly import Noising
 from noisegen.cli import run
 from noisegen.demo import quickstart as demo
 from noisegen.demo.quickstart import (

@@ -19,8 +19,8 @@ from noisegen.evaluation.alterations import (
     statement_changes,
 )
 from noisegen.evaluation.negatives import CHARS_MAX, KINDS, hard_negatives
-from noisegen.noise.rng import Draws
-from noisegen.noise.tagging import installed_model
+from noisegen.noising.rng import Draws
+from noisegen.noising.tagging import installed_model
 
 needs_spacy = pytest.mark.skipif(installed_model("en") is None, reason="no English model of spaCy")
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from noisegen.augment.on_the_fly import Noising
+from noisegen.augmentation.on_the_fly import Noising
 from noisegen.data.columns import read_columns
 from noisegen.data.sources import named_source
 from noisegen.errors import SourceError, UsageError
@@ -20,7 +20,7 @@ from noisegen.evaluation.sets import (
     is_tested,
     make_sets,
 )
-from noisegen.noise.recipe import Recipe
+from noisegen.noising.recipe import Recipe
 from noisegen.options import decode
 
 STS = [("a cat sat", "a cat was sitting", 4.5), ("it rains", "the sun shines", 0.5)]

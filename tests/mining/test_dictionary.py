@@ -21,7 +21,7 @@ from noisegen.mining.dictionary import (
     select,
 )
 from noisegen.mining.miner import Thresholds
-from noisegen.noise.lexicon import Lexicon
+from noisegen.noising.lexicon import Lexicon
 
 ROWS = [
     Alternative("en", "the", "teh", 6, 4, 1, 0.75),

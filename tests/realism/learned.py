@@ -4,9 +4,9 @@ from functools import cache
 
 import numpy as np
 
-from noisegen.augment.on_the_fly import Noising
+from noisegen.augmentation.on_the_fly import Noising
 from noisegen.data.pairs import Pairs
-from noisegen.noise.recipe import Recipe
+from noisegen.noising.recipe import Recipe
 from noisegen.realism.compare import HISTOGRAMS, jensen_shannon
 from noisegen.realism.compare import measure as figures_and_counts
 from noisegen.realism.learn import profile_of

@@ -7,10 +7,10 @@ from rapidfuzz.distance import Levenshtein
 
 import noisegen
 from noisegen import cli
-from noisegen.augment.on_the_fly import Noising
+from noisegen.augmentation.on_the_fly import Noising
 from noisegen.errors import UsageError
-from noisegen.noise import registry
-from noisegen.noise.recipe import Recipe, parse, parse_step, scaled
+from noisegen.noising import registry
+from noisegen.noising.recipe import Recipe, parse, parse_step, scaled
 from noisegen.realism import calibrate as calibrate_module
 from noisegen.realism.calibrate import (
     HELD_BACK,

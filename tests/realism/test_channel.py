@@ -12,13 +12,13 @@ from learned import divergences, learned_profile, measure, noised_by, noisy_pair
 
 import noisegen
 from noisegen.errors import SourceError, UsageError
-from noisegen.noise import registry
-from noisegen.noise.edits import Edits
-from noisegen.noise.engine import Engine
-from noisegen.noise.plan import Streams
-from noisegen.noise.profile import letter_pairs
-from noisegen.noise.recipe import Recipe, Step
-from noisegen.noise.registry import Settings, Transform
+from noisegen.noising import registry
+from noisegen.noising.edits import Edits
+from noisegen.noising.engine import Engine
+from noisegen.noising.plan import Streams
+from noisegen.noising.profile import letter_pairs
+from noisegen.noising.recipe import Recipe, Step
+from noisegen.noising.registry import Settings, Transform
 from noisegen.realism.learn import profile_of, save
 from noisegen.testing import check_transform
 from noisegen.text.buffers import Texts

@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from learned import learned_profile, noisy_pairs
 
-from noisegen.noise.channel import ChannelKernel
-from noisegen.noise.edits import rewritten
-from noisegen.noise.profile import (
+from noisegen.noising.channel import ChannelKernel
+from noisegen.noising.edits import rewritten
+from noisegen.noising.profile import (
     AS_WRITTEN,
     COARSER,
     FORM,
@@ -26,7 +26,7 @@ from noisegen.noise.profile import (
     compiled,
     letter_pairs,
 )
-from noisegen.noise.rng import GOLDEN, MASK, fork, mix, row_key, row_keys, stream_key
+from noisegen.noising.rng import GOLDEN, MASK, fork, mix, row_key, row_keys, stream_key
 from noisegen.text.alignment import token_spans
 from noisegen.text.buffers import Texts, is_word
 from noisegen.text.case import case_of, cased, lower, shape_of

@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 from learned import learned_profile, noised_by, pairs_of
 
-from noisegen.noise.profile import (
+from noisegen.noising.profile import (
     FACTOR_BITS,
     SAME,
     SMALL_CASE,

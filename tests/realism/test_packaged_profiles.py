@@ -10,7 +10,7 @@ from conftest import SHARED
 import noisegen
 from noisegen.cli import noisegen as program
 from noisegen.errors import UsageError
-from noisegen.noise.profile import load
+from noisegen.noising.profile import load
 from noisegen.text.resources import DEMO, DICTIONARIES
 
 LANGS = ("de", "en", "es", "ga", "is", "pt", "ru", "uk", "zh")

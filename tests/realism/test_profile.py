@@ -10,7 +10,7 @@ import pytest
 from learned import learned_profile, noisy_pairs, pairs_of
 
 from noisegen.errors import OutputError, SourceError, UsageError
-from noisegen.noise.profile import WordKey, load, merged
+from noisegen.noising.profile import WordKey, load, merged
 from noisegen.realism.learn import check_free, profile_of, save
 
 

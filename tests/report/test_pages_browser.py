@@ -6,7 +6,7 @@ import pytest
 from contrast import CONTRAST
 
 from noisegen import augment, compare, review
-from noisegen.augment import statistics
+from noisegen.augmentation import statistics
 from noisegen.realism.report_blocks import comparison_page
 from noisegen.report import pages
 from noisegen.report.blocks import Cell, Section, Table

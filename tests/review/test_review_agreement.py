@@ -5,7 +5,7 @@ from itertools import permutations
 
 import pytest
 
-from noisegen.noise.rng import Draws
+from noisegen.noising.rng import Draws
 from noisegen.review.reporting import krippendorff_alpha
 
 # Krippendorff (2011), worked examples A to C: a row an observer, a blank where a value is missing.

@@ -11,7 +11,7 @@ from reviews import made, output, rows_of, sentences
 from rich.console import Console
 
 from noisegen import review
-from noisegen.augment.statistics import wilson
+from noisegen.augmentation.statistics import wilson
 from noisegen.errors import OutputError, SourceError, UsageError
 from noisegen.report.terminal import show
 from noisegen.review.reporting import CUT_OFF, ReviewReport, compose

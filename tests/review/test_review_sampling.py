@@ -14,8 +14,8 @@ from reviews import made, output, rows_of, sentences
 
 from noisegen import review
 from noisegen.errors import OutputError, SourceError, UsageError
-from noisegen.noise.recipe import Recipe
-from noisegen.noise.rng import id_number, row_key, stream_key
+from noisegen.noising.recipe import Recipe
+from noisegen.noising.rng import id_number, row_key, stream_key
 from noisegen.review import sample
 from noisegen.review.review_file import ReviewFile, marked, order_of, tokens
 from noisegen.review.sample import (

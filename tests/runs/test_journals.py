@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from runs import DEMO, FAST, augment, contents
 
-from noisegen.augment import augment as augment_module
+from noisegen.augmentation import augment as augment_module
 from noisegen.data.files import shard_files
 from noisegen.errors import OutputError
 from noisegen.runs import folder, journal

@@ -8,9 +8,9 @@ import pytest
 
 import noisegen
 from noisegen.errors import MissingExtra, UsageError
-from noisegen.noise import registry
-from noisegen.noise.recipe import Recipe
-from noisegen.prepare.sentences import Criteria, sentences
+from noisegen.noising import registry
+from noisegen.noising.recipe import Recipe
+from noisegen.preparation.sentences import Criteria, sentences
 from noisegen.text import languages
 from noisegen.text.languages import (
     codes_by_name,

@@ -3,8 +3,8 @@
 import pytest
 from test_transforms import noised, outcomes
 
-from noisegen.noise import registry
-from noisegen.noise.rng import Draws
+from noisegen.noising import registry
+from noisegen.noising.rng import Draws
 from noisegen.testing import check_sequences, check_transform
 from noisegen.text import sequences
 from noisegen.text.sequences import forbidden_sequences, may_replace

@@ -6,7 +6,7 @@ import torch
 from torch.nn.functional import cosine_similarity, cross_entropy
 
 from noisegen.encoders.tokens import Padded, chunks_of
-from noisegen.noise.rng import row_key, stream_key
+from noisegen.noising.rng import row_key, stream_key
 from noisegen.training import pretrain
 from noisegen.training.computation import Workers
 from noisegen.training.pretrain import KeptGraphs, Pretraining

@@ -15,10 +15,10 @@ from test_transforms import noised, outcomes
 
 import noisegen
 from noisegen.errors import UsageError
-from noisegen.noise.engine import Engine
-from noisegen.noise.recipe import step_values
-from noisegen.noise.registry import get
-from noisegen.noise.rng import threshold
+from noisegen.noising.engine import Engine
+from noisegen.noising.recipe import step_values
+from noisegen.noising.registry import get
+from noisegen.noising.rng import threshold
 from noisegen.testing import ODD_TEXTS, check_rate
 
 capitals = oracle.capitals

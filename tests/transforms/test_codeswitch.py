@@ -16,14 +16,14 @@ from hypothesis import strategies as st
 from test_engine import ANY_TEXT, KINDS, LIVELY_TEXT, both, compare, single
 
 import noisegen
-from noisegen.augment.shards import carry
+from noisegen.augmentation.shards import carry
 from noisegen.data.dictionaries import COMMON, load_translations, packaged_languages
 from noisegen.errors import UsageError
-from noisegen.noise.engine import Engine
-from noisegen.noise.plan import Streams
-from noisegen.noise.recipe import Recipe, Step, step_values
-from noisegen.noise.registry import Settings, examples_in, get
-from noisegen.noise.rng import threshold
+from noisegen.noising.engine import Engine
+from noisegen.noising.plan import Streams
+from noisegen.noising.recipe import Recipe, Step, step_values
+from noisegen.noising.registry import Settings, examples_in, get
+from noisegen.noising.rng import threshold
 from noisegen.testing import check_transform
 
 SAMPLES = {

@@ -8,11 +8,11 @@ from test_engine import both, compare, single
 from test_transforms import noised
 
 from benchmarks import real_pairs
-from noisegen.augment.on_the_fly import Noising
+from noisegen.augmentation.on_the_fly import Noising
 from noisegen.data.pairs import Pairs
-from noisegen.noise.recipe import Recipe
-from noisegen.noise.registry import Settings, examples_in, get
-from noisegen.noise.rng import threshold
+from noisegen.noising.recipe import Recipe
+from noisegen.noising.registry import Settings, examples_in, get
+from noisegen.noising.rng import threshold
 from noisegen.realism.two_sample import two_sample
 from noisegen.testing import check_transform
 from noisegen.text.resources import DICTIONARIES

@@ -10,9 +10,9 @@ from test_engine import ANY_TEXT, LIVELY_TEXT, both, compare, single
 from test_transforms import noised, outcomes
 
 import noisegen
-from noisegen.noise.lexicon import Entry
-from noisegen.noise.registry import examples_in, get
-from noisegen.noise.rng import threshold
+from noisegen.noising.lexicon import Entry
+from noisegen.noising.registry import examples_in, get
+from noisegen.noising.rng import threshold
 from noisegen.testing import check_rate, check_transform
 from noisegen.text.resources import DICTIONARIES
 from noisegen.transforms import rows_of

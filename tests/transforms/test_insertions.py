@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_engine import both, compare, single
 
-from noisegen.noise import registry
-from noisegen.noise.edits import Edits
-from noisegen.noise.engine import Engine
-from noisegen.noise.lexicon import Lexicon
-from noisegen.noise.plan import Streams
-from noisegen.noise.recipe import Recipe, Step
-from noisegen.noise.registry import Settings, examples_in
+from noisegen.noising import registry
+from noisegen.noising.edits import Edits
+from noisegen.noising.engine import Engine
+from noisegen.noising.lexicon import Lexicon
+from noisegen.noising.plan import Streams
+from noisegen.noising.recipe import Recipe, Step
+from noisegen.noising.registry import Settings, examples_in
 from noisegen.testing import check_transform
 from noisegen.text.buffers import Texts
 from noisegen.text.resources import DICTIONARIES

@@ -12,9 +12,9 @@ from test_transforms import noised, outcomes
 
 import noisegen
 from noisegen.errors import UsageError
-from noisegen.noise.recipe import step_values
-from noisegen.noise.registry import examples_in, get
-from noisegen.noise.rng import threshold
+from noisegen.noising.recipe import step_values
+from noisegen.noising.registry import examples_in, get
+from noisegen.noising.rng import threshold
 from noisegen.testing import check_rate, check_transform
 from noisegen.text.sequences import forbidden_sequences
 from noisegen.transforms import keyboard

@@ -14,9 +14,9 @@ from test_engine import ANY_TEXT, KINDS, both, compare, single
 from test_transforms import noised, outcomes
 from test_word_kernel import ruled
 
-from noisegen.noise.engine import Engine
-from noisegen.noise.plan import Streams
-from noisegen.noise.registry import Settings, examples_in, get
+from noisegen.noising.engine import Engine
+from noisegen.noising.plan import Streams
+from noisegen.noising.registry import Settings, examples_in, get
 from noisegen.testing import check_rate, check_transform
 from noisegen.text.resources import DICTIONARIES
 from noisegen.transforms.phonetic import letters_of, with_schwas

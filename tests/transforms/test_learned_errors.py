@@ -20,11 +20,11 @@ from conftest import SHARED
 import noisegen
 from noisegen.data.dictionaries import load_dictionary
 from noisegen.errors import LexiconError, UsageError
-from noisegen.noise.engine import Engine
-from noisegen.noise.plan import Streams
-from noisegen.noise.recipe import Recipe, Step
-from noisegen.noise.registry import Settings
-from noisegen.noise.rng import CERTAIN, CHOICE_BITS, DECISION_BITS, Draws, row_key, stream_key
+from noisegen.noising.engine import Engine
+from noisegen.noising.plan import Streams
+from noisegen.noising.recipe import Recipe, Step
+from noisegen.noising.registry import Settings
+from noisegen.noising.rng import CERTAIN, CHOICE_BITS, DECISION_BITS, Draws, row_key, stream_key
 from noisegen.testing import ODD_TEXTS, check_transform
 from noisegen.transforms.learned import SIGNS_MAX, is_sign, least_tokens, limits
 

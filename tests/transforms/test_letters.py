@@ -15,8 +15,8 @@ from test_word_kernel import ruled
 
 import noisegen
 from noisegen.errors import UsageError
-from noisegen.noise.lexicon import Lexicon
-from noisegen.noise.registry import examples_in, get
+from noisegen.noising.lexicon import Lexicon
+from noisegen.noising.registry import examples_in, get
 from noisegen.testing import check_rate, check_transform
 from noisegen.text.resources import DICTIONARIES
 from noisegen.transforms.letters import (

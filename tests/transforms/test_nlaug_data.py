@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from noisegen.errors import LexiconError, UsageError
-from noisegen.noise import registry
-from noisegen.noise.edits import Edits, rewritten
-from noisegen.noise.lexicon import POS, Entry
-from noisegen.noise.phrases import PhraseTable
-from noisegen.noise.registry import Settings
+from noisegen.noising import registry
+from noisegen.noising.edits import Edits, rewritten
+from noisegen.noising.lexicon import POS, Entry
+from noisegen.noising.phrases import PhraseTable
+from noisegen.noising.registry import Settings
 from noisegen.text.buffers import Texts
 from noisegen.transforms import nlaugmenter
 

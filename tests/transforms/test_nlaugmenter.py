@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from noisegen.errors import NoisegenError, UsageError
-from noisegen.noise.edits import rewritten
-from noisegen.noise.registry import Parameter, RowFunction, Settings
-from noisegen.noise.rng import row_key, stream_key
+from noisegen.noising.edits import rewritten
+from noisegen.noising.registry import Parameter, RowFunction, Settings
+from noisegen.noising.rng import row_key, stream_key
 from noisegen.text.buffers import Texts
 from noisegen.transforms import nlaugmenter
 

@@ -15,10 +15,10 @@ from test_transforms import noised, outcomes
 from test_word_kernel import ruled
 
 import noisegen.transforms.phonetic  # noqa: F401 - registers it
-from noisegen.noise.engine import Engine
-from noisegen.noise.lexicon import Lexicon
-from noisegen.noise.plan import Streams
-from noisegen.noise.registry import Settings, examples_in, get
+from noisegen.noising.engine import Engine
+from noisegen.noising.lexicon import Lexicon
+from noisegen.noising.plan import Streams
+from noisegen.noising.registry import Settings, examples_in, get
 from noisegen.testing import check_rate, check_transform
 from noisegen.text.languages import MATCHED_BY
 from noisegen.text.resources import DICTIONARIES

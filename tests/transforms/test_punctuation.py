@@ -10,8 +10,8 @@ from test_engine import ANY_TEXT, LIVELY_TEXT, both, compare, single
 from test_transforms import noised, outcomes
 
 import noisegen
-from noisegen.noise.registry import examples_in, get
-from noisegen.noise.rng import threshold
+from noisegen.noising.registry import examples_in, get
+from noisegen.noising.rng import threshold
 from noisegen.testing import check_transform
 from noisegen.transforms.punctuation import COMMAS, ENDS, OTHERS, SET_APART, SPACES_MAX
 

@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from test_engine import TWELVE, both, compare, single
 
 from noisegen.errors import LexiconError
-from noisegen.noise import registry
-from noisegen.noise.engine import Engine
-from noisegen.noise.lexical import LexicalKernel
-from noisegen.noise.lexicon import Lexicon, parse_tsv
-from noisegen.noise.phrases import load_table
-from noisegen.noise.plan import Streams
-from noisegen.noise.recipe import Recipe, Step
-from noisegen.noise.registry import Settings, examples_in
+from noisegen.noising import registry
+from noisegen.noising.engine import Engine
+from noisegen.noising.lexical import LexicalKernel
+from noisegen.noising.lexicon import Lexicon, parse_tsv
+from noisegen.noising.phrases import load_table
+from noisegen.noising.plan import Streams
+from noisegen.noising.recipe import Recipe, Step
+from noisegen.noising.registry import Settings, examples_in
 from noisegen.testing import check_transform
 from noisegen.text.buffers import Texts
 from noisegen.text.languages import MATCHED_BY

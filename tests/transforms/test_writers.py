@@ -17,13 +17,13 @@ from test_engine import ANY_TEXT, LIVELY_TEXT, both
 from test_engine import compare as compare_with_oracle
 from test_rows import compare
 
-from noisegen.augment.catalog import recipe_info
+from noisegen.augmentation.catalog import recipe_info
 from noisegen.cli import noisegen
 from noisegen.errors import RecipeError
-from noisegen.noise.engine import Engine, engine_for, noise
-from noisegen.noise.plan import Schedule, Streams
-from noisegen.noise.recipe import Recipe, factor_max, parse, scaled
-from noisegen.noise.registry import Settings
+from noisegen.noising.engine import Engine, engine_for, noise
+from noisegen.noising.plan import Schedule, Streams
+from noisegen.noising.recipe import Recipe, factor_max, parse, scaled
+from noisegen.noising.registry import Settings
 
 ROWS = 40_000
 WRITERS = """

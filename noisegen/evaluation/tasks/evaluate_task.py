@@ -33,7 +33,7 @@ from noisegen.evaluation.tasks.by_class import ClassCounts, ClassFigure, WonClas
 from noisegen.evaluation.tasks.fine_tuning import OTHER_MODEL, Answer, Trial, Tuning
 from noisegen.evaluation.tasks.kinds import HALLUCINATED, EvaluateTaskOptions, LabelledTask
 from noisegen.evaluation.tasks.sets import AVERAGE, CHANGE, CLEAN, NOISY, TaskData
-from noisegen.noise.recipe import Recipe
+from noisegen.noising.recipe import Recipe
 from noisegen.options import public
 from noisegen.report.terminal import titled
 from noisegen.runs.folder import Layout, RunFolder

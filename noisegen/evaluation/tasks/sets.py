@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from noisegen.augment.shards import carry
+from noisegen.augmentation.shards import carry
 from noisegen.data import labelled
 from noisegen.data.columns import by_reason
 from noisegen.data.labelled import LabelledRow, LabelledRows, tag_kind
 from noisegen.encoders.tokens import generator
 from noisegen.errors import SourceError, UsageError
 from noisegen.evaluation.tasks.kinds import NLI_NOISE_RATE, NOISE_RATES, LabelledTask
-from noisegen.noise.engine import noise_table
-from noisegen.noise.recipe import Recipe
+from noisegen.noising.engine import noise_table
+from noisegen.noising.recipe import Recipe
 
 CLEAN, NOISY = "clean", "noisy"
 CHANGE = "change"  # noisy minus clean, on the same rows

@@ -6,7 +6,7 @@ import pytest
 from noisegen.data.labelled import LabelledRow, read_snips
 from noisegen.evaluation.tasks.kinds import TASKS
 from noisegen.evaluation.tasks.sets import augmented, noise_recipe, noised, read_data
-from noisegen.noise.recipe import Recipe
+from noisegen.noising.recipe import Recipe
 
 ENGLISH = Recipe.named("rcp-en-aggregate")
 

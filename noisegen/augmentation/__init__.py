@@ -1,0 +1,114 @@
+"""Noisy copies of clean text: shards on disk, rows on the fly, a preview, and figures of a run.
+
+This module declares the options of `augment`: which rows, which noise, and how the run is spread
+over workers.
+"""
+
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+
+from noisegen.options import Strings, argument, internal, listed, option
+from noisegen.runs.options import (
+    Folder,
+    IdColumn,
+    Lang,
+    Limit,
+    PartOptions,
+    RowsPerShard,
+    TextColumn,
+)
+from noisegen.text.resources import DEFAULT_RECIPE
+
+if TYPE_CHECKING:
+    from noisegen.noising.recipe import Recipe
+
+    AnyRecipe: TypeAlias = str | Recipe
+else:
+    AnyRecipe = str | Any
+
+Format = Literal["txt", "tsv", "csv", "jsonl", "parquet", "conll", "conllu", "norm"]
+Protect = Annotated[str, option("Kinds of span to leave unchanged, or 'none'", metavar="KINDS")]
+Code = Annotated[Strings, option("Python file with transforms; repeatable", metavar="FILE.py")]
+Tagger = Annotated[
+    Literal["rule", "spacy"], option("Part-of-speech tagger for slng and abr3")
+]  # fmt: skip
+PROTECTED = "url,mention,hashtag,email"  # as in text.spans, which is slow to import
+
+
+@dataclass(frozen=True)
+class Request:
+    """The rows that a user asks for; equal requests give equal rows."""
+
+    sources: Annotated[Strings, argument("SOURCE...")]
+    _: KW_ONLY
+    transforms: Annotated[
+        Strings, option("Transform to apply; repeatable, in order", "-t", "--transform",
+                        metavar="NAME[:k=v,...]")
+    ] = ()  # fmt: skip
+    recipe: Annotated[AnyRecipe, option("Mix of transforms", metavar="NAME|FILE.yaml")] = (
+        DEFAULT_RECIPE
+    )
+    values: Annotated[Mapping[str, object] | None, internal()] = None
+    seed: Annotated[int, option("Seed of the noise; equal seeds give equal noise")] = 0
+    lang: Lang = "en"
+    protect: Protect = PROTECTED
+    code: Code = ()
+    nlaug_data: Annotated[
+        str | None, option("Folder of an NL-Augmenter checkout", metavar="FOLDER")
+    ] = None
+    tagger: Tagger = "rule"
+    text_column: TextColumn = "text"
+    id_column: IdColumn = None
+    group_by: Annotated[
+        str | None,
+        option("Column with the author or thread; its rows have one writer of the recipe",
+               metavar="COLUMN"),
+    ] = None  # fmt: skip
+    tokens: Annotated[
+        str | None,
+        option(
+            "Column with the tokens of each row, or its number in .conll files "
+            "(default there: the first)",
+            metavar="COLUMN",
+        ),
+    ] = None
+    labels: Annotated[
+        str | None,
+        option(
+            "Column with the labels of the tokens (default in .conll files: the "
+            "last with tags such as B-x)",
+            metavar="COLUMN",
+        ),
+    ] = None
+    copies: Annotated[int, option("Noisy copies of each row", ge=1)] = 1
+    edits: Annotated[bool, option("Add a column with the changed spans")] = False
+    rows_per_shard: RowsPerShard = 100_000
+    limit: Limit = None
+
+    def __post_init__(self) -> None:
+        for name in ("sources", "transforms", "code"):  # one alone may be given as it is
+            object.__setattr__(self, name, tuple(listed(getattr(self, name))))
+        object.__setattr__(self, "lang", self.lang.lower())
+
+
+NOISE = ("transforms", "recipe", "seed", "lang", "protect", "code", "nlaug_data", "tagger")
+
+
+@dataclass(frozen=True)
+class AugmentOptions(PartOptions, Request):
+    """The same, the output, and how the run is spread over workers."""
+
+    out: Annotated[
+        Folder,
+        option("Folder for the shards, a file such as noisy.jsonl, or - for standard output",
+               "-o", "--out", metavar="FOLDER|FILE|-"),
+    ]  # fmt: skip
+    to: Annotated[
+        Format | None, option("Format of one noisy file (default: by its ending, or the input's)")
+    ] = None
+
+    def __post_init__(self) -> None:
+        Request.__post_init__(self)
+        PartOptions.__post_init__(self)
+

@@ -1,0 +1,516 @@
+"""`augment`: sources in, a folder of clean/noisy shards with manifest and dataset card out."""
+
+import json
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from io import BytesIO
+from itertools import chain
+from operator import attrgetter
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pyarrow.parquet as pq
+
+from noisegen.augmentation import AugmentOptions, Request
+from noisegen.augmentation.one_file import (
+    Target,
+    make_part,
+    opened,
+    parallel_columns,
+    target_of,
+    write_parts,
+)
+from noisegen.augmentation.shards import Shard, ShardJob, columns_of, make_shard
+from noisegen.data.features import class_names
+from noisegen.data.files import is_url, modified, size_of
+from noisegen.data.formats import whole
+from noisegen.data.pairs import refuse_onto
+from noisegen.data.sources import (
+    RESERVED,
+    Columns,
+    FileRange,
+    Head,
+    Input,
+    ShardInput,
+    completed,
+    expand,
+    first_file,
+    no_column,
+    refuse_reserved,
+    shard_inputs,
+)
+from noisegen.errors import OutputError, RecipeError, UsageError
+from noisegen.noising import registry
+from noisegen.noising.lexicon import head_of
+from noisegen.noising.recipe import Recipe, parse_step, step_values
+from noisegen.noising.registry import Settings
+from noisegen.noising.rng import check_seed, id_numbers, mix_array
+from noisegen.options import command_line, decode, listed, public
+from noisegen.runs import executors
+from noisegen.runs.atomic import file_digest
+from noisegen.runs.estimate import ROWS_COUNTED, Asked, RunEstimate, estimate
+from noisegen.runs.folder import PARTS, Layout, RunFolder, bound, parquet_metadata
+from noisegen.runs.journal import SourceHead, mark_of
+from noisegen.runs.lock import WHOLE
+from noisegen.runs.manifest import Card, Manifest, dataset_card, packages, summed
+from noisegen.runs.progress import BYTES, Tracker
+from noisegen.runs.store import output_path
+from noisegen.text.spans import protect_kinds
+from noisegen.version import __version__
+
+LAYOUT = Layout(
+    "write", "manifest.json", frozenset({"recipe_digest"}), parts=PARTS, notes=PARTS,
+    note=Shard, file_of=attrgetter("file"),
+)  # fmt: skip
+IDS_AT_ONCE = 4_000_000  # held in memory while duplicate ids are counted: 32 MB
+
+
+@dataclass(frozen=True)
+class AugmentPlan:
+    """A request made definite: the recipe for its language, its inputs, the job of a worker.
+
+    `hints` say what may surprise, such as transforms without data for the language or a column that
+    is taken without being named; `skipped` are the files not read.
+    """
+
+    request: Request
+    recipe: Recipe
+    inputs: list[Input]
+    job: ShardJob
+    config: dict[str, Any]
+    hints: list[str]
+    skipped: list[str]
+
+    def format(self) -> str:
+        """Return the format of the first input with rows, such as jsonl; '' if there is none."""
+        file = first_file(self.inputs, self.job.columns)
+        return file.format if file else ""
+
+    def absolute(self) -> "AugmentPlan":
+        """Return the plan with paths that mean the same in any folder."""
+        inputs = [
+            item if (path := item.absolute) == item.path else replace(item, path=path)
+            for item in self.inputs
+        ]
+        return replace(self, inputs=inputs, job=replace(self.job, out=self.job.out.resolve()))
+
+    @property
+    def size(self) -> int:
+        """The bytes of all inputs; 0 if those of one are not known."""
+        sizes = [source["bytes"] for source in self.config["sources"]]
+        return 0 if None in sizes else sum(sizes)
+
+    def tasks(self, head: Head = whole) -> Iterator[ShardInput]:
+        """Yield the tasks, one a shard; raises SourceError for a column named as one of a run."""
+        columns, request = self.job.columns, self.request
+        refuse_reserved(self.inputs, columns)
+        return shard_inputs(self.inputs, columns, request.rows_per_shard, request.limit, head)
+
+
+def _augment(options: AugmentOptions) -> Manifest:
+    """Write clean/noisy pairs of `sources` to `out` as Parquet shards and return the manifest.
+
+    If `out` is '-' or ends in .jsonl, .csv, .tsv, .txt, .parquet or .conll (also with .gz, .bz2,
+    .xz or .zst), or with `to`, it is one file: the rows as they are, with noisy text.
+    `progress` is called with a `Progress` every second and after every shard. With several
+    `workers` a script must call it below `if __name__ == "__main__":`. Raises NoisegenError.
+    """
+    return make(make_plan(options, output_path(options.out)), options)
+
+
+augment = public(AugmentOptions, _augment)
+
+
+def make(plan: AugmentPlan, options: AugmentOptions) -> Manifest:
+    """Write what a plan and the options ask for: a folder of shards, or one file."""
+    if executors.is_remote(options.executor):
+        plan = plan.absolute()
+    target = target_of(str(options.out), options.to, plan.request, plan.format)
+    return make_file(plan, options, target) if target else make_shards(plan, options)
+
+
+def make_file(plan: AugmentPlan, options: AugmentOptions, target: Target) -> Manifest:
+    """Write one noisy file; the manifest is not written."""
+    if options.resume or options.part:
+        raise UsageError("one file is written at once: --resume and --part need a folder")
+    refuse_onto(Path(target.path), [item.path for item in plan.inputs])
+    columns, request = replace(plan.job.columns, raw=target.raw), plan.request
+    if head := whole(plan.inputs[0], columns):
+        target.refuse_columns(head.schema.names, request)
+    rows = target.rows(request.rows_per_shard)
+    tasks = shard_inputs(plan.inputs, columns, rows, request.limit)
+    first = next(tasks)  # so that a source that cannot be read leaves the file alone
+    target = replace(target, parallel=parallel_columns(first, columns))
+    function = partial(make_part, plan.job, target, columns)
+    parts = options.in_order(function, chain([first], tasks))
+    tracker = Tracker(
+        options.progress, "noising", "rows", (), total=plan.size,
+        most=(options.limit or 0) * options.copies,
+    )  # fmt: skip
+    written: list[Shard] = []
+    as_is: Counter[str] = Counter()
+    with opened(target, force=options.force) as file, closing(parts):
+        for part in write_parts(file, parts):
+            written.append(part.shard)
+            as_is.update(part.as_is)
+            tracker.add({"rows": part.shard.rows, BYTES: part.size})
+            tracker.report()
+    return Manifest(
+        kind="augment", command=options.command or _command(options), shards=[],
+        totals=_totals(written, 0) | {"as_is": summed([as_is])}, packages=packages(), **plan.config,
+    )  # fmt: skip
+
+
+def make_shards(plan: AugmentPlan, options: AugmentOptions) -> Manifest:
+    """Make the shards that are missing and write manifest and card."""
+    folder = RunFolder(plan.job.out, LAYOUT, plan.config, options.share)
+    heads = NotedHeads(folder.noted_heads())
+    planned = plan.tasks(heads.head)
+    first = next(planned)  # so that a source that cannot be read leaves the folder alone
+    folder.refuse_inputs(item.path for item in plan.inputs)
+    resume = options.resume or options.part is not None
+    with folder.opened(resume=resume, force=options.force, show=options.progress) as done:
+        heads.note(folder)
+        count, digests = _make_missing(plan, folder, chain([first], planned), done, options)
+        return finish(plan, folder, options.command or _command(options), digests, count)
+
+
+class NotedHeads:
+    """The heads of source files, from what an earlier process noted of them where it still holds.
+
+    That is of files without text, whose heads are their footers, and which are as the first one.
+    """
+
+    def __init__(self, noted: Iterator[SourceHead]) -> None:
+        self._noted = noted
+        self._lines = BytesIO()
+        self._first: FileRange | None = None
+        self._is_same = False  # whether the first file is the one that was noted
+        self._are_new = False
+
+    def head(self, item: Input, columns: Columns) -> FileRange | None:
+        """Return what `whole` does, for a file that is as it was noted without reading it."""
+        file: FileRange | None
+        noted, mark = next(self._noted, SourceHead()), _mark_of(item)
+        is_same = bool(mark) and noted.mark == mark
+        if self._first is None:
+            self._is_same = is_same
+        if self._first and self._is_same and is_same:
+            rows, size = noted.rows, noted.bytes
+            file = replace(self._first, path=item.path, stop=rows, rows=rows, size=size)
+        else:
+            file = whole(item, columns)
+            self._first = self._first or file
+        is_alike = file and self._first and file.is_like(self._first)
+        head = SourceHead(mark, file.rows, file.size) if file and is_alike else SourceHead()
+        self._lines.write(msgspec.json.encode(head) + b"\n")
+        self._are_new |= head != noted
+        return file
+
+    def note(self, folder: RunFolder[Shard]) -> None:
+        """Note the heads in the folder, if it lacks some."""
+        if self._are_new:
+            folder.note_heads(self._lines.getvalue())
+        self._lines.close()
+
+
+def _mark_of(item: Input) -> str:
+    """Return a mark that changes with the content of a file; '' for one of text, or no file."""
+    if item.kind not in ("parquet", "arrow"):
+        return ""
+    if is_url(item.path):
+        written = modified(item.path)
+        return f"{size_of(item.path)} {written}" if written else ""
+    with suppress(OSError):
+        return mark_of(Path(item.path))
+    return ""
+
+
+def _make_missing(
+    plan: AugmentPlan, folder: RunFolder[Shard], planned: Iterator[ShardInput],
+    done: Mapping[int, Shard], options: AugmentOptions,
+) -> tuple[int, dict[str, str]]:  # fmt: skip
+    """Make what is not done of the share; return how many tasks all have, and the new digests."""
+    remainder, count = options.share
+    digests: dict[str, str] = {}
+    sizes: dict[int, int] = {}  # bytes of tasks by their first rows
+    number_of_tasks = 0
+    tracker = Tracker(
+        options.progress, "noising", "rows", ("shards",), total=plan.size // count,
+        most=(options.limit or 0) * options.copies // count,
+    )  # fmt: skip
+
+    def add(shard: Shard) -> None:
+        tracker.add({"rows": shard.rows, "shards": 1, BYTES: sizes.pop(shard.first_row)})
+
+    def missing() -> Iterator[ShardInput]:
+        nonlocal number_of_tasks
+        for task in planned:
+            number_of_tasks += 1
+            if task.number % count != remainder:
+                continue
+            sizes[task.first_row] = task.size
+            shard = done.get(task.number)
+            if shard and (shard.first_row, shard.rows_in) == (task.first_row, task.rows):
+                add(shard)
+            else:
+                tracker.report()
+                yield task
+
+    def finished(shard: Shard) -> None:
+        digests[shard.file] = shard.sha256
+        add(shard)
+        tracker.report()
+
+    with tracker.watching(partial(folder.live, folder.shards)):
+        folder.run(partial(make_shard, plan.job, folder.shards), missing(), options, finished)
+    return number_of_tasks, digests
+
+
+def _command(options: AugmentOptions) -> str:
+    """Return the command line that asks for the same rows; a recipe object goes by its name."""
+    recipe = options.recipe.name if isinstance(options.recipe, Recipe) else options.recipe
+    values = (options.values or {}).items()
+    flags = [word for name, value in values for word in ("--set", f"{name}={value}")]
+    return command_line("augment", replace(options.asked(), recipe=recipe, part=None), *flags)
+
+
+def estimate_of(plan: AugmentPlan, workers: int) -> RunEstimate | None:
+    """Return what a plan will make, by a measured second; None for an input of unknown size."""
+    request = plan.request
+    if not (total := plan.size):
+        return None
+
+    def run(out: str, rows: int, copies: int) -> Manifest:
+        first = replace(request, limit=rows, copies=copies)
+        job = replace(plan.job, out=Path(out), request=replace(plan.job.request, copies=copies))
+        part = replace(plan, request=first, job=job)
+        return make_shards(part, AugmentOptions(**vars(first), out=out))
+
+    parts = shard_inputs(plan.inputs, plan.job.columns, ROWS_COUNTED, request.limit)
+    asked = Asked("rows", "rows", request.limit, request.rows_per_shard, workers, request.copies)
+    return estimate(parts, total, run, asked)
+
+
+# The plan.
+
+_BINDING = (  # options that decide rows and shards, as the manifest lists them
+    "copies", "lang", "text_column", "id_column", "tokens", "labels", "protect", "edits",
+    "rows_per_shard", "limit",
+)  # fmt: skip
+
+
+def make_plan(request: Request, out: Path) -> AugmentPlan:
+    """Check everything that can be checked before the first row is read."""
+    check_seed(request.seed)
+    protect_kinds(request.protect)
+    if request.nlaug_data and not Path(request.nlaug_data).is_dir():
+        raise UsageError(f"--nlaug-data {request.nlaug_data!r}: no such folder")
+    code = listed(request.code)
+    registry.load_code(*code)
+    whole = recipe_of(request)
+    recipe, _ = whole.for_language(request.lang)
+    if request.group_by and not recipe.writers:
+        raise UsageError(f"--group-by needs a recipe with writers; {whole.name} has none")
+    named = expand(listed(request.sources))
+    inputs = [item for item in named if not item.skipped]
+    columns, notes = completed(inputs, columns_of(request))
+    file = first_file(inputs, columns) if request.group_by else None
+    if file and request.group_by not in file.schema.names:
+        raise no_column(file.path, str(request.group_by), file.schema.names)
+    request = replace(
+        request, id_column=columns.row_id, tokens=columns.tokens, labels=columns.labels
+    )
+    job, tagger = _job(request, whole, out)
+    config = {
+        "version": __version__,
+        "seed": request.seed,
+        "recipe": whole.to_dict(),
+        "recipe_digest": whole.digest,
+        "dictionaries": dictionaries(recipe, job.engine().settings),
+        "options": {
+            **{name: getattr(request, name) for name in _BINDING},
+            **({"group_by": request.group_by} if request.group_by else {}),
+            "code": code,
+            "nlaug_data": request.nlaug_data,
+            "code_sha256": [digest for _, digest in job.code],
+            "tagger": tagger,
+        },
+    }
+    config = json.loads(json.dumps(config))  # as it comes back from the manifest
+    config["sources"] = [{"path": item.path, "bytes": item.size} for item in inputs]
+    job = replace(job, config=json.dumps(bound(config), sort_keys=True, ensure_ascii=False))
+    skipped = [f"{item.path}: {item.skipped}" for item in named if item.skipped]
+    hints = [*notes, *filter(None, [whole.note_on(request.lang)])]
+    return AugmentPlan(request, recipe, inputs, job, config, hints, skipped)
+
+
+def recipe_of(request: Request) -> Recipe:
+    """Return the recipe that a request means, for all languages."""
+    if request.transforms:
+        try:
+            steps = [parse_step(text) for text in listed(request.transforms)]
+        except RecipeError as error:  # of the command line, so wrong usage
+            raise UsageError(str(error)) from error
+        for step in steps:
+            registry.get(step.transform).check_language(request.lang)
+        recipe = Recipe.of(steps, "+".join(step.transform for step in steps))
+    elif isinstance(request.recipe, Recipe):
+        recipe = request.recipe
+    else:
+        recipe = Recipe.named(request.recipe)
+    return recipe.with_values(request.values) if request.values else recipe
+
+
+def _job(request: Request, recipe: Recipe, out: Path) -> tuple[ShardJob, str | None]:
+    """Return the job, and the tagger that it will use wherever it runs; None if it needs none."""
+    given = {field.name: getattr(request, field.name) for field in fields(Request)}
+    without: dict[str, Any] = dict.fromkeys(("sources", "transforms", "code"), ())
+    without |= {"recipe": "", "values": None}
+    if request.nlaug_data:
+        without["nlaug_data"] = str(Path(request.nlaug_data).resolve())
+    rows = Request(**given | without)
+    code = [Path(path).resolve() for path in listed(request.code)]
+    digests = tuple((str(path), file_digest(path)) for path in code)
+    job = ShardJob(out, rows, recipe.key, digests)
+    if (tagger := job.engine().tagger) is None:
+        return job, None
+    program: Any = tagger.partition(":")[0]
+    return replace(job, request=replace(rows, tagger=program)), tagger
+
+
+def dictionaries(recipe: Recipe, settings: Settings) -> list[dict[str, str]]:
+    """Return the word lists of a recipe with hash, source and licence."""
+    notes: list[dict[str, str]] = []
+    for step in recipe.steps():
+        for path in registry.get(step.transform).data(settings, step_values(step)):
+            note = {"transform": step.transform, "file": path.name, "sha256": file_digest(path)}
+            if (note := note | head_of(path)) not in notes:
+                notes.append(note)
+    return notes
+
+
+def request_of(manifest: Manifest, code: Sequence[str] = ()) -> Request:
+    """Return the request that a manifest answers (`--from`).
+
+    The code that it names does not run, only what the caller names in `code`: a manifest may come
+    from anywhere. Raises UsageError for one that names code if the caller names none.
+    """
+    options = {name: value for name, value in manifest.options.items() if name != "code_sha256"}
+    try:
+        if (named := options.pop("code")) and not code:
+            again = " ".join(f"--code {path}" for path in named)
+            raise UsageError(
+                f"the manifest names code, which runs only if you name it: read it, add {again}"
+            )
+        options["tagger"] = (options["tagger"] or "rule").partition(":")[0]
+        sources = [str(source["path"]) for source in manifest.sources]
+    except (KeyError, TypeError, AttributeError) as error:
+        raise OutputError(f"the manifest is damaged: its options or sources: {error!r}") from error
+    registry.load_code(*code)  # the recipe may name what it registers
+    recipe = Recipe.from_dict(manifest.recipe, "manifest")
+    values = {"sources": sources, "recipe": recipe, "seed": manifest.seed, "code": code, **options}
+    return decode(Request, values, label=lambda name: f"manifest: {name}")
+
+
+# The end of a run.
+
+
+def finish(
+    plan: AugmentPlan, folder: RunFolder[Shard], command: str, fresh: Mapping[str, str], tasks: int
+) -> Manifest:
+    """Write manifest and card for the shards present; again if another part added some.
+
+    `fresh` has the digests of the shards of this run by file name. Where there is none, and the
+    manifest in the folder lists just the shards that are there, it stays. Raises OutputError where
+    not all of this share of the `tasks` is there.
+    """
+    while True:
+        at, done = folder.shards.relative_to(folder.out) / "part-", folder.done()
+        folder.expect_all(tasks, done)
+        shards = {f"{at.as_posix()}{n:05d}.parquet": shard for n, shard in done.items()}
+        del done
+        earlier = folder.earlier_manifest() if (folder.out / "README.md").exists() else None
+        if earlier and not fresh:
+            rows = [(name, shard.rows) for name, shard in shards.items()]
+            if rows == [(shard["file"], shard["rows"]) for shard in earlier.shards]:
+                return earlier
+        digest = folder.digests(fresh)
+        duplicates = _duplicate_ids(plan, shards) if plan.request.id_column else 0
+        manifest = Manifest(
+            kind="augment", command=command, totals=_totals(shards.values(), duplicates),
+            shards=[
+                {"file": name, "rows": shard.rows, "changed": shard.changed, "sha256": digest(name)}
+                for name, shard in shards.items()
+            ],
+            packages=packages(), missing_tasks=tasks - len(shards), **plan.config,
+        )  # fmt: skip
+        transforms = dict.fromkeys(step.transform for step in plan.recipe.steps())
+        folder.publish(manifest, _card(manifest, {
+            "columns": _columns(folder.out, manifest), "transforms": transforms,
+            "word_lists": _word_lists(manifest, shards.values()),
+        }))  # fmt: skip
+        if folder.share == WHOLE or len(folder.done()) == len(shards):
+            return manifest
+
+
+def _totals(shards: Collection[Shard], duplicate_ids: int) -> dict[str, Any]:
+    """Add the shards up; rates are errors per clean character and word."""
+    names = ("rows", "rows_in", "changed", "characters", "character_errors", "words", "word_errors")
+    sums = {name: sum(getattr(shard, name) for shard in shards) for name in names}
+    repeated = {"duplicate_id": duplicate_ids} if duplicate_ids else {}
+    return {
+        "rows": sums["rows"],
+        "changed": sums["changed"],
+        "cer": round(sums["character_errors"] / max(1, sums["characters"]), 6),
+        "wer": round(sums["word_errors"] / max(1, sums["words"]), 6),
+        "rows_in": sums["rows_in"],
+        "dropped": summed([repeated, *(shard.dropped for shard in shards)]),
+    }
+
+
+def _duplicate_ids(plan: AugmentPlan, shards: Mapping[str, Shard]) -> int:
+    """Count the rows whose id an earlier row has, in several passes where they are many."""
+    rows, distinct = sum(shard.rows for shard in shards.values()), 0
+    passes = rows // IDS_AT_ONCE + 1
+    for number in range(passes):
+        parts = [np.zeros(0, np.uint64)]
+        for name in shards:
+            with (plan.job.out / name).open("rb") as file:
+                ids = id_numbers(pq.read_table(file, columns=["id"])["id"].combine_chunks())
+            parts.append(ids[mix_array(ids) % np.uint64(passes) == number])
+        ordered = np.sort(np.concatenate(parts))  # np.unique takes seven times as long
+        distinct += int(np.count_nonzero(np.diff(ordered))) + bool(len(ordered))
+    return rows // plan.request.copies - distinct
+
+
+def _columns(out: Path, manifest: Manifest) -> dict[str, str]:
+    """Return the columns that came with the rows, their types and the names of their classes."""
+    if not manifest.shards:
+        return {}
+    schema = parquet_metadata(out / manifest.shards[0]["file"]).schema.to_arrow_schema()
+    names = {name: f" of {', '.join(known)}" for name, known in class_names(schema).items()}
+    others = (field for field in schema if field.name not in RESERVED)
+    return {field.name: f"{field.type}{names.get(field.name, '')}" for field in others}
+
+
+def _word_lists(manifest: Manifest, shards: Collection[Shard]) -> list[dict[str, str]]:
+    """Return the word lists of the transforms of changed rows; all, where a shard names none."""
+    drawn = {name for shard in shards for name in shard.transforms}
+    are_known = all(shard.transforms or not shard.changed for shard in shards)
+    return [note for note in manifest.dictionaries if not are_known or note["transform"] in drawn]
+
+
+def _card(manifest: Manifest, values: Mapping[str, Any]) -> str:
+    """Return the text of the dataset card with the values of its template."""
+    labelled = ("token-classification",) if manifest.options["tokens"] else ()
+    return dataset_card(manifest, Card(
+        title="Clean and noisy text", verb="made", tags=("noise", "user-generated-content"),
+        tasks=("sentence-similarity", *labelled), template=Path(__file__).with_name("card.txt"),
+        values=values,
+    ))  # fmt: skip

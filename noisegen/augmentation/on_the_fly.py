@@ -1,0 +1,134 @@
+"""Noise on the fly: `Mapper` for `datasets`, `Collator` for a torch `DataLoader`.
+
+The noise of a row is a function of (seed, id, epoch), whatever the number of loader workers.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from noisegen.errors import UsageError, did_you_mean
+from noisegen.noising.engine import RecipeLike, id_array, prepared, strings
+from noisegen.noising.plan import Streams
+from noisegen.noising.recipe import Recipe
+from noisegen.noising.rng import check_seed
+from noisegen.options import naming_options
+from noisegen.text.resources import DEFAULT_RECIPE
+from noisegen.text.spans import PROTECTED
+
+
+@dataclass
+class _OnTheFly:
+    """Noise for rows with ids; `epoch` gives other noise, as the copies of `augment` do."""
+
+    recipe: RecipeLike = DEFAULT_RECIPE
+    seed: int = 0
+    text_column: str = "text"
+    id_column: str = "id"
+    noisy_column: str = "noisy"
+    lang: str = "en"
+    protect: str = PROTECTED
+    epoch: int = 0
+    tagger: str = "rule"
+
+    def __post_init__(self) -> None:
+        """Raise what the first batch would; what the language lacks is warned of there."""
+        check_seed(self.seed)
+        _check_epoch(self.epoch)
+        prepared(self.recipe, self.lang, self.protect, self.tagger, quiet=True)
+
+    def noise(
+        self, texts: Sequence[str | None], ids: Iterable[int] | Iterable[str]
+    ) -> list[str | None]:
+        """Return the noisy texts of rows with these ids, None for None."""
+        given = texts.to_pylist() if hasattr(texts, "to_pylist") else list(texts)
+        clean = strings(["" if text is None else text for text in given])
+        streams = Streams(id_array(ids, len(clean)), self.seed, int(self.epoch))
+        engine, kinds = prepared(self.recipe, self.lang, self.protect, self.tagger)
+        noised = zip(given, engine.noise_texts(clean, streams, kinds), strict=True)
+        return [None if text is None else noisy for text, noisy in noised]
+
+
+def _check_epoch(epoch: object) -> None:
+    if isinstance(epoch, bool) or not isinstance(epoch, Integral) or int(epoch) < 0:
+        raise UsageError(f"epoch {epoch!r} is not a whole number of at least 0")
+
+
+@naming_options
+@dataclass
+class Mapper(_OnTheFly):
+    """For `dataset.map(Mapper("ugc", seed=7), batched=True)`: adds a column of noisy text.
+
+    Rows need a column of ids, or `with_indices=True`. `epoch` gives the same rows other noise.
+    """
+
+    def __call__(
+        self, batch: Mapping[str, Sequence[Any]], indices: Sequence[int] | None = None
+    ) -> dict[str, list[str | None]]:
+        """Return the noisy column for a batch of columns; a row without text stays without."""
+        if not hasattr(batch, "keys") and (batch is None or self.text_column not in batch):
+            raise UsageError(f"a Mapper takes a dict of columns, not {type(batch).__name__}")
+        if self.text_column not in batch:
+            near = did_you_mean(self.text_column, batch)
+            raise UsageError(f"no column {self.text_column!r} among: {', '.join(batch)}{near}")
+        texts = batch[self.text_column]
+        if texts is None or isinstance(texts, str) or isinstance(indices, int):
+            raise UsageError("a Mapper takes a batch of columns, not a row: map with batched=True")
+        # Not batch.get: the lazy batch of `datasets` would fall back even where the column is.
+        ids = batch[self.id_column] if self.id_column in batch else indices  # noqa: SIM401
+        if ids is None:
+            raise UsageError(f"no column {self.id_column!r}: name one, or map with_indices=True")
+        return {self.noisy_column: self.noise(texts, ids)}
+
+
+@naming_options
+@dataclass
+class Collator(_OnTheFly):
+    """For `DataLoader(rows, collate_fn=Collator(...))`: noises the text of a list of row mappings.
+
+    The batch is a dict of lists, or what `collate` makes of the list of rows with noise. Call
+    `set_epoch` before each pass for fresh noise; persistent workers keep the epoch they began with.
+    """
+
+    collate: Callable[[list[dict[str, Any]]], Any] | None = None
+
+    def set_epoch(self, epoch: int) -> None:
+        """Choose the noise of a pass over the data: 0, 1, 2, ...; raises UsageError."""
+        _check_epoch(epoch)
+        self.epoch = epoch
+
+    def __call__(self, rows: Sequence[Mapping[str, Any]]) -> Any:
+        """Return the batch; raises UsageError for a row without text or id column."""
+        rows, columns = list(rows), (self.text_column, self.id_column)
+        for name in columns:
+            if any(name not in row for row in rows):
+                raise UsageError(f"a row has no {name!r}: name the columns of text and id")
+        texts, ids = ([row[name] for row in rows] for name in columns)
+        noisy = zip(rows, self.noise(texts, ids), strict=True)
+        noised = [{**row, self.noisy_column: text} for row, text in noisy]
+        if self.collate is not None:
+            return self.collate(noised)
+        return {name: [row[name] for row in noised] for name in (noised or [{}])[0]}
+
+
+@dataclass(frozen=True)
+class Noising:
+    """Options of noise on texts in memory, beside the recipe; see `noisegen.noise`."""
+
+    lang: str = "en"
+    protect: str = PROTECTED
+    tagger: str = "rule"
+
+    def noise(
+        self, recipe: Recipe, texts: Sequence[str], seed: int = 0, copy: int = 0
+    ) -> list[str]:
+        """Return the noisy texts, whose ids count from 0.
+
+        Steps without data for the language are left out; raises UsageError if all are.
+        """
+        engine, kinds = prepared(recipe, self.lang, self.protect, self.tagger, quiet=True)
+        streams = Streams(np.arange(len(texts), dtype=np.uint64), seed, copy)
+        return engine.noise_texts(strings(texts), streams, kinds)

@@ -1,0 +1,451 @@
+"""One noisy file instead of a folder of shards: the format that came in, or another.
+
+The text column holds the noisy text, all other columns are as they came, and so are comments,
+separators and line ends where the format stays. Rows stay in their order. One that cannot be noised
+is left as it is where the format holds it, else left out, and counted.
+"""
+
+import bz2
+import gzip
+import json
+import lzma
+import re
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from glob import escape
+from itertools import starmap, zip_longest
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from noisegen.augmentation import Request
+from noisegen.augmentation.shards import SAMPLED_ROWS, Shard, ShardJob, align, aligned_labels, counts_of
+from noisegen.data import conll
+from noisegen.data.features import class_names, label_names
+from noisegen.data.files import compression_of, metered
+from noisegen.data.formats import ENDINGS, Columns, input_of
+from noisegen.data.sources import RowBatch, ShardInput, is_list, listed, read
+from noisegen.data.tables import CODE, KEPT, RAW, REASON, REASONS, Mask, is_unicode
+from noisegen.errors import OutputError, SourceError, UsageError
+from noisegen.options import Strings
+from noisegen.runs.atomic import atomic, refuse_existing, remove_left
+from noisegen.runs.store import output_path
+from noisegen.text.buffers import as_arrow
+
+FIRST = 100  # rows that show which columns have an item for each token
+ROWS = 10_000  # of a task, so that standard output gets some soon
+_COMPRESS: dict[str, Callable[[bytes], bytes]] = {  # parts of a file, one after the other
+    "": lambda content: content,
+    "gz": partial(gzip.compress, mtime=0),
+    "bz2": bz2.compress,
+    "xz": lzma.compress,
+    "zst": lambda content: bytes(pa.compress(content, codec="zstd", asbytes=True)),
+}
+_CSV_FIELD = re.compile(r'(?:^|,)("[^"]*(?:""[^"]*)*"(?=,|$)|[^",][^,]*|)')  # with its quotes
+_FLAT = str.maketrans("\r\n", "  ")  # a row is a line
+_ENDING = re.compile(r"[^/\\]\.[A-Za-z]{1,5}$")  # looks like that of a file
+_TOKEN_LINES = {
+    **dict.fromkeys(("conll", "norm"), "{1}\t{2}\n"),
+    "conllu": "{0}\t{1}\t_\t{2}" + "\t_" * 6 + "\n",
+}
+_OWNERS = "\x00owners"  # the column with the numbers of the clean tokens of the noisy ones
+_WHOLE = ("null_text", "null_id", "unequal_labels")  # rows whose values are all in their columns
+_CUT = ("row_too_long", "truncated")  # rows of which only the beginning was read
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where one noisy file goes, '-' for standard output, and how its rows are written.
+
+    `raw` is the kind of file whose rows can be written as they came, `parallel` are the columns
+    with an item for each token.
+    """
+
+    path: str
+    format: str
+    compression: str = ""
+    has_header: bool = True
+    raw: str = ""
+    parallel: tuple[str, ...] = ()
+
+    def rows(self, rows_per_shard: int) -> int:
+        """Return how many rows a task has: few, so that a stream begins soon; a row group many."""
+        return rows_per_shard if self.format == "parquet" else min(ROWS, rows_per_shard)
+
+    def refuse(self, request: Request) -> None:
+        """Raise UsageError for options that the format cannot hold."""
+        tables = "write jsonl, parquet, csv or tsv"
+        for flag, given in (("--copies", request.copies > 1), ("--edits", request.edits)):
+            if given and self.format in ("txt", *_TOKEN_LINES):
+                raise UsageError(f"{self.format} has no column for {flag}: {tables}")
+        if self.format in _TOKEN_LINES and not request.tokens:
+            problem = f"{self.format} needs --tokens and --labels, for it holds no plain text"
+            raise UsageError(f"{problem}: {tables}, or txt")
+        if self.format == "parquet" and self.compression:
+            raise UsageError(
+                f"{self.path}: Parquet compresses itself: leave out .{self.compression}"
+            )
+
+    def refuse_columns(self, names: Sequence[str], request: Request) -> None:
+        """Raise SourceError for a column of the source that has the name of a new one."""
+        for name, is_new in (("copy", request.copies > 1), ("edits", request.edits)):
+            if is_new and name in names:
+                raise SourceError(
+                    f"the source has a column {name!r}, as the output will; rename it"
+                )
+
+
+def target_of(out: str, to: str | None, request: Request, came: Callable[[], str]) -> Target | None:
+    """Return the file that `out` names, '-' or a name with an ending; None for a folder of shards.
+
+    Its format is `to`, else that of the ending, else that which `came` in. Raises UsageError, also
+    for a new folder that has the name of a file.
+    """
+    known = {**ENDINGS, "conllu": "conllu"}
+    compression = compression_of(out)
+    name = out.lower().removesuffix(f".{compression}")
+    ending = known.get(name.rpartition(".")[2], "") if "." in name else ""
+    is_folder = output_path(out).is_dir()
+    if is_folder and ending in _FORMATS and not any(output_path(out).iterdir()):
+        raise UsageError(f"{out} is an empty folder: remove it, or write {out}/ for shards in it")
+    if is_folder or not (to or ending in _FORMATS or out == "-"):
+        if to:
+            raise UsageError(f"{out} is a folder: --to writes one file")
+        if not is_folder and _ENDING.search(out):
+            endings = ", ".join(f".{name}" for name in _FORMATS)
+            raise UsageError(
+                f"{out}: one file ends in {endings}, or with .gz, .bz2, .xz or .zst after it; "
+                f"a folder of this name is {out}/"
+            )
+        return None
+    kind = to or ending or came()
+    if kind == "tsv" and not to and _is_tsv(request.sources) and came() in _TOKEN_LINES:
+        kind = came()  # a token per line, as it came
+    kind = kind if kind in _FORMATS else "jsonl"
+    if kind == "norm" and came() in ("conll", "conllu") and request.labels in conll.LABELLED[:2]:
+        raise UsageError(
+            f"norm holds normal forms, and column {request.labels!r} of {came()} has tags: write "
+            "conll or conllu, or name a column of normal forms: --tokens, --labels"
+        )
+    is_family = kind == "conllu" and came() == kind
+    target = Target(
+        out, kind, compression, not request.text_column.isdecimal(), "conll" if is_family else kind
+    )
+    if came():  # else there are no rows to write, which is told when they are read
+        target.refuse(request)
+    return target
+
+
+def _is_tsv(sources: Strings) -> bool:
+    return all(input_of(source).kind == "tsv" for source in listed(sources))
+
+
+@contextmanager
+def opened(target: Target, *, force: bool) -> Iterator[IO[bytes]]:
+    """Yield the file to write, whose name is taken at the end; standard output and pipes stream."""
+    path = output_path(target.path)
+    if target.path == "-":
+        if target.format == "parquet":
+            raise UsageError("parquet is not for standard output: write jsonl, or name a file")
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+    elif path.exists() and not path.is_file():
+        with path.open("wb") as pipe:
+            yield pipe
+    else:
+        refuse_existing(path, force)
+        if isinstance(path, Path):
+            remove_left(path.parent, escape(path.name))
+        with atomic(path) as file:
+            yield file
+
+
+# From tasks to the file.
+
+
+def write_parts(file: IO[bytes], parts: Iterable["Part"]) -> Iterator["Part"]:
+    """Write parts, given in their order, and yield each that is written."""
+    table: pq.ParquetWriter | None = None
+    with ExitStack() as stack:
+        for part in parts:
+            if isinstance(part.content, bytes):
+                file.write(part.content)
+            else:
+                table = table or stack.enter_context(
+                    pq.ParquetWriter(file, part.content.schema, compression="zstd")
+                )
+                table.write_table(part.content)
+            yield part
+
+
+# A task: rows in, the bytes of a part of the file out.
+
+
+@dataclass(frozen=True)
+class Part:
+    """Rows of one task, as bytes, or as a table for Parquet; `size` are the bytes of its input.
+
+    `as_is` counts by reason the rows that are in it as they came; `shard` has them as dropped.
+    """
+
+    number: int
+    size: int
+    shard: Shard
+    content: bytes | pa.Table
+    as_is: Counter[str]
+
+
+def make_part(job: ShardJob, target: Target, columns: Columns, task: ShardInput) -> Part:
+    """Noise the rows of a task and write them in the format of the target."""
+    sums, dropped, as_is = Counter[str](), Counter[str](), Counter[str]()
+    tables = []
+    for batch in read(task, columns, batch_bytes=job.engine().batch_bytes):
+        codes, has_line = batch.read[REASON].to_numpy(), _are_valid(batch.read[RAW])
+        if target.format in _TOKEN_LINES:
+            batch = _with_tokens(batch, columns.of(batch.read.column_names).source)
+        stays = _as_is(target, columns, batch)
+        as_is.update(REASONS[code] for code in codes[stays].tolist())
+        dropped.update(batch.dropped)
+        whole = np.count_nonzero(has_line & (codes == CODE["unexpected_field"]))
+        dropped.subtract({"unexpected_field": int(whole)})  # their lines have all fields
+        step = max(1, task.rows // SAMPLED_ROWS)
+        tables.append(_noised(job, target, batch, stays, step, sums))
+    if not tables:
+        raise OutputError(f"no rows for part {task.number}")
+    counts: dict[str, Any] = {**sums, "dropped": dict(+dropped)}
+    shard = Shard("", rows_in=task.rows, **counts)
+    content = _content(target, columns, tables, has_header=task.number == 0 and target.has_header)
+    return Part(task.number, task.size, shard, content, as_is)
+
+
+def _as_is(target: Target, columns: Columns, batch: RowBatch) -> Mask:
+    """Return which rows cannot be noised, but can be written as they came."""
+    codes = batch.read[REASON].to_numpy()
+    stays = _are_valid(batch.read[RAW]) & ~np.isin(codes, [CODE[name] for name in _CUT])
+    if target.format not in ("txt", *_TOKEN_LINES):
+        stays |= np.isin(codes, [CODE[name] for name in _WHOLE])
+    if target.format == "parquet":
+        stays |= _are_valid(batch.read[columns.of(batch.read.column_names).source])
+    return stays & ~batch.keep
+
+
+def _with_tokens(batch: RowBatch, tokens: str) -> RowBatch:
+    """Leave out the rows without tokens: a sentence of no lines is none."""
+    has_tokens = pc.greater(pc.list_value_length(batch.table[tokens]), 0).to_numpy()
+    keep = batch.keep.copy()
+    keep[keep] = has_tokens
+    dropped = batch.dropped + Counter(no_tokens=int(np.count_nonzero(~has_tokens)))
+    return RowBatch(batch.table.filter(has_tokens), dropped, batch.read, keep)
+
+
+def _are_valid(column: pa.ChunkedArray) -> Mask:
+    return np.asarray(pc.is_valid(column).to_numpy(), np.bool_)
+
+
+def _noised(
+    job: ShardJob, target: Target, batch: RowBatch, stays: Mask, step: int, sums: Counter[str]
+) -> pa.Table:
+    """Return rows with noisy text, and those that stay once; copies of a row follow each other."""
+    request = job.request
+    tables, numbers = [], []
+    for copy in range(request.copies):
+        noised = job.noised(batch.table, copy, edits=request.edits or request.labels is not None)
+        sums.update(counts_of(noised, step))
+        table = batch.read
+        for name, values in _changed(job, target, batch.read.column_names, noised).items():
+            table = _with_values(table, name, values, batch.keep)
+        if request.copies > 1:
+            table = table.append_column("copy", as_arrow(np.full(len(table), copy, np.int32)))
+        present = batch.keep if copy else batch.keep | stays
+        tables.append(table.filter(present))
+        numbers.append(np.flatnonzero(present))
+    sums["rows"] += int(np.count_nonzero(stays))
+    order = np.argsort(np.concatenate(numbers), kind="stable")
+    return pa.concat_tables(tables).take(as_arrow(order))
+
+
+def _changed(
+    job: ShardJob, target: Target, names: Sequence[str], noised: pa.Table
+) -> dict[str, Any]:
+    """Return the columns that noise changes or adds, by their names in the input."""
+    columns, new = job.columns.of(names), {"edits": noised["edits"]} if job.request.edits else {}
+    if not (columns.tokens and columns.labels):
+        return {columns.source: noised["noisy"]} | new
+    words, owners = align(noised, columns)
+    made = {name: aligned_labels(noised, columns.tokens, name, owners) for name in target.parallel}
+    return {columns.tokens: words, _OWNERS: owners} | made | new
+
+
+def parallel_columns(task: ShardInput, columns: Columns) -> tuple[str, ...]:
+    """Return the columns with an item for each token: the labels, and others such as these.
+
+    They are told by the first rows of the first task, whatever comes later.
+    """
+    if not (columns.tokens and columns.labels):
+        return ()
+    with metered():  # what is read again with the task counts there
+        rows = next((batch.table.slice(0, FIRST) for batch in read(task, columns)), None)
+    if rows is None:
+        return ()
+    columns = columns.of(rows.column_names)
+    lengths = pc.list_value_length(rows[columns.tokens])
+    lists = {field.name for field in rows.schema if is_list(field.type)} - {columns.tokens}
+    equal = {name for name in lists if pc.list_value_length(rows[name]).equals(lengths)}
+    return tuple(sorted(equal | {str(columns.labels)}))
+
+
+def _with_values(table: pa.Table, name: str, values: Any, keep: Any) -> pa.Table:
+    """Return the table with values of a column, new or old, in the rows of the mask `keep`."""
+    if name not in table.column_names:
+        table = table.append_column(name, pa.nulls(len(table), values.type))
+    field = table.schema.field(name)
+    kind = pa.list_(field.type.value_type) if is_list(field.type) else field.type
+    index = np.where(keep, np.cumsum(keep) - 1, len(values) + np.arange(len(keep)))
+    both = pa.concat_tables(pa.table({name: c.cast(kind)}) for c in (values, table[name]))[name]
+    at = table.column_names.index(name)
+    return table.set_column(at, field.with_type(kind), both.take(as_arrow(index)))
+
+
+# Formats: a row is the values of its columns, and the line that it was read from if known, without
+# its end; a sentence is a line.
+
+
+_Row = dict[str, Any]
+
+
+def _content(
+    target: Target, columns: Columns, tables: Sequence[pa.Table], *, has_header: bool
+) -> bytes | pa.Table:
+    """Return rows as the bytes of a part of the file, or as a table for Parquet."""
+    table = pa.concat_tables(tables)
+    if target.format == "parquet":
+        return table.select(_names(table))
+    columns, write, end = columns.of(table.column_names), _WRITERS[target.format], "\n"
+    if target.format == "jsonl":
+        write = partial(_json_line, {columns.source, "copy", "edits", *target.parallel})
+    names = [*_names(table), *[_OWNERS][: target.format in _TOKEN_LINES]]
+    rows = zip(*(_values(table, name) for name in names), strict=True)
+    lines: list[bytes] = []
+    for row, raw, code in zip(rows, table[RAW].to_pylist(), table[REASON].to_pylist(), strict=True):
+        line, end = _without_end(raw, end)
+        if line is None or code in KEPT:
+            line = write(dict(zip(names, row, strict=True)), columns, line).encode("utf-8")
+        lines.append(line + end.encode())
+    if has_header and target.format in ("tsv", "csv"):
+        header = {name: name for name in _names(table)}
+        lines.insert(0, write(header, Columns(), None).encode("utf-8") + end.encode())
+    return _COMPRESS[target.compression](b"".join(lines))
+
+
+def _without_end(raw: bytes | None, end: str) -> tuple[bytes | None, str]:
+    """Return a line without its end, and that end; `end` if it has none."""
+    if raw is None or not raw.endswith(b"\n"):
+        return raw, end
+    end = "\r\n" if raw.endswith(b"\r\n") else "\n"
+    return raw[: -len(end)], end
+
+
+def _values(table: pa.Table, name: str) -> list[Any]:
+    """Return the values of a column, with the names of their classes instead of numbers."""
+    values: list[Any] = table[name].to_pylist()
+    if (classes := class_names(table.schema).get(name)) is None:
+        return values
+    if is_list(table[name].type):
+        return [numbers and label_names(numbers, classes) for numbers in values]
+    return label_names(values, classes)
+
+
+def _names(table: pa.Table) -> list[str]:
+    return [name for name in table.column_names if name not in (REASON, RAW, _OWNERS)]
+
+
+def _text_line(row: _Row, columns: Columns, line: bytes | None) -> str:
+    text = row[columns.source]
+    return _cell(" ".join(text) if isinstance(text, list) else text).translate(_FLAT)
+
+
+def _tsv_line(row: _Row, columns: Columns, line: bytes | None) -> str:
+    return "\t".join(_cell(value).translate(_FLAT | {ord("\t"): " "}) for value in row.values())
+
+
+def _csv_line(row: _Row, columns: Columns, line: bytes | None) -> str:
+    cells = [_cell(value) for value in row.values()]
+    was = _CSV_FIELD.findall(line.decode())[: len(cells)] if line is not None else []
+    return ",".join(starmap(_csv_field, zip_longest(cells, was, fillvalue=""))) or '""'
+
+
+def _csv_field(cell: str, was: str) -> str:
+    """Return a cell with quotes where it needs them, or had them."""
+    has_quotes = was.startswith('"') or (was != cell and not {*'",\r\n'}.isdisjoint(cell))
+    return '"' + cell.replace('"', '""') + '"' if has_quotes else cell
+
+
+def _json_line(changed: set[str], row: _Row, columns: Columns, line: bytes | None) -> str:
+    if line is None:
+        return _json(row)
+    return _spliced(line.decode(), {name: row[name] for name in row if name in changed})
+
+
+def _spliced(line: str, new: _Row) -> str:
+    """Return an object of JSON with new values of some fields, and all else as it is written."""
+    new, made = dict(new), ""
+    decode, begin = json.JSONDecoder().raw_decode, 0  # of what is not yet in `made`
+    at = _space(line, line.index("{") + 1)
+    while line[at] != "}":
+        name, at = decode(line, at)
+        start = _space(line, _space(line, at) + 1)  # behind the colon
+        value, at = decode(line, start)
+        if name in new and (other := new.pop(name)) != value:
+            made, begin = made + line[begin:start] + _json(other), at
+        at = _space(line, at)
+        at = _space(line, at + 1) if line[at] == "," else at
+    added = "".join(f", {_json(name)}: {_json(value)}" for name, value in new.items())
+    return f"{made}{line[begin:at]}{added}{line[at:]}"
+
+
+def _space(line: str, at: int) -> int:
+    """Return where white space from `at` on ends."""
+    while line[at] in " \t\r\n":
+        at += 1
+    return at
+
+
+def _json(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False, default=_plain)
+    return text if is_unicode(text) else json.dumps(value, default=_plain)
+
+
+def _plain(value: Any) -> str:
+    return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
+
+
+def _token_lines(form: str, row: _Row, columns: Columns, line: bytes | None) -> str:
+    new = {str(name): row[str(name)] for name in (columns.tokens, columns.labels)}
+    owners = row.pop(_OWNERS)
+    if line is None:
+        numbered = enumerate(zip(*new.values(), strict=True), 1)
+        return "".join(form.format(number, *token) for number, token in numbered)
+    names = [name for name in row if name not in (conll.TEXT, conll.SENTENCE)]
+    return conll.rewritten(line, names, new, owners)
+
+
+def _cell(value: Any) -> str:
+    """Return a value as text: that of a list or of fields is JSON."""
+    if value is None or isinstance(value, str):
+        return value or ""
+    return _plain(value) if isinstance(value, bytes) else _json(value)
+
+
+_WRITERS: dict[str, Callable[[_Row, Columns, bytes | None], str]] = {
+    "txt": _text_line, "tsv": _tsv_line, "csv": _csv_line, "jsonl": partial(_json_line, set()),
+    **{name: partial(_token_lines, form) for name, form in _TOKEN_LINES.items()},
+}  # fmt: skip
+_FORMATS = (*_WRITERS, "parquet")

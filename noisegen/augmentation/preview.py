@@ -1,0 +1,348 @@
+"""The preview of noise: before and after on a terminal, aligned column by column.
+
+Widths are those of rich.cells; text that runs from right to left stands as it is stored.
+"""
+
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from itertools import accumulate
+from pathlib import Path
+from typing import Any, NamedTuple
+from zlib import crc32
+
+import pyarrow as pa
+from rich.columns import Columns
+from rich.console import Console
+from rich.style import Style
+from rich.text import Text
+
+from noisegen.augmentation import Request
+from noisegen.augmentation.augment import AugmentPlan, make_plan
+from noisegen.augmentation.catalog import demo_texts
+from noisegen.data.files import is_url
+from noisegen.data.formats import input_of
+from noisegen.data.sources import is_hub, read
+from noisegen.errors import UsageError
+from noisegen.options import listed
+from noisegen.runs.estimate import UNKNOWN, RunEstimate
+from noisegen.runs.manifest import counted
+from noisegen.text.alignment import character_errors
+from noisegen.text.graphemes import Grapheme, displayed, graphemes
+from noisegen.text.languages import normalize_language
+from noisegen.text.resources import DEMO
+
+
+class ShownEdit(NamedTuple):
+    """A replaced span, in characters of either side; of two transforms it names 'fing+spac'."""
+
+    transform: str
+    clean_start: int
+    clean_end: int
+    noisy_start: int
+    noisy_end: int
+
+
+@dataclass(frozen=True)
+class ShownRow:
+    """One row to show, as in a shard; the text outside `edits` is equal on both sides."""
+
+    id: int | str
+    clean: str
+    noisy: str
+    transforms: list[str]
+    edits: list[dict[str, Any]]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, named as the columns of a shard."""
+        return asdict(self)
+
+    def beginning(self, most: int) -> "ShownRow":
+        """Return about so many characters of the row, and of the last edit in them."""
+        edits = [dict(edit) for edit in self.edits if edit["clean_start"] < most]
+        stop = noisy_stop = most
+        for last in edits[-1:]:
+            for side in ("clean", "noisy"):
+                last[f"{side}_end"] = min(last[f"{side}_end"], last[f"{side}_start"] + most)
+            behind = max(0, most - last["clean_end"])
+            stop, noisy_stop = last["clean_end"] + behind, last["noisy_end"] + behind
+        return replace(self, clean=self.clean[:stop], noisy=self.noisy[:noisy_stop], edits=edits)
+
+    def texts_of(self, change: ShownEdit) -> tuple[str, str]:
+        """Return the text of a change on both sides."""
+        clean = self.clean[change.clean_start : change.clean_end]
+        return clean, self.noisy[change.noisy_start : change.noisy_end]
+
+
+# Rows to show: given texts, the first rows of a source, or the bundled demo text.
+
+
+def is_source(text: str) -> bool:
+    """Tell whether an argument names a source, there or not, rather than being a text."""
+    if text == "-" or is_hub(text) or is_url(text):
+        return True
+    if len(text) > 1024 or " " in text:
+        return False
+    return Path(text).exists() or "*" in text or not input_of(text).skipped
+
+
+def examples_of(
+    request: Request, rows: int, tell: Callable[[str], None] = lambda _: None
+) -> list[ShownRow]:
+    """Return the first rows of a request's sources, which may also be texts, with their noise.
+
+    `tell` gets what may surprise, such as transforms without data for the language. Raises
+    UsageError for texts among sources.
+    """
+    given = listed(request.sources)
+    texts = [source for source in given if not is_source(source)]
+    if 0 < len(texts) < len(given):
+        named = next(source for source in given if is_source(source))
+        text = texts[0] if len(texts[0]) <= 40 else f"{texts[0][:37]}..."
+        raise UsageError(
+            f"{text!r} is a text (there is no such file) and {named!r} a source: "
+            "preview one or the other"
+        )
+    if texts and request.group_by:
+        raise UsageError("--group-by names a column of a source; a text has none")
+    if not given:  # all of the demo text where there is none of the language
+        texts = demo_texts().get(normalize_language(request.lang), [])[:rows]
+    sources = [str(DEMO)] if texts or not given else given
+    plan = make_plan(replace(request, sources=sources, limit=rows), Path("preview"))
+    for hint in plan.hints:
+        tell(hint)
+    job, examples = plan.job, list[ShownRow]()
+    ids = pa.array(range(len(texts)), pa.int64())
+    batches = (batch.table for task in plan.tasks() for batch in read(task, job.columns))
+    read_columns = dict.fromkeys(["id", "clean", job.group_column or "id"])
+    for table in [pa.table({"id": ids, "clean": pa.array(texts)})] if texts else batches:
+        noised = job.noised(table.select([*read_columns]), edits=True)
+        shown = noised.select([column.name for column in fields(ShownRow)])
+        examples += [ShownRow(**row) for row in shown.to_pylist()]
+    return examples[:rows]
+
+
+def describe(plan: AugmentPlan, expected: RunEstimate | None) -> str:
+    """Return what a run would do, make and take, in lines of text."""
+    request = plan.request
+    columns = vars(plan.job.columns)
+    transforms = dict.fromkeys(step.transform for step in plan.recipe.steps())
+    lines = [
+        f"sources   {', '.join(str(source.path) for source in plan.inputs)}",
+        f"recipe    {plan.recipe.name} ({', '.join(transforms)})",
+        f"seed      {request.seed}, copies {request.copies}, language {request.lang}",
+        f"columns   {', '.join(f'{k}={v}' for k, v in columns.items() if v)}",
+        *(expected.lines() if expected else [UNKNOWN]),
+    ]
+    return "\n".join([*lines, "nothing is written; the first rows would become:"])
+
+
+# Printing.
+
+SHOWN_MAX = 10_000  # characters of a row that are printed
+_FILLER = "·"
+_LABEL_WIDTH = 7
+# Paul Tol's 'light' scheme: made for black text on coloured ground, told apart by the colour-blind.
+_GROUNDS = ("#77aadd", "#ee8866", "#eedd88", "#ffaabb", "#99ddff", "#44bb99", "#bbcc33", "#aaaa00")
+_ORDER = (
+    "fing", "leet", "spac", "spel", "homo", "abr1", "slng", "dysl", "abr2", "abr3", "cont", "week",
+)  # fmt: skip
+
+
+def render(examples: Sequence[ShownRow], console: Console, *, aligned: bool = True) -> None:
+    """Print the rows, clean above noisy, and a legend of signs and transforms.
+
+    `aligned` fills the shorter side of a change, so that equal text is in equal columns, and breaks
+    lines to the width of the console; else each text is one line, as it is.
+    """
+    if not examples:
+        console.print("no rows to show")
+        return
+    has_colour = bool(console.is_terminal and console.color_system and not console.no_color)
+    width = max(console.width - _LABEL_WIDTH, 2) if aligned else sys.maxsize
+    shown: Counter[str] = Counter()
+    signs: set[str] = set()
+    for example in examples:
+        console.print(_head(example), highlight=False)
+        changes = _real_changes(example)
+        shown.update(change.transform for change in changes)
+        shown_row = example.beginning(SHOWN_MAX)
+        for line in _lines(shown_row, width, aligned):
+            for side in ("clean", "noisy") if changes else ("both",):
+                console.print(_side(line, side, aligned=aligned), soft_wrap=True)
+            if aligned and not has_colour and any(block.transforms for block in line):
+                console.print(_carets(line), soft_wrap=True)
+            signs |= _signs(line, aligned=aligned)
+        if (left := len(example.clean) - len(shown_row.clean)) > 0:
+            console.print(f"and {counted(left, 'more character')}", style="dim", highlight=False)
+        console.print()
+    changed = sum(example.clean != example.noisy for example in examples)
+    ending = "; changes by transform:" if shown else ""
+    console.print(Text(f"{counted(len(examples), 'row')}, {changed:,} changed{ending}", "dim"))
+    _print_transforms(shown, console, has_colour)
+    if legend := [f"{sign} {meaning}" for sign, meaning in _LEGEND.items() if sign in signs]:
+        console.print(Text("   ".join(legend), "dim"))
+
+
+def _print_transforms(shown: Counter[str], console: Console, has_colour: bool) -> None:
+    """Print how many changes each transform made, in its colour."""
+    entries = []
+    for transforms, count in sorted(shown.items(), key=lambda pair: (-pair[1], pair[0])):
+        entry = Text()
+        if has_colour:
+            entry.append(" a", _style(transforms)).append("b ", _style(transforms, 0.99))
+            entry.append(" ")
+        entries.append(entry.append(f"{transforms.replace('+', ' + ')} {count:,}"))
+    console.print(Columns(entries, padding=(0, 3)))
+
+
+def _head(example: ShownRow) -> Text:
+    row = "".join(cell.shown for cell in displayed(str(example.id)))
+    drawn = ", ".join(example.transforms) or "no transform"
+    if example.clean == example.noisy:
+        changed = "nothing changed" if example.clean else "nothing changed (empty text)"
+    elif not example.clean:
+        changed = "clean is empty"
+    else:
+        changed = f"CER {character_errors(example.clean, example.noisy) / len(example.clean):.1%}"
+    return Text(f"row {row}  {drawn}  {changed}", style="dim")
+
+
+def _style(transforms: str, part: float = 0.0) -> Style:
+    """Return the style at a part, 0 to 1, of a span: its transforms share it from left to right."""
+    if not transforms:
+        return Style()
+    names = transforms.split("+")
+    name = names[int(part * len(names))]
+    number = _ORDER.index(name) if name in _ORDER else crc32(name.encode())
+    underline = bool(number // len(_GROUNDS) % 2)
+    ground = _GROUNDS[number % len(_GROUNDS)]
+    return Style(color="black", bgcolor=ground, underline=underline, bold=len(names) > 1)
+
+
+# Lines of blocks.
+
+
+class _Block(NamedTuple):
+    """Cells that stay on one line: as wide as the wider side, the other is padded."""
+
+    clean: list[Grapheme]
+    noisy: list[Grapheme]
+    transforms: str = ""
+
+    @property
+    def width(self) -> int:
+        return max(_width(self.clean), _width(self.noisy))
+
+
+def _width(side: list[Grapheme]) -> int:
+    return sum(cell.width for cell in side)
+
+
+def _side(line: list[_Block], side: str, *, aligned: bool = True) -> Text:
+    text = Text().append(f"{side:<{_LABEL_WIDTH}}", "dim")
+    for block in line:
+        shown = block.noisy if side == "noisy" else block.clean
+        for number, cell in enumerate(shown):
+            text.append(cell.shown, _style(block.transforms, number / len(shown)))
+        text.append(_FILLER * (block.width - _width(shown)) * aligned, "dim")
+    return text
+
+
+_LEGEND = {
+    _FILLER: "filler, not part of the text",
+    "␣": "space",
+    "⍽": "no-break space",
+    "⇥": "tab",
+    "↵": "line break",
+    "▯": "invisible character",
+}
+
+
+def _signs(line: Sequence[_Block], *, aligned: bool) -> set[str]:
+    """Return the signs of the legend in a line: those that stand for something else."""
+    cells = [cell for block in line for cell in (*block.clean, *block.noisy)]
+    signs = {sign for cell in cells if cell.shown != cell.text for sign in cell.shown}
+    uneven = any(_width(block.clean) != _width(block.noisy) for block in line)
+    return signs | ({_FILLER} if aligned and uneven else set())
+
+
+def _carets(line: Sequence[_Block]) -> Text:
+    carets = "".join(("^" if block.transforms else " ") * block.width for block in line)
+    return Text(" " * _LABEL_WIDTH + carets.rstrip())
+
+
+def _lines(example: ShownRow, width: int, aligned: bool = True) -> Iterator[list[_Block]]:
+    """Yield lines, broken after a space where the word begun there is shorter than half a line."""
+    line: list[_Block] = []
+    used = 0
+    # Half a line, so that a word carried over and a block after it always fit into one line.
+    for block in _blocks(example, max(width // 2, 2), aligned):
+        if line and used + block.width > width:
+            spaces = [number for number, part in enumerate(line, 1) if _is_space(part)]
+            cut = spaces[-1] if spaces else len(line)
+            if _is_space(block) or sum(part.width for part in line[cut:]) > width // 2:
+                cut = len(line)
+            yield line[:cut]
+            line = line[cut:]
+            used = sum(part.width for part in line)
+        line.append(block)
+        used += block.width
+    if line:
+        yield line
+
+
+def _is_space(block: _Block) -> bool:
+    return not block.transforms and block.clean[0].text.isspace()
+
+
+def _blocks(example: ShownRow, limit: int, aligned: bool) -> Iterator[_Block]:
+    """Yield the unchanged graphemes and the changes; a change over `limit` columns is cut.
+
+    The spaces of a change have signs where the texts are aligned.
+    """
+    done = 0
+    for change in _whole_graphemes(example):
+        same = displayed(example.clean[done : change.clean_start])
+        yield from (_Block([cell], [cell]) for cell in same)
+        clean, noisy = (displayed(text, changed=aligned) for text in example.texts_of(change))
+        while clean or noisy:
+            heads = _fitting(clean, limit), _fitting(noisy, limit)
+            yield _Block(clean[: heads[0]], noisy[: heads[1]], change.transform)
+            clean, noisy = clean[heads[0] :], noisy[heads[1] :]
+        done = change.clean_end
+    yield from (_Block([cell], [cell]) for cell in displayed(example.clean[done:]))
+
+
+def _fitting(side: list[Grapheme], limit: int) -> int:
+    """Return how many cells fit, but at least one."""
+    return max(sum(total <= limit for total in accumulate(cell.width for cell in side)), 1)
+
+
+def _whole_graphemes(example: ShownRow) -> Iterator[ShownEdit]:
+    """Yield the changes, widened until they cut no grapheme, and joined to those they then meet."""
+    clean, noisy = (
+        {0, *accumulate(len(cluster) for cluster in graphemes(text))}
+        for text in (example.clean, example.noisy)
+    )  # where a grapheme begins or ends
+    ahead = _real_changes(example)[::-1]
+    while ahead:
+        transforms, start, stop, noisy_start, noisy_end = ahead.pop()
+        while start not in clean or noisy_start not in noisy:
+            start, noisy_start = start - 1, noisy_start - 1
+        while stop not in clean or noisy_end not in noisy:
+            if ahead and ahead[-1].clean_start == stop:
+                transform, _, stop, _, noisy_end = ahead.pop()
+                names = dict.fromkeys(f"{transforms}+{transform}".split("+"))
+                transforms = "+".join(names)
+            else:
+                stop, noisy_end = stop + 1, noisy_end + 1
+        yield ShownEdit(transforms, start, stop, noisy_start, noisy_end)
+
+
+def _real_changes(example: ShownRow) -> list[ShownEdit]:
+    """Return the changes in order, without those that replace a text by itself."""
+    edits = (ShownEdit(**edit) for edit in example.edits)
+    changes = sorted(edits, key=lambda change: change[1:])
+    return [change for change in changes if len(set(example.texts_of(change))) == 2]

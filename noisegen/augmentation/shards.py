@@ -1,0 +1,334 @@
+"""One task in, one shard out: read rows, noise them, carry labels over, write Parquet."""
+
+import json
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from functools import cache
+from itertools import accumulate, pairwise
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from noisegen.augmentation import Request
+from noisegen.data.conll import NORM, carried, carried_forms
+from noisegen.data.features import class_names, label_names, with_class_names
+from noisegen.data.sources import Columns, ShardInput, is_string, no_column, read
+from noisegen.errors import OutputError, SourceError
+from noisegen.noising import registry
+from noisegen.noising.engine import Engine, add_noise
+from noisegen.noising.plan import Streams
+from noisegen.noising.recipe import Recipe
+from noisegen.noising.registry import Settings
+from noisegen.noising.rng import id_numbers
+from noisegen.runs.atomic import atomic, file_digest
+from noisegen.runs.folder import METADATA, note_text, shard_path
+from noisegen.runs.progress import live_path, publishing
+from noisegen.text.alignment import error_counts, words_in
+from noisegen.text.buffers import U64, as_arrow, one_chunk
+from noisegen.text.spans import protect_kinds
+
+# zstd 1 beats snappy in speed and size; dictionary pages for unique text are waste.
+_PARQUET = {
+    "compression": "zstd", "compression_level": 1, "write_statistics": ["id"],
+    "use_dictionary": ["transforms.list.element", "noisy_labels.list.element",
+                       "edits.list.element.transform"],
+}  # fmt: skip
+SAMPLED_ROWS = 2_000  # of a shard, evenly spaced, on which character and word errors are counted
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """What one shard holds; the error sums are over a sample, scaled to the shard.
+
+    `transforms` are those drawn for rows that changed; shards of earlier versions have none.
+    """
+
+    file: str
+    rows: int
+    changed: int
+    sha256: str = ""
+    first_row: int = 0
+    rows_in: int = 0
+    dropped: dict[str, int] = field(default_factory=dict)
+    transforms: list[str] = field(default_factory=list)
+    characters: int = 0
+    character_errors: int = 0
+    words: int = 0
+    word_errors: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "transforms", _names(tuple(self.transforms)))
+        if not self.dropped:
+            object.__setattr__(self, "dropped", _NOTHING_DROPPED)
+
+
+_NOTHING_DROPPED: dict[str, int] = {}
+
+
+@cache
+def _names(names: tuple[str, ...]) -> list[str]:
+    """Return a list, the same for equal names: a run holds the notes of all its shards."""
+    return list(names)
+
+
+@dataclass(frozen=True)
+class ShardJob:
+    """All that a worker needs to make any shard of a run; small, and pickled with every task."""
+
+    out: Path
+    request: Request  # without sources
+    recipe: str  # YAML, with the steps of all languages: the labels of members count them
+    code: tuple[tuple[str, str], ...] = ()  # files and their digests
+    config: str = ""  # JSON that binds a folder to one configuration
+
+    def engine(self) -> Engine:
+        """Return the engine, made once in a process."""
+        return _engine(self.request, self.recipe, self.code)
+
+    @property
+    def columns(self) -> Columns:
+        """The columns that are read."""
+        return columns_of(self.request)
+
+    @property
+    def group_column(self) -> str | None:
+        """The column that has the groups: rows of `noised` have names of their own for two."""
+        group_by, columns = self.request.group_by, self.columns
+        own_names = {columns.text: "clean", columns.row_id: "id"}
+        return own_names.get(group_by, group_by) if group_by else None
+
+    def noised(self, rows: pa.Table, copy: int = 0, *, edits: bool) -> pa.Table:
+        """Return rows, with the columns `id` and `clean`, and their noise, as `add_noise` does."""
+        clean, ids = (one_chunk(rows[name]) for name in ("clean", "id"))
+        numbers = id_numbers(ids)
+        writers = _writer_ids(rows, self.group_column, numbers)
+        streams = Streams(numbers, self.request.seed, copy, writers)
+        protect = protect_kinds(self.request.protect)
+        return add_noise(self.engine(), rows, clean, streams, protect, edits)
+
+
+def _writer_ids(rows: pa.Table, group_by: str | None, ids: U64) -> U64 | None:
+    """Return the number of the writer of each row; one without a group has its own.
+
+    Raises SourceError if there is no such column, or if it holds no texts or integers.
+    """
+    if group_by is None:
+        return None
+    if group_by not in rows.column_names:
+        raise no_column("a source", group_by, rows.column_names)
+    groups = one_chunk(rows[group_by])
+    if pa.types.is_dictionary(groups.type):
+        groups = groups.dictionary_decode()
+    if not (is_string(groups.type) or pa.types.is_integer(groups.type)):
+        raise SourceError(f"column {group_by!r} holds {groups.type}, not text or integers")
+    known, nothing = groups.is_valid(), "" if is_string(groups.type) else 0
+    filled = pc.fill_null(groups, nothing)
+    if is_string(groups.type):  # as a table without nulls has it
+        known = pc.not_equal(filled, nothing)
+    return np.where(known.to_numpy(zero_copy_only=False), id_numbers(filled), ids)
+
+
+def columns_of(request: Request) -> Columns:
+    """Return the columns that a request names."""
+    return Columns(request.text_column, request.id_column, request.tokens, request.labels)
+
+
+@cache
+def _engine(request: Request, recipe: str, code: tuple[tuple[str, str], ...]) -> Engine:
+    registry.load_code(*(path for path, _ in code))
+    nlaug_data = Path(request.nlaug_data) if request.nlaug_data else None
+    settings = Settings(request.lang, nlaug_data=nlaug_data, tagger=request.tagger)
+    return Engine(Recipe.from_dict(json.loads(recipe)).for_language(request.lang)[0], settings)
+
+
+def make_shard(job: ShardJob, folder: Path, task: ShardInput) -> Shard:
+    """Make one shard in a folder and return what it holds, which is written last, as metadata.
+
+    Raises OutputError if it cannot be written.
+    """
+    request, path = job.request, shard_path(folder, task.number)
+    edits = request.edits or request.labels is not None
+    sums, dropped = Counter[str](), Counter[str]()
+    read_so_far: Counter[str] = Counter()
+    drawn: set[str] = set()
+    writer: pq.ParquetWriter | None = None
+    with atomic(path) as file, publishing(live_path(path), read_so_far), ExitStack() as stack:
+        for batch in read(task, job.columns, batch_bytes=job.engine().batch_bytes):
+            dropped.update(batch.dropped)
+            for copy in range(request.copies):
+                noised = job.noised(batch.table, copy, edits=edits)
+                sums.update(counts_of(noised, max(1, task.rows // SAMPLED_ROWS)))
+                drawn.update(_drawn(noised))
+                table = _in_order(request, noised, copy)
+                writer = writer or stack.enter_context(
+                    pq.ParquetWriter(file, table.schema, **_PARQUET)
+                )
+                writer.write_table(table, row_group_size=max(1, len(table)))
+                share = len(table) / request.copies / task.rows
+                read_so_far.update(rows=len(table), bytes=int(task.size * share))
+        if writer is None:
+            raise OutputError(f"no rows for shard {task.number}")
+        counts: dict[str, Any] = {**sums, "dropped": dict(dropped), "transforms": sorted(drawn)}
+        shard = Shard("", first_row=task.first_row, rows_in=task.rows, **counts)
+        writer.add_key_value_metadata({METADATA: note_text(job.config, shard)})
+    file_name = path.relative_to(job.out).as_posix()
+    return replace(shard, file=file_name, sha256=file_digest(path))
+
+
+def counts_of(noised: pa.Table, step: int) -> dict[str, int]:
+    """Return what a batch adds to the shard's counts; errors on every step-th row, times step."""
+    clean, noisy = noised["clean"], noised["noisy"]
+    cleans, noisies = clean[::step].to_pylist(), noisy[::step].to_pylist()
+    character_errors, word_errors = error_counts(cleans, noisies)
+    return {
+        "rows": len(clean),
+        "changed": pc.sum(pc.not_equal(clean, noisy)).as_py() or 0,
+        "characters": step * sum(map(len, cleans)),
+        "words": step * sum(map(words_in, cleans)),
+        "character_errors": step * character_errors,
+        "word_errors": step * word_errors,
+    }
+
+
+def _drawn(noised: pa.Table) -> list[str]:
+    """Return the transforms that were drawn for rows whose text changed."""
+    changed = pc.not_equal(noised["clean"], noised["noisy"])
+    return list(pc.unique(pc.list_flatten(noised["transforms"].filter(changed))).to_pylist())
+
+
+def _in_order(request: Request, noised: pa.Table, copy: int) -> pa.Table:
+    """Return the columns of a shard, in the order of the contract."""
+    first, last = ["id", "clean", "noisy", "transforms"], ["edits"] * request.edits
+    if request.copies > 1:
+        first.append("copy")
+        noised = noised.append_column("copy", as_arrow(np.full(len(noised), copy, np.int32)))
+    others = [name for name in noised.column_names if name not in (*first, "edits")]
+    table = noised.select([*first, *others, *last])
+    if request.tokens and request.labels:
+        words, owners = align(noised, columns_of(request))
+        labels = aligned_labels(noised, request.tokens, request.labels, owners)
+        table = table.append_column("noisy_tokens", words).append_column("noisy_labels", labels)
+        classes = class_names(noised.schema)
+        if request.labels in classes:
+            classes["noisy_labels"] = classes[request.labels]
+            table = table.cast(with_class_names(table.schema, classes))
+    return table
+
+
+# Labels.
+
+
+Edit = Mapping[str, Any]
+BLANK_OF_EDIT = -1
+_NOTHING = dict.fromkeys(("clean_start", "clean_end", "noisy_start", "noisy_end"), 0)
+
+
+def align(noised: pa.Table, columns: Columns) -> tuple[pa.Array, pa.Array]:
+    """Return the noisy tokens of rows, and the numbers of their clean tokens."""
+    changes = (noised[str(name)].to_pylist() for name in (columns.tokens, "noisy", "edits"))
+    rows = [noisy_tokens(*row) for row in zip(*changes, strict=True)]
+    words, owners = zip(*rows, strict=True) if rows else ((), ())
+    return pa.array(words, pa.list_(pa.string())), pa.array(owners, pa.list_(pa.int32()))
+
+
+def aligned_labels(noised: pa.Table, tokens: str, name: str, owners: pa.Array) -> pa.Array:
+    """Return labels of the clean tokens of rows as labels of the noisy tokens.
+
+    A row without a label for each token keeps what it has.
+
+    Where labels are numbers of classes, B- and I- are told by the names. A name that the classes do
+    not have, the I-x of a split token in a set with B-x alone, stays B-x.
+    """
+    carry_labels = carried_forms if name == NORM[1] else carried
+    names = class_names(noised.schema).get(name, ())
+    numbers = {label: number for number, label in enumerate(names)}
+    begun = {f"I-{label[2:]}": n for label, n in numbers.items() if label.startswith("B-")}
+    numbers = {"O": 0} | begun | numbers
+    counts = pc.list_value_length(noised[tokens])
+    rows = zip(*(column.to_pylist() for column in (noised[name], counts, owners)), strict=True)
+    made = [
+        carry_labels(label_names(marks, names) if names else marks, numbers_of_row)
+        if marks is not None and len(marks) == count
+        else marks
+        for marks, count, numbers_of_row in rows
+    ]
+    if pa.types.is_integer(noised.schema.field(name).type.value_type):
+        made = [[numbers.get(mark, mark) for mark in marks] for marks in made]
+    return pa.array(made, noised.schema.field(name).type)
+
+
+def carry(
+    tokens: Sequence[str], labels: Sequence[Any], noisy: str, edits: Sequence[Edit]
+) -> tuple[list[str], list[Any]]:
+    """Return the tokens of the noisy text and their labels."""
+    words, owners = noisy_tokens(tokens, noisy, edits)
+    return words, carried(labels, owners)
+
+
+def noisy_tokens(
+    tokens: Sequence[str], noisy: str, edits: Sequence[Edit]
+) -> tuple[list[str], list[int | None]]:
+    """Return the tokens of the noisy text and the number of the clean token of each.
+
+    The clean text is the tokens joined by one space. The noisy text is split where these spaces are
+    left and at any space that an edit wrote. A token that begins in an unchanged part comes from
+    the clean token there; the k-th of n tokens that begin in a changed span comes from the same
+    share of the clean tokens of that span.
+    """
+    if not edits:
+        return list(tokens), list(range(len(tokens)))
+    edits = [_NOTHING, *edits]
+    starts = list(accumulate((len(token) + 1 for token in tokens), initial=0))[:-1]
+    pieces = list(_pieces(tokens, starts, noisy, edits))
+    begins = [begin for begin, _ in pieces]
+    owners = [_owner(begin, starts, edits, begins) if starts else None for begin in begins]
+    return [noisy[begin:end] for begin, end in pieces], owners
+
+
+def _pieces(
+    tokens: Sequence[str], starts: list[int], noisy: str, edits: Sequence[Edit]
+) -> Iterator[tuple[int, int]]:
+    """Yield where the noisy tokens begin and end; an empty one only where a clean one is empty."""
+    ends = [(-1, 0), *_blanks(starts, noisy, edits), (len(noisy), len(tokens))]
+    for (before, token), (end, following) in pairwise(ends):
+        untouched = token != BLANK_OF_EDIT and following == token + 1
+        if end > before + 1 or (untouched and not tokens[token]):
+            yield before + 1, end
+
+
+def _blanks(starts: list[int], noisy: str, edits: Sequence[Edit]) -> list[tuple[int, int]]:
+    """Return the blanks that split the noisy text, each with the clean token that follows it."""
+    blanks = []
+    for token, start in enumerate(starts[1:], 1):
+        edit = edits[bisect_right(edits, start - 1, key=itemgetter("clean_start")) - 1]
+        if edit["clean_end"] <= start - 1:
+            blanks.append((start - 1 + edit["noisy_end"] - edit["clean_end"], token))
+    for edit in edits:
+        span = range(edit["noisy_start"], edit["noisy_end"])
+        blanks += [(at, BLANK_OF_EDIT) for at in span if noisy[at].isspace()]
+    return sorted(blanks)
+
+
+def _owner(begin: int, starts: list[int], edits: Sequence[Edit], begins: list[int]) -> int:
+    """Return the number of the clean token that the noisy token at `begin` came from."""
+    edit = edits[bisect_right(edits, begin, key=itemgetter("noisy_start")) - 1]
+    if begin >= edit["noisy_end"]:
+        return _token_at(starts, begin + edit["clean_end"] - edit["noisy_end"])
+    last = _token_at(starts, max(edit["clean_start"], edit["clean_end"] - 1))
+    first = min(bisect_left(starts, edit["clean_start"]), last)
+    begun, at, ended = (
+        bisect_left(begins, place) for place in (edit["noisy_start"], begin, edit["noisy_end"])
+    )
+    return first + (at - begun) * (last + 1 - first) // (ended - begun)
+
+
+def _token_at(starts: list[int], position: int) -> int:
+    return max(0, bisect_right(starts, position) - 1)

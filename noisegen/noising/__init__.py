@@ -1,0 +1,1 @@
+"""Noise on text: keyed draws, edits, word lists, kernels, recipes and the engine that runs them."""

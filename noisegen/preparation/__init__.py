@@ -1,0 +1,1 @@
+"""Turn raw web or social text into clean sentences."""

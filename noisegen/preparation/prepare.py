@@ -1,0 +1,682 @@
+"""`prepare`: raw text in, a folder of clean sentences with manifest and dataset card out.
+
+Workers write the sentences that pass on their own, with keys to find duplicates by; at the end the
+duplicates of the whole run are found and the shards written.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import KW_ONLY, dataclass, field, fields, replace
+from functools import partial
+from itertools import chain, count, islice, pairwise
+from pathlib import Path
+from shutil import copyfileobj
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any, Literal, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from noisegen.data.sources import (
+    STREAM_BYTES,
+    Columns,
+    Input,
+    ShardInput,
+    completed,
+    expand,
+    read,
+    shard_inputs,
+    total_size,
+)
+from noisegen.errors import SourceError, UsageError
+from noisegen.noising.rng import name_number
+from noisegen.options import Strings, argument, command_line, listed, option, public
+from noisegen.preparation import duplicates
+from noisegen.preparation.duplicates import (
+    BANDS,
+    CANDIDATES,
+    FOUND,
+    INTERMEDIATE,
+    KEPT,
+    SPAN,
+    WORK,
+    Search,
+    Task,
+    checked,
+    read_batch,
+    work_path,
+)
+from noisegen.preparation.sentences import Criteria, sentences
+from noisegen.runs.atomic import atomic, file_digest, remove, write_text
+from noisegen.runs.estimate import ROWS_COUNTED, Asked, RunEstimate, estimate
+from noisegen.runs.executors import is_remote
+from noisegen.runs.folder import PARTS, Layout, RunFolder, note_text, shard_path
+from noisegen.runs.journal import listing
+from noisegen.runs.lock import WHOLE
+from noisegen.runs.manifest import (
+    Card,
+    Manifest,
+    dataset_card,
+    packages,
+    summed,
+)
+from noisegen.runs.options import (
+    Folder,
+    IdColumn,
+    Lang,
+    Limit,
+    PartOptions,
+    RowsPerShard,
+    Splitter,
+    TextColumn,
+)
+from noisegen.runs.progress import BYTES, Progress, Tracker, live_path, publishing
+from noisegen.runs.store import StorePath, output_path
+from noisegen.text import languages
+from noisegen.text.segmentation import Language, language
+from noisegen.version import __version__
+
+NUMBERS = 1 << 24  # sentences that ids leave room for in a row: a text has 32 MiB at most
+COLUMNS = ("id", "text", "source", "row")
+ROWS_AT_ONCE = 2_000  # read between two reports of progress
+_RECORDED = {  # options by other names in manifests, so that earlier runs resume
+    "min_chars": "chars_min", "max_chars": "chars_max", "min_common": "common_min",
+}  # fmt: skip
+PROFILES: dict[str, dict[str, Any]] = {
+    "noisegen": {
+        "min_chars": Criteria.min_chars, "max_chars": Criteria.max_chars,
+        "min_common": Criteria.min_common, "min_letters": Criteria.min_letters, "tidy": "yes",
+        "identify": "auto", "duplicates": "near",
+    },
+    # OSCAR came without duplicates: line breaks, sentences and the share of characters, no more.
+    "rolaser": {
+        "min_chars": 1, "max_chars": 1 << 25, "min_common": Criteria.min_common, "min_letters": 0.0,
+        "tidy": "no", "identify": "no", "duplicates": "keep",
+    },
+}  # fmt: skip
+CARD = Path(__file__).with_name("card.txt")
+
+
+@dataclass(frozen=True)
+class PrepareOptions(PartOptions):
+    """Which sentences of raw text are kept, and what counts as a duplicate."""
+
+    sources: Annotated[Strings, argument("SOURCE...")]
+    out: Annotated[Folder, option("Output folder for the shards", "-o", "--out", metavar="FOLDER")]
+    _: KW_ONLY
+    lang: Lang = "en"
+    text_column: TextColumn = "text"
+    id_column: IdColumn = None
+    splitter: Splitter = "sentencex"
+    profile: Annotated[
+        Literal["noisegen", "rolaser"],
+        option("Defaults of the options below; rolaser: as its authors prepared OSCAR"),
+    ] = "noisegen"
+    min_chars: Annotated[
+        int | None, option("Minimum sentence length in characters (default: 10; rolaser: 1)", ge=1)
+    ] = None
+    max_chars: Annotated[
+        int | None,
+        option("Maximum sentence length in characters (default: 1,000; rolaser: none)", ge=1),
+    ] = None
+    min_common: Annotated[
+        float | None,
+        option("Minimum share of characters that are common in the language (0.9)", ge=0, le=1),
+    ] = None
+    min_letters: Annotated[
+        float | None,
+        option("Minimum share of letters among non-spaces (default: 0.5; rolaser: 0)", ge=0, le=1),
+    ] = None
+    tidy: Annotated[
+        Literal["yes", "no"] | None,
+        option("Decode entities, remove control characters, collapse spaces (rolaser: no)"),
+    ] = None
+    identify: Annotated[
+        Literal["auto", "yes", "no"] | None,
+        option(
+            "Drop sentences that a model identifies as another language; auto: if it is installed"
+            " (default: auto; rolaser: no)"
+        ),
+    ] = None
+    duplicates: Annotated[
+        Literal["near", "exact", "keep"] | None,
+        option("Duplicates to drop (default: near; rolaser: keep)"),
+    ] = None
+    similarity: Annotated[
+        float,
+        option("Minimum similarity of near duplicates (Jaccard, on character n-grams)", gt=0, le=1),
+    ] = 0.75
+    rows_per_shard: RowsPerShard = 100_000
+    limit: Limit = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        low, high = (self.decided[name] for name in ("min_chars", "max_chars"))
+        if low > high:
+            raise UsageError(f"--min-chars {low} is above --max-chars {high}")
+
+    @property
+    def decided(self) -> dict[str, Any]:
+        """The value of every option that a profile sets: what was given, else the profile's."""
+        given = {name: getattr(self, name) for name in PROFILES[self.profile]}
+        chosen = {name: value for name, value in given.items() if value is not None}
+        return {**PROFILES[self.profile], **chosen}
+
+    def job(self, inputs: Sequence[Input]) -> "PortionJob":
+        """Return what a worker needs; raises UsageError and MissingExtra."""
+        spoken = language(self.lang, splitter=self.splitter)
+        columns = Columns(self.text_column, self.id_column)
+        columns = replace(columns, row_id=completed(inputs, columns)[0].row_id)
+        decided = self.decided
+        model = languages.model_for(spoken.code, decided["identify"])
+        apart = {"profile", "sources", "out", *(each.name for each in fields(PartOptions))}
+        names = [each.name for each in fields(self) if each.name not in apart]
+        config = {
+            "version": __version__,
+            "lang": spoken.code,
+            "options": {
+                _RECORDED.get(name, name): decided.get(name, getattr(self, name)) for name in names
+            },
+            "identification": model,
+            "sources": [{"path": i.path, "bytes": i.size} for i in inputs if not i.skipped],
+        }
+        out = output_path(self.out)
+        return PortionJob(
+            out.resolve() if is_remote(self.executor) else out,
+            json.dumps(config, sort_keys=True, ensure_ascii=False),
+            spoken,
+            Criteria(
+                **{name: decided[name] for name in ("min_chars", "max_chars", "min_common")},
+                min_letters=decided["min_letters"],
+                tidy=decided["tidy"] == "yes",
+                identified=model is not None,
+            ),
+            columns,
+            decided["duplicates"],
+        )
+
+
+@dataclass(frozen=True)
+class WrittenFile:
+    """What a file was when it was written: in a store its mark, for objects are whole."""
+
+    sha256: str
+    modified: int  # in ns
+    mark: str = ""
+
+    @classmethod
+    def of(cls, path: Path) -> "WrittenFile":
+        """Return what a file is."""
+        if isinstance(path, StorePath):
+            return cls("", 0, path.mark())
+        return cls(file_digest(path), path.stat().st_mtime_ns)
+
+    def is_in(self, path: Path) -> bool:
+        """Tell whether a file is as it was written: by its time, or else by its content."""
+        if not path.exists():
+            return False
+        return path.stat().st_mtime_ns == self.modified or file_digest(path) == self.sha256
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Counts of a portion: its candidates (`rows`) among all its sentences, and the losses."""
+
+    number: int
+    first_row: int
+    rows_in: int
+    rows: int = 0
+    sentences: int = 0
+    damaged: dict[str, int] = field(default_factory=dict)
+    dropped: dict[str, int] = field(default_factory=dict)
+    files: dict[str, WrittenFile] = field(default_factory=dict)
+
+
+LAYOUT = Layout(
+    "prepare", "manifest.json", frozenset({"identification"}), parts=PARTS,
+    notes=(f"{WORK}/note-*.json",), note=Candidates, columns=frozenset(COLUMNS), scratch=WORK,
+    intermediate=INTERMEDIATE,
+    temporary=(f"{WORK}/*.tmp",), file_of=lambda note: f"{WORK}/note-{note.number:05d}.json",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class PortionJob:
+    """All that a worker needs for any task of a run; small, and pickled with every task."""
+
+    out: Path
+    config: str  # JSON that binds a folder to one configuration
+    spoken: Language
+    criteria: Criteria
+    columns: Columns
+    duplicates: str = "near"
+
+    @property
+    def shingle(self) -> int:
+        """The length of a shingle in characters."""
+        return duplicates.SHINGLE_SPACED if self.spoken.is_spaced else duplicates.SHINGLE_UNSPACED
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of candidates and of the output."""
+        row = pa.int64() if self.columns.row_id is None else pa.string()
+        texts = pa.string()
+        return pa.schema([("id", pa.int64()), ("source", texts), ("row", row), ("text", texts)])
+
+
+Rows = tuple[int, int]  # first row and number of rows of a portion
+
+
+@dataclass(frozen=True)
+class Portion:
+    """The rows that one worker prepares as one shard, maybe of several sources."""
+
+    number: int
+    first_row: int
+    rows: int
+    parts: tuple[tuple[str, ShardInput], ...]  # (source, its rows)
+
+
+def _prepare(options: PrepareOptions) -> Manifest:
+    """Write the clean sentences of `sources` to `out` as Parquet shards; return the manifest.
+
+    The rows are the same whatever the workers and parts; while parts are missing, the manifest says
+    how many tasks are to do, and is not written. `progress` is called with a `Progress` every
+    second and after every task. Raises NoisegenError.
+    """
+    inputs = expand(listed(options.sources))
+    job = options.job(inputs)
+    planned = _portions(inputs, job.columns, options)
+    first = next(planned, None)  # so that a source that cannot be read leaves the folder alone
+    if first is None:
+        raise SourceError(f"no rows in {', '.join(item.path for item in inputs)}")
+    folder = RunFolder(job.out, LAYOUT, json.loads(job.config), options.share)
+    folder.refuse_inputs(item.path for item in inputs)
+    resume = options.resume or options.part is not None
+    with folder.opened(resume=resume, force=options.force, show=options.progress) as done:
+        tracker = Tracker(
+            options.progress, "splitting", "rows", ("sentences",),
+            total=total_size(inputs) // folder.share[1],
+            most=(options.limit or 0) // folder.share[1],
+        )  # fmt: skip
+        return _prepared(folder, job, chain([first], planned), done, options, tracker)
+
+
+def _prepared(
+    folder: RunFolder[Candidates], job: PortionJob, planned: Iterable[Portion],
+    done: Mapping[int, Candidates], options: PrepareOptions, tracker: Tracker,
+) -> Manifest:  # fmt: skip
+    """Make the candidates that are missing; where all are there, finish the run."""
+    with folder.alone("finish"):
+        if manifest := _finished(folder):
+            return manifest
+    portions = _make_portions(folder, job, planned, done, options, tracker)
+    with folder.alone("finish"):
+        if manifest := _finished(folder):  # by another part
+            return manifest
+        notes, is_there = folder.done(), _presence(job)
+        present = {
+            number: notes[number]
+            for number, rows in portions.items()
+            if number in notes and is_there(rows, notes[number])
+        }
+        folder.expect_all(len(portions), present)
+        there = list(present.values())
+        if missing := len(portions) - len(there):
+            return _manifest(folder, options, there, missing_tasks=missing)
+        return _finish(replace(folder, share=WHOLE), job, there, options)
+
+
+def _make_portions(
+    folder: RunFolder[Candidates], job: PortionJob, planned: Iterable[Portion],
+    done: Mapping[int, Candidates], options: PrepareOptions, tracker: Tracker,
+) -> dict[int, Rows]:  # fmt: skip
+    """Make the candidates of this share that are missing; return the rows of all portions."""
+    remainder, parts = folder.share
+    portions, sizes = dict[int, Rows](), dict[int, int]()  # and bytes of portions, by number
+    is_there = _presence(job)
+
+    def add(note: Candidates) -> None:
+        tracker.add({"rows": note.rows_in, "sentences": note.rows, BYTES: sizes.pop(note.number)})
+
+    def missing() -> Iterator[Portion]:
+        for portion in planned:
+            portions[portion.number] = rows = portion.first_row, portion.rows
+            if portion.number % parts != remainder:
+                continue
+            sizes[portion.number] = sum(task.size for _, task in portion.parts)
+            note = done.get(portion.number)
+            if note and is_there(rows, note):
+                add(note)
+            else:
+                tracker.report()
+                yield portion
+
+    def finished(note: Candidates) -> None:
+        add(note)
+        tracker.report()
+
+    to_do = missing()
+    if head := list(islice(to_do, 1)):  # what was found among other candidates holds no more
+        remove(*(path for kind in FOUND for path in (job.out / WORK).glob(f"{kind}-*")))
+    with tracker.watching(partial(folder.live, job.out / WORK)):
+        folder.run(partial(make_candidates, job), chain(head, to_do), options, finished)
+    return portions
+
+
+def _finished(folder: RunFolder[Candidates]) -> Manifest | None:
+    """Return the manifest of a run that has ended, if all of its shards are there.
+
+    What such a run may have left besides is removed.
+    """
+    manifest = folder.earlier_manifest()
+    if manifest is None or not (folder.out / "README.md").exists():
+        return None
+    shards = {shard["file"]: shard["sha256"] for shard in manifest.shards}
+    there = {name for pattern in PARTS for name, _ in listing(folder.out, pattern)}
+    is_whole = isinstance(folder.out, StorePath) or all(
+        file_digest(folder.out / name) == shards[name] for name in there & shards.keys()
+    )
+    if not (shards.keys() <= there and is_whole):
+        return None
+    folder.remove_scratch()
+    return manifest
+
+
+def _presence(job: PortionJob) -> Callable[[Rows, Candidates], bool]:
+    """Return what tells whether the files of a portion are whole, from a run with the same ones.
+
+    A store is listed once.
+    """
+    in_store = isinstance(job.out, StorePath)
+    marks = dict(listing(job.out, f"{WORK}/*")) if in_store else {}
+
+    def is_in(written: WrittenFile, path: Path) -> bool:
+        return marks.get(f"{WORK}/{path.name}") == written.mark if in_store else written.is_in(path)
+
+    def is_there(rows: Rows, note: Candidates) -> bool:
+        return (note.first_row, note.rows_in) == rows and all(
+            kind in note.files and is_in(note.files[kind], work_path(job.out, kind, note.number))
+            for kind in CANDIDATES
+        )
+
+    return is_there
+
+
+prepare = public(PrepareOptions, _prepare)
+
+
+def estimate_of(options: PrepareOptions) -> RunEstimate | None:
+    """Return what a run will make, by a measured second; None for an input of unknown size."""
+    inputs = expand(listed(options.sources))
+    if not (total := total_size(inputs)):
+        return None
+
+    def run(out: str, rows: int, _: int) -> Manifest:
+        return _prepare(replace(options.asked(), out=out, limit=rows, part=None))
+
+    columns = options.job(inputs).columns
+    tasks = _tasks(inputs, columns, replace(options, rows_per_shard=ROWS_COUNTED))
+    asked = Asked("kept", "sentences", options.limit, options.rows_per_shard, options.workers)
+    return estimate((part for _, part in tasks), total, run, asked)
+
+
+def _portions(
+    inputs: Sequence[Input], columns: Columns, options: PrepareOptions
+) -> Iterator[Portion]:
+    """Pack the rows of all inputs, in order, into shards; a small file shares one with others."""
+    held: list[tuple[str, ShardInput]] = []
+    number = first = rows = size = 0
+    for source, task in _tasks(inputs, columns, options):
+        grown = size + (0 if task.table is None else task.table.nbytes)
+        if held and (rows + task.rows > options.rows_per_shard or grown > STREAM_BYTES):
+            yield Portion(number, first, rows, tuple(held))
+            number, first, rows, grown, held = number + 1, first + rows, 0, grown - size, []
+        held.append((source, task))
+        rows, size = rows + task.rows, grown
+    if held:
+        yield Portion(number, first, rows, tuple(held))
+
+
+def _tasks(
+    inputs: Sequence[Input], columns: Columns, options: PrepareOptions
+) -> Iterator[tuple[str, ShardInput]]:
+    """Yield path and tasks of each input by itself, since their columns may differ."""
+    left = options.limit
+    for item in inputs:
+        if item.skipped or left == 0:
+            continue
+        there = replace(item, path=item.absolute) if is_remote(options.executor) else item
+        try:
+            for task in shard_inputs([there], columns, options.rows_per_shard, left):
+                yield item.path, task
+                left = None if left is None else left - task.rows
+        except SourceError as error:
+            if not str(error).startswith("no rows in"):  # an empty file among others is none
+                raise
+
+
+# A portion.
+
+
+@dataclass
+class _Account:
+    """What a portion has read so far, its damaged rows and dropped sentences."""
+
+    read: Counter[str] = field(default_factory=Counter)
+    damaged: Counter[str] = field(default_factory=Counter)
+    dropped: Counter[str] = field(default_factory=Counter)
+
+
+def make_candidates(job: PortionJob, portion: Portion) -> Candidates:
+    """Write the candidates of a portion and their keys; a note, written last, marks it complete."""
+    account = _Account()
+    candidates, rows = _candidates(job, portion, account), 0
+    paths = {kind: work_path(job.out, kind, portion.number) for kind in CANDIDATES}
+    with (
+        atomic(paths["texts"]) as file,
+        publishing(live_path(paths["texts"]), account.read),
+        pa.ipc.new_file(file, job.schema) as texts,
+        duplicates.key_writer(paths["forms"], "key", "mark", "row") as add_forms,
+        duplicates.key_writer(paths["bands"], "key", "row") as add_bands,
+    ):
+        while batch := list(islice(candidates, duplicates.BATCH)):
+            *columns, normal_forms, marks, keys = zip(*batch, strict=True)
+            texts.write_batch(pa.record_batch(list(map(pa.array, columns)), schema=job.schema))
+            indices = np.arange(rows, rows + len(batch))
+            rows += len(batch)
+            account.read["sentences"] = rows
+            if job.duplicates != "keep":
+                add_forms(keys, marks, indices)
+            if job.duplicates == "near":
+                size = duplicates.COMPARED_MIN * job.shingle
+                long = [at for at, form in enumerate(normal_forms) if len(form) >= size]
+                found = duplicates.band_keys([normal_forms[at] for at in long], job.shingle)
+                add_bands(found.ravel(), np.repeat(indices[long], BANDS))
+    note = Candidates(
+        portion.number, portion.first_row, portion.rows, rows, rows + account.dropped.total(),
+        dict(account.damaged), dict(account.dropped),
+        {kind: WrittenFile.of(path) for kind, path in paths.items()},
+    )  # fmt: skip
+    write_text(work_path(job.out, "note", portion.number), note_text(job.config, note))
+    return note
+
+
+def _candidates(job: PortionJob, portion: Portion, account: _Account) -> Iterator[tuple[Any, ...]]:
+    """Yield the sentences that pass: a value for each column, normal form, keys of text and form.
+
+    One that the portion had is dropped; a form that it had is '', since its key says all.
+    """
+    seen_texts, seen_forms = set[int](), set[int]()
+    for source, row_id, ordinal, text in _rows(job, portion, account):
+        for sentence in sentences(text, job.spoken, job.criteria):
+            form, mark, key = "", 0, 0
+            if not (reason := sentence.reason) and job.duplicates != "keep":
+                mark = key = name_number(sentence.text)
+                reason = "duplicate" if mark in seen_texts else ""
+                seen_texts.add(mark)
+            if reason:
+                account.dropped[reason] += 1
+                continue
+            if job.duplicates == "near":
+                form = duplicates.normal_form(sentence.text)
+                key = name_number(form)
+                form = "" if key in seen_forms else form
+                seen_forms.add(key)
+            identity = ordinal * NUMBERS + sentence.number
+            yield identity, source, row_id, sentence.text, form, mark, key
+
+
+def _rows(
+    job: PortionJob, portion: Portion, account: _Account
+) -> Iterator[tuple[str, Any, int, str]]:
+    """Yield source, id, ordinal in the whole input, and text."""
+    first, numbered = portion.first_row, job.columns.row_id is None
+    for source, task in portion.parts:
+        kept = 0
+        for batch in read(task, job.columns, batch_rows=ROWS_AT_ONCE):
+            account.damaged.update(batch.dropped)
+            ids, texts = batch.table["id"].to_pylist(), batch.table["clean"].to_pylist()
+            for row_id, text in zip(ids, texts, strict=True):
+                ordinal = first + (row_id - task.first_row if numbered else kept)
+                yield source, ordinal if numbered else str(row_id), ordinal, text
+                kept += 1
+            rows = len(texts) + batch.dropped.total()
+            account.read.update({"rows": rows, BYTES: task.size * rows // task.rows})
+        first += task.rows
+
+
+# The end of a run.
+
+
+class WrittenShard(NamedTuple):
+    """The line of a shard in the manifest, and the candidates that it lacks by reason."""
+
+    number: int
+    line: dict[str, Any]
+    dropped: dict[str, int]
+
+
+def _finish(
+    folder: RunFolder[Candidates], job: PortionJob, notes: list[Candidates], options: PrepareOptions
+) -> Manifest:
+    """Find duplicates, write shards, manifest and card, and remove the working files."""
+    counts = [note.rows for note in notes]
+    # No more processes than there is work for.
+    options = replace(options, workers=min(options.workers, sum(counts) // SPAN + 1))
+    with _at_hand(folder, len(notes), options) as (out, options):
+        search = Search(out, job.duplicates == "near", job.shingle, options.similarity)
+        search.begin(counts)
+        search.find(lambda do, tasks, then: folder.run(do, tasks, options, then), options.progress)
+        shards = _write_shards(folder, job, search, options)
+    manifest = _manifest(folder, options, notes, shards)
+    folder.publish(manifest, _card(manifest))
+    folder.remove_scratch()
+    return manifest
+
+
+@contextmanager
+def _at_hand(
+    folder: RunFolder[Candidates], portions: int, options: PrepareOptions
+) -> Iterator[tuple[Path, PrepareOptions]]:
+    """Yield where the candidates can be mapped: those of a store in a copy on this machine.
+
+    Whatever the executor, the processes of this machine work on that.
+    """
+    if not isinstance(folder.out, StorePath):
+        yield folder.out, options
+        return
+    options = replace(options, executor="processes")
+    with TemporaryDirectory(prefix="noisegen-") as here:
+        (Path(here) / WORK).mkdir()
+        options.progress(Progress("copying", 0, portions, "portions"))
+        copied = count(1)
+
+        def show(_: None) -> None:
+            options.progress(Progress("copying", next(copied), portions, "portions"))
+
+        folder.run(partial(_copy, folder.out, Path(here)), range(portions), options, show)
+        yield Path(here), options
+
+
+def _copy(out: Path, here: Path, number: int) -> None:
+    """Copy the candidates of a portion from a store; raises OutputError for a damaged object."""
+    for kind in CANDIDATES:
+        source, to = work_path(out, kind, number), work_path(here, kind, number)
+        with source.open("rb") as file, atomic(to) as copy:
+            copyfileobj(file, copy)
+        with checked(source):
+            copied = pa.ipc.open_file(pa.memory_map(str(to)))
+            for batch in range(copied.num_record_batches):
+                copied.get_batch(batch).validate(full=True)
+
+
+def _write_shards(
+    folder: RunFolder[Candidates], job: PortionJob, search: Search, options: PrepareOptions
+) -> list[WrittenShard]:
+    """Write the shards, one for each portion."""
+    shards: list[WrittenShard] = []
+    edges = pairwise(search.edges().tolist())
+    tasks = [(number, start, stop) for number, (start, stop) in enumerate(edges)]
+    options.progress(Progress("writing", 0, len(tasks), "shards"))
+
+    def written(shard: WrittenShard) -> None:
+        shards.append(shard)
+        options.progress(Progress("writing", len(shards), len(tasks), "shards"))
+
+    folder.run(partial(_write_shard, job, folder.shards, search), tasks, options, written)
+    return sorted(shards)
+
+
+def _manifest(
+    folder: RunFolder[Candidates], options: PrepareOptions, notes: Sequence[Candidates],
+    shards: Sequence[WrittenShard] = (), missing_tasks: int = 0,
+) -> Manifest:  # fmt: skip
+    """Return the manifest of what is there."""
+    dropped = summed([*(note.dropped for note in notes), *(shard.dropped for shard in shards)])
+    totals = {
+        "rows_in": sum(note.rows_in for note in notes),
+        "sentences": sum(note.sentences for note in notes),
+        "kept": sum(shard.line["rows"] for shard in shards),
+        "dropped": {reason: count for reason, count in dropped.items() if count},
+        "damaged": summed(note.damaged for note in notes),
+    }
+    return Manifest(
+        kind="prepare", totals=totals, packages=packages(), missing_tasks=missing_tasks,
+        command=options.command or command_line("prepare", replace(options.asked(), part=None)),
+        shards=[shard.line for shard in shards], **folder.config,
+    )  # fmt: skip
+
+
+def _write_shard(job: PortionJob, folder: Path, search: Search, task: Task) -> WrittenShard:
+    """Write a shard, a batch of candidates at a time."""
+    number, start, stop = task
+    path, codes, at = shard_path(folder, number), search.codes()[start:stop], 0
+    texts = work_path(search.out, "texts", number)
+    with checked(texts):
+        batches = pa.ipc.open_file(pa.memory_map(str(texts))).num_record_batches
+    with atomic(path) as file, pq.ParquetWriter(
+        file, pa.schema([job.schema.field(name) for name in COLUMNS]),
+        compression="zstd", use_dictionary=["source"],
+    ) as to:  # fmt: skip
+        for batch in map(partial(read_batch, texts), range(batches)):
+            kept = pa.array(codes[at : at + len(batch)] == KEPT)
+            to.write_batch(batch.filter(kept).select(COLUMNS))
+            at += len(batch)
+    dropped = {reason: int((codes == code).sum()) for code, reason in duplicates.REASONS.items()}
+    line = {
+        "file": path.relative_to(job.out).as_posix(), "rows": int((codes == KEPT).sum()),
+        "sha256": file_digest(path),
+    }  # fmt: skip
+    return WrittenShard(number, line, dropped)
+
+
+def _card(manifest: Manifest) -> str:
+    """Return the text of the dataset card."""
+    return dataset_card(manifest, Card(
+        title="Clean sentences", verb="prepared", tags=("text", "sentences"), template=CARD,
+        tasks=("feature-extraction", "fill-mask"), variable="sentences",
+    ))  # fmt: skip

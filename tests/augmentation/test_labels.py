@@ -1,0 +1,244 @@
+"""Labels of tokens over noise: equal lengths, nothing invented, identity without noise."""
+
+import json
+import time
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from runs import augment, table
+
+from noisegen.augmentation.shards import align, aligned_labels, carry
+from noisegen.data.formats import Columns
+from noisegen.errors import SourceError, UsageError
+from noisegen.noising.engine import noise_table
+from noisegen.noising.recipe import Recipe, parse_step
+
+HEAVY = ("spac:drop_rate=0.4,add_rate=0.3", "fing:rate=0.3", "abr1:rate=1")
+WORDS = ["see", "you", "tomorrow", "as", "soon", "possible", "I", "am", "New York", "", "a\u00a0b",
+         "don't", "東京", "é", "x", "#tag", "@you", "https://example.org", "🇩🇪", "\t"]  # fmt: skip
+CARRIED = ("noisy_tokens", "noisy_labels", "owners")
+LABELS = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]
+ROWS = st.lists(
+    st.lists(
+        st.tuples(
+            st.sampled_from(WORDS) | st.text(st.characters(codec="utf-8"), max_size=8),
+            st.sampled_from(LABELS),
+        ),
+        max_size=12,
+    ),
+    min_size=1,
+    max_size=6,
+)
+
+
+def edit(clean_start, clean_end, noisy_start, noisy_end):
+    return {
+        "transform": "x",
+        "clean_start": clean_start,
+        "clean_end": clean_end,
+        "noisy_start": noisy_start,
+        "noisy_end": noisy_end,
+    }
+
+
+def noised(rows, *steps):
+    """Return tokens, labels, noisy text and carried columns of rows of (token, label)."""
+    kind = pa.list_(pa.string())
+    tokens = pa.chunked_array([pa.array([[token for token, _ in row] for row in rows], kind)])
+    labels = pa.chunked_array([pa.array([[label for _, label in row] for row in rows], kind)])
+    clean = pa.array([" ".join(row) for row in tokens.to_pylist()], pa.string())
+    recipe = Recipe.of([parse_step(step) for step in steps])
+    found = noise_table(recipe, pa.table({"clean": clean}), seed=1, edits=True)
+    noisy, edits = (found[name].combine_chunks() for name in ("noisy", "edits"))
+    rows = pa.table({"tokens": tokens, "labels": labels, "noisy": noisy, "edits": edits})
+    words, owners = align(rows, Columns(tokens="tokens", labels="labels"))
+    made = (words, aligned_labels(rows, "tokens", "labels", owners), owners)
+    return tokens, labels, noisy.to_pylist(), dict(zip(CARRIED, made, strict=True))
+
+
+def test_a_split_token_goes_on_with_its_label():
+    tokens, labels = ["see", "Paris"], ["O", "B-LOC"]
+
+    assert carry(tokens, labels, "see Pa ris", [edit(6, 6, 6, 7)]) == (
+        ["see", "Pa", "ris"],
+        ["O", "B-LOC", "I-LOC"],
+    )
+
+
+def test_the_rest_of_a_split_token_keeps_other_labels():
+    assert carry(["seen"], ["O"], "se en", [edit(2, 2, 2, 3)])[1] == ["O", "O"]
+    assert carry(["seen"], ["I-X"], "se en", [edit(2, 2, 2, 3)])[1] == ["I-X", "I-X"]
+
+
+def test_a_merged_token_has_the_first_label():
+    tokens, labels = ["in", "New", "York"], ["O", "B-LOC", "I-LOC"]
+
+    assert carry(tokens, labels, "in NewYork", [edit(6, 7, 6, 6)]) == (
+        ["in", "NewYork"],
+        ["O", "B-LOC"],
+    )
+
+
+def test_an_abbreviated_phrase_has_the_label_of_its_first_token():
+    tokens = ["come", "as", "soon", "as", "possible", "Ann"]
+    labels = ["O", "O", "B-X", "I-X", "I-X", "B-PER"]
+
+    assert carry(tokens, labels, "come ASAP Ann", [edit(5, 24, 5, 9)]) == (
+        ["come", "ASAP", "Ann"],
+        ["O", "O", "B-PER"],
+    )
+
+
+def test_an_expanded_phrase_has_the_labels_of_equal_shares():
+    tokens, labels = ["a", "b"], ["B-X", "B-Y"]
+
+    words, carried = carry(tokens, labels, "one two three four", [edit(0, 3, 0, 18)])
+
+    assert words == ["one", "two", "three", "four"]
+    assert carried == ["B-X", "I-X", "B-Y", "I-Y"]
+
+
+def test_a_dropped_token_takes_its_label_along():
+    assert carry(["a", "b", "c"], ["O", "B-X", "O"], "a c", [edit(1, 3, 1, 1)]) == (
+        ["a", "c"],
+        ["O", "O"],
+    )
+
+
+def test_a_swapped_word_keeps_the_labels_around_it():
+    tokens, labels = ["the", "week", "of", "Ann"], ["O", "O", "O", "B-PER"]
+
+    assert carry(tokens, labels, "the weak of Ann", [edit(4, 8, 4, 8)])[1] == labels
+
+
+def test_tokens_with_blanks_and_empty_tokens_stay_whole():
+    tokens = ["New York", "", "is", "a\u00a0b"]
+    labels = ["B-LOC", "O", "O", "O"]
+
+    assert carry(tokens, labels, "New York  iz a\u00a0b", [edit(11, 12, 11, 12)]) == (
+        ["New York", "", "iz", "a\u00a0b"],
+        labels,
+    )
+
+
+def test_no_tokens_give_no_tokens():
+    assert carry([], [], "", []) == ([], [])
+    assert carry(["a"], ["O"], "", [edit(0, 1, 0, 0)]) == ([], [])
+
+
+def test_text_out_of_nothing_is_outside_of_all():
+    assert carry([], [], "well then", [edit(0, 0, 0, 9)]) == (["well", "then"], ["O", "O"])
+
+
+@given(ROWS)
+def test_heavy_noise_keeps_tokens_and_labels_together(rows):
+    _, labels, noisy, made = noised(rows, *HEAVY)
+
+    for row, text, given_labels in zip(range(len(rows)), noisy, labels.to_pylist(), strict=True):
+        words = made["noisy_tokens"][row].as_py()
+        carried = made["noisy_labels"][row].as_py()
+        owners = made["owners"][row].as_py()
+        assert len(words) == len(carried) == len(owners)
+        assert not given_labels or owners == sorted(owners)
+        assert " ".join(" ".join(words).split()) == " ".join(text.split())
+        continued = {f"I-{label[2:]}" for label in given_labels if label.startswith("B-")}
+        assert set(carried) <= {*given_labels, *continued}
+
+
+@given(ROWS)
+def test_without_noise_tokens_and_labels_are_those_given(rows):
+    zero = ("spac:drop_rate=0,add_rate=0", "fing:rate=0", "abr1:rate=0")
+    tokens, labels, _, made = noised(rows, *zero)
+
+    assert made["noisy_tokens"].to_pylist() == tokens.to_pylist()
+    assert made["noisy_labels"].to_pylist() == labels.to_pylist()
+
+
+@given(ROWS)
+def test_letters_alone_change_no_label(rows):
+    words = [[(token, label) for token, label in row if token.strip() == token] for row in rows]
+    _, labels, _, made = noised([row or [("x", "O")] for row in words], "fing:rate=0.5")
+
+    for given_labels, carried in zip(
+        labels.to_pylist(), made["noisy_labels"].to_pylist(), strict=True
+    ):
+        assert carried == given_labels
+
+
+@pytest.fixture
+def tagged(tmp_path):
+    rows = [
+        {"words": ["See", "New", "York"], "tags": ["O", "B-LOC", "I-LOC"], "n": 1},
+        {"words": [], "tags": [], "n": 2},
+        {"words": ["as", "soon", "as", "possible"], "tags": ["O"] * 4, "n": 3},
+    ] * 20  # fmt: skip
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "in.parquet")
+    (tmp_path / "in.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", ["in.parquet", "in.jsonl"])
+def test_a_run_with_labels_adds_both_columns_last(tagged, name):
+    options = {"tokens": "words", "labels": "tags", "transforms": HEAVY}
+    augment(tagged / name, tagged / "out", **options, copies=2, edits=True)
+    rows = table(tagged / "out")
+
+    assert rows.column_names == [
+        "id", "clean", "noisy", "transforms", "copy", "words", "tags", "n", "edits",
+        "noisy_tokens", "noisy_labels",
+    ]  # fmt: skip
+    for row in rows.to_pylist():
+        assert row["clean"] == " ".join(row["words"])
+        assert len(row["noisy_tokens"]) == len(row["noisy_labels"])
+        assert " ".join(row["noisy_tokens"]) == " ".join(row["noisy"].split())
+    assert rows["noisy_tokens"].to_pylist() != rows["words"].to_pylist()
+
+
+def test_labels_do_not_change_the_noise(tagged):
+    augment(tagged / "in.parquet", tagged / "a", tokens="words", labels="tags", transforms=HEAVY)
+    noisy = table(tagged / "a")["noisy"]
+    clean = table(tagged / "a").select(["id", "clean"])
+    recipe = Recipe.of([parse_step(step) for step in HEAVY])
+
+    assert noise_table(recipe, clean, seed=7)["noisy"].to_pylist() == noisy.to_pylist()
+
+
+def test_rows_with_unequal_lists_are_dropped_and_counted(tmp_path):
+    rows = [{"words": ["a", "b"], "tags": ["O"]}, {"words": ["a"], "tags": ["O"]}]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "in.parquet")
+    made = augment(tmp_path / "in.parquet", tmp_path / "out", tokens="words", labels="tags")
+
+    assert made.totals["dropped"] == {"unequal_labels": 1}
+    assert table(tmp_path / "out")["id"].to_pylist() == [1]
+
+
+def test_tokens_without_labels_are_refused(tagged):
+    with pytest.raises(UsageError, match="go together"):
+        augment(tagged / "in.parquet", tagged / "out", tokens="words")
+
+
+def test_labels_in_a_column_of_numbers_are_refused(tmp_path):
+    pq.write_table(pa.table({"words": [["a"]], "tags": [1]}), tmp_path / "in.parquet")
+
+    with pytest.raises(SourceError, match="'tags' is not a list of strings"):
+        augment(tmp_path / "in.parquet", tmp_path / "out", tokens="words", labels="tags")
+
+
+def test_what_is_left_of_a_span_whose_beginning_merged_begins_it():
+    gone = {"clean_start": 1, "clean_end": 2, "noisy_start": 1, "noisy_end": 1}
+    given = ["O", "B-TIME", "I-TIME"]
+    assert carry(["4", "me", "now"], given, "4me now", [gone]) == (["4me", "now"], ["O", "B-TIME"])
+    loose = ["O", "I-TIME", "I-TIME"]
+    assert carry(["4", "me", "now"], loose, "4me now", [gone])[1] == ["O", "I-TIME"]
+
+
+def test_the_labels_of_a_long_row_are_carried_in_linear_time():
+    count = 60_000
+    edits = [edit(4 * n, 4 * n + 3, 4 * n, 4 * n + 3) for n in range(count)]
+    began = time.process_time()
+    words, labels = carry(["see"] * count, ["O"] * count, "s e " * count, edits)
+    assert time.process_time() - began < 4  # with the square of the tokens it takes 60
+    assert (len(words), set(labels)) == (2 * count, {"O"})
