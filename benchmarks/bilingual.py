@@ -1,6 +1,6 @@
 """How far the packaged bilingual dictionary reaches.
 
-`python -m benchmarks.bilingual` prints the table of docs/codeswitch.md: the share of words that
+`python -m benchmarks.bilingual` prints the table of docs/guides/codeswitch.md: the share of words that
 have a translation, and of sentences with one.
 """
 

@@ -2,7 +2,7 @@
 
 The baseline is the teacher of the first model, or that model if noisegen did not train it. Every
 real set of `real_pairs` becomes a table of its changed pairs, each clean text once, which `noisegen
-evaluate` measures. Sets that were looked at while something was developed are named in docs/log.md;
+evaluate` measures. Sets that were looked at while something was developed are named in docs/development/log.md;
 the others are held out.
 """
 

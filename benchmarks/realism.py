@@ -1,7 +1,7 @@
 """How real noise is, by set and recipe: `noisegen realism` on pairs that nothing was fitted to.
 
 `python -m benchmarks.realism [--set NAME]... [--noise NAME]... [--json FILE]` prints the table of
-docs/realism.md: every packaged recipe, and `channel` with a profile of the other half of the set.
+docs/guides/realism.md: every packaged recipe, and `channel` with a profile of the other half of the set.
 A seed cuts the set anew and gives other noise; figures are means over the seeds, AUCs with half
 the distance of the highest from the lowest. All sets take ten minutes on one core.
 """

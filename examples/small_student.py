@@ -7,7 +7,7 @@
     noisegen evaluate student --baseline minilm --pairs posts.tsv -o report
 
 Each row of a matrix has its own scale. Rounding changes vectors less than training does
-(docs/train.md has figures). Unpacked, weights are floats again: the file is small, the student as
+(docs/guides/train.md has figures). Unpacked, weights are floats again: the file is small, the student as
 fast as before.
 """
 

@@ -178,7 +178,7 @@ def test_figures_replace_those_in_the_page(tmp_path):
 
 def test_every_finding_of_the_page_has_its_tests():
     tests = Path(__file__).parent
-    page = (tests.parent / "docs" / "reliability.md").read_text("utf-8")
+    page = (tests.parent / "docs" / "development" / "reliability.md").read_text("utf-8")
     named = set(re.findall(r"`(test_\w+)`", page))
     source = "".join(path.read_text("utf-8") for path in tests.rglob("test_*.py"))
     assert named

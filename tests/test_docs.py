@@ -36,7 +36,7 @@ PAGES = sorted(
     path
     for path in [
         *ROOT.glob("*.md"),
-        *(ROOT / "docs").glob("*.md"),
+        *(ROOT / "docs").rglob("*.md"),
         *ROOT.glob("noisegen/**/README.md"),
     ]
     if path.name[0] != "." and "templates" not in path.parts
@@ -73,7 +73,7 @@ def built_in() -> list[TransformInfo]:
 
 
 def test_generated_pages_are_fresh():
-    made = read("docs/transforms.md")
+    made = read("docs/reference/transforms.md")
     from importlib.metadata import version
 
     if f"codespell {version('codespell')}" not in made:
@@ -86,12 +86,12 @@ def test_generated_pages_are_fresh():
 
 def test_pages_count_the_transforms():
     count = len(built_in())
-    assert f"{count} built-in transforms" in read("docs/transforms.md")
+    assert f"{count} built-in transforms" in read("docs/reference/transforms.md")
     assert f"clean/noisy pairs ({count} transforms" in read("README.md")
 
 
 def test_every_command_and_option_is_on_its_page():
-    page = read("docs/cli.md")
+    page = read("docs/reference/cli.md")
     for name, command in cli.noisegen.commands.items():
         section = page.partition(f"\n## {name}\n")[2].partition("\n## ")[0]
         assert f"noisegen {name}" in section
@@ -101,17 +101,17 @@ def test_every_command_and_option_is_on_its_page():
 
 
 def test_every_public_name_is_on_the_python_page():
-    page = read("docs/python.md")
+    page = read("docs/reference/python.md")
     assert [name for name in noisegen.__all__ if not re.search(rf"\b{name}\b", page)] == []
 
 
 @pytest.mark.parametrize("one", built_in(), ids=lambda one: one.name)
 def test_every_transform_is_in_the_table_and_on_its_page(one):
-    assert f"\n## {one.name}\n" in read("docs/transforms.md")
+    assert f"\n## {one.name}\n" in read("docs/reference/transforms.md")
     (before, after), *_ = one.examples
     row = next(
         line
-        for line in read("docs/transforms.md").splitlines()
+        for line in read("docs/reference/transforms.md").splitlines()
         if line.startswith(f"| [`{one.name}`]")
     )
     assert f"| {before} | {after} |" in row
@@ -200,7 +200,9 @@ PLACE = re.compile(r"`((?:noisegen|tests|benchmarks)/[\w./-]+?)::?([\w.]+)`")
 @pytest.mark.parametrize("page", PAPERS)
 def test_every_place_in_a_table_of_items_exists(page):
     """A row has five cells; what is not implemented has no place, all else a test."""
-    section = read(f"docs/{page}.md").partition("\n## Item by item\n")[2].partition("\n## ")[0]
+    section = (
+        read(f"docs/papers/{page}.md").partition("\n## Item by item\n")[2].partition("\n## ")[0]
+    )
     head, _, *rows = [line for line in section.splitlines() if line.startswith("|")]
     assert head == "| item | the paper | here | exact, or how it differs | test |"
     for row in rows:

@@ -22,7 +22,7 @@ def run(name: str, *arguments: object, code: int = 0) -> str:
 
 
 def test_errors_are_mined_and_injected(tmp_path):
-    page = (ROOT / "docs/mining.md").read_text()
+    page = (ROOT / "docs/guides/mining.md").read_text()
     dump = re.search(r'```xml title="town.xml"\n(.*?)```', page, re.S)[1]
     (tmp_path / "town.xml").write_text(dump)
     (tmp_path / "news.txt").write_text("The government closed the library.\n" * 20)

@@ -83,7 +83,7 @@ def test_what_is_another_word_is_not(lang, clean, noisy):
 
 
 def test_the_page_on_mining_counts_the_entries():
-    page = (ROOT / "docs" / "mining.md").read_text("utf-8")
+    page = (ROOT / "docs" / "guides" / "mining.md").read_text("utf-8")
     told = {}
     for langs, counts in re.findall(
         r"^\| (`..`(?:, `..`)*) \| ([\d,]+(?:, [\d,]+)*) \|", page, re.M

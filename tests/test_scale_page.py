@@ -1,4 +1,4 @@
-"""The commands of docs/scale.md, as they are shown: loops stand for the schedulers of clusters."""
+"""The commands shown in docs/guides/scale.md; loops stand for the schedulers of clusters."""
 
 import os
 import re
@@ -13,7 +13,7 @@ import yaml
 from runs import DEMO, command, contents
 
 ROOT = Path(__file__).parents[1]
-PAGE = (ROOT / "docs" / "scale.md").read_text("utf-8")
+PAGE = (ROOT / "docs" / "guides" / "scale.md").read_text("utf-8")
 BLOCKS = dict(re.findall(r'^```\w+ title="([^"]+)"\n(.*?)^```$', PAGE, re.M | re.S))
 PATH = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
 pytestmark = pytest.mark.nightly

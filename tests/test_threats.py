@@ -1,6 +1,7 @@
 """What strangers put into files reaches neither the terminal nor a spreadsheet as a command.
 
-`docs/threats.md` names the test of each of its lines; the last test here holds it to that.
+`docs/development/threats.md` names the test of each of its lines; the last test here compares the
+page with this file.
 """
 
 import ast
@@ -310,7 +311,11 @@ def test_no_call_unpickles_executes_or_trusts_what_it_reads():
 
 def test_each_line_of_the_page_has_its_test():
     root = Path(__file__).parents[1]
-    page = (root / "docs" / "threats.md").read_text("utf-8").partition("## Text and tables")[2]
+    page = (
+        (root / "docs" / "development" / "threats.md")
+        .read_text("utf-8")
+        .partition("## Text and tables")[2]
+    )
     rows = re.findall(r"^\| (?!what |where ).+$", page, re.MULTILINE)
     assert len(rows) > 50
     for row in rows:

@@ -256,7 +256,7 @@ def test_blanks_are_dropped_and_added_at_their_rates():
 def test_the_table_of_transforms_names_the_built_ins():
     """Nothing disappears or is renamed unnoticed."""
     package = Path(noisegen.__file__).parent
-    table = (package.parent / "docs" / "transforms.md").read_text("utf-8")
+    table = (package.parent / "docs" / "reference" / "transforms.md").read_text("utf-8")
     known = [n for n in registry.names() if registry.get(n).source.startswith(str(package))]
     assert known == sorted(re.findall(r"^\| \[`([a-z0-9]+)`\]", table, re.MULTILINE))
 

@@ -184,7 +184,7 @@ def _data(one: TransformInfo) -> str:
 
 
 def transforms_part() -> str:
-    """Return the sections of docs/transforms.md."""
+    """Return the sections of docs/reference/transforms.md."""
     rows = rows_by_language()
     ours = {point.name for point in distribution("noisegen").entry_points}
     built_in = [one for one in list_transforms() if one.name in ours]
@@ -199,7 +199,7 @@ def transforms_part() -> str:
 
 
 def cli_part() -> str:
-    """Return the sections of docs/cli.md."""
+    """Return the sections of docs/reference/cli.md."""
     group = click.Context(program, info_name="noisegen", **program.context_settings)
     links = {
         title: ", ".join(f"[{name}](#{name})" for name in names) for title, names in GROUPS.items()
@@ -273,9 +273,9 @@ def _profile_line(path: Path) -> tuple[str, ...]:
 
 
 PARTS: dict[Path, Callable[[], str]] = {
-    ROOT / "docs" / "transforms.md": transforms_part,
-    ROOT / "docs" / "cli.md": cli_part,
-    ROOT / "docs" / "gallery.md": gallery_part,
+    ROOT / "docs" / "reference" / "transforms.md": transforms_part,
+    ROOT / "docs" / "reference" / "cli.md": cli_part,
+    ROOT / "docs" / "reference" / "gallery.md": gallery_part,
     DICTIONARIES / "README.md": lists_part,
 }
 

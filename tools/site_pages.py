@@ -1,7 +1,8 @@
-"""Pages of the documentation site that lie elsewhere in the repository, and the Python reference.
+"""A hook of mkdocs (`make docs`): pages of the site from outside docs/, and the Python reference.
 
-A hook of mkdocs (`make docs`): README is the home page, the changelog and others join it, and links
-among them are turned to where they are on the site. Links to other files lead to the repository.
+README.md is the home page; the changelog, the contributing guide and the page of word lists join
+the site. Relative links are rewritten to the place of their target on the site, or to the file in
+the repository where the target is no page.
 """
 
 import re
@@ -15,50 +16,46 @@ from mkdocs.structure.pages import Page
 import noisegen
 
 ROOT = Path(__file__).parents[1]
-PAGES = {  # on the site: in the repository
+SOURCES = {  # page on the site: file in the repository
     "index.md": "README.md",
-    "changelog.md": "CHANGELOG.md",
-    "contributing.md": "CONTRIBUTING.md",
-    "dictionaries.md": "noisegen/dictionaries/README.md",
+    "development/changelog.md": "CHANGELOG.md",
+    "development/contributing.md": "CONTRIBUTING.md",
+    "reference/dictionaries.md": "noisegen/dictionaries/README.md",
 }
+PAGES = {source: page for page, source in SOURCES.items()}
+API = "reference/api.md"
 LINK = re.compile(r"(?<=\]\()(?![a-z]+:|#)([^)#\s]+)(#[^)\s]*)?(?=\))")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages from elsewhere, and the reference of the public names."""
-    for page, source in PAGES.items():
+    """Add the pages from outside docs/ and the reference of the public names."""
+    for page, source in SOURCES.items():
         content = (ROOT / source).read_text("utf-8")
-        files.append(File.generated(config, page, content=_with_links(content, source, config)))
-    files.append(File.generated(config, "reference.md", content=_reference()))
+        files.append(File.generated(config, page, content=content))
+    files.append(File.generated(config, API, content=_reference()))
     return files
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Turn the links of the pages in docs/; those from elsewhere are turned already."""
-    source = page.file.src_uri
-    return markdown if source in PAGES else _with_links(markdown, f"docs/{source}", config)
+    """Return the page with its relative links rewritten for the site."""
+    on_site = page.file.src_uri
+    if on_site == API:
+        return markdown
+    source = SOURCES.get(on_site, f"docs/{on_site}")
 
+    def rewritten(link: re.Match[str]) -> str:
+        target = normpath(str(PurePosixPath(source).parent / link[1]))
+        target_page = PAGES.get(target, target.removeprefix("docs/"))
+        if target_page == target:
+            return f"{config.repo_url}/blob/main/{target}{link[2] or ''}"
+        return relpath(target_page, PurePosixPath(on_site).parent) + (link[2] or "")
 
-def _with_links(markdown: str, source: str, config: MkDocsConfig) -> str:
-    """Turn relative links of a file of the repository to where their goals are on the site."""
-    folder = str(PurePosixPath(source).parent)
-
-    def turned(link: re.Match[str]) -> str:
-        goal, anchor = normpath(f"{folder}/{link[1]}"), link[2] or ""
-        page = next((page for page, known in PAGES.items() if known == goal), None)
-        if goal.startswith("docs/"):
-            page = relpath(goal, "docs")
-        return f"{page or f'{config.repo_url}/blob/main/{goal}'}{anchor}"
-
-    return LINK.sub(turned, markdown)
+    return LINK.sub(rewritten, markdown)
 
 
 def _reference() -> str:
-    """Return the page of the public names; twins of commands exist only when they are made."""
-    parts = ["# Public names"]
-    names = sorted(noisegen._MODULES)
-    for name in sorted(names, key=lambda name: name[0].isupper()):  # functions, then classes
-        is_made = "__signature__" in vars(getattr(noisegen, name))
-        options = "\n    options: { force_inspection: true }" if is_made else ""
-        parts.append(f"::: noisegen.{noisegen._MODULES[name]}.{name}{options}")
-    return "\n\n".join(parts) + "\n"
+    """Return the page of the public names: functions first, then classes."""
+    modules = noisegen._MODULES
+    names = sorted(modules, key=lambda name: (name[0].isupper(), name))
+    blocks = (f"::: noisegen.{modules[name]}.{name}" for name in names)
+    return "\n\n".join(["# Python API", *blocks]) + "\n"

@@ -3,7 +3,7 @@
 The kinds follow van der Goot, van Noord and van Noord (2018), "A taxonomy for in-depth evaluation
 of normalization for user generated content", for what happens inside words, and Sanguinetti et al.
 (2020), "Treebanking user-generated content", for punctuation, word boundaries and media;
-docs/realism.md has the table. Case is ignored from the rule `casing` on, diacritics from
+docs/guides/realism.md has the table. Case is ignored from the rule `casing` on, diacritics from
 `diacritics` on.
 """
 

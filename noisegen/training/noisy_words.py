@@ -4,9 +4,9 @@ A teacher cuts forms that it never met into pieces of other words, and a student
 by text what they stand for. Noise knows it from the start. A form that mostly stands for a word of
 one piece, and that clean text hardly has, gets a row of the embedding, which starts as that word's.
 One row cannot stand for several pieces: their mean, as in Gee and others (2022, Fast Vocabulary
-Transfer, section 3), brought texts no nearer, and in e5 less near (docs/log.md, 9). So the
+Transfer, section 3), brought texts no nearer, and in e5 less near (docs/development/log.md, 9). So the
 tokenizer replaces the most frequent forms of contractions and phrases before it cuts text
-(docs/log.md, 11).
+(docs/development/log.md, 11).
 """
 
 import re

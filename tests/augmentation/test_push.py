@@ -15,7 +15,7 @@ import pytest
 from runs import DEMO, augment
 
 pytest.importorskip("huggingface_hub")
-PAGE = (Path(__file__).parents[2] / "docs" / "augment.md").read_text("utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "guides" / "augment.md").read_text("utf-8")
 LINES = re.findall(r"(?m)^hf upload .*$", PAGE)
 
 

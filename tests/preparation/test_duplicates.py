@@ -12,7 +12,15 @@ from planted import alike, planted
 from noisegen.data.sources import Columns, expand, shard_inputs
 from noisegen.errors import OutputError
 from noisegen.preparation import duplicates
-from noisegen.preparation.duplicates import DUPLICATE, KEPT, NEAR, Search, checked, links, normal_form
+from noisegen.preparation.duplicates import (
+    DUPLICATE,
+    KEPT,
+    NEAR,
+    Search,
+    checked,
+    links,
+    normal_form,
+)
 from noisegen.preparation.prepare import Portion, PortionJob, make_candidates
 from noisegen.preparation.sentences import Criteria
 from noisegen.text.segmentation import language

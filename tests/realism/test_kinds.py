@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from noisegen.realism.kinds import KINDS, kind_of
 from noisegen.text.alignment import edits, is_initialism
 
-DOCS = Path(__file__).parents[2] / "docs" / "realism.md"
+DOCS = Path(__file__).parents[2] / "docs" / "guides" / "realism.md"
 
 
 def documented() -> list[tuple[str, str, str]]:
