@@ -87,7 +87,7 @@ def test_generated_pages_are_fresh():
 def test_pages_count_the_transforms():
     count = len(built_in())
     assert f"{count} built-in transforms" in read("docs/reference/transforms.md")
-    assert f"clean/noisy pairs ({count} transforms" in read("README.md")
+    assert f"clean text: {count} transforms" in read("README.md")
 
 
 def test_every_command_and_option_is_on_its_page():

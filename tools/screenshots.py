@@ -1,21 +1,23 @@
-"""Take the screenshots of docs/images: the pages of the review, statistics, and other reports.
+"""Draw docs/images: a preview as SVG, screenshots of the review, of statistics and other reports.
 
 The text is the bundled demo text and invented pairs; the answers of the review are drawn by key.
-Other reports are given as NAME=PAGE.html and become NAME-light.png and NAME-dark.png. Those of the
-gallery are
+A further report is given as NAME=PAGE.html and becomes NAME-light.png and NAME-dark.png. The
+reports in docs/images are
 
     report   report/report.html of `noisegen quickstart -o DIR`
     realism  of pairs that `mine-wiki --profile strict` finds in a history of the English Wikipedia
     vectors  run/vectors.html of `noisegen train --preset oracle-small`
 
-Needs the extra `review`, playwright, Pillow, and a Chromium that is installed.
+Screenshots need the extra `review`, playwright, Pillow and an installed Chromium.
 Run: python tools/screenshots.py [-o FOLDER] [--width 390] [NAME=PAGE.html ...]
 """
 
 import argparse
 import csv
+import io
 import os
 import shutil
+import subprocess
 import tempfile
 from contextlib import chdir
 from pathlib import Path
@@ -25,6 +27,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
+from rich.console import Console
+from rich.terminal_theme import MONOKAI
+from rich.text import Text
 
 from noisegen import cli, review
 from noisegen.noising.rng import Draws
@@ -34,6 +39,12 @@ from noisegen.text.resources import DEMO
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
 NAMES = ("chromium", "chromium-browser", "google-chrome")
+PREVIEWED = (
+    "People tried to break the windows because I am going to see you tomorrow.",
+    "I do not know what you are talking about, my friend.",
+    "Thanks for the pictures from the party, they are great!",
+)
+PREVIEW_SEED, PREVIEW_WIDTH = "5", 96  # columns
 STRENGTHS = "0.02,0.05,0.1"
 HEBREW = ("אני הולך לשוק בבוקר כי הלחם טרי", "אני הולך לשוק בבוקרר כי הלכם טרי")
 # Of 100 answers at each strength, how many are realistic, and how many at least moderately so.
@@ -52,6 +63,7 @@ def main() -> None:
     parser.add_argument("pages", nargs="*", metavar="NAME=PAGE.html")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
+    _preview(options.out)
     program = next(filter(None, map(shutil.which, NAMES)), None)
     with tempfile.TemporaryDirectory() as name, sync_playwright() as running:
         folder = Path(name)
@@ -67,6 +79,22 @@ def main() -> None:
     for path in options.out.glob("*.png"):
         with Image.open(path) as image:
             image.quantize(128, dither=Image.Dither.NONE).save(path, optimize=True)
+
+
+def _preview(out: Path) -> None:
+    """Write what `noisegen preview` prints for some sentences as preview.svg."""
+    texts = Path("posts.txt")
+    with tempfile.TemporaryDirectory() as name, chdir(name):
+        texts.write_text("\n".join(PREVIEWED) + "\n", "utf-8")
+        command = ["noisegen", "preview", str(texts), "--seed", PREVIEW_SEED]
+        screen = {"COLUMNS": str(PREVIEW_WIDTH), "FORCE_COLOR": "1", "COLORTERM": "truecolor"}
+        shown = subprocess.run(
+            command, env=os.environ | screen, capture_output=True, text=True, check=True
+        ).stdout
+    console = Console(record=True, width=PREVIEW_WIDTH, file=io.StringIO())
+    console.print(Text(f"$ {' '.join(command)}", style="bold"))
+    console.print(Text.from_ansi(shown))
+    console.save_svg(str(out / "preview.svg"), title="noisegen", theme=MONOKAI)
 
 
 def _shoot(browser: Browser, name: str, path: Path, options: argparse.Namespace) -> None:
