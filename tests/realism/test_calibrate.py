@@ -115,8 +115,8 @@ def test_workers_measure_the_same_rate_with_code_of_the_user(tmp_path, monkeypat
 
 
 def test_all_measurements_have_the_same_workers(monkeypatch):
-    started, start = [], executors._processes
-    monkeypatch.setattr(executors, "_processes", lambda n: started.append(n) or start(n))
+    started, start = [], executors.Pool
+    monkeypatch.setattr(executors, "Pool", lambda n: started.append(n) or start(n))
     for name, value in {"BLOCK_ROWS": 100, "ROUGH_ROWS": 400, "ROWS_MAX": 400}.items():
         monkeypatch.setattr(calibrate_module, name, value)
     one, two = (calibrate("fing", target_cer=0.02, workers=workers) for workers in (1, 2))

@@ -1,0 +1,194 @@
+"""Worker processes end within seconds, whatever they are doing when their run ends."""
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from functools import partial
+from pathlib import Path
+
+import pytest
+from runs import DEMO, FAST, PROGRAM, command, end, left_over, members, wait_for
+
+from noisegen.runs import executors
+
+RUN = """
+import signal, sys
+from functools import partial
+from pathlib import Path
+from test_pool import MOMENTS, RunError
+from noisegen.runs import executors
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as the command line does
+    task = partial(MOMENTS[sys.argv[1]], Path(sys.argv[2]))
+    for result in executors.run(task, range(9), workers=2):
+        raise RunError
+"""
+SECONDS = 10.0  # within which everything has ended
+
+
+class RunError(Exception):
+    """An error in the parent."""
+
+
+class SlowToArrive:
+    """A task that takes a minute to be unpickled, as one whose module is imported for long."""
+
+    def __init__(self, mark: Path) -> None:
+        self.mark = mark
+
+    def __reduce__(self):
+        return _arrive, (self.mark,)
+
+
+class SlowToSend:
+    """A result that marks when it is about to be sent, and is more than a pipe holds."""
+
+    def __init__(self, mark: Path) -> None:
+        self.mark = mark
+        self.content = bytes(40_000_000)
+
+    def __reduce__(self):
+        _reach(self.mark)
+        return bytes, (self.content,)
+
+
+def _reach(mark: Path) -> None:
+    mark.write_text("reached")
+
+
+def _arrive(mark: Path) -> None:
+    _reach(mark)
+    time.sleep(60)
+
+
+def starting(mark: Path, number: int) -> None:
+    """Mark that a worker is about to start; the test sends its signal while that takes place."""
+
+
+def computing(mark: Path, number: int) -> int:
+    if number:  # the first task ends, so that the parent can fail
+        _reach(mark)
+        time.sleep(60)
+    return number
+
+
+def sending(mark: Path, number: int) -> SlowToSend | int:
+    return SlowToSend(mark) if number else number
+
+
+def failing(mark: Path, number: int) -> int:
+    _reach(mark)
+    if number:
+        raise RunError
+    return number
+
+
+MOMENTS = {"starting": starting, "computing": computing, "sending": sending, "failing": failing}
+
+
+@pytest.fixture
+def started(tmp_path):
+    """Start a run whose tasks reach a moment, and end what is left of it."""
+    running = []
+
+    def start(moment: str) -> tuple[subprocess.Popen[str], Path]:
+        mark, program = tmp_path / "mark", tmp_path / "program.py"
+        program.write_text(RUN)
+        paths = os.pathsep.join([str(Path(__file__).parent), *sys.path])
+        process = subprocess.Popen(
+            [sys.executable, program, moment, mark],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+            env={**os.environ, "PYTHONPATH": paths},
+        )
+        running.append(process)
+        return process, mark
+
+    yield start
+    for process in running:
+        end(process)
+
+
+def wait_for_end(process: subprocess.Popen[str]) -> None:
+    """Expect the process to end, and all that it has started."""
+    process.wait(timeout=SECONDS)
+    wait_for(lambda: not members(process.pid), seconds=SECONDS)
+
+
+@pytest.mark.parametrize("moment", ["computing", "sending", "failing"])
+def test_an_error_ends_all_workers(started, moment):
+    process, _ = started(moment)
+    wait_for(lambda: process.poll() is not None)
+    wait_for_end(process)
+    assert process.returncode == 1
+    assert process.stderr.read().strip().endswith("RunError")
+
+
+@pytest.mark.parametrize(
+    ("moment", "sent", "whom"),
+    [
+        ("computing", signal.SIGTERM, "group"),
+        ("sending", signal.SIGTERM, "parent"),
+        ("starting", signal.SIGTERM, "parent"),
+        *(
+            pytest.param(moment, sent, whom, marks=pytest.mark.nightly)
+            for moment in ("starting", "computing", "sending")
+            for sent in (signal.SIGTERM, signal.SIGINT, signal.SIGKILL)
+            for whom in ("parent", "group")
+        ),
+    ],
+)
+def test_a_signal_ends_all_workers(started, moment, sent, whom):
+    process, mark = started(moment)
+    if moment == "starting":
+        wait_for(lambda: len(members(process.pid)) > 1)
+    else:
+        wait_for(mark.exists)
+    if whom == "group":
+        os.killpg(process.pid, sent)
+    else:
+        process.send_signal(sent)
+    wait_for_end(process)
+    assert process.returncode in (-sent, -signal.SIGINT)  # SIGTERM interrupts as Ctrl-C does
+    assert "in a worker" not in process.stderr.read()
+
+
+def test_an_error_while_a_task_arrives_ends_all_workers(tmp_path):
+    tasks = [0, SlowToArrive(tmp_path / "mark")]
+    began = time.monotonic()
+    results = executors.run(partial(failing, tmp_path / "other"), tasks, workers=2)
+    next(results)
+    results.close()
+    assert time.monotonic() - began < 30
+
+
+def test_a_full_disk_is_one_line_and_no_process_is_left(tmp_path):
+    def limited() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4_000, 4_000))
+
+    steps = [word for step in FAST for word in ("-t", step)]
+    words = ["augment", DEMO, "-o", "out", *steps, "--rows-per-shard", "60", "--workers", "2"]
+    process = subprocess.Popen(
+        [*PROGRAM, *map(str, words), "--quiet"],
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+        start_new_session=True,
+        preexec_fn=limited,
+    )
+    _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert stderr.count("\n") == 1
+    assert "free some space, then run again with --resume" in stderr
+    assert members(process.pid) == []
+    assert left_over(tmp_path / "out") == []
+
+    resumed = command(*words, "--quiet", "--resume", cwd=tmp_path)
+    assert (resumed.returncode, resumed.stderr) == (0, "")
