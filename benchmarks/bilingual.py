@@ -1,7 +1,7 @@
 """How far the packaged bilingual dictionary reaches.
 
-`python -m benchmarks.bilingual` prints the table of docs/guides/codeswitch.md: the share of words that
-have a translation, and of sentences with one.
+`python -m benchmarks.bilingual` prints the table of docs/guides/codeswitch.md: the share of words
+that have a translation, and of sentences with one.
 """
 
 import re

@@ -23,7 +23,7 @@ RATES = (
 
 
 def rate_rows() -> Iterator[tuple[str, ...]]:
-    """Yield recipe, language, and for each target the miss in per cent, or what is in reach."""
+    """Yield recipe, language, and per target the miss in per cent, or the rate within reach."""
     for name, lang in RATES:
         texts = demo_texts(lang)
         cells = [_miss(Recipe.named(name), texts, target, lang) for target in TARGETS]

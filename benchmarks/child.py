@@ -1,7 +1,8 @@
-"""Run a command and print what it used as JSON: a small parent, as Linux counts its peak in.
+"""Run a command and print its resources as JSON.
 
-On Linux what the command leaves running becomes a child too: the process that workers are copies of
-ends after the command, and the CPU of the workers counts with its own.
+Linux counts the peak memory of the parent for a child, so this parent is small. On Linux it also
+adopts processes that the command leaves running, such as the fork server of the workers: their CPU
+time counts too.
 """
 
 import ctypes

@@ -34,8 +34,8 @@ from noisegen.report.terminal import titled
 
 LANGS = ("ar", "de", "hi", "ja", "tr")
 TEACHER, START = "social:minilm", "social:e5"
-FITTED_PAIRS = 400  # of each language, that the linear layer is fitted to
-SMALL = {  # what differs from the preset, so that a CPU trains it in minutes
+FITTED_PAIRS = 400  # rows per language that the linear layer is fitted to
+SMALL = {  # settings that differ from the preset, so that a CPU trains in minutes
     "freeze": ["embeddings"], "lr": 1e-4, "warmup": 20, "dropout": 0.0, "batch_tokens": 1024,
     "validation_rows": 200, "validate_every": 50,
 }  # fmt: skip

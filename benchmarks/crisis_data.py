@@ -26,7 +26,7 @@ class Event:
 
 
 def events(most: int) -> Iterator[Event]:
-    """Yield the events of CrisisLex T26 and T6, at most so many tweets of each, spread evenly."""
+    """Yield the events of CrisisLex T26 and T6, at most `most` evenly spaced tweets of each."""
     for path in sorted((DATA / "crisislex").glob("*.csv.gz")):
         with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
             _, *rows = csv.reader(file, skipinitialspace=True)
@@ -98,6 +98,6 @@ def news(langs: Sequence[str], most: int) -> dict[str, list[str]]:
 
 
 def _spread(rows: list, most: int) -> list:
-    """Return at most so many rows, spread evenly."""
+    """Return at most `most` evenly spaced rows."""
     count = min(most, len(rows))
     return [rows[number * len(rows) // count] for number in range(count)]

@@ -1,9 +1,9 @@
 """How right mined dictionaries are: Icelandic ones by a hand-checked list, English by codespell.
 
 The candidates are word pairs that another miner took from the revisions of the Icelandic Wikipedia;
-a person kept the misspellings without capitals. Every second line of what was kept is here: a pair
-that was mined once is among them by a chance of a half, so it counts twice. Codespell is no list
-of all misspellings, and has no capitals.
+a person kept the misspellings without capitals. Every second line of the kept pairs is here: a pair
+that was mined once is among them by a chance of a half, so it counts twice. Codespell is no list of
+all misspellings, and has no capitals.
 """
 
 import gzip
@@ -41,7 +41,7 @@ def results(rows: int) -> Iterator[Result | Skipped]:
 
 
 def _icelandic() -> Iterator[Result]:
-    """Score what each set of rules leaves of the candidates."""
+    """Score the candidates that each set of rules keeps."""
     mined = word_pairs(TYPOS / "misspelling_cands.txt.gz")
     times = Counter(mined)
     right = {pair: 1 if times[pair] > 1 else 2
@@ -84,7 +84,7 @@ def without_capitals(pairs: set[Words]) -> set[Words]:
 def dictionary(
     mined: Sequence[Words], spoken: Language, profile: str, thresholds: Thresholds
 ) -> set[Words]:
-    """Return what the rules for word pairs and the thresholds leave; a line counts as a page."""
+    """Return the candidates that pass the rules and thresholds; a line counts as a page."""
     with WordCounter() as counter:
         for unit, (noisy, clean) in enumerate(mined):
             sides = FRAME + noisy, FRAME + clean

@@ -10,7 +10,7 @@ from benchmarks.measure import ChildFailed, Result, Skipped, Target, child, repo
 from noisegen.demo.quickstart import demo_texts
 
 SENTENCES = 1_000
-ROWS_FULL = 200_000  # of the other benchmarks; with fewer, there are fewer sentences
+ROWS_FULL = 200_000  # rows of the other benchmarks; with fewer, there are fewer sentences
 CASES = {"no hard negatives": ("--no-hard",), "hard negatives": ()}
 CPU_LIMIT = 1_800  # seconds
 

@@ -17,7 +17,7 @@ from noisegen.training.trainer import Trainer
 
 WIDTH, UPDATES = 384, 60
 LANGS = ("ar", "de", "es", "fr", "it", "ja", "nl", "pt", "ru", "tr", "zh")  # beside English
-EPOCHS, SECONDS = 10, 120  # that a full training is meant to take
+EPOCHS, SECONDS = 10, 120  # intended length of a full training
 OBJECTIVES = ("dream", "meat", "meat+oracle")
 
 

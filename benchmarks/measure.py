@@ -1,4 +1,4 @@
-"""What the benchmarks share: CPU seconds, interleaved repeats, and one line a result."""
+"""Shared by the benchmarks: CPU seconds, interleaved repeats, and one line per result."""
 
 import argparse
 import json
@@ -91,7 +91,7 @@ class Skipped:
 
 @dataclass(frozen=True)
 class Usage:
-    """What a child process and the processes it waited for used, and its exit code."""
+    """Resources used by a child process and its own children, and its exit code."""
 
     cpu: float
     wall: float
@@ -121,7 +121,7 @@ def cpu(work: Callable[[], object]) -> Callable[[], float]:
 def child(
     command: Sequence[str], env: Mapping[str, str] | None = None, limit: int = CPU_LIMIT
 ) -> Usage:
-    """Run Python with these arguments and return what it used; raises ChildFailed."""
+    """Run Python with these arguments and return the resources used; raises ChildFailed."""
     launcher = [sys.executable, "-I", "-S", str(CHILD), str(limit), sys.executable]
     done = subprocess.run(
         [*launcher, *command], env=env, cwd=ROOT, check=True, stdout=subprocess.PIPE
@@ -155,7 +155,7 @@ def options(about: str) -> argparse.ArgumentParser:
 
 
 def shown(results: Iterable[Result | Skipped]) -> list[Result]:
-    """Print every result as it comes, and return those that are figures."""
+    """Print every result as it comes, and return the results that are figures."""
     found = []
     for result in results:
         print(result, flush=True)

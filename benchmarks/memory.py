@@ -1,7 +1,7 @@
 """Peak memory: `augment` on much text and huge rows, commands that read data on ten times it.
 
-Every peak stays under 1 GB. Ten times the input takes at most 1.3 times the memory, except where a
-case says what is held.
+Every peak stays under 1 GB. Ten times the input takes at most 1.3 times the memory, except in cases
+that name the data they hold.
 """
 
 import tempfile

@@ -26,7 +26,7 @@ PAGES = (
     DATA / "wiki-minidumps" / "enwiki-latest-pages-articles1.xml-p000000010p000030302-shortened.bz2"
 )
 WHOLE, SLICE = 60, 4  # megabytes asked of the generator: it makes 77 and some 5
-USUAL = ("mwparserfromhell", "punkt")  # of the usual recipe; nothing here needs them
+USUAL = ("mwparserfromhell", "punkt")  # needed by the usual way alone
 CONTAINERS = {"7z": 3.0, "zst": 3.0}  # over our own speed from .bz2
 
 
@@ -44,7 +44,7 @@ def results(rows: int) -> Iterator[Result | Skipped]:
 
 
 def made(path: Path, megabytes: int, *options: str) -> Path:
-    """Make a history of about so many megabytes."""
+    """Make a history of about `megabytes` MB."""
     command = [
         sys.executable,
         GENERATOR,

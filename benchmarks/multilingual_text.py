@@ -2,7 +2,7 @@
 
 OUT/LANG.txt has sentences of Tatoeba and of NTREX-128, and posts: the clean side of the train part
 of MultiLexNorm2, and tweets of CrisisLex in Spanish and Italian. OUT/pairs/LANG.csv has 100 changed
-pairs of its dev part (of the train part where there is no other), none of which is in the text.
+pairs of its dev part (of the train part where there is no other), and none of these is in the text.
 """
 
 import argparse

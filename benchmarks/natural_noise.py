@@ -2,8 +2,8 @@
 
 The baseline is the teacher of the first model, or that model if noisegen did not train it. Every
 real set of `real_pairs` becomes a table of its changed pairs, each clean text once, which `noisegen
-evaluate` measures. Sets that were looked at while something was developed are named in docs/development/log.md;
-the others are held out.
+evaluate` measures. Sets that were looked at while something was developed are named in
+docs/development/log.md; the others are held out.
 """
 
 import argparse
@@ -20,12 +20,12 @@ ENGLISH = ("jfleg", "cweb:G", "cweb:S")
 
 
 def changed_pairs(name: str, most: int) -> list[Pair]:
-    """Return at most so many pairs of a set that differ."""
+    """Return at most `most` changed pairs of a set."""
     return spread(load(name), most)
 
 
 def spread(all_pairs: list[Pair], most: int) -> list[Pair]:
-    """Return at most so many pairs that differ, evenly of all, each clean text once."""
+    """Return at most `most` evenly spaced changed pairs, each clean text once."""
     pairs = list({clean: (noisy, clean) for noisy, clean in all_pairs if noisy != clean}.values())
     count = min(most, len(pairs))
     return [pairs[number * len(pairs) // count] for number in range(count)]

@@ -23,7 +23,7 @@ from noisegen.training.noisy_words import WORD, find_noisy_words
 from noisegen.training.pairs import NoiseSource, Reading, prepare_data
 
 SENTENCES, LONG, TWEETS, HELD_OUT = 20_000, 8_000, 17_000, 1_000
-SEED, PASSES = 7, 6  # of noise over the sentences
+SEED, PASSES = 7, 6  # passes of noise over the sentences
 COMMON = {
     "the", "a", "to", "of", "and", "in", "is", "i", "you", "for", "on", "it", "my", "at", "this",
     "that", "with", "be", "are", "have", "was", "your",

@@ -20,7 +20,7 @@ class Parts(NamedTuple):
 
 
 def bitext(most: int) -> Parts:
-    """Part the pairs by their English side; at most so many a language to train on."""
+    """Split the pairs by their English side; at most `most` per language to train on."""
     ranked = {lang: sorted(rows, key=_rank) for lang, rows in english_pairs(LANGS).items()}
     test = {lang: _distinct(pairs, TEST) for lang, pairs in ranked.items()}
     known = {text for pairs in test.values() for pair in pairs for text in pair}

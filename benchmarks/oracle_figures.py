@@ -21,7 +21,7 @@ FORWARD, BACKWARD, STS = "forward", "backward", "sts"
 
 @dataclass(frozen=True)
 class Retrieval:
-    """Vectors of sentences and their translations, row by row; `group` names what is averaged."""
+    """Vectors of sentences and their translations, row by row; `group` names the average."""
 
     name: str
     source: Vectors
@@ -50,7 +50,7 @@ class Sets:
 def measure(sets: Sets, head: Callable[[Vectors], Vectors]) -> Figures:
     """Return accuracies and Spearman's correlation x 100 of each set, and their means.
 
-    Vectors that tie share what they find: language vectors that are one constant find nothing.
+    Vectors that tie share their matches: language vectors that are one constant find nothing.
     Names are GROUP.forward, GROUP.backward, GROUP.forward.NAME, ..., sts, sts.NAME.
     """
     found: Figures = {}

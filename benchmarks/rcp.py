@@ -4,7 +4,7 @@ Gives a multilingual encoder a head for masks, then pre-trains it on Tatoeba's s
 noise of `ugc`, once by masks alone (p(aug)) and once with the contrast (RCP). Then fine-tunes on
 English SNIPS and tests on Spanish, French and Hindi requests, clean and noisy; t: with task-time
 augmentation. Prints a table of each metric, mean and sd over seeds; writes DIR/table.json. A
-student that is there is not trained again, one that was cut short goes on.
+finished student is not trained again, an interrupted run is resumed.
 """
 
 import argparse
@@ -27,7 +27,7 @@ from noisegen.noising.rng import mix, name_number
 from noisegen.options import parse_values
 from noisegen.runs.progress import progress_on_stderr
 
-FILES = ("eng-spa", "eng-fra", "eng-hin")  # of Tatoeba
+FILES = ("eng-spa", "eng-fra", "eng-hin")  # sentences of Tatoeba
 TESTS = ("es", "fr", "hi")
 NOISE, NOISE_SEED, AUGMENT = "ugc", 1, "rcp-en-aggregate"
 HEAD = {"objective": "mlm", "freeze": ["embeddings", "encoder"], "lr": 2e-3}

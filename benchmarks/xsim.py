@@ -1,7 +1,7 @@
 """xSIM without faiss: the size of RoLASER's xSIM++, 1,012 sentences in 44,528 lines of width 1,024.
 
 faiss-cpu is no dependency of noisegen: `pip install --target FOLDER --no-deps faiss-cpu`, then run
-with PYTHONPATH=FOLDER. Both sides use all cores; what they find must be equal.
+with PYTHONPATH=FOLDER. Both sides use all cores; their results must be equal.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from benchmarks.measure import Result, Skipped, Target, best, cpu, report
 from noisegen.evaluation import xsim
 
 SENTENCES, LINES, WIDTH, K = 1_012, 44_528, 1_024, 4
-ROWS_FULL = 200_000  # of the other benchmarks; with fewer, there are fewer lines
+ROWS_FULL = 200_000  # rows of the other benchmarks; with fewer, there are fewer lines
 TARGETS = {"auto": Target(">=", 2), "float32": Target(">=", 2), "bfloat16": None}
 
 F32 = npt.NDArray[np.float32]

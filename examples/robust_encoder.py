@@ -1,4 +1,4 @@
-"""A robust encoder: distil a student of MiniLM on your own clean text, and report what it gained.
+"""A robust encoder: distil a student of MiniLM on your own clean text, and report its gains.
 
     pip install 'noisegen[train]'
     python examples/robust_encoder.py news.txt out            # ten minutes; one sentence per line

@@ -7,8 +7,8 @@
     noisegen evaluate student --baseline minilm --pairs posts.tsv -o report
 
 Each row of a matrix has its own scale. Rounding changes vectors less than training does
-(docs/guides/train.md has figures). Unpacked, weights are floats again: the file is small, the student as
-fast as before.
+(docs/guides/train.md has figures). Unpacked weights are floats again: the file is small, and the
+student is as fast as before.
 """
 
 import argparse
@@ -23,7 +23,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 WEIGHTS, SCALE = "model.safetensors", ".scale"
-LEVELS = 127  # of eight bits, on either side of zero
+LEVELS = 127  # steps of eight bits on either side of zero
 
 
 def pack(folder: Path, file: Path) -> None:

@@ -21,7 +21,7 @@ from tools.paths import paths
 
 OUT = Path(__file__).parents[1] / "noisegen/dictionaries/en/auto.tsv"
 WORD_MIN, PAIR_MIN, FOUND_MIN = 8, 3, 2  # sentences with a word, with a pair, with its other word
-SHARE_MIN = 0.05  # of the pair: a phone prefers what is written often
+SHARE_MIN = 0.05  # frequency ratio of the pair: a phone prefers frequent words
 LIKE_MIN = 0.25  # cosine of the words behind both, by the roots of their counts
 LEFT_OUT = Path(__file__).with_name("autocorrect_left_out.tsv")
 # Apostrophes that are put in, and words that phones do not know.
@@ -41,7 +41,7 @@ clean\tnoisy\tweight
 
 
 def slips(word: str, near: dict[str, set[str]]) -> set[str]:
-    """Return what a slip of the thumb makes of a word."""
+    """Return the word as a slip of the thumb types it."""
     found = set()
     for at, letter in enumerate(word):
         before, after = word[:at], word[at + 1 :]

@@ -34,13 +34,13 @@ OUT = Path(__file__).parents[1] / "noisegen/dictionaries/zh/homo.tsv"
 WORDS, CHARACTERS = 6_000, 2_500  # the most frequent ones, which may change
 CANDIDATES = 40_000  # words among which candidates are looked for
 WORD_FORMS, CHARACTER_FORMS = 5, 6  # alternatives of each, the likeliest
-POWER = 0.6  # of a frequency: rare characters are mistaken for common ones more than in proportion
+POWER = 0.6  # exponent of a frequency: rare characters give way to common ones
 STAYS = 4  # how much more a word weighs than a candidate of its frequency
 WHOLE_WORD = 2.0  # a word for a word, against a character for a character
 SAME_TONE, OTHER_TONE, NEAR = 1.0, 0.5, 0.25
 ALIKE = (("zh", "z"), ("ch", "c"), ("sh", "s"))
 ENDS_ALIKE = (("ang", "an"), ("eng", "en"), ("ing", "in"))
-LISTED = 0.03  # of the frequency of a character: rarer ones come far below in a list of candidates
+LISTED = 0.03  # least relative frequency: rarer characters come far below in a list of candidates
 LEAST = 15  # thousandths of an alternative; few write what is rarer
 MOST = 400  # thousandths of all alternatives: a rare word, too, is mostly typed as it is
 COUNTS = {"的": 3_000_000}  # jieba has a tenth of it, fewer than of 了
@@ -99,7 +99,7 @@ def near(syllable: str) -> set[str]:
 
 
 def character_forms(counts: Counter[str]) -> dict[str, dict[str, float]]:
-    """Return for each character those that sound like it, with weights."""
+    """Return the homophones of each character, with weights."""
     frequency, sounds = Counter[str](), defaultdict[str, Counter[str]](Counter)
     for word, count in counts.most_common(CANDIDATES):
         for sign, sound in zip(word, readings(word), strict=True):
@@ -125,7 +125,7 @@ def character_forms(counts: Counter[str]) -> dict[str, dict[str, float]]:
 
 
 def likeliest(forms: dict[str, float], clean: str, most: int) -> list[tuple[str, int]]:
-    """Return the heaviest alternatives in thousandths; what they leave is for the word itself."""
+    """Return the heaviest alternatives in thousandths; the rest is the chance of the word."""
     others = sorted((-weight, form) for form, weight in forms.items() if form != clean)[:most]
     heard = -sum(weight for weight, _ in others)
     total = max(forms[clean] + heard, heard * 1000 / MOST)
@@ -136,7 +136,7 @@ def likeliest(forms: dict[str, float], clean: str, most: int) -> list[tuple[str,
 def word_forms(
     counts: Counter[str], characters: dict[str, dict[str, float]]
 ) -> Iterator[tuple[str, dict[str, float]]]:
-    """Yield the most frequent words of two characters or more with what they may become."""
+    """Yield the most frequent words of two characters or more with their replacements."""
     alike = defaultdict[tuple[str, ...], list[str]](list)
     longer = [word for word, _ in counts.most_common(CANDIDATES) if len(word) > 1]
     for word in longer:
@@ -158,7 +158,7 @@ def word_forms(
 
 
 def in_both_scripts(clean: str, forms: list[tuple[str, int]]) -> Iterator[tuple[str, str, int]]:
-    """Yield the rows of a word; of one that both scripts share, alternatives that they share."""
+    """Yield the rows of a word; a word shared by both scripts has the shared alternatives."""
     other = traditional(clean)
     if other == clean:
         yield from ((clean, form, share) for form, share in forms if traditional(form) == form)
@@ -186,7 +186,7 @@ def main() -> None:
     rows = {row[:2]: row[2] for clean, forms in listed for row in in_both_scripts(clean, forms)}
     packages = ("jieba", "pypinyin", "opencc-python-reimplemented")
     head = HEAD.format(", ".join(f"{name} {version(name)}" for name in packages))
-    totals = Counter[str]()  # of traditional words that are several simplified ones, too
+    totals = Counter[str]()  # traditional words with several simplified forms count too
     for (clean, _), weight in rows.items():
         totals[clean] += weight
     lines = [

@@ -32,9 +32,9 @@ from noisegen.transforms.keyboard import keyboard_of, languages
 NOISES = ("ugc", "ugc-light", "ugc-heavy", "mix_all")
 KNOWN_MIN = 2  # clean texts of a language that have a word
 WRITERS_MAX, STARTS, STEPS = 10, 4, 100
-SHARE_MIN = 0.005  # of rows that show a habit which tells writers apart
-PRIOR = (0.02, 1.0)  # of a chance: pseudo-counts of places with the habit, and without
-SEEDS = 3  # of noise whose forms are counted
+SHARE_MIN = 0.005  # share of rows that show a habit by which writers differ
+PRIOR = (0.02, 1.0)  # pseudo-counts of a chance: places with the habit, and without
+SEEDS = 3  # copies of noise whose forms are counted
 STOPS = ".!?\u2026"
 SIGNS = "\u201c\u201d\u2018\u2019\u2013\u2014\u2026"
 WORDS = {  # English ones; those of other languages are counted as words
@@ -68,7 +68,7 @@ class Row:
             yield self._habit(kind, before, after, edit), before, after
 
     def _habit(self, kind: str, before: str, after: str, edit: TokenEdit) -> str:
-        """Return the habit of an edit: its kind, parted by what people do of a kind."""
+        """Return the habit of an edit: its kind, split by the ways in which people make it."""
         word, form = before.lower(), after.lower()
         if kind == "casing":
             return self._case(before, after, edit)
@@ -155,7 +155,7 @@ def vocabulary(lang: str) -> frozenset[str]:
 
 
 def _is_near(word: str, form: str, lang: str) -> bool:
-    """Tell whether a replaced letter is beside the one that was meant."""
+    """Tell whether a replaced letter is beside the intended letter on the keyboard."""
     changed = next(pair for pair in zip(word, form, strict=True) if pair[0] != pair[1])
     return changed in _near(lang)
 
@@ -167,7 +167,7 @@ def _near(lang: str) -> frozenset[tuple[str, str]]:
 
 @dataclass(frozen=True)
 class Habits:
-    """Of each row and habit: at how many places it shows, and at how many it could."""
+    """Counts per row and habit: places that show the habit, and places that could."""
 
     names: list[str]
     shown: I64
@@ -186,7 +186,7 @@ class Habits:
         )
 
     def take(self, names: Sequence[str]) -> "Habits":
-        """Return the counts of these habits; one that no row shows has none."""
+        """Return the counts of these habits; a habit that no row shows is left out."""
         at = [self.names.index(name) if name in self.names else -1 for name in names]
         columns = [np.pad(counts, ((0, 0), (0, 1)))[:, at] for counts in (self.shown, self.places)]
         return Habits(list(names), *columns)
@@ -401,7 +401,7 @@ def post_lines(noises: Sequence[str]) -> Iterator[str]:
 
 
 def form_lines(names: Sequence[str], noise: str, count: int) -> Iterator[str]:
-    """Yield the most frequent forms, then those that a recipe writes too often and too rarely."""
+    """Yield the most frequent forms, then forms that a recipe writes too often or too rarely."""
     real = Forms.of(rows_of(names))
     ours = Forms.of([row for seed in range(SEEDS) for row in rows_of(names, noise, seed)])
     over = {

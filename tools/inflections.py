@@ -20,9 +20,9 @@ from tools.paths import paths
 TOOLS = Path(__file__).parent
 DICTIONARIES = TOOLS.parent / "noisegen/dictionaries/en"
 KNOWN_MIN, COMMON_MIN = 3, 5  # sentences with a form, with a base
-LETTERS_MIN = 3  # of a base: 'as' is not two a
+LETTERS_MIN = 3  # least letters of a base: 'as' is not two a
 PLURAL_MIN = 0.06  # forms in -s for each bare one: few adjectives have them
-DROPPED = {"s": 100, "ed": 50, "ing": 20}  # of inflected forms, in percent of the rate
+DROPPED = {"s": 100, "ed": 50, "ing": 20}  # weight of inflected forms, in percent of the rate
 ADDED = {"s": 12, "ed": 2, "ing": 2}
 IRREGULAR = {"past": 40, "participle": 25, "swapped": 3, "bare": 2, "wrong": 3}
 HEAD = """# name: infl
@@ -53,7 +53,7 @@ def with_s(word: str) -> list[str]:
 
 
 def with_ending(word: str, ending: str) -> list[str]:
-    """Return what a regular verb may be with -ed or -ing."""
+    """Return the forms of a regular verb with -ed or -ing."""
     if _Y.search(word) and ending == "ed":
         return [f"{word[:-1]}ied"]
     if word.endswith("ie") and ending == "ing":
@@ -126,7 +126,7 @@ def main(sentences: Path, out: Path) -> None:
     written = [(clean, noisy, int(weight)) for clean, noisy, weight in rows("inflected_words.tsv")]
     derived = irregular() + regular(Forms(sentences.read_text("utf-8").splitlines()))
     weights: dict[tuple[str, str], int] = {}
-    for clean, noisy, weight in [*written, *derived]:  # what was written by hand decides
+    for clean, noisy, weight in [*written, *derived]:  # the handwritten list decides
         if not any(clean == own for own, *_ in written) or (clean, noisy, weight) in written:
             weights.setdefault((clean, noisy), weight)
     totals: Counter[str] = Counter()

@@ -1,6 +1,6 @@
 """Write the generated parts of docs: transforms.md, cli.md, gallery.md, and of the word lists.
 
-A page keeps what is above its marker; everything below is rewritten. `--check` writes nothing,
+The part of a page above its marker stays; everything below is rewritten. `--check` writes nothing,
 names the pages that differ, and exits 1 if there are any. Figures and examples come from the demo
 text, its English rows where a transform has data for English, with the rule tagger.
 """
@@ -74,7 +74,7 @@ MEANINGS_OF = {  # a parameter of one transform
 }
 MATCH_RATE = "Chance per match of the word list."
 LISTED = 6  # languages; of more, the number is given
-SENTENCES, WRITTEN = 10, 5  # of a language in the gallery, and how often each is noised
+SENTENCES, WRITTEN = 10, 5  # sentences per language in the gallery, and noisy versions of each
 
 Row = tuple[int, str]  # id, text
 
@@ -117,7 +117,7 @@ def code(value: object) -> str:
 
 
 def meaning(one: TransformInfo, parameter: str) -> str:
-    """Return what a parameter of a built-in transform means."""
+    """Return the meaning of a parameter of a built-in transform."""
     known = MEANINGS_OF.get((one.name, parameter))
     return known or MEANINGS.get(one.name if parameter == "rate" else parameter) or MATCH_RATE
 

@@ -43,12 +43,14 @@ OUT = Path(__file__).parents[1] / "noisegen/dictionaries"
 STRICT = PROFILES["strict"]
 NOTE = "word counts, without the text, by tools/mined_dictionaries.py; wordfreq 3.1.1 told words"
 KNOWN_MIN = 2.0  # Zipf frequency of a word that a reader knows
-NAME_MIN = 3.0  # of a capitalised one: so of the names in private texts the usual ones are left
-RARER_MIN = 1.7  # what a wrong form lacks: "existance" has 2.3 and "existence" 4.6
+NAME_MIN = 3.0  # least pairs of a capitalised word: only usual names of private texts pass
+RARER_MIN = 1.7  # least gap in log frequency: "existance" has 2.3 and "existence" 4.6
 ORDINARY_MIN = 3.0  # a wrong form with as much is another word: "fut" for "est"; "recieve" has 2.8
 ORDINARY_UK_MIN = 1.5  # in Ukrainian, where wordfreq read fewer slips: "честно", Russian, has 2.5
 ENGLISH_MIN = 4.0  # in English: a word that learners take from there, "major" for "mejor"
-EDITED_MAX = 1 / 3  # of the letters of a word; "Ладна" for "Гарна" is another word
+EDITED_MAX = (
+    1 / 3
+)  # most changed letters, as a share of the word; "Ладна" for "Гарна" is another word
 MARKED = ("de", "is")  # annotators say what is misspelt: twice so is enough for any word
 ENDING = 2  # letters in which forms of a word may differ
 CORRECT_GRAMMAR = ("es", "uk")  # corpora that correct endings, too, and do not say what is what
@@ -76,7 +78,7 @@ class Corpus:
 
 
 def mined(miner: Miner, tasks: Iterable[Task], seen: Counter[str]) -> Iterator[SentencePair]:
-    """Yield what a miner finds."""
+    """Yield the pairs that a miner finds."""
     account = Account(words=seen)
     for task in tasks:
         yield from miner(task, account)
@@ -105,7 +107,7 @@ def texts(
 
 
 def essays(folder: Path, lang: str, seen: Counter[str]) -> Iterator[SentencePair]:
-    """Mine COWS-L2H: an essay a row, and what one or two annotators made of it."""
+    """Mine COWS-L2H: a row is an essay with the corrections of one or two annotators."""
     csv.field_size_limit(1 << 24)
     rows = (row for path in sorted(folder.glob("*.csv.gz")) for row in csv.DictReader(lines(path)))
     names = ("corrected1", "corrected2")

@@ -41,7 +41,7 @@ WEIGHT_MIN, SHARE_MIN = 8, 1 / 10  # below it, or that share of the best, a resp
 WORD_ZIPF = 2.5  # a respelling that is a word as common as this would mislead
 SEEN_ZIPF, SEEN_FACTOR = 1.5, 3  # no word, yet people write it
 SAME_SOUND_SHARE = 0.3  # a word that sounds the same: "wood" for "would"; mostly `homo`'s matter
-COST_MAX = 3  # of an alignment; above it the sounds are those of an abbreviation or a foreign word
+COST_MAX = 3  # cost of an alignment; above it the word is an abbreviation or foreign
 SILENT_COST, SILENT_E_COST = 2, 1
 # Letters that no respelling brings in: "natiun", "enugh", "luve" (it would rhyme with "duke").
 IMPOSSIBLE = re.compile(
@@ -99,7 +99,7 @@ CONSONANTS = {"b": "B", "d": "D", "f": "F", "g": "G", "k": "K", "l": "L", "m": "
 
 @cache
 def respellings() -> tuple[Respelling, ...]:
-    """Return the respellings, those with C (any one consonant) written out."""
+    """Return the respellings, with C (any one consonant) written out."""
     found = []
     for row in rows_of("respellings.tsv"):
         for letter, sound in CONSONANTS.items() if "C" in row["letters"] else [("", "")]:
@@ -232,7 +232,7 @@ def forms(word: str, sounds: tuple[str, ...], dialect: bool = True) -> dict[str,
 
 
 def weighed(word: str, noisy: str, weight: float) -> float:
-    """Weigh what people have been seen to write higher, and drop other words."""
+    """Give attested spellings a higher weight, and drop other words."""
     from wordfreq import zipf_frequency
 
     zipf = zipf_frequency(noisy, "en")
@@ -285,7 +285,7 @@ Table = dict[str, list[tuple[str, int]]]
 
 
 def tables() -> dict[str, Table]:
-    """Return every word and phrase with its respellings, those of dialect apart."""
+    """Return every word and phrase with its respellings, dialect listed apart."""
     plain, dialect = known_forms(), known_forms("dialect")
     listed = {*plain, *dialect}
     for word in common_words():

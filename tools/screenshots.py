@@ -186,7 +186,7 @@ def _report(browser: Browser, folder: Path, out: Path) -> None:
 
 
 def _judge(path: Path, name: str) -> None:
-    """Answer what is open, as drawn by a key of the reviewer."""
+    """Answer the open questions, as drawn by a key of the reviewer."""
     opened = ReviewFile(path)
     key = opened.join(name, None, same=True)["reviewer"]
     database = opened._opened

@@ -42,7 +42,7 @@ FLOOR = 0.5  # occurrences of a form that the pairs lack
 PRIOR = 5  # occurrences that a word has of the chance of all words
 CHANGE_PRIOR = 50  # occurrences that a change has of the chance of all: one "spyder" tells little
 ONE_IN = 10  # writers has a list's forms, and all of them
-SCALE = 100  # of weights that are proportions only
+SCALE = 100  # sum of weights that are proportions only
 UNMARKED = {("with", "w/"): 0.05}  # chances of forms that annotators leave: tools.habits --posts
 
 Change = tuple[str, str]  # letters and what is written for them
@@ -143,7 +143,7 @@ class Moved:
                 self.places[ours].add(theirs)
 
     def forms(self, start: int, stop: int) -> set[str]:
-        """Return what the noisy text may have for a part of the clean one."""
+        """Return the noisy forms of a part of the clean text."""
         starts, stops = self.places[start], self.places[stop]
         return {self.noisy[a:b] for a in starts for b in stops if a < b}
 
