@@ -5,7 +5,6 @@ The names here are the public ones; each is imported when first used, so that `i
 """
 
 from importlib import import_module
-from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from noisegen.version import __version__
@@ -37,7 +36,7 @@ if TYPE_CHECKING:  # what editors and type checkers see
     from noisegen.runs.manifest import Manifest as Manifest
     from noisegen.training.train import train as train
 
-_MODULES = {  # of the same names, for when the program runs
+_MODULES = {  # the module that defines each name, below noisegen.
     "Collator": "augmentation.on_the_fly",
     "Draws": "noising.rng",
     "Lexicon": "noising.lexicon",
@@ -63,11 +62,12 @@ _MODULES = {  # of the same names, for when the program runs
     "train": "training.train",
     "transform": "noising.registry",
 }
-_PACKAGES = ("review",)  # whose functions are public: noisegen.review.make
+_PACKAGES = ("review",)  # packages with public functions, such as noisegen.review.make
 __all__ = ["__version__", *_MODULES, *_PACKAGES]
 
 
 def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used, and keep it."""
     if name not in __all__:
         raise AttributeError(f"module 'noisegen' has no attribute {name!r}")
     from noisegen.errors import naming_extras
@@ -75,8 +75,9 @@ def __getattr__(name: str) -> Any:
     with naming_extras():
         if name in _PACKAGES:
             return import_module(f"noisegen.{name}")
-        public = getattr(import_module(f"noisegen.{_MODULES[name]}"), name)
-    return naming_extras()(public) if isinstance(public, FunctionType) else public
+        found = getattr(import_module(f"noisegen.{_MODULES[name]}"), name)
+    globals()[name] = found
+    return found
 
 
 def __dir__() -> list[str]:

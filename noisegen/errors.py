@@ -75,17 +75,25 @@ class MissingExtra(NoisegenError):  # noqa: N818 - reads as what it is
         )
 
 
+def name_extra(error: ImportError, needed: str = "") -> None:
+    """Raise MissingExtra if an extra brings the module that an import lacks.
+
+    With `needed`, a package of `EXTRAS`, every ImportError means that this package is missing.
+    """
+    module = error.name if isinstance(error, ModuleNotFoundError) else None
+    package = needed or (module or "").partition(".")[0]
+    if package in EXTRAS:
+        raise MissingExtra(package, EXTRAS[package]) from error
+
+
 @contextmanager
 def naming_extras(needed: str = "") -> Iterator[None]:
-    """Turn the lack of a module of an extra into a MissingExtra; of `needed`, any ImportError."""
+    """Raise MissingExtra instead of the ImportError of a missing package; see `name_extra`."""
     try:
         yield
     except ImportError as error:
-        name = error.name if isinstance(error, ModuleNotFoundError) else None
-        package = needed or (name or "").partition(".")[0]
-        if package not in EXTRAS:
-            raise
-        raise MissingExtra(package, EXTRAS[package]) from error
+        name_extra(error, needed)
+        raise
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

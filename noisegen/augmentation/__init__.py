@@ -33,7 +33,7 @@ Code = Annotated[Strings, option("Python file with transforms; repeatable", meta
 Tagger = Annotated[
     Literal["rule", "spacy"], option("Part-of-speech tagger for slng and abr3")
 ]  # fmt: skip
-PROTECTED = "url,mention,hashtag,email"  # as in text.spans, which is slow to import
+PROTECTED = "url,mention,hashtag,email"  # equal to text.spans.PROTECTED, which is slow to import
 
 
 @dataclass(frozen=True)
@@ -111,4 +111,3 @@ class AugmentOptions(PartOptions, Request):
     def __post_init__(self) -> None:
         Request.__post_init__(self)
         PartOptions.__post_init__(self)
-

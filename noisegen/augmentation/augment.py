@@ -10,13 +10,13 @@ from io import BytesIO
 from itertools import chain
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
 import pyarrow.parquet as pq
 
-from noisegen.augmentation import AugmentOptions, Request
+from noisegen.augmentation import AugmentOptions, Format, Request
 from noisegen.augmentation.one_file import (
     Target,
     make_part,
@@ -50,7 +50,7 @@ from noisegen.noising.lexicon import head_of
 from noisegen.noising.recipe import Recipe, parse_step, step_values
 from noisegen.noising.registry import Settings
 from noisegen.noising.rng import check_seed, id_numbers, mix_array
-from noisegen.options import command_line, decode, listed, public
+from noisegen.options import Strings, decode, listed, public
 from noisegen.runs import executors
 from noisegen.runs.atomic import file_digest
 from noisegen.runs.estimate import ROWS_COUNTED, Asked, RunEstimate, estimate
@@ -58,9 +58,9 @@ from noisegen.runs.folder import PARTS, Layout, RunFolder, bound, parquet_metada
 from noisegen.runs.journal import SourceHead, mark_of
 from noisegen.runs.lock import WHOLE
 from noisegen.runs.manifest import Card, Manifest, dataset_card, packages, summed
-from noisegen.runs.progress import BYTES, Tracker
+from noisegen.runs.progress import BYTES, Show, Tracker, silent
 from noisegen.runs.store import output_path
-from noisegen.text.spans import protect_kinds
+from noisegen.text.spans import PROTECTED, protect_kinds
 from noisegen.version import __version__
 
 LAYOUT = Layout(
@@ -112,7 +112,38 @@ class AugmentPlan:
         return shard_inputs(self.inputs, columns, request.rows_per_shard, request.limit, head)
 
 
-def _augment(options: AugmentOptions) -> Manifest:
+@public
+def augment(
+    sources: Strings,
+    out: str | Path,
+    to: Format | None = None,
+    *,
+    transforms: Strings = (),
+    recipe: str | Recipe = "ugc",
+    values: Mapping[str, object] | None = None,
+    seed: int = 0,
+    lang: str = "en",
+    protect: str = PROTECTED,
+    code: Strings = (),
+    nlaug_data: str | None = None,
+    tagger: Literal["rule", "spacy"] = "rule",
+    text_column: str = "text",
+    id_column: str | None = None,
+    group_by: str | None = None,
+    tokens: str | None = None,
+    labels: str | None = None,
+    copies: int = 1,
+    edits: bool = False,
+    rows_per_shard: int = 100_000,
+    limit: int | None = None,
+    workers: int = 1,
+    executor: str = "processes",
+    resume: bool = False,
+    force: bool = False,
+    progress: Show = silent,
+    command: str | None = None,
+    part: str | None = None,
+) -> Manifest:
     """Write clean/noisy pairs of `sources` to `out` as Parquet shards and return the manifest.
 
     If `out` is '-' or ends in .jsonl, .csv, .tsv, .txt, .parquet or .conll (also with .gz, .bz2,
@@ -120,10 +151,12 @@ def _augment(options: AugmentOptions) -> Manifest:
     `progress` is called with a `Progress` every second and after every shard. With several
     `workers` a script must call it below `if __name__ == "__main__":`. Raises NoisegenError.
     """
+    return _augment(decode(AugmentOptions, locals()))
+
+
+def _augment(options: AugmentOptions) -> Manifest:
+    """Run `augment` with options that are checked."""
     return make(make_plan(options, output_path(options.out)), options)
-
-
-augment = public(AugmentOptions, _augment)
 
 
 def make(plan: AugmentPlan, options: AugmentOptions) -> Manifest:
@@ -161,7 +194,7 @@ def make_file(plan: AugmentPlan, options: AugmentOptions, target: Target) -> Man
             tracker.add({"rows": part.shard.rows, BYTES: part.size})
             tracker.report()
     return Manifest(
-        kind="augment", command=options.command or _command(options), shards=[],
+        kind="augment", command=options.command or "noisegen augment", shards=[],
         totals=_totals(written, 0) | {"as_is": summed([as_is])}, packages=packages(), **plan.config,
     )  # fmt: skip
 
@@ -177,7 +210,7 @@ def make_shards(plan: AugmentPlan, options: AugmentOptions) -> Manifest:
     with folder.opened(resume=resume, force=options.force, show=options.progress) as done:
         heads.note(folder)
         count, digests = _make_missing(plan, folder, chain([first], planned), done, options)
-        return finish(plan, folder, options.command or _command(options), digests, count)
+        return finish(plan, folder, options.command or "noisegen augment", digests, count)
 
 
 class NotedHeads:
@@ -270,14 +303,6 @@ def _make_missing(
     with tracker.watching(partial(folder.live, folder.shards)):
         folder.run(partial(make_shard, plan.job, folder.shards), missing(), options, finished)
     return number_of_tasks, digests
-
-
-def _command(options: AugmentOptions) -> str:
-    """Return the command line that asks for the same rows; a recipe object goes by its name."""
-    recipe = options.recipe.name if isinstance(options.recipe, Recipe) else options.recipe
-    values = (options.values or {}).items()
-    flags = [word for name, value in values for word in ("--set", f"{name}={value}")]
-    return command_line("augment", replace(options.asked(), recipe=recipe, part=None), *flags)
 
 
 def estimate_of(plan: AugmentPlan, workers: int) -> RunEstimate | None:

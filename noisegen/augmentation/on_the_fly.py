@@ -15,7 +15,7 @@ from noisegen.noising.engine import RecipeLike, id_array, prepared, strings
 from noisegen.noising.plan import Streams
 from noisegen.noising.recipe import Recipe
 from noisegen.noising.rng import check_seed
-from noisegen.options import naming_options
+from noisegen.options import checked_init
 from noisegen.text.resources import DEFAULT_RECIPE
 from noisegen.text.spans import PROTECTED
 
@@ -57,7 +57,7 @@ def _check_epoch(epoch: object) -> None:
         raise UsageError(f"epoch {epoch!r} is not a whole number of at least 0")
 
 
-@naming_options
+@checked_init
 @dataclass
 class Mapper(_OnTheFly):
     """For `dataset.map(Mapper("ugc", seed=7), batched=True)`: adds a column of noisy text.
@@ -84,7 +84,7 @@ class Mapper(_OnTheFly):
         return {self.noisy_column: self.noise(texts, ids)}
 
 
-@naming_options
+@checked_init
 @dataclass
 class Collator(_OnTheFly):
     """For `DataLoader(rows, collate_fn=Collator(...))`: noises the text of a list of row mappings.

@@ -27,7 +27,14 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from noisegen.augmentation import Request
-from noisegen.augmentation.shards import SAMPLED_ROWS, Shard, ShardJob, align, aligned_labels, counts_of
+from noisegen.augmentation.shards import (
+    SAMPLED_ROWS,
+    Shard,
+    ShardJob,
+    align,
+    aligned_labels,
+    counts_of,
+)
 from noisegen.data import conll
 from noisegen.data.features import class_names, label_names
 from noisegen.data.files import compression_of, metered

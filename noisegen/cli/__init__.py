@@ -167,19 +167,8 @@ def _reworded(error: click.ClickException) -> str:
     message = (error.message if near else error.format_message()).removesuffix(".")
     context = getattr(error, "ctx", None)
     hint = f"; did you mean {' or '.join(near)}?" if near else ""
-    if isinstance(error, click.NoSuchOption) and (new := _renamed(error)):
-        hint = f"; it is called {new} now"
     see = f"; see: {context.command_path} --help" if context and not hint else ""
     return f"{message[:1].lower()}{message[1:]}{hint}{see}"
-
-
-def _renamed(error: click.NoSuchOption) -> str:
-    """Return the flag of an option whose name has changed, '' for any other."""
-    from noisegen.options import RENAMED
-
-    known = {parameter.name for parameter in error.ctx.command.params} if error.ctx else ()
-    new = RENAMED.get(error.option_name.lstrip("-").replace("-", "_"))
-    return f"--{new.replace('_', '-')}" if new and new in known else ""
 
 
 def _can_resume(arguments: list[str]) -> bool:

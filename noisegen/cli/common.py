@@ -14,8 +14,9 @@ import click
 from click.core import ParameterSource
 
 from noisegen.augmentation import NOISE, Request
+from noisegen.cli.parameters import click_options
 from noisegen.errors import CONTROLS, UsageError, one_line, printable
-from noisegen.options import click_options, decode
+from noisegen.options import decode
 from noisegen.runs.options import RunOptions, WorkerOptions
 from noisegen.runs.progress import Show, progress_on_stderr
 

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from noisegen.cli import common
+from noisegen.cli.parameters import click_options
 from noisegen.errors import printable
 from noisegen.mining.miner import Thresholds
-from noisegen.options import click_options, decode
+from noisegen.options import decode
 
 if TYPE_CHECKING:
     from noisegen.noising.lexicon import Entry

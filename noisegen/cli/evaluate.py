@@ -6,10 +6,10 @@ from typing import Any
 import click
 
 from noisegen.cli import common
+from noisegen.cli.parameters import click_options
 from noisegen.errors import UsageError
 from noisegen.evaluation.results import EvaluateOptions
 from noisegen.evaluation.tasks.kinds import EvaluateTaskOptions
-from noisegen.options import click_options
 
 
 @click.command(

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from noisegen.cli import common
+from noisegen.cli.parameters import click_options
 from noisegen.errors import UsageError
-from noisegen.options import click_options
 from noisegen.realism.calibrate import CalibrateOptions
 from noisegen.realism.compare import CompareOptions
 from noisegen.realism.learn import LearnOptions

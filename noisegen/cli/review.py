@@ -7,7 +7,7 @@ import click
 
 from noisegen.augmentation import Request
 from noisegen.cli import common
-from noisegen.options import click_options
+from noisegen.cli.parameters import click_options
 from noisegen.review.sample import MakeOptions, MoreOptions
 from noisegen.review.server import ServeOptions
 from noisegen.runs.manifest import counted

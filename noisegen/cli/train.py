@@ -9,9 +9,10 @@ from typing import Any
 import click
 
 from noisegen.cli import common
+from noisegen.cli.parameters import click_options
 from noisegen.demo import QuickstartOptions
 from noisegen.errors import UsageError
-from noisegen.options import click_options, decode, parse_values
+from noisegen.options import decode, parse_values
 from noisegen.training.settings import TrainOptions
 
 

@@ -34,12 +34,13 @@ from noisegen.evaluation.xsim_search import neighbours
 from noisegen.mining.dumps import read_revisions
 from noisegen.mining.wiki import plain_text
 from noisegen.noising.recipe import Recipe
-from noisegen.options import public
+from noisegen.options import decode, public
 from noisegen.preparation.sentences import Criteria, sentences
 from noisegen.runs.atomic import write_text
 from noisegen.runs.folder import make_folder, refuse_full
-from noisegen.runs.progress import Progress
+from noisegen.runs.progress import Progress, Show, silent
 from noisegen.text.segmentation import language
+from noisegen.training.settings import Tell
 from noisegen.training.summary import lines
 from noisegen.training.train import train
 
@@ -74,13 +75,26 @@ class Quickstart:
     results: Results
 
 
-def _quickstart(options: QuickstartOptions) -> Quickstart:
+@public
+def quickstart(
+    out: str,
+    seed: int = 0,
+    time_limit: str = "8m",
+    force: bool = False,
+    tell: Tell = silent,
+    progress: Show = silent,
+) -> Quickstart:
     """Train a robust student of MiniLM on text that an installed package ships, and evaluate it.
 
     Writes DIR/texts, pairs (of augment), run (of train) and report (of evaluate). `time_limit` is
     that of `train`; the evaluation takes a few minutes more. A folder that is not empty needs
     `force`. Raises NoisegenError.
     """
+    return _quickstart(decode(QuickstartOptions, locals()))
+
+
+def _quickstart(options: QuickstartOptions) -> Quickstart:
+    """Run `quickstart` with options that are checked."""
     out, seed, progress = Path(options.out), options.seed, options.progress
     if make_folder(out) and not options.force:
         refuse_full(out, can_resume=False)
@@ -109,9 +123,6 @@ def _quickstart(options: QuickstartOptions) -> Quickstart:
     )  # fmt: skip
     told = sentences_told(open_encoder(TEACHER), open_encoder(str(student)), demo_texts().held_out)
     return Quickstart((*headlines(results), *told), results)
-
-
-quickstart = public(QuickstartOptions, _quickstart)
 
 
 def _holds(path: Path, texts: list[str]) -> bool:

@@ -20,11 +20,11 @@ from noisegen.evaluation.examples import example_sets, examples, mapped_texts, p
 from noisegen.evaluation.measure import Measured, VectorStore, by_strength, compare, measure, scores
 from noisegen.evaluation.results import Dataset, EvaluateOptions, Model, Results, StrengthCurve
 from noisegen.evaluation.sets import EvaluationSet, PairSet, Sets, make_sets, unique_names
-from noisegen.options import public
+from noisegen.options import decode, public
 from noisegen.runs.atomic import write_text
 from noisegen.runs.folder import Layout, RunFolder, read_config
 from noisegen.runs.manifest import packages
-from noisegen.runs.progress import Progress, Show
+from noisegen.runs.progress import Progress, Show, silent
 
 LOG_MAX = 20_000  # rows of a training log that are read
 STUDENT, LOG = "student", "log.jsonl"  # in the folder of a training run
@@ -37,13 +37,47 @@ _NO_SETTINGS = ("models", "out", "baseline", "force", "progress")
 _VERSIONS = ("noisegen", "torch", "transformers", "numpy", "spacy")
 
 
-def _evaluate(options: EvaluateOptions) -> Results:
+@public
+def evaluate(
+    models: tuple[str, ...],
+    out: str,
+    baseline: str | None = None,
+    pairs: tuple[str, ...] = (),
+    pool: tuple[str, ...] = (),
+    source: tuple[str, ...] = (),
+    transforms: tuple[str, ...] = ("all",),
+    seeds: int = 10,
+    strengths: tuple[float, ...] = (0.0, 0.5, 1.0, 1.5),
+    sts: tuple[str, ...] = (),
+    retrieval: tuple[str, ...] = (),
+    target_model: str | None = None,
+    labelled: tuple[str, ...] = (),
+    recipe: str = "ugc",
+    lang: str = "en",
+    limit: int | None = None,
+    hard: bool = True,
+    per_kind: int = 3,
+    augmented: str | None = None,
+    paper_stats: bool = False,
+    noisy_column: str = "noisy",
+    clean_column: str = "clean",
+    clean_file: str | None = None,
+    text_column: str = "text",
+    label_column: str = "label",
+    force: bool = False,
+    progress: Show = silent,
+) -> Results:
     """Evaluate models against a baseline; write metrics.json, metrics.csv, results.json, a report.
 
     `models` and `baseline` are SPECs, or NAME=SPEC. `strengths` are factors on the rates of the
     recipes for `source`; () for none. `progress` gets events. A folder `out` that is not empty
     needs `force`, which overwrites those four files. Raises NoisegenError.
     """
+    return _evaluate(decode(EvaluateOptions, locals()))
+
+
+def _evaluate(options: EvaluateOptions) -> Results:
+    """Run `evaluate` with options that are checked."""
     began = time.monotonic()
     progress = options.progress
     models = named_models(options.models, options.baseline)
@@ -60,9 +94,6 @@ def _evaluate(options: EvaluateOptions) -> Results:
         results = run.results(options, began)
         write(results, folder.out)
     return results
-
-
-evaluate = public(EvaluateOptions, _evaluate)
 
 
 @dataclass(frozen=True)

@@ -38,14 +38,14 @@ from noisegen.mining.miner import (
     WordPair,
 )
 from noisegen.mining.wiki import WikiMiner
-from noisegen.options import Strings, argument, internal, listed, option, public
+from noisegen.options import Strings, argument, decode, internal, listed, option, public
 from noisegen.runs.atomic import atomic, file_digest
 from noisegen.runs.executors import is_remote
 from noisegen.runs.folder import METADATA, Layout, RunFolder, note_text, shard_path
 from noisegen.runs.journal import listing, mark_of
 from noisegen.runs.manifest import Card, Manifest, dataset_card, packages, summed
 from noisegen.runs.options import Folder, Lang, PartOptions, Splitter
-from noisegen.runs.progress import BYTES, Tracker, live_path, publishing, silent
+from noisegen.runs.progress import BYTES, Show, Tracker, live_path, publishing, silent
 from noisegen.runs.store import StorePath, output_path
 from noisegen.text.segmentation import language
 from noisegen.version import __version__
@@ -270,26 +270,106 @@ AnyOptions = WikiOptions | Lang8Options | PairsOptions
 # The commands.
 
 
-def _mine_wiki(options: WikiOptions) -> Manifest:
+@public
+def mine_wiki(
+    dumps: Strings,
+    out: str | Path,
+    *,
+    workers: int = 1,
+    executor: str = "processes",
+    resume: bool = False,
+    force: bool = False,
+    progress: Show = silent,
+    command: str | None = None,
+    part: str | None = None,
+    lang: str = "en",
+    profile: Literal["spelling", "rcp", "strict", "all"] = "spelling",
+    max_char_distance: str | None = None,
+    fuzzy_pinyin: bool = False,
+    min_pages: int | None = None,
+    min_count: int | None = None,
+    balance: int | None = None,
+    frequency: int | None = None,
+    top: int | None = None,
+    strict: bool = False,
+    tell: Callable[[str], None] = silent,
+    splitter: Literal["sentencex", "punkt", "spacy"] = "sentencex",
+    skip: bool = True,
+) -> Manifest:
     """Mine sentence pairs and a dictionary from the revision history of a wiki.
 
     `dumps`: files, folders or globs; without `skip` whole pages are compared, slowly, for the same
     word pairs; `tell` is called with a line for every file that is left out. A threshold of None is
     that of the profile (see `Thresholds`). Raises NoisegenError.
     """
+    options = decode(WikiOptions, locals())
     return mine(options.work(), options)
 
 
-def _mine_lang8(options: Lang8Options) -> Manifest:
+@public
+def mine_lang8(
+    files: Strings,
+    out: str | Path,
+    *,
+    workers: int = 1,
+    executor: str = "processes",
+    resume: bool = False,
+    force: bool = False,
+    progress: Show = silent,
+    command: str | None = None,
+    part: str | None = None,
+    lang: str = "en",
+    profile: Literal["spelling", "rcp", "strict", "all"] = "rcp",
+    max_char_distance: str | None = None,
+    fuzzy_pinyin: bool = False,
+    min_pages: int | None = None,
+    min_count: int | None = None,
+    balance: int | None = None,
+    frequency: int | None = None,
+    top: int | None = None,
+    strict: bool = False,
+    tell: Callable[[str], None] = silent,
+    with_uncorrected: bool = False,
+) -> Manifest:
     """Mine learners' sentences: Lang-8 entries (a JSON array per line) or M2.
 
     `with_uncorrected` keeps a sentence that nobody corrected, as a pair of itself. A threshold of
     None is that of the profile. Raises NoisegenError.
     """
+    options = decode(Lang8Options, locals())
     return mine(options.work(), options)
 
 
-def _mine_pairs(options: PairsOptions) -> Manifest:
+@public
+def mine_pairs(
+    sources: Strings,
+    out: str | Path,
+    *,
+    workers: int = 1,
+    executor: str = "processes",
+    resume: bool = False,
+    force: bool = False,
+    progress: Show = silent,
+    command: str | None = None,
+    part: str | None = None,
+    lang: str = "en",
+    profile: Literal["spelling", "rcp", "strict", "all"] = "rcp",
+    max_char_distance: str | None = None,
+    fuzzy_pinyin: bool = False,
+    min_pages: int | None = None,
+    min_count: int | None = None,
+    balance: int | None = None,
+    frequency: int | None = None,
+    top: int | None = None,
+    strict: bool = False,
+    tell: Callable[[str], None] = silent,
+    noisy_column: str = "noisy",
+    clean_columns: Strings = ("clean",),
+    clean_files: Strings = (),
+    lang_column: str | None = None,
+    split: bool = False,
+    splitter: Literal["sentencex", "punkt", "spacy"] = "sentencex",
+) -> Manifest:
     """Mine a dictionary from parallel noisy and clean text.
 
     `sources`: tables as for `augment`, or one text file with the corrections of its lines in
@@ -297,12 +377,8 @@ def _mine_pairs(options: PairsOptions) -> Manifest:
     for every file that is left out. A threshold of None is that of the profile. Raises
     NoisegenError.
     """
+    options = decode(PairsOptions, locals())
     return mine(options.work(), options)
-
-
-mine_wiki = public(WikiOptions, _mine_wiki)
-mine_lang8 = public(Lang8Options, _mine_lang8)
-mine_pairs = public(PairsOptions, _mine_pairs)
 
 
 # A run.

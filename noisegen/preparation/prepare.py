@@ -33,7 +33,7 @@ from noisegen.data.sources import (
 )
 from noisegen.errors import SourceError, UsageError
 from noisegen.noising.rng import name_number
-from noisegen.options import Strings, argument, command_line, listed, option, public
+from noisegen.options import Strings, argument, decode, listed, option, public
 from noisegen.preparation import duplicates
 from noisegen.preparation.duplicates import (
     BANDS,
@@ -73,7 +73,7 @@ from noisegen.runs.options import (
     Splitter,
     TextColumn,
 )
-from noisegen.runs.progress import BYTES, Progress, Tracker, live_path, publishing
+from noisegen.runs.progress import BYTES, Progress, Show, Tracker, live_path, publishing, silent
 from noisegen.runs.store import StorePath, output_path
 from noisegen.text import languages
 from noisegen.text.segmentation import Language, language
@@ -280,13 +280,45 @@ class Portion:
     parts: tuple[tuple[str, ShardInput], ...]  # (source, its rows)
 
 
-def _prepare(options: PrepareOptions) -> Manifest:
+@public
+def prepare(
+    sources: Strings,
+    out: str | Path,
+    *,
+    workers: int = 1,
+    executor: str = "processes",
+    resume: bool = False,
+    force: bool = False,
+    progress: Show = silent,
+    command: str | None = None,
+    part: str | None = None,
+    lang: str = "en",
+    text_column: str = "text",
+    id_column: str | None = None,
+    splitter: Literal["sentencex", "punkt", "spacy"] = "sentencex",
+    profile: Literal["noisegen", "rolaser"] = "noisegen",
+    min_chars: int | None = None,
+    max_chars: int | None = None,
+    min_common: float | None = None,
+    min_letters: float | None = None,
+    tidy: Literal["yes", "no"] | None = None,
+    identify: Literal["auto", "yes", "no"] | None = None,
+    duplicates: Literal["near", "exact", "keep"] | None = None,
+    similarity: float = 0.75,
+    rows_per_shard: int = 100_000,
+    limit: int | None = None,
+) -> Manifest:
     """Write the clean sentences of `sources` to `out` as Parquet shards; return the manifest.
 
     The rows are the same whatever the workers and parts; while parts are missing, the manifest says
     how many tasks are to do, and is not written. `progress` is called with a `Progress` every
     second and after every task. Raises NoisegenError.
     """
+    return _run(decode(PrepareOptions, locals()))
+
+
+def _run(options: PrepareOptions) -> Manifest:
+    """Make the shards that are missing, then the manifest and the card."""
     inputs = expand(listed(options.sources))
     job = options.job(inputs)
     planned = _portions(inputs, job.columns, options)
@@ -406,9 +438,6 @@ def _presence(job: PortionJob) -> Callable[[Rows, Candidates], bool]:
     return is_there
 
 
-prepare = public(PrepareOptions, _prepare)
-
-
 def estimate_of(options: PrepareOptions) -> RunEstimate | None:
     """Return what a run will make, by a measured second; None for an input of unknown size."""
     inputs = expand(listed(options.sources))
@@ -416,7 +445,7 @@ def estimate_of(options: PrepareOptions) -> RunEstimate | None:
         return None
 
     def run(out: str, rows: int, _: int) -> Manifest:
-        return _prepare(replace(options.asked(), out=out, limit=rows, part=None))
+        return _run(replace(options.asked(), out=out, limit=rows, part=None))
 
     columns = options.job(inputs).columns
     tasks = _tasks(inputs, columns, replace(options, rows_per_shard=ROWS_COUNTED))
@@ -646,7 +675,7 @@ def _manifest(
     }
     return Manifest(
         kind="prepare", totals=totals, packages=packages(), missing_tasks=missing_tasks,
-        command=options.command or command_line("prepare", replace(options.asked(), part=None)),
+        command=options.command or "noisegen prepare",
         shards=[shard.line for shard in shards], **folder.config,
     )  # fmt: skip
 

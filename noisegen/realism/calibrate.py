@@ -13,11 +13,11 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cache, partial
 from itertools import chain, count
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from noisegen.augmentation import PROTECTED, AnyRecipe, Code, Protect, Tagger
+from noisegen.augmentation import AnyRecipe, Code, Protect, Tagger
 from noisegen.augmentation.catalog import demo_texts
 from noisegen.augmentation.on_the_fly import Noising
 from noisegen.data.columns import by_reason
@@ -25,7 +25,7 @@ from noisegen.data.sources import Columns, expand, read, shard_inputs
 from noisegen.errors import UsageError
 from noisegen.noising import registry
 from noisegen.noising.recipe import Recipe, factor_max, scaled
-from noisegen.options import Strings, argument, internal, listed, option, public
+from noisegen.options import Strings, argument, decode, internal, listed, option, public
 from noisegen.runs import executors
 from noisegen.runs.atomic import write_text
 from noisegen.runs.manifest import counted
@@ -34,6 +34,7 @@ from noisegen.runs.progress import Progress, Show, silent
 from noisegen.text.alignment import character_errors, word_errors
 from noisegen.text.languages import normalize_language
 from noisegen.text.resources import DEFAULT_RECIPE
+from noisegen.text.spans import PROTECTED
 
 TEXTS_MAX = 20_000  # of a source are read
 PRECISION = 0.004  # relative standard error of the rate that is fitted
@@ -198,7 +199,26 @@ class Calibrated:
         }
 
 
-def _calibrate(options: CalibrateOptions) -> Calibrated:
+@public
+def calibrate(
+    recipe: str | Recipe = "ugc",
+    *,
+    workers: int = 1,
+    executor: str = "processes",
+    source: Strings = (),
+    target_cer: float | None = None,
+    target_wer: float | None = None,
+    lang: str = "en",
+    text_column: str = "text",
+    seed: int = 0,
+    protect: str = PROTECTED,
+    tagger: Literal["rule", "spacy"] = "rule",
+    code: Strings = (),
+    values: Mapping[str, object] | None = None,
+    name: str | None = None,
+    tell: Callable[[str], None] = silent,
+    progress: Show = silent,
+) -> Calibrated:
     """Scale a recipe so that a text gets an expected CER or WER (shares: 0.05 is 5%).
 
     `source` is the clean text that the target is for (default: the bundled demo text), of which
@@ -206,6 +226,11 @@ def _calibrate(options: CalibrateOptions) -> Calibrated:
     that of the new one. `tell` gets notes for the user, `progress` an event after every
     measurement. Raises NoisegenError.
     """
+    return _calibrate(decode(CalibrateOptions, locals()))
+
+
+def _calibrate(options: CalibrateOptions) -> Calibrated:
+    """Run `calibrate` with options that are checked."""
     registry.load_code(*listed(options.code))
     base = options.recipe if isinstance(options.recipe, Recipe) else Recipe.named(options.recipe)
     base = base.with_values(options.values or {})
@@ -222,9 +247,6 @@ def _calibrate(options: CalibrateOptions) -> Calibrated:
         calibrated = calibrate_rate(base, estimator, target, options.progress)
     name = options.name or f"{base.name}-calibrated"
     return replace(calibrated, recipe=replace(calibrated.recipe, name=name), dropped=dropped)
-
-
-calibrate = public(CalibrateOptions, _calibrate)
 
 
 def _texts(options: CalibrateOptions, lang: str) -> tuple[list[str], Counter[str]]:

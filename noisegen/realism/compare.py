@@ -7,6 +7,7 @@ from dataclasses import KW_ONLY, asdict, dataclass, replace
 from functools import partial
 from itertools import pairwise, starmap
 from math import sqrt
+from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -17,7 +18,7 @@ from noisegen.augmentation.statistics import ratio, wilson
 from noisegen.data.pairs import Pairs, read_pairs
 from noisegen.errors import NoisegenError, UsageError, naming_extras
 from noisegen.noising.recipe import Recipe
-from noisegen.options import Strings, internal, listed, option, public
+from noisegen.options import Strings, decode, internal, listed, option, public
 from noisegen.realism.kinds import KINDS, kind_of
 from noisegen.realism.two_sample import F64, INTERVAL, TwoSample, resampled, two_sample
 from noisegen.runs.manifest import Manifest, counted
@@ -192,11 +193,31 @@ class Realism:
         return asdict(self)
 
 
-def _compare(options: CompareOptions) -> Realism:
+@public
+def compare(
+    pairs: Strings,
+    *,
+    workers: int = 1,
+    executor: str = "processes",
+    lang: str = "en",
+    noisy_column: str = "noisy",
+    clean_column: str = "clean",
+    clean_file: str | Path | None = None,
+    synthetic: Strings = (),
+    recipe: str | None = None,
+    seed: int = 0,
+    limit: int = 10_000,
+    progress: Show = silent,
+) -> Realism:
     """Read real pairs and compare them with synthetic ones, or with what a recipe makes of them.
 
     Equal input gives equal figures. Raises NoisegenError, MissingExtra without scikit-learn.
     """
+    return _compare(decode(CompareOptions, locals()))
+
+
+def _compare(options: CompareOptions) -> Realism:
+    """Run `compare` with options that are checked."""
     options.progress(Progress("reading"))
     real = options.read(options.pairs)
     note = ""
@@ -214,9 +235,6 @@ def _compare(options: CompareOptions) -> Realism:
     clean_file = [str(options.clean_file)] if options.clean_file else []
     names = ", ".join([*listed(options.pairs), *clean_file]), name
     return replace(realism, names=names, warnings=(*filter(None, [note]), *realism.warnings))
-
-
-compare = public(CompareOptions, _compare)
 
 
 def _run_name(source: str) -> str:

@@ -37,7 +37,7 @@ from noisegen.noising.profile import (
     WordKey,
 )
 from noisegen.noising.rng import mix, name_number
-from noisegen.options import Strings, argument, listed, option, public
+from noisegen.options import Strings, argument, decode, listed, option, public
 from noisegen.realism.compare import FEW, PairOptions, doubts
 from noisegen.realism.row_factors import Repeat, RowEdits, consistency, row_factors
 from noisegen.runs.atomic import atomic, write_text, writing
@@ -97,8 +97,26 @@ class Learned:
                 "dropped": self.dropped, "damaged": self.damaged}  # fmt: skip
 
 
-def _learn(options: LearnOptions) -> Learned:
+@public
+def learn(
+    sources: Strings,
+    out: str | Path,
+    *,
+    workers: int = 1,
+    executor: str = "processes",
+    lang: str = "en",
+    noisy_column: str = "noisy",
+    clean_column: str = "clean",
+    clean_file: str | Path | None = None,
+    min_count: int = 2,
+    force: bool = False,
+) -> Learned:
     """Learn from pairs (see `pairs.read_pairs`) and write the profile; raises NoisegenError."""
+    return _learn(decode(LearnOptions, locals()))
+
+
+def _learn(options: LearnOptions) -> Learned:
+    """Run `learn` with options that are checked."""
     check_free(options.out, options.force)
     refuse_onto(Path(options.out), listed(options.sources))
     with RunFolder(Path(options.out), LAYOUT, {}).locked(force=options.force):
@@ -109,9 +127,6 @@ def _learn(options: LearnOptions) -> Learned:
             warnings.append("no pair differs: the profile makes no noise")
         save(profile, options.out)
     return Learned(profile, warnings, dict(sorted(pairs.dropped.items())), pairs.damaged)
-
-
-learn = public(LearnOptions, _learn)
 
 
 def merge_profiles(sources: Sequence[str | Path], out: str | Path, force: bool = False) -> Profile:

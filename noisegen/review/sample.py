@@ -16,7 +16,7 @@ from functools import cache
 from itertools import accumulate, chain, groupby, islice, tee
 from operator import itemgetter
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 import numpy as np
@@ -37,7 +37,7 @@ from noisegen.noising.plan import Streams
 from noisegen.noising.recipe import Recipe
 from noisegen.noising.registry import Settings, load_code
 from noisegen.noising.rng import fraction, id_numbers, row_keys, stream_key
-from noisegen.options import Strings, listed, option, public
+from noisegen.options import Strings, decode, listed, option, public
 from noisegen.review import store
 from noisegen.review.store import Judged, Stratum
 from noisegen.runs.manifest import Manifest, counted
@@ -159,7 +159,34 @@ class SampleSummary:
         return {"out": str(self.path), **added, "groups": strata, "dropped": dict(self.dropped)}
 
 
-def _make(options: MakeOptions) -> SampleSummary:
+@public
+def make(
+    sources: Strings,
+    out: str | Path,
+    *,
+    transforms: Strings = (),
+    recipe: str | Recipe = "ugc",
+    values: Mapping[str, object] | None = None,
+    seed: int = 0,
+    lang: str = "en",
+    protect: str = PROTECTED,
+    code: Strings = (),
+    nlaug_data: str | None = None,
+    tagger: Literal["rule", "spacy"] = "rule",
+    text_column: str = "text",
+    id_column: str | None = None,
+    group_by: str | None = None,
+    tokens: str | None = None,
+    labels: str | None = None,
+    copies: int = 1,
+    edits: bool = False,
+    rows_per_shard: int = 100_000,
+    limit: int | None = None,
+    lang_column: str = "lang",
+    strengths: str = "",
+    rows: int = 15,
+    with_real: bool = False,
+) -> SampleSummary:
     """Draw a blind sample of `rows` changed rows at every strength and write it as a review.
 
     `sources` are outputs of `noisegen augment`, a strength each, or clean text that is noised here
@@ -167,6 +194,11 @@ def _make(options: MakeOptions) -> SampleSummary:
     language has its own sample. `with_real` sources are real pairs: rows with their own noise are
     drawn too. Raises NoisegenError.
     """
+    return _make(decode(MakeOptions, locals()))
+
+
+def _make(options: MakeOptions) -> SampleSummary:
+    """Run `make` with options that are checked."""
     source, path = ReviewSource.of(options), Path(options.out)
     with store.created(path) as database:
         plan = msgspec.json.encode(source, enc_hook=str).decode()
@@ -175,10 +207,15 @@ def _make(options: MakeOptions) -> SampleSummary:
         return SampleSummary(path, 1, options.rows, *_add(database, source, 1, options.rows))
 
 
-make = public(MakeOptions, _make)
-
-
-def _more(options: MoreOptions) -> SampleSummary:
+@public
+def more(
+    out: str | Path,
+    *,
+    rows: int = 60,
+    strength: str = "best",
+    sources: Strings = (),
+    code: Strings = (),
+) -> SampleSummary:
     """Add `rows` rows of one strength to a review, with texts that are not in it yet.
 
     `strength` 'best' is for each language and recipe the one that was judged most realistic. The
@@ -186,6 +223,11 @@ def _more(options: MoreOptions) -> SampleSummary:
     the Python files that the review was made with: a review is data, none of it is run on its word.
     Raises NoisegenError.
     """
+    return _more(decode(MoreOptions, locals()))
+
+
+def _more(options: MoreOptions) -> SampleSummary:
+    """Run `more` with options that are checked."""
     path = Path(options.out)
     with store.reading(path), closing(store.connect(path)) as database:
         try:
@@ -211,9 +253,6 @@ def _more(options: MoreOptions) -> SampleSummary:
                 raise UsageError(f"the review has no strength {options.strength!r}; it has {known}")
         added = _add(database, source, 2, options.rows, chosen)
     return SampleSummary(path, 2, options.rows, *added, unjudged)
-
-
-more = public(MoreOptions, _more)
 
 
 def _best(judged: Judged) -> set[StratumName]:

@@ -13,7 +13,7 @@ from threading import Thread, Timer
 from typing import TYPE_CHECKING, Annotated, Self
 
 from noisegen.errors import NoisegenError, UsageError, naming_extras
-from noisegen.options import argument, internal, option, public
+from noisegen.options import argument, decode, internal, option, public
 from noisegen.review.store import reading
 from noisegen.runs.options import Folder
 
@@ -27,6 +27,11 @@ PORTS_TRIED = 50
 BACKLOG = 100  # connections that the system holds until they are taken
 
 
+def print_at_once(line: str) -> None:
+    """Print a line and flush it, so that a reader of a pipe sees it while the server runs."""
+    print(line, flush=True)
+
+
 @dataclass(frozen=True)
 class ServeOptions:
     """The review that is served, and the address it is served on."""
@@ -38,7 +43,7 @@ class ServeOptions:
     ] = HOST
     port: Annotated[int, option("Port (0: any free port)")] = PORT
     open_browser: Annotated[bool, option("Open the page in the browser", "--open")] = False
-    tell: Annotated[Callable[[str], None], internal()] = lambda line: print(line, flush=True)
+    tell: Annotated[Callable[[str], None], internal()] = print_at_once
 
 
 @dataclass(frozen=True)
@@ -113,11 +118,24 @@ def prepare(path: str | Path, host: str = HOST, port: int = PORT) -> Server:
     return Server(review, host, secrets.token_urlsafe(32), listening)
 
 
-def _serve(options: ServeOptions) -> None:
+@public
+def serve(
+    path: str | Path,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8765,
+    open_browser: bool = False,
+    tell: Callable[[str], None] = print_at_once,
+) -> None:
     """Serve a review until interrupted; every answer is stored as it is given.
 
     `tell` gets the address with its token, and warnings. Raises NoisegenError; see `prepare`.
     """
+    _serve(decode(ServeOptions, locals()))
+
+
+def _serve(options: ServeOptions) -> None:
+    """Run `serve` with options that are checked."""
     server, tell = prepare(options.path, options.host, options.port), options.tell
     from noisegen.review.web import is_loopback
 
@@ -138,9 +156,6 @@ def _serve(options: ServeOptions) -> None:
             running.run(sockets=[server.listening])
         except KeyboardInterrupt:
             tell(f"stopped; the answers are in {options.path}")
-
-
-serve = public(ServeOptions, _serve)
 
 
 def _bound(host: str, port: int) -> socket.socket:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 from noisegen.errors import UsageError
 from noisegen.options import internal, option
@@ -11,10 +11,7 @@ from noisegen.runs import executors
 from noisegen.runs.lock import WHOLE, Part
 from noisegen.runs.progress import Show, silent
 
-if TYPE_CHECKING:
-    Folder = str | Path  # what callers may give; it is decoded to text
-else:
-    Folder = str
+Folder = str | Path  # decoded to text
 
 R = TypeVar("R")
 T = TypeVar("T")

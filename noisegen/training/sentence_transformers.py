@@ -16,7 +16,7 @@ from torch.utils.data import Sampler
 from noisegen.encoders.encoder import LENGTH_MAX, open_encoder
 from noisegen.encoders.tokens import PieceTokenizer, Rows, plan
 from noisegen.errors import UsageError, naming_extras
-from noisegen.options import Strings, option, public
+from noisegen.options import Strings, decode, option, public
 from noisegen.text.resources import cache_folder
 from noisegen.training.losses import TEMPERATURE, Batch, Output
 from noisegen.training.objectives import WeightedSum
@@ -55,13 +55,28 @@ class NoisyPairsOptions:
     seed: Annotated[int, option("Seed of noise and of what is held out", ge=0)] = 0
 
 
-def _noisy_pairs(options: NoisyPairsOptions) -> Datasets:
+@public
+def noisy_pairs(
+    data: Strings,
+    folder: str | Path,
+    teacher: str = "minilm",
+    recipe: str = "stored",
+    lang: str = "en",
+    held_out: int = 500,
+    both_sides: bool = True,
+    seed: int = 0,
+) -> Datasets:
     """Return datasets with the columns noisy, clean and label, the teacher's vector of clean.
 
     Only the numbers of the pairs are stored in Arrow: texts and vectors stay in memory-mapped
     files, and a recipe is redrawn in every epoch. Raises UsageError, SourceError, OutputError,
     MissingExtra.
     """
+    return _noisy_pairs(decode(NoisyPairsOptions, locals()))
+
+
+def _noisy_pairs(options: NoisyPairsOptions) -> Datasets:
+    """Run `noisy_pairs` with options that are checked."""
     with naming_extras():
         from datasets import Dataset
     lang, seed = options.lang, options.seed
@@ -80,9 +95,6 @@ def _noisy_pairs(options: NoisyPairsOptions) -> Datasets:
     return Datasets(
         dataset(pairs.training, is_fixed=False), dataset(pairs.validation, is_fixed=True)
     )
-
-
-noisy_pairs = public(NoisyPairsOptions, _noisy_pairs)
 
 
 @dataclass

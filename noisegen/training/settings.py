@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, cast
 
 from noisegen.errors import RecipeError, UsageError, did_you_mean
 from noisegen.noising.recipe import read_yaml
-from noisegen.options import RENAMED, Strings, argument, decode, internal, option
+from noisegen.options import Strings, argument, decode, internal, option
 from noisegen.runs.progress import Show, silent
 
 Sink = Callable[[dict[str, Any]], None]  # takes one row of figures
@@ -378,8 +378,7 @@ def load_settings(
         if any(layer.get(name) is not None for name in LENGTHS):  # another length replaces one
             merged = {name: value for name, value in merged.items() if name not in LENGTHS}
         if foreign := next((name for name in layer if name not in known), None):
-            new = RENAMED.get(foreign)
-            near = f"; it is now {new}" if new in known else did_you_mean(str(foreign), known)
+            near = did_you_mean(str(foreign), known)
             raise UsageError(f"preset {preset} has no setting {foreign!r}{near}")
         merged |= layer
     for name, what in base.needs.items():
@@ -396,18 +395,7 @@ def _read(path: Path) -> dict[str, Any]:
         raise UsageError(f"cannot read {path}: {str(error).splitlines()[0]}") from error
     if not isinstance(content, dict):
         raise UsageError(f"{path} is not a mapping of settings to values")
-    return {name: value for name, value in current(content).items() if name not in _RECORDED}
-
-
-def current(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings in a file of an older version under their current names.
-
-    `natural` pairs chose the weights only if `select_by` named them.
-    """
-    found = {RENAMED.get(name, name): value for name, value in content.items()}
-    if content.get("natural") or content.get("select_by") == "natural":
-        found["select_by"] = None if content.get("select_by") else "held_out"
-    return found
+    return {name: value for name, value in content.items() if name not in _RECORDED}
 
 
 def seconds(text: str, name: str) -> float:

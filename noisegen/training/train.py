@@ -1,6 +1,6 @@
 """`noisegen train`: one run of a method, from DATA to RUN."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -11,10 +11,10 @@ from noisegen.encoders.encoder import find_device
 from noisegen.encoders.stored import write_json
 from noisegen.errors import NoisegenError, OutputError, UsageError, resumable
 from noisegen.noising.registry import load_code
-from noisegen.options import public
+from noisegen.options import Strings, decode, public
 from noisegen.runs.atomic import write_text
 from noisegen.runs.folder import CONFIG, Layout, RunFolder, read_config
-from noisegen.runs.progress import Progress, reading
+from noisegen.runs.progress import Progress, Show, reading, silent
 from noisegen.training.computation import Workers, join_workers
 from noisegen.training.cost import dry_run
 from noisegen.training.disentangle import Disentangling
@@ -25,8 +25,8 @@ from noisegen.training.settings import (
     OPTIONS,
     RunSettings,
     Sink,
+    Tell,
     TrainOptions,
-    current,
     load_settings,
 )
 from noisegen.training.trainer import Clock, Method, Trainer, json_lines, line_of, tensorboard
@@ -55,7 +55,36 @@ def settings_of(options: TrainOptions) -> RunSettings:
     return settings
 
 
-def _train(options: TrainOptions) -> dict[str, Any]:
+@public
+def train(
+    data: Strings,
+    out: str | None = None,
+    preset: str | None = None,
+    config: str | None = None,
+    values: Mapping[str, Any] | None = None,
+    teacher: str | None = None,
+    student: str | None = None,
+    objective: str | None = None,
+    recipe: str | None = None,
+    lang: str | None = None,
+    seed: int | None = None,
+    epochs: float | None = None,
+    steps: int | None = None,
+    time_limit: str | None = None,
+    cpu_limit: str | None = None,
+    validation: tuple[str, ...] = (),
+    max_drift: float | None = None,
+    code: tuple[str, ...] = (),
+    device: str = "auto",
+    resume: bool = False,
+    force: bool = False,
+    dry_run: bool = False,
+    boards: bool = False,
+    began: tuple[float, float] | None = None,
+    sinks: Sequence[Sink] = (),
+    tell: Tell = silent,
+    progress: Show = silent,
+) -> dict[str, Any]:
     """Train a student, or heads, and return the metrics of the run.
 
     `data` is clean text where `recipe` names recipes, else pairs: folders of augment or mine,
@@ -68,6 +97,11 @@ def _train(options: TrainOptions) -> dict[str, Any]:
     `sinks` get each row of the log, `tell` lines for people, `progress` events. Raises UsageError,
     SourceError, OutputError, and NoisegenError where training cannot continue.
     """
+    return _train(decode(TrainOptions, locals()))
+
+
+def _train(options: TrainOptions) -> dict[str, Any]:
+    """Run `train` with options that are checked."""
     settings = settings_of(options)
     clock = Clock(settings.limit, options.began, counts_cpu=settings.cpu_limit is not None)
     kind = METHODS[settings.to_dict()["method"]]
@@ -163,25 +197,16 @@ def _sinks(trainer: Trainer[Any], options: TrainOptions) -> list[Sink]:
     return sinks
 
 
-train = public(TrainOptions, _train)
-
-
 def _same_settings(out: Path, recorded: Mapping[str, Any]) -> dict[str, Any]:
     """Return config.yaml as written; raises OutputError if it is not of these settings."""
     if (written := read_config(out)) is None:
         raise OutputError(
             f"{out} has no run to resume: its {CONFIG} cannot be read; train in another folder"
         )
-    theirs = current(written)
-    name = next((key for key in recorded if theirs.get(key) != recorded[key]), None)
-    if name is not None and name not in theirs:
-        raise OutputError(
-            f"{out} was trained by an older version, without the setting {name}; resume with that "
-            "version, or use another folder"
-        )
+    name = next((key for key in recorded if written.get(key) != recorded[key]), None)
     if name is not None:
         raise OutputError(
-            f"{out} was trained with {name} {theirs.get(name)!r}, not {recorded[name]!r}; resume "
+            f"{out} was trained with {name} {written.get(name)!r}, not {recorded[name]!r}; resume "
             "with the same settings, or use another folder"
         )
     return written

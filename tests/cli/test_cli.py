@@ -500,19 +500,6 @@ def test_a_quiet_command_prints_its_result_and_nothing_else(name, arguments, cap
     assert capfd.readouterr() == (loud.out, "")
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["preview", "Hi.", "--rows", "3"], "'--rows'; it is called --limit now"),
-        (["dictionary", "export", "d", "--source", "x"], "'--source'; it is called --origin now"),
-        (["preview", "Hi.", "--noise", "ugc"], "'--noise'; it is called --recipe now"),
-    ],
-)
-def test_an_option_of_old_names_the_new_one(words, said, capfd):
-    assert run(words) == 2
-    assert f"error: no such option {said}\n" == capfd.readouterr().err
-
-
 def test_the_default_tagger_needs_nothing_installed():
     taggers = {
         parameter.default

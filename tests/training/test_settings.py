@@ -114,33 +114,6 @@ def test_the_config_of_a_run_is_a_file_of_settings(tmp_path):
         load_settings("quickstart", path)
 
 
-def test_a_file_of_an_older_version_may_call_the_recipe_noise(tmp_path):
-    path = tmp_path / "old.yaml"
-    path.write_text("noise: mix_all\nversion: 0.1\n")
-
-    assert load_settings("quickstart", path).recipe == "mix_all"
-    with pytest.raises(UsageError, match="no setting 'noise'; it is now recipe"):
-        load_settings("quickstart", None, {"noise": "mix_all"})
-
-
-@pytest.mark.parametrize(
-    ("written", "select_by"),
-    [
-        ("natural: [posts.tsv]\nselect_by: natural", None),
-        ("natural: [posts.tsv]\nselect_by: null", "held_out"),  # it was measured alone
-        ("validation: [posts.tsv]", None),
-    ],
-)
-def test_pairs_of_an_older_file_choose_the_weights_if_they_did(tmp_path, written, select_by):
-    path = tmp_path / "config.yaml"
-    path.write_text(f"{written}\n")
-    settings = load_settings("quickstart", path)
-
-    assert (settings.validation, settings.select_by) == (("posts.tsv",), select_by)
-    path.write_text("natural: null\nselect_by: null\n")
-    assert load_settings("quickstart", path) == load_settings("quickstart")
-
-
 def test_a_file_of_aliases_of_aliases_is_refused(tmp_path):
     path = tmp_path / "mine.yaml"
     lines = [f"a{n}: &a{n} [{','.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 9)]

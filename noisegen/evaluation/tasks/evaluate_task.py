@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from statistics import fmean, stdev
-from typing import Any, NamedTuple, cast
+from typing import Any, Literal, NamedTuple, cast
 
 import torch
 from rich.table import Table
@@ -34,10 +34,10 @@ from noisegen.evaluation.tasks.fine_tuning import OTHER_MODEL, Answer, Trial, Tu
 from noisegen.evaluation.tasks.kinds import HALLUCINATED, EvaluateTaskOptions, LabelledTask
 from noisegen.evaluation.tasks.sets import AVERAGE, CHANGE, CLEAN, NOISY, TaskData
 from noisegen.noising.recipe import Recipe
-from noisegen.options import public
+from noisegen.options import Strings, decode, public
 from noisegen.report.terminal import titled
 from noisegen.runs.folder import Layout, RunFolder
-from noisegen.runs.progress import Progress, Show
+from noisegen.runs.progress import Progress, Show, silent
 from noisegen.version import __version__
 
 FAST_EPOCHS, FAST_ROWS = 3.0, 4_000
@@ -282,7 +282,27 @@ class Variant(NamedTuple):
     tuning: Tuning
 
 
-def _evaluate_task(options: EvaluateTaskOptions) -> TaskResults:
+@public
+def evaluate_task(
+    models: tuple[str, ...],
+    out: str,
+    train: Strings,
+    test: tuple[str, ...],
+    task: Literal["intent-slots", "ner", "nli"] = "intent-slots",
+    lang: str = "en",
+    recipe: str | None = None,
+    augment: str | None = None,
+    growth: float | None = None,
+    seeds: int = 5,
+    epochs: float | None = None,
+    lr: float | None = None,
+    batch_tokens: int = 512,
+    max_length: int | None = None,
+    fast: bool = False,
+    device: str = "auto",
+    force: bool = False,
+    progress: Show = silent,
+) -> TaskResults:
     """Fine-tune models on labelled data and test them in other languages, clean and noisy.
 
     `models` are SPECs, or NAME=SPEC. The weights after the last epoch are tested: there is no
@@ -290,6 +310,11 @@ def _evaluate_task(options: EvaluateTaskOptions) -> TaskResults:
     metrics.csv, results.json, and by class classes.csv and confusion.csv; a folder that is not
     empty needs `force`. Raises NoisegenError.
     """
+    return _evaluate_task(decode(EvaluateTaskOptions, locals()))
+
+
+def _evaluate_task(options: EvaluateTaskOptions) -> TaskResults:
+    """Run `evaluate_task` with options that are checked."""
     device = find_device(options.device)
     recipe = Recipe.named(options.augment) if options.augment else None
     models = named_models(options.models, next(iter(options.models), None))
@@ -320,9 +345,6 @@ def _measured(
         results = TaskResults(task, tuple(measured), settings, run.by_class)
         results.write(out)  # so that a stop leaves the figures of the models before it
     return results
-
-
-evaluate_task = public(EvaluateTaskOptions, _evaluate_task)
 
 
 @dataclass
