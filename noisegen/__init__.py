@@ -1,6 +1,6 @@
 """Make and mine realistic noisy text, and train sentence encoders that are robust to it.
 
-The names here are the public ones; each is imported when first used, so that `import noisegen` and
+All names here are public. Each is imported when it is first used, so that `import noisegen` and
 `noisegen --help` stay fast.
 """
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from noisegen.version import __version__
 
-if TYPE_CHECKING:  # what editors and type checkers see
+if TYPE_CHECKING:  # for editors and type checkers
     from noisegen import review as review
     from noisegen.augmentation.augment import augment as augment
     from noisegen.augmentation.catalog import TransformInfo as TransformInfo

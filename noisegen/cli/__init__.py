@@ -1,4 +1,7 @@
-"""The command line: a file per group of commands; each parses, calls the library once, prints."""
+"""The command line: a file per group of commands.
+
+Each command parses its arguments, calls the library once and prints the result.
+"""
 
 import ast
 import os
@@ -16,23 +19,31 @@ import click
 from noisegen.errors import NoisegenError, UsageError, naming_extras, one_line
 from noisegen.version import __version__
 
-GROUPS = {  # of the commands, each with the file that it is in
+GROUPS = {  # commands under the heading of their group, each with the file that defines it
     "Noise": {
-        "augment": "augment", "preview": "catalog", "recipes": "catalog", "transforms": "catalog",
+        "augment": "augment",
+        "preview": "catalog",
+        "recipes": "catalog",
+        "transforms": "catalog",
         "calibrate": "realism",
     },
     "Mine": {
-        "prepare": "mine", "mine-wiki": "mine", "mine-lang8": "mine", "mine-pairs": "mine",
-        "dictionary": "dictionary", "learn": "realism",
+        "prepare": "mine",
+        "mine-wiki": "mine",
+        "mine-lang8": "mine",
+        "mine-pairs": "mine",
+        "dictionary": "dictionary",
+        "learn": "realism",
     },
     "Measure": {
-        "stats": "catalog", "realism": "realism", "review": "review", "evaluate": "evaluate",
+        "stats": "catalog",
+        "realism": "realism",
+        "review": "review",
+        "evaluate": "evaluate",
         "evaluate-task": "evaluate",
     },
     "Train": {"train": "train", "quickstart": "train"},
-    "Shell": {"completion": "completion"},
-}  # fmt: skip
-COMPLETE = "_NOISEGEN_COMPLETE"  # the environment variable by which a shell asks, named by click
+}
 _MODULES = {name: module for group in GROUPS.values() for name, module in group.items()}
 _EXAMPLES = """\b
 Examples:
@@ -44,7 +55,7 @@ Options of a command: noisegen COMMAND --help
 
 
 class _Commands(Mapping[str, click.Command]):
-    """The commands by name, each imported when it is needed."""
+    """The commands by name; looking a command up imports its file."""
 
     def __getitem__(self, name: str) -> click.Command:
         module = import_module(f"noisegen.cli.{_MODULES[name]}")
@@ -58,30 +69,24 @@ class _Commands(Mapping[str, click.Command]):
 
 
 class _Program(click.Group):
-    """A group that imports no command to list them: their docstrings are read from the source."""
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return a command; while a line is being completed, with the values of its parameters."""
-        command = super().get_command(ctx, cmd_name)
-        if command and ctx.resilient_parsing:
-            from noisegen.cli.completion import add_values
-
-            add_values(command)
-        return command
+    """The program; it lists commands without importing them, from the docstrings in their files."""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the first line of the docstring of every command, by groups."""
-        lines: dict[str, str] = {}
+        """Write each group with its commands and the first line of their docstrings."""
+        docstrings: dict[str, str] = {}
         for module in set(_MODULES.values()):
             tree = ast.parse(Path(__file__).with_name(f"{module}.py").read_text("utf-8"))
-            functions = (node for node in tree.body if isinstance(node, ast.FunctionDef))
-            lines |= {node.name: ast.get_docstring(node) or "" for node in functions}
+            for node in tree.body:
+                if isinstance(node, ast.FunctionDef):
+                    docstrings[node.name] = ast.get_docstring(node) or ""
         width = max(map(len, _MODULES))
         for title, names in GROUPS.items():
-            summaries = [lines[name.replace("-", "_")].partition("\n")[0] for name in names]
-            padded = [name.ljust(width) for name in names]
+            rows = []
+            for name in names:
+                summary = docstrings[name.replace("-", "_")].partition("\n")[0]
+                rows.append((name.ljust(width), summary))
             with formatter.section(title):
-                formatter.write_dl(list(zip(padded, summaries, strict=True)))
+                formatter.write_dl(rows)
 
 
 @click.group(
@@ -96,19 +101,17 @@ noisegen.commands = _Commands()  # type: ignore[assignment] # click only reads i
 
 
 def main() -> None:
-    """Run the program; see `run` for what its exit codes mean."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # cleans up as Ctrl-C does
-    sys.unraisablehook = _heard_again
+    """Run the program and exit with the code that `run` returns."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # the same clean-up as Ctrl-C
+    sys.unraisablehook = _repeat_lost_interrupt
     warnings.showwarning = lambda message, *_: click.echo(
         f"warning: {one_line(message)}", sys.stderr, err=True
     )
-    if COMPLETE in os.environ:
-        import_module("noisegen.cli.completion")  # for what it knows of shells
     sys.exit(run(sys.argv[1:]))
 
 
-def _heard_again(ignored: "sys.UnraisableHookArgs") -> None:
-    """Interrupt once more when an interrupt fell into a destructor, which can only ignore it."""
+def _repeat_lost_interrupt(ignored: "sys.UnraisableHookArgs") -> None:
+    """Interrupt the program again if Python dropped an interrupt that came inside a destructor."""
     if not issubclass(ignored.exc_type, KeyboardInterrupt):
         sys.__unraisablehook__(ignored)
         return
@@ -116,14 +119,15 @@ def _heard_again(ignored: "sys.UnraisableHookArgs") -> None:
 
     timer = threading.Timer(0.01, os.kill, (os.getpid(), signal.SIGINT))
     timer.daemon = True
-    with suppress(RuntimeError):  # the program has ended
+    with suppress(RuntimeError):  # no thread can start when the program has ended
         timer.start()
 
 
 def run(arguments: list[str]) -> int:
     """Run one command and return its exit code.
 
-    0 done, 1 an error to act on, 2 wrong usage, 3 damaged input was salvaged, 130 interrupted.
+    0: done. 1: an error that the user can act on. 2: wrong usage. 3: done, but damaged input was
+    skipped and counted. 130: interrupted.
     """
     try:
         with naming_extras():
@@ -145,13 +149,13 @@ def run(arguments: list[str]) -> int:
         click.echo(f"interrupted{kept if _can_resume(arguments) else ''}", err=True)
         return 130
     except UnicodeEncodeError as error:
-        if "\ud800" <= error.object[error.start] <= "\udfff":  # a byte that no character has
+        if "\ud800" <= error.object[error.start] <= "\udfff":  # Python's escape of a stray byte
             click.echo("error: an argument is not valid UTF-8", err=True)
             return 2
         shown = f"standard output is {error.encoding}, which lacks a character of the text"
         click.echo(f"error: {shown}; set PYTHONIOENCODING=utf-8", err=True)
         return 1
-    except (BrokenPipeError, SystemExit):  # the reader of a pipe has had enough; click then exits
+    except (BrokenPipeError, SystemExit):  # the reader of a pipe closed it; click exits then
         _drop_stdout()
         return 0
     except OSError as error:
@@ -162,7 +166,7 @@ def run(arguments: list[str]) -> int:
 
 
 def _reworded(error: click.ClickException) -> str:
-    """Return what click found wrong with a command line, what may be meant, and where to look."""
+    """Return click's error as one line, with the nearest known name or the command for help."""
     near = getattr(error, "possibilities", None)
     message = (error.message if near else error.format_message()).removesuffix(".")
     context = getattr(error, "ctx", None)
@@ -172,7 +176,7 @@ def _reworded(error: click.ClickException) -> str:
 
 
 def _can_resume(arguments: list[str]) -> bool:
-    """Tell whether a command has begun a run that --resume continues."""
+    """Return whether an interrupted command left a folder that --resume continues."""
     name, *rest = arguments or [""]
     if name not in _MODULES:
         return False
@@ -183,7 +187,7 @@ def _can_resume(arguments: list[str]) -> bool:
 
 
 def _drop_stdout() -> None:
-    """Discard what is still buffered, so that exiting does not fail on it again."""
+    """Send buffered output to the null device, so that Python's exit does not fail on it again."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
     os.close(nowhere)

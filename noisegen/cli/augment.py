@@ -18,13 +18,20 @@ if TYPE_CHECKING:
 @click.command(epilog=common.example("augment news.txt -o out --seed 7"))
 @click.argument("sources", nargs=-1, metavar="SOURCE...")
 @click.option(
-    "-o", "--out", metavar="FOLDER|FILE|-",
+    "-o",
+    "--out",
+    metavar="FOLDER|FILE|-",
     help="Folder for the shards, a file such as noisy.jsonl, or - for standard output",
-)  # fmt: skip
+)
 @common.recipe_options
 @common.run_options(AugmentOptions, skip={"sources", "out", *NOISE})
-@click.option("--from", "manifest", type=click.Path(), metavar="MANIFEST",
-              help="Make the rows of an earlier run again")  # fmt: skip
+@click.option(
+    "--from",
+    "manifest",
+    type=click.Path(),
+    metavar="MANIFEST",
+    help="Make the rows of an earlier run again",
+)
 @click.option(
     "--dry-run",
     is_flag=True,
@@ -71,7 +78,7 @@ def augment(
 
 
 def _request_again(earlier: "Manifest", given: dict[str, Any]) -> Request:
-    """Return the request of an earlier run; raises UsageError for options that would alter it."""
+    """Return the request of an earlier run; raises UsageError for options that would change it."""
     from noisegen.augmentation.augment import request_of
 
     binding = {field.name for field in fields(Request)} | {"settings"}
@@ -81,7 +88,7 @@ def _request_again(earlier: "Manifest", given: dict[str, Any]) -> Request:
 
 
 def _warn(plan: "AugmentPlan", earlier: "Manifest | None") -> None:
-    """Say on stderr what may surprise."""
+    """Print skipped files, hints of the plan, and changes since an earlier run."""
     from noisegen.runs.folder import difference
 
     for skipped in plan.skipped:

@@ -19,8 +19,15 @@ from noisegen.cli.parameters import click_options
 @click.argument("sources", nargs=-1, metavar="[TEXT or SOURCE]...")
 @common.recipe_options
 @click_options(Request, only=("text_column", "id_column", "group_by"))
-@click.option("-n", "--limit", metavar="N", type=click.IntRange(min=1), default=10,
-              show_default=True, help="Maximum rows to show")  # fmt: skip
+@click.option(
+    "-n",
+    "--limit",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=10,
+    show_default=True,
+    help="Maximum rows to show",
+)
 @click.option("--unaligned", is_flag=True, help="Print whole texts, without alignment or filler")
 @common.output
 def preview(limit: int, unaligned: bool, as_json: bool, **given: Any) -> None:
@@ -39,11 +46,15 @@ def preview(limit: int, unaligned: bool, as_json: bool, **given: Any) -> None:
 
 @click.command(epilog=common.example("stats out --plot out.html"))
 @click.argument("out", type=click.Path(path_type=Path))
-@click.option("--plot", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE.png|.html",
-              help="Also draw the figures (.png needs the extra plot)")  # fmt: skip
+@click.option(
+    "--plot",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE.png|.html",
+    help="Also draw the figures (.png needs the extra plot)",
+)
 @common.output
 def stats(out: Path, plot: Path | None, as_json: bool) -> None:
-    """Show what a run did: rows changed, CER, WER, kinds of edit."""
+    """Show figures of a run: rows changed, CER, WER, kinds of edit."""
     from noisegen.augmentation import statistics
 
     if plot:
@@ -88,7 +99,7 @@ def recipes(recipe: str | None, code: tuple[str, ...], as_json: bool) -> None:
 def transforms(transform: str | None, code: tuple[str, ...], as_json: bool) -> None:
     """List the transforms, or show one: parameters, examples, data.
 
-    One transform is shown with the licence of its data and the place of its code.
+    A single transform is shown with the licence of its data and the file of its code.
     """
     from noisegen.augmentation import catalog
     from noisegen.noising.registry import load_code

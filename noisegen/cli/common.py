@@ -1,4 +1,4 @@
-"""What several commands share: options, refusals, and output as JSON, tables or lines on stderr."""
+"""Options, checks and output shared by several commands."""
 
 import json
 import os
@@ -24,25 +24,31 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 F = TypeVar("F", bound=Callable[..., Any])
-RUN = ("workers", "executor", "part", "resume", "force")
-
-_QUIET = f"{__name__}.quiet"  # in the metadata of a click context
+RUN = ("workers", "executor", "part", "resume", "force")  # options of a run, not of its content
+_QUIET = f"{__name__}.quiet"  # key of -q in the metadata of a click context
 
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON")
 quiet = click.option(
-    "-q", "--quiet", is_flag=True, expose_value=False, help="Print no progress, hints or summary",
+    "-q",
+    "--quiet",
+    is_flag=True,
+    expose_value=False,
     callback=lambda context, _, value: context.meta.update({_QUIET: value}),
-)  # fmt: skip
+    help="Print no progress, hints or summary",
+)
 overwrite = click.option("--force", is_flag=True, help="Overwrite the output file")
 settings = click.option(
-    "--set", "settings", multiple=True, metavar="TRANSFORM.PARAM=VALUE",
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="TRANSFORM.PARAM=VALUE",
     help="Change a parameter of the recipe; repeatable",
-)  # fmt: skip
+)
 
 
 def output(function: F) -> F:
-    """Add the options that every command has: how it prints its result, and -q."""
+    """Add the options of every command: --json and -q."""
     return as_json(quiet(function))
 
 
@@ -52,48 +58,49 @@ def recipe_options(function: F) -> F:
 
 
 def worker_options(function: F) -> F:
-    """Add the options of how work is spread over processes or machines."""
+    """Add --workers and --executor."""
     return workers(click_options(WorkerOptions, only={"executor"})(function))
 
 
 def run_options(options: type[RunOptions], skip: Collection[str] = ()) -> Callable[[F], F]:
-    """Add the options of a command that writes a folder in parts, and how it reports.
+    """Return a decorator that adds the options of a command that writes a folder in parts.
 
-    -o is not required: a dry run needs none.
+    -o is optional, because a dry run needs no output.
     """
-    decorators = (
-        click_options(options, skip={*skip, *RUN}, optional={"out"}),
-        workers,
-        click_options(options, only=RUN[1:]),
-        output,
-    )  # fmt: skip
 
     def decorate(function: F) -> F:
-        for decorator in reversed(decorators):
-            function = decorator(function)
-        return function
+        function = click_options(options, only=RUN[1:])(output(function))
+        return click_options(options, skip={*skip, *RUN}, optional={"out"})(workers(function))
 
     return decorate
 
 
 def run_values(given: dict[str, Any]) -> dict[str, Any]:
-    """Take the options of a run out of those given; return them with the command line."""
+    """Move the options of a run out of `given` and return them, with the command line added."""
     values = {name: given.pop(name) for name in RUN if name in given}
     arguments = click.get_current_context().obj or sys.argv[1:]
     return values | {"command": shlex.join(["noisegen", *arguments])}
 
 
 def _cpus() -> int:
-    """Return how many CPUs this process may use."""
+    """Return the number of CPUs that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-workers = click.option("--workers", metavar="N", type=click.IntRange(min=1), default=_cpus,
-                       help="Worker processes (default: one per CPU)")  # fmt: skip
+workers = click.option(
+    "--workers",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=_cpus,
+    help="Worker processes (default: one per CPU)",
+)
 
 
 def read_settings(texts: Iterable[str]) -> dict[str, object]:
-    """Read TRANSFORM.PARAM=VALUE; refuse --recipe together with -t, which would ignore it."""
+    """Return the values of --set, TRANSFORM.PARAM=VALUE, by TRANSFORM.PARAM.
+
+    Raises UsageError for other text, and for --recipe beside -t, which would ignore the recipe.
+    """
     if "recipe" in given_names() and click.get_current_context().params.get("transforms"):
         raise UsageError("--recipe and -t exclude each other: a recipe names its transforms")
     values: dict[str, object] = {}
@@ -105,13 +112,13 @@ def read_settings(texts: Iterable[str]) -> dict[str, object]:
 
 
 def request(given: dict[str, Any]) -> Request:
-    """Return the request that the options of a command make, --set included."""
+    """Return the request made of the options of a command and its --set values."""
     values = read_settings(given.pop("settings"))
     return decode(Request, {**given, "values": values})
 
 
 def given_names() -> dict[str, str]:
-    """Return the parameters of this command that the user gave: their names and flags."""
+    """Return the flags of the parameters that the user gave, by the names of the parameters."""
     context = click.get_current_context()
     return {
         parameter.name: parameter.opts[-1]
@@ -122,14 +129,14 @@ def given_names() -> dict[str, str]:
 
 
 def refuse(names: Collection[str], why: str) -> None:
-    """Refuse parameters that would be ignored; `why` has a place, {}, for their flag."""
+    """Raise UsageError if the user gave a parameter of `names`; {} in `why` becomes its flag."""
     for name, flag in given_names().items():
         if name in names:
             raise UsageError(why.format(flag))
 
 
 def check_file(out: Path, sources: Iterable[str | Path], force: bool | None = None) -> None:
-    """Refuse a file to write that is one of the sources, or there: see `refuse_existing`."""
+    """Raise an error if the output file is a source, or exists; see `refuse_existing`."""
     from noisegen.data.pairs import refuse_onto
     from noisegen.runs.atomic import refuse_existing
 
@@ -138,26 +145,26 @@ def check_file(out: Path, sources: Iterable[str | Path], force: bool | None = No
 
 
 def refuse_memory(out: str) -> None:
-    """Refuse an output that nobody could read."""
+    """Raise UsageError for memory://, which is lost when the command ends."""
     if out.startswith("memory://"):
         raise UsageError("memory:// ends with the command: name a folder, a file or a store")
 
 
 def example(*lines: str) -> str:
-    """Return the end of a command's help: command lines without their first word."""
+    """Return the examples at the end of a command's help; `lines` lack the word noisegen."""
     shown = [f"  noisegen {line}" for line in lines]
     return "\n".join(["\b", "Example:" if len(lines) == 1 else "Examples:", *shown])
 
 
 def is_quiet() -> bool:
-    """Tell whether the user gave -q."""
+    """Return whether the user gave -q."""
     context = click.get_current_context(silent=True)
     return bool(context and context.meta.get(_QUIET))
 
 
 def on_stderr(text: str) -> None:
     """Print text on standard error, above the progress bar if there is one."""
-    # A bar puts a stream of its own in place of sys.stderr.
+    # A bar replaces sys.stderr while it is shown, so the stream is looked up here.
     click.echo(printable(text), sys.stderr, err=True)
 
 
@@ -168,7 +175,7 @@ def tell(text: str) -> None:
 
 
 def say(lines: Iterable[str], kind: str) -> None:
-    """Print lines on standard error, each after its kind; -q silences hints and notes."""
+    """Print lines on standard error, each as "KIND: LINE"; -q silences hints and notes."""
     for line in lines:
         if kind not in ("hint", "note") or not is_quiet():
             on_stderr(f"{kind}: {one_line(line)}")
@@ -185,7 +192,7 @@ def progress(start: str = "reading") -> AbstractContextManager[Show]:
 
 
 def print_done(text: str, content: Mapping[str, object], as_json: bool) -> None:
-    """Say what was made: `content` as JSON; else `text` on standard error, and what was dropped."""
+    """Print `content` as JSON, or `text` on standard error with the counts of dropped items."""
     if as_json:
         print_json(content)
         return
@@ -196,21 +203,21 @@ def print_done(text: str, content: Mapping[str, object], as_json: bool) -> None:
 
 
 def print_json(content: object) -> None:
-    """Print one JSON object on stdout, control characters escaped."""
+    """Print one JSON object on standard output, control characters escaped."""
     text = json.dumps(content, ensure_ascii=False)
     click.echo(CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
 
 
 def print_lines(*lines: str) -> None:
-    """Print lines on stdout."""
+    """Print lines on standard output."""
     click.echo(printable("\n".join(lines)))
 
 
 def terminal(*, stderr: bool = False) -> "Console":
-    """Return a rich console that raises BrokenPipeError, where rich would exit with 1.
+    """Return a rich console for standard output or standard error.
 
-    In a file or pipe, lines have no spaces at their end. Texts are printed as they
-    are, but for control characters.
+    It raises BrokenPipeError for a closed pipe, where rich would exit with 1. Control characters
+    are replaced. In a file or pipe, spaces at the end of lines are left out.
     """
     from rich.console import Console
     from rich.segment import Segment
@@ -224,7 +231,7 @@ def terminal(*, stderr: bool = False) -> "Console":
                 text = segment.text if segment.control else printable(segment.text)
                 yield segment._replace(text=text)
 
-    stream: Any = sys.stderr if stderr else sys.stdout  # None where it is closed
+    stream: Any = sys.stderr if stderr else sys.stdout  # None if the shell closed it
     file: Any = _Trimmed(stream) if stream is not None and not stream.isatty() else None
     return Terminal(file=file, stderr=stderr, markup=False, emoji=False)
 

@@ -20,10 +20,23 @@ _FORMATS = click.Choice(["parquet", "tsv", "json", "lexicon"])
 _source = click.argument("source", metavar="DICTIONARY", type=PATH)
 _lang = click.option("--lang", metavar="LANG", help="Only entries of this language")
 _word = click.option("-w", "--word", metavar="WORD", help="Show all forms of this word")
-_limit = click.option("-n", "--limit", metavar="N", type=click.IntRange(0), default=20,
-                      show_default=True, help="Maximum entries or words to show")  # fmt: skip
-_out = click.option("-o", "--out", required=True, metavar="FILE", type=PATH,
-                    help="Output file: .parquet, .tsv or .json")  # fmt: skip
+_limit = click.option(
+    "-n",
+    "--limit",
+    metavar="N",
+    type=click.IntRange(0),
+    default=20,
+    show_default=True,
+    help="Maximum entries or words to show",
+)
+_out = click.option(
+    "-o",
+    "--out",
+    required=True,
+    metavar="FILE",
+    type=PATH,
+    help="Output file: .parquet, .tsv or .json",
+)
 
 
 @click.group(epilog=common.example("dictionary show out --word definitely"))
@@ -58,10 +71,15 @@ def show(source: Path, word: str | None, limit: int, lang: str | None, as_json: 
         common.say([f"{source} has no wrong form of {word!r}"], "hint")
     heads = ("lang", "correct", "wrong", "count", "pages", "reverse", "prob")
     cells = [
-        (entry.lang, Text(printable(entry.clean), "green"), Text(printable(entry.noisy), "red"),
-         *(f"{count:,}" for count in entry[3:6]), f"{entry.prob:.3f}")
+        (
+            entry.lang,
+            Text(printable(entry.clean), "green"),
+            Text(printable(entry.noisy), "red"),
+            *(f"{count:,}" for count in entry[3:6]),
+            f"{entry.prob:.3f}",
+        )
         for entry in chosen
-    ]  # fmt: skip
+    ]
     _print(heads, cells)
 
 
@@ -72,10 +90,7 @@ def show(source: Path, word: str | None, limit: int, lang: str | None, as_json: 
 @common.overwrite
 @common.output
 def merge(sources: tuple[Path, ...], **given: Any) -> None:
-    """Add up the counts of several dictionaries.
-
-    Then the thresholds are applied.
-    """
+    """Add up the counts of several dictionaries, then apply the thresholds."""
     _select(sources, lang=None, **given)
 
 
@@ -89,17 +104,21 @@ def merge(sources: tuple[Path, ...], **given: Any) -> None:
 @common.overwrite
 @common.output
 def filter_(source: Path, **given: Any) -> None:
-    """Apply other thresholds.
+    """Apply other thresholds to a dictionary.
 
-    Of the folder of a mining run they select from all that was counted.
+    In the folder of a mining run they select from all counted forms, not only from the dictionary.
     """
     _select([source], **given)
 
 
 def _select(
-    sources: Sequence[Path], out: Path, lang: str | None, force: bool, as_json: bool,
+    sources: Sequence[Path],
+    out: Path,
+    lang: str | None,
+    force: bool,
+    as_json: bool,
     **thresholds: Any,
-) -> None:  # fmt: skip
+) -> None:
     from noisegen.mining.dictionary import save_dictionary, select
     from noisegen.runs.manifest import counted
 
@@ -117,17 +136,33 @@ def _select(
 @click.option("-o", "--out", metavar="FILE", required=True, type=PATH, help="Output file")
 @click.option("--format", "kind", type=_FORMATS, help="Format (default: by the ending of the file)")
 @_lang
-@click.option("--origin", metavar="TEXT", default="mined with noisegen", show_default=True,
-              help="Source of the counts, for the head of a lexicon")  # fmt: skip
-@click.option("--license", "licence", metavar="TEXT", default="see its source", show_default=True,
-              help="License, for the head of a lexicon")  # fmt: skip
+@click.option(
+    "--origin",
+    metavar="TEXT",
+    default="mined with noisegen",
+    show_default=True,
+    help="Source of the counts, for the head of a lexicon",
+)
+@click.option(
+    "--license",
+    "licence",
+    metavar="TEXT",
+    default="see its source",
+    show_default=True,
+    help="License, for the head of a lexicon",
+)
 @common.overwrite
 @common.output
 def export(
-    source: Path, out: Path, kind: str | None, lang: str | None, force: bool, as_json: bool,
+    source: Path,
+    out: Path,
+    kind: str | None,
+    lang: str | None,
+    force: bool,
+    as_json: bool,
     **head: str,
-) -> None:  # fmt: skip
-    """Write it as Parquet, TSV, the paper's JSON, or a lexicon.
+) -> None:
+    """Write a dictionary as Parquet, TSV, the paper's JSON, or a lexicon.
 
     A lexicon is TSV with a head that names its source and license.
     """
@@ -153,8 +188,8 @@ def translations(
 ) -> None:
     """Show the translations that codeswitch reads.
 
-    FILE: MUSE text, FreeDict's TEI, a table (.tsv, .parquet) with the columns clean and noisy, or
-    with one for each language (default: the packaged dictionary).
+    FILE: MUSE text, FreeDict's TEI, or a table (.tsv, .parquet) with the columns clean and noisy,
+    or with a column per language (default: the packaged dictionary).
     """
     from noisegen.data.dictionaries import load_translations, source_of
     from noisegen.runs.manifest import counted
@@ -181,7 +216,7 @@ def translations(
 
 
 def _shares(entries: "Sequence[Entry]") -> str:
-    """Return the translations of a word, the most frequent first; shares where weights differ."""
+    """Return the translations of a word as text, by weight, with percentages if weights differ."""
     total = sum(entry.weight for entry in entries)
     are_equal = len({entry.weight for entry in entries}) == 1
     return ", ".join(
@@ -191,7 +226,7 @@ def _shares(entries: "Sequence[Entry]") -> str:
 
 
 def _print(heads: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """Print a table; columns of figures, from the fourth on, are at the right."""
+    """Print a table; columns from the fourth on hold figures and are aligned to the right."""
     from noisegen.report.terminal import titled
 
     table = titled(lines=False)

@@ -15,11 +15,20 @@ from noisegen.evaluation.tasks.kinds import EvaluateTaskOptions
 @click.command(
     epilog=common.example("evaluate run/student -o report --pairs pairs.tsv --source news.txt")
 )
-@click.option("--list", "is_list", is_flag=True,
-              help="Show the published sets: paper, command, where to get it, licence")  # fmt: skip
+@click.option(
+    "--list",
+    "is_list",
+    is_flag=True,
+    help="Show the published sets: paper, command, where to get it, licence",
+)
 @click_options(EvaluateOptions, optional=["models", "out"])
-@click.option("--strengths", default="0,0.5,1,1.5", show_default=True, metavar="FACTORS",
-              help="Factors on the rates of recipes, for --source ('' for none)")  # fmt: skip
+@click.option(
+    "--strengths",
+    default="0,0.5,1,1.5",
+    show_default=True,
+    metavar="FACTORS",
+    help="Factors on the rates of recipes, for --source ('' for none)",
+)
 @common.output
 def evaluate(is_list: bool, strengths: str, **options: Any) -> int:
     """Measure encoders on noisy text, against a baseline.
@@ -54,10 +63,10 @@ def _print_sets(as_json: bool) -> None:
     if as_json:
         common.print_json({"sets": published_sets()})
         return
-    for one in published_sets():
-        click.echo(f"{click.style(one['name'], bold=True)}: {one['paper']}; {one['note']}")
-        for what in ("command", "get", "licence"):
-            click.echo(f"  {what:<8} {one[what]}")
+    for known in published_sets():
+        click.echo(f"{click.style(known['name'], bold=True)}: {known['paper']}; {known['note']}")
+        for key in ("command", "get", "licence"):
+            click.echo(f"  {key:<8} {known[key]}")
 
 
 @click.command(
@@ -69,7 +78,7 @@ def _print_sets(as_json: bool) -> None:
 def evaluate_task(**options: Any) -> int:
     """Fine-tune encoders on a task; test them on noisy text.
 
-    They are trained on English and tested in other languages, clean and noisy.
+    The encoders are trained on English and tested in other languages, clean and noisy.
 
     A MODEL is minilm, a Hugging Face folder, RUN/student or hf:NAME; NAME=MODEL names it in the
     table.
@@ -87,7 +96,10 @@ def evaluate_task(**options: Any) -> int:
 def _run(
     function: Callable[..., Any], options: dict[str, Any], show: Callable[[Any], None], file: str
 ) -> int:
-    """Measure, print the results, and return the exit code."""
+    """Call an evaluation function, print its results with `show`, return the exit code.
+
+    `file` is the file of the output folder that a summary line names.
+    """
     as_json = options.pop("as_json")
     with common.progress() as progress:
         results = function(progress=progress, **options)

@@ -13,7 +13,7 @@ from noisegen.options import decode
 from noisegen.preparation import prepare as preparation
 from noisegen.runs.manifest import Manifest
 
-DAMAGE_SHOWN = 10  # lines; all are in the manifest
+DAMAGE_SHOWN = 10  # lines on damaged input; the manifest has them all
 
 
 _dry_run = click.option(
@@ -36,8 +36,14 @@ def prepare(**given: Any) -> int:
 @click.command("mine-wiki", epilog=common.example("mine-wiki enwiki-*.xml.bz2 -o out --lang en"))
 @common.run_options(mine.WikiOptions, skip={"skip"})
 @_dry_run
-@click.option("--no-skip", "skip", is_flag=True, flag_value=False, default=True,
-              help="Compare whole pages: slow, to check the short cuts")  # fmt: skip
+@click.option(
+    "--no-skip",
+    "skip",
+    is_flag=True,
+    flag_value=False,
+    default=True,
+    help="Compare whole pages: slow, to check the short cuts",
+)
 def mine_wiki(**given: Any) -> int:
     """Mine sentence pairs and a dictionary from wiki revisions.
 
@@ -73,7 +79,7 @@ def mine_pairs(**given: Any) -> int:
 def _run(
     function: Callable[..., Manifest], options: Any, given: dict[str, Any], **callbacks: Any
 ) -> int:
-    """Call a function that writes a folder, print what it did, and return the exit code."""
+    """Call a library function that writes a folder, print its summary, return the exit code."""
     out, as_json, dry_run = given["out"], given.pop("as_json"), given.pop("dry_run")
     values = common.run_values(given)
     if dry_run:
@@ -98,7 +104,7 @@ def _run(
 
 
 def _print_estimate(options: Any, as_json: bool) -> None:
-    """Print what a run with these options would produce, and how long it would take."""
+    """Print an estimate of the output and the time of a run with these options."""
     from noisegen.mining.estimate import estimate
     from noisegen.runs.estimate import UNKNOWN
 
@@ -114,7 +120,7 @@ def _print_estimate(options: Any, as_json: bool) -> None:
 
 
 def _history(counts: Mapping[str, int]) -> str:
-    """Return one line about what was read of revision histories."""
+    """Return one line with the pages, revisions and edits read, and the share of text skipped."""
     names = ("pages", "revisions", "edits", "null_edits", "reverts", "withheld")
     read = ", ".join(f"{name.replace('_', ' ')} {counts.get(name, 0):,}" for name in names)
     unchanged = 1 - counts.get("changed_bytes", 0) / max(1, counts.get("text_bytes", 0))

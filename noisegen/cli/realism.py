@@ -21,10 +21,10 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 class _DefaultGroup(click.Group):
-    """A group whose arguments go to `learn from` unless the first one names a command."""
+    """The group `learn`, whose default command is `learn from`."""
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
-        """Put the name of the default command in front where none is given."""
+        """Put "from" before arguments that do not begin with the name of a command."""
         if args and args[0] not in (*self.commands, "-h", "--help"):
             args = ["from", *args]
         return super().parse_args(context, args)
@@ -46,9 +46,9 @@ def learn() -> None:
 @common.worker_options
 @common.output
 def from_(out: str, as_json: bool, **options: Any) -> int:
-    """Learn from pairs (the default).
+    """Learn a profile from pairs (the default command).
 
-    Write ./show for a path that is named like a command.
+    For a path with the name of a command, write ./show.
     """
     from noisegen.realism.learn import learn as learn_from
 
@@ -68,11 +68,18 @@ def _size(profile: "Profile") -> str:
 
 @learn.command(epilog=common.example("learn show profile -n 30"))
 @click.argument("profile", type=PATH)
-@click.option("-n", "--limit", metavar="N", type=click.IntRange(1), default=15, show_default=True,
-              help="Maximum rows per table")  # fmt: skip
+@click.option(
+    "-n",
+    "--limit",
+    metavar="N",
+    type=click.IntRange(1),
+    default=15,
+    show_default=True,
+    help="Maximum rows per table",
+)
 @common.output
 def show(profile: Path, limit: int, as_json: bool) -> None:
-    """Show words, letters, edits per row and habits of a profile."""
+    """Show a profile: words, letters, edits per row, habits."""
     from noisegen.noising.profile import load
     from noisegen.realism.report_blocks import profile_blocks, profile_to_dict
     from noisegen.report.terminal import show as show_blocks
@@ -86,8 +93,14 @@ def show(profile: Path, limit: int, as_json: bool) -> None:
 
 @learn.command(epilog=common.example("learn merge essays posts -o both"))
 @click.argument("profiles", type=PATH, nargs=-1, required=True, metavar="PROFILE...")
-@click.option("-o", "--out", type=click.Path(file_okay=False), metavar="PROFILE", required=True,
-              help="Folder for the merged profile")  # fmt: skip
+@click.option(
+    "-o",
+    "--out",
+    type=click.Path(file_okay=False),
+    metavar="PROFILE",
+    required=True,
+    help="Folder for the merged profile",
+)
 @click.option("--force", is_flag=True, help="Overwrite the profile in this folder")
 @common.output
 def merge(profiles: tuple[Path, ...], out: str, force: bool, as_json: bool) -> None:
@@ -103,14 +116,23 @@ def merge(profiles: tuple[Path, ...], out: str, force: bool, as_json: bool) -> N
 @click_options(CalibrateOptions, skip=WORKERS)
 @common.worker_options
 @common.settings
-@click.option("-o", "--out", type=_FILE, metavar="RECIPE.yaml",
-              help="File for the new recipe (default: print it)")  # fmt: skip
+@click.option(
+    "-o",
+    "--out",
+    type=_FILE,
+    metavar="RECIPE.yaml",
+    help="File for the new recipe (default: print it)",
+)
 @common.overwrite
 @common.output
 def calibrate(
-    source: tuple[str, ...], settings: tuple[str, ...], out: Path | None, force: bool,
-    as_json: bool, **options: Any,
-) -> int:  # fmt: skip
+    source: tuple[str, ...],
+    settings: tuple[str, ...],
+    out: Path | None,
+    force: bool,
+    as_json: bool,
+    **options: Any,
+) -> int:
     """Scale a recipe to a target error rate.
 
     The rate is measured on SOURCE, clean text (default: the bundled demo text).
@@ -149,13 +171,13 @@ def calibrate(
 @click.command(epilog=common.example("realism --pairs pairs.tsv --recipe mix_all -o report.html"))
 @click_options(CompareOptions, skip=WORKERS)
 @common.worker_options
-@click.option("-o", "--out", type=_FILE, metavar="REPORT.html",
-              help="Also write a page with plots")  # fmt: skip
+@click.option("-o", "--out", type=_FILE, metavar="REPORT.html", help="Also write a page with plots")
 @common.output
 def realism(out: Path | None, as_json: bool, **options: Any) -> int:
     """Compare synthetic noise with real noise.
 
-    It measures kinds and positions of edits, and how well a classifier tells the two apart (AUC).
+    The comparison has kinds and positions of edits, and how well a classifier tells synthetic from
+    real noise (AUC).
     """
     from noisegen.realism.compare import compare
     from noisegen.realism.report_blocks import comparison_page, comparison_sections

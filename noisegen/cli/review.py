@@ -33,14 +33,23 @@ def review() -> None:
 @click_options(MakeOptions, skip={field.name for field in fields(Request)})
 @common.recipe_options
 @click_options(Request, only=("text_column", "id_column", "limit"))
-@click.option("--more", "more_rows", type=click.IntRange(1), metavar="N",
-              help="Second stage: add N rows of one strength to the review")  # fmt: skip
+@click.option(
+    "--more",
+    "more_rows",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Second stage: add N rows of one strength to the review",
+)
 @click_options(MoreOptions, only=("strength",))
 @common.output
 def make(
-    sources: tuple[str, ...], out: str, more_rows: int | None, strength: str, as_json: bool,
+    sources: tuple[str, ...],
+    out: str,
+    more_rows: int | None,
+    strength: str,
+    as_json: bool,
     **options: Any,
-) -> int:  # fmt: skip
+) -> int:
     """Draw a blind sample of rows at several strengths.
 
     SOURCE: outputs of noisegen augment, one per strength, or clean text as for augment, which is
@@ -85,8 +94,9 @@ def serve(**options: Any) -> None:
 
 @review.command(epilog=common.example("review report review.sqlite -o report.html"))
 @click.argument("path", type=click.Path(dir_okay=False), metavar="REVIEW.sqlite")
-@click.option("-o", "--out", type=click.Path(dir_okay=False), metavar="FILE.html",
-              help="Also write a page")  # fmt: skip
+@click.option(
+    "-o", "--out", type=click.Path(dir_okay=False), metavar="FILE.html", help="Also write a page"
+)
 @common.output
 def report(path: str, out: str | None, as_json: bool) -> None:
     """Show realism by strength, and how reviewers agree."""

@@ -20,23 +20,39 @@ from noisegen.training.settings import TrainOptions
 @click.argument("data", nargs=-1)
 @click.option("--list", "listed", is_flag=True, help="Show the presets: paper, data, cost, command")
 @click_options(TrainOptions, skip=["data"])
-@click.option("--set", "given", multiple=True, metavar="KEY=VALUE",
-              help="Change a setting of the preset or file; repeatable")  # fmt: skip
+@click.option(
+    "--set",
+    "given",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Change a setting of the preset or file; repeatable",
+)
 @click.option("--bench", "timed", is_flag=True, help="Time updates and data loading; train nothing")
-@click.option("--bench-seconds", "seconds", metavar="SECONDS", type=click.FloatRange(0.01),
-              default=10.0, show_default=True, help="Seconds per figure of --bench")  # fmt: skip
+@click.option(
+    "--bench-seconds",
+    "seconds",
+    metavar="SECONDS",
+    type=click.FloatRange(0.01),
+    default=10.0,
+    show_default=True,
+    help="Seconds per figure of --bench",
+)
 @common.output
 def train(
-    listed: bool, given: tuple[str, ...], timed: bool, seconds: float, as_json: bool,
+    listed: bool,
+    given: tuple[str, ...],
+    timed: bool,
+    seconds: float,
+    as_json: bool,
     **options: Any,
-) -> None:  # fmt: skip
+) -> None:
     """Distil a student that encodes noisy text like clean text.
 
     DATA is clean text where --recipe is a recipe (de=FILE: in another language than --lang); else
     pairs: folders of augment or mine, tables with columns noisy and clean, or bitext (A.de,B.en;
     deu-eng.tsv; an OPUS folder or zip).
     """
-    began = time.monotonic(), time.process_time()  # the start of torch counts too
+    began = time.monotonic(), time.process_time()  # before the import of torch, which counts too
     if listed:
         _print_presets(as_json)
         return
@@ -80,7 +96,7 @@ def _print_presets(as_json: bool) -> None:
 
 
 def _wrapped(command: str) -> list[str]:
-    """Split a command into lines that stay together in a shell, an option with its value."""
+    """Split a command into lines of at most 72 characters; an option stays with its value."""
     joined = re.sub(r"( --?[\w-]+) (?=[^\s-]\S{,50}(?: |$))", "\\1\0", command)
     lines = textwrap.wrap(joined, 72, break_long_words=False, break_on_hyphens=False)
     return [line.replace("\0", " ") for line in lines]

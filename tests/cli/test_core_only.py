@@ -49,7 +49,6 @@ RUNS = {  # command lines, and the extra that each asks for
     "train OUT/pairs -o OUT/run --steps 1": "train",
     "train --list": "",
     "quickstart -o OUT/first": "train",
-    "completion bash": "",
 }
 FUNCTIONS = {
     "evaluate": {"models": ["minilm"], "out": "report", "pairs": ["pairs.tsv"]},
