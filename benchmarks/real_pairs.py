@@ -20,8 +20,10 @@ from typing import NamedTuple
 import pyarrow.csv
 
 from benchmarks.measure import ROOT
-from noisegen.data import conll
-from noisegen.data.pairs import m2_sentences, read_pairs
+from noisegen.data.conll import NORM
+from noisegen.data.formats.token_lines import norm_tables
+from noisegen.data.m2 import m2_sentences
+from noisegen.data.pairs import read_pairs
 from noisegen.text.segmentation import language
 
 DATA = ROOT.parent / "shared" / "data"
@@ -197,8 +199,8 @@ def posts(folder: str, part: str = "train|dev") -> Iterator[Pair]:
         if not re.fullmatch(rf"data/({part})/[^/]+/{folder}/\1\.norm", path):
             continue
         content = subprocess.check_output([*git, "show", f"HEAD:{path}"])
-        for table in conll.norm_tables([content]):
-            for sides in zip(*(table[side].to_pylist() for side in conll.NORM), strict=True):
+        for table in norm_tables([content]):
+            for sides in zip(*(table[side].to_pylist() for side in NORM), strict=True):
                 words = _unmasked(*sides) if folder == "id" else sides
                 noisy, clean = (_joined(side, folder) for side in words)
                 yield noisy, clean

@@ -26,8 +26,7 @@ import pyarrow.parquet as pq
 import noisegen
 from benchmarks import inputs
 from benchmarks.measure import Result, Target, Usage, child, cpu, report
-from noisegen.augmentation.shards import Shard
-from noisegen.data.sources import ShardInput
+from noisegen.augmentation.shards import Shard, ShardTask
 from noisegen.runs import executors
 from noisegen.runs.folder import shard_path
 
@@ -98,7 +97,7 @@ class Cluster(Executor):
         yield self, lambda: self.workers
 
 
-def made(function: Callable[[ShardInput], Shard], task: ShardInput) -> Shard:
+def made(function: Callable[[ShardTask], Shard], task: ShardTask) -> Shard:
     """Return a task's result: the first task is real, the others leave an empty file."""
     if task.number == 0:
         return function(task)

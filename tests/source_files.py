@@ -17,7 +17,8 @@ from zlib import crc32
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from noisegen.data.sources import Columns, ShardInput, expand, read, shard_inputs
+from noisegen.augmentation.shards import ShardTask
+from noisegen.data.sources import Columns, expand, read, shard_ranges
 from noisegen.data.tables import RAW, REASON, REASONS
 
 TEXT = Columns()
@@ -73,8 +74,9 @@ FORMATS: dict[str, Callable[[Sequence[str]], bytes]] = {
 
 def all_tasks(
     *paths: object, columns: Columns = TEXT, shard: int = 1000, limit: int | None = None
-) -> list[ShardInput]:
-    return list(shard_inputs(expand([str(path) for path in paths]), columns, shard, limit))
+) -> list[ShardTask]:
+    shards = shard_ranges(expand([str(path) for path in paths]), columns, shard, limit)
+    return [ShardTask(number, ranges) for number, ranges in enumerate(shards)]
 
 
 def rows_of(
@@ -84,7 +86,7 @@ def rows_of(
     dropped: Counter[str] = Counter()
     tables = []
     for task in all_tasks(*paths, columns=columns, shard=shard, limit=limit):
-        for batch in read(pickle.loads(pickle.dumps(task)), columns, 50, batch_bytes):
+        for batch in read(pickle.loads(pickle.dumps(task)).ranges, columns, 50, batch_bytes):
             tables.append(batch.table)
             dropped += batch.dropped
     return pa.concat_tables(tables), dropped

@@ -25,7 +25,7 @@ from runs import DEMO, table
 import noisegen
 from noisegen.cli import run
 from noisegen.data.bitext import find_bitext, stream_bitext
-from noisegen.data.files import salvage
+from noisegen.data.decoders import salvage
 from noisegen.errors import LINE_MAX, one_line, printable
 from noisegen.evaluation.evaluate import write_csv
 

@@ -25,24 +25,22 @@ from noisegen.augmentation.one_file import (
     target_of,
     write_parts,
 )
-from noisegen.augmentation.shards import Shard, ShardJob, columns_of, make_shard
+from noisegen.augmentation.shards import Shard, ShardJob, ShardTask, columns_of, make_shard
 from noisegen.data.features import class_names
 from noisegen.data.files import is_url, modified, size_of
-from noisegen.data.formats import whole
+from noisegen.data.formats.registry import read_head
 from noisegen.data.pairs import refuse_onto
 from noisegen.data.sources import (
     RESERVED,
     Columns,
     FileRange,
     Head,
-    Input,
-    ShardInput,
     completed,
     expand,
     first_file,
     no_column,
     refuse_reserved,
-    shard_inputs,
+    shard_ranges,
 )
 from noisegen.errors import OutputError, RecipeError, UsageError
 from noisegen.noising import registry
@@ -80,7 +78,7 @@ class AugmentPlan:
 
     request: Request
     recipe: Recipe
-    inputs: list[Input]
+    inputs: list[FileRange]
     job: ShardJob
     config: dict[str, Any]
     hints: list[str]
@@ -105,11 +103,12 @@ class AugmentPlan:
         sizes = [source["bytes"] for source in self.config["sources"]]
         return 0 if None in sizes else sum(sizes)
 
-    def tasks(self, head: Head = whole) -> Iterator[ShardInput]:
-        """Yield the tasks, one a shard; raises SourceError for a column named as one of a run."""
+    def tasks(self, head: Head = read_head) -> Iterator[ShardTask]:
+        """Yield the tasks, one per shard; raises SourceError for a column named as one of a run."""
         columns, request = self.job.columns, self.request
         refuse_reserved(self.inputs, columns)
-        return shard_inputs(self.inputs, columns, request.rows_per_shard, request.limit, head)
+        shards = shard_ranges(self.inputs, columns, request.rows_per_shard, request.limit, head)
+        return (ShardTask(number, ranges) for number, ranges in enumerate(shards))
 
 
 @public
@@ -172,13 +171,14 @@ def make_file(plan: AugmentPlan, options: AugmentOptions, target: Target) -> Man
     if options.resume or options.part:
         raise UsageError("one file is written at once: --resume and --part need a folder")
     refuse_onto(Path(target.path), [item.path for item in plan.inputs])
-    columns, request = replace(plan.job.columns, raw=target.raw), plan.request
-    if head := whole(plan.inputs[0], columns):
+    columns, request = replace(plan.job.columns, raw=target.writer.keeps), plan.request
+    if head := read_head(plan.inputs[0], columns):
         target.refuse_columns(head.schema.names, request)
     rows = target.rows(request.rows_per_shard)
-    tasks = shard_inputs(plan.inputs, columns, rows, request.limit)
+    shards = shard_ranges(plan.inputs, columns, rows, request.limit)
+    tasks = (ShardTask(number, ranges) for number, ranges in enumerate(shards))
     first = next(tasks)  # so that a source that cannot be read leaves the file alone
-    target = replace(target, parallel=parallel_columns(first, columns))
+    target = replace(target, parallel=parallel_columns(first.ranges, columns))
     function = partial(make_part, plan.job, target, columns)
     parts = options.in_order(function, chain([first], tasks))
     tracker = Tracker(
@@ -226,8 +226,8 @@ class NotedHeads:
         self._is_same = False  # whether the first file is the one that was noted
         self._are_new = False
 
-    def head(self, item: Input, columns: Columns) -> FileRange | None:
-        """Return what `whole` does, for a file that is as it was noted without reading it."""
+    def head(self, item: FileRange, columns: Columns) -> FileRange | None:
+        """Return what `read_head` does, for a file that is as it was noted without reading it."""
         file: FileRange | None
         noted, mark = next(self._noted, SourceHead()), _mark_of(item)
         is_same = bool(mark) and noted.mark == mark
@@ -237,7 +237,7 @@ class NotedHeads:
             rows, size = noted.rows, noted.bytes
             file = replace(self._first, path=item.path, stop=rows, rows=rows, size=size)
         else:
-            file = whole(item, columns)
+            file = read_head(item, columns)
             self._first = self._first or file
         is_alike = file and self._first and file.is_like(self._first)
         head = SourceHead(mark, file.rows, file.size) if file and is_alike else SourceHead()
@@ -252,9 +252,9 @@ class NotedHeads:
         self._lines.close()
 
 
-def _mark_of(item: Input) -> str:
+def _mark_of(item: FileRange) -> str:
     """Return a mark that changes with the content of a file; '' for one of text, or no file."""
-    if item.kind not in ("parquet", "arrow"):
+    if item.format not in ("parquet", "arrow"):
         return ""
     if is_url(item.path):
         written = modified(item.path)
@@ -265,7 +265,7 @@ def _mark_of(item: Input) -> str:
 
 
 def _make_missing(
-    plan: AugmentPlan, folder: RunFolder[Shard], planned: Iterator[ShardInput],
+    plan: AugmentPlan, folder: RunFolder[Shard], planned: Iterator[ShardTask],
     done: Mapping[int, Shard], options: AugmentOptions,
 ) -> tuple[int, dict[str, str]]:  # fmt: skip
     """Make what is not done of the share; return how many tasks all have, and the new digests."""
@@ -281,7 +281,7 @@ def _make_missing(
     def add(shard: Shard) -> None:
         tracker.add({"rows": shard.rows, "shards": 1, BYTES: sizes.pop(shard.first_row)})
 
-    def missing() -> Iterator[ShardInput]:
+    def missing() -> Iterator[ShardTask]:
         nonlocal number_of_tasks
         for task in planned:
             number_of_tasks += 1
@@ -317,7 +317,8 @@ def estimate_of(plan: AugmentPlan, workers: int) -> RunEstimate | None:
         part = replace(plan, request=first, job=job)
         return make_shards(part, AugmentOptions(**vars(first), out=out))
 
-    parts = shard_inputs(plan.inputs, plan.job.columns, ROWS_COUNTED, request.limit)
+    shards = shard_ranges(plan.inputs, plan.job.columns, ROWS_COUNTED, request.limit)
+    parts = chain.from_iterable(shards)
     asked = Asked("rows", "rows", request.limit, request.rows_per_shard, workers, request.copies)
     return estimate(parts, total, run, asked)
 
@@ -368,7 +369,7 @@ def make_plan(request: Request, out: Path) -> AugmentPlan:
         },
     }
     config = json.loads(json.dumps(config))  # as it comes back from the manifest
-    config["sources"] = [{"path": item.path, "bytes": item.size} for item in inputs]
+    config["sources"] = [{"path": item.path, "bytes": item.file_size} for item in inputs]
     job = replace(job, config=json.dumps(bound(config), sort_keys=True, ensure_ascii=False))
     skipped = [f"{item.path}: {item.skipped}" for item in named if item.skipped]
     hints = [*notes, *filter(None, [whole.note_on(request.lang)])]

@@ -7,7 +7,6 @@ is left as it is where the format holds it, else left out, and counted.
 
 import bz2
 import gzip
-import json
 import lzma
 import re
 import sys
@@ -17,7 +16,6 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from glob import escape
-from itertools import starmap, zip_longest
 from pathlib import Path
 from typing import IO, Any
 
@@ -31,16 +29,20 @@ from noisegen.augmentation.shards import (
     SAMPLED_ROWS,
     Shard,
     ShardJob,
+    ShardTask,
     align,
     aligned_labels,
     counts_of,
 )
 from noisegen.data import conll
+from noisegen.data.decoders import compression_of
 from noisegen.data.features import class_names, label_names
-from noisegen.data.files import compression_of, metered
-from noisegen.data.formats import ENDINGS, Columns, input_of
-from noisegen.data.sources import RowBatch, ShardInput, is_list, listed, read
-from noisegen.data.tables import CODE, KEPT, RAW, REASON, REASONS, Mask, is_unicode
+from noisegen.data.files import metered
+from noisegen.data.formats.base import NoisyRow, Writer
+from noisegen.data.formats.registry import ENDINGS, FORMATS, WRITTEN, file_of
+from noisegen.data.rows import Columns, FileRange, RowBatch
+from noisegen.data.sources import is_list, listed, read
+from noisegen.data.tables import CODE, KEPT, RAW, REASON, REASONS, Mask
 from noisegen.errors import OutputError, SourceError, UsageError
 from noisegen.options import Strings
 from noisegen.runs.atomic import atomic, refuse_existing, remove_left
@@ -56,13 +58,7 @@ _COMPRESS: dict[str, Callable[[bytes], bytes]] = {  # parts of a file, one after
     "xz": lzma.compress,
     "zst": lambda content: bytes(pa.compress(content, codec="zstd", asbytes=True)),
 }
-_CSV_FIELD = re.compile(r'(?:^|,)("[^"]*(?:""[^"]*)*"(?=,|$)|[^",][^,]*|)')  # with its quotes
-_FLAT = str.maketrans("\r\n", "  ")  # a row is a line
 _ENDING = re.compile(r"[^/\\]\.[A-Za-z]{1,5}$")  # looks like that of a file
-_TOKEN_LINES = {
-    **dict.fromkeys(("conll", "norm"), "{1}\t{2}\n"),
-    "conllu": "{0}\t{1}\t_\t{2}" + "\t_" * 6 + "\n",
-}
 _OWNERS = "\x00owners"  # the column with the numbers of the clean tokens of the noisy ones
 _WHOLE = ("null_text", "null_id", "unequal_labels")  # rows whose values are all in their columns
 _CUT = ("row_too_long", "truncated")  # rows of which only the beginning was read
@@ -72,28 +68,38 @@ _CUT = ("row_too_long", "truncated")  # rows of which only the beginning was rea
 class Target:
     """Where one noisy file goes, '-' for standard output, and how its rows are written.
 
-    `raw` is the kind of file whose rows can be written as they came, `parallel` are the columns
-    with an item for each token.
+    `parallel` are the columns with an item for each token.
     """
 
     path: str
     format: str
     compression: str = ""
     has_header: bool = True
-    raw: str = ""
     parallel: tuple[str, ...] = ()
+
+    @property
+    def writer(self) -> Writer:
+        """How the format writes rows."""
+        writer = FORMATS[self.format].writer
+        assert writer
+        return writer
+
+    @property
+    def has_token_lines(self) -> bool:
+        """Whether the file has a token per line."""
+        return FORMATS[self.format].has_token_lines
 
     def rows(self, rows_per_shard: int) -> int:
         """Return how many rows a task has: few, so that a stream begins soon; a row group many."""
-        return rows_per_shard if self.format == "parquet" else min(ROWS, rows_per_shard)
+        return min(ROWS, rows_per_shard) if self.writer.line else rows_per_shard
 
     def refuse(self, request: Request) -> None:
         """Raise UsageError for options that the format cannot hold."""
         tables = "write jsonl, parquet, csv or tsv"
         for flag, given in (("--copies", request.copies > 1), ("--edits", request.edits)):
-            if given and self.format in ("txt", *_TOKEN_LINES):
+            if given and not self.writer.has_columns:
                 raise UsageError(f"{self.format} has no column for {flag}: {tables}")
-        if self.format in _TOKEN_LINES and not request.tokens:
+        if self.has_token_lines and not request.tokens:
             problem = f"{self.format} needs --tokens and --labels, for it holds no plain text"
             raise UsageError(f"{problem}: {tables}, or txt")
         if self.format == "parquet" and self.compression:
@@ -116,43 +122,43 @@ def target_of(out: str, to: str | None, request: Request, came: Callable[[], str
     Its format is `to`, else that of the ending, else that which `came` in. Raises UsageError, also
     for a new folder that has the name of a file.
     """
-    known = {**ENDINGS, "conllu": "conllu"}
     compression = compression_of(out)
     name = out.lower().removesuffix(f".{compression}")
-    ending = known.get(name.rpartition(".")[2], "") if "." in name else ""
+    ending = ENDINGS.get(name.rpartition(".")[2], "") if "." in name else ""
     is_folder = output_path(out).is_dir()
-    if is_folder and ending in _FORMATS and not any(output_path(out).iterdir()):
+    if is_folder and ending in WRITTEN and not any(output_path(out).iterdir()):
         raise UsageError(f"{out} is an empty folder: remove it, or write {out}/ for shards in it")
-    if is_folder or not (to or ending in _FORMATS or out == "-"):
+    if is_folder or not (to or ending in WRITTEN or out == "-"):
         if to:
             raise UsageError(f"{out} is a folder: --to writes one file")
         if not is_folder and _ENDING.search(out):
-            endings = ", ".join(f".{name}" for name in _FORMATS)
+            endings = ", ".join(f".{name}" for name in WRITTEN)
             raise UsageError(
                 f"{out}: one file ends in {endings}, or with .gz, .bz2, .xz or .zst after it; "
                 f"a folder of this name is {out}/"
             )
         return None
     kind = to or ending or came()
-    if kind == "tsv" and not to and _is_tsv(request.sources) and came() in _TOKEN_LINES:
+    if kind == "tsv" and not to and _is_tsv(request.sources) and _has_token_lines(came()):
         kind = came()  # a token per line, as it came
-    kind = kind if kind in _FORMATS else "jsonl"
+    kind = kind if kind in WRITTEN else "jsonl"
     if kind == "norm" and came() in ("conll", "conllu") and request.labels in conll.LABELLED[:2]:
         raise UsageError(
             f"norm holds normal forms, and column {request.labels!r} of {came()} has tags: write "
             "conll or conllu, or name a column of normal forms: --tokens, --labels"
         )
-    is_family = kind == "conllu" and came() == kind
-    target = Target(
-        out, kind, compression, not request.text_column.isdecimal(), "conll" if is_family else kind
-    )
+    target = Target(out, kind, compression, not request.text_column.isdecimal())
     if came():  # else there are no rows to write, which is told when they are read
         target.refuse(request)
     return target
 
 
 def _is_tsv(sources: Strings) -> bool:
-    return all(input_of(source).kind == "tsv" for source in listed(sources))
+    return all(file_of(source).format == "tsv" for source in listed(sources))
+
+
+def _has_token_lines(name: str) -> bool:
+    return name in FORMATS and FORMATS[name].has_token_lines
 
 
 @contextmanager
@@ -210,13 +216,13 @@ class Part:
     as_is: Counter[str]
 
 
-def make_part(job: ShardJob, target: Target, columns: Columns, task: ShardInput) -> Part:
+def make_part(job: ShardJob, target: Target, columns: Columns, task: ShardTask) -> Part:
     """Noise the rows of a task and write them in the format of the target."""
     sums, dropped, as_is = Counter[str](), Counter[str](), Counter[str]()
     tables = []
-    for batch in read(task, columns, batch_bytes=job.engine().batch_bytes):
+    for batch in read(task.ranges, columns, batch_bytes=job.engine().batch_bytes):
         codes, has_line = batch.read[REASON].to_numpy(), _are_valid(batch.read[RAW])
-        if target.format in _TOKEN_LINES:
+        if target.has_token_lines:
             batch = _with_tokens(batch, columns.of(batch.read.column_names).source)
         stays = _as_is(target, columns, batch)
         as_is.update(REASONS[code] for code in codes[stays].tolist())
@@ -237,9 +243,9 @@ def _as_is(target: Target, columns: Columns, batch: RowBatch) -> Mask:
     """Return which rows cannot be noised, but can be written as they came."""
     codes = batch.read[REASON].to_numpy()
     stays = _are_valid(batch.read[RAW]) & ~np.isin(codes, [CODE[name] for name in _CUT])
-    if target.format not in ("txt", *_TOKEN_LINES):
+    if target.writer.has_columns:
         stays |= np.isin(codes, [CODE[name] for name in _WHOLE])
-    if target.format == "parquet":
+    if target.writer.line is None:
         stays |= _are_valid(batch.read[columns.of(batch.read.column_names).source])
     return stays & ~batch.keep
 
@@ -291,7 +297,7 @@ def _changed(
     return {columns.tokens: words, _OWNERS: owners} | made | new
 
 
-def parallel_columns(task: ShardInput, columns: Columns) -> tuple[str, ...]:
+def parallel_columns(ranges: Sequence[FileRange], columns: Columns) -> tuple[str, ...]:
     """Return the columns with an item for each token: the labels, and others such as these.
 
     They are told by the first rows of the first task, whatever comes later.
@@ -299,7 +305,7 @@ def parallel_columns(task: ShardInput, columns: Columns) -> tuple[str, ...]:
     if not (columns.tokens and columns.labels):
         return ()
     with metered():  # what is read again with the task counts there
-        rows = next((batch.table.slice(0, FIRST) for batch in read(task, columns)), None)
+        rows = next((batch.table.slice(0, FIRST) for batch in read(ranges, columns)), None)
     if rows is None:
         return ()
     columns = columns.of(rows.column_names)
@@ -321,39 +327,38 @@ def _with_values(table: pa.Table, name: str, values: Any, keep: Any) -> pa.Table
     return table.set_column(at, field.with_type(kind), both.take(as_arrow(index)))
 
 
-# Formats: a row is the values of its columns, and the line that it was read from if known, without
-# its end; a sentence is a line.
-
-
-_Row = dict[str, Any]
+# Rows as the bytes of a part of the file.
 
 
 def _content(
     target: Target, columns: Columns, tables: Sequence[pa.Table], *, has_header: bool
 ) -> bytes | pa.Table:
     """Return rows as the bytes of a part of the file, or as a table for Parquet."""
-    table = pa.concat_tables(tables)
-    if target.format == "parquet":
-        return table.select(_names(table))
-    columns, write, end = columns.of(table.column_names), _WRITERS[target.format], "\n"
-    if target.format == "jsonl":
-        write = partial(_json_line, {columns.source, "copy", "edits", *target.parallel})
-    names = [*_names(table), *[_OWNERS][: target.format in _TOKEN_LINES]]
-    rows = zip(*(_values(table, name) for name in names), strict=True)
+    table, write = pa.concat_tables(tables), target.writer.line
+    names = _names(table)
+    if write is None:
+        return table.select(names)
+    columns, end = columns.of(table.column_names), "\n"
+    changed = {columns.source, "copy", "edits", *target.parallel}
+    has_owners = _OWNERS in table.column_names
+    owners = table[_OWNERS].to_pylist() if has_owners else [()] * len(table)
+    values = zip(*(_values(table, name) for name in names), strict=True)
+    raws, codes = table[RAW].to_pylist(), table[REASON].to_pylist()
     lines: list[bytes] = []
-    for row, raw, code in zip(rows, table[RAW].to_pylist(), table[REASON].to_pylist(), strict=True):
+    for row, raw, code, owner in zip(values, raws, codes, owners, strict=True):
         line, end = _without_end(raw, end)
         if line is None or code in KEPT:
-            line = write(dict(zip(names, row, strict=True)), columns, line).encode("utf-8")
+            noisy = NoisyRow(dict(zip(names, row, strict=True)), columns, changed, line, owner)
+            line = write(noisy).encode("utf-8")
         lines.append(line + end.encode())
-    if has_header and target.format in ("tsv", "csv"):
-        header = {name: name for name in _names(table)}
-        lines.insert(0, write(header, Columns(), None).encode("utf-8") + end.encode())
+    if has_header and target.writer.header:
+        header = NoisyRow({name: name for name in names}, Columns(), (), None)
+        lines.insert(0, write(header).encode("utf-8") + end.encode())
     return _COMPRESS[target.compression](b"".join(lines))
 
 
 def _without_end(raw: bytes | None, end: str) -> tuple[bytes | None, str]:
-    """Return a line without its end, and that end; `end` if it has none."""
+    """Return a line without its line end, and that line end; `end` for a line without one."""
     if raw is None or not raw.endswith(b"\n"):
         return raw, end
     end = "\r\n" if raw.endswith(b"\r\n") else "\n"
@@ -372,87 +377,3 @@ def _values(table: pa.Table, name: str) -> list[Any]:
 
 def _names(table: pa.Table) -> list[str]:
     return [name for name in table.column_names if name not in (REASON, RAW, _OWNERS)]
-
-
-def _text_line(row: _Row, columns: Columns, line: bytes | None) -> str:
-    text = row[columns.source]
-    return _cell(" ".join(text) if isinstance(text, list) else text).translate(_FLAT)
-
-
-def _tsv_line(row: _Row, columns: Columns, line: bytes | None) -> str:
-    return "\t".join(_cell(value).translate(_FLAT | {ord("\t"): " "}) for value in row.values())
-
-
-def _csv_line(row: _Row, columns: Columns, line: bytes | None) -> str:
-    cells = [_cell(value) for value in row.values()]
-    was = _CSV_FIELD.findall(line.decode())[: len(cells)] if line is not None else []
-    return ",".join(starmap(_csv_field, zip_longest(cells, was, fillvalue=""))) or '""'
-
-
-def _csv_field(cell: str, was: str) -> str:
-    """Return a cell with quotes where it needs them, or had them."""
-    has_quotes = was.startswith('"') or (was != cell and not {*'",\r\n'}.isdisjoint(cell))
-    return '"' + cell.replace('"', '""') + '"' if has_quotes else cell
-
-
-def _json_line(changed: set[str], row: _Row, columns: Columns, line: bytes | None) -> str:
-    if line is None:
-        return _json(row)
-    return _spliced(line.decode(), {name: row[name] for name in row if name in changed})
-
-
-def _spliced(line: str, new: _Row) -> str:
-    """Return an object of JSON with new values of some fields, and all else as it is written."""
-    new, made = dict(new), ""
-    decode, begin = json.JSONDecoder().raw_decode, 0  # of what is not yet in `made`
-    at = _space(line, line.index("{") + 1)
-    while line[at] != "}":
-        name, at = decode(line, at)
-        start = _space(line, _space(line, at) + 1)  # behind the colon
-        value, at = decode(line, start)
-        if name in new and (other := new.pop(name)) != value:
-            made, begin = made + line[begin:start] + _json(other), at
-        at = _space(line, at)
-        at = _space(line, at + 1) if line[at] == "," else at
-    added = "".join(f", {_json(name)}: {_json(value)}" for name, value in new.items())
-    return f"{made}{line[begin:at]}{added}{line[at:]}"
-
-
-def _space(line: str, at: int) -> int:
-    """Return where white space from `at` on ends."""
-    while line[at] in " \t\r\n":
-        at += 1
-    return at
-
-
-def _json(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False, default=_plain)
-    return text if is_unicode(text) else json.dumps(value, default=_plain)
-
-
-def _plain(value: Any) -> str:
-    return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
-
-
-def _token_lines(form: str, row: _Row, columns: Columns, line: bytes | None) -> str:
-    new = {str(name): row[str(name)] for name in (columns.tokens, columns.labels)}
-    owners = row.pop(_OWNERS)
-    if line is None:
-        numbered = enumerate(zip(*new.values(), strict=True), 1)
-        return "".join(form.format(number, *token) for number, token in numbered)
-    names = [name for name in row if name not in (conll.TEXT, conll.SENTENCE)]
-    return conll.rewritten(line, names, new, owners)
-
-
-def _cell(value: Any) -> str:
-    """Return a value as text: that of a list or of fields is JSON."""
-    if value is None or isinstance(value, str):
-        return value or ""
-    return _plain(value) if isinstance(value, bytes) else _json(value)
-
-
-_WRITERS: dict[str, Callable[[_Row, Columns, bytes | None], str]] = {
-    "txt": _text_line, "tsv": _tsv_line, "csv": _csv_line, "jsonl": partial(_json_line, set()),
-    **{name: partial(_token_lines, form) for name, form in _TOKEN_LINES.items()},
-}  # fmt: skip
-_FORMATS = (*_WRITERS, "parquet")

@@ -22,7 +22,7 @@ from noisegen.augmentation import Request
 from noisegen.augmentation.augment import AugmentPlan, make_plan
 from noisegen.augmentation.catalog import demo_texts
 from noisegen.data.files import is_url
-from noisegen.data.formats import input_of
+from noisegen.data.formats.registry import file_of
 from noisegen.data.sources import is_hub, read
 from noisegen.errors import UsageError
 from noisegen.options import listed
@@ -84,7 +84,7 @@ def is_source(text: str) -> bool:
         return True
     if len(text) > 1024 or " " in text:
         return False
-    return Path(text).exists() or "*" in text or not input_of(text).skipped
+    return Path(text).exists() or "*" in text or not file_of(text).skipped
 
 
 def examples_of(
@@ -114,7 +114,7 @@ def examples_of(
         tell(hint)
     job, examples = plan.job, list[ShownRow]()
     ids = pa.array(range(len(texts)), pa.int64())
-    batches = (batch.table for task in plan.tasks() for batch in read(task, job.columns))
+    batches = (batch.table for task in plan.tasks() for batch in read(task.ranges, job.columns))
     read_columns = dict.fromkeys(["id", "clean", job.group_column or "id"])
     for table in [pa.table({"id": ids, "clean": pa.array(texts)})] if texts else batches:
         noised = job.noised(table.select([*read_columns]), edits=True)

@@ -18,9 +18,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from noisegen.augmentation import Request
-from noisegen.data.conll import NORM, carried, carried_forms
+from noisegen.data.conll import NORM
 from noisegen.data.features import class_names, label_names, with_class_names
-from noisegen.data.sources import Columns, ShardInput, is_string, no_column, read
+from noisegen.data.labels import carried, carried_forms
+from noisegen.data.rows import FileRange
+from noisegen.data.sources import Columns, is_string, no_column, read
 from noisegen.errors import OutputError, SourceError
 from noisegen.noising import registry
 from noisegen.noising.engine import Engine, add_noise
@@ -77,6 +79,29 @@ _NOTHING_DROPPED: dict[str, int] = {}
 def _names(names: tuple[str, ...]) -> list[str]:
     """Return a list, the same for equal names: a run holds the notes of all its shards."""
     return list(names)
+
+
+@dataclass(frozen=True)
+class ShardTask:
+    """One shard to make: its number, and the ranges of files whose rows it has."""
+
+    number: int
+    ranges: tuple[FileRange, ...]
+
+    @property
+    def first_row(self) -> int:
+        """The number of its first row among all rows of the run."""
+        return self.ranges[0].first
+
+    @property
+    def rows(self) -> int:
+        """The number of its rows."""
+        return sum(part.rows for part in self.ranges)
+
+    @property
+    def size(self) -> int:
+        """Its share of the bytes of the input; 0 where they are not known."""
+        return sum(part.size for part in self.ranges)
 
 
 @dataclass(frozen=True)
@@ -149,7 +174,7 @@ def _engine(request: Request, recipe: str, code: tuple[tuple[str, str], ...]) ->
     return Engine(Recipe.from_dict(json.loads(recipe)).for_language(request.lang)[0], settings)
 
 
-def make_shard(job: ShardJob, folder: Path, task: ShardInput) -> Shard:
+def make_shard(job: ShardJob, folder: Path, task: ShardTask) -> Shard:
     """Make one shard in a folder and return what it holds, which is written last, as metadata.
 
     Raises OutputError if it cannot be written.
@@ -161,7 +186,7 @@ def make_shard(job: ShardJob, folder: Path, task: ShardInput) -> Shard:
     drawn: set[str] = set()
     writer: pq.ParquetWriter | None = None
     with atomic(path) as file, publishing(live_path(path), read_so_far), ExitStack() as stack:
-        for batch in read(task, job.columns, batch_bytes=job.engine().batch_bytes):
+        for batch in read(task.ranges, job.columns, batch_bytes=job.engine().batch_bytes):
             dropped.update(batch.dropped)
             for copy in range(request.copies):
                 noised = job.noised(batch.table, copy, edits=edits)

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from noisegen.data.files import reading, shard_files
-from noisegen.data.parquet import parquet_head
+from noisegen.data.formats.parquet import parquet_head
 from noisegen.data.sources import is_list, is_string
 from noisegen.errors import SourceError, UsageError, naming_extras
 from noisegen.noising.engine import EDITS

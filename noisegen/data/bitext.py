@@ -12,9 +12,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from noisegen.data.columns import TextColumns, column_named, stream_columns
-from noisegen.data.files import COMPRESSIONS, SMALL, Damaged, not_wide, read_parts
-from noisegen.data.formats import Columns, input_of, name_of, whole
-from noisegen.data.layouts import layouts_of
+from noisegen.data.decoders import COMPRESSIONS, SMALL
+from noisegen.data.files import Damaged
+from noisegen.data.formats.layouts import layouts_of
+from noisegen.data.formats.registry import file_of, format_of, name_of, read_head
+from noisegen.data.lines import not_wide, read_parts
+from noisegen.data.rows import Columns
 from noisegen.data.sources import expand, is_hub, listed, named_source
 from noisegen.data.tables import read_lines
 from noisegen.errors import SourceError, UsageError
@@ -212,10 +215,10 @@ def _halves(paths: Iterable[str], langs: Languages | None, archive: str = "") ->
 
 def _table(path: Path, given: Languages | None) -> list[Bitext]:
     """Return a table of two languages."""
-    item = input_of(path)
-    is_table = item.kind != "txt" or layouts_of(str(path))
-    file = whole(item, Columns()) if is_table else None
-    names = file.schema.names if file is not None else []
+    file = file_of(path)
+    is_table = file.format != "txt" or layouts_of(str(path))
+    headed = read_head(file, Columns()) if is_table else None
+    names = headed.schema.names if headed is not None else []
     names = [*names, *(name for name in MIXED if column_named(name, names) in names)]
     if not names or {*_UNPAIRED} & {*names}:
         return []
@@ -233,7 +236,7 @@ def _table(path: Path, given: Languages | None) -> list[Bitext]:
             raise UsageError(f"{path}: no languages in its name or columns; write de-en={path}")
         columns = tuple(name for name in MIXED if name in names) if is_mixed else SIDES
         both = langs or ("", "")
-    elif langs is not None and len(spoken) < 2 and item.kind in ("tsv", "csv"):
+    elif langs is not None and len(spoken) < 2 and format_of(file).has_header:
         columns, both = ("1", "2"), langs
     elif len(spoken) != 2:
         return []

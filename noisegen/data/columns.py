@@ -1,4 +1,4 @@
-"""Columns of text that a user named by what they hold: read bounded, or streamed, and cleaned."""
+"""Columns of text of any source, named by what they hold: streamed, or read up to a bound."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -8,10 +8,11 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from noisegen.data import tables
-from noisegen.data.files import ALL, Piece
-from noisegen.data.formats import Columns, Input, numbered, range_tables, whole
-from noisegen.data.layouts import other_names
-from noisegen.data.sources import expand, is_list, is_string, no_column, refuse_doubles
+from noisegen.data.formats.layouts import other_names
+from noisegen.data.formats.registry import range_tables, read_head
+from noisegen.data.rows import Columns, FileRange, numbered
+from noisegen.data.sources import expand, no_column, refuse_doubles
+from noisegen.data.tables import is_list, is_string
 from noisegen.errors import SourceError
 from noisegen.text.buffers import one_chunk
 
@@ -19,18 +20,18 @@ _TWEET = "tweet_id"
 _ONLY_IDS = "; it has ids of tweets without their text, which has to be fetched first"
 _TWEET_COLUMNS = 3  # a table with fewer has ids and labels alone
 _GOLD = ("label", "score")
-ROWS_MAX = 1_000_000  # that are held in memory
+ROWS_MAX = 1_000_000  # rows held in memory
 BATCH_BYTES, BATCH_ROWS = 4 << 20, 10_000
 T = TypeVar("T")
-Choices = Sequence[Sequence[str]]  # sets of columns, the first that a source has is read
+Choices = Sequence[Sequence[str]]  # sets of columns; the first set that a source has is read
 
 
 @dataclass(frozen=True)
 class TextColumns:
-    """Columns of text of one source; `dropped` counts rows by reason, `damaged` says what was lost.
+    """Columns of text of one source, lists of equal length without empty texts.
 
-    The lists are equally long, and no text is blank. `unread` counts the rows of `damaged`, by the
-    reasons of `tables.REASONS`.
+    `dropped` counts other rows by reason. `damaged` has a line per reason for which rows could not
+    be read, and `unread` counts these rows by the reasons of `tables.REASONS`.
     """
 
     columns: dict[str, list[str]]
@@ -42,20 +43,20 @@ class TextColumns:
         return len(next(iter(self.columns.values())))
 
     def sample(self, most: int) -> "TextColumns":
-        """Return at most so many rows, spread evenly over all."""
+        """Return at most `most` rows, spread evenly over all."""
         columns = {name: evenly(texts, most) for name, texts in self.columns.items()}
         return self if len(self) <= most else TextColumns(columns, self.dropped, self.damaged)
 
 
 def evenly(rows: Sequence[T], most: int) -> list[T]:
-    """Return at most so many rows, spread evenly over all."""
+    """Return at most `most` rows, spread evenly over all."""
     if len(rows) <= most:
         return list(rows)
     return [rows[number * len(rows) // most] for number in range(most)]
 
 
 def column_named(name: str, there: Sequence[str]) -> str:
-    """Return the column that a name means: its own, its number, or what published sets call it."""
+    """Return the column of a name: equal, by number, or a name that published sets use for it."""
     found = numbered(name, there)
     if found in there:
         return found
@@ -63,14 +64,17 @@ def column_named(name: str, there: Sequence[str]) -> str:
     return next((plain[other] for other in other_names(name) if other in plain), found)
 
 
-def read_columns(source: str, choices: Choices, what: str, advice: str = "") -> TextColumns:
-    """Read the first of the `choices` of columns that the source has.
+# Columns as lists of text.
 
-    `source` is a file, folder, glob or hf:...; of a text file, the one column is its lines. Columns
-    of a file without a header are numbers from 1; `column_named` tells what else a name means. Of
-    rows with the same tweet_id the first is read. `what` names the set in errors, and `advice` ends
-    those about a missing column. Rows after the first ROWS_MAX are counted under `over_limit`.
-    Raises SourceError for what is missing and where no row is left.
+
+def read_columns(source: str, choices: Choices, what: str, advice: str = "") -> TextColumns:
+    """Read the first set of columns, of several `choices`, that the source has.
+
+    `source` is a file, folder, glob or hf:...; the one column of a text file is its lines. Names
+    are found as in `column_named`; columns of a file without a header line are numbers from 1. Of
+    rows with the same tweet_id the first is read. Rows after the first ROWS_MAX are counted under
+    `over_limit`. `what` names the set in errors, and `advice` ends errors about a missing column.
+    Raises SourceError for a missing source or column, and where no row is left.
     """
     read = TextColumns({})
     rows = list(within_memory(stream_columns(source, choices, what, read, advice), read.dropped))
@@ -90,84 +94,116 @@ def within_memory(rows: Iterable[T], dropped: Counter[str]) -> Iterator[T]:
 def stream_columns(
     source: str, choices: Choices, what: str, read: TextColumns, advice: str = ""
 ) -> Iterator[tuple[str, ...]]:
-    """Yield any number of rows as `read_columns` reads them; `read` gets columns and losses."""
-    empty, ids = True, set[str]()
-    for item in expand([source]):
+    """Yield rows as `read_columns` reads them, in any number; `read` gets columns and losses."""
+    choice = _Choice(choices, what, advice, read.columns)
+    seen = set[str]()  # ids of tweets
+    is_empty = True
+    for file in expand([source]):
 
-        def choose(there: Sequence[str], path: str = item.path) -> tuple[str, ...]:
-            refuse_doubles(path, there)
-            given = [tuple(read.columns)] if read.columns else choices
-            chosen = [tuple(column_named(name, there) for name in names) for names in given]
-            missing = [[name for name in names if name not in there] for names in chosen]
-            row_id = column_named(_TWEET, there)
-            if read.columns and missing[0]:
-                name = missing[0][0]
-                raise SourceError(f"{path}: no column {name!r}, which the files before it have")
-            if all(missing):
-                error = no_column(path, min(missing, key=len)[0], there)
-                wanted = " or ".join(", ".join(names) for names in choices)
-                hint = _ONLY_IDS if row_id in there and len(there) < _TWEET_COLUMNS else advice
-                raise SourceError(f"{error}; {what} needs the columns {wanted}{hint}")
-            at = missing.index([])
-            read.columns.update({name: [] for name in given[at]})
-            return (*chosen[at], *{row_id}.intersection(there))
+        def chosen(there: Sequence[str], path: str = file.path) -> list[str]:
+            return choice.names(path, there)
 
-        for _, codes, columns in text_batches(item, Columns(text=choices[0][0]), choose):
+        for _, codes, columns in text_batches(file, Columns(text=choices[0][0]), chosen):
             lost = unread_rows(codes)
             read.unread.update(lost)
-            read.damaged.extend(damaged_rows(item.path, lost))
+            read.damaged.extend(damaged_rows(file.path, lost))
             for code, cells in zip(codes.tolist(), zip(*columns, strict=True), strict=True):
-                texts, row_id = cells[: len(read.columns)], cells[len(read.columns) :]
                 if code not in tables.KEPT:
                     continue
-                blank = [not text or text.isspace() for text in texts]
-                if any(blank):
-                    name = list(read.columns)[blank.index(True)]
-                    read.dropped[f"no_{name}" if name in _GOLD else "empty_cell"] += 1
-                elif row_id and row_id[0] and row_id[0] in ids:
-                    read.dropped["duplicate_id"] += 1
-                else:
-                    empty = False
-                    ids.update(filter(None, row_id))
-                    yield texts
-    if empty:
-        why = (
-            in_brackets(read.dropped + read.unread)
-            or ": it is empty or has only a header; get it again"
-        )
+                texts, tweet = cells[: len(read.columns)], cells[len(read.columns) :]
+                if reason := _reason_against(texts, list(read.columns), seen.intersection(tweet)):
+                    read.dropped[reason] += 1
+                    continue
+                is_empty = False
+                seen.update(filter(None, tweet))
+                yield texts
+    if is_empty:
+        counts = in_brackets(read.dropped + read.unread)
+        why = counts or ": it is empty or has only a header; get it again"
         raise SourceError(f"{source}: no rows for {what}{why}")
 
 
-def text_batches(
-    item: Input, columns: Columns, choose: Callable[[Sequence[str]], Sequence[str]],
-    *, only_text: bool = False, piece: Piece = ALL,
-) -> Iterator[tuple[Sequence[str], tables.Codes, list[list[Any]]]]:  # fmt: skip
-    """Yield the rows of an input, or a piece of it, in batches that fit into memory as `str`.
+@dataclass(frozen=True)
+class _Choice:
+    """Which of several sets of columns is read: the first that the first file has.
 
-    A batch is the columns that `choose` returns of those that are there (it may raise SourceError),
-    the codes of the rows (`tables.REASONS`) and the columns' texts, as in `_texts_of`.
+    `columns` gets an entry per column of this set.
     """
-    if (file := whole(item, columns)) is None:
+
+    choices: Choices
+    what: str
+    advice: str
+    columns: dict[str, list[str]]
+
+    def names(self, path: str, there: Sequence[str]) -> list[str]:
+        """Return the columns of a file to read, last the id of a tweet if it has one.
+
+        Raises SourceError if it has none of the sets, or not the set of the files before it.
+        """
+        refuse_doubles(path, there)
+        tweet = column_named(_TWEET, there)
+        missing: list[str] = []
+        for names in [tuple(self.columns)] if self.columns else self.choices:
+            found = [column_named(name, there) for name in names]
+            if lacking := [name for name in found if name not in there]:
+                missing = min(missing or lacking, lacking, key=len)
+                continue
+            self.columns.update({name: [] for name in names})
+            return [*found, *[tweet][: tweet in there]]
+        if self.columns:
+            raise SourceError(f"{path}: no column {missing[0]!r}, which the files before it have")
+        wanted = " or ".join(", ".join(names) for names in self.choices)
+        has_only_ids = tweet in there and len(there) < _TWEET_COLUMNS
+        hint = _ONLY_IDS if has_only_ids else self.advice
+        error = no_column(path, missing[0], there)
+        raise SourceError(f"{error}; {self.what} needs the columns {wanted}{hint}")
+
+
+def _reason_against(texts: Sequence[Any], names: Sequence[str], seen: set[str]) -> str:
+    """Return why a row is dropped, '' if it is not; `seen` has its id if an earlier row has it."""
+    for name, text in zip(names, texts, strict=True):
+        if not text or text.isspace():
+            return f"no_{name}" if name in _GOLD else "empty_cell"
+    return "duplicate_id" if seen else ""
+
+
+# Columns in batches.
+
+
+def text_batches(
+    file: FileRange,
+    columns: Columns,
+    choose: Callable[[Sequence[str]], Sequence[str]],
+    *,
+    only_text: bool = False,
+) -> Iterator[tuple[Sequence[str], tables.Codes, list[list[Any]]]]:
+    """Yield some columns of a file or range in batches that fit into memory as `str`.
+
+    `choose` is given the names of all columns and returns those to read; it may raise SourceError.
+    A batch is these names, the codes of the rows (`tables.REASONS`) and the values of each column
+    as in `_texts_of`.
+    """
+    headed = file if file.schema.names else read_head(file, columns)
+    if headed is None:
         return
-    chosen = choose(file.schema.names)  # also where there are no rows
-    if piece.stop is not None:
-        file = replace(file, start=piece.start, stop=piece.stop, entry=piece.entry)
-    rows = range_tables(file, replace(columns, text=chosen[0]), BATCH_BYTES)
+    chosen = choose(headed.schema.names)  # called even if there are no rows, for its errors
+    rows = range_tables(headed, replace(columns, text=chosen[0]), BATCH_BYTES)
     for table in tables.regroup(rows, BATCH_ROWS, BATCH_BYTES):
         names, codes = choose(table.column_names), table[tables.REASON].to_numpy().copy()
-        where = f"{item.path}: column "
-        yield names, codes, [
-            _texts_of(table[name], f"{where}{name!r}", codes, only_text=only_text) for name in names
-        ]  # fmt: skip
+        texts = []
+        for name in names:
+            where = f"{file.path}: column {name!r}"
+            texts.append(_texts_of(table[name], where, codes, only_text=only_text))
+        yield names, codes, texts
 
 
 def _texts_of(
     column: pa.ChunkedArray, where: str, codes: tables.Codes, *, only_text: bool
 ) -> list[Any]:
-    """Return a column as strings or None, numbers written out; what is not UTF-8 is marked.
+    """Return a column as strings or None, with numbers as text; rows not in UTF-8 are marked.
 
     With `only_text` a column may hold lists of strings, and no numbers. Raises SourceError for
-    another type.
+    another type; `where` names the column.
     """
     array = one_chunk(column)
     if pa.types.is_dictionary(array.type):
@@ -185,8 +221,11 @@ def _texts_of(
         raise SourceError(f"{where} is not text{or_number} but {array.type}") from error
 
 
+# Counts of rows as text.
+
+
 def unread_rows(codes: tables.Codes) -> Counter[str]:
-    """Return how many rows cannot be read, by reason."""
+    """Return the number of rows that cannot be read, by reason."""
     return Counter(tables.REASONS[code] for code in codes.tolist() if code not in tables.KEPT)
 
 
@@ -201,5 +240,5 @@ def by_reason(dropped: Mapping[str, int]) -> str:
 
 
 def in_brackets(dropped: Mapping[str, int]) -> str:
-    """Return the same as the end of an error, '' where there is none."""
+    """Return `by_reason` in brackets after a space, as an error ends; '' without rows."""
     return f" ({by_reason(dropped)})" if dropped else ""

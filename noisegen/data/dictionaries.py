@@ -24,18 +24,10 @@ import pyarrow.parquet as pq
 from msgspec import Meta
 
 from noisegen.data.columns import by_reason
-from noisegen.data.files import (
-    BOM,
-    SCAN,
-    Damaged,
-    blocks,
-    compression_of,
-    first_line,
-    read_parts,
-    refuse_endless,
-)
-from noisegen.data.sources import is_string
-from noisegen.data.tables import read_lines
+from noisegen.data.decoders import compression_of
+from noisegen.data.files import SCAN, Damaged, first_line, refuse_endless
+from noisegen.data.lines import BOM, blocks, read_parts
+from noisegen.data.tables import is_string, read_lines
 from noisegen.errors import LexiconError, SourceError, UsageError, did_you_mean
 from noisegen.noising.lexicon import Entry, matchable
 from noisegen.text.buffers import APOSTROPHES, WORD_BYTES_MAX

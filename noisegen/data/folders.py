@@ -10,8 +10,10 @@ from typing import Annotated, TypeVar
 
 import msgspec
 
-from noisegen.data.files import is_url, read_parts, reading, store_of
-from noisegen.data.formats import Input, input_of
+from noisegen.data.files import is_url, reading, store_of
+from noisegen.data.formats.registry import file_of
+from noisegen.data.lines import read_parts
+from noisegen.data.rows import FileRange
 from noisegen.errors import SourceError
 
 T = TypeVar("T")
@@ -35,18 +37,18 @@ class _State(msgspec.Struct):
     files: list[_File] = msgspec.field(name="_data_files")
 
 
-_RUN = {"manifest.json", "README.md"}  # lie beside the data of a run
-_LISTS = "manifest.*.jsonl"  # and so do the long lists of its manifest
+_RUN = {"manifest.json", "README.md"}  # files beside the data of a run
+_LISTS = "manifest.*.jsonl"  # long lists of its manifest, beside it as well
 _SPLITS, _STATE = "dataset_dict.json", "state.json"
 
 
-def in_folder(folder: str) -> Iterator[Input]:
-    """Yield the inputs in a folder or URL and below; hidden files and a run's are passed over.
+def in_folder(folder: str) -> Iterator[FileRange]:
+    """Yield the files in a folder or URL and below, without hidden files and those of a run.
 
-    A saved dataset is its Arrow files; of a DatasetDict the split `train` is read, or the only one.
-    Raises SourceError where there are others alone.
+    A saved dataset is its Arrow files. Of a DatasetDict the split `train`, or the only split, is
+    read. Raises SourceError if it has several splits and no `train`.
     """
-    unread: tuple[str, ...] = ()  # folders of other splits
+    unread: tuple[str, ...] = ()  # folders of splits that are not read
     for parent, group in groupby(_files(folder), key=lambda path: path.rpartition("/")[0]):
         paths = list(group)
         names = {path.rpartition("/")[2]: path for path in paths}
@@ -63,14 +65,16 @@ def in_folder(folder: str) -> Iterator[Input]:
                     f"{parent}/{chosen}"
                 )
             unread += tuple(f"{path}/" for path in others)
-            yield from (Input(path, skipped="another split; name it to read it") for path in others)
+            yield from (
+                FileRange(path, skipped="another split; name it to read it") for path in others
+            )
         elif _STATE in names:
             saved = _content(names[_STATE], _State).files
-            yield from (input_of(f"{parent}/{file.filename}") for file in saved)
+            yield from (file_of(f"{parent}/{file.filename}") for file in saved)
         else:
             is_run = names.keys() >= _RUN
             yield from (
-                input_of(path)
+                file_of(path)
                 for name, path in names.items()
                 if not (is_run and (name in _RUN or fnmatchcase(name, _LISTS)))
             )
@@ -91,30 +95,32 @@ def _files(folder: str) -> list[str]:
             store, top = store_of(folder)
             found = [(store.unstrip_protocol(path), path[len(top) :]) for path in store.find(top)]
     else:
-        found = [
-            (f"{place}{name}", f"{parent[len(folder) :]}/{name}")
-            for parent, _, files in os.walk(folder)
-            for place in [str(Path(parent, "-"))[:-1]]  # once: there may be very many files
-            for name in files
-        ]  # fmt: skip
+        found = []
+        for parent, _, files in os.walk(folder):
+            place = str(Path(parent, "-"))[:-1]  # made once per folder: there may be many files
+            below = parent[len(folder) :]
+            found += [(f"{place}{name}", f"{below}/{name}") for name in files]
     shown = [path for path, below in found if "/." not in f"/{below}"]
     return sorted(shown, key=lambda path: path.rpartition("/")[::2])
 
 
-def in_store(url: str) -> Iterator[Input]:
-    """Yield the inputs that a URL means: a file, a folder or a glob; raises SourceError."""
+def in_store(url: str) -> Iterator[FileRange]:
+    """Yield the files of a URL, which names a file, folder or glob; raises SourceError."""
     for name, is_folder in _meant(url).items():
-        yield from in_folder(name) if is_folder else [input_of(name)]
+        yield from in_folder(name) if is_folder else [file_of(name)]
 
 
 def store_files(url: str) -> Iterator[str]:
-    """Yield the URLs of the files that a URL means, of any format; raises SourceError."""
+    """Yield the URLs of the files of a URL, of any format; raises SourceError."""
     for name, is_folder in _meant(url).items():
         yield from _files(name) if is_folder else [name]
 
 
 def _meant(url: str) -> dict[str, bool]:
-    """Return what a URL means, and whether it is a folder; raises SourceError for nothing."""
+    """Return the URLs that a URL or glob names, each with whether it is a folder.
+
+    Raises SourceError if there is none.
+    """
     with reading(url):
         store, path = store_of(url)
         if not glob.has_magic(path):

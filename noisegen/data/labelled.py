@@ -21,11 +21,14 @@ from noisegen.data.columns import (
     within_memory,
 )
 from noisegen.data.conll import sentences
+from noisegen.data.decoders import COMPRESSIONS
 from noisegen.data.features import class_names, label_names
-from noisegen.data.files import BOM, COMPRESSIONS, Damaged, read_parts
+from noisegen.data.files import Damaged
 from noisegen.data.folders import in_folder
-from noisegen.data.formats import Columns, Input, input_of
-from noisegen.data.sources import completed, expand, first_file, read, shard_inputs
+from noisegen.data.formats.registry import file_of
+from noisegen.data.lines import BOM, read_parts
+from noisegen.data.rows import Columns, FileRange
+from noisegen.data.sources import completed, expand, first_file, read, shard_ranges
 from noisegen.data.tables import read_lines
 from noisegen.errors import SourceError
 
@@ -321,18 +324,20 @@ def read_tags(source: str, lang: str) -> LabelledRows:
     Raises SourceError.
     """
     path = Path(source)
-    there = in_folder(source) if path.is_dir() else [input_of(path)] if path.is_file() else ()
-    if path.exists() and all(item.kind in ("", "txt", "tsv") for item in there):
+    there = list(in_folder(source)) if path.is_dir() else []
+    if path.is_file():
+        there = [file_of(path)]
+    if path.exists() and all(file.format in ("", "txt", "tsv") for file in there):
         return read_wikiann(source, lang)
-    inputs = [item for item in expand(source) if not item.skipped]
-    columns, _ = completed(inputs, Columns())
+    files = [file for file in expand(source) if not file.skipped]
+    columns, _ = completed(files, Columns())
     if not columns.labels:
-        file = first_file(inputs, columns)
+        file = first_file(files, columns)
         names = file.schema.names if file else []
         labels = next((name for name in TAG_COLUMNS if name in names), TAG_COLUMNS[0])
         columns = replace(columns, tokens="tokens", labels=labels)
     rows = LabelledRows("wikiann")
-    for row in within_memory(_table_tags(inputs, columns, lang, rows.dropped), rows.dropped):
+    for row in within_memory(_table_tags(files, columns, lang, rows.dropped), rows.dropped):
         rows.add(row)
     lost = {reason: rows.dropped.pop(reason) for reason in UNREADABLE if reason in rows.dropped}
     rows.damaged += damaged_rows(source, lost)
@@ -340,11 +345,11 @@ def read_tags(source: str, lang: str) -> LabelledRows:
 
 
 def _table_tags(
-    inputs: Sequence[Input], columns: Columns, lang: str, dropped: Counter[str]
+    files: Sequence[FileRange], columns: Columns, lang: str, dropped: Counter[str]
 ) -> Iterator[LabelledRow]:
     """Yield the rows of tables that are of the language; count the others."""
-    for task in shard_inputs(inputs, columns, ROWS_MAX):
-        for batch in read(task, columns):
+    for shard in shard_ranges(files, columns, ROWS_MAX):
+        for batch in read(shard, columns):
             there = batch.table.schema
             classes = class_names(there).get(columns.labels or "", ())
             if columns.labels == TAG_COLUMNS[0] and not classes:  # RCP's files do not name them

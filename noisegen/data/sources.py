@@ -3,98 +3,77 @@
 import glob
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import accumulate, chain, groupby
+from dataclasses import replace
+from itertools import chain, groupby
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from noisegen.data import conll, tables
-from noisegen.data.conll import LISTS
 from noisegen.data.features import class_names, with_class_names
-from noisegen.data.files import TEXT_MAX, is_url, with_bytes
+from noisegen.data.files import is_url, with_bytes
 from noisegen.data.folders import in_folder, in_store
-from noisegen.data.formats import (
+from noisegen.data.formats.layouts import layouts_of
+from noisegen.data.formats.registry import (
+    ENDINGS,
     TEXT_ENDINGS,
-    input_of,
+    file_of,
+    format_of,
+    is_streamed,
     name_of,
     range_tables,
     ranges,
-    whole,
+    read_head,
 )
-from noisegen.data.formats import Columns as Columns
-from noisegen.data.formats import FileRange as FileRange
-from noisegen.data.formats import Input as Input
-from noisegen.data.layouts import layouts_of
+from noisegen.data.formats.token_lines import PAIR_COLUMNS
+from noisegen.data.lines import TEXT_MAX
+from noisegen.data.rows import Columns as Columns
+from noisegen.data.rows import FileRange as FileRange
+from noisegen.data.rows import RowBatch as RowBatch
+from noisegen.data.tables import LISTS
+from noisegen.data.tables import is_list as is_list
+from noisegen.data.tables import is_string as is_string
 from noisegen.errors import SourceError, UsageError, did_you_mean
 from noisegen.options import Strings
 from noisegen.options import listed as listed
 from noisegen.text.buffers import as_arrow, one_chunk
 
-NUMBERS = pa.list_(pa.int64())  # labels that are the numbers of classes
-ENDINGS = (
-    f"{', '.join(f'.{ending}' for ending in TEXT_ENDINGS)} (each also with .gz, .zst, .bz2, .xz), "
-    ".parquet and .arrow"
-)
-RESERVED = (
-    "id", "clean", "noisy", "transforms", "edits", "copy", "noisy_tokens", "noisy_labels",
-)  # fmt: skip
-_NAMED = RESERVED[:2]  # what the text and its id are called, whatever the source calls so
-Head = Callable[[Input, Columns], FileRange | None]
-STREAM_BYTES = 64 << 20  # of rows in a shard that carries them
+NUMBERS = pa.list_(pa.int64())  # labels as numbers of classes
+RESERVED = ("id", "clean", "noisy", "transforms", "edits", "copy", "noisy_tokens", "noisy_labels")
+STREAM_BYTES = 64 << 20  # bytes of rows in a shard that carries them
 
-
-@dataclass(frozen=True)
-class ShardInput:
-    """The rows of one shard: ranges of files, or the rows of a source that can only be streamed.
-
-    `size` is what it takes of the bytes of the input, 0 where they are not known.
-    """
-
-    number: int
-    first_row: int
-    rows: int
-    ranges: tuple[FileRange, ...] = ()
-    table: pa.Table | None = None
-    size: int = 0
-
-
-@dataclass(frozen=True)
-class RowBatch:
-    """Rows with `id`, `clean` and all other columns, and how many were dropped for what reason.
-
-    `read` has all rows as they were read, with their reasons; `keep` says which are in `table`.
-    """
-
-    table: pa.Table
-    dropped: Counter[str]
-    read: pa.Table
-    keep: npt.NDArray[np.bool_]
+Head = Callable[[FileRange, Columns], FileRange | None]
 
 
 # From a SOURCE to its files.
 
 
-def expand(sources: Strings) -> list[Input]:
-    """Return the inputs that files, folders, globs, URLs, '-' and 'hf:...' mean, in order.
+def expand(sources: Strings) -> list[FileRange]:
+    """Return the files of sources in order: files, folders, globs, URLs, '-' and 'hf:...'.
 
-    A folder that `datasets` saved is its table; of several splits it is `train`. Raises SourceError
-    for what is missing, and where there is nothing to read.
+    A folder that `datasets` saved is its table; of several splits `train` is read. Raises
+    SourceError for a missing source, and where there is nothing to read.
     """
     given = listed(sources)
-    inputs = [item for source in given for item in _expanded(source)]
-    if all(item.skipped for item in inputs):
-        problem = f"{inputs[0].path}: unknown ending" if len(inputs) == 1 else "nothing to read"
-        raise SourceError(f"{problem}; {ENDINGS} are read (searched: {', '.join(given)})")
-    return inputs
+    files = [file for source in given for file in _expanded(source)]
+    if all(file.skipped for file in files):
+        problem = f"{files[0].path}: unknown ending" if len(files) == 1 else "nothing to read"
+        raise SourceError(f"{problem}; {_readable()} are read (searched: {', '.join(given)})")
+    return files
 
 
-def total_size(inputs: Iterable[Input]) -> int:
-    """Return the bytes of all inputs that are read; 0 if those of one are not known."""
-    sizes = [item.size for item in inputs if not item.skipped]
+def _readable() -> str:
+    """Return the endings of files that are read, for an error."""
+    text = ", ".join(f".{ending}" for ending in TEXT_ENDINGS)
+    others = " and ".join(f".{ending}" for ending in ENDINGS if ending not in TEXT_ENDINGS)
+    return f"{text} (each also with .gz, .zst, .bz2, .xz), {others}"
+
+
+def total_size(files: Iterable[FileRange]) -> int:
+    """Return the bytes of all files that are read; 0 if the size of one is not known."""
+    sizes = [file.file_size for file in files if not file.skipped]
     return 0 if None in sizes else sum(filter(None, sizes))
 
 
@@ -103,20 +82,20 @@ def is_hub(source: str) -> bool:
     return source.startswith("hf:") and not is_url(source)
 
 
-def _expanded(source: str) -> Iterator[Input]:
+def _expanded(source: str) -> Iterator[FileRange]:
     path = Path(source)
     if source == "-" or is_hub(source):
-        yield Input(source, "txt" if source == "-" else "hf")
+        yield FileRange(source, "txt" if source == "-" else "hf")
     elif is_url(source):
         yield from in_store(source)
     elif source and path.is_dir():  # the path of '' is the current folder
-        items = list(in_folder(str(path)))
-        with_layout = [item for item in items if layouts_of(item.path)]
-        for item in items:
-            is_beside = with_layout and item.kind == "txt" and item not in with_layout
-            yield Input(item.path, skipped="beside published files") if is_beside else item
+        files = list(in_folder(str(path)))
+        published = {file.path for file in files if layouts_of(file.path)}
+        for file in files:
+            is_beside = published and file.format == "txt" and file.path not in published
+            yield FileRange(file.path, skipped="beside published files") if is_beside else file
     elif source and path.exists():
-        yield input_of(path)
+        yield file_of(path)
     elif matches := sorted(glob.glob(source, recursive=True)):  # noqa: PTH207
         yield from chain.from_iterable(map(_expanded, matches))
     else:
@@ -124,7 +103,7 @@ def _expanded(source: str) -> Iterator[Input]:
 
 
 def named_source(given: str) -> tuple[str, str]:
-    """Split NAME=SOURCE; a source without a name is called as its file."""
+    """Split NAME=SOURCE; a source without a name has the name of its file."""
     name, equals, source = given.partition("=")
     if equals and source and not Path(given).exists() and not set(name) & set("/\\:*"):
         return name, source
@@ -134,24 +113,23 @@ def named_source(given: str) -> tuple[str, str]:
 # From a file to its columns.
 
 
-def first_file(inputs: Iterable[Input], columns: Columns) -> FileRange | None:
-    """Return the first file that has rows, if one has."""
-    return next((file for item in inputs if (file := whole(item, columns))), None)
+def first_file(files: Iterable[FileRange], columns: Columns) -> FileRange | None:
+    """Return the first file that has rows, with its columns; None if no file has rows."""
+    return next((file for each in files if (file := read_head(each, columns))), None)
 
 
-def completed(inputs: Sequence[Input], columns: Columns) -> tuple[Columns, list[str]]:
-    """Return the columns that are meant where none are named, and notes that say so.
+def completed(files: Sequence[FileRange], columns: Columns) -> tuple[Columns, list[str]]:
+    """Return the columns with default ones filled in, and a note on each default.
 
-    A column `id` has the ids. A file with a token per line has tokens and, beside them, labels or
-    normal forms; a number is the place of a column in it. Raises UsageError for tokens without
-    labels.
+    A column `id` has the ids. A file with a token per line has tokens and labels or normal forms;
+    a number is the place of a column in it. Raises UsageError for tokens without labels.
     """
-    file = first_file(inputs, columns)
+    file = first_file(files, columns)
     meant = columns.of(file.schema.names if file else [])
     if (
         file
-        and file.kind in ("conll", "norm")
-        and columns.text not in conll.pair_schema().names
+        and format_of(file).has_token_lines
+        and columns.text not in PAIR_COLUMNS
         and (labels := _token_column(file, columns.labels, conll.LABELLED))
     ):
         tokens = _token_column(file, columns.tokens, conll.WORDS)
@@ -170,7 +148,7 @@ def completed(inputs: Sequence[Input], columns: Columns) -> tuple[Columns, list[
 
 
 def _token_column(file: FileRange, given: str | None, usual: Sequence[str]) -> str | None:
-    """Return the column of a file with a token per line that is meant: by number, or as usual."""
+    """Return a column of tokens or labels: of the given name or place, or the usual one."""
     if given is None:
         return next((name for name in usual if name in file.names), None)
     is_place = given.isdecimal() and 0 < int(given) <= len(file.names)
@@ -178,12 +156,12 @@ def _token_column(file: FileRange, given: str | None, usual: Sequence[str]) -> s
 
 
 def agree(file: FileRange, first: FileRange, columns: Columns) -> FileRange:
-    """Return the file with the columns in the order of the first file of the run.
+    """Return a file with its columns in the order of the first file of the run.
 
-    Raises SourceError for columns that are missing, of a wrong type or unlike those of the first.
+    Raises SourceError for columns that are missing, have a wrong type or differ from the first.
     """
     if file is not first and file.schema.equals(first.schema, check_metadata=True):
-        return replace(file, schema=first.schema)  # one object, for there may be many files
+        return replace(file, schema=first.schema)  # one object, since there may be many files
     ours, theirs = _layout(file, columns), _layout(first, columns)
     for name in dict.fromkeys([*theirs, *ours]):
         if (wanted := theirs.get(name, "absent")) != (given := ours.get(name, "absent")):
@@ -242,9 +220,9 @@ def _carried(file: FileRange, columns: Columns) -> list[str]:
     return [name for name in file.schema.names if name not in used]
 
 
-def refuse_reserved(inputs: Sequence[Input], columns: Columns) -> None:
-    """Raise SourceError for a column that a run would carry beside its own of that name."""
-    if file := first_file(inputs, columns):
+def refuse_reserved(files: Sequence[FileRange], columns: Columns) -> None:
+    """Raise SourceError for a carried column that has the name of a column of the output."""
+    if file := first_file(files, columns):
         _refuse_reserved(file, _carried(file, columns.of(file.schema.names)))
 
 
@@ -257,8 +235,8 @@ def _refuse_reserved(file: FileRange, names: Iterable[str]) -> None:
 
 
 def _advice(file: FileRange) -> str:
-    """Return what to do about a file without the column of the text."""
-    if file.kind in ("csv", "tsv"):
+    """Return advice on a file that lacks the column of text."""
+    if format_of(file).has_header:
         return "; without a header line, use --text-column 1"
     kinds = [field.type for field in file.schema]
     if any(is_list(kind) and is_string(kind.value_type) for kind in kinds):
@@ -268,7 +246,7 @@ def _advice(file: FileRange) -> str:
 
 
 def no_column(path: str, name: str, names: Sequence[str], advice: str = "") -> SourceError:
-    """Return the error about a missing column; it ends with `advice` where none is like it."""
+    """Return the error about a missing column; `advice` ends it where no column has a like name."""
     plain = (name if name.isprintable() else repr(name)[1:-1] for name in names[:30])
     shown = [name if len(name) <= 40 else f"{name[:37]}..." for name in plain]
     listed = ", ".join([*shown, *["..."][: len(names) - len(shown)]]) or "none"
@@ -285,84 +263,103 @@ def refuse_doubles(path: str, names: Sequence[str]) -> None:
         raise SourceError(f"{path}: two columns are named {twice!r}")
 
 
-def is_string(kind: pa.DataType) -> bool:
-    """Tell whether a type of Arrow is a string."""
-    return kind in (pa.string(), pa.large_string(), pa.string_view())
-
-
-def is_list(kind: pa.DataType) -> bool:
-    """Tell whether a type of Arrow is a list."""
-    return isinstance(kind, pa.ListType | pa.LargeListType | pa.FixedSizeListType)
-
-
 # From files to shards.
 
 
-def shard_inputs(
-    inputs: Sequence[Input], columns: Columns, rows_per_shard: int, limit: int | None = None,
-    head: Head = whole,
-) -> Iterator[ShardInput]:  # fmt: skip
-    """Yield the shards in input order; files are checked first, and lines counted on the way.
+def shard_ranges(
+    files: Sequence[FileRange],
+    columns: Columns,
+    rows_per_shard: int,
+    limit: int | None = None,
+    head: Head = read_head,
+) -> Iterator[tuple[FileRange, ...]]:
+    """Yield the ranges of each shard, in input order; `first` counts rows through all files.
 
-    `head` is asked for what `whole` returns, once per input and in their order. Raises SourceError
-    for files that cannot be read, do not agree, or have no rows at all.
+    Files are checked before the first shard, and lines are counted on the way. `head` replaces
+    `read_head`; it is called once per file, in their order. Raises SourceError for files that
+    cannot be read, do not agree, or have no rows at all.
     """
     first = 0
-    shards = _shards(inputs, columns, min(rows_per_shard, limit or rows_per_shard), head)
-    for number, (parts, table, size) in enumerate(shards):
-        rows = sum(part.rows for part in parts) if table is None else len(table)
-        if limit is not None and first + rows > limit:
-            rows = limit - first
-            table = table and tables.joined(table.slice(0, rows))
-            starts = [0, *accumulate(part.rows for part in parts)][:-1]
-            parts = tuple(
-                replace(part, rows=min(part.rows, rows - start))
-                for part, start in zip(parts, starts, strict=True)
-                if start < rows
-            )
-        yield ShardInput(number, first, rows, parts, table, size)
-        first += rows
+    found = _headed(files, columns, head)
+    for held in _packed(found, columns, min(rows_per_shard, limit or rows_per_shard)):
+        shard = []
+        for part in held:
+            if limit is not None and first + part.rows > limit:
+                part = _first_rows(part, limit - first)
+            if part.rows:
+                shard.append(replace(part, first=first))
+                first += part.rows
+        yield tuple(shard)
         if first == limit:
             return
     if not first:
-        raise SourceError(f"no rows in {', '.join(item.path for item in inputs)}")
+        raise SourceError(f"no rows in {', '.join(file.path for file in files)}")
 
 
-def _shards(
-    inputs: Sequence[Input], columns: Columns, rows_per_shard: int, head: Head
-) -> Iterator[tuple[tuple[FileRange, ...], pa.Table | None, int]]:
-    """Yield the ranges or rows of shards, and their bytes; a streamed source has its own shards."""
-    files: list[FileRange] = []
-    for item in inputs:
-        if (file := head(item, columns)) is not None:
-            files.append(agree(file, files[0] if files else file, columns))
-    for streamed, group in groupby(files, lambda file: file.streamed):
-        if not streamed:
-            for parts in _packed(group, rows_per_shard):
-                yield parts, None, sum(part.size for part in parts)
+def _headed(files: Sequence[FileRange], columns: Columns, head: Head) -> list[FileRange]:
+    """Return the files that have rows, with the columns of the first; raises SourceError."""
+    found: list[FileRange] = []
+    for each in files:
+        if (file := head(each, columns)) is not None:
+            found.append(agree(file, found[0] if found else file, columns))
+    return found
+
+
+def _first_rows(part: FileRange, rows: int) -> FileRange:
+    """Return the first rows of a range."""
+    if part.table is None:
+        return replace(part, rows=rows)
+    return replace(part, rows=rows, table=tables.joined(part.table.slice(0, rows)))
+
+
+def _packed(
+    files: Sequence[FileRange], columns: Columns, rows_per_shard: int
+) -> Iterator[list[FileRange]]:
+    """Yield ranges that make a shard together; a streamed file has shards of its own."""
+    for streamed, group in groupby(files, is_streamed):
+        if streamed:
+            for file in group:
+                for part in _streamed(file, columns, rows_per_shard):
+                    yield [part]
             continue
+        held: list[FileRange] = []
+        room = rows_per_shard
         for file in group:
-            rows = tables.regroup(range_tables(file, columns), rows_per_shard, STREAM_BYTES)
-            for table, size in with_bytes(rows):
-                yield (), table, size
+            for part in ranges(file, room, rows_per_shard):
+                held.append(part)
+                room -= part.rows
+                if not room:
+                    yield held
+                    held, room = [], rows_per_shard
+        if held:
+            yield held
 
 
-def _packed(files: Iterable[FileRange], rows_per_shard: int) -> Iterator[tuple[FileRange, ...]]:
-    """Yield ranges that make a shard together: pieces of large files, several small ones."""
-    held: list[FileRange] = []
-    room = rows_per_shard
-    for file in files:
-        for part in ranges(file, room, rows_per_shard):
-            held.append(part)
-            room -= part.rows
-            if not room:
-                yield tuple(held)
-                held, room = [], rows_per_shard
-    if held:
-        yield tuple(held)
+def _streamed(file: FileRange, columns: Columns, rows_per_shard: int) -> Iterator[FileRange]:
+    """Yield the rows of a file that only this process can read, as ranges that hold them."""
+    read_here = tables.regroup(range_tables(file, columns), rows_per_shard, STREAM_BYTES)
+    for table, size in with_bytes(read_here):
+        yield replace(file, rows=len(table), size=size, table=table)
 
 
-# From files to rows.
+# From ranges to batches.
+
+
+def read(
+    shard: Sequence[FileRange],
+    columns: Columns,
+    batch_rows: int = 100_000,
+    batch_bytes: int = 4 << 20,
+) -> Iterator[RowBatch]:
+    """Yield the rows of a shard in batches of at most about `batch_rows` and `batch_bytes`.
+
+    Every column is one chunk. Raises SourceError for a file that is gone, damaged or changed.
+    """
+    rows = chain.from_iterable(_counted(part, columns, batch_bytes) for part in shard)
+    first = shard[0].first
+    for table in tables.regroup(rows, batch_rows, batch_bytes):
+        yield _batch(table, columns.of(table.column_names), first)
+        first += len(table)
 
 
 def _counted(file: FileRange, columns: Columns, batch_bytes: int) -> Iterator[pa.Table]:
@@ -378,57 +375,43 @@ def _counted(file: FileRange, columns: Columns, batch_bytes: int) -> Iterator[pa
     )
 
 
-# From tables to batches.
-
-
-def read(
-    shard: ShardInput, columns: Columns, batch_rows: int = 100_000, batch_bytes: int = 4 << 20
-) -> Iterator[RowBatch]:
-    """Yield the rows of a shard in batches of about so many rows and bytes at most.
-
-    Every column is one chunk. Raises SourceError for a file that is gone, damaged or changed.
-    """
-    parts = (_counted(part, columns, batch_bytes) for part in shard.ranges)
-    rows = chain.from_iterable(parts) if shard.table is None else [shard.table]
-    first = shard.first_row
-    for table in tables.regroup(rows, batch_rows, batch_bytes):
-        yield _batch(table, columns.of(table.column_names), first)
-        first += len(table)
-
-
 def _batch(table: pa.Table, columns: Columns, first: int) -> RowBatch:
-    """Give rows their ids and texts, and drop those that cannot be used."""
+    """Give rows their ids and texts, and drop rows that cannot be used.
+
+    `first` is the number of the first row, which is its id where the source has none.
+    """
     codes = table[tables.REASON].to_numpy().copy()
-    ids = as_arrow(np.arange(first, first + len(table), dtype=np.int64))
-    if columns.row_id is not None:
-        ids = _texts(table[columns.row_id], codes, "null_id")
+    if columns.row_id is None:
+        ids = as_arrow(np.arange(first, first + len(table), dtype=np.int64))
+    else:
+        ids = _usable(table[columns.row_id], codes, "null_id")
     source = table[columns.source]
     texts = pc.binary_join(source.cast(LISTS), " ") if columns.tokens else source
-    built = {"id": ids, "clean": _texts(texts, codes, "null_text")}
+    built = {"id": ids, "clean": _usable(texts, codes, "null_text")}
     if columns.labels:
-        labels = table[columns.labels].cast(LISTS)  # numbers too, to see which are null
-        equal = pc.equal(pc.list_value_length(source), pc.list_value_length(labels))
-        are_whole = pc.is_valid(pc.binary_join(labels, " "))
-        _mark(codes, pc.invert(pc.and_(pc.fill_null(equal, False), are_whole)), "unequal_labels")
+        _mark_unequal(source, table[columns.labels], codes)
+    others = {tables.REASON, tables.RAW, columns.row_id, columns.source, *built}
     for name in table.column_names:
-        if name in (columns.tokens, columns.labels):
+        if name in columns.lists:
             is_number = pa.types.is_integer(table[name].type.value_type)
             built[name] = table[name].cast(NUMBERS if is_number else LISTS)
-        elif name not in (tables.REASON, tables.RAW, columns.row_id, columns.source, *_NAMED):
+        elif name not in others:
             built[name] = table[name]
-    keep = np.isin(codes, tables.KEPT)
     rows = pa.table(built)
-    names = {name: known for name, known in class_names(table.schema).items() if name in built}
-    rows = rows.replace_schema_metadata(with_class_names(rows.schema, names).metadata)
+    classes = {name: known for name, known in class_names(table.schema).items() if name in built}
+    rows = rows.replace_schema_metadata(with_class_names(rows.schema, classes).metadata)
+    keep = np.isin(codes, tables.KEPT)
     counts = np.bincount(codes, minlength=len(tables.REASONS)).tolist()
     counted = zip(tables.REASONS[1:], counts[1:], strict=True)
-    dropped = Counter({reason: count for reason, count in counted if count})
-    kept = rows if keep.all() else rows.filter(keep).combine_chunks()
-    read_rows = tables.with_reasons(table.drop_columns(tables.REASON), codes)
-    return RowBatch(kept, dropped, read_rows, keep)
+    return RowBatch(
+        table=rows if keep.all() else rows.filter(keep).combine_chunks(),
+        dropped=Counter({reason: count for reason, count in counted if count}),
+        read=tables.with_reasons(table.drop_columns(tables.REASON), codes),
+        keep=keep,
+    )
 
 
-def _texts(chunked: pa.ChunkedArray, codes: tables.Codes, null_reason: str) -> pa.Array:
+def _usable(chunked: pa.ChunkedArray, codes: tables.Codes, null_reason: str) -> pa.Array:
     """Return a column as strings, or as integers of 64 bits; mark the rows that cannot be used."""
     column = one_chunk(chunked)
     if pa.types.is_dictionary(column.type):
@@ -440,11 +423,20 @@ def _texts(chunked: pa.ChunkedArray, codes: tables.Codes, null_reason: str) -> p
     column = column.cast(pa.large_binary() if is_large else pa.binary())
     too_long = pc.fill_null(pc.greater(pc.binary_length(column), TEXT_MAX), False)
     _mark(codes, too_long, "row_too_long")
-    texts, wrong = tables.as_text(
-        pc.if_else(too_long, None, column) if pc.any(too_long).as_py() else column
-    )
+    if pc.any(too_long).as_py():
+        column = pc.if_else(too_long, None, column)
+    texts, wrong = tables.as_text(column)
     _mark(codes, pa.array(wrong), "not_utf8")
     return texts
+
+
+def _mark_unequal(tokens: pa.ChunkedArray, labels: pa.ChunkedArray, codes: tables.Codes) -> None:
+    """Mark rows with another number of labels than tokens, and rows in which a label is null."""
+    labels = labels.cast(LISTS)
+    lengths = pc.equal(pc.list_value_length(tokens), pc.list_value_length(labels))
+    are_whole = pc.is_valid(pc.binary_join(labels, " "))  # a null label makes the text null
+    is_good = pc.and_(pc.fill_null(lengths, False), are_whole)
+    _mark(codes, pc.invert(is_good), "unequal_labels")
 
 
 def _mark(codes: tables.Codes, where: pa.Array, reason: str) -> None:

@@ -20,7 +20,7 @@ import numpy as np
 
 from noisegen.augmentation.augment import augment
 from noisegen.augmentation.on_the_fly import Noising
-from noisegen.data.files import salvage
+from noisegen.data.decoders import salvage
 from noisegen.demo import QuickstartOptions
 from noisegen.encoders.encoder import Encoder, open_encoder
 from noisegen.errors import MissingExtra, OutputError

@@ -22,7 +22,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from noisegen.data.files import BOM
+from noisegen.data.lines import BOM
 from noisegen.encoders.encoder import Progress, Vectors, digest_of, replace_surrogates
 from noisegen.errors import MissingExtra, SourceError
 from noisegen.runs.atomic import file_digest, follow_umask, write_text

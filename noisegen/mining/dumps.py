@@ -13,19 +13,10 @@ from typing import NamedTuple
 from xml.parsers import expat
 from xml.sax.saxutils import escape, quoteattr
 
-from noisegen.data.files import (
-    ALL,
-    MAGICS,
-    Piece,
-    absolute,
-    entries,
-    first_bytes,
-    is_url,
-    metered,
-    salvage,
-    size_of,
-)
+from noisegen.data.decoders import MAGICS, entries, first_bytes, salvage
+from noisegen.data.files import absolute, is_url, metered, size_of
 from noisegen.data.folders import store_files
+from noisegen.data.rows import FileRange
 from noisegen.errors import SourceError
 from noisegen.mining.miner import Task
 
@@ -62,19 +53,27 @@ def tasks_of(sources: Sequence[str], lang: str) -> tuple[list[Task], list[str]]:
         part = _PART.match(name)
         stem, first = (part[1], int(part[2])) if part else (name, 0)
         groups.setdefault(stem, []).append((first, name))
-    tasks = [tuple(name for _, name in sorted(group)) for group in groups.values()]
-    pieces = [(names, piece) for names in tasks for piece in _pieces(names)]
-    return [Task(number, *task) for number, task in enumerate(pieces)], left_out
+    tasks = []
+    for group in groups.values():
+        tasks += _pieces([name for _, name in sorted(group)])
+    return [Task(number, files) for number, files in enumerate(tasks)], left_out
 
 
-def _pieces(names: Sequence[str]) -> list[Piece]:
-    """Return the pieces of a dump; one of several files, or that is rewritten, is not cut."""
+def _pieces(names: Sequence[str]) -> list[tuple[FileRange, ...]]:
+    """Return the files of a dump as one task, or the ranges of one large file as several.
+
+    A dump of several files, or one that is rewritten while it is read, is not cut.
+    """
     starts = [0] if names[1:] else entries(names[0], PIECE_BYTES)
     if not starts[1:] or not _is_plain(head_of(names[0])):
-        return [ALL]
-    *cut, last = [*pairwise(starts), (starts[-1], size_of(names[0]))]
-    pieces = [Piece(start, stop, size=stop - start) for start, stop in cut]
-    return [*pieces, Piece(last[0], size=last[1] - last[0])]
+        return [tuple(map(FileRange, names))]
+    (name,) = names
+    end = size_of(name)
+    cut = [
+        (FileRange(name, start=start, stop=stop, size=stop - start),)
+        for start, stop in pairwise(starts)
+    ]
+    return [*cut, (FileRange(name, start=starts[-1], size=end - starts[-1]),)]
 
 
 def name_in(path: str) -> str:
@@ -410,7 +409,7 @@ def head_of(path: str) -> bytes:
         return next(filter(None, parts), b"")
 
 
-def pages_of(piece: Piece, own: Iterable[bytes], path: str) -> Iterator[bytes]:
+def pages_of(piece: FileRange, own: Iterable[bytes]) -> Iterator[bytes]:
     """Yield the pages that begin in `own`, a piece of a plain export, as an export of their own.
 
     They begin with a page or a gap, and end where another one or a gap begins in what follows.
@@ -420,11 +419,11 @@ def pages_of(piece: Piece, own: Iterable[bytes], path: str) -> Iterator[bytes]:
         if (first := next(own, None)) is None:
             yield _END
             return
-        yield head_of(path).partition(_PAGE)[0][:HEAD]
+        yield head_of(piece.path).partition(_PAGE)[0][:HEAD]
         yield first
     yield from own
     if piece.stop is not None:
-        with closing(salvage(path, lambda text: None, piece.stop)) as after:
+        with closing(salvage(piece.path, lambda text: None, piece.stop)) as after:
             yield from _to_page(after)
 
 

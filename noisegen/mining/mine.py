@@ -20,7 +20,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from noisegen.data.files import is_url, metered, modified, size_of
-from noisegen.data.pairs import PairColumns, aligned_files, text_head
+from noisegen.data.m2 import text_head
+from noisegen.data.pairs import PairColumns, aligned_files
 from noisegen.data.sources import is_hub
 from noisegen.errors import SourceError, UsageError
 from noisegen.mining import dictionary, parallel
@@ -95,7 +96,7 @@ class Work:
         sources = []
         for paths, group in groupby(self.tasks, key=attrgetter("paths")):
             tasks = list(group)
-            pieces = {"tasks": len(tasks), "first_cut": tasks[0].piece.stop} if tasks[1:] else {}
+            pieces = {"tasks": len(tasks), "first_cut": tasks[0].files[0].stop} if tasks[1:] else {}
             place = {"task": tasks[0].number}
             sources += [place | {"path": path} | _written(path) | pieces for path in paths]
         config = {
@@ -109,7 +110,7 @@ class Work:
         """Return the bytes of every task, 0 if those of a source are not known."""
         sizes = {}
         for task in self.tasks:
-            known = [task.piece.size or _written(path)["bytes"] for path in task.paths]
+            known = [file.size or _written(file.path)["bytes"] for file in task.files]
             sizes[task.number] = 0 if None in known else sum(filter(None, known))
         return sizes
 
@@ -253,8 +254,8 @@ class PairsOptions(MiningOptions):
         left_out: list[str] = []
         if corrected:
             files = aligned_files(sources[0], corrected)
-            if not any(map(text_head, files)):
-                raise SourceError(f"no pairs in {', '.join(files)}")
+            if not any(text_head(file.path) for file in files):
+                raise SourceError(f"no pairs in {', '.join(file.path for file in files)}")
             tasks = [Task(0, tuple(files))]
         else:
             tasks, left_out = parallel.table_tasks(sources, miner)

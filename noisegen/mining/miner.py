@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, NamedTuple, Protocol, Self
 
-from noisegen.data.files import ALL, Piece
+from noisegen.data.rows import FileRange
 from noisegen.options import option
 from noisegen.text.segmentation import Language
 
@@ -44,11 +44,15 @@ class SentencePair:
 
 @dataclass(frozen=True)
 class Task:
-    """The files that one worker mines, one after the other, or a piece of one."""
+    """The files that one worker mines, one after the other, or a range of one file."""
 
     number: int
-    paths: tuple[str, ...]
-    piece: Piece = ALL
+    files: tuple[FileRange, ...]
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The paths of the files."""
+        return tuple(file.path for file in self.files)
 
 
 class Damage(list[str]):

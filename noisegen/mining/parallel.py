@@ -12,18 +12,11 @@ from typing import Any, ClassVar, NamedTuple
 import msgspec
 from rapidfuzz.distance import Levenshtein
 
-from noisegen.data.files import ALL, Piece, absolute, is_url
-from noisegen.data.formats import Columns, pieces
-from noisegen.data.pairs import (
-    M2_STARTS,
-    PairColumns,
-    line_pieces,
-    pair_rows,
-    pair_tables,
-    read_m2,
-    text_head,
-    text_lines,
-)
+from noisegen.data.files import absolute, is_url
+from noisegen.data.formats.registry import pieces
+from noisegen.data.m2 import M2_STARTS, line_pieces, read_m2, text_head, text_lines
+from noisegen.data.pairs import PairColumns, pair_rows, pair_tables
+from noisegen.data.rows import Columns, FileRange
 from noisegen.data.tables import is_unicode
 from noisegen.errors import SourceError, UsageError
 from noisegen.mining.changes import align
@@ -49,8 +42,8 @@ class PairsMiner:
 
     def __call__(self, task: Task, account: Account) -> Iterator[SentencePair]:
         """Yield the pairs that pass the filters; a row is a unit."""
-        rows = pair_rows(task.paths, self.columns, account.damaged, task.piece)
-        for unit, row in enumerate(rows, task.piece.first):
+        rows = pair_rows(task.files, self.columns, account.damaged)
+        for unit, row in enumerate(rows, task.files[0].first):
             account.read["rows"] += 1
             spoken = self.language if row.lang is None else _spoken(row.lang, self.language)
             if spoken is None:
@@ -84,8 +77,8 @@ def table_tasks(sources: Sequence[str], miner: PairsMiner) -> tuple[list[Task], 
     """Return the tasks of tables, and what is skipped, as `data.pairs.pair_tables` does."""
     found, skipped = pair_tables(sources, miner.columns)
     noisy = Columns(miner.columns.noisy)
-    cut = ((path, piece) for path, item in found.items() for piece in pieces(item, noisy, ROWS))
-    return [Task(number, (path,), piece) for number, (path, piece) in enumerate(cut)], skipped
+    cut = [piece for file in found for piece in pieces(file, noisy, ROWS)]
+    return [Task(number, (piece,)) for number, piece in enumerate(cut)], skipped
 
 
 ROWS = 100_000  # rows or lines of a file that one task mines
@@ -189,9 +182,9 @@ class Lang8Miner:
 
     def __call__(self, task: Task, account: Account) -> Iterator[SentencePair]:
         """Yield the pairs that pass the filters; damage is counted, and mining goes on."""
-        for path in task.paths:
-            read = lang8_sentences if kind_of(path) == LANG8 else m2_sentences
-            for learnt in read(path, self.language, account, task.piece):
+        for file in task.files:
+            read = lang8_sentences if kind_of(file.path) == LANG8 else m2_sentences
+            for learnt in read(file, self.language, account):
                 account.read["sentences"] += 1
                 if reason := self._unfit(learnt.noisy):
                     account.dropped[reason] += 1
@@ -232,8 +225,8 @@ def lang8_tasks(sources: Sequence[str]) -> list[Task]:
     paths = list(dict.fromkeys(map(absolute, sources)))
     for path in paths:
         kind_of(path)
-    cut = ((path, piece) for path in paths for piece in line_pieces(path, ROWS))
-    return [Task(number, (path,), piece) for number, (path, piece) in enumerate(cut)]
+    cut = [piece for path in paths for piece in line_pieces(path, ROWS)]
+    return [Task(number, (piece,)) for number, piece in enumerate(cut)]
 
 
 def kind_of(path: str) -> str:
@@ -263,17 +256,15 @@ class Lang8Entry(msgspec.Struct, array_like=True):
     corrections: list[Any] | None = None
 
 
-def lang8_sentences(
-    path: str, language: Language, account: Account, piece: Piece = ALL
-) -> Iterator[Learnt]:
+def lang8_sentences(file: FileRange, language: Language, account: Account) -> Iterator[Learnt]:
     """Yield the sentences of Lang-8 entries in which someone learns `language`."""
-    for number, line in text_lines(path, account.damaged, piece):
+    for number, line in text_lines(file, account.damaged):
         if not line.strip():
             continue
         try:
             entry = msgspec.convert(json.loads(line), Lang8Entry)
         except (ValueError, RecursionError):
-            account.damaged.append(f"{path}:{number}: not a Lang-8 entry in JSON")
+            account.damaged.append(f"{file.path}:{number}: not a Lang-8 entry in JSON")
             continue
         account.read["entries"] += 1
         digits = str(entry.entry)
@@ -311,12 +302,10 @@ def _read_all(noisy: str, texts: object) -> list[Correction]:
     return corrections
 
 
-def m2_sentences(
-    path: str, language: Language, account: Account, piece: Piece = ALL
-) -> Iterator[Learnt]:
+def m2_sentences(file: FileRange, language: Language, account: Account) -> Iterator[Learnt]:
     """Yield the sentences of an M2 file, tokens joined by spaces."""
-    for sentence in read_m2(path, account.damaged, piece):
+    for sentence in read_m2(file, account.damaged):
         corrections = [Correction(text) for text in sentence.corrected()]
-        account.damaged += sentence.notes(path)
+        account.damaged += sentence.notes(file.path)
         if sentence.tokens:
             yield Learnt(sentence.line, " ".join(sentence.tokens), corrections)

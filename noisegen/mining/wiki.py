@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import ClassVar
 from xml.sax.saxutils import unescape
 
-from noisegen.data.files import ALL, salvage
+from noisegen.data.decoders import salvage
 from noisegen.mining.changes import History, align, changed_lines
 from noisegen.mining.dumps import (
     Page,
@@ -67,16 +67,15 @@ class WikiMiner:
             account.dropped["page_other_namespace"] += 1
             return False
 
-        for path in task.paths:
+        for file in task.files:
 
-            def note(text: str, name: str = name_in(path)) -> None:
+            def note(text: str, name: str = name_in(file.path)) -> None:
                 account.damaged.append(f"{name}: {text}")
 
-            piece = task.piece
-            parts = counted(salvage(path, note, piece.start, piece.stop))
-            parts = parts if piece.start else as_exported(parts, note)
-            if piece != ALL:
-                parts = pages_of(piece, parts, path)
+            parts = counted(salvage(file.path, note, file.start, file.stop))
+            parts = parts if file.start else as_exported(parts, note)
+            if file.start or file.stop is not None:
+                parts = pages_of(file, parts)
             yield from read_revisions(parts, note, is_wanted)
 
 

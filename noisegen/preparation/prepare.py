@@ -23,12 +23,11 @@ import pyarrow.parquet as pq
 from noisegen.data.sources import (
     STREAM_BYTES,
     Columns,
-    Input,
-    ShardInput,
+    FileRange,
     completed,
     expand,
     read,
-    shard_inputs,
+    shard_ranges,
     total_size,
 )
 from noisegen.errors import SourceError, UsageError
@@ -165,7 +164,7 @@ class PrepareOptions(PartOptions):
         chosen = {name: value for name, value in given.items() if value is not None}
         return {**PROFILES[self.profile], **chosen}
 
-    def job(self, inputs: Sequence[Input]) -> "PortionJob":
+    def job(self, inputs: Sequence[FileRange]) -> "PortionJob":
         """Return what a worker needs; raises UsageError and MissingExtra."""
         spoken = language(self.lang, splitter=self.splitter)
         columns = Columns(self.text_column, self.id_column)
@@ -181,7 +180,7 @@ class PrepareOptions(PartOptions):
                 _RECORDED.get(name, name): decided.get(name, getattr(self, name)) for name in names
             },
             "identification": model,
-            "sources": [{"path": i.path, "bytes": i.size} for i in inputs if not i.skipped],
+            "sources": [{"path": i.path, "bytes": i.file_size} for i in inputs if not i.skipped],
         }
         out = output_path(self.out)
         return PortionJob(
@@ -277,7 +276,7 @@ class Portion:
     number: int
     first_row: int
     rows: int
-    parts: tuple[tuple[str, ShardInput], ...]  # (source, its rows)
+    parts: tuple[tuple[str, FileRange], ...]  # (source, its rows)
 
 
 @public
@@ -454,10 +453,10 @@ def estimate_of(options: PrepareOptions) -> RunEstimate | None:
 
 
 def _portions(
-    inputs: Sequence[Input], columns: Columns, options: PrepareOptions
+    inputs: Sequence[FileRange], columns: Columns, options: PrepareOptions
 ) -> Iterator[Portion]:
     """Pack the rows of all inputs, in order, into shards; a small file shares one with others."""
-    held: list[tuple[str, ShardInput]] = []
+    held: list[tuple[str, FileRange]] = []
     number = first = rows = size = 0
     for source, task in _tasks(inputs, columns, options):
         grown = size + (0 if task.table is None else task.table.nbytes)
@@ -471,8 +470,8 @@ def _portions(
 
 
 def _tasks(
-    inputs: Sequence[Input], columns: Columns, options: PrepareOptions
-) -> Iterator[tuple[str, ShardInput]]:
+    inputs: Sequence[FileRange], columns: Columns, options: PrepareOptions
+) -> Iterator[tuple[str, FileRange]]:
     """Yield path and tasks of each input by itself, since their columns may differ."""
     left = options.limit
     for item in inputs:
@@ -480,9 +479,9 @@ def _tasks(
             continue
         there = replace(item, path=item.absolute) if is_remote(options.executor) else item
         try:
-            for task in shard_inputs([there], columns, options.rows_per_shard, left):
-                yield item.path, task
-                left = None if left is None else left - task.rows
+            for ranges in shard_ranges([there], columns, options.rows_per_shard, left):
+                yield from ((item.path, task) for task in ranges)
+                left = None if left is None else left - sum(task.rows for task in ranges)
         except SourceError as error:
             if not str(error).startswith("no rows in"):  # an empty file among others is none
                 raise
@@ -566,11 +565,11 @@ def _rows(
     first, numbered = portion.first_row, job.columns.row_id is None
     for source, task in portion.parts:
         kept = 0
-        for batch in read(task, job.columns, batch_rows=ROWS_AT_ONCE):
+        for batch in read([task], job.columns, batch_rows=ROWS_AT_ONCE):
             account.damaged.update(batch.dropped)
             ids, texts = batch.table["id"].to_pylist(), batch.table["clean"].to_pylist()
             for row_id, text in zip(ids, texts, strict=True):
-                ordinal = first + (row_id - task.first_row if numbered else kept)
+                ordinal = first + (row_id - task.first if numbered else kept)
                 yield source, ordinal if numbered else str(row_id), ordinal, text
                 kept += 1
             rows = len(texts) + batch.dropped.total()

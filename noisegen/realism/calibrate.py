@@ -21,7 +21,7 @@ from noisegen.augmentation import AnyRecipe, Code, Protect, Tagger
 from noisegen.augmentation.catalog import demo_texts
 from noisegen.augmentation.on_the_fly import Noising
 from noisegen.data.columns import by_reason
-from noisegen.data.sources import Columns, expand, read, shard_inputs
+from noisegen.data.sources import Columns, expand, read, shard_ranges
 from noisegen.errors import UsageError
 from noisegen.noising import registry
 from noisegen.noising.recipe import Recipe, factor_max, scaled
@@ -263,7 +263,7 @@ def _texts(options: CalibrateOptions, lang: str) -> tuple[list[str], Counter[str
     inputs = [item for item in named if not item.skipped]
     dropped.update(["unread_file"] * (len(named) - len(inputs)))
     texts = []
-    for shard in shard_inputs(inputs, columns, TEXTS_MAX, TEXTS_MAX):
+    for shard in shard_ranges(inputs, columns, TEXTS_MAX, TEXTS_MAX):
         for batch in read(shard, columns):
             texts += batch.table["clean"].to_pylist()
             dropped.update(batch.dropped)

@@ -27,9 +27,9 @@ from noisegen.augmentation import Request
 from noisegen.augmentation.augment import recipe_of
 from noisegen.data.columns import BATCH_BYTES, BATCH_ROWS, by_reason
 from noisegen.data.files import reading, shard_files
+from noisegen.data.formats.parquet import parquet_head, parquet_tables
 from noisegen.data.pairs import stream_pairs
-from noisegen.data.parquet import parquet_head, parquet_tables
-from noisegen.data.sources import Columns, expand, is_string, no_column, read, shard_inputs
+from noisegen.data.sources import Columns, expand, is_string, no_column, read, shard_ranges
 from noisegen.errors import SourceError, UsageError
 from noisegen.noising import registry
 from noisegen.noising.engine import Engine, add_noise
@@ -558,7 +558,7 @@ def _clean_texts(source: ReviewSource, dropped: Counter[str]) -> Iterator[pa.Tab
     named = expand(source.sources)
     inputs = [item for item in named if not item.skipped]
     dropped.update(["unread_file"] * (len(named) - len(inputs)))
-    tasks = shard_inputs(inputs, columns, BATCH_ROWS, source.limit)
+    tasks = shard_ranges(inputs, columns, BATCH_ROWS, source.limit)
     for batch in chain.from_iterable(read(task, columns) for task in tasks):
         dropped.update(batch.dropped)
         yield batch.table

@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from noisegen.data.files import shard_files
-from noisegen.data.sources import ShardInput
+from noisegen.data.rows import FileRange
 from noisegen.runs.manifest import Manifest, counted
 from noisegen.runs.progress import BYTES, duration, size
 
@@ -90,7 +90,7 @@ def _rounded(count: float) -> str:
     return f"{float(f'{count:.3g}'):,.15g}"
 
 
-def count_rows(parts: Iterable[ShardInput], total: int) -> tuple[int, bool]:
+def count_rows(parts: Iterable[FileRange], total: int) -> tuple[int, bool]:
     """Return the rows of an input of `total` bytes, counted or estimated, and whether counted.
 
     Parts are taken for about a second. Bytes are read in blocks ahead of the rows in them: the
@@ -124,7 +124,7 @@ def sampled(run: Callable[[int], Sample], most: int) -> tuple[Sample, float]:
 
 
 def estimate(
-    parts: Iterable[ShardInput], total: int, run: Callable[[str, int, int], Manifest], asked: Asked
+    parts: Iterable[FileRange], total: int, run: Callable[[str, int, int], Manifest], asked: Asked
 ) -> RunEstimate:
     """Return what a run on an input of `total` bytes will make; `parts` are its rows.
 

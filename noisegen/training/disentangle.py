@@ -21,8 +21,8 @@ from torch.nn.functional import linear
 
 from noisegen.data.bitext import all_bitext, stream_bitext
 from noisegen.data.columns import BATCH_BYTES, in_brackets
+from noisegen.data.formats.parquet import parquet_head, parquet_tables
 from noisegen.data.pairs import shards_of, stream_pairs
-from noisegen.data.parquet import parquet_head, parquet_tables
 from noisegen.data.sources import expand
 from noisegen.encoders.encoder import Vectors, open_encoder
 from noisegen.encoders.tokens import Rows, generator

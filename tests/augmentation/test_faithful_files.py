@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 from runs import augment, table
 
 from noisegen.cli import run
-from noisegen.data import conll
+from noisegen.data.conll import CONLLU as TREEBANK_COLUMNS
+from noisegen.data.labels import carried, carried_forms
+from noisegen.data.noisy_sentences import rewritten
 from noisegen.errors import SourceError
 
 NOTHING = {"transforms": ["leet:rate=0"]}
@@ -151,8 +153,8 @@ def test_a_last_sentence_gets_the_blank_line_that_ends_it(tmp_path):
 def test_noise_changes_words_and_carries_the_tags_of_all_columns():
     names = ("tokens", "column_2", "column_3", "labels")
     words, owners = ["E", "U", "rejects#"], [0, 0, 1]
-    new = {"tokens": words, "labels": conll.carried(["B-ORG", "O", "O"], owners)}
-    assert conll.rewritten(CONLL.partition(b"\n\n\n")[0] + b"\n\n", names, new, owners) == (
+    new = {"tokens": words, "labels": carried(["B-ORG", "O", "O"], owners)}
+    assert rewritten(CONLL.partition(b"\n\n\n")[0] + b"\n\n", names, new, owners) == (
         "-DOCSTART- -X- -X- O\n\n"
         "E NNP  B-NP B-ORG\nU NNP  I-NP I-ORG\nrejects# VBZ B-VP O \n\n"
     )  # fmt: skip
@@ -161,7 +163,7 @@ def test_noise_changes_words_and_carries_the_tags_of_all_columns():
 def test_a_treebank_stays_a_tree():
     tags = ["AUX", "VERB", "VERB", "ADP", "NOUN", "PUNCT"]
     new = {"form": ["Don't", "g", "o", "ofthe", "isle", "."], "upos": tags}
-    noisy = conll.rewritten(CONLLU, conll.CONLLU[1:], new, [0, 2, 2, 3, 5, 6])
+    noisy = rewritten(CONLLU, TREEBANK_COLUMNS[1:], new, [0, 2, 2, 3, 5, 6])
     comments = "# newdoc id = d\n# sent_id = d-1\n# text = Don't g o ofthe isle.\n"
     assert noisy == comments + cells(
         "1 Don't do AUX VB _ 2 aux 2:aux _",
@@ -176,13 +178,13 @@ def test_a_treebank_stays_a_tree():
 
 def test_a_contraction_is_spelled_as_its_words_and_a_relation_leads_out_of_a_merged_word():
     new = {"form": ["Doo", "n't", "go", "of", "theis", "le", "."]}
-    noisy = conll.rewritten(CONLLU, conll.CONLLU[1:], new, [0, 1, 2, 3, 4, 5, 6])
+    noisy = rewritten(CONLLU, TREEBANK_COLUMNS[1:], new, [0, 1, 2, 3, 4, 5, 6])
     assert "1-2\tDoon't\t" in noisy
-    noisy = conll.rewritten(CONLLU, conll.CONLLU[1:], {"form": list("abcdef")}, [0, 1, 2, 3, 4, 6])
+    noisy = rewritten(CONLLU, TREEBANK_COLUMNS[1:], {"form": list("abcdef")}, [0, 1, 2, 3, 4, 6])
     assert "# text = ab c d ef\n" in noisy
     assert cells("5 e the DET DT _ 3 obl 3:obl:of|3.1:dep SpaceAfter=No") in noisy
-    noisy = conll.rewritten(
-        CONLLU, conll.CONLLU[1:], {"form": list("abcdefgh")}, [0, 1, 2, 3, 4, 5, 5, 6]
+    noisy = rewritten(
+        CONLLU, TREEBANK_COLUMNS[1:], {"form": list("abcdefgh")}, [0, 1, 2, 3, 4, 5, 5, 6]
     )
     assert "# text = ab c d e f gh\n" in noisy
     assert (
@@ -201,7 +203,7 @@ def test_any_tree_stays_one_whatever_becomes_of_its_words(heads, owners):
     heads = [0 if head % 3 == 0 else head % (number + 1) for number, head in enumerate(heads)]
     lines = [f"{n} w{n} l{n} X _ _ {head} r _ _" for n, head in enumerate(heads, 1)]
     new = {"form": [f"x{number}" for number in range(len(owners))]}
-    noisy = conll.rewritten(cells(*lines).encode() + b"\n", conll.CONLLU[1:], new, owners)
+    noisy = rewritten(cells(*lines).encode() + b"\n", TREEBANK_COLUMNS[1:], new, owners)
     rows = [line.split("\t") for line in noisy.rstrip("\n").split("\n")]
     assert [row[0] for row in rows] == [str(number) for number in range(1, len(owners) + 1)]
     assert [row[1] for row in rows] == new["form"]
@@ -251,9 +253,9 @@ def test_normalised_text_stays_normalised(tmp_path, written):
 
 
 def test_forms_of_merged_words_are_joined_and_a_split_one_has_its_form_once():
-    assert conll.carried_forms(["you", "going to", ""], [0, 0, 1]) == ["you", "", "going to"]
-    assert conll.carried_forms(["a", "b", "c"], [1]) == ["a b c"]
-    assert conll.carried_forms([], []) == []
+    assert carried_forms(["you", "going to", ""], [0, 0, 1]) == ["you", "", "going to"]
+    assert carried_forms(["a", "b", "c"], [1]) == ["a b c"]
+    assert carried_forms([], []) == []
 
 
 def test_where_the_format_changes_a_row_that_cannot_be_read_is_left_out(tmp_path, written):

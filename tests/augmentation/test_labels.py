@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from runs import augment, table
 
 from noisegen.augmentation.shards import align, aligned_labels, carry
-from noisegen.data.formats import Columns
+from noisegen.data.rows import Columns
 from noisegen.errors import SourceError, UsageError
 from noisegen.noising.engine import noise_table
 from noisegen.noising.recipe import Recipe, parse_step

@@ -18,7 +18,7 @@ import pytest
 from runs import DEMO, FAST, PROGRAM, augment, command, noisy_of, table
 
 import noisegen
-from noisegen.data.files import read_parts
+from noisegen.data.lines import read_parts
 from noisegen.errors import OutputError, SourceError, UsageError
 
 TEXTS = ["see you tomorrow my friend", "I will be there at nine", "and what about this one"]

@@ -10,9 +10,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from noisegen.data import files
-from noisegen.data.files import count_bytes, metered, read_parts, salvage, with_bytes
-from noisegen.data.sources import Columns, expand, shard_inputs, total_size
+from noisegen.data import decoders
+from noisegen.data.decoders import salvage
+from noisegen.data.files import count_bytes, metered, with_bytes
+from noisegen.data.lines import read_parts
+from noisegen.data.sources import Columns, expand, shard_ranges, total_size
 
 LINES = [random.Random(number).randbytes(32).hex() for number in range(20_000)]
 TEXT = "\n".join(LINES).encode() + b"\n"
@@ -36,7 +38,7 @@ def test_reading_to_the_end_counts_the_whole_file(packed):
 
 
 def test_a_dump_counts_what_is_read_so_far(packed, monkeypatch):
-    monkeypatch.setattr(files, "CHUNK", 100_000)
+    monkeypatch.setattr(decoders, "CHUNK", 100_000)
     with metered() as meter:
         seen = [meter["bytes"] for _ in salvage(packed, print)]
     assert seen == sorted(seen)
@@ -66,7 +68,7 @@ def test_items_come_with_the_bytes_that_were_read_for_them():
 @pytest.mark.parametrize("rows", [7_000])
 def test_the_shards_of_a_file_have_its_bytes(packed, rows):
     inputs = expand([str(packed)])
-    shards = list(shard_inputs(inputs, Columns(), rows))
+    shards = list(shard_ranges(inputs, Columns(), rows))
     assert sum(shard.rows for shard in shards) == len(LINES)
     assert sum(shard.size for shard in shards) == total_size(inputs) == packed.stat().st_size
 
@@ -74,7 +76,7 @@ def test_the_shards_of_a_file_have_its_bytes(packed, rows):
 def test_the_shards_of_parquet_have_its_bytes_in_proportion_to_rows(tmp_path):
     path = tmp_path / "text.parquet"
     pq.write_table(pa.table({"text": LINES}), path)
-    shards = list(shard_inputs(expand([str(path)]), Columns(), 5_000))
+    shards = list(shard_ranges(expand([str(path)]), Columns(), 5_000))
     size = path.stat().st_size
     assert [shard.size for shard in shards] == [size // 4] * 4
 

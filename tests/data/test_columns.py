@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from source_files import rows_of
 
-from noisegen.data.sources import Columns, expand, read, shard_inputs
+from noisegen.data.sources import Columns, expand, read, shard_ranges
 
 
 def repeated(size: int, rows: int, kind: pa.DataType) -> pa.Array:
@@ -36,7 +36,7 @@ def test_a_long_text_stored_once_is_copied_out_in_few_rows(
     else:
         with pa.ipc.new_file(str(tmp_path / file), table.schema) as out:
             out.write_table(table)
-    (task,) = shard_inputs(expand(str(tmp_path / file)), Columns(), 5_000)
+    (task,) = shard_ranges(expand(str(tmp_path / file)), Columns(), 5_000)
     usual = pa.default_memory_pool()
     pool = pa.proxy_memory_pool(usual)
     pa.set_memory_pool(pool)

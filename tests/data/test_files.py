@@ -10,14 +10,11 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from noisegen.data import bzip2, files, seven_zip
+from noisegen.data import bzip2, decoders, seven_zip
 from noisegen.data.bzip2 import BLOCK, bit_positions
-from noisegen.data.files import (
-    Damaged,
-    first_bytes,
-    read_parts,
-    salvage,
-)
+from noisegen.data.decoders import first_bytes, salvage
+from noisegen.data.files import Damaged
+from noisegen.data.lines import read_parts
 from noisegen.data.tables import read_lines
 from noisegen.errors import MissingExtra, SourceError
 
@@ -184,8 +181,8 @@ def test_a_file_that_is_empty_or_not_what_it_says(tmp_path):
 
 
 def test_a_bomb_is_left(read, monkeypatch):
-    monkeypatch.setattr(files, "UNBOUNDED_BYTES", 1 << 20)
-    monkeypatch.setattr(files, "UNBOUNDED_RATIO", 100)
+    monkeypatch.setattr(decoders, "UNBOUNDED_BYTES", 1 << 20)
+    monkeypatch.setattr(decoders, "UNBOUNDED_RATIO", 100)
 
     found, notes = read("a.gz", gzip.compress(bytes(50 << 20)))
 
@@ -265,7 +262,7 @@ def test_a_program_is_ended_with_its_reader(tmp_path, monkeypatch):
     program = tmp_path / "7zz"
     program.write_text(f"#!{sys.executable}\nwhile True: print('x' * 100_000)\n")
     program.chmod(0o755)
-    (tmp_path / "a.7z").write_bytes(files.MAGICS["7z"])
+    (tmp_path / "a.7z").write_bytes(decoders.MAGICS["7z"])
     monkeypatch.setenv("PATH", str(tmp_path))
 
     assert first_bytes(tmp_path / "a.7z").startswith(b"xxx")
@@ -285,7 +282,7 @@ def test_a_program_is_used_where_there_is_one(read, data, tmp_path, monkeypatch,
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setitem(sys.modules, "py7zr", None)
 
-    found, notes = read("a.7z", files.MAGICS["7z"] + b"anything")
+    found, notes = read("a.7z", decoders.MAGICS["7z"] + b"anything")
 
     assert found == data
     assert notes == (["damaged, the rest was left out (7zz ended with 2)"] if code else [])
@@ -349,7 +346,7 @@ def test_a_file_can_be_entered_where_its_format_allows_it(tmp_path, data):
         path = tmp_path / name
         path.write_bytes(content)
         for size in (9_991, 60_000):
-            starts = files.entries(path, size)
+            starts = decoders.entries(path, size)
             assert (starts[0], len(starts) > 1) == (0, True), (name, size)
             pieces = [
                 b"".join(salvage(path, pytest.fail, start, stop))
@@ -358,8 +355,8 @@ def test_a_file_can_be_entered_where_its_format_allows_it(tmp_path, data):
             assert b"".join(pieces) == data, (name, size)
     for name, content in {"b.gz": gzip.compress(data), "b.zst": contents["a.zst"][:9]}.items():
         (tmp_path / name).write_bytes(content)
-        assert files.entries(tmp_path / name, 1) == [0], name
-    assert files.entries(tmp_path / "a.bz2", len(packed)) == [0]
+        assert decoders.entries(tmp_path / name, 1) == [0], name
+    assert decoders.entries(tmp_path / "a.bz2", len(packed)) == [0]
 
 
 def test_damage_is_noted_once_wherever_bzip2_is_entered(tmp_path, data):
@@ -374,7 +371,7 @@ def test_damage_is_noted_once_wherever_bzip2_is_entered(tmp_path, data):
         whole = list(salvage(path, notes.append))
         for size in (10_007, 50_000):
             found, pieces = [], []
-            begins = files.entries(path, size)
+            begins = decoders.entries(path, size)
             for start, stop in zip(begins, [*begins[1:], None], strict=True):
                 pieces += salvage(path, found.append, start, stop)
             assert b"".join(pieces) == b"".join(whole)

@@ -3,6 +3,7 @@
 import io
 import sys
 from pathlib import Path
+from typing import get_args
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -11,9 +12,11 @@ from click.testing import CliRunner
 from source_files import FORMATS, File, all_tasks, clean, reasons, rows_of, writer
 
 import noisegen
+from noisegen.augmentation import Format
 from noisegen.cli import noisegen as command
 from noisegen.data.conll import token_columns
-from noisegen.data.formats import ENDINGS, Columns, input_of, name_of, whole
+from noisegen.data.formats.registry import ENDINGS, WRITTEN, file_of, name_of, read_head
+from noisegen.data.rows import Columns, RowBatch
 from noisegen.data.sources import completed, expand, read, total_size
 from noisegen.data.tables import RAW
 from noisegen.errors import NoisegenError, SourceError
@@ -90,8 +93,8 @@ def test_standard_input_has_the_format_that_it_begins_with(
     monkeypatch: pytest.MonkeyPatch, data: bytes, kind: str, texts: list[str]
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
-    file = whole(expand("-")[0], Columns())
-    assert getattr(file, "kind", None) == kind
+    file = read_head(expand("-")[0], Columns())
+    assert getattr(file, "format", None) == kind
     assert not texts or clean("-") == texts
 
 
@@ -119,9 +122,8 @@ def test_rows_may_be_had_as_they_lie_in_the_file(
     file: File, name: str, data: bytes, raw: list[bytes | None]
 ) -> None:
     path, kind = file(name, data), name.rpartition(".")[2]
-    columns, others = Columns(raw=kind), Columns(raw="txt" if kind == "csv" else "csv")
-    batches = [batch for task in all_tasks(path, columns=columns) for batch in read(task, columns)]
-    foreign = [batch for task in all_tasks(path, columns=others) for batch in read(task, others)]
+    columns, others = Columns(raw=(kind,)), Columns(raw=("txt" if kind == "csv" else "csv",))
+    batches, foreign = batches_of(path, columns), batches_of(path, others)
     assert [row for batch in foreign for row in batch.read[RAW].to_pylist()] == [None] * len(raw)
     assert [row for batch in batches for row in batch.read[RAW].to_pylist()] == raw
     for batch in batches:
@@ -130,21 +132,30 @@ def test_rows_may_be_had_as_they_lie_in_the_file(
         assert len(kept) == len(batch.table) < len(batch.read) or "" in reasons(batch.read)
 
 
+def batches_of(path: Path, columns: Columns) -> list[RowBatch]:
+    tasks = all_tasks(path, columns=columns)
+    return [batch for task in tasks for batch in read(task.ranges, columns)]
+
+
 def test_columns_keep_the_order_of_the_first_file(file: File) -> None:
     (task,) = all_tasks(file("a.tsv", b"n\ttext\tid\n1\ta\tx\n"), file("b.jsonl", (
         b'{"text": "b", "id": "y", "n": "2"}\n')))  # fmt: skip
-    (batch,) = read(task, Columns())
+    (batch,) = read(task.ranges, Columns())
     assert batch.read.column_names[:3] == ["n", "text", "id"]
     assert batch.table.column_names == ["id", "clean", "n"]
 
 
 def test_a_format_is_known_by_its_ending() -> None:
     for ending, kind in ENDINGS.items():
-        assert input_of(f"a.b.{ending.upper()}").kind == kind
-        assert input_of(f"s3://a.txt/b.{ending}").kind == kind
+        assert file_of(f"a.b.{ending.upper()}").format == kind
+        assert file_of(f"s3://a.txt/b.{ending}").format == kind
         assert name_of(f"/x/news.{ending}") == name_of(f"s3://x/news.{ending}.gz") == "news"
-    assert input_of("a.conllu.xz").kind == "conll"
-    assert input_of("a.arrow.gz").skipped == input_of("s3://a.txt/b").skipped == "unknown ending"
+    assert file_of("a.conllu.xz").format == "conllu"
+    assert file_of("a.arrow.gz").skipped == file_of("s3://a.txt/b").skipped == "unknown ending"
+
+
+def test_every_written_format_can_be_asked_for() -> None:
+    assert set(get_args(Format)) == set(WRITTEN)
 
 
 def test_sizes_of_the_input_add_up(file: File) -> None:

@@ -11,9 +11,9 @@ from source_files import clean, rows_of
 
 import noisegen
 from noisegen.data.features import class_names, label_names, with_class_names
-from noisegen.data.formats import Columns
 from noisegen.data.labelled import read_tags
 from noisegen.data.pairs import read_pairs
+from noisegen.data.rows import Columns
 from noisegen.data.sources import expand
 from noisegen.errors import SourceError
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from noisegen import augment
 from noisegen.data import pairs as pair_files
-from noisegen.data.pairs import Pairs, m2_sentences, read_pairs
+from noisegen.data.m2 import m2_sentences
+from noisegen.data.pairs import Pairs, read_pairs
 from noisegen.errors import SourceError, UsageError
 
 CLEAN = [f"see you at {hour} o'clock" for hour in range(200)]

@@ -11,8 +11,9 @@ import pytest
 from noisegen.cli import noisegen, run
 from noisegen.data.bitext import all_bitext, stream_bitext
 from noisegen.data.columns import read_columns
-from noisegen.data.formats import Columns, input_of, whole
+from noisegen.data.formats.registry import file_of, read_head
 from noisegen.data.pairs import read_pairs
+from noisegen.data.rows import Columns
 from noisegen.data.sources import is_hub
 from noisegen.errors import SourceError
 from noisegen.evaluation.metrics import published_sets
@@ -134,10 +135,10 @@ def test_a_file_of_that_name_with_other_lines_is_refused(tmp_path, name, content
 def test_a_file_of_that_name_that_is_a_table_stays_one(tmp_path):
     path = tmp_path / "sts-test.csv"
     path.write_text("sentence1,sentence2,score\na,b,1\n")
-    assert whole(input_of(path), Columns("sentence1")).kind == "csv"
-    assert whole(input_of(path), Columns("1")).schema.names == [f"column_{n}" for n in (1, 2, 3)]
+    assert read_head(file_of(path), Columns("sentence1")).format == "csv"
+    assert read_head(file_of(path), Columns("1")).schema.names == [f"column_{n}" for n in (1, 2, 3)]
     (tmp_path / "STS.input.mine.txt").write_text("only sentences\n")
-    assert whole(input_of(tmp_path / "STS.input.mine.txt"), Columns()).kind == "txt"
+    assert read_head(file_of(tmp_path / "STS.input.mine.txt"), Columns()).format == "txt"
 
 
 # Scores in a file of their own.
@@ -355,7 +356,7 @@ def test_commands_of_the_list_are_right(given):
     values = command.make_context(name, ["minilm", "-o", "out", *words], parent).params
     sources = [source for key in ("source", "sts", "labelled") for source in values.get(key, ())]
     files = [source for source in sources if "." in source and not is_hub(source)]
-    assert not [file for file in files if input_of(file).skipped]
+    assert not [file for file in files if file_of(file).skipped]
 
 
 def test_without_a_model_or_a_folder_the_usage_is_shown(capsys):

@@ -23,9 +23,11 @@ from hypothesis import strategies as st
 from source_files import FORMATS, NAMED, PACK, TEXT, File, all_tasks, bgzf, clean, rows_of, writer
 
 import noisegen
-from noisegen.data import files, formats, sources, tables
+from noisegen.data import lines as text_lines
+from noisegen.data import sources, tables
 from noisegen.data.files import metered
-from noisegen.data.sources import Columns, expand, read, refuse_reserved, shard_inputs
+from noisegen.data.formats import base, separated
+from noisegen.data.sources import Columns, expand, read, refuse_reserved, shard_ranges
 from noisegen.errors import MissingExtra, SourceError
 
 
@@ -71,7 +73,8 @@ def test_folders_and_globs_are_sorted_and_strangers_skipped(file: File, tmp_path
     assert clean(tmp_path) == ["A.TXT", "b.txt", "z"]
     assert clean(tmp_path / "*.txt") == ["b.txt"]
     assert clean(tmp_path / "**" / "*.gz") == ["z"]
-    assert [item.size for item in expand([str(tmp_path / "b.txt"), "-", "hf:x"])] == [5, None, None]
+    sizes = [each.file_size for each in expand([str(tmp_path / "b.txt"), "-", "hf:x"])]
+    assert sizes == [5, None, None]
 
 
 @pytest.mark.parametrize(
@@ -135,7 +138,7 @@ def test_files_of_a_run_must_agree(file: File, tmp_path: Path) -> None:
     file("a.tsv", b"text\tn\na\t1\n")
     file("b.tsv", b"text\tm\na\t1\n")
     with pytest.raises(SourceError, match=r"a\.tsv and .*b\.tsv differ: column 'n' is string in"):
-        next(shard_inputs(expand([str(tmp_path)]), Columns(), 1))
+        next(shard_ranges(expand([str(tmp_path)]), Columns(), 1))
 
 
 def test_files_may_have_their_columns_in_another_order(file: File, tmp_path: Path) -> None:
@@ -151,9 +154,9 @@ def test_files_of_equal_columns_share_their_schema(tmp_path: Path) -> None:
     """Of hundreds of thousands of files a driver holds one."""
     for name in "abc":
         pq.write_table(pa.table({"text": [name], "n": [1]}), tmp_path / f"{name}.parquet")
-    tasks = shard_inputs(expand(str(tmp_path)), Columns(), 1)
+    tasks = shard_ranges(expand(str(tmp_path)), Columns(), 1)
 
-    assert len({id(part.schema) for task in tasks for part in task.ranges}) == 1
+    assert len({id(part.schema) for task in tasks for part in task}) == 1
 
 
 def test_a_column_of_numbers_is_no_text(tmp_path: Path) -> None:
@@ -222,9 +225,13 @@ def test_a_task_holds_pieces_of_small_files_and_ends_at_a_streamed_source(file: 
     packed = file("z.txt.gz", gzip.compress(b"d\ne\n"))
     found = all_tasks(*names, packed, names[0], shard=4)
     assert [(task.first_row, task.rows, len(task.ranges)) for task in found] == [
-        (0, 4, 2), (4, 4, 2), (8, 1, 1), (9, 2, 0), (11, 3, 1),
-    ]  # fmt: skip
-    assert found[3].table is not None
+        (0, 4, 2),
+        (4, 4, 2),
+        (8, 1, 1),
+        (9, 2, 1),
+        (11, 3, 1),
+    ]
+    assert found[3].ranges[0].table is not None
     assert clean(*names, shard=8, limit=4) == ["a", "b", "c", "a"]
     assert [len(task.ranges) for task in all_tasks(*names, shard=4, limit=5)] == [2, 1]
 
@@ -236,7 +243,7 @@ def test_a_streamed_task_ends_early_by_bytes_and_pickles_without_its_neighbours(
     path = file("a.txt.gz", gzip.compress(b"".join(b"%0100d\n" % n for n in range(500))))
     found = all_tasks(path, shard=400)
     assert sum(task.rows for task in found) == 500
-    assert all(task.table.nbytes <= 4000 for task in found if task.table)
+    assert all(task.ranges[0].table.nbytes <= 4000 for task in found)
     assert max(len(pickle.dumps(task)) for task in found) < 6000
     assert [int(text) for text in clean(path, shard=400)] == list(range(500))
 
@@ -319,7 +326,7 @@ def test_a_piece_is_read_from_any_folder(file: File, monkeypatch: pytest.MonkeyP
     path = file("a.txt", b"a\n")
     monkeypatch.chdir(path.parent)
     (item,) = expand("a.txt")
-    (task,) = shard_inputs([replace(item, path=item.absolute)], Columns(), 10)
+    (task,) = shard_ranges([replace(item, path=item.absolute)], Columns(), 10)
     monkeypatch.chdir("/")
     assert [batch.table["clean"].to_pylist() for batch in read(task, Columns())] == [["a"]]
 
@@ -327,9 +334,9 @@ def test_a_piece_is_read_from_any_folder(file: File, monkeypatch: pytest.MonkeyP
 LIMITED = """
 import sys
 import pyarrow as pa
-from noisegen.data.sources import Columns, expand, read, shard_inputs
+from noisegen.data.sources import Columns, expand, read, shard_ranges
 rows = 0
-for task in shard_inputs(expand([sys.argv[1]]), Columns(), 100_000):
+for task in shard_ranges(expand([sys.argv[1]]), Columns(), 100_000):
     for batch in read(task, Columns()):
         rows += len(batch.table)
         del batch
@@ -398,7 +405,7 @@ def test_bad_rows_are_counted_and_keep_their_ordinals(file: File) -> None:
 def test_json_fields_after_the_sample_are_counted_and_left_out(
     file: File, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(formats, "SCAN", 20)
+    monkeypatch.setattr(base, "SCAN", 20)
     path = file("a.jsonl", b'{"text": "a", "n": 1}\n{"text": "b", "m": 2}\n{"n": 3}\n[]\n')
     table, dropped = rows_of(path)
     assert table.to_pylist() == [
@@ -411,10 +418,10 @@ def test_json_fields_after_the_sample_are_counted_and_left_out(
 def test_a_text_over_the_limit_is_dropped(
     file: File, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (tables, sources):
+    for module in (separated, sources):
         monkeypatch.setattr(module, "TEXT_MAX", 100)
     monkeypatch.setattr(tables, "LINE_MAX", 200)
-    monkeypatch.setattr(files, "LINE_MAX", 200)
+    monkeypatch.setattr(text_lines, "LINE_MAX", 200)
     data = FORMATS[name.split(".")[1]](["a", "b" * 101, "c" * 300, "d" * 100])
     table, dropped = rows_of(file(name, gzip.compress(data) if "gz" in name else data))
     assert table["id"].to_pylist() == [0, 3]
@@ -547,12 +554,12 @@ def test_a_compressed_text_is_cut_where_it_can_be_entered(
     path = file(f"a.{kind}.{ending}", packed)
     small = file(f"b.{kind}", FORMATS[kind](["one more"]))
     streamed, dropped = rows_of(path, shard=70)
-    assert not any(task.ranges for task in all_tasks(path, shard=70))
-    monkeypatch.setattr(files, "ENTERED_BYTES", 5_000)
-    monkeypatch.setattr(files, "ENTRY_BYTES", 300)
+    assert all(task.ranges[0].table for task in all_tasks(path, shard=70))
+    monkeypatch.setattr(text_lines, "ENTERED_BYTES", 5_000)
+    monkeypatch.setattr(text_lines, "ENTRY_BYTES", 300)
     tasks = all_tasks(path, small, shard=70)
-    assert len({task.ranges[0].entry.bounds for task in tasks}) > 9
-    assert is_damaged or max(len(task.ranges[0].entry.bounds) for task in tasks) < len(tasks)
+    assert len({task.ranges[0].blocks for task in tasks}) > 9
+    assert is_damaged or max(len(task.ranges[0].blocks) for task in tasks) < len(tasks)
     assert is_damaged or sum(task.size for task in tasks) == len(packed) + tasks[-1].ranges[-1].size
     for shard in (70, 9_999):
         table, lost = rows_of(path, small, shard=shard)
@@ -574,9 +581,9 @@ def test_damage_where_a_stream_begins_is_counted_however_the_file_is_cut(
     path = file("a.txt.bz2", bytes(packed))
     streamed, dropped = rows_of(path, shard=1_000)
     assert (len(streamed), dropped) == (4_000, {"truncated": 1})
-    monkeypatch.setattr(files, "ENTERED_BYTES", len(packed) // 2)
+    monkeypatch.setattr(text_lines, "ENTERED_BYTES", len(packed) // 2)
     for size in (len(streams[0]), 500, 1_000):
-        monkeypatch.setattr(files, "ENTRY_BYTES", size)
+        monkeypatch.setattr(text_lines, "ENTRY_BYTES", size)
         assert rows_of(path, shard=1_000) == (streamed, dropped)
 
 
@@ -587,8 +594,8 @@ def test_a_task_reads_its_share_of_a_compressed_text(
     texts = [hashlib.sha256(bytes([n % 256, n // 256])).hexdigest() for n in range(32_000)]
     data = FORMATS["txt"](texts)
     packed = bz2.compress(data, 1) if ending == "bz2" else in_pieces(bgzf, data, 65_280)
-    monkeypatch.setattr(files, "ENTERED_BYTES", 100_000)
-    monkeypatch.setattr(files, "ENTRY_BYTES", 100_000)
+    monkeypatch.setattr(text_lines, "ENTERED_BYTES", 100_000)
+    monkeypatch.setattr(text_lines, "ENTRY_BYTES", 100_000)
     tasks = all_tasks(file(f"a.txt.{ending}", packed), shard=4_000)
     assert sum(task.size for task in tasks) == len(packed)
     read_texts = []

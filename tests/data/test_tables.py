@@ -5,6 +5,7 @@ import io
 import json
 import math
 import pickle
+import tempfile
 import time
 import tracemalloc
 from collections.abc import Iterator
@@ -18,17 +19,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from source_files import Columns, File, reasons, rows, writer
 
-from noisegen.data import files, formats, parquet, tables
+from noisegen.data import lines as text_lines
+from noisegen.data import tables
 from noisegen.data.columns import read_columns
-from noisegen.data.files import Damaged, blocks
-from noisegen.data.tables import (
-    csv_tables,
-    delimited,
-    json_schema,
-    json_table,
-    json_types,
-    line_ranges,
-)
+from noisegen.data.files import Damaged
+from noisegen.data.formats import json_lines, parquet, registry, separated
+from noisegen.data.formats.json_lines import json_schema, json_table, json_types
+from noisegen.data.formats.separated import csv_tables
+from noisegen.data.lines import blocks, line_ranges
+from noisegen.data.rows import FileRange
+from noisegen.data.tables import delimited
 from noisegen.errors import SourceError
 
 SIZES = st.integers(1, 9)
@@ -57,7 +57,7 @@ def test_blocks_are_whole_lines_and_lose_nothing(text: str, size: int) -> None:
 def test_blocks_keep_the_beginning_of_a_long_line(lines: list[str], size: int, end: bool) -> None:
     text = "\n".join(lines) + "\n" * end
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(files, "LINE_MAX", 5)
+        patch.setattr(text_lines, "LINE_MAX", 5)
         parts = list(blocks(cut(text, size), size))
     found = b"".join(parts).decode().split("\n")
     assert len(found) == len(text.split("\n"))
@@ -68,27 +68,28 @@ def test_blocks_keep_the_beginning_of_a_long_line(lines: list[str], size: int, e
 
 def test_blocks_of_an_endless_line_are_bounded() -> None:
     (part,) = blocks((b"a" * (1 << 20) for _ in range(200)), 1 << 20)
-    assert len(part) <= files.LINE_MAX + (1 << 20)
+    assert len(part) <= text_lines.LINE_MAX + (1 << 20)
 
 
 @given(st.text("a\n", max_size=40), SIZES, SIZES, SIZES, st.integers(0, 3))
 def test_line_ranges_partition_the_lines(
     text: str, first: int, step: int, scan: int, start: int
 ) -> None:
-    data = text.encode()[start:]
-    lines = data.split(b"\n")
-    lines = lines[:-1] if lines[-1] == b"" else lines
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tables, "read_parts", lambda _, start: iter(cut(text[start:], scan)))
-        ranges = list(line_ranges("file", start, first, step))
+    found = text.encode()[start:].split(b"\n")
+    found = found[:-1] if found[-1] == b"" else found
+    with pytest.MonkeyPatch.context() as patch, tempfile.NamedTemporaryFile() as file:
+        patch.setattr(text_lines, "SCAN", scan)
+        Path(file.name).write_text(text)
+        ranges = list(line_ranges(FileRange(file.name, start=start), first, step))
     assert [part.stop for part in ranges[:-1]] == [part.start for part in ranges[1:]]
-    assert sum(part.rows for part in ranges) == len(lines)
+    assert sum(part.rows for part in ranges) == len(found)
     sizes = [part.rows for part in ranges]
-    assert sizes[:1] == [min(first, len(lines))][: len(sizes)]
+    assert sizes[:1] == [min(first, len(found))][: len(sizes)]
     assert all(size == step for size in sizes[1:-1])
-    for begin, stop, count, _ in ranges:
-        part = text.encode()[begin:stop].removesuffix(b"\n").split(b"\n")
-        assert len(part) == count
+    for each in ranges:
+        part = text.encode()[each.start : each.stop].removesuffix(b"\n").split(b"\n")
+        assert len(part) == each.rows
+        assert each.size == each.stop - each.start
 
 
 @given(st.lists(st.lists(st.text("aé\r \0", max_size=4), min_size=1, max_size=4), min_size=1))
@@ -190,7 +191,7 @@ def test_a_csv_field_may_be_longer_than_the_csv_module_allows_by_itself() -> Non
 
 
 def test_a_csv_field_over_the_limit_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tables, "TEXT_MAX", 10)
+    monkeypatch.setattr(separated, "TEXT_MAX", 10)
     (table,) = csv_tables(iter([b"aaaaaaaaaaaa,b\nc,d\n"]), ["x", "y"])
     assert reasons(table) == ["row_too_long", ""]
 
@@ -255,8 +256,8 @@ def test_json_line_by_line_agrees_with_arrow(lines: list[object], sampled: int) 
     if "text" not in schema.names:
         return
     for part in texts:
-        fast = tables._in_order(part, schema)
-        slow, codes = tables._line_by_line(part, schema, "text")
+        fast = json_lines._in_order(part, schema)
+        slow, codes = json_lines._line_by_line(part, schema, "text")
         if fast is not None:
             assert list(codes) == [0]
             assert same(fast.to_pylist(), slow.to_pylist())
@@ -333,7 +334,7 @@ def test_nan_in_json_is_kept() -> None:
 
 
 def test_an_overlong_json_line_is_dropped_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tables, "LINE_MAX", 30)
+    monkeypatch.setattr(json_lines, "LINE_MAX", 30)
     data = b'{"text": "a"}\n{"text": "' + b"b" * 30 + b'"}\n{"text": "c"}\n'
     table = json_table(data, pa.schema({"text": pa.string()}), "text")
     assert table["text"].to_pylist() == ["a", None, "c"]
@@ -381,7 +382,7 @@ def test_objects_that_are_used_as_maps_cost_themselves_only() -> None:
         schema = json_schema(json_types(data))
         table = json_table(data, schema, "text")
         assert schema.names[:2] == names
-        assert tables.fields_in(schema) <= tables.FIELDS_MAX
+        assert json_lines.fields_in(schema) <= json_lines.FIELDS_MAX
         assert reasons(table).count("unexpected_field") == lost
         assert table["text"].null_count == 0
     assert time.process_time() - began < 3  # with the square of the keys it takes 20
@@ -391,9 +392,9 @@ def test_rows_of_many_fields_are_read_in_small_blocks(file: File) -> None:
     fields = {f"k{number}": number for number in range(990)}
     lines = [{"text": "a"} | fields, *[{"text": "b"}] * 5_000]
     path = file("a.jsonl", b"".join(json.dumps(line).encode() + b"\n" for line in lines))
-    whole = formats.whole(formats.input_of(path), Columns())
+    whole = registry.read_head(registry.file_of(path), Columns())
     assert whole
-    _, *others = formats.range_tables(whole, Columns(), batch_bytes=70_000)
+    _, *others = registry.range_tables(whole, Columns(), batch_bytes=70_000)
     assert max(map(len, others)) < 1_000
 
 
@@ -422,7 +423,7 @@ def test_a_block_of_csv_is_not_held_as_text():
     block = b'see,"you, tomorrow"\n' * 200_000
     tracemalloc.start()
     try:
-        rows = next(tables.csv_tables([block], ["a", "b"]))
+        rows = next(csv_tables([block], ["a", "b"]))
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

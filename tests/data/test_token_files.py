@@ -10,9 +10,10 @@ import pytest
 from source_files import File, clean, rows_of, writer
 
 import noisegen
-from noisegen.data.formats import Columns, Input, whole
+from noisegen.data.formats.registry import read_head
 from noisegen.data.labelled import read_tags
 from noisegen.data.pairs import read_pairs
+from noisegen.data.rows import Columns, FileRange
 from noisegen.data.sources import completed, expand
 from noisegen.errors import SourceError, UsageError
 
@@ -185,7 +186,7 @@ def test_a_table_with_blank_lines_stays_a_table(file: File) -> None:
 
 
 def test_an_empty_file_has_no_rows(file: File) -> None:
-    assert whole(Input(str(file("a.conll", b"\n\n")), "conll"), Columns()) is None
+    assert read_head(FileRange(str(file("a.conll", b"\n\n")), "conll"), Columns()) is None
     with pytest.raises(SourceError, match="no rows in"):
         rows_of(file("b.norm", b""))
 

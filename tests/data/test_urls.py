@@ -13,7 +13,7 @@ from source_files import FORMATS, clean
 import noisegen
 from noisegen.data.files import is_url, reason_of
 from noisegen.data.pairs import read_pairs
-from noisegen.data.sources import Columns, expand, read, shard_inputs
+from noisegen.data.sources import Columns, expand, read, shard_ranges
 from noisegen.errors import MissingExtra, SourceError
 
 fsspec = pytest.importorskip("fsspec")
@@ -104,7 +104,7 @@ def test_a_task_reads_its_share_of_a_file_in_a_store(s3_server, monkeypatch) -> 
     fsspec.filesystem("s3").mkdir(bucket)
     url = Store(bucket).write("a.txt", (b"x" * 999 + b"\n") * 24_000)
     monkeypatch.setattr(pytest.importorskip("s3fs").core.S3File, "_fetch_range", spy)
-    tasks = list(shard_inputs(expand(url), Columns(), 1_000))
+    tasks = list(shard_ranges(expand(url), Columns(), 1_000))
     for task in (tasks[0], tasks[12]):
         fetched.clear()
         assert sum(len(batch.table) for batch in read(task, Columns())) == 1_000

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from noisegen.data.rows import FileRange
 from noisegen.mining.mine import WikiOptions, Work, mine
 from noisegen.mining.miner import Account, SentencePair, Task, WordPair
 from noisegen.options import decode
@@ -47,7 +48,7 @@ class LineMiner:
 
 
 def tasks_of(*paths: Path) -> list[Task]:
-    return [Task(number, (str(path),)) for number, path in enumerate(paths)]
+    return [Task(number, (FileRange(str(path)),)) for number, path in enumerate(paths)]
 
 
 def run(paths, out, miner=None, *, config=None, **options):

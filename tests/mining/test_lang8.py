@@ -10,6 +10,7 @@ from conftest import SHARED
 
 from noisegen.cli import noisegen
 from noisegen.data import tables
+from noisegen.data.rows import FileRange
 from noisegen.errors import SourceError, UsageError
 from noisegen.mining import parallel
 from noisegen.mining.filters import PROFILES
@@ -31,7 +32,7 @@ def entry(sentences, corrections, learnt="English", number="7"):
 def mine(path, code="en", profile="rcp", **options):
     account = Account()
     miner = Lang8Miner(language(code), PROFILES[profile], **options)
-    return list(miner(Task(0, (str(path),)), account)), account
+    return list(miner(Task(0, (FileRange(str(path)),)), account)), account
 
 
 @pytest.fixture
@@ -246,7 +247,8 @@ def test_a_missing_file_is_refused(tmp_path):
 def test_each_file_is_a_task(file):
     one, two = file(M2.encode(), "one"), file(entry([], []), "two")
 
-    assert lang8_tasks([str(one), str(two)]) == [Task(0, (str(one),)), Task(1, (str(two),))]
+    tasks = lang8_tasks([str(one), str(two)])
+    assert tasks == [Task(0, (FileRange(str(one)),)), Task(1, (FileRange(str(two)),))]
 
 
 def test_what_a_broken_archive_still_has_is_mined(file):

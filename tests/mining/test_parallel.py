@@ -16,7 +16,8 @@ from source_files import bgzf
 
 import noisegen
 from noisegen import cli
-from noisegen.data import columns, files, tables
+from noisegen.data import columns, lines
+from noisegen.data.formats import hub
 from noisegen.data.pairs import PairColumns, aligned_files
 from noisegen.errors import OutputError, SourceError
 from noisegen.mining import parallel
@@ -234,7 +235,7 @@ def test_a_side_that_is_missing_is_no_damage(tmp_path):
 
 
 def test_a_dataset_of_the_hub_is_a_table(monkeypatch):
-    monkeypatch.setattr(tables, "hf_tables", lambda name: iter([table_of(NOISY, CLEAN)] * 2))
+    monkeypatch.setattr(hub, "hf_tables", lambda name: iter([table_of(NOISY, CLEAN)] * 2))
     pairs, words, account = mined(["hf:learners:validation"])
 
     assert words == WORDS
@@ -461,8 +462,8 @@ def test_a_large_table_is_many_tasks_with_the_pairs_of_one(kind, write, tmp_path
     }  # fmt: skip
     path = write(kind, contents[kind]) if kind in contents else str(tmp_path / kind)
     miner = PairsMiner(language("en"), PROFILES["rcp"])
-    monkeypatch.setattr(files, "ENTERED_BYTES", 1_000)
-    monkeypatch.setattr(files, "ENTRY_BYTES", 100)
+    monkeypatch.setattr(lines, "ENTERED_BYTES", 1_000)
+    monkeypatch.setattr(lines, "ENTRY_BYTES", 100)
 
     def tasks_of():
         return table_tasks([path], miner)[0]

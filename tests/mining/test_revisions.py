@@ -10,7 +10,7 @@ import pytest
 from conftest import SHARED
 from exports import END, HEAD, export, page
 
-from noisegen.data.files import salvage
+from noisegen.data.decoders import salvage
 from noisegen.mining.dumps import Page, _Scanner, as_exported, read_revisions, read_site
 
 DUMPS = SHARED / "wiki-dumps"

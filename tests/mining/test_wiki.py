@@ -15,6 +15,7 @@ from exports import export, page, revision
 
 import noisegen
 from noisegen.cli import run as cli
+from noisegen.data.rows import FileRange
 from noisegen.errors import SourceError
 from noisegen.mining import dumps as dumps_module
 from noisegen.mining.dumps import tasks_of
@@ -342,7 +343,8 @@ def test_other_namespaces_and_models_are_counted(dumps):
     assert account.dropped["page_other_namespace"] == 3
     miner = WikiMiner(language("en"), PROFILES["rcp"], namespaces=(2, 828))
     account = Account()
-    list(miner(Task(0, (str(dumps / "malformed/namespaces-redirects.xml"),)), account))
+    dump = FileRange(str(dumps / "malformed/namespaces-redirects.xml"))
+    list(miner(Task(0, (dump,)), account))
     assert account.dropped["revision_not_wikitext"] == 2
 
 

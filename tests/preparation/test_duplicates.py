@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from planted import alike, planted
 
-from noisegen.data.sources import Columns, expand, shard_inputs
+from noisegen.data.sources import Columns, expand, shard_ranges
 from noisegen.errors import OutputError
 from noisegen.preparation import duplicates
 from noisegen.preparation.duplicates import (
@@ -49,8 +49,8 @@ def found(tmp_path, monkeypatch):
         (out / "work").mkdir(parents=True)
         job = PortionJob(out, "{}", language("en"), Criteria(1, 9_999, 0.0), Columns())
         counts = []
-        for number, task in enumerate(shard_inputs(expand([str(path)]), Columns(), rows)):
-            portion = Portion(number, task.first_row, task.rows, ((str(path), task),))
+        for number, (part,) in enumerate(shard_ranges(expand([str(path)]), Columns(), rows)):
+            portion = Portion(number, part.first, part.rows, ((str(path), part),))
             counts.append(make_candidates(job, portion).rows)
         search = Search(out, near=True, shingle=5, similarity_min=LEAST)
         search.begin(counts)

@@ -1,11 +1,11 @@
-"""Rows of Parquet and Arrow files as Arrow tables, as many at once as fit into memory decoded.
+"""Parquet and Arrow files, read so that few enough rows at once are in memory, decoded.
 
-Texts may be stored once, in the dictionary of their column, and stand in many rows. As in
-`tables`, a row that cannot be read is null and says why in REASON.
+A text may be stored once, in the dictionary of its column, and stand in many rows.
 """
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import chain
 from typing import Any
 
@@ -14,11 +14,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from noisegen.data.files import LINE_MAX, for_arrow
+from noisegen.data.files import count_bytes, for_arrow, reading, size_of
+from noisegen.data.formats.base import (
+    Format,
+    Tables,
+    Writer,
+    conform,
+    plain_schema,
+    refuse_many_columns,
+)
+from noisegen.data.lines import LINE_MAX
+from noisegen.data.rows import Columns, FileRange
 from noisegen.data.tables import CODE, ROWS, joined, with_reasons
 from noisegen.text.buffers import I64
 
-DECODED_MAX = 128 << 20  # bytes decoded at once if every row had the longest text that is stored
+DECODED_MAX = 128 << 20  # bytes decoded at once, if every row had the longest text of its column
 _ARROW = b"ARROW1"  # begins Arrow's file format, not its stream
 _BYTES = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary()}
 _VIEWS = pa.ListViewArray | pa.LargeListViewArray
@@ -29,9 +39,9 @@ _DELTA_MAX = 8 << 20  # bytes taken for the longest text where no dictionary tel
 
 
 def parquet_head(path: str) -> tuple[pa.Schema, int]:
-    """Return the columns and the number of rows of a Parquet file.
+    """Return the schema and the number of rows of a Parquet file; raises SourceError.
 
-    Raises ArrowInvalid for one whose row groups have another number: it is damaged.
+    A file whose row groups have another number of rows is damaged.
     """
     with for_arrow(path) as opened, pq.ParquetFile(opened) as file:
         metadata, rows = file.metadata, file.metadata.num_rows
@@ -75,10 +85,11 @@ def _parquet_file(opened: Any, stored_once: Iterable[str]) -> pq.ParquetFile:
 def _rows_decoded(
     opened: Any, groups: Sequence[pq.RowGroupMetaData], first: int
 ) -> tuple[int, set[str]]:
-    """Return how many rows take DECODED_MAX, if texts are the longest stored.
+    """Return how many rows decode to DECODED_MAX bytes, and lists to read as dictionaries.
 
-    A text may be stored once, in the dictionary of its column, and stand in every row. In a list it
-    may stand in one row many times: columns of lists of which a row may be too long come second.
+    Every text counts as the longest of its column, since a text that is stored once may stand in
+    every row. In a list it may stand in one row many times: columns of lists with rows that may be
+    too long are the second value.
     """
     chunks = [[group.column(place) for place in range(group.num_columns)] for group in groups]
     once = {chunk.path_in_schema for chunk in chain(*chunks) if _is_stored_once(chunk)}
@@ -103,9 +114,9 @@ def _rows_decoded(
 
 
 def _bounded_rows(batch: pa.RecordBatch, most: int) -> Iterator[pa.Table]:
-    """Yield rows with their reasons, so many as take DECODED_MAX with all texts copied out.
+    """Yield rows with their reasons, at most `most` and DECODED_MAX bytes with texts copied out.
 
-    One that takes more than LINE_MAX, since it repeats a text that is stored once, is null.
+    A row of over LINE_MAX bytes, which repeats a text that is stored once, becomes null.
     """
     sizes = sum(map(_copied_out, batch.columns), np.zeros(len(batch), np.int64))
     sizes[sizes > LINE_MAX] = DECODED_MAX + 1
@@ -117,12 +128,12 @@ def _bounded_rows(batch: pa.RecordBatch, most: int) -> Iterator[pa.Table]:
         if sizes[start] > DECODED_MAX:
             nothing = pa.table([_nothing(column) for column in batch.columns], rows.schema)
             yield with_reasons(nothing, np.array([CODE["row_too_long"]], np.int8))
-        else:  # a cast of some rows would copy out all
+        else:  # joined, since a cast of a slice would copy out all rows
             yield with_reasons(joined(rows) if len(rows) < len(batch) else rows)
 
 
 def _nothing(column: pa.Array) -> pa.Array:
-    """Return what stands for a row that is too long: null, or an empty view, for Arrow has none."""
+    """Return a null, or an empty list for a view, of which Arrow has no null: a row too long."""
     if isinstance(column, _VIEWS):
         at = column.offsets.slice(0, 1)
         return type(column).from_arrays(pc.subtract(at, at), pc.subtract(at, at), column.values[:0])
@@ -173,7 +184,7 @@ def _copied_out(column: pa.Array) -> I64:
 
 
 def _edges(column: pa.Array) -> tuple[I64, I64]:
-    """Return where each list of a column begins and ends in its values; a null may hold some."""
+    """Return where each list of a column begins and ends in its values, for nulls as well."""
     if isinstance(column, pa.FixedSizeListArray):
         starts = (column.offset + np.arange(len(column))) * column.type.list_size
         return starts, starts + column.type.list_size
@@ -184,7 +195,7 @@ def _edges(column: pa.Array) -> tuple[I64, I64]:
 
 
 def arrow_head(path: str) -> tuple[pa.Schema, int]:
-    """Return the columns and the number of rows of an Arrow file, such as `datasets` saves."""
+    """Return the schema and the number of rows of an Arrow file, such as `datasets` saves."""
     rows = 0
     with for_arrow(path) as opened:
         batches = _arrow_batches(opened)
@@ -227,7 +238,38 @@ def _arrow_batches(opened: Any) -> Iterator[Any]:
 
 
 def _checked(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return a batch whose offsets stay within it: with others Arrow reads wild memory."""
-    for column in batch.columns:  # as bytes, for a text that is not UTF-8 costs a row, no more
+    """Return a batch with checked offsets: with wrong ones Arrow would read foreign memory."""
+    for column in batch.columns:  # as bytes: text that is not UTF-8 costs its row only
         column.cast(_BYTES.get(column.type, column.type)).validate(full=True)
     return batch
+
+
+# Declarations.
+
+
+def _numbered_rows(
+    name: str,
+    read_head: Callable[[str], tuple[pa.Schema, int]],
+    read_tables: Callable[[str, int, int, int], Tables],
+    writer: Writer | None = None,
+) -> Format:
+    """Declare a format whose ranges are row numbers, by its readers of columns and of rows."""
+
+    def head(file: FileRange, beginning: bytes, columns: Columns) -> FileRange:
+        schema, rows = read_head(file.path)
+        refuse_many_columns(file.path, len(schema))
+        with reading(file.path):
+            schema, size = plain_schema(schema, columns), size_of(file.path)
+        return replace(file, stop=rows, rows=rows, schema=schema, size=size)
+
+    def tables(file: FileRange, columns: Columns, batch_bytes: int) -> Tables:
+        stop = file.start + file.rows
+        for table in conform(read_tables(file.path, file.start, stop, batch_bytes), file):
+            count_bytes(file.size * len(table) // file.rows)
+            yield table
+
+    return Format(name, (name,), head, tables, cut="rows", is_text=False, writer=writer)
+
+
+PARQUET = _numbered_rows("parquet", parquet_head, parquet_tables, Writer(line=None))
+ARROW = _numbered_rows("arrow", arrow_head, arrow_tables)

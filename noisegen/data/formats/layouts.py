@@ -1,6 +1,6 @@
-"""Published files that are no plain tables: how each is known by its name and how it is read.
+"""Published files that are no plain tables: each is known by its name and has a layout.
 
-They and the names of columns in published tables are declared in layouts.toml.
+layouts.toml declares the layouts, and the names of columns in published tables.
 """
 
 import re
@@ -16,7 +16,11 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from noisegen.data.files import COMPRESSIONS, Damaged, is_url, read_parts
+from noisegen.data.decoders import COMPRESSIONS
+from noisegen.data.files import Damaged, is_url
+from noisegen.data.formats.base import Format, Tables, text_blocks, with_names
+from noisegen.data.lines import read_parts
+from noisegen.data.rows import Columns, FileRange
 from noisegen.data.tables import CODE, delimited, read_lines, with_reasons
 from noisegen.errors import SourceError
 
@@ -25,7 +29,7 @@ LABEL, SCORE = "label", "score"
 
 @dataclass(frozen=True)
 class FileLayout:
-    """How the lines of published files become rows; the fields are those of layouts.toml."""
+    """How the lines of published files become rows; layouts.toml explains the fields."""
 
     name: str
     files: str
@@ -47,7 +51,7 @@ class FileLayout:
         return match
 
     def problem(self, head: bytes) -> str:
-        """Return why a file that begins so is none of these, '' if it is one."""
+        """Return why a file with this beginning does not have the layout; '' if it has."""
         if not head.strip():
             return "it is empty"
         line = self._prepared(head.partition(b"\n")[0])
@@ -66,39 +70,49 @@ class FileLayout:
         pattern, replacement = (part.encode() for part in self.split)
         return re.sub(pattern, replacement, block, flags=re.MULTILINE) if pattern else block
 
-    def tables(self, path: str, parts: Iterator[bytes]) -> Iterator[pa.Table]:
-        """Yield the rows of a file, given its lines; raises SourceError for scores that differ."""
-        scores, at = self._scores(path), 0
+    def tables(self, path: str, parts: Iterator[bytes]) -> Tables:
+        """Yield the rows of a file, given its lines.
+
+        Raises SourceError if the file of its scores has another number of lines.
+        """
+        if self.edits:
+            yield from (_edits(part, self.columns) for part in parts)
+            return
+        scores = self._scores(path)
+        label = self._match(path).groupdict().get("label")
+        count = 0
         for part in parts:
-            if self.edits:
-                yield _edits(part, self.columns)
-                continue
-            columns = list(self.columns)
-            table = delimited(self._prepared(part), columns, tabs=len(columns) > 1, ragged=True)
-            if self.labels:
-                found = [self._label(text) for text in table[LABEL].to_pylist()]
-                table = table.set_column(columns.index(LABEL), LABEL, pa.array(found, pa.string()))
-            if label := self._match(path).groupdict().get("label"):
+            table = self._table(part)
+            if label:
                 table = table.append_column(LABEL, pa.array([label] * len(table)))
             if scores is not None:
-                ours = scores[at : at + len(table)]
-                at += len(table)
+                ours = scores[count : count + len(table)]
                 ours += [None] * (len(table) - len(ours))
                 table = table.append_column(SCORE, pa.array(ours, pa.string()))
+            count += len(table)
             yield table
-        if scores is not None and at != len(scores):
+        if scores is not None and count != len(scores):
             raise SourceError(
-                f"{path} has {at:,} lines and its scores {len(scores):,}: get both from one release"
+                f"{path} has {count:,} lines and its scores {len(scores):,}: get both from one "
+                "release"
             )
 
+    def _table(self, block: bytes) -> pa.Table:
+        """Return the columns of a block of lines, labels by the layout's patterns."""
+        names = list(self.columns)
+        table = delimited(self._prepared(block), names, tabs=len(names) > 1, ragged=True)
+        if not self.labels:
+            return table
+        found = [self._label(text) for text in table[LABEL].to_pylist()]
+        return table.set_column(names.index(LABEL), LABEL, pa.array(found, pa.string()))
+
     def _label(self, text: str | None) -> str | None:
-        labels = self.labels.items()
-        return next(
-            (name for name, form in labels if re.fullmatch(form, (text or "").strip())), None
-        )
+        """Return the label whose pattern fits a text; None if none does."""
+        plain = (text or "").strip()
+        return next((name for name, form in self.labels.items() if re.fullmatch(form, plain)), None)
 
     def _scores(self, path: str) -> list[str | None] | None:
-        """Return the scores of the lines of a file, None where it has none; raises SourceError."""
+        """Return the scores of a file's lines, None if the layout has none; raises SourceError."""
         if not self.scores:
             return None
         name, folder = self._match(path).expand(self.scores), Path(path).absolute().parent
@@ -115,7 +129,7 @@ class FileLayout:
 
 
 def _as_utf8(line: bytes) -> bytes:
-    """Return a line of UTF-8, Windows-1252 or, where it has bytes that this lacks, Latin-1."""
+    """Return a line in UTF-8; it may be in UTF-8, Windows-1252 or, failing these, Latin-1."""
     for encoding in ("utf-8", "cp1252"):
         try:
             return line.decode(encoding).encode()
@@ -142,21 +156,20 @@ class _Commit(msgspec.Struct):
 
 
 def _edits(block: bytes, columns: Sequence[str]) -> pa.Table:
-    """Return the typos in the edits of commits, a commit per line."""
+    """Return the typos that commits correct, given a commit per line."""
     rows: list[tuple[str | None, ...]] = []
     codes: list[int] = []
     for line in block.splitlines():
         try:
             edits = msgspec.json.decode(line, type=_Commit).edits
-            found = [
-                (e.src.text.strip(), e.tgt.text.strip(), e.src.lang) for e in edits if e.is_typo
-            ]
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             rows.append((None,) * len(columns))
             codes.append(CODE["bad_json"])
             continue
-        rows += found
-        codes += [0] * len(found)
+        for edit in edits:
+            if edit.is_typo:
+                rows.append((edit.src.text.strip(), edit.tgt.text.strip(), edit.src.lang))
+                codes.append(0)
     cells = [pa.array([row[at] for row in rows], pa.string()) for at in range(len(columns))]
     return with_reasons(pa.table(cells, list(columns)), np.array(codes, np.int8))
 
@@ -179,11 +192,25 @@ def _plain_name(path: str) -> str:
 
 
 def layouts_of(path: str) -> list[FileLayout]:
-    """Return the layouts that a file may have by its name."""
+    """Return the layouts whose pattern fits the name of a file."""
     name = _plain_name(path)
     return [layout for layout in _layouts() if re.fullmatch(layout.files, name)]
 
 
 def other_names(column: str) -> tuple[str, ...]:
-    """Return what published tables call a column, in lower case, its own name first."""
+    """Return the names of a column in published tables, in lower case, its own name first."""
     return (column.casefold(), *_declared()["names"].get(column, ()))
+
+
+def _head(file: FileRange, beginning: bytes, columns: Columns) -> FileRange:
+    layout = next(layout for layout in layouts_of(file.path) if not layout.problem(beginning))
+    return with_names(file, layout.names(file.path))
+
+
+def _tables(file: FileRange, columns: Columns, batch_bytes: int) -> Tables:
+    layouts = layouts_of(file.path)
+    layout = next(layout for layout in layouts if layout.names(file.path) == file.names)
+    return layout.tables(file.path, text_blocks(file, batch_bytes))
+
+
+PUBLISHED = Format(name="layout", endings=(), head=_head, tables=_tables)

@@ -1,0 +1,352 @@
+"""Decompression, streamed and bounded: gzip, bzip2, xz, zstd and 7z.
+
+Text stops at damage, which raises `Damaged`. A dump is salvaged: damage is noted, and the content
+after it is kept where it can be decoded. Every bzip2 block has a checksum, so a damaged block costs
+only itself. Members of a 7z archive are streamed; no file is unpacked.
+"""
+
+import lzma
+import os
+import shutil
+import subprocess
+import zlib
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing, suppress
+from functools import partial
+from pathlib import Path
+from typing import Any, BinaryIO, NoReturn, cast
+
+import pyarrow as pa
+
+from noisegen.data import seven_zip
+from noisegen.data.bzip2 import Note, decode_bzip2
+from noisegen.data.files import Damaged, is_url, metered, opened, size_of
+from noisegen.errors import MissingExtra, SourceError
+
+CHUNK = 512 << 10  # bytes of a dump yielded at once, about: they stay in the cache while scanned
+BITS = 64 << 10  # bytes of a bzip2 file read at once: its last block goes on beyond its range
+PIECE = 8 << 10  # compressed bytes decoded at once: at most these are lost before damage
+SMALL = 16 << 10  # decompressed bytes decoded at once, for the same reason
+WINDOW_MAX = 1 << 30  # bytes of memory for the decoder of an xz or 7z file
+UNBOUNDED_BYTES = 1 << 30  # a file that expands to more must not exceed the ratio below
+UNBOUNDED_RATIO = 20_000  # decompressed bytes per compressed byte; real dumps have 20 to 400
+COMPRESSIONS = ("gz", "zst", "bz2", "xz")  # endings of compressed text; dumps may also be 7z
+_FRAME = b"\x28\xb5\x2f\xfd"  # begins every frame of zstd (RFC 8878)
+_SIZED = b"\x1f\x8b\x08\x04"  # begins a gzip member with extra fields (RFC 1952)
+_SKIPPABLE = b"\x50\x2a\x4d\x18"  # begins a zstd frame without content; 0x50 to 0x5f
+_RUN_LENGTH = 1  # type of a zstd block that repeats one byte
+MAGICS = {  # first bytes of compressed files
+    "bz2": b"BZh",
+    "7z": b"7z\xbc\xaf\x27\x1c",
+    "gz": b"\x1f\x8b",
+    "zst": _FRAME,
+    "xz": b"\xfd7zXZ\x00",
+}
+NAMES = {"bz2": "bzip2", "7z": "7-Zip", "gz": "gzip", "zst": "zstd", "xz": "xz"}
+PROGRAMS = ("7zz", "7z", "7za")
+
+Parts = Generator[bytes, None, None]
+
+
+def compression_of(path: str | Path) -> str:
+    """Return the compression of a text file by its ending: gz, zst, bz2, xz or ''."""
+    ending = str(path).lower().rpartition(".")[2]
+    return ending if ending in COMPRESSIONS else ""
+
+
+def kind_of(path: str | Path) -> str:
+    """Return the compression of a dump by its first bytes: bz2, 7z, gz, zst, xz or '' (plain).
+
+    Raises SourceError for an empty file, and for a file whose ending says another compression.
+    """
+    with metered(), opened(path) as file:
+        head = file.read(8)
+    if not head:
+        raise SourceError(f"{path}: the file is empty")
+    kind = next((name for name, magic in MAGICS.items() if head.startswith(magic)), "")
+    ending = str(path).lower().rpartition(".")[2]
+    if ending in MAGICS and kind != ending:
+        raise SourceError(f"{path}: this is not a {NAMES[ending]} file; download it again")
+    return kind
+
+
+# Text and dumps.
+
+
+def text_parts(path: str | Path, start: int = 0, stop: int | None = None) -> Parts:
+    """Yield a compressed text, or its compressed bytes `start` to `stop`; raises Damaged."""
+    return _bounded(compression_of(path), path, _refuse, start, stop)
+
+
+def plain_parts(path: str | Path, start: int, stop: int | None, size: int) -> Parts:
+    """Yield bytes `start` to `stop` of a file, `size` at a time."""
+    with opened(path, start, stop) as file:
+        yield from iter(lambda: file.read(size), b"")
+
+
+def _refuse(text: str) -> NoReturn:
+    raise Damaged(text)
+
+
+def salvage(path: str | Path, note: Note, start: int = 0, stop: int | None = None) -> Parts:
+    """Yield the decompressed bytes of a dump; damage is noted, and content after it may be lost.
+
+    The first bytes of the file say its compression. An empty chunk stands where bytes are missing
+    between others. `start` and `stop`, two of `entries`, limit the output to blocks that begin
+    between them. Raises SourceError for a file that cannot be read at all, MissingExtra without a
+    7z decoder.
+    """
+    held: list[bytes] = []
+    size = 0
+    for part in _bounded(kind_of(path), path, note, start, stop):
+        held.append(part)
+        size += len(part)
+        if size and (size >= CHUNK or not part):
+            yield b"".join(held)
+            held, size = [], 0
+        if not part:
+            yield b""
+    if size:
+        yield b"".join(held)
+
+
+def first_bytes(path: str | Path) -> bytes:
+    """Return the first block of a dump, decompressed, or b''; raises the errors of `salvage`."""
+    with closing(DECODERS[kind_of(path)](path, lambda text: None, 0, None)) as parts:
+        return next(filter(None, parts), b"")
+
+
+def _bounded(
+    kind: str, path: str | Path, note: Note, start: int = 0, stop: int | None = None
+) -> Parts:
+    """Decode the blocks that begin from byte `start` to `stop`; end at a boundless expansion."""
+    size, most = 0, max(UNBOUNDED_BYTES, UNBOUNDED_RATIO * size_of(path))
+    for part in DECODERS[kind](path, note, start, stop):
+        size += len(part)
+        if size > most:
+            note(f"expands more than {UNBOUNDED_RATIO:,} times; the rest was left out")
+            return
+        yield part
+
+
+# Decoders: each notes damage and then ends, or goes on after it.
+
+
+def _plain(path: str | Path, note: Note, start: int, stop: int | None) -> Parts:
+    return plain_parts(path, start, stop, CHUNK)
+
+
+def _bzip2(path: str | Path, note: Note, start: int, stop: int | None) -> Parts:
+    size = None if stop is None else stop - start
+    return decode_bzip2(plain_parts(path, start, None, BITS), note, inside=start > 0, stop=size)
+
+
+def _streams(
+    path: str | Path,
+    note: Note,
+    start: int,
+    stop: int | None,
+    *,
+    new: Callable[[], Any],
+    magic: bytes,
+) -> Parts:
+    """Decode streams that follow one another, each by a decoder that `new` returns.
+
+    Every stream begins with `magic`. Without it there is one stream, which is never complete.
+    """
+    with opened(path, start, stop) as file:
+        data, decoder = file.read(PIECE), new()
+        if not data:
+            return
+        if not data.startswith(magic):
+            note("its compression is another one than its name says")
+            return
+        while data:
+            try:
+                part = decoder.decompress(data)
+            except (zlib.error, lzma.LZMAError, EOFError) as error:
+                note(f"damaged, the rest was left out ({error})")
+                return
+            if part:
+                yield part
+            if not (decoder.eof and magic):
+                data = file.read(PIECE)
+                continue
+            data, decoder = _after_padding(decoder.unused_data, file), new()
+            if not data:
+                return
+            if not data.startswith(magic):
+                note("trailing garbage was left out")
+                return
+        note("truncated")
+
+
+def _after_padding(unused: bytes, file: BinaryIO) -> bytes:
+    """Return the bytes after a stream and the zeros that may pad it; b'' at the end of the file."""
+    data = unused.lstrip(b"\0")
+    while not data:
+        if not (piece := file.read(PIECE)):
+            return b""
+        data = piece.lstrip(b"\0")
+    return data + file.read(PIECE)
+
+
+def _zstd(path: str | Path, note: Note, start: int, stop: int | None) -> Parts:
+    with opened(path, start, stop) as file:
+        stream = pa.CompressedInputStream(pa.PythonFile(file), "zstd")
+        while True:
+            try:
+                data = stream.read(SMALL)
+            except (OSError, pa.ArrowException) as error:
+                cut = "truncated" in str(error).lower()
+                note("truncated" if cut else f"damaged, the rest was left out ({error})")
+                return
+            if not data:
+                return
+            yield data
+
+
+def _seven_zip(path: str | Path, note: Note, start: int, stop: int | None) -> Parts:
+    """Read the members of an archive; of a cut one, which lacks its directory, the first stream.
+
+    Raises SourceError for a URL: its directory is at its end, and only a file here is decoded.
+    """
+    if is_url(path):
+        raise SourceError(f"{path}: a 7z archive is read from a folder here: download it first")
+    failures: list[str] = []
+    empty = True
+    for part in _members(Path(path), failures, start, stop):
+        empty = False
+        yield part
+    if failures and not empty:
+        note(f"damaged, the rest was left out ({failures[0]})")
+    elif failures:
+        chain = [{"id": lzma.FILTER_LZMA2, "dict_size": 64 << 20}]  # of the strongest preset, -mx=9
+        decoder = partial(lzma.LZMADecompressor, lzma.FORMAT_RAW, filters=chain)
+        yield from _streams(path, note, seven_zip.HEADER, None, new=decoder, magic=b"")
+
+
+DECODERS: dict[str, Callable[[str | Path, Note, int, int | None], Parts]] = {
+    "": _plain,
+    "bz2": _bzip2,
+    "7z": _seven_zip,
+    "gz": partial(_streams, new=partial(zlib.decompressobj, 31), magic=MAGICS["gz"]),
+    "xz": partial(
+        _streams, new=partial(lzma.LZMADecompressor, memlimit=WINDOW_MAX), magic=MAGICS["xz"]
+    ),
+    "zst": _zstd,
+}
+
+
+# Entries: where decoding can begin.
+
+
+def entries(path: str | Path, size: int) -> list[int]:
+    """Return bytes of a dump, 0 first, about `size` apart, at which it can be entered.
+
+    bzip2 has blocks, which are found from any byte; zstd has frames, gzip of bgzip members, and 7z
+    folders, as large as who made the file chose. Others are read from the beginning.
+    """
+    kind, total = kind_of(path), size_of(path)
+    if total <= size:
+        return [0]
+    if kind in ("", "bz2"):
+        return list(range(0, total, size))
+    if kind in _STARTS and not is_url(path):  # of a store all would be read
+        with opened(path) as file:
+            return _spaced(_STARTS[kind](file), size)
+    if kind == "7z" and not is_url(path):
+        with suppress(Exception):  # whatever py7zr raises for a damaged archive: it is not cut
+            if directory := seven_zip.read_directory(Path(path)):
+                return _spaced(seven_zip.folder_starts(directory), size)
+    return [0]
+
+
+def _spaced(starts: Iterable[int], size: int) -> list[int]:
+    """Return 0 and those of the starts that are at least `size` apart."""
+    chosen = [0]
+    for start in starts:
+        if start - chosen[-1] >= size:
+            chosen.append(start)
+    return chosen
+
+
+def _frame_starts(file: BinaryIO) -> list[int]:
+    """Return where the frames of zstd begin; the last of a damaged file takes all that follows."""
+    starts = [0]
+    while head := file.read(6):
+        at = starts[-1]
+        if head[:4] == _FRAME:
+            flags = head[4]
+            is_single = flags >> 5 & 1
+            content = (is_single, 2, 4, 8)[flags >> 6]
+            file.seek(at + 5 + (1 - is_single) + (0, 1, 2, 4)[flags & 3] + content)
+            is_last = False
+            while not is_last and len(block := file.read(3)) == 3:
+                bits = int.from_bytes(block, "little")
+                is_last = bool(bits & 1)
+                file.seek(1 if bits >> 1 & 3 == _RUN_LENGTH else bits >> 3, os.SEEK_CUR)
+            file.seek(4 * (flags >> 2 & 1), os.SEEK_CUR)
+        elif head[1:4] == _SKIPPABLE[1:] and head[0] & 0xF0 == _SKIPPABLE[0]:
+            file.seek(at + 8 + int.from_bytes(head[4:] + file.read(2), "little"))
+        else:
+            break
+        starts.append(file.tell())
+    return starts[:-1] or starts
+
+
+def _member_starts(file: BinaryIO) -> Iterator[int]:
+    """Yield where the members of a gzip file begin, as long as each says its size (BGZF)."""
+    start = 0
+    while (head := file.read(18)).startswith(_SIZED) and head[12:16] == b"BC\2\0":
+        yield start
+        start += 1 + int.from_bytes(head[16:], "little")
+        file.seek(start)
+
+
+_STARTS: dict[str, Callable[[BinaryIO], Iterable[int]]]
+_STARTS = {"zst": _frame_starts, "gz": _member_starts}
+
+
+# 7z archives, as a stream.
+
+
+def _members(
+    path: Path, failures: list[str], start: int = 0, stop: int | None = None
+) -> Iterator[bytes]:
+    """Yield the content of the members; why it ended early is added to `failures`.
+
+    LZMA and LZMA2 are decoded here, other methods by a 7-Zip program. Raises SourceError without
+    one, MissingExtra without py7zr, which reads the directory.
+    """
+    program = next(filter(None, map(shutil.which, PROGRAMS)), None)
+    directory: seven_zip.Directory | None = None
+    try:
+        directory = seven_zip.read_directory(path)
+    except ImportError:
+        if program is None:
+            raise MissingExtra("py7zr", "7z") from None
+    except Exception as error:  # whatever py7zr raises for a damaged archive
+        if program is None:
+            failures.append(str(error))
+            return
+    if directory is not None:
+        with opened(path) as file:
+            chosen = seven_zip.within(directory, start, stop)
+            yield from seven_zip.decoded_members(file, chosen, failures)
+        return
+    if program is None:
+        raise SourceError(
+            f"{path}: only a 7-Zip program ({', '.join(PROGRAMS)}) decodes it: install one"
+        )
+    with subprocess.Popen(
+        [program, "e", "-so", "-bd", "-y", str(path.absolute())],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+    ) as process:  # fmt: skip
+        try:
+            yield from iter(lambda: cast(BinaryIO, process.stdout).read(CHUNK), b"")
+        except GeneratorExit:
+            process.kill()
+            raise
+    if process.returncode:
+        failures.append(f"{Path(program).name} ended with {process.returncode}")

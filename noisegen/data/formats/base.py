@@ -1,0 +1,129 @@
+"""The declaration of a file format, and helpers that the formats share."""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple
+
+import pyarrow as pa
+
+from noisegen.data.features import class_names, with_class_names
+from noisegen.data.files import SCAN, reading
+from noisegen.data.lines import blocks, read_range
+from noisegen.data.rows import Columns, FileRange
+from noisegen.data.tables import RAW, REASON, raw_lines
+from noisegen.errors import SourceError
+
+COLUMNS_MAX = 50_000  # columns of a table: time and memory grow faster than their number
+
+Tables = Iterator[pa.Table]
+
+
+class NoisyRow(NamedTuple):
+    """A row to write: its values by column, and the line that it was read from."""
+
+    values: dict[str, Any]
+    columns: Columns  # which of the values are text, tokens and labels
+    changed: Collection[str]  # columns that noise changes or adds
+    line: bytes | None  # without its line end; None if the source has another format
+    owners: Sequence[int | None] = ()  # per noisy token the number of its clean token
+
+
+@dataclass(frozen=True)
+class Writer:
+    """How noisy rows are written as one file of a format.
+
+    `line` returns a row as text without its line end; without `line` whole tables are written as
+    Parquet. `keeps` names the formats whose lines are changed in place rather than built anew.
+    `header` writes a first line with the names of the columns. Without `has_columns` the format
+    has no place for columns that noise adds.
+    """
+
+    line: Callable[[NoisyRow], str] | None
+    keeps: tuple[str, ...] = ()
+    header: bool = False
+    has_columns: bool = True
+
+
+@dataclass(frozen=True)
+class Format:
+    """How files of one format are known, read, cut into ranges and written.
+
+    `head` takes a file and, of text, its first lines. It returns the file with its columns
+    (`schema`), and `start` behind a header line; None if the file has no rows.
+    `tables` yields the rows of a range, about so many bytes at once, as Arrow tables with all
+    columns of the schema, nested or not, and REASON. `Columns` says which columns hold text.
+    `cut` says what bounds a range: lines or row numbers; '' if a file is read from its beginning.
+    `head_bytes` is how much of a text `head` takes.
+    """
+
+    name: str
+    endings: tuple[str, ...]
+    head: Callable[[FileRange, bytes, Columns], FileRange | None]
+    tables: Callable[[FileRange, Columns, int], Tables]
+    cut: Literal["lines", "rows", ""] = ""
+    is_text: bool = True
+    has_header: bool = False  # the first line names the columns
+    has_token_lines: bool = False  # a token per line, a blank line after each sentence
+    head_bytes: int = 64 << 10
+    writer: Writer | None = None
+
+
+# Readers of text.
+
+
+def text_blocks(file: FileRange, batch_bytes: int) -> Iterator[bytes]:
+    """Yield a range of text in blocks of whole lines, of about `batch_bytes`."""
+    return blocks(read_range(file), min(batch_bytes, SCAN))
+
+
+def with_raw(table: pa.Table, block: bytes, file: FileRange, columns: Columns) -> pa.Table:
+    """Return the rows of a block of lines, with their bytes if the columns ask for them."""
+    return table.append_column(RAW, raw_lines(block)) if file.format in (columns.raw or ()) else table
+
+
+def with_names(file: FileRange, names: Sequence[str]) -> FileRange:
+    """Return the file with columns of these names, all strings."""
+    refuse_many_columns(file.path, len(names))
+    schema = pa.schema([(name, pa.string()) for name in names])
+    return replace(file, schema=schema, names=tuple(names))
+
+
+def refuse_many_columns(path: str, columns: int) -> None:
+    """Raise SourceError for a file with over COLUMNS_MAX columns."""
+    if columns > COLUMNS_MAX:
+        raise SourceError(f"{path}: {columns:,} columns, over {COLUMNS_MAX:,}; keep those you need")
+
+
+# Readers of Arrow tables.
+
+
+def plain_schema(schema: pa.Schema, columns: Columns) -> pa.Schema:
+    """Return the schema of rows as a run carries them.
+
+    Views become strings, since Arrow cannot filter views. Dictionaries of texts and ids become
+    strings too, and so do dictionaries in lists, since Parquet copies them out. Metadata keeps the
+    names of classes only.
+    """
+    plain = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
+    types = {field.name: field.type for field in schema}
+    meant = columns.of(schema.names)
+    for name in (meant.source, meant.row_id):
+        if pa.types.is_dictionary(kind := types.get(name, pa.null())):
+            types[name] = kind.value_type
+    for name, kind in types.items():
+        is_view = pa.types.is_list_view(kind) or pa.types.is_large_list_view(kind)
+        items = getattr(kind, "value_type", pa.null())
+        # Arrow casts list views to wrong lists.
+        if pa.types.is_dictionary(items) and not is_view:
+            types[name] = pa.list_(items.value_type)
+    fields = pa.schema([(name, plain.get(types[name], types[name])) for name in schema.names])
+    return with_class_names(fields, class_names(schema))
+
+
+def conform(tables: Iterable[pa.Table], file: FileRange) -> Tables:
+    """Yield rows with the columns and types of the run."""
+    with reading(file.path):
+        for table in tables:
+            reasons, rows = table[REASON], table.select(file.schema.names)
+            rows = rows if rows.schema.equals(file.schema) else rows.cast(file.schema)
+            yield rows.append_column(REASON, reasons)

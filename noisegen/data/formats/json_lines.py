@@ -1,0 +1,274 @@
+"""JSON lines: every line is an object, whose fields are columns, nested or not.
+
+The first rows of a file decide the types of its columns; a field or value that does not fit them is
+left out. One noisy file keeps everything of a line but the values that noise changes.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import reduce
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.json
+
+from noisegen.data.files import SCAN
+from noisegen.data.formats.base import Format, NoisyRow, Tables, Writer, text_blocks, with_raw
+from noisegen.data.formats.cells import as_json
+from noisegen.data.lines import LINE_MAX
+from noisegen.data.rows import Columns, FileRange
+from noisegen.data.tables import CODE, KEPT, LISTS, RAW, REASON, Codes, is_unicode, with_reasons
+
+DEPTH_MAX = 32  # levels of values within each other; Arrow reads no schema back that has over 60
+FIELDS_MAX = 1_000  # columns, fields of objects within them counted
+FIELDS = 128  # rows with more fields are read in smaller blocks: a missing field takes memory too
+_SCALARS = {bool: pa.bool_(), float: pa.float64(), int: pa.int64(), str: pa.string()}
+
+# The kind of values: a type of Arrow, [kind of the items] of a list, or {name: kind} of an object.
+_Kind = Any
+
+
+def _head(file: FileRange, beginning: bytes, columns: Columns) -> FileRange:
+    kinds = json_types(beginning)
+    if columns.text in kinds:
+        kinds[columns.text] = pa.string()
+    for name in (columns.tokens, columns.labels):
+        kind = kinds.get(str(name), pa.string())
+        if pa.types.is_null(kind) or pa.types.is_list(kind):
+            is_classes = name == columns.labels and kind == pa.list_(pa.int64())
+            kinds[str(name)] = kind if is_classes else LISTS
+    return replace(file, schema=json_schema(kinds))
+
+
+def _tables(file: FileRange, columns: Columns, batch_bytes: int) -> Tables:
+    size = min(batch_bytes, SCAN) // max(1, fields_in(file.schema) // FIELDS)
+    for block in text_blocks(file, size):
+        yield with_raw(json_table(block, file.schema, columns.source), block, file, columns)
+
+
+# The types of columns.
+
+
+def json_types(block: bytes) -> dict[str, pa.DataType]:
+    """Return the columns of JSON lines with their types; null is the type of a field of nulls.
+
+    A field whose values all have over `DEPTH_MAX` levels is no column. Nor is a field that takes
+    the number of fields over `FIELDS_MAX`: its objects are used as maps.
+    """
+    kinds: dict[str, _Kind] = {}
+    for row, _ in map(_parsed, block.split(b"\n")):
+        for name, value in row.items():
+            if is_unicode(name) and name not in (REASON, RAW) and not _is_deep(value):
+                kinds[name] = _common(kinds.get(name, pa.null()), _kind_of(value))
+    types, left = {}, FIELDS_MAX
+    for name, kind in kinds.items():
+        if (size := _fields_of(kind)) <= left:
+            types[name] = _type_of(kind)
+            left -= size
+    return types
+
+
+def _parsed(line: bytes) -> tuple[dict[str, Any], str]:
+    """Return the object of a line and '', or {} and the reason to drop the line."""
+    if len(line) > LINE_MAX:
+        return {}, "row_too_long"
+    try:
+        row = json.loads(line.decode(), object_pairs_hook=_object)
+    except UnicodeDecodeError:
+        return {}, "not_utf8"
+    except (ValueError, RecursionError):
+        return {}, "bad_json"
+    return (row, "") if isinstance(row, dict) else ({}, "bad_json")
+
+
+def _object(fields: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len(row := dict(fields)) < len(fields):
+        raise ValueError("a key is there twice")
+    return row
+
+
+def _is_deep(value: object, levels: int = DEPTH_MAX) -> bool:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return any(levels < 1 or _is_deep(part, levels - 1) for part in inner)
+
+
+def _kind_of(value: object) -> _Kind:
+    """Return the kind of a value; null for a value that no column can hold."""
+    if isinstance(value, dict):
+        return {name: _kind_of(part) for name, part in value.items() if is_unicode(name)}
+    if isinstance(value, list):
+        return [reduce(_common, map(_kind_of, value), pa.null())]
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        return pa.float64() if abs(value) < 2**1000 else pa.null()
+    if isinstance(value, str) and not is_unicode(value):
+        return pa.null()
+    return _SCALARS.get(type(value), pa.null())
+
+
+def _common(first: _Kind, second: _Kind) -> _Kind:
+    """Return the kind that holds values of both kinds, else the first kind; changes the first."""
+    if isinstance(first, dict) and isinstance(second, dict):
+        for name, kind in second.items():
+            first[name] = _common(first.get(name, pa.null()), kind)
+    elif isinstance(first, list) and isinstance(second, list):
+        first[0] = _common(first[0], second[0])
+    elif first == pa.null() or (first == pa.int64() and second == pa.float64()):
+        return second
+    return first
+
+
+def fields_in(schema: pa.Schema) -> int:
+    """Return the number of fields of a row, fields of nested objects included."""
+    return sum(_fields_of(_kind_in(kind)) for kind in schema.types)
+
+
+def _fields_of(kind: _Kind) -> int:
+    if isinstance(kind, dict):
+        return sum(map(_fields_of, kind.values())) or 1
+    return _fields_of(kind[0]) if isinstance(kind, list) else 1
+
+
+def _type_of(kind: _Kind) -> pa.DataType:
+    if isinstance(kind, dict):
+        return pa.struct({name: _type_of(kind[name]) for name in sorted(kind)})
+    return pa.list_(_type_of(kind[0])) if isinstance(kind, list) else kind
+
+
+def _kind_in(kind: pa.DataType) -> _Kind:
+    """Return the kind of the values that a column holds."""
+    if pa.types.is_struct(kind):
+        return {field.name: _kind_in(field.type) for field in kind}
+    return [_kind_in(kind.value_type)] if pa.types.is_list(kind) else kind
+
+
+def json_schema(kinds: Mapping[str, pa.DataType]) -> pa.Schema:
+    """Return a schema that Parquet can hold."""
+    return pa.schema({name: _settled(kind) for name, kind in kinds.items()})
+
+
+def _settled(kind: pa.DataType) -> pa.DataType:
+    """Return a type with strings instead of nulls and empty objects, which Parquet cannot hold."""
+    if pa.types.is_list(kind):
+        return pa.list_(_settled(kind.value_type))
+    if pa.types.is_struct(kind) and kind.num_fields:
+        return pa.struct({field.name: _settled(field.type) for field in kind})
+    return pa.string() if pa.types.is_null(kind) or pa.types.is_struct(kind) else kind
+
+
+# Rows.
+
+
+def json_table(block: bytes, schema: pa.Schema, text: str) -> pa.Table:
+    """Return JSON lines as rows; a row without text in its field `text` gets a reason."""
+    block = block if block.endswith(b"\n") else block + b"\n"
+    if (table := _in_order(block, schema)) is not None:
+        codes = np.zeros(len(table), np.int8)
+    else:
+        table, codes = _line_by_line(block, schema, text)
+    missing = np.isin(codes, KEPT) & pc.is_null(table[text]).to_numpy()
+    codes[missing] = CODE["missing_text"]
+    return with_reasons(table, codes)
+
+
+def _in_order(block: bytes, schema: pa.Schema) -> pa.Table | None:
+    """Parse a block with Arrow if every line is an object of exactly these fields; else None."""
+    data = np.frombuffer(block, np.uint8)
+    stops = np.flatnonzero(data == 10)
+    starts = np.concatenate([[0], stops[:-1] + 1])
+    ends = stops - 1 - (data[stops - 1] == 13)
+    # '}{' occurs in JSON between objects only. If every line begins with { and ends with }, and
+    # there are as many objects as lines, each line is one object. Arrow does not check this: it
+    # accepts any white space, or none, between objects.
+    if (data[starts] != ord("{")).any() or (data[ends] != ord("}")).any():
+        return None
+    if (stops - starts).max() > LINE_MAX:
+        return None
+    options = pa.json.ReadOptions(use_threads=False, block_size=len(block))
+    parsing = pa.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="error")
+    try:
+        pa.array([block], pa.binary()).cast(pa.string())  # the parser does not check UTF-8
+        table = pa.json.read_json(pa.BufferReader(block), options, parsing)
+    except pa.ArrowInvalid:
+        return None
+    return table.select(schema.names) if len(table) == len(stops) else None
+
+
+def _line_by_line(block: bytes, schema: pa.Schema, text: str) -> tuple[pa.Table, Codes]:
+    """Return the values of each line that fit into the columns, and a reason code per line."""
+    kinds = {field.name: _kind_in(field.type) for field in schema}
+    rows, codes = [], []
+    for row, reason in map(_parsed, block.split(b"\n")[:-1]):
+        if not reason and not _fitted(row.get(text), kinds[text])[1]:
+            reason = "not_utf8" if isinstance(row[text], str) else "missing_text"
+            row = {}
+        fitted, whole = _fitted(row, kinds)
+        rows.append(fitted)
+        codes.append(CODE[reason or ("" if whole else "unexpected_field")])
+    structs = pa.array(rows, pa.struct(list(schema)))
+    table = pa.Table.from_struct_array(structs).replace_schema_metadata(schema.metadata)
+    return table, np.array(codes, np.int8)
+
+
+def _fitted(value: Any, kind: _Kind) -> tuple[Any, bool]:
+    """Return the part of a value that its column can hold, and whether it is the whole value."""
+    if value is None:
+        return None, True
+    if isinstance(kind, dict) and isinstance(value, dict):
+        fields = {name: _fitted(part, kind[name]) for name, part in value.items() if name in kind}
+        whole = len(fields) == len(value) and all(whole for _, whole in fields.values())
+        return {name: part for name, (part, _) in fields.items()}, whole
+    if isinstance(kind, list) and isinstance(value, list):
+        items = [_fitted(item, kind[0]) for item in value]
+        return [item for item, _ in items], all(whole for _, whole in items)
+    own = _kind_of(value) if not isinstance(value, dict | list) else pa.null()
+    if kind == pa.float64() and own in (pa.int64(), kind):
+        return float(value), True
+    return (value, True) if own == kind else (None, False)
+
+
+# One noisy file.
+
+
+def _line(row: NoisyRow) -> str:
+    if row.line is None:
+        return as_json(row.values)
+    changed = {name: value for name, value in row.values.items() if name in row.changed}
+    return _spliced(row.line.decode(), changed)
+
+
+def _spliced(line: str, new: dict[str, Any]) -> str:
+    """Return an object of JSON with `new` values of some fields; all else stays as written."""
+    new, decode = dict(new), json.JSONDecoder().raw_decode
+    made, begin = "", 0  # text written so far, and where the text that is not yet in it begins
+    at = _space(line, line.index("{") + 1)
+    while line[at] != "}":
+        name, at = decode(line, at)
+        start = _space(line, _space(line, at) + 1)  # behind the colon
+        value, at = decode(line, start)
+        if name in new and (other := new.pop(name)) != value:
+            made, begin = made + line[begin:start] + as_json(other), at
+        at = _space(line, at)
+        at = _space(line, at + 1) if line[at] == "," else at
+    added = "".join(f", {as_json(name)}: {as_json(value)}" for name, value in new.items())
+    return f"{made}{line[begin:at]}{added}{line[at:]}"
+
+
+def _space(line: str, at: int) -> int:
+    """Return the end of the white space that begins at `at`."""
+    while line[at] in " \t\r\n":
+        at += 1
+    return at
+
+
+JSONL = Format(
+    name="jsonl",
+    endings=("jsonl", "ndjson"),
+    head=_head,
+    tables=_tables,
+    cut="lines",
+    head_bytes=SCAN,
+    writer=Writer(_line, keeps=("jsonl",)),
+)

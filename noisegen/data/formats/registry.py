@@ -1,0 +1,206 @@
+"""The formats of files by name, and how any file is opened, cut and read through its format."""
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from noisegen.data.conll import is_normalisation, looks_split
+from noisegen.data.decoders import COMPRESSIONS, compression_of
+from noisegen.data.files import SCAN, Damaged, is_url, size_of
+from noisegen.data.formats.base import Format, Tables
+from noisegen.data.formats.hub import HUB
+from noisegen.data.formats.json_lines import JSONL
+from noisegen.data.formats.layouts import PUBLISHED, layouts_of
+from noisegen.data.formats.parquet import ARROW, PARQUET
+from noisegen.data.formats.separated import CSV, TSV
+from noisegen.data.formats.text import TXT
+from noisegen.data.formats.token_lines import CONLL, NORMALISED, TREEBANK
+from noisegen.data.lines import BOM, head_of_text, line_ranges, stdin_head, with_blocks
+from noisegen.data.rows import Columns, FileRange
+from noisegen.data.tables import CODE, RAW, REASON, with_reasons
+from noisegen.errors import SourceError
+
+_OBJECT = re.compile(r'\{\s*["}]')  # begins a line of JSON
+
+# A new format is one file beside this one and its name in this list.
+_ALL = (TXT, TSV, CSV, JSONL, CONLL, TREEBANK, NORMALISED, PARQUET, ARROW, PUBLISHED, HUB)
+FORMATS = {each.name: each for each in _ALL}
+WRITTEN = tuple(each.name for each in _ALL if each.writer)  # formats of one noisy file
+ENDINGS = {each.endings[0]: each.name for each in _ALL if each.endings}
+ENDINGS |= {ending: each.name for each in _ALL for ending in each.endings[1:]}
+TEXT_ENDINGS = tuple(ending for ending, name in ENDINGS.items() if FORMATS[name].is_text)
+
+
+def format_of(file: FileRange) -> Format:
+    """Return the declaration of a file's format."""
+    return FORMATS[file.format]
+
+
+def file_of(path: str | Path) -> FileRange:
+    """Return a file with the format that its ending says; `skipped` if it says none."""
+    compression = compression_of(path)
+    name = str(path).rpartition("/")[2] if is_url(path) else os.path.basename(path)  # noqa: PTH119
+    stem, _, ending = name.lower().removesuffix(f".{compression}").rpartition(".")
+    known = ENDINGS.get(ending, "")
+    if known and (FORMATS[known].is_text or not compression) and (stem or compression):
+        return FileRange(str(path), known)
+    if layouts_of(str(path)):
+        return FileRange(str(path), PUBLISHED.name)
+    return FileRange(str(path), skipped="unknown ending")
+
+
+def name_of(source: str) -> str:
+    """Return the name of a file or data set without its folder and endings."""
+    name = source.rstrip("/").rpartition("/")[2] or source
+    for ending in (*COMPRESSIONS, *ENDINGS, "m2"):
+        name = name.removesuffix(f".{ending}")
+    return name
+
+
+# The beginning of a file.
+
+
+def read_head(file: FileRange, columns: Columns) -> FileRange | None:
+    """Return a file with its columns, read from its beginning; None if it has no rows.
+
+    The format may change: that of standard input, of a published file, and of a TSV with a token
+    per line shows in the first lines. Raises SourceError.
+    """
+    if not file.format:
+        return None
+    if not format_of(file).is_text:
+        return format_of(file).head(file, b"", columns)
+    size = format_of(file).head_bytes
+    head = stdin_head() if file.path == "-" else head_of_text(file.path, size)
+    text = head.removeprefix(BOM)
+    if b"\n" not in text and b"\r" in text.rstrip(b"\r"):
+        raise SourceError(
+            f"{file.path}: its lines end in CR alone; convert them: tr '\\r' '\\n' < FILE > NEW"
+        )
+    file = replace(file, format=_format_in(file, text, columns.text), start=len(head) - len(text))
+    if not text and file.format != TXT.name:
+        return None
+    if file.path != "-" and not compression_of(file.path):
+        file = replace(file, stop=size_of(file.path))
+    elif file.path != "-" and format_of(file).cut == "lines":
+        file = with_blocks(file)
+    return format_of(file).head(file, text, columns)
+
+
+def _format_in(file: FileRange, head: bytes, text: str) -> str:
+    """Return the format of a text file by its first lines and the name of its column of text.
+
+    A published file has its layout, unless its lines differ or a number names its column of text.
+    """
+    if published := _published_format(file, head, text):
+        return published
+    is_stream = file.path == "-"
+    if not is_stream and file.format != TSV.name:
+        return file.format
+    if not text.isdecimal() and looks_split(head, [text]):
+        return NORMALISED.name if is_normalisation(head) else CONLL.name
+    return _format_of_stream(head, text) if is_stream else file.format
+
+
+def _published_format(file: FileRange, head: bytes, text: str) -> str:
+    """Return the format of a published file, '' for another file; raises SourceError."""
+    layouts = [] if text.isdecimal() else layouts_of(file.path)
+    if not layouts:
+        return ""
+    problems = [layout.problem(head) for layout in layouts]
+    if "" in problems:
+        return PUBLISHED.name if layouts[problems.index("")].columns else TSV.name
+    if file.format == PUBLISHED.name or not head.strip():
+        raise SourceError(
+            f"{file.path} is not as {layouts[0].name} is published: {problems[0]}; get it again, "
+            "or rename it if it is another file"
+        )
+    return ""
+
+
+def _format_of_stream(head: bytes, text: str) -> str:
+    """Return the format of standard input by its first line."""
+    line = head.partition(b"\n")[0].decode("utf-8", "replace").strip()
+    if _OBJECT.match(line):
+        return JSONL.name
+    for separator, name in (("\t", TSV.name), (",", CSV.name)):
+        if separator in line and text in line.split(separator):
+            return name
+    return TXT.name
+
+
+def has_rows(file: FileRange) -> bool:
+    """Tell whether a file has a row after its head; a stream is taken to have rows."""
+    if format_of(file).cut == "rows":
+        return file.rows > 0
+    if file.path == "-" or not format_of(file).is_text:
+        return True
+    return next(line_ranges(file, 1, 1), None) is not None
+
+
+# Ranges and their rows.
+
+
+def is_streamed(file: FileRange) -> bool:
+    """Tell whether only this process can read a file, from its beginning on."""
+    is_here = file.path == "-" or file.path.startswith("memory:")
+    is_packed = bool(compression_of(file.path)) and not file.blocks
+    return is_here or not format_of(file).cut or is_packed
+
+
+def ranges(file: FileRange, first: int, step: int) -> Iterator[FileRange]:
+    """Cut a file after its first `first` rows and then after every `step` rows."""
+    if format_of(file).cut == "lines":
+        yield from line_ranges(file, first, step)
+    elif file.rows:
+        for start, stop in pairwise([0, *range(first, file.rows, step), file.rows]):
+            rows, size = stop - start, file.size * (stop - start) // file.rows
+            yield replace(file, start=start, stop=stop, first=start, rows=rows, size=size)
+
+
+def pieces(file: FileRange, columns: Columns, rows: int) -> list[FileRange]:
+    """Return the ranges of a file, of `rows` rows each; the file itself if it cannot be cut.
+
+    A text in a store is not cut, since counting its lines would read it twice.
+    """
+    headed = read_head(file, columns)
+    if headed is None or is_streamed(headed):
+        return [file]
+    if is_url(file.path) and format_of(headed).is_text:
+        return [file]
+    found = list(ranges(headed, rows, rows))
+    return found if found[1:] else [file]
+
+
+def range_tables(file: FileRange, columns: Columns, batch_bytes: int = SCAN) -> Tables:
+    """Yield the rows of a range with every column of the run, nested or not, and REASON.
+
+    `columns.raw` adds RAW. Damage becomes a row. Raises SourceError.
+    """
+    if file.table is not None:
+        yield file.table
+        return
+    names = [*file.schema.names, REASON]
+    try:
+        for table in format_of(file).tables(file, columns, batch_bytes):
+            yield _completed(table, names, file, columns)
+    except Damaged:
+        nothing = pa.table([pa.nulls(1, kind) for kind in file.schema.types], file.schema)
+        damage = with_reasons(nothing, np.array([CODE["truncated"]], np.int8))
+        yield _completed(damage, names, file, columns)
+
+
+def _completed(table: pa.Table, names: list[str], file: FileRange, columns: Columns) -> pa.Table:
+    """Return the named columns of a table, and RAW if it is wanted: null if its format is not."""
+    rows = table.select(names)
+    if columns.raw is not None:
+        has_raw = RAW in table.column_names and file.format in columns.raw
+        raw = table[RAW] if has_raw else pa.nulls(len(table), pa.binary())
+        rows = rows.append_column(RAW, raw)
+    return rows.replace_schema_metadata(file.schema.metadata)

@@ -1,0 +1,213 @@
+"""Tables of text: TSV, split at tabs, and CSV with quotes as in RFC 4180.
+
+The first line names the columns. If the user names a column by its number, there is no header line.
+A stray quote of CSV costs only the line that it is on.
+"""
+
+import csv
+import io
+import re
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import islice, starmap, zip_longest
+
+import numpy as np
+import pyarrow as pa
+
+from noisegen.data.files import SCAN, Damaged, first_line
+from noisegen.data.formats.base import (
+    Format,
+    NoisyRow,
+    Tables,
+    Writer,
+    text_blocks,
+    with_names,
+    with_raw,
+)
+from noisegen.data.formats.cells import FLAT, as_cell
+from noisegen.data.lines import TEXT_MAX
+from noisegen.data.rows import Columns, FileRange
+from noisegen.data.tables import CODE, RAW, ROWS, delimited, is_unicode, with_reasons
+from noisegen.errors import SourceError
+
+_Record = list[str] | str  # the fields of a record, or the reason to drop it
+_FIELD = re.compile(r'(?:^|,)("[^"]*(?:""[^"]*)*"(?=,|$)|[^",][^,]*|)')  # of CSV, with its quotes
+_NO_TABS = FLAT | {ord("\t"): " "}
+
+
+# Header lines.
+
+
+def _table_head(file: FileRange, beginning: bytes, columns: Columns) -> FileRange:
+    names, length = _header(beginning, file)
+    if columns.text.isdecimal():
+        return with_names(file, [f"column_{number}" for number in range(1, len(names) + 1)])
+    if not all(map(is_unicode, names)):
+        raise SourceError(f"{file.path}: the header is not UTF-8")
+    return with_names(replace(file, start=file.start + length), names)
+
+
+def _header(beginning: bytes, file: FileRange) -> tuple[list[str], int]:
+    """Return the fields of the first record and its length in bytes; raises SourceError."""
+    lines = io.StringIO(_decoded(beginning), newline="\n")
+    try:
+        if file.format == "csv":
+            names = next(csv.reader(lines, strict=True))
+        else:
+            names = next(lines).rstrip("\r\n").split("\t")
+    except (csv.Error, StopIteration) as error:
+        raise SourceError(f"{file.path}: no header: {first_line(error)}") from error
+    header = lines.getvalue()[: lines.tell()]
+    return names, len(header.encode("utf-8", "surrogateescape"))
+
+
+def _decoded(line: bytes) -> str:
+    return line.decode("utf-8", "surrogateescape")
+
+
+# TSV.
+
+
+def _tsv_tables(file: FileRange, columns: Columns, batch_bytes: int) -> Tables:
+    for block in text_blocks(file, batch_bytes):
+        yield with_raw(delimited(block, file.names, tabs=True), block, file, columns)
+
+
+def _tsv_line(row: NoisyRow) -> str:
+    return "\t".join(as_cell(value).translate(_NO_TABS) for value in row.values.values())
+
+
+# CSV.
+
+
+def _csv_tables(file: FileRange, columns: Columns, batch_bytes: int) -> Tables:
+    return csv_tables(text_blocks(file, batch_bytes), file.names)
+
+
+def csv_tables(parts: Iterable[bytes], names: Sequence[str]) -> Tables:
+    """Yield the rows of CSV, given its lines; raises Damaged after the last row."""
+    lines = (_decoded(line) for part in parts for line in io.BytesIO(part))
+    damage: list[Damaged] = []
+    records = _csv_records(lines, len(names), damage)
+    while batch := _next_records(records):
+        rows, texts = zip(*batch, strict=True)
+        raw = [text.encode("utf-8", "surrogateescape") for text in texts]
+        yield _csv_table(rows, names).append_column(RAW, pa.array(raw, pa.binary()))
+    if damage:
+        raise damage[0]
+
+
+def _next_records(records: Iterator[tuple[_Record, str]]) -> list[tuple[_Record, str]]:
+    """Return the next ROWS records, or fewer where they exceed SCAN characters."""
+    batch, size = [], 0
+    before = csv.field_size_limit(TEXT_MAX)
+    try:
+        for row, text in islice(records, ROWS):
+            batch.append((row, text))
+            size += len(text) if isinstance(row, str) else sum(map(len, row))
+            if size >= SCAN:
+                break
+    finally:
+        csv.field_size_limit(before)
+    return batch
+
+
+def _csv_records(
+    lines: Iterator[str], width: int, damage: list[Damaged]
+) -> Iterator[tuple[_Record, str]]:
+    """Yield records of `width` fields with their lines; `Damaged` raised by `lines` is collected.
+
+    A quote may open and not close as it should, or close lines below in a record of another width.
+    Then only the line with the quote is lost, and reading goes on with the next line.
+    """
+    again = deque[str]()  # lines to read once more
+    held = list[str]()  # lines of the record that is read
+
+    def read() -> Iterator[str]:
+        while again:
+            held.append(again.popleft())
+            yield held[-1]
+        try:
+            for line in lines:
+                held.append(line)
+                yield line
+        except Damaged as error:
+            damage.append(error)
+
+    reader = csv.reader(read(), strict=True)
+    record: _Record | None
+    while True:
+        try:
+            if (record := next(reader, None)) is None:
+                return
+        except csv.Error as error:
+            record = _csv_line(held[0], error)
+        record = record or [""]
+        if isinstance(record, str) or len(record) != width:
+            record = record if isinstance(record, str) else "wrong_columns"
+            if held[1:]:
+                again.extendleft(reversed(held[1:]))
+                del held[1:]
+                record, reader = "open_quote", csv.reader(read(), strict=True)
+        yield record, "".join(held)
+        held.clear()
+
+
+def _csv_line(line: str, error: csv.Error) -> _Record:
+    """Return the fields of a line that the strict reader refused, or the reason to drop it."""
+    if "field larger" in str(error):
+        return "row_too_long"
+    try:
+        (record,) = csv.reader([line])
+    except csv.Error:
+        return "wrong_columns"
+    is_open = "unexpected end" in str(error) or record[-1].endswith("\n")
+    return "open_quote" if is_open else record
+
+
+def _csv_table(rows: Sequence[_Record], names: Sequence[str]) -> pa.Table:
+    nothing = [None] * len(names)
+    fields = zip(*(nothing if isinstance(row, str) else row for row in rows), strict=True)
+    try:
+        columns = [pa.array(column, pa.string()) for column in fields]
+    except UnicodeEncodeError:
+        return _csv_table(list(map(_if_unicode, rows)), names)
+    codes = [CODE[row] if isinstance(row, str) else 0 for row in rows]
+    return with_reasons(pa.table(columns, list(names)), np.array(codes, np.int8))
+
+
+def _if_unicode(row: _Record) -> _Record:
+    return row if isinstance(row, str) or all(map(is_unicode, row)) else "not_utf8"
+
+
+def _csv_line_of(row: NoisyRow) -> str:
+    """Return a line of CSV, with quotes where the cells need them or had them."""
+    cells = [as_cell(value) for value in row.values.values()]
+    was = _FIELD.findall(row.line.decode())[: len(cells)] if row.line is not None else []
+    return ",".join(starmap(_csv_field, zip_longest(cells, was, fillvalue=""))) or '""'
+
+
+def _csv_field(cell: str, was: str) -> str:
+    """Return a cell, quoted if it must be or if the field that it `was` had quotes."""
+    has_quotes = was.startswith('"') or (was != cell and not {*'",\r\n'}.isdisjoint(cell))
+    return '"' + cell.replace('"', '""') + '"' if has_quotes else cell
+
+
+TSV = Format(
+    name="tsv",
+    endings=("tsv",),
+    head=_table_head,
+    tables=_tsv_tables,
+    cut="lines",
+    has_header=True,
+    writer=Writer(_tsv_line, keeps=("tsv",), header=True),
+)
+CSV = Format(
+    name="csv",
+    endings=("csv",),
+    head=_table_head,
+    tables=_csv_tables,
+    has_header=True,
+    writer=Writer(_csv_line_of, keeps=("csv",), header=True),
+)

@@ -1,0 +1,224 @@
+"""Formats with a token per line: CoNLL, CoNLL-U and MultiLexNorm's `.norm`, read as sentences."""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from noisegen.data.conll import (
+    CONLLU,
+    INDEX,
+    NORM,
+    SENTENCE,
+    TEXT,
+    WORDS,
+    Sentence,
+    after_comments,
+    corrected,
+    decoded_lines,
+    sentence_blocks,
+    surface,
+    token_columns,
+)
+from noisegen.data.files import SCAN, Damaged
+from noisegen.data.formats.base import Format, NoisyRow, Tables, Writer, text_blocks
+from noisegen.data.noisy_sentences import rewritten
+from noisegen.data.rows import Columns, FileRange
+from noisegen.data.tables import CODE, LISTS, RAW, ROWS, with_reasons
+
+_COMMENT = re.compile(r"#\s*(sent_id|text)\s*=\s*(.*)")  # comments that become columns
+_PAIR = dict.fromkeys(("noisy", "clean"), pa.string())
+PAIR_COLUMNS = tuple(_PAIR)
+
+Row = dict[str, Any]
+
+
+# Columns.
+
+
+def _token_head(file: FileRange, beginning: bytes, columns: Columns) -> FileRange | None:
+    names = token_columns(beginning, columns.tokens, columns.labels)
+    if not names:
+        return None
+    file = replace(file, names=names, format="conllu" if names == CONLLU else "conll")
+    if _reads_pairs(file, columns):
+        return replace(file, schema=pa.schema(_PAIR))
+    fields = [] if columns.tokens else [(TEXT, pa.string())]
+    if b"# sent_id" in beginning:
+        fields.append((SENTENCE, pa.string()))
+    fields += [(name, LISTS) for name in names if name != INDEX]
+    return replace(file, schema=pa.schema(fields))
+
+
+def _reads_pairs(file: FileRange, columns: Columns) -> bool:
+    """Tell whether the sentences of a treebank are read as pairs, with their corrections."""
+    return file.names == CONLLU and columns.tokens is None and columns.text in PAIR_COLUMNS
+
+
+def _norm_head(file: FileRange, beginning: bytes, columns: Columns) -> FileRange:
+    schema = pa.schema(dict.fromkeys(NORM, LISTS) if columns.tokens else _PAIR)
+    return replace(file, schema=schema, names=NORM)
+
+
+# Rows.
+
+
+def _token_tables(file: FileRange, columns: Columns, batch_bytes: int) -> Tables:
+    parts = text_blocks(file, batch_bytes)
+    if _reads_pairs(file, columns):
+        return corrected_tables(parts)
+    return token_tables(parts, file.names)
+
+
+def _norm_tables(file: FileRange, columns: Columns, batch_bytes: int) -> Tables:
+    return norm_tables(text_blocks(file, batch_bytes))
+
+
+def corrected_tables(parts: Iterable[bytes]) -> Tables:
+    """Yield the sentences of CoNLL-U as pairs: `noisy` as they are, `clean` with corrections."""
+
+    def row(lines: Sentence) -> Row | str | None:
+        _, fields = after_comments(lines)
+        if any(len(line) != len(CONLLU) for line in fields):
+            return "wrong_columns"
+        return {"noisy": surface(fields), "clean": corrected(fields)} if fields else None
+
+    return _tables(parts, row, _PAIR)
+
+
+def token_tables(parts: Iterable[bytes], names: Sequence[str]) -> Tables:
+    """Yield sentences as rows: their `text` and `sent_id`, and a list per column of the file.
+
+    RAW has the bytes of a sentence, of the blank lines after it, and of lines before it that are no
+    sentence. All rows together have all bytes of the file.
+    """
+    words = next((name for name in WORDS if name in names), names[0])
+    schema = {TEXT: pa.string(), SENTENCE: pa.string()} | dict.fromkeys(names, LISTS)
+
+    def row(lines: Sentence) -> Row | str | None:
+        first, fields = after_comments(lines)
+        if not fields:
+            return None
+        whole = all(len(line) == len(names) for line in fields)
+        if names[0] == INDEX:
+            fields = [line for line in fields if line[0].isdecimal()]
+        if not (whole and fields):
+            return "wrong_columns"
+        comments = {match[1]: match[2] for line in lines[:first] if (match := _COMMENT.match(line))}
+        columns = dict(zip(names, map(list, zip(*fields, strict=True)), strict=True))
+        return {TEXT: " ".join(columns[words])} | comments | columns
+
+    return _tables(parts, row, schema)
+
+
+def norm_tables(parts: Iterable[bytes]) -> Tables:
+    """Yield the sentences of a `.norm` file as rows; both sides are lists of words and texts."""
+
+    def row(lines: Sentence) -> Row | str | None:
+        fields = [[cell.strip() for cell in line.split("\t")] for line in lines]
+        if any(len(line) != len(NORM) for line in fields):
+            return "wrong_columns"
+        sides = [list(side) for side in zip(*fields, strict=True)]
+        texts = (" ".join(filter(None, side)) for side in sides)
+        return dict(zip((*NORM, *_PAIR), (*sides, *texts), strict=True))
+
+    return _tables(parts, row, dict.fromkeys(NORM, LISTS) | _PAIR)
+
+
+def _tables(
+    parts: Iterable[bytes],
+    row_of: Callable[[Sentence], Row | str | None],
+    columns: dict[str, pa.DataType],
+) -> Tables:
+    """Yield sentences as rows, about SCAN bytes at once; raises Damaged after the last.
+
+    `row_of` returns the row of a sentence, the reason to drop it, or None for lines that are no
+    sentence: their bytes go to the next row.
+    """
+    schema = pa.schema(columns | {RAW: pa.binary()})
+    rows: list[Row] = []
+    codes: list[int] = []
+    size, raw, line_end = 0, b"", b"\n"
+    damage: Damaged | None = None
+    try:
+        for block in sentence_blocks(parts):
+            lines = decoded_lines(block)
+            row = lines if isinstance(lines, str) else row_of(lines)
+            raw += b"".join(block)
+            line_end = b"\r\n" if block[0].endswith(b"\r\n") else line_end
+            if row is None:
+                continue
+            if len(rows) == ROWS or size > SCAN:
+                yield _table(rows, codes, schema)
+                rows, codes, size = [], [], 0
+            if isinstance(row, str):
+                rows.append({RAW: raw})
+                codes.append(CODE[row])
+            else:
+                rows.append(row | {RAW: raw})
+                codes.append(0)
+            size, raw = size + len(raw), b""
+    except Damaged as error:
+        damage = error
+    if rows:
+        rows[-1][RAW] = rows[-1][RAW] + raw if raw else _ended(rows[-1][RAW], line_end)
+        yield _table(rows, codes, schema)
+    if damage:
+        raise damage
+
+
+def _table(rows: list[Row], codes: list[int], schema: pa.Schema) -> pa.Table:
+    return with_reasons(pa.Table.from_pylist(rows, schema), np.array(codes, np.int8))
+
+
+def _ended(raw: bytes, line_end: bytes) -> bytes:
+    """Return the last sentence of a file with a blank line after it."""
+    raw = raw if raw.endswith(b"\n") else raw + line_end
+    return raw if raw.endswith((b"\n\n", b"\n\r\n")) else raw + line_end
+
+
+# One noisy file.
+
+
+def _sentence(form: str, row: NoisyRow) -> str:
+    """Return the lines of a noisy sentence; a new token is `form` with number, word and label."""
+    columns = row.columns
+    new = {str(name): row.values[str(name)] for name in (columns.tokens, columns.labels)}
+    if row.line is None:
+        tokens = zip(*new.values(), strict=True)
+        return "".join(form.format(number, *token) for number, token in enumerate(tokens, 1))
+    names = [name for name in row.values if name not in (TEXT, SENTENCE)]
+    return rewritten(row.line, names, new, row.owners)
+
+
+_TOKEN = "{1}\t{2}\n"
+_TREEBANK_TOKEN = "{0}\t{1}\t_\t{2}" + "\t_" * 6 + "\n"
+
+CONLL = Format(
+    name="conll",
+    endings=("conll", "iob2", "bio"),
+    head=_token_head,
+    tables=_token_tables,
+    has_token_lines=True,
+    writer=Writer(partial(_sentence, _TOKEN), keeps=("conll", "conllu"), has_columns=False),
+)
+TREEBANK = Format(
+    name="conllu",
+    endings=("conllu",),
+    head=_token_head,
+    tables=_token_tables,
+    has_token_lines=True,
+    writer=Writer(partial(_sentence, _TREEBANK_TOKEN), keeps=("conllu",), has_columns=False),
+)
+NORMALISED = Format(
+    name="norm",
+    endings=("norm",),
+    head=_norm_head,
+    tables=_norm_tables,
+    has_token_lines=True,
+    writer=Writer(partial(_sentence, _TOKEN), keeps=("norm",), has_columns=False),
+)

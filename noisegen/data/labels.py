@@ -1,0 +1,52 @@
+"""Labels of clean tokens carried over to noisy tokens."""
+
+from collections.abc import Sequence
+from itertools import pairwise, takewhile
+from typing import Any
+
+Owners = Sequence[int | None]  # for each noisy token the number of the clean one, in their order
+
+
+def carried(labels: Sequence[Any], owners: Owners) -> list[Any]:
+    """Return the labels of noisy tokens: those of their clean tokens, O without one.
+
+    A token split in two continues its label (B-x, then I-x); tokens merged into one keep the first
+    label, and what is left of a span whose B-x went into such a token begins with B-x.
+    """
+    made: list[Any] = []
+    for before, owner in pairwise([None, *owners]):
+        label = "O" if owner is None else labels[owner]
+        if isinstance(label, str) and label[:2] in ("B-", "I-"):
+            begun, inside = f"B-{label[2:]}", f"I-{label[2:]}"
+            label = inside if owner == before else label
+            if label == inside and (not made or made[-1] not in (begun, inside)):
+                span = takewhile({begun, inside}.__contains__, reversed(labels[:owner]))
+                label = begun if begun in span else inside
+        made.append(label)
+    return made
+
+
+def carried_forms(forms: Sequence[str], owners: Owners) -> list[str]:
+    """Return the normal forms of noisy words, as MultiLexNorm has them.
+
+    The first part of a split word has its form and the others none; words merged into one have
+    theirs joined.
+    """
+    made = [""] * len(owners)
+    for clean, noisy in units(owners, len(forms)):
+        made[noisy.start] = " ".join(filter(None, (forms[number] for number in clean)))
+    return made
+
+
+def units(owners: Owners, count: int) -> list[tuple[range, range]]:
+    """Return which of `count` clean tokens became which noisy tokens, in their order.
+
+    Several noisy tokens come from a split, several clean ones from a merger. A clean token that
+    noise removed counts with the one before it, or with the first one left.
+    """
+    if not owners:
+        return []
+    starts = [at for at, owner in enumerate(owners) if at and owner != owners[at - 1]]
+    clean = pairwise([0, *(owners[at] or 0 for at in starts), count])
+    noisy = pairwise([0, *starts, len(owners)])
+    return [(range(*ours), range(*theirs)) for ours, theirs in zip(clean, noisy, strict=True)]

@@ -1,0 +1,279 @@
+"""Text files as blocks of whole lines, and cut into ranges of lines, compressed or not."""
+
+import codecs
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from noisegen.data.decoders import (
+    NAMES,
+    SMALL,
+    Parts,
+    compression_of,
+    entries,
+    plain_parts,
+    text_parts,
+)
+from noisegen.data.files import SCAN, Damaged, is_url, metered, size_of
+from noisegen.data.rows import FileRange
+from noisegen.errors import SourceError
+
+BOM = b"\xef\xbb\xbf"
+TEXT_MAX = 32 << 20  # bytes of one text
+LINE_MAX = 2 * TEXT_MAX  # bytes kept of one line: a JSON line is longer than its text
+ENTERED_BYTES = 16 << 20  # a compressed text from this size on is cut into ranges
+ENTRY_BYTES = 256 << 10  # distance of the offsets at which it is entered: about a block of bzip2
+
+# First bytes of text that is not UTF-8. The mark of UTF-32 begins with that of UTF-16: it is first.
+WIDE = {
+    codecs.BOM_UTF32_LE: "UTF-32",
+    codecs.BOM_UTF32_BE: "UTF-32",
+    codecs.BOM_UTF16_LE: "UTF-16",
+    codecs.BOM_UTF16_BE: "UTF-16",
+    b"\x1f\x8b": "gzip",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"\xfd7zXZ": "xz",
+}
+# Text without such a mark: which of four bytes in a row are mostly zero.
+UNMARKED: dict[tuple[bool, ...], str] = {
+    (False, True, False, True): "UTF-16LE",
+    (True, False, True, False): "UTF-16BE",
+    (False, True, True, True): "UTF-32LE",
+    (True, True, True, False): "UTF-32BE",
+}
+
+
+# Bytes.
+
+
+def read_parts(path: str | Path) -> Parts:
+    """Yield a text file, decompressed as its ending says, in parts of any size.
+
+    '-' is standard input. Raises SourceError for a file that cannot be opened or read, or is
+    UTF-16; raises Damaged after the last part that can be decoded.
+    """
+    return read_range(FileRange(str(path)))
+
+
+def read_range(file: FileRange) -> Parts:
+    """Yield a range of a text file as `read_parts` does; bounds and blocks as in `FileRange`."""
+    parts: Iterable[bytes]
+    start, stop, at = file.start, file.stop, file.content
+    if file.path == "-":
+        parts = iter(partial(_stdin().read, SCAN), b"")
+    elif file.blocks:
+        parts = (part for _, _, part in _block_parts(file))
+    elif compression_of(file.path):
+        parts = text_parts(file.path)
+    elif start:
+        yield from plain_parts(file.path, start, stop, SCAN)
+        return
+    else:
+        parts = plain_parts(file.path, 0, stop, SCAN)
+    for part in parts if at else not_wide(parts, file.path):
+        yield part[max(0, start - at) : None if stop is None else max(0, stop - at)]
+        at += len(part)
+        if stop is not None and at >= stop:
+            return
+
+
+def with_blocks(file: FileRange) -> FileRange:
+    """Return a compressed text with the blocks at which it can be cut.
+
+    A small file, one in a store, or one with a long block has none: it is not cut.
+    """
+    if not compression_of(file.path) or is_url(file.path) or size_of(file.path) < ENTERED_BYTES:
+        return file
+    blocks = *entries(file.path, ENTRY_BYTES), size_of(file.path)
+    longest = max(stop - start for start, stop in pairwise(blocks))
+    return replace(file, blocks=blocks) if longest < ENTERED_BYTES else file
+
+
+def _block_parts(file: FileRange) -> Iterator[tuple[int, int, bytes]]:
+    """Yield the parts of the blocks of a range, each with its block's number and offset.
+
+    The offset is that of the block's first byte in the decompressed text. Raises Damaged.
+    """
+    at = file.content
+    for number, (start, stop) in enumerate(pairwise(file.blocks)):
+        content = at
+        for part in text_parts(file.path, start, stop):
+            yield number, content, part
+            at += len(part)
+
+
+def _stdin() -> Any:
+    if sys.stdin is None:
+        raise SourceError("standard input is closed: name a file, or pipe text into noisegen")
+    return sys.stdin.buffer
+
+
+def stdin_head() -> bytes:
+    """Return the first bytes of standard input, which stay there to be read."""
+    stdin = _stdin()
+    if hasattr(stdin, "peek"):
+        head = stdin.peek()
+    else:
+        at, head = stdin.tell(), stdin.read(SMALL)
+        stdin.seek(at)
+    if head.startswith(b"PAR1"):
+        raise SourceError("cannot read standard input: it is Parquet; save it and name the file")
+    return next(not_wide([bytes(head)], "-"))
+
+
+def head_of_text(path: str, size: int) -> bytes:
+    """Return the first lines of a file, about `size` bytes of them; raises SourceError."""
+    try:
+        with metered():  # these bytes are counted when they are read again with the rest
+            return next(blocks(read_parts(path), size), b"")
+    except Damaged as damage:
+        known = f"damaged before its first line, or not {NAMES[compression_of(path)]}"
+        raise SourceError(f"{path}: {known}; get the file again") from damage
+
+
+def not_wide(parts: Iterable[bytes], path: object) -> Iterator[bytes]:
+    """Yield the parts of a text; raises SourceError if it begins as UTF-16, UTF-32 or gzip."""
+    for number, part in enumerate(parts):
+        if not number and (name := _other_encoding(part)):
+            where = "standard input" if path == "-" else path
+            how = f"iconv -f {name} -t UTF-8" if name.startswith("UTF") else f"{name} -d"
+            raise SourceError(f"cannot read {where}: it is {name}; convert it first: {how}")
+        yield part
+
+
+def _other_encoding(head: bytes) -> str:
+    """Return the encoding or compression of a text by its first bytes; '' for UTF-8."""
+    marked = next((name for mark, name in WIDE.items() if head.startswith(mark)), "")
+    every_fourth = [head[at:SMALL:4] for at in range(4)] if len(head) >= 4 else []
+    zeros = tuple(part.count(0) * 2 > len(part) for part in every_fourth)
+    return marked or UNMARKED.get(zeros, "")
+
+
+# Lines.
+
+
+def blocks(parts: Iterable[bytes], size: int) -> Iterator[bytes]:
+    """Yield whole lines, about `size` bytes at once; a line over LINE_MAX is cut to that length.
+
+    Where blocks end depends on the content alone, except after lines over `size`.
+    """
+    held = bytearray()  # the beginning of a line
+    for chunk in _chunks(parts, size):
+        if len(held) > LINE_MAX:
+            chunk = chunk[chunk.find(b"\n") :] if b"\n" in chunk else b""
+        if end := chunk.rfind(b"\n") + 1:
+            yield bytes(held) + chunk[:end] if held else chunk[:end]
+            held = bytearray(chunk[end:])
+        else:
+            held += chunk
+            del held[LINE_MAX + 1 :]
+    if held:
+        yield bytes(held)
+
+
+def _chunks(parts: Iterable[bytes], size: int) -> Iterator[bytes]:
+    """Yield the bytes of `parts`, `size` at a time; `Damaged` is raised after the last chunk."""
+    held, damage = bytearray(), None
+    try:
+        for part in parts:
+            held += part
+            while len(held) >= size:
+                with memoryview(held) as view:
+                    chunk = bytes(view[:size])
+                del held[:size]
+                yield chunk
+    except Damaged as error:
+        damage = error
+    if held:
+        yield bytes(held)
+    if damage:
+        raise damage
+
+
+def line_ranges(file: FileRange, first: int, step: int) -> Iterator[FileRange]:
+    """Cut a text file after its first `first` lines and then after every `step` lines.
+
+    If the file is damaged, the last range has no end and one row more, which stands for the damage.
+    """
+    cutter = _LineCutter(file)
+    wanted, ends_in_newline = first, True
+    try:
+        for number, content, part in _numbered_parts(file):
+            cutter.enter(number, content)
+            line_ends = np.flatnonzero(np.frombuffer(part, np.uint8) == 10) + (cutter.at + 1)
+            while cutter.rows + len(line_ends) >= wanted:
+                last = wanted - cutter.rows
+                cutter.rows = wanted
+                yield cutter.cut(int(line_ends[last - 1]))
+                line_ends, wanted = line_ends[last:], step
+            cutter.rows += len(line_ends)
+            cutter.at += len(part)
+            ends_in_newline = part.endswith(b"\n")
+    except Damaged:
+        cutter.rows += 1
+        yield cutter.cut(None)
+    else:
+        if cutter.at > cutter.begin:
+            cutter.rows += not ends_in_newline
+            yield cutter.cut(cutter.at, is_last=True)
+
+
+class _LineCutter:
+    """A position `at` in a text file while it is cut; `begin` and `rows` are of the open range."""
+
+    def __init__(self, file: FileRange) -> None:
+        self.file = file
+        self.begin = self.at = file.start
+        self.rows = 0
+        self._first = file.first
+        self._block = 0, file.content  # number and offset of the block that is read
+        self._head = self._block  # the same of the block in which the open range begins
+        self._counted = 0  # blocks whose bytes are in the size of an earlier range
+
+    def enter(self, block: int, content: int) -> None:
+        """Note which block is read next."""
+        self._block = block, content
+        if self.at == self.begin:
+            self._head = self._block
+
+    def cut(self, stop: int | None, *, is_last: bool = False) -> FileRange:
+        """Return the open range, which ends at byte `stop`, and open the next one there."""
+        size = 0 if stop is None else stop - self.begin
+        blocks, content = self.file.blocks, 0
+        if blocks:
+            last = len(blocks) - 1 if is_last or stop is None else self._block[0] + 1
+            size = blocks[last] - blocks[self._counted]
+            self._counted = last
+            number, content = self._head
+            blocks = blocks[number : last + 1]
+            self._head = self._block
+        made = replace(
+            self.file,
+            start=self.begin,
+            stop=stop,
+            first=self._first,
+            rows=self.rows,
+            size=size,
+            blocks=blocks,
+            content=content,
+        )
+        self._first += self.rows
+        self.begin, self.rows = stop or 0, 0
+        return made
+
+
+def _numbered_parts(file: FileRange) -> Iterator[tuple[int, int, bytes]]:
+    """Yield the parts of a text from `start` on, each with its block's number and offset."""
+    if not file.blocks:
+        yield from ((0, 0, part) for part in read_range(file))
+        return
+    skipped = file.start
+    for number, content, part in _block_parts(file):
+        yield number, content, part[skipped:]
+        skipped = max(0, skipped - len(part))

@@ -1,0 +1,137 @@
+"""M2 files: tokenised sentences with the edits of annotators; and other files of numbered lines."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from itertools import chain, dropwhile, takewhile
+
+from noisegen.data.decoders import COMPRESSIONS, compression_of
+from noisegen.data.files import Damaged, is_url
+from noisegen.data.lines import BOM, head_of_text, line_ranges, read_range, with_blocks
+from noisegen.data.rows import FileRange
+from noisegen.data.tables import read_lines
+
+M2_ENDINGS = (".m2", *(f".m2.{ending}" for ending in COMPRESSIONS))
+M2_STARTS = (b"S ", b"S\n", b"S\r")
+_HEAD = 1 << 16  # bytes in which the kind of a file shows
+_NO_CONTROLS = {code: " " if chr(code) in "\t\v\f\r" else None for code in range(32)}
+
+M2Edit = tuple[int, int, int, tuple[str, ...]]  # first token, stop, order in the file, new tokens
+
+
+@dataclass
+class M2Sentence:
+    """A sentence with the edits of every annotator, and a note on each damaged line."""
+
+    line: int  # number in the file, from 1
+    tokens: list[str]
+    edits: dict[str, list[M2Edit]] = field(default_factory=dict)  # by annotator
+    damaged: list[str] = field(default_factory=list)
+    lost: set[str] = field(default_factory=set)  # annotators with an edit that is damaged
+
+    def corrected(self) -> list[str]:
+        """Return the sentence as each annotator corrects it, except one whose edits overlap."""
+        texts = []
+        for annotator, edits in self.edits.items():
+            tokens, after = list(self.tokens), len(self.tokens)
+            for start, stop, _, words in sorted(edits, reverse=True):
+                if stop > after:
+                    self.damaged.append(f"edits of annotator {annotator} overlap")
+                    break
+                tokens[start:stop] = words
+                after = start
+            else:
+                if annotator not in self.lost:
+                    texts.append(" ".join(tokens))
+        return texts
+
+    def notes(self, path: str) -> list[str]:
+        """Return the notes on damage with file and line; `corrected` adds notes on edits."""
+        return [f"{path}:{self.line}: {note}" for note in self.damaged]
+
+    def add(self, line: str, number: int) -> None:
+        """Add the edit of an A line: span, type, correction, required, comment, annotator.
+
+        A damaged line takes all edits of its annotator with it.
+        """
+        parts = line[2:].split("|||")
+        edits = self.edits.setdefault(parts[-1], [])
+        try:
+            span, kind, correction = parts[:3]
+            start, stop = map(int, span.split(" "))
+            if kind in ("noop", "UNK"):  # the latter is an error without a correction
+                return
+            if len(parts) != 6 or not 0 <= start <= stop <= len(self.tokens):
+                raise ValueError(span)
+        except ValueError:
+            self.damaged.append(f"line {number} is not an edit of the sentence")
+            self.lost.add(parts[-1])
+            return
+        correction = correction.split("||")[0]  # CoNLL writes alternatives so; the first is best
+        words = () if correction == "-NONE-" else tuple(correction.split())
+        edits.append((start, stop, len(edits), words))
+
+
+def read_m2(file: FileRange, damaged: list[str]) -> Iterator[M2Sentence]:
+    """Yield the sentences that begin in an M2 file or a range of it, compressed or not.
+
+    `damaged` gets a line per line that cannot be read.
+    """
+    lines = text_lines(file, damaged)
+    if file.start:
+        lines = dropwhile(lambda line: not _begins_sentence(line[1]), lines)
+    if file.stop is not None and (first := next(lines, None)):
+        behind = replace(file, start=file.stop, stop=None, first=file.first + file.rows)
+        after = text_lines(behind, [])
+        rest = takewhile(lambda line: not _begins_sentence(line[1]), after)
+        lines = chain([first], lines, rest)
+    return m2_sentences(lines)
+
+
+def _begins_sentence(line: str) -> bool:
+    return line.startswith("S ") or line == "S"
+
+
+def m2_sentences(lines: Iterable[tuple[int, str]]) -> Iterator[M2Sentence]:
+    """Yield the sentences of numbered lines; a line that is not S, A or empty is damage."""
+    sentence: M2Sentence | None = None
+    for number, line in lines:
+        if _begins_sentence(line):
+            if sentence is not None:
+                yield sentence
+            sentence = M2Sentence(number, line[2:].split())
+        elif line.startswith("A ") and sentence is not None:
+            sentence.add(line, number)
+        elif line.strip():
+            sentence = sentence or M2Sentence(number, [])
+            sentence.damaged.append(f"line {number} is not an M2 line")
+    if sentence is not None:
+        yield sentence
+
+
+def text_head(path: str) -> bytes:
+    """Return the first bytes of a text file after white space; raises SourceError."""
+    return head_of_text(path, _HEAD).removeprefix(BOM).lstrip()
+
+
+def line_pieces(path: str, lines: int) -> list[FileRange]:
+    """Return the ranges of a text file, of `lines` lines each; the file itself if it is not cut."""
+    file = with_blocks(FileRange(path))
+    if is_url(path) or (compression_of(path) and not file.blocks):
+        return [file]
+    found = list(line_ranges(file, lines, lines))
+    return found if found[1:] else [FileRange(path)]
+
+
+def text_lines(file: FileRange, damaged: list[str]) -> Iterator[tuple[int, str]]:
+    """Yield numbered lines without control characters; a tab and the like becomes a space.
+
+    `damaged` gets a line for each line that cannot be read, and for a file that breaks off.
+    """
+    try:
+        for number, line in enumerate(read_lines(read_range(file)), file.first + 1):
+            if line is None:
+                damaged.append(f"{file.path}:{number}: not UTF-8, or too long")
+            else:
+                yield number, line if line.isprintable() else line.translate(_NO_CONTROLS)
+    except Damaged as damage:
+        damaged.append(f"{file.path}: {damage}")

@@ -1,0 +1,204 @@
+"""Sentences of CoNLL files and treebanks written anew with noisy tokens, all else as it was."""
+
+import io
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+
+from noisegen.data.conll import (
+    CONLLU,
+    DEPS,
+    FIELD,
+    HEAD,
+    INDEX,
+    NUMBER,
+    TAG,
+    Fields,
+    Sentence,
+    after_comments,
+    fields_of,
+    is_tight,
+    number_of,
+    surface,
+    with_space_note,
+)
+from noisegen.data.labels import Owners, carried, units
+
+_SPACES = " \t\n\r\v\f"
+_TEXT = re.compile(r"(#\s*text\s*=\s*).*?(?=\r?\n)")  # the comment with the text of a sentence
+_REFERENCE = re.compile(r"(?<![^|])\d+(\.\d+)?(?=:)")  # to a word, in the column deps
+
+
+def rewritten(
+    raw: bytes, names: Sequence[str], new: Mapping[str, Sequence[str]], owners: Owners
+) -> str:
+    """Return the lines of a sentence, RAW of a row, with its noisy tokens.
+
+    `names` are the columns of the row; `new` has some of them for the noisy tokens. In the others
+    these have what their clean tokens have, tags such as B-x by the rule of labels. Comments but
+    `# text`, separators and line ends stay, and so does a sentence that has lost all tokens.
+    """
+    if not owners:
+        return raw.decode()
+    before, lines, after = _parts(raw)
+    fields = fields_of(lines)
+    names = (INDEX, *names)[-len(fields[0]) :]
+    kind = Treebank if names == CONLLU else NoisySentence
+    new = {name: new[name] for name in new if kind is not Treebank or name != "upos"}
+    rows = list(kind(fields, names, owners).rows(new))
+    if [cells for _, cells in rows] == fields:
+        return raw.decode()
+    if kind is Treebank:
+        text = surface([cells for _, cells in rows])
+        before = [_TEXT.sub(lambda match: match[1] + text, line) for line in before]
+    return "".join([*before, *(_line(lines[at], cells) for at, cells in rows), *after])
+
+
+def _parts(raw: bytes) -> tuple[Sentence, Sentence, Sentence]:
+    """Return the lines before the tokens of a sentence, with the tokens, and after them."""
+    lines = list(io.StringIO(raw.decode(), newline="\n"))
+    at = 0
+    for is_text, group in groupby(lines, lambda line: bool(line.strip(_SPACES))):
+        block = list(group)
+        first, fields = after_comments(block) if is_text else (0, [])
+        if fields:
+            break
+        at += len(block)
+    return lines[: at + first], block[first:], lines[at + len(block) :]
+
+
+def _line(line: str, cells: Sequence[str]) -> str:
+    """Return a line with other fields between the same separators."""
+    if "\t" in line:
+        return "\t".join(cells) + line[len(line.rstrip("\r\n")) :]
+    fields = iter(cells)
+    return FIELD.sub(lambda _: next(fields), line)
+
+
+class NoisySentence:
+    """The fields of the lines of a sentence, and what becomes of them with other tokens."""
+
+    def __init__(self, fields: Fields, names: tuple[str, ...], owners: Owners) -> None:
+        self.fields, self.names, self.owners = fields, names, owners
+        self.words = [cells for cells in fields if self._is_word(cells)]
+        self.units = units(owners, len(self.words))
+        self.first = number_of(self.words[0][0]) if names[0] == INDEX else 1
+        self.ids = self._new_ids() if names[0] == INDEX else {}
+
+    def _is_word(self, cells: Sequence[str]) -> bool:
+        return self.names[0] != INDEX or cells[0].isdecimal()
+
+    def rows(self, new: Mapping[str, Sequence[str]]) -> Iterator[tuple[int, list[str]]]:
+        """Yield the lines with the noisy tokens, each with the number of the line that it was."""
+        tokens = self.tokens()
+        for name, values in new.items():
+            at = self.names.index(name)
+            for cells, value in zip(tokens, values, strict=True):
+                cells[at] = value
+        noisy = {clean.start: noisy for clean, noisy in self.units}
+        word = 0
+        for line, cells in enumerate(self.fields):
+            if self._is_word(cells):
+                yield from ((line, tokens[number]) for number in noisy.get(word, ()))
+                word += 1
+            elif number := self.ids.get(cells[0], cells[0]):
+                yield line, self.other(number, cells, tokens)
+
+    def tokens(self) -> Fields:
+        """Return the fields of the noisy tokens, as far as they come from the clean ones."""
+        columns = []
+        for name, values in zip(self.names, zip(*self.words, strict=True), strict=True):
+            if name == INDEX:
+                columns.append([str(self.first + number) for number in range(len(self.owners))])
+            elif all(map(TAG.fullmatch, values)):
+                columns.append(carried(values, self.owners))
+            else:
+                columns.append([values[owner or 0] for owner in self.owners])
+        return [list(cells) for cells in zip(*columns, strict=True)]
+
+    def other(self, number: str, cells: Sequence[str], tokens: Fields) -> list[str]:
+        """Return the fields of a line that is no word, with its new number."""
+        return [number, *cells[1:]]
+
+    def _new_ids(self) -> dict[str, str]:
+        """Return the new numbers of words, contractions and empty nodes; '' where one is gone."""
+        bounds = {
+            self.words[word][0]: (self.first + noisy.start, self.first + noisy.stop - 1)
+            for clean, noisy in self.units for word in clean
+        }  # fmt: skip
+        ids: dict[str, str] = {}
+        nodes: Counter[object] = Counter()  # empty ones after a word
+        for number, *_ in self.fields:
+            whole, part = match.groups() if (match := NUMBER.fullmatch(number)) else (number, None)
+            first, last = bounds.get(whole, (whole, whole))
+            if part and part[0] == "-":
+                _, last = bounds.get(part[1:], (0, part[1:]))
+                ids[number] = f"{first}-{last}" if first != last else ""
+            elif part:
+                nodes[last] += 1
+                ids[number] = f"{last}.{nodes[last]}"
+            else:
+                ids[number] = str(first)
+        return ids
+
+
+class Treebank(NoisySentence):
+    """The same in CoNLL-U, with the relations between the words.
+
+    The first part of a split word has its columns; the others are X and joined to it as `goeswith`.
+    A merged word has the columns of its first word, and the relation of that nearest to the root.
+    """
+
+    def __init__(self, fields: Fields, names: tuple[str, ...], owners: Owners) -> None:
+        super().__init__(fields, names, owners)
+        self._heads = {cells[0]: cells[HEAD] for cells in self.words}
+        self._tight = {  # the last numbers of words and contractions without a space after them
+            cells[0].rpartition("-")[2] for cells in fields
+            if is_tight(cells) and (self._is_word(cells) or not self.ids[cells[0]])
+        }  # fmt: skip
+
+    def tokens(self) -> Fields:
+        """Return the fields of the noisy tokens, as far as they come from the clean ones."""
+        tokens = [cells for unit in self.units for cells in self._unit(*unit)]
+        for number, cells in enumerate(tokens, self.first):
+            cells[0] = str(number)
+        return tokens
+
+    def _unit(self, clean: range, noisy: range) -> Fields:
+        """Return the fields of the noisy tokens that some clean ones became."""
+        own = self.words[self.owners[noisy.start] or 0]
+        top = self.words[min(clean, key=self._depth)]
+        relation = [self.ids.get(top[HEAD], top[HEAD]), top[HEAD + 1], self._deps(top[DEPS])]
+        begin = str(self.first + noisy.start)
+        part = ["_", "_", "_", "X", "_", "_", begin, "goeswith", "_", "_"]
+        tokens = [[*own[:HEAD], *relation, own[-1]], *(list(part) for _ in noisy[1:])]
+        if len(clean) + len(noisy) > 2:
+            tight = self.words[clean[-1]][0] in self._tight
+            tokens[0][-1] = with_space_note(tokens[0][-1], tight=tight and len(noisy) == 1)
+            tokens[-1][-1] = with_space_note(tokens[-1][-1], tight=tight)
+        return tokens
+
+    def _depth(self, word: int) -> int:
+        """Return how far a word is from the root; much where its heads are a circle."""
+        number, steps = self.words[word][0], 0
+        while number in self._heads and steps <= len(self._heads):
+            number, steps = self._heads[number], steps + 1
+        return steps
+
+    def _deps(self, relations: str) -> str:
+        return _REFERENCE.sub(lambda match: self.ids.get(match[0], match[0]), relations)
+
+    def other(self, number: str, cells: Sequence[str], tokens: Fields) -> list[str]:
+        """Return the fields of an empty node, or of a contraction, spelled as its words if it was.
+
+        One that its words do not spell, such as du of de and le, stays.
+        """
+        numbers, form = [word[0] for word in self.words], cells[1]
+        first, _, last = cells[0].partition("-")
+        if first in numbers and last in numbers:
+            words = self.words[numbers.index(first) : numbers.index(last) + 1]
+            if "".join(word[1] for word in words) == form:
+                start, stop = (number_of(bound) - self.first for bound in number.split("-"))
+                form = "".join(token[1] for token in tokens[start : stop + 1])
+        return [number, form, *cells[2:DEPS], self._deps(cells[DEPS]), *cells[DEPS + 1 :]]
