@@ -77,8 +77,9 @@ def text_blocks(file: FileRange, batch_bytes: int) -> Iterator[bytes]:
 
 
 def with_raw(table: pa.Table, block: bytes, file: FileRange, columns: Columns) -> pa.Table:
-    """Return the rows of a block of lines, with their bytes if the columns ask for them."""
-    return table.append_column(RAW, raw_lines(block)) if file.format in (columns.raw or ()) else table
+    """Return the rows of a block of lines, with their bytes if `columns` asks for them."""
+    is_wanted = file.format in (columns.raw or ())
+    return table.append_column(RAW, raw_lines(block)) if is_wanted else table
 
 
 def with_names(file: FileRange, names: Sequence[str]) -> FileRange:
