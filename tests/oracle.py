@@ -1,11 +1,11 @@
 """The slow, obvious engine: one row, Python strings, one draw after another.
 
-It shares with the package the word lists, the recipe's grammar and the scalar draws, nothing else:
-no kernel, no array, no offsets in bytes. `agree` compares the engine with it.
+It plans the steps of a row, draws their strengths, and composes their edits. What one step proposes
+is the row form of its kernel, which defines the transform. So a comparison of the engine with
+`noise` compares the array form of every kernel with its row form, and passes with plain loops.
 """
 
 import re
-import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -13,28 +13,26 @@ from fractions import Fraction
 from functools import cache, lru_cache
 from itertools import accumulate, pairwise
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from noisegen.noising import registry, tagging
-from noisegen.noising.lexical import BEHIND_GAPS, NO_VERBS, packaged
-from noisegen.noising.lexicon import POS, Entry, Lexicon, codespell_dictionary, parse_codespell
+from noisegen.noising import registry
+from noisegen.noising.lexical import packaged
+from noisegen.noising.lexicon import Entry, Lexicon, codespell_dictionary, parse_codespell
 from noisegen.noising.recipe import Recipe, Step, Writer, step_values
+from noisegen.noising.registry import RowKernel, Settings, Value
 from noisegen.noising.rng import (
-    GOLDEN,
-    MASK,
+    FIRST,
     Draws,
+    RowDraws,
     fraction,
-    gap_table,
+    row_hits,
     row_key,
     stream_key,
     threshold,
 )
 from noisegen.text.buffers import BEFORE, UNSPACED, WHOLE, is_word, joins
+from noisegen.text.case import upper
 from noisegen.text.languages import MATCHED_BY
 from noisegen.text.rows import Row
 from noisegen.text.spans import PROTECTABLE
-from noisegen.transforms import keyboard
 
 Edit = tuple[int, int, str]
 
@@ -46,39 +44,8 @@ def stream(name: str, seed: int, row_id: int, copy: int = 0) -> Draws:
     return Draws(row_key(stream_key(seed, name, copy), row_id))
 
 
-class FormDraws(Draws):
-    """The draws of a habit: every form has one, whatever its place."""
-
-    def fork(self, name: str) -> "FormDraws":
-        return FormDraws(super().fork(name).key)
-
-
-def drawn_for(draws: Draws, form: str, lang: str) -> int:
-    """The next draw, or that of this word or phrase."""
-    if not isinstance(draws, FormDraws):
-        return draws.integer()
-    row = Row(form)
-    hashes = (getattr(row, MATCHED_BY[lang]) if lang in MATCHED_BY else row).hashes
-    first, last = hashes[0], hashes[-1]
-    return Draws(draws.key, (first + (first ^ last) * GOLDEN) & MASK).integer()
-
-
 def decide(draws: Draws) -> int:
     return draws.integer() >> 16
-
-
-def hits(draws: Draws, length: int, rate: Fraction) -> list[tuple[int, int]]:
-    """Positions hit and the 16 bits that choose."""
-    table, position, found = gap_table(rate), 0, []
-    while position < length:
-        draw = draws.integer()
-        gap = bisect_right(table, draw >> 16)
-        position += gap
-        if gap < len(table):
-            if position < length:
-                found.append((position, draw & 0xFFFF))
-            position += 1
-    return found
 
 
 def pick(weights: Iterable[int], choice: int) -> int:
@@ -195,12 +162,6 @@ def lower(text: str) -> str:
     )
 
 
-def raised(text: str) -> str:
-    return "".join(
-        chr(ord(c) - 32) if "a" <= c <= "z" or ("à" <= c <= "þ" and c != "÷") else c for c in text
-    )
-
-
 def case_of(match: str) -> int:
     """0 as written, 1 Title, 2 UPPER."""
     if lower(match[0]) == match[0]:
@@ -212,28 +173,7 @@ def case_asked(clean: str) -> int:
     """An acronym asks for capitals throughout, another key with a capital for a first one."""
     if lower(clean) == clean:
         return 0
-    return 2 if len(clean) > 1 and raised(clean) == clean else 1
-
-
-def recased(match: str, entry: Entry) -> str:
-    noisy, case = entry.noisy, case_of(match)
-    if case == 2:
-        return noisy if raised(entry.clean) == entry.clean else raised(noisy)
-    initials = "".join(word[0] for word in entry.clean.split(" "))
-    if case == 1 and len(initials) > 1 and noisy == initials:
-        return noisy
-    return raised(noisy[:1]) + noisy[1:] if case else noisy
-
-
-def is_name(text: str, start: int) -> bool:
-    """Whether a word has a capital within a sentence, in a row that is not all capitals."""
-    spans = words(text)
-    at = [span[0] for span in spans].index(start)
-    if at == 0 or not text[start].isupper() or not any(text[a].islower() for a, _ in spans):
-        return False
-    before, gap = text[slice(*spans[at - 1])], text[spans[at - 1][1] : start]
-    is_title = before[0].isupper() and len(before.encode()) <= 3
-    return is_title or len(gap) < 2 or not set(gap) & set(".!?")
+    return 2 if len(clean) > 1 and upper(clean) == clean else 1
 
 
 def stays(entries: list[Entry], of: int) -> list[Entry]:
@@ -283,182 +223,28 @@ def matches(text: str, name: str, lang: str) -> list[tuple[int, int]]:
     return found
 
 
-def spelled(text: str, span: tuple[int, int]) -> str:
-    return lower(text[slice(*span)]).replace("’", "'")
+# --- the row form of a kernel --------------------------------------------------------------------
 
 
-@lru_cache(maxsize=4)
-def spans_at(spans: tuple[tuple[int, int], ...], end: int) -> dict[int, list[tuple[int, int]]]:
-    """Words by where they begin (end 0) or stop (end 1)."""
-    return {span[end]: [span] for span in spans}
+@lru_cache(maxsize=256)
+def row_kernel(
+    transform: str, values: tuple[tuple[str, Value], ...], lang: str, by_form: bool
+) -> RowKernel:
+    made = registry.get(transform).make(Settings(lang, by_form=by_form), dict(values))
+    assert isinstance(made, RowKernel), f"{transform} has no row form"
+    return made
 
 
-def rule_tags(text: str, start: int, stop: int) -> tuple[str, str]:
-    """The two likeliest tags of a match by the words one blank before and after it."""
-    listed, spans = tagging.before_words(), words(text)
-    before = [span for span in spans_at(spans, 1).get(start - 1, []) if text[start - 1] == " "]
-    after = [span for span in spans_at(spans, 0).get(stop + 1, []) if text[stop] == " "]
-    before, after = ([spelled(text, span) for span in found] for found in (before, after))
-    allowed = listed.get(before[-1], ("ADV",)) if before else ("ADV",)
-    if allowed[0] == "NOUN" and after and after[0] not in listed:
-        allowed = allowed[::-1]
-    return allowed[0], allowed[-1]
-
-
-TAGS = {"abr3": "no-verb", "slng": "equal"}
-CLITICS = {mark + end for mark in "'’" for end in ("m", "re", "s", "ve", "d", "ll")}
-
-
-def leans_on_nothing(text: str, stop: int, noisy: str) -> bool:
-    """Tell whether a clitic ends what is written and no word follows that it can lean on."""
-    behind = spans_at(words(text), 0).get(stop + 1, []) if text[stop : stop + 1] == " " else []
-    follows = behind and lower(text[slice(*behind[0])]) not in BEHIND_GAPS.split()
-    return not follows and any(noisy.lower().endswith(clitic) for clitic in CLITICS)
-
-
-def leads_to_no_verb(text: str, start: int, stop: int, noisy: str) -> bool:
-    """Tell whether "gonna" or the like would stand before a place: "going to Rome", "to the"."""
-    behind = spans_at(words(text), 0).get(stop + 1, []) if text[stop : stop + 1] == " " else []
-    if not behind or not lower(text[start:stop]).endswith(" to"):
-        return False
-    is_noun = lower(text[slice(*behind[0])]) in NO_VERBS.split() or is_name(text, stop + 1)
-    return is_noun and noisy.lower().endswith(("a", "gon"))
-
-
-def lexical(
-    text: str, step: Step, rates: dict[str, Fraction], draws: Draws, lang: str
+def proposed(
+    row: Row, step: Step, rates: dict[str, Fraction], key: int, lang: str, by_form: bool
 ) -> list[Edit]:
-    edits = []
-    for start, stop in matches(text, step.transform, lang):
-        group = lexicon(step.transform, lang)[lower(text[start:stop])][1]
-        kept = group
-        if step.transform in TAGS:
-            best, second = rule_tags(text, start, stop)
-            if TAGS[step.transform] == "no-verb":
-                if best == "VERB":
-                    continue
-            else:
-                kept = [entry for entry in group if entry.pos == best]
-                kept = kept or [entry for entry in group if entry.pos == second]
-        if not kept:
-            continue
-        if TAGS.get(step.transform) != "equal":
-            first = min(kept, key=lambda entry: POS.index(entry.pos)).pos
-            kept = [entry for entry in kept if entry.pos == first]
-        draw = drawn_for(draws, text[start:stop], lang)
-        if draw >> 16 < threshold(rates["rate"]):
-            chosen = choose(kept, draw & 0xFFFF)
-            if chosen.noisy == chosen.clean:  # it stays
-                continue
-            noisy = recased(text[start:stop], chosen)
-            if step.transform == "cont" and leans_on_nothing(text, stop, noisy):
-                continue
-            of_verb = step.transform in ("abr1", "abr2", "clip", "dial", "phon")
-            if of_verb and leads_to_no_verb(text, start, stop, noisy):
-                continue
-            own_dot = noisy.endswith(".") and text[stop : stop + 1] == "."
-            edits.append((start, stop + own_dot, noisy))
-    return edits
-
-
-# --- characters ----------------------------------------------------------------------------------
-
-
-@cache
-def character_map(name: str, lang: str, layout: str | None) -> dict[str, list[Entry]]:
-    if name == "fing":
-        entries = keyboard.keyboard_of(lang, layout).substitutes()
-    else:
-        entries = Lexicon.load(str(packaged(name)).replace("{lang}", lang)).entries
-    return {clean: [e for e in entries if e.clean == clean] for clean in {e.clean for e in entries}}
-
-
-def byte_starts(text: str) -> dict[int, int]:
-    """Byte position -> character position, for the first byte of every character."""
-    sizes = accumulate((len(c.encode()) for c in text), initial=0)
-    return {byte: at for at, byte in enumerate(sizes) if at < len(text)}
-
-
-def substituted(
-    text: str, step: Step, rates: dict[str, Fraction], draws: Draws, lang: str
-) -> list[Edit]:
-    if step_values(step).get("by_length"):
-        return counted(text, step, rates, draws, lang)
-    known = character_map(step.transform, lang, step_values(step).get("layout"))
-    starts = byte_starts(text)
-    bare = step.transform == "leet"
-    return [
-        (starts[at], starts[at] + 1, choose(known[text[starts[at]]], choice).noisy)
-        for at, choice in hits(draws, len(text.encode()), rates["rate"])
-        if at in starts and text[starts[at]] in known
-        if not (bare and joined_to_previous(text[starts[at] + 1 : starts[at] + 2] or " "))
-    ]
-
-
-def counted(
-    text: str, step: Step, rates: dict[str, Fraction], draws: Draws, lang: str
-) -> list[Edit]:
-    """The letters that rate x length draws hit; the first draw of one writes."""
-    known, found = character_map("leet", lang, None), dict[int, Edit]()
-    fit = [
-        at for at, letter in enumerate(text)
-        if letter in known and not joined_to_previous(text[at + 1 : at + 2] or " ")
-    ]  # fmt: skip
-    for _ in range(int(len(text) * rates["rate"]) if fit else 0):
-        draw = draws.integer()
-        at = fit[(draw >> 32) * len(fit) >> 32]
-        found.setdefault(at, (at, at + 1, choose(known[text[at]], draw & 0xFFFF).noisy))
-    return sorted(found.values())
-
-
-def joined_to_previous(character: str) -> bool:
-    number = ord(character)
-    flag_or_tone = 0x1F1E6 <= number <= 0x1F1FF or 0x1F3FB <= number <= 0x1F3FF
-    is_mark = unicodedata.category(character)[0] == "M" or character in "ะาำๅະາຳ"
-    return is_mark or number == 0x200D or flag_or_tone
-
-
-def blanks(
-    text: str, step: Step, rates: dict[str, Fraction], draws: Draws, lang: str
-) -> list[Edit]:
-    starts, size = byte_starts(text), len(text.encode())
-    edits = [
-        (starts[at], starts[at] + 1, "")
-        for at, _ in hits(draws.fork("drop"), size, rates["drop_rate"])
-        if at in starts and text[starts[at]] in " \t"
-    ]
-    for at, _ in hits(draws.fork("add"), size, rates["add_rate"]):
-        if at not in starts or starts[at] + 1 == len(text):
-            continue
-        here, after = text[starts[at]], text[starts[at] + 1]
-        if here in " \t\r\n\u200dเแโใไເແໂໃໄ" or after in " \t\r\n" or joined_to_previous(after):
-            continue
-        if re.fullmatch(r"[0-9.,:]{2}", here + after) and re.search("[0-9]", here + after):
-            continue
-        edits.append((starts[at] + 1, starts[at] + 1, " "))
-    return sorted(edits)
-
-
-def capitals(
-    text: str, step: Step, rates: dict[str, Fraction], draws: Draws, lang: str
-) -> list[Edit]:
-    edits = []
-    for start, stop in words(text):
-        if decide(draws) < threshold(rates["rate"]):
-            word = text[start:stop]
-            noisy = "".join(map(capital, word.replace("i", "İ") if lang == "tr" else word))
-            edits += [(start, stop, noisy)] if noisy != word else []
-    return edits
-
-
-@cache
-def capital(character: str) -> str:
-    """Unicode's simple mapping: one character for one."""
-    found: str = pc.utf8_upper(pa.scalar(character)).as_py()
-    return found
-
-
-KERNELS = {"fing": substituted, "leet": substituted, "spac": blanks, "caps": capitals}
+    """The edits that the row form of a step proposes."""
+    values = {**step_values(step), **rates}
+    kernel = row_kernel(step.transform, tuple(values.items()), lang, by_form)
+    limit = int(getattr(kernel, "row_limits", [0])[0])
+    first = row_hits(key, range(FIRST), limit)
+    numbers, chosen = zip(*first, strict=True) if first else ((), ())
+    return kernel.edit_row(row, RowDraws(key, dict.fromkeys(rates, 0), limit, (numbers, chosen)))
 
 
 # --- spans and the account of edits --------------------------------------------------------------
@@ -576,10 +362,11 @@ def noise(
     for step in steps:
         current = "".join(cell.text for cell in cells)
         rates = scaled(recipe, step, seed, row_id, copy)
-        draws, kind = stream(step.label, seed, row_id, copy), registry.get(step.transform).kind
-        if recipe.writers and kind in ("habit", "script"):
-            draws = FormDraws(draws.key)
-        edits = KERNELS.get(step.transform, lexical)(current, step, rates, draws, lang)
+        key, kind = stream(step.label, seed, row_id, copy).key, registry.get(step.transform).kind
+        by_form = bool(recipe.writers) and kind in ("habit", "script")
+        # Where nothing is protected, `caps` may write a row at once: an edit that no account needs.
+        row = Row(current, spans or [(len(current), len(current))])
+        edits = proposed(row, step, rates, key, lang, by_form)
         edits = [edit for edit in edits if not touches(edit, spans)]
         of_words: list[tuple[int, int]] = []
         if recipe.writers and kind in ("habit", "slip"):

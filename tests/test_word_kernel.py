@@ -24,7 +24,7 @@ def ruled(rule, one_way=False):
         edits = []
         for start, stop in oracle.words(text):
             word = text[start:stop]
-            draw = oracle.drawn_for(draws, word, "en")
+            draw = draws.integer()
             if draw >> 16 >= threshold(rates["rate"]) or len(word.encode()) > WORD_BYTES_MAX:
                 continue
             if one_way:

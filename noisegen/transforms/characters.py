@@ -1,6 +1,6 @@
 """Changes of single characters and of case: leetspeak, spaces, capitals."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -57,30 +57,88 @@ def spac(settings: Settings, *, drop_rate: float = 0.1, add_rate: float = 0.05) 
 
 
 DOTTED_I = ("tr", "az")  # languages in which I is the capital of ı, and İ that of i
+WORDS = ("all", "first", "next", "i", "names")  # see `caps`
+# The function that writes a case, and the letter to write first where i and ı are two letters.
 CASES = {"upper": (pc.utf8_upper, "i", "İ"), "lower": (pc.utf8_lower, "I", "ı")}
+
+
+def is_i(word: str) -> bool:
+    """Tell whether a word is the pronoun I, alone or before an apostrophe."""
+    return word == "I" or word[:2] in ("I'", "I\u2019")
+
+
+def recased(word: str, case: str, dotted: bool) -> str:
+    """Return a word, or a text of ASCII, in one of `CASES`; `dotted`: i and ı are two letters."""
+    if word.isascii() and not dotted:
+        return word.upper() if case == "upper" else word.lower()
+    write, letter, other = CASES[case]
+    written: str = write(pa.scalar(word.replace(letter, other) if dotted else word)).as_py()
+    return written
+
+
+_RECASED = {
+    (case, dotted): Memo(partial(recased, case=case, dotted=dotted))
+    for case in CASES
+    for dotted in (False, True)
+}
+
+
+def is_chosen(row: Row, number: int, chosen: str) -> bool:
+    """Tell whether a word of a row is one of the `chosen` words, see `caps`.
+
+    Acronyms such as RT and NASA begin no row or sentence small, whoever writes them.
+    """
+    word = row.words[number]
+    if chosen == "all":
+        return True
+    if chosen == "i":
+        return is_i(word)
+    case, begins_sentence = case_class(word, any_script=True), row.begins_sentence(number)
+    if chosen == "first":
+        return number == 0 and case < 2
+    if chosen == "next":
+        return begins_sentence and case < 2
+    return case == 1 and number > 0 and not begins_sentence and not is_i(word)
 
 
 @dataclass(frozen=True)
 class Recased:
-    """Write words in one of `CASES`, each with its rate; `limits`: one for every strength.
+    """Write the chosen words in one of `CASES`, each with chance `rate`.
 
-    Words of any length are written at once: a rule asked word by word would leave out long ones.
+    `limits` holds the threshold of every strength. Draw number i of a row decides on its i-th word.
     """
 
     limits: I64
     case: str
     dotted: bool  # whether i and ı are two letters
-    chosen: str = "all"  # of `_CHOICES`: which words
+    chosen: str = "all"  # of `WORDS`
+
+    def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
+        """Return the words of one row that change."""
+        limit = int(self.limits[draws.variants["rate"]])
+        is_whole = self.chosen == "all" and limit == CERTAIN
+        if is_whole and row.text.isascii() and not (self.dotted or row.protected):
+            return [(0, len(row.text), recased(row.text, self.case, self.dotted))]
+        written, changed = _RECASED[self.case, self.dotted], list[int]()
+        for number, word in enumerate(row.words):
+            if written[word] != word and is_chosen(row, number, self.chosen):
+                changed.append(number)
+        hit = row_hits(draws.key, changed, limit)
+        return [(*row.span(number), written[row.words[number]]) for number, _ in hit]
 
     @property
     def needs(self) -> bytes:
-        """Bytes without which a row has none of these words."""
+        """Bytes without which a row has none of the chosen words."""
         return {"i": b"I", "next": SENTENCE_ENDS}.get(self.chosen, b"")
 
     def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
-        """Propose the words of all rows that change."""
+        """Return the words of a batch of rows that change.
+
+        Words of any length are written at once: a rule asked word by word would leave out long
+        ones.
+        """
         words = texts.tokens
-        limits, eligible = self.limits.take(variants["rate"]), _CHOICES[self.chosen](texts)
+        limits, eligible = self.limits.take(variants["rate"]), _are_chosen(texts, self.chosen)
         hit, _ = hits(keys, words.rows, limits, eligible)
         if not len(hit):
             return Edits.none()
@@ -94,85 +152,32 @@ class Recased:
         pool = noisy.cast(pa.binary())
         return Edits(words.rows.take(hit), starts, stops, np.arange(len(hit)), pool).keep(changed)
 
-    def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
-        """Propose the words of one row that change."""
-        limit = int(self.limits[draws.variants["rate"]])
-        is_whole = self.chosen == "all" and limit == CERTAIN
-        if is_whole and row.text.isascii() and not (self.dotted or row.protected):
-            return [(0, len(row.text), _recased(row.text, self.case, self.dotted))]
-        words, cased, is_chosen = row.words, _CASED[self.case, self.dotted], _IS_CHOSEN[self.chosen]
-        changed = [
-            number for number, word in enumerate(words)
-            if cased[word] != word and is_chosen(row, number)
-        ]  # fmt: skip
-        hit = row_hits(draws.key, changed, limit)
-        return [(*row.span(number), cased[words[number]]) for number, _ in hit]
 
-
-def _recased(word: str, case: str, dotted: bool) -> str:
-    """Return a word, or a text of ASCII, in one of `CASES`."""
-    if word.isascii() and not dotted:
-        return word.upper() if case == "upper" else word.lower()
-    write, letter, other = CASES[case]
-    recased: str = write(pa.scalar(word.replace(letter, other) if dotted else word)).as_py()
-    return recased
-
-
-_CASED = {
-    (case, dotted): Memo(partial(_recased, case=case, dotted=dotted))
-    for case in CASES for dotted in (False, True)
-}  # fmt: skip
-
-
-def _begins_sentence(texts: Texts) -> Bool:
-    """Tell which words begin a later sentence of their row."""
-    return begins_sentence(texts, texts.tokens, np.arange(len(texts.tokens)))
-
-
-def _without_acronyms(texts: Texts, chosen: Bool) -> Bool:
-    """Tell which chosen words may begin small: not RT and NASA, whoever writes them."""
-    words, at = texts.tokens, np.flatnonzero(chosen)
-    starts, stops = words.starts.take(at), words.stops.take(at)
-    chosen[at] = case_classes(texts.values, starts, stops, any_script=True) < 2
-    return chosen
-
-
-def _is_i(texts: Texts) -> Bool:
-    """Tell which words are I, alone or before an apostrophe."""
-    words, window = texts.tokens, texts.values
-    second = window.take(words.starts + 1, mode="clip")
-    alone = words.stops - words.starts == 1
-    curly = np.ones(len(words), np.bool_)
-    for place, byte in enumerate("\u2019".encode(), 1):
-        curly &= window.take(words.starts + place, mode="clip") == byte
-    is_i: Bool = (window.take(words.starts) == ord("I")) & (alone | (second == ord("'")) | curly)
-    return is_i
-
-
-def _is_name(texts: Texts) -> Bool:
-    """Tell which other words begin with their only capital."""
+def _are_chosen(texts: Texts, chosen: str) -> Bool | None:
+    """Return `is_chosen` of all words of a batch; None stands for all."""
     words = texts.tokens
-    is_title: Bool = case_classes(texts.values, words.starts, words.stops, any_script=True) == 1
-    return is_title & ~(begins_row(words) | _begins_sentence(texts) | _is_i(texts))
+    if chosen == "all":
+        return None
+    if chosen == "i":
+        return _are_i(texts)
+    begin_row = begins_row(words)
+    begin_sentence = begins_sentence(texts, words, np.arange(len(words)))
+    cases = case_classes(texts.values, words.starts, words.stops, any_script=True)
+    if chosen == "first":
+        return begin_row & (cases < 2)
+    if chosen == "next":
+        return begin_sentence & (cases < 2)
+    are_names: Bool = (cases == 1) & ~begin_row & ~begin_sentence & ~_are_i(texts)
+    return are_names
 
 
-_CHOICES: dict[str, Callable[[Texts], Bool | None]] = {
-    "all": lambda _: None,
-    "first": lambda texts: _without_acronyms(texts, begins_row(texts.tokens)),
-    "next": lambda texts: _without_acronyms(texts, _begins_sentence(texts)),
-    "i": _is_i, "names": _is_name,
-}  # fmt: skip
-_class_of = partial(case_class, any_script=True)
-_IS_CHOSEN: dict[str, Callable[[Row, int], bool]] = {
-    "all": lambda row, number: True,
-    "first": lambda row, number: number == 0 and _class_of(row.words[number]) < 2,
-    "next": lambda row, number: row.begins_sentence(number) and _class_of(row.words[number]) < 2,
-    "i": lambda row, number: row.words[number] == "I" or row.words[number][:2] in ("I'", "I\u2019"),
-    "names": lambda row, number: (
-        _class_of(row.words[number]) == 1
-        and not any(_IS_CHOSEN[other](row, number) for other in ("first", "next", "i"))
-    ),
-}
+def _are_i(texts: Texts) -> Bool:
+    """Return `is_i` of all words of a batch."""
+    words, found = texts.tokens, np.zeros(len(texts.tokens), np.bool_)
+    for number in np.flatnonzero(texts.values.take(words.starts) == ord("I")).tolist():
+        word = texts.values[words.starts[number] : words.stops[number]]
+        found[number] = is_i(word.tobytes().decode())
+    return found
 
 
 @kernel("caps", kind="style")
@@ -185,7 +190,7 @@ def caps(
     and the first of the 'next' sentences (not acronyms), the pronoun 'i', or 'names': others with a
     capital. Raises UsageError for another case or other words.
     """
-    for name, value, known in (("case", case, [*CASES]), ("words", words, [*_CHOICES])):
+    for name, value, known in (("case", case, [*CASES]), ("words", words, [*WORDS])):
         if value not in known:
             near = did_you_mean(value, known) or f"; known: {', '.join(known)}"
             raise UsageError(f"caps has no {name} {value!r}{near}")

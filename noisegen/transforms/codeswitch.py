@@ -1,7 +1,7 @@
 """Words of a sentence replaced by their translations, as in the code-switched sets of ORACLE.
 
 ORACLE replaces random words by one of their translations in a bilingual dictionary (MUSE) and keeps
-sentences with at least one replaced word; which share of the words it replaces is not said.
+sentences with at least one replaced word. It does not say which share of the words it replaces.
 """
 
 from collections import defaultdict
@@ -13,18 +13,29 @@ import numpy as np
 from noisegen.data.dictionaries import COMMON, check_size, load_translations, source_of
 from noisegen.noising.edits import Edits
 from noisegen.noising.lexicon import Entry, Lexicon, read_lexicon_file
-from noisegen.noising.phrases import Matches, PhraseTable, build, cached_table
+from noisegen.noising.phrases import Matches, PhraseTable, RowMatch, build, cached_table
 from noisegen.noising.registry import Kernel, Settings, kernel
-from noisegen.noising.rng import Variants, choices, decisions, draw_array
+from noisegen.noising.rng import (
+    CHOICE_BITS,
+    CHOICE_MASK,
+    RowDraws,
+    Variants,
+    choices,
+    decisions,
+    draw,
+    draw_array,
+)
 from noisegen.text.buffers import I64, U64, Texts, is_byte, ordinals
-from noisegen.text.case import case_classes, fold, title
+from noisegen.text.case import case_class, case_classes, fold, title
+from noisegen.text.rows import Row, RowEdit
 from noisegen.text.spans import NO_SPANS, Spans
 from noisegen.transforms import existing, remembered
 
-RATE = 0.3  # of the words in the three examples that ORACLE prints, 5 of 18 are replaced
-FORMS = 4  # of a translation: as written, Title, UPPER, and Title within a sentence
-TITLE, TITLE_WITHIN = 1, 3
-_ENDS_SENTENCE = is_byte(b".!?\n")
+RATE = 0.3  # about 5 of 18, the words replaced in the three examples that ORACLE prints
+FORMS = 4  # forms of a translation: as written, Title, UPPER, and Title within a sentence
+TITLE, TITLE_WITHIN = 1, 3  # their numbers
+_ENDS = frozenset(".!?\n")  # of sentences and lines
+_IS_END = is_byte("".join(_ENDS).encode())
 
 
 @remembered
@@ -40,21 +51,14 @@ def table_of(path: Path, lang: str, into: str | None) -> PhraseTable:
 def compiled(entries: list[Entry]) -> PhraseTable:
     """Return a table whose pool has `FORMS` forms of each translation.
 
-    Words that differ only in case are one word, with the translations of all; but matching folds
-    ASCII and Latin-1 only: 'Și' and 'Дом' are entries of their own. A word that the dictionary
-    writes with a capital, such as 'I', 'Monday' or a German noun, is capitalised for its own sake:
-    its translation is so only where a sentence begins.
+    Words that differ only in case are one word with the translations of all. A word that the
+    dictionary writes with a capital, such as 'I', 'Monday' or a German noun, has its capital
+    wherever it stands; its translation has one only where a sentence begins.
     """
     words: dict[str, list[tuple[Entry, list[str]]]] = defaultdict(list)
     for entry in entries:
-        clean, noisy = entry.clean, entry.noisy
-        spellings = {fold(clean): noisy}
-        for raised, written in ((title(clean), title(noisy)), (clean.upper(), noisy.upper())):
-            key = fold(raised)
-            if len(raised) == len(clean) and key != key.lower():
-                spellings.setdefault(key, written)
-        is_proper = clean[:1] != clean[:1].lower()
-        for key, form in spellings.items():
+        is_proper = entry.clean[:1] != entry.clean[:1].lower()
+        for key, form in _spellings(entry).items():
             within = form if is_proper else title(form)
             forms = [form, title(form), form.upper(), within]
             words[key].append((Entry(key, form, entry.weight), forms))
@@ -65,48 +69,92 @@ def compiled(entries: list[Entry]) -> PhraseTable:
     return replace(table, pool_values=pool.window, pool_offsets=pool.offsets.astype(np.int32))
 
 
+def _spellings(entry: Entry) -> dict[str, str]:
+    """Return the keys that find a word in any case, each with its translation in that case.
+
+    Matching folds ASCII and Latin-1 only, so 'Și' and 'Дом' need keys of their own.
+    """
+    clean, noisy = entry.clean, entry.noisy
+    spellings = {fold(clean): noisy}
+    for raised, written in ((title(clean), title(noisy)), (clean.upper(), noisy.upper())):
+        key = fold(raised)
+        if len(raised) == len(clean) and key != key.lower():
+            spellings.setdefault(key, written)
+    return spellings
+
+
 @dataclass(frozen=True)
 class CodeSwitch:
-    """Replace matches by translations, each with its rate, but at least one of a row.
+    """Replace words and phrases of a dictionary by translations, at least one of a row.
 
-    `limits` holds the 48-bit threshold of every strength; at a threshold of 0 nothing is replaced.
-    Draw number i of a row decides on its i-th match outside `spans`, and which translation it gets.
-    Where it decides on none, the match whose draw is the lowest is replaced.
+    Each match has chance `rate`; `limits` holds the 48-bit threshold of every strength. At a
+    threshold of 0 nothing is replaced. Draw number i of a row decides on its i-th match outside
+    what is protected, and which translation it gets. Where the draws hit no match, the match with
+    the lowest draw is replaced.
     """
 
     table: PhraseTable
     limits: I64
     spans: Spans = NO_SPANS
 
+    def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
+        """Return the translations in one row."""
+        limit = int(self.limits[draws.variants["rate"]])
+        matches = [match for match in self.table.find_row(row) if self._is_free(row, match)]
+        if not matches or not limit:
+            return []
+        drawn = [draw(draws.key, number) for number in range(len(matches))]
+        lowest = min(number >> CHOICE_BITS for number in drawn)
+        return [
+            (*row.span(*match[:2]), self._translation_in(row, match, number & CHOICE_MASK))
+            for match, number in zip(matches, drawn, strict=True)
+            if number >> CHOICE_BITS < max(limit, lowest + 1)
+        ]
+
+    def _is_free(self, row: Row, match: RowMatch) -> bool:
+        start, stop = row.span(*match[:2])
+        return not any(low < stop and start < high for low, high in row.protected)
+
+    def _translation_in(self, row: Row, match: RowMatch, chosen: int) -> str:
+        """Return the translation of a match, in the case of the text, for 16 bits that choose.
+
+        A sentence begins with its row, and behind the end of a sentence or line.
+        """
+        first, last, key = match
+        begins_sentence = not first or not _ENDS.isdisjoint(row.gaps[first - 1])
+        case = case_class(row.phrase(first, last))
+        if case == TITLE and not begins_sentence:
+            case = TITLE_WITHIN
+        number = self.table.choices.pick_one(int(self.table.groups[key, 0]), chosen) * FORMS + case
+        start, stop = self.table.pool_offsets[number : number + 2]
+        return self.table.pool_values[start:stop].tobytes().decode()
+
     def sparing(self, spans: Spans) -> Kernel:
-        """Return a kernel that chooses among the words outside these spans."""
+        """Return a kernel that chooses among the words outside these spans of a batch."""
         return replace(self, spans=spans)
 
     def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
-        """Propose the translations of all rows."""
+        """Return the translations in a batch of rows, outside `spans`."""
         matches = self.table.find(texts)
         matches = matches.without(np.flatnonzero(self.spans.touch(matches.starts, matches.stops)))
         if not len(matches):
             return Edits.none()
         draws = draw_array(keys.take(matches.rows), ordinals(matches.rows))
         decided, limits = decisions(draws), self.limits.take(variants["rate"]).take(matches.rows)
-        heads = np.flatnonzero(np.diff(matches.rows, prepend=-1))
+        heads = np.flatnonzero(np.diff(matches.rows, prepend=-1))  # first match of every row
         counts = np.diff(np.append(heads, len(matches)))
-        lowest = np.repeat(np.minimum.reduceat(decided, heads), counts)  # of its row
+        lowest = np.repeat(np.minimum.reduceat(decided, heads), counts)
         hit = np.flatnonzero((decided < np.maximum(limits, lowest + 1)) & (limits > 0))
         matches = matches.take(hit)
         written = self._translations(texts, matches, choices(draws.take(hit)))
         return Edits(matches.rows, matches.starts, matches.stops, written, self.table.pool)
 
     def _translations(self, texts: Texts, matches: Matches, chosen: I64) -> I64:
-        """Return the index in the pool of each match's translation, in the case of the text.
-
-        A sentence begins with its row, and behind what ends a sentence or line.
-        """
+        """Return the indices in the pool of the translations, as `_translation_in`."""
         words = texts.tokens
         previous = np.maximum(matches.firsts - 1, 0)
         begins_row = (matches.firsts == 0) | (words.rows.take(previous) != matches.rows)
-        ends = np.flatnonzero(_ENDS_SENTENCE[texts.window]) + int(texts.offsets[0])
+        ends = np.flatnonzero(_IS_END[texts.window]) + int(texts.offsets[0])
         ends_before = np.searchsorted(ends, words.stops.take(previous))
         begins_sentence = begins_row | (np.searchsorted(ends, matches.starts) > ends_before)
         cases = case_classes(texts.values, matches.starts, matches.stops)
@@ -118,9 +166,12 @@ class CodeSwitch:
 
 @kernel("codeswitch", lambda _, values: existing(Path(values.get("dictionary") or COMMON)))
 def codeswitch(
-    settings: Settings, *, dictionary: str | None = None, into: str | None = None,
+    settings: Settings,
+    *,
+    dictionary: str | None = None,
+    into: str | None = None,
     rate: float = RATE,
-) -> CodeSwitch:  # fmt: skip
+) -> CodeSwitch:
     """Replace at least one word with its translation: 'where is my house' -> 'where is mi casa'."""
     path, other = source_of(dictionary, settings.lang, into)
     return CodeSwitch(table_of(path, settings.lang, other), settings.limits(rate))

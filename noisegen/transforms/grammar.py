@@ -1,11 +1,13 @@
 """Grammar: function words that go, inflected forms that are mixed up, sentences that run on."""
 
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
-from itertools import chain, pairwise
+from itertools import chain
 from operator import itemgetter
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -40,31 +42,33 @@ from noisegen.text.case import case_class, case_classes, title
 from noisegen.text.rows import Row, RowEdit
 from noisegen.transforms import IS_BREAK, IS_END, IS_SPACE, SPACES, LanguageFiles, rows_of
 
-WORDS = ("subject", "article", "auxiliary", "preposition", "other")
+KINDS = ("subject", "article", "auxiliary", "preposition", "other")  # of phrases that may go
 _LISTED = LanguageFiles("drop.tsv")
 
 
 @dataclass(frozen=True)
 class Phrases:
-    """The phrases of a list that are searched together.
+    """Phrases of a list that are searched together.
 
-    `kinds` has the kind of each key; `words` how many words of a match each alternative leaves out
-    from its start, 0 where it is written instead.
+    `kinds[key]` is the kind of each key of the table, by number. `left_out[a]` is the number of
+    words that alternative a leaves out from the start of a match; it is 0 where the alternative is
+    written instead. With `within`, the phrases may go within a sentence, too.
     """
 
     table: PhraseTable
     kinds: I64
-    words: I64
+    left_out: I64
+    within: bool
 
     @classmethod
-    def of(cls, head: dict[str, str], rows: list[list[str]]) -> "Phrases":
-        """Compile rows of a list: clean, noisy, weight, what."""
+    def of(cls, head: dict[str, str], rows: list[list[str]], within: bool) -> "Phrases":
+        """Compile rows of a list: clean, noisy, weight, kind."""
         entries = [Entry(clean, noisy, int(weight)) for clean, noisy, weight, _ in rows]
-        kinds = {clean: WORDS.index(what) for clean, *_, what in rows}
+        kinds = {clean: KINDS.index(kind) for clean, *_, kind in rows}
         lexicon = Lexicon(head, entries)
         alternatives = chain.from_iterable(lexicon.groups().values())
-        words = np.array(list(map(_words_left_out, alternatives)), np.int64)
-        return cls(build(lexicon), np.array([0, *kinds.values()], np.int64), words)
+        left_out = np.array(list(map(_words_left_out, alternatives)), np.int64)
+        return cls(build(lexicon), np.array([0, *kinds.values()], np.int64), left_out, within)
 
 
 def _words_left_out(entry: Entry) -> int:
@@ -76,187 +80,219 @@ def _words_left_out(entry: Entry) -> int:
 
 @cache
 def phrases_of(path: Path) -> tuple[Phrases, Phrases]:
-    """Read a list: what begins a sentence, and what may stand anywhere in it."""
+    """Read a list: the subjects, which begin a sentence, and the phrases of the other kinds."""
     head, rows = head_of(path, "name", "of"), rows_of(path)
-    return (
-        Phrases.of(head, [row for row in rows if row[3] == WORDS[0]]),
-        Phrases.of(head, [row for row in rows if row[3] != WORDS[0]]),
-    )
+    subjects = [row for row in rows if row[3] == KINDS[0]]
+    others = [row for row in rows if row[3] != KINDS[0]]
+    return Phrases.of(head, subjects, within=False), Phrases.of(head, others, within=True)
 
 
 @dataclass(frozen=True)
 class Omissions:
-    """Leave out words before another word, those of each kind with a rate and a stream of its own.
+    """Leave out phrases before another word.
 
-    `limits` has the thresholds of every strength. Draw number i of a stream decides on the i-th
-    phrase of its kind in a row that may go, and what is left of it.
+    Each kind of phrase has a rate, with the thresholds of every strength in `limits`, and a stream
+    of its own. Draw number i of the stream decides on the i-th phrase of this kind that may go in a
+    row, and what is left of it. Where two omissions overlap, the first stays. The capital of a word
+    that goes is passed on to the next word.
     """
 
-    subjects: Phrases
-    words: Phrases
+    phrases: tuple[Phrases, ...]
     limits: dict[str, I64]
 
+    def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
+        """Return the omissions in one row."""
+        found = chain.from_iterable(self._row_edits(row, draws, each) for each in self.phrases)
+        edits = list[RowEdit]()
+        for start, stop, written in sorted(found, key=itemgetter(0)):
+            is_first = not edits or start >= edits[-1][1]
+            if is_first and row.text[start:stop] != written:
+                edits.append((start, stop, written))
+        return edits
+
+    def _row_edits(self, row: Row, draws: RowDraws, phrases: Phrases) -> Iterator[RowEdit]:
+        of_rate = defaultdict[str, list[RowMatch]](list)
+        for match in phrases.table.find_row(row):
+            if _may_go(row, match, phrases):
+                of_rate[f"{KINDS[phrases.kinds[match[2]]]}_rate"].append(match)
+        for rate, matches in of_rate.items():
+            limit = int(self.limits[rate][draws.variants[rate]])
+            for number, drawn in row_hits(fork(draws.key, rate), range(len(matches)), limit):
+                yield _omission(row, matches[number], phrases, drawn)
+
     def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
-        """Propose the omissions of all rows; where two overlap, the first stays."""
+        """Return the omissions in a batch of rows."""
         if not len(texts.tokens):
             return Edits.none()
         parts = list[Edits]()
-        for phrases, anywhere in ((self.subjects, False), (self.words, True)):
+        for phrases in self.phrases:
             matches = phrases.table.find(texts)
-            matches = matches.take(np.flatnonzero(_may_go(texts, matches, phrases, anywhere)))
+            matches = matches.take(np.flatnonzero(_which_may_go(texts, matches, phrases)))
             kinds, drawn = phrases.kinds.take(matches.keys), np.full(len(matches), -1)
             for kind in np.unique(kinds).tolist():
-                rate, these = f"{WORDS[kind]}_rate", np.flatnonzero(kinds == kind)
+                rate, of_kind = f"{KINDS[kind]}_rate", np.flatnonzero(kinds == kind)
                 limits = self.limits[rate].take(variants[rate])
-                hit, draws = hits(fork_array(keys, rate), matches.rows.take(these), limits)
-                drawn[these.take(hit)] = choices(draws)
+                hit, draws = hits(fork_array(keys, rate), matches.rows.take(of_kind), limits)
+                drawn[of_kind.take(hit)] = choices(draws)
             hit = np.flatnonzero(drawn >= 0)
-            parts.append(_left_out(texts, phrases, matches.take(hit), drawn.take(hit)))
+            parts.append(_omissions(texts, matches.take(hit), phrases, drawn.take(hit)))
         edits = Edits.join(parts)
-        kept = np.ones(len(edits), np.bool_)
-        kept[overlapping(edits.starts, edits.stops)] = False
-        return edits.keep(kept)
-
-    def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
-        """Propose the omissions of one row."""
-        edits, kept = list[RowEdit](), list[RowEdit]()
-        for phrases, anywhere in ((self.subjects, False), (self.words, True)):
-            of_kind = defaultdict[str, list[RowMatch]](list)
-            for match in phrases.table.find_row(row):
-                if _may_go_in(row, match, phrases, anywhere):
-                    of_kind[f"{WORDS[phrases.kinds[match[2]]]}_rate"].append(match)
-            for rate, matches in of_kind.items():
-                limit = int(self.limits[rate][draws.variants[rate]])
-                hit = row_hits(fork(draws.key, rate), range(len(matches)), limit)
-                edits += [_edit_of(row, phrases, matches[number], drawn) for number, drawn in hit]
-        for edit in sorted(edits, key=itemgetter(0)):
-            if row.text[edit[0] : edit[1]] != edit[2] and (not kept or edit[0] >= kept[-1][1]):
-                kept.append(edit)
-        return kept
+        is_first = np.ones(len(edits), np.bool_)
+        is_first[overlapping(edits.starts, edits.stops)] = False
+        return edits.keep(is_first)
 
 
-def _may_go(texts: Texts, matches: Matches, phrases: Phrases, anywhere: bool) -> Bool:
-    """Tell before which matches a sentence begins, or `anywhere`, and a space and a word follow.
+def _may_go(row: Row, match: RowMatch, phrases: Phrases) -> bool:
+    """Tell whether a match may go: a space and a word follow it, and it begins a sentence.
 
-    Within a sentence a capital that the list does not have is a name: 'The Hague'.
+    With `phrases.within` it may also stand within a sentence, but for a name such as 'The Hague':
+    there a capital that the list does not have is that of a name.
     """
-    values, at = texts.values, matches.starts - texts.offsets[matches.rows]
-    before, earlier = (values.take(matches.starts - back, mode="clip") for back in (1, 2))
-    may_go: Bool = (at == 0) | IS_BREAK[before] | ((at > 1) & IS_SPACE[before] & IS_END[earlier])
-    if anywhere:
-        may_go |= case_classes(values, matches.starts, matches.stops) != 1
-        may_go |= phrases.table.cases_asked.take(matches.keys) == 1
-    may_go &= texts.tokens.gaps(matches.lasts) == ord(" ")
-    return may_go
-
-
-def _may_go_in(row: Row, match: RowMatch, phrases: Phrases, anywhere: bool) -> bool:
-    """Return `_may_go` of a match in one row."""
     first, last, key = match
     start = row.span(first)[0]
     before = row.text[max(0, start - 2) : start]
-    begins = not start or before[-1] in "\n\r"
-    begins = begins or (start > 1 and before[-1] in SPACES and before[0] in ".!?")
-    if not begins and anywhere:
-        is_cased = case_class(row.phrase(first, last)) == 1
-        begins = not is_cased or phrases.table.cases_asked[key] == 1
-    return begins and row.is_followed(last)
+    may_go = not start or before[-1] in "\n\r"
+    may_go = may_go or (start > 1 and before[-1] in SPACES and before[0] in ".!?")
+    if phrases.within and not may_go:
+        has_own_capital = phrases.table.cases_asked[key] == 1
+        may_go = case_class(row.phrase(first, last)) != 1 or has_own_capital
+    return may_go and row.is_followed(last)
 
 
-def _edit_of(row: Row, phrases: Phrases, match: RowMatch, drawn: int) -> RowEdit:
-    """Return the edit of `_left_out` of a match in one row, which changes nothing if it stays."""
-    first, last, key = match
+def _which_may_go(texts: Texts, matches: Matches, phrases: Phrases) -> Bool:
+    """Return `_may_go` of the matches in a batch."""
+    values, at = texts.values, matches.starts - texts.offsets[matches.rows]
+    before, earlier = (values.take(matches.starts - back, mode="clip") for back in (1, 2))
+    may_go: Bool = (at == 0) | IS_BREAK[before] | ((at > 1) & IS_SPACE[before] & IS_END[earlier])
+    if phrases.within:
+        may_go |= case_classes(values, matches.starts, matches.stops) != 1
+        may_go |= phrases.table.cases_asked.take(matches.keys) == 1
+    return may_go & (texts.tokens.gaps(matches.lasts) == ord(" "))
+
+
+def _capital(letter: str) -> str:
+    """Return the capital of a letter; '' if it has none or is one."""
+    capital = title(letter)
+    return capital if capital != letter else ""
+
+
+def _omission(row: Row, match: RowMatch, phrases: Phrases, drawn: int) -> RowEdit:
+    """Return the edit of a match for 16 bits that choose; it changes nothing if the match stays."""
+    (first, last, key), table = match, phrases.table
     start, stop = row.span(first, last)
-    number = phrases.table.choices.pick_one(phrases.table.first_groups[key], drawn)
-    if phrases.table.stays[number]:
+    chosen = table.choices.pick_one(table.first_groups[key], drawn)
+    if table.stays[chosen]:
         return start, stop, row.text[start:stop]
-    if not (count := int(phrases.words[number])):
-        return start, stop, phrases.table.written(row, match, drawn)
-    at = row.span(first + count)[0]
-    letter = row.text[at]
-    is_raised = case_class(row.phrase(first, last)) > 0 and title(letter) != letter
-    return start, at + is_raised, title(letter) * is_raised
+    if not (left_out := int(phrases.left_out[chosen])):
+        return start, stop, table.written(row, match, drawn)
+    next_word = row.span(first + left_out)[0]
+    is_cased = case_class(row.phrase(first, last)) > 0
+    capital = _capital(row.text[next_word]) if is_cased else ""
+    return start, next_word + len(capital), capital
 
 
-def _left_out(texts: Texts, phrases: Phrases, matches: Matches, drawn: I64) -> Edits:
-    """Return the edits of matches that are hit, for the 16 bits that each has drawn.
-
-    With a word goes the space behind it, and its capital is passed on to the next word.
-    """
+def _omissions(texts: Texts, matches: Matches, phrases: Phrases, drawn: I64) -> Edits:
+    """Return the edits of matches in a batch, as `_omission`, without those that stay."""
     table, words = phrases.table, texts.tokens
-    written = table.alternatives(texts.values, matches, table.first_pos.take(matches.keys), drawn)
-    goes = np.flatnonzero(table.stays.take(written // 3) == 0)
-    matches, written = matches.take(goes), written.take(goes)
-    count = phrases.words.take(written // 3)
-    stops = np.where(count, words.starts.take(matches.firsts + count), matches.stops)
+    forms = table.alternatives(texts.values, matches, table.first_pos.take(matches.keys), drawn)
+    goes = np.flatnonzero(table.stays.take(forms // 3) == 0)
+    matches, forms = matches.take(goes), forms.take(goes)
+    left_out = phrases.left_out.take(forms // 3)
+    stops = np.where(left_out, words.starts.take(matches.firsts + left_out), matches.stops)
     is_cased = case_classes(texts.values, matches.starts, matches.stops) > 0
-    raised, capitals = np.flatnonzero((count > 0) & is_cased), [""]
-    for number, point in zip(raised, code_points(texts.values, stops.take(raised)), strict=True):
-        capital = title(letter := chr(point))
-        capitals.append(capital if capital != letter else "")
-        stops[number] += len(letter.encode()) * (capital != letter)
-    forms, left = table.pool.take(as_arrow(written)), Texts.from_strings(capitals).to_arrow()
-    pool_numbers = np.where(count, len(forms), np.arange(len(forms)))  # a form, "", a capital
-    pool_numbers[raised] += np.arange(1, len(capitals))
-    return Edits(matches.rows, matches.starts, stops, pool_numbers, pa.concat_arrays([forms, left]))
+    letters = code_points(texts.values, stops)  # of the next words
+    written = table.pool.take(as_arrow(forms)).cast(pa.string()).to_pylist()
+    for number in np.flatnonzero(left_out).tolist():
+        letter = chr(letters[number])
+        written[number] = _capital(letter) if is_cased[number] else ""
+        stops[number] += len(letter.encode()) if written[number] else 0
+    pool = Texts.from_strings(written).to_arrow()
+    return Edits(matches.rows, matches.starts, stops, np.arange(len(written)), pool)
 
 
 @kernel("drop", _LISTED.read, _LISTED.languages)
 def drop(
-    settings: Settings, *, subject_rate: float = 0.3, article_rate: float = 0.2,
-    auxiliary_rate: float = 0.05, preposition_rate: float = 0.05, other_rate: float = 0.1,
-) -> Omissions:  # fmt: skip
+    settings: Settings,
+    *,
+    subject_rate: float = 0.3,
+    article_rate: float = 0.2,
+    auxiliary_rate: float = 0.05,
+    preposition_rate: float = 0.05,
+    other_rate: float = 0.1,
+) -> Omissions:
     """Leave out subjects and function words: 'I think the shop is open' -> 'Think shop is open'.
 
-    Subjects go at the start of a sentence; the others, before another word. Each rate is that of
-    the words that people leave out most readily; others of their kind have a part of it, which
-    `drop.tsv` gives in percent.
+    Subjects go at the start of a sentence; the others go before another word. Each rate is the
+    chance of the words of its kind that people leave out most readily. The other words of the kind
+    have a part of it, given in percent by `drop.tsv`.
     """
     rates = {
-        "subject_rate": subject_rate, "article_rate": article_rate,
-        "auxiliary_rate": auxiliary_rate, "preposition_rate": preposition_rate,
+        "subject_rate": subject_rate,
+        "article_rate": article_rate,
+        "auxiliary_rate": auxiliary_rate,
+        "preposition_rate": preposition_rate,
         "other_rate": other_rate,
-    }  # fmt: skip
-    subjects, words = phrases_of(_LISTED.of(settings.lang))
-    return Omissions(subjects, words, {name: settings.limits(rate) for name, rate in rates.items()})
+    }
+    limits = {name: settings.limits(rate) for name, rate in rates.items()}
+    return Omissions(phrases_of(_LISTED.of(settings.lang)), limits)
 
 
-for _name, _rate, _summary in (
+# Words that are mixed up: name, default rate and help of a word list.
+MIXED_UP = (
     (
-        "infl", 0.1,
+        "infl",
+        0.1,
         "Mix up forms of words, as learners do: 'she goes with two cats' -> 'she go with two cat'.",
     ),
     (
-        "func", 0.2,
+        "func",
+        0.2,
         "Mix up function words, as learners do: 'married to him on Monday' -> 'married with him in "
         "Monday'.",
     ),
     (
-        "auto", 0.02,
+        "auto",
+        0.02,
         "Write another word of like letters that fits, as autocorrect does: 'I brought it back on "
         "time' -> 'I bought it back in time'.",
     ),
-):  # fmt: skip
+)
+for _name, _rate, _summary in MIXED_UP:
     _source = LexicalSource(_name, partial(packaged, _name), "no-name", kind="slip")
     register_lexicon(_source, _rate, _summary)
 
 
 # Sentences that run on.
 
+
+class RunOn(NamedTuple):
+    """What is written between two sentences instead of '. ', and how often."""
+
+    between: str
+    lowers: bool  # whether the second sentence loses its capital
+    weight: int
+
+
+RUN_ON = (
+    RunOn(", ", True, 5),
+    RunOn(" ", True, 2),
+    RunOn("... ", False, 2),
+    RunOn("...", False, 1),
+    RunOn(".. ", False, 1),
+)
 _OPENERS = LanguageFiles("runs.tsv")
-# What stands between the sentences, whether the next begins with a small letter, and how often.
-RUN_ON = ((", ", True, 5), (" ", True, 2), ("... ", False, 2), ("...", False, 1), (".. ", False, 1))
 _LATIN_1 = 0xC3  # the highest first byte of its letters
-_LOWERS = np.array([lowers for _, lowers, _ in RUN_ON], np.bool_)
-_BETWEEN = WeightedChoices.of([[often for *_, often in RUN_ON]])
+_LOWERS = np.array([way.lowers for way in RUN_ON], np.bool_)
+_WAYS = WeightedChoices.of([[way.weight for way in RUN_ON]])
 
 
 @dataclass(frozen=True)
 class RunOns:
-    """Run sentences together before words that begin one, each time with the rate.
+    """Run sentences together before words that often begin one, each time with chance `rate`.
 
-    `openers` are the ascending hashes of these words as they begin a sentence; `small` tells those
-    that lose their capital. Draw number i of a row decides on its i-th such place.
+    `openers` holds the ascending hashes of these words as they begin a sentence, and `small`
+    whether each may lose its capital ('I' may not). `limits` holds the threshold of every strength.
+    Draw number i of a row decides on its i-th place where two sentences may run together.
     """
 
     openers: U64
@@ -274,58 +310,66 @@ class RunOns:
         order = np.argsort(hashes)
         return cls(hashes[order], small[order], limits)
 
+    def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
+        """Return the run-ons of one row."""
+        numbers = [number for number in range(1, len(row.words)) if self._may_join(row, number)]
+        limit, edits = int(self.limits[draws.variants["rate"]]), list[RowEdit]()
+        for place, drawn in row_hits(draws.key, range(len(numbers)), limit):
+            number = numbers[place]
+            way, word, start = (
+                RUN_ON[_WAYS.pick_one(0, drawn)],
+                row.words[number],
+                row.span(number)[0],
+            )
+            lowers = way.lowers and self._is_small[row.hashes[number]]
+            lowers = lowers and case_class(word) < 2  # not 'THE END'
+            written = way.between + (word[0].lower() if lowers else "")
+            edits.append((row.span(number - 1)[1], start + lowers, written))
+        return edits
+
+    def _may_join(self, row: Row, number: int) -> bool:
+        """Tell whether the sentence that ends before a word may run on."""
+        before, word = row.words[number - 1], row.words[number]
+        if row.gaps[number - 1] != ". " or row.hashes[number] not in self._is_small:
+            return False
+        is_initial = len(before.encode()) == 1
+        # Openers beyond Latin-1 are matched with their capital only.
+        return not is_initial and (case_class(word) > 0 or word[0].encode()[0] > _LATIN_1)
+
+    @cached_property
+    def _is_small(self) -> dict[int, bool]:
+        """`small` of each opener, by its hash."""
+        return dict(zip(self.openers.tolist(), self.small.tolist(), strict=True))
+
     def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
-        """Propose what stands between the sentences of all rows instead of a full stop."""
-        words, number = texts.tokens, self._sentences(texts)
+        """Return the run-ons of a batch of rows."""
+        words, number = texts.tokens, self._which_may_join(texts)
         hit, draws = hits(keys, words.rows.take(number), self.limits.take(variants["rate"]))
-        number, drawn = number.take(hit), _BETWEEN.pick(0, choices(draws)).tolist()
+        number, ways = number.take(hit), _WAYS.pick(0, choices(draws))
         starts, stops = words.stops.take(number - 1), words.starts.take(number)
         opener, _ = find_sorted(self.openers, words.hashes.take(number))
-        loses, written = self.small[opener] & _LOWERS[drawn], list[str]()
-        loses &= case_classes(texts.values, stops, words.stops.take(number)) < 2  # not 'THE END'
-        for at, letter in enumerate(map(chr, code_points(texts.values, stops).tolist())):
-            written.append(RUN_ON[drawn[at]][0] + letter.lower() * bool(loses[at]))
-            stops[at] += len(letter.encode()) * bool(loses[at])
+        lowers = self.small[opener] & _LOWERS[ways]
+        lowers &= case_classes(texts.values, stops, words.stops.take(number)) < 2
+        letters, written = code_points(texts.values, stops), list[str]()
+        for place, way in enumerate(ways.tolist()):
+            letter = chr(letters[place]) if lowers[place] else ""
+            written.append(RUN_ON[way].between + letter.lower())
+            stops[place] += len(letter.encode())
         pool = Texts.from_strings(written).to_arrow()
         return Edits(words.rows.take(number), starts, stops, np.arange(len(number)), pool)
 
-    def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
-        """Propose what stands between the sentences of one row instead of a full stop."""
-        small, edits = self._small_of, list[RowEdit]()
-        numbers = [
-            number
-            for number, (before, word) in enumerate(pairwise(row.words), 1)
-            if row.gaps[number - 1] == ". " and row.hashes[number] in small
-            and len(before.encode()) > 1
-            and (case_class(word) > 0 or word[0].encode()[0] > _LATIN_1)
-        ]  # fmt: skip
-        limit = int(self.limits[draws.variants["rate"]])
-        for at, drawn in row_hits(draws.key, range(len(numbers)), limit):
-            number = numbers[at]
-            between, lowers, _ = RUN_ON[_BETWEEN.pick_one(0, drawn)]
-            start, loses = row.span(number)[0], lowers and small[row.hashes[number]]
-            loses = loses and case_class(row.words[number]) < 2
-            edits.append(
-                (row.span(number - 1)[1], start + loses, between + row.text[start].lower() * loses)
-            )
-        return edits
-
-    @cached_property
-    def _small_of(self) -> dict[int, bool]:
-        return dict(zip(self.openers.tolist(), self.small.tolist(), strict=True))
-
-    def _sentences(self, texts: Texts) -> I64:
-        """Return the numbers of the words before which sentences may run together."""
+    def _which_may_join(self, texts: Texts) -> I64:
+        """Return the numbers of the words in a batch before which a sentence may run on."""
         words, values = texts.tokens, texts.values
         number = np.flatnonzero(words.rows[1:] == words.rows[:-1]) + 1
         number = number[find_sorted(self.openers, words.hashes.take(number))[1]]
         ends, starts = words.stops.take(number - 1), words.starts.take(number)
-        stopped = (values[ends] == ord(".")) & (values[ends + 1] == ord(" ")) & (starts == ends + 2)
+        is_stop = (values[ends] == ord(".")) & (values[ends + 1] == ord(" ")) & (starts == ends + 2)
         is_initial = ends - words.starts.take(number - 1) == 1
         is_capital = case_classes(values, starts, words.stops.take(number)) > 0
-        is_capital |= values[starts] > _LATIN_1  # of others only capitals are openers
-        sentences: I64 = number[stopped & ~is_initial & is_capital]
-        return sentences
+        is_capital |= values[starts] > _LATIN_1
+        which: I64 = number[is_stop & ~is_initial & is_capital]
+        return which
 
 
 @kernel("runs", _OPENERS.read, _OPENERS.languages, kind="style")

@@ -1,12 +1,15 @@
 """Insertions: emoticons, emoji and interjections at the places where people put them.
 
-They add content, so they change what a text says, and no default recipe has them.
+Insertions add content, so they change what a text says. No packaged recipe has them.
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -14,74 +17,156 @@ import pyarrow as pa
 from noisegen.noising.edits import Edits
 from noisegen.noising.lexicon import Entry, Lexicon
 from noisegen.noising.registry import Settings, kernel
-from noisegen.noising.rng import Variants, WeightedChoices, choices, hits
+from noisegen.noising.rng import RowDraws, Variants, WeightedChoices, choices, hits, row_hits
 from noisegen.text.buffers import I64, U64, Texts, code_points, is_byte
 from noisegen.text.case import characters_in
-from noisegen.transforms import IS_BREAK, IS_END, IS_SPACE, LanguageFiles
+from noisegen.text.rows import Row, RowEdit
+from noisegen.transforms import IS_BREAK, IS_END, IS_SPACE, SPACES, LanguageFiles
 
 START, OPENING, COMMA, BARE, MARK, STOP = range(6)  # kinds of place
-# What a list may hold for a kind of place: at the start of a text before a small letter, there
-# before a capital, behind a comma, at the end, before the last mark, instead of a full stop.
+# The roles of a list's entries that fit each kind of place.
 ROLES = (
-    ("start",), ("opening",), ("comma",),
-    ("end",), ("end", "before"), ("end", "before", "instead"),
-)  # fmt: skip
+    ("start",),  # START: before the first letter of a row, if it is no capital
+    ("opening",),  # OPENING: before the first letter of a row, if it is a capital
+    ("comma",),  # COMMA: behind the only comma of a row
+    ("end",),  # BARE: an end without a single mark
+    ("end", "before"),  # MARK: an end behind a single ! or ?
+    ("end", "before", "instead"),  # STOP: an end behind a single full stop
+)
 WORDS_BESIDE_COMMA = 3  # on either side: fewer are an address or a greeting
 STOPPED_WORD_MIN = 5  # characters; shorter words before a full stop are often abbreviations
 
-_GOES_ON = is_byte(b"abcdefghijklmnopqrstuvwxyz0123456789")
+_LINE_END = re.compile(r"[^ \t\n\r\v\f](?=[ \t\v\f]*(?:[\n\r]|\Z))")
+_SENTENCE_END = re.compile(r"[.!?](?= [^a-z0-9])")  # a small letter or a digit goes on
+
+
+class Insertion(NamedTuple):
+    """A text to insert `back` characters before its place; it replaces `width` characters there."""
+
+    text: str
+    back: int
+    width: int
+
+    @classmethod
+    def of(cls, role: str, noisy: str) -> "Insertion":
+        """Return the insertion that an entry with this role describes."""
+        text = f"{noisy} " if role in ("start", "opening") else f" {noisy}"
+        return cls(text, int(role in ("before", "instead")), int(role == "instead"))
 
 
 @dataclass(frozen=True)
 class Insertions:
-    """Insert at each place with its rate; `limits` has the 48-bit threshold of every strength.
+    """Insert a listed text at each place of a row with chance `rate`.
 
-    Group k of `choices` is for places of kind k. Alternative a is `pool[a]`, begins `backs[a]`
-    bytes before the place and takes `widths[a]` bytes of text. Draw number i of a row decides on
-    its i-th place for which there is something.
+    `limits` holds the 48-bit threshold of every strength. Group k of `choices` holds the weighted
+    `listed` insertions for places of kind k. Draw number i of a row decides on the i-th place for
+    which the list has an insertion.
     """
 
     choices: WeightedChoices
-    backs: I64
-    widths: I64
-    pool: pa.Array
+    listed: tuple[Insertion, ...]
     limits: I64
 
     @classmethod
     def of(cls, entries: list[Entry], limits: I64) -> "Insertions":
-        """Compile a list whose `clean` is the role of each insertion."""
+        """Compile the entries of a list; `clean` is the role of each insertion."""
         groups = [[entry for entry in entries if entry.clean in roles] for roles in ROLES]
-        listed = [(role, noisy) for group in groups for role, noisy, *_ in group]
-        written = [
-            f"{noisy} " if role in ("start", "opening") else f" {noisy}" for role, noisy in listed
-        ]
-        return cls(
-            WeightedChoices.of([entry.weight for entry in group] for group in groups),
-            np.array([role in ("before", "instead") for role, _ in listed], np.int64),
-            np.array([role == "instead" for role, _ in listed], np.int64),
-            Texts.from_strings(written).to_arrow(),
-            limits,
-        )
+        listed = [Insertion.of(entry.clean, entry.noisy) for group in groups for entry in group]
+        weights = WeightedChoices.of([entry.weight for entry in group] for group in groups)
+        return cls(weights, tuple(listed), limits)
+
+    def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
+        """Return the insertions in one row."""
+        served = [(at, kind) for at, kind in row_places(row) if kind in self._kinds]
+        limit = int(self.limits[draws.variants["rate"]])
+        edits = list[RowEdit]()
+        for number, drawn in row_hits(draws.key, range(len(served)), limit):
+            at, kind = served[number]
+            text, back, width = self.listed[self.choices.pick_one(kind, drawn)]
+            edits.append((at - back, at - back + width, text))
+        return edits
 
     def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
-        """Propose the insertions of all rows."""
+        """Return the insertions in a batch of rows."""
         rows, at, kinds = places(texts)
         served = np.flatnonzero(np.isin(kinds, self.choices.groups))
         rows, at, kinds = rows.take(served), at.take(served), kinds.take(served)
         hit, draws = hits(keys, rows, self.limits.take(variants["rate"]))
         written = self.choices.pick(kinds.take(hit), choices(draws))
-        starts = at.take(hit) - self.backs.take(written)
-        stops = starts + self.widths.take(written)
-        return Edits(rows.take(hit), starts, stops, written, self.pool)
+        pool, backs, widths = self._columns
+        starts = at.take(hit) - backs.take(written)
+        return Edits(rows.take(hit), starts, starts + widths.take(written), written, pool)
+
+    @cached_property
+    def _kinds(self) -> frozenset[int]:
+        """The kinds of place that the list serves."""
+        return frozenset(self.choices.groups.tolist())
+
+    @cached_property
+    def _columns(self) -> tuple[pa.Array, I64, I64]:
+        """Text, `back` and `width` of the listed insertions, as arrays."""
+        texts = Texts.from_strings([insertion.text for insertion in self.listed]).to_arrow()
+        backs = np.array([insertion.back for insertion in self.listed], np.int64)
+        return texts, backs, np.array([insertion.width for insertion in self.listed], np.int64)
+
+
+# The places of one row.
+
+
+def row_places(row: Row) -> list[tuple[int, int]]:
+    """Return position and kind of all places of a row, in ascending order.
+
+    An end comes before another place at the same position.
+    """
+    found = [*_row_ends(row), *_row_comma(row), *_row_start(row)]
+    return sorted(found, key=itemgetter(0))
+
+
+def _row_ends(row: Row) -> Iterator[tuple[int, int]]:
+    """Yield the ends of lines and sentences with their kinds, by the marks before them.
+
+    Within a line a sentence ends at a mark. A full stop behind a short word may abbreviate.
+    """
+    text = row.text
+    ends = {match.end() for match in _LINE_END.finditer(text)}
+    marks = [match.start() for match in _SENTENCE_END.finditer(text)]
+    if marks:
+        words = {row.span(number)[1]: word for number, word in enumerate(row.words)}
+        ends.update(
+            at + 1 for at in marks if text[at] != "." or len(words.get(at, "")) >= STOPPED_WORD_MIN
+        )
+    for end in ends:
+        sign, before = text[end - 1], text[end - 2 : end - 1] if end > 1 else ""
+        is_single = sign in ".!?" and before and before not in ".!?" + SPACES  # not "?!", "word ?"
+        yield end, (STOP if sign == "." else MARK) if is_single else BARE
+
+
+def _row_start(row: Row) -> Iterator[tuple[int, int]]:
+    """Yield the first character of a row, spaces aside, if it is a letter."""
+    stripped = row.text.lstrip(SPACES)
+    if stripped[:1].isalpha():
+        yield len(row.text) - len(stripped), OPENING if stripped[0].isupper() else START
+
+
+def _row_comma(row: Row) -> Iterator[tuple[int, int]]:
+    """Yield the position behind the only comma of a row, if it stands between clauses."""
+    if row.text.count(",") == 1 and ", " in row.text:
+        at = row.text.index(",")
+        before = sum(row.span(number)[0] < at for number in range(len(row.words)))
+        if min(before, len(row.words) - before) >= WORDS_BESIDE_COMMA:
+            yield at + 1, COMMA
+
+
+# The places of a batch of rows.
 
 
 def places(texts: Texts) -> tuple[I64, I64, I64]:
-    """Return row, byte position and kind of all places, in ascending order."""
+    """Return row, byte position and kind of all places, ordered as `row_places`."""
     if not len(texts.window):
         none = np.zeros(0, np.int64)
         return none, none, none
     inked = np.flatnonzero(~IS_SPACE[texts.window]) + int(texts.offsets[0])
-    # An end comes first: where rows touch, it may be at the same byte as the start of the next.
+    # Ends are first: where rows touch, an end may be at the same byte as the start of the next row.
     columns = zip(_ends(texts, inked), _commas(texts), _starts(texts, inked), strict=True)
     at, kinds = (np.concatenate(column) for column in columns)
     order = np.argsort(at, kind="stable")
@@ -90,15 +175,13 @@ def places(texts: Texts) -> tuple[I64, I64, I64]:
 
 
 def _ends(texts: Texts, inked: I64) -> tuple[I64, I64]:
-    """Return the ends of lines and sentences with their kinds, by the marks before them.
-
-    Within a line a mark ends a sentence, but a full stop behind what may be an abbreviation.
-    """
+    """Return the positions and kinds of `_row_ends`; `inked` are the bytes that are no spaces."""
     base, window, words = int(texts.offsets[0]), texts.window, texts.tokens
-    edges = np.concatenate([np.flatnonzero(IS_BREAK[window]) + base, texts.offsets[1:]])
-    last = np.searchsorted(inked, edges) - 1  # sign of every line
+    line_ends = np.concatenate([np.flatnonzero(IS_BREAK[window]) + base, texts.offsets[1:]])
+    last = np.searchsorted(inked, line_ends) - 1
     marks = np.flatnonzero(IS_END[window[:-2]])
-    marks = marks[(window[marks + 1] == ord(" ")) & ~_GOES_ON[window[marks + 2]]] + base
+    goes_on = _GOES_ON[window[marks + 2]]
+    marks = marks[(window[marks + 1] == ord(" ")) & ~goes_on] + base
     marks = marks[marks + 2 < texts.offsets[texts.rows_of(marks) + 1]]
     ends_sentence = window[marks - base] != ord(".")
     if len(words):
@@ -108,13 +191,16 @@ def _ends(texts: Texts, inked: I64) -> tuple[I64, I64]:
         ends_sentence |= (stops == marks) & (sizes >= STOPPED_WORD_MIN)
     ends = np.union1d(inked.take(last[last >= 0]), marks[ends_sentence]) + 1
     sign, before = window[ends - base - 1], window[np.maximum(ends - base - 2, 0)]
-    alone = ~IS_END[before] & ~IS_SPACE[before]  # neither "?!" nor "word ?"
-    single = IS_END[sign] & alone & ~np.isin(ends - 1, texts.offsets)
-    return ends, np.where(single, np.where(sign == ord("."), STOP, MARK), BARE)
+    is_alone = ~IS_END[before] & ~IS_SPACE[before]
+    is_single = IS_END[sign] & is_alone & ~np.isin(ends - 1, texts.offsets)
+    return ends, np.where(is_single, np.where(sign == ord("."), STOP, MARK), BARE)
+
+
+_GOES_ON = is_byte(b"abcdefghijklmnopqrstuvwxyz0123456789")
 
 
 def _starts(texts: Texts, inked: I64) -> tuple[I64, I64]:
-    """Return the first sign of every row that begins with a letter, and its kind."""
+    """Return the positions and kinds of `_row_start`."""
     first = np.searchsorted(inked, texts.offsets[:-1])
     rows = np.flatnonzero(first < len(inked))
     at = inked.take(first.take(rows))
@@ -127,25 +213,27 @@ def _starts(texts: Texts, inked: I64) -> tuple[I64, I64]:
 
 
 def _commas(texts: Texts) -> tuple[I64, I64]:
-    """Return the positions behind commas that are the only one of a row, between clauses."""
+    """Return the positions and kinds of `_row_comma`."""
     base, window, words = int(texts.offsets[0]), texts.window, texts.tokens
     at = np.flatnonzero(window == ord(",")) + base
     rows = texts.rows_of(at)
-    single = np.bincount(rows, minlength=len(texts)).take(rows) == 1
-    spaced = window.take(at - base + 1, mode="clip") == ord(" ")
-    fit = single & spaced & (at + 1 < texts.offsets[rows + 1])
-    at, rows = at[fit], rows[fit]
+    is_only = np.bincount(rows, minlength=len(texts)).take(rows) == 1
+    is_spaced = window.take(at - base + 1, mode="clip") == ord(" ")
+    fits = is_only & is_spaced & (at + 1 < texts.offsets[rows + 1])
+    at, rows = at[fits], rows[fits]
     passed = np.searchsorted(words.starts, at)
     firsts, lasts = (np.searchsorted(words.rows, rows + more) for more in (0, 1))
-    between = np.minimum(passed - firsts, lasts - passed) >= WORDS_BESIDE_COMMA
-    return at[between] + 1, np.full(int(between.sum()), COMMA)
+    is_between = np.minimum(passed - firsts, lasts - passed) >= WORDS_BESIDE_COMMA
+    return at[is_between] + 1, np.full(int(is_between.sum()), COMMA)
 
+
+# The transforms.
 
 _EMOTICONS, _INTERJECTIONS = LanguageFiles("emot.tsv"), LanguageFiles("intj.tsv")
 
 
 def _emoticons(settings: Settings, values: Mapping[str, Any]) -> list[Path]:
-    """Return the list of a language, or that for languages without their own."""
+    """Return the list of a language, or the list for languages without their own."""
     return _EMOTICONS.read(settings, values) or [_EMOTICONS.of("any")]
 
 

@@ -10,7 +10,7 @@ from functools import cache, cached_property
 from itertools import permutations
 from math import hypot
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,13 +32,18 @@ KEYBOARDS = DICTIONARIES / "keyboards"
 REACH = 1.3  # in key widths: the keys that touch a key, up to six
 
 
-# The place of a key in key widths, and its letters without and with shift ('': none).
-Key = tuple[float, float, str, str]
+class Key(NamedTuple):
+    """A key: its place in key widths, and its letters without and with shift ('': none)."""
+
+    x: float
+    y: float
+    plain: str
+    shifted: str
 
 
 @dataclass(frozen=True)
 class Keyboard:
-    """A layout, the languages that are typed on it, its keys."""
+    """A layout: its name, the languages typed on it, its keys."""
 
     name: str
     langs: tuple[str, ...]
@@ -47,14 +52,13 @@ class Keyboard:
     def neighbours(self) -> list[Entry]:
         """Return every letter with the letters of the keys within `REACH`, at the same shift.
 
-        The letters of the row of numbers, as the French é, are not hit for others.
+        Letters on the row of numbers, such as é on a French keyboard, are not hit for others.
         """
-        pairs = {
-            pair
-            for (x, y, *letters), (other_x, other_y, *others) in permutations(self.keys, 2)
-            if hypot(x - other_x, y - other_y) <= REACH and (other_y or not y)
-            for pair in zip(letters, others, strict=True)
-        }
+        pairs = set[tuple[str, str]]()
+        for key, other in permutations(self.keys, 2):
+            touches = hypot(key.x - other.x, key.y - other.y) <= REACH
+            if touches and (other.y or not key.y):
+                pairs |= {(key.plain, other.plain), (key.shifted, other.shifted)}
         return sorted(Entry(wanted, hit) for wanted, hit in pairs if wanted and hit)
 
     def substitutes(self) -> list[Entry]:
@@ -70,7 +74,7 @@ def all_keyboards() -> list[Keyboard]:
     """Read the packaged layouts: `# key: value` lines, a header, then x, y, key, shifted."""
     keyboards = []
     for path in sorted(KEYBOARDS.glob("*.tsv")):
-        keys = [(float(x), float(y), plain, shifted) for x, y, plain, shifted in rows_of(path)]
+        keys = [Key(float(x), float(y), plain, shifted) for x, y, plain, shifted in rows_of(path)]
         langs = head_of(path, "lang")["lang"].split()
         keyboards.append(Keyboard(path.stem, tuple(langs), tuple(keys)))
     return keyboards
@@ -82,7 +86,7 @@ def languages() -> list[str]:
 
 
 def keyboard_of(lang: str, layout: str | None = None) -> Keyboard:
-    """Return the named layout, or that of a language; raises UsageError for an unknown name."""
+    """Return the named layout, or the layout of a language; raises UsageError for another name."""
     if layout is None:
         return next(keyboard for keyboard in all_keyboards() if lang in keyboard.langs)
     layouts = {keyboard.name: keyboard for keyboard in all_keyboards()}
@@ -98,7 +102,7 @@ def _layout_file(settings: Settings, values: Mapping[str, Any]) -> list[Path]:
 
 
 def _key_files(settings: Settings, values: Mapping[str, Any]) -> list[Path]:
-    layout = _layout_file(settings, values)  # raises for an unknown one
+    layout = _layout_file(settings, values)  # raises UsageError for an unknown layout
     return original_files(settings.nlaug_data, "fing") or layout
 
 
@@ -111,118 +115,117 @@ def fing(settings: Settings, *, rate: float = 0.05, layout: str | None = None) -
 
 
 SLIPS_FROM = (3, 6, 10)  # letters from which on a word gets one, two, three slips
-ADDED, SWAPPED, DOUBLED, DROPPED = range(4)  # ADDED: a neighbouring key is hit too
+ADDED, SWAPPED, DOUBLED, DROPPED = range(4)  # kinds of slip; ADDED: a neighbouring key is hit too
 KINDS = np.array([ADDED] * 3 + [SWAPPED] * 2 + [DOUBLED] + [DROPPED] * 2)  # of eight slips
 _POINT_BITS = 21  # of a code point
 
 
+def allowed_slips(word: str, slips: list[RowEdit]) -> list[RowEdit]:
+    """Return the first slips of a word, as many as leave no more forbidden letter sequences.
+
+    None is returned if together they leave the word as it is: a letter is left out, its double
+    doubled. The slips are edits in characters of the word.
+    """
+    forbidden = forbidden_sequences(word).total()
+    while slips:
+        written = word
+        for start, stop, letters in reversed(slips):
+            written = written[:start] + letters + written[stop:]
+        if forbidden_sequences(written).total() <= forbidden:
+            return slips if written != word else []
+        slips = slips[:-1]
+    return slips
+
+
 @dataclass(frozen=True)
 class Mashing:
-    """Mash words, each with its rate; a word is letters of the keyboard, three of them at least.
+    """Make slips in words of three letters or more, each word with chance `rate`.
 
-    Draw i of a row decides on its i-th word. The first letter stays, as it is seldom wrong (Kukich,
-    1992). The others are split into as many runs as there are slips; draws 6i + 2k and 6i + 2k + 1
-    of the stream "slip" make the k-th.
+    All letters of the word must be on the keyboard `keys`. `row_limits` holds the threshold of
+    every strength. Draw number i of a row decides on its i-th word. The first letter stays, as it
+    is seldom wrong (Kukich, 1992). The others are split into as many runs as there are slips, and
+    draws 6i + 2k and 6i + 2k + 1 of the stream "slip" make the k-th slip, in the k-th run.
     """
 
     keys: rng.WeightedTexts
     row_limits: I64
 
+    def edit_row(self, row: Row, draws: rng.RowDraws) -> list[RowEdit]:
+        """Return the slips in one row."""
+        edits, stream = list[RowEdit](), rng.fork(draws.key, "slip")
+        for number, _ in draws.hits(len(row.words)):
+            word, begin = row.words[number], row.span(number)[0]
+            if self._can_be_typed(word):
+                slips = self._slips(word, stream, 2 * len(SLIPS_FROM) * number)
+                edits += [(begin + start, begin + stop, written) for start, stop, written in slips]
+        return edits
+
+    def _can_be_typed(self, word: str) -> bool:
+        has_length = SLIPS_FROM[0] <= len(word.encode()) <= buffers.WORD_BYTES_MAX
+        return has_length and all(ord(letter) in self.keys.group_of for letter in word)
+
+    def _slips(self, word: str, stream: int, first: int) -> list[RowEdit]:
+        """Return the slips of a word, whose draws begin with number `first` of a stream."""
+        count, slips = bisect_right(SLIPS_FROM, len(word)), list[RowEdit]()
+        for run in range(count):
+            low, high = (1 + (len(word) - 1) * (run + more) // count for more in (0, 1))
+            draws = rng.draw(stream, first + 2 * run), rng.draw(stream, first + 2 * run + 1)
+            start, stop, written = self._slip(word, range(low, high), *draws)
+            if written != word[start:stop]:
+                slips.append((start, stop, written))
+        return allowed_slips(word, slips)
+
+    def _slip(self, word: str, run: range, draw: int, key_draw: int) -> RowEdit:
+        """Return the slip of two draws in a run of letters."""
+        kind = KINDS[(draw & rng.CHOICE_MASK) * len(KINDS) >> rng.CHOICE_BITS]
+        at = run.start + ((draw >> rng.CHOICE_BITS) * len(run) >> rng.DECISION_BITS)
+        if kind == SWAPPED:
+            at = min(at, run.stop - 2)
+            return at, at + 2, word[at + 1] + word[at]
+        letter = word[at]
+        if kind == ADDED:
+            group = self.keys.group_of[ord(letter)]
+            hit = self.keys.written(group, key_draw & rng.CHOICE_MASK)[0]
+            is_behind = key_draw >> rng.CHOICE_BITS & 1
+            return at, at + 1, letter + hit if is_behind else hit + letter
+        return at, at + 1, letter + letter if kind == DOUBLED else ""
+
     def propose(self, texts: Texts, keys: U64, variants: rng.Variants) -> Edits:
-        """Propose the slips of all rows."""
+        """Return the slips in a batch of rows."""
         words = texts.tokens
         sizes = words.stops - words.starts
-        fits = (sizes >= SLIPS_FROM[0]) & (sizes <= buffers.WORD_BYTES_MAX)
-        hit, _ = rng.hits(keys, words.rows, self.row_limits.take(variants["rate"]), fits)
-        starts, points, firsts, lengths = self._letters(texts, words, hit)
-        # As many slips as a word is long: their draws, what each is, and at which letter.
-        counts = np.searchsorted(SLIPS_FROM, lengths, side="right")
-        slipped = np.repeat(np.arange(len(hit)), counts)
-        rows = words.rows.take(hit.take(slipped))
-        part, parts = buffers.ordinals(slipped), counts.take(slipped)
-        word_numbers = buffers.ordinals(words.rows).take(hit.take(slipped))
-        number = 2 * (len(SLIPS_FROM) * word_numbers + part)
+        has_length = (sizes >= SLIPS_FROM[0]) & (sizes <= buffers.WORD_BYTES_MAX)
+        limits = self.row_limits.take(variants["rate"])
+        hit, _ = rng.hits(keys, words.rows, limits, has_length)
+        letters = self._letters(texts, words, hit)
+        # One entry per slip from here on: the number of its word in `hit`, and its run of letters.
+        counts = np.searchsorted(SLIPS_FROM, letters.counts, side="right")
+        owners = np.repeat(np.arange(len(hit)), counts)
+        run, runs = buffers.ordinals(owners), counts.take(owners)
+        left = letters.counts.take(owners) - 1
+        low, high = (1 + left * (run + more) // runs for more in (0, 1))
+        rows = words.rows.take(hit.take(owners))
+        word_numbers = buffers.ordinals(words.rows).take(hit.take(owners))
+        first = 2 * (len(SLIPS_FROM) * word_numbers + run)
         stream = rng.fork_array(keys, "slip").take(rows)
-        draws, key_draws = (rng.draw_array(stream, number + k) for k in (0, 1))
+        draws, key_draws = (rng.draw_array(stream, first + more) for more in (0, 1))
         kinds = KINDS[(rng.choices(draws) * len(KINDS)) >> rng.CHOICE_BITS]
-        left = lengths.take(slipped) - 1
-        low, high = (1 + left * (part + k) // parts for k in (0, 1))
         at = low + ((rng.decisions(draws) * (high - low)) >> rng.DECISION_BITS)
-        at = firsts.take(slipped) + np.minimum(at, high - 1 - (kinds == SWAPPED))
-        here, following = (points.take(at + k, mode="clip") for k in (0, 1))
+        at = letters.firsts.take(owners) + np.minimum(at, high - 1 - (kinds == SWAPPED))
+        here, following = (letters.points.take(at + more, mode="clip") for more in (0, 1))
         last = at + (kinds == SWAPPED)
-        stops = starts.take(last) + buffers.utf8_lengths(points.take(last))
+        stops = letters.starts.take(last) + buffers.utf8_lengths(letters.points.take(last))
         codes = self._written(kinds, here, following, key_draws)
         codes, written = np.unique(codes, return_inverse=True)
         pairs = [divmod(code, 1 << _POINT_BITS) for code in codes.tolist()]
-        pool = Texts.from_strings(["".join(map(chr, pair)) if any(pair) else "" for pair in pairs])
-        edits = Edits(rows, starts.take(at), stops, written.astype(np.int64), pool.to_arrow())
+        pool = Texts.from_strings([chr(a) + chr(b) if a or b else "" for a, b in pairs]).to_arrow()
+        starts = letters.starts.take(at)
+        edits = Edits(rows, starts, stops, written.astype(np.int64), pool)
         edits = edits.keep(changed := (kinds != SWAPPED) | (here != following))
-        return edits.keep(self._fits(texts, words, hit.take(slipped)[changed], edits))
+        return edits.keep(self._are_allowed(texts, words, hit.take(owners)[changed], edits))
 
-    def _fits(self, texts: Texts, words: Tokens, owners: I64, edits: Edits) -> Bool:
-        """Tell which slips are made, as `fitting` does; `owners` are the words of the edits."""
-        fits = np.ones(len(edits), np.bool_)
-        if not len(edits):
-            return fits
-        written = edits.written().to_strings()
-        for slips in np.split(np.arange(len(edits)), np.flatnonzero(np.diff(owners)) + 1):
-            if len(slips) == 1 and not self.has_marks:
-                continue
-            start, stop = words.starts[owners[slips[0]]], words.stops[owners[slips[0]]]
-            word = texts.values[start:stop].tobytes()
-            edges = zip(edits.starts[slips] - start, edits.stops[slips] - start, strict=True)
-            row_edits = [
-                (len(word[:low].decode()), len(word[:high].decode()), written[slip])
-                for (low, high), slip in zip(edges, slips, strict=True)
-            ]
-            fits[slips[len(fitting(word.decode(), row_edits)) :]] = False
-        return fits
-
-    def edit_row(self, row: Row, draws: rng.RowDraws) -> list[RowEdit]:
-        """Propose the slips of one row."""
-        edits, stream = list[RowEdit](), rng.fork(draws.key, "slip")
-        for number, _ in draws.hits(len(row.words)):
-            letters = row.words[number]
-            fits = SLIPS_FROM[0] <= len(letters.encode()) <= buffers.WORD_BYTES_MAX
-            if not fits or not all(ord(letter) in self.keys.group_of for letter in letters):
-                continue
-            begin, slips = row.span(number)[0], bisect_right(SLIPS_FROM, len(letters))
-            of_word = list[RowEdit]()
-            for part in range(slips):
-                first = 2 * (len(SLIPS_FROM) * number + part)
-                both = rng.draw(stream, first), rng.draw(stream, first + 1)
-                at, size, written = self._slip(letters, (part, slips), both)
-                if written != letters[at : at + size]:
-                    of_word.append((at, at + size, written))
-            of_word = fitting(letters, of_word)
-            edits += [(begin + start, begin + stop, written) for start, stop, written in of_word]
-        return edits
-
-    def _slip(
-        self, letters: str, part: tuple[int, int], draws: tuple[int, int]
-    ) -> tuple[int, int, str]:
-        """Return where a slip is in a word, how many letters it replaces, and by what."""
-        number, slips = part
-        kind = KINDS[(draws[0] & rng.CHOICE_MASK) * len(KINDS) >> rng.CHOICE_BITS]
-        low, high = (1 + (len(letters) - 1) * (number + k) // slips for k in (0, 1))
-        at = low + ((draws[0] >> rng.CHOICE_BITS) * (high - low) >> rng.DECISION_BITS)
-        at = min(at, high - 1 - int(kind == SWAPPED))
-        here = letters[at]
-        if kind == ADDED:
-            group = self.keys.group_of[ord(here)]
-            hit = self.keys.written(group, draws[1] & rng.CHOICE_MASK)[0]
-            return at, 1, here + hit if draws[1] >> rng.CHOICE_BITS & 1 else hit + here
-        if kind == SWAPPED:
-            return at, 2, letters[at + 1] + here
-        return at, 1, here + here if kind == DOUBLED else ""
-
-    def _letters(self, texts: Texts, words: Tokens, hit: I64) -> tuple[I64, I64, I64, I64]:
-        """Return byte and code point of the letters of the words that are hit.
-
-        Then, for each of these words, the number of its first letter, and how many it has: 0 if
-        not all of them are on the keyboard.
-        """
+    def _letters(self, texts: Texts, words: Tokens, hit: I64) -> "_Letters":
+        """Return the letters of the words of a batch that are hit."""
         starts = words.starts.take(hit)
         sizes = words.stops.take(hit) - starts
         at = np.arange(int(sizes.sum())) + np.repeat(starts - np.cumsum(sizes) + sizes, sizes)
@@ -233,53 +236,73 @@ class Mashing:
         _, known = self.keys.find(points)
         counts = np.bincount(owners, minlength=len(hit))
         typed = counts * (np.bincount(owners, known, len(hit)) == counts)
-        return at, points, np.cumsum(counts) - counts, typed
+        return _Letters(at, points, np.cumsum(counts) - counts, typed)
+
+    def _written(self, kinds: I64, here: I64, following: I64, draws: U64) -> I64:
+        """Return what each slip of a batch writes: two code points as one number, 0 for nothing."""
+        groups, _ = self.keys.find(here)
+        hit = self._key_points.take(self.keys.pick(groups, rng.choices(draws)))
+        is_behind = rng.decisions(draws) & 1 == 1
+        added = _pair(np.where(is_behind, here, hit), np.where(is_behind, hit, here))
+        swapped, doubled, dropped = _pair(following, here), _pair(here, here), np.zeros_like(here)
+        codes: I64 = np.choose(kinds, [added, swapped, doubled, dropped])
+        return codes
+
+    def _are_allowed(self, texts: Texts, words: Tokens, owners: I64, edits: Edits) -> Bool:
+        """Tell which slips are `allowed_slips`; `owners` are the words of the edits."""
+        allowed = np.ones(len(edits), np.bool_)
+        if not len(edits):
+            return allowed
+        written = edits.written().to_strings()
+        for slips in np.split(np.arange(len(edits)), np.flatnonzero(np.diff(owners)) + 1):
+            if len(slips) == 1 and not self._has_marks:
+                continue
+            start, stop = words.starts[owners[slips[0]]], words.stops[owners[slips[0]]]
+            word = texts.values[start:stop].tobytes()
+            of_word = list[RowEdit]()
+            for slip in slips.tolist():
+                low, high = edits.starts[slip] - start, edits.stops[slip] - start
+                edges = len(word[:low].decode()), len(word[:high].decode())
+                of_word.append((*edges, written[slip]))
+            allowed[slips[len(allowed_slips(word.decode(), of_word)) :]] = False
+        return allowed
 
     @cached_property
-    def has_marks(self) -> bool:
+    def _has_marks(self) -> bool:
         """Whether there are keys of vowel signs, which stand behind their letters alone."""
         return any(map(buffers.joins, self.keys.group_of))
 
     @cached_property
-    def key_points(self) -> I64:
+    def _key_points(self) -> I64:
         """The code points of the keys."""
         pool = Texts.from_arrow(self.keys.pool)
         return buffers.code_points(pool.values, pool.offsets[:-1])
 
-    def _written(self, kinds: I64, here: I64, following: I64, draws: U64) -> I64:
-        """Return what each slip writes: two code points as one number, or 0 for nothing."""
-        groups, _ = self.keys.find(here)
-        hit = self.key_points.take(self.keys.pick(groups, rng.choices(draws)))
-        behind = rng.decisions(draws) & 1 == 1
-        first = np.where(behind, here, hit), following, here
-        second = np.where(behind, hit, here), here, here
-        pairs = [a << _POINT_BITS | b for a, b in zip(first, second, strict=True)]
-        codes: I64 = np.choose(kinds, [*pairs, np.zeros_like(here)])
-        return codes
 
+class _Letters(NamedTuple):
+    """The letters of several words: `starts` (bytes) and code `points`, one entry per letter.
 
-def fitting(word: str, slips: list[RowEdit]) -> list[RowEdit]:
-    """Return as many of the slips of a word, from the first, as leave what its script allows.
-
-    None if together they leave the word as it is: a letter is left out, its double doubled.
+    `firsts` has the number of each word's first letter, and `counts` how many letters the word has:
+    0 if not all of them are on the keyboard.
     """
-    most = forbidden_sequences(word).total()
-    while slips:
-        written = word
-        for start, stop, letters in reversed(slips):
-            written = written[:start] + letters + written[stop:]
-        if forbidden_sequences(written).total() <= most:
-            return slips if written != word else []
-        slips = slips[:-1]
-    return slips
+
+    starts: I64
+    points: I64
+    firsts: I64
+    counts: I64
+
+
+def _pair(first: I64, second: I64) -> I64:
+    """Return two code points as one number."""
+    return first << _POINT_BITS | second
 
 
 @kernel("mash", _layout_file, languages)
 def mash(settings: Settings, *, rate: float = 0.05, layout: str | None = None) -> Mashing:
     """Mistype several letters of a word: 'amazing' -> 'amzaign'.
 
-    A neighbouring key is hit beside the right one, letters are swapped, doubled or left out: one
-    slip in a word of three to five letters, two in one of up to nine, three in a longer one.
+    A neighbouring key is hit beside the right one, or letters are swapped, doubled or left out. A
+    word of three to five letters gets one slip, a word of up to nine gets two, a longer word three.
     """
     entries = keyboard_of(settings.lang, layout).neighbours()
     return Mashing(character_map(entries), settings.limits(rate))

@@ -1,6 +1,7 @@
 """Rules on the letters of a word: apostrophes, marks and vowels left out, letters held.
 
-Each rule says what a word may become, with whole-number weights; nothing if it stays.
+A rule takes a word and returns its possible forms with whole-number weights; no form means that the
+word stays. Both forms of `WordKernel` ask the same rule.
 """
 
 import re
@@ -8,9 +9,9 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Mapping
 from functools import cache, partial
-from itertools import groupby, takewhile
+from itertools import takewhile
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from noisegen.noising.kernels import NamesStay, WordKernel
 from noisegen.noising.lexical import LexicalKernel
@@ -22,34 +23,46 @@ from noisegen.text.languages import script_of
 from noisegen.text.resources import DICTIONARIES
 from noisegen.transforms import Forms, LanguageFiles, existing, rows_of
 
-# Of 1,000 slips of an apostrophe: dont (as in tweets), don t, don;t; in English do'nt, dont'.
-WITHIN = (980, 4, 6, 8, 2)
-BETWEEN = (600, 320, 80, 0, 0)  # where it stands between two words: j'ai, c'è
-BETWEEN_WORDS = ("ca", "fr", "it", "oc")  # languages in which it does
-SIGNS = ("`", "´")  # what is typed for an apostrophe: accents,
-NEAR = (";", ",")  # and the keys near it on the American keyboard, which has these languages:
-NEAR_IN = ("en", "nl", "af", "id", "ms", "pl", "vi", "sw", "tl")
+
+class Misplacing(NamedTuple):
+    """How many of 1,000 slips of an apostrophe are of each kind."""
+
+    dropped: int  # dont
+    spaced: int  # don t
+    other_sign: int  # don;t
+    early: int  # do'nt, in English only
+    late: int  # dont', in English only
+
+
+WITHIN_WORDS = Misplacing(980, 4, 6, 8, 2)  # as in tweets
+BETWEEN_WORDS = Misplacing(600, 320, 80, 0, 0)  # where two words meet: j'ai, c'è
+JOINING = ("ca", "fr", "it", "oc")  # languages whose apostrophes join two words
+ACCENTS = ("`", "´")  # typed for an apostrophe
+NEAR = (";", ",")  # the keys near the apostrophe on the American keyboard
+AMERICAN = ("en", "nl", "af", "id", "ms", "pl", "vi", "sw", "tl")  # languages typed on it
 _LEADS = bytes(sign.encode()[0] for sign in APOSTROPHES)
 ENDING_MAX = 2  # letters of an English ending ('t, 's, 're) that the apostrophe strays into
 
 
 def misplaced(word: str, lang: str) -> Forms:
-    """Return what a word may become without its apostrophes, or with the first one misplaced."""
+    """Return the forms of a word without its apostrophes, or with the first one misplaced."""
     at = next((at for at, sign in enumerate(word) if sign in APOSTROPHES), 0)
     before, sign, after = word[:at], word[at : at + 1], word[at + 1 :]
     if not before or (before + after).isdecimal():  # 5'11 is a measure
         return []
-    dropped, spaced, other_sign, early, late = BETWEEN if lang in BETWEEN_WORDS else WITHIN
-    others = SIGNS + NEAR if lang in NEAR_IN else SIGNS
+    shares = BETWEEN_WORDS if lang in JOINING else WITHIN_WORDS
+    others = ACCENTS + NEAR if lang in AMERICAN else ACCENTS
+    without = "".join(part for part in word if part not in APOSTROPHES)
     forms = {
-        "".join(part for part in word if part not in APOSTROPHES): dropped * len(others),
-        f"{before} {after}": spaced * len(others),
-        **{before + other + after: other_sign for other in others},
+        without: shares.dropped * len(others),
+        f"{before} {after}": shares.spaced * len(others),
     }
+    for other in others:
+        forms[before + other + after] = shares.other_sign
     if lang == "en" and len(after) <= ENDING_MAX:
-        forms[before + after + sign] = late * len(others)
+        forms[before + after + sign] = shares.late * len(others)
         if len(before) > 1:
-            forms[before[:-1] + sign + before[-1] + after] = early * len(others)
+            forms[before[:-1] + sign + before[-1] + after] = shares.early * len(others)
     return list(forms.items())
 
 
@@ -63,10 +76,10 @@ def apos(settings: Settings, *, rate: float = 0.5) -> WordKernel:
     return WordKernel(rule, settings.limits(rate), _LEADS, settings.by_form)
 
 
-# Marks are left out of Latin and Greek letters, which stay legible without, and Arabic and Hebrew
-# vowel points, which writers add for learners only. They stay where the mark makes another letter
-# or carries the vowel, as in Devanagari, Thai and kana, and in Cyrillic й and ї.
-DECOMPOSED = ("LATIN", "GREEK")  # scripts whose letters lose the mark they are written with
+# Marks are left out of Latin and Greek letters, which stay legible without, and of Arabic and
+# Hebrew words, whose vowel points are written for learners only. Marks stay where they make another
+# letter or carry the vowel, as in Devanagari, Thai and kana, and in Cyrillic й and ї.
+DECOMPOSED = ("LATIN", "GREEK")  # scripts whose letters lose the mark they are composed with
 POINTED = (*DECOMPOSED, "ARABIC", "HEBREW")  # scripts whose letters lose the marks that follow
 
 _BEYOND_ASCII = bytes(range(0x80, 0x100))
@@ -74,14 +87,17 @@ _OWN_LETTERS = LanguageFiles("diac.tsv")
 
 
 def unmarked(word: str, lang: str) -> Forms:
-    """Return what a word becomes in each way to write without marks, some of which may keep it."""
+    """Return a word in each way to write its language without marks; a way may keep the word."""
     ways = [] if word.isascii() else spellings(lang)
     forms = [(_without_marks(word, letters), weight) for letters, weight in ways]
     return forms if any(form != word for form, _ in forms) else []
 
 
 def _without_marks(word: str, letters: Mapping[str, str]) -> str:
-    """Return a word without marks; what `letters` writes for a capital begins with a capital."""
+    """Return a word without marks; `letters` has the plain letters of small ones.
+
+    The plain letters of a capital begin with a capital.
+    """
     written, script = "", ""
     for sign in word:
         if unicodedata.category(sign) == "Mn":
@@ -102,8 +118,9 @@ def _without_marks(word: str, letters: Mapping[str, str]) -> str:
 def spellings(lang: str) -> list[tuple[dict[str, str], int]]:
     """Return the ways to write a language without marks, weighted: ä as ae throughout, or as a.
 
-    The k-th way takes the k-th alternative of every letter, or its last; letters that have as many
-    as there are ways weigh it. A letter of a list with `of` has one more, its first: to stay.
+    There are as many ways as the letter with most alternatives has. The k-th way takes the k-th
+    alternative of every letter, or its last. The letters with most alternatives give its weight. A
+    letter of a list with `of` has the alternative to stay; it comes first.
     """
     groups = []
     for lexicon in map(Lexicon.load, _letter_files(Settings(lang), {})):
@@ -118,7 +135,7 @@ def spellings(lang: str) -> list[tuple[dict[str, str], int]]:
 
 
 def _letter_files(settings: Settings, values: Mapping[str, Any]) -> list[Path]:
-    """Return the letters of any language, then those that this one writes in its own way."""
+    """Return the letters of any language, then the letters that this language writes otherwise."""
     return [_OWN_LETTERS.of("any"), *_OWN_LETTERS.read(settings, values)]
 
 
@@ -126,8 +143,9 @@ def _letter_files(settings: Settings, values: Mapping[str, Any]) -> list[Path]:
 def diac(settings: Settings, *, rate: float = 0.7) -> WordKernel:
     """Drop diacritics: 'déjà vu in a café' -> 'deja vu in a cafe'.
 
-    `rate` is the chance of each word that has one; all its marks go, in one way for the row ('ae'
-    for 'ä', or 'a'). Who leaves one out leaves out seven in ten (learners' essays, COWS-L2H).
+    `rate` is the chance of each word that has one. All marks of the word go, and all words of a row
+    are written in one way ('ae' for 'ä', or 'a'). A writer who leaves out one mark leaves out seven
+    in ten (learners' essays, COWS-L2H).
     """
     rule, limits = partial(unmarked, lang=settings.lang), settings.limits(rate)
     made = WordKernel(rule, limits, _BEYOND_ASCII, settings.by_form)
@@ -136,15 +154,17 @@ def diac(settings: Settings, *, rate: float = 0.7) -> WordKernel:
 
 
 VOWELS_LEFT_OUT = range(4, 10)  # lengths of the words that lose vowels
-LEFT_MIN, CONSONANTS_MIN = 3, 2  # letters that a word needs to be known without its vowels
+# Letters and consonants that must be left, so that readers know the word.
+LEFT_MIN, CONSONANTS_MIN = 3, 2
 NOUNS_HAVE_CAPITALS = ("de",)  # languages in which a capital is no sign of a name
 _VOWELS = DICTIONARIES / "any" / "vowels.tsv"
 
 
 def without_vowels(word: str, vowels: frozenset[str]) -> Forms:
-    """Return what a word may become without inner vowels.
+    """Return the forms of a word without inner vowels.
 
-    The first letter stays, the last nearly always. Some lose their first or last vowels only.
+    The first letter stays, and the last letter nearly always. One form lacks only the first group
+    of neighbouring vowels, one only the last group.
     """
     if len(word) not in VOWELS_LEFT_OUT or not word.isalpha():
         return []
@@ -159,15 +179,25 @@ def without_vowels(word: str, vowels: frozenset[str]) -> Forms:
     dropped = [({*inner}, 6)]
     if silent[last] and not silent[last - 1] and left > LEFT_MIN:
         dropped.append(({*inner, last}, 2))
-    runs = groupby(enumerate(inner), key=lambda pair: pair[1] - pair[0])  # equal among neighbours
-    groups = [{at for _, at in run} for _, run in runs]
+    groups = _neighbours(inner)
     if len(groups) > 1:
         dropped += [(groups[0], 1), (groups[-1], 1)]
-    forms = {
-        "".join(letter for at, letter in enumerate(word) if at not in places): weight
-        for places, weight in dropped
-    }
+    forms = dict[str, int]()
+    for places, weight in dropped:
+        form = "".join(letter for at, letter in enumerate(word) if at not in places)
+        forms[form] = weight
     return list(forms.items())
+
+
+def _neighbours(places: list[int]) -> list[set[int]]:
+    """Split ascending places into groups of neighbours."""
+    groups = list[set[int]]()
+    for place in places:
+        if groups and place - 1 in groups[-1]:
+            groups[-1].add(place)
+        else:
+            groups.append({place})
+    return groups
 
 
 @cache
@@ -180,8 +210,9 @@ def vowels_by_language() -> dict[str, frozenset[str]]:
 def vowl(settings: Settings, *, rate: float = 0.1) -> WordKernel:
     """Drop vowels inside words: 'some text from you' -> 'sme txt frm you'.
 
-    `rate` is the chance of each word of 4 to 9 letters that is known without them. Names stay:
-    words with a capital within a sentence, but in German, where all nouns have one.
+    `rate` is the chance of each word of 4 to 9 letters that readers know without its vowels. A word
+    with a capital within a sentence is a name and stays, except in German, where all nouns have
+    one.
     """
     rule = partial(without_vowels, vowels=vowels_by_language()[settings.lang])
     made = WordKernel if settings.lang in NOUNS_HAVE_CAPITALS else NamesStay
@@ -189,26 +220,28 @@ def vowl(settings: Settings, *, rate: float = 0.1) -> WordKernel:
     return made(rule, settings.limits(rate), by_form=settings.by_form, bytes_min=shortest)
 
 
-ADDED = (24, 32, 19, 11, 7, 4, 2, 1)  # how often 1 to 8 letters are added: a long tail
+ADDED = (24, 32, 19, 11, 7, 4, 2, 1)  # weights of 1 to 8 letters that are added: a long tail
 # Vowels without their marks: Latin, Cyrillic, Greek, Arabic, Devanagari signs.
 VOWELS = frozenset("aeiouyæøœıə" + "аеиоуыэюяіє" + "αεηιουω" + "اوي" + "ाीुूेैोौ")
 HELD = frozenset("lmnrsyhzfw" + "лмнрсшхйвз" + "λμνρς")  # consonants held at the end of a word
-HELD_LENGTHS = range(2, 9)  # of the words that are lengthened though no list has them
-FULL = 8  # of the weights of a listed word; with less it is held that much less often
-OTHERS_SHARE = 40  # a word on no list is held so many times less often
+HELD_LENGTHS = range(2, 9)  # lengths of the words that are held though no list has them
+FULL = 8  # sum of weights of a listed word that is held at the full rate
+OTHERS_SHARE = 40  # words on no list are held this many times less often
 
 _HELD_WORDS, _FUNCTION_WORDS = LanguageFiles("long.tsv"), LanguageFiles("before.tsv")
-Places = list[tuple[int, int]]  # positions of the letters that may be held, weights
+Places = list[tuple[int, int]]  # positions of the letters that may be held, with weights
 
 
 def lengthened(word: str, lang: str) -> Forms:
-    """Return what a word may become with a letter held."""
+    """Return the forms of a word with a letter held."""
     lower = word.lower()
     listed = listed_places(lang).get(lower) if len(lower) == len(word) else None
-    is_free = lower not in function_words(lang)
-    places = (_guessed_places(word) if is_free else []) if listed is None else listed
+    places: Places = listed or []
+    if listed is None and lower not in function_words(lang):
+        places = _guessed_places(word)
     forms = []
-    for at, weight in places:  # behind a capital that begins a word, small letters follow
+    for at, weight in places:
+        # Small letters follow a capital that begins a word.
         letter = held_as(word[at] if word.isupper() else word[at].lower()[0])
         for count, often in enumerate(ADDED, 1):
             forms.append((word[: at + 1] + letter * count + word[at + 1 :], weight * often))
@@ -218,7 +251,7 @@ def lengthened(word: str, lang: str) -> Forms:
 
 
 def held_as(letter: str) -> str:
-    """Return what is written to hold a letter: itself, but the vowel for an Indic vowel sign."""
+    """Return the letter that is repeated to hold a letter: itself, or an Indic sign's vowel."""
     try:
         vowel = unicodedata.name(letter).replace("VOWEL SIGN", "LETTER")
         return unicodedata.lookup(vowel)
@@ -227,9 +260,10 @@ def held_as(letter: str) -> str:
 
 
 def _guessed_places(word: str) -> Places:
-    """Return where a word on no list is held: its end, its last vowel, its first vowel.
+    """Return the places at which a word on no list is held: its end, its last and first vowel.
 
-    It must be letters, each with its marks, no acronym and no name, and hold none yet.
+    An acronym, a name and a word that holds a letter already have none. Nor has a word with other
+    signs than letters and their marks.
     """
     is_held = re.search(r"(.)\1\1", word.lower())
     if len(word) not in HELD_LENGTHS or word[0].isupper() or is_held:
@@ -239,11 +273,9 @@ def _guessed_places(word: str) -> Places:
     if not all(unicodedata.category(sign)[0] in "LM" for sign in word):
         return []
     letters = [letter.lower()[0] for letter in word]
-    vowels = [
-        at for at, letter in enumerate(letters)
-        if letter not in HELD and unicodedata.normalize("NFD", letter)[0] in VOWELS
-        and (at or letter != "ا")  # which begins the article
-    ]  # fmt: skip
+    vowels = [at for at, letter in enumerate(letters) if _is_vowel(letter)]
+    if letters[0] == "ا":  # begins the article
+        vowels = [at for at in vowels if at]
     last = len(word) - 1
     places = [(last, 4)] if last in vowels or letters[last] in HELD else []
     if vowels and vowels[-1] != last:
@@ -253,9 +285,13 @@ def _guessed_places(word: str) -> Places:
     return places
 
 
+def _is_vowel(letter: str) -> bool:
+    return letter not in HELD and unicodedata.normalize("NFD", letter)[0] in VOWELS
+
+
 @cache
 def listed_places(lang: str) -> dict[str, Places]:
-    """Return the words of a language's list with where they are held; no place if they stay."""
+    """Return the words of a language's list with the places to hold; a word that stays has none."""
     places = defaultdict[str, Places](list)
     for entry in _held_entries(lang):
         pairs = zip(entry.clean, entry.noisy, strict=False)
@@ -267,7 +303,7 @@ def listed_places(lang: str) -> dict[str, Places]:
 
 @cache
 def function_words(lang: str) -> frozenset[str]:
-    """Return the function words of `before.tsv`, which nobody holds unless a list has them."""
+    """Return the words of `before.tsv`, which nobody holds unless `long.tsv` lists them."""
     paths = existing(_FUNCTION_WORDS.of(lang))
     return frozenset(word for path in paths for word, *_ in rows_of(path))
 
@@ -278,26 +314,25 @@ def _held_entries(lang: str) -> list[Entry]:
 
 
 def held_phrases(lang: str, matched_by: str) -> PhraseTable:
-    """Return the words of a language's list with their forms, for text without spaces."""
+    """Return the table of a language's list, for text without spaces between words."""
     stay = [entry for entry in _held_entries(lang) if entry.noisy == entry.clean]
     forms = [(word, form) for word in listed_places(lang) for form in lengthened(word, lang)]
     entries = [Entry(word, form, weight) for word, (form, weight) in forms]
     return build(Lexicon({"name": "long"}, [*stay, *entries]), matched_by)
 
 
-@kernel(
-    "long",
-    lambda settings, _: existing(
-        *(each.of(settings.lang) for each in (_HELD_WORDS, _FUNCTION_WORDS))
-    ),
-)
+def _word_files(settings: Settings, _: Mapping[str, Any]) -> list[Path]:
+    return existing(_HELD_WORDS.of(settings.lang), _FUNCTION_WORDS.of(settings.lang))
+
+
+@kernel("long", _word_files)
 def long(settings: Settings, *, rate: float = 0.2) -> Kernel:
     """Lengthen words by repeating letters: 'so good' -> 'soooo goood'.
 
-    `rate` is the chance of words that people often write so, as 'so' and 'please'; other words of
-    the language's list have a share of it, and words of 2 to 8 letters on no list a fortieth. Half
-    of the words held have three or four letters alike, one in fourteen seven or more. In Thai,
-    which has no spaces between words, only those of the list are held.
+    `rate` is the chance of words that people often lengthen, such as 'so' and 'please'. Other words
+    of the language's list have a share of it, and words of 2 to 8 letters on no list a fortieth.
+    Half of the lengthened words have three or four letters alike, one in fourteen seven or more. In
+    Thai, which has no spaces between words, only words of the list are lengthened.
     """
     if settings.matched_by != "tokens" and listed_places(settings.lang):
         table = held_phrases(settings.lang, settings.matched_by)

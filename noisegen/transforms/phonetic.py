@@ -39,7 +39,7 @@ def rules_of(path: Path) -> tuple[Rule, ...]:
 
 
 @cache
-def _whole(path: Path) -> int:
+def whole_of(path: Path) -> int:
     """Return what the weights of the rules are out of; 0 where they are proportions only."""
     return int(head_of(path, "of").get("of", 0)) if path.exists() else 0
 
@@ -129,7 +129,7 @@ def phon(settings: Settings, *, rate: float = 0.15) -> Respelling:
     """Spell words as they sound: 'that was good, though' -> 'that was gud, tho'."""
     rules, limits = rules_of(_RULES.of(settings.lang)), settings.limits(rate)
     table = load_table(_LIST.of(settings.lang), parse_tsv, settings.matched_by)
-    rule = partial(respelled, rules=rules, of=_whole(_RULES.of(settings.lang)))
+    rule = partial(respelled, rules=rules, of=whole_of(_RULES.of(settings.lang)))
     ruled = WordKernel(rule, limits, by_form=settings.by_form, bytes_min=LETTERS_MIN)
     form = (settings.by_form,)
     return Respelling(LexicalKernel(table, limits[None], (None,), ("infinitive",), form), ruled)

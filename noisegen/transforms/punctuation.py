@@ -1,13 +1,18 @@
-"""Punctuation: left out, repeated, set apart, run together with the next word, typed plain."""
+"""Punctuation: left out, repeated, set apart, run together with the next word, typed plain.
+
+A sign is one of `SIGNS`. What each rate may do to a sign is said once, in `changes`, for both forms
+of the kernel: about one sign of a row its facts are single values, about all signs of a batch they
+are arrays.
+"""
 
 import re
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,6 +34,7 @@ from noisegen.text.buffers import (
     Bool,
     Texts,
     code_points,
+    find_sorted,
     is_byte,
     joins,
     joins_previous,
@@ -40,289 +46,364 @@ from noisegen.transforms import IS_SPACE, SPACES, Forms, LanguageFiles, rows_of
 ENDS = ".!?…。！？｡।॥؟۔።։"  # of sentences (Unicode: Sentence_Terminal, those in daily use)
 COMMAS = ",，、،፣"
 OTHERS = ";:；：؛"
-SET_APART = ",.!?;:،؟؛।"  # before which some put a space, as the French do
-CLOSING = ".!?"  # behind which some leave out the space
-WIDE = "。！？｡，、；："  # that no space follows
-# Forms that a repeated mark takes, how often: so many of it, or with its partner.
+SIGNS = "".join(sorted(ENDS + COMMAS + OTHERS))
+SET_APART = ",!?;:،؟؛।"  # signs that some put a space before, as the French do
+CLOSING = ".!?"  # signs that some leave out the space behind
+WIDE = "。！？｡，、；："  # signs that no space follows
+# How often a repeated sign is written two, three, four and five times, or with its partner.
 REPEATED = {2: 4, 3: 5, 4: 2, 5: 1}
 MIXED = {"!": "!?", "?": "?!", "！": "！？", "？": "？！"}
 MIXED_WEIGHT = 2
-SPACES_MAX = 16  # behind the mark that ends a row
+SPACES_MAX = 16  # behind the sign that ends a row
 
-WAYS = ("drop_rate", "comma_rate", "blank_rate", "repeat_rate", "glue_rate")  # in this order
-LEFT_OUT = WAYS[:2]
-_MARK = re.compile(f"[{ENDS + COMMAS + OTHERS}]")
-_SMALL = re.compile(rb"[a-z\x80-\xff]{3}")  # the end of a word
-_IS_SMALL = is_byte(bytes(byte for byte in range(256) if _SMALL.match(bytes([byte] * 3))))
-_LEADS = bytes({sign.encode()[0] for sign in ENDS + COMMAS + OTHERS})
-_REPEATABLE = sorted(set(ENDS) - set("…॥"))  # these two are repeated already
-_NOTHING, _SPACE = len(_REPEATABLE), len(_REPEATABLE) + 1  # groups behind those of the marks
-_BEYOND = 0x110000  # a key that is no code point
-_WRITTEN = WeightedTexts.of(
-    np.array([*map(ord, _REPEATABLE), _BEYOND, _BEYOND + 1]),
-    [
-        *([(mark * count, often) for count, often in REPEATED.items()]
-          + ([(MIXED[mark], MIXED_WEIGHT)] if mark in MIXED else []) for mark in _REPEATABLE),
-        [("", 1)], [(" ", 1)],
-    ],
-)  # fmt: skip
+# In the order in which they are tried.
+RATES = ("drop_rate", "comma_rate", "blank_rate", "repeat_rate", "glue_rate")
+LEAVING_OUT = RATES[:2]
 
 
-def _among(points: I64, signs: str) -> Bool:
-    return np.isin(points, [ord(sign) for sign in signs])
+# What may be written for a sign: groups of weighted texts, by number.
+
+
+def _repeated(sign: str) -> Forms:
+    """Return the repeated forms of a sign with their weights."""
+    forms = [(sign * count, weight) for count, weight in REPEATED.items()]
+    return [*forms, (MIXED[sign], MIXED_WEIGHT)] if sign in MIXED else forms
+
+
+_REPEATABLE = [sign for sign in SIGNS if sign in ENDS and sign not in "…॥"]
+_NOTHING = len(_REPEATABLE)
+_SPACE = _NOTHING + 1
+_GROUPS = [*map(_repeated, _REPEATABLE), [("", 1)], [(" ", 1)]]
+_WRITTEN = WeightedTexts.of(np.arange(len(_GROUPS)), _GROUPS)
+
+
+Fact = Any  # a bool or number about one sign, or an array about the signs of a batch
+
+
+class Kind(NamedTuple):
+    """The facts about a sign itself."""
+
+    is_end: Fact
+    is_comma: Fact
+    is_wide: Fact
+    is_set_apart: Fact
+    is_closing: Fact
+    is_full_stop: Fact
+    is_repeated: Fact  # wherever it stands: a full stop within a row may abbreviate
+    repeated: Fact  # the group of its repeated forms
+
+
+def _kind(sign: str) -> Kind:
+    is_repeatable = sign in _REPEATABLE
+    group = _REPEATABLE.index(sign) if is_repeatable else _NOTHING
+    sets = (ENDS, COMMAS, WIDE, SET_APART, CLOSING, ".")
+    return Kind(*(sign in among for among in sets), is_repeatable and sign != ".", group)
+
+
+class Sign(NamedTuple):
+    """A sign of a row that touches no other sign, or the signs of a batch.
+
+    Positions count the characters of a row, or the bytes of a batch.
+    """
+
+    kind: Kind
+    start: Fact
+    stop: Fact
+    text_stop: Fact  # where the row ends, but for its last `SPACES_MAX` spaces
+    is_behind_text: Fact  # other characters than spaces stand before it in the row
+    is_behind_space: Fact
+    is_behind_word: Fact  # another character than a space stands directly before it
+    is_behind_small: Fact  # three bytes of small letters stand before it: not 'Mrs.'
+    is_before_space: Fact  # a space or the end of the row follows
+    is_before_word: Fact  # one space and another character than a space or a sign follow
+
+
+# A change of a sign: whether it may be made, the range replaced, the group written.
+Change = tuple[Fact, Fact, Fact, Fact]
+
+
+def changes(sign: Sign) -> dict[str, Change]:
+    """Return the change that each rate may make. They read alike for one sign and for a batch.
+
+    A sign that begins its row is not left out: a row that is '?' alone would be empty.
+    """
+    kind, start, stop = sign.kind, sign.start, sign.stop
+    ends_word = sign.is_before_space | kind.is_wide
+    ends_row = kind.is_end & (stop == sign.text_stop)
+    ends_sentence = kind.is_closing & sign.is_behind_small
+    drops_comma = kind.is_comma & ends_word & sign.is_behind_text
+    is_set_apart = kind.is_set_apart | (kind.is_full_stop & ends_sentence)
+    is_repeated = kind.is_repeated | (kind.is_full_stop & ends_row)
+    is_glued = (kind.is_comma | ends_sentence) & sign.is_before_word
+    without_space = start - sign.is_behind_space  # 'ça !' is left as 'ça'
+    keeps_words_apart = kind.is_wide & (stop < sign.text_stop)
+    return {
+        "drop_rate": (ends_row & sign.is_behind_text, without_space, stop, _NOTHING),
+        "comma_rate": (drops_comma, without_space, stop, _NOTHING + keeps_words_apart),
+        "blank_rate": (ends_word & sign.is_behind_word & is_set_apart, start, start, _SPACE),
+        "repeat_rate": (ends_word & is_repeated, start, stop, kind.repeated),
+        "glue_rate": (is_glued, stop, stop + 1, _NOTHING),
+    }
 
 
 @dataclass(frozen=True)
 class Punctuation:
-    """Change marks, each way with its own rate; `limits` has the thresholds of every strength.
+    """Change the signs of a row, in each way with a chance of its own.
 
-    Every way has a stream of its own, whose draw i is for the i-th mark of a row. What is left out
-    is not repeated, set apart or glued.
+    `limits` holds for each rate the thresholds of every strength. Every rate has a stream of its
+    own, whose draw number i decides on the i-th sign of a row. A sign that is left out gets no
+    other change. Signs that touch another one stay, because '...' and '?!' mean something.
     """
 
     limits: Mapping[str, I64]
-    needs: bytes = _LEADS
-
-    def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
-        """Propose the changes of all rows."""
-        if not len(texts.window):
-            return Edits.none()
-        starts = texts.positions_of(_LEADS)
-        points = code_points(texts.values, starts)
-        known = np.flatnonzero(_among(points, ENDS + COMMAS + OTHERS))
-        starts, points = starts.take(known), points.take(known)
-        rows, parts = texts.rows_of(starts), []
-        stays = np.ones(len(rows), np.bool_)
-        for rate, (eligible, begin, end, groups) in _ways(texts, rows, starts, points).items():
-            limits = self.limits[rate].take(variants[rate])
-            at, draws = hits(fork_array(keys, rate), rows, limits, eligible & stays)
-            written = _WRITTEN.pick(groups.take(at), choices(draws))
-            edits = Edits(rows.take(at), begin.take(at), end.take(at), written, _WRITTEN.pool)
-            parts.append(edits)
-            if rate in LEFT_OUT:
-                stays[at] = False
-        return Edits.join(parts)
+    needs: bytes = bytes({sign.encode()[0] for sign in SIGNS})
 
     def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
-        """Propose the changes of one row."""
-        edits, left_out = list[RowEdit](), set[int]()
-        for rate, ways in _row_ways(row.text).items():
-            if not ways:
-                continue
-            eligible = [number for number in ways if number not in left_out]
+        """Return the changes of one row."""
+        edits, possible = list[RowEdit](), _row_changes(row.text)
+        for rate in RATES if possible else ():
             limit = int(self.limits[rate][draws.variants[rate]])
-            for number, drawn in row_hits(fork(draws.key, rate), eligible, limit):
-                start, stop, group = ways[number]
-                edits.append((start, stop, _WRITTEN.written(group, drawn)))
-                if rate in LEFT_OUT:
-                    left_out.add(number)
+            for number, drawn in row_hits(fork(draws.key, rate), list(possible), limit):
+                is_allowed, start, stop, group = possible[number][rate]
+                if is_allowed:
+                    edits.append((start, stop, _WRITTEN.written(group, drawn)))
+                    if rate in LEAVING_OUT:
+                        del possible[number]
         return sorted(edits, key=itemgetter(0))
 
+    def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
+        """Return the changes of a batch of rows."""
+        if not len(texts.window):
+            return Edits.none()
+        parts = list[Edits]()
+        rows, may_change, signs = _signs_of(texts, self.needs)
+        possible = changes(signs)
+        for rate in RATES:
+            is_allowed, starts, stops, groups = possible[rate]
+            limits = self.limits[rate].take(variants[rate])
+            at, draws = hits(fork_array(keys, rate), rows, limits, is_allowed & may_change)
+            written = _WRITTEN.pick(np.broadcast_to(groups, len(rows)).take(at), choices(draws))
+            edges = starts.take(at), stops.take(at)
+            parts.append(Edits(rows.take(at), *edges, written, _WRITTEN.pool))
+            if rate in LEAVING_OUT:
+                may_change[at] = False
+        return Edits.join(parts)
 
-def _ways(
-    texts: Texts, rows: I64, starts: I64, points: I64
-) -> dict[str, tuple[Bool, I64, I64, I64]]:
-    """Return for each rate which marks it may change, the byte ranges and what group is written.
 
-    Marks that touch no other are alone: more than one ('...', '?!') mean something.
+_KINDS = {sign: _kind(sign) for sign in SIGNS}
+_SIGN = re.compile(f"[{SIGNS}]")
+_SMALL = re.compile(rb"[a-z\x80-\xff]{3}")
+
+
+def _row_changes(text: str) -> dict[int, dict[str, Change]]:
+    """Return the possible changes of each sign of a row, by its number in the row."""
+    found = dict[int, dict[str, Change]]()
+    starts = [match.start() for match in _SIGN.finditer(text)]
+    text_start = len(text) - len(text.lstrip(SPACES))
+    text_stop = max(len(text.rstrip(SPACES)), len(text) - SPACES_MAX)
+    for number, start in enumerate(starts):
+        stop = start + 1
+        before, behind = text[start - 1 : start], text[stop : stop + 1]
+        if before in _KINDS or behind in _KINDS:
+            continue
+        kind, is_before_word = _KINDS[text[start]], False
+        if behind == " ":
+            then = text[stop + 1 : stop + 2]
+            is_before_word = not (then in SPACES or then in _KINDS)
+        is_behind_small = kind.is_closing and _SMALL.fullmatch(text[:start].encode()[-3:])
+        found[number] = changes(
+            Sign(
+                kind,
+                start,
+                stop,
+                text_stop,
+                is_behind_text=start > text_start,
+                is_behind_space=before == " ",
+                is_behind_word=before not in SPACES,
+                is_behind_small=is_behind_small is not None,
+                is_before_space=behind in SPACES,
+                is_before_word=is_before_word,
+            )
+        )
+    return found
+
+
+_POINTS = np.array(list(map(ord, SIGNS)))
+_KINDS_OF_POINTS = Kind(*map(np.array, zip(*_KINDS.values(), strict=True)))
+_IS_SMALL = is_byte(bytes(byte for byte in range(256) if _SMALL.match(bytes([byte] * 3))))
+
+
+def _signs_of(texts: Texts, lead_bytes: bytes) -> tuple[I64, Bool, Sign]:
+    """Return the rows of all signs of a batch, whether each touches no other, and the signs.
+
+    A sign begins with one of `lead_bytes`.
     """
-    values, stops = texts.values, starts + utf8_lengths(points)
+    starts = texts.positions_of(lead_bytes)
+    numbers, known = find_sorted(_POINTS, code_points(texts.values, starts))
+    starts, numbers = starts[known], numbers[known]
+    values, stops = texts.values, starts + utf8_lengths(_POINTS[numbers])
+    rows = texts.rows_of(starts)
     row_starts, row_stops = texts.offsets[rows], texts.offsets[rows + 1]
-    before, follows, then = (values.take(at, mode="clip") for at in (starts - 1, stops, stops + 1))
-    touching = (np.diff(rows, prepend=-1) == 0) & (starts == np.roll(stops, 1))
-    alone = ~touching & ~np.append(touching[1:], False)
-    wide = _among(points, WIDE)
-    ends_word = (stops == row_stops) | IS_SPACE[follows] | wide
-    # What begins a row is not left out: a row that is '?' alone would be empty.
+    touches_earlier = (np.diff(rows, prepend=-1) == 0) & (starts == np.roll(stops, 1))
+    is_alone = ~touches_earlier & ~np.append(touches_earlier[1:], False)
+    before, behind, then = (values.take(at, mode="clip") for at in (starts - 1, stops, stops + 1))
+    is_inner = starts > row_starts
+    small = [_IS_SMALL[values.take(starts - back, mode="clip")] for back in (1, 2, 3)]
     inked = np.flatnonzero(~IS_SPACE[texts.window]) + texts.offsets[0]
     inked_before = np.searchsorted(inked, texts.offsets)  # each row
-    later = np.searchsorted(inked, starts) > inked_before.take(rows)
-    # A row ends before its last spaces, if these are not many.
     last_inked = inked.take(inked_before.take(rows + 1) - 1)
-    ends = np.maximum(last_inked + 1, row_stops - SPACES_MAX)
-    ends_row = (stops == ends) & _among(points, ENDS)
-    comma = alone & _among(points, COMMAS)
-    spaced = (starts > row_starts) & (before == ord(" "))
-    left_out = starts - spaced  # with the space before: 'ça !' is left as 'ça'
-    behind_word = (starts > row_starts) & ~IS_SPACE[before]
-    before_mark = np.append(starts[1:], -1) == stops + 1
-    one_space = (stops + 1 < row_stops) & (follows == ord(" ")) & ~IS_SPACE[then] & ~before_mark
-    ends_sentence = alone & _among(points, CLOSING) & _behind_small_letters(texts, rows, starts)
-    groups, repeatable = _WRITTEN.find(points)
-    repeatable &= (points != ord(".")) | ends_row  # elsewhere a full stop may abbreviate
-    nothing, space = (np.full(len(rows), group) for group in (_NOTHING, _SPACE))
-    comma_becomes = np.where(wide & (stops < ends), space, nothing)
-    set_apart = alone & ends_word & behind_word & _among(points, SET_APART)
-    set_apart &= (points != ord(".")) | ends_sentence
-    return {
-        "drop_rate": (alone & ends_row & later, left_out, stops, nothing),
-        "comma_rate": (comma & ends_word & later, left_out, stops, comma_becomes),
-        "blank_rate": (set_apart, starts, starts, space),
-        "repeat_rate": (alone & ends_word & repeatable, starts, stops, groups),
-        "glue_rate": ((comma | ends_sentence) & one_space, stops, stops + 1, nothing),
-    }
-
-
-def _behind_small_letters(texts: Texts, rows: I64, starts: I64) -> Bool:
-    """Tell whether a word of small letters stands before each mark: 'Mrs.' is no sentence's end."""
-    values, at = texts.values, starts - texts.offsets[rows]
-    letters = [_IS_SMALL[values.take(starts - back, mode="clip")] for back in (1, 2, 3)]
-    behind: Bool = np.all([at >= len(letters), *letters], axis=0)
-    return behind
-
-
-def _row_ways(text: str) -> dict[str, dict[int, tuple[int, int, int]]]:
-    """Return `_ways` of one row: what each rate may do to each mark, as range and group."""
-    spans = [match.span() for match in _MARK.finditer(text)]
-    first = len(text) - len(text.lstrip(SPACES))
-    ends = max(len(text.rstrip(SPACES)), len(text) - SPACES_MAX)
-    ways: dict[str, dict[int, tuple[int, int, int]]] = {rate: {} for rate in WAYS}
-    for number, (start, stop) in enumerate(spans):
-        before, after = spans[number - 1], spans[(number + 1) % len(spans)]
-        if before[1] == start or after[0] == stop:  # not alone
-            continue
-        sign, follows, preceding = text[start], text[stop : stop + 1], text[start - 1 : start]
-        wide, ends_row = sign in WIDE, stop == ends and sign in ENDS
-        left_out = start - (preceding == " ")
-        ends_sentence = sign in CLOSING and _SMALL.fullmatch(
-            text[max(0, start - 3) : start].encode()[-3:]
-        )
-        if ends_row and start > first:
-            ways["drop_rate"][number] = left_out, stop, _NOTHING
-        if wide or not follows.strip(SPACES):  # it ends a word
-            if sign in COMMAS and start > first:
-                becomes = _SPACE if wide and stop < ends else _NOTHING
-                ways["comma_rate"][number] = left_out, stop, becomes
-            if sign in SET_APART and preceding.strip(SPACES) and (sign != "." or ends_sentence):
-                ways["blank_rate"][number] = start, start, _SPACE
-            group = _WRITTEN.group_of.get(ord(sign))
-            if group is not None and (sign != "." or ends_row):
-                ways["repeat_rate"][number] = start, stop, group
-        spaced = follows == " " and text[stop + 1 : stop + 2].strip(SPACES)
-        if (sign in COMMAS or ends_sentence) and spaced and after[0] != stop + 1:
-            ways["glue_rate"][number] = stop, stop + 1, _NOTHING
-    return ways
+    is_before_word = (stops + 1 < row_stops) & (behind == ord(" ")) & ~IS_SPACE[then]
+    return (
+        rows,
+        is_alone,
+        Sign(
+            Kind(*(fact.take(numbers) for fact in _KINDS_OF_POINTS)),
+            starts,
+            stops,
+            np.maximum(last_inked + 1, row_stops - SPACES_MAX),
+            is_behind_text=np.searchsorted(inked, starts) > inked_before.take(rows),
+            is_behind_space=is_inner & (before == ord(" ")),
+            is_behind_word=is_inner & ~IS_SPACE[before],
+            is_behind_small=np.all([starts - row_starts >= len(small), *small], axis=0),
+            is_before_space=(stops == row_stops) | IS_SPACE[behind],
+            is_before_word=is_before_word & (np.append(starts[1:], -1) != stops + 1),
+        ),
+    )
 
 
 @kernel("punc", kind="style")
 def punc(
-    settings: Settings, *, drop_rate: float = 0.6, comma_rate: float = 0.3,
-    repeat_rate: float = 0.1, blank_rate: float = 0.02, glue_rate: float = 0.05,
-) -> Punctuation:  # fmt: skip
+    settings: Settings,
+    *,
+    drop_rate: float = 0.6,
+    comma_rate: float = 0.3,
+    repeat_rate: float = 0.1,
+    blank_rate: float = 0.02,
+    glue_rate: float = 0.05,
+) -> Punctuation:
     """Drop, repeat and misplace punctuation: 'Really? Yes, I know.' -> 'Really?? Yes I know'.
 
-    The chances: that a single end mark at the end of the row goes (`drop_rate`; nine in ten social
-    media posts of ViLexNorm have none), that a comma goes, that an end mark is repeated, that a
-    space is put before a mark, and that the space behind a comma or the end of a sentence goes.
+    `drop_rate` is the chance that a single end mark at the end of the row goes; nine in ten social
+    media posts of ViLexNorm have none. `comma_rate` is the chance that a comma goes, `repeat_rate`
+    that an end mark is repeated, `blank_rate` that a space is put before a mark, and `glue_rate`
+    that the space behind a comma or the end of a sentence goes.
     """
     rates = {
-        "drop_rate": drop_rate, "comma_rate": comma_rate, "repeat_rate": repeat_rate,
-        "blank_rate": blank_rate, "glue_rate": glue_rate,
-    }  # fmt: skip
+        "drop_rate": drop_rate,
+        "comma_rate": comma_rate,
+        "repeat_rate": repeat_rate,
+        "blank_rate": blank_rate,
+        "glue_rate": glue_rate,
+    }
     return Punctuation({name: settings.limits(rate) for name, rate in rates.items()})
 
 
-# Marks that are typed in another way than they are printed.
+# Signs that are typed in another way than they are printed.
 
 _TYPED = LanguageFiles("mark.tsv")
 
 
 @dataclass(frozen=True)
-class MarkTable:
-    """Strings of marks, the longest first, and what is typed for each.
+class TypedForms:
+    """Printed strings, the longest first, and what is typed for each.
 
-    Group 2n of `written` is for string n within a row, group 2n + 1 for it at the end of one;
-    `stays` tells the alternatives that equal their string.
+    Group 2n of `written` is for string n within a row, group 2n + 1 for string n at its end.
+    `stays` has for each alternative whether it equals its string.
     """
 
-    pattern: re.Pattern[bytes]
-    numbers: dict[bytes, int]
+    strings: tuple[str, ...]
     written: WeightedTexts
-    stays: tuple[bool, ...]
+    stays: Bool
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        """What finds the strings in a row."""
+        return re.compile("|".join(map(re.escape, self.strings)))
+
+    @cached_property
+    def number_of(self) -> dict[str, int]:
+        """The number of each string."""
+        return {string: number for number, string in enumerate(self.strings)}
 
 
 @cache
-def table_of(path: Path) -> MarkTable:
-    """Read a table of marks: clean, noisy, weight, where ('end': of a row, 'inside', '': both)."""
+def table_of(path: Path) -> TypedForms:
+    """Read a table of forms: clean, noisy, weight, where ('end': of a row, 'inside', '': both)."""
     forms = defaultdict[tuple[str, bool], Forms](list)
     for clean, noisy, weight, where in rows_of(path):
         for at_end in (False, True):
             if where in ("", "end" if at_end else "inside"):
                 forms[clean, at_end].append((noisy, int(weight)))
     strings = sorted({clean for clean, _ in forms}, key=len, reverse=True)
-    groups = [forms[clean, at_end] or [(clean, 1)] for clean in strings for at_end in (False, True)]
-    cleans = [clean for clean in strings for _ in range(2)]
-    stays = [
-        form == clean for clean, group in zip(cleans, groups, strict=True) for form, _ in group
-    ]
-    return MarkTable(
-        re.compile(b"|".join(re.escape(clean.encode()) for clean in strings)),
-        {clean.encode(): number for number, clean in enumerate(strings)},
-        WeightedTexts.of(np.arange(len(groups)), groups),
-        tuple(stays),
-    )
+    groups, stays = list[Forms](), list[bool]()
+    for clean in strings:
+        for at_end in (False, True):
+            group = forms[clean, at_end] or [(clean, 1)]
+            groups.append(group)
+            stays += [noisy == clean for noisy, _ in group]
+    written = WeightedTexts.of(np.arange(len(groups)), groups)
+    return TypedForms(tuple(strings), written, np.array(stays, np.bool_))
 
 
 @dataclass(frozen=True)
 class TypedMarks:
-    """Replace strings of marks, each with its rate; `limits`: one for every strength.
+    """Replace printed strings by what is typed for them, each with chance `rate`.
 
-    Draw number i of a row decides on its i-th string, and what is typed for it.
+    `limits` holds the threshold of every strength. Draw number i of a row decides on its i-th
+    string, and what is typed for it. A string that a combining mark follows stays.
     """
 
-    table: MarkTable
+    table: TypedForms
     limits: I64
 
     @property
     def needs(self) -> bytes:
-        """The bytes that tell the strings from plain text: of ' — ', the first of the dash."""
-        return bytes({max(string) for string in self.table.numbers})
+        """A byte of each string that plain text seldom has: of ' — ', the first of the dash."""
+        return bytes({max(string.encode()) for string in self.table.strings})
+
+    def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
+        """Return the replacements in one row."""
+        found, edits = list(self.table.pattern.finditer(row.text)), list[RowEdit]()
+        is_followed = [joins(ord(row.text[m.end() : m.end() + 1] or " ")) for m in found]
+        whole = [number for number, joined in enumerate(is_followed) if not joined]
+        limit = int(self.limits[draws.variants["rate"]])
+        for number, drawn in row_hits(draws.key, whole, limit):
+            match = found[number]
+            group = 2 * self.table.number_of[match[0]] + (match.end() == len(row.text))
+            typed = self.table.written.written(group, drawn)
+            if typed != match[0]:
+                edits.append((*match.span(), typed))
+        return edits
 
     def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
-        """Propose the replacements of all rows."""
-        find, number_of = self.table.pattern.finditer, self.table.numbers
-        found = [
-            (row, *match.span(), number_of[match[0]])
-            for row, content in enumerate(texts.to_arrow().to_pylist())
-            for match in find(content)
-        ]
-        rows, starts, stops, numbers = np.array(found, np.int64).reshape(-1, 4).T
-        starts, stops = starts + texts.offsets[rows], stops + texts.offsets[rows]
+        """Return the replacements in a batch of rows."""
+        rows, starts, stops, numbers = self._found_in(texts)
         at_end = stops == texts.offsets[rows + 1]
-        follows = code_points(texts.values, np.minimum(stops, len(texts.values) - 1))
-        whole = at_end | ~joins_previous(follows)
+        behind = code_points(texts.values, np.minimum(stops, len(texts.values) - 1))
+        whole = at_end | ~joins_previous(behind)
         hit, draws = hits(keys, rows, self.limits.take(variants["rate"]), whole)
         groups = 2 * numbers.take(hit) + at_end.take(hit)
         written = self.table.written.pick(groups, choices(draws))
-        edits = Edits(
-            rows.take(hit), starts.take(hit), stops.take(hit), written, self.table.written.pool
-        )
-        return edits.keep(~np.array(self.table.stays, np.bool_).take(written))
+        edges = starts.take(hit), stops.take(hit)
+        edits = Edits(rows.take(hit), *edges, written, self.table.written.pool)
+        return edits.keep(~self.table.stays.take(written))
 
-    def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
-        """Propose the replacements of one row."""
-        content = row.text.encode()
-        found, edits = list(self.table.pattern.finditer(content)), list[RowEdit]()
-        whole = [
-            number
-            for number, match in enumerate(found)
-            if not joins(
-                ord(content[match.end() : match.end() + 4].decode(errors="ignore")[:1] or " ")
-            )
+    def _found_in(self, texts: Texts) -> I64:
+        """Return four rows: row, first byte, end and number of each string in a batch."""
+        pattern = re.compile(self.table.pattern.pattern.encode())
+        number_of = {string.encode(): n for string, n in self.table.number_of.items()}
+        found = [
+            (row, *match.span(), number_of[match[0]])
+            for row, content in enumerate(texts.to_arrow().to_pylist())
+            for match in pattern.finditer(content)
         ]
-        limit, at, start = int(self.limits[draws.variants["rate"]]), 0, 0
-        for number, drawn in row_hits(draws.key, whole, limit):
-            match = found[number]
-            group = 2 * self.table.numbers[match[0]] + (match.end() == len(content))
-            start, at = start + len(content[at : match.start()].decode()), match.start()
-            written, clean = self.table.written.written(group, drawn), match[0].decode()
-            if written != clean:
-                edits.append((start, start + len(clean), written))
-        return edits
+        columns: I64 = np.array(found, np.int64).reshape(-1, 4).T
+        columns[1:3] += texts.offsets[columns[0]]
+        return columns
 
 
 def _typed(settings: Settings, values: Mapping[str, Any]) -> list[Path]:
-    """Return the table of a language, or that for languages without their own."""
+    """Return the table of a language, or the table for languages without their own."""
     return _TYPED.read(settings, values) or [_TYPED.of("any")]
 
 

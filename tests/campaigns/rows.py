@@ -12,8 +12,6 @@ import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -84,12 +82,6 @@ def _text(dice: random.Random) -> str:
 
 @contextmanager
 def begin() -> Iterator[None]:
-    """Let the tests of transforms register their slow twins."""
-    tests = Path(__file__).parents[1]
-    sys.path.append(str(tests / "noise"))  # what they import
-    for path in sorted((tests / "transforms").glob("test_*.py")):
-        if "oracle.KERNELS |=" in path.read_text("utf-8"):
-            import_module(f"transforms.{path.stem}")
     yield
 
 

@@ -1,11 +1,5 @@
 """`caps` in small letters, and capitals as before."""
 
-import re
-from functools import cache
-
-import oracle
-import pyarrow as pa
-import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,47 +10,8 @@ from test_transforms import noised, outcomes
 import noisegen
 from noisegen.errors import UsageError
 from noisegen.noising.engine import Engine
-from noisegen.noising.recipe import step_values
 from noisegen.noising.registry import get
-from noisegen.noising.rng import threshold
 from noisegen.testing import ODD_TEXTS, check_rate
-
-capitals = oracle.capitals
-
-
-def case_of(word):
-    """As the oracle's, with the capitals of any script."""
-    return oracle.case_of("A" + word[1:]) if word[0].isupper() else 0
-
-
-def recased(text, step, rates, draws, lang):
-    """The slow twin, for both cases."""
-    values, edits = step_values(step), []
-    if values["case"] == "upper" and values["words"] == "all":
-        return capitals(text, step, rates, draws, lang)
-    before = 0
-    for number, (start, stop) in enumerate(oracle.words(text)):
-        word, gap, before = text[start:stop], text[before:start], stop
-        ends = len(gap) > 1 and re.search("[.!?]", gap)
-        place = "first" if number == 0 else "next" if ends else ""
-        is_i = bool(re.fullmatch("I(['\u2019].*)?", word, re.DOTALL))
-        is_name = not (place or is_i) and case_of(word) == 1
-        begins = [place] * (case_of(word) < 2)
-        chosen = {"all", *begins, *["i"] * is_i, *["names"] * is_name}
-        if oracle.decide(draws) < threshold(rates["rate"]) and values["words"] in chosen:
-            dotless = word.replace("I", "ı") if lang in ("tr", "az") else word
-            noisy = "".join(map(small, dotless))
-            edits += [(start, stop, noisy)] if noisy != word else []
-    return edits
-
-
-@cache
-def small(character):
-    """Unicode's simple mapping: one character for one."""
-    return pc.utf8_lower(pa.scalar(character)).as_py()
-
-
-oracle.KERNELS |= {"caps": recased}
 
 
 @pytest.mark.parametrize(

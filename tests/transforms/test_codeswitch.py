@@ -2,12 +2,9 @@
 
 import gzip
 import math
-from bisect import bisect_right
-from functools import cache
-from itertools import accumulate, pairwise
+from itertools import pairwise
 
 import numpy as np
-import oracle
 import pyarrow as pa
 import pytest
 from conftest import SHARED
@@ -21,9 +18,8 @@ from noisegen.data.dictionaries import COMMON, load_translations, packaged_langu
 from noisegen.errors import UsageError
 from noisegen.noising.engine import Engine
 from noisegen.noising.plan import Streams
-from noisegen.noising.recipe import Recipe, Step, step_values
+from noisegen.noising.recipe import Recipe, Step
 from noisegen.noising.registry import Settings, examples_in, get
-from noisegen.noising.rng import threshold
 from noisegen.testing import check_transform
 
 SAMPLES = {
@@ -33,95 +29,6 @@ SAMPLES = {
     "ro": ("Și casa este nouă. Șase prieteni.", "ȘI MÂINE, la școală."),
     "ar": ("هذا بيت كبير جدا.", "من هو صديق الولد؟ لا أعرف"),
 }
-
-
-# The slow twin: entries one after the other, one row, one draw.
-
-
-@cache
-def entries(dictionary: str, lang: str, into: str | None):
-    return load_translations(dictionary, lang, into).entries
-
-
-def spelled(clean: str, noisy: str) -> list[tuple[str, str]]:
-    """What is found for an entry, and what is then written; case beyond Latin-1 is spelled out."""
-    found = [(oracle.lower(clean), noisy)]
-    for one, other in (
-        (clean[:1].upper() + clean[1:], noisy[:1].upper() + noisy[1:]),
-        (clean.upper(), noisy.upper()),
-    ):
-        key = oracle.lower(one)
-        keeps_capitals = any(c != c.lower() for c in key)
-        if len(one) == len(clean) and keeps_capitals and key not in dict(found):
-            found.append((key, other))
-    return found
-
-
-@cache
-def known(dictionary: str, lang: str, into: str | None):
-    groups: dict[str, list[tuple[str, int, bool]]] = {}
-    for clean, noisy, weight, _ in entries(dictionary, lang, into):
-        for key, written in spelled(clean, noisy):
-            group = groups.setdefault(key, [])
-            group.append((written, weight, clean[:1] != clean[:1].lower()))
-    for key in [key for key in groups if "'" in key]:
-        groups[key.replace("'", "’")] = groups[key]
-    return groups, max(len(oracle.words(key)) for key in groups)
-
-
-def found_in(text: str, groups, longest: int) -> list[tuple[int, int]]:
-    """Leftmost first, the longest of those."""
-    spans, found, first = oracle.words(text), [], 0
-    while first < len(spans):
-        for last in range(min(len(spans), first + longest) - 1, first - 1, -1):
-            start, stop = spans[first][0], spans[last][1]
-            if oracle.lower(text[start:stop]) in groups:
-                found.append((start, stop))
-                first = last
-                break
-        first += 1
-    return found
-
-
-def written(text: str, start: int, stop: int, noisy: str, proper: bool) -> str:
-    case = oracle.case_of(text[start:stop])
-    before = max((end for _, end in oracle.words(text) if end <= start), default=0)
-    begins = before == 0 or any(c in ".!?\n" for c in text[before:start])
-    if case == 2:
-        return noisy.upper()
-    raised = case == 1 and (begins or not proper)
-    return noisy[:1].upper() + noisy[1:] if raised else noisy
-
-
-def twin(text, step, rates, draws, lang):
-    values = step_values(step)
-    into = values["into"] or ("es" if lang == "en" else "en")
-    dictionary = values["dictionary"] or str(COMMON)
-    groups, longest = known(dictionary, lang, into)
-    spans = oracle.protected(text, KINDS)
-    places = [
-        (start, stop)
-        for start, stop in found_in(text, groups, longest)
-        if not oracle.touches((start, stop, ""), spans)
-    ]
-    if not places or not rates["rate"]:
-        return []
-    drawn = [draws.integer() for _ in places]
-    limit = threshold(rates["rate"])
-    hit = [number for number, draw in enumerate(drawn) if draw >> 16 < limit]
-    hit = hit or [min(range(len(drawn)), key=lambda number: drawn[number] >> 16)]
-    edits = []
-    for number in hit:
-        start, stop = places[number]
-        group = groups[oracle.lower(text[start:stop])]
-        sums = list(accumulate(weight for _, weight, _ in group))
-        shares = [65536 * part // sums[-1] for part in sums]
-        noisy, _, proper = group[bisect_right(shares, drawn[number] & 0xFFFF)]
-        edits.append((start, stop, written(text, start, stop, noisy, proper)))
-    return edits
-
-
-oracle.KERNELS |= {"codeswitch": twin}
 
 
 def real(name: str, column: int) -> list[str]:

@@ -1,6 +1,5 @@
 """Chinese, Japanese and Thai word lists and marks: what they do, how often, and the slow twins."""
 
-import oracle
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,13 +10,12 @@ from benchmarks import real_pairs
 from noisegen.augmentation.on_the_fly import Noising
 from noisegen.data.pairs import Pairs
 from noisegen.noising.recipe import Recipe
-from noisegen.noising.registry import Settings, examples_in, get
-from noisegen.noising.rng import threshold
+from noisegen.noising.registry import examples_in, get
 from noisegen.realism.two_sample import two_sample
 from noisegen.testing import check_transform
 from noisegen.text.resources import DICTIONARIES
 from noisegen.transforms import rows_of
-from noisegen.transforms.punctuation import _TYPED, _typed
+from noisegen.transforms.punctuation import _TYPED
 
 SENTENCES = {
     "zh": (
@@ -179,30 +177,6 @@ def test_frequent_characters_stay_more_often_than_they_come():
 
 
 PRINTED = ("“It’s no ‘use’”", "so − ‘no’", "„so…“")
-
-
-def marked_up(text, step, rates, draws, lang):
-    """The slow twin of `mark`: one string after another, the longest first."""
-    rows = rows_of(_typed(Settings(lang), {})[0])
-    strings = sorted({row[0] for row in rows}, key=len, reverse=True)
-    edits, at = [], 0
-    while at < len(text):
-        clean = next((sign for sign in strings if text.startswith(sign, at)), "")
-        stop = at + max(1, len(clean))
-        if clean:
-            place = "end" if stop == len(text) else "inside"
-            forms = [(n, int(w)) for c, n, w, where in rows if c == clean and where in ("", place)]
-            draw = draws.integer()
-            is_marked = oracle.joins(ord(text[stop])) if stop < len(text) else False
-            if draw >> 16 < threshold(rates["rate"]) and not is_marked:
-                number = oracle.pick((weight for _, weight in forms), draw & 0xFFFF) if forms else 0
-                noisy = forms[number][0] if forms else clean
-                edits += [(at, stop, noisy)] if noisy != clean else []
-        at = stop
-    return edits
-
-
-oracle.KERNELS |= {"mark": marked_up}
 
 
 @pytest.mark.parametrize(("lang", "changed"), [("zh", 20), ("ja", 20), ("en", 3)])

@@ -1,8 +1,5 @@
 """`drop` and `runs`: which words go, which sentences run on, how often, and the slow twins."""
 
-from itertools import pairwise
-
-import oracle
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,18 +7,16 @@ from test_engine import ANY_TEXT, LIVELY_TEXT, both, compare, single
 from test_transforms import noised, outcomes
 
 import noisegen
-from noisegen.noising.lexicon import Entry
 from noisegen.noising.registry import examples_in, get
-from noisegen.noising.rng import threshold
 from noisegen.testing import check_rate, check_transform
 from noisegen.text.resources import DICTIONARIES
 from noisegen.transforms import rows_of
-from noisegen.transforms.grammar import RUN_ON, WORDS
+from noisegen.transforms.grammar import KINDS
 
 LANGS = sorted(path.parent.name for path in DICTIONARIES.glob("*/drop.tsv"))
 RUNS = sorted(path.parent.name for path in DICTIONARIES.glob("*/runs.tsv"))
 MIXED_UP = ("infl", "func", "auto")
-RATES = [f"{kind}_rate" for kind in WORDS]
+RATES = [f"{kind}_rate" for kind in KINDS]
 PERCENT = 100  # `of` in the heads of the lists
 TOTAL = dict.fromkeys(RATES, 1)
 LEARNED = (
@@ -31,105 +26,11 @@ LEARNED = (
 LEARNERS = st.lists(st.sampled_from(LEARNED.split(" ")), max_size=20).map(" ".join)
 
 
-# --- the slow twin: one word after another -------------------------------------------------------
-
-
-@oracle.cache
-def listed(lang, part):
-    """The alternatives of each phrase, in percent, and its kind."""
-    found, name = {}, part if part in MIXED_UP else "drop"
-    for clean, noisy, weight, *what in rows_of(DICTIONARIES / lang / f"{name}.tsv"):
-        what = what[0] if what else name
-        if part == name or (what == "subject") == (part == "subject"):
-            found.setdefault(clean, (what, []))[1].append(Entry(clean, noisy, int(weight)))
-    for clean, (_, group) in found.items():
-        if left := PERCENT - sum(entry.weight for entry in group):
-            group.append(Entry(clean, clean, left))
-    return found
-
-
-@oracle.cache
-def forms(lang, part):
-    return {oracle.lower(c).replace("'", m): c for c in listed(lang, part) for m in "'’"}
-
-
-def longest_phrases(text, lang, part):
-    """Leftmost first, then longest: (span, clean)."""
-    by_form, spans, reach = forms(lang, part), oracle.words(text, lang), 0
-    for first, (start, _) in enumerate(spans):
-        for last in reversed(range(first, min(len(spans), first + 6))):
-            stop = spans[last][1]
-            clean = by_form.get(oracle.lower(text[start:stop]))
-            if clean is not None:
-                asked = oracle.case_of(text[start:stop]) >= oracle.case_asked(clean)
-                if start >= reach and asked:
-                    reach = stop
-                    yield start, stop, clean
-                break
-
-
-def begins_sentence(text, start):
-    before = text[:start]
-    return not before or before[-1] in "\n\r" or (
-        before[-1] in " \t\n\r\v\f" and before[-2:-1] in tuple(".!?")
-    )  # fmt: skip
-
-
-def omitted(text, step, rates, draws, lang):
-    edits, reach = [], 0
-    streams = {kind: draws.fork(f"{kind}_rate") for kind in WORDS}
-    for part in ("subject", "words"):
-        for start, stop, clean in longest_phrases(text, lang, part):
-            kind, group = listed(lang, part)[clean]
-            match, begins = text[start:stop], begins_sentence(text, start)
-            cased = oracle.case_of(match) != 1 or oracle.case_asked(clean) == 1
-            follows = text[stop : stop + 1] == " " and stop + 1 < len(text)
-            follows = follows and oracle.in_word(text, stop + 1)
-            if not follows or not (begins or (cased and part == "words")):
-                continue
-            draw = streams[kind].integer()
-            if draw >> 16 >= threshold(rates[f"{kind}_rate"]):
-                continue
-            entry = oracle.choose(group, draw & 0xFFFF)
-            if entry.noisy == entry.clean:
-                continue
-            if entry.noisy and not clean.endswith(" " + entry.noisy):
-                edits.append((start, stop, oracle.recased(match, entry)))
-                continue
-            after = stop - len(entry.noisy) if entry.noisy else stop + 1
-            capital = text[after].upper()
-            if oracle.case_of(match) and capital != text[after]:
-                edits.append((start, after + 1, capital))
-            else:
-                edits.append((start, after, ""))
-    kept = []
-    for edit in sorted(edits, key=lambda edit: edit[0]):
-        if edit[0] >= reach:
-            kept.append(edit)
-            reach = edit[1]
-    return kept
-
-
-def mixed_up(text, step, rates, draws, lang):
-    edits = []
-    for start, stop, clean in longest_phrases(text, lang, step.transform):
-        draw = draws.integer()
-        if not oracle.case_asked(clean) and oracle.is_name(text, start):
-            continue
-        entry = oracle.choose(listed(lang, step.transform)[clean][1], draw & 0xFFFF)
-        if draw >> 16 < threshold(rates["rate"]) and entry.noisy != clean:
-            edits.append((start, stop, oracle.recased(text[start:stop], entry)))
-    return edits
-
-
-oracle.KERNELS |= {"drop": omitted, "infl": mixed_up, "func": mixed_up, "auto": mixed_up}
-
-
 @pytest.mark.parametrize("lang", LANGS)
 def test_a_list_is_well_formed(lang):
     kinds, sums = {}, {}
     for clean, noisy, weight, what in rows_of(DICTIONARIES / lang / "drop.tsv"):
-        assert what in WORDS
+        assert what in KINDS
         subjects = what == "subject"
         assert kinds.setdefault((clean, subjects), what) == what
         assert clean == clean.strip()
@@ -256,28 +157,6 @@ def test_endings_go_more_often_than_they_come():
 # --- sentences that run on -----------------------------------------------------------------------
 
 
-def run_on(text, step, rates, draws, lang):
-    """The slow twin: one full stop after another."""
-    openers = [word for [word] in rows_of(DICTIONARIES / lang / "runs.tsv")]
-    raised = {oracle.lower(word[0].upper() + word[1:]): word for word in openers}
-    spans, edits = oracle.words(text, lang), []
-    for (before, end), (start, stop) in pairwise(spans):
-        word = raised.get(oracle.lower(text[start:stop]).replace("’", "'"))
-        is_initial = len(text[before:end].encode()) == 1
-        small = text[start] == text[start].lower()
-        if text[end:start] != ". " or is_initial or small or word is None:
-            continue
-        draw = draws.integer()
-        if draw >> 16 < threshold(rates["rate"]):
-            forms = [Entry("", str(n), often) for n, (*_, often) in enumerate(RUN_ON)]
-            between, lowers, _ = RUN_ON[int(oracle.choose(forms, draw & 0xFFFF).noisy)]
-            lowers = lowers and word[0] != word[0].upper()
-            lowers = lowers and oracle.case_of(text[start:stop]) < 2
-            edits.append((end, start + lowers, between + text[start].lower() * lowers))
-    return edits
-
-
-oracle.KERNELS |= {"runs": run_on}
 SPLIT = st.lists(
     st.sampled_from(
         ["I", "it", "It's", "I’m", "Ça", "Et", "мы", "Mr", "no", ". ", ". ", ".", " ", "..", ".\n"]

@@ -1,10 +1,8 @@
 """Emoticons and interjections: places, rates, the slow twin, and that nothing else changes."""
 
 import math
-import re
 
 import numpy as np
-import oracle
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -14,7 +12,6 @@ from test_engine import both, compare, single
 from noisegen.noising import registry
 from noisegen.noising.edits import Edits
 from noisegen.noising.engine import Engine
-from noisegen.noising.lexicon import Lexicon
 from noisegen.noising.plan import Streams
 from noisegen.noising.recipe import Recipe, Step
 from noisegen.noising.registry import Settings, examples_in
@@ -32,86 +29,6 @@ LIVELY = (
     "tomorrow. letter! москва. 東京。 😂 \r\n \n \t https://a.org. @you, #tag. a\u0301 ' - , . ! ?"
 )
 LIVELY_ROWS = st.lists(st.sampled_from(LIVELY.split(" ")), max_size=20).map(" ".join)
-
-
-# --- the slow twin: one row, character by character ----------------------------------------------
-
-BLANKS = " \t\n\r\v\f"
-
-
-def line_ends(text):
-    """Behind the last sign of every line."""
-    ends, start = [], 0
-    for line in re.findall(r"[^\n\r]*[\n\r]|[^\n\r]+", text):
-        inked = line.rstrip(BLANKS)
-        ends += [start + len(inked)] if inked else []
-        start += len(line)
-    return ends
-
-
-def inner_ends(text):
-    """Behind a mark that ends a sentence: a blank and a new sentence follow."""
-    found = []
-    for match in re.finditer(r"[.!?](?= [^a-z0-9])", text):
-        at = match.start()
-        before = [start for start, stop in oracle.words(text) if stop == at]
-        if match.group() != "." or (before and at - before[0] >= 5):
-            found.append(at + 1)
-    return found
-
-
-def end_kind(text, at):
-    last, before = text[at - 1], text[at - 2 : at - 1]
-    if at < 2 or last not in ".!?" or before in tuple(".!?" + BLANKS):
-        return ("end",)
-    return ("end", "before", "instead") if last == "." else ("end", "before")
-
-
-def places(text):
-    """(position, what a list may hold for it), by position."""
-    found = []
-    stripped = text.lstrip(BLANKS)
-    if stripped[:1].isalpha():
-        role = "opening" if stripped[0].isupper() else "start"
-        found.append((len(text) - len(stripped), (role,)))
-    if text.count(",") == 1 and ", " in text:
-        at = text.index(",")
-        starts = [start for start, _ in oracle.words(text)]
-        before = sum(start < at for start in starts)
-        if min(before, len(starts) - before) >= 3:
-            found.append((at + 1, ("comma",)))
-    found += [(at, end_kind(text, at)) for at in {*line_ends(text), *inner_ends(text)}]
-    return sorted(found, key=lambda place: (place[0], place[1][0] != "end"))  # an end first
-
-
-def listed(name, lang):
-    own = DICTIONARIES / lang / f"{name}.tsv"
-    return Lexicon.load(own if own.exists() else DICTIONARIES / "any" / f"{name}.tsv").entries
-
-
-def inserted(text, step, rates, draws, lang):
-    edits = []
-    for at, roles in places(text):
-        group = [entry for role in roles for entry in listed_for(step.transform, lang, role)]
-        group.sort(key=listed(step.transform, lang).index)
-        if not group:
-            continue
-        draw = draws.integer()
-        if draw >> 16 < oracle.threshold(rates["rate"]):
-            made = oracle.choose(group, draw & 0xFFFF)
-            start = at - (made.clean in ("before", "instead"))
-            stop = at if made.clean == "instead" else start
-            leading = made.clean in ("start", "opening")
-            edits.append((start, stop, f"{made.noisy} " if leading else f" {made.noisy}"))
-    return edits
-
-
-def listed_for(name, lang, role):
-    return [entry for entry in listed(name, lang) if entry.clean == role]
-
-
-listed = oracle.cache(listed)
-oracle.KERNELS |= {"emot": inserted, "intj": inserted}
 
 
 def noised(name, texts, lang="en", kinds=(), **values):

@@ -1,9 +1,7 @@
 """`mash`: several slips in a word, and the slow twin."""
 
 from collections import Counter
-from functools import cache
 
-import oracle
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,72 +10,10 @@ from test_transforms import noised, outcomes
 
 import noisegen
 from noisegen.errors import UsageError
-from noisegen.noising.recipe import step_values
 from noisegen.noising.registry import examples_in, get
-from noisegen.noising.rng import threshold
 from noisegen.testing import check_rate, check_transform
-from noisegen.text.sequences import forbidden_sequences
+from noisegen.text.buffers import joins
 from noisegen.transforms import keyboard
-from noisegen.transforms.keyboard import SLIPS_FROM
-
-SLIPS = ["ADDED"] * 3 + ["SWAPPED"] * 2 + ["DOUBLED"] + ["DROPPED"] * 2
-
-
-@cache
-def neighbours(lang, layout):
-    entries = keyboard.keyboard_of(lang, layout).neighbours()
-    return {clean: [e for e in entries if e.clean == clean] for clean in {e.clean for e in entries}}
-
-
-def mashed(text, step, rates, draws, lang):
-    """The slow twin: one word, one slip after another, on letters."""
-    keys, edits = neighbours(lang, step_values(step).get("layout")), []
-    slips = draws.fork("slip")
-    for number, (start, stop) in enumerate(oracle.words(text)):
-        word, hit = text[start:stop], oracle.decide(draws) < threshold(rates["rate"])
-        if hit and len(word.encode()) <= 64 and all(letter in keys for letter in word):
-            of_word = [slip for slip in word_slips(word, keys, slips, 6 * number)
-                       if slip[2] != word[slip[0] : slip[1]]]  # fmt: skip
-            while faults(word, of_word) > faults(word, []):
-                of_word.pop()
-            if slipped(word, of_word) != word:
-                edits += [(start + low, start + high, noisy) for low, high, noisy in of_word]
-    return edits
-
-
-def faults(word, slips):
-    """How many sequences that its script forbids a word has with these slips."""
-    return forbidden_sequences(slipped(word, slips)).total()
-
-
-def slipped(word, slips):
-    for low, high, noisy in reversed(slips):
-        word = word[:low] + noisy + word[high:]
-    return word
-
-
-def word_slips(word, keys, slips, first):
-    count = sum(len(word) >= least for least in SLIPS_FROM)
-    for part in range(count):
-        low = 1 + (len(word) - 1) * part // count
-        high = 1 + (len(word) - 1) * (part + 1) // count
-        slips.number = first + 2 * part
-        draw, other = slips.integer(), slips.integer()
-        kind = SLIPS[(draw & 0xFFFF) * 8 // 65536]
-        at = low + ((draw >> 16) * (high - low) >> 48)
-        if kind == "SWAPPED":
-            at = min(at, high - 2)
-            yield at, at + 2, word[at + 1] + word[at]
-        elif kind == "DROPPED":
-            yield at, at + 1, ""
-        elif kind == "DOUBLED":
-            yield at, at + 1, word[at] * 2
-        else:
-            key = oracle.choose(keys[word[at]], other & 0xFFFF).noisy
-            yield at, at + 1, word[at] + key if other >> 16 & 1 else key + word[at]
-
-
-oracle.KERNELS |= {"mash": mashed}
 
 
 @pytest.mark.parametrize("lang", ["en", "de", "es", "fr", "hi", "ru", "tr"])
@@ -184,11 +120,10 @@ def test_spans_and_line_breaks_stay():
 def test_a_letter_is_not_hit_as_a_mark_that_would_have_no_base(lang):
     """Marks follow no space: on Inscript, vowel signs lie beside letters."""
     layout = keyboard.keyboard_of(lang)
-    letters = {e.clean for e in layout.neighbours() if not oracle.joined_to_previous(e.clean)}
+    letters = {e.clean for e in layout.neighbours() if not joins(ord(e.clean))}
     texts = [" ".join(sorted(letters))] * 50
-    marks = {m for noisy in noised("fing", texts, lang=lang, rate=1) for m in noisy
-             if oracle.joined_to_previous(m)}  # fmt: skip
-    assert not marks
+    noisy = set("".join(noised("fing", texts, lang=lang, rate=1)))
+    assert not [sign for sign in noisy if joins(ord(sign))]
 
 
 def test_a_vowel_sign_is_hit_for_another():

@@ -1,18 +1,14 @@
 """`latn`: words of other scripts written in Latin letters."""
 
-import unicodedata
 from functools import cache
-from itertools import product
 
 import numpy as np
-import oracle
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_engine import ANY_TEXT, KINDS, both, compare, single
 from test_transforms import noised, outcomes
-from test_word_kernel import ruled
 
 from noisegen.noising.engine import Engine
 from noisegen.noising.plan import Streams
@@ -43,57 +39,6 @@ LIVELY_TEXT = st.lists(
 def rows_of(lang: str) -> list[list[str]]:
     lines = (DICTIONARIES / lang / "latn.tsv").read_text(encoding="utf-8").split("\n")
     return [line.split("\t") for line in lines if line and not line.startswith("#")][1:]
-
-
-def ways(letters: str, lang: str, places: tuple[str, ...]) -> list[tuple[str, int]]:
-    for place in places:
-        found = [(r[1], int(r[3])) for r in rows_of(lang) if r[0] == letters and r[2] == place]
-        if found:
-            return found
-    return []
-
-
-def split(core: str, lang: str) -> list[list[tuple[str, int]]] | None:
-    """The longest known letters first; None if a letter is unknown."""
-    units, rest = [], core
-    while rest:
-        for size in range(len(rest), 0, -1):
-            places = ("start",) * (rest == core) + ("end",) * (size == len(rest)) + ("",)
-            found = ways(rest[:size], lang, places)
-            if found or (size == 1 and rest[0] < "\x80"):
-                units.append(found or [(rest[0], 1)])
-                rest = rest[size:]
-                break
-        else:
-            return None
-    return units
-
-
-def latinised_slowly(word: str, lang: str) -> list[tuple[str, int]]:
-    """Letter by letter, keeping the eight likeliest beginnings."""
-    plain = unicodedata.normalize("NFC", word.lower())
-    core = plain.rstrip("।॥։")
-    spoken = with_schwas(core) if lang == "hi" else core
-    units = [ways(core, lang, ("word",))] if ways(core, lang, ("word",)) else split(spoken, lang)
-    if units is None or (core and spoken.isascii() and not ways(core, lang, ("word",))):
-        return []
-    units = units + [ways(stop, lang, ("",)) or [(stop, 1)] for stop in plain[len(core) :]]
-    forms = {"": 2**40}
-    for unit in units:
-        total, longer = sum(weight for _, weight in unit), {}
-        for (form, share), (latin, weight) in product(forms.items(), unit):
-            longer[form + latin] = longer.get(form + latin, 0) + share * weight // total
-        forms = dict(sorted(longer.items(), key=lambda pair: (-pair[1], pair[0]))[:8])
-    upper = word.isupper() and len(word) > 1
-    title = word[:1].isupper()
-    return [
-        (form.upper() if upper else form[:1].upper() + form[1:] if title else form, share)
-        for form, share in forms.items()
-        if form and share
-    ]
-
-
-oracle.KERNELS |= {"latn": ruled(latinised_slowly)}
 
 
 @pytest.mark.parametrize("lang", SAMPLES)

@@ -5,13 +5,11 @@ import unicodedata
 from collections import Counter
 from itertools import groupby, product
 
-import oracle
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_engine import ANY_TEXT, LIVELY_TEXT, both, compare, single
 from test_transforms import noised, outcomes
-from test_word_kernel import ruled
 
 import noisegen
 from noisegen.errors import UsageError
@@ -23,24 +21,9 @@ from noisegen.transforms.letters import (
     held_as,
     lengthened,
     misplaced,
-    unmarked,
     vowels_by_language,
-    without_vowels,
 )
 
-
-def vowels_left_out(text, step, rates, draws, lang):
-    twin = ruled(lambda word, lang: without_vowels(word, vowels_by_language()[lang]))
-    edits = twin(text, step, rates, draws, lang)
-    return [edit for edit in edits if lang == "de" or not oracle.is_name(text, edit[0])]
-
-
-oracle.KERNELS |= {
-    "apos": ruled(misplaced),
-    "diac": ruled(unmarked, one_way=True),
-    "vowl": vowels_left_out,
-    "long": ruled(lengthened),
-}
 SAMPLES = {
     "apos": "don't don’t I’m rock'n'roll l'été aujourd'hui м'яч Ankara'da 'quoted' dogs' DON'T",
     "diac": "Ångström Größe GRÖSSE straße déjà vu Œuvre ñandú İyi ığdır không a\u0301e\u0308 ё й",

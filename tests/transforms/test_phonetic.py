@@ -1,20 +1,16 @@
 """`phon`: words spelled as they sound, from a list and by rules."""
 
 import re
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
-import oracle
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_engine import ANY_TEXT, KINDS, LIVELY_WORDS, both, compare, single
 from test_transforms import noised, outcomes
-from test_word_kernel import ruled
 
-import noisegen.transforms.phonetic  # noqa: F401 - registers it
 from noisegen.noising.engine import Engine
 from noisegen.noising.lexicon import Lexicon
 from noisegen.noising.plan import Streams
@@ -22,6 +18,7 @@ from noisegen.noising.registry import Settings, examples_in, get
 from noisegen.testing import check_rate, check_transform
 from noisegen.text.languages import MATCHED_BY
 from noisegen.text.resources import DICTIONARIES
+from noisegen.transforms.phonetic import Rule, respelled, rules_of, whole_of
 
 LANGS = [
     "da", "de", "en", "es", "fr", "hi", "hr", "id", "it", "ja", "ko", "nl", "pl", "pt", "ru", "sl",
@@ -42,11 +39,9 @@ COMMON = (
 )
 
 
-@cache
-def whole_of(lang: str) -> int:
+def rules_in(lang: str) -> tuple[tuple[Rule, ...], int]:
     path = DICTIONARIES / lang / "phon_rules.tsv"
-    found = re.search(r"^# of: (\d+)$", path.read_text("utf-8"), re.M) if path.exists() else None
-    return int(found[1]) if found else 0
+    return rules_of(path), whole_of(path)
 
 
 @cache
@@ -54,39 +49,6 @@ def rows_of(lang: str) -> list[list[str]]:
     path = DICTIONARIES / lang / "phon_rules.tsv"
     lines = path.read_text(encoding="utf-8").split("\n") if path.exists() else []
     return [line.split("\t") for line in lines if line and not line.startswith("#")][1:]
-
-
-def respelled_slowly(word: str, lang: str) -> list[tuple[str, int]]:
-    """Every rule at every place, then every two that leave room for each other."""
-    if len(word) < 4 or not word.isalpha() or word != word.lower():
-        return []
-    places, weights = [], {}
-    for pattern, noisy, weight in rows_of(lang):
-        for match in re.finditer(pattern, word):
-            places.append((match.start(), match.end(), match.expand(noisy), int(weight)))
-    for start, stop, noisy, weight in places:
-        once = word[:start] + noisy + word[stop:]
-        weights[once] = max(weights.get(once, 0), weight * (whole_of(lang) or 100))
-        for other_start, other_stop, other, other_weight in places:
-            if other_start >= stop:
-                twice = word[:start] + noisy + word[stop:other_start] + other + word[other_stop:]
-                weights[twice] = max(weights.get(twice, 0), weight * other_weight * 2)
-    weights.pop(word, None)
-    found = sorted(weights.items(), key=lambda pair: (-pair[1], pair[0]))[:6]
-    stays = whole_of(lang) ** 2 - sum(weight for _, weight in found)
-    return [*found, (word, stays)] if found and stays > 0 else found
-
-
-def respelled_rows(text, step, rates, draws, lang):
-    """The slow twin: matches of the list, then words outside them, each from its own stream."""
-    listed = oracle.lexical(text, step, rates, replace(draws), lang)
-    taken = oracle.matches(text, "phon", lang)
-    others = ruled(respelled_slowly)(text, step, rates, draws.fork("rules"), lang)
-    free = [e for e in others if not any(start <= e[0] < stop for start, stop in taken)]
-    return sorted(listed + free)
-
-
-oracle.KERNELS |= {"phon": respelled_rows}
 
 
 @pytest.mark.parametrize("lang", LANGS)
@@ -202,7 +164,7 @@ def test_words_outside_the_list_are_hit_at_the_rate():
     """A word that is hit changes with the chance of its rules, and stays else."""
 
     def chance(word):
-        forms = dict(respelled_slowly(word, "fr"))
+        forms = dict(respelled(word, *rules_in("fr")))
         return 1 - forms.get(word, 0) / sum(forms.values())
 
     def hits(clean, noisy):
@@ -255,7 +217,7 @@ def test_rules_are_well_formed(lang):
     rows = rows_of(lang)
     assert rows
     for pattern, noisy, weight in rows:
-        assert 1 <= int(weight) <= (whole_of(lang) or 100)
+        assert 1 <= int(weight) <= (rules_in(lang)[1] or 100)
         assert not re.search(r"[*+?}]\+|\(\?>", pattern)  # Python 3.11.2 has these wrong
         assert not re.search(re.compile(pattern), "")
         assert noisy == noisy.strip().lower()

@@ -2,7 +2,6 @@
 
 from collections import Counter
 
-import oracle
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,9 +10,8 @@ from test_transforms import noised, outcomes
 
 import noisegen
 from noisegen.noising.registry import examples_in, get
-from noisegen.noising.rng import threshold
 from noisegen.testing import check_transform
-from noisegen.transforms.punctuation import COMMAS, ENDS, OTHERS, SET_APART, SPACES_MAX
+from noisegen.transforms.punctuation import COMMAS, ENDS, OTHERS, SPACES_MAX
 
 RATES = ("drop_rate", "comma_rate", "repeat_rate", "blank_rate", "glue_rate")
 WIDE, BLANKS = "。！？｡，、；：", " \t\n\r\v\f"
@@ -22,64 +20,6 @@ MARKS = st.lists(
     st.sampled_from([*ENDS, *COMMAS, *OTHERS, *" \t\n", "a", "Mr", "é", "東", "…", "\u2028", ")"]),
     max_size=25,
 ).map("".join)
-
-
-def repeated(mark, choice):
-    """The form for 16 bits: two to five of it with weights 4, 5, 2, 1, or with its partner, 2."""
-    forms = [(mark * n, weight) for n, weight in ((2, 4), (3, 5), (4, 2), (5, 1))]
-    forms += [(MIXED[mark], 2)] if mark in MIXED else []
-    return forms[oracle.pick((weight for _, weight in forms), choice)][0]
-
-
-def punctuated(text, step, rates, draws, lang):
-    """The slow twin: one mark after another, one question after another."""
-    at = [place for place, sign in enumerate(text) if sign in ENDS + COMMAS + OTHERS]
-    streams = {name: draws.fork(name) for name in RATES}
-    drawn = {name: [stream.integer() for _ in at] for name, stream in streams.items()}
-    stripped, edits = row_end(text), []
-    for number, place in enumerate(at):
-        hit = {name: drawn[name][number] >> 16 < threshold(rates[name]) for name in RATES}
-        edits += mark_edits(text, place, stripped, hit, drawn["repeat_rate"][number] & 0xFFFF)
-    return edits
-
-
-def row_end(text):
-    tail = len(text)
-    while tail and text[tail - 1] in BLANKS and len(text) - tail < SPACES_MAX:
-        tail -= 1
-    return tail
-
-
-def mark_edits(text, at, end, hit, choice):
-    mark, before, after = text[at], text[at - 1 : at], text[at + 1 : at + 2]
-    all_marks = ENDS + COMMAS + OTHERS
-    single = not (before and before in all_marks) and not (after and after in all_marks)
-    free = not after or after in BLANKS or mark in WIDE
-    final = mark in ENDS and at + 1 == end
-    inked = bool(text[:at].strip(BLANKS))
-    if inked and single and final and hit["drop_rate"]:
-        return [(at - (before == " "), at + 1, "")]
-    if inked and single and free and mark in COMMAS and hit["comma_rate"]:
-        written = " " if mark in WIDE and at + 1 < end else ""
-        return [(at - (before == " "), at + 1, written)]
-    edits, behind = [], before and before not in BLANKS
-    ends_word = text[:at].encode()[-3:]
-    ends_sentence = mark in ".!?" and len(ends_word) == 3
-    ends_sentence &= all(97 <= byte <= 122 or byte > 127 for byte in ends_word)
-    apart = mark in SET_APART and (mark != "." or ends_sentence)
-    if single and free and behind and apart and hit["blank_rate"]:
-        edits.append((at, at, " "))
-    may_repeat = mark in ENDS and mark not in "…॥" and (mark != "." or final)
-    if single and free and may_repeat and hit["repeat_rate"]:
-        edits.append((at, at + 1, repeated(mark, choice)))
-    then = text[at + 2 : at + 3]
-    closes = mark in COMMAS or ends_sentence
-    if single and closes and after == " " and then and then not in BLANKS + all_marks:
-        edits += [(at + 1, at + 2, "")] if hit["glue_rate"] else []
-    return edits
-
-
-oracle.KERNELS |= {"punc": punctuated}
 
 
 def only(name, rate=1):

@@ -6,13 +6,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-import test_letters  # noqa: F401 - its slow twins, and those below
-import test_phonetic  # noqa: F401
-import test_punctuation  # noqa: F401
 from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_characters import recased  # noqa: F401
 from test_engine import ANY_TEXT, LIVELY_TEXT, both
 from test_engine import compare as compare_with_oracle
 from test_rows import compare
