@@ -1,4 +1,4 @@
-"""The catalog of transforms and recipes: what is known about each, for people and programs."""
+"""Catalog of the transforms and recipes, as data and as tables for the terminal."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -27,7 +27,11 @@ from noisegen.text.resources import DEMO, DICTIONARIES, RECIPES
 
 @dataclass(frozen=True)
 class TransformInfo:
-    """One transform: what it does, languages, parameters with defaults, data, place in code."""
+    """Description of a transform.
+
+    `parameters` maps names to defaults, `data` lists word lists with their sources and licences,
+    `source` is the file and line of the code.
+    """
 
     name: str
     summary: str
@@ -39,7 +43,7 @@ class TransformInfo:
 
     @property
     def examples(self) -> list[tuple[str, str]]:
-        """The examples of the summary: before, after."""
+        """The examples in the summary, pairs of text before and after."""
         return registry.examples_in(self.summary)
 
     def to_dict(self) -> dict[str, Any]:
@@ -48,12 +52,12 @@ class TransformInfo:
 
 
 def list_transforms() -> list[TransformInfo]:
-    """Return what is known about every transform, plug-ins included."""
+    """Describe every transform, plug-ins included."""
     return [info(name) for name in registry.names()]
 
 
 def info(name: str) -> TransformInfo:
-    """Return what is known about one transform; raises UsageError for an unknown name."""
+    """Describe one transform; raises UsageError for an unknown name."""
     transform = registry.get(name)
     packaged = sorted(path.name for path in DICTIONARIES.glob("??"))
     langs = [lang for lang in transform.languages() if lang != "*"] or packaged
@@ -69,18 +73,18 @@ def info(name: str) -> TransformInfo:
     )
 
 
-LIST_MAX = 12  # characters of a list of languages; more are counted
+LIST_MAX = 12  # characters; a longer list of languages is shown as a count
 
 
 def _short(path: Path) -> str:
-    """Return a packaged file's path from its package down, any other path as it is."""
+    """Return a packaged file's path below its package; other paths stay whole."""
     if path.is_relative_to(DICTIONARIES):
         return path.relative_to(DICTIONARIES.parent).as_posix()
     return str(path).rpartition("/site-packages/")[2]
 
 
 def table(transforms: list[TransformInfo]) -> Group:
-    """Return transforms as a table for the terminal."""
+    """Return a table of transforms for the terminal."""
     shown = RichTable("name", "what it does", box=None, header_style="bold", pad_edge=False)
     shown.add_column("languages", justify="right", no_wrap=True)
     for known in transforms:
@@ -98,7 +102,7 @@ def _languages(known: TransformInfo) -> str:
 
 
 def describe(known: TransformInfo) -> Group:
-    """Return one transform for the terminal, with examples from the bundled text."""
+    """Return the description of one transform for the terminal, with examples from demo texts."""
     rows = [("languages", _languages(known))]
     rows += [("parameter", f"{name} = {value}") for name, value in known.parameters.items()]
     rows += [("example", f"{clean}\n{noisy}") for clean, noisy in real_examples(known)]
@@ -113,9 +117,9 @@ def describe(known: TransformInfo) -> Group:
 
 
 def real_examples(known: TransformInfo, count: int = 2) -> list[tuple[str, str]]:
-    """Return the shortest bundled sentences that a transform changes when every rate is 1.
+    """Return the shortest demo sentences that a transform changes, before and after.
 
-    One that needs a file of the user has none.
+    Every rate is 1. A transform that needs a file of the user has no examples.
     """
     lang = "en" if {"en", "*"} & set(known.languages) else known.languages[0]
     texts = sorted(set(demo_texts().get(lang, ())), key=lambda text: (len(text), text))
@@ -127,7 +131,7 @@ def real_examples(known: TransformInfo, count: int = 2) -> list[tuple[str, str]]
 
 
 def demo_texts() -> dict[str, list[str]]:
-    """Return the bundled texts by language."""
+    """Return the demo texts by language."""
     texts: dict[str, list[str]] = {}
     for line in DEMO.read_text("utf-8").splitlines()[1:]:
         text, _, lang = line.split("\t")
@@ -137,16 +141,16 @@ def demo_texts() -> dict[str, list[str]]:
 
 # Recipes.
 
-RATE_ROWS = 4_000  # noisy rows that error rates are measured on
-RATE_TEXTS_MIN = 20  # of a language, for its error rates
+RATE_ROWS = 4_000  # noisy rows for an error rate
+RATE_TEXTS_MIN = 20  # demo texts; languages with fewer have no error rates
 
 
 @dataclass(frozen=True)
 class ErrorRates:
-    """The noise of a recipe on the bundled texts of a language."""
+    """Error rates of a recipe on the demo texts of a language; `changed` is a share of rows."""
 
     texts: int
-    changed: float  # share of the rows
+    changed: float
     cer: float
     wer: float
 
@@ -157,10 +161,10 @@ class ErrorRates:
 
 @dataclass(frozen=True)
 class RecipeInfo:
-    """One recipe: what it is for, its steps, the data it has for languages, its error rates.
+    """Description of a recipe.
 
-    `languages` counts the transforms that have data for a language; "*": for any. `mixes` has the
-    languages with steps and writers of their own.
+    `transforms` is their number, `languages` the number of them with data for each language ("*":
+    any other language). `mixes` maps languages with steps and writers of their own to these.
     """
 
     name: str
@@ -180,35 +184,42 @@ class RecipeInfo:
 
 
 def list_recipes() -> list[RecipeInfo]:
-    """Return what is known about the packaged recipes, with their error rates in English."""
+    """Describe the packaged recipes, with their error rates in English."""
     return [recipe_info(name, ["en"]) for name in recipe_names()]
 
 
 def recipe_info(name: str, langs: Collection[str] | None = None) -> RecipeInfo:
-    """Return what is known about a packaged recipe, that of a YAML file, or one transform.
+    """Describe a packaged recipe, the recipe of a YAML file, or a single transform as a recipe.
 
-    Error rates are those of `langs`, by default of all languages with enough bundled text.
+    Error rates are measured in `langs` (default: all languages with enough demo texts).
     """
     recipe = Recipe.named(name)
-    known = [registry.get(step.transform) for step in recipe.steps()]
-    transforms = {transform.name: set(transform.languages()) for transform in known}
-    spoken = sorted(set.union(*transforms.values()) - {"*"})
-    languages = {
-        lang: sum(not {lang, "*"}.isdisjoint(has) for has in transforms.values())
-        for lang in (*spoken, "*")
-        if lang not in recipe.languages
-    }
+    used = [registry.get(step.transform) for step in recipe.steps()]
+    transforms = {transform.name: set(transform.languages()) for transform in used}
+    languages: dict[str, int] = {}
+    for lang in (*sorted(set.union(*transforms.values()) - {"*"}), "*"):
+        if lang not in recipe.languages:
+            with_data = [known for known in transforms.values() if {lang, "*"} & known]
+            languages[lang] = len(with_data)
     summary, _, about = _comment(name).partition("\n")
     content = recipe.to_dict()
     rates: dict[str, ErrorRates] = {}
     for lang, texts in demo_texts().items():
         if len(texts) >= RATE_TEXTS_MIN and lang in (langs or [lang]):
-            with suppress(UsageError):  # nothing in the recipe has data for the language
+            with suppress(UsageError):  # raised if no transform has data for the language
                 rates[lang] = error_rates(recipe, texts, lang)
     return RecipeInfo(
-        recipe.name, summary, about, content["steps"], content["strength"],
-        content.get("writers", {}), len(transforms), languages, content.get("languages", {}), rates,
-    )  # fmt: skip
+        name=recipe.name,
+        summary=summary,
+        about=about,
+        steps=content["steps"],
+        strength=content["strength"],
+        writers=content.get("writers", {}),
+        transforms=len(transforms),
+        languages=languages,
+        mixes=content.get("languages", {}),
+        rates=rates,
+    )
 
 
 def _comment(name: str) -> str:
@@ -219,7 +230,7 @@ def _comment(name: str) -> str:
 
 
 def error_rates(recipe: Recipe, texts: Sequence[str], lang: str) -> ErrorRates:
-    """Measure a recipe on texts of a language, each of them noised several times."""
+    """Measure a recipe on texts of a language; each text is noised several times."""
     clean = list(islice(cycle(texts), RATE_ROWS))
     noisy = Noising(lang).noise(recipe, clean)
     words = sum(len(text.split()) for text in clean)
@@ -232,7 +243,7 @@ def error_rates(recipe: Recipe, texts: Sequence[str], lang: str) -> ErrorRates:
 
 
 def recipe_table(recipes: Sequence[RecipeInfo]) -> list[Block]:
-    """Return a list of recipes as blocks of a report."""
+    """Return a table of recipes and a note, as blocks of a report."""
     rows: list[Row] = [(known.name, known.summary, *known.rates["en"].cells()) for known in recipes]
     heads = ("name", "what it is", *RATES)
     return [
@@ -246,18 +257,15 @@ MEASURED = "Share of rows changed and error rates, measured on the bundled demo 
 
 
 def describe_recipe(known: RecipeInfo) -> list[Block]:
-    """Return one recipe as blocks of a report."""
+    """Return the description of one recipe as blocks of a report."""
     total = sum(known.strength.values())
-    factors = ", ".join(f"{of:g} ({n / total:.0%})" for of, n in known.strength.items())
+    shares = {factor: weight / total for factor, weight in known.strength.items()}
+    factors = ", ".join(f"{factor:g} ({share:.0%})" for factor, share in shares.items())
     counts = {lang: f"{count} of {known.transforms}" for lang, count in known.languages.items()}
-    rates: list[Row] = [
-        (
-            lang,
-            "its own mix" if lang in known.mixes else counts.get(lang, counts["*"]),
-            *measured.cells(),
-        )
-        for lang, measured in known.rates.items()
-    ]
+    rates: list[Row] = []
+    for lang, measured in known.rates.items():
+        data = "its own mix" if lang in known.mixes else counts.get(lang, counts["*"])
+        rates.append((lang, data, *measured.cells()))
     others = [
         f"{lang} {counts[lang]}"
         for lang, count in known.languages.items()
@@ -277,28 +285,28 @@ def describe_recipe(known: RecipeInfo) -> list[Block]:
 
 
 def _writers(writers: Mapping[str, Mapping[str, Any]]) -> list[Block]:
-    """Return a table of the writers of a recipe with their shares and habits, if it has some."""
+    """Return a table of writers with their shares and habits; nothing without writers."""
     if not writers:
         return []
     shares, rows = _shares(writers), list[Row]()
     for name, writer in writers.items():
-        habits = (
-            f"{step} {habit['p']:g}" + f" x{habit['strength']:g}" * (habit["strength"] != 1)
-            for step, habit in writer["habits"].items()
-        )
+        habits = []
+        for step, habit in writer["habits"].items():
+            strength = "" if habit["strength"] == 1 else f" x{habit['strength']:g}"
+            habits.append(f"{step} {habit['p']:g}{strength}")
         rows.append((name, shares[name], ", ".join(habits)))
     said = "Each row draws a writer, who has other chances of these steps (x: times the rates)."
     return [Paragraph(said), Table("", ("writer", "rows", "chances"), rows)]
 
 
 def _shares(writers: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """Return how many of the rows each writer gets."""
+    """Return the share of rows of each writer, as text."""
     total = sum(writer["weight"] for writer in writers.values())
     return {name: f"{writer['weight'] / total:.0%}" for name, writer in writers.items()}
 
 
 def _mixes(mixes: Mapping[str, Mapping[str, Any]]) -> list[Block]:
-    """Return a table of the mixes that languages have of their own, if some have."""
+    """Return a table of the languages with steps of their own; nothing without them."""
     if not mixes:
         return []
     rows: list[Row] = []
@@ -311,7 +319,7 @@ def _mixes(mixes: Mapping[str, Mapping[str, Any]]) -> list[Block]:
 
 
 def _steps(members: list[Any], depth: int = 0) -> Iterator[tuple[str, str, str]]:
-    """Yield a line for each member of a recipe: name, chance and parameters, summary."""
+    """Yield name, parameters and summary for each member of a recipe, groups before members."""
     for member in members:
         kind = next(iter(member))
         is_group = isinstance(member[kind], list)

@@ -55,17 +55,18 @@ def preview(limit: int, unaligned: bool, as_json: bool, **given: Any) -> None:
 @common.output
 def stats(out: Path, plot: Path | None, as_json: bool) -> None:
     """Show figures of a run: rows changed, CER, WER, kinds of edit."""
-    from noisegen.augmentation import statistics
+    from noisegen.augmentation import statistics_report as report
+    from noisegen.augmentation.statistics import measure
 
     if plot:
-        statistics.check_plot(plot)
-    measured = statistics.measure(out)
+        report.check_plot(plot)
+    figures = measure(out)
     if as_json:
-        common.print_json(measured.to_dict())
+        common.print_json(figures.to_dict())
     else:
-        statistics.render(measured, common.terminal())
+        report.render(figures, common.terminal())
     if plot:
-        statistics.plot(measured, plot)
+        report.plot(figures, plot)
         common.tell(f"wrote {plot}")
 
 

@@ -1,4 +1,4 @@
-"""The quick start, on text and a model that installed packages ship."""
+"""The quickstart: data and teacher come from installed packages, so it runs offline."""
 
 from dataclasses import dataclass
 from typing import Annotated

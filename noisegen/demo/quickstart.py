@@ -1,8 +1,9 @@
-"""`quickstart`: augment, train and evaluate, each called once, on text that gensim's wheel carries.
+"""`quickstart`: augment, train and evaluate, each called once, on the test data of gensim.
 
-That is its test data; nothing of it is copied here. 300 news documents of the Australian
-Broadcasting Corporation (Lee, Pincombe and Welsh, 2005) and 106 articles of the English Wikipedia
-(CC BY-SA 3.0). 50 further news documents have been compared with each other by people.
+The data lies in the installed package gensim; nothing is copied into this repository. It has 300
+news documents of the Australian Broadcasting Corporation (Lee, Pincombe and Welsh, 2005) and 106
+articles of the English Wikipedia (CC BY-SA 3.0). People judged the similarity of 50 further news
+documents.
 """
 
 import csv
@@ -45,31 +46,36 @@ from noisegen.training.summary import lines
 from noisegen.training.train import train
 
 TEACHER = "minilm"
-NOISE = "ugc-heavy"  # of training: in the shards, and drawn anew
+NOISE = "ugc-heavy"  # for training: stored in the shards, and drawn anew in each epoch
 SETTINGS = {
-    "recipe": f"stored+{NOISE}", "objective": "mse_sum+0.2*info_nce", "lr": 1.5e-4,
-    "validate_every": 50, "validation_rows": 200,
-}  # fmt: skip
-# Four times the noise of what people corrected in posts, mail and reviews (UD English EWT).
+    "recipe": f"stored+{NOISE}",
+    "objective": "mse_sum+0.2*info_nce",
+    "lr": 1.5e-4,
+    "validate_every": 50,
+    "validation_rows": 200,
+}
+# Four times the noise that people corrected in posts, mail and reviews (UD English EWT).
 UNSEEN = "channel:rate=4"
-SIMILARITY_NOISE = "mix_all"  # unseen too, on one side of the STS pairs, or on both
+SIMILARITY_NOISE = "mix_all"  # unseen in training; on one side of the STS pairs, or on both
 TESTED = (UNSEEN, "learner", SIMILARITY_NOISE, NOISE)  # kinds of noise, from unseen to seen
-SHOWN, SHOWN_WORDS = 3, 12  # sentences that are printed, and their words at most
-RANKS = (1, 4, 16, 64)  # of the neighbours that a held-out sentence is paired with
+SHOWN = 3  # sentences printed at the end
+SHOWN_WORDS = 12  # longer sentences are not printed
+RANKS = (1, 4, 16, 64)  # a held-out sentence is paired with its neighbours of these ranks
 SENTENCES = 200  # held-out sentences per kind of noise
-TRAINING = "training.txt"  # in texts/, the first file that is written
+TRAINING = "training.txt"  # the first file written to texts/; it marks the folder as a quickstart's
 _FOLDERS = ("pairs", "run", "report", "texts")
 NEWS = "lee_background.cor"
 ARTICLES = "enwiki-latest-pages-articles1.xml-p000000010p000030302-shortened.bz2"
-COMPARED, SIMILARITIES = "lee.cor", "similarities0-1.txt"
+COMPARED = "lee.cor"  # documents whose similarity people judged
+SIMILARITIES = "similarities0-1.txt"  # their mean judgements, 0 to 1, as a matrix
 WORDS_MIN, WORDS_MAX = 5, 40
-HELD_OUT = 10  # every tenth document
-_SHOWN_MAX = 4  # figures named in the third line
+HELD_OUT = 10  # every tenth document is held out
+_WORSE_SHOWN = 4  # figures named in the third line of the summary
 
 
 @dataclass(frozen=True)
 class Quickstart:
-    """The results of a quickstart, and a summary: three lines of figures, then sentences."""
+    """Results of a quickstart, and summary lines: three with figures, then sentences."""
 
     lines: tuple[str, ...]
     results: Results
@@ -84,11 +90,11 @@ def quickstart(
     tell: Tell = silent,
     progress: Show = silent,
 ) -> Quickstart:
-    """Train a robust student of MiniLM on text that an installed package ships, and evaluate it.
+    """Train a robust student of MiniLM on text of an installed package, and evaluate it.
 
-    Writes DIR/texts, pairs (of augment), run (of train) and report (of evaluate). `time_limit` is
-    that of `train`; the evaluation takes a few minutes more. A folder that is not empty needs
-    `force`. Raises NoisegenError.
+    Writes texts, pairs (by augment), run (by train) and report (by evaluate) to `out`. `time_limit`
+    limits the training; the evaluation takes a few minutes more. A folder that is not empty needs
+    `force`. `tell` gets lines for people, `progress` events. Raises NoisegenError.
     """
     return _quickstart(decode(QuickstartOptions, locals()))
 
@@ -104,51 +110,72 @@ def _quickstart(options: QuickstartOptions) -> Quickstart:
     progress(Progress("writing texts"))
     texts = write_demo_texts(out / "texts", open_encoder(TEACHER))
     augment(
-        texts / TRAINING, out / "pairs", recipe=NOISE, seed=seed, edits=True, workers=1,
-        force=options.force, progress=progress,
-    )  # fmt: skip
+        texts / TRAINING,
+        out / "pairs",
+        recipe=NOISE,
+        seed=seed,
+        edits=True,
+        force=options.force,
+        progress=progress,
+    )
     metrics = train(
-        out / "pairs", str(out / "run"), teacher=TEACHER, time_limit=options.time_limit, seed=seed,
-        values=SETTINGS, force=options.force, tell=options.tell, progress=progress,
-    )  # fmt: skip
+        out / "pairs",
+        str(out / "run"),
+        teacher=TEACHER,
+        time_limit=options.time_limit,
+        seed=seed,
+        values=SETTINGS,
+        force=options.force,
+        tell=options.tell,
+        progress=progress,
+    )
     for line in lines(metrics, out / "run"):
         options.tell(line)
     student = out / "run" / "student"
     results = evaluate(
-        (f"student={student}",), str(out / "report"), baseline=TEACHER,
-        source=(f"news={texts / 'held_out.txt'}",), transforms=TESTED, seeds=1, limit=SENTENCES,
+        (f"student={student}",),
+        str(out / "report"),
+        baseline=TEACHER,
+        source=(f"news={texts / 'held_out.txt'}",),
+        transforms=TESTED,
+        seeds=1,
+        limit=SENTENCES,
         recipe=SIMILARITY_NOISE,
         sts=tuple(f"{name}={texts / name}.tsv" for name in ("sentences", "documents")),
-        force=options.force, progress=progress,
-    )  # fmt: skip
-    told = sentences_told(open_encoder(TEACHER), open_encoder(str(student)), demo_texts().held_out)
-    return Quickstart((*headlines(results), *told), results)
+        force=options.force,
+        progress=progress,
+    )
+    examples = example_lines(
+        open_encoder(TEACHER), open_encoder(str(student)), demo_texts().held_out
+    )
+    return Quickstart((*headlines(results), *examples), results)
 
 
 def _holds(path: Path, texts: list[str]) -> bool:
-    """Tell whether a file is what a quickstart writes, so that the folder is one's."""
+    """Return whether a file holds these texts, as a quickstart writes them."""
     return path.is_file() and path.read_bytes() == "".join(f"{text}\n" for text in texts).encode()
 
 
 def write_demo_texts(folder: Path, teacher: Encoder) -> Path:
     """Write training.txt, held_out.txt and two sets with similarities; return the folder.
 
-    documents.tsv: news documents that people compared. sentences.tsv: held-out sentences, each with
-    neighbours near and far, and the teacher's cosine, since no sentences come with human scores: a
-    student that keeps the order of these similarities under noise is one to rely on.
+    documents.tsv: pairs of news documents with the similarity that people judged. sentences.tsv:
+    held-out sentences, each with near and far neighbours, and the teacher's cosine. It replaces
+    human scores, which no sentences here have: a reliable student keeps the order of these
+    similarities under noise.
     """
     split = demo_texts()
     make_folder(folder)
     for name, texts in ((TRAINING, split.training), ("held_out.txt", split.held_out)):
         write_text(folder / name, "".join(f"{text}\n" for text in texts))
     vectors = teacher.encode(split.held_out)
-    nearest = neighbours(vectors, vectors, max(RANKS) + 1)  # the nearest is the sentence itself
-    ranked = [
-        (text, split.held_out[nearest.rows[row, rank]], float(nearest.cosines[row, rank]))
-        for row, text in enumerate(split.held_out)
-        for rank in RANKS
-        if rank < len(split.held_out)
-    ]
+    nearest = neighbours(vectors, vectors, max(RANKS) + 1)  # rank 0 is the sentence itself
+    ranked = []
+    for row, text in enumerate(split.held_out):
+        for rank in RANKS:
+            if rank < len(split.held_out):
+                neighbour = split.held_out[nearest.rows[row, rank]]
+                ranked.append((text, neighbour, float(nearest.cosines[row, rank])))
     for name, rows in (("documents", compared_documents()), ("sentences", ranked)):
         table = io.StringIO()
         writer = csv.writer(table, delimiter="\t", lineterminator="\n")
@@ -159,7 +186,7 @@ def write_demo_texts(folder: Path, teacher: Encoder) -> Path:
 
 
 class Split(NamedTuple):
-    """Sentences to train on, and those of other documents, to measure by; none is in both."""
+    """Sentences for training and for evaluation; the held-out ones come from other documents."""
 
     training: list[str]
     held_out: list[str]
@@ -167,7 +194,7 @@ class Split(NamedTuple):
 
 @cache
 def demo_texts() -> Split:
-    """Return all sentences, each once; raises MissingExtra."""
+    """Return all sentences of the data, without repetitions; raises MissingExtra."""
     split = Split([], [])
     known: set[str] = set()
     english, criteria, where = language("en"), Criteria(), folder()
@@ -182,14 +209,15 @@ def demo_texts() -> Split:
             text = sentence.text
             if sentence.reason or text in known or not WORDS_MIN <= len(text.split()) <= WORDS_MAX:
                 continue
-            if text[0].isupper() and text[-1] in '.!?"':  # no heading, item of a list, half of one
+            # Other sentences are headings, items of lists, or halves of sentences.
+            if text[0].isupper() and text[-1] in '.!?"':
                 known.add(text)
                 side.append(text)
     return split
 
 
 def compared_documents() -> Iterator[tuple[str, str, float]]:
-    """Yield pairs of news documents and how alike people found them, 0 to 1 (Lee and others)."""
+    """Yield pairs of news documents with their similarity, 0 to 1 (Lee, Pincombe and Welsh)."""
     where = folder()
     documents = (where / COMPARED).read_text("latin-1").splitlines()
     rows = [line.split() for line in (where / SIMILARITIES).read_text().splitlines()]
@@ -198,18 +226,18 @@ def compared_documents() -> Iterator[tuple[str, str, float]]:
 
 
 def folder() -> Path:
-    """Return the folder of gensim's test data; gensim itself is not imported."""
+    """Return the folder of gensim's test data without importing gensim; raises MissingExtra."""
     spec = find_spec("gensim")
     if spec is None or not spec.submodule_search_locations:
         raise MissingExtra("gensim", "demo")
     return Path(spec.submodule_search_locations[0]) / "test" / "test_data"
 
 
-def sentences_told(teacher: Encoder, student: Encoder, texts: Sequence[str]) -> list[str]:
-    """Return lines on single sentences: their distances under unseen noise, before and after.
+def example_lines(teacher: Encoder, student: Encoder, texts: Sequence[str]) -> list[str]:
+    """Return lines with example sentences: distance of noisy to clean text, teacher -> student.
 
-    The first short ones that the noise changes, whatever came of them, then the one that moved
-    farthest away from its clean form.
+    The examples are the first short sentences that the noise changes, good or bad, then the
+    sentence whose distance grew most.
     """
     noised = Noising("en").noise(Recipe.named(UNSEEN), texts, FIRST_SEED)
     pairs = [(noisy, clean) for noisy, clean in zip(noised, texts, strict=True) if noisy != clean]
@@ -218,8 +246,10 @@ def sentences_told(teacher: Encoder, student: Encoder, texts: Sequence[str]) -> 
         cosine_distances(model.encode(noisy), model.encode(clean)) for model in (teacher, student)
     )
     lines = [
-        f"{first:.3f} -> {then:.3f}  {said}  ({meant})"
-        for said, meant, first, then in zip(noisy, clean, before, after, strict=True)
+        f"{of_teacher:.3f} -> {of_student:.3f}  {noisy_text}  ({clean_text})"
+        for noisy_text, clean_text, of_teacher, of_student in zip(
+            noisy, clean, before, after, strict=True
+        )
     ]
     short = (row for row, text in enumerate(clean) if len(text.split()) <= SHOWN_WORDS)
     worse, worst = int((after > before).sum()), int(np.argmax(after - before))
@@ -232,7 +262,7 @@ def sentences_told(teacher: Encoder, student: Encoder, texts: Sequence[str]) -> 
 
 
 def headlines(results: Results) -> tuple[str, str, str]:
-    """Return a line on distances, one on STS and drift, and one on what is not better."""
+    """Return three lines: distances under noise; STS and drift; figures that are not better."""
     student = next(model.name for model in results.models if not model.baseline)
 
     def values(dataset: str, metric: str) -> list[float]:
@@ -271,10 +301,11 @@ def _not_better(results: Results, change: Callable[[str, str], str]) -> str:
     same = sum(verdict(test) == "same" for test in tested)
     worse = [
         f"{METRICS[test.metric].title} on {test.dataset} {change(test.dataset, test.metric)}"
-        for test in tested if verdict(test) == "worse"
-    ]  # fmt: skip
-    more = [f"and {len(worse) - _SHOWN_MAX} more"] if len(worse) > _SHOWN_MAX else []
+        for test in tested
+        if verdict(test) == "worse"
+    ]
+    more = [f"and {len(worse) - _WORSE_SHOWN} more"] if len(worse) > _WORSE_SHOWN else []
     return (
-        f"worse: {'; '.join(worse[:_SHOWN_MAX] + more) or 'nothing'}. No difference shown in "
+        f"worse: {'; '.join(worse[:_WORSE_SHOWN] + more) or 'nothing'}. No difference shown in "
         f"{same} of {len(tested)} comparisons (p >= {ALPHA:g} after Holm's correction)"
     )

@@ -10,7 +10,7 @@ import pytest
 from shard_files import MIX_ALL, ROWS, edits_column, shard
 
 from noisegen import augment
-from noisegen.augmentation import statistics
+from noisegen.augmentation import statistics, statistics_report
 from noisegen.augmentation.statistics import Statistics
 from noisegen.cli import run
 from noisegen.errors import MissingExtra, OutputError, UsageError
@@ -23,13 +23,13 @@ def found(tmp_path: Path) -> Statistics:
 
 
 def test_a_png_is_a_picture(found: Statistics, tmp_path: Path) -> None:
-    statistics.plot(found, tmp_path / "plot.PNG")
+    statistics_report.plot(found, tmp_path / "plot.PNG")
     assert (tmp_path / "plot.PNG").read_bytes().startswith(b"\x89PNG")
     assert not list(tmp_path.glob("*.tmp"))
 
 
 def test_the_page_needs_no_other_file(found: Statistics, tmp_path: Path) -> None:
-    statistics.plot(found, tmp_path / "plot.html")
+    statistics_report.plot(found, tmp_path / "plot.html")
     page = (tmp_path / "plot.html").read_text("utf-8")
     assert page.startswith("<!doctype html>")
     assert "<h1>mix_all changed 3 of 5 rows</h1>" in page
@@ -48,9 +48,9 @@ def test_the_page_says_what_was_asked_and_shows_changed_rows(tmp_path: Path) -> 
     out = tmp_path / "out"
     augment(clean, out, recipe="mix_all", seed=7)
     measured = statistics.measure(out)
-    assert 6 <= len(measured.examples) <= statistics.EXAMPLES_MAX
+    assert 6 <= len(measured.examples) <= statistics.SAMPLES.examples
     assert all(row.clean != row.noisy for row in measured.examples)
-    statistics.plot(measured, tmp_path / "plot.html")
+    statistics_report.plot(measured, tmp_path / "plot.html")
     page = (tmp_path / "plot.html").read_text("utf-8")
     assert "Recipe mix_all with seed 7 changed" in page
     assert f"<dd><bdi>{clean}</bdi></dd>" in page
@@ -67,7 +67,7 @@ def test_the_page_says_what_was_asked_and_shows_changed_rows(tmp_path: Path) -> 
 def test_charts_say_what_their_axes_are_and_how_many_rows_a_bar_is(
     found: Statistics, tmp_path: Path
 ) -> None:
-    statistics.plot(found, tmp_path / "plot.html")
+    statistics_report.plot(found, tmp_path / "plot.html")
     page = (tmp_path / "plot.html").read_text("utf-8")
     for words in ("transforms", "% of rows (number of rows)", "60.0 (3)", "edits", "kind", "CER"):
         assert f">{words}</text>" in page
@@ -85,25 +85,25 @@ def test_a_wrong_ending_is_refused_before_anything_is_printed(
 
 def test_the_same_figures_give_the_same_page(found: Statistics, tmp_path: Path) -> None:
     for name in ("one.html", "two.html"):
-        statistics.plot(found, tmp_path / name)
+        statistics_report.plot(found, tmp_path / name)
     assert (tmp_path / "one.html").read_bytes() == (tmp_path / "two.html").read_bytes()
 
 
 def test_names_of_transforms_are_no_formulas(tmp_path: Path) -> None:
     rows = [{"clean": "a", "noisy": "b", "transforms": [name]} for name in ("$x", "y$_^$", "京都")]
     rows += [{"clean": "a", "noisy": "b", "transforms": [f"t{i}"] * i} for i in range(20)]
-    statistics.plot(statistics.measure(shard(tmp_path, rows)), tmp_path / "plot.png")
+    statistics_report.plot(statistics.measure(shard(tmp_path, rows)), tmp_path / "plot.png")
     assert (tmp_path / "plot.png").exists()
 
 
 def test_another_ending_is_refused(found: Statistics, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"must end in \.png or \.html"):
-        statistics.plot(found, tmp_path / "plot.pdf")
+        statistics_report.plot(found, tmp_path / "plot.pdf")
 
 
 def test_a_file_that_cannot_be_written_is_named(found: Statistics, tmp_path: Path) -> None:
     with pytest.raises(OutputError, match=r"cannot write .*plot\.png"):
-        statistics.plot(found, tmp_path / "none" / "plot.png")
+        statistics_report.plot(found, tmp_path / "none" / "plot.png")
 
 
 def test_missing_matplotlib_names_the_extra(
@@ -118,4 +118,4 @@ def test_missing_matplotlib_names_the_extra(
 
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(MissingExtra, match=r"noisegen\[plot\]"):
-        statistics.plot(found, tmp_path / "plot.png")
+        statistics_report.plot(found, tmp_path / "plot.png")

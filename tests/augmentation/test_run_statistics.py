@@ -15,10 +15,11 @@ from rich.cells import cell_len
 from rich.console import Console
 from shard_files import MIX_ALL, ROWS, edits_column, shard
 
-from noisegen.augmentation import statistics
+from noisegen.augmentation import statistics, statistics_report
 from noisegen.augmentation.statistics import (
     EditKind,
     LengthBin,
+    SampleSizes,
     Statistics,
     TransformFigures,
     TransformsPerRow,
@@ -30,7 +31,7 @@ from noisegen.report.terminal import bar
 
 def printed(found: Statistics, width: int = 80) -> str:
     file = io.StringIO()
-    statistics.render(found, Console(file=file, width=width))
+    statistics_report.render(found, Console(file=file, width=width))
     return file.getvalue()
 
 
@@ -82,7 +83,7 @@ def test_edit_kinds_come_from_an_alignment_without_the_column(tmp_path: Path) ->
     assert {line.edits for line in found.transforms} == {None}
 
 
-def test_a_substituted_blank_is_of_blanks() -> None:
+def test_a_substituted_space_is_of_spaces() -> None:
     assert statistics.edit_kind(" ", "_") == ("substitution", True)
     assert statistics.edit_kind("_", " ") == ("substitution", True)
     assert statistics.edit_kind("a b", "ab") == ("substitution", False)
@@ -159,13 +160,11 @@ def test_type_token_ratio_keeps_long_repeats(tmp_path: Path) -> None:
     assert (found.clean, found.noisy, found.quotient) == (2 / 3, 1.0, 1.5)
 
 
-def test_large_runs_are_sampled_evenly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(statistics, "TOKEN_ROWS_MAX", 10)
-    monkeypatch.setattr(statistics, "KIND_ROWS_MAX", 10)
-    monkeypatch.setattr(statistics, "BATCH_ROWS", 7)
+def test_large_runs_are_sampled_evenly(tmp_path: Path) -> None:
+    few = SampleSizes(aligned_rows=10, token_rows=10, batch_rows=7)
     rows = [{"clean": f"a{i} b", "noisy": f"a{i} bc", "transforms": ["x"]} for i in range(95)]
     shard(tmp_path, rows[:50])
-    found = statistics.measure(shard(tmp_path, rows[50:], 1))
+    found = statistics.measure(shard(tmp_path, rows[50:], 1), few)
     assert (found.type_token_ratio.rows, found.type_token_ratio.is_sample) == (10, True)
     assert (found.edit_kinds.rows, found.edit_kinds.is_sample) == (6, True)
     assert found.edit_kinds.kinds[1] == EditKind("insertion", 6, 0)
@@ -244,7 +243,7 @@ def test_an_empty_run_has_no_rates(tmp_path: Path) -> None:
     assert (found.rows, found.cer, found.wer, found.changed_share) == (0, None, None, None)
     assert "CER         - of 0 characters" in printed(found)
     for name in ("plot.png", "plot.html"):
-        statistics.plot(found, tmp_path / name)
+        statistics_report.plot(found, tmp_path / name)
 
 
 def failing(tmp_path: Path) -> str:

@@ -16,7 +16,7 @@ from noisegen.demo.quickstart import (
     Split,
     demo_texts,
     headlines,
-    sentences_told,
+    example_lines,
 )
 from noisegen.encoders.encoder import open_encoder
 from noisegen.evaluation.results import Comparison, Dataset, Model, Results, Score
@@ -151,7 +151,7 @@ def test_sentences_are_told_by_rule_and_one_that_moved_away(tiny_bert):
     with torch.no_grad():
         for weight in student.parameters():
             weight.add_(0.05 * torch.randn(weight.shape, generator=torch.manual_seed(1)))
-    told = sentences_told(teacher, student, sentences)
+    told = example_lines(teacher, student, sentences)
 
     noisy = Noising("en").noise(noisegen.Recipe.named(UNSEEN), sentences, 100)  # as evaluate
     pairs = list(zip(sentences, noisy, strict=True))

@@ -6,7 +6,7 @@ import pytest
 from contrast import CONTRAST
 
 from noisegen import augment, compare, review
-from noisegen.augmentation import statistics
+from noisegen.augmentation import statistics, statistics_report
 from noisegen.realism.report_blocks import comparison_page
 from noisegen.report import pages
 from noisegen.report.blocks import Cell, Section, Table
@@ -26,7 +26,7 @@ def folder(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("pages")
     augment(DEMO, folder / "real", recipe="ugc", seed=1, limit=60)
     augment(DEMO, folder / "out", recipe="mix_all", seed=2, limit=60)
-    statistics.plot(statistics.measure(folder / "out"), folder / "stats.html")
+    statistics_report.plot(statistics.measure(folder / "out"), folder / "stats.html")
     realism = compare(folder / "real", synthetic=folder / "out")
     (folder / "realism.html").write_text(comparison_page(realism), "utf-8")
     review.make(folder / "out", folder / "review.sqlite", rows=3)

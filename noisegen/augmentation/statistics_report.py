@@ -1,0 +1,345 @@
+"""Report of the figures of a run: tables on the terminal, a page, or a picture."""
+
+import io
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+from pathlib import Path
+from typing import TYPE_CHECKING
+from warnings import catch_warnings, filterwarnings
+
+import numpy as np
+
+from noisegen.augmentation.statistics import (
+    Statistics,
+    TransformFigures,
+    TransformsPerRow,
+    ratio,
+)
+from noisegen.errors import UsageError, naming_extras
+from noisegen.report import blocks, charts, pages
+from noisegen.report.terminal import percent, show
+from noisegen.runs.atomic import atomic, refuse_existing
+from noisegen.runs.manifest import counted
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_TRIED_MIN = 5  # rows that drew a transform alone; with fewer its effect is not worth a sentence
+_CER_SHOWN = 0.99  # share of the changed rows with a bar of their own; the last bar has the rest
+_CER_BARS = 20
+_COLORS = ("#0072b2", "#e69f00")  # from Okabe and Ito's palette for colour-blind readers
+_ABOUT = {"Software": "noisegen"}  # metadata by which a picture of ours is recognised
+
+
+def render(figures: Statistics, console: "Console") -> None:
+    """Print the figures as tables with bars."""
+    run = blocks.Table("the run", ["", ""], [*_summary(figures)])
+    show([run, _drawn_table(figures), *_figure_tables(figures)], console)
+
+
+def check_plot(path: Path) -> None:
+    """Raise UsageError if the name of a plot does not end in .png or .html.
+
+    Raises OutputError if the file exists and is no plot of noisegen.
+    """
+    if path.suffix.lower() not in (".png", ".html"):
+        raise UsageError(f"cannot plot to {str(path)!r}: the name must end in .png or .html")
+    refuse_existing(path)
+
+
+def plot(figures: Statistics, path: Path) -> None:
+    """Write a self-contained HTML page with examples, or the charts alone as PNG.
+
+    Raises what `check_plot` raises, MissingExtra for PNG without matplotlib, and OutputError if the
+    file cannot be written.
+    """
+    check_plot(path)
+    if path.suffix.lower() == ".png":
+        title = f"{counted(figures.rows, 'row')}, CER {percent(figures.cer, 2)}, "
+        content = _picture(f"{title}WER {percent(figures.wer, 2)}", _charts(figures))
+    else:
+        content = _page(figures).encode()
+    with atomic(path) as file:
+        file.write(content)
+
+
+# Tables: names in the first column, then figures, then a bar.
+
+
+def _summary(figures: Statistics) -> Iterator[tuple[str, str]]:
+    """Yield the names and values of the figures of the whole run."""
+    tokens, shards = figures.type_token_ratio, counted(figures.shards, "shard")
+    copies = f", {figures.copies:,} copies of each" if figures.copies > 1 else ""
+    length, clean, noisy, quotient = (
+        "-" if value is None else f"{value:.4f}"
+        for value in (figures.length_ratio, tokens.clean, tokens.noisy, tokens.quotient)
+    )
+    ratios = f"clean {clean}, noisy {noisy}, noisy / clean {quotient}"
+    yield "rows", f"{figures.rows:,} in {shards}{copies}"
+    yield "changed", f"{figures.changed:,} ({percent(figures.changed_share)})"
+    yield "CER", f"{percent(figures.cer, 2)} of {figures.clean_characters:,} characters"
+    yield "WER", f"{percent(figures.wer, 2)} of {figures.clean_words:,} words"
+    yield "length", f"noisy / clean {length} in characters"
+    yield "type/token", f"{ratios}; {counted(tokens.rows, 'row')}{' (a sample)' * tokens.is_sample}"
+
+
+def _figure_tables(figures: Statistics) -> list[blocks.Table]:
+    return [_transform_table(figures), _kind_table(figures), _length_table(figures)]
+
+
+def _drawn_table(figures: Statistics) -> blocks.Table:
+    drawn = _drawn(figures)
+    most = max((line.rows for line in drawn), default=0)
+    heads = ["", "rows", "share"]
+    if any(line.expected is not None for line in drawn):
+        heads.append("expected")
+    rows: list[blocks.Row] = []
+    for line in drawn:
+        share = _share(line.rows, figures.rows)
+        counts = [*_counts(line.rows), share, *_counts(line.expected)]
+        rows.append((str(line.transforms), *counts, _bar(line.rows, most)))
+    return blocks.Table("transforms per row", (*heads, ""), rows)
+
+
+def _transform_table(figures: Statistics) -> blocks.Table:
+    has_edits = any(line.edits is not None for line in figures.transforms)
+    heads = ("", "rows", *["edits"] * has_edits, "changed alone", "share", "")
+    rows: list[blocks.Row] = [
+        (line.name, *_counts(line.rows, line.edits), *_changed_alone(line))
+        for line in figures.transforms
+    ]
+    return blocks.Table("transforms: rows that drew each (alone: and no other)", heads, rows)
+
+
+def _changed_alone(line: TransformFigures) -> tuple[blocks.Cell, blocks.Cell, blocks.Cell]:
+    """Return count, share and bar of the changed rows among the rows that drew one transform."""
+    if not line.rows_alone:
+        return blocks.Cell("never alone", kind="n quiet"), blocks.Cell("", kind="n"), _bar(0, 1)
+    count = blocks.Cell(f"{line.changed_alone:,} of {line.rows_alone:,}", line.changed_alone)
+    counts = line.changed_alone, line.rows_alone
+    return count, _share(*counts), _bar(*counts)
+
+
+def _kind_table(figures: Statistics) -> blocks.Table:
+    kinds = figures.edit_kinds
+    source = {"edits": "from the column edits", "alignment": "from a shortest alignment"}
+    rows_read = f"{'a sample of ' * kinds.is_sample}{counted(kinds.rows, 'changed row')}"
+    total = sum(line.characters + line.spaces for line in kinds.kinds)
+    rows: list[blocks.Row] = []
+    for line in kinds.kinds:
+        both = line.characters + line.spaces
+        counts = _counts(line.characters, line.spaces)
+        rows.append((line.kind, *counts, _share(both, total), _bar(both, total)))
+    title = f"edit kinds, {source[kinds.source]}; {rows_read}"
+    return blocks.Table(title, ("", "of characters", "of spaces", "share", ""), rows)
+
+
+def _length_table(figures: Statistics) -> blocks.Table:
+    filled = [number for number, line in enumerate(figures.row_lengths) if line.clean + line.noisy]
+    bins = figures.row_lengths[: max(filled, default=0) + 1]
+    most = max(line.clean for line in bins)
+    rows: list[blocks.Row] = []
+    for line in bins:
+        bounds = f"{line.low:,} {'or more' if line.high is None else f'to {line.high - 1:,}'}"
+        rows.append((bounds, *_counts(line.clean, line.noisy), _bar(line.clean, most)))
+    return blocks.Table("row lengths in characters", ("", "clean", "noisy", ""), rows)
+
+
+def _drawn(figures: Statistics) -> list[TransformsPerRow]:
+    """Return the numbers of transforms that at least one row drew, or was expected to draw."""
+    return [line for line in figures.transforms_per_row if line.rows or (line.expected or 0) >= 0.5]
+
+
+def _counts(*values: float | None) -> list[blocks.Cell]:
+    """Return a cell for each value that is not None."""
+    return [blocks.figure(value, ",.0f") for value in values if value is not None]
+
+
+def _share(part: float, whole: float) -> blocks.Cell:
+    return blocks.figure(ratio(part, whole), ".1%")
+
+
+def _bar(part: float, whole: float) -> blocks.Cell:
+    return blocks.Cell("", bar=ratio(part, whole) or 0.0)
+
+
+# The page.
+
+
+def _page(figures: Statistics) -> str:
+    per_row, alone, kinds, cer = _charts(figures)
+    transforms, edit_kinds, lengths = _figure_tables(figures)
+    examples = _examples(figures)
+    sections = [
+        blocks.Section(
+            "examples",
+            "Examples",
+            [examples] if examples.examples else [],
+            "Changed rows from all over the run, with the transforms that each drew.",
+        ),
+        blocks.Section(
+            "transforms",
+            "Transforms",
+            [per_row, alone, blocks.Folded("All figures", [_drawn_table(figures), transforms])],
+            "A transform that a row draws changes it only where it finds something to change.",
+        ),
+        blocks.Section(
+            "edits",
+            "Edits",
+            [kinds, cer, blocks.Folded("All figures", [edit_kinds, lengths])],
+            "CER: errors over the characters of the clean text.",
+        ),
+    ]
+    head: list[blocks.Block] = [blocks.Text(" ".join(_sentences(figures))), _facts(figures)]
+    rows = f"{figures.changed:,} of {counted(figures.rows, 'row')}"
+    title = f"{figures.origin.recipe_name or 'The run'} changed {rows}"
+    return pages.page(title, sections, kicker="noisegen: stats", head=head)
+
+
+def _examples(figures: Statistics) -> blocks.ExampleList:
+    """Return the changed rows with their differences marked."""
+    shown = []
+    for row in figures.examples:
+        clean, noisy = blocks.differences(row.clean, row.noisy)
+        versions = {"clean": clean, "noisy": noisy}
+        shown.append(blocks.Example(versions, ", ".join(row.transforms)))
+    return blocks.ExampleList(shown)
+
+
+def _facts(figures: Statistics) -> blocks.Facts:
+    """Return the origin and the summary of the run; facts that are not known are left out."""
+    origin = figures.origin
+    facts = {
+        "source": [str(source.get("path", "")) for source in origin.sources],
+        "recipe": [origin.recipe_name],
+        "seed": [] if origin.seed is None else [str(origin.seed)],
+        "language": [str(origin.options.get("lang", ""))],
+    }
+    facts |= {name: [text] for name, text in _summary(figures)}
+    return blocks.Facts({name: lines for name, lines in facts.items() if any(lines)})
+
+
+def _sentences(figures: Statistics) -> Iterator[str]:
+    """Yield the main results in sentences."""
+    origin, tokens = figures.origin, figures.type_token_ratio
+    recipe = f"Recipe {origin.recipe_name}" if origin.recipe_name else "The run"
+    seed = "" if origin.seed is None else f" with seed {origin.seed}"
+    changed = f"changed {figures.changed:,} of {counted(figures.rows, 'row')}"
+    yield f"{recipe}{seed} {changed} ({percent(figures.changed_share)})."
+    if figures.changed:
+        cer, wer = percent(figures.cer, 2), percent(figures.wer, 2)
+        yield f"In all rows, {cer} of the characters (CER) and {wer} of the words (WER) are wrong."
+    tried = [line for line in figures.transforms if line.rows_alone >= _TRIED_MIN]
+    if tried:
+        weakest = min(tried, key=lambda line: line.changed_alone_share or 0)
+        yield (
+            f"The transform with the least effect is {weakest.name}: it changed "
+            f"{weakest.changed_alone:,} of the {weakest.rows_alone:,} rows that drew it alone."
+        )
+    if tokens.quotient is not None and figures.changed:
+        more = "more" if tokens.quotient >= 1 else "fewer"
+        share = percent(abs(tokens.quotient - 1))
+        yield f"Noisy text has {share} {more} distinct words per word (type/token ratio)."
+
+
+# Charts.
+
+
+def _charts(figures: Statistics) -> list[blocks.Bars]:
+    """Return the four charts: transforms per row, effects of transforms, kinds of edits, CER."""
+    return [
+        _drawn_chart(figures),
+        _effect_chart(figures),
+        _kind_chart(figures),
+        _cer_chart(figures),
+    ]
+
+
+def _drawn_chart(figures: Statistics) -> blocks.Bars:
+    drawn, rows = _drawn(figures), max(1, figures.rows)
+    series = {"this run": [100 * line.rows / rows for line in drawn]}
+    if any(line.expected is not None for line in drawn):
+        series["expected of mix_all"] = [100 * (line.expected or 0) / rows for line in drawn]
+    return blocks.Bars(
+        "Transforms per row",
+        "% of rows (number of rows)",
+        [str(line.transforms) for line in drawn],
+        series,
+        axis="transforms",
+        counts={"this run": [line.rows for line in drawn]},
+    )
+
+
+def _effect_chart(figures: Statistics) -> blocks.Bars:
+    alone = [line for line in figures.transforms if line.rows_alone]
+    alone.sort(key=lambda line: (-(line.changed_alone_share or 0), line.name))
+    return blocks.Bars(
+        "Effect of each transform drawn alone",
+        "% of its rows changed (number of rows)",
+        [line.name for line in alone],
+        {"changed": [100 * (line.changed_alone_share or 0) for line in alone]},
+        axis="transform",
+        counts={"changed": [line.changed_alone for line in alone]},
+    )
+
+
+def _kind_chart(figures: Statistics) -> blocks.Bars:
+    kinds = figures.edit_kinds
+    return blocks.Bars(
+        f"Edits by kind{', a sample' * kinds.is_sample}",
+        "edits",
+        [line.kind for line in kinds.kinds],
+        {
+            "of characters": [line.characters for line in kinds.kinds],
+            "of spaces": [line.spaces for line in kinds.kinds],
+        },
+        axis="kind",
+    )
+
+
+def _cer_chart(figures: Statistics) -> blocks.Bars:
+    """Return the changed rows by their CER, in about `_CER_BARS` bars at most."""
+    shown = _CER_SHOWN * figures.changed
+    sums = accumulate(figures.cer_of_changed_rows)
+    last = next((number for number, total in enumerate(sums) if total >= shown), 0)
+    step = next(step for step in (1, 2, 5, 10) if last < _CER_BARS * step)
+    *lows, final = range(0, last + 1, step)
+    counts = np.add.reduceat(figures.cer_of_changed_rows, [*lows, final])
+    return blocks.Bars(
+        "CER of the changed rows",
+        "% of changed rows (number of rows)",
+        [*(f"{low} to {low + step}%" for low in lows), f"{final}% and above"],
+        {"rows": (100 * counts / max(1, figures.changed)).tolist()},
+        axis="CER",
+        counts={"rows": counts.tolist()},
+    )
+
+
+def _picture(title: str, panels: Sequence[blocks.Bars]) -> bytes:
+    """Return four charts as a PNG picture, drawn by matplotlib."""
+    with naming_extras("matplotlib"):
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    longest = max(len(panel.labels) for panel in panels)
+    picture = Figure(figsize=(11, 8 + max(0, longest - 16) * 0.25), layout="constrained")
+    picture.suptitle(title, fontsize=13)
+    for axes, panel in zip(picture.subplots(2, 2).flat, panels, strict=True):
+        thickness = 0.8 / len(panel.series)
+        for number, (name, values) in enumerate(panel.series.items()):
+            rows = [row + number * thickness for row in range(len(values))]
+            drawn = axes.barh(rows, values, thickness, color=_COLORS[number], label=name)
+            axes.bar_label(drawn, charts.bar_labels(panel)[name], padding=2, fontsize=7)
+        axes.margins(x=0.15)
+        axes.set_yticks(range(len(panel.labels)), panel.labels, parse_math=False)
+        axes.set(title=panel.title, xlabel=panel.unit, ylabel=panel.axis)
+        axes.invert_yaxis()
+        axes.spines[["top", "right"]].set_visible(False)
+        if len(panel.series) > 1:
+            axes.legend(frameon=False)
+    content = io.BytesIO()
+    with catch_warnings():
+        filterwarnings(
+            "ignore", "Glyph .* missing"
+        )  # the font may lack letters of a plug-in's name
+        FigureCanvasAgg(picture).print_figure(content, format="png", dpi=150, metadata=_ABOUT)
+    return content.getvalue()
