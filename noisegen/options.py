@@ -15,7 +15,7 @@ compares the signature of every public function with its dataclass.
 """
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, fields
 from functools import cache, wraps
 from pathlib import Path
@@ -118,7 +118,7 @@ def checked_init(made: type[Made]) -> type[Made]:
     return made
 
 
-def refuse_unknown(values: Mapping[str, Any], known: Mapping[str, Any], owner: str = "") -> None:
+def refuse_unknown(values: Iterable[str], known: Collection[str], owner: str = "") -> None:
     """Raise UsageError for the first of `values` that `known` lacks, with the nearest known name.
 
     `owner` is the function or class whose options they are.

@@ -1,7 +1,6 @@
 """Noisy copies of clean text: shards on disk, rows on the fly, a preview, and figures of a run.
 
-This module declares the options of `augment`: which rows, which noise, and how the run is spread
-over workers.
+This module declares the options of `augment`. It imports little, so that `--help` answers fast.
 """
 
 from collections.abc import Mapping
@@ -30,22 +29,25 @@ else:
 Format = Literal["txt", "tsv", "csv", "jsonl", "parquet", "conll", "conllu", "norm"]
 Protect = Annotated[str, option("Kinds of span to leave unchanged, or 'none'", metavar="KINDS")]
 Code = Annotated[Strings, option("Python file with transforms; repeatable", metavar="FILE.py")]
-Tagger = Annotated[
-    Literal["rule", "spacy"], option("Part-of-speech tagger for slng and abr3")
-]  # fmt: skip
+Tagger = Annotated[Literal["rule", "spacy"], option("Part-of-speech tagger for slng and abr3")]
 PROTECTED = "url,mention,hashtag,email"  # equal to text.spans.PROTECTED, which is slow to import
 
 
 @dataclass(frozen=True)
 class Request:
-    """The rows that a user asks for; equal requests give equal rows."""
+    """Options that decide the rows: sources, noise, columns; equal requests give equal rows."""
 
     sources: Annotated[Strings, argument("SOURCE...")]
     _: KW_ONLY
     transforms: Annotated[
-        Strings, option("Transform to apply; repeatable, in order", "-t", "--transform",
-                        metavar="NAME[:k=v,...]")
-    ] = ()  # fmt: skip
+        Strings,
+        option(
+            "Transform to apply; repeatable, in order",
+            "-t",
+            "--transform",
+            metavar="NAME[:k=v,...]",
+        ),
+    ] = ()
     recipe: Annotated[AnyRecipe, option("Mix of transforms", metavar="NAME|FILE.yaml")] = (
         DEFAULT_RECIPE
     )
@@ -62,9 +64,11 @@ class Request:
     id_column: IdColumn = None
     group_by: Annotated[
         str | None,
-        option("Column with the author or thread; its rows have one writer of the recipe",
-               metavar="COLUMN"),
-    ] = None  # fmt: skip
+        option(
+            "Column with the author or thread; its rows have one writer of the recipe",
+            metavar="COLUMN",
+        ),
+    ] = None
     tokens: Annotated[
         str | None,
         option(
@@ -87,23 +91,28 @@ class Request:
     limit: Limit = None
 
     def __post_init__(self) -> None:
-        for name in ("sources", "transforms", "code"):  # one alone may be given as it is
+        for name in ("sources", "transforms", "code"):  # callers may give a single text or path
             object.__setattr__(self, name, tuple(listed(getattr(self, name))))
         object.__setattr__(self, "lang", self.lang.lower())
 
 
+# Fields of a request that choose the noise; several commands have these options.
 NOISE = ("transforms", "recipe", "seed", "lang", "protect", "code", "nlaug_data", "tagger")
 
 
 @dataclass(frozen=True)
 class AugmentOptions(PartOptions, Request):
-    """The same, the output, and how the run is spread over workers."""
+    """Options of `augment`: a request, its output, and how the work is spread over workers."""
 
     out: Annotated[
         Folder,
-        option("Folder for the shards, a file such as noisy.jsonl, or - for standard output",
-               "-o", "--out", metavar="FOLDER|FILE|-"),
-    ]  # fmt: skip
+        option(
+            "Folder for the shards, a file such as noisy.jsonl, or - for standard output",
+            "-o",
+            "--out",
+            metavar="FOLDER|FILE|-",
+        ),
+    ]
     to: Annotated[
         Format | None, option("Format of one noisy file (default: by its ending, or the input's)")
     ] = None

@@ -1,10 +1,9 @@
 """`augment`: sources in, a folder of clean/noisy shards with manifest and dataset card out."""
 
-import json
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import closing, suppress
-from dataclasses import dataclass, fields, replace
+from dataclasses import replace
 from functools import partial
 from io import BytesIO
 from itertools import chain
@@ -16,7 +15,7 @@ import msgspec
 import numpy as np
 import pyarrow.parquet as pq
 
-from noisegen.augmentation import AugmentOptions, Format, Request
+from noisegen.augmentation import AugmentOptions, Format
 from noisegen.augmentation.one_file import (
     Target,
     make_part,
@@ -25,7 +24,8 @@ from noisegen.augmentation.one_file import (
     target_of,
     write_parts,
 )
-from noisegen.augmentation.shards import Shard, ShardJob, ShardTask, columns_of, make_shard
+from noisegen.augmentation.plan import AugmentPlan, make_plan
+from noisegen.augmentation.shards import Shard, ShardTask, make_shard
 from noisegen.data.features import class_names
 from noisegen.data.files import is_url, modified, size_of
 from noisegen.data.formats.registry import read_head
@@ -34,81 +34,27 @@ from noisegen.data.sources import (
     RESERVED,
     Columns,
     FileRange,
-    Head,
-    completed,
-    expand,
-    first_file,
-    no_column,
-    refuse_reserved,
     shard_ranges,
 )
-from noisegen.errors import OutputError, RecipeError, UsageError
-from noisegen.noising import registry
-from noisegen.noising.lexicon import head_of
-from noisegen.noising.recipe import Recipe, parse_step, step_values
-from noisegen.noising.registry import Settings
-from noisegen.noising.rng import check_seed, id_numbers, mix_array
-from noisegen.options import Strings, decode, listed, public
+from noisegen.errors import UsageError
+from noisegen.noising.recipe import Recipe
+from noisegen.noising.rng import id_numbers, mix_array
+from noisegen.options import Strings, decode, public
 from noisegen.runs import executors
-from noisegen.runs.atomic import file_digest
 from noisegen.runs.estimate import ROWS_COUNTED, Asked, RunEstimate, estimate
-from noisegen.runs.folder import PARTS, Layout, RunFolder, bound, parquet_metadata
+from noisegen.runs.folder import PARTS, Layout, RunFolder, parquet_metadata
 from noisegen.runs.journal import SourceHead, mark_of
 from noisegen.runs.lock import WHOLE
 from noisegen.runs.manifest import Card, Manifest, dataset_card, packages, summed
 from noisegen.runs.progress import BYTES, Show, Tracker, silent
 from noisegen.runs.store import output_path
-from noisegen.text.spans import PROTECTED, protect_kinds
-from noisegen.version import __version__
+from noisegen.text.spans import PROTECTED
 
 LAYOUT = Layout(
     "write", "manifest.json", frozenset({"recipe_digest"}), parts=PARTS, notes=PARTS,
     note=Shard, file_of=attrgetter("file"),
 )  # fmt: skip
 IDS_AT_ONCE = 4_000_000  # held in memory while duplicate ids are counted: 32 MB
-
-
-@dataclass(frozen=True)
-class AugmentPlan:
-    """A request made definite: the recipe for its language, its inputs, the job of a worker.
-
-    `hints` say what may surprise, such as transforms without data for the language or a column that
-    is taken without being named; `skipped` are the files not read.
-    """
-
-    request: Request
-    recipe: Recipe
-    inputs: list[FileRange]
-    job: ShardJob
-    config: dict[str, Any]
-    hints: list[str]
-    skipped: list[str]
-
-    def format(self) -> str:
-        """Return the format of the first input with rows, such as jsonl; '' if there is none."""
-        file = first_file(self.inputs, self.job.columns)
-        return file.format if file else ""
-
-    def absolute(self) -> "AugmentPlan":
-        """Return the plan with paths that mean the same in any folder."""
-        inputs = [
-            item if (path := item.absolute) == item.path else replace(item, path=path)
-            for item in self.inputs
-        ]
-        return replace(self, inputs=inputs, job=replace(self.job, out=self.job.out.resolve()))
-
-    @property
-    def size(self) -> int:
-        """The bytes of all inputs; 0 if those of one are not known."""
-        sizes = [source["bytes"] for source in self.config["sources"]]
-        return 0 if None in sizes else sum(sizes)
-
-    def tasks(self, head: Head = read_head) -> Iterator[ShardTask]:
-        """Yield the tasks, one per shard; raises SourceError for a column named as one of a run."""
-        columns, request = self.job.columns, self.request
-        refuse_reserved(self.inputs, columns)
-        shards = shard_ranges(self.inputs, columns, request.rows_per_shard, request.limit, head)
-        return (ShardTask(number, ranges) for number, ranges in enumerate(shards))
 
 
 @public
@@ -162,7 +108,7 @@ def make(plan: AugmentPlan, options: AugmentOptions) -> Manifest:
     """Write what a plan and the options ask for: a folder of shards, or one file."""
     if executors.is_remote(options.executor):
         plan = plan.absolute()
-    target = target_of(str(options.out), options.to, plan.request, plan.format)
+    target = target_of(str(options.out), options.to, plan)
     return make_file(plan, options, target) if target else make_shards(plan, options)
 
 
@@ -173,7 +119,7 @@ def make_file(plan: AugmentPlan, options: AugmentOptions, target: Target) -> Man
     refuse_onto(Path(target.path), [item.path for item in plan.inputs])
     columns, request = replace(plan.job.columns, raw=target.writer.keeps), plan.request
     if head := read_head(plan.inputs[0], columns):
-        target.refuse_columns(head.schema.names, request)
+        target.check_columns(head.schema.names, plan.job)
     rows = target.rows(request.rows_per_shard)
     shards = shard_ranges(plan.inputs, columns, rows, request.limit)
     tasks = (ShardTask(number, ranges) for number, ranges in enumerate(shards))
@@ -313,7 +259,7 @@ def estimate_of(plan: AugmentPlan, workers: int) -> RunEstimate | None:
 
     def run(out: str, rows: int, copies: int) -> Manifest:
         first = replace(request, limit=rows, copies=copies)
-        job = replace(plan.job, out=Path(out), request=replace(plan.job.request, copies=copies))
+        job = replace(plan.job, out=Path(out), copies=copies)
         part = replace(plan, request=first, job=job)
         return make_shards(part, AugmentOptions(**vars(first), out=out))
 
@@ -321,127 +267,6 @@ def estimate_of(plan: AugmentPlan, workers: int) -> RunEstimate | None:
     parts = chain.from_iterable(shards)
     asked = Asked("rows", "rows", request.limit, request.rows_per_shard, workers, request.copies)
     return estimate(parts, total, run, asked)
-
-
-# The plan.
-
-_BINDING = (  # options that decide rows and shards, as the manifest lists them
-    "copies", "lang", "text_column", "id_column", "tokens", "labels", "protect", "edits",
-    "rows_per_shard", "limit",
-)  # fmt: skip
-
-
-def make_plan(request: Request, out: Path) -> AugmentPlan:
-    """Check everything that can be checked before the first row is read."""
-    check_seed(request.seed)
-    protect_kinds(request.protect)
-    if request.nlaug_data and not Path(request.nlaug_data).is_dir():
-        raise UsageError(f"--nlaug-data {request.nlaug_data!r}: no such folder")
-    code = listed(request.code)
-    registry.load_code(*code)
-    whole = recipe_of(request)
-    recipe, _ = whole.for_language(request.lang)
-    if request.group_by and not recipe.writers:
-        raise UsageError(f"--group-by needs a recipe with writers; {whole.name} has none")
-    named = expand(listed(request.sources))
-    inputs = [item for item in named if not item.skipped]
-    columns, notes = completed(inputs, columns_of(request))
-    file = first_file(inputs, columns) if request.group_by else None
-    if file and request.group_by not in file.schema.names:
-        raise no_column(file.path, str(request.group_by), file.schema.names)
-    request = replace(
-        request, id_column=columns.row_id, tokens=columns.tokens, labels=columns.labels
-    )
-    job, tagger = _job(request, whole, out)
-    config = {
-        "version": __version__,
-        "seed": request.seed,
-        "recipe": whole.to_dict(),
-        "recipe_digest": whole.digest,
-        "dictionaries": dictionaries(recipe, job.engine().settings),
-        "options": {
-            **{name: getattr(request, name) for name in _BINDING},
-            **({"group_by": request.group_by} if request.group_by else {}),
-            "code": code,
-            "nlaug_data": request.nlaug_data,
-            "code_sha256": [digest for _, digest in job.code],
-            "tagger": tagger,
-        },
-    }
-    config = json.loads(json.dumps(config))  # as it comes back from the manifest
-    config["sources"] = [{"path": item.path, "bytes": item.file_size} for item in inputs]
-    job = replace(job, config=json.dumps(bound(config), sort_keys=True, ensure_ascii=False))
-    skipped = [f"{item.path}: {item.skipped}" for item in named if item.skipped]
-    hints = [*notes, *filter(None, [whole.note_on(request.lang)])]
-    return AugmentPlan(request, recipe, inputs, job, config, hints, skipped)
-
-
-def recipe_of(request: Request) -> Recipe:
-    """Return the recipe that a request means, for all languages."""
-    if request.transforms:
-        try:
-            steps = [parse_step(text) for text in listed(request.transforms)]
-        except RecipeError as error:  # of the command line, so wrong usage
-            raise UsageError(str(error)) from error
-        for step in steps:
-            registry.get(step.transform).check_language(request.lang)
-        recipe = Recipe.of(steps, "+".join(step.transform for step in steps))
-    elif isinstance(request.recipe, Recipe):
-        recipe = request.recipe
-    else:
-        recipe = Recipe.named(request.recipe)
-    return recipe.with_values(request.values) if request.values else recipe
-
-
-def _job(request: Request, recipe: Recipe, out: Path) -> tuple[ShardJob, str | None]:
-    """Return the job, and the tagger that it will use wherever it runs; None if it needs none."""
-    given = {field.name: getattr(request, field.name) for field in fields(Request)}
-    without: dict[str, Any] = dict.fromkeys(("sources", "transforms", "code"), ())
-    without |= {"recipe": "", "values": None}
-    if request.nlaug_data:
-        without["nlaug_data"] = str(Path(request.nlaug_data).resolve())
-    rows = Request(**given | without)
-    code = [Path(path).resolve() for path in listed(request.code)]
-    digests = tuple((str(path), file_digest(path)) for path in code)
-    job = ShardJob(out, rows, recipe.key, digests)
-    if (tagger := job.engine().tagger) is None:
-        return job, None
-    program: Any = tagger.partition(":")[0]
-    return replace(job, request=replace(rows, tagger=program)), tagger
-
-
-def dictionaries(recipe: Recipe, settings: Settings) -> list[dict[str, str]]:
-    """Return the word lists of a recipe with hash, source and licence."""
-    notes: list[dict[str, str]] = []
-    for step in recipe.steps():
-        for path in registry.get(step.transform).data(settings, step_values(step)):
-            note = {"transform": step.transform, "file": path.name, "sha256": file_digest(path)}
-            if (note := note | head_of(path)) not in notes:
-                notes.append(note)
-    return notes
-
-
-def request_of(manifest: Manifest, code: Sequence[str] = ()) -> Request:
-    """Return the request that a manifest answers (`--from`).
-
-    The code that it names does not run, only what the caller names in `code`: a manifest may come
-    from anywhere. Raises UsageError for one that names code if the caller names none.
-    """
-    options = {name: value for name, value in manifest.options.items() if name != "code_sha256"}
-    try:
-        if (named := options.pop("code")) and not code:
-            again = " ".join(f"--code {path}" for path in named)
-            raise UsageError(
-                f"the manifest names code, which runs only if you name it: read it, add {again}"
-            )
-        options["tagger"] = (options["tagger"] or "rule").partition(":")[0]
-        sources = [str(source["path"]) for source in manifest.sources]
-    except (KeyError, TypeError, AttributeError) as error:
-        raise OutputError(f"the manifest is damaged: its options or sources: {error!r}") from error
-    registry.load_code(*code)  # the recipe may name what it registers
-    recipe = Recipe.from_dict(manifest.recipe, "manifest")
-    values = {"sources": sources, "recipe": recipe, "seed": manifest.seed, "code": code, **options}
-    return decode(Request, values, label=lambda name: f"manifest: {name}")
 
 
 # The end of a run.
@@ -467,7 +292,7 @@ def finish(
             if rows == [(shard["file"], shard["rows"]) for shard in earlier.shards]:
                 return earlier
         digest = folder.digests(fresh)
-        duplicates = _duplicate_ids(plan, shards) if plan.request.id_column else 0
+        duplicates = _duplicate_ids(plan, shards) if plan.job.columns.row_id else 0
         manifest = Manifest(
             kind="augment", command=command, totals=_totals(shards.values(), duplicates),
             shards=[
@@ -512,7 +337,7 @@ def _duplicate_ids(plan: AugmentPlan, shards: Mapping[str, Shard]) -> int:
             parts.append(ids[mix_array(ids) % np.uint64(passes) == number])
         ordered = np.sort(np.concatenate(parts))  # np.unique takes seven times as long
         distinct += int(np.count_nonzero(np.diff(ordered))) + bool(len(ordered))
-    return rows // plan.request.copies - distinct
+    return rows // plan.job.copies - distinct
 
 
 def _columns(out: Path, manifest: Manifest) -> dict[str, str]:

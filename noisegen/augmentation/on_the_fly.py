@@ -1,6 +1,6 @@
 """Noise on the fly: `Mapper` for `datasets`, `Collator` for a torch `DataLoader`.
 
-The noise of a row is a function of (seed, id, epoch), whatever the number of loader workers.
+The noise of a row depends on seed, id and epoch alone, not on the number of loader workers.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,7 +22,7 @@ from noisegen.text.spans import PROTECTED
 
 @dataclass
 class _OnTheFly:
-    """Noise for rows with ids; `epoch` gives other noise, as the copies of `augment` do."""
+    """Noise for rows with ids; every `epoch` has its own noise, as copies of `augment` have."""
 
     recipe: RecipeLike = DEFAULT_RECIPE
     seed: int = 0
@@ -35,7 +35,7 @@ class _OnTheFly:
     tagger: str = "rule"
 
     def __post_init__(self) -> None:
-        """Raise what the first batch would; what the language lacks is warned of there."""
+        """Check the options now, not at the first batch, which also warns of missing data."""
         check_seed(self.seed)
         _check_epoch(self.epoch)
         prepared(self.recipe, self.lang, self.protect, self.tagger, quiet=True)
@@ -43,7 +43,7 @@ class _OnTheFly:
     def noise(
         self, texts: Sequence[str | None], ids: Iterable[int] | Iterable[str]
     ) -> list[str | None]:
-        """Return the noisy texts of rows with these ids, None for None."""
+        """Return the noisy texts of rows with these ids; None stays None."""
         given = texts.to_pylist() if hasattr(texts, "to_pylist") else list(texts)
         clean = strings(["" if text is None else text for text in given])
         streams = Streams(id_array(ids, len(clean)), self.seed, int(self.epoch))
@@ -60,15 +60,15 @@ def _check_epoch(epoch: object) -> None:
 @checked_init
 @dataclass
 class Mapper(_OnTheFly):
-    """For `dataset.map(Mapper("ugc", seed=7), batched=True)`: adds a column of noisy text.
+    """Callable for `dataset.map(Mapper("ugc", seed=7), batched=True)`: adds a column of noisy text.
 
-    Rows need a column of ids, or `with_indices=True`. `epoch` gives the same rows other noise.
+    Rows need a column of ids, or `with_indices=True`. Another `epoch` gives rows other noise.
     """
 
     def __call__(
         self, batch: Mapping[str, Sequence[Any]], indices: Sequence[int] | None = None
     ) -> dict[str, list[str | None]]:
-        """Return the noisy column for a batch of columns; a row without text stays without."""
+        """Return the noisy column for a batch of columns; None stays None."""
         if not hasattr(batch, "keys") and (batch is None or self.text_column not in batch):
             raise UsageError(f"a Mapper takes a dict of columns, not {type(batch).__name__}")
         if self.text_column not in batch:
@@ -77,7 +77,7 @@ class Mapper(_OnTheFly):
         texts = batch[self.text_column]
         if texts is None or isinstance(texts, str) or isinstance(indices, int):
             raise UsageError("a Mapper takes a batch of columns, not a row: map with batched=True")
-        # Not batch.get: the lazy batch of `datasets` would fall back even where the column is.
+        # batch.get would return its default for a column that a lazy batch of `datasets` has.
         ids = batch[self.id_column] if self.id_column in batch else indices  # noqa: SIM401
         if ids is None:
             raise UsageError(f"no column {self.id_column!r}: name one, or map with_indices=True")
@@ -87,21 +87,21 @@ class Mapper(_OnTheFly):
 @checked_init
 @dataclass
 class Collator(_OnTheFly):
-    """For `DataLoader(rows, collate_fn=Collator(...))`: noises the text of a list of row mappings.
+    """Callable for `DataLoader(rows, collate_fn=Collator(...))`: noises the text of mappings.
 
-    The batch is a dict of lists, or what `collate` makes of the list of rows with noise. Call
-    `set_epoch` before each pass for fresh noise; persistent workers keep the epoch they began with.
+    A batch is a dict of lists, or the result of `collate` for the list of noisy rows. Call
+    `set_epoch` before each pass for new noise; persistent workers keep their first epoch.
     """
 
     collate: Callable[[list[dict[str, Any]]], Any] | None = None
 
     def set_epoch(self, epoch: int) -> None:
-        """Choose the noise of a pass over the data: 0, 1, 2, ...; raises UsageError."""
+        """Set the number of the pass over the data: 0, 1, 2, ...; raises UsageError for others."""
         _check_epoch(epoch)
         self.epoch = epoch
 
     def __call__(self, rows: Sequence[Mapping[str, Any]]) -> Any:
-        """Return the batch; raises UsageError for a row without text or id column."""
+        """Return the batch of noisy rows; raises UsageError for a row without text or id column."""
         rows, columns = list(rows), (self.text_column, self.id_column)
         for name in columns:
             if any(name not in row for row in rows):
@@ -116,7 +116,7 @@ class Collator(_OnTheFly):
 
 @dataclass(frozen=True)
 class Noising:
-    """Options of noise on texts in memory, beside the recipe; see `noisegen.noise`."""
+    """Options of noise for texts in memory; the fields are options of `noisegen.noise`."""
 
     lang: str = "en"
     protect: str = PROTECTED
@@ -125,9 +125,9 @@ class Noising:
     def noise(
         self, recipe: Recipe, texts: Sequence[str], seed: int = 0, copy: int = 0
     ) -> list[str]:
-        """Return the noisy texts, whose ids count from 0.
+        """Return noisy texts; their ids count from 0.
 
-        Steps without data for the language are left out; raises UsageError if all are.
+        Steps without data for the language are left out. Raises UsageError if no step has data.
         """
         engine, kinds = prepared(recipe, self.lang, self.protect, self.tagger, quiet=True)
         streams = Streams(np.arange(len(texts), dtype=np.uint64), seed, copy)

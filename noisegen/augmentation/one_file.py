@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from noisegen.augmentation import Request
+from noisegen.augmentation.plan import AugmentPlan
 from noisegen.augmentation.shards import (
     SAMPLED_ROWS,
     Shard,
@@ -41,10 +41,10 @@ from noisegen.data.files import metered
 from noisegen.data.formats.base import NoisyRow, Writer
 from noisegen.data.formats.registry import ENDINGS, FORMATS, WRITTEN, file_of
 from noisegen.data.rows import Columns, FileRange, RowBatch
-from noisegen.data.sources import is_list, listed, read
+from noisegen.data.sources import is_list, read
 from noisegen.data.tables import CODE, KEPT, RAW, REASON, REASONS, Mask
 from noisegen.errors import OutputError, SourceError, UsageError
-from noisegen.options import Strings
+from noisegen.options import listed
 from noisegen.runs.atomic import atomic, refuse_existing, remove_left
 from noisegen.runs.store import output_path
 from noisegen.text.buffers import as_arrow
@@ -93,13 +93,13 @@ class Target:
         """Return how many rows a task has: few, so that a stream begins soon; a row group many."""
         return min(ROWS, rows_per_shard) if self.writer.line else rows_per_shard
 
-    def refuse(self, request: Request) -> None:
-        """Raise UsageError for options that the format cannot hold."""
+    def check(self, job: ShardJob) -> None:
+        """Raise UsageError for options of the job that the format cannot hold."""
         tables = "write jsonl, parquet, csv or tsv"
-        for flag, given in (("--copies", request.copies > 1), ("--edits", request.edits)):
-            if given and not self.writer.has_columns:
+        for flag, is_given in (("--copies", job.copies > 1), ("--edits", job.edits)):
+            if is_given and not self.writer.has_columns:
                 raise UsageError(f"{self.format} has no column for {flag}: {tables}")
-        if self.has_token_lines and not request.tokens:
+        if self.has_token_lines and not job.columns.tokens:
             problem = f"{self.format} needs --tokens and --labels, for it holds no plain text"
             raise UsageError(f"{problem}: {tables}, or txt")
         if self.format == "parquet" and self.compression:
@@ -107,58 +107,75 @@ class Target:
                 f"{self.path}: Parquet compresses itself: leave out .{self.compression}"
             )
 
-    def refuse_columns(self, names: Sequence[str], request: Request) -> None:
-        """Raise SourceError for a column of the source that has the name of a new one."""
-        for name, is_new in (("copy", request.copies > 1), ("edits", request.edits)):
-            if is_new and name in names:
+    def check_columns(self, names: Sequence[str], job: ShardJob) -> None:
+        """Raise SourceError for a column of the source with the name of an added column."""
+        for name, is_added in (("copy", job.copies > 1), ("edits", job.edits)):
+            if is_added and name in names:
                 raise SourceError(
                     f"the source has a column {name!r}, as the output will; rename it"
                 )
 
 
-def target_of(out: str, to: str | None, request: Request, came: Callable[[], str]) -> Target | None:
-    """Return the file that `out` names, '-' or a name with an ending; None for a folder of shards.
+def target_of(out: str, to: str | None, plan: AugmentPlan) -> Target | None:
+    """Return the file that `out` names: '-', or a name with an ending; None for a folder of shards.
 
-    Its format is `to`, else that of the ending, else that which `came` in. Raises UsageError, also
-    for a new folder that has the name of a file.
+    Its format is `to`, else the format of the ending, else the format of the input. Raises
+    UsageError for a format that cannot hold the output, and for a new folder named like a file.
     """
     compression = compression_of(out)
     name = out.lower().removesuffix(f".{compression}")
     ending = ENDINGS.get(name.rpartition(".")[2], "") if "." in name else ""
-    is_folder = output_path(out).is_dir()
-    if is_folder and ending in WRITTEN and not any(output_path(out).iterdir()):
-        raise UsageError(f"{out} is an empty folder: remove it, or write {out}/ for shards in it")
-    if is_folder or not (to or ending in WRITTEN or out == "-"):
+    path = output_path(out)
+    if path.is_dir():
+        _check_folder(out, is_named_like_file=ending in WRITTEN, is_empty=not any(path.iterdir()))
         if to:
             raise UsageError(f"{out} is a folder: --to writes one file")
-        if not is_folder and _ENDING.search(out):
+        return None
+    if not (to or ending in WRITTEN or out == "-"):
+        if _ENDING.search(out):
             endings = ", ".join(f".{name}" for name in WRITTEN)
             raise UsageError(
                 f"{out}: one file ends in {endings}, or with .gz, .bz2, .xz or .zst after it; "
                 f"a folder of this name is {out}/"
             )
         return None
-    kind = to or ending or came()
-    if kind == "tsv" and not to and _is_tsv(request.sources) and _has_token_lines(came()):
-        kind = came()  # a token per line, as it came
-    kind = kind if kind in WRITTEN else "jsonl"
-    if kind == "norm" and came() in ("conll", "conllu") and request.labels in conll.LABELLED[:2]:
-        raise UsageError(
-            f"norm holds normal forms, and column {request.labels!r} of {came()} has tags: write "
-            "conll or conllu, or name a column of normal forms: --tokens, --labels"
-        )
-    target = Target(out, kind, compression, not request.text_column.isdecimal())
-    if came():  # else there are no rows to write, which is told when they are read
-        target.refuse(request)
+    source = plan.format()
+    kind = _format_of(to, ending, source, plan)
+    if kind == "norm" and source in ("conll", "conllu"):
+        _check_norm(source, plan.job.columns.labels)
+    has_header = not plan.request.text_column.isdecimal()
+    target = Target(out, kind, compression, has_header)
+    if source:  # else there are no rows, and the reader reports that
+        target.check(plan.job)
     return target
 
 
-def _is_tsv(sources: Strings) -> bool:
-    return all(file_of(source).format == "tsv" for source in listed(sources))
+def _check_folder(out: str, *, is_named_like_file: bool, is_empty: bool) -> None:
+    """Raise UsageError for an empty folder whose name asks for a file, such as out.jsonl."""
+    if is_named_like_file and is_empty:
+        raise UsageError(f"{out} is an empty folder: remove it, or write {out}/ for shards in it")
 
 
-def _has_token_lines(name: str) -> bool:
-    return name in FORMATS and FORMATS[name].has_token_lines
+def _format_of(to: str | None, ending: str, source: str, plan: AugmentPlan) -> str:
+    """Return the format of the output file, given the format of its ending and of the source.
+
+    Token files are often named .tsv: if all sources are, an output .tsv keeps their format.
+    """
+    kind = to or ending or source
+    if ending == "tsv" and not to and source in FORMATS and FORMATS[source].has_token_lines:
+        sources = listed(plan.request.sources)
+        if all(file_of(name).format == "tsv" for name in sources):
+            kind = source
+    return kind if kind in WRITTEN else "jsonl"
+
+
+def _check_norm(source: str, labels: str | None) -> None:
+    """Raise UsageError if a file of normal forms would get tags from the column `labels`."""
+    if labels in conll.LABELLED[:2]:
+        raise UsageError(
+            f"norm holds normal forms, and column {labels!r} of {source} has tags: write "
+            "conll or conllu, or name a column of normal forms: --tokens, --labels"
+        )
 
 
 @contextmanager
@@ -267,15 +284,14 @@ def _noised(
     job: ShardJob, target: Target, batch: RowBatch, stays: Mask, step: int, sums: Counter[str]
 ) -> pa.Table:
     """Return rows with noisy text, and those that stay once; copies of a row follow each other."""
-    request = job.request
     tables, numbers = [], []
-    for copy in range(request.copies):
-        noised = job.noised(batch.table, copy, edits=request.edits or request.labels is not None)
+    for copy in range(job.copies):
+        noised = job.noised(batch.table, copy, edits=job.edits or job.has_labels)
         sums.update(counts_of(noised, step))
         table = batch.read
         for name, values in _changed(job, target, batch.read.column_names, noised).items():
             table = _with_values(table, name, values, batch.keep)
-        if request.copies > 1:
+        if job.copies > 1:
             table = table.append_column("copy", as_arrow(np.full(len(table), copy, np.int32)))
         present = batch.keep if copy else batch.keep | stays
         tables.append(table.filter(present))
@@ -289,7 +305,8 @@ def _changed(
     job: ShardJob, target: Target, names: Sequence[str], noised: pa.Table
 ) -> dict[str, Any]:
     """Return the columns that noise changes or adds, by their names in the input."""
-    columns, new = job.columns.of(names), {"edits": noised["edits"]} if job.request.edits else {}
+    columns = job.columns.of(names)
+    new = {"edits": noised["edits"]} if job.edits else {}
     if not (columns.tokens and columns.labels):
         return {columns.source: noised["noisy"]} | new
     words, owners = align(noised, columns)

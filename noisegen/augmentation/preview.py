@@ -1,6 +1,6 @@
-"""The preview of noise: before and after on a terminal, aligned column by column.
+"""Preview of noise on a terminal: clean text above noisy text, aligned column by column.
 
-Widths are those of rich.cells; text that runs from right to left stands as it is stored.
+rich.cells measures the width of characters. Right-to-left text is shown in the order of storage.
 """
 
 import sys
@@ -19,8 +19,8 @@ from rich.style import Style
 from rich.text import Text
 
 from noisegen.augmentation import Request
-from noisegen.augmentation.augment import AugmentPlan, make_plan
 from noisegen.augmentation.catalog import demo_texts
+from noisegen.augmentation.plan import AugmentPlan, make_plan
 from noisegen.data.files import is_url
 from noisegen.data.formats.registry import file_of
 from noisegen.data.sources import is_hub, read
@@ -35,7 +35,7 @@ from noisegen.text.resources import DEMO
 
 
 class ShownEdit(NamedTuple):
-    """A replaced span, in characters of either side; of two transforms it names 'fing+spac'."""
+    """A replaced span, in characters of both sides; two transforms are named 'fing+spac'."""
 
     transform: str
     clean_start: int
@@ -46,7 +46,7 @@ class ShownEdit(NamedTuple):
 
 @dataclass(frozen=True)
 class ShownRow:
-    """One row to show, as in a shard; the text outside `edits` is equal on both sides."""
+    """One row with the columns of a shard; the text outside `edits` is equal on both sides."""
 
     id: int | str
     clean: str
@@ -55,14 +55,15 @@ class ShownRow:
     edits: list[dict[str, Any]]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data, named as the columns of a shard."""
+        """Return plain data with the names of a shard's columns."""
         return asdict(self)
 
     def beginning(self, most: int) -> "ShownRow":
-        """Return about so many characters of the row, and of the last edit in them."""
+        """Return the first `most` characters or more; the last edit is cut to `most` characters."""
         edits = [dict(edit) for edit in self.edits if edit["clean_start"] < most]
         stop = noisy_stop = most
-        for last in edits[-1:]:
+        if edits:
+            last = edits[-1]
             for side in ("clean", "noisy"):
                 last[f"{side}_end"] = min(last[f"{side}_end"], last[f"{side}_start"] + most)
             behind = max(0, most - last["clean_end"])
@@ -79,7 +80,7 @@ class ShownRow:
 
 
 def is_source(text: str) -> bool:
-    """Tell whether an argument names a source, there or not, rather than being a text."""
+    """Return whether an argument of `preview` names a source; if not, it is a text to show."""
     if text == "-" or is_hub(text) or is_url(text):
         return True
     if len(text) > 1024 or " " in text:
@@ -90,12 +91,33 @@ def is_source(text: str) -> bool:
 def examples_of(
     request: Request, rows: int, tell: Callable[[str], None] = lambda _: None
 ) -> list[ShownRow]:
-    """Return the first rows of a request's sources, which may also be texts, with their noise.
+    """Return the first rows of the sources of a request, with their noise.
 
-    `tell` gets what may surprise, such as transforms without data for the language. Raises
-    UsageError for texts among sources.
+    Sources may also be texts; without sources, demo texts of the language are shown. `tell` gets
+    the hints of the plan. Raises UsageError for texts among sources.
     """
     given = listed(request.sources)
+    texts = _texts_among(given)
+    if texts and request.group_by:
+        raise UsageError("--group-by names a column of a source; a text has none")
+    if not given:
+        texts = demo_texts().get(normalize_language(request.lang), [])[:rows]
+    # Texts are no source, so their plan is made for the demo file, which is not read then. The
+    # whole demo file is shown where it has no text of the language.
+    sources = [str(DEMO)] if texts or not given else given
+    plan = make_plan(replace(request, sources=sources, limit=rows), Path("preview"))
+    for hint in plan.hints:
+        tell(hint)
+    columns = [column.name for column in fields(ShownRow)]
+    examples: list[ShownRow] = []
+    for table in [_table_of(texts)] if texts else _clean_tables(plan):
+        noised = plan.job.noised(table, edits=True).select(columns)
+        examples += [ShownRow(**row) for row in noised.to_pylist()]
+    return examples[:rows]
+
+
+def _texts_among(given: Sequence[str]) -> list[str]:
+    """Return the arguments that are texts; raises UsageError if others are sources."""
     texts = [source for source in given if not is_source(source)]
     if 0 < len(texts) < len(given):
         named = next(source for source in given if is_source(source))
@@ -104,27 +126,24 @@ def examples_of(
             f"{text!r} is a text (there is no such file) and {named!r} a source: "
             "preview one or the other"
         )
-    if texts and request.group_by:
-        raise UsageError("--group-by names a column of a source; a text has none")
-    if not given:  # all of the demo text where there is none of the language
-        texts = demo_texts().get(normalize_language(request.lang), [])[:rows]
-    sources = [str(DEMO)] if texts or not given else given
-    plan = make_plan(replace(request, sources=sources, limit=rows), Path("preview"))
-    for hint in plan.hints:
-        tell(hint)
-    job, examples = plan.job, list[ShownRow]()
-    ids = pa.array(range(len(texts)), pa.int64())
-    batches = (batch.table for task in plan.tasks() for batch in read(task.ranges, job.columns))
-    read_columns = dict.fromkeys(["id", "clean", job.group_column or "id"])
-    for table in [pa.table({"id": ids, "clean": pa.array(texts)})] if texts else batches:
-        noised = job.noised(table.select([*read_columns]), edits=True)
-        shown = noised.select([column.name for column in fields(ShownRow)])
-        examples += [ShownRow(**row) for row in shown.to_pylist()]
-    return examples[:rows]
+    return texts
+
+
+def _table_of(texts: Sequence[str]) -> pa.Table:
+    return pa.table({"id": pa.array(range(len(texts)), pa.int64()), "clean": pa.array(texts)})
+
+
+def _clean_tables(plan: AugmentPlan) -> Iterator[pa.Table]:
+    """Yield the rows of a plan, with the columns that noise needs."""
+    job = plan.job
+    columns = [*dict.fromkeys(["id", "clean", job.group_column or "id"])]
+    for task in plan.tasks():
+        for batch in read(task.ranges, job.columns):
+            yield batch.table.select(columns)
 
 
 def describe(plan: AugmentPlan, expected: RunEstimate | None) -> str:
-    """Return what a run would do, make and take, in lines of text."""
+    """Return lines of text on a planned run: sources, recipe, columns, and the estimate."""
     request = plan.request
     columns = vars(plan.job.columns)
     transforms = dict.fromkeys(step.transform for step in plan.recipe.steps())
@@ -143,18 +162,29 @@ def describe(plan: AugmentPlan, expected: RunEstimate | None) -> str:
 SHOWN_MAX = 10_000  # characters of a row that are printed
 _FILLER = "·"
 _LABEL_WIDTH = 7
-# Paul Tol's 'light' scheme: made for black text on coloured ground, told apart by the colour-blind.
+# Paul Tol's 'light' scheme: black text on coloured ground, for colour-blind readers too.
 _GROUNDS = ("#77aadd", "#ee8866", "#eedd88", "#ffaabb", "#99ddff", "#44bb99", "#bbcc33", "#aaaa00")
-_ORDER = (
-    "fing", "leet", "spac", "spel", "homo", "abr1", "slng", "dysl", "abr2", "abr3", "cont", "week",
-)  # fmt: skip
+_ORDER = [
+    "fing",
+    "leet",
+    "spac",
+    "spel",
+    "homo",
+    "abr1",
+    "slng",
+    "dysl",
+    "abr2",
+    "abr3",
+    "cont",
+    "week",
+]
 
 
 def render(examples: Sequence[ShownRow], console: Console, *, aligned: bool = True) -> None:
     """Print the rows, clean above noisy, and a legend of signs and transforms.
 
-    `aligned` fills the shorter side of a change, so that equal text is in equal columns, and breaks
-    lines to the width of the console; else each text is one line, as it is.
+    `aligned` pads the shorter side of a change, so that equal text stands in equal columns, and
+    breaks lines at the width of the console. Otherwise each text is one unbroken line.
     """
     if not examples:
         console.print("no rows to show")
@@ -186,7 +216,7 @@ def render(examples: Sequence[ShownRow], console: Console, *, aligned: bool = Tr
 
 
 def _print_transforms(shown: Counter[str], console: Console, has_colour: bool) -> None:
-    """Print how many changes each transform made, in its colour."""
+    """Print the number of changes of each transform, in its colour."""
     entries = []
     for transforms, count in sorted(shown.items(), key=lambda pair: (-pair[1], pair[0])):
         entry = Text()
@@ -210,7 +240,7 @@ def _head(example: ShownRow) -> Text:
 
 
 def _style(transforms: str, part: float = 0.0) -> Style:
-    """Return the style at a part, 0 to 1, of a span: its transforms share it from left to right."""
+    """Return the style at a place, 0 to 1, in a span: its transforms follow from left to right."""
     if not transforms:
         return Style()
     names = transforms.split("+")
@@ -225,7 +255,7 @@ def _style(transforms: str, part: float = 0.0) -> Style:
 
 
 class _Block(NamedTuple):
-    """Cells that stay on one line: as wide as the wider side, the other is padded."""
+    """Cells that stay on one line; the narrower side is padded to the width of the other."""
 
     clean: list[Grapheme]
     noisy: list[Grapheme]
@@ -261,7 +291,7 @@ _LEGEND = {
 
 
 def _signs(line: Sequence[_Block], *, aligned: bool) -> set[str]:
-    """Return the signs of the legend in a line: those that stand for something else."""
+    """Return the signs in a line that the legend explains, such as ␣ for a changed space."""
     cells = [cell for block in line for cell in (*block.clean, *block.noisy)]
     signs = {sign for cell in cells if cell.shown != cell.text for sign in cell.shown}
     uneven = any(_width(block.clean) != _width(block.noisy) for block in line)
@@ -274,10 +304,10 @@ def _carets(line: Sequence[_Block]) -> Text:
 
 
 def _lines(example: ShownRow, width: int, aligned: bool = True) -> Iterator[list[_Block]]:
-    """Yield lines, broken after a space where the word begun there is shorter than half a line."""
+    """Yield lines, broken after a space unless the word after it is longer than half a line."""
     line: list[_Block] = []
     used = 0
-    # Half a line, so that a word carried over and a block after it always fit into one line.
+    # Blocks are at most half a line wide, so that a word carried over and a block fit in a line.
     for block in _blocks(example, max(width // 2, 2), aligned):
         if line and used + block.width > width:
             spaces = [number for number, part in enumerate(line, 1) if _is_space(part)]
@@ -298,9 +328,9 @@ def _is_space(block: _Block) -> bool:
 
 
 def _blocks(example: ShownRow, limit: int, aligned: bool) -> Iterator[_Block]:
-    """Yield the unchanged graphemes and the changes; a change over `limit` columns is cut.
+    """Yield a block per unchanged grapheme and per change; wide changes become several blocks.
 
-    The spaces of a change have signs where the texts are aligned.
+    `limit` is the greatest width of a block, in columns. If `aligned`, signs show changed spaces.
     """
     done = 0
     for change in _whole_graphemes(example):
@@ -316,16 +346,17 @@ def _blocks(example: ShownRow, limit: int, aligned: bool) -> Iterator[_Block]:
 
 
 def _fitting(side: list[Grapheme], limit: int) -> int:
-    """Return how many cells fit, but at least one."""
+    """Return the number of cells that fit into `limit` columns, at least 1."""
     return max(sum(total <= limit for total in accumulate(cell.width for cell in side)), 1)
 
 
 def _whole_graphemes(example: ShownRow) -> Iterator[ShownEdit]:
-    """Yield the changes, widened until they cut no grapheme, and joined to those they then meet."""
+    """Yield the changes, widened to whole graphemes; changes that meet by this are joined."""
+    # Places between graphemes, on both sides.
     clean, noisy = (
         {0, *accumulate(len(cluster) for cluster in graphemes(text))}
         for text in (example.clean, example.noisy)
-    )  # where a grapheme begins or ends
+    )
     ahead = _real_changes(example)[::-1]
     while ahead:
         transforms, start, stop, noisy_start, noisy_end = ahead.pop()
@@ -342,7 +373,7 @@ def _whole_graphemes(example: ShownRow) -> Iterator[ShownEdit]:
 
 
 def _real_changes(example: ShownRow) -> list[ShownEdit]:
-    """Return the changes in order, without those that replace a text by itself."""
+    """Return the changes in order; replacements of a text by itself are left out."""
     edits = (ShownEdit(**edit) for edit in example.edits)
     changes = sorted(edits, key=lambda change: change[1:])
     return [change for change in changes if len(set(example.texts_of(change))) == 2]

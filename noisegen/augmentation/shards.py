@@ -1,6 +1,5 @@
-"""One task in, one shard out: read rows, noise them, carry labels over, write Parquet."""
+"""Make one shard from one task: read rows, noise them, move labels along, write Parquet."""
 
-import json
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +16,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from noisegen.augmentation import Request
 from noisegen.data.conll import NORM
 from noisegen.data.features import class_names, label_names, with_class_names
 from noisegen.data.labels import carried, carried_forms
@@ -35,22 +33,26 @@ from noisegen.runs.folder import METADATA, note_text, shard_path
 from noisegen.runs.progress import live_path, publishing
 from noisegen.text.alignment import error_counts, words_in
 from noisegen.text.buffers import U64, as_arrow, one_chunk
-from noisegen.text.spans import protect_kinds
 
-# zstd 1 beats snappy in speed and size; dictionary pages for unique text are waste.
+# zstd at level 1 is faster and smaller than snappy. Dictionary pages save nothing for unique text.
 _PARQUET = {
-    "compression": "zstd", "compression_level": 1, "write_statistics": ["id"],
-    "use_dictionary": ["transforms.list.element", "noisy_labels.list.element",
-                       "edits.list.element.transform"],
-}  # fmt: skip
-SAMPLED_ROWS = 2_000  # of a shard, evenly spaced, on which character and word errors are counted
+    "compression": "zstd",
+    "compression_level": 1,
+    "write_statistics": ["id"],
+    "use_dictionary": [
+        "transforms.list.element",
+        "noisy_labels.list.element",
+        "edits.list.element.transform",
+    ],
+}
+SAMPLED_ROWS = 2_000  # rows per shard, evenly spaced, whose character and word errors are counted
 
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """What one shard holds; the error sums are over a sample, scaled to the shard.
+    """Counts of one shard; the error sums are measured on a sample and scaled to the shard.
 
-    `transforms` are those drawn for rows that changed; shards of earlier versions have none.
+    `transforms` names the transforms drawn for rows that changed.
     """
 
     file: str
@@ -77,73 +79,90 @@ _NOTHING_DROPPED: dict[str, int] = {}
 
 @cache
 def _names(names: tuple[str, ...]) -> list[str]:
-    """Return a list, the same for equal names: a run holds the notes of all its shards."""
+    """Return the names as a list; equal names share one list, which saves memory in long runs."""
     return list(names)
 
 
 @dataclass(frozen=True)
 class ShardTask:
-    """One shard to make: its number, and the ranges of files whose rows it has."""
+    """One shard to make: its number, and the ranges of files with its rows."""
 
     number: int
     ranges: tuple[FileRange, ...]
 
     @property
     def first_row(self) -> int:
-        """The number of its first row among all rows of the run."""
+        """The number of the first row of the shard among all rows of the run."""
         return self.ranges[0].first
 
     @property
     def rows(self) -> int:
-        """The number of its rows."""
+        """The number of rows of the shard."""
         return sum(part.rows for part in self.ranges)
 
     @property
     def size(self) -> int:
-        """Its share of the bytes of the input; 0 where they are not known."""
+        """The bytes of the input that the shard takes; 0 if the size of the input is unknown."""
         return sum(part.size for part in self.ranges)
 
 
 @dataclass(frozen=True)
 class ShardJob:
-    """All that a worker needs to make any shard of a run; small, and pickled with every task."""
+    """Everything that a worker needs to noise the rows of a run; pickled with every task.
+
+    `recipe` is the recipe for the language of the run. `columns` are the columns that are read.
+    `edits` asks for a column with the changed spans. `group_by` is the column with the author or
+    thread of a row. `code` has the Python files with transforms, and the SHA-256 of each.
+    """
 
     out: Path
-    request: Request  # without sources
-    recipe: str  # YAML, with the steps of all languages: the labels of members count them
-    code: tuple[tuple[str, str], ...] = ()  # files and their digests
+    recipe: Recipe
+    settings: Settings
+    columns: Columns
+    seed: int = 0
+    copies: int = 1
+    protect: tuple[str, ...] = ()
+    edits: bool = False
+    group_by: str | None = None
+    code: tuple[tuple[str, str], ...] = ()
     config: str = ""  # JSON that binds a folder to one configuration
 
     def engine(self) -> Engine:
-        """Return the engine, made once in a process."""
-        return _engine(self.request, self.recipe, self.code)
+        """Return the engine, made once per process."""
+        return _engine(self.recipe, self.settings, self.code)
 
     @property
-    def columns(self) -> Columns:
-        """The columns that are read."""
-        return columns_of(self.request)
+    def has_labels(self) -> bool:
+        """Whether rows are tokens with labels, which move with the edits of their tokens."""
+        return bool(self.columns.tokens and self.columns.labels)
 
     @property
     def group_column(self) -> str | None:
-        """The column that has the groups: rows of `noised` have names of their own for two."""
-        group_by, columns = self.request.group_by, self.columns
-        own_names = {columns.text: "clean", columns.row_id: "id"}
-        return own_names.get(group_by, group_by) if group_by else None
+        """The name of the column `group_by` in rows that are read; text and ids are renamed."""
+        renamed = {self.columns.text: "clean", self.columns.row_id: "id"}
+        return renamed.get(self.group_by, self.group_by) if self.group_by else None
 
     def noised(self, rows: pa.Table, copy: int = 0, *, edits: bool) -> pa.Table:
         """Return rows, with the columns `id` and `clean`, and their noise, as `add_noise` does."""
         clean, ids = (one_chunk(rows[name]) for name in ("clean", "id"))
         numbers = id_numbers(ids)
         writers = _writer_ids(rows, self.group_column, numbers)
-        streams = Streams(numbers, self.request.seed, copy, writers)
-        protect = protect_kinds(self.request.protect)
-        return add_noise(self.engine(), rows, clean, streams, protect, edits)
+        streams = Streams(numbers, self.seed, copy, writers)
+        return add_noise(self.engine(), rows, clean, streams, self.protect, edits)
+
+
+@cache
+def _engine(recipe: Recipe, settings: Settings, code: tuple[tuple[str, str], ...]) -> Engine:
+    """Return the engine for a recipe; `code` registers the transforms of the recipe first."""
+    registry.load_code(*(path for path, _ in code))
+    return Engine(recipe, settings)
 
 
 def _writer_ids(rows: pa.Table, group_by: str | None, ids: U64) -> U64 | None:
-    """Return the number of the writer of each row; one without a group has its own.
+    """Return a number per row that draws its writer; rows of one group get one number.
 
-    Raises SourceError if there is no such column, or if it holds no texts or integers.
+    A row without a group gets a number of its own, from its id. Raises SourceError if the column is
+    missing or holds neither text nor integers.
     """
     if group_by is None:
         return None
@@ -156,31 +175,17 @@ def _writer_ids(rows: pa.Table, group_by: str | None, ids: U64) -> U64 | None:
         raise SourceError(f"column {group_by!r} holds {groups.type}, not text or integers")
     known, nothing = groups.is_valid(), "" if is_string(groups.type) else 0
     filled = pc.fill_null(groups, nothing)
-    if is_string(groups.type):  # as a table without nulls has it
+    if is_string(groups.type):  # the empty string means no group, as in tables without nulls
         known = pc.not_equal(filled, nothing)
     return np.where(known.to_numpy(zero_copy_only=False), id_numbers(filled), ids)
 
 
-def columns_of(request: Request) -> Columns:
-    """Return the columns that a request names."""
-    return Columns(request.text_column, request.id_column, request.tokens, request.labels)
-
-
-@cache
-def _engine(request: Request, recipe: str, code: tuple[tuple[str, str], ...]) -> Engine:
-    registry.load_code(*(path for path, _ in code))
-    nlaug_data = Path(request.nlaug_data) if request.nlaug_data else None
-    settings = Settings(request.lang, nlaug_data=nlaug_data, tagger=request.tagger)
-    return Engine(Recipe.from_dict(json.loads(recipe)).for_language(request.lang)[0], settings)
-
-
 def make_shard(job: ShardJob, folder: Path, task: ShardTask) -> Shard:
-    """Make one shard in a folder and return what it holds, which is written last, as metadata.
+    """Make one shard in a folder and return its counts, which its metadata holds too.
 
-    Raises OutputError if it cannot be written.
+    Raises OutputError if the shard cannot be written.
     """
-    request, path = job.request, shard_path(folder, task.number)
-    edits = request.edits or request.labels is not None
+    path = shard_path(folder, task.number)
     sums, dropped = Counter[str](), Counter[str]()
     read_so_far: Counter[str] = Counter()
     drawn: set[str] = set()
@@ -188,16 +193,16 @@ def make_shard(job: ShardJob, folder: Path, task: ShardTask) -> Shard:
     with atomic(path) as file, publishing(live_path(path), read_so_far), ExitStack() as stack:
         for batch in read(task.ranges, job.columns, batch_bytes=job.engine().batch_bytes):
             dropped.update(batch.dropped)
-            for copy in range(request.copies):
-                noised = job.noised(batch.table, copy, edits=edits)
+            for copy in range(job.copies):
+                noised = job.noised(batch.table, copy, edits=job.edits or job.has_labels)
                 sums.update(counts_of(noised, max(1, task.rows // SAMPLED_ROWS)))
                 drawn.update(_drawn(noised))
-                table = _in_order(request, noised, copy)
+                table = _in_order(job, noised, copy)
                 writer = writer or stack.enter_context(
                     pq.ParquetWriter(file, table.schema, **_PARQUET)
                 )
                 writer.write_table(table, row_group_size=max(1, len(table)))
-                share = len(table) / request.copies / task.rows
+                share = len(table) / job.copies / task.rows
                 read_so_far.update(rows=len(table), bytes=int(task.size * share))
         if writer is None:
             raise OutputError(f"no rows for shard {task.number}")
@@ -209,7 +214,7 @@ def make_shard(job: ShardJob, folder: Path, task: ShardTask) -> Shard:
 
 
 def counts_of(noised: pa.Table, step: int) -> dict[str, int]:
-    """Return what a batch adds to the shard's counts; errors on every step-th row, times step."""
+    """Return the counts of a batch; errors are counted in every step-th row and multiplied."""
     clean, noisy = noised["clean"], noised["noisy"]
     cleans, noisies = clean[::step].to_pylist(), noisy[::step].to_pylist()
     character_errors, word_errors = error_counts(cleans, noisies)
@@ -224,26 +229,27 @@ def counts_of(noised: pa.Table, step: int) -> dict[str, int]:
 
 
 def _drawn(noised: pa.Table) -> list[str]:
-    """Return the transforms that were drawn for rows whose text changed."""
+    """Return the names of the transforms drawn for rows whose text changed."""
     changed = pc.not_equal(noised["clean"], noised["noisy"])
     return list(pc.unique(pc.list_flatten(noised["transforms"].filter(changed))).to_pylist())
 
 
-def _in_order(request: Request, noised: pa.Table, copy: int) -> pa.Table:
-    """Return the columns of a shard, in the order of the contract."""
-    first, last = ["id", "clean", "noisy", "transforms"], ["edits"] * request.edits
-    if request.copies > 1:
+def _in_order(job: ShardJob, noised: pa.Table, copy: int) -> pa.Table:
+    """Return the columns of a shard: fixed names first, then the columns of the input."""
+    first = ["id", "clean", "noisy", "transforms"]
+    if job.copies > 1:
         first.append("copy")
         noised = noised.append_column("copy", as_arrow(np.full(len(noised), copy, np.int32)))
     others = [name for name in noised.column_names if name not in (*first, "edits")]
-    table = noised.select([*first, *others, *last])
-    if request.tokens and request.labels:
-        words, owners = align(noised, columns_of(request))
-        labels = aligned_labels(noised, request.tokens, request.labels, owners)
-        table = table.append_column("noisy_tokens", words).append_column("noisy_labels", labels)
+    table = noised.select([*first, *others, *["edits"] * job.edits])
+    if job.has_labels:
+        tokens, labels = str(job.columns.tokens), str(job.columns.labels)
+        words, owners = align(noised, job.columns)
+        table = table.append_column("noisy_tokens", words)
+        table = table.append_column("noisy_labels", aligned_labels(noised, tokens, labels, owners))
         classes = class_names(noised.schema)
-        if request.labels in classes:
-            classes["noisy_labels"] = classes[request.labels]
+        if labels in classes:
+            classes["noisy_labels"] = classes[labels]
             table = table.cast(with_class_names(table.schema, classes))
     return table
 
@@ -252,12 +258,12 @@ def _in_order(request: Request, noised: pa.Table, copy: int) -> pa.Table:
 
 
 Edit = Mapping[str, Any]
-BLANK_OF_EDIT = -1
+SPACE_OF_EDIT = -1  # a space that an edit wrote: no clean token begins after it
 _NOTHING = dict.fromkeys(("clean_start", "clean_end", "noisy_start", "noisy_end"), 0)
 
 
 def align(noised: pa.Table, columns: Columns) -> tuple[pa.Array, pa.Array]:
-    """Return the noisy tokens of rows, and the numbers of their clean tokens."""
+    """Return the noisy tokens of rows, and for each the number of the clean token it came from."""
     changes = (noised[str(name)].to_pylist() for name in (columns.tokens, "noisy", "edits"))
     rows = [noisy_tokens(*row) for row in zip(*changes, strict=True)]
     words, owners = zip(*rows, strict=True) if rows else ((), ())
@@ -265,12 +271,11 @@ def align(noised: pa.Table, columns: Columns) -> tuple[pa.Array, pa.Array]:
 
 
 def aligned_labels(noised: pa.Table, tokens: str, name: str, owners: pa.Array) -> pa.Array:
-    """Return labels of the clean tokens of rows as labels of the noisy tokens.
+    """Return the labels in column `name` for the noisy tokens; `owners` are from `align`.
 
-    A row without a label for each token keeps what it has.
-
-    Where labels are numbers of classes, B- and I- are told by the names. A name that the classes do
-    not have, the I-x of a split token in a set with B-x alone, stays B-x.
+    A row whose labels and tokens differ in number keeps its labels. Labels that are numbers of
+    classes are mapped by the names of the classes: a split token of B-x goes on with I-x. If the
+    classes have no I-x, it goes on with B-x.
     """
     carry_labels = carried_forms if name == NORM[1] else carried
     names = class_names(noised.schema).get(name, ())
@@ -301,12 +306,12 @@ def carry(
 def noisy_tokens(
     tokens: Sequence[str], noisy: str, edits: Sequence[Edit]
 ) -> tuple[list[str], list[int | None]]:
-    """Return the tokens of the noisy text and the number of the clean token of each.
+    """Return the tokens of the noisy text, and the number of the clean token each came from.
 
-    The clean text is the tokens joined by one space. The noisy text is split where these spaces are
-    left and at any space that an edit wrote. A token that begins in an unchanged part comes from
-    the clean token there; the k-th of n tokens that begin in a changed span comes from the same
-    share of the clean tokens of that span.
+    The clean text is the tokens joined by one space. The noisy text is split at the joining spaces
+    that are left, and at every space that an edit wrote. A noisy token that begins in unchanged
+    text comes from the clean token there. Noisy tokens that begin in a changed span are shared out
+    evenly, in order, over the clean tokens of that span.
     """
     if not edits:
         return list(tokens), list(range(len(tokens)))
@@ -321,25 +326,28 @@ def noisy_tokens(
 def _pieces(
     tokens: Sequence[str], starts: list[int], noisy: str, edits: Sequence[Edit]
 ) -> Iterator[tuple[int, int]]:
-    """Yield where the noisy tokens begin and end; an empty one only where a clean one is empty."""
-    ends = [(-1, 0), *_blanks(starts, noisy, edits), (len(noisy), len(tokens))]
+    """Yield begin and end of each noisy token; an empty token only for an empty clean token."""
+    ends = [(-1, 0), *_spaces(starts, noisy, edits), (len(noisy), len(tokens))]
     for (before, token), (end, following) in pairwise(ends):
-        untouched = token != BLANK_OF_EDIT and following == token + 1
+        untouched = token != SPACE_OF_EDIT and following == token + 1
         if end > before + 1 or (untouched and not tokens[token]):
             yield before + 1, end
 
 
-def _blanks(starts: list[int], noisy: str, edits: Sequence[Edit]) -> list[tuple[int, int]]:
-    """Return the blanks that split the noisy text, each with the clean token that follows it."""
-    blanks = []
+def _spaces(starts: list[int], noisy: str, edits: Sequence[Edit]) -> list[tuple[int, int]]:
+    """Return the places of the spaces that split the noisy text, in order.
+
+    Each comes with the number of the clean token after it, or SPACE_OF_EDIT.
+    """
+    spaces = []
     for token, start in enumerate(starts[1:], 1):
         edit = edits[bisect_right(edits, start - 1, key=itemgetter("clean_start")) - 1]
         if edit["clean_end"] <= start - 1:
-            blanks.append((start - 1 + edit["noisy_end"] - edit["clean_end"], token))
+            spaces.append((start - 1 + edit["noisy_end"] - edit["clean_end"], token))
     for edit in edits:
         span = range(edit["noisy_start"], edit["noisy_end"])
-        blanks += [(at, BLANK_OF_EDIT) for at in span if noisy[at].isspace()]
-    return sorted(blanks)
+        spaces += [(at, SPACE_OF_EDIT) for at in span if noisy[at].isspace()]
+    return sorted(spaces)
 
 
 def _owner(begin: int, starts: list[int], edits: Sequence[Edit], begins: list[int]) -> int:

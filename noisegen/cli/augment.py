@@ -1,5 +1,6 @@
 """`noisegen augment`."""
 
+from collections.abc import Mapping
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,9 +10,10 @@ import click
 from noisegen.augmentation import NOISE, AugmentOptions, Request
 from noisegen.cli import common
 from noisegen.errors import UsageError, one_line
+from noisegen.options import decode
 
 if TYPE_CHECKING:
-    from noisegen.augmentation.augment import AugmentPlan
+    from noisegen.augmentation.plan import AugmentPlan
     from noisegen.runs.manifest import Manifest
 
 
@@ -48,24 +50,22 @@ def augment(
 
     One file instead of shards: -o noisy.jsonl keeps rows and columns; -o - streams.
     """
-    from noisegen.augmentation.augment import make, make_plan
-    from noisegen.runs.manifest import Manifest
+    from noisegen.augmentation.augment import make
+    from noisegen.augmentation.plan import make_plan
     from noisegen.runs.store import output_path
 
-    run = common.run_values(given) | {"to": given.pop("to")}
-    earlier = Manifest.load(manifest, "augment") if manifest else None
+    earlier = _earlier(manifest)
     if not (earlier or given["sources"]):
         raise UsageError("name at least one SOURCE (or --from MANIFEST)")
-    request = _request_again(earlier, given) if earlier else common.request(given)
+    run = common.run_values(given) | {"to": given.pop("to"), "out": out or ""}
+    options = _options_again(earlier, given, run) if earlier else _options(given, run)
     if dry_run:
-        options = AugmentOptions(**vars(request), out=out or "", **run)
-        return _dry_run(request, options, as_json)
+        return _dry_run(options, as_json)
     if out is None:
         raise UsageError("name the output: -o FOLDER, -o FILE or -o -")
     common.refuse_memory(out)
     if out == "-" and as_json:
         raise UsageError("--json and -o - both write to standard output: choose one")
-    options = AugmentOptions(**vars(request), out=out, **run)
     plan = make_plan(options, output_path(out))
     _warn(plan, earlier)
     with common.progress() as show:
@@ -77,14 +77,34 @@ def augment(
     return 3 if written.totals["dropped"] else 0
 
 
-def _request_again(earlier: "Manifest", given: dict[str, Any]) -> Request:
-    """Return the request of an earlier run; raises UsageError for options that would change it."""
-    from noisegen.augmentation.augment import request_of
+def _earlier(manifest: str | None) -> "Manifest | None":
+    """Return the manifest of the run to make again, if the user names one."""
+    from noisegen.runs.manifest import Manifest
 
-    binding = {field.name for field in fields(Request)} | {"settings"}
-    binding -= {"code"} if earlier.options.get("code") else set()
-    common.refuse(binding, "--from makes the same rows again: leave out {}")
-    return request_of(earlier, given["code"])
+    return Manifest.load(manifest, "augment") if manifest else None
+
+
+def _options(given: dict[str, Any], run: Mapping[str, Any]) -> AugmentOptions:
+    """Return the options of a new run."""
+    given["values"] = common.read_settings(given.pop("settings"))
+    return decode(AugmentOptions, {**given, **run})
+
+
+def _options_again(
+    earlier: "Manifest", given: dict[str, Any], run: Mapping[str, Any]
+) -> AugmentOptions:
+    """Return the options that make the rows of an earlier run again.
+
+    Raises UsageError if the user gives an option that would change the rows.
+    """
+    from noisegen.augmentation.plan import values_of
+
+    fixed = {field.name for field in fields(Request)} | {"settings"}
+    if earlier.options.get("code"):
+        fixed.remove("code")
+    common.refuse(fixed, "--from makes the same rows again: leave out {}")
+    values = values_of(earlier, given["code"])
+    return decode(AugmentOptions, {**values, **run}, label=lambda name: f"manifest: {name}")
 
 
 def _warn(plan: "AugmentPlan", earlier: "Manifest | None") -> None:
@@ -100,15 +120,17 @@ def _warn(plan: "AugmentPlan", earlier: "Manifest | None") -> None:
             common.say([f"the rows may differ, for this has changed: {changed}"], "hint")
 
 
-def _dry_run(request: Request, options: AugmentOptions, as_json: bool) -> int:
-    from noisegen.augmentation.augment import estimate_of, make_plan
+def _dry_run(options: AugmentOptions, as_json: bool) -> int:
+    """Print the plan, an estimate and ten noisy rows; return the exit code."""
+    from noisegen.augmentation.augment import estimate_of
     from noisegen.augmentation.one_file import target_of
+    from noisegen.augmentation.plan import make_plan
     from noisegen.augmentation.preview import describe, examples_of, render
 
-    planned = make_plan(request, Path("out"))
+    planned = make_plan(options, Path("out"))
     out = str(options.out)
-    target = target_of(out, options.to, planned.request, planned.format) if out else None
-    examples = examples_of(request, 10, common.hint)
+    target = target_of(out, options.to, planned) if out else None
+    examples = examples_of(options, 10, common.hint)
     expected = estimate_of(planned, options.workers)
     expected = replace(expected, shards=0) if expected and target else expected
     plan = describe(planned, expected)

@@ -162,7 +162,7 @@ def export(
     as_json: bool,
     **head: str,
 ) -> None:
-    """Write a dictionary as Parquet, TSV, the paper's JSON, or a lexicon.
+    """Write it as Parquet, TSV, the paper's JSON, or a lexicon.
 
     A lexicon is TSV with a head that names its source and license.
     """

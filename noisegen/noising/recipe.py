@@ -98,6 +98,9 @@ class Recipe:
     writers: tuple[Writer, ...] = ()
     languages: dict[str, "Recipe"] = field(default_factory=dict)
 
+    def __hash__(self) -> int:
+        return hash(self.key)
+
     @classmethod
     def of(cls, steps: Sequence["Step | str"], name: str = "steps") -> "Recipe":
         """Return a recipe that applies steps in order, each a Step or NAME[:parameter=value]."""

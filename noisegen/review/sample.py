@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from noisegen.augmentation import Request
-from noisegen.augmentation.augment import recipe_of
+from noisegen.augmentation.plan import recipe_of
 from noisegen.data.columns import BATCH_BYTES, BATCH_ROWS, by_reason
 from noisegen.data.files import reading, shard_files
 from noisegen.data.formats.parquet import parquet_head, parquet_tables

@@ -14,7 +14,7 @@ from runs import DEMO, augment, contents, noisy_of, shards, table
 import noisegen
 from noisegen.augmentation import Request
 from noisegen.augmentation import augment as augment_module
-from noisegen.augmentation.augment import make_plan, recipe_of
+from noisegen.augmentation.plan import make_plan, recipe_of
 from noisegen.augmentation.shards import SAMPLED_ROWS
 from noisegen.errors import OutputError, SourceError, UsageError
 from noisegen.runs.manifest import Manifest

@@ -28,7 +28,8 @@ from runs import (
 
 from noisegen.augmentation import Request
 from noisegen.augmentation import shards as shards_module
-from noisegen.augmentation.augment import LAYOUT, finish, make_plan
+from noisegen.augmentation.augment import LAYOUT, finish
+from noisegen.augmentation.plan import make_plan
 from noisegen.cli import run
 from noisegen.errors import NoisegenError, OutputError
 from noisegen.runs import folder as folder_module

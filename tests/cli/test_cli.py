@@ -127,7 +127,7 @@ def test_the_help_of_the_program_has_a_line_for_every_command(capfd):
     starts = [line.split()[0] for line in lines if re.match(r"  [a-z]", line)]
     assert [name for name in starts if name in COMMANDS] == list(cli.noisegen.commands)
     assert [line for line in lines if re.match("[A-Z][a-z]+:$", line)] == [
-        "Options:", "Noise:", "Mine:", "Measure:", "Train:", "Shell:",
+        "Options:", "Noise:", "Mine:", "Measure:", "Train:",
     ]  # fmt: skip
     for name, known in cli.noisegen.commands.items():
         assert f"  {name:<13}  {known.help.splitlines()[0]}" in lines

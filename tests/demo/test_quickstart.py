@@ -15,8 +15,8 @@ from noisegen.demo.quickstart import (
     UNSEEN,
     Split,
     demo_texts,
-    headlines,
     example_lines,
+    headlines,
 )
 from noisegen.encoders.encoder import open_encoder
 from noisegen.evaluation.results import Comparison, Dataset, Model, Results, Score

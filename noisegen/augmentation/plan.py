@@ -1,0 +1,202 @@
+"""The plan of a run of `augment`: inputs, recipe and job, checked before a row is read."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from noisegen.augmentation import Request
+from noisegen.augmentation.shards import ShardJob, ShardTask
+from noisegen.data.formats.registry import read_head
+from noisegen.data.sources import (
+    Columns,
+    FileRange,
+    Head,
+    completed,
+    expand,
+    first_file,
+    no_column,
+    refuse_reserved,
+    shard_ranges,
+)
+from noisegen.errors import OutputError, RecipeError, UsageError
+from noisegen.noising import registry
+from noisegen.noising.lexicon import head_of
+from noisegen.noising.recipe import Recipe, parse_step, step_values
+from noisegen.noising.registry import Settings
+from noisegen.noising.rng import check_seed
+from noisegen.options import listed, refuse_unknown
+from noisegen.runs.atomic import file_digest
+from noisegen.runs.folder import bound
+from noisegen.runs.manifest import Manifest
+from noisegen.text.spans import protect_kinds
+from noisegen.version import __version__
+
+
+@dataclass(frozen=True)
+class AugmentPlan:
+    """A request made definite: the recipe for its language, its inputs, the job of a worker.
+
+    `hints` say what may surprise, such as transforms without data for the language or a column that
+    is taken without being named; `skipped` are the files not read.
+    """
+
+    request: Request
+    recipe: Recipe
+    inputs: list[FileRange]
+    job: ShardJob
+    config: dict[str, Any]
+    hints: list[str]
+    skipped: list[str]
+
+    def format(self) -> str:
+        """Return the format of the first input with rows, such as jsonl; '' if there is none."""
+        file = first_file(self.inputs, self.job.columns)
+        return file.format if file else ""
+
+    def absolute(self) -> "AugmentPlan":
+        """Return the plan with paths that mean the same in any folder."""
+        inputs = [
+            item if (path := item.absolute) == item.path else replace(item, path=path)
+            for item in self.inputs
+        ]
+        return replace(self, inputs=inputs, job=replace(self.job, out=self.job.out.resolve()))
+
+    @property
+    def size(self) -> int:
+        """The bytes of all inputs; 0 if those of one are not known."""
+        sizes = [source["bytes"] for source in self.config["sources"]]
+        return 0 if None in sizes else sum(sizes)
+
+    def tasks(self, head: Head = read_head) -> Iterator[ShardTask]:
+        """Yield the tasks, one per shard; raises SourceError for a column named as one of a run."""
+        columns, request = self.job.columns, self.request
+        refuse_reserved(self.inputs, columns)
+        shards = shard_ranges(self.inputs, columns, request.rows_per_shard, request.limit, head)
+        return (ShardTask(number, ranges) for number, ranges in enumerate(shards))
+
+
+_BINDING = (  # options that decide rows and shards, as the manifest lists them
+    "copies", "lang", "text_column", "id_column", "tokens", "labels", "protect", "edits",
+    "rows_per_shard", "limit",
+)  # fmt: skip
+
+
+def make_plan(request: Request, out: Path) -> AugmentPlan:
+    """Check everything that can be checked before the first row is read."""
+    check_seed(request.seed)
+    protect = protect_kinds(request.protect)
+    if request.nlaug_data and not Path(request.nlaug_data).is_dir():
+        raise UsageError(f"--nlaug-data {request.nlaug_data!r}: no such folder")
+    registry.load_code(*listed(request.code))
+    whole = recipe_of(request)
+    recipe, _ = whole.for_language(request.lang)
+    if request.group_by and not recipe.writers:
+        raise UsageError(f"--group-by needs a recipe with writers; {whole.name} has none")
+    named = expand(request.sources)
+    inputs = [item for item in named if not item.skipped]
+    columns, notes = completed(inputs, columns_of(request))
+    file = first_file(inputs, columns) if request.group_by else None
+    if file and request.group_by not in file.schema.names:
+        raise no_column(file.path, str(request.group_by), file.schema.names)
+    code = tuple((str(path), file_digest(path)) for path in map(_absolute, listed(request.code)))
+    nlaug_data = _absolute(request.nlaug_data) if request.nlaug_data else None
+    job = ShardJob(
+        out=out,
+        recipe=recipe,
+        settings=Settings(request.lang, nlaug_data=nlaug_data, tagger=request.tagger),
+        columns=columns,
+        seed=request.seed,
+        copies=request.copies,
+        protect=protect,
+        edits=request.edits,
+        group_by=request.group_by,
+        code=code,
+    )
+    tagger = job.engine().tagger
+    if tagger:  # so that every worker uses the program that was found here
+        program = tagger.partition(":")[0]
+        job = replace(job, settings=replace(job.settings, tagger=program))
+    options: dict[str, Any] = {name: getattr(request, name) for name in _BINDING}
+    options |= {"id_column": columns.row_id, "tokens": columns.tokens, "labels": columns.labels}
+    if request.group_by:
+        options["group_by"] = request.group_by
+    options["code"] = request.code
+    options["nlaug_data"] = request.nlaug_data
+    options["code_sha256"] = [digest for _, digest in code]
+    options["tagger"] = tagger
+    config = {
+        "version": __version__,
+        "seed": request.seed,
+        "recipe": whole.to_dict(),
+        "recipe_digest": whole.digest,
+        "dictionaries": dictionaries(recipe, job.engine().settings),
+        "options": options,
+    }
+    config = json.loads(json.dumps(config))  # equal to the content of a manifest
+    config["sources"] = [{"path": item.path, "bytes": item.file_size} for item in inputs]
+    job = replace(job, config=json.dumps(bound(config), sort_keys=True, ensure_ascii=False))
+    skipped = [f"{item.path}: {item.skipped}" for item in named if item.skipped]
+    hints = [*notes, *filter(None, [whole.note_on(request.lang)])]
+    return AugmentPlan(request, recipe, inputs, job, config, hints, skipped)
+
+
+def columns_of(request: Request) -> Columns:
+    """Return the columns that a request names."""
+    return Columns(request.text_column, request.id_column, request.tokens, request.labels)
+
+
+def _absolute(path: str) -> Path:
+    return Path(path).resolve()
+
+
+def recipe_of(request: Request) -> Recipe:
+    """Return the recipe that a request means, for all languages."""
+    if request.transforms:
+        try:
+            steps = [parse_step(text) for text in listed(request.transforms)]
+        except RecipeError as error:  # of the command line, so wrong usage
+            raise UsageError(str(error)) from error
+        for step in steps:
+            registry.get(step.transform).check_language(request.lang)
+        recipe = Recipe.of(steps, "+".join(step.transform for step in steps))
+    elif isinstance(request.recipe, Recipe):
+        recipe = request.recipe
+    else:
+        recipe = Recipe.named(request.recipe)
+    return recipe.with_values(request.values) if request.values else recipe
+
+
+def dictionaries(recipe: Recipe, settings: Settings) -> list[dict[str, str]]:
+    """Return the word lists of a recipe with hash, source and licence."""
+    notes: list[dict[str, str]] = []
+    for step in recipe.steps():
+        for path in registry.get(step.transform).data(settings, step_values(step)):
+            note = {"transform": step.transform, "file": path.name, "sha256": file_digest(path)}
+            if (note := note | head_of(path)) not in notes:
+                notes.append(note)
+    return notes
+
+
+def values_of(manifest: Manifest, code: Sequence[str] = ()) -> dict[str, Any]:
+    """Return the options by which a run made the rows of a manifest (`--from`).
+
+    Code that the manifest names does not run, since a manifest may come from anywhere: only the
+    files in `code` run. Raises UsageError if the manifest names code and the caller gives none.
+    """
+    options = {name: value for name, value in manifest.options.items() if name != "code_sha256"}
+    try:
+        if (named := options.pop("code")) and not code:
+            again = " ".join(f"--code {path}" for path in named)
+            raise UsageError(
+                f"the manifest names code, which runs only if you name it: read it, add {again}"
+            )
+        options["tagger"] = (options["tagger"] or "rule").partition(":")[0]
+        sources = [str(source["path"]) for source in manifest.sources]
+    except (KeyError, TypeError, AttributeError) as error:
+        raise OutputError(f"the manifest is damaged: its options or sources: {error!r}") from error
+    refuse_unknown(options, [field.name for field in fields(Request)])
+    registry.load_code(*code)  # the recipe may name transforms of this code
+    recipe = Recipe.from_dict(manifest.recipe, "manifest")
+    return {**options, "sources": sources, "recipe": recipe, "seed": manifest.seed, "code": code}
