@@ -187,16 +187,16 @@ class Memo(dict[Key, Value]):
         return value
 
 
-def _hash_of(word: str) -> int:
-    """Return the hash of a word with case folded, as `buffers.word_hashes` does."""
-    folded = fold(word).encode()
-    if len(folded) > WORD_BYTES_MAX:
+def word_hash(word: str) -> int:
+    """Return the hash of a word, as `buffers.word_hashes`; 0 for a word that is too long."""
+    content = word.encode()
+    if len(content) > WORD_BYTES_MAX:
         return 0
-    state = len(folded)
-    for at in range(0, len(folded), 8):
-        state = (state ^ int.from_bytes(folded[at : at + 8], "little")) * _SPREAD & _MASK
+    state = len(content)
+    for at in range(0, len(content), 8):
+        state = (state ^ int.from_bytes(content[at : at + 8], "little")) * _SPREAD & _MASK
         state ^= state >> 32
     return state
 
 
-_HASHES = Memo(_hash_of)
+_HASHES: Memo[str, int] = Memo(lambda word: word_hash(fold(word)))

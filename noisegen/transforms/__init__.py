@@ -12,12 +12,12 @@ from noisegen.text.resources import DICTIONARIES
 from noisegen.text.resources import rows_of as rows_of
 
 Loaded = TypeVar("Loaded")
-Forms = list[tuple[str, int]]  # what a word may become, with whole-number weights
+Forms = list[tuple[str, int]]  # the possible forms of a word, with whole-number weights
 
 
 @dataclass(frozen=True)
 class LanguageFiles:
-    """The packaged file of this name in the folder of each language."""
+    """A packaged word list or table: the file of this name in the folder of each language."""
 
     name: str
 
@@ -26,16 +26,16 @@ class LanguageFiles:
         return DICTIONARIES / lang / self.name
 
     def read(self, settings: Settings, _: Mapping[str, Any]) -> list[Path]:
-        """Return the file that a kernel reads, if there is one (the `data` of a transform)."""
+        """Return the file of the settings' language, if it exists (the `data` of a transform)."""
         return existing(self.of(settings.lang))
 
     def languages(self) -> list[str]:
-        """Return the languages that have one."""
+        """Return the languages that have the file."""
         return sorted(path.parent.name for path in DICTIONARIES.glob(f"*/{self.name}"))
 
 
 def existing(*paths: Path) -> list[Path]:
-    """Return those of the files that are there."""
+    """Return the files that exist."""
     return [path for path in paths if path.exists()]
 
 
@@ -44,7 +44,7 @@ IS_SPACE, IS_BREAK, IS_END = is_byte(SPACES.encode()), is_byte(b"\n\r"), is_byte
 
 
 def remembered(load: Callable[..., Loaded]) -> Callable[..., Loaded]:
-    """Remember what is loaded from a user's file or folder until it is written anew."""
+    """Cache the loader of a user's file or folder; a file that changed is loaded again."""
 
     @lru_cache(maxsize=8)
     def as_written(path: Path, _: tuple[int, ...], *settings: str | None) -> Loaded:

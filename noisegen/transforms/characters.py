@@ -41,7 +41,7 @@ def leet(
     """Replace letters with digits and signs that look alike: 'elite' -> '31173'.
 
     `rate` is the chance of a letter that has such a sign. With by_length=true, rate x length of the
-    row, rounded down, are drawn among these letters, with repeats, as RoLASER's script does.
+    row letters, rounded down, are drawn with repeats, as RoLASER's script does.
     """
     entries = original_characters(settings.nlaug_data, "leet")
     characters = character_map(entries or Lexicon.load(_LEET.of(settings.lang)).entries)
@@ -58,7 +58,8 @@ def spac(settings: Settings, *, drop_rate: float = 0.1, add_rate: float = 0.05) 
 
 DOTTED_I = ("tr", "az")  # languages in which I is the capital of ı, and İ that of i
 WORDS = ("all", "first", "next", "i", "names")  # see `caps`
-# The function that writes a case, and the letter to write first where i and ı are two letters.
+# By case: the function that writes it; a letter, and what stands for it where i and ı are two
+# letters.
 CASES = {"upper": (pc.utf8_upper, "i", "İ"), "lower": (pc.utf8_lower, "I", "ı")}
 
 
@@ -110,8 +111,8 @@ class Recased:
 
     limits: I64
     case: str
-    dotted: bool  # whether i and ı are two letters
-    chosen: str = "all"  # of `WORDS`
+    dotted: bool  # True if i and ı are two letters
+    chosen: str = "all"  # one of `WORDS`
 
     def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
         """Return the words of one row that change."""
@@ -143,7 +144,7 @@ class Recased:
         if not len(hit):
             return Edits.none()
         starts, stops = words.starts.take(hit), words.stops.take(hit)
-        edges = np.stack([starts, stops], axis=1).ravel()  # of a word, a gap, a word, ..., a word
+        edges = np.stack([starts, stops], axis=1).ravel()  # word, gap, word, ..., word
         pieces = Texts(texts.values, edges).to_arrow()
         clean = pieces.take(as_arrow(np.arange(0, len(pieces), 2))).cast(pa.string())
         write, letter, dotted = CASES[self.case]
@@ -186,9 +187,10 @@ def caps(
 ) -> Recased:
     """Write words in capitals or lower case: 'see you tomorrow' -> 'SEE YOU TOMORROW'.
 
-    With case=lower, 'I saw Anna' becomes 'i saw anna'. `words` are 'all', the 'first' of the row
-    and the first of the 'next' sentences (not acronyms), the pronoun 'i', or 'names': others with a
-    capital. Raises UsageError for another case or other words.
+    With case=lower, 'I saw Anna' becomes 'i saw anna'. `words` chooses 'all' words, the 'first' of
+    the row, the first of the 'next' sentences, the pronoun 'i', or 'names', the other words with
+    one capital. Acronyms begin no row or sentence small. Raises UsageError for another case or
+    other words.
     """
     for name, value, known in (("case", case, [*CASES]), ("words", words, [*WORDS])):
         if value not in known:

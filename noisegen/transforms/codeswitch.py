@@ -34,7 +34,7 @@ from noisegen.transforms import existing, remembered
 RATE = 0.3  # about 5 of 18, the words replaced in the three examples that ORACLE prints
 FORMS = 4  # forms of a translation: as written, Title, UPPER, and Title within a sentence
 TITLE, TITLE_WITHIN = 1, 3  # their numbers
-_ENDS = frozenset(".!?\n")  # of sentences and lines
+_ENDS = frozenset(".!?\n")  # characters that end a sentence or line
 _IS_END = is_byte("".join(_ENDS).encode())
 
 
@@ -85,12 +85,12 @@ def _spellings(entry: Entry) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class CodeSwitch:
-    """Replace words and phrases of a dictionary by translations, at least one of a row.
+    """Replace words and phrases by translations of a dictionary, one or more in a row.
 
     Each match has chance `rate`; `limits` holds the 48-bit threshold of every strength. At a
-    threshold of 0 nothing is replaced. Draw number i of a row decides on its i-th match outside
-    what is protected, and which translation it gets. Where the draws hit no match, the match with
-    the lowest draw is replaced.
+    threshold of 0 nothing is replaced. Draw number i of a row decides on its i-th match outside the
+    protected spans, and chooses its translation. Where the draws hit no match, the match with the
+    lowest draw is replaced.
     """
 
     table: PhraseTable

@@ -42,7 +42,8 @@ from noisegen.text.case import case_class, case_classes, title
 from noisegen.text.rows import Row, RowEdit
 from noisegen.transforms import IS_BREAK, IS_END, IS_SPACE, SPACES, LanguageFiles, rows_of
 
-KINDS = ("subject", "article", "auxiliary", "preposition", "other")  # of phrases that may go
+# Kinds of phrases that may go.
+KINDS = ("subject", "article", "auxiliary", "preposition", "other")
 _LISTED = LanguageFiles("drop.tsv")
 
 
@@ -93,8 +94,8 @@ class Omissions:
 
     Each kind of phrase has a rate, with the thresholds of every strength in `limits`, and a stream
     of its own. Draw number i of the stream decides on the i-th phrase of this kind that may go in a
-    row, and what is left of it. Where two omissions overlap, the first stays. The capital of a word
-    that goes is passed on to the next word.
+    row, and which alternative replaces it. Where two omissions overlap, the first stays. The
+    capital of a word that goes is passed on to the next word.
     """
 
     phrases: tuple[Phrases, ...]
@@ -143,10 +144,10 @@ class Omissions:
 
 
 def _may_go(row: Row, match: RowMatch, phrases: Phrases) -> bool:
-    """Tell whether a match may go: a space and a word follow it, and it begins a sentence.
+    """Tell whether a match may go: it begins a sentence, and a space and a word follow it.
 
-    With `phrases.within` it may also stand within a sentence, but for a name such as 'The Hague':
-    there a capital that the list does not have is that of a name.
+    With `phrases.within` the match may also stand within a sentence, unless it has a capital that
+    the list does not have: then it begins a name, such as 'The Hague'.
     """
     first, last, key = match
     start = row.span(first)[0]
@@ -192,7 +193,7 @@ def _omission(row: Row, match: RowMatch, phrases: Phrases, drawn: int) -> RowEdi
 
 
 def _omissions(texts: Texts, matches: Matches, phrases: Phrases, drawn: I64) -> Edits:
-    """Return the edits of matches in a batch, as `_omission`, without those that stay."""
+    """Return the edits of the matches in a batch that do not stay, as `_omission`."""
     table, words = phrases.table, texts.tokens
     forms = table.alternatives(texts.values, matches, table.first_pos.take(matches.keys), drawn)
     goes = np.flatnonzero(table.stays.take(forms // 3) == 0)
@@ -200,7 +201,7 @@ def _omissions(texts: Texts, matches: Matches, phrases: Phrases, drawn: I64) -> 
     left_out = phrases.left_out.take(forms // 3)
     stops = np.where(left_out, words.starts.take(matches.firsts + left_out), matches.stops)
     is_cased = case_classes(texts.values, matches.starts, matches.stops) > 0
-    letters = code_points(texts.values, stops)  # of the next words
+    letters = code_points(texts.values, stops)  # first letters of the next words
     written = table.pool.take(as_arrow(forms)).cast(pa.string()).to_pylist()
     for number in np.flatnonzero(left_out).tolist():
         letter = chr(letters[number])
@@ -266,10 +267,10 @@ for _name, _rate, _summary in MIXED_UP:
 
 
 class RunOn(NamedTuple):
-    """What is written between two sentences instead of '. ', and how often."""
+    """A way to run two sentences together: `between` replaces the '. ' that parts them."""
 
     between: str
-    lowers: bool  # whether the second sentence loses its capital
+    lowers: bool  # True if the second sentence loses its capital
     weight: int
 
 

@@ -1,6 +1,6 @@
-"""Insertions: emoticons, emoji and interjections at the places where people put them.
+"""Insertions: emoticons, emoji and interjections, at the ends and beginnings of sentences.
 
-Insertions add content, so they change what a text says. No packaged recipe has them.
+Insertions add content to a text, so its meaning may change. No packaged recipe has them.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Slips on a keyboard: a key hit for its neighbour, and several slips in one word.
+"""Slips on a keyboard: a neighbouring key hit instead of a key, and several slips in one word.
 
 The neighbours of a key are computed from the positions of keys on the layout of a language.
 """
@@ -116,15 +116,15 @@ def fing(settings: Settings, *, rate: float = 0.05, layout: str | None = None) -
 
 SLIPS_FROM = (3, 6, 10)  # letters from which on a word gets one, two, three slips
 ADDED, SWAPPED, DOUBLED, DROPPED = range(4)  # kinds of slip; ADDED: a neighbouring key is hit too
-KINDS = np.array([ADDED] * 3 + [SWAPPED] * 2 + [DOUBLED] + [DROPPED] * 2)  # of eight slips
-_POINT_BITS = 21  # of a code point
+KINDS = np.array([ADDED] * 3 + [SWAPPED] * 2 + [DOUBLED] + [DROPPED] * 2)  # equally likely
+_POINT_BITS = 21  # a code point fits in these bits
 
 
 def allowed_slips(word: str, slips: list[RowEdit]) -> list[RowEdit]:
-    """Return the first slips of a word, as many as leave no more forbidden letter sequences.
+    """Return the slips of a word without the last ones that make a forbidden letter sequence.
 
-    None is returned if together they leave the word as it is: a letter is left out, its double
-    doubled. The slips are edits in characters of the word.
+    Slips are dropped from the end until the word has no more forbidden sequences than before. All
+    are dropped if together they leave the word as it is: a letter is left out, its double doubled.
     """
     forbidden = forbidden_sequences(word).total()
     while slips:
@@ -143,8 +143,8 @@ class Mashing:
 
     All letters of the word must be on the keyboard `keys`. `row_limits` holds the threshold of
     every strength. Draw number i of a row decides on its i-th word. The first letter stays, as it
-    is seldom wrong (Kukich, 1992). The others are split into as many runs as there are slips, and
-    draws 6i + 2k and 6i + 2k + 1 of the stream "slip" make the k-th slip, in the k-th run.
+    is seldom wrong (Kukich, 1992). The other letters are split into a run for each slip. Draws
+    6i + 2k and 6i + 2k + 1 of the stream "slip" make the k-th slip, in the k-th run.
     """
 
     keys: rng.WeightedTexts
@@ -239,7 +239,7 @@ class Mashing:
         return _Letters(at, points, np.cumsum(counts) - counts, typed)
 
     def _written(self, kinds: I64, here: I64, following: I64, draws: U64) -> I64:
-        """Return what each slip of a batch writes: two code points as one number, 0 for nothing."""
+        """Return the letters written by each slip of a batch, as `_pair`; 0 means no letter."""
         groups, _ = self.keys.find(here)
         hit = self._key_points.take(self.keys.pick(groups, rng.choices(draws)))
         is_behind = rng.decisions(draws) & 1 == 1
@@ -293,7 +293,7 @@ class _Letters(NamedTuple):
 
 
 def _pair(first: I64, second: I64) -> I64:
-    """Return two code points as one number."""
+    """Return two code points as one number, for each place."""
     return first << _POINT_BITS | second
 
 

@@ -1,15 +1,17 @@
 """Noise learned from real errors: a mined dictionary of words, a profile of chances.
 
-A dictionary is put into text by the rule that fits the errors that RCP released: n tokens, n
-uniform on 1 to ceil(min(4, rate * L)), drawn without replacement, each for one of its wrong forms
-by probability. A token is what white space separates. It matches a word of the dictionary as it is,
-or without the signs around it, which stay: 'word,' is 'word'. Case counts, as in RCP.
+A dictionary is put into text by the rule that fits the errors that RCP released. From each row n
+tokens are drawn without replacement, n uniform on 1 to ceil(min(4, rate * L)), and each becomes one
+of its wrong forms by probability. A token is a run of characters between spaces. It matches a word
+of the dictionary as it is, or without the signs around it, which stay: 'word,' is 'word'. Case
+counts, as in RCP.
 
-A dictionary that says how often its words were right (mined by the profile `spelling`, or packaged)
-also says how often each is misspelt: then a word that seldom is takes no part by that chance. 'und'
-was wrong once in a thousand times, and is no longer written 'unde' wherever it stands.
+A dictionary may say how often its words were right (mined by the profile `spelling`, or packaged).
+Then a word that is seldom misspelt seldom takes part: 'und' was wrong once in a thousand times, and
+is no longer written 'unde' wherever it stands.
 """
 
+import re
 import unicodedata
 import warnings
 from collections.abc import Mapping, Sequence
@@ -28,21 +30,26 @@ from noisegen.noising import rng
 from noisegen.noising.channel import RATE_MAX, ChannelKernel
 from noisegen.noising.edits import Edits
 from noisegen.noising.registry import Settings, kernel
+from noisegen.noising.rng import CHOICE_BITS, DECISION_BITS, RowDraws
 from noisegen.text import buffers
 from noisegen.text.buffers import I64, U8, U64, Bool, Texts
-from noisegen.transforms import IS_SPACE, LanguageFiles, existing, remembered
+from noisegen.text.rows import Row, RowEdit, word_hash
+from noisegen.transforms import IS_SPACE, SPACES, LanguageFiles, existing, remembered
 
 REPLACED_MAX = 4  # tokens of a row, in RCP
-SMOOTHING = 10  # times that a word is taken to have been seen with the share of the dictionary
-SIGNS_MAX = 16  # taken off either end of a token; with more around it, it matches nothing
+SMOOTHING = 10  # occurrences, with the dictionary's share of errors, that are added to each word's
+SIGNS_MAX = 16  # taken off either end of a token; a token with more signs matches nothing
+_TOKEN = re.compile(f"[^{SPACES}]+")
+_SIGNS = "PSZC"  # Unicode categories
 _IS_ALNUM = np.array([chr(byte).isalnum() and byte < 128 for byte in range(256)], np.bool_)
 _PACKAGED = LanguageFiles("wiki.tsv")
 
 
 def compiled(entries: Sequence[Alternative]) -> tuple[rng.WeightedTexts, I64]:
-    """Compile the sorted entries of one language by the hash of their word, with their `limits`.
+    """Return the wrong forms of words by the hash of the word, and the `limits` of the words.
 
-    Words over 64 bytes, which have no hash, are left out.
+    `entries` are of one language and sorted by word. Words over 64 bytes, which have no hash, are
+    left out.
     """
     words = [list(group) for _, group in groupby(entries, key=lambda entry: entry.clean)]
     texts = Texts.from_strings([word[0].clean for word in words])
@@ -57,9 +64,10 @@ def compiled(entries: Sequence[Alternative]) -> tuple[rng.WeightedTexts, I64]:
 def limits(counts: Sequence[tuple[int, int]]) -> I64:
     """Return the 48-bit threshold of the chance that each word takes part.
 
-    `counts` are how often each was wrong and right. It is the share of wrong ones, smoothed towards
-    that of the dictionary, over the median of these shares, taken over errors; 1 from there on, and
-    for all words where none was ever right.
+    `counts` holds how often each word was wrong and right. The share of a word is how often it was
+    wrong out of all its occurrences, smoothed towards the share of the whole dictionary. Its chance
+    is this share over the median share, where each error counts once, and 1 above the median. Where
+    no word was ever right, all chances are 1.
     """
     wrong, right = (sum(column) for column in zip(*counts, strict=True)) if counts else (0, 0)
     if not right:
@@ -78,7 +86,9 @@ def limits(counts: Sequence[tuple[int, int]]) -> I64:
 
 
 def least_tokens(rate: Fraction) -> list[int]:
-    """Return from which length on n may be 1, 2, 3, 4: n goes up to ceil(min(4, rate * length)).
+    """Return how many tokens a row must have so that 1, 2, 3 and 4 of them may be replaced.
+
+    In a row of L tokens, up to ceil(min(4, rate * L)) are replaced.
 
     >>> least_tokens(Fraction(1, 10))
     [1, 11, 21, 31]
@@ -87,27 +97,67 @@ def least_tokens(rate: Fraction) -> list[int]:
     return [int(n / rate) + 1 if rate else never for n in range(REPLACED_MAX)]
 
 
+def core_of(token: str) -> range:
+    """Return the characters of a token without the signs at its ends, up to `SIGNS_MAX` at each.
+
+    Signs are punctuation, symbols, separators and controls.
+    """
+    start, stop = 0, len(token)
+    while start < min(stop, SIGNS_MAX) and unicodedata.category(token[start])[0] in _SIGNS:
+        start += 1
+    least = max(start, len(token) - SIGNS_MAX)
+    while stop > least and unicodedata.category(token[stop - 1])[0] in _SIGNS:
+        stop -= 1
+    return range(start, stop)
+
+
 @dataclass(frozen=True)
 class WordSubstitution:
     """Replace n tokens of a row that are in the table, n uniform on 1..ceil(min(4, rate * L)).
 
     L counts all tokens of the row. `least` has the `least_tokens` of every strength. Draw 0 of a
-    row gives n; draw 1 + t ranks its t-th token and chooses the alternative. Draw t of the stream
-    "errs" decides whether that token takes part, by the limit of its word.
+    row gives n. Draw 1 + t ranks its t-th token and chooses the alternative. Draw t of the stream
+    "errs" decides whether the t-th token takes part, by the limit of its word.
     """
 
     table: rng.WeightedTexts
     limits: I64
     least: I64
 
+    def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
+        """Return the replacements in one row."""
+        tokens = list(_TOKEN.finditer(row.text))
+        highest = sum(len(tokens) >= least for least in self.least[draws.variants["rate"]].tolist())
+        if not highest:
+            return []
+        wanted = 1 + ((rng.draw(draws.key, 0) >> CHOICE_BITS) * highest >> DECISION_BITS)
+        errs, ranked = rng.fork(draws.key, "errs"), list[tuple[int, RowEdit]]()
+        for number, token in enumerate(tokens):
+            group, start, stop = self._found(token[0], token.start())
+            if group is not None and rng.draw(errs, number) >> CHOICE_BITS < self.limits[group]:
+                drawn = rng.draw(draws.key, 1 + number)
+                written = self.table.written(group, drawn & rng.CHOICE_MASK)
+                ranked.append((drawn >> CHOICE_BITS, (start, stop, written)))
+        ranked.sort()
+        return sorted(edit for _, edit in ranked[:wanted])
+
+    def _found(self, token: str, at: int) -> tuple[int | None, int, int]:
+        """Return the group of a token that begins at a character, or of its core, and its range."""
+        group_of = self.table.group_of
+        if (group := group_of.get(word_hash(token))) is not None:
+            return group, at, at + len(token)
+        core = core_of(token)
+        group = group_of.get(word_hash(token[core.start : core.stop])) if core else None
+        return group, at + core.start, at + core.stop
+
     def propose(self, texts: Texts, keys: U64, variants: rng.Variants) -> Edits:
-        """Propose the replacements of all rows."""
+        """Return the replacements in a batch of rows."""
         starts, stops = spaced_tokens(texts)
         token_rows = texts.rows_of(starts)
         values, find = texts.values, self.table.find
         groups, known = find(buffers.word_hashes(values, starts, stops))
-        bare = _IS_ALNUM[values[starts]] & _IS_ALNUM[values[stops - 1]]
-        other = np.flatnonzero(~known & ~bare)
+        is_bare = _IS_ALNUM[values[starts]] & _IS_ALNUM[values[stops - 1]]
+        other = np.flatnonzero(~known & ~is_bare)
         cores = without_signs(values, starts[other], stops[other])
         starts[other], stops[other] = cores
         groups[other], known[other] = find(buffers.word_hashes(values, *cores))
@@ -120,7 +170,7 @@ class WordSubstitution:
         draws = rng.draw_array(keys.take(rows), 1 + ordinals)
         lengths = np.bincount(token_rows, minlength=len(texts))
         highest = (lengths[:, None] >= self.least[variants["rate"]]).sum(axis=1)
-        uniform = (rng.decisions(rng.draw_array(keys, 0)) * highest) >> rng.DECISION_BITS
+        uniform = (rng.decisions(rng.draw_array(keys, 0)) * highest) >> DECISION_BITS
         wanted = np.where(highest > 0, uniform + 1, 0)
         by_draw = np.lexsort((rng.decisions(draws), rows))
         drawn = np.sort(by_draw[buffers.ordinals(rows) < wanted.take(rows)])
@@ -130,7 +180,7 @@ class WordSubstitution:
 
 
 def spaced_tokens(texts: Texts) -> tuple[I64, I64]:
-    """Return the byte ranges that spaces, tabs, line ends and the ends of rows separate."""
+    """Return the byte ranges of all tokens of a batch, which spaces separate."""
     base, window = int(texts.offsets[0]), texts.window
     solid = np.concatenate([[False], ~IS_SPACE[window], [False]])
     row_edge = np.zeros(len(window) + 1, np.bool_)
@@ -140,7 +190,7 @@ def spaced_tokens(texts: Texts) -> tuple[I64, I64]:
 
 
 def without_signs(values: U8, starts: I64, stops: I64) -> tuple[I64, I64]:
-    """Return byte ranges without the signs at their ends, up to `SIGNS_MAX` at each."""
+    """Return byte ranges without the signs at their ends, as `core_of`."""
     starts, stops = starts.copy(), stops.copy()
     for ahead in (True, False):
         left = np.arange(len(starts))
@@ -164,26 +214,27 @@ def is_sign(points: I64) -> Bool:
     beyond = np.flatnonzero(points > 127)
     distinct, which = np.unique(points[beyond], return_inverse=True)
     categories = [unicodedata.category(chr(point))[0] for point in distinct.tolist()]
-    signs[beyond] = np.isin(categories, list("PSZC"))[which]
+    signs[beyond] = np.isin(categories, list(_SIGNS))[which]
     return signs
 
 
 def _dictionary_file(dictionary: str | None, lang: str) -> Path:
-    """Return the dictionary that is read: a file, that of a mining run, or the packaged one."""
+    """Return the file of a dictionary: a file, in the folder of a mining run, or packaged."""
     path = Path(dictionary) if dictionary else _PACKAGED.of(lang)
     return path / "dictionary.parquet" if path.is_dir() else path
 
 
-@kernel(
-    "wiki",
-    lambda settings, values: existing(_dictionary_file(values.get("dictionary"), settings.lang)),
-)
+def _dictionary_files(settings: Settings, values: Mapping[str, Any]) -> list[Path]:
+    return existing(_dictionary_file(values.get("dictionary"), settings.lang))
+
+
+@kernel("wiki", _dictionary_files)
 def wiki(
     settings: Settings, *, dictionary: str | None = None, rate: float = 0.1
 ) -> WordSubstitution:
     """Inject real errors from a mined dictionary: 'the hierarchy' -> 'the heirarchy'.
 
-    Raises UsageError where there is none for the language.
+    Raises UsageError where there is no dictionary for the language.
     """
     lang, path = settings.lang, _dictionary_file(dictionary, settings.lang)
     if path == _PACKAGED.of(lang) and not path.exists():
@@ -197,7 +248,7 @@ def wiki(
 
 @remembered
 def _table(path: Path, lang: str) -> tuple[rng.WeightedTexts, I64]:
-    """Return the dictionary of a file; raises UsageError where it has other languages only."""
+    """Return the compiled dictionary of a file; raises UsageError if it lacks the language."""
     entries = load_dictionary(path)
     chosen = [entry for entry in entries if entry.lang in (lang, ANY)]
     if entries and not chosen:
@@ -210,7 +261,7 @@ _PROFILES = LanguageFiles("channel")
 
 
 def _profile_files(settings: Settings, values: Mapping[str, Any]) -> list[Path]:
-    """Return the files of a profile; of a packaged one its head, which has the hash of all."""
+    """Return the files of a profile, or the head of a packaged one, which has the hash of all."""
     if profile := values.get("profile"):
         return sorted(path for path in Path(profile).glob("*") if path.is_file())
     return existing(_PROFILES.of(settings.lang) / profiles.HEAD)
@@ -222,8 +273,8 @@ def channel(
 ) -> ChannelKernel:
     """Make the noise learned from real pairs (noisegen learn): 'I believe it' -> 'i beleive it'.
 
-    `rate` scales all chances of the profile; 1 leaves them, 2 doubles them. Warns of a profile of
-    another language. Raises UsageError without a profile, SourceError for one that cannot be read.
+    `rate` scales all chances of the profile: 1 leaves them, 2 doubles them. Warns if the profile is
+    of another language. Raises UsageError without a profile, SourceError for an unreadable profile.
     """
     folder = Path(profile) if profile else _PROFILES.of(settings.lang)
     if not profile and not folder.exists():

@@ -35,7 +35,7 @@ class Misplacing(NamedTuple):
 
 
 WITHIN_WORDS = Misplacing(980, 4, 6, 8, 2)  # as in tweets
-BETWEEN_WORDS = Misplacing(600, 320, 80, 0, 0)  # where two words meet: j'ai, c'è
+BETWEEN_WORDS = Misplacing(600, 320, 80, 0, 0)  # as in j'ai, c'è
 JOINING = ("ca", "fr", "it", "oc")  # languages whose apostrophes join two words
 ACCENTS = ("`", "´")  # typed for an apostrophe
 NEAR = (";", ",")  # the keys near the apostrophe on the American keyboard
@@ -116,11 +116,11 @@ def _without_marks(word: str, letters: Mapping[str, str]) -> str:
 
 @cache
 def spellings(lang: str) -> list[tuple[dict[str, str], int]]:
-    """Return the ways to write a language without marks, weighted: ä as ae throughout, or as a.
+    """Return the ways to write a language without marks, with weights: ä as ae in all words, or a.
 
-    There are as many ways as the letter with most alternatives has. The k-th way takes the k-th
-    alternative of every letter, or its last. The letters with most alternatives give its weight. A
-    letter of a list with `of` has the alternative to stay; it comes first.
+    The k-th way takes the k-th alternative of every letter, or its last. The letters with most
+    alternatives give the number of ways and their weights. A letter of a list with `of` has one
+    more alternative, its first: to stay.
     """
     groups = []
     for lexicon in map(Lexicon.load, _letter_files(Settings(lang), {})):

@@ -1,10 +1,12 @@
-"""NL-Augmenter: its vocabularies from a user's checkout, and its transformations as ours.
+"""NL-Augmenter: its word lists in a user's checkout, and its transformations as transforms.
 
-For `--nlaug-data` nothing of the checkout is imported or run: its data files are parsed, and a
-dictionary that lives in code is taken from the syntax tree. What the matcher cannot find is left
-out. `nlaugmenter:ClassName` runs the package where it is importable; its transformations draw from
-the global generators, so every call runs with these seeded from the row's stream, one call at a
-time, and leaves them as they were.
+With `--nlaug-data` the data files of the checkout are parsed, and a dictionary in its code is read
+from the syntax tree: no code of the checkout is imported or run. Phrases that the matcher cannot
+find are left out.
+
+`nlaugmenter:ClassName` runs a transformation of the package, where it is importable. NL-Augmenter
+draws from the global random generators. So every call runs alone, with the generators seeded from
+the row's stream, and they are restored after it.
 """
 
 import ast
@@ -41,30 +43,30 @@ from noisegen.text.case import fold, is_upper
 Reader = Callable[[Path], Iterable[tuple[Any, ...]]]  # yields the fields of entries
 Decoded = TypeVar("Decoded")
 
-_SCAR = "[email\u00a0protected]"  # what a scraper of web pages left of an address
-_CUT = re.compile(r"[^\w .+$%-]")  # where abr2 cuts the lower-cased text: other rules never fire
-_NEIGHBOURS = ("key_approx", "keyApprox")  # names of the table of keys
+_SCAR = "[email\u00a0protected]"  # stands in scraped pages where an address was
+_CUT = re.compile(r"[^\w .+$%-]")  # abr2 cuts texts here, so a rule across a cut never fires
+_NEIGHBOURS = ("key_approx", "keyApprox")  # names of the table of keys in the code
 
 
 @dataclass(frozen=True)
 class OriginalWords:
-    """The vocabulary of the transform of this name, one of `WORD_LISTS`."""
+    """The original vocabulary of a transform of `WORD_LISTS`, by its name."""
 
     name: str
 
     def files(self, folder: Path) -> list[Path]:
-        """Return the files of a checkout that it is read from."""
+        """Return the files of a checkout that the vocabulary is read from."""
         return original_files(folder, self.name)
 
     def table(self, folder: Path) -> PhraseTable:
-        """Return it compiled.
+        """Return the compiled vocabulary.
 
         Raises UsageError if the folder is no checkout, LexiconError if a file is missing or
         damaged.
         """
         paths = self.files(folder)
         entries = _entries(self.name, paths, _is_findable)
-        # Of keys that differ only in case, the one with fewest capitals.
+        # Of keys that differ only in case, the key with fewest capitals stays.
         keys = sorted((entry.clean for entry in entries), key=lambda key: -sum(map(is_upper, key)))
         spelled = {fold(key): key for key in keys}
         entries = [entry for entry in entries if spelled[fold(entry.clean)] == entry.clean]
@@ -74,7 +76,7 @@ class OriginalWords:
 
 
 def original_characters(folder: Path | None, name: str) -> list[Entry] | None:
-    """Return a character's weighted replacements in a checkout, None without one.
+    """Return the weighted replacements of characters in a checkout, None without a checkout.
 
     Raises the errors of `OriginalWords.table`.
     """
@@ -84,7 +86,7 @@ def original_characters(folder: Path | None, name: str) -> list[Entry] | None:
 
 
 def original_files(folder: Path | None, name: str) -> list[Path]:
-    """Return the files of a checkout that a transform is read from, none without one."""
+    """Return the files of a checkout that a transform is read from; none without a checkout."""
     if folder is None:
         return []
     for root in (folder / "nlaugmenter" / "transformations", folder / "transformations", folder):
@@ -101,9 +103,10 @@ def original_files(folder: Path | None, name: str) -> list[Path]:
 
 
 def _entries(name: str, paths: list[Path], is_usable: Callable[[str], bool]) -> list[Entry]:
-    """Read the entries of all files whose clean side is usable; equal ones are one with a weight.
+    """Return the entries of all files whose clean side is usable.
 
-    Those that change nothing or hold nothing are left out.
+    Equal entries are one entry, whose weight is their count. Entries that change nothing or have an
+    empty noisy side are left out.
     """
     counts = Counter[Entry]()
     for path, reader in zip(paths, _SOURCES[name].values(), strict=True):
@@ -121,15 +124,16 @@ def _entries(name: str, paths: list[Path], is_usable: Callable[[str], bool]) -> 
 
 
 def _is_findable(phrase: str) -> bool:
+    """Tell whether the matcher can find a phrase."""
     fits = all(len(word.encode()) <= WORD_BYTES_MAX for word in phrase.split())
     return fits and matchable(phrase)
 
 
-# Readers of the formats.
+# Readers of the file formats.
 
 
 def _lines(path: Path) -> list[str]:
-    """Return the lines that are not empty, stripped."""
+    """Return the lines of a file, stripped, without the empty ones."""
     return [line.strip() for line in path.read_text("utf-8-sig").split("\n") if line.strip()]
 
 
@@ -138,14 +142,14 @@ def _json(path: Path, kind: type[Decoded]) -> Decoded:
 
 
 def _source_tree(path: Path) -> ast.Module:
-    """Return the syntax tree of a Python file; raises what `ast.parse` and reading raise."""
+    """Return the syntax tree of a Python file; raises the errors of `ast.parse` and of reading."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # old escapes in code of others
+        warnings.simplefilter("ignore")  # the code has escapes that Python no longer likes
         return ast.parse(path.read_text("utf-8-sig"), path.name)
 
 
 def _assignments(path: Path) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """Yield target and value of every assignment, wherever it is."""
+    """Yield target and value of every assignment of a Python file, at any depth."""
     for node in ast.walk(_source_tree(path)):
         if isinstance(node, ast.Assign):
             yield from ((target, node.value) for target in node.targets)
@@ -154,7 +158,7 @@ def _assignments(path: Path) -> Iterator[tuple[ast.expr, ast.expr]]:
 
 
 def _assigned(path: Path, name: str) -> Iterable[tuple[str, str]]:
-    """Read the dictionary assigned to a name or an attribute."""
+    """Read the dictionary that a Python file assigns to a name or an attribute."""
     for target, value in _assignments(path):
         if name in (getattr(target, "id", ""), getattr(target, "attr", "")):
             return msgspec.convert(ast.literal_eval(value), dict[str, str]).items()
@@ -162,7 +166,7 @@ def _assigned(path: Path, name: str) -> Iterable[tuple[str, str]]:
 
 
 def _contractions(path: Path) -> Iterable[tuple[str, str]]:
-    """Read `{contracted: expanded}` from code; either becomes the other, the last form wins."""
+    """Read `{contracted: expanded}` from code: entries in both directions, the last form wins."""
     pairs = _assigned(path, "contraction_map")
     return chain(pairs, {expanded: contracted for contracted, expanded in pairs}.items())
 
@@ -173,9 +177,10 @@ def _flat(path: Path) -> Iterable[tuple[str, str]]:
 
 
 def _rules(path: Path) -> Iterator[tuple[str, str]]:
-    """Read `noisy = clean` rules of abr2; the one with most elements wins, then the first.
+    """Read the `noisy = clean` rules of abr2, whose clean side is a list of elements.
 
-    An element is `word`, `"x"`, `word+`, `(optional)` or `w(h)ole`.
+    An element is `word`, `"x"`, `word+`, `(optional)` or `w(h)ole`. For equal phrases the rule with
+    most elements wins, then the first rule.
     """
     split = (line.replace("\t", " ").partition(" = ") for line in _lines(path) if line[0] != "#")
     rules = [(" ".join(left.split()), right.split()) for left, equals, right in split if equals]
@@ -189,6 +194,7 @@ def _rules(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def _choices(element: str) -> list[str]:
+    """Return the texts that an element of a rule stands for."""
     optional = re.fullmatch(r"([^()]*)\(([^()]+)\)([^()]*)", element)
     if optional is None:
         return [element.rstrip("+*").strip('"')]
@@ -197,7 +203,7 @@ def _choices(element: str) -> list[str]:
 
 
 def _acronyms(path: Path) -> Iterable[tuple[str, str]]:
-    """Read `SHORT:long form` lines; either becomes the other, whatever its case, the first wins."""
+    """Read `SHORT:long form` lines: entries in both directions; in any case, the first wins."""
     to_long: dict[str, str] = {}
     to_short: dict[str, str] = {}
     for line in _lines(path):
@@ -210,14 +216,14 @@ def _acronyms(path: Path) -> Iterable[tuple[str, str]]:
 
 
 def _swaps(path: Path) -> Iterable[tuple[str, str]]:
-    """Read `{group: {word: word}}`; either becomes the other, the second first where both could."""
+    """Read `{group: {word: other}}`: entries in both directions; for a key of both, the latter."""
     groups = _json(path, dict[str, dict[str, str]]).values()
     words = {word: other for group in groups for word, other in group.items()}
     return (words | {other: word for word, other in words.items()}).items()
 
 
 def _misspellings(path: Path) -> Iterator[tuple[str, str]]:
-    """Read `{word: [misspelling, ...]}`, an underscore for a space; repeats weigh."""
+    """Read `{word: [misspelling, ...]}` with underscores for spaces; repeats raise the weight."""
     for word, wrongs in _json(path, dict[str, list[str]]).items():
         yield from ((word.replace("_", " "), wrong.replace("_", " ")) for wrong in wrongs)
 
@@ -225,7 +231,8 @@ def _misspellings(path: Path) -> Iterator[tuple[str, str]]:
 def _slang(path: Path, pos: str, columns: int) -> Iterator[tuple[str, str, int, str]]:
     """Read `lemma,slang[,plural of slang]` rows; other rows are skipped.
 
-    The list has lemmas and the matcher words, so a plural of slang is for the regular plural.
+    The list has lemmas, and the matcher finds words: the plural of slang replaces the regular
+    plural of the lemma.
     """
     for line in _lines(path):
         noun, *slang = fields = [part.strip() for part in line.split(",")]
@@ -239,7 +246,7 @@ def _slang(path: Path, pos: str, columns: int) -> Iterator[tuple[str, str, int, 
 
 
 def _neighbours(path: Path) -> Iterator[tuple[str, str]]:
-    """Read `key_approx["q"] = "qw..."` lines; a capital has the neighbours of its letter."""
+    """Read `key_approx["q"] = "qw..."` lines; a capital gets the neighbours of its letter."""
     for target, value in _assignments(path):
         if isinstance(target, ast.Subscript) and getattr(target.value, "id", "") in _NEIGHBOURS:
             pair = ast.literal_eval(target.slice), ast.literal_eval(value)
@@ -249,7 +256,7 @@ def _neighbours(path: Path) -> Iterator[tuple[str, str]]:
                 yield from ((letter.upper(), other.upper()) for other in others)
 
 
-# The files of a transform in the folder of transformations, each with its reader.
+# By transform: its files in the folder `transformations`, each with its reader.
 WORD_LISTS: dict[str, dict[str, Reader]] = {
     "abr1": {
         "abbreviation_transformation/phrase_abbrev_dict.json": _flat,
@@ -276,12 +283,12 @@ _SOURCES = WORD_LISTS | {
 }
 
 
-# The package.
+# Transformations of the package.
 
 PACKAGE = "nlaugmenter"
 _INTERFACE = "SentenceOperation"
-_FIXED: dict[str, Value] = {"seed": 0, "max_outputs": 1}
-_OURS = {*_FIXED, "verbose"}  # keywords that are no options of the transform
+_FIXED: dict[str, Value] = {"seed": 0, "max_outputs": 1}  # keywords that are always given so
+_NO_OPTIONS = {*_FIXED, "verbose"}  # keywords that users cannot set
 _ONE_AT_A_TIME = RLock()
 
 
@@ -298,16 +305,20 @@ def adapt(name: str) -> Transform:
     codes = [given] if isinstance(given, str) else list(given)
     languages = ["*" if code.lower() == "all" else code for code in codes]
     return Transform(
-        name, summary, _parameters(operation), partial(_make, name, operation),
-        lambda: languages, source=registry.defined_at(operation),
-    )  # fmt: skip
+        name,
+        summary,
+        _parameters(operation),
+        make=partial(_make, name, operation),
+        languages=lambda: languages,
+        source=registry.defined_at(operation),
+    )
 
 
 def _defining_folder(class_name: str) -> str:
     """Return the folder whose file defines a class, without importing any; raises UsageError."""
     try:
         spec = find_spec(PACKAGE)
-    except ValueError:  # a module put into sys.modules by hand has no spec
+    except ValueError:  # raised for a module that was put into sys.modules by hand
         spec = None
     locations = (spec and spec.submodule_search_locations) or []
     if not locations:
@@ -346,7 +357,7 @@ def _imported(name: str, folder: str, class_name: str) -> type[Any]:
 
 @contextmanager
 def _fenced(seed: int) -> Iterator[None]:
-    """Seed the global generators for code of others, send its prints to stderr, restore all."""
+    """Run a block of foreign code: global generators seeded and then restored, prints to stderr."""
     with _ONE_AT_A_TIME, redirect_stdout(sys.stderr):
         of_python, of_numpy = random.getstate(), np.random.get_state()
         random.seed(seed)
@@ -359,14 +370,14 @@ def _fenced(seed: int) -> Iterator[None]:
 
 
 def _parameters(operation: type[Any]) -> dict[str, Parameter]:
-    """Return the options of a constructor: what has a plain default and is not ours to set."""
+    """Return the options of a constructor: keywords with plain defaults that users can set."""
     parameters = {}
     for hint in inspect.signature(operation.__init__).parameters.values():
         default, kind = hint.default, type(hint.default)
         if kind is int and hint.annotation in (float, "float"):
             default, kind = float(default), float
         plain = kind in (int, bool, str) or (kind is float and math.isfinite(default))
-        if plain and hint.name not in _OURS:
+        if plain and hint.name not in _NO_OPTIONS:
             parameters[hint.name] = Parameter(hint.name, default, kind)
     return parameters
 
@@ -374,7 +385,11 @@ def _parameters(operation: type[Any]) -> dict[str, Parameter]:
 def _make(
     name: str, operation: type[Any], settings: Settings, values: Mapping[str, Any]
 ) -> RowFunction:
-    """Return the kernel; an instance is made once for each set of options, the first one now."""
+    """Return the kernel of a transformation.
+
+    An instance is made once for each set of options; the instance for `values` is made at once, so
+    that its errors come early.
+    """
     accepted = inspect.signature(operation.__init__).parameters
     fixed = {key: value for key, value in _FIXED.items() if key in accepted}
 

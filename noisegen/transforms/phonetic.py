@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from itertools import combinations
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,11 +25,11 @@ from noisegen.text.rows import Row, RowEdit
 from noisegen.transforms import Forms, LanguageFiles, existing, rows_of
 
 LETTERS_MIN = 4  # shorter words are in the list or stay
-RESPELLINGS_MAX = 6  # alternatives of a word
+RESPELLINGS_MAX = 6  # forms of a word, the likeliest
 _LIST, _RULES = LanguageFiles("phon.tsv"), LanguageFiles("phon_rules.tsv")
 
 
-Rule = tuple[re.Pattern[str], str, int]  # what it matches may be written so
+Rule = tuple[re.Pattern[str], str, int]  # pattern, replacement, weight
 
 
 @cache
@@ -40,7 +41,7 @@ def rules_of(path: Path) -> tuple[Rule, ...]:
 
 @cache
 def whole_of(path: Path) -> int:
-    """Return what the weights of the rules are out of; 0 where they are proportions only."""
+    """Return the weight that stands for certainty; 0 where weights are proportions only."""
     return int(head_of(path, "of").get("of", 0)) if path.exists() else 0
 
 
@@ -49,28 +50,38 @@ def _any_of(rules: tuple[Rule, ...]) -> re.Pattern[str]:
     return re.compile("|".join(f"(?:{pattern.pattern})" for pattern, *_ in rules) or "(?!)")
 
 
-def respelled(word: str, rules: tuple[Rule, ...], of: int = 0) -> Forms:
-    """Respell a word in one or two places; the likeliest forms, with their weights.
+class Rewriting(NamedTuple):
+    """A rule applied at one place of a word: characters [start, stop) become `noisy`."""
 
-    With `of`, the weight of a rule is its chance in so many; what they leave is the chance that the
-    word stays. Words with capitals stay: most are names, or begin a sentence and are in the list.
+    start: int
+    stop: int
+    noisy: str
+    weight: int
+
+
+def respelled(word: str, rules: tuple[Rule, ...], of: int = 0) -> Forms:
+    """Return the likeliest forms of a word that is respelled in one or two places.
+
+    With `of`, a rule with weight w applies in w of `of` cases; the word stays in the cases that no
+    rule takes. Words with capitals stay: most are names, or begin a sentence and are in the list.
     """
     is_plain = len(word) >= LETTERS_MIN and word.isalpha() and word == word.lower()
     if not is_plain or not _any_of(rules).search(word):
         return []
-    rewritings = sorted(
-        (*match.span(), match.expand(noisy) if "\\" in noisy else noisy, weight)
+    changes = sorted(
+        Rewriting(*match.span(), match.expand(noisy) if "\\" in noisy else noisy, weight)
         for pattern, noisy, weight in rules
         for match in pattern.finditer(word)
     )
     forms = defaultdict[str, int](int)
-    for start, stop, noisy, weight in rewritings:
-        form = word[:start] + noisy + word[stop:]
-        forms[form] = max(weight * (of or 100), forms[form])
-    for (start, stop, noisy, weight), later in combinations(rewritings, 2):
-        if stop <= later[0]:
-            form = word[:start] + noisy + word[stop : later[0]] + later[2] + word[later[1] :]
-            forms[form] = max(weight * later[3] * 2, forms[form])
+    for change in changes:
+        form = word[: change.start] + change.noisy + word[change.stop :]
+        forms[form] = max(change.weight * (of or 100), forms[form])
+    for first, second in combinations(changes, 2):
+        if first.stop <= second.start:
+            between, end = word[first.stop : second.start], word[second.stop :]
+            form = word[: first.start] + first.noisy + between + second.noisy + end
+            forms[form] = max(first.weight * second.weight * 2, forms[form])
     forms.pop(word, None)
     likeliest = _likeliest(forms, RESPELLINGS_MAX)
     stays = of * of - sum(weight for _, weight in likeliest)
@@ -78,15 +89,16 @@ def respelled(word: str, rules: tuple[Rule, ...], of: int = 0) -> Forms:
 
 
 def _likeliest(forms: Mapping[str, int], most: int) -> Forms:
+    """Return the forms with the greatest weights, at most `most` of them."""
     return sorted(forms.items(), key=lambda pair: (-pair[1], pair[0]))[:most]
 
 
 @dataclass(frozen=True)
 class Respelling:
-    """Respell the matches of a list, and words outside them by rules, each with its rate.
+    """Respell the matches of a list, and by rules the words outside them, each with chance `rate`.
 
-    `listed` and `rules` have the same rates. Draw number i of a row decides on its i-th match, or
-    `by_form`; a stream of its own, "rules", on its words.
+    `listed` and `rules` have the same rates. Draw number i of a row decides on its i-th match, draw
+    number i of the stream "rules" on its i-th word; `by_form`, equal words get the same draw.
     """
 
     listed: LexicalKernel
@@ -97,34 +109,37 @@ class Respelling:
         """The 48-bit threshold of every strength."""
         return self.listed.row_limits
 
-    def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
-        """Propose the respellings of all rows."""
-        matches = self.listed.table.find(texts)
-        ruled = self.rules.propose(texts, fork_array(keys, "rules"), variants)
-        # Where the last match stops that starts at or before a word.
-        reach = np.append(0, matches.stops)
-        last = reach.take(np.searchsorted(matches.starts, ruled.starts, side="right"))
-        listed = self.listed.replaced(texts, matches, keys, variants)
-        return Edits.join([listed, ruled.keep(ruled.starts >= last)])
-
     def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
-        """Propose the respellings of one row."""
+        """Return the respellings in one row."""
         row = self.listed.table.row_words(row)
         matches = self.listed.table.find_row(row)
         listed = self.listed.replaced_in(row, matches, draws)
-        taken = {n for first, last, _ in matches for n in range(first, last + 1)}
-        sizes = map(len, row.words)  # a rule changes no short word
-        others = [n for n, size in enumerate(sizes) if size >= LETTERS_MIN and n not in taken]
+        matched = {n for first, last, _ in matches for n in range(first, last + 1)}
+        others = [
+            number
+            for number, word in enumerate(row.words)
+            if len(word) >= LETTERS_MIN and number not in matched
+        ]
         key, limit = fork(draws.key, "rules"), int(self.row_limits[draws.variants["rate"]])
-        return sorted(
-            listed + self.rules.replaced(row, self.rules.hits_in(row, key, others, limit))
-        )
+        ruled = self.rules.replaced(row, self.rules.hits_in(row, key, others, limit))
+        return sorted(listed + ruled)
+
+    def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
+        """Return the respellings in a batch of rows."""
+        matches = self.listed.table.find(texts)
+        ruled = self.rules.propose(texts, fork_array(keys, "rules"), variants)
+        # A word is outside all matches if it starts behind the last match that starts before it.
+        stops = np.append(0, matches.stops)
+        last_stop = stops.take(np.searchsorted(matches.starts, ruled.starts, side="right"))
+        listed = self.listed.replaced(texts, matches, keys, variants)
+        return Edits.join([listed, ruled.keep(ruled.starts >= last_stop)])
 
 
-@kernel(
-    "phon", lambda settings, _: existing(*(each.of(settings.lang) for each in (_LIST, _RULES))),
-    _LIST.languages, kind="habit",
-)  # fmt: skip
+def _phon_files(settings: Settings, _: Mapping[str, Any]) -> list[Path]:
+    return existing(_LIST.of(settings.lang), _RULES.of(settings.lang))
+
+
+@kernel("phon", _phon_files, _LIST.languages, kind="habit")
 def phon(settings: Settings, *, rate: float = 0.15) -> Respelling:
     """Spell words as they sound: 'that was good, though' -> 'that was gud, tho'."""
     rules, limits = rules_of(_RULES.of(settings.lang)), settings.limits(rate)
@@ -137,13 +152,14 @@ def phon(settings: Settings, *, rate: float = 0.15) -> Respelling:
 
 # Latin letters.
 
-FORMS_MAX = 8  # ways to write a word, the likeliest
-WHOLE = 1 << 40  # weights of a word's forms are shares of it
+FORMS_MAX = 8  # forms of a word, the likeliest
+WHOLE = 1 << 40  # the sum of the weights of a word's forms, but for rounding
 GROUP_MAX = 4  # letters that are written as one
-FULL_STOPS = "।॥։"  # no signs to the tokenizer, so they are at the end of words
+FULL_STOPS = "।॥։"  # the tokenizer takes these for letters at the end of words
 _LETTER_TABLES = LanguageFiles("latn.tsv")
 
-LetterTable = Mapping[str, Mapping[str, Forms]]  # letters -> where ('': anywhere) -> written
+# Letters -> their place in the word ('start', 'end', 'word': all of it, '': any) -> Latin letters.
+LetterTable = Mapping[str, Mapping[str, Forms]]
 
 
 @cache
@@ -156,9 +172,10 @@ def letters_of(path: Path) -> LetterTable:
 
 
 def latinised(word: str, table: LetterTable, spoken: Callable[[str], str] = str) -> Forms:
-    """Write a word in Latin letters: the likeliest forms with their weights.
+    """Return the likeliest forms of a word in Latin letters, with their weights.
 
-    There are none if the table lacks a letter of it. `spoken` is applied first, see `with_schwas`.
+    There are none if the table lacks a letter of the word. `spoken` writes the word as it is
+    heard, see `with_schwas`.
     """
     plain = unicodedata.normalize("NFC", word.lower())
     core = plain.rstrip(FULL_STOPS)
@@ -180,7 +197,10 @@ def latinised(word: str, table: LetterTable, spoken: Callable[[str], str] = str)
 
 
 def _units(core: str, table: LetterTable) -> list[Forms]:
-    """Return what is written for each group of letters; nothing if one is unknown, or all Latin."""
+    """Return the Latin letters of each group of letters, the longest known groups first.
+
+    Returns nothing if a letter is unknown, or all letters are ASCII.
+    """
     units, at = list[Forms](), 0
     while at < len(core):
         for stop in range(min(at + GROUP_MAX, len(core)), at, -1):
@@ -200,14 +220,14 @@ _AKSHARA = re.compile(
     re.DOTALL,
 )
 _VIRAMA = "\u094d"  # written where a consonant has no vowel
-_GLIDES = "\u092f\u0930\u0932\u0935"  # y, r, l, v: after a consonant, they keep a last vowel
+_GLIDES = "\u092f\u0930\u0932\u0935"  # y, r, l, v: behind a consonant they keep a last vowel
 
 
 def with_schwas(word: str) -> str:
-    """Write the inherent vowels of a Devanagari word that are spoken in Hindi as 'a'.
+    """Return a Devanagari word with an 'a' for each inherent vowel that is spoken in Hindi.
 
     After Ohala (1983), Aspects of Hindi Phonology: the vowel is dropped at the end of a word, and
-    between a vowel and a consonant that is followed by a spoken vowel, from right to left.
+    between a vowel and a consonant that a spoken vowel follows, from right to left.
     """
     parts = list(_AKSHARA.finditer(word))
     inherent = [bool(part["consonant"]) and not part["vowel"] for part in parts]

@@ -1,8 +1,8 @@
 """Punctuation: left out, repeated, set apart, run together with the next word, typed plain.
 
-A sign is one of `SIGNS`. What each rate may do to a sign is said once, in `changes`, for both forms
-of the kernel: about one sign of a row its facts are single values, about all signs of a batch they
-are arrays.
+A sign is one of `SIGNS`. `changes` says once, for both forms of the kernel, how each rate may
+change a sign. It works with the facts about a sign: bools and numbers in the row form, arrays in
+the array form.
 """
 
 import re
@@ -43,12 +43,12 @@ from noisegen.text.buffers import (
 from noisegen.text.rows import Row, RowEdit
 from noisegen.transforms import IS_SPACE, SPACES, Forms, LanguageFiles, rows_of
 
-ENDS = ".!?…。！？｡।॥؟۔።։"  # of sentences (Unicode: Sentence_Terminal, those in daily use)
+ENDS = ".!?…。！？｡।॥؟۔።։"  # the signs of Unicode's Sentence_Terminal that are in daily use
 COMMAS = ",，、،፣"
 OTHERS = ";:；：؛"
 SIGNS = "".join(sorted(ENDS + COMMAS + OTHERS))
-SET_APART = ",!?;:،؟؛।"  # signs that some put a space before, as the French do
-CLOSING = ".!?"  # signs that some leave out the space behind
+SET_APART = ",!?;:،؟؛।"  # signs before which some put a space, as the French do
+CLOSING = ".!?"  # signs behind which some leave out the space
 WIDE = "。！？｡，、；："  # signs that no space follows
 # How often a repeated sign is written two, three, four and five times, or with its partner.
 REPEATED = {2: 4, 3: 5, 4: 2, 5: 1}
@@ -61,7 +61,7 @@ RATES = ("drop_rate", "comma_rate", "blank_rate", "repeat_rate", "glue_rate")
 LEAVING_OUT = RATES[:2]
 
 
-# What may be written for a sign: groups of weighted texts, by number.
+# The texts that may be written for a sign: weighted groups, by number.
 
 
 def _repeated(sign: str) -> Forms:
@@ -89,7 +89,7 @@ class Kind(NamedTuple):
     is_set_apart: Fact
     is_closing: Fact
     is_full_stop: Fact
-    is_repeated: Fact  # wherever it stands: a full stop within a row may abbreviate
+    is_repeated: Fact  # a full stop is not: within a row it may abbreviate
     repeated: Fact  # the group of its repeated forms
 
 
@@ -109,7 +109,7 @@ class Sign(NamedTuple):
     kind: Kind
     start: Fact
     stop: Fact
-    text_stop: Fact  # where the row ends, but for its last `SPACES_MAX` spaces
+    text_stop: Fact  # the end of the row without its last spaces, at most `SPACES_MAX`
     is_behind_text: Fact  # other characters than spaces stand before it in the row
     is_behind_space: Fact
     is_behind_word: Fact  # another character than a space stands directly before it
@@ -123,7 +123,7 @@ Change = tuple[Fact, Fact, Fact, Fact]
 
 
 def changes(sign: Sign) -> dict[str, Change]:
-    """Return the change that each rate may make. They read alike for one sign and for a batch.
+    """Return the change of each rate, for one sign or for all signs of a batch.
 
     A sign that begins its row is not left out: a row that is '?' alone would be empty.
     """
@@ -305,10 +305,10 @@ _TYPED = LanguageFiles("mark.tsv")
 
 @dataclass(frozen=True)
 class TypedForms:
-    """Printed strings, the longest first, and what is typed for each.
+    """The typed forms of printed strings, the longest string first.
 
     Group 2n of `written` is for string n within a row, group 2n + 1 for string n at its end.
-    `stays` has for each alternative whether it equals its string.
+    `stays` tells for each alternative whether it equals its string.
     """
 
     strings: tuple[str, ...]
@@ -317,7 +317,7 @@ class TypedForms:
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
-        """What finds the strings in a row."""
+        """The pattern that finds the strings in a row."""
         return re.compile("|".join(map(re.escape, self.strings)))
 
     @cached_property
@@ -347,10 +347,10 @@ def table_of(path: Path) -> TypedForms:
 
 @dataclass(frozen=True)
 class TypedMarks:
-    """Replace printed strings by what is typed for them, each with chance `rate`.
+    """Replace printed strings by typed forms, each with chance `rate`.
 
     `limits` holds the threshold of every strength. Draw number i of a row decides on its i-th
-    string, and what is typed for it. A string that a combining mark follows stays.
+    string and chooses its form. A string that a combining mark follows stays.
     """
 
     table: TypedForms
@@ -358,7 +358,7 @@ class TypedMarks:
 
     @property
     def needs(self) -> bytes:
-        """A byte of each string that plain text seldom has: of ' — ', the first of the dash."""
+        """A byte of each string that plain text seldom has: of ' — ' the first byte of the dash."""
         return bytes({max(string.encode()) for string in self.table.strings})
 
     def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:

@@ -1,9 +1,10 @@
 """Transforms that are a word list and a rate: nine of RoLASER's twelve, and the language of chats.
 
-A list is `dictionaries/LANG/NAME.tsv`; another one needs that file and a row in `word_lists.tsv`,
-with its default rate, its kind (`registry.Kind`), its `tags` as in `noisegen.lexical`, and its
-help. The rates of RoLASER's are those of its Appendix A, where a transform without one changes
-every match; the others are common usage, not a paper's: a writer shortens some phrases, not all.
+A list is the file `dictionaries/LANG/NAME.tsv`. Another transform needs this file and a row in
+`word_lists.tsv`: its default rate, its kind (`registry.Kind`), its `tags` as in `noisegen.lexical`,
+and its help. The rates of RoLASER's transforms are from its Appendix A, where a transform without a
+rate changes every match. The other rates follow common usage and are from no paper: a writer
+shortens some phrases, not all.
 """
 
 from functools import partial
@@ -25,11 +26,12 @@ for _line, (_name, _rate, _kind, _tags, _summary) in enumerate(rows_of(_LISTS), 
     )
     register_lexicon(_source, float(_rate), _summary, f"{_LISTS}:{_line}")
 
-register_lexicon(
-    LexicalSource(
-        "spel", codespell_dictionary, parser=parse_codespell, langs=("en",),
-        original=OriginalWords("spel"), kind="slip",
-    ),
-    0.2,
-    "Misspell words as people do: 'definitely' -> 'definately'.",
-)  # fmt: skip
+_misspellings = LexicalSource(
+    "spel",
+    codespell_dictionary,
+    parser=parse_codespell,
+    langs=("en",),
+    original=OriginalWords("spel"),
+    kind="slip",
+)
+register_lexicon(_misspellings, 0.2, "Misspell words as people do: 'definitely' -> 'definately'.")
