@@ -1,1 +1,1 @@
-"""Pages, charts and terminal tables from plain data, whatever they show."""
+"""The report kit: pages, charts and terminal tables from plain data of any lab."""

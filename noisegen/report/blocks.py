@@ -1,6 +1,7 @@
-"""What a report is made of: sections of blocks, as plain data.
+"""The blocks of a report, as plain data in sections.
 
-`report.pages` writes them as HTML, `report.terminal` prints them: a report is composed once.
+A report is composed once. `report.pages` writes its sections as HTML, `report.terminal` prints
+them.
 """
 
 import re
@@ -14,19 +15,20 @@ from noisegen.text.alignment import edits
 
 NAME_MAX, TEXT_MAX = 60, 400  # characters of a name and of a text that are shown
 _ALIGNED_MAX, _SIDE_MAX = 2_000, 280  # characters of an example that are compared, and shown
-_LEAD_MAX = 60  # characters before the first difference, where it is far from the beginning
-# What neither HTML nor a terminal may get: controls, lone surrogates.
+_LEAD_MAX = 60  # characters shown before the first difference, if it is far from the beginning
+# Characters that neither HTML nor a terminal may get: controls and lone surrogates.
 _UNSAFE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
-SHADES = 9  # of heat maps, in page.css
+SHADES = 9  # colours of heat maps in page.css
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell of a table: text, or a chart.
+    """A cell of a table: a text, a figure or a bar.
 
-    `value` makes it a figure, which is sorted and copied by it; `title` is shown where the pointer
-    rests. `shade` from 0 to 1 colours it, `bar` from 0 to 1 is drawn as a bar. `detail` is drawn by
-    the page's macro of the table instead; `pieces` are a text with parts that are marked.
+    A cell with a `value` is a figure, sorted and copied by this value. `title` is shown when the
+    pointer rests on the cell. `shade` from 0 to 1 colours the cell, `bar` from 0 to 1 is drawn as a
+    bar. `pieces` are the text in parts, some of them marked. A cell with a `detail` is drawn by the
+    macro of its table.
     """
 
     text: str
@@ -47,7 +49,7 @@ class Cell:
 
 
 def figure(value: float | None, form: str = ",d") -> Cell:
-    """Return a figure as a cell of a table, '-' for None."""
+    """Return a number as a cell of a table, '-' for None; `form` is a format specification."""
     return Cell("-", kind="n") if value is None else Cell(f"{value:{form}}", value)
 
 
@@ -57,9 +59,9 @@ MISSING = Cell("–", kind="none")
 
 @dataclass(frozen=True)
 class Table:
-    """A table; the caller's `macro` draws the cells that have a `detail`.
+    """A table. Its `macro`, of the caller's template, draws the cells that have a `detail`.
 
-    Of `kind` 'stacked', each row is a list of its cells where a page is narrow.
+    On a narrow page, each row of a table of `kind` 'stacked' is a list of its cells.
     """
 
     caption: str
@@ -77,7 +79,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Figure:
-    """Charts side by side, what they show in words, and the key of their marks."""
+    """Charts side by side, with a caption, and a key that names their marks."""
 
     charts: Sequence[Markup]
     caption: str
@@ -87,9 +89,9 @@ class Figure:
 
 @dataclass(frozen=True)
 class Bars:
-    """Figures by label, one of each series: a chart in a page, a table with bars in a terminal.
+    """Figures of one or more series by label: a chart in a page, a table with bars in a terminal.
 
-    `axis` says what the labels are, `unit` what the figures are; `counts` stand beside them.
+    `axis` names the labels and `unit` the figures. `counts` stand beside the figures.
     """
 
     title: str
@@ -102,7 +104,7 @@ class Bars:
 
     @property
     def most(self) -> float:
-        """The greatest figure; 1 where all are 0."""
+        """The greatest figure; 1 if all figures are 0."""
         return max((value for values in self.series.values() for value in values), default=0) or 1
 
 
@@ -116,7 +118,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Folded:
-    """Blocks behind a title that opens them."""
+    """Blocks that are hidden until the reader clicks their title."""
 
     title: str
     blocks: "Sequence[Block]"
@@ -124,17 +126,17 @@ class Folded:
 
 @dataclass(frozen=True)
 class Facts:
-    """Facts: lines by name."""
+    """Named facts, each of one line or more."""
 
     lines: Mapping[str, Sequence[str]]
 
 
-Piece = tuple[str, bool]  # a text, and whether it is marked
+Piece = tuple[str, bool]  # a text, and True if it is marked
 
 
 @dataclass(frozen=True)
 class Example:
-    """Versions of one text by their names, with their differences marked."""
+    """Versions of one text by name, with their differences marked."""
 
     versions: Mapping[str, Sequence[Piece]]
     note: str = ""
@@ -143,14 +145,14 @@ class Example:
 
 @dataclass(frozen=True)
 class ExampleList:
-    """Whole texts before and after."""
+    """A list of examples."""
 
     examples: Sequence[Example]
 
 
 @dataclass(frozen=True)
 class Custom:
-    """Data for a macro of the caller's template."""
+    """Data that a macro of the caller's template draws."""
 
     macro: str
     data: Any
@@ -161,9 +163,9 @@ Block = Table | Figure | Bars | Text | Facts | ExampleList | Folded | Custom
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a page under a heading; one without blocks is left out."""
+    """A part of a page under a heading; a section without blocks is left out."""
 
-    name: str  # of the link to it
+    name: str  # the anchor that links lead to
     title: str
     blocks: Sequence[Block]
     lead: str = ""
@@ -175,12 +177,12 @@ def writable(text: str) -> str:
 
 
 def cut(text: str, most: int) -> str:
-    """Return a text of at most so many characters, with an ellipsis where some are missing."""
+    """Return a text of at most `most` characters; an ellipsis stands for the characters cut off."""
     return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
 
 
 def differences(clean: str, noisy: str) -> tuple[list[Piece], list[Piece]]:
-    """Return both texts as pieces, those marked that differ."""
+    """Return both texts as pieces; pieces that differ are marked."""
     clean, noisy = clean[:_ALIGNED_MAX], noisy[:_ALIGNED_MAX]
     changed = edits(clean, noisy)
     return (
@@ -190,7 +192,7 @@ def differences(clean: str, noisy: str) -> tuple[list[Piece], list[Piece]]:
 
 
 def marked(text: str, parts: Sequence[tuple[int, int]]) -> list[Piece]:
-    """Return a window of a text as pieces, each marked or not; an empty place is a caret."""
+    """Return a window of a text as pieces with these parts marked; an empty part is a caret."""
     first = parts[0][0] if parts else 0
     at = max(0, first - _LEAD_MAX) if first > _SIDE_MAX - _LEAD_MAX else 0
     stop = at + _SIDE_MAX

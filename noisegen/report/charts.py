@@ -1,7 +1,7 @@
 """Charts as SVG from plain data: rows of dots, curves, scatter plots, bars, and their scales.
 
-Colours and marks come by number: the class `m3` of page.css, and the mark of that number. A scale
-from figures to pixels is linear from 0, or logarithmic with a place for 0.
+A style is a number: style 3 has the colour of class `m3` in page.css and the third mark. A scale
+from figures to pixels is linear and begins at 0, or logarithmic with a place for 0.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,38 +14,41 @@ from noisegen.report.blocks import TEXT_MAX, Bars, cut
 
 STYLES = 12  # colours in page.css; marks repeat after eight
 _WIDTH, _LEFT, _RIGHT, _TOP = 380, 46, 272, 34  # pixels: a chart with axes, and the field in it
-_LABEL_MAX, _TITLE_MAX = 15, 40  # characters inside a chart; all of a name is in its tooltip
-_WIDE_TITLE_MAX = 52  # of a chart that has the whole width for it
-_DESCRIPTION_MAX = 4_000  # characters of what a chart shows in words
+_LABEL_MAX, _TITLE_MAX = 15, 40  # characters inside a chart; tooltips have the whole name
+_WIDE_TITLE_MAX = 52  # characters of a title over the whole width of a chart
+_DESCRIPTION_MAX = 4_000  # characters that describe a chart to screen readers
 Point = tuple[float, float]
 
 
 # Scales.
 
-_LOG_FROM = 5.0  # a scale is logarithmic where the greatest figure is so many times the least
-_SPAN_MAX = 1e4  # of a logarithmic scale; what is less is put at its edge
+_LOG_FROM = 5.0  # greatest over least figure, from which on a scale is logarithmic
+_SPAN_MAX = 1e4  # greatest over least figure of a logarithmic scale; lesser figures are at its edge
 _ZERO_ROOM = 18.0  # pixels between 0 and the least figure of a logarithmic scale
 _TICKS = 6
 
 
 @dataclass(frozen=True)
 class Scale:
-    """Pixels of figures from `low` (at `start`) to `high` (at `stop`); `zero`: pixel of 0."""
+    """A scale from figures to pixels: from `low` at `start` to `high` at `stop`.
+
+    `zero` is the pixel of 0 on a logarithmic scale, None if no figure is 0.
+    """
 
     low: float
     high: float
     start: float
     stop: float
-    zero: float | None = None  # of a logarithmic scale on which there is a 0
+    zero: float | None = None
     is_log: bool = False
 
     @property
     def begin(self) -> float:
-        """The pixel where the scale begins: that of 0 where it has a place of its own."""
+        """The pixel where the scale begins: the place of 0, if it has one."""
         return self.start if self.zero is None else self.zero
 
     def at(self, value: float) -> float:
-        """Return the pixel of a figure; what lies outside is put at the edge."""
+        """Return the pixel of a figure; figures outside the scale are put at its edge."""
         if self.is_log and value <= 0 and self.zero is not None:
             return self.zero
         inside = min(max(value, self.low), self.high)
@@ -57,13 +60,13 @@ class Scale:
         return self.start + share * (self.stop - self.start)
 
     def ticks(self) -> list[float]:
-        """Return round figures on the scale, 0 among them where it has a place."""
+        """Return round figures on the scale, with 0 if it has a place."""
         values = _log_ticks(self.low, self.high) if self.is_log else _ticks(self.low, self.high)
         return [0.0, *values] if self.zero is not None else values
 
 
 def fitting(values: Iterable[float], start: float, stop: float, *, linear: bool = False) -> Scale:
-    """Return the scale that shows these figures best; logarithmic where they span much."""
+    """Return the scale that shows figures best: logarithmic if they span much, unless `linear`."""
     known = [value for value in values if isfinite(value)]
     positive = [value for value in known if value > 0]
     if not positive:
@@ -98,7 +101,7 @@ def _ticks(low: float, high: float) -> list[float]:
 
 
 def _log_ticks(low: float, high: float) -> list[float]:
-    """Return 1, 2, 5 of every power of ten; where these are many, the powers alone."""
+    """Return 1, 2 and 5 times each power of ten; fewer multiples if these are too many."""
     powers = range(floor(log10(low)), ceil(log10(high)) + 1)
     for digits in ((1, 2, 5), (1, 3), (1,)):
         values = [round(one * 10.0**power, 12) for power in powers for one in digits]
@@ -109,9 +112,10 @@ def _log_ticks(low: float, high: float) -> list[float]:
 
 
 def spread(places: Sequence[float], gap: float, low: float, high: float) -> list[float]:
-    """Move labels apart as little as can be: at least `gap` between them, inside [low, high].
+    """Return the places of labels moved apart as little as possible.
 
-    Least squares under an order: pooled neighbours of `place - gap * rank`.
+    They are at least `gap` apart and inside [low, high]. This is least squares under an order:
+    neighbours of `place - gap * rank` that are out of order are pooled.
     """
     order = sorted(range(len(places)), key=lambda index: places[index])
     pools: list[tuple[float, int]] = []
@@ -133,7 +137,7 @@ def spread(places: Sequence[float], gap: float, low: float, high: float) -> list
 
 
 def element(name: str, *content: str, **attributes: str | float) -> Markup:
-    """Return an element; `kind` is its class, and `_` in a name stands for a hyphen.
+    """Return an SVG element; `kind` is its class, and `_` in a name stands for a hyphen.
 
     >>> element("circle", kind="dot", cx=3.14159, r=2)
     Markup('<circle class="dot" cx="3.1" r="2"/>')
@@ -155,18 +159,18 @@ def label(words: str, x: float, y: float, kind: str = "", anchor: str = "start")
 
 
 def line(kind: str, *points: Point, closed: bool = False) -> Markup:
-    """Return a line through points, or the area that it encloses."""
+    """Return a line through points, or if `closed` the area that it encloses."""
     path = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
     return element("path", kind=kind, d=path + "Z" * closed)
 
 
 def tip(words: str, *content: str) -> Markup:
-    """Return a group that shows a text where the pointer rests."""
+    """Return a group of elements that shows a text when the pointer rests on it."""
     return element("g", element("title", cut(words, TEXT_MAX)), *content, kind="tip")
 
 
 def chart(width: float, height: float, title: str, description: str, *content: str) -> Markup:
-    """Return an <svg> of this size at most, with its name and description for readers."""
+    """Return an <svg> of at most this size, with a title and description for screen readers."""
     named = element("title", cut(title, TEXT_MAX))
     described = element("desc", cut(description or title, _DESCRIPTION_MAX))
     opening = Markup('<svg role="img" viewBox="0 0 {:g} {:g}" class="chart w{:g}">')
@@ -175,10 +179,16 @@ def chart(width: float, height: float, title: str, description: str, *content: s
     )
 
 
-_CORNERS: tuple[tuple[int, float, float], ...] = (  # corners, turn, size of each mark
-    (0, 0, 1.0), (4, pi / 4, 1.2), (3, -pi / 2, 1.3), (4, 0, 1.3),
-    (3, pi / 2, 1.3), (5, -pi / 2, 1.2), (6, 0, 1.15), (8, pi / 8, 1.1),
-)  # fmt: skip
+_CORNERS: tuple[tuple[int, float, float], ...] = (  # corners, turn and size of each mark
+    (0, 0, 1.0),
+    (4, pi / 4, 1.2),
+    (3, -pi / 2, 1.3),
+    (4, 0, 1.3),
+    (3, pi / 2, 1.3),
+    (5, -pi / 2, 1.2),
+    (6, 0, 1.15),
+    (8, pi / 8, 1.1),
+)
 
 
 def mark(style: int, x: float, y: float, size: float, kind: str = "") -> Markup:
@@ -198,7 +208,7 @@ def sample(style: int, name: str) -> tuple[Markup, str]:
 
 
 def short(value: float) -> str:
-    """Return a tick's figure: 20k, 0.005, 1e-4."""
+    """Return the text of a tick: 20k, 0.005, 1e-4."""
     if abs(value) >= 1e4:
         return f"{value / 1e6:g}M" if abs(value) >= 1e6 else f"{value / 1e3:g}k"
     if 0 < abs(value) < 0.001:
@@ -206,12 +216,12 @@ def short(value: float) -> str:
     return f"{value:g}"
 
 
-# Rows of dots: figures of the same kind under one another, with their intervals.
+# Rows of dots: comparable figures under one another, with their intervals.
 
 
 @dataclass(frozen=True)
 class Dot:
-    """A figure of a style, with its interval."""
+    """A figure drawn as a mark of a style, with its interval."""
 
     value: float
     style: int
@@ -220,7 +230,7 @@ class Dot:
 
 @dataclass(frozen=True)
 class DotRow:
-    """Figures on one line, joined in their order; `state` is 'better', 'worse', 'same' or ''."""
+    """Figures on one line, joined in order; `state` is 'better', 'worse', 'same' or ''."""
 
     dots: Sequence[Dot]
     name: str = ""
@@ -230,17 +240,21 @@ class DotRow:
 
     @property
     def words(self) -> str:
-        """What the row says in words."""
+        """The row in words: its tip, or its name and figures."""
         return self.tip or f"{self.name} {self.figures}".strip()
 
 
 def dots(
-    rows: Sequence[DotRow], title: str, scale: Scale, *, heading: str = "",
+    rows: Sequence[DotRow],
+    title: str,
+    scale: Scale,
+    *,
+    heading: str = "",
     threshold: float | None = None,
-) -> Markup:  # fmt: skip
-    """Return a line for each row: its name, its figures left of the scale, its dots on it.
+) -> Markup:
+    """Return a chart with a line for each row: its name, its figures, its dots on the scale.
 
-    With a heading there are ticks below.
+    With a `heading` the scale has ticks. `threshold` is drawn as a dashed line.
     """
     step, top, width = 18, 26 if heading else 6, scale.stop + 12
     bottom = top + step * len(rows)
@@ -276,7 +290,7 @@ def dots(
 
 @dataclass(frozen=True)
 class Curve:
-    """A line through (x, y); `dots` draws a mark at every point."""
+    """A line through points (x, y); with `dots` every point has a mark."""
 
     name: str
     style: int
@@ -292,7 +306,7 @@ def curves(
     x_ticks: Sequence[float] | None = None,
     linear: bool = False,
 ) -> Markup | None:
-    """Return a chart of curves, each named at its end; None where none has a point."""
+    """Return a chart of curves, each named at its end; None if no curve has a point."""
     known = [
         (curve, [(x, y) for x, y in curve.points if isfinite(x) and isfinite(y)]) for curve in given
     ]
@@ -328,7 +342,7 @@ def curves(
 
 @dataclass(frozen=True)
 class Spot:
-    """A point of a style; `name` is written beside it, `origin` is where an arrow to it begins."""
+    """A point of a style, with its `name` beside it; an arrow leads to it from `origin`."""
 
     x: float
     y: float
@@ -341,7 +355,7 @@ class Spot:
 def scatter(
     spots: Sequence[Spot], *, title: str, x_title: str, description: str, strong: Sequence[Spot]
 ) -> Markup:
-    """Return a chart with axes: faint marks, and strong ones that are named."""
+    """Return a chart with axes: `spots` are faint marks, `strong` spots large ones with names."""
     bottom = 256
     everything = [*spots, *strong]
     across = fitting([0.0, *(spot.x for spot in everything)], _LEFT + 8, _RIGHT, linear=True)
@@ -365,7 +379,10 @@ def plane(
     style: int | None = None,
     frame: Sequence[Point] | None = None,
 ) -> Markup:
-    """Return points in a plane without axes, all of `frame` in view; arrows keep their angles."""
+    """Return a chart of points and arrows in a plane without axes.
+
+    With a `frame` of points, all of these are in view and arrows keep their angles.
+    """
     height, top, edge, size = 340, 28, 12, 3.0
     points = [(spot.x, spot.y) for spot in spots]
     xs, ys = zip(*(points if frame is None else frame), strict=True)
@@ -392,7 +409,7 @@ def plane(
 
 
 def _arrow(style: int, start: Point, end: Point) -> list[Markup]:
-    """Return a dot, and the arrow that leads to it where it is long enough to be seen."""
+    """Return a dot and the arrow that leads to it; an arrow too short to be seen is left out."""
     dot, head = 2.0, 5.0  # pixels
     drawn = [element("circle", kind=f"m{style} dot", cx=end[0], cy=end[1], r=dot)]
     length = hypot(end[0] - start[0], end[1] - start[1])
@@ -410,9 +427,10 @@ def _arrow(style: int, start: Point, end: Point) -> list[Markup]:
 
 
 def bars(shown: Bars) -> Markup:
-    """Return horizontal bars from 0: for each label one of each series, in styles 1, 2, ...
+    """Return a chart of horizontal bars from 0: for each label a bar of each series.
 
-    Each ends in its figure and count; the axes say what labels and figures are.
+    The first series has style 1, the second style 2. Each bar ends in its figure and count; the
+    axes name the labels and the figures.
     """
     thick, gap, start, top = 11, 7, 136, _TOP + 4
     step = thick * len(shown.series) + gap
@@ -432,10 +450,9 @@ def bars(shown: Bars) -> Markup:
         figures = [texts[row] for texts in labels.values()]
         for number, (series, figure) in enumerate(zip(labels, figures, strict=True)):
             end, middle = scale.at(shown.series[series][row]), y + thick * (number + 0.5)
-            rect = element(
-                "rect", kind=f"m{number + 1} bar", x=start, y=y + thick * number,
-                width=end - start, height=thick - 1,
-            )  # fmt: skip
+            place = {"x": start, "y": y + thick * number}
+            size = {"width": end - start, "height": thick - 1}
+            rect = element("rect", kind=f"m{number + 1} bar", **place, **size)
             written = label(figure, end + 4, middle - 0.5, "tiny quiet halo")
             of = f", {series}" if len(figures) > 1 else ""
             drawn.append(tip(f"{name}{of}: {figure} {shown.unit}", rect, written))
@@ -444,9 +461,9 @@ def bars(shown: Bars) -> Markup:
 
 
 def bar_labels(shown: Bars) -> dict[str, list[str]]:
-    """Return for each series the figures at its bars, with the count in brackets if there is one.
+    """Return for each series the figures at its bars, with their counts in brackets, if any.
 
-    All have a decimal if one needs it.
+    All figures have a decimal if one of them needs it.
     """
     is_whole = all(float(value).is_integer() for row in shown.series.values() for value in row)
     form = ",.0f" if is_whole else ",.1f"
@@ -457,7 +474,7 @@ def bar_labels(shown: Bars) -> dict[str, list[str]]:
     return figures
 
 
-# Axes and names, as all charts have them.
+# Axes and names that several charts have.
 
 
 def _axes(
@@ -478,7 +495,7 @@ def _axes(
 
 
 def _ticks_below(scale: Scale, bottom: float, top: float) -> list[Markup]:
-    """Return grid lines under the rows of a chart, with figures where there is room for them."""
+    """Return grid lines behind the rows of a chart, with their figures as far as there is room."""
     drawn, last = [], -100.0
     for tick in scale.ticks():
         x = scale.at(tick)
@@ -490,7 +507,7 @@ def _ticks_below(scale: Scale, bottom: float, top: float) -> list[Markup]:
 
 
 def _named(ends: Sequence[tuple[str, int, float, float]], bottom: float) -> list[Markup]:
-    """Return names at the right, moved apart and led to their points."""
+    """Return names at the right of a chart, moved apart, with lines that lead to their points."""
     label_ys = spread([y for *_, y in ends], 14, _TOP, bottom)
     drawn = []
     for (name, style, x, y), label_y in zip(ends, label_ys, strict=True):

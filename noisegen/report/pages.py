@@ -1,7 +1,7 @@
-"""Pages from templates: one HTML file with its styles and script inside, everything in it escaped.
+"""Pages from templates: an HTML file with its styles and script inside, all its text escaped.
 
-A page is a list of sections, a section a list of blocks. What no block here can show is a `Custom`
-one, drawn by a macro in a template of the caller.
+A page is a list of sections, a section a list of blocks. Data that no block shows goes into a
+`Custom` block, which a macro in a template of the caller draws.
 """
 
 import base64
@@ -28,11 +28,11 @@ def page(
     macros: Path | None = None,
     script: bool = False,
 ) -> str:
-    """Return a page that needs nothing from elsewhere.
+    """Return a page as one HTML file that loads nothing.
 
-    `macros` is a template of the caller for its `Custom` blocks; a file of the same name that ends
-    in .css or .js joins the page. With `script`, tables of kind 'sortable' can be sorted, those of
-    kind 'copied' filtered and copied. All text is cut, escaped and free of controls.
+    `macros` is a template of the caller for its `Custom` blocks. Files of the same name that end in
+    .css or .js join the page. With `script`, tables of kind 'sortable' can be sorted, and tables of
+    kind 'copied' can be filtered and copied. All text is cut, escaped and free of controls.
     """
     style, code = _asset("css", macros), _asset("js", macros) if script else ""
     policy = f"default-src 'none'; style-src {_digest(style)}; img-src data:; base-uri 'none'"
@@ -50,7 +50,7 @@ def page(
 
 
 def _asset(kind: str, macros: Path | None) -> str:
-    """Return the styles or the script of the kit, and those of the caller after them."""
+    """Return the styles ('css') or the script ('js') of the kit, followed by the caller's."""
     paths = [_TEMPLATES / f"page.{kind}", *([macros.with_suffix(f".{kind}")] if macros else [])]
     return "\n".join(path.read_text("utf-8") for path in paths if path.exists())
 

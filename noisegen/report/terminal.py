@@ -1,4 +1,4 @@
-"""The blocks of a report in a terminal: tables with bars, and paragraphs."""
+"""The blocks of a report in a terminal: tables, some of them with bars, and paragraphs."""
 
 from collections.abc import Sequence
 
@@ -10,16 +10,23 @@ from rich.text import Text
 from noisegen.report import blocks
 
 BAR_COLUMNS = 24
-EXAMPLES = 3  # shown of those of a page
-_BESIDE = 12  # characters that are shown on each side of the marked part of a cell
+EXAMPLES = 3  # the first examples of a list, which are shown
+_BESIDE = 12  # characters shown on each side of the marked part of a cell
 _SHADES = "▏▎▍▌▋▊▉"  # one to seven eighths of a column
 _COLOURS = ("cyan", "yellow", "magenta", "green")
 _SHOWN = blocks.Table | blocks.Bars | blocks.Text | blocks.Facts | blocks.ExampleList
 _VERSIONS = {"clean": "cyan", "noisy": "yellow", "real": "magenta", "synthetic": "yellow"}
-_STYLES = {
-    "better": "green", "worse": "red", "same": "dim", "none": "dim", "quiet": "dim",
-    "named": "bold", "lead": "bold", "warning": "yellow", "code": "cyan",
-}  # fmt: skip
+_STYLES = {  # by kind of cell or text
+    "better": "green",
+    "worse": "red",
+    "same": "dim",
+    "none": "dim",
+    "quiet": "dim",
+    "named": "bold",
+    "lead": "bold",
+    "warning": "yellow",
+    "code": "cyan",
+}
 
 
 def percent(share: float | None, digits: int = 1) -> str:
@@ -34,7 +41,10 @@ def bar(value: float, most: float, columns: int = BAR_COLUMNS) -> str:
 
 
 def titled(title: str = "", heads: bool = True, lines: bool = True) -> Table:
-    """Return a table without edges, a line under its heads; one with a title has narrow columns."""
+    """Return a table without edges, with a line under its heads.
+
+    Columns are narrow if the table has a title.
+    """
     words = Text(title, "bold") if title else None
     style = box.SIMPLE_HEAD if heads and lines else None
     table = Table(title=words, title_justify="left", box=style, show_header=heads)
@@ -44,7 +54,7 @@ def titled(title: str = "", heads: bool = True, lines: bool = True) -> Table:
 
 
 def show(content: Sequence[blocks.Section | blocks.Block], console: Console) -> None:
-    """Print sections and blocks as `pages.page` writes them; charts but `Bars` are left out."""
+    """Print sections and blocks as `pages.page` writes them; the only charts shown are `Bars`."""
     for block in content:
         match block:
             case blocks.Section() if any(isinstance(b, _SHOWN) for b in block.blocks):
@@ -92,7 +102,7 @@ def _marked(pieces: Sequence[blocks.Piece], kind: str) -> Text:
 
 
 def _around(pieces: Sequence[blocks.Piece]) -> list[blocks.Piece]:
-    """Return the pieces, those that are not marked cut to the characters beside a marked one."""
+    """Return the pieces; unmarked ones are cut to the characters beside a marked piece."""
     return [
         (text if is_marked else text[-_BESIDE:] if number == 0 else text[:_BESIDE], is_marked)
         for number, (text, is_marked) in enumerate(pieces)
@@ -109,9 +119,12 @@ def _table(block: blocks.Table) -> Table:
         cells = [cell for row in block.rows if isinstance(cell := row[column], blocks.Cell)]
         is_bar = any(cell.bar is not None for cell in cells)
         table.add_column(
-            _text(head), justify="right" if block.is_figure(column) else "left",
-            min_width=BAR_COLUMNS if is_bar else None, no_wrap=is_bar, overflow="fold",
-        )  # fmt: skip
+            _text(head),
+            justify="right" if block.is_figure(column) else "left",
+            min_width=BAR_COLUMNS if is_bar else None,
+            no_wrap=is_bar,
+            overflow="fold",
+        )
     for row in block.rows:
         table.add_row(*map(_text, row))
     return table

@@ -1,6 +1,7 @@
 """Report a review: shares with intervals, the strength to choose, agreement, kinds of noise.
 
-The figures come in sections: printed in a terminal, or as one HTML page that stands alone.
+`measure` computes the figures, `compose` puts them into sections of a report, which are printed in
+a terminal or written as a self-contained HTML page.
 """
 
 import sqlite3
@@ -26,18 +27,18 @@ from noisegen.review.store import REALISM, JudgedItem, JudgedStrength, Stratum, 
 from noisegen.runs.atomic import refuse_existing, write_text
 from noisegen.runs.manifest import counted
 
-CUT_OFF = 0.95  # of the judged rows (RCP, human check of the noise)
-ALL_ROWS = store.FIRST_STAGE + store.SECOND_STAGE
-BREAK_SECONDS = 600
+CUT_OFF = 0.95  # share of judged rows that must be realistic (RCP, human check of the noise)
+ALL_ROWS = store.FIRST_STAGE + store.SECOND_STAGE  # judged rows per strength in RCP
+BREAK_SECONDS = 600  # a longer time between two items is a break
 Metric = Literal["nominal", "ordinal"]
 
 
 @dataclass(frozen=True)
 class StratumFigures:
-    """The judged items of one language, recipe and strength; shares are means over items.
+    """Figures of one language, recipe and strength; shares are means over judged items.
 
-    `low` and `high` are the 95 % Wilson interval of `realistic`; shares are None of no item.
-    `rows`, `changed` and `too_long` count the source, not the sample.
+    Shares are None if no item is judged. `low` and `high` bound the 95 % Wilson interval of
+    `realistic`. `rows`, `changed` and `too_long` count rows of the source, not of the sample.
     """
 
     lang: str
@@ -58,9 +59,9 @@ class StratumFigures:
 
 @dataclass(frozen=True)
 class StrengthVerdict:
-    """The strength to choose for one language and recipe, and why.
+    """The strength to choose for one language and recipe, with the reason.
 
-    `passes` is None as long as the second stage is not complete.
+    `passes` is None until the second stage is complete.
     """
 
     lang: str
@@ -72,7 +73,7 @@ class StrengthVerdict:
 
 @dataclass(frozen=True)
 class Agreement:
-    """Krippendorff's alpha of one question over the items that two reviewers or more judged."""
+    """Krippendorff's alpha of one question over the items with two or more reviewers."""
 
     question: str
     metric: str
@@ -82,7 +83,7 @@ class Agreement:
 
 @dataclass(frozen=True)
 class KindShares:
-    """In what share of a language's judged items a kind of noise was seen (mean of reviewers)."""
+    """For each kind of noise, the share of a language's judged items in which it was seen."""
 
     lang: str
     items: int
@@ -91,9 +92,10 @@ class KindShares:
 
 @dataclass(frozen=True)
 class ReviewerFigures:
-    """What one reviewer did; `seconds` is the median time from one item's last answer to the next.
+    """Figures of one reviewer; `complete` items have all answers, `realistic` is a share.
 
-    Times over ten minutes are taken for a break and left out.
+    `seconds` is the median time between the last answers to two items that follow each other,
+    without breaks of over ten minutes.
     """
 
     name: str
@@ -106,7 +108,7 @@ class ReviewerFigures:
 
 @dataclass(frozen=True)
 class ReviewReport:
-    """All figures of a review; `cut_off` is the share of realistic items that is asked."""
+    """All figures of a review; `cut_off` is the share of realistic items that a strength needs."""
 
     cut_off: float
     items: int
@@ -125,11 +127,11 @@ class ReviewReport:
 
 
 def report(path: str | Path, out: str | Path | None = None) -> ReviewReport:
-    """Return the figures of a review and, with `out`, write them as one self-contained HTML page.
+    """Return the figures of a review and, with `out`, write them as a self-contained HTML page.
 
     The review may be half judged, and a server may be using it. Raises SourceError for a file that
-    is no review, UsageError for `out` that is the review, OutputError if the page cannot be
-    written, or is there and was not drawn by noisegen.
+    is no review, UsageError if `out` is the review itself, OutputError if the page cannot be
+    written or would replace a file that noisegen did not make.
     """
     if out is not None and Path(out).exists():
         if Path(path).exists() and Path(out).samefile(path):
@@ -178,24 +180,32 @@ def measure(opened: sqlite3.Connection) -> ReviewReport:
 
 
 def _figures(stratum: Stratum, items: Sequence[JudgedItem]) -> StratumFigures:
-    seen = [item for item in items if item.realism]
-    realistic = mean(item.share("realism", "realistic") for item in seen)
-    better = mean(item.share("realism", "realistic", "moderate") for item in seen)
-    same = mean(item.share("meaning", "yes") for item in items if item.meaning)
-    low, high = wilson(realistic or 0.0, len(seen))
-    second = sum(item.stage > 1 for item in items)
-    counts = stratum.rows, stratum.changed, stratum.too_long
+    judged = [item for item in items if item.realism]
+    realistic = mean(item.share("realism", "realistic") for item in judged)
+    low, high = wilson(realistic or 0.0, len(judged))
     return StratumFigures(
-        *stratum.name, len(items), len(seen), second, realistic, low, high, better, same, *counts
+        *stratum.name,
+        items=len(items),
+        judged=len(judged),
+        second_stage=sum(item.stage > 1 for item in items),
+        realistic=realistic,
+        low=low,
+        high=high,
+        moderate_or_better=mean(item.share("realism", "realistic", "moderate") for item in judged),
+        meaning_kept=mean(item.share("meaning", "yes") for item in items if item.meaning),
+        rows=stratum.rows,
+        changed=stratum.changed,
+        too_long=stratum.too_long,
     )
 
 
 def _verdict(
     name: tuple[str, str], best: JudgedStrength | None, strata: Sequence[StratumFigures]
 ) -> StrengthVerdict:
-    """Apply RCP's rule: the most realistic of the first stage, then the cut-off over all its rows.
+    """Return the verdict by the rule of RCP.
 
-    Where the second stage has rows, the strength that got them is the chosen one.
+    The most realistic strength of the first stage is chosen. It passes if its share over all rows
+    of both stages reaches the cut-off. If a strength has rows in the second stage, it was chosen.
     """
     continued = [stratum for stratum in strata if stratum.second_stage]
     if best is None:
@@ -238,7 +248,7 @@ def _kinds(
 
 
 def _seen(item: JudgedItem, kind: int) -> list[int]:
-    """Return 1 or 0 of every reviewer who judged the item: none chosen means none seen."""
+    """Return for every reviewer of an item 1 if the reviewer chose a kind of noise, 0 if not."""
     return [int(kind in item.kinds.get(reviewer, [])) for reviewer in item.realism]
 
 
@@ -278,21 +288,22 @@ def _agreement(items: Sequence[JudgedItem], kinds: Mapping[int, str]) -> list[Ag
 def krippendorff_alpha(
     units: Iterable[Sequence[int]], categories: int, metric: Metric
 ) -> float | None:
-    """Return Krippendorff's alpha of values 0 to `categories` - 1, one sequence per unit.
+    """Return Krippendorff's alpha: 1 is full agreement, 0 is agreement by chance.
 
-    A unit has the values that its reviewers gave; missing ones are left out, so units may differ in
-    length. 1 is full agreement, 0 that of chance; None where no unit has two values or all values
-    are the same. Source: Krippendorff, Computing Krippendorff's Alpha-Reliability (2011), the
-    general form with coincidence matrices.
+    A unit is the sequence of the values, 0 to `categories` - 1, that reviewers gave to one item.
+    Units may differ in length, as missing values are left out. Returns None if no unit has two
+    values or all values are the same. Source: Krippendorff, Computing Krippendorff's
+    Alpha-Reliability (2011), the general form with coincidence matrices.
     """
-    observed = np.zeros((categories, categories))  # pairs of values within units of m values,
-    for unit in units:  # each pair weighing 1 / (m - 1)
+    # Pairs of values within units; in a unit of m values each pair weighs 1 / (m - 1).
+    observed = np.zeros((categories, categories))
+    for unit in units:
         if len(unit) > 1:
             counts = np.bincount(unit, minlength=categories)
             observed += (np.outer(counts, counts) - np.diag(counts)) / (len(unit) - 1)
     totals = observed.sum(axis=0)
     distance = 1 - np.eye(categories)
-    if metric == "ordinal":  # by the values between two ranks, both ends counted by half
+    if metric == "ordinal":  # counts the values between two ranks, and half of those at both ends
         middles = np.cumsum(totals) - totals / 2
         distance = (middles[:, None] - middles[None, :]) ** 2
     expected = float((np.outer(totals, totals) * distance).sum())
@@ -301,17 +312,19 @@ def krippendorff_alpha(
     return float(1 - (totals.sum() - 1) * (observed * distance).sum() / expected)
 
 
-# For a terminal and for a page.
+# The report, for a terminal and for a page.
 
 _PASSES = {
-    True: Cell("pass", kind="better"), False: Cell("fail", kind="worse"), None: Cell("open"),
-}  # fmt: skip
+    True: Cell("pass", kind="better"),
+    False: Cell("fail", kind="worse"),
+    None: Cell("open"),
+}
 _SHARES = "lang", "recipe", "strength", "judged", "realistic", "interval", "moderate", "meaning"
 _SOURCES = "lang", "recipe", "strength", "rows", "unchanged", "too long"
 
 
 def compose(report: ReviewReport) -> tuple[Text, *tuple[Section, ...]]:
-    """Return what was judged in a line, and the figures in sections."""
+    """Return a line that sums up the review, and the sections with its figures."""
     judged = f"{report.judged:,} of {counted(report.items, 'row')} judged"
     people = counted(len(report.reviewers), "reviewer")
     answers = f"{counted(report.answers, 'answer')} (changes counted)"
@@ -334,11 +347,10 @@ def compose(report: ReviewReport) -> tuple[Text, *tuple[Section, ...]]:
 
 
 def _verdict_blocks(report: ReviewReport) -> Sequence[Block]:
-    rows: list[Row] = [
-        [verdict.lang, verdict.recipe, verdict.strength or "-", _PASSES[verdict.passes],
-         verdict.reason]
-        for verdict in report.verdicts
-    ]  # fmt: skip
+    rows: list[Row] = []
+    for verdict in report.verdicts:
+        name = [verdict.lang, verdict.recipe, verdict.strength or "-"]
+        rows.append([*name, _PASSES[verdict.passes], verdict.reason])
     return [Table("Verdicts", ["lang", "recipe", "strength", "cut-off", "why"], rows, "stacked")]
 
 
@@ -389,24 +401,25 @@ def _intervals(report: ReviewReport) -> Iterator[Figure]:
 
 def _kind_blocks(report: ReviewReport) -> Sequence[Block]:
     judged = [language for language in report.kinds if language.items]
-    names = [name for name in (judged[0].shares if judged else {})
-             if any(language.shares[name] for language in judged)]  # fmt: skip
-    if not names:
+    names = judged[0].shares if judged else {}
+    used = [name for name in names if any(language.shares[name] for language in judged)]
+    if not used:
         return [Text("No kind was named yet.", "quiet")]
     rows: list[Row] = []
-    for name in names:
-        shares = {language.lang: language.shares[name] for language in judged}
-        rows.append([name, *(
-            Cell(f"{100 * share:.0f}", share, f"{lang}, {name}: {percent(share)}", shade=share)
-            if share or store.is_offered(name, lang) else MISSING
-            for lang, share in shares.items()
-        )])  # fmt: skip
+    for name in used:
+        rows.append([name, *(_kind_cell(name, each.lang, each.shares[name]) for each in judged)])
     heads = ["kind", *(language.lang for language in judged)]
     note = Text(
         "Share of a language's judged rows in which a kind was seen, in per cent; – where a "
         "language does not have a kind."
     )
     return [note, Table("Kinds by language", heads, rows, "heat")]
+
+
+def _kind_cell(name: str, lang: str, share: float) -> Cell:
+    if not share and not store.is_offered(name, lang):
+        return MISSING
+    return Cell(f"{100 * share:.0f}", share, f"{lang}, {name}: {percent(share)}", shade=share)
 
 
 def _agreement_blocks(report: ReviewReport) -> Sequence[Block]:
@@ -426,11 +439,16 @@ def _agreement_blocks(report: ReviewReport) -> Sequence[Block]:
 
 def _reviewer_blocks(report: ReviewReport) -> Sequence[Block]:
     rows: list[Row] = [
-        [reviewer.name, figure(reviewer.items), figure(reviewer.complete),
-         figure(reviewer.realistic, ".1%"), figure(reviewer.seconds, ".0f"),
-         figure(reviewer.comments)]
+        [
+            reviewer.name,
+            figure(reviewer.items),
+            figure(reviewer.complete),
+            figure(reviewer.realistic, ".1%"),
+            figure(reviewer.seconds, ".0f"),
+            figure(reviewer.comments),
+        ]
         for reviewer in report.reviewers
-    ]  # fmt: skip
+    ]
     if not rows:
         return [Text("Nobody has reviewed yet.", "quiet")]
     heads = ["reviewer", "judged", "complete", "realistic", "seconds per row", "comments"]

@@ -1,4 +1,4 @@
-"""Serve a review file to reviewers: who they are, their items, every answer stored at once."""
+"""A review file opened for reviewers: their names, their items, and answers stored at once."""
 
 import json
 import secrets
@@ -28,15 +28,16 @@ from noisegen.text.buffers import I64
 from noisegen.text.graphemes import graphemes
 
 NAME_MAX, KIND_MAX = 60, 40  # characters
-KINDS_MAX = 100  # of a review; a reviewer adds a few
+KINDS_MAX = 100  # kinds of noise in a review; each reviewer adds a few
 REVIEWERS_MAX = 1_000
 _KIND = ("id", "letter", "name", "hint")
-Part = tuple[bool, str]  # whether it differs, text
-_SINGLE = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR")  # no spaces
+Part = tuple[bool, str]  # a text, and before it True if it differs from the other side
+# Scripts without spaces between words, whose characters are compared one by one.
+_SINGLE = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR")
 
 
 class Refused(Exception):  # noqa: N818 - reads as what happened
-    """A request that cannot be carried out; `reason` is a word that the page knows."""
+    """A request that is refused; `reason` is a word for which the page has a message."""
 
     def __init__(self, reason: str, status: int = 400) -> None:
         super().__init__(reason)
@@ -66,9 +67,9 @@ class ReviewFile:
         return [lang for (lang,) in self._all(query)]
 
     def join(self, name: object, langs: object, same: bool = False) -> dict[str, Any]:
-        """Add a reviewer, or go on as one (`same`), and return key and name.
+        """Add a reviewer, or with `same` go on as the reviewer of this name; return key and name.
 
-        Raises Refused 'name' for no name, 'taken' for a name in use, unless `same`.
+        Raises Refused with reason 'name' for an empty or too long name, 'taken' for a name in use.
         """
         shown, folded = _checked_name(name, NAME_MAX, "name")
         known = self.languages()
@@ -88,7 +89,7 @@ class ReviewFile:
         return {"reviewer": key, "name": shown}
 
     def state(self, key: object) -> dict[str, Any]:
-        """Return how many items there are, how many are complete, and the first that is not."""
+        """Return how many items there are and are complete, and the place of the next one."""
         reviewer, name, order = self._reviewer(key)
         query = "SELECT json_group_array(item) FROM latest WHERE reviewer = ? AND question = ?"
         realism, meaning = (  # arrays as text are read fastest
@@ -100,9 +101,9 @@ class ReviewFile:
         return {"name": name, "total": len(order), "complete": int(is_done.sum()), "next": first}
 
     def item(self, key: object, place: int) -> dict[str, Any]:
-        """Return what a reviewer may see of an item, their answers, and the kinds to choose from.
+        """Return an item's texts, the reviewer's answers, and the kinds of noise to choose from.
 
-        Neither strength nor recipe nor source is among it.
+        Strength, recipe and source stay hidden from reviewers.
         """
         reviewer, _, order = self._reviewer(key)
         if not 0 <= place < len(order):
@@ -110,19 +111,27 @@ class ReviewFile:
         number = int(order[place])
         lang, clean, noisy, slots = self._one(
             "SELECT lang, clean, noisy, slots FROM items JOIN groups ON groups.id = group_id"
-            " WHERE items.id = ?", number
-        )  # fmt: skip
+            " WHERE items.id = ?",
+            number,
+        )
         query = "SELECT question, value FROM latest WHERE reviewer = ? AND item = ?"
         answers = {name: json.loads(value) for name, value in self._all(query, reviewer, number)}
         texts = dict(zip(("clean", "noisy"), marked(clean, noisy), strict=True))
         kinds = self.kinds(lang, answers.get("kinds", []))
-        return {"item": number, "place": place, "lang": lang, **texts, "slots": json.loads(slots),
-                "answers": answers, "kinds": kinds}  # fmt: skip
+        return {
+            "item": number,
+            "place": place,
+            "lang": lang,
+            **texts,
+            "slots": json.loads(slots),
+            "answers": answers,
+            "kinds": kinds,
+        }
 
     def answer(
         self, key: object, item: object, question: object, value: object, nonce: object
     ) -> None:
-        """Store an answer; one that was sent twice (the same nonce) is stored once."""
+        """Store an answer; an answer that is sent again with the same nonce is stored once."""
         reviewer, _, order = self._reviewer(key)
         if type(item) is not int or item.bit_length() > 32 or item not in order:
             raise Refused("item")
@@ -137,7 +146,7 @@ class ReviewFile:
             )
 
     def add_kind(self, key: object, name: object) -> dict[str, Any]:
-        """Add a kind of noise, or find the one of this name, and return it."""
+        """Return the kind of noise with a name; a new name adds a kind."""
         shown, folded = _checked_name(name, KIND_MAX, "kind")
         find = f"SELECT {', '.join(_KIND)} FROM kinds WHERE folded = ?"
         with self._lock, transaction(self._opened):
@@ -147,14 +156,16 @@ class ReviewFile:
                     raise Refused("full", 409)
                 self._opened.execute(
                     "INSERT INTO kinds (letter, name, folded, hint, reviewer)"
-                    " VALUES ('', ?, ?, '', ?)", (shown, folded, reviewer)
-                )  # fmt: skip
+                    " VALUES ('', ?, ?, '', ?)",
+                    (shown, folded, reviewer),
+                )
             return dict(zip(_KIND, self._one(find, folded), strict=True))
 
     def kinds(self, lang: str, chosen: Collection[int] = ()) -> list[dict[str, Any]]:
-        """Return the kinds to choose from in a language, additions last; `chosen` are among them.
+        """Return the kinds of noise to choose from in a language, additions last.
 
-        A kind that reviewers added is offered where it is used, and everywhere until then.
+        The `chosen` kinds are always among them. A kind that a reviewer added is offered for all
+        languages until it is used, and then for the languages that use it.
         """
         used_elsewhere = (
             "SELECT kind.value FROM latest, json_each(latest.value) AS kind"
@@ -163,13 +174,14 @@ class ReviewFile:
         )
         rows = self._all(
             f"SELECT {', '.join(_KIND)} FROM kinds"
-            f" WHERE reviewer IS NULL OR id NOT IN ({used_elsewhere}) ORDER BY id", lang
-        )  # fmt: skip
+            f" WHERE reviewer IS NULL OR id NOT IN ({used_elsewhere}) ORDER BY id",
+            lang,
+        )
         kinds = (dict(zip(_KIND, row, strict=True)) for row in rows)
         return [kind for kind in kinds if kind["id"] in chosen or is_offered(kind["name"], lang)]
 
     def _checked_answer(self, question: object, value: object) -> str:
-        """Return an answer as JSON; raises Refused for one that the question does not allow."""
+        """Return an answer as JSON; raises Refused if the question does not allow it."""
         try:
             answer = msgspec.convert(value, ANSWERS[question])  # type: ignore[index]
         except (KeyError, TypeError, ValueError) as error:
@@ -182,20 +194,22 @@ class ReviewFile:
         return json.dumps(well_formed(answer) if question == "comment" else answer)
 
     def _reviewer(self, key: object) -> tuple[int, str, I64]:
-        """Return number, name and order of items of a reviewer; raises Refused for none."""
+        """Return number, name and ordered items of a reviewer; raises Refused for a wrong key."""
         row = self._one("SELECT id, name, folded, langs FROM reviewers WHERE key = ?", str(key))
         if row is None:
             raise Refused("reviewer", 409)
         number, name, folded, langs = row
         return number, name, self._order(folded, langs, self._one("SELECT max(id) FROM items")[0])
 
-    @lru_cache(maxsize=64)  # noqa: B019 - one such object lives as long as the server
+    @lru_cache(maxsize=64)  # noqa: B019 - the object lives as long as the server
     def _order(self, folded: str, langs: str, newest: int) -> I64:
-        """Return the items of a reviewer in order; `newest` renews it when rows were added."""
+        """Return the items of a reviewer in order, up to item `newest`; the last one of the review."""
         rows = self._all(
             "SELECT items.id, stage FROM items JOIN groups ON groups.id = group_id"
-            " WHERE lang IN (SELECT value FROM json_each(?)) AND items.id <= ?", langs, newest
-        )  # fmt: skip
+            " WHERE lang IN (SELECT value FROM json_each(?)) AND items.id <= ?",
+            langs,
+            newest,
+        )
         items, stages = np.array(rows, np.int64).reshape(-1, 2).T
         return order_of(self._seed, folded, items, stages)
 
@@ -209,14 +223,18 @@ class ReviewFile:
 
 
 def order_of(seed: int, reviewer: str, items: I64, stages: I64) -> I64:
-    """Return the items in the order of one reviewer: stage by stage, shuffled within each."""
+    """Return items in the order of one reviewer: stage by stage, shuffled within a stage."""
     keys = row_keys(stream_key(seed, f"review/reviewer/{reviewer}"), items.astype(np.uint64))
     ordered: I64 = items[np.lexsort((keys, stages))]
     return ordered
 
 
 def _checked_name(text: object, most: int, reason: str) -> tuple[str, str]:
-    """Return a name in one line without invisible characters, and its key; raises Refused."""
+    """Return a name as it is shown, on one line, and its form for comparing names.
+
+    Invisible characters become spaces. Raises Refused with `reason` for a name that is empty or has
+    over `most` characters.
+    """
     if not isinstance(text, str) or len(text) > 4 * most:
         raise Refused(reason)
     seen = (c if unicodedata.category(c)[0] != "C" else " " for c in text)
@@ -227,9 +245,9 @@ def _checked_name(text: object, most: int, reason: str) -> tuple[str, str]:
 
 
 def marked(clean: str, noisy: str) -> tuple[list[Part], list[Part]]:
-    """Return both texts cut into parts that are equal and parts that differ.
+    """Return both texts cut into parts that are equal on both sides and parts that differ.
 
-    The parts of a side joined are that side; the parts that are equal are so on both sides, in
+    The parts of a side, joined, are its text. Both sides have the same equal parts in the same
     order.
 
     >>> marked("see you", "see u")
@@ -241,9 +259,8 @@ def marked(clean: str, noisy: str) -> tuple[list[Part], list[Part]]:
     parts: tuple[list[Part], list[Part]] = ([], [])
     for differs, block in groupby(opcodes, lambda code: code.tag != "equal"):
         codes = list(block)
-        spans = (
-            (codes[0].src_start, codes[-1].src_end), (codes[0].dest_start, codes[-1].dest_end),
-        )  # fmt: skip
+        clean_span = codes[0].src_start, codes[-1].src_end
+        spans = clean_span, (codes[0].dest_start, codes[-1].dest_end)
         for side, of_side, span in zip(sides, parts, spans, strict=True):
             if text := "".join(side[slice(*span)]):
                 of_side.append((differs, text))
@@ -251,7 +268,7 @@ def marked(clean: str, noisy: str) -> tuple[list[Part], list[Part]]:
 
 
 def tokens(text: str) -> list[str]:
-    """Cut a text into words, runs of white space, and other graphemes one by one."""
+    """Return the words, runs of white space, and other single graphemes of a text."""
     runs = groupby(graphemes(text), key=lambda cluster: _kind(cluster[0]))
     return [token for kind, run in runs for token in (["".join(run)] if kind else run)]
 

@@ -1,7 +1,7 @@
-"""Make a review file: the blind sample of the first stage, and more rows for the second.
+"""Make a review file: the blind sample of the first stage, and more rows for the second stage.
 
-The rows come from outputs of `noisegen augment`, or from clean text that is noised here; that of
-real pairs is judged beside their own noise.
+The rows come from outputs of `noisegen augment`, or from clean text that is noised here. The clean
+text may come from real pairs: then rows with the real noise are judged, too.
 """
 
 import json
@@ -52,49 +52,57 @@ _NUMBER = re.compile(r"x?(?:[0-9]{1,6}(?:\.[0-9]{1,12})?|\.[0-9]{1,12})")
 
 # Rows of one stratum: columns row_id, clean, noisy (strings), and all of SLOT_COLUMNS or none.
 Batch = tuple[Stratum, pa.Table]
-Row = dict[str, Any]  # of a batch, and its key
+Row = dict[str, Any]  # a row of a batch, with its key
 StratumName = tuple[str, str, str]
 Sample = list[tuple[Stratum, list[Row]]]
 
 
 @dataclass(frozen=True)
 class MakeOptions(Request):
-    """The rows that a review is drawn from, the strengths of their noise, and the file to write.
+    """Options of `make`: the rows to draw from, the strengths of their noise, the file to write.
 
-    `sources` are outputs of `noisegen augment`, one per strength, or clean text that is noised at
-    `strengths` by the recipe and other options of `augment`.
+    `sources` are outputs of `noisegen augment`, one per strength, or clean text. Clean text is
+    noised at `strengths` by the recipe and other options of `augment`.
     """
 
     out: Annotated[
         Folder,
-        option("Review file to create, or to extend with --more", "-o", "--out",
-               metavar="REVIEW.sqlite"),
-    ]  # fmt: skip
+        option(
+            "Review file to create, or to extend with --more",
+            "-o",
+            "--out",
+            metavar="REVIEW.sqlite",
+        ),
+    ]
     _: KW_ONLY
     lang_column: Annotated[
         str, option("Column with the language of each row (where there is none: --lang)")
     ] = "lang"
     strengths: Annotated[
         str,
-        option("Strengths of the noise: 0.05,0.1,0.2 sets every rate of the recipe, x0.5,x1,x2 "
-               "multiplies the rates below 1; for outputs of augment: a name for each",
-               metavar="S,S,S"),
-    ] = ""  # fmt: skip
+        option(
+            "Strengths of the noise: 0.05,0.1,0.2 sets every rate of the recipe, x0.5,x1,x2 "
+            "multiplies the rates below 1; for outputs of augment: a name for each",
+            metavar="S,S,S",
+        ),
+    ] = ""
     rows: Annotated[int, option("Rows per language and strength in the first stage", ge=1)] = (
         store.FIRST_STAGE
     )
     with_real: Annotated[
         bool,
-        option("SOURCE is real pairs, as for noisegen realism: draw as many rows with the noise of "
-               "people, and noise others at --strengths (default: x1)"),
-    ] = False  # fmt: skip
+        option(
+            "SOURCE is real pairs, as for noisegen realism: draw as many rows with the noise of "
+            "people, and noise others at --strengths (default: x1)"
+        ),
+    ] = False
 
 
 @dataclass(frozen=True)
 class MoreOptions:
-    """The review that gets more rows, and which rows.
+    """Options of `more`: the review that gets more rows, their number and their strength.
 
-    `sources` are named where those of the review have moved, `code` where it was made with some.
+    `sources` are needed if the sources of the review have moved, `code` if it was made with code.
     """
 
     out: Annotated[Folder, option("Review file", "-o", "--out", metavar="REVIEW.sqlite")]
@@ -104,19 +112,21 @@ class MoreOptions:
     ] = store.SECOND_STAGE
     strength: Annotated[
         str,
-        option("Strength that --more adds (best: the most realistic of the first stage)",
-               metavar="best|S"),
-    ] = BEST  # fmt: skip
+        option(
+            "Strength that --more adds (best: the most realistic of the first stage)",
+            metavar="best|S",
+        ),
+    ] = BEST
     sources: Annotated[Strings, option("Sources, if they have moved")] = ()
     code: Annotated[Strings, option("Python files with transforms")] = ()
 
 
 @dataclass(frozen=True)
 class SampleSummary:
-    """What was put into a review: the number of rows drawn from each stratum.
+    """The rows put into a review: their number from each stratum, and the number asked for.
 
-    `unjudged` rows of the first stage had no say in which strength is the best; `dropped` counts
-    rows of the sources that could not be read, and files, by reason.
+    `unjudged` counts rows of the first stage that had no say in which strength is the best.
+    `dropped` counts unreadable rows and files of the sources, by reason.
     """
 
     path: Path
@@ -128,11 +138,11 @@ class SampleSummary:
 
     @property
     def items(self) -> int:
-        """How many rows were added."""
+        """The number of rows that were added."""
         return sum(count for _, count in self.drawn)
 
     def lines(self) -> list[str]:
-        """Return a line for each stratum, and for what the user should know."""
+        """Return a line for each stratum, then lines for unjudged and dropped rows."""
         lines = []
         for stratum, count in self.drawn:
             rows, same = counted(stratum.rows, "row"), stratum.rows - stratum.changed
@@ -256,9 +266,9 @@ def _more(options: MoreOptions) -> SampleSummary:
 
 
 def _best(judged: Judged) -> set[StratumName]:
-    """Return the most realistic stratum of every language and recipe that has rows; none is real.
+    """Return the most realistic strength of every language and recipe with rows, but real noise.
 
-    Raises UsageError where none of them is judged.
+    Raises UsageError for a language and recipe without a judged row.
     """
     chosen = set()
     for (lang, recipe), strata in judged.items():
@@ -280,10 +290,10 @@ def _add(
     count: int,
     only: Collection[StratumName] | None = None,
 ) -> tuple[list[tuple[Stratum, int]], Counter[str]]:
-    """Draw rows and add them, in an order that tells nothing of their stratum.
+    """Draw rows and add them to a review, in an order that tells nothing of their stratum.
 
-    Return how many of each stratum, and the rows of the source that were dropped, by reason.
-    Raises UsageError if others were added meanwhile.
+    Return the number of rows from each stratum, and the dropped rows of the source by reason.
+    Raises UsageError if another process added rows meanwhile.
     """
     newest = database.execute("SELECT max(id) FROM items").fetchone()
     taken: dict[str, set[str]] = {}
@@ -320,10 +330,11 @@ def _drawn(
     taken: dict[str, set[str]],
     only: Collection[StratumName] | None,
 ) -> tuple[Sample, Counter[str]]:
-    """Draw `count` rows of every stratum, or of `only` some; raises SourceError if there is none.
+    """Draw `count` rows of every stratum, or of the strata in `only`.
 
-    Real noise has no strength to choose: it is drawn beside any. Of one language, no text is drawn
-    twice, nor one that is `taken`. Rows that cannot be read are counted by reason.
+    Rows with real noise are always drawn, as they have no strength to choose. No text of a language
+    is drawn twice, nor a text that is `taken`. Return the rows, and the number of unreadable rows
+    by reason. Raises SourceError if there is no row to draw.
     """
     dropped = Counter[str]()
     strata = max(len(source.strengths), len(source.sources)) + source.with_real
@@ -335,7 +346,7 @@ def _drawn(
             pools.setdefault(stratum.name, _Pool(stratum, stream, room)).add(table)
     sample: Sample = [(pool.stratum, []) for pool in pools.values()]
     queues = [iter(pool.rows) for pool in pools.values()]
-    for _ in range(count):  # one of each stratum in turn, so that scarce texts are shared
+    for _ in range(count):  # each stratum takes one in turn, so that scarce texts are shared
         for (stratum, rows), queue in zip(sample, queues, strict=True):
             used = taken.setdefault(stratum.lang, set())
             if row := next((row for row in queue if row["clean"] not in used), None):
@@ -349,7 +360,7 @@ def _drawn(
 
 @dataclass
 class _Pool:
-    """The rows of one stratum that come first in the keyed order, and counts of all its rows."""
+    """The first rows of one stratum in the keyed order, at most `room`, and counts of all rows."""
 
     stratum: Stratum
     stream: int
@@ -357,7 +368,7 @@ class _Pool:
     rows: list[Row] = field(default_factory=list)
 
     def add(self, table: pa.Table) -> None:
-        """Count the rows of a batch and keep those that changed and come early."""
+        """Count the rows of a batch; keep its changed rows that are early in the keyed order."""
         changed = pc.not_equal(table["clean"], table["noisy"]).to_numpy()
         lengths = [pc.utf8_length(table[name]).to_numpy() for name in ("clean", "noisy")]
         too_long = changed & (np.maximum(*lengths) > TEXT_MAX)
@@ -377,7 +388,7 @@ class _Pool:
 
 
 def _slots(row: Row) -> str:
-    """Return the slots of the clean and of the noisy side as JSON; null where rows have none."""
+    """Return the slots of the clean and of the noisy side as JSON; null for a row without slots."""
     if not row.keys() >= set(SLOT_COLUMNS):
         return "null"
     tokens, labels, noisy_tokens, noisy_labels = (row[name] for name in SLOT_COLUMNS)
@@ -385,7 +396,7 @@ def _slots(row: Row) -> str:
 
 
 def slots_of(tokens: Sequence[Any], labels: Sequence[Any]) -> list[tuple[str, str]]:
-    """Return the labelled spans of a sentence: label, text.
+    """Return label and text of each labelled span of a sentence.
 
     >>> slots_of(["to", "new", "york"], ["O", "B-city", "I-city"])
     [('city', 'new york')]
@@ -407,9 +418,9 @@ def slots_of(tokens: Sequence[Any], labels: Sequence[Any]) -> list[tuple[str, st
 
 @dataclass(frozen=True)
 class ReviewSource:
-    """Where the rows of a review come from; it is kept in the review for its second stage.
+    """The source of a review's rows, kept in the review for its second stage.
 
-    `recipe` is plain data, None where the sources are outputs of augment.
+    `recipe` is plain data, None if the sources are outputs of augment.
     """
 
     sources: tuple[str, ...]
@@ -429,7 +440,7 @@ class ReviewSource:
 
     @classmethod
     def of(cls, options: MakeOptions) -> "ReviewSource":
-        """Return the source that is asked for; raises UsageError for options that do not fit it."""
+        """Return the source that options describe; raises UsageError if they do not fit it."""
         sources, code = listed(options.sources), listed(options.code)
         if not sources:
             raise UsageError("name at least one SOURCE")
@@ -460,7 +471,7 @@ class ReviewSource:
         return msgspec.convert(values, cls)
 
     def batches(self, dropped: Counter[str]) -> Iterator[Batch]:
-        """Yield all rows in batches of one stratum, and count those that cannot be read."""
+        """Yield all rows in batches of one stratum; unreadable rows are counted in `dropped`."""
         load_code(*self.code)
         yield from _noised(self, dropped) if self.recipe else _outputs(self)
 
@@ -474,7 +485,7 @@ def _refuse(options: MakeOptions, names: Sequence[str], why: str) -> None:
 
 
 def _absolute(sources: Sequence[str]) -> tuple[str, ...]:
-    """Return the sources with absolute paths, which are found from any folder."""
+    """Return the sources with absolute paths, so that they are found from any folder."""
     return tuple(str(Path(name).resolve()) if Path(name).exists() else name for name in sources)
 
 
@@ -501,7 +512,7 @@ def _outputs(source: ReviewSource) -> Iterator[Batch]:
 def _shard(path: Path, slots: Mapping[str, str]) -> Iterator[pa.Table]:
     """Yield the rows of a shard; raises SourceError if it is damaged or not from augment.
 
-    `slots` says which column of the shard becomes which of SLOT_COLUMNS.
+    `slots` maps names of SLOT_COLUMNS to columns of the shard.
     """
     with reading(str(path)):
         schema, rows = parquet_head(str(path))
@@ -519,7 +530,7 @@ def _shard(path: Path, slots: Mapping[str, str]) -> Iterator[pa.Table]:
 
 
 def _by_language(table: pa.Table, stratum: Stratum, column: str) -> Iterator[Batch]:
-    """Yield the rows of each language: that in `column` if there is one, else the stratum's."""
+    """Yield the rows of each language in `column`; without it, all rows have the stratum's."""
     kind = table[column].type if column in table.column_names else pa.null()
     if pa.types.is_dictionary(kind):  # as pandas writes categories
         kind = kind.value_type
@@ -567,14 +578,15 @@ def _clean_texts(source: ReviewSource, dropped: Counter[str]) -> Iterator[pa.Tab
 def _pairs(source: ReviewSource, dropped: Counter[str]) -> Iterator[pa.Table]:
     measured, pairs = tee(islice(stream_pairs(source.sources, dropped), source.limit))
     rows = ({"id": n, "noisy": noisy, "clean": clean} for n, (noisy, clean) in enumerate(pairs))
-    least = BATCH_BYTES // BATCH_ROWS  # is counted for any row, so that a batch has no more rows
+    # Each row counts some bytes more, so that a batch has at most BATCH_ROWS rows.
+    least = BATCH_BYTES // BATCH_ROWS
     ends = accumulate(least + len(noisy) + len(clean) for noisy, clean in measured)
     for _, batch in groupby(zip(ends, rows, strict=True), lambda pair: pair[0] // BATCH_BYTES):
         yield pa.Table.from_pylist([row for _, row in batch])
 
 
 def _engine(recipe: Recipe, lang: str, source: ReviewSource) -> Engine | None:
-    """Return the engine; None for a language of the column that the recipe has no data for."""
+    """Return the engine of a language; None if the recipe has no data for another than `lang`."""
     data = Path(source.nlaug_data) if source.nlaug_data else None
     try:
         settings = Settings(lang, nlaug_data=data, tagger=source.tagger)
@@ -585,7 +597,7 @@ def _engine(recipe: Recipe, lang: str, source: ReviewSource) -> Engine | None:
         return None
 
 
-# Strengths, as users write them: '0.1' sets rates, 'x2' multiplies them.
+# Strengths as users write them: '0.1' sets rates, 'x2' multiplies rates.
 
 
 def strength_labels(text: str) -> tuple[str, ...]:
@@ -605,7 +617,7 @@ def at_strength(recipe: Recipe, label: str) -> Recipe:
     """Return a recipe at a strength.
 
     A number becomes every rate of every step. A factor multiplies the rates below 1, as the
-    `strength` of a recipe file does. Raises UsageError for what is neither.
+    `strength` of a recipe file does. Raises UsageError for any other strength.
     """
     if (value := strength_value(label)) is None:
         raise UsageError(
@@ -632,7 +644,7 @@ def at_strength(recipe: Recipe, label: str) -> Recipe:
 
 
 def strength_of(recipe: Mapping[str, Any]) -> str | None:
-    """Return the one rate that a recipe (plain data) gives to all its steps; None if there is none.
+    """Return the rate that a recipe (plain data) gives to all its steps; None if rates differ.
 
     >>> strength_of({"steps": [{"wiki": {"rate": 0.1}}]})
     '0.1'

@@ -1,4 +1,4 @@
-"""Serve a review on this machine: a free port, a token, and an end without loss."""
+"""Serve a review on this machine: on a bound port, to browsers with a token, until interrupted."""
 
 import errno
 import secrets
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 HOST, PORT = "127.0.0.1", 8765
 PORTS_TRIED = 50
-BACKLOG = 100  # connections that the system holds until they are taken
+BACKLOG = 100  # connections that the system holds until the server accepts them
 
 
 def print_at_once(line: str) -> None:
@@ -34,7 +34,7 @@ def print_at_once(line: str) -> None:
 
 @dataclass(frozen=True)
 class ServeOptions:
-    """The review that is served, and the address it is served on."""
+    """Options of `serve`: the review and the address to serve it on."""
 
     path: Annotated[Folder, argument("REVIEW.sqlite")]
     _: KW_ONLY
@@ -48,7 +48,7 @@ class ServeOptions:
 
 @dataclass(frozen=True)
 class Server:
-    """A review ready to be served: the socket is bound, so the address is sure."""
+    """A review ready to be served, with its bound socket."""
 
     review: "ReviewFile"
     host: str
@@ -57,18 +57,18 @@ class Server:
 
     @property
     def port(self) -> int:
-        """The port that is bound, also where 0 was asked for."""
+        """The bound port, also if port 0 was asked for."""
         return int(self.listening.getsockname()[1])
 
     @property
     def address(self) -> str:
-        """What a reviewer opens: http://HOST:PORT/?token=..."""
+        """The address for reviewers: http://HOST:PORT/?token=..."""
         host = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(self.host, self.host)
         shown = f"[{host}]" if ":" in host else host
         return f"http://{shown}:{self.port}/?token={self.token}"
 
     def uvicorn(self) -> "uvicorn.Server":
-        """Return the server process; `run(sockets=[listening])` serves until it is told to end."""
+        """Return the server; its `run(sockets=[listening])` serves until `should_exit` is set."""
         import uvicorn
 
         from noisegen.review.web import Connection, application, own_names
@@ -76,15 +76,23 @@ class Server:
         cookie = f"noisegen-review-{self.port}"  # cookies do not tell ports apart
         config = uvicorn.Config(
             application(self.review, self.token, cookie, own_names(self.host)),
-            log_level="warning", access_log=False, server_header=False,
-            date_header=False, lifespan="off", ws="none", http=Connection, loop="asyncio",
-            backlog=BACKLOG, timeout_graceful_shutdown=2, proxy_headers=False,
-        )  # fmt: skip
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            date_header=False,
+            lifespan="off",
+            ws="none",
+            http=Connection,
+            loop="asyncio",
+            backlog=BACKLOG,
+            timeout_graceful_shutdown=2,
+            proxy_headers=False,
+        )
         return uvicorn.Server(config)
 
     @contextmanager
     def in_thread(self) -> Iterator[Self]:
-        """Serve from a thread until the block ends; then close review and port."""
+        """Serve from a thread until the block ends, then close review and port."""
         running = self.uvicorn()
         thread = Thread(target=running.run, kwargs={"sockets": [self.listening]})
         with closing(self.review), closing(self.listening):
@@ -99,8 +107,8 @@ class Server:
 def prepare(path: str | Path, host: str = HOST, port: int = PORT) -> Server:
     """Open a review and bind its port.
 
-    Raises SourceError for a file that is no review, NoisegenError for a port in use (a free one is
-    named), MissingExtra without starlette and uvicorn.
+    Raises SourceError for a file that is no review, NoisegenError for a port in use (the error
+    names a free port), MissingExtra without starlette and uvicorn.
     """
     with naming_extras():
         import starlette  # noqa: F401
@@ -187,7 +195,7 @@ def _socket(host: str, port: int) -> socket.socket:
 
 
 def _is_free(host: str, port: int) -> int | None:
-    """Return the port if it can be bound (for 0, one that can), else None."""
+    """Return the port if it can be bound, else None; for port 0 the system chooses a port."""
     try:
         with _socket(host, port) as tried:
             return int(tried.getsockname()[1])

@@ -1,10 +1,9 @@
-"""The review file: one SQLite database with the sample, the reviewers and every answer.
+"""The review file: an SQLite database with the sample, the reviewers and every answer.
 
-The last answer to each question counts.
+A reviewer's last answer to a question counts.
 """
 
 import json
-import re
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -24,7 +23,7 @@ from noisegen.text.resources import rows_of
 from noisegen.text.segmentation import Language
 
 FIRST_STAGE, SECOND_STAGE = 15, 60  # rows of a strength, as in RCP
-REAL = "real noise"  # stands for the recipe of rows that people wrote
+REAL = "real noise"  # takes the place of the recipe's name for rows that people wrote
 APPLICATION = 0x6E6F7276  # "norv", the mark of a review in the head of an SQLite file
 VERSION = 1
 COMMENT_MAX = 2_000  # characters
@@ -35,7 +34,7 @@ KINDS_FILE = Path(__file__).with_name("kinds.tsv")
 Realism = Literal["unrealistic", "moderate", "realistic"]  # ordered
 Meaning = Literal["no", "unsure", "yes"]
 REALISM, MEANING = get_args(Realism), get_args(Meaning)
-ANSWERS: dict[str, Any] = {  # by question, what an answer can be
+ANSWERS: dict[str, Any] = {  # by question: the type of its answers
     "realism": Realism,
     "meaning": Meaning,
     "kinds": list[Annotated[int, msgspec.Meta(ge=0, lt=10**9)]],
@@ -44,10 +43,10 @@ ANSWERS: dict[str, Any] = {  # by question, what an answer can be
 
 
 class NoiseKind(NamedTuple):
-    """A kind of noise that a reviewer can name: the key that chooses it, and what it means.
+    """A kind of noise that reviewers can choose: its key on the keyboard, its name and its meaning.
 
-    `langs` are the languages that have it: '*' for all, 'cased' for those with capitals, 'spaced'
-    for those with spaces between words, or codes; '-en' leaves one out.
+    `langs` names the languages that have it: '*' for all, 'cased' for languages with capitals,
+    'spaced' for languages with spaces between words, or codes. '-en' leaves English out.
     """
 
     letter: str
@@ -56,7 +55,7 @@ class NoiseKind(NamedTuple):
     langs: str
 
     def is_of(self, lang: str) -> bool:
-        """Tell whether a language has this kind of noise; an unknown one is taken for Latin."""
+        """Tell whether a language has this kind of noise; unknown languages have Latin letters."""
         code, wanted = language_code(lang.partition("-")[0]) or lang, set(self.langs.split())
         traits = {"*", code} | ({"spaced"} if Language(code).is_spaced else set())
         if CASED & set(language_scripts().get(code, CASED)):
@@ -66,19 +65,19 @@ class NoiseKind(NamedTuple):
 
 @cache
 def shipped_kinds() -> tuple[NoiseKind, ...]:
-    """Return the kinds that every review begins with."""
+    """Return the kinds of noise that every review has from the beginning."""
     return tuple(map(NoiseKind._make, rows_of(KINDS_FILE)))
 
 
 def is_offered(name: str, lang: str) -> bool:
-    """Tell whether a language has a kind; those that reviewers added are for all languages."""
+    """Tell whether a language has a kind; a kind that a reviewer added is for all languages."""
     return all(kind.is_of(lang) for kind in shipped_kinds() if kind.name == name)
 
 
 class Stratum(NamedTuple):
-    """Rows of one language, recipe and strength, and how many of them could be sampled.
+    """The rows of one language, recipe and strength.
 
-    `value` orders strengths. `rows`, `changed` and `too_long` count the source.
+    `value` orders strengths. `rows`, `changed` and `too_long` count rows of the source.
     """
 
     lang: str
@@ -91,15 +90,15 @@ class Stratum(NamedTuple):
 
     @property
     def name(self) -> tuple[str, str, str]:
-        """Language, recipe and strength, which no other stratum has."""
+        """Language, recipe and strength, which together are unique."""
         return self.lang, self.recipe, self.strength
 
 
 def connect(path: Path, *, threads: bool = False) -> sqlite3.Connection:
-    """Open a review; raises SourceError if it is missing, no review, or of another version.
+    """Open a review; raises SourceError if it is missing, no review, damaged or of another version.
 
-    An answer is on disk when the statement that stores it returns. `threads` says that several
-    threads share the connection, one at a time.
+    An answer is on disk when the statement that stores it returns. With `threads`, several threads
+    may share the connection, one at a time.
     """
     if not path.is_file():
         raise SourceError(f"there is no review {str(path)!r}; make one with noisegen review make")
@@ -134,15 +133,13 @@ def connect(path: Path, *, threads: bool = False) -> sqlite3.Connection:
 
 
 def _statements(opened: sqlite3.Connection) -> set[tuple[str, str]]:
-    """Return what makes the tables, indexes and triggers of a database, by name."""
-    rows = opened.execute("SELECT name, sql FROM sqlite_master WHERE sql NOT NULL")
-    # Earlier reviews do not say STRICT.
-    return {(name, re.sub(r",? STRICT$", "", sql)) for name, sql in rows}
+    """Return name and SQL statement of the tables, indexes and triggers of a database."""
+    return set(opened.execute("SELECT name, sql FROM sqlite_master WHERE sql NOT NULL"))
 
 
 @cache
 def _own_statements() -> set[tuple[str, str]]:
-    """Return those of a review: others could run whatever SQLite can."""
+    """Return the statements of a review. A trigger of a foreign file could run any SQL."""
     with closing(sqlite3.connect(":memory:")) as own:
         own.executescript(SCHEMA.read_text("utf-8"))
         return _statements(own)
@@ -150,10 +147,10 @@ def _own_statements() -> set[tuple[str, str]]:
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Turn what a damaged or unreadable database raises into a SourceError of one line."""
+    """Turn the errors of a damaged or unreadable database into a SourceError of one line."""
     try:
         yield
-    except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter of a message of SQLite
+    except (sqlite3.Error, UnicodeDecodeError) as error:  # SQLite's messages may be no UTF-8
         raise SourceError(f"cannot use the review {str(path)!r}: {one_line(error)}") from error
 
 
@@ -167,7 +164,7 @@ def stored(opened: sqlite3.Connection, name: str) -> str:
 
 @contextmanager
 def transaction(opened: sqlite3.Connection) -> Iterator[None]:
-    """Write all that is done inside, or nothing."""
+    """Write all changes of the block, or none if it fails."""
     opened.execute("BEGIN IMMEDIATE")
     with opened:
         yield
@@ -175,10 +172,10 @@ def transaction(opened: sqlite3.Connection) -> Iterator[None]:
 
 @contextmanager
 def created(path: Path) -> Iterator[sqlite3.Connection]:
-    """Make an empty review; the file appears under its name when the block ends well.
+    """Make an empty review; the file gets its name when the block ends without an error.
 
-    Raises OutputError if there is a file of this name, or what a crash left of one, or it cannot
-    be written.
+    Raises OutputError if a file has this name already, if a crash left a part of such a file, or if
+    the review cannot be written.
     """
     _check_free(path)
     temporary = path.with_name(f"{path.name}.{token_hex(8)}.tmp")
@@ -206,19 +203,19 @@ def _check_free(path: Path) -> None:
         raise OutputError(
             f"{str(path)!r} already exists; add rows with --more N, or give another name"
         )
-    for ending in ("-wal", "-journal"):  # SQLite would play these answers into the new review
+    for ending in ("-wal", "-journal"):  # SQLite would write these old answers into the review
         if (left := path.with_name(f"{path.name}{ending}")).exists():
             raise OutputError(
                 f"{str(left)!r} is left from a removed review: move it away, or give another name"
             )
 
 
-# What the reviewers answered.
+# The answers of the reviewers.
 
 
 @dataclass(frozen=True)
 class JudgedItem:
-    """One row of the review and the last answers to it, by reviewer."""
+    """A row of the review, and for each question the last answers by reviewer."""
 
     stage: int
     realism: dict[int, str] = field(default_factory=dict)
@@ -227,7 +224,7 @@ class JudgedItem:
     comment: dict[int, str] = field(default_factory=dict)
 
     def share(self, question: str, *values: str) -> Fraction:
-        """Return the share of those who answered a question that chose one of `values`."""
+        """Return the share of the answers to a question that are one of `values`."""
         answers = getattr(self, question).values()
         return Fraction(sum(answer in values for answer in answers), len(answers))
 
@@ -236,17 +233,17 @@ Judged = dict[tuple[str, str], dict[Stratum, list[JudgedItem]]]  # by language a
 
 
 class JudgedStrength(NamedTuple):
-    """How realistic the reviewers found the rows of one strength in the first stage."""
+    """A strength and the share of its rows that reviewers found realistic in the first stage."""
 
     strength: str
     items: int
-    realistic: float  # share of items, each the mean of its reviewers
+    realistic: float  # mean over items of the share of reviewers
 
 
 def judged_items(opened: sqlite3.Connection) -> Judged:
-    """Return all rows with their answers, strata in the order of the review.
+    """Return all rows with their answers, by stratum in the order of the review.
 
-    Raises SourceError for an answer that cannot be one.
+    Raises SourceError for an answer that the question does not allow.
     """
     items: dict[int, JudgedItem] = {}
     judged: Judged = {}
@@ -276,9 +273,10 @@ def judged_items(opened: sqlite3.Connection) -> Judged:
 
 
 def most_realistic(strata: Mapping[Stratum, Sequence[JudgedItem]]) -> JudgedStrength | None:
-    """Return the most realistic strength of the first stage (the rule of RCP); None of none.
+    """Return the most realistic strength of the first stage, None if nothing is judged.
 
-    Of equal ones it is the strongest; strengths without a number rank by the order given.
+    This is the rule of RCP. Of equally realistic strengths the strongest is returned; strengths
+    without a number rank in the order given.
     """
     ranked = []
     for place, (stratum, items) in enumerate(strata.items()):
@@ -291,14 +289,14 @@ def most_realistic(strata: Mapping[Stratum, Sequence[JudgedItem]]) -> JudgedStre
 
 
 def mean(shares: Iterable[Fraction | float]) -> float | None:
-    """Return the mean, None of nothing.
+    """Return the mean of shares, None if there are none.
 
-    It is rounded once, at the end: thirds that add up to the cut-off reach it.
+    The mean is rounded once, at the end, so that thirds that add up to the cut-off reach it.
     """
     exact = [Fraction(share) for share in shares]
     return float(sum(exact) / len(exact)) if exact else None
 
 
 def well_formed(text: str) -> str:
-    """Return a text with lone surrogates, which no file takes, replaced."""
+    """Return a text with lone surrogates replaced, because no file can hold them."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

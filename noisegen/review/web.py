@@ -1,4 +1,4 @@
-"""The web application of a review: one page, its files, a JSON interface, and who may use them."""
+"""The web application of a review: a page, its files, a JSON interface, and the guard of them."""
 
 import asyncio
 import ipaddress
@@ -104,21 +104,21 @@ def _refused(_: Request, error: Exception) -> Response:
 
 
 def _unusable(_: Request, error: Exception) -> Response:
-    """Answer that the file cannot be used: a full disk, a file in use; the page tries again."""
+    """Return the answer where the review file cannot be used; then the page tries again."""
     _LOG.error("cannot use the review: %s", printable(str(error)))
     return JSONResponse({"reason": "file"}, 503)
 
 
 class Connection(H11Protocol):
-    """A connection that gives way to newer ones, so that slow or silent ones shut out nobody.
+    """A connection that may be closed for a newer one, so that idle connections shut out nobody.
 
-    Above CONNECTIONS_MAX the one that was opened or answered least recently is closed.
+    Above CONNECTIONS_MAX connections, the least recently opened or answered one is closed.
     """
 
     used = 0.0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Take a place, that of another connection if all are taken."""
+        """Register the connection; close the least recently used one if there are too many."""
         super().connection_made(transport)
         self.used = self.loop.time()
         if len(self.connections) > CONNECTIONS_MAX:
@@ -127,13 +127,13 @@ class Connection(H11Protocol):
             oldest.transport.abort()
 
     def on_response_complete(self) -> None:
-        """Note when the connection was used."""
+        """Note the time at which the connection was last used."""
         self.used = self.loop.time()
         super().on_response_complete()
 
 
 async def _body(request: Request) -> Content:
-    """Return the JSON object of a request; raises Refused if it is none, too large or too slow."""
+    """Return the JSON object of a request; raises Refused for another, too large or slow body."""
     if request.headers.get("content-type", "").partition(";")[0] != "application/json":
         raise Refused("type", 415)
     content = bytearray()
@@ -153,13 +153,14 @@ async def _body(request: Request) -> Content:
     return body
 
 
-# What every request must pass, and what every answer carries.
+# The guard of every request, and the headers of every answer.
 
 
 def guard(token: str, cookie: str, hosts: frozenset[str]) -> Middleware:
-    """Return the middleware that passes only requests of our page (see `refusal`) with the token.
+    """Return the middleware that lets only requests of our page with the token pass.
 
-    The token must be in the cookie, or in the query of the page itself, which sets the cookie.
+    The token must be in the cookie, or in the query of the page itself, which sets the cookie. See
+    `refusal` for the other checks.
     """
 
     def is_token(given: str) -> bool:
@@ -180,10 +181,10 @@ def guard(token: str, cookie: str, hosts: frozenset[str]) -> Middleware:
 
 
 def refusal(request: Request, hosts: frozenset[str], is_known: bool) -> Response | None:
-    """Return the refusal of a request that is not from our page, None for one that is.
+    """Return the refusal of a request that is not from our page, None for a request of our page.
 
-    Its host must be an IP address or a name of this machine (a page elsewhere whose name is
-    rebound to this machine has another). What changes something must come from our own page.
+    The host must be an IP address or a name of this machine: a foreign page whose name is rebound
+    to this machine has another host. A request that changes something must come from our page.
     """
     headers, host = request.headers, request.headers.get("host", "")
     if not is_own_host(host, hosts):

@@ -12,9 +12,6 @@ from noisegen import review
 from noisegen.errors import NoisegenError, SourceError
 from noisegen.review.review_file import KINDS_MAX, Refused, ReviewFile
 from noisegen.review.store import (
-    APPLICATION,
-    SCHEMA,
-    VERSION,
     connect,
     shipped_kinds,
     transaction,
@@ -372,13 +369,3 @@ def test_a_review_that_brings_its_own_sql_is_refused(path, change):
         database.executescript(change)
     with pytest.raises(SourceError, match="is not as review make writes it"):
         review.report(path)
-
-
-def test_a_review_of_an_earlier_version_opens(tmp_path):
-    schema, path = SCHEMA.read_text("utf-8"), tmp_path / "old.sqlite"
-    with closing(sqlite3.connect(path)) as database:
-        database.executescript(schema.replace(", STRICT", "").replace(" STRICT", ""))
-        database.execute(f"PRAGMA application_id = {APPLICATION}")
-        database.execute(f"PRAGMA user_version = {VERSION}")
-    with closing(connect(path)) as opened:
-        assert opened.execute("SELECT count(*) FROM items").fetchone()[0] == 0
