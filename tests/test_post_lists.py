@@ -40,22 +40,27 @@ LEAST = {  # phrases that may change
     "join": {"en": 400, "de": 350, "ru": 350, "uk": 250, "sv": 150, "es": 130, "is": 110},
     "cens": {"en": 200, "ru": 100, "es": 50, "de": 45, "fr": 40},
 }
-LETTERS = {  # that stand for a word and are not its first
-    "u": {"you", "your"}, "y": {"you", "why"}, "r": {"are"}, "2": {"to", "too"}, "x": {"kiss"},
-    "4": {"for"}, "1": {"one"},
-}  # fmt: skip
-OTHER_LETTERS = {  # initialisms that are no initials of their phrase
-    "as hell": "af", "best friend": "bff", "best friends": "bffs", "boyfriend": "bf",
-    "bullshit": "bs", "explain like i'm five": "eli5",
-    "fingers crossed": "fx", "for example": "eg", "girlfriend": "gf", "gotta go": "gtg g2g",
-    "happy birthday": "hbd", "hugs and kisses": "xoxo", "just joking": "jk",
-    "just my two cents": "jm2c", "never mind": "nvm", "of course": "ofc", "on god": "ong",
-    "one on one": "1v1", "see you": "cya cu", "see you around": "cya", "see you later": "cul",
-    "throwback thursday": "tbt", "how about you": "hbu", "what about you": "wbu",
-    "not applicable": "n/a", "oh i see": "oic", "are you ok": "ruok", "are you okay": "ruok",
-    "what you doing": "wayd",
-    "direct messages": "dms", "where are you": "wya",
-}  # fmt: skip
+LETTERS = {  # letters that stand for a word and do not begin it
+    "u": {"you", "your"},
+    "y": {"you", "why"},
+    "r": {"are"},
+    "2": {"to", "too"},
+    "x": {"kiss"},
+    "4": {"for"},
+    "1": {"one"},
+}
+# Initialisms that are no initials of their phrase.
+LISTED = (
+    "as hell: af, best friend: bff, best friends: bffs, boyfriend: bf, bullshit: bs, "
+    "explain like i'm five: eli5, fingers crossed: fx, for example: eg, girlfriend: gf, "
+    "gotta go: gtg g2g, happy birthday: hbd, hugs and kisses: xoxo, just joking: jk, "
+    "just my two cents: jm2c, never mind: nvm, of course: ofc, on god: ong, one on one: 1v1, "
+    "see you: cya cu, see you around: cya, see you later: cul, throwback thursday: tbt, "
+    "how about you: hbu, what about you: wbu, not applicable: n/a, oh i see: oic, "
+    "are you ok: ruok, are you okay: ruok, what you doing: wayd, direct messages: dms, "
+    "where are you: wya"
+)
+OTHER_LETTERS = dict(pair.split(": ") for pair in LISTED.split(", "))
 RULES_WITH_CHANCES = [
     "da",
     "de",
@@ -161,9 +166,10 @@ def test_initials_do_not_contradict_abr1():
         shared.setdefault(entry.clean, set()).add(entry.noisy)
     both = [clean for clean in shared if clean in known]
     against = [
-        clean for clean in both
+        clean
+        for clean in both
         if not shared[clean] & known[clean] and any(" " not in noisy for noisy in known[clean])
-    ]  # fmt: skip
+    ]
     assert len(both) >= 300
     assert set(against) <= {"see you later"}  # there "cul8r", a rebus
 

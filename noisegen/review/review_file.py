@@ -203,7 +203,7 @@ class ReviewFile:
 
     @lru_cache(maxsize=64)  # noqa: B019 - the object lives as long as the server
     def _order(self, folded: str, langs: str, newest: int) -> I64:
-        """Return the items of a reviewer in order, up to item `newest`; the last one of the review."""
+        """Return the ordered items of a reviewer; `newest` is the last item of the review."""
         rows = self._all(
             "SELECT items.id, stage FROM items JOIN groups ON groups.id = group_id"
             " WHERE lang IN (SELECT value FROM json_each(?)) AND items.id <= ?",

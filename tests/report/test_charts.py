@@ -93,8 +93,11 @@ def test_labels_never_touch_and_keep_their_order(places):
     assert all(b - a >= 10 - 1e-6 for a, b in pairwise(ordered))
     assert ordered[0] >= 0
     assert ordered[-1] <= 400 + 1e-6
-    assert all((a < b) <= (x <= y) for a, x in zip(places, found, strict=True)
-               for b, y in zip(places, found, strict=True))  # fmt: skip
+    assert all(
+        (a < b) <= (x <= y)
+        for a, x in zip(places, found, strict=True)
+        for b, y in zip(places, found, strict=True)
+    )
 
 
 def test_marks_of_eight_models_differ_in_shape():
@@ -126,8 +129,14 @@ def test_bars_have_a_group_for_each_label_and_a_style_for_each_series():
 
 
 def test_bars_end_in_their_figures_and_counts_and_the_axes_are_named():
-    shown = Bars("Rows", "% of rows", ["0", "1"], {"all": [62.5, 37.5]}, axis="transforms",
-                 counts={"all": [1_250, 750]})  # fmt: skip
+    shown = Bars(
+        "Rows",
+        "% of rows",
+        ["0", "1"],
+        {"all": [62.5, 37.5]},
+        axis="transforms",
+        counts={"all": [1_250, 750]},
+    )
     svg = bars(shown)
     assert all(f">{words}</text>" in svg for words in ("transforms", "% of rows", "62.5 (1,250)"))
     assert "0: 62.5 (1,250); 1: 37.5 (750)" in svg  # for who cannot see it

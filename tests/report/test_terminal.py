@@ -8,9 +8,10 @@ from noisegen.report.blocks import MISSING, Bars, Cell, Custom, Folded, Section,
 from noisegen.report.terminal import bar, show
 
 TABLE = Table(
-    "rates [bold]", ["rate", "real", ""],
+    "rates [bold]",
+    ["rate", "real", ""],
     [["rows", Cell("12", 12.0), Cell("", bar=0.5)], ["none", MISSING, Cell("", bar=0.0)]],
-)  # fmt: skip
+)
 
 
 def shown(*blocks) -> list[str]:

@@ -155,9 +155,14 @@ def test_45_rows_by_keyboard_with_a_reload_and_a_killed_server(person, tmp_path)
     assert (found.judged, len(found.reviewers), found.reviewers[0].complete) == (45, 1, 45)
     counts = dict(rows_of(path, "SELECT value, count(*) FROM latest GROUP BY value"))
     assert counts == {
-        '"realistic"': 21, '"moderate"': 10, '"unrealistic"': 14, "[1]": 30, "[2]": 1,
-        '"yes"': 31, '"no"': 14,
-    }  # fmt: skip
+        '"realistic"': 21,
+        '"moderate"': 10,
+        '"unrealistic"': 14,
+        "[1]": 30,
+        "[2]": 1,
+        '"yes"': 31,
+        '"no"': 14,
+    }
 
 
 def test_back_shows_the_answers_and_lets_them_be_changed(person, path):
@@ -324,9 +329,12 @@ def test_edits_are_marked_not_by_colour_alone(one_pair):
 
 
 NAMED = {
-    "radio": "realistic", "checkbox": "typo", "textbox": "Another kind", "progressbar": "answered",
+    "radio": "realistic",
+    "checkbox": "typo",
+    "textbox": "Another kind",
+    "progressbar": "answered",
     "button": "Finish",
-}  # fmt: skip
+}
 
 
 def test_everything_has_a_name_a_role_and_its_place(one_pair):
@@ -358,13 +366,23 @@ def test_tab_goes_through_the_questions_in_order_and_the_focus_is_seen(one_pair)
     seen = []
     for _ in range(24):
         one.press("Tab")
-        seen.append(one.page.evaluate(
-            "() => { const at = document.activeElement; const shown = at.closest('label') ?? at;"
-            " return [at.name || at.id, parseFloat(getComputedStyle(shown).outlineWidth)]; }"
-        ))  # fmt: skip
+        seen.append(
+            one.page.evaluate(
+                "() => { const at = document.activeElement;"
+                " const shown = at.closest('label') ?? at;"
+                " return [at.name || at.id, parseFloat(getComputedStyle(shown).outlineWidth)]; }"
+            )
+        )
     assert list(dict.fromkeys(name for name, _ in seen))[:8] == [
-        "realism", "kinds", "new-kind", "add-kind", "meaning", "comment", "next", "first-open",
-    ]  # fmt: skip
+        "realism",
+        "kinds",
+        "new-kind",
+        "add-kind",
+        "meaning",
+        "comment",
+        "next",
+        "first-open",
+    ]
     assert all(width >= 2 for _, width in seen[:20])
 
 
@@ -438,8 +456,14 @@ def test_arrows_within_a_question_choose_and_do_not_leave(person, path):
 def test_slots_are_shown_where_the_source_has_them(person, tmp_path):
     tokens = [text.split() for text, _ in sentences(3)]
     labels = [["O", "B-thing", *["O"] * (len(row) - 2)] for row in tokens]
-    folder = output(tmp_path / "out", sentences(3), words=tokens, tags=labels,
-                    noisy_tokens=tokens, noisy_labels=labels)  # fmt: skip
+    folder = output(
+        tmp_path / "out",
+        sentences(3),
+        words=tokens,
+        tags=labels,
+        noisy_tokens=tokens,
+        noisy_labels=labels,
+    )
     (folder / "manifest.json").write_text(MANIFEST)
     review.make(folder, tmp_path / "r.sqlite")
     with serving(tmp_path / "r.sqlite") as server:

@@ -22,8 +22,8 @@ def path(tmp_path):
 
 def test_make_prints_counts_and_the_next_command(tmp_path, capsys):
     out = tmp_path / "r.sqlite"
-    code = cli.run(["review", "make", DEMO, "-o", str(out), "-t", "fing", "--strengths",
-                    "0.02,0.05,0.1", "--limit", "300"])  # fmt: skip
+    asked = ["-t", "fing", "--strengths", "0.02,0.05,0.1", "--limit", "300"]
+    code = cli.run(["review", "make", DEMO, "-o", str(out), *asked])
     said = capsys.readouterr()
     assert code == 0
     assert said.out == ""
@@ -33,8 +33,8 @@ def test_make_prints_counts_and_the_next_command(tmp_path, capsys):
 
 def test_make_prints_json(tmp_path, capsys):
     folder = output(tmp_path / "out", sentences(20))
-    assert cli.run(["review", "make", str(folder), "-o", str(tmp_path / "r.sqlite"), "--json",
-                    "--rows", "4", "--strengths", "0.1"]) == 0  # fmt: skip
+    asked = ["--json", "--rows", "4", "--strengths", "0.1"]
+    assert cli.run(["review", "make", str(folder), "-o", str(tmp_path / "r.sqlite"), *asked]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["items"], found["groups"][0]["strength"]) == (4, "0.1")
 
@@ -43,8 +43,11 @@ def test_who_made_the_noise_is_hidden_from_reviewers_and_told_by_the_report(tmp_
     pairs = "".join(f"{clean}\t{noisy}\n" for clean, noisy in sentences(40))
     (tmp_path / "pairs.tsv").write_text(f"clean\tnoisy\n{pairs}")
     path = tmp_path / "r.sqlite"
-    assert cli.run(["review", "make", str(tmp_path / "pairs.tsv"), "-o", str(path), "--with-real",
-                    "-t", "fing:rate=0.1", "--rows", "10"]) == 0  # fmt: skip
+    source, asked = (
+        str(tmp_path / "pairs.tsv"),
+        ["--with-real", "-t", "fing:rate=0.1", "--rows", "10"],
+    )
+    assert cli.run(["review", "make", source, "-o", str(path), *asked]) == 0
     said = capsys.readouterr().err
     assert "en, real noise at x1: drew 10 rows of 40 changed; 0 of 40 rows unchanged" in said
     assert f"{path}: 20 rows; now: noisegen review serve {path}" in said
@@ -57,8 +60,9 @@ def test_who_made_the_noise_is_hidden_from_reviewers_and_told_by_the_report(tmp_
     assert cli.run(["review", "report", str(path), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert [(group["recipe"], group["strength"], group["judged"]) for group in found["groups"]] == [
-        ("fing", "x1", 10), ("real noise", "x1", 10),
-    ]  # fmt: skip
+        ("fing", "x1", 10),
+        ("real noise", "x1", 10),
+    ]
     assert [verdict["recipe"] for verdict in found["verdicts"]] == ["fing"]
 
 

@@ -35,8 +35,15 @@ def test_a_reviewer_sees_no_strength_recipe_or_source(opened):
     seen = str([opened.item(key, place) for place in range(15)])
     assert not any(name in seen for name in ("low", "middle", "high", "review.sqlite"))
     assert set(opened.item(key, 0)) == {
-        "item", "place", "lang", "clean", "noisy", "slots", "answers", "kinds",
-    }  # fmt: skip
+        "item",
+        "place",
+        "lang",
+        "clean",
+        "noisy",
+        "slots",
+        "answers",
+        "kinds",
+    }
 
 
 def test_each_change_of_an_answer_is_stored_and_the_last_counts(opened, path):
@@ -44,8 +51,10 @@ def test_each_change_of_an_answer_is_stored_and_the_last_counts(opened, path):
     for number, value in enumerate(("realistic", "unrealistic", "moderate")):
         opened.answer(key, 3, "realism", value, f"n{number}")
     assert rows_of(path, "SELECT value FROM answers ORDER BY id") == [
-        ('"realistic"',), ('"unrealistic"',), ('"moderate"',),
-    ]  # fmt: skip
+        ('"realistic"',),
+        ('"unrealistic"',),
+        ('"moderate"',),
+    ]
     assert rows_of(path, "SELECT item, question, value FROM latest") == [
         (3, "realism", '"moderate"')
     ]
@@ -104,12 +113,21 @@ def test_a_name_of_signs_that_change_the_direction_loses_them(opened):
 @pytest.mark.parametrize(
     ("question", "value"),
     [
-        ("realism", "very"), ("realism", None), ("realism", ["realistic"]), ("meaning", "maybe"),
-        ("kinds", [999]), ("kinds", "typo"), ("kinds", [True]), ("kinds", [1.0]),
-        ("comment", "x" * 2_001), ("comment", 3), ("strength", "low"), (None, "yes"),
+        ("realism", "very"),
+        ("realism", None),
+        ("realism", ["realistic"]),
+        ("meaning", "maybe"),
+        ("kinds", [999]),
+        ("kinds", "typo"),
+        ("kinds", [True]),
+        ("kinds", [1.0]),
+        ("comment", "x" * 2_001),
+        ("comment", 3),
+        ("strength", "low"),
+        (None, "yes"),
         ("__class__", "yes"),
     ],
-)  # fmt: skip
+)
 def test_an_answer_that_is_none_is_refused(opened, path, question, value):
     key = opened.join("Ana", None)["reviewer"]
     with pytest.raises(Refused, match="value"):
@@ -261,9 +279,16 @@ def test_a_truncated_review_is_refused_in_one_line(path):
 
 @pytest.mark.parametrize(
     ("question", "value"),
-    [("realism", '"very"'), ("realism", "[1]"), ("kinds", "[1,,2]"), ("kinds", "{}"),
-     ("lang", '"xx"'), ("comment", "3"), ("meaning", "yes")],
-)  # fmt: skip
+    [
+        ("realism", '"very"'),
+        ("realism", "[1]"),
+        ("kinds", "[1,,2]"),
+        ("kinds", "{}"),
+        ("lang", '"xx"'),
+        ("comment", "3"),
+        ("meaning", "yes"),
+    ],
+)
 def test_an_answer_that_no_page_sends_is_said(path, question, value):
     with closing(sqlite3.connect(path)) as opened, opened:
         opened.execute("INSERT INTO reviewers VALUES (1, 'k', 'Ana', 'ana', '[]', 0)")

@@ -73,8 +73,9 @@ def test_a_review_half_answered_says_what_is_missing(path):
     assert sum(one.judged for one in found.groups) == 20
     assert "25 rows of the first stage not judged yet" in found.verdicts[0].reason
     assert [(one.name, one.items, one.complete) for one in found.reviewers] == [
-        ("Ana", 20, 20), ("Ben", 0, 0),
-    ]  # fmt: skip
+        ("Ana", 20, 20),
+        ("Ben", 0, 0),
+    ]
     shown(found)
 
 
@@ -102,8 +103,10 @@ def test_a_row_judged_by_two_counts_once_with_their_mean(path):
 
 
 def test_the_most_realistic_strength_is_chosen_and_of_equal_ones_the_strongest():
-    all_of, some_of = [[JudgedItem(1, {1: answer}) for answer in answers] for answers in
-                       (("realistic",), ("realistic", "moderate"))]  # fmt: skip
+    all_of, some_of = [
+        [JudgedItem(1, {1: answer}) for answer in answers]
+        for answers in (("realistic",), ("realistic", "moderate"))
+    ]
     low, middle, high = (Stratum("en", "r", str(value), value) for value in (0.05, 0.1, 0.2))
     assert most_realistic({low: all_of, high: some_of, middle: all_of}) == ("0.1", 1, 1.0)
     assert most_realistic({low: all_of, high: some_of}).strength == "0.05"
@@ -158,8 +161,14 @@ def test_agreement_is_of_the_rows_that_two_judged(path):
 
 def test_kinds_are_shares_of_the_judged_rows_and_agreed_upon_or_not(path):
     for name, kinds in (("Ana", [1, 2]), ("Ben", [1])):
-        judge(path, name, {item: {"realism": "realistic", "kinds": kinds if item % 2 else []}
-                           for item in range(1, 11)})  # fmt: skip
+        judge(
+            path,
+            name,
+            {
+                item: {"realism": "realistic", "kinds": kinds if item % 2 else []}
+                for item in range(1, 11)
+            },
+        )
     found = review.report(path)
     assert found.kinds[0].shares["typo"] == 0.5
     assert found.kinds[0].shares["misspelling"] == 0.25

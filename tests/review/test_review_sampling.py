@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from reviews import made, output, rows_of, sentences
 
+import noisegen
 from noisegen import review
 from noisegen.errors import OutputError, SourceError, UsageError
 from noisegen.noising.recipe import Recipe
@@ -78,8 +79,9 @@ def test_a_seed_settles_the_sample_and_another_changes_it(tmp_path):
 
 
 def test_rows_that_did_not_change_are_counted_and_not_drawn(tmp_path):
-    pairs = [(clean, clean if place % 3 else noisy) for place, (clean, noisy)
-             in enumerate(sentences(30))]  # fmt: skip
+    pairs = [
+        (clean, clean if place % 3 else noisy) for place, (clean, noisy) in enumerate(sentences(30))
+    ]
     found = review.make(output(tmp_path / "out", pairs), tmp_path / "r.sqlite", rows=20)
     ((group, drawn),) = found.drawn
     assert (group.rows, group.changed, drawn) == (30, 10, 10)
@@ -118,8 +120,10 @@ def test_real_noise_is_drawn_beside_that_of_a_recipe(tmp_path):
     review.make(tmp_path / "pairs.tsv", path, rows=20, **of)
     review.more(path, rows=5, strength="x1")
     items = rows_of(path, ITEMS)
-    drawn = {recipe: {item[5:7] for item in items if item[3] == recipe}
-             for recipe in ("real noise", "fing")}  # fmt: skip
+    drawn = {
+        recipe: {item[5:7] for item in items if item[3] == recipe}
+        for recipe in ("real noise", "fing")
+    }
     assert Counter(item[1:5:2] for item in items) == {
         (stage, recipe): count for recipe in drawn for stage, count in ((1, 20), (2, 5))
     }
@@ -260,8 +264,9 @@ def test_slots_are_those_of_the_labels(tmp_path):
     words = ("from", "new", "brindle", "at", "nine")
     lines = [json.dumps({"words": [*words, str(n)], "tags": tags}) for n in range(20)]
     source.write_text("\n".join(lines))
-    noisegen.augment(source, tmp_path / "out", transforms=("fing:rate=0.3",), tokens="words",
-                     labels="tags")  # fmt: skip
+    noisegen.augment(
+        source, tmp_path / "out", transforms=("fing:rate=0.3",), tokens="words", labels="tags"
+    )
     review.make(tmp_path / "out", tmp_path / "r.sqlite", rows=5)
     (item, *_) = rows_of(tmp_path / "r.sqlite", ITEMS)
     assert item[3] == "fing"
@@ -359,18 +364,24 @@ def test_a_review_made_meanwhile_is_not_written_over(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_rows_added_meanwhile_stop_a_second_stage(tmp_path, monkeypatch):
-    path = made(tmp_path)
-    drawn = sample._drawn
+MEANWHILE = []  # calls that the transform "meddling" makes once
 
-    def slow(*given):
-        monkeypatch.setattr(sample, "_drawn", drawn)
-        review.more(path, rows=2, strength="low")
-        return drawn(*given)
 
-    monkeypatch.setattr(sample, "_drawn", slow)
+@noisegen.transform("meddling")
+def meddling(text: str, draws: noisegen.Draws, *, rate: float = 1.0) -> str:
+    """Do something else meanwhile: 'a' -> 'a!'."""
+    if MEANWHILE:
+        MEANWHILE.pop()()
+    return f"{text}!"
+
+
+def test_rows_added_meanwhile_stop_a_second_stage(tmp_path):
+    path, source = tmp_path / "r.sqlite", tmp_path / "source.txt"
+    source.write_text("".join(f"sentence {number}\n" for number in range(40)), "utf-8")
+    review.make(source, path, transforms=["meddling"], strengths="x1", rows=2)
+    MEANWHILE.append(lambda: review.more(path, rows=2, strength="x1"))
     with pytest.raises(UsageError, match="meanwhile"):
-        review.more(path, rows=2, strength="low")
+        review.more(path, rows=2, strength="x1")
     assert rows_of(path, "SELECT count(*) FROM items WHERE stage = 2") == [(2,)]
 
 

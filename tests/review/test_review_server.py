@@ -90,8 +90,18 @@ def test_every_answer_forbids_what_the_page_does_not_need(client, asked):
     assert headers["referrer-policy"] == "no-referrer"
 
 
-@pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "", "localhost.evil.example",
-                                  "127.0.0.1.evil.example", "[::1", "a b"])  # fmt: skip
+@pytest.mark.parametrize(
+    "host",
+    [
+        "evil.example",
+        "evil.example:80",
+        "",
+        "localhost.evil.example",
+        "127.0.0.1.evil.example",
+        "[::1",
+        "a b",
+    ],
+)
 def test_a_foreign_host_is_refused_though_the_token_is_right(client, host):
     assert client.send("GET", "/api/review", Host=host)[0] in (400, 421)
 

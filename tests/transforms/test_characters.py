@@ -17,11 +17,12 @@ from noisegen.testing import ODD_TEXTS, check_rate
 @pytest.mark.parametrize(
     ("case", "lang"),
     [
-        ("upper", "tr"), ("lower", "en"),
+        ("upper", "tr"),
+        ("lower", "en"),
         pytest.param("upper", "en", marks=pytest.mark.nightly),
         pytest.param("lower", "tr", marks=pytest.mark.nightly),
     ],
-)  # fmt: skip
+)
 def test_it_agrees_with_the_oracle(demo_texts, odd_texts, real_sentences, case, lang):
     rows = demo_texts + odd_texts + real_sentences[:700]
     assert compare(single("caps", rate=0.5, case=case), rows, lang=lang) > 500
@@ -64,10 +65,11 @@ def test_words_are_chosen(words, noisy):
 @pytest.mark.parametrize(
     ("words", "noisy"),
     [
-        ("first", "США и Анна. Она видит Łódź."), ("next", "США и Анна. она видит Łódź."),
+        ("first", "США и Анна. Она видит Łódź."),
+        ("next", "США и Анна. она видит Łódź."),
         ("names", "США и анна. Она видит łódź."),
     ],
-)  # fmt: skip
+)
 def test_capitals_of_every_script_are_known(words, noisy):
     assert noised("caps", "США и Анна. Она видит Łódź.", case="lower", words=words) == [noisy]
 

@@ -70,10 +70,13 @@ def test_it_is_its_slow_twin(lang, rate, demo, odd_texts):
 @pytest.mark.parametrize(
     ("name", "column", "lang", "into"),
     [
-        ("deu-eng", 0, "de", "en"), ("deu-eng", 1, "en", "de"), ("eng-fra", 1, "fr", "it"),
-        ("ara-eng", 0, "ar", "en"), ("eng-nld", 0, "en", "ro"),
+        ("deu-eng", 0, "de", "en"),
+        ("deu-eng", 1, "en", "de"),
+        ("eng-fra", 1, "fr", "it"),
+        ("ara-eng", 0, "ar", "en"),
+        ("eng-nld", 0, "en", "ro"),
     ],
-)  # fmt: skip
+)
 def test_it_is_its_slow_twin_on_real_sentences(name, column, lang, into):
     rows = real(name, column)[:1_000]
     assert compare(single("codeswitch", into=into), rows, lang=lang) > 700
@@ -93,13 +96,28 @@ def test_it_is_its_slow_twin_on_news_and_posts(name, lang, into):
 def odd_dictionary(tmp_path_factory):
     """Phrases, cases, apostrophes, scripts and weights in one dictionary."""
     rows = [
-        ("see", "SIEHE", 3), ("see you", "bis dann", 1), ("see you tomorrow", "bis morgen", 1),
-        ("See", "der See", 2), ("Monday", "Montag", 1), ("monday", "montags", 5), ("I", "ich", 1),
-        ("don't", "nicht doch", 1), ("é", "ß", 2), ("é", "ı", 1), ("дом", "дача", 1),
-        ("Дом", "Dom", 2), ("straße", "ulica", 1), ("şimdi", "ახლა", 1), ("İ", "i", 1),
-        ("東京", "Tokyo", 1), ("हिन्दी", "Hindi", 7), ("money", "ǆep", 1), ("as soon", "σαν", 1),
-        ("good as", "так", 1), ("a", "ʼn", 1),
-    ]  # fmt: skip
+        ("see", "SIEHE", 3),
+        ("see you", "bis dann", 1),
+        ("see you tomorrow", "bis morgen", 1),
+        ("See", "der See", 2),
+        ("Monday", "Montag", 1),
+        ("monday", "montags", 5),
+        ("I", "ich", 1),
+        ("don't", "nicht doch", 1),
+        ("é", "ß", 2),
+        ("é", "ı", 1),
+        ("дом", "дача", 1),
+        ("Дом", "Dom", 2),
+        ("straße", "ulica", 1),
+        ("şimdi", "ახლა", 1),
+        ("İ", "i", 1),
+        ("東京", "Tokyo", 1),
+        ("हिन्दी", "Hindi", 7),
+        ("money", "ǆep", 1),
+        ("as soon", "σαν", 1),
+        ("good as", "так", 1),
+        ("a", "ʼn", 1),
+    ]
     path = tmp_path_factory.mktemp("dictionary") / "odd.tsv"
     lines = ["clean\tnoisy\tweight", *("\t".join(map(str, row)) for row in rows)]
     path.write_text("\n".join(lines) + "\n", "utf-8")
@@ -152,8 +170,9 @@ def test_the_one_word_replaced_is_any_of_them():
 
 
 def test_translations_are_drawn_by_weight(tmp_path):
-    (tmp_path / "d.tsv").write_text("clean\tnoisy\tweight\nbank\tBank\t1\nbank\tbanco\t3\n"
-                                    "bank\torilla\t1\n")  # fmt: skip
+    (tmp_path / "d.tsv").write_text(
+        "clean\tnoisy\tweight\nbank\tBank\t1\nbank\tbanco\t3\nbank\torilla\t1\n"
+    )
     rows = noised(["bank"] * 4_000, dictionary=str(tmp_path / "d.tsv"))
     assert set(rows) == {"banco", "orilla"}, "what differs in case only is no translation"
     assert abs(rows.count("banco") - 3_000) < 4 * math.sqrt(750)

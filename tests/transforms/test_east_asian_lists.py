@@ -45,7 +45,7 @@ SENTENCES = {
 }
 LISTS = [
     ("zh", name) for name in ("homo", "look", "phon", "init", "clip", "rebus", "cens", "week")
-] + [("ja", name) for name in ("homo", "phon", "kana", "clip")]  # fmt: skip
+] + [("ja", name) for name in ("homo", "phon", "kana", "clip")]
 LISTS += [("th", name) for name in ("phon", "clip")]
 
 
@@ -105,7 +105,7 @@ def test_any_text_agrees_with_the_slow_twin(lang, name, rows):
         ("th", "phon", "ใช่ไหมคะ", {"ใช่มั้ยคะ"}),
         ("th", "clip", "แฟนคลับ555", {"ฟค.555", "ฟค555"}),
     ],
-)  # fmt: skip
+)
 def test_words_become_what_people_write(lang, name, clean, some_of):
     assert some_of <= set(noised(name, [clean] * 300, lang))
 

@@ -57,9 +57,10 @@ def test_what_becomes_of_a_short_word():
     found = outcomes("mash", "cat", 3_000)
     assert {"cta", "caat", "catt", "ct", "ca"} < found
     assert found - {"cta", "caat", "catt", "ct", "ca"} == {
-        *("c" + key + "at" for key in "qwsz"), *("ca" + key + "t" for key in "qwszrfgy"),
+        *("c" + key + "at" for key in "qwsz"),
+        *("ca" + key + "t" for key in "qwszrfgy"),
         *("cat" + key for key in "rfgy"),
-    }  # fmt: skip
+    }
 
 
 def test_the_example_is_reachable():
@@ -92,10 +93,15 @@ def test_a_word_differs_from_place_to_place():
 
 def test_kinds_are_drawn_by_their_shares():
     drawn = Counter(
-        "swap" if len(noisy) == 3 else "less" if len(noisy) == 2
-        else "twice" if noisy in ("caat", "catt") else "more"
+        "swap"
+        if len(noisy) == 3
+        else "less"
+        if len(noisy) == 2
+        else "twice"
+        if noisy in ("caat", "catt")
+        else "more"
         for noisy in noised("mash", ["cat"] * 40_000, rate=1)
-    )  # fmt: skip
+    )
     for kind, share in (("swap", 2 / 8), ("less", 2 / 8), ("twice", 1 / 8), ("more", 3 / 8)):
         assert abs(drawn[kind] - 40_000 * share) < 4 * (40_000 * share * (1 - share)) ** 0.5
 

@@ -98,10 +98,17 @@ def test_abr1_reads_phrases_and_words_and_its_head_names_both_files(tmp_path: Pa
 
 @pytest.mark.parametrize(
     ("clean", "short"),
-    [(" kettle", "ktl"), ("kettle  pot", "kp"), ("kettle?", "ktl"), ("kettle", ""),
-     ("kettle", " "), ("kettle", "KETTLE"), ("kettle", "[email\u00a0protected]"),
-     ("kettle" * 11, "ktl")],
-)  # fmt: skip
+    [
+        (" kettle", "ktl"),
+        ("kettle  pot", "kp"),
+        ("kettle?", "ktl"),
+        ("kettle", ""),
+        ("kettle", " "),
+        ("kettle", "KETTLE"),
+        ("kettle", "[email\u00a0protected]"),
+        ("kettle" * 11, "ktl"),
+    ],
+)
 def test_entries_that_cannot_be_used_are_dropped(tmp_path: Path, clean: str, short: str) -> None:
     table = abr1(tmp_path, {clean: short}, {"spoon": "spn"})
     assert noisy(table, f"{clean} kettle pot spoon") == f"{clean} kettle pot spn"
@@ -122,26 +129,56 @@ def test_a_key_with_a_capital_asks_for_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "file", "content", "text", "expected"),
     [
-        ("abr2", ABR2, "mtg  = mind the gap\nfoo foo\t=  spoon \n\n", "Mind the gap, spoon",
-         "mtg, foo foo"),
-        ("abr2", ABR2, "#1 = spoon\nkettle\nsp=kettle\nptt = pot\n", "spoon kettle pot",
-         "spoon kettle ptt"),
+        (
+            "abr2",
+            ABR2,
+            "mtg  = mind the gap\nfoo foo\t=  spoon \n\n",
+            "Mind the gap, spoon",
+            "mtg, foo foo",
+        ),
+        (
+            "abr2",
+            ABR2,
+            "#1 = spoon\nkettle\nsp=kettle\nptt = pot\n",
+            "spoon kettle pot",
+            "spoon kettle ptt",
+        ),
         ("abr2", ABR2, "one = spoon\ntwo = spoon\n", "spoon", "one"),
         ("abr2", ABR2, 'one = is it hot\ntwo = is it hot ("?")\n', "is it hot", "two"),
         ("abr3", ABR3, "MTG:Mind The Gap\n", "please mind the gap", "please MTG"),
         ("abr3", ABR3, "MTG:Mind The Gap\n", "please mtg", "please mind the gap"),
         ("abr3", ABR3, "SP:a:spoon\n", "sp", "a:spoon"),
-        ("abr3", ABR3, "MTG:Mind it\n\nMTG:More to give\nM9:mind it\n", "mtg, mind it",
-         "mind it, MTG"),
+        (
+            "abr3",
+            ABR3,
+            "MTG:Mind it\n\nMTG:More to give\nM9:mind it\n",
+            "mtg, mind it",
+            "mind it, MTG",
+        ),
         ("spel", SPEL, '{"a_spoon": ["a_spon"]}', "a spoon", "a spon"),
         ("dysl", DYSL, '{"one": {"spoon": "snoop"}}', "spoon snoop", "snoop spoon"),
-        ("dysl", DYSL, '{"one": {"gap": "pag"}, "two": {"kettle": "gap"}}', "gap kettle pag",
-         "kettle gap gap"),
+        (
+            "dysl",
+            DYSL,
+            '{"one": {"gap": "pag"}, "two": {"kettle": "gap"}}',
+            "gap kettle pag",
+            "kettle gap gap",
+        ),
     ],
-    ids=["noisy side first", "comments and lines without sign skipped", "first rule wins",
-         "more elements win", "long to short", "short to long", "first colon", "first line wins",
-         "underscore is a blank", "both ways", "inverse wins"],
-)  # fmt: skip
+    ids=[
+        "noisy side first",
+        "comments and lines without sign skipped",
+        "first rule wins",
+        "more elements win",
+        "long to short",
+        "short to long",
+        "first colon",
+        "first line wins",
+        "underscore is a blank",
+        "both ways",
+        "inverse wins",
+    ],
+)
 def test_formats(
     tmp_path: Path, name: str, file: str, content: str, text: str, expected: str
 ) -> None:
@@ -151,11 +188,14 @@ def test_formats(
 @pytest.mark.parametrize(
     ("source", "text", "expected"),
     [
-        ("mind (the) gap", "mind gap, mind the gap", "X, X"), ("gl(oo)m", "glm gloom", "X X"),
-        ("(w)hole spoon", "hole spoon, whole spoon", "X, X"), ("spoon+ it", "spoon it", "X"),
-        ('is it hot ("?")', "is it hot?", "X?"), ("well (,) mind it", "well mind it", "X"),
+        ("mind (the) gap", "mind gap, mind the gap", "X, X"),
+        ("gl(oo)m", "glm gloom", "X X"),
+        ("(w)hole spoon", "hole spoon, whole spoon", "X, X"),
+        ("spoon+ it", "spoon it", "X"),
+        ('is it hot ("?")', "is it hot?", "X?"),
+        ("well (,) mind it", "well mind it", "X"),
     ],
-)  # fmt: skip
+)
 def test_abr2_understands_rule_elements(
     tmp_path: Path, source: str, text: str, expected: str
 ) -> None:
@@ -214,9 +254,15 @@ def test_slng_asks_for_the_part_of_speech_of_its_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("lemma", "plural"),
-    [("spoon", "spoons"), ("box", "boxes"), ("lunch", "lunches"), ("city", "cities"),
-     ("day", "days"), ("gas", "gases")],
-)  # fmt: skip
+    [
+        ("spoon", "spoons"),
+        ("box", "boxes"),
+        ("lunch", "lunches"),
+        ("city", "cities"),
+        ("day", "days"),
+        ("gas", "gases"),
+    ],
+)
 def test_slng_gives_plurals_their_own_form(tmp_path: Path, lemma: str, plural: str) -> None:
     table = slng(tmp_path, f"{lemma},one,many\n", "calm,chill\n", "calmly,x\n")
     assert noisy(table, f"{lemma} {plural}", "NOUN") == "one many"
@@ -255,8 +301,11 @@ def test_fing_weighs_neighbours_and_gives_capitals_theirs(tmp_path: Path, name: 
     code = "def butter_finger(text):\n" + "".join(f"    {line}\n" for line in lines)
     found = nlaugmenter.original_characters(write(tmp_path, {FING: code}), "fing")
     assert found == [
-        Entry("q", "w", 2), Entry("q", "1"), Entry("Q", "W", 2), Entry("Q", "1"),
-    ]  # fmt: skip
+        Entry("q", "w", 2),
+        Entry("q", "1"),
+        Entry("Q", "W", 2),
+        Entry("Q", "1"),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -275,15 +324,24 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "file", "content"),
-    [("dysl", DYSL, "{"), ("dysl", DYSL, "[]"), ("dysl", DYSL, '{"one": ["spoon"]}'),
-     ("dysl", DYSL, '{"one": {"spoon": 1}}'), ("spel", SPEL, '{"spoon": "spon"}'),
-     ("spel", SPEL, '{"spoon": [1]}'), ("spel", SPEL, "{}"), ("abr2", ABR2, "# nothing\n"),
-     ("abr3", ABR3, "MTG mind the gap\n"), ("cont", CONT, "def broken(:\n"),
-     ("cont", CONT, "self.contraction_mop = {}\n"),
-     ("cont", CONT, "self.contraction_map = read()\n"),
-     ("cont", CONT, "self.contraction_map = {[]: 1}\n"),
-     ("cont", CONT, "self.contraction_map = {'a': 1}\n"), ("cont", CONT, "x = '\udcff'\n")],
-)  # fmt: skip
+    [
+        ("dysl", DYSL, "{"),
+        ("dysl", DYSL, "[]"),
+        ("dysl", DYSL, '{"one": ["spoon"]}'),
+        ("dysl", DYSL, '{"one": {"spoon": 1}}'),
+        ("spel", SPEL, '{"spoon": "spon"}'),
+        ("spel", SPEL, '{"spoon": [1]}'),
+        ("spel", SPEL, "{}"),
+        ("abr2", ABR2, "# nothing\n"),
+        ("abr3", ABR3, "MTG mind the gap\n"),
+        ("cont", CONT, "def broken(:\n"),
+        ("cont", CONT, "self.contraction_mop = {}\n"),
+        ("cont", CONT, "self.contraction_map = read()\n"),
+        ("cont", CONT, "self.contraction_map = {[]: 1}\n"),
+        ("cont", CONT, "self.contraction_map = {'a': 1}\n"),
+        ("cont", CONT, "x = '\udcff'\n"),
+    ],
+)
 def test_a_damaged_file_is_named_in_one_line(
     tmp_path: Path, name: str, file: str, content: str
 ) -> None:

@@ -210,9 +210,12 @@ def test_a_failing_row_is_shown(text: str, what: str) -> None:
 def test_plain_defaults_of_the_constructor_are_parameters() -> None:
     transform = nlaugmenter.adapt("nlaugmenter:Shuffle")
     assert list(transform.parameters.values()) == [
-        Parameter("times", 1, int), Parameter("tail", "", str), Parameter("shout", False, bool),
-        Parameter("share", 1.0, float), Parameter("drop_rate", 0.25, float),
-    ]  # fmt: skip
+        Parameter("times", 1, int),
+        Parameter("tail", "", str),
+        Parameter("shout", False, bool),
+        Parameter("share", 1.0, float),
+        Parameter("drop_rate", 0.25, float),
+    ]
     assert nlaugmenter.adapt("nlaugmenter:Loose").parameters == {}
 
 

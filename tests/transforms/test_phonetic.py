@@ -21,9 +21,29 @@ from noisegen.text.resources import DICTIONARIES
 from noisegen.transforms.phonetic import Rule, respelled, rules_of, whole_of
 
 LANGS = [
-    "da", "de", "en", "es", "fr", "hi", "hr", "id", "it", "ja", "ko", "nl", "pl", "pt", "ru", "sl",
-    "sr", "th", "tr", "uk", "vi", "zh",
-]  # fmt: skip
+    "da",
+    "de",
+    "en",
+    "es",
+    "fr",
+    "hi",
+    "hr",
+    "id",
+    "it",
+    "ja",
+    "ko",
+    "nl",
+    "pl",
+    "pt",
+    "ru",
+    "sl",
+    "sr",
+    "th",
+    "tr",
+    "uk",
+    "vi",
+    "zh",
+]
 WORDS = (
     "Going to the NIGHT school, don't know enough. organisation jumping philadelphia je ne sais "
     "pas ça va hablamos llamada geliyorum красивого Сейчас gehen"
@@ -156,8 +176,9 @@ def test_names_numbers_and_other_scripts_stay(text):
 def test_a_word_inside_a_phrase_is_not_respelled_by_itself():
     """The phrase is one match: its words draw nothing of their own."""
     assert outcomes("phon", "going to", 300) == {
-        "going to", *(entry.noisy for entry in _entries("en") if entry.clean == "going to"),
-    }  # fmt: skip
+        "going to",
+        *(entry.noisy for entry in _entries("en") if entry.clean == "going to"),
+    }
 
 
 def test_words_outside_the_list_are_hit_at_the_rate():

@@ -111,9 +111,11 @@ def test_what_is_left_out_is_neither_set_apart_nor_repeated():
 def test_the_example_is_reachable():
     for clean, noisy in examples_in(get("punc").summary):
         assert noisy in outcomes(
-            "punc", clean, 20_000,
+            "punc",
+            clean,
+            20_000,
             **{name: p.default for name, p in get("punc").parameters.items()},
-        )  # fmt: skip
+        )
 
 
 @pytest.mark.parametrize(

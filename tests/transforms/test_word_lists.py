@@ -3,6 +3,7 @@
 import math
 import re
 from collections import Counter
+from importlib import metadata
 
 import numpy as np
 import oracle
@@ -31,7 +32,7 @@ from noisegen.transforms import word_lists
 FIVE = ("init", "rebus", "clip", "join", "cens")
 NEW = [  # a list that is added is held to the promises of all without a line here
     point.name
-    for point in registry._own_entry_points().values()
+    for point in metadata.distribution("noisegen").entry_points
     if point.value == word_lists.__name__ and point.name not in (*FIVE, *TWELVE)
 ]
 
@@ -136,19 +137,31 @@ def test_what_it_does_at_rate_one(name, lang, clean, one_of):
 @pytest.mark.parametrize(
     ("name", "clean"),
     [
-        ("init", "congratulation for real madrid"), ("init", "she did a great job"),
-        ("init", "it is yet to be determined"), ("init", "glad to see you here"),
-        ("init", "they love you, he seems to be honest"), ("init", "very poor customer service"),
-        ("clip", "on the second floor"), ("clip", "taking into account"),
-        ("clip", "I'm going to bed"), ("phon", "we are going to the shop"),
-        ("clip", "I got to the shop"), ("clip", "a suspect in custody"),
-        ("clip", "he differs from his brother's"), ("clip", "I am going to Fiji"),
-        ("abr1", "I'm going to the shop"), ("abr2", "she got to Rome"), ("phon", "going to Paris"),
+        ("init", "congratulation for real madrid"),
+        ("init", "she did a great job"),
+        ("init", "it is yet to be determined"),
+        ("init", "glad to see you here"),
+        ("init", "they love you, he seems to be honest"),
+        ("init", "very poor customer service"),
+        ("clip", "on the second floor"),
+        ("clip", "taking into account"),
+        ("clip", "I'm going to bed"),
+        ("phon", "we are going to the shop"),
+        ("clip", "I got to the shop"),
+        ("clip", "a suspect in custody"),
+        ("clip", "he differs from his brother's"),
+        ("clip", "I am going to Fiji"),
+        ("abr1", "I'm going to the shop"),
+        ("abr2", "she got to Rome"),
+        ("phon", "going to Paris"),
         ("dial", "he is going to my school"),
-        ("homo", "do you hear new york"), ("dysl", "as the east team"), ("week", "in February"),
-        ("func", "do you know what for"), ("func", "no one"),
+        ("homo", "do you hear new york"),
+        ("dysl", "as the east team"),
+        ("week", "in February"),
+        ("func", "do you know what for"),
+        ("func", "no one"),
     ],
-)  # fmt: skip
+)
 def test_what_nobody_writes_is_not_written(name, clean):
     """Found by reading: fr madrid, did a gj, the sec floor, imma bed, due you hear knew."""
     wrong = re.compile(
@@ -190,8 +203,12 @@ def test_the_example_of_the_summary_is_reached(name):
 
 
 HIT_WORDS = {
-    "init": "by the way", "rebus": "great", "clip": "people", "join": "no one", "cens": "shit",
-}  # fmt: skip
+    "init": "by the way",
+    "rebus": "great",
+    "clip": "people",
+    "join": "no one",
+    "cens": "shit",
+}
 
 
 @pytest.mark.parametrize(("name", "phrase"), HIT_WORDS.items())

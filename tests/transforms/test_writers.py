@@ -86,9 +86,14 @@ def test_writers_have_their_weights_and_their_habits():
     has = np.zeros((ROWS, len(labels)), np.bool_)
     has[plan.rows, plan.steps] = True
     chances = {
-        "rebus": (0.9, 0, 0), "init": (0.5, 0.5, 0), "apos": (1, 0.3, 0), "lower": (0.8, 0, 0),
-        "blanks": (1, 1, 0.1), "spel": (0.2, 0.2, 0.2), "fing": (0.4, 0.36, 0.4),
-    }  # fmt: skip
+        "rebus": (0.9, 0, 0),
+        "init": (0.5, 0.5, 0),
+        "apos": (1, 0.3, 0),
+        "lower": (0.8, 0, 0),
+        "blanks": (1, 1, 0.1),
+        "spel": (0.2, 0.2, 0.2),
+        "fing": (0.4, 0.36, 0.4),
+    }
     for label, of_writers in chances.items():
         found = [has[plan.writers == writer, labels.index(label)].mean() for writer in range(3)]
         assert found == pytest.approx(of_writers, abs=0.02), label
@@ -214,8 +219,10 @@ def test_a_recipe_keeps_and_changes_the_mixes_of_its_languages():
 
 def test_a_chance_that_is_set_holds_for_all_writers():
     changed = recipe().with_values({"apos.p": 0, "rebus.rate": 0.5})
-    before, after = ([one.habits["apos"] for one in these.writers if "apos" in one.habits]
-                     for these in (recipe(), changed))  # fmt: skip
+    before, after = (
+        [one.habits["apos"] for one in these.writers if "apos" in one.habits]
+        for these in (recipe(), changed)
+    )
     assert after == [replace(habit, p=Fraction(0)) for habit in before] != []
     assert changed.writers[0].habits["rebus"] == recipe().writers[0].habits["rebus"]
     texts = ["don't"] * 500
