@@ -15,7 +15,8 @@ from pathlib import Path
 import noisegen
 from benchmarks.measure import ROOT, Result, Skipped, report
 from noisegen.data.dictionaries import Alternative, load_dictionary
-from noisegen.mining.dictionary import WordCounter, apply_thresholds
+from noisegen.mining.counts import WordCounter
+from noisegen.mining.dictionary import apply_thresholds
 from noisegen.mining.filters import PROFILES, judge
 from noisegen.mining.miner import THRESHOLDS, SentencePair, Thresholds
 from noisegen.text.segmentation import Language, language

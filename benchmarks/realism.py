@@ -24,7 +24,7 @@ from noisegen.data.pairs import Pairs
 from noisegen.errors import NoisegenError
 from noisegen.noising.recipe import Recipe, recipe_names
 from noisegen.realism import learn
-from noisegen.realism.compare import RowCounts, measure, row_divergences
+from noisegen.realism.figures import RowCounts, measure, row_divergences
 from noisegen.realism.kinds import KINDS
 from noisegen.realism.learn import profile_of
 from noisegen.realism.two_sample import auc, changed, ngram_texts
@@ -98,10 +98,10 @@ def figures(held: Pairs, made: Pairs, real: RowCounts, lang: str) -> Figures:
 
 def aucs(held: Pairs, noisy: list[str], rows: Bool) -> tuple[float | None, float | None]:
     """Return the AUCs of other texts against the texts of a set: all rows, and changed rows."""
-    if (found := ngram_texts(held, Pairs(noisy, held.clean))) is None:
+    if (texts := ngram_texts(held, Pairs(noisy, held.clean))) is None:
         return None, None
-    texts, (ours, theirs, _, _) = found
-    every, some = auc(texts, ours, theirs), auc(texts, ours[changed(held)], theirs[rows])
+    every = auc(texts, texts.real, texts.synthetic)
+    some = auc(texts, texts.real[changed(held)], texts.synthetic[rows])
     return every.value if every else None, some.value if some else None
 
 

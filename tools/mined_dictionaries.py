@@ -29,7 +29,8 @@ from rapidfuzz.distance import OSA, Levenshtein, Prefix
 from wordfreq import zipf_frequency  # type: ignore[import-not-found]  # not a dependency
 
 from noisegen.data.dictionaries import Alternative
-from noisegen.mining.dictionary import WordCounter, apply_thresholds, save_dictionary
+from noisegen.mining.counts import WordCounter
+from noisegen.mining.dictionary import apply_thresholds, save_dictionary
 from noisegen.mining.dumps import tasks_of
 from noisegen.mining.filters import PROFILES
 from noisegen.mining.miner import Account, Miner, SentencePair, Task, Thresholds, WordPair

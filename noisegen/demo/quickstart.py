@@ -32,7 +32,7 @@ from noisegen.evaluation.results import Results
 from noisegen.evaluation.sets import FIRST_SEED
 from noisegen.evaluation.similarity import cosine_distances
 from noisegen.evaluation.xsim_search import neighbours
-from noisegen.mining.dumps import read_revisions
+from noisegen.mining.revisions import read_revisions
 from noisegen.mining.wiki import plain_text
 from noisegen.noising.recipe import Recipe
 from noisegen.options import decode, public

@@ -1,4 +1,4 @@
-"""What an edit changed, found without reading the page: hashes, reverts, a window on raw bytes."""
+"""Changes of an edit, found without reading the page: hashes, reverts, a window of raw bytes."""
 
 import hashlib
 from collections import Counter, deque
@@ -9,22 +9,22 @@ import numpy as np
 from rapidfuzz.distance import Levenshtein, Postfix, Prefix
 from rapidfuzz.process import cdist
 
-from noisegen.mining.dumps import Revision
 from noisegen.mining.miner import SentencePair
+from noisegen.mining.revisions import Revision
 
-RADIUS = 15  # edits within which a text that comes back is a revert (mwreverts' default)
-LINES_MAX = 100_000  # between the first and the last line that differ
-_WITH_THE_PAGE = ""  # in place of a sentence that is gone because all is
-_STANDING_MAX = 100  # texts remembered before those that are too old are forgotten
+RADIUS = 15  # edits; a text that comes back within as many is a revert (mwreverts' default)
+LINES_MAX = 100_000  # lines between the first and the last line that differ
+_WITH_THE_PAGE = ""  # in place of a sentence that went together with the text of the page
+_STANDING_MAX = 100  # texts remembered before the oldest are forgotten
 
 FIRST, SAME, REVERT, WITHHELD, EDIT = "first", "null_edits", "reverts", "withheld", "edits"
 
 
 def changed_lines(old: bytes, new: bytes) -> tuple[list[bytes], list[bytes]] | None:
-    """Return the lines that only the old text has and those that only the new one has, in order.
+    """Return the lines that only the old text has and the lines that only the new one has.
 
-    Lines outside of what lies between the common beginning and end are not looked at; a line
-    that moves is no change. None where over `LINES_MAX` lines lie between them.
+    Lines in the common beginning and end of both texts are not read, and a line that moves is no
+    change. None if more than `LINES_MAX` lines lie between beginning and end.
     """
     start = old.rfind(b"\n", 0, Prefix.similarity(old, new)) + 1
     same = min(Postfix.similarity(old, new), min(len(old), len(new)) - start)
@@ -37,24 +37,29 @@ def changed_lines(old: bytes, new: bytes) -> tuple[list[bytes], list[bytes]] | N
     if len(before) == len(after) == 1:
         return ([], []) if before == after else (before, after)
     shared = set(before).intersection(after)
-    only_before, only_after = ([x for x in lines if x not in shared] for lines in (before, after))
+    only_before = [line for line in before if line not in shared]
+    only_after = [line for line in after if line not in shared]
     return only_before, only_after
 
 
 @dataclass
 class _Pending:
-    """A pair that waits for a revert, and what its clean sentence was after later edits."""
+    """A pair that waits for a revert; `index` is the number of its edit.
+
+    `trail` has the pair's clean sentence as later edits rewrote it, with the number of each edit;
+    None if the sentence is gone for good.
+    """
 
     index: int
     pair: SentencePair
-    trail: list[tuple[int, str | None]]  # edit, sentence; None where it is gone for good
+    trail: list[tuple[int, str | None]]
 
 
 @dataclass
 class History:
-    """The latest revisions of a page: tells edits from reverts, and withdraws what is reverted.
+    """The latest revisions of a page: tells edits from reverts, and withdraws reverted pairs.
 
-    With `trusts_hashes` off, texts are hashed here, whatever the export says of them.
+    With `trusts_hashes` off, the hashes in the export are ignored and texts are hashed here.
     """
 
     trusts_hashes: bool = True
@@ -62,7 +67,7 @@ class History:
     _index: int = 0
     _previous: Revision | None = None
     _digest: Hashable = None
-    _standing: dict[Hashable, int] = field(default_factory=dict)  # not reverted: their indices
+    _standing: dict[Hashable, int] = field(default_factory=dict)  # unreverted texts: their index
     _pending: deque[_Pending] = field(default_factory=deque)
 
     def add(self, revision: Revision) -> tuple[str, Revision | None]:
@@ -80,7 +85,8 @@ class History:
         self._index += 1
         oldest = self._index - RADIUS
         target = self._standing.get(digest, 0)
-        if is_revert := target >= max(1, oldest):
+        is_revert = target >= max(1, oldest)
+        if is_revert:
             self._revert(target)
         self._standing[digest] = self._index
         if is_revert:
@@ -90,9 +96,10 @@ class History:
         return (FIRST if previous is None else EDIT), previous
 
     def _revert(self, target: int) -> None:
-        """Withdraw what was made since; a revision that was reverted is no target of a revert.
+        """Withdraw the pairs of all edits after `target`, the number of the restored revision.
 
-        Else a vandal who repeats himself would withdraw what good editors did between.
+        A reverted revision cannot be restored by a later revert. Otherwise a vandal who repeats an
+        edit would withdraw the pairs of good editors in between.
         """
         self._standing = {known: at for known, at in self._standing.items() if at <= target}
         pending = deque(waiting for waiting in self._pending if waiting.index <= target)
@@ -107,24 +114,27 @@ class History:
         self._pending.append(_Pending(self._index, pair, [(self._index, pair.clean)]))
 
     def rewritten(self, text: bytes) -> None:
-        """Note that the latest revision, now `text`, is blank, new, or restored after that.
+        """Note that the latest revision changed the whole page to `text`.
 
-        A pair is still there if its clean words are.
+        A pair survives if all its clean words are in the text, or its clean sentence if it has no
+        word pairs.
         """
         for waiting in self._pending:
             if waiting.index < self._index and waiting.trail[-1][1] is not None:
                 last = next(sentence for _, sentence in reversed(waiting.trail) if sentence)
                 wanted = [word.clean for word in waiting.pair.words] or [last]
-                there = all(word.encode() in text for word in wanted)
-                waiting.trail.append((self._index, last if there else _WITH_THE_PAGE))
+                is_left = all(word.encode() in text for word in wanted)
+                waiting.trail.append((self._index, last if is_left else _WITH_THE_PAGE))
 
     def follow(
-        self, removed: Collection[str], successors: Iterable[tuple[str, str]],
+        self,
+        removed: Collection[str],
+        successors: Iterable[tuple[str, str]],
         tokens: Callable[[str], list[str]],
-    ) -> None:  # fmt: skip
-        """Note the sentences that the latest revision removed, and those that took their place.
+    ) -> None:
+        """Note the sentences that the latest revision removed, and pairs of (old, new) sentence.
 
-        A pair of words outlives its sentence where the next one still has all its clean words.
+        A word pair outlives its sentence if the new sentence still has all its clean words.
         """
         next_of = dict(successors)
         for waiting in self._pending:
@@ -136,25 +146,25 @@ class History:
                 waiting.trail.append((self._index, following if survives else None))
 
     def settled(self, *, ended: bool = False) -> Iterator[tuple[SentencePair, bool]]:
-        """Yield the pairs that no revert can withdraw, and whether their clean side is left.
+        """Yield the pairs that no revert can withdraw, and whether their clean side survived.
 
-        These are all of them once the page has ended.
+        With `ended`, the page has no more revisions and all pairs are yielded.
         """
         while self._pending and (ended or self._pending[0].index <= self._index - RADIUS):
             waiting = self._pending.popleft()
             yield waiting.pair, bool(waiting.trail[-1][1])
 
 
-LIKENESS_MIN = 0.5  # 1 - Levenshtein distance / length of the longer, in characters
+LIKENESS_MIN = 0.5  # 1 - Levenshtein distance / length of the longer sentence, in characters
 SENTENCE_MAX = 5_000  # characters
-WORK_MAX = 1 << 32  # characters of the old sentences times those of the new ones: 0.2 s
-PAIRS_MAX = 250_000  # old sentences times new ones: 0.1 s, however short they are
+WORK_MAX = 1 << 32  # characters of the old sentences times characters of the new ones: 0.2 s
+PAIRS_MAX = 250_000  # old sentences times new ones: 0.1 s, even if they are short
 
 
 def align(old: Sequence[str], new: Sequence[str], dropped: Counter[str]) -> list[tuple[str, str]]:
     """Return pairs of an old and a new sentence, each used once, the most alike first.
 
-    Sentences that both share, wherever they stand, are no change. Of too many sentences none are
+    Sentences in both lists, at any place, are no change. Beyond `WORK_MAX` or `PAIRS_MAX` none are
     compared, and edit_many_sentences is counted in `dropped`.
     """
     ours, theirs = _only(old, new), _only(new, old)
@@ -171,7 +181,7 @@ def align(old: Sequence[str], new: Sequence[str], dropped: Counter[str]) -> list
         ours, theirs, scorer=Levenshtein.normalized_similarity, score_cutoff=LIKENESS_MIN
     )
     rows, columns = np.nonzero(scores)
-    order = np.lexsort((columns, rows, -scores[rows, columns]))  # among equals the first
+    order = np.lexsort((columns, rows, -scores[rows, columns]))  # the first among equals
     partner: dict[int, int] = {}
     left = set(range(len(theirs)))
     for row, column in zip(rows[order].tolist(), columns[order].tolist(), strict=True):
@@ -182,7 +192,7 @@ def align(old: Sequence[str], new: Sequence[str], dropped: Counter[str]) -> list
 
 
 def _only(these: Sequence[str], those: Sequence[str]) -> list[str]:
-    """Return the sentences that are only in the first list, each once, in order."""
+    """Return the sentences of the first list that the second lacks, each once, in order."""
     shared = set(those)
     return [
         sentence

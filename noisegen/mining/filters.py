@@ -1,9 +1,9 @@
-"""Which sentence pairs are noise, and which words in them: rules as data, each with a reason.
+"""Filters that decide which sentence pairs are noise, and which word pairs; each has a reason.
 
-Sentences are dropped as equal, too_short, too_long, length_differs, too_different, and by strict
-also as markup, held_key, numbers_differ. Word pairs are dropped as word_no_letter, word_equal,
-word_too_far, word_moved, by spelling and strict as word_case, by spelling as word_other_signs, and
-for reasons that a language gives.
+Sentence pairs are dropped as equal, too_short, too_long, length_differs, too_different; by the
+profile strict also as markup, held_key, numbers_differ. Word pairs are dropped as word_no_letter,
+word_equal, word_too_far, word_moved; by spelling and strict as word_case; by spelling as
+word_other_signs; and for further reasons of a language.
 """
 
 import re
@@ -18,7 +18,7 @@ from rapidfuzz.distance import Levenshtein, Postfix, Prefix
 from noisegen.mining.miner import WordPair
 from noisegen.text.segmentation import Language
 
-_HELD_KEY = re.compile(r"([^\W\d_])\1{4}")  # a letter five times
+_HELD_KEY = re.compile(r"([^\W\d_])\1{4}")  # a letter five times in a row
 _BETWEEN_LETTERS = re.compile("['’-]")
 _DIGITS = re.compile(r"\d+")
 _MARKUP = ("[[", "]]", "{{", "}}", "''", "</", "/>", "||", "==", "://")
@@ -26,10 +26,11 @@ _MARKUP = ("[[", "]]", "{{", "}}", "''", "</", "/>", "||", "==", "://")
 
 @dataclass(frozen=True)
 class FilterProfile:
-    """Thresholds in tokens; `distance_percent` is of the shorter sentence.
+    """Thresholds in tokens; `distance_percent` is in per cent of the shorter sentence.
 
-    `char_distance_max` is between two words of a language with spaces between words.
-    `spelling_only` asks of them to be words of letters that differ in more than case.
+    `char_distance_max` is the distance between the words of a pair, in characters; it applies to
+    languages with spaces between words. `spelling_only` keeps only pairs of words of letters that
+    differ in more than case.
     """
 
     tokens_min: int = 2
@@ -41,7 +42,8 @@ class FilterProfile:
     spelling_only: bool = False
 
 
-# RCP: section 3.1 and appendix B; its pre-training pairs meet only the difference and distance.
+# RCP: section 3.1 and appendix B. RCP filtered its pre-training pairs by length difference and
+# distance only.
 PROFILES = {
     "spelling": FilterProfile(spelling_only=True),
     "rcp": FilterProfile(),
@@ -51,16 +53,17 @@ PROFILES = {
 
 
 class Delta(NamedTuple):
-    """Neighbouring tokens of the noisy sentence, and those of the clean one in their place."""
+    """Neighbouring tokens of the noisy sentence, and the clean tokens in their place."""
 
     noisy: Sequence[str]
     clean: Sequence[str]
 
     def pairs(self, is_spaced: bool) -> list[tuple[str, str]]:
-        """Pair the tokens; a misspelt word falls apart where no spaces separate words."""
+        """Return pairs of a noisy and a clean token; none if the tokens do not match one to one."""
         if len(self.noisy) == len(self.clean):
             return list(zip(self.noisy, self.clean, strict=True))
         if len(self.clean) == 1 and self.noisy and not is_spaced:
+            # A tokenizer that looks words up splits a misspelt word.
             return [("".join(self.noisy), self.clean[0])]
         return []
 
@@ -68,28 +71,22 @@ class Delta(NamedTuple):
 def judge(
     noisy: str, clean: str, language: Language, profile: FilterProfile, dropped: Counter[str]
 ) -> tuple[WordPair, ...] | None:
-    """Return the words replaced one by one in a sentence pair; None if it does not pass.
+    """Return the word pairs of a sentence pair that pass; None if the sentence pair is dropped.
 
-    Adds to `dropped` the reason against the pair, or those against words of it.
+    Adds to `dropped` the reason against the sentence pair, or the reasons against its word pairs.
     """
     reason, ours, theirs = _compared(noisy, clean, language, profile)
     if reason is not None:
         dropped[reason] += 1
         return None
-    most = profile.char_distance_max if language.is_spaced else None
     words = []
     for delta in deltas(ours, theirs):
         for wrong, right in delta.pairs(language.is_spaced):
-            reason, kind = "word_moved", ""
-            if wrong not in delta.clean and right not in delta.noisy:
-                reason, kind = language.word_kind(right, wrong)
-            if reason is None and most is not None:
-                distance = Levenshtein.distance(wrong, right, score_cutoff=most)
-                reason = "word_too_far" if distance > most else None
-            if reason is None and kind == "case" and profile.has_quality_rules:
-                reason = "word_case"  # style, and names, which are words of their own
-            if reason is None and profile.spelling_only and language.is_spaced:
-                reason = _no_spelling(wrong, right)
+            if wrong in delta.clean or right in delta.noisy:
+                dropped["word_moved"] += 1
+                continue
+            reason, kind = language.word_kind(right, wrong)
+            reason = reason or _reason_against_words(wrong, right, kind, language, profile)
             if reason is None:
                 words.append(WordPair(right, wrong, kind))
             else:
@@ -97,8 +94,24 @@ def judge(
     return tuple(words)
 
 
-def _no_spelling(noisy: str, clean: str) -> str | None:
-    """Return why two words are not spellings of one; None if they may be."""
+def _reason_against_words(
+    noisy: str, clean: str, kind: str, language: Language, profile: FilterProfile
+) -> str | None:
+    """Return the reason why the profile drops a word pair of this kind; None if it passes."""
+    most = profile.char_distance_max
+    if language.is_spaced and most is not None:
+        distance = Levenshtein.distance(noisy, clean, score_cutoff=most)
+        if distance > most:
+            return "word_too_far"
+    if kind == "case" and profile.has_quality_rules:
+        return "word_case"  # style, and names, which are words of their own
+    if profile.spelling_only and language.is_spaced:
+        return _not_a_spelling(noisy, clean)
+    return None
+
+
+def _not_a_spelling(noisy: str, clean: str) -> str | None:
+    """Return the reason why two words are not spellings of one word; None if they may be."""
     if not (is_word(noisy) and is_word(clean)):
         return "word_other_signs"
     same_case = noisy[0].isupper() == clean[0].isupper() and noisy.lower() != clean.lower()
@@ -106,19 +119,22 @@ def _no_spelling(noisy: str, clean: str) -> str | None:
 
 
 def is_word(token: str) -> bool:
-    """Tell whether a token is letters and marks, with apostrophes and hyphens between them."""
+    """Tell whether a token has letters and diacritics only, with apostrophes and hyphens inside."""
     if token.isalpha():
         return True
     parts = _BETWEEN_LETTERS.split(token)
-    return all(part[:1].isalpha() for part in parts) and all(
-        unicodedata.category(sign)[0] in "LM" for sign in "".join(parts)
-    )
+    if not all(part[:1].isalpha() for part in parts):
+        return False
+    return all(unicodedata.category(character)[0] in "LM" for character in "".join(parts))
 
 
 def _compared(
     noisy: str, clean: str, language: Language, profile: FilterProfile
 ) -> tuple[str | None, list[str], list[str]]:
-    """Return why a pair is dropped (None: it is kept), and the tokens from the first difference."""
+    """Return the reason why a sentence pair is dropped, and the tokens of both that differ.
+
+    The reason is None if the pair is kept.
+    """
     if _same(noisy, clean):
         return "equal", [], []
     shared, ours, theirs = _differing(noisy, clean, language)
@@ -141,15 +157,16 @@ def _compared(
 
 
 def _same(noisy: str, clean: str) -> bool:
+    """Tell whether two texts are equal in Unicode's normal form C."""
     if noisy == clean or noisy.isascii() or clean.isascii():
         return noisy == clean
     return unicodedata.normalize("NFC", noisy) == unicodedata.normalize("NFC", clean)
 
 
 def _differing(noisy: str, clean: str, language: Language) -> tuple[int, list[str], list[str]]:
-    """Return how many tokens both share at their ends, and the tokens between.
+    """Return the number of tokens that both sentences share at their ends, and the tokens between.
 
-    What both sentences share up to a boundary of tokens is tokenised once: half of the time.
+    The text that both share, up to a boundary of tokens, is tokenised once: half of the time.
     """
     tokens, boundary = language.tokens, language.boundary
     if not boundary:
@@ -165,14 +182,16 @@ def _differing(noisy: str, clean: str, language: Language) -> tuple[int, list[st
 
 
 def _numbers(tokens: list[str]) -> list[str]:
-    """Return the numbers in tokens that begin with a digit: '1987', '1830s', not 'g00d'."""
-    return sorted(
-        number for token in tokens if token[:1].isdecimal() for number in _DIGITS.findall(token)
-    )
+    """Return the sorted numbers of tokens that begin with a digit: '1987', '1830s', not 'g00d'."""
+    numbers: list[str] = []
+    for token in tokens:
+        if token[:1].isdecimal():
+            numbers += _DIGITS.findall(token)
+    return sorted(numbers)
 
 
 def deltas(noisy: list[str], clean: list[str]) -> list[Delta]:
-    """Return where two token lists differ: the longest runs without a token in common."""
+    """Return the differences of two token lists: the longest runs without a token in common."""
     if len(noisy) == len(clean) == 1:
         return [Delta(noisy, clean)] if noisy != clean else []
     differences: list[Delta] = []

@@ -24,7 +24,7 @@ from noisegen.data.m2 import text_head
 from noisegen.data.pairs import PairColumns, aligned_files
 from noisegen.data.sources import is_hub
 from noisegen.errors import SourceError, UsageError
-from noisegen.mining import dictionary, parallel
+from noisegen.mining import counts, dictionary, parallel
 from noisegen.mining.dumps import tasks_of
 from noisegen.mining.filters import PROFILES, FilterProfile
 from noisegen.mining.miner import (
@@ -537,14 +537,14 @@ def _digests(out: Path) -> dict[str, str]:
 def _merge(out: Path, pairs: list[Path], thresholds: Thresholds) -> dict[str, Any]:
     """Write the dictionary of all tasks; return what the manifest says about it."""
     totals = dictionary.ThresholdTotals()
-    words = list(map(dictionary.words_of, pairs))
+    words = list(map(counts.words_of, pairs))
     seen = dictionary.seen_words(words, pairs, thresholds)
     entries = dictionary.write_dictionary(
-        dictionary.apply_thresholds(dictionary.merged(words), thresholds, totals, seen), out
+        dictionary.apply_thresholds(counts.merged(words), thresholds, totals, seen), out
     )
     pages = [np.zeros(0, np.int64)]
     for path in pairs:
-        with dictionary.readable(path) as source, pq.ParquetFile(source) as file:
+        with counts.readable(path) as source, pq.ParquetFile(source) as file:
             if "page_id" in file.schema_arrow.names:
                 ids = file.read(columns=["page_id"])["page_id"]
                 pages.append(ids.unique().to_numpy())
@@ -583,14 +583,14 @@ def mine_task(out: Path, config: str, miner: Miner, strict: bool, task: Task) ->
     repetitive = [name for name in ("lang", "page_id", "timestamp") if name in schema.names]
     with (
         atomic(path) as file,
-        dictionary.WordCounter() as counter,
+        counts.WordCounter() as counter,
         pq.ParquetWriter(file, schema, compression="zstd", use_dictionary=repetitive) as writer,
     ):
         with (
             metered() as account.input,
             publishing(live_path(path), account.read, made, account.input),
         ):
-            for part in dictionary.portions(_distinct(miner, task, account), ROWS):
+            for part in counts.portions(_distinct(miner, task, account), ROWS):
                 for pair, _ in part:
                     counter.add(pair)
                 counter.see(miner.language.code, account.words)
@@ -601,15 +601,15 @@ def mine_task(out: Path, config: str, miner: Miner, strict: bool, task: Task) ->
             more = f" (and {damaged.total - 1:,} more)" if damaged[1:] else ""
             raise SourceError(f"damaged input: {damaged[0]}{more}; --strict makes it an error")
         counter.see(miner.language.code, account.words)
-        with atomic(dictionary.words_of(path)) as counts:
-            words = dictionary.write_counts(counter.rows(), counts)
+        with atomic(counts.words_of(path)) as file_of_words:
+            words = counts.write_counts(counter.rows(), file_of_words)
         note = MinedNote(
-            task.number, made["pairs"], words, file_digest(dictionary.words_of(path)),
+            task.number, made["pairs"], words, file_digest(counts.words_of(path)),
             dict(account.read), dict(account.dropped), damaged.total, list(damaged),
         )  # fmt: skip
         writer.add_key_value_metadata({METADATA: note_text(config, note)})
         writer.close()
-    digest, words_mark = file_digest(path), mark_of(dictionary.words_of(path))
+    digest, words_mark = file_digest(path), mark_of(counts.words_of(path))
     return Mined(**vars(note) | {"sha256": digest, "words_mark": words_mark})
 
 

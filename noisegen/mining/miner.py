@@ -1,4 +1,4 @@
-"""What miners produce: sentence pairs with their words, losses; which words enter a dictionary."""
+"""Types of mining: sentence and word pairs, tasks, accounts, the miner protocol, thresholds."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -9,7 +9,7 @@ from noisegen.data.rows import FileRange
 from noisegen.options import option
 from noisegen.text.segmentation import Language
 
-DAMAGE_MAX = 1_000  # lines of damage kept of a task, and in the manifest
+DAMAGE_MAX = 1_000  # lines of damage that are kept per task, and in the manifest
 
 
 class WordPair(NamedTuple):
@@ -17,15 +17,15 @@ class WordPair(NamedTuple):
 
     clean: str
     noisy: str
-    kind: str = ""  # homophone, synonym, kana ... where a language tells; else ''
+    kind: str = ""  # homophone, synonym, kana ... in languages with such kinds
 
 
 @dataclass(frozen=True, slots=True)
 class SentencePair:
     """A noisy sentence, its clean form, and the word pairs that passed the filters.
 
-    `unit` is what counts once in a dictionary: the page of a revision history, else the row. The
-    fields from `rev_old` on are those of a revision history.
+    `unit` is the page of a revision history, else the row; `pages` in dictionaries counts units.
+    The fields from `rev_old` on are set for revision histories only.
     """
 
     noisy: str
@@ -44,7 +44,7 @@ class SentencePair:
 
 @dataclass(frozen=True)
 class Task:
-    """The files that one worker mines, one after the other, or a range of one file."""
+    """Files that one worker mines one after the other, or a range of one file."""
 
     number: int
     files: tuple[FileRange, ...]
@@ -56,7 +56,7 @@ class Task:
 
 
 class Damage(list[str]):
-    """Lines that say where something was lost, and what; `total` counts those beyond the first."""
+    """Lines that name a place and a loss; the first `DAMAGE_MAX` are kept, `total` counts all."""
 
     total = 0
 
@@ -74,10 +74,10 @@ class Damage(list[str]):
 
 @dataclass
 class Account:
-    """Counts of what a miner read and dropped (by reason), and lines about what was lost.
+    """Counts of read and of dropped items (by reason), and lines about lost input.
 
-    `input` has the bytes of the input that are read so far, as they lie; `words` those of pages as
-    they stand at last, if the profile counts them, until they are taken away.
+    `input` has the number of bytes read so far, compressed as they lie in the files. `words` has
+    the words of last revisions, if the profile counts them, until the run takes them away.
     """
 
     input: Counter[str] = field(default_factory=Counter)
@@ -100,25 +100,27 @@ class Miner(Protocol):
         """Mine the files of the task."""
 
 
-# Which counted words enter a dictionary: options of a run and of a filter.
-THRESHOLD_OPTIONS = {
+THRESHOLD_OPTIONS = {  # options of mining runs and of `dictionary filter`
     "min_pages": option("Minimum number of pages (or rows) with a word pair", ge=0),
     "min_count": option("Minimum number of sentence pairs with a word pair", ge=0),
     "balance": option("Minimum ratio of a word pair's count to that of its reverse (0: any)", ge=0),
-    "frequency": option("Minimum ratio of the right word's frequency to that of the wrong form "
-                        "in the corrected sentences of a mining run (0: any)", ge=0),
+    "frequency": option(
+        "Minimum ratio of the right word's frequency to that of the wrong form "
+        "in the corrected sentences of a mining run (0: any)",
+        ge=0,
+    ),
     "top": option("Maximum number of wrong forms per word (0: no limit)", ge=0),
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)
 class Thresholds:
-    """What a word pair needs to enter a dictionary; 0 asks nothing.
+    """Thresholds that a word pair must reach to enter a dictionary; 0 turns a threshold off.
 
-    `balance`: its count must be that many times the count of its reverse, else both are variants
-    of each other. `frequency`: the right word must be that many times as frequent in the corrected
-    sentences as the wrong form, else both are words. `top`: the most frequent alternatives of a
-    word that are kept.
+    `balance`: minimum ratio of its count to the count of its reverse; below it, the two words are
+    variants of each other. `frequency`: minimum ratio of the right word's frequency in corrected
+    sentences to the wrong form's; below it, both are words. `top`: maximum number of alternatives
+    per word; the most frequent are kept.
     """
 
     min_pages: Annotated[int, THRESHOLD_OPTIONS["min_pages"]] = 0
@@ -128,9 +130,9 @@ class Thresholds:
     top: Annotated[int, THRESHOLD_OPTIONS["top"]] = 20
 
 
-# RCP names no thresholds; the others are ours. A pair that goes both ways is no error but a
-# variant, what one page alone has is often the matter of that page, and a wrong form that is common
-# on the pages, or among corrected sentences, is a word of its own.
+# RCP names no thresholds; the others are ours. A word pair that goes both ways is a variant, not an
+# error. A pair of a single page is often about the topic of that page. A wrong form that is common
+# on the pages, or in corrected sentences, is a word of its own.
 THRESHOLDS: Mapping[str, Thresholds] = {
     "spelling": Thresholds(min_pages=1, balance=3, frequency=10),
     "rcp": Thresholds(min_pages=1),

@@ -1,16 +1,14 @@
 """Mine corrected text: Lang-8 entries, M2 files, parallel tables and aligned files."""
 
 import json
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import islice, zip_longest
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import msgspec
-from rapidfuzz.distance import Levenshtein
 
 from noisegen.data.files import absolute, is_url
 from noisegen.data.formats.registry import pieces
@@ -20,17 +18,21 @@ from noisegen.data.rows import Columns, FileRange
 from noisegen.data.tables import is_unicode
 from noisegen.errors import SourceError, UsageError
 from noisegen.mining.changes import align
+from noisegen.mining.corrections import Correction, one_line, read_correction, without_tags
 from noisegen.mining.filters import FilterProfile, judge
 from noisegen.mining.miner import Account, SentencePair, Task
 from noisegen.text.languages import codes_by_name
 from noisegen.text.segmentation import Language, language
 
+ROWS = 100_000  # rows or lines of a file that one task mines
+_CHARS_MAX = 2_000  # characters; a longer sentence or correction is dropped, and slow to compare
+
 
 @dataclass(frozen=True)
 class PairsMiner:
-    """Mines rows of noisy and clean text; a task is a table, or a noisy file and its clean ones.
+    """Mines rows of noisy and clean text; a task is a table, or a noisy file and its clean files.
 
-    With a column of languages each row says its language, else it is `language`. With `split` rows
+    A column of languages gives the language of each row (default: `language`). With `split` rows
     are split into sentences, which are aligned by likeness.
     """
 
@@ -53,19 +55,23 @@ class PairsMiner:
                 if row.noisy is None or clean is None:
                     account.dropped["null_text"] += 1
                     continue
-                pairs = [(row.noisy, clean)]
-                if self.split:
-                    before, after = spoken.sentences(row.noisy), spoken.sentences(clean)
-                    pairs = align(before, after, account.dropped)
-                for pair in pairs:
+                for pair in self._sentence_pairs(row.noisy, clean, spoken, account):
                     words = judge(*pair, spoken, self.profile, account.dropped)
                     if words is not None:
                         yield SentencePair(*pair, spoken.code, unit, words)
 
+    def _sentence_pairs(
+        self, noisy: str, clean: str, spoken: Language, account: Account
+    ) -> list[tuple[str, str]]:
+        """Return the two texts as a pair, or with `split` the pairs of their sentences."""
+        if not self.split:
+            return [(noisy, clean)]
+        return align(spoken.sentences(noisy), spoken.sentences(clean), account.dropped)
+
 
 @lru_cache(maxsize=1_000)
 def _spoken(name: str, like: Language) -> Language | None:
-    """Return the language of a code or an English name; None for what is neither."""
+    """Return the language of a code or an English name; None for an unknown one."""
     try:
         code = codes_by_name().get(name.lower(), name)
         return language(code, splitter=like.splitter, fuzzy_pinyin=like.fuzzy_pinyin)
@@ -74,93 +80,20 @@ def _spoken(name: str, like: Language) -> Language | None:
 
 
 def table_tasks(sources: Sequence[str], miner: PairsMiner) -> tuple[list[Task], list[str]]:
-    """Return the tasks of tables, and what is skipped, as `data.pairs.pair_tables` does."""
+    """Return the tasks of tables, and a line for each skipped file (see `data.pairs`)."""
     found, skipped = pair_tables(sources, miner.columns)
     noisy = Columns(miner.columns.noisy)
     cut = [piece for file in found for piece in pieces(file, noisy, ROWS)]
     return [Task(number, (piece,)) for number, piece in enumerate(cut)], skipped
 
 
-ROWS = 100_000  # rows or lines of a file that one task mines
-COMMENT_CHARS = 10  # an addition at the end as long as this is a comment (gector-ja's rule)
-_ENDS_MAX = 20  # sentence ends that are tried
-_TAG = re.compile(r"\[(/?)(f-[a-z]+|sline)\]", re.IGNORECASE)
-_SENTENCE_END = re.compile(r"[.!?…。！？]+[\"'”’»)\]」』）]*")
-_BRACKETS = re.compile(r"\([^()]*\)|（[^（）]*）|\[[^\[\]]*\]|【[^【】]*】")
-_NO_CONTROLS = {code: None for code in (*range(32), *range(127, 160)) if not chr(code).isspace()}
-_PRAISE = re.compile(r"\s*(?<![a-z])(?:ok|good|perfect|nice|great)[!.！。]*$", re.IGNORECASE)
-_ALTERNATIVES = ("/", "／", "→", "->", "=>", "＝")  # one of several, or an explanation
+# Learners' sentences.
 
-
-class Correction(NamedTuple):
-    """The corrected sentence, or why there is none."""
-
-    text: str
-    reason: str | None = None
-
-
-def read_correction(noisy: str, correction: str) -> Correction:
-    """Return what a correction makes of a learner's sentence.
-
-    Struck-out words go, colour tags go and leave their content. Of what the learner did not write,
-    brackets, praise at the end and comments after it are left out; a correction that offers
-    alternatives is none (`comment`), nor is one with a tag that is never closed (`unclosed_tag`).
-    """
-    bare = without_tags(correction)
-    if bare is None:
-        return Correction("", "unclosed_tag")
-    text = _BRACKETS.sub(lambda bracket: bracket[0] if bracket[0] in noisy else "", one_line(bare))
-    if not _PRAISE.search(noisy):
-        text = _PRAISE.sub("", text)
-    text = one_line(_without_comment(noisy, text))
-    if not text or any(sign in text and sign not in noisy for sign in _ALTERNATIVES):
-        return Correction("", "comment")
-    return Correction(text)
-
-
-def one_line(text: str) -> str:
-    """Return a text without control characters, with single spaces between words."""
-    return " ".join(text.translate(_NO_CONTROLS).split())
-
-
-def without_tags(text: str) -> str | None:
-    """Return a text without tags and struck-out words; None where a strike-out has no end.
-
-    Tags may be nested or out of order; an end without a beginning is passed over.
-    """
-    pieces, start, struck = [], 0, 0
-    for tag in _TAG.finditer(text):
-        if not struck:
-            pieces.append(text[start : tag.start()])
-        start = tag.end()
-        if tag[2].lower() == "sline":
-            struck = max(0, struck - 1) if tag[1] else struck + 1
-    return None if struck else "".join([*pieces, text[start:]])
-
-
-def _without_comment(noisy: str, text: str) -> str:
-    """Cut the correction after the sentence end where it is most like the learner's sentence.
-
-    Where no sentence end tells, an addition of COMMENT_CHARS or more is cut.
-    """
-    stops = [end.end() for end in islice(_SENTENCE_END.finditer(text), _ENDS_MAX)]
-    if stops and stops[0] < len(text):
-        ends = [*stops, len(text)]
-        return text[: min(ends, key=lambda end: Levenshtein.distance(noisy, text[:end]))]
-    added = len(text)
-    for tag, source, _ in reversed(Levenshtein.editops(noisy, text).as_list()):
-        if tag != "insert" or source != len(noisy):
-            break
-        added -= 1
-    return text[:added] if len(text) - added >= COMMENT_CHARS else text
-
-
-_CHARS_MAX = 2_000  # of a sentence or correction: what is longer is none, and slow to compare
 LANG8, M2 = "lang8", "m2"
 
 
 class Learnt(NamedTuple):
-    """A learner's sentence with its corrections; the unit is its entry, or the sentence in M2."""
+    """A learner's sentence with its corrections; `unit` is its entry, or its line in M2."""
 
     unit: int
     noisy: str
@@ -171,8 +104,8 @@ class Learnt(NamedTuple):
 class Lang8Miner:
     """Mines learners' sentences (noisy) with their corrections (clean).
 
-    Only what was written to learn `language` is taken. With `with_uncorrected` a sentence that
-    nobody changed is a pair of itself.
+    Only entries written to learn `language` are read. With `with_uncorrected`, a sentence that
+    nobody changed becomes a pair of equal sides.
     """
 
     kind: ClassVar[str] = "lang8"
@@ -192,7 +125,7 @@ class Lang8Miner:
                     yield from self._pairs(learnt, account)
 
     def _pairs(self, learnt: Learnt, account: Account) -> Iterator[SentencePair]:
-        """Yield a pair for every correction that is one."""
+        """Yield a pair for every usable correction; reasons against the others are counted."""
         unit, noisy, corrections = learnt
         code = self.language.code
         account.read["corrections"] += len(corrections)
@@ -210,14 +143,14 @@ class Lang8Miner:
                 yield SentencePair(noisy, text, code, unit, words)
 
     def _unfit(self, text: str) -> str | None:
-        """Return why a text is not a sentence of the language, judged by its length and script."""
+        """Return the reason why a text cannot be a sentence of the language; None if it can."""
         if len(text) > _CHARS_MAX:
             return "too_long"
         return None if self.language.is_written_in(text) else "wrong_script"
 
 
 def lang8_tasks(sources: Sequence[str]) -> list[Task]:
-    """Return the tasks of files; raises SourceError for what is missing or of another kind."""
+    """Return the tasks of files; raises SourceError for a missing file or one of another kind."""
     for source in sources:
         if not (is_url(source) or Path(source).is_file()):
             what = "a folder; name its files" if Path(source).is_dir() else "no such file"
@@ -246,7 +179,7 @@ def kind_of(path: str) -> str:
 
 
 class Lang8Entry(msgspec.Struct, array_like=True):
-    """A row of Lang-8: ids, languages learnt and native, sentences, corrections of each."""
+    """An entry of Lang-8: ids, languages learnt and native, sentences, corrections of each."""
 
     entry: Any
     author: Any
@@ -257,7 +190,7 @@ class Lang8Entry(msgspec.Struct, array_like=True):
 
 
 def lang8_sentences(file: FileRange, language: Language, account: Account) -> Iterator[Learnt]:
-    """Yield the sentences of Lang-8 entries in which someone learns `language`."""
+    """Yield the sentences of the Lang-8 entries that were written to learn `language`."""
     for number, line in text_lines(file, account.damaged):
         if not line.strip():
             continue
@@ -267,12 +200,8 @@ def lang8_sentences(file: FileRange, language: Language, account: Account) -> It
             account.damaged.append(f"{file.path}:{number}: not a Lang-8 entry in JSON")
             continue
         account.read["entries"] += 1
-        digits = str(entry.entry)
-        is_number = digits.isascii() and digits.isdecimal() and len(digits) <= 18
-        unit = int(digits) if is_number else 0
-        # As in 'Korean, Portuguese(Brazil)'.
-        names = (name.partition("(")[0].strip().lower() for name in entry.learnt.split(","))
-        is_learnt = language.code in map(codes_by_name().get, names)
+        unit = _entry_number(entry.entry) or number
+        is_learnt = language.code in _languages(entry.learnt)
         corrections = (entry.corrections or [])[: len(entry.sentences)]
         for given, texts in zip_longest(entry.sentences, corrections):
             is_text = isinstance(given, str) and is_unicode(given)
@@ -282,11 +211,24 @@ def lang8_sentences(file: FileRange, language: Language, account: Account) -> It
             elif not noisy:
                 account.dropped["empty"] += 1
             else:
-                yield Learnt(unit or number, noisy, _read_all(noisy, texts))
+                yield Learnt(unit, noisy, _read_all(noisy, texts))
+
+
+def _entry_number(value: object) -> int:
+    """Return the id of an entry as a number that fits in 64 bits, else 0."""
+    digits = str(value)
+    is_number = digits.isascii() and digits.isdecimal() and len(digits) <= 18
+    return int(digits) if is_number else 0
+
+
+def _languages(learnt: str) -> set[str | None]:
+    """Return the codes of languages in a field such as 'Korean, Portuguese(Brazil)'."""
+    names = [name.partition("(")[0].strip().lower() for name in learnt.split(",")]
+    return {codes_by_name().get(name) for name in names}
 
 
 def _read_all(noisy: str, texts: object) -> list[Correction]:
-    """Return the corrections of a sentence; null and empty ones are none."""
+    """Return the corrections of a sentence; null and empty corrections are ignored."""
     if not isinstance(texts, list) or len(noisy) > _CHARS_MAX:
         return []
     corrections = []

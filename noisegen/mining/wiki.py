@@ -1,8 +1,9 @@
-"""Mine the revision history of a wiki: every correction that stood becomes a sentence pair.
+"""Mine the revision history of a wiki: every correction that was not reverted becomes a pair.
 
-Dropped, beside what the filters drop: page_other_namespace, revision_not_wikitext, edit_shrinks (a
-page blanked), edit_many_lines, edit_many_sentences (rewritten), edit_out_of_order (imported),
-line_too_long, line_not_utf8, reverted, and by strict not_survived.
+Reasons for a loss, besides the reasons of the filters: page_other_namespace, revision_not_wikitext,
+edit_shrinks (the page was blanked), edit_many_lines and edit_many_sentences (it was rewritten),
+edit_out_of_order (revisions were imported), line_too_long, line_not_utf8, reverted, and with the
+profile strict not_survived.
 """
 
 import html
@@ -17,29 +18,24 @@ from xml.sax.saxutils import unescape
 
 from noisegen.data.decoders import salvage
 from noisegen.mining.changes import History, align, changed_lines
-from noisegen.mining.dumps import (
-    Page,
-    Revision,
-    as_exported,
-    name_in,
-    pages_of,
-    read_revisions,
-)
+from noisegen.mining.dumps import name_in
+from noisegen.mining.exports import as_exported, pages_of
 from noisegen.mining.filters import FilterProfile, is_word, judge
 from noisegen.mining.miner import Account, SentencePair, Task
+from noisegen.mining.revisions import Page, Revision, read_revisions
 from noisegen.text.resources import rows_of
 from noisegen.text.segmentation import Language
 
-LINE_MAX = 64 << 10  # bytes of a line that is cleaned
-LINES_MAX = 60  # changed on one side: more is a rewrite or vandalism, not a correction
+LINE_MAX = 64 << 10  # bytes; longer lines are dropped
+LINES_MAX = 60  # changed lines per side: more is a rewrite or vandalism, not a correction
 SHRINK = 5  # an edit that leaves less than a fifth of a page blanks it
-CACHE_BYTES = 16 << 20  # of the lines of a page that are kept clean
-_ENTITIES = {"&quot;": '"', "&#039;": "'"}  # beside those of XML
+CACHE_BYTES = 16 << 20  # bytes of the lines of a page whose sentences are cached
+_ENTITIES = {"&quot;": '"', "&#039;": "'"}  # besides the entities that `unescape` knows
 
 
 @dataclass(frozen=True)
 class WikiMiner:
-    """Mines dump files; `skip` off compares whole pages, slowly, as a check of the short cuts."""
+    """Mines dump files; with `skip` off it compares whole pages, as a slow check of skipping."""
 
     kind: ClassVar[str] = "wiki"
     language: Language
@@ -48,7 +44,7 @@ class WikiMiner:
     namespaces: tuple[int, ...] = (0,)
 
     def __call__(self, task: Task, account: Account) -> Iterator[SentencePair]:
-        """Yield the pairs of the files, in which a page may go on from one file to the next."""
+        """Yield the pairs of the files; a page may continue from one file to the next."""
         name = name_in(task.paths[0])
         revisions = self._revisions(task, account)
         for number, history in groupby(revisions, key=lambda revision: revision.page.number):
@@ -56,6 +52,8 @@ class WikiMiner:
             yield from _PageMiner(self, account, f"{name}: page {number}").pairs(history)
 
     def _revisions(self, task: Task, account: Account) -> Iterator[Revision]:
+        """Yield the revisions of the wanted pages; losses are added to `account`."""
+
         def counted(parts: Iterable[bytes]) -> Iterator[bytes]:
             for part in parts:
                 account.read["bytes"] += len(part)
@@ -80,15 +78,15 @@ class WikiMiner:
 
 
 class _PageMiner:
-    """What is known of one page while its revisions go by."""
+    """Mines one page: its history so far, and the sentences of its lines."""
 
     def __init__(self, miner: WikiMiner, account: Account, where: str) -> None:
         self.language, self.profile, self.skip = miner.language, miner.profile, miner.skip
         self.account, self.where = account, where
         self.history = History(trusts_hashes=miner.skip)
-        self.sentences: dict[bytes, list[str]] = {}  # of the lines seen, and their bytes
-        self.cached = 0
-        self.noted: set[str] = set()
+        self.sentences: dict[bytes, list[str]] = {}  # the cached sentences of each line
+        self.cached = 0  # bytes of the lines in `sentences`
+        self.noted: set[str] = set()  # damage that was reported
 
     def pairs(self, revisions: Iterable[Revision]) -> Iterator[SentencePair]:
         """Yield the pairs of a page, each when no revert can withdraw it any more."""
@@ -110,11 +108,16 @@ class _PageMiner:
         if self.history.withdrawn:
             dropped["reverted"] += self.history.withdrawn
         if self.profile.spelling_only and self.language.is_spaced:
-            for line in (last or b"").split(b"\n"):
-                for sentence in self._sentences_of(line):
-                    self.account.words.update(filter(is_word, self.language.tokens(sentence)))
+            self._count_words(last or b"")
+
+    def _count_words(self, text: bytes) -> None:
+        """Count the words of the last revision of a page."""
+        for line in text.split(b"\n"):
+            for sentence in self._sentences_of(line):
+                self.account.words.update(filter(is_word, self.language.tokens(sentence)))
 
     def _settled(self, *, ended: bool = False) -> Iterator[SentencePair]:
+        """Yield the pairs that no revert can withdraw any more, all of them if the page `ended`."""
         for pair, survived in self.history.settled(ended=ended):
             if self.profile.has_quality_rules and not survived:
                 self.account.dropped["not_survived"] += 1
@@ -128,26 +131,35 @@ class _PageMiner:
         if changed is None:
             self.history.rewritten(new.raw or b"")
             return
-        before, after = ([s for line in side for s in self._sentences_of(line)] for side in changed)
+        before, after = map(self._sentences_of_lines, changed)
         if not before:
             return
         matches = align(before, after, dropped)
         self.history.follow(set(before).difference(after), matches, self.language.tokens)
         if matches and (new.timestamp or "") < (old.timestamp or ""):
-            dropped["edit_out_of_order"] += 1  # imported: which is the correction?
+            dropped["edit_out_of_order"] += 1  # imported: either side may be the correction
             return
         for noisy, clean in matches:
             words = judge(noisy, clean, self.language, self.profile, dropped)
-            if words is not None:
-                self.history.wait(SentencePair(
-                    noisy, clean, self.language.code, new.page.number, words,
-                    rev_old=old.number, rev_new=new.number, timestamp=new.timestamp,
-                    minor=new.is_minor, reverted=False,
-                    comment_flag=revert_words().search(new.comment) is not None,  # a hint only
-                ))  # fmt: skip
+            if words is None:
+                continue
+            pair = SentencePair(
+                noisy,
+                clean,
+                self.language.code,
+                new.page.number,
+                words,
+                rev_old=old.number,
+                rev_new=new.number,
+                timestamp=new.timestamp,
+                minor=new.is_minor,
+                comment_flag=revert_words().search(new.comment) is not None,  # a hint only
+                reverted=False,
+            )
+            self.history.wait(pair)
 
     def _changed_lines(self, old: bytes, new: bytes) -> tuple[list[bytes], list[bytes]] | None:
-        """Return the lines of both sides that may differ; None if the edit is not a correction."""
+        """Return the lines of both texts that may differ; None if the edit is not a correction."""
         if len(new) * SHRINK < len(old):
             self.account.dropped["edit_shrinks"] += 1
             return None
@@ -160,8 +172,15 @@ class _PageMiner:
             return old.split(b"\n"), new.split(b"\n")
         return changed if all(changed) else (changed[0], [])
 
+    def _sentences_of_lines(self, lines: Iterable[bytes]) -> list[str]:
+        """Return the sentences of all lines."""
+        sentences: list[str] = []
+        for line in lines:
+            sentences += self._sentences_of(line)
+        return sentences
+
     def _sentences_of(self, line: bytes) -> list[str]:
-        """Return the sentences of a line; one that is known is not cleaned again."""
+        """Return the sentences of a line, from the cache if it is there."""
         if line not in self.sentences:
             self.cached += len(line)
             if self.cached > CACHE_BYTES:
@@ -171,6 +190,7 @@ class _PageMiner:
         return self.sentences[line]
 
     def _cleaned(self, line: bytes) -> list[str]:
+        """Return the sentences of a line without markup; damage is reported."""
         if len(line) > LINE_MAX:
             self.account.dropped["line_too_long"] += 1
             return []
@@ -180,7 +200,7 @@ class _PageMiner:
             self.account.dropped["line_not_utf8"] += 1
             self._note("text that is not UTF-8 was skipped")
             return []
-        if "<" in text:  # no XML may hold it, but it does no harm here
+        if "<" in text:  # invalid in XML, but harmless here
             self._note("unescaped '<' in text")
         if not text.isprintable() and _NOT_XML.search(text):
             self._note("control characters in text were removed")
@@ -198,19 +218,19 @@ class _PageMiner:
 
 @cache
 def revert_words() -> re.Pattern[str]:
-    """Return the pattern of comments that say to undo the work of others."""
+    """Return the pattern of comments that announce a revert."""
     rows = rows_of(Path(__file__).with_name("revert_words.tsv"))
     return re.compile("|".join(row[1] for row in rows), re.IGNORECASE)
 
 
-PASSES = 8  # depth of nested templates and links that is undone
+PASSES = 8  # levels of nested templates and links that are removed
 
 _TEMPLATE = re.compile(r"\{\{[^{}]*+\}\}")
 _LINK = re.compile(r"\[\[([^\[\]]*+)\]\]")
 _WEB_LINK = re.compile(r"\[(?:[a-z]{3,6}:)?//[^\s\[\]]*+\s*+([^\[\]]*+)\]")
 _ADDRESS = re.compile(r"(?:https?|ftp)://[^\s<>\[\]{}|]*+")
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
-_ELEMENT = re.compile(  # references, formulas and so on with what is in them
+_ELEMENT = re.compile(  # references, formulas and other elements, with their content
     r"<((?i:ref|math|chem|gallery|code|pre|syntaxhighlight|source|timeline|score|graph|hiero))\b"
     r"[^<>]*+>(?:(?<=/>)|.*?(?:</\1[^>]*+>|\Z))",
     re.DOTALL,
@@ -219,12 +239,12 @@ _BREAK = re.compile(r"<(?:br|hr|p|div|li|td|tr)\b[^<>]*+>", re.IGNORECASE)
 _TAG = re.compile(r"</?[a-zA-Z][^<>]*+>")
 _QUOTES = re.compile(r"'''''|'''|''")
 _SWITCH = re.compile(r"__[A-Z]{3,30}__")
-_VARIANT = re.compile(r"-\{([^{}:;|]*+)\}-")  # a choice between scripts without a choice
+_VARIANT = re.compile(r"-\{([^{}:;|]*+)\}-")  # markup for several scripts, with one text only
 _MEDIA = re.compile(
     r"\.(?:jpe?g|png|svg|gif|tiff?|webp|xcf|og[agv]|web[am]|mp[34]|wav|flac|midi?|pdf|djvu)\s*$",
     re.IGNORECASE,
 )
-_PREFIX = re.compile(r"[^\W\d_][\w -]{0,40}:(?=\S)")  # of a namespace or a language
+_PREFIX = re.compile(r"[^\W\d_][\w -]{0,40}:(?=\S)")  # a namespace or language before a title
 _NO_PROSE = re.compile(r"\s*+(?:\{\||\||!|-{4}|#[^\W\d_]{4,20}\s{0,3}:?\s{0,3}\[\[)")
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")
 _NOT_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
@@ -233,7 +253,7 @@ _NOT_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 def plain_text(line: str) -> str:
     """Return the prose of a line with single spaces; '' for a table, redirect or category.
 
-    What another line opens or closes is removed to that end.
+    A template that begins or ends on another line is removed up to that end of this line.
 
     >>> plain_text("* '''Fox'''es are [[canid|dogs]].<ref>A book</ref> {{citation needed}}")
     'Foxes are dogs.'
@@ -258,7 +278,11 @@ def plain_text(line: str) -> str:
         line = _SWITCH.sub("", line)
     if "&" in line:
         line = html.unescape(line)
-    line = line.strip()
+    return _without_frame(line.strip())
+
+
+def _without_frame(line: str) -> str:
+    """Remove the markup of a heading or list from a stripped line, and repeated white space."""
     line = line.strip("= ") if line.startswith("=") else line.lstrip("*#:; ")
     if line.isprintable() and "  " not in line:
         return line
@@ -266,6 +290,7 @@ def plain_text(line: str) -> str:
 
 
 def _repeated(pattern: re.Pattern[str], by: str | Callable[[re.Match[str]], str], line: str) -> str:
+    """Replace a pattern again and again, from the inside out, at most `PASSES` times."""
     for _ in range(PASSES):
         line, count = pattern.subn(by, line)
         if not count:
@@ -274,7 +299,7 @@ def _repeated(pattern: re.Pattern[str], by: str | Callable[[re.Match[str]], str]
 
 
 def _without_links(line: str) -> str:
-    """Put the shown text in place of links; remove files, categories and links to languages."""
+    """Replace links by their text; remove files, categories and links to other languages."""
     if line.lstrip().startswith("[[") and ":" in line:
         remainder = _LINK.sub(lambda link: "" if _PREFIX.match(link[1]) else link[0], line)
         if not remainder.strip():
@@ -285,6 +310,7 @@ def _without_links(line: str) -> str:
 
 
 def _shown(link: re.Match[str]) -> str:
+    """Return the text that a link shows; '' for a file."""
     target, _, label = link[1].partition("|")
     if ":" in target:
         if _MEDIA.search(target):

@@ -1,8 +1,8 @@
-"""Scale a recipe until its expected rate of character or word errors is the one asked for.
+"""Scale a recipe until its expected rate of character or word errors reaches a target.
 
-The rate of a text, errors over characters (or words) of its clean side, is measured with the same
-draws at every factor, so it moves with the factor and not with chance. The factor is searched first
-on few rows, then on as many as the standard error asks.
+The error rate of a text is its errors over the characters (or words) of its clean side. It is
+measured with the same draws at every factor, so it moves with the factor and not with chance. The
+factor is searched first on few rows, then on as many rows as the standard error requires.
 """
 
 import math
@@ -10,10 +10,10 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import KW_ONLY, dataclass, field, replace
-from functools import cache, partial
-from itertools import chain, count
+from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -36,16 +36,17 @@ from noisegen.text.languages import normalize_language
 from noisegen.text.resources import DEFAULT_RECIPE
 from noisegen.text.spans import PROTECTED
 
-TEXTS_MAX = 20_000  # of a source are read
-PRECISION = 0.004  # relative standard error of the rate that is fitted
+TEXTS_MAX = 20_000  # texts read from a source
+PRECISION = 0.004  # relative standard error of the rate in the last search
 NEAR = 0.001  # relative distance from the target at which the search ends
 ROUGH_ROWS, ROWS_MAX, BLOCK_ROWS = 4_000, 400_000, 20_000
-BLOCKS_MIN = 2  # for a process, which takes a second to start
-SURE = 6  # standard errors of a rough rate: a target so far above it is out of reach
-FEW_TEXTS = 30
+BLOCKS_MIN = 2  # blocks per process, which takes a second to start
+SURE = 6  # a target this many standard errors above the highest rough rate is out of reach
+FEW_TEXTS = 30  # texts; fewer give a warning
 HELD_BACK = 3  # every third text is kept for the check
 HALVINGS_MAX, STEPS_MAX = 40, 40
-CLOSE = 1e-6  # of the logarithm of a factor: nothing lies between
+CLOSE = 1e-6  # distance between the logarithms of two factors at which the search ends
+# Per error rate: the size of a clean text, and the errors of a noisy one.
 FIGURES: dict[str, tuple[Callable[[str], int], Callable[[str, str], int]]] = {
     "cer": (len, character_errors),
     "wer": (lambda text: len(text.split()), word_errors),
@@ -56,7 +57,7 @@ Distance = Callable[[float], float]  # factor -> rate / target - 1
 
 @dataclass(frozen=True)
 class CalibrateOptions(WorkerOptions):
-    """The recipe to scale, the error rate to reach (0.05 is 5 %), and the clean text it is for."""
+    """Options of a calibration: a recipe, an error rate to reach (0.05 is 5 %), and clean text."""
 
     recipe: Annotated[AnyRecipe, option("Recipe to scale", metavar="NAME|FILE.yaml")] = (
         DEFAULT_RECIPE
@@ -84,7 +85,10 @@ class CalibrateOptions(WorkerOptions):
 
 @dataclass(frozen=True)
 class RateEstimate:
-    """An error rate of `rows` rows; standard errors for these texts, and for others like them."""
+    """An error rate of `rows` rows, with two standard errors.
+
+    `error` holds for these texts with other draws, `error_between` for other texts like them.
+    """
 
     value: float
     error: float
@@ -92,11 +96,19 @@ class RateEstimate:
     rows: int
 
 
+class Block(NamedTuple):
+    """Rows that are noised in one call, from `first` up to `stop`; `number` keys their draws."""
+
+    number: int
+    first: int
+    stop: int
+
+
 @dataclass(frozen=True)
 class RateEstimator:
     """Estimates errors per character ("cer") or word ("wer") of noise on these texts.
 
-    `code` are the files with transforms that a worker has to know.
+    `code` are the files with transforms that a worker has to load.
     """
 
     texts: Sequence[str]
@@ -107,43 +119,49 @@ class RateEstimator:
     code: tuple[Path, ...] = ()
 
     def rate(self, recipe: Recipe, rows: int) -> RateEstimate:
-        """Return the rate over so many rows: the texts in turn, each time with new draws.
+        """Return the error rate over `rows` rows: the texts in turn, each time with new draws.
 
-        It is a ratio of sums; its standard errors are the linearised ones, of rows and of texts.
+        The rate is a ratio of sums, and its standard errors are linearised.
         """
         size, _ = FIGURES[self.figure]
-        blocks = range(0, rows, BLOCK_ROWS)
-        tasks = (
-            (block, first, min(first + BLOCK_ROWS, rows)) for block, first in enumerate(blocks)
-        )
-        errors_of = partial(replace(self, workers=ALONE).errors, recipe)
-        most = max(1, len(blocks) // BLOCKS_MIN)
-        workers = replace(self.workers, workers=min(self.workers.workers, most))
-        with closing(workers.in_order(errors_of, tasks)) as parts:
-            errors = list(chain.from_iterable(parts))
+        errors = np.array(self._all_errors(recipe, rows))
         sizes = np.resize(np.array(list(map(size, self.texts)), np.float64), rows)
-        value = float(np.sum(errors) / sizes.sum())
-        residuals = np.array(errors) - value * sizes
-        numbers = np.resize(np.arange(len(self.texts)), rows)
-        between = np.bincount(numbers, residuals, len(self.texts))
-        error, error_between = (float(np.sqrt(r @ r) / sizes.sum()) for r in (residuals, between))
+        value = float(errors.sum() / sizes.sum())
+        residuals = errors - value * sizes
+        text_numbers = np.resize(np.arange(len(self.texts)), rows)
+        residuals_of_texts = np.bincount(text_numbers, residuals, len(self.texts))
+        error = float(np.sqrt(residuals @ residuals) / sizes.sum())
+        error_between = float(np.sqrt(residuals_of_texts @ residuals_of_texts) / sizes.sum())
         return RateEstimate(value, error, error_between, rows)
 
-    def errors(self, recipe: Recipe, task: tuple[int, int, int]) -> list[int]:
-        """Return the errors of each row of a block: its number, first row and stop."""
+    def _all_errors(self, recipe: Recipe, rows: int) -> list[int]:
+        """Return the errors of each row, counted in blocks by the workers."""
+        blocks = [
+            Block(number, first, min(first + BLOCK_ROWS, rows))
+            for number, first in enumerate(range(0, rows, BLOCK_ROWS))
+        ]
+        most = max(1, len(blocks) // BLOCKS_MIN)
+        workers = replace(self.workers, workers=min(self.workers.workers, most))
+        count_errors = partial(replace(self, workers=ALONE).errors, recipe)
+        with closing(workers.in_order(count_errors, blocks)) as parts:
+            return list(chain.from_iterable(parts))
+
+    def errors(self, recipe: Recipe, block: Block) -> list[int]:
+        """Return the errors of each row of a block."""
         registry.load_code(*self.code)
-        block, first, stop = task
-        clean = [self.texts[row % len(self.texts)] for row in range(first, stop)]
+        clean = [self.texts[row % len(self.texts)] for row in range(block.first, block.stop)]
+        noisy = self.noising.noise(recipe, clean, self.seed, block.number)
         _, errors_of = FIGURES[self.figure]
-        return list(map(errors_of, clean, self.noising.noise(recipe, clean, self.seed, block)))
+        return list(map(errors_of, clean, noisy))
 
 
 @dataclass(frozen=True)
 class Calibrated:
-    """A recipe scaled by `factor`, and the rates of it and of the recipe as it was given.
+    """A recipe scaled by `factor`, with the rates before (`given`) and after (`reached`).
 
-    `reached` is on the `texts` that were used, `check` on `texts_checked` others with another seed.
-    `about` are the lines of comment in the head of the file: nothing of a source's text, no date.
+    `reached` is measured on the `texts` that the search used, `check` on `texts_checked` others
+    with another seed. `about` are the comment lines at the head of the recipe file; they hold
+    neither text of the source nor a date.
     """
 
     recipe: Recipe
@@ -160,7 +178,7 @@ class Calibrated:
 
     @property
     def warnings(self) -> list[str]:
-        """What makes the rates uncertain."""
+        """The reasons why the rates are uncertain."""
         lines, reached, check = [], self.reached, self.check
         few = f"{counted(self.texts, 'text')} may not stand for others"
         if self.dropped:
@@ -176,19 +194,19 @@ class Calibrated:
         return lines
 
     def to_yaml(self) -> str:
-        """Return the recipe file: a head of comments, then the recipe."""
+        """Return the text of the recipe file: comment lines, then the recipe."""
         return "".join(f"# {line}\n" for line in self.about) + self.recipe.to_yaml()
 
     def save(self, path: str | Path) -> None:
-        """Write the recipe file at once, or not at all; raises OutputError."""
+        """Write the recipe file, completely or not at all; raises OutputError."""
         write_text(Path(path), self.to_yaml())
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for JSON."""
-        sides = {"target": self.target, "given": self.given.value, "reached": self.reached.value}
+        rates = {"target": self.target, "given": self.given.value, "reached": self.reached.value}
         return {
             "recipe": self.recipe.to_dict(),
-            "figures": {self.title: sides},
+            "figures": {self.title: rates},
             "warnings": self.warnings,
             "factor": self.factor,
             "reached": vars(self.reached),
@@ -221,16 +239,16 @@ def calibrate(
 ) -> Calibrated:
     """Scale a recipe so that a text gets an expected CER or WER (shares: 0.05 is 5%).
 
-    `source` is the clean text that the target is for (default: the bundled demo text), of which
-    `TEXTS_MAX` texts are read. `values` ({'leet.rate': 0.1}) change the recipe first; `name` is
-    that of the new one. `tell` gets notes for the user, `progress` an event after every
-    measurement. Raises NoisegenError.
+    `source` is clean text like the text that will be noised (default: the bundled demo text); at
+    most `TEXTS_MAX` texts of it are read. `values` ({'leet.rate': 0.1}) change the recipe first;
+    `name` is the name of the new recipe. `tell` gets notes for the user, `progress` an event after
+    every measurement. Raises NoisegenError.
     """
     return _calibrate(decode(CalibrateOptions, locals()))
 
 
 def _calibrate(options: CalibrateOptions) -> Calibrated:
-    """Run `calibrate` with options that are checked."""
+    """Run `calibrate` with checked options."""
     registry.load_code(*listed(options.code))
     base = options.recipe if isinstance(options.recipe, Recipe) else Recipe.named(options.recipe)
     base = base.with_values(options.values or {})
@@ -250,7 +268,7 @@ def _calibrate(options: CalibrateOptions) -> Calibrated:
 
 
 def _texts(options: CalibrateOptions, lang: str) -> tuple[list[str], Counter[str]]:
-    """Return the texts of the source, and counts of what could not be read, by reason."""
+    """Return the texts of the source, and counts of unread files and dropped rows, by reason."""
     dropped = Counter[str]()
     if not options.source:
         texts = demo_texts().get(lang, [])
@@ -275,8 +293,8 @@ def calibrate_rate(
 ) -> Calibrated:
     """Scale a recipe so that its expected rate on the texts of `estimator` is `target`.
 
-    A third of the texts is kept from the search, and noised with another seed for the check. Raises
-    UsageError for a rate out of reach, naming the highest within reach.
+    A third of the texts is kept out of the search, and noised with another seed for the check.
+    Raises UsageError for a rate out of reach, with the highest rate within reach.
     """
     title = estimator.figure.upper()
     if not 0 < target < math.inf:
@@ -290,17 +308,24 @@ def calibrate_rate(
     estimator = replace(estimator, texts=used)
     factor, rows = _factor(recipe, estimator, target, progress)
     stronger = scaled(recipe, factor)
-    reached, check = (each.rate(stronger, rows) for each in (estimator, checker))
-    about = (
-        f"{recipe.name} times {factor:.6g} for {title} {target:g} ({estimator.noising.lang})",
-        f"reached: {reached.value:.5f} +- {1.96 * reached.error:.5f} on "
-        f"{counted(len(used), 'text')}, noised repeatedly ({rows:,} rows)",
-        f"check: {check.value:.5f} +- {1.96 * check.error_between:.5f} on the other "
-        f"{counted(len(others), 'text')}, with another seed",
-    )
-    given = estimator.rate(recipe, ROUGH_ROWS)
+    reached, check = estimator.rate(stronger, rows), checker.rate(stronger, rows)
     return Calibrated(
-        stronger, title, target, factor, given, reached, check, len(used), len(others), about
+        recipe=stronger,
+        title=title,
+        target=target,
+        factor=factor,
+        given=estimator.rate(recipe, ROUGH_ROWS),
+        reached=reached,
+        check=check,
+        texts=len(used),
+        texts_checked=len(others),
+        about=(
+            f"{recipe.name} times {factor:.6g} for {title} {target:g} ({estimator.noising.lang})",
+            f"reached: {reached.value:.5f} +- {1.96 * reached.error:.5f} on "
+            f"{counted(len(used), 'text')}, noised repeatedly ({rows:,} rows)",
+            f"check: {check.value:.5f} +- {1.96 * check.error_between:.5f} on the other "
+            f"{counted(len(others), 'text')}, with another seed",
+        ),
     )
 
 
@@ -310,45 +335,59 @@ def calibrate_rate(
 def _factor(
     recipe: Recipe, estimator: RateEstimator, target: float, progress: Show
 ) -> tuple[float, int]:
-    """Return the factor that gives the target, and how many rows the last search took."""
-    top = factor_max(recipe)
-    if not top:
+    """Return the factor that gives the target, and the rows of a measurement in the last search."""
+    search = _Search(recipe, estimator, target, progress)
+    if not search.top:
         raise UsageError(f"recipe {recipe.name} has no p or rate above 0 that could be scaled")
-    numbers = count(1)
-
-    @cache
-    def estimate(factor: float, rows: int) -> RateEstimate:
-        rate = estimator.rate(scaled(recipe, factor), rows)
-        step = f"measuring the rate at factor {factor:.4g} in {rows:,} noisy rows"
-        progress(Progress(step, next(numbers), unit="measurements"))
-        return rate
-
-    def far(factor: float, rows: int = ROUGH_ROWS) -> float:
-        return estimate(factor, rows).value / target - 1
-
-    def out_of_reach() -> UsageError:
-        factors = (top / 2**halvings for halvings in range(4))  # the rate may fall near the top
-        most = max(estimate(factor, ROUGH_ROWS).value for factor in factors)
-        return UsageError(
-            f"recipe {recipe.name} cannot reach {estimator.figure.upper()} {target:g} on this "
-            f"text; the highest rate within reach is {most:.3g}"
-        )
-
-    low, high = _bracket(far, min(1.0, top), 2.0, top)
-    most = estimate(high, ROUGH_ROWS)
-    if most.value + SURE * most.error < target:
-        raise out_of_reach()
-    rough = _root(far, low, high, near=0.01)
-    rows, step = _fine_search(estimate(rough, ROUGH_ROWS))
-    fine = partial(far, rows=rows)
-    low, high = _bracket(fine, rough, step, top)
+    low, high = _bracket(search.distance, min(1.0, search.top), 2.0, search.top)
+    highest = search.estimate(high, ROUGH_ROWS)
+    if highest.value + SURE * highest.error < target:
+        raise search.out_of_reach()
+    rough = _root(search.distance, low, high, near=0.01)
+    rows, step = _fine_search(search.estimate(rough, ROUGH_ROWS))
+    fine = partial(search.distance, rows=rows)
+    low, high = _bracket(fine, rough, step, search.top)
     if fine(high) < -NEAR:
-        raise out_of_reach()
+        raise search.out_of_reach()
     return _root(fine, low, high, near=NEAR), rows
 
 
+class _Search:
+    """The measurements of a search, each made once; `top` is the highest factor."""
+
+    def __init__(
+        self, recipe: Recipe, estimator: RateEstimator, target: float, progress: Show
+    ) -> None:
+        self._recipe, self._estimator, self._target = recipe, estimator, target
+        self._progress = progress
+        self._measured: dict[tuple[float, int], RateEstimate] = {}
+        self.top = factor_max(recipe)
+
+    def estimate(self, factor: float, rows: int) -> RateEstimate:
+        """Return the error rate at a factor, over `rows` rows."""
+        if (factor, rows) not in self._measured:
+            rate = self._estimator.rate(scaled(self._recipe, factor), rows)
+            self._measured[factor, rows] = rate
+            step = f"measuring the rate at factor {factor:.4g} in {rows:,} noisy rows"
+            self._progress(Progress(step, len(self._measured), unit="measurements"))
+        return self._measured[factor, rows]
+
+    def distance(self, factor: float, rows: int = ROUGH_ROWS) -> float:
+        """Return the relative distance of the rate at a factor from the target."""
+        return self.estimate(factor, rows).value / self._target - 1
+
+    def out_of_reach(self) -> UsageError:
+        """Return the error for a target above the rates of all factors."""
+        factors = [self.top / 2**halvings for halvings in range(4)]  # the rate may fall at the top
+        highest = max(self.estimate(factor, ROUGH_ROWS).value for factor in factors)
+        return UsageError(
+            f"recipe {self._recipe.name} cannot reach {self._estimator.figure.upper()} "
+            f"{self._target:g} on this text; the highest rate within reach is {highest:.3g}"
+        )
+
+
 def _fine_search(rough: RateEstimate) -> tuple[int, float]:
-    """Return how many rows the last search takes, and the first step from the rough factor."""
+    """Return the rows of a measurement in the last search, and its first step (a ratio)."""
     if not rough.value:
         return ROUGH_ROWS, 2.0
     relative = rough.error / rough.value
@@ -356,35 +395,49 @@ def _fine_search(rough: RateEstimate) -> tuple[int, float]:
     return rows, 1 + max(0.02, 4 * relative)
 
 
-def _bracket(far: Distance, start: float, step: float, top: float) -> tuple[float, float]:
-    """Return factors below and above the target; `top`, the most, twice if it is not enough."""
+def _bracket(distance: Distance, start: float, step: float, top: float) -> tuple[float, float]:
+    """Return factors below and above the target, found in steps of the ratio `step` from `start`.
+
+    Both are `top`, the highest factor, if even that stays below the target.
+    """
     at = start
-    if far(at) >= 0:
+    if distance(at) >= 0:
         for _ in range(HALVINGS_MAX):
             at /= step
-            if far(at) < 0:
+            if distance(at) < 0:
                 break
         return at, at * step
     while at < top:
         below, at = at, min(top, at * step)
-        if far(at) >= 0:
+        if distance(at) >= 0:
             return below, at
     return top, top
 
 
-def _root(far: Distance, low: float, high: float, near: float) -> float:
+class _End(NamedTuple):
+    """A factor at an end of the interval that is searched, and its distance from the target."""
+
+    factor: float
+    distance: float
+
+
+def _root(distance: Distance, low: float, high: float, near: float) -> float:
     """Return a factor between two, at most `near` from the target if there is one.
 
     False position on the logarithm, kept off the ends of the interval so that it always shrinks.
     """
-    ends = [(math.log(factor), factor, far(factor)) for factor in (low, high)]
+    below, above = _End(low, distance(low)), _End(high, distance(high))
+    log_low, log_high = math.log(low), math.log(high)
     for _ in range(STEPS_MAX):
-        (x, _, below), (y, _, above) = ends
-        if min(abs(below), abs(above)) <= near or y - x < CLOSE:
+        is_near = min(abs(below.distance), abs(above.distance)) <= near
+        if is_near or log_high - log_low < CLOSE:
             break
-        share = min(0.9, max(0.1, -below / (above - below)))
-        at = x + share * (y - x)
+        share = -below.distance / (above.distance - below.distance)
+        at = log_low + min(0.9, max(0.1, share)) * (log_high - log_low)
         factor = math.exp(at)
-        value = far(factor)
-        ends[value >= 0] = (at, factor, value)
-    return min(ends, key=lambda end: (abs(end[2]), end[0]))[1]
+        found = _End(factor, distance(factor))
+        if found.distance >= 0:
+            above, log_high = found, at
+        else:
+            below, log_low = found, at
+    return min(below, above, key=lambda end: (abs(end.distance), end.factor)).factor

@@ -1,17 +1,18 @@
-"""Name the kind of an edit: one of `KINDS`, decided by rules in a fixed order.
+"""The kind of an edit: the first of `TEXT_RULES`, then `WORD_RULES`, that fits.
 
 The kinds follow van der Goot, van Noord and van Noord (2018), "A taxonomy for in-depth evaluation
 of normalization for user generated content", for what happens inside words, and Sanguinetti et al.
 (2020), "Treebanking user-generated content", for punctuation, word boundaries and media;
-docs/guides/realism.md has the table. Case is ignored from the rule `casing` on, diacritics from
-`diacritics` on.
+docs/guides/realism.md has the table. The rules after `casing` ignore case, the rules after
+`diacritics` ignore diacritics as well.
 """
 
 import re
 from collections import Counter
-from collections.abc import Iterator
-from functools import cache, lru_cache
-from itertools import chain, pairwise
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, cached_property, lru_cache
+from itertools import pairwise
 from pathlib import Path
 
 from rapidfuzz.distance import Levenshtein
@@ -29,8 +30,8 @@ from noisegen.text.languages import script_of
 from noisegen.text.resources import rows_of
 
 SOUNDS = Path(__file__).with_name("sounds.tsv")
-_CONTEXTS = 1 << 10  # texts whose tokens and emoticons are cached
-_CHANGES = 1 << 16  # changes of words whose kind is cached
+_CONTEXTS = 1 << 10  # entries of the caches of tokens and of emoticons, by text
+_CHANGES = 1 << 16  # entries of the cache of kinds, by both sides of a change
 _APOSTROPHES = re.compile(r"\s*['\u2018\u2019\u02bc`\u00b4]+\s*")
 _EMOJI = "\u2600-\u27bf\u2b50-\u2b55\ufe0f\u200d\U0001f000-\U0001faff"
 _EMOTICON = re.compile(
@@ -55,78 +56,50 @@ def kind_of(clean: str, noisy: str, edit: TokenEdit, lang: str = "") -> str:
     `lang` matters where spelling does not show the sound: with "zh" (which needs the extra zh) a
     character replaced by one of the same reading is `phonetic`. Raises MissingExtra.
     """
-    kind = next((kind for kind, fits in _rules_in_context(clean, noisy, edit) if fits), None)
-    return kind or _kind_of_words(*edit.texts(clean, noisy), lang)
-
-
-def _rules_in_context(clean: str, noisy: str, edit: TokenEdit) -> Iterator[tuple[str, bool]]:
-    """Yield the kinds that depend on the text around an edit, and whether it is of this kind."""
     before, after = edit.texts(clean, noisy)
-    is_punctuation = not any(map(str.isalnum, before + after))
-    yield "spaces", not (before + after).strip()
-    yield "emoticon", _in_emoticon(clean, *edit[:2]) or _in_emoticon(noisy, *edit[2:])
-    yield "apostrophe", not any(_APOSTROPHES.sub("", side) for side in (before, after))
-    repeats = is_punctuation and _is_repeated(before, after, noisy, edit)
-    yield "punctuation repeated", repeats
-    yield "punctuation dropped", is_punctuation and not after
-    yield "punctuation added", is_punctuation and not before
-    yield "punctuation changed", is_punctuation
-    is_same = before.casefold() == after.casefold()
-    stand_elsewhere = _is_elsewhere(before, clean, noisy) and _is_elsewhere(after, noisy, clean)
-    yield "word moved", stand_elsewhere and not is_same
-    yield "word dropped", not after
-    yield "word added", not before
+    in_text = EditInText(clean, noisy, edit, before, after)
+    for kind, fits in TEXT_RULES.items():
+        if fits(in_text):
+            return kind
+    return _kind_of_words(before, after, lang)
 
 
 @lru_cache(_CHANGES)
 def _kind_of_words(before: str, after: str, lang: str) -> str:
-    return next(kind for kind, fits in _rules_of_words(before, after, lang) if fits)
-
-
-def _rules_of_words(before: str, after: str, lang: str = "") -> Iterator[tuple[str, bool]]:
-    """Yield the kinds that depend on the words alone, and whether an edit is of this kind."""
-    yield "casing", before.lower() == after.lower()
-    clean, noisy = plain(before), plain(after)
-    yield "diacritics", noisy in (clean, plain(before.lower().translate(_SPELLED_OUT)))
-    letters = {_APOSTROPHES.sub("", side).casefold() for side in (before, after)}
-    yield "apostrophe", len(letters) == 1
-    scripts, noisy_scripts = (set(map(script_of, filter(str.isalpha, s))) for s in (before, after))
-    yield "script", bool(scripts and noisy_scripts - scripts)
-    words, noisy_words = before.split(), after.split()
-    yield "initialism", is_initialism(words, after)
-    yield "digits", any(map(str.isdigit, before)) != any(map(str.isdigit, after))
-    is_alike = _is_similar("".join(words), "".join(noisy_words))
-    yield "split", is_alike and len(noisy_words) > len(words)
-    is_merge = is_alike and len(noisy_words) < len(words)
-    yield "merge", is_merge or is_fused(words, after)
-    repeats = len(noisy) > len(clean) and bool(_THRICE.search(noisy))
-    yield "lengthening", repeats and _TWICE.sub(r"\1", clean) == _TWICE.sub(r"\1", noisy)
-    dropped, rest = len(clean) - len(noisy), iter(clean)
-    is_part = dropped > 0 and noisy != "" and all(letter in rest for letter in noisy)
-    bare, noisy_bare = (_VOWELS.sub("", side) for side in (clean, noisy))
-    drops_more = dropped > 1 or noisy == noisy_bare  # than one of several vowels
-    yield "vowels dropped", is_part and len(noisy) > 1 and drops_more and bare == noisy_bare != ""
-    is_head = is_part and clean[0] == noisy[0] and len(noisy) * 5 < len(clean) * 3
-    is_end = clean.endswith(noisy) and len(noisy) >= _STEM
-    yield "shortening", dropped > 1 and " " not in clean and (is_head or is_end)
-    start = common_prefix(clean, noisy)
-    swapped = clean[:start] + clean[start : start + 2][::-1] + clean[start + 2 :]
-    yield "transposition", swapped == noisy != clean
-    yield "phonetic", _sounds_alike(before, after, lang)
-    tails = len(clean) - start, len(noisy) - start
-    has_stem = start > _STEM or (start == _STEM and 0 in tails)
-    yield "ending", has_stem and max(tails) <= min(_ENDING, start)
-    grown = len(noisy) - len(clean)
-    yield "insertion", grown == 1 and noisy[start + 1 :] == clean[start:]
-    yield "deletion", grown == -1 and clean[start + 1 :] == noisy[start:]
-    is_same_end = clean[start + 1 :] == noisy[start + 1 :]
-    yield "substitution", grown == 0 and is_same_end and len(clean) >= _STEM
-    yield "spelling", _is_similar(clean, noisy)
-    yield "word replaced", len(words) == len(noisy_words) == 1
-    yield "other", True
+    """Return the kind of a change that the words alone show."""
+    words = WordChange(before, after, lang)
+    return next(kind for kind, fits in WORD_RULES.items() if fits(words))
 
 
 # Rules that look at the text around an edit.
+
+
+@dataclass(frozen=True)
+class EditInText:
+    """An edit within both texts; `before` and `after` are its clean and its noisy side."""
+
+    clean: str
+    noisy: str
+    edit: TokenEdit
+    before: str
+    after: str
+
+    @property
+    def is_punctuation(self) -> bool:
+        """Whether neither side has a letter or digit."""
+        return not any(map(str.isalnum, self.before + self.after))
+
+
+def _is_emoticon(found: EditInText) -> bool:
+    """Tell whether either side lies within an emoticon or a run of emoji."""
+    edit = found.edit
+    return _in_emoticon(found.clean, edit.clean_start, edit.clean_stop) or _in_emoticon(
+        found.noisy, edit.noisy_start, edit.noisy_stop
+    )
+
+
+def _in_emoticon(text: str, start: int, stop: int) -> bool:
+    return start < stop and any(first <= start and stop <= last for first, last in _emoticons(text))
 
 
 @lru_cache(_CONTEXTS)
@@ -134,16 +107,32 @@ def _emoticons(text: str) -> tuple[tuple[int, int], ...]:
     return tuple(match.span() for match in _EMOTICON.finditer(text))
 
 
-def _in_emoticon(text: str, start: int, stop: int) -> bool:
-    return start < stop and any(first <= start and stop <= last for first, last in _emoticons(text))
+def _has_only_apostrophes(found: EditInText) -> bool:
+    return not any(_APOSTROPHES.sub("", side) for side in (found.before, found.after))
 
 
-def _is_repeated(before: str, after: str, noisy: str, edit: TokenEdit) -> bool:
-    """Tell whether a sign that is there, or beside it, was repeated."""
-    if len(after) <= len(before) or len(set(after)) > 1:
+def _is_repeated_punctuation(found: EditInText) -> bool:
+    """Tell whether a punctuation character in the edit, or beside it, was repeated."""
+    before, after, edit = found.before, found.after, found.edit
+    if not found.is_punctuation or len(after) <= len(before) or len(set(after)) > 1:
         return False
-    around = noisy[max(0, edit.noisy_start - 1) : edit.noisy_stop + 1]
+    around = found.noisy[max(0, edit.noisy_start - 1) : edit.noisy_stop + 1]
     return set(before) == set(after) or (not before and around.count(after[0]) > len(after))
+
+
+def _is_moved(found: EditInText) -> bool:
+    """Tell whether the words of each side stand elsewhere in the other text."""
+    if found.before.casefold() == found.after.casefold():
+        return False
+    return _is_elsewhere(found.before, found.clean, found.noisy) and _is_elsewhere(
+        found.after, found.noisy, found.clean
+    )
+
+
+def _is_elsewhere(words: str, text: str, other: str) -> bool:
+    """Tell whether the other text has these words at least as often as their own text."""
+    ours, theirs = _words(text), _words(other)
+    return all(theirs[word] >= ours[word] for word in _words(words))
 
 
 @lru_cache(_CONTEXTS)
@@ -152,10 +141,173 @@ def _words(text: str) -> Counter[str]:
     return Counter(folded[start:stop] for start, stop in token_spans(folded))
 
 
-def _is_elsewhere(words: str, text: str, other: str) -> bool:
-    """Tell whether the other text has these words at least as often as their own text."""
-    ours, theirs = _words(text), _words(other)
-    return all(theirs[word] >= ours[word] for word in _words(words))
+TEXT_RULES: dict[str, Callable[[EditInText], bool]] = {
+    "spaces": lambda found: not (found.before + found.after).strip(),
+    "emoticon": _is_emoticon,
+    "apostrophe": _has_only_apostrophes,
+    "punctuation repeated": _is_repeated_punctuation,
+    "punctuation dropped": lambda found: found.is_punctuation and not found.after,
+    "punctuation added": lambda found: found.is_punctuation and not found.before,
+    "punctuation changed": lambda found: found.is_punctuation,
+    "word moved": _is_moved,
+    "word dropped": lambda found: not found.after,
+    "word added": lambda found: not found.before,
+}
+
+
+# Rules that look at the words alone.
+
+
+@dataclass(frozen=True)
+class WordChange:
+    """The clean words of an edit (`before`), the noisy words (`after`) and their language."""
+
+    before: str
+    after: str
+    lang: str = ""
+
+    @cached_property
+    def clean(self) -> str:
+        """The clean words in lower case, without diacritics."""
+        return plain(self.before)
+
+    @cached_property
+    def noisy(self) -> str:
+        """The noisy words in lower case, without diacritics."""
+        return plain(self.after)
+
+    @cached_property
+    def start(self) -> int:
+        """The number of characters that `clean` and `noisy` share at the start."""
+        return common_prefix(self.clean, self.noisy)
+
+    @cached_property
+    def growth(self) -> int:
+        """The number of characters by which `noisy` is longer than `clean`."""
+        return len(self.noisy) - len(self.clean)
+
+    @cached_property
+    def is_abbreviated(self) -> bool:
+        """Whether `noisy` is `clean` without some of its letters, and not empty."""
+        letters = iter(self.clean)
+        return self.growth < 0 and self.noisy != "" and all(c in letters for c in self.noisy)
+
+    @cached_property
+    def added_words(self) -> int:
+        """The number of words that the noisy side has more than the clean side."""
+        return len(self.after.split()) - len(self.before.split())
+
+    @cached_property
+    def is_alike_without_spaces(self) -> bool:
+        """Whether fewer than half of the characters differ, spaces left out."""
+        return _is_similar("".join(self.before.split()), "".join(self.after.split()))
+
+
+def _differs_in_diacritics(words: WordChange) -> bool:
+    spelled_out = plain(words.before.lower().translate(_SPELLED_OUT))
+    return words.noisy in (words.clean, spelled_out)
+
+
+def _differs_in_apostrophes(words: WordChange) -> bool:
+    before, after = (_APOSTROPHES.sub("", side).casefold() for side in (words.before, words.after))
+    return before == after
+
+
+def _has_other_script(words: WordChange) -> bool:
+    """Tell whether the noisy side has letters of a script that the clean side does not use."""
+    scripts, noisy_scripts = (
+        {script_of(letter) for letter in side if letter.isalpha()}
+        for side in (words.before, words.after)
+    )
+    return bool(scripts and noisy_scripts - scripts)
+
+
+def _swaps_digits(words: WordChange) -> bool:
+    """Tell whether one of the sides alone has digits."""
+    return any(map(str.isdigit, words.before)) != any(map(str.isdigit, words.after))
+
+
+def _is_merge(words: WordChange) -> bool:
+    is_joined = words.is_alike_without_spaces and words.added_words < 0
+    return is_joined or is_fused(words.before.split(), words.after)
+
+
+def _is_lengthening(words: WordChange) -> bool:
+    """Tell whether letters were repeated to three or more, and nothing else changed."""
+    if words.growth <= 0 or not _THRICE.search(words.noisy):
+        return False
+    return _TWICE.sub(r"\1", words.clean) == _TWICE.sub(r"\1", words.noisy)
+
+
+def _drops_vowels(words: WordChange) -> bool:
+    """Tell whether vowels alone are gone: two or more, or all."""
+    consonants, noisy_consonants = (_VOWELS.sub("", side) for side in (words.clean, words.noisy))
+    drops_enough = words.growth < -1 or words.noisy == noisy_consonants
+    is_rest = words.is_abbreviated and len(words.noisy) > 1 and consonants != ""
+    return is_rest and drops_enough and consonants == noisy_consonants
+
+
+def _is_shortening(words: WordChange) -> bool:
+    """Tell whether a single word lost two or more letters and kept its head or its end."""
+    clean, noisy = words.clean, words.noisy
+    if words.growth > -2 or " " in clean:
+        return False
+    is_head = words.is_abbreviated and clean[0] == noisy[0] and len(noisy) * 5 < len(clean) * 3
+    is_end = clean.endswith(noisy) and len(noisy) >= _STEM
+    return is_head or is_end
+
+
+def _is_transposition(words: WordChange) -> bool:
+    clean, start = words.clean, words.start
+    swapped = clean[:start] + clean[start : start + 2][::-1] + clean[start + 2 :]
+    return swapped == words.noisy != clean
+
+
+def _is_other_ending(words: WordChange) -> bool:
+    """Tell whether the words share a stem, and only a few letters after it differ."""
+    start = words.start
+    tails = len(words.clean) - start, len(words.noisy) - start
+    has_stem = start > _STEM or (start == _STEM and 0 in tails)
+    return has_stem and max(tails) <= min(_ENDING, start)
+
+
+def _is_insertion(words: WordChange) -> bool:
+    return words.growth == 1 and words.noisy[words.start + 1 :] == words.clean[words.start :]
+
+
+def _is_deletion(words: WordChange) -> bool:
+    return words.growth == -1 and words.clean[words.start + 1 :] == words.noisy[words.start :]
+
+
+def _is_substitution(words: WordChange) -> bool:
+    rest = words.start + 1
+    is_same_end = words.clean[rest:] == words.noisy[rest:]
+    return words.growth == 0 and is_same_end and len(words.clean) >= _STEM
+
+
+WORD_RULES: dict[str, Callable[[WordChange], bool]] = {
+    "casing": lambda words: words.before.lower() == words.after.lower(),
+    "diacritics": _differs_in_diacritics,
+    "apostrophe": _differs_in_apostrophes,
+    "script": _has_other_script,
+    "initialism": lambda words: is_initialism(words.before.split(), words.after),
+    "digits": _swaps_digits,
+    "split": lambda words: words.is_alike_without_spaces and words.added_words > 0,
+    "merge": _is_merge,
+    "lengthening": _is_lengthening,
+    "vowels dropped": _drops_vowels,
+    "shortening": _is_shortening,
+    "transposition": _is_transposition,
+    "phonetic": lambda words: _sounds_alike(words.before, words.after, words.lang),
+    "ending": _is_other_ending,
+    "insertion": _is_insertion,
+    "deletion": _is_deletion,
+    "substitution": _is_substitution,
+    "spelling": lambda words: _is_similar(words.clean, words.noisy),
+    "word replaced": lambda words: len(words.before.split()) == len(words.after.split()) == 1,
+    "other": lambda words: True,
+}
+KINDS: tuple[str, ...] = tuple(TEXT_RULES | WORD_RULES)
 
 
 def _is_similar(clean: str, noisy: str) -> bool:
@@ -192,8 +344,11 @@ def _sound(word: str, lang: str) -> str:
 @cache
 def _sound_rules(lang: str, script: str) -> list[tuple[re.Pattern[str], str]]:
     wanted = {lang, script}
-    return [(re.compile(letters), sound) for where, letters, sound in rows_of(SOUNDS)
-            if wanted & set(where.split())]  # fmt: skip
+    return [
+        (re.compile(letters), sound)
+        for where, letters, sound in rows_of(SOUNDS)
+        if wanted & set(where.split())
+    ]
 
 
 @cache
@@ -202,8 +357,3 @@ def _readings(character: str) -> frozenset[str]:
     with naming_extras():
         from pypinyin import Style, pinyin
     return frozenset(pinyin(character, style=Style.NORMAL, heteronym=True)[0])
-
-
-_NO_EDIT = TokenEdit(0, 0, 0, 0)
-_RULES = chain(_rules_in_context("", "", _NO_EDIT), _rules_of_words("", ""))
-KINDS: tuple[str, ...] = tuple(dict.fromkeys(kind for kind, _ in _RULES))

@@ -1,12 +1,13 @@
-"""A comparison, a calibrated recipe and a profile as blocks of a report, for page and terminal."""
+"""Report blocks of a comparison, a calibrated recipe and a profile, for page and terminal."""
 
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from noisegen.noising.profile import END, SAME, START, HabitKey, Profile
-from noisegen.realism.compare import HISTOGRAMS, NoiseFigures, Realism
+from noisegen.realism.compare import Realism
+from noisegen.realism.figures import HISTOGRAMS, NoiseFigures
 from noisegen.realism.two_sample import Auc
 from noisegen.report import blocks, pages
 from noisegen.report.terminal import percent
@@ -16,24 +17,33 @@ if TYPE_CHECKING:
     from noisegen.realism.calibrate import Calibrated
 
 TOP = 15  # lines of a table
-EDITS_SHOWN = 12
+EDITS_SHOWN = 12  # edits per row; the last line of the table is for rows with this many or more
 _SIDES = ("real", "synthetic")
-KINDS_NAMED, GAP_MIN = 3, 0.02  # kinds of edit in a sentence, and how far shares must be apart
+KINDS_NAMED = 3  # kinds of edit that a sentence names
+GAP_MIN = 0.02  # difference of the shares of a kind from which a sentence names it
 _VISIBLE = str.maketrans({" ": "␣", "\n": "¶", "\t": "→"})
-_FOLDERS = re.compile(r"[^\s,(]*/(?=\S)")  # of the paths in a title
+_FOLDERS = re.compile(r"[^\s,(]*/(?=\S)")  # folders are cut from the paths in a title
 _WRITTEN = ("", "in lower case", "with a capital", "in upper case")
 _HABITS = {"small": "all in lower case", "upper": "all in upper case", "bare": "no diacritics"}
-_CAPTIONS = {  # of the tables of a profile
+_CAPTIONS = {  # the tables of a profile
     "words": "words, with their share of all cases of the word",
     "gaps": "between words",
     "letters": "letters between their neighbours, in different words",
     "habits": "habits of whole rows",
 }
-Line = tuple[str, str, int, float]  # clean, noisy, how often, share of all cases
+
+
+class Line(NamedTuple):
+    """A line of a profile's table: an edit, how often it occurs, and its share of all cases."""
+
+    clean: str
+    noisy: str
+    count: int
+    share: float
 
 
 def comparison_page(realism: Realism) -> str:
-    """Return a comparison as one HTML page that needs nothing beside it."""
+    """Return a comparison as one self-contained HTML page."""
     about, *sections = comparison_sections(realism)
     head = [*about.blocks, *(blocks.Text(line, "warning") for line in realism.warnings)]
     return pages.page(about.title, sections, kicker="noisegen: realism", head=head)
@@ -44,25 +54,46 @@ def comparison_sections(realism: Realism) -> list[blocks.Section]:
     examples = [_example(versions) for versions in realism.examples]
     return [
         _about(realism),
-        blocks.Section("examples", "Examples", [blocks.ExampleList(examples)] if examples else [],
-                "Whole rows with their real noise and with the synthetic noise."),
-        blocks.Section("tests", "Can a classifier tell them apart?", [_tests(realism)],
-                "AUC: how often a classifier on character n-grams, trained on other texts, picks "
-                "the synthetic one of two texts. 0.5 is guessing: the best that noise can reach."),
-        blocks.Section("divergences", "Divergences", [_divergences(realism)],
-                "Jensen-Shannon divergence, base 2: 0 is equal, 1 has nothing in common. The last "
-                "column is the divergence of two halves of the real set: the best to hope for."),
+        blocks.Section(
+            "examples",
+            "Examples",
+            [blocks.ExampleList(examples)] if examples else [],
+            "Whole rows with their real noise and with the synthetic noise.",
+        ),
+        blocks.Section(
+            "tests",
+            "Can a classifier tell them apart?",
+            [_tests(realism)],
+            "AUC: how often a classifier on character n-grams, trained on other texts, picks the "
+            "synthetic one when it is shown one real and one synthetic text. 0.5 is guessing: the "
+            "best that noise can reach.",
+        ),
+        blocks.Section(
+            "divergences",
+            "Divergences",
+            [_divergences(realism)],
+            "Jensen-Shannon divergence, base 2: 0 means equal, 1 means nothing in common. The last "
+            "column is the divergence of two halves of the real set: the best value within reach.",
+        ),
         blocks.Section("rates", "Rates", [_rates(realism)]),
-        blocks.Section("histograms", "Histograms", [_bars(realism, name) for name in HISTOGRAMS],
-                "Places are those in the clean text."),
-        blocks.Section("ngrams", "What gives the noise away", [_ngrams(realism)],
-                "Character n-grams that the classifier relies on, and the share of rows that "
-                "contain them. ␣ is a space, ¶ the beginning or the end of a text."),
-    ]  # fmt: skip
+        blocks.Section(
+            "histograms",
+            "Histograms",
+            [_bars(realism, name) for name in HISTOGRAMS],
+            "Places are places in the clean text.",
+        ),
+        blocks.Section(
+            "ngrams",
+            "What gives the noise away",
+            [_ngrams(realism)],
+            "Character n-grams that the classifier relies on, and the share of rows that "
+            "contain them. ␣ is a space, ¶ the beginning or the end of a text.",
+        ),
+    ]
 
 
 def _about(realism: Realism) -> blocks.Section:
-    """Return what was compared, and what came out in words."""
+    """Return the section that names the two sets and states the main results."""
     real, synthetic = realism.names
     how = "noise on the same clean texts" if realism.is_paired else "noise on different texts"
     facts = {
@@ -84,25 +115,42 @@ def _sentences(realism: Realism) -> Iterator[str]:
     if auc:
         interval = f"95% interval {auc.low:.0%} to {auc.high:.0%}"
         yield (
-            f"A classifier picks the synthetic one of two texts in {auc.value:.0%} of all cases "
-            f"({interval}; 50% is guessing)."
+            "Shown one real and one synthetic text, a classifier picks the synthetic one "
+            f"{auc.value:.0%} of the time ({interval}; 50% is guessing)."
         )
     yield (
         f"The synthetic noise changes {percent(synthetic.changed_share)} of the rows with a CER of "
         f"{percent(synthetic.cer)}, the real noise {percent(real.changed_share)} with "
         f"{percent(real.cer)}."
     )
-    gaps = []  # of the shares of a kind, and what is said of it
+    gaps = _kind_gaps(real, synthetic)
+    rare = sorted(gaps, key=lambda gap: -gap.difference)[:KINDS_NAMED]
+    if named := [gap.words for gap in rare if gap.difference > GAP_MIN]:
+        yield f"Too rare: {', '.join(named)}."
+    frequent = sorted(gaps, key=lambda gap: gap.difference)[:KINDS_NAMED]
+    if named := [gap.words for gap in frequent if -gap.difference > GAP_MIN]:
+        yield f"Too frequent: {', '.join(named)}."
+
+
+class _KindGap(NamedTuple):
+    """The share of a kind among real edits less its share among synthetic ones, and in words."""
+
+    difference: float
+    words: str
+
+
+def _kind_gaps(real: NoiseFigures, synthetic: NoiseFigures) -> list[_KindGap]:
+    """Return for each kind of edit how far its shares are apart."""
+    gaps = []
     for kind, count in real.kinds.items():
         ours, theirs = count / max(1, real.edits), synthetic.kinds[kind] / max(1, synthetic.edits)
-        gaps.append((ours - theirs, f"{kind} ({theirs:.0%} of edits, real {ours:.0%})"))
-    for words, sign in (("Too rare", 1), ("Too frequent", -1)):
-        most = sorted(gaps, key=lambda gap: -sign * gap[0])[:KINDS_NAMED]
-        if listed := [said for gap, said in most if sign * gap > GAP_MIN]:
-            yield f"{words}: {', '.join(listed)}."
+        words = f"{kind} ({theirs:.0%} of edits, real {ours:.0%})"
+        gaps.append(_KindGap(ours - theirs, words))
+    return gaps
 
 
 def _example(versions: Mapping[str, str]) -> blocks.Example:
+    """Return the clean version of a row, and its noisy versions with their differences marked."""
     clean, *others = versions
     pieces = {name: blocks.differences(versions[clean], versions[name])[1] for name in others}
     return blocks.Example({clean: blocks.marked(versions[clean], []), **pieces})
@@ -113,9 +161,8 @@ def _tests(realism: Realism) -> blocks.Table:
     tests: list[tuple[str, Auc | None, str]] = [
         ("real and synthetic noisy text", found.all_rows, "0.5 is the goal"),
         ("the same, changed rows only", found.changed_rows, "without rows that stayed clean"),
-        ("real noisy and real clean text", found.real_against_clean,
-         "how visible the real noise is"),
-    ]  # fmt: skip
+        ("real noisy and clean text", found.real_against_clean, "how visible the real noise is"),
+    ]
     if found.clean_sides:
         tests.append(("the two clean sides", found.clean_sides, "topic and style, not noise"))
     rows: list[blocks.Row] = []
@@ -155,12 +202,10 @@ def _rates(realism: Realism) -> blocks.Table:
 
 
 def _bars(realism: Realism, name: str) -> blocks.Bars:
-    """Return a histogram of both sets in per cent, without kinds that neither has."""
+    """Return a histogram of both sets in per cent, without kinds of edit that neither set has."""
     counts = [side.histogram(name) for side in (realism.real, realism.synthetic)]
-    shown = [
-        number for number, pair in enumerate(zip(*counts, strict=True))
-        if name != "kinds" or any(pair)
-    ]  # fmt: skip
+    pairs = enumerate(zip(*counts, strict=True))
+    shown = [number for number, pair in pairs if name != "kinds" or any(pair)]
     series = {
         side: [100 * side_counts[number] / max(1, sum(side_counts)) for number in shown]
         for side, side_counts in zip(_SIDES, counts, strict=True)
@@ -184,7 +229,7 @@ def _ngrams(realism: Realism) -> blocks.Table:
 
 
 def calibration(calibrated: "Calibrated") -> blocks.Table:
-    """Return the rates of a calibrated recipe: aimed at, as it was given, as it is now."""
+    """Return the rates of a calibrated recipe: target, before, after, and check on other texts."""
     rates = calibrated.given, calibrated.reached, calibrated.check
     sides = calibrated.target, *(rate.value for rate in rates)
     row: blocks.Row = [calibrated.title, *(blocks.figure(side, ".4f") for side in sides)]
@@ -198,7 +243,7 @@ def calibration(calibrated: "Calibrated") -> blocks.Table:
 
 
 def profile_blocks(profile: Profile, top: int = TOP) -> list[blocks.Block]:
-    """Return what a profile holds, the most frequent first."""
+    """Return the summary and the tables of a profile, the most frequent entries first."""
     totals, pairs = profile.totals, max(1, profile.totals["pairs"])
     different = len({key.clean for key in profile.words})
     summary = {
@@ -210,25 +255,25 @@ def profile_blocks(profile: Profile, top: int = TOP) -> list[blocks.Block]:
         "edits": f"{totals['edits']:,}, {totals['edits'] / pairs:.2f} per pair",
     }
     edits = _row_edits(profile)
-    edit_lines = [
-        (f"{number}{' or more' * (number == EDITS_SHOWN)}", edits[number],
-         edits[number] / edits.total())
-        for number in range(max(edits, default=-1) + 1)
-    ]  # fmt: skip
+    edit_lines = []
+    for number in range(max(edits, default=-1) + 1):
+        name = f"{number} or more" if number == EDITS_SHOWN else str(number)
+        edit_lines.append((name, edits[number], edits[number] / edits.total()))
+    tables = [
+        _with_bars(_CAPTIONS[name], ["clean", "noisy", "count"], lines)
+        for name, lines in _lines(profile, top).items()
+    ]
     return [
         blocks.Table("the profile", ["", ""], list(summary.items())),
         _with_bars("edits per row", ["edits", "rows"], edit_lines),
-        *(
-            _with_bars(_CAPTIONS[name], ["clean", "noisy", "count"], lines)
-            for name, lines in _lines(profile, top).items()
-        ),
+        *tables,
     ]
 
 
 def _with_bars(
     caption: str, heads: Sequence[str], lines: Sequence[tuple[str, int, float] | Line]
 ) -> blocks.Table:
-    """Return a table of texts, each with its count, share and a bar."""
+    """Return a table of texts, each with its count, its share and a bar of its count."""
     most = max((line[-2] for line in lines), default=1)
     rows: list[blocks.Row] = []
     for *texts, count, share in lines:
@@ -238,16 +283,20 @@ def _with_bars(
 
 
 def profile_to_dict(profile: Profile, top: int = TOP) -> dict[str, object]:
-    """Return the same as plain data."""
+    """Return the contents of `profile_blocks` as plain data."""
     return {
-        "lang": profile.lang, "digest": profile.digest, "source": profile.source,
-        "license": profile.license, "totals": dict(profile.totals),
+        "lang": profile.lang,
+        "digest": profile.digest,
+        "source": profile.source,
+        "license": profile.license,
+        "totals": dict(profile.totals),
         "edits_per_row": dict(sorted(_row_edits(profile).items())),
         **_lines(profile, top),
-    }  # fmt: skip
+    }
 
 
 def _row_edits(profile: Profile) -> Counter[int]:
+    """Count rows by their number of edits."""
     edits: Counter[int] = Counter()
     for key, count in profile.rows.items():
         edits[min(EDITS_SHOWN, key.word_edits + key.gap_edits)] += count
@@ -255,33 +304,43 @@ def _row_edits(profile: Profile) -> Counter[int]:
 
 
 def _lines(profile: Profile, top: int) -> dict[str, list[Line]]:
-    """Return the edits of each table, the most frequent first."""
-    seen, edits = Counter[tuple[str, str]](), Counter[tuple[str, str, str]]()
-    for table, clean, noisy, count in _entries(profile):
-        if noisy is not None:
-            edits[table, clean, noisy] += count
-        if noisy is None or table != "letters":  # of letters the cases are counted apart
-            seen[table, clean] += count
+    """Return the lines of each table, the most frequent edits first."""
+    cases, edits = Counter[tuple[str, str]](), Counter[tuple[str, str, str]]()
+    for entry in _entries(profile):
+        if entry.noisy is not None:
+            edits[entry.table, entry.clean, entry.noisy] += entry.count
+        if entry.noisy is None or entry.table != "letters":  # letters have entries for all cases
+            cases[entry.table, entry.clean] += entry.count
     lines: dict[str, list[Line]] = {name: [] for name in _CAPTIONS}
     for (table, clean, noisy), count in sorted(edits.items(), key=lambda item: (-item[1], item[0])):
-        lines[table].append((clean, noisy, count, count / max(count, seen[table, clean])))
+        share = count / max(count, cases[table, clean])
+        lines[table].append(Line(clean, noisy, count, share))
     for habit, name in _HABITS.items():
         shown, other = (profile.habits[HabitKey(habit, flag)] for flag in (True, False))
         if shown:
-            lines["habits"].append(("rows", name, shown, shown / (shown + other)))
+            lines["habits"].append(Line("rows", name, shown, shown / (shown + other)))
     return {name: table_lines[:top] for name, table_lines in lines.items()}
 
 
-def _entries(profile: Profile) -> Iterator[tuple[str, str, str | None, int]]:
-    """Yield table, clean text, its replacement if that is known to differ, and count."""
+class _Entry(NamedTuple):
+    """A count of a profile as a table shows it; `noisy` is None unless it is known to differ."""
+
+    table: str
+    clean: str
+    noisy: str | None
+    count: int
+
+
+def _entries(profile: Profile) -> Iterator[_Entry]:
+    """Yield the counts of words, gaps and letters."""
     for word, count in profile.words.items():
         noisy = word.noisy if word.noisy != word.clean else f"({_WRITTEN[word.written]})"
         is_edit = word.noisy is not None and (word.noisy, word.written) != (word.clean, SAME)
-        yield "words", word.clean, noisy or "(dropped)" if is_edit else None, count
+        yield _Entry("words", word.clean, noisy or "(dropped)" if is_edit else None, count)
     for gap, count in profile.gaps.items():
         noisy = None if gap.noisy in (None, gap.gap) else f"‹{gap.noisy}›"
-        yield "gaps", f"{'(start) ' * gap.initial}‹{gap.gap}›", noisy, count
+        yield _Entry("gaps", f"{'(start) ' * gap.initial}‹{gap.gap}›", noisy, count)
     for (before, clean, after, letters), count in profile.letters.items():
         left, right = before.replace(START, "|"), after.replace(END, "|")
         noisy = None if letters == clean else f"{left}[{letters}]{right}"
-        yield "letters", f"{left}[{clean}]{right}", noisy, count
+        yield _Entry("letters", f"{left}[{clean}]{right}", noisy, count)

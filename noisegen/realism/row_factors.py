@@ -1,10 +1,10 @@
-"""How rows differ in noisiness: factors of the chances of whole rows, fitted to their edits.
+"""Row factors: how much noisier than average each row is, fitted to the edits of all rows.
 
-Errors come in heaps: some rows have many, many have none. The chances of a row's words are scaled
-by one factor, those of its gaps by another; the pairs of factors are a mixture on a grid, fitted by
-maximum likelihood (Kiefer and Wolfowitz, 1956; Laird, 1978) with the EM algorithm. Each pair is
-there twice: once for rows where nothing may be hit, once for rows that must change, in which the
-word or gap that came nearest to it is hit if no other is. The pair (0, 0) is for rows that stay.
+Errors come in heaps: some rows have many, many rows have none. One factor scales the chances of a
+row's words, another the chances of its gaps. The pairs of factors are a mixture on a grid, fitted
+by maximum likelihood (Kiefer and Wolfowitz, 1956; Laird, 1978) with the EM algorithm. Each pair is
+in the mixture twice: free, and forced for rows that must change. If chance hits nothing in a forced
+row, the word or gap that came nearest to a hit is changed. The pair (0, 0) is for rows that stay.
 """
 
 from collections import Counter
@@ -20,13 +20,14 @@ from noisegen.noising.profile import Factor, Profile, WordKey
 from noisegen.realism.two_sample import F64
 from noisegen.text.buffers import I64, Texts, ordinals
 
-ROWS_MAX = 10_000  # that factors are fitted to
-EDITS_MAX = 8  # of the words of a row, or of its gaps, that are told apart
-STEPS = 300  # of the EM algorithm
+ROWS_MAX = 10_000  # rows that factors are fitted to
+EDITS_MAX = 8  # changed words of a row, or gaps; more count as this many
+STEPS = 300  # steps of the EM algorithm
+_FACTORS = np.array(profiles.FACTORS)
 
 
 class RowEdits(NamedTuple):
-    """A clean text, how many of its words and gaps changed, and how often the pair occurs."""
+    """A clean text, the numbers of its changed words and gaps, and how often the pair occurs."""
 
     clean: str
     words: int
@@ -35,7 +36,7 @@ class RowEdits(NamedTuple):
 
 
 class Repeat(NamedTuple):
-    """A word that is twice in a row of which words changed, and which of the two did."""
+    """A word that occurs twice in a row with changes, and whether each of the two changed."""
 
     word: str
     first: bool
@@ -43,10 +44,10 @@ class Repeat(NamedTuple):
 
 
 def consistency(repeats: Counter[Repeat], words: Counter[WordKey]) -> int:
-    """Return the share of writers, out of 256, who write a word each time in the same way.
+    """Return the share of writers, out of 256, who write a word in the same way each time.
 
-    The words that changed both times, against those that one writer's decision or two independent
-    ones would change, where words change as often as in all rows with changes.
+    The share lies where the number of words that changed both times lies between two numbers: the
+    number expected from two independent decisions, and the number expected from one decision.
     """
     pairs, both = Counter[str](), 0
     for repeat, count in repeats.items():
@@ -59,6 +60,7 @@ def consistency(repeats: Counter[Repeat], words: Counter[WordKey]) -> int:
             changed[key.clean] += count * (key.noisy != key.clean)
     once = sum(count * (repeat.first + repeat.second) / 2 for repeat, count in repeats.items())
     shares = {word: changed[word] / total[word] for word in pairs}
+    # Rows with changes change their words more often than all rows.
     more = once / max(1e-9, sum(count * shares[word] for word, count in pairs.items()))
     twice = sum(count * min(1.0, shares[word] * more) ** 2 for word, count in pairs.items())
     share = (both - twice) / (once - twice) if once > twice else 0.0
@@ -66,7 +68,7 @@ def consistency(repeats: Counter[Repeat], words: Counter[WordKey]) -> int:
 
 
 def row_factors(profile: Profile, rows: Sequence[RowEdits]) -> list[Factor]:
-    """Return the factors that explain how many words and gaps changed in each row."""
+    """Return the factors, with weights, that best explain the changed words and gaps of rows."""
     rows = sorted(rows)[:: len(rows) // ROWS_MAX + 1]
     if not rows:
         return [Factor(1 << profiles.FACTOR_BITS, 1 << profiles.FACTOR_BITS, profiles.WEIGHT_TOTAL)]
@@ -86,7 +88,10 @@ def row_factors(profile: Profile, rows: Sequence[RowEdits]) -> list[Factor]:
 
 
 def _fitted(likelihoods: F64, times: F64) -> F64:
-    """Return the weights of a mixture, which make the rows the most likely that it can explain."""
+    """Return the weights of a mixture that make the rows most likely.
+
+    `likelihoods` has shape (rows, parts of the mixture); rows that no part explains are left out.
+    """
     explained = likelihoods.any(axis=1)
     likelihoods, times = likelihoods[explained], times[explained]
     shares = times / max(1.0, times.sum())
@@ -99,54 +104,72 @@ def _fitted(likelihoods: F64, times: F64) -> F64:
 
 
 def _likelihoods(profile: Profile, texts: Sequence[str], edits: I64) -> F64:
-    """Return how likely the edits of each row are with each pair of factors, free and forced."""
-    kinds = _row_chances(profile, Texts.from_strings(list(texts)))
-    chances = [_hit_chances(*kind, len(texts)) for kind in kinds]
-    of_words, of_gaps = (
-        part[np.arange(len(texts)), :, count] for part, count in zip(chances, edits.T, strict=True)
-    )
-    free = of_words[:, :, None] * of_gaps[:, None, :]
-    nothing = chances[0][:, :, None, 0] * chances[1][:, None, :, 0]
-    sums = [np.bincount(kind[0], kind[1], len(texts))[:, None] for kind in kinds]
-    expected = [part * np.array(profiles.FACTORS) for part in sums]
-    both = expected[0][:, :, None] + expected[1][:, None, :]
-    share = expected[0][:, :, None] / np.maximum(both, 1e-12)
-    one_word, one_gap = ((edits == one).all(axis=1)[:, None, None] for one in ([1, 0], [0, 1]))
-    forced = free + nothing * (one_word * share + one_gap * (1 - share))
+    """Return the likelihood of each row's edits under each pair of factors, free and forced.
+
+    `edits` has shape (rows, 2): changed words and changed gaps. The result has a row per text and a
+    column per free, then per forced pair.
+    """
+    words, gaps = _row_places(profile, Texts.from_strings(list(texts)))
+    rows = np.arange(len(texts))
+    word_hits, gap_hits = _hit_chances(words, len(texts)), _hit_chances(gaps, len(texts))
+    of_words, of_gaps = word_hits[rows, :, edits[:, 0]], gap_hits[rows, :, edits[:, 1]]
+    free = of_words[:, :, None] * of_gaps[:, None, :]  # (rows, word factors, gap factors)
+    nothing = word_hits[:, :, None, 0] * gap_hits[:, None, :, 0]
+    expected_words = _expected_hits(words, len(texts))[:, :, None]
+    expected_gaps = _expected_hits(gaps, len(texts))[:, None, :]
+    word_share = expected_words / np.maximum(expected_words + expected_gaps, 1e-12)
+    is_one_word = (edits == [1, 0]).all(axis=1)[:, None, None]
+    is_one_gap = (edits == [0, 1]).all(axis=1)[:, None, None]
+    forced = free + nothing * (is_one_word * word_share + is_one_gap * (1 - word_share))
     forced[(edits == 0).all(axis=1)] = 0
     forced[:, 0, 0] = 0
     return np.stack([free, forced], axis=1).reshape(len(texts), -1)
 
 
-def _row_chances(profile: Profile, texts: Texts) -> list[tuple[I64, F64]]:
-    """Return the rows and chances of all words and phrases, then those of all gaps."""
+class _Places(NamedTuple):
+    """Words or gaps that may change, sorted by row, and the chance of each."""
+
+    rows: I64
+    chances: F64
+
+
+def _expected_hits(places: _Places, count: int) -> F64:
+    """Return the expected number of hits, shape (rows, factors)."""
+    hits: F64 = np.bincount(places.rows, places.chances, count)[:, None] * _FACTORS
+    return hits
+
+
+def _row_places(profile: Profile, texts: Texts) -> tuple[_Places, _Places]:
+    """Return the words and phrases of texts that may change, and their gaps."""
     tables = ChannelTables(profiles.compiled(profile))
     words = Words.of(texts)
     units = Units.of(texts, words)
     groups, is_word = tables.groups(texts, words, units), units.words >= 0
     phrases = [(words.rows.take(firsts), of) for firsts, _, of in tables.phrases(words)]
     of_words = [(units.rows[is_word], groups[is_word]), *phrases]
+    of_gaps = [(units.rows[~is_word], groups[~is_word])]
     found = []
-    for parts in (of_words, [(units.rows[~is_word], groups[~is_word])]):
+    for parts in (of_words, of_gaps):
         rows, numbers = map(np.concatenate, zip(*parts, strict=True))
         chances = tables.chances.take(numbers) / (1 << profiles.CHANCE_BITS)
         order = np.argsort(rows, kind="stable")
         order = order[chances[order] > 0]
-        found.append((rows[order], chances[order]))
-    return found
+        found.append(_Places(rows[order], chances[order]))
+    return found[0], found[1]
 
 
-def _hit_chances(rows: I64, chances: F64, count: int) -> F64:
-    """Return for each row and factor the chance of 0, 1, ... `EDITS_MAX` or more hits."""
-    hits = np.zeros((count, len(profiles.FACTORS), EDITS_MAX + 1))
+def _hit_chances(places: _Places, count: int) -> F64:
+    """Return the chance of 0, 1, ... `EDITS_MAX` or more hits, shape (rows, factors, hits)."""
+    hits = np.zeros((count, len(_FACTORS), EDITS_MAX + 1))
     hits[:, :, 0] = 1
-    numbers = ordinals(rows)
+    numbers = ordinals(places.rows)
     for number in range(int(numbers.max(initial=-1)) + 1):
-        here = np.flatnonzero(numbers == number)
-        chance = np.minimum(chances[here, None] * np.array(profiles.FACTORS), 1)[:, :, None]
-        before = hits[rows[here]]
+        here = np.flatnonzero(numbers == number)  # at most one place of each row
+        rows = places.rows[here]
+        chance = np.minimum(places.chances[here, None] * _FACTORS, 1)[:, :, None]
+        before = hits[rows]
         after = before * (1 - chance)
         after[:, :, 1:] += before[:, :, :-1] * chance
         after[:, :, -1:] += before[:, :, -1:] * chance
-        hits[rows[here]] = after
+        hits[rows] = after
     return hits

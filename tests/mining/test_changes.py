@@ -16,8 +16,8 @@ from noisegen.mining.changes import (
     History,
     changed_lines,
 )
-from noisegen.mining.dumps import Page, Revision
 from noisegen.mining.miner import SentencePair, WordPair
+from noisegen.mining.revisions import Page, Revision
 
 PAGE = Page(1, 0, "Page")
 

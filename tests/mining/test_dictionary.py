@@ -10,8 +10,8 @@ from mined import run
 from noisegen import cli
 from noisegen.data.dictionaries import Alternative, load_dictionary
 from noisegen.errors import UsageError
+from noisegen.mining.counts import Count
 from noisegen.mining.dictionary import (
-    Count,
     ThresholdTotals,
     apply_thresholds,
     counts_of,

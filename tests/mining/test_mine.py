@@ -18,9 +18,8 @@ from mined import LineMiner, run, tasks_of
 import noisegen
 from noisegen.cli import run as command
 from noisegen.errors import NoisegenError, OutputError, SourceError, UsageError
-from noisegen.mining import dictionary as dictionary_module
 from noisegen.mining import mine as mine_module
-from noisegen.mining.dictionary import Count, WordCounter, merged, read_counts, write_counts
+from noisegen.mining.counts import Count, WordCounter, merged, read_counts, write_counts
 from noisegen.mining.mine import PAIRS, pair_key
 from noisegen.mining.miner import DAMAGE_MAX, Damage, SentencePair, WordPair
 from noisegen.runs import progress
@@ -150,15 +149,14 @@ def test_spilled_counts_are_those_in_memory(held_max):
     assert rows == sorted(rows)
 
 
-def test_many_files_merge_in_rounds(tmp_path, monkeypatch):
-    monkeypatch.setattr(dictionary_module, "STREAMS_MAX", 2)
+def test_many_files_merge_in_rounds(tmp_path):
     paths = [tmp_path / f"{number}.parquet" for number in range(7)]
     for path in paths:
         with path.open("wb") as file:
             own = Count("en", path.stem, "c", "x", 3, 1, 0)
             write_counts([own, Count("en", "a", "b", "", 1, 1, 2)], file)
 
-    rows = list(merged(paths))
+    rows = list(merged(paths, at_once=2))
     assert rows[-1] == Count("en", "a", "b", "", 7, 7, 14)
     assert [row.clean for row in rows[:-1]] == sorted(path.stem for path in paths)
     assert next(iter(read_counts(paths[0]))).kind == "x"

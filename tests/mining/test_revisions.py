@@ -11,7 +11,8 @@ from conftest import SHARED
 from exports import END, HEAD, export, page
 
 from noisegen.data.decoders import salvage
-from noisegen.mining.dumps import Page, _Scanner, as_exported, read_revisions, read_site
+from noisegen.mining.exports import as_exported
+from noisegen.mining.revisions import Page, Scanner, read_revisions, read_site
 
 DUMPS = SHARED / "wiki-dumps"
 GOOD = "The quikc brown fox jumps over the lazy dog."
@@ -207,7 +208,7 @@ def test_after_a_gap_revisions_have_lost_their_page():
 
 
 def test_a_revision_beyond_all_measure_comes_without_its_text(monkeypatch):
-    monkeypatch.setattr("noisegen.mining.dumps.REVISION_MAX", 5_000)
+    monkeypatch.setattr("noisegen.mining.revisions.REVISION_MAX", 5_000)
     data = export(page(1, ["a", "x" * 200_000, "b"]))
 
     found, notes = scanned([data[at : at + 700] for at in range(0, len(data), 700)])
@@ -217,8 +218,8 @@ def test_a_revision_beyond_all_measure_comes_without_its_text(monkeypatch):
 
 
 def test_what_is_no_revision_is_not_held(monkeypatch):
-    monkeypatch.setattr("noisegen.mining.dumps.HEADER_MAX", 10_000)
-    reader = _Scanner(pytest.fail, everything)
+    monkeypatch.setattr("noisegen.mining.revisions.HEADER_MAX", 10_000)
+    reader = Scanner(pytest.fail, everything)
     for _ in range(100):
         assert list(reader.feed(b"x" * 1_000)) == []
 

@@ -7,8 +7,8 @@ import numpy as np
 from noisegen.augmentation.on_the_fly import Noising
 from noisegen.data.pairs import Pairs
 from noisegen.noising.recipe import Recipe
-from noisegen.realism.compare import HISTOGRAMS, jensen_shannon
-from noisegen.realism.compare import measure as figures_and_counts
+from noisegen.realism.figures import HISTOGRAMS, jensen_shannon
+from noisegen.realism.figures import measure as figures_and_counts
 from noisegen.realism.learn import profile_of
 
 

@@ -5,7 +5,7 @@ import pytest
 import noisegen
 from benchmarks import real_pairs
 from noisegen.data.pairs import Pairs
-from noisegen.realism.compare import doubts
+from noisegen.realism.doubts import doubts
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from learned import divergences, measure, noised_by
 from rapidfuzz.distance import Levenshtein
 
-from noisegen.realism.compare import HISTOGRAMS, jensen_shannon, word_place
+from noisegen.realism.figures import HISTOGRAMS, jensen_shannon, word_place
 from noisegen.realism.kinds import KINDS, kind_of
 from noisegen.text.alignment import TokenEdit, edits
 

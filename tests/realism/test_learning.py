@@ -15,7 +15,9 @@ from noisegen.noising.profile import (
     HabitKey,
     WordKey,
 )
-from noisegen.realism.learn import letter_changes, profile_of, row_of
+from noisegen.realism.kept import letter_changes
+from noisegen.realism.learn import profile_of
+from noisegen.realism.pair_counts import row_of
 from noisegen.transforms import keyboard
 
 

@@ -148,7 +148,7 @@ def slow_area(scores: list[int], is_theirs: list[bool], times: list[int]) -> flo
 )
 def test_the_area_is_the_share_of_pairs_in_order(rows) -> None:
     scores, is_theirs, times = map(list, zip(*rows, strict=True))
-    found = tests._areas(np.array(scores, float), np.array(is_theirs), np.array([times], float))
+    found = tests.areas(np.array(scores, float), np.array(is_theirs), np.array([times], float))
     assert found[0] == pytest.approx(slow_area(scores, is_theirs, times))
 
 

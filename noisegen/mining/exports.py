@@ -1,0 +1,150 @@
+"""The bytes of an export in plain form: rewritten if unusual, and cut into pieces at pages."""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from itertools import chain, dropwhile
+from xml.parsers import expat
+from xml.sax.saxutils import escape, quoteattr
+
+from noisegen.data.decoders import salvage
+from noisegen.data.files import metered
+from noisegen.data.rows import FileRange
+from noisegen.mining.revisions import CDATA, END, HEAD, PAGE
+
+STUCK_MAX = 16  # parts without any tag or text: expat reads an open token again with every part
+
+
+class _Refused(Exception):  # noqa: N818  (it ends the parser and nothing else)
+    """An export has a document type declaration."""
+
+
+def as_exported(parts: Iterable[bytes], note: Callable[[str], None]) -> Iterator[bytes]:
+    """Return an export unchanged, or rewritten if it has an unusual header or CDATA."""
+    parts = dropwhile(lambda part: not part, parts)
+    head, part = b"", None
+    while len(head) < HEAD and (part := next(parts, None)):
+        head += part
+    gap = [b""] if part == b"" else []
+    whole = chain([head], gap, parts)
+    if not is_plain(head):
+        return rewritten(whole, note)
+    if b"<!DOCTYPE" in head.partition(b"<mediawiki")[0]:
+        note("declares a document type: its entities were not expanded")
+    return whole
+
+
+def is_plain(head: bytes) -> bool:
+    """Tell from its first bytes whether an export can be read without rewriting."""
+    is_export = b"<mediawiki" in head or b"<revision>" in head  # the latter if damage cut the root
+    return is_export and CDATA not in head
+
+
+def head_of(path: str) -> bytes:
+    """Return the first bytes of a dump."""
+    with metered(), closing(salvage(path, lambda text: None)) as parts:
+        return next(filter(None, parts), b"")
+
+
+def pages_of(piece: FileRange, own: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the pages that begin in `own`, a piece of a plain export, as an export of their own.
+
+    They begin with a page or a gap. They end where the next page or a gap begins behind the piece.
+    """
+    if piece.start:
+        own = _from_page(own)
+        if (first := next(own, None)) is None:
+            yield END
+            return
+        yield head_of(piece.path).partition(PAGE)[0][:HEAD]
+        yield first
+    yield from own
+    if piece.stop is not None:
+        with closing(salvage(piece.path, lambda text: None, piece.stop)) as after:
+            yield from _to_page(after)
+
+
+def _from_page(parts: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the bytes from the first beginning of a page on, or from a gap on."""
+    parts, held = iter(parts), b""
+    for part in parts:
+        held += part
+        if (begin := held.find(PAGE)) >= 0 or not part:
+            yield held[begin:] if part else part
+            break
+        held = held[1 - len(PAGE) :]
+    yield from parts
+
+
+def _to_page(parts: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the bytes up to the first beginning of a page or a gap, then a gap and an end."""
+    held = b""
+    for part in parts:
+        held += part
+        if (begin := held.find(PAGE)) >= 0 or not part:
+            yield from (held[:begin] if part else held, b"", END)
+            return
+        if sure := held[: 1 - len(PAGE)]:  # an empty one would be a gap
+            yield sure
+        held = held[1 - len(PAGE) :]
+    if held:
+        yield held
+
+
+def _writer_to(out: list[str]) -> expat.XMLParserType:
+    """Return a parser that appends the XML that it reads to `out`, in the form of `rewritten`."""
+
+    def refuse(*declaration: object) -> int:
+        raise _Refused("a document type declaration was refused")
+
+    def start(name: str, attributes: dict[str, str]) -> None:
+        tag = f"<{_local(name)}"
+        for key, value in attributes.items():
+            single = value.replace('"', "'")
+            tag += f" {key}={quoteattr(single)}"
+        out.append(f"{tag}>")
+
+    parser = expat.ParserCreate()
+    parser.buffer_text = True
+    parser.StartDoctypeDeclHandler = refuse
+    parser.EntityDeclHandler = refuse
+    parser.ExternalEntityRefHandler = refuse
+    parser.StartElementHandler = start
+    parser.EndElementHandler = lambda name: out.append(f"</{_local(name)}>")
+    parser.CharacterDataHandler = lambda text: out.append(escape(text))
+    return parser
+
+
+def _local(name: str) -> str:
+    """Return the name of an element without its prefix."""
+    return name.rpartition(":")[2]
+
+
+def rewritten(parts: Iterable[bytes], note: Callable[[str], None]) -> Iterator[bytes]:
+    """Yield XML with elements without prefixes, attributes in double quotes, and escaped text.
+
+    A document type is refused. Behind an error or a gap, the bytes are yielded unchanged.
+    """
+    out: list[str] = []
+    parser = _writer_to(out)
+    parts = iter(parts)
+    read = stuck = 0
+    for part in parts:
+        if not part:
+            yield from chain([part], parts)
+            return
+        try:
+            parser.Parse(part, False)
+        except (expat.ExpatError, _Refused, ValueError) as error:
+            note(f"{error}; read on without parsing XML")
+            yield "".join([*out, " "]).encode()
+            remainder = part[max(0, parser.CurrentByteIndex - read) :]
+            yield from chain([b"", remainder], parts)
+            return
+        read += len(part)
+        stuck = 0 if out else stuck + 1
+        if stuck == STUCK_MAX:
+            note("a tag without an end; the rest was skipped")
+            return
+        if out:
+            yield "".join(out).encode()
+            out.clear()

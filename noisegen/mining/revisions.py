@@ -1,0 +1,286 @@
+"""Revisions in the bytes of a MediaWiki export: found by scanning for tags, without an XML tree."""
+
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Iterator
+from html import unescape
+from typing import NamedTuple
+
+HEAD = 64 << 10  # bytes that hold the root element and the site info
+PAGE, END = b"<page", b"</mediawiki>"
+CDATA = b"<![CDATA["
+
+_ID = re.compile(rb"<id>\s*(\d{1,18})")
+_TITLE = re.compile(rb"<title>([^<]*)")
+_TIMESTAMP = re.compile(rb"<timestamp>\s*([0-9TZ:.+-]{1,40})")
+_COMMENT = re.compile(rb"<comment[^<>]*(?<!/)>([^<]*)")
+_MODEL = re.compile(rb"<model>([^<]*)")
+_SHA1 = re.compile(rb"<sha1>([0-9a-z]{1,40})")
+_SHA1_OF_TEXT = re.compile(rb"""\ssha1=["']([0-9a-z]{1,40})["']""")
+_LANG = re.compile(rb"""<mediawiki\b[^<>]*\sxml:lang=["']([A-Za-z0-9-]{1,40})["']""")
+_NAMESPACE = re.compile(rb"""<namespace\b[^<>]*?\skey=["'](-?\d{1,9})["'][^<>]*(?<!/)>([^<]+)""")
+
+
+class Site(NamedTuple):
+    """The language of a wiki, and its namespaces by the name before the colon of a title.
+
+    Both come from the head of an export; the language is '' where the head does not name it.
+    """
+
+    lang: str
+    namespaces: dict[str, int]
+
+
+class Page(NamedTuple):
+    """A page; `number` is its id, or negative where damage took its head away."""
+
+    number: int
+    namespace: int
+    title: str
+
+
+class Revision(NamedTuple):
+    """A revision as bytes: `raw` is the escaped text of the main slot, None where it is withheld.
+
+    `head` is the part of the XML before the text element, `attributes` the start tag of that
+    element, `tail` the part behind it.
+    """
+
+    page: Page
+    head: bytes
+    attributes: bytes
+    raw: bytes | None
+    tail: bytes
+
+    @property
+    def number(self) -> int:
+        """The revision's id; 0 if there is none."""
+        return _number_in(_ID.search(self.head))
+
+    @property
+    def timestamp(self) -> str | None:
+        """The time at which the revision was saved, in ISO 8601."""
+        match = _TIMESTAMP.search(self.head) or _TIMESTAMP.search(self.tail)
+        return match[1].decode() if match else None
+
+    @property
+    def comment(self) -> str:
+        """The comment of the editor; '' also where the comment is withheld."""
+        return _text_of(_COMMENT.search(self.head) or _COMMENT.search(self.tail))
+
+    @property
+    def is_minor(self) -> bool:
+        """Whether the editor called the revision minor."""
+        return b"<minor" in self.head or b"<minor" in self.tail
+
+    @property
+    def model(self) -> str:
+        """The content model (default: 'wikitext')."""
+        match = _MODEL.search(self.head) or _MODEL.search(self.tail.partition(b"<content")[0])
+        return _text_of(match) if match else "wikitext"
+
+    @property
+    def digest(self) -> tuple[str, bytes, int]:
+        """A key that only equal texts share: kind of the hash, hash, length."""
+        raw = self.raw or b""
+        if not raw:
+            return "", b"", 0
+        if match := _SHA1_OF_TEXT.search(self.attributes):
+            return "text", match[1], len(raw)
+        match = _SHA1.search(self.tail) or _SHA1.search(self.head)
+        if match and b"<content" not in self.tail:  # else it is a hash over all slots
+            return "revision", match[1], len(raw)
+        return "raw", hashlib.sha1(raw, usedforsecurity=False).digest(), len(raw)
+
+
+def _number_in(match: re.Match[bytes] | None) -> int:
+    """Return the number that a pattern found, else 0."""
+    return int(match[1]) if match else 0
+
+
+def _text_of(match: re.Match[bytes] | None) -> str:
+    """Return the text that the last group of a pattern found, else ''."""
+    return unescape(match.groups()[-1].decode("utf-8", "replace")) if match else ""
+
+
+def read_site(head: bytes) -> Site:
+    """Parse the beginning of an export."""
+    head = head.partition(b"<page>")[0]
+    names = {_text_of(match): int(match[1]) for match in _NAMESPACE.finditer(head)}
+    return Site(_text_of(_LANG.search(head)), names)
+
+
+REVISION_MAX = 64 << 20  # bytes of a revision, tags included
+HEADER_MAX = 1 << 20  # bytes of a page before its first revision
+_NEAR = 4 << 10  # bytes from the beginning of a revision within which its text mostly begins
+
+_NS = re.compile(rb"<ns>\s*(-?\d{1,9})")
+_BYTES = re.compile(rb"""\sbytes=["'](-?\d{1,18})["']""")
+
+
+def read_revisions(
+    parts: Iterable[bytes], note: Callable[[str], None], wanted: Callable[[Page], bool]
+) -> Iterator[Revision]:
+    """Yield the revisions of the pages that are wanted; losses are reported to `note`.
+
+    Only whole revisions are yielded; one over REVISION_MAX comes without its text. The first part
+    holds the head of the export.
+    """
+    scanner = Scanner(note, wanted)
+    for part in parts:
+        yield from scanner.feed(part)
+    yield from scanner.finish()
+
+
+class Scanner:
+    """Finds revisions in bytes that arrive in parts, and forgets the bytes before the next one."""
+
+    def __init__(self, note: Callable[[str], None], wanted: Callable[[Page], bool]) -> None:
+        self.note, self.wanted = note, wanted
+        self.held, self.at = b"", 0
+        self.parts: list[bytes] = []  # bytes that follow `held`
+        self.site: Site | None = None
+        self.page: Page | None = None
+        self.skipped = b""  # the end tag of a page or revision that is being skipped
+
+    def feed(self, part: bytes) -> Iterator[Revision]:
+        """Yield the revisions that are complete with these bytes; b"" stands for a gap."""
+        self.parts.append(part)
+        # A long revision is searched again only when it has grown by half.
+        if part and sum(map(len, self.parts)) * 2 < len(self.held) - self.at:
+            return
+        yield from self._revisions()
+        if not part:  # the bytes behind a gap may belong to another page
+            if b"<revision" in self.held[self.at :]:
+                self.note("a revision without an end was skipped")
+            self.held, self.at, self.page, self.skipped = b"", 0, None, b""
+
+    def finish(self) -> Iterator[Revision]:
+        """Yield the last revisions, and report a missing end."""
+        yield from self._revisions()
+        remainder = self.held[self.at :]
+        if b"<revision" in remainder or self.skipped == b"</revision>":
+            self.note("ends inside a revision, which was skipped")
+        elif END not in remainder:
+            self.note("the end of the file is missing")
+
+    def _revisions(self) -> Iterator[Revision]:
+        """Yield complete revisions; `at` moves to the first revision that needs more bytes."""
+        self.held, self.at = b"".join([self.held[self.at :], *self.parts]), 0
+        self.parts.clear()
+        held = self.held
+        if self.site is None:
+            self.site = read_site(held[:HEAD])
+        while self._reaches_revision():
+            begin = self.at
+            bounds = _bounds(held, begin)
+            if bounds is None and len(held) - begin <= REVISION_MAX:
+                return
+            if bounds is None:
+                self.skipped = b"</revision>"
+                yield Revision(self._known_page(), held[begin : begin + 1000], b"", None, b"")
+                continue
+            later = held.rfind(b"<revision", bounds.text_stop, bounds.end)
+            if later < 0:
+                later = held.rfind(b"<revision", begin + len(b"<revision"), bounds.tag)
+            if later >= 0:
+                self.note("a revision without an end was skipped")
+                page = held.rfind(PAGE, begin, later)  # it may have been the last of its page
+                self.at = later if page < 0 else page
+                continue
+            self.at = bounds.end + len(b"</revision>")
+            head = held[begin : bounds.tag]
+            attributes = held[bounds.tag : bounds.text]
+            raw = _escaped_text(held[bounds.text : bounds.text_stop], attributes)
+            tail = held[bounds.text_stop : bounds.end]
+            yield Revision(self._known_page(head), head, attributes, raw, tail)
+
+    def _reaches_revision(self) -> bool:
+        """Move on to the beginning of the next revision; False if more bytes are needed."""
+        while True:
+            if tag := self.skipped:
+                position = self.held.find(tag, self.at)
+                if position < 0:
+                    self.at = max(self.at, len(self.held) - len(tag))
+                    return False
+                self.at, self.skipped = position + len(tag), b""
+            begin = self.held.find(b"<revision", self.at)
+            if begin < 0:
+                self._drop_header()
+                return False
+            between = self.held[self.at : begin]
+            if b"</page" in between:
+                self.page = None
+            start = between.rfind(PAGE)
+            if start >= 0:
+                self.page = self._page_of(between[start:])
+                if not self.wanted(self.page):
+                    self.skipped = b"</page>"
+                    self.at += start
+                    continue
+            self.at = begin
+            return True
+
+    def _drop_header(self) -> None:
+        """Skip bytes without a revision, but for the head of a page and the end of the file."""
+        if len(self.held) - self.at > HEADER_MAX:
+            page = self.held.rfind(PAGE, len(self.held) - HEADER_MAX)
+            self.at = page if page >= 0 else len(self.held) - 64
+
+    def _page_of(self, head: bytes) -> Page:
+        """Parse the head of a page."""
+        title = _text_of(_TITLE.search(head))
+        prefix, colon, _ = title.partition(":")
+        namespaces = self.site.namespaces if self.site and colon else {}
+        namespace = namespaces.get(prefix, 0)  # formats before 0.6 have no <ns>
+        if match := _NS.search(head):
+            namespace = int(match[1])
+        return Page(_number_in(_ID.search(head)), namespace, title)
+
+    def _known_page(self, head: bytes = b"") -> Page:
+        """Return the page, or a page without a title for revisions that have lost theirs."""
+        if self.page is None:
+            self.note("revisions without a page")
+            self.page = Page(-_number_in(_ID.search(head)) or -1, 0, "")
+        return self.page
+
+
+class Bounds(NamedTuple):
+    """Offsets within a revision: its text tag, its text, the end of the text, its end tag."""
+
+    tag: int
+    text: int
+    text_stop: int
+    end: int
+
+
+def _bounds(held: bytes, begin: int) -> Bounds | None:
+    """Return the offsets of the revision that begins at `begin`; None if its end is not read yet.
+
+    In a revision without a text all offsets are that of its end tag.
+    """
+    tag = held.find(b"<text", begin, begin + _NEAR)
+    end = held.find(b"</revision>", begin, tag if tag >= 0 else len(held))
+    if tag < 0:
+        tag = held.find(b"<text", begin, end if end >= 0 else len(held))
+        end = end if tag < 0 else -1
+    if end >= 0:
+        return Bounds(end, end, end, end)
+    close = held.find(b">", tag) if tag >= 0 else -1
+    if close < 0:
+        return None
+    stop = close + 1
+    if held[close - 1] != ord("/"):
+        stop = held.find(b"</text>", stop)
+    end = held.find(b"</revision>", stop) if stop >= 0 else -1
+    return Bounds(tag, close + 1, stop, end) if end >= 0 else None
+
+
+def _escaped_text(raw: bytes, attributes: bytes) -> bytes | None:
+    """Return the escaped text; None where it is withheld, or left out of a stub dump."""
+    if raw.startswith(CDATA):
+        raw = raw[len(CDATA) :].removesuffix(b"]]>").replace(b"&", b"&amp;")
+        return raw.replace(b"<", b"&lt;").replace(b">", b"&gt;")
+    size = _BYTES.search(attributes)
+    withheld = b"deleted=" in attributes or (size is not None and int(size[1]) != 0)
+    return None if withheld and not raw else raw

@@ -1,0 +1,233 @@
+"""The part of counted pairs that a profile keeps: frequent words, gaps and phrases, and slips.
+
+A word is kept if it occurs in at least `min_count` different pairs. Its replacement is kept if it
+was seen in as many pairs, or if it is a slip of the word itself: up to two letters changed. A gap
+and its replacement are kept by the first rule, with at most two words in them, and phrases of up to
+three words. Everything else is counted without its text, so no text of more than three words leaves
+the pairs.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import NamedTuple
+
+from rapidfuzz.distance import OSA, Levenshtein
+
+from noisegen.noising import profile as profiles
+from noisegen.noising.profile import END, PHRASE_MAX, SAME, GapKey, LetterKey, Profile, WordKey
+from noisegen.realism.pair_counts import Form, PairCounts
+from noisegen.realism.row_factors import RowEdits, consistency
+from noisegen.text.alignment import token_spans
+from noisegen.text.buffers import is_word
+from noisegen.text.case import SMALL, case_of, lower, shape_of
+
+SLIP_MAX = 2  # edits (Damerau) of a form that is kept though it was seen once
+GAP_WORDS_MAX = 2  # words in a gap that is kept
+FORM_MAX = 60  # characters of a form that is kept
+CONTEXT_MIN = 5  # words with the same part between the same neighbours, to be counted if unchanged
+WRITTEN_MAX = 4  # letters that a part of a word becomes; with more it is no slip
+UNLIKE_MAX = 0.5  # share of a word's letters that may differ
+
+Slips = dict[tuple[str, str], list[LetterKey]]  # word and new form -> changed parts
+
+
+# What is kept.
+
+
+def kept_profile(found: PairCounts, min_count: int) -> Profile:
+    """Return the profile of counted pairs, without row factors."""
+    often = {form for form, number in found.seen.items() if number >= min_count}
+    every = _without_rare_phrases(found.counts.words, often)
+    changed_forms = sorted({(key.clean, key.noisy) for key in every if key.noisy})
+    slips = {form: letter_changes(*form) for form in changed_forms}  # an empty list: no slip
+    words, shapes = _kept_words(every, often, slips)
+    return replace(
+        found.counts,
+        words=words + _phrases_that_stayed(found.rows, words),
+        shapes=shapes,
+        gaps=_kept_gaps(found.counts.gaps, often),
+        letters=_letters(slips, {key.clean for key in every if " " not in key.clean}),
+        consistency=consistency(found.repeats, every),
+    )
+
+
+def _without_rare_phrases(words: Counter[WordKey], often: set[Form]) -> Counter[WordKey]:
+    """Return the counts with rare phrases split into words, whose new forms are not kept.
+
+    A phrase is kept with a form that it became in several pairs.
+    """
+    counts: Counter[WordKey] = Counter()
+    for key, count in words.items():
+        is_frequent = (key.clean, key.noisy) in often and not _breaks(key.noisy or "")
+        if " " not in key.clean or is_frequent:
+            counts[key] += count
+            continue
+        for number, word in enumerate(key.clean.split(" ")):
+            counts[WordKey(word, SMALL if number else key.case, None, SAME)] += count
+    return counts
+
+
+def _phrases_that_stayed(rows: Iterable[RowEdits], words: Counter[WordKey]) -> Counter[WordKey]:
+    """Count the occurrences of kept phrases in clean texts that did not change."""
+    changed = Counter[WordKey]()
+    for key, count in words.items():
+        if " " in key.clean:
+            changed[WordKey(key.clean, key.case, key.clean, SAME)] += count
+    phrases = {key.clean for key in changed}
+    heads = {phrase.partition(" ")[0] for phrase in phrases}
+    found = Counter[WordKey]()
+    if not phrases:
+        return found
+    for clean, _, _, times in rows:
+        small = lower(clean)
+        spans = [span for span in token_spans(clean) if is_word(clean[span[0]])]
+        for number, (start, stop) in enumerate(spans):
+            if small[start:stop] not in heads:
+                continue
+            for _, end in spans[number + 1 : number + PHRASE_MAX]:
+                if (phrase := small[start:end]) in phrases:
+                    case = case_of(clean[start:stop], not number)
+                    found[WordKey(phrase, case, phrase, SAME)] += times
+    return found - changed
+
+
+def _kept_words(
+    words: Counter[WordKey], often: set[Form], slips: Slips
+) -> tuple[Counter[WordKey], Counter[profiles.ShapeKey]]:
+    """Return the counts of frequent words, and the counts of all other words by their shape."""
+    kept: Counter[WordKey] = Counter()
+    shapes: Counter[profiles.ShapeKey] = Counter()
+    for key, count in words.items():
+        if (key.clean, None) not in often:
+            shape = shape_of(key.clean, key.case)
+            shapes[profiles.ShapeKey(shape, _change(key, slips))] += count
+        elif key.noisy is None or _is_kept(key.clean, key.noisy, often):
+            kept[key] += count
+        else:
+            kept[key._replace(noisy=None, written=SAME)] += count
+    return kept, shapes
+
+
+def _change(key: WordKey, slips: Slips) -> str:
+    """Return the kind of change of a word, one of `profile.CHANGES`."""
+    if key.noisy == key.clean:
+        return profiles.WRITTEN[key.written]
+    if key.noisy == "":
+        return profiles.GONE
+    places = len(slips.get((key.clean, key.noisy or ""), ()))
+    return profiles.LETTERS[min(places, len(profiles.LETTERS) - 1)] or profiles.OTHER
+
+
+def _is_kept(clean: str, noisy: str, often: set[Form]) -> bool:
+    """Tell whether the new form of a word is kept: it is frequent, or a slip of the word."""
+    if clean == noisy:
+        return True
+    if len(noisy) > FORM_MAX or len(token_spans(noisy)) > GAP_WORDS_MAX or _breaks(noisy):
+        return False
+    is_slip = OSA.distance(clean, noisy) <= min(SLIP_MAX, len(clean) - 1)
+    return is_slip or (clean, noisy) in often
+
+
+def _kept_gaps(gaps: Counter[GapKey], often: set[Form]) -> Counter[GapKey]:
+    """Return the counts of frequent gaps; the word to the right is kept if it is frequent too."""
+    kept: Counter[GapKey] = Counter()
+    for key, count in gaps.items():
+        if (key.gap, None) not in often or not _fits(key.gap):
+            continue
+        right = key.right if key.right == END or (key.right, None) in often else ""
+        noisy, written = key.noisy, key.written
+        if noisy != key.gap and not ((key.gap, noisy) in often and _fits(noisy or "")):
+            noisy, written = None, SAME
+        kept[GapKey(right, key.initial, key.gap, noisy, written)] += count
+    return kept
+
+
+def _fits(gap: str) -> bool:
+    """Tell whether a gap is short enough to be kept."""
+    words = sum(gap[start].isalnum() for start, _ in token_spans(gap))
+    return len(gap) <= FORM_MAX and words <= GAP_WORDS_MAX and not _breaks(gap)
+
+
+def _breaks(text: str) -> bool:
+    """Tell whether a text has a line break."""
+    return text != "".join(text.splitlines())
+
+
+# Letters.
+
+
+def letter_changes(clean: str, noisy: str) -> list[LetterKey]:
+    """Return the parts in which two words differ; none if the words are too unlike for a slip.
+
+    The parts follow from a shortest alignment; two swapped letters are one part.
+
+    >>> letter_changes("receive", "recieve")
+    [LetterKey(before='c', clean='ei', after='v', noisy='ie')]
+    """
+    framed = profiles.START + clean + END
+    changes = [
+        LetterKey(
+            framed[edit.start],
+            clean[edit.start : edit.stop],
+            framed[edit.stop + 1],
+            noisy[edit.noisy_start : edit.noisy_stop],
+        )
+        for edit in _letter_edits(clean, noisy)
+    ]
+    sizes = [(len(change.clean), len(change.noisy)) for change in changes]
+    is_slip = sum(map(max, sizes)) <= max(1, UNLIKE_MAX * max(len(clean), len(noisy)))
+    fit = all(ours <= profiles.LETTERS_MAX and theirs <= WRITTEN_MAX for ours, theirs in sizes)
+    return changes if is_slip and fit else []
+
+
+class _LetterEdit(NamedTuple):
+    """A part in which two words differ, by its offsets in both."""
+
+    start: int
+    stop: int
+    noisy_start: int
+    noisy_stop: int
+
+
+def _letter_edits(clean: str, noisy: str) -> list[_LetterEdit]:
+    """Return the parts in which two words differ; two swapped letters are one part."""
+    found: list[_LetterEdit] = []
+    for step in Levenshtein.opcodes(clean, noisy):
+        if step.tag == "equal":
+            continue
+        edit = _LetterEdit(step.src_start, step.src_end, step.dest_start, step.dest_end)
+        if found:
+            both = found[-1]._replace(stop=edit.stop, noisy_stop=edit.noisy_stop)
+            ours = clean[both.start : both.stop]
+            theirs = noisy[both.noisy_start : both.noisy_stop]
+            if edit.start == found[-1].stop or (len(ours) == 2 and ours == theirs[::-1]):
+                found.pop()
+                edit = both
+        found.append(edit)
+    return found
+
+
+def _sites(word: str, parts: frozenset[str]) -> Iterator[tuple[str, str, str]]:
+    """Yield every part of a word that is among `parts`: letter before, part, letter after."""
+    framed = profiles.START + word + END
+    for start in range(1, len(framed)):
+        for size in range(min(profiles.LETTERS_MAX, len(framed) - 1 - start) + 1):
+            part = framed[start : start + size]
+            if part in parts:
+                yield framed[start - 1], part, framed[start + size]
+
+
+def _letters(slips: Slips, words: Iterable[str]) -> Counter[LetterKey]:
+    """Count the changes of parts of words, and the words that have these parts, each word once.
+
+    A part is counted between its neighbours. An entry with an equal replacement counts words.
+    """
+    counts = Counter(change for changes in slips.values() for change in changes)
+    parts = frozenset(key.clean for key in counts)
+    contexts = {key[:3] for key in counts}
+    contexts_seen = Counter(site for word in words for site in set(_sites(word, parts)))
+    for (before, part, after), count in contexts_seen.items():
+        if count >= CONTEXT_MIN or (before, part, after) in contexts:
+            counts[LetterKey(before, part, after, part)] = count
+    return counts

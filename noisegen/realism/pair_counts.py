@@ -1,0 +1,284 @@
+"""Counts of real pairs: what happened to words, the gaps between them, and whole rows."""
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from itertools import accumulate, pairwise
+from typing import NamedTuple
+
+from noisegen.noising import profile as profiles
+from noisegen.noising.profile import (
+    END,
+    PHRASE_MAX,
+    SAME,
+    GapKey,
+    HabitKey,
+    Profile,
+    RowKey,
+    WordKey,
+)
+from noisegen.realism.row_factors import Repeat, RowEdits
+from noisegen.text.alignment import Span, TokenEdit, edits, token_spans
+from noisegen.text.buffers import is_word
+from noisegen.text.case import TITLE, bare, case_of, cased, lower
+
+ROW_WORDS_MAX = 200  # words; longer rows count as this long
+EDITS_MAX = 60  # changed words or gaps per row; more count as this many
+_LOST = (-1, -1)  # the place of a word whose counterpart in the noisy text is unknown
+
+CountedPair = tuple[tuple[str, str], int]  # clean and noisy text, and how often the pair occurs
+Form = tuple[str, str | None]  # a word or gap and its replacement; None stands for any replacement
+
+
+@dataclass
+class PairCounts:
+    """Counts of different pairs.
+
+    `seen` counts the pairs with each form. `repeats` counts words that occur twice in a row of
+    words, by whether the first and the second changed.
+    """
+
+    counts: Profile
+    seen: Counter[Form] = field(default_factory=Counter)
+    rows: list[RowEdits] = field(default_factory=list)
+    repeats: Counter[Repeat] = field(default_factory=Counter)
+
+    def add_pair(self, clean: str, noisy: str, times: int) -> None:
+        """Count a pair that occurs `times` times."""
+        row, counts = row_of(clean, noisy), self.counts
+        changed = sum(word.noisy != word.clean or word.written != SAME for word in row.words)
+        gap_edits = sum(gap.gap != gap.noisy for gap in row.gaps)
+        totals = {"pairs": 1, "changed": int(clean != noisy), "edits": row.edits}
+        for _ in range(times):
+            counts.words.update(row.words)
+            counts.gaps.update(row.gaps)
+            counts.habits.update(row.habits)
+            counts.totals.update(totals, words=len(row.words))
+        size = min(len(row.words), ROW_WORDS_MAX)
+        counts.rows[RowKey(size, min(changed, EDITS_MAX), min(gap_edits, EDITS_MAX))] += times
+        self.rows.append(RowEdits(clean, changed, gap_edits, times))
+        if changed:
+            self.repeats.update(_repeats(row.words))
+        self._see(row)
+
+    def _see(self, row: "RowKeys") -> None:
+        """Count the forms of a pair in `seen`."""
+        word_forms = {(word.clean, word.noisy) for word in row.words}
+        self.seen.update(form for form in word_forms if form[1] is not None)
+        self.seen.update({(word.clean, None) for word in row.words})
+        gap_forms = {(gap.gap, gap.noisy) for gap in row.gaps}
+        self.seen.update(gap_forms)
+        self.seen.update((gap, None) for gap, _ in gap_forms)
+
+    def add(self, other: "PairCounts") -> "PairCounts":
+        """Add the counts of other pairs; return the sum, which is this object."""
+        for name in ("totals", *profiles.TABLES):
+            getattr(self.counts, name).update(getattr(other.counts, name))
+        self.seen.update(other.seen)
+        self.rows.extend(other.rows)
+        self.repeats.update(other.repeats)
+        return self
+
+
+def count_pairs(lang: str, pairs: Sequence[CountedPair]) -> PairCounts:
+    """Return the counts of different pairs."""
+    found = PairCounts(Profile(lang))
+    for (clean, noisy), times in pairs:
+        found.add_pair(clean, noisy, times)
+    return found
+
+
+def _repeats(words: Sequence[WordKey]) -> Iterator[Repeat]:
+    """Yield each word that occurs twice or more, and whether the first two occurrences changed."""
+    changed: dict[str, list[bool]] = {}
+    for key in words:
+        changed.setdefault(key.clean, []).append(key.noisy != key.clean)
+    for word, flags in changed.items():
+        if len(flags) > 1 and " " not in word:
+            yield Repeat(word, *flags[:2])
+
+
+class RowKeys(NamedTuple):
+    """The keys under which a pair is counted, and its number of edits.
+
+    `habits` are the habits that the row could show.
+    """
+
+    words: list[WordKey]
+    gaps: list[GapKey]
+    habits: list[HabitKey]
+    edits: int
+
+
+def row_of(clean: str, noisy: str) -> RowKeys:
+    """Return the keys under which a pair is counted.
+
+    A word that only changed its case does not count as changed if the gap before it changed or the
+    word before it is gone: that is the reason of its new case ('Es alta' -> 'Ella es alta').
+    """
+    habits = _habits(clean, noisy)
+    shown = next((habit.habit for habit in habits if habit.shown), "")
+    changes = edits(clean, noisy)
+    aligned = list(_aligned(clean, noisy, changes))
+    words = []
+    for number, (span, target) in enumerate(aligned):
+        form = None if target == _LOST else noisy[slice(*target)] if target else ""
+        words.append(_word_key(clean[slice(*span)], form, not number, shown))
+    rights = [*(word.clean.partition(" ")[0] for word in words), END]
+    gaps = []
+    for gap in _gaps(clean, noisy, aligned):
+        case = _take_case(words, gap.word) if gap.clean != gap.noisy else SAME
+        gaps.append(GapKey(rights[gap.word], not gap.word, gap.clean, gap.noisy, case))
+    for number, word in enumerate(words):
+        if word.noisy == "":
+            words[number] = word._replace(written=_take_case(words, number + 1))
+    return RowKeys(words, gaps, habits, len(changes))
+
+
+def _habits(clean: str, noisy: str) -> list[HabitKey]:
+    """Return the habits that a row could show, at most one of them as shown."""
+    habits: list[HabitKey] = []
+    is_any_shown = False
+    for name, write in profiles.HABITS.items():
+        if _could_show(name, clean):
+            is_so = noisy.isupper() if name == "upper" else noisy == write(noisy)
+            habits.append(HabitKey(name, is_so and not is_any_shown))
+            is_any_shown = is_any_shown or is_so
+    return habits
+
+
+def _could_show(habit: str, clean: str) -> bool:
+    """Tell whether the habit would change at least two characters of a clean row."""
+    if habit == "small":
+        return sum(a != b for a, b in zip(clean, lower(clean), strict=True)) > 1
+    if habit == "upper":
+        return sum(character.islower() for character in clean) > 1
+    return not clean.isascii() and sum(len(bare(c)) == 1 and bare(c) != c for c in clean) > 1
+
+
+def _word_key(text: str, noisy: str | None, initial: bool, habit: str) -> WordKey:
+    """Return the key of a word and its noisy form; None: the form is unknown, '': the word is gone.
+
+    A change that follows from the habit of the row does not count.
+    """
+    clean, case = lower(text), case_of(text.partition(" ")[0], initial)
+    if not noisy:
+        return WordKey(clean, case, noisy, SAME)
+    if habit == "bare" and noisy == bare(text):
+        return WordKey(clean, case, clean, SAME)
+    form = lower(noisy)
+    written = profiles.UPPER_CASE if noisy == form.upper() else SAME
+    if noisy in (text, cased(form, case)) or habit in ("small", "upper"):
+        written = SAME
+    elif noisy in (form, cased(form, TITLE)):
+        written = profiles.SMALL_CASE if noisy == form else profiles.TITLE_CASE
+    return WordKey(clean, case, form, written)
+
+
+def _take_case(words: list[WordKey], number: int) -> int:
+    """Return the new case of a word that changed nothing else, and mark the word as unchanged.
+
+    `number` is its place in `words`. SAME for a word that changed more, or where there is none.
+    """
+    key = words[number] if number < len(words) else None
+    if key is None or key.noisy != key.clean or key.written == profiles.UPPER_CASE:
+        return SAME
+    words[number] = key._replace(written=SAME)
+    return key.written
+
+
+# The places of words and gaps in the noisy text.
+
+
+class AlignedWord(NamedTuple):
+    """The place of a clean word or phrase, and its place in the noisy text.
+
+    `target` is None where the word is gone, `_LOST` where its counterpart is unknown.
+    """
+
+    span: Span
+    target: Span | None
+
+
+def _aligned(clean: str, noisy: str, changes: Sequence[TokenEdit]) -> Iterator[AlignedWord]:
+    """Yield every clean word with its place in the noisy text."""
+    ours, theirs = token_spans(clean), token_spans(noisy)
+    starts, noisy_starts = [span[0] for span in ours], [span[0] for span in theirs]
+    at = noisy_at = 0
+    end = TokenEdit(len(clean), len(clean), len(noisy), len(noisy))
+    for edit in [*changes, end]:
+        first = bisect_left(starts, edit.clean_start)
+        stop = bisect_left(starts, edit.clean_stop)
+        noisy_first = bisect_left(noisy_starts, edit.noisy_start)
+        noisy_stop = bisect_left(noisy_starts, edit.noisy_stop)
+        for same, noisy_same in zip(ours[at:first], theirs[noisy_at:noisy_first], strict=True):
+            yield from _targets(clean, noisy, [same], [noisy_same])
+        yield from _targets(clean, noisy, ours[first:stop], theirs[noisy_first:noisy_stop])
+        at, noisy_at = stop, noisy_stop
+
+
+def _targets(
+    clean: str, noisy: str, ours: Sequence[Span], theirs: Sequence[Span]
+) -> Iterator[AlignedWord]:
+    """Yield the words among the clean tokens `ours`, with their places among the tokens `theirs`.
+
+    Words that became fewer words are yielded as one phrase.
+    """
+    words = [span for span in ours if is_word(clean[span[0]])]
+    texts = [noisy[slice(*span)] for span in theirs]
+    joined = "".join(clean[slice(*span)] for span in words)
+    targets: list[Span | None] = [_LOST if theirs else None] * len(words)
+    is_words = bool(texts) and is_word(texts[0][0]) and is_word(texts[-1][0])
+    if len(ours) == len(words) == 1 and is_words:
+        targets = [(theirs[0][0], theirs[-1][1])]
+    elif len(texts) == 1 and lower(joined) == lower(texts[0]):  # run together
+        stops = accumulate((stop - start for start, stop in words), initial=theirs[0][0])
+        targets = list(pairwise(stops))
+    elif is_words and len(texts) < len(ours) == len(words) <= PHRASE_MAX:
+        phrase = words[0][0], words[-1][1]
+        if clean[slice(*phrase)].split(" ") == [clean[slice(*span)] for span in words]:
+            words, targets = [phrase], [(theirs[0][0], theirs[-1][1])]
+    yield from map(AlignedWord, words, targets)
+
+
+class Gap(NamedTuple):
+    """A gap, its replacement, and the number of the word after it.
+
+    A gap is the text between two words, before the first word or behind the last.
+    """
+
+    word: int
+    clean: str
+    noisy: str
+
+
+def _gaps(clean: str, noisy: str, aligned: Sequence[AlignedWord]) -> Iterator[Gap]:
+    """Yield every gap whose replacement is known."""
+    start = AlignedWord((0, 0), (0, 0))
+    end = AlignedWord((len(clean), len(clean)), (len(noisy), len(noisy)))
+    edges = [start, *aligned, end]
+    first = noisy_stop = 0
+    for number, (_, target) in enumerate(edges[1:], 1):
+        if target is None or target == _LOST:
+            continue
+        between = edges[first : number + 1]
+        gaps = [clean[a.span[1] : b.span[0]] for a, b in pairwise(between)]
+        written = noisy[noisy_stop : target[0]]
+        if all(word.target != _LOST for word in between):
+            if len(gaps) == 1:
+                yield Gap(first, gaps[0], written)
+            elif written == reduce(_without_word, gaps):  # the words are gone, their gaps stayed
+                yield from (Gap(word, gap, gap) for word, gap in enumerate(gaps, first))
+        first, noisy_stop = number, target[1]
+
+
+def _without_word(before: str, after: str) -> str:
+    """Return the gap that is left where a word between two gaps is gone.
+
+    The space before the word goes with it, or the space behind it at the start of a text.
+    """
+    if before.endswith(" "):
+        return before[:-1] + after
+    return before + (after[1:] if not before and after.startswith(" ") else after)
