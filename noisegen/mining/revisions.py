@@ -257,7 +257,7 @@ class Bounds(NamedTuple):
 def _bounds(held: bytes, begin: int) -> Bounds | None:
     """Return the offsets of the revision that begins at `begin`; None if its end is not read yet.
 
-    In a revision without a text all offsets are that of its end tag.
+    In a revision without a text all offsets point to its end tag.
     """
     tag = held.find(b"<text", begin, begin + _NEAR)
     end = held.find(b"</revision>", begin, tag if tag >= 0 else len(held))

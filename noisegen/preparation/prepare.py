@@ -33,18 +33,23 @@ from noisegen.data.sources import (
 from noisegen.errors import SourceError, UsageError
 from noisegen.noising.rng import name_number
 from noisegen.options import Strings, argument, decode, listed, option, public
-from noisegen.preparation import duplicates
-from noisegen.preparation.duplicates import (
+from noisegen.preparation.duplicates import KEPT, REASONS, SPAN, Range, Search
+from noisegen.preparation.fingerprints import (
     BANDS,
+    COMPARED_MIN,
+    SHINGLE_SPACED,
+    SHINGLE_UNSPACED,
+    band_keys,
+    normal_form,
+)
+from noisegen.preparation.intermediate import (
+    BATCH,
     CANDIDATES,
     FOUND,
     INTERMEDIATE,
-    KEPT,
-    SPAN,
     WORK,
-    Search,
-    Task,
     checked,
+    key_writer,
     read_batch,
     work_path,
 )
@@ -252,11 +257,12 @@ class PortionJob:
     criteria: Criteria
     columns: Columns
     duplicates: str = "near"
+    batch: int = BATCH  # rows of a record batch of candidates
 
     @property
     def shingle(self) -> int:
         """The length of a shingle in characters."""
-        return duplicates.SHINGLE_SPACED if self.spoken.is_spaced else duplicates.SHINGLE_UNSPACED
+        return SHINGLE_SPACED if self.spoken.is_spaced else SHINGLE_UNSPACED
 
     @property
     def schema(self) -> pa.Schema:
@@ -508,10 +514,10 @@ def make_candidates(job: PortionJob, portion: Portion) -> Candidates:
         atomic(paths["texts"]) as file,
         publishing(live_path(paths["texts"]), account.read),
         pa.ipc.new_file(file, job.schema) as texts,
-        duplicates.key_writer(paths["forms"], "key", "mark", "row") as add_forms,
-        duplicates.key_writer(paths["bands"], "key", "row") as add_bands,
+        key_writer(paths["forms"], "key", "mark", "row") as add_forms,
+        key_writer(paths["bands"], "key", "row") as add_bands,
     ):
-        while batch := list(islice(candidates, duplicates.BATCH)):
+        while batch := list(islice(candidates, job.batch)):
             *columns, normal_forms, marks, keys = zip(*batch, strict=True)
             texts.write_batch(pa.record_batch(list(map(pa.array, columns)), schema=job.schema))
             indices = np.arange(rows, rows + len(batch))
@@ -520,9 +526,9 @@ def make_candidates(job: PortionJob, portion: Portion) -> Candidates:
             if job.duplicates != "keep":
                 add_forms(keys, marks, indices)
             if job.duplicates == "near":
-                size = duplicates.COMPARED_MIN * job.shingle
+                size = COMPARED_MIN * job.shingle
                 long = [at for at, form in enumerate(normal_forms) if len(form) >= size]
-                found = duplicates.band_keys([normal_forms[at] for at in long], job.shingle)
+                found = band_keys([normal_forms[at] for at in long], job.shingle)
                 add_bands(found.ravel(), np.repeat(indices[long], BANDS))
     note = Candidates(
         portion.number, portion.first_row, portion.rows, rows, rows + account.dropped.total(),
@@ -550,7 +556,7 @@ def _candidates(job: PortionJob, portion: Portion, account: _Account) -> Iterato
                 account.dropped[reason] += 1
                 continue
             if job.duplicates == "near":
-                form = duplicates.normal_form(sentence.text)
+                form = normal_form(sentence.text)
                 key = name_number(form)
                 form = "" if key in seen_forms else form
                 seen_forms.add(key)
@@ -596,7 +602,7 @@ def _finish(
     # No more processes than there is work for.
     options = replace(options, workers=min(options.workers, sum(counts) // SPAN + 1))
     with _at_hand(folder, len(notes), options) as (out, options):
-        search = Search(out, job.duplicates == "near", job.shingle, options.similarity)
+        search = Search(out, job.duplicates == "near", job.shingle, options.similarity, job.batch)
         search.begin(counts)
         search.find(lambda do, tasks, then: folder.run(do, tasks, options, then), options.progress)
         shards = _write_shards(folder, job, search, options)
@@ -648,7 +654,7 @@ def _write_shards(
     """Write the shards, one for each portion."""
     shards: list[WrittenShard] = []
     edges = pairwise(search.edges().tolist())
-    tasks = [(number, start, stop) for number, (start, stop) in enumerate(edges)]
+    tasks = [Range(number, start, stop) for number, (start, stop) in enumerate(edges)]
     options.progress(Progress("writing", 0, len(tasks), "shards"))
 
     def written(shard: WrittenShard) -> None:
@@ -679,7 +685,7 @@ def _manifest(
     )  # fmt: skip
 
 
-def _write_shard(job: PortionJob, folder: Path, search: Search, task: Task) -> WrittenShard:
+def _write_shard(job: PortionJob, folder: Path, search: Search, task: Range) -> WrittenShard:
     """Write a shard, a batch of candidates at a time."""
     number, start, stop = task
     path, codes, at = shard_path(folder, number), search.codes()[start:stop], 0
@@ -694,7 +700,7 @@ def _write_shard(job: PortionJob, folder: Path, search: Search, task: Task) -> W
             kept = pa.array(codes[at : at + len(batch)] == KEPT)
             to.write_batch(batch.filter(kept).select(COLUMNS))
             at += len(batch)
-    dropped = {reason: int((codes == code).sum()) for code, reason in duplicates.REASONS.items()}
+    dropped = {reason: int((codes == code).sum()) for code, reason in REASONS.items()}
     line = {
         "file": path.relative_to(job.out).as_posix(), "rows": int((codes == KEPT).sum()),
         "sha256": file_digest(path),

@@ -2,7 +2,7 @@
 
 The error rate of a text is its errors over the characters (or words) of its clean side. It is
 measured with the same draws at every factor, so it moves with the factor and not with chance. The
-factor is searched first on few rows, then on as many rows as the standard error requires.
+factor is searched first on few rows, then on the number of rows that the standard error requires.
 """
 
 import math

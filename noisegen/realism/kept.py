@@ -1,10 +1,10 @@
 """The part of counted pairs that a profile keeps: frequent words, gaps and phrases, and slips.
 
 A word is kept if it occurs in at least `min_count` different pairs. Its replacement is kept if it
-was seen in as many pairs, or if it is a slip of the word itself: up to two letters changed. A gap
-and its replacement are kept by the first rule, with at most two words in them, and phrases of up to
-three words. Everything else is counted without its text, so no text of more than three words leaves
-the pairs.
+was seen in `min_count` pairs too, or if it is a slip of the word itself: up to two letters changed.
+A gap and its replacement are kept by the first rule, with at most two words in them, and phrases of
+up to three words. Everything else is counted without its text, so no text of more than three words
+leaves the pairs.
 """
 
 from collections import Counter

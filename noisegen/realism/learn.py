@@ -159,7 +159,7 @@ def save(profile: Profile, folder: str | Path) -> None:
 def profile_of(
     pairs: Pairs, lang: str = "en", min_count: int = MIN_COUNT, workers: WorkerOptions = ALONE
 ) -> Profile:
-    """Return the profile of pairs; `kept` has the rules of what it holds.
+    """Return the profile of pairs; the module `kept` has the rules.
 
     Row factors are fitted to one half of the pairs with the chances of the other half: with chances
     from the same pairs a row with errors would look as if its errors had been likely.

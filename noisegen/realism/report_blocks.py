@@ -50,7 +50,7 @@ def comparison_page(realism: Realism) -> str:
 
 
 def comparison_sections(realism: Realism) -> list[blocks.Section]:
-    """Return the figures of a comparison; the first section says what was compared."""
+    """Return the sections of a comparison; the first one names both sets and the main results."""
     examples = [_example(versions) for versions in realism.examples]
     return [
         _about(realism),

@@ -265,8 +265,8 @@ def areas(scores: F64, is_other: Bool, times: F64) -> F64:
 def _contrasts(texts: NgramTexts, real: Pairs, synthetic: Pairs) -> Iterator[NgramContrast]:
     """Yield the n-grams with the most weight in a classifier of all texts, synthetic ones first.
 
-    The weight of an n-gram is its coefficient times the difference of its means on both sides. Of
-    overlapping n-grams only the one with the most weight is yielded, the shortest among equals.
+    The weight of an n-gram is its coefficient times the difference of its means on both sides. An
+    n-gram that overlaps one with more weight is left out, and so is the longer of two equals.
     """
     numbers = np.concatenate([texts.real, texts.synthetic])
     is_other = np.arange(len(numbers)) >= len(texts.real)

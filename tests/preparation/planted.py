@@ -2,7 +2,7 @@
 
 import random
 
-from noisegen.preparation.duplicates import shingles, similarity
+from noisegen.preparation.fingerprints import shingles, similarity
 
 _SIGNS = str.maketrans("", "", ".,;:'\"()")
 

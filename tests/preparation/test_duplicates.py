@@ -17,10 +17,10 @@ from noisegen.preparation.duplicates import (
     KEPT,
     NEAR,
     Search,
-    checked,
     links,
-    normal_form,
 )
+from noisegen.preparation.fingerprints import normal_form
+from noisegen.preparation.intermediate import BATCH, checked, work_path
 from noisegen.preparation.prepare import Portion, PortionJob, make_candidates
 from noisegen.preparation.sentences import Criteria
 from noisegen.text.segmentation import language
@@ -38,8 +38,9 @@ def found(tmp_path, monkeypatch):
     """Return the codes of texts that lie in portions of so many rows, and those texts."""
 
     def run(texts, rows, small=True, run_tasks=in_turn):
+        batch = BATCH
         if small:
-            monkeypatch.setattr(duplicates, "BATCH", 16)
+            batch = 16
             monkeypatch.setattr(duplicates, "RANGE", 500)
             monkeypatch.setattr(duplicates, "SPAN", 50)
         path = tmp_path / f"{rows}.txt"
@@ -47,16 +48,16 @@ def found(tmp_path, monkeypatch):
         out = tmp_path / f"out-{rows}"
         shutil.rmtree(out, ignore_errors=True)
         (out / "work").mkdir(parents=True)
-        job = PortionJob(out, "{}", language("en"), Criteria(1, 9_999, 0.0), Columns())
+        job = PortionJob(out, "{}", language("en"), Criteria(1, 9_999, 0.0), Columns(), batch=batch)
         counts = []
         for number, (part,) in enumerate(shard_ranges(expand([str(path)]), Columns(), rows)):
             portion = Portion(number, part.first, part.rows, ((str(path), part),))
             counts.append(make_candidates(job, portion).rows)
-        search = Search(out, near=True, shingle=5, similarity_min=LEAST)
+        search = Search(out, near=True, shingle=5, similarity_min=LEAST, batch=batch)
         search.begin(counts)
         search.find(run_tasks)
         codes = search.codes()
-        files = [duplicates.work_path(out, "texts", number) for number in range(len(counts))]
+        files = [work_path(out, "texts", number) for number in range(len(counts))]
         tables = [pa.ipc.open_file(file).read_all() for file in files]
         return codes, pa.concat_tables(tables)["text"].to_pylist()
 

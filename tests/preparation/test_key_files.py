@@ -4,8 +4,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from noisegen.preparation import duplicates
-from noisegen.preparation.duplicates import key_writer, keys_between
+from noisegen.preparation import intermediate
+from noisegen.preparation.duplicates import equal_ranges
+from noisegen.preparation.intermediate import key_writer, keys_between
 
 
 def drawn(seed, size):
@@ -21,7 +22,7 @@ def write(path, parts):
 
 
 def test_all_entries_come_back_once_in_ascending_ranges(tmp_path, monkeypatch):
-    monkeypatch.setattr(duplicates, "HELD", 300)
+    monkeypatch.setattr(intermediate, "HELD", 300)
     parts = [
         [drawn(1, 250), drawn(2, 200)],
         [drawn(3, 450), drawn(6, 450), drawn(4, 0)],
@@ -30,7 +31,7 @@ def test_all_entries_come_back_once_in_ascending_ranges(tmp_path, monkeypatch):
     paths = [tmp_path / f"{number}.arrow" for number in range(3)]
     for path, columns in zip(paths, parts, strict=True):
         write(path, columns)
-    tasks = duplicates._tasks(1 << 64, 4)
+    tasks = equal_ranges(1 << 64, 4)
     found = [keys_between(paths, [0, 1_000, 5_000], *task[1:]) for task in tasks]
     first, second = (np.concatenate(columns, axis=1) for columns in parts[:2])
     second[2] += np.uint64(1_000)
@@ -45,7 +46,7 @@ def test_all_entries_come_back_once_in_ascending_ranges(tmp_path, monkeypatch):
 def test_the_least_and_the_greatest_key(tmp_path):
     keys = np.array([0, (1 << 64) - 1], np.uint64)
     write(tmp_path / "a.arrow", [(keys, keys, [0, 1])])
-    [task] = duplicates._tasks(1 << 64, 1)
+    [task] = equal_ranges(1 << 64, 1)
     found, _, rows = keys_between([tmp_path / "a.arrow"], [10], *task[1:])
     assert found.tolist() == keys.tolist()
     assert rows.tolist() == [10, 11]

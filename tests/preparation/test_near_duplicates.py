@@ -5,8 +5,16 @@ import pytest
 from planted import KINDS, alike, planted
 
 from noisegen.noising.rng import GOLDEN, MASK, mix
-from noisegen.preparation import duplicates
-from noisegen.preparation.duplicates import BANDS, ROWS, band_keys, normal_form, shingles
+from noisegen.preparation.fingerprints import (
+    BANDS,
+    BASE,
+    ROWS,
+    band_keys,
+    factor,
+    normal_form,
+    salt,
+    shingles,
+)
 
 
 @pytest.mark.parametrize(
@@ -45,10 +53,10 @@ def slow_keys(form, size):
     for shingle in shingles(form, size):
         value = 0
         for sign in shingle:
-            value = (value * duplicates._BASE + ord(sign)) & MASK
+            value = (value * BASE + ord(sign)) & MASK
         hashes.append(mix(value))
     minima = [
-        min((one ^ duplicates._salt(number)) * duplicates._factor(number) & MASK for one in hashes)
+        min((one ^ salt(number)) * factor(number) & MASK for one in hashes)
         for number in range(BANDS * ROWS)
     ]
     keys = []
@@ -56,15 +64,14 @@ def slow_keys(form, size):
         key = 0
         for row in range(ROWS):
             key = mix((key + GOLDEN + minima[band * ROWS + row]) & MASK)
-        keys.append(key ^ duplicates._salt(band))
+        keys.append(key ^ salt(band))
     return keys
 
 
 @pytest.mark.parametrize("size", [2, 5])
-def test_the_kernel_equals_the_slow_way(size, odd_texts, demo_texts, monkeypatch):
+def test_the_kernel_equals_the_slow_way(size, odd_texts, demo_texts):
     forms = [normal_form(text[:120]) for text in [*odd_texts, *demo_texts]]
-    monkeypatch.setattr(duplicates, "_CHUNK", 1_000)
-    fast = band_keys(forms, size)
+    fast = band_keys(forms, size, chunk=1_000)
     assert fast.shape == (len(forms), BANDS)
     for form, keys in zip(forms, fast.tolist(), strict=True):
         assert keys == slow_keys(form, size)

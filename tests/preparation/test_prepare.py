@@ -197,7 +197,7 @@ def unwritten(raw, tmp_path, monkeypatch):
 
 def test_a_portion_made_again_ends_what_was_found_before(raw, unwritten, tmp_path, monkeypatch):
     (unwritten / "work" / "note-00004.json").unlink()
-    monkeypatch.setattr(duplicates, "_is_whole", Path.exists)
+    monkeypatch.setattr(duplicates, "is_whole", Path.exists)
     np.save(unwritten / "work" / "links-00000.npy", np.zeros((0, 2), np.int64))
     prepared(raw, unwritten, resume=True)
     prepared(raw, tmp_path / "whole")

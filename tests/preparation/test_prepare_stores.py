@@ -6,7 +6,7 @@ from runs import DEMO, contents
 
 from noisegen.errors import OutputError
 from noisegen.preparation import prepare as module
-from noisegen.preparation.duplicates import WORK
+from noisegen.preparation.intermediate import WORK
 from noisegen.preparation.prepare import prepare
 from noisegen.runs.manifest import Manifest
 from noisegen.runs.store import StorePath, output_path
