@@ -44,7 +44,9 @@ def slow_kept(counts, thresholds):
         and row.count >= thresholds.min_count
         and row.count >= thresholds.balance * row.reverse_count
     ]
-    for row in sorted(chosen, key=lambda row: (row.lang, row.clean, -row.count, -row.pages, row.noisy)):  # fmt: skip  # noqa: E501
+    for row in sorted(
+        chosen, key=lambda row: (row.lang, row.clean, -row.count, -row.pages, row.noisy)
+    ):
         same = [other for other in chosen if other[:2] == row[:2]]
         same.sort(key=lambda row: (-row.count, -row.pages, row.noisy))
         same = same[: thresholds.top or len(same)]
@@ -123,8 +125,10 @@ def test_merged_files_add_their_counts(folders):
     save_dictionary(entries, folders / "once.tsv")
     twice, _ = select([folders / "once.tsv", folders / "once.tsv"], Thresholds())
 
-    doubled = [e._replace(count=2 * e.count, pages=2 * e.pages, reverse_count=2 * e.reverse_count)
-               for e in entries]  # fmt: skip
+    doubled = [
+        e._replace(count=2 * e.count, pages=2 * e.pages, reverse_count=2 * e.reverse_count)
+        for e in entries
+    ]
     assert twice == doubled
 
 
@@ -161,7 +165,9 @@ def test_the_json_of_the_paper_keeps_words_and_probabilities(tmp_path):
 
 
 def test_the_example_of_the_paper_can_be_read(write):
-    path = write("es.json", '{"de": [["del", 0.52], ["se", 0.32], ["do", 0.10], ["dë", 0.04], ["en", 0.02]]}')  # noqa: E501  # fmt: skip
+    path = write(
+        "es.json", '{"de": [["del", 0.52], ["se", 0.32], ["do", 0.10], ["dë", 0.04], ["en", 0.02]]}'
+    )
 
     assert [entry.noisy for entry in load_dictionary(path)] == ["del", "se", "do", "dë", "en"]
 

@@ -254,9 +254,14 @@ def test_deltas_of_one_token():
 
 @pytest.mark.parametrize(
     ("clean", "noisy", "kept"),
-    [("für", "fuer", True), ("Straße", "Strasse", True), ("Mädchen", "Madchen", True),
-     ("Übung", "Uebung", True), ("Übergänge", "Uebergaenge", False)],
-)  # fmt: skip
+    [
+        ("für", "fuer", True),
+        ("Straße", "Strasse", True),
+        ("Mädchen", "Madchen", True),
+        ("Übung", "Uebung", True),
+        ("Übergänge", "Uebergaenge", False),
+    ],
+)
 @pytest.mark.parametrize("profile", ["rcp", "spelling"])
 def test_german_without_umlauts_is_within_two_edits(clean, noisy, kept, profile):
     """The paper's bound: one letter written as two passes, two of them in a word do not."""

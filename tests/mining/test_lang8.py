@@ -122,21 +122,28 @@ def test_the_language_learnt_is_that_of_the_run(learnt, code, count, file):
 
 
 def test_every_dropped_pair_has_a_reason(file):
+    odd = ["こんにちは", "I do not think so at all.", "y" * 9_000, "a \ud800"]
+    wrong = ["[sline]I have", "GOOD", *odd]
     path = file(
         entry(
             [SENTENCE, "x" * 3_000, None, "", "Fine it is.", "\ud800 odd", SENTENCE],
-            [["[sline]I have", "GOOD", "こんにちは", "I do not think so at all.", "y" * 9_000,
-              "a \ud800"], ["x"], ["a"], ["b"], [None], ["c"], ["Short."]],
+            [wrong, ["x"], ["a"], ["b"], [None], ["c"], ["Short."]],
         )
-    )  # fmt: skip
+    )
 
     pairs, account = mine(path)
 
     assert pairs == []
     assert account.dropped == {
-        "unclosed_tag": 1, "comment": 1, "wrong_script": 1, "too_different": 1, "too_long": 2,
-        "not_unicode": 1, "empty": 3, "length_differs": 1,
-    }  # fmt: skip
+        "unclosed_tag": 1,
+        "comment": 1,
+        "wrong_script": 1,
+        "too_different": 1,
+        "too_long": 2,
+        "not_unicode": 1,
+        "empty": 3,
+        "length_differs": 1,
+    }
 
 
 @pytest.mark.parametrize(
@@ -296,12 +303,16 @@ def test_the_command_tells_damage_by_its_exit_code(file, tmp_path):
 
 
 EXPECTED = {  # sentences with pairs, by hand from the invented samples
-    "en": {"I went to school yesterday.", "I have many friends.",
-           "I went to school yesterday .", "I have many friends ."},
+    "en": {
+        "I went to school yesterday.",
+        "I have many friends.",
+        "I went to school yesterday .",
+        "I have many friends .",
+    },
     "ja": {"昨日映画を見ました。", "昨日、映画を見ました。"},
     "zh": {"我昨天去了学校。"},
     "es": set(),
-}  # fmt: skip
+}
 
 
 @pytest.mark.nightly

@@ -217,8 +217,7 @@ def test_digests_are_those_of_the_files(files, tmp_path):
 def test_thresholds_change_without_mining_again(files, tmp_path):
     run(files, tmp_path / "strict", min_pages=2, top=1)
     run(files, tmp_path / "out")
-    made = run(files, tmp_path / "out", Refusing(), resume=True,
-               min_pages=2, top=1)  # fmt: skip
+    made = run(files, tmp_path / "out", Refusing(), resume=True, min_pages=2, top=1)
 
     assert content(tmp_path / "out") == content(tmp_path / "strict")
     assert set(made.dictionary["dropped"]) == {"few_pages", "beyond_top"}
@@ -265,9 +264,15 @@ def mined_in_a_process(files, out, tmp_path, workers=1):
     kill_at = files[2].read_text("utf-8").splitlines()[3]
     script = tmp_path / "script.py"
     script.write_text(
-        SCRIPT.format(here=str(Path(__file__).parent), files=list(map(str, files)), out=str(out),
-                      kill_at=kill_at, flag=str(tmp_path / "flag"), workers=workers)
-    )  # fmt: skip
+        SCRIPT.format(
+            here=str(Path(__file__).parent),
+            files=list(map(str, files)),
+            out=str(out),
+            kill_at=kill_at,
+            flag=str(tmp_path / "flag"),
+            workers=workers,
+        )
+    )
     return subprocess.run([sys.executable, script], capture_output=True, text=True)
 
 
@@ -565,8 +570,12 @@ def test_a_function_and_its_command_write_the_same(table, tmp_path):
 def test_thresholds_of_a_profile_can_be_changed_one_by_one(table, tmp_path):
     made = noisegen.mine_pairs(table, tmp_path / "a", profile="strict", min_pages=1)
     assert made.thresholds == {
-        "min_pages": 1, "min_count": 1, "balance": 3, "frequency": 10, "top": 20,
-    }  # fmt: skip
+        "min_pages": 1,
+        "min_count": 1,
+        "balance": 3,
+        "frequency": 10,
+        "top": 20,
+    }
     with pytest.raises(UsageError, match="--min-pages -1 is not a whole number, at least 0"):
         noisegen.mine_pairs(table, tmp_path / "b", min_pages=-1)
 

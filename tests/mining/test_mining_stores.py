@@ -23,12 +23,18 @@ FILES = {
     "pairs": ("pairs.tsv", f"noisy\tclean\n{NOISY}\t{CLEAN}\n".encode() * 3),
 }
 MINE = {
-    "wiki": noisegen.mine_wiki, "lang8": noisegen.mine_lang8, "pairs": noisegen.mine_pairs,
-}  # fmt: skip
+    "wiki": noisegen.mine_wiki,
+    "lang8": noisegen.mine_lang8,
+    "pairs": noisegen.mine_pairs,
+}
 OUTPUTS = [
-    "README.md", "dictionary.parquet", "dictionary.tsv", "manifest.json",
-    "pairs/part-00000.parquet", "words/part-00000.parquet",
-]  # fmt: skip
+    "README.md",
+    "dictionary.parquet",
+    "dictionary.tsv",
+    "manifest.json",
+    "pairs/part-00000.parquet",
+    "words/part-00000.parquet",
+]
 
 
 @pytest.fixture(params=["memory", pytest.param("s3", marks=pytest.mark.nightly)])
@@ -113,8 +119,10 @@ def test_a_run_in_a_store_resumes_by_its_listing(store, tmp_path, monkeypatch):
 
 
 def test_clean_files_and_archives_of_a_store(store, tmp_path):
-    noisy, clean = (put(f"{store}/{name}", f"{text}\n".encode() * 2)
-                    for name, text in (("noisy.txt", NOISY), ("clean.txt", CLEAN)))  # fmt: skip
+    noisy, clean = (
+        put(f"{store}/{name}", f"{text}\n".encode() * 2)
+        for name, text in (("noisy.txt", NOISY), ("clean.txt", CLEAN))
+    )
     made = noisegen.mine_pairs(noisy, tmp_path / "out", clean_files=[clean])
     assert made.totals["pairs"] == 2
     archive = put(f"{store}/a.7z", b"7z\xbc\xaf\x27\x1c" + bytes(30))
@@ -124,9 +132,11 @@ def test_clean_files_and_archives_of_a_store(store, tmp_path):
 
 @pytest.mark.parametrize(
     ("out", "message"),
-    [("memory://out", "memory:// ends with the command"),
-     ("sftp://host/out", "only a folder, s3://, gs:// and az:// are written to")],
-)  # fmt: skip
+    [
+        ("memory://out", "memory:// ends with the command"),
+        ("sftp://host/out", "only a folder, s3://, gs:// and az:// are written to"),
+    ],
+)
 def test_what_cannot_be_written_to_is_one_line(out, message, tmp_path, capfd):
     (tmp_path / "a.tsv").write_bytes(FILES["pairs"][1])
     assert run(["mine-pairs", str(tmp_path / "a.tsv"), "-o", out]) in (1, 2)

@@ -390,8 +390,10 @@ def test_jflag_is_the_slow_loop_over_its_lines():
     miner = PairsMiner(language("en"), PROFILES["rcp"])
     pairs, _, account = collected(miner, aligned(source, clean))
 
-    sides = [gzip.open(path, "rt", encoding="utf-8").read().split("\n")[:-1]  # noqa: SIM115
-             for path in (source, *clean)]  # fmt: skip
+    sides = [
+        gzip.open(path, "rt", encoding="utf-8").read().split("\n")[:-1]  # noqa: SIM115
+        for path in (source, *clean)
+    ]
     expected, dropped = [], Counter()
     for noisy, *versions in zip(*sides, strict=True):
         for version in versions:
@@ -438,28 +440,41 @@ def in_pieces(pack, data, size=501):
 
 
 def many(count=60):
-    return [(f"{noisy} It was number {n}.", f"{clean} It was number {n}.")
-            for n, (noisy, clean) in zip(range(count), ROWS * count, strict=False)]  # fmt: skip
+    return [
+        (f"{noisy} It was number {n}.", f"{clean} It was number {n}.")
+        for n, (noisy, clean) in zip(range(count), ROWS * count, strict=False)
+    ]
 
 
 @pytest.mark.parametrize(
     "kind",
-    ["a.tsv", "crlf.tsv", "a.jsonl", "a.parquet", "a.tsv.bz2", "a.tsv.zst", "a.csv", "a.tsv.gz",
-     "bgzip.tsv.gz"],
-)  # fmt: skip
+    [
+        "a.tsv",
+        "crlf.tsv",
+        "a.jsonl",
+        "a.parquet",
+        "a.tsv.bz2",
+        "a.tsv.zst",
+        "a.csv",
+        "a.tsv.gz",
+        "bgzip.tsv.gz",
+    ],
+)
 def test_a_large_table_is_many_tasks_with_the_pairs_of_one(kind, write, tmp_path, monkeypatch):
     rows, data = many(), table(many())
     if kind == "a.parquet":
         columns = dict(zip(("noisy", "clean"), map(list, zip(*rows, strict=True)), strict=True))
         pq.write_table(pa.table(columns), tmp_path / kind, row_group_size=13)
     contents = {
-        "a.tsv": data, "a.jsonl": jsonl(rows),
+        "a.tsv": data,
+        "a.jsonl": jsonl(rows),
         "crlf.tsv": "\ufeff" + data.replace("\n", "\r\n")[:-2],
         "a.tsv.bz2": in_pieces(bz2.compress, data.encode()),
         "a.tsv.zst": in_pieces(partial(pa.compress, codec="zstd", asbytes=True), data.encode()),
-        "a.csv": table(map(quoted, rows), comma=","), "a.tsv.gz": gzip.compress(data.encode()),
+        "a.csv": table(map(quoted, rows), comma=","),
+        "a.tsv.gz": gzip.compress(data.encode()),
         "bgzip.tsv.gz": in_pieces(bgzf, data.encode()),
-    }  # fmt: skip
+    }
     path = write(kind, contents[kind]) if kind in contents else str(tmp_path / kind)
     miner = PairsMiner(language("en"), PROFILES["rcp"])
     monkeypatch.setattr(lines, "ENTERED_BYTES", 1_000)
@@ -518,8 +533,10 @@ def test_empty_tables_beside_one_with_rows_are_mined(write, tmp_path):
 
 
 def test_parquet_and_aligned_files_without_rows_are_one_line(write, tmp_path):
-    pq.write_table(pa.table({"noisy": pa.nulls(0, pa.string()), "clean": pa.nulls(0, pa.string())}),
-                   tmp_path / "a.parquet")  # fmt: skip
+    pq.write_table(
+        pa.table({"noisy": pa.nulls(0, pa.string()), "clean": pa.nulls(0, pa.string())}),
+        tmp_path / "a.parquet",
+    )
     with pytest.raises(SourceError, match=r"no pairs in .*a\.parquet"):
         noisegen.mine_pairs(tmp_path / "a.parquet", tmp_path / "out")
     noisy, clean = write("a.txt", ""), write("b.txt", "\n")

@@ -31,10 +31,18 @@ def scanned(parts, wanted=everything):
 
 def plain(found):
     return [
-        (one.page.number, one.page.namespace, one.page.title, one.number, one.timestamp,
-         one.comment, one.is_minor, None if one.raw is None else unescape(one.raw.decode()))
+        (
+            one.page.number,
+            one.page.namespace,
+            one.page.title,
+            one.number,
+            one.timestamp,
+            one.comment,
+            one.is_minor,
+            None if one.raw is None else unescape(one.raw.decode()),
+        )
         for one in found
-    ]  # fmt: skip
+    ]
 
 
 def by_tree(data):
@@ -43,14 +51,18 @@ def by_tree(data):
     name = root.tag.partition("}")[0] + "}"
     return [
         (
-            int(page.findtext(f"{name}id")), int(page.findtext(f"{name}ns")),
-            page.findtext(f"{name}title"), int(one.findtext(f"{name}id")),
-            one.findtext(f"{name}timestamp"), one.findtext(f"{name}comment") or "",
-            one.find(f"{name}minor") is not None, _text(one.find(f"{name}text")),
+            int(page.findtext(f"{name}id")),
+            int(page.findtext(f"{name}ns")),
+            page.findtext(f"{name}title"),
+            int(one.findtext(f"{name}id")),
+            one.findtext(f"{name}timestamp"),
+            one.findtext(f"{name}comment") or "",
+            one.find(f"{name}minor") is not None,
+            _text(one.find(f"{name}text")),
         )
         for page in root.iter(f"{name}page")
         for one in page.iter(f"{name}revision")
-    ]  # fmt: skip
+    ]
 
 
 def _text(element):
@@ -84,11 +96,14 @@ def test_real_and_made_dumps_have_the_counted_pages_revisions_and_characters(dum
 @pytest.mark.parametrize(
     "name",
     [
-        "real/simplewiki-content-history-sample.xml", "synth/arwiki-synthhist.xml.bz2",
-        "malformed/deleted-revisions.xml", "malformed/namespaces-redirects.xml",
-        "malformed/crlf-bom.xml", "malformed/attribute-variants.xml",
+        "real/simplewiki-content-history-sample.xml",
+        "synth/arwiki-synthhist.xml.bz2",
+        "malformed/deleted-revisions.xml",
+        "malformed/namespaces-redirects.xml",
+        "malformed/crlf-bom.xml",
+        "malformed/attribute-variants.xml",
     ],
-)  # fmt: skip
+)
 def test_the_scanner_finds_what_a_tree_has(dumps, name):
     data = b"".join(salvage(dumps / name, pytest.fail))
 
@@ -265,8 +280,9 @@ def test_cdata_may_hold_tags():
     data = text.replace(">X<", "><![CDATA[a </text></revision> & b]]><").encode()
 
     assert [one.raw for one in scanned(data)[0]] == [
-        b"a &lt;/text&gt;&lt;/revision&gt; &amp; b", b"b",
-    ]  # fmt: skip
+        b"a &lt;/text&gt;&lt;/revision&gt; &amp; b",
+        b"b",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -107,9 +107,8 @@ def test_comments_on_reverts_are_flagged(tmp_path):
 
 
 def test_an_edit_older_than_what_it_changes_is_no_correction(tmp_path):
-    text = export(page(1, [])).decode().replace(
-        "  </page>", revision(5, CLEAN, when=9) + revision(6, NOISY, when=3) + "  </page>"
-    )  # fmt: skip
+    revisions = revision(5, CLEAN, when=9) + revision(6, NOISY, when=3)
+    text = export(page(1, [])).decode().replace("  </page>", f"{revisions}  </page>")
     (tmp_path / "a.xml").write_text(text)
 
     pairs, account = mined([tmp_path / "a.xml"])
@@ -139,10 +138,8 @@ def test_damage_of_a_page_is_told_once_and_where(tmp_path):
 
 # Of the errors injected into text, templates and references excepted (mining.md, section 6), the
 # share whose sentence pair must be found.
-RECALL = {
-    "it": 1, "tr": 1, "hi": 1, "ja": 1, "pt": 0.92, "ru": 0.92, "zh": 0.92, "ar": 0.92,
-    "en": 0.815, "es": 0.82, "fr": 0.82, "de": 0.677,
-}  # fmt: skip
+RECALL = dict.fromkeys(("it", "tr", "hi", "ja"), 1) | dict.fromkeys(("pt", "ru", "zh", "ar"), 0.92)
+RECALL |= {"en": 0.815, "es": 0.82, "fr": 0.82, "de": 0.677}
 
 
 @cache
@@ -161,12 +158,13 @@ def test_recall_is_that_of_comparing_whole_pages(dumps, lang):
 
     found = sum(
         any(
-            str(one.rev_new) == row["new_rev"] and row["noisy"] in one.noisy
+            str(one.rev_new) == row["new_rev"]
+            and row["noisy"] in one.noisy
             and row["clean"] in one.clean
             for one in pairs
         )
         for row in truth
-    )  # fmt: skip
+    )
 
     assert found / len(truth) >= RECALL[lang]
     assert words(pairs) == words(slow)
@@ -188,9 +186,8 @@ def test_skipping_loses_no_word_of_a_real_history(dumps):
 @pytest.mark.nightly
 def test_every_container_and_a_split_page_give_the_same_pairs(dumps):
     synth = dumps / "synth"
-    french = [synth / f"frwiki-synthhist{ending}" for ending in (
-        ".xml.bz2", "-multistream.xml.bz2", ".xml.7z", ".xml.gz", ".xml.zst",
-    )]  # fmt: skip
+    endings = (".xml.bz2", "-multistream.xml.bz2", ".xml.7z", ".xml.gz", ".xml.zst")
+    french = [synth / f"frwiki-synthhist{ending}" for ending in endings]
     first, *others = (mined([path], "fr")[0] for path in french)
     assert all(other == first for other in others)
     assert len(first) > 30
@@ -213,8 +210,11 @@ def test_the_files_of_a_page_are_one_task_in_their_order(tmp_path):
 
 @pytest.mark.nightly  # test_mine has one of two workers and small files
 def test_workers_and_parts_make_the_same_files(dumps, tmp_path):
-    names = ("real/enwiki-20140102-tiny.xml.bz2", "synth/enwiki-synthhist.xml.bz2",
-             "real/simplewiki-content-history-sample.xml")  # fmt: skip
+    names = (
+        "real/enwiki-20140102-tiny.xml.bz2",
+        "synth/enwiki-synthhist.xml.bz2",
+        "real/simplewiki-content-history-sample.xml",
+    )
     sources = [str(dumps / name) for name in names]
     common = ["mine-wiki", *sources, "--lang", "en", "--quiet"]
     assert cli([*common, "-o", str(tmp_path / "one"), "--workers", "1"]) == 0
@@ -254,9 +254,12 @@ EXPECTED = {  # exit code, words, what is told
     "unescaped-lt.xml": (3, GOOD, ["unescaped '<'"]),
 }
 REVISIONS = {  # of the archives, those that are whole
-    "corrupt-block.xml.bz2": 16, "trailing-garbage.xml.bz2": 50, "truncated.xml.bz2": 33,
-    "truncated.xml.gz": 19, "truncated.xml.7z": 16,
-}  # fmt: skip
+    "corrupt-block.xml.bz2": 16,
+    "trailing-garbage.xml.bz2": 50,
+    "truncated.xml.bz2": 33,
+    "truncated.xml.gz": 19,
+    "truncated.xml.7z": 16,
+}
 
 
 @pytest.mark.nightly
@@ -376,8 +379,9 @@ def cut_at(monkeypatch, size, paths, **options):
     tasks, _ = tasks_of([str(path) for path in paths], "en")
     accounts = [Account() for _ in tasks]
     miner = WikiMiner(language("en"), PROFILES["rcp"], **options)
-    pairs = [one for task, account in zip(tasks, accounts, strict=True)
-             for one in miner(task, account)]  # fmt: skip
+    pairs = [
+        one for task, account in zip(tasks, accounts, strict=True) for one in miner(task, account)
+    ]
     total = Account()
     for account in accounts:
         total.read += account.read
@@ -395,10 +399,14 @@ def blocks_of(data, size=9_000):
 @pytest.mark.parametrize("ending", ["xml", "bz2", "one.bz2", "zst"])
 def test_pieces_of_a_dump_give_what_the_dump_gives(tmp_path, monkeypatch, ending, damaged):
     data = history()
-    frames = (pa.compress(data[at : at + 7_001], "zstd", asbytes=True)
-              for at in range(0, len(data), 7_001))  # fmt: skip
-    packed = {"xml": data, "bz2": blocks_of(data), "zst": b"".join(frames),
-              "one.bz2": bz2.compress(data, 1)}[ending]  # fmt: skip
+    starts = range(0, len(data), 7_001)
+    frames = [pa.compress(data[at : at + 7_001], "zstd", asbytes=True) for at in starts]
+    packed = {
+        "xml": data,
+        "bz2": blocks_of(data),
+        "zst": b"".join(frames),
+        "one.bz2": bz2.compress(data, 1),
+    }[ending]
     if damaged:  # a revision without an end, or a block that is lost
         packed = bytearray(packed)
         last = data.index(b"</page>", len(data) // 2)

@@ -79,8 +79,10 @@ def test_the_output_and_its_account(raw, tmp_path):
     assert "Fish & chips were eaten." in texts
     assert set(rows["source"].to_pylist()) == {str(raw)}
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
-        "README.md", "data", "manifest.json",
-    ]  # fmt: skip
+        "README.md",
+        "data",
+        "manifest.json",
+    ]
     assert "fish" not in made.summary()
     assert "duplicate" in made.summary()
 
@@ -246,9 +248,13 @@ def test_a_portion_that_vanishes_during_the_run_is_an_error(raw, tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "stage"),
-    [("forms-00003.arrow", "finding duplicates"), ("bands-00004.arrow", "finding near duplicates"),
-     ("links-00000.npy", "comparing near duplicates"), ("texts-00001.arrow", "writing")],
-)  # fmt: skip
+    [
+        ("forms-00003.arrow", "finding duplicates"),
+        ("bands-00004.arrow", "finding near duplicates"),
+        ("links-00000.npy", "comparing near duplicates"),
+        ("texts-00001.arrow", "writing"),
+    ],
+)
 def test_what_is_damaged_during_the_search_is_one_line(raw, tmp_path, name, stage):
     def damage(event):
         if event.doing == stage and not event.done:
@@ -511,12 +517,20 @@ def test_sources_that_cannot_be_read_leave_no_folder(tmp_path):
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"duplicates": "some"}, {"similarity": 0}, {"rows_per_shard": 0}, {"limit": 0},
-        {"workers": 0}, {"executor": "threads"}, {"splitter": "knife"}, {"lang": "?"},
-        {"identify": "perhaps"}, {"min_chars": 0}, {"min_common": 1.5},
+        {"duplicates": "some"},
+        {"similarity": 0},
+        {"rows_per_shard": 0},
+        {"limit": 0},
+        {"workers": 0},
+        {"executor": "threads"},
+        {"splitter": "knife"},
+        {"lang": "?"},
+        {"identify": "perhaps"},
+        {"min_chars": 0},
+        {"min_common": 1.5},
         {"min_chars": 9, "max_chars": 8},
     ],
-)  # fmt: skip
+)
 def test_wrong_usage(raw, tmp_path, wrong):
     with pytest.raises(UsageError):
         prepared(raw, tmp_path / "out", **wrong)
@@ -567,9 +581,13 @@ def test_the_command_prints_json_and_says_that_rows_were_damaged(tmp_path, capfd
 
 
 ROLASER = [
-    "Ok.", "Ok.", "10 11 12 13 14 15 16 17", "Fish &amp; chips  were eaten.",
-    "A long one " + "and on " * 200 + "it goes.", "Привет, как дела?",
-]  # fmt: skip
+    "Ok.",
+    "Ok.",
+    "10 11 12 13 14 15 16 17",
+    "Fish &amp; chips  were eaten.",
+    "A long one " + "and on " * 200 + "it goes.",
+    "Привет, как дела?",
+]
 
 
 def test_the_profile_rolaser_does_what_the_authors_did_and_no_more(tmp_path):
@@ -585,10 +603,11 @@ def test_the_profile_rolaser_does_what_the_authors_did_and_no_more(tmp_path):
     assert texts("plain") == (kept, {"uncommon_characters": 1})
     assert texts("all", min_common=0.0)[0] == [*ROLASER, "One here.", "Two there."]
     for name, options, reason, lost in [
-        ("short", {"min_chars": 5}, "too_short", 2), ("long", {"max_chars": 500}, "too_long", 1),
+        ("short", {"min_chars": 5}, "too_short", 2),
+        ("long", {"max_chars": 500}, "too_long", 1),
         ("letters", {"min_letters": 0.5}, "few_letters", 1),
         ("exact", {"duplicates": "exact"}, "duplicate", 1),
-    ]:  # fmt: skip
+    ]:
         found, dropped = texts(name, **options)
         assert (len(found), dropped[reason]) == (len(kept) - lost, lost)
     tidy, _ = texts("tidy", tidy="yes")

@@ -47,13 +47,19 @@ def used(texts):
 @pytest.mark.parametrize(
     ("name", "figure", "target"),
     [
-        ("fing", "wer", 0.2), ("spac", "cer", 0.15),
-        *(pytest.param(*case, marks=pytest.mark.nightly) for case in (
-            ("fing", "cer", 0.01), ("fing", "cer", 0.15), ("spel", "cer", 0.03),
-            ("mix_all", "cer", 0.15),
-        )),
+        ("fing", "wer", 0.2),
+        ("spac", "cer", 0.15),
+        *(
+            pytest.param(*case, marks=pytest.mark.nightly)
+            for case in (
+                ("fing", "cer", 0.01),
+                ("fing", "cer", 0.15),
+                ("spel", "cer", 0.03),
+                ("mix_all", "cer", 0.15),
+            )
+        ),
     ],
-)  # fmt: skip
+)
 def test_the_expected_rate_is_met_within_two_per_cent(name, figure, target):
     texts = demo_texts()["en"]
     made = calibrated(name, texts, target, figure)

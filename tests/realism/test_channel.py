@@ -65,8 +65,10 @@ def test_a_long_row_takes_no_longer_than_many_short_ones():
 def test_channel_keeps_the_promises(folder):
     """With a profile given: without one there is nothing that it could do."""
     ours = registry.get("channel")
-    parameters = {**ours.parameters, "profile": type(ours.parameters["profile"])(
-        "profile", str(folder), str)}  # fmt: skip
+    parameters = {
+        **ours.parameters,
+        "profile": type(ours.parameters["profile"])("profile", str(folder), str),
+    }
     registry.register(
         Transform("channel-here", ours.summary, parameters, ours.make, ours.languages, ours.data)
     )
@@ -74,7 +76,7 @@ def test_channel_keeps_the_promises(folder):
 
 
 def test_its_example_is_within_reach(tmp_path):
-    (clean, noisy), = registry.examples_in(registry.get("channel").summary)  # fmt: skip
+    ((clean, noisy),) = registry.examples_in(registry.get("channel").summary)
     pairs = [(noisy, clean), (f"{noisy} so", f"{clean} so")]
     save(learned_profile(pairs), tmp_path)
     assert noisy in noised(tmp_path, [clean] * 200)
@@ -122,10 +124,11 @@ def test_a_phrase_changes_as_one(tmp_path):
 def test_a_writer_is_as_consistent_as_those_of_the_pairs(tmp_path, habitual):
     clean = [f"you know {n} and you see" for n in range(800)]
     noisy = [
-        row.replace("you", "u", 2 * (n % 2)) if habitual
+        row.replace("you", "u", 2 * (n % 2))
+        if habitual
         else row.replace("you", "u", n % 2)[::-1].replace("uoy", "u", n // 2 % 2)[::-1]
         for n, row in enumerate(clean)
-    ]  # fmt: skip
+    ]
     save(learned_profile(list(zip(noisy, clean, strict=True))), tmp_path)
     made = Counter(row.split().count("u") for row in noised(tmp_path, clean))
     assert (made[1] < 0.1 * made.total()) if habitual else (made[1] > 0.3 * made.total())

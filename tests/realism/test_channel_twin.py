@@ -196,8 +196,9 @@ class Twin:
 
     def gone(self, number, hits):
         start, stop = self.words[number]
-        if number == 0 and all(("words", n) in hits and self.is_gone(n)
-                               for n in range(len(self.words))):  # fmt: skip
+        if number == 0 and all(
+            ("words", n) in hits and self.is_gone(n) for n in range(len(self.words))
+        ):
             return []  # the last word of a row stays
         moved, size = ("gaps", number) in hits, start - self.gaps[number][0]
         if size and self.text[start - 1] == " " and not moved:
@@ -307,8 +308,10 @@ def applied(text, edits):
 
 def twin_rows(texts, profile, rate, seed=0):
     channel, stream = compiled(profile), stream_key(seed, "channel")
-    made = [Twin(text, channel, profile, row_key(stream, n), rate).edits()
-            for n, text in enumerate(texts)]  # fmt: skip
+    made = [
+        Twin(text, channel, profile, row_key(stream, n), rate).edits()
+        for n, text in enumerate(texts)
+    ]
     return made, [applied(text, edits) for text, edits in zip(texts, made, strict=True)]
 
 
@@ -322,9 +325,12 @@ def kernel_rows(texts, profile, rate, seed=0):
     spans = [[] for _ in texts]
     pool = edits.pool.to_pylist()
     for row, start, stop, chosen in zip(
-        edits.rows.tolist(), (edits.starts - origin).tolist(), (edits.stops - origin).tolist(),
-        edits.replacements.tolist(), strict=True,
-    ):  # fmt: skip
+        edits.rows.tolist(),
+        (edits.starts - origin).tolist(),
+        (edits.stops - origin).tolist(),
+        edits.replacements.tolist(),
+        strict=True,
+    ):
         encoded = texts[row].encode()
         span = (len(encoded[:start].decode()), len(encoded[:stop].decode()))
         spans[row].append((*span, pool[chosen].decode()))
@@ -362,11 +368,8 @@ def test_odd_texts_are_no_exception(odd_texts, demo_texts):
     assert_twins(odd_texts[:-1] * 10, learned_profile(noisy_pairs(demo_texts)))
 
 
-PIECES = st.sampled_from(
-    ["the", "The", "THE", " ", "  ", ", ", ".", "’", "'", "好", "的", "e", "é", "\u0301", "İ", "ß",
-     "naïve", "Москва", "мы", "-", "\n", "👍🏽", "1st", "14", "0", "ไทย", "東京", "a" * 70,
-     "\ufeff"]
-)  # fmt: skip
+WORDS = "the The THE . ’ ' 好 的 e é \u0301 İ ß naïve Москва мы - 👍🏽 1st 14 0 ไทย 東京 \ufeff"
+PIECES = st.sampled_from([*WORDS.split(), " ", "  ", ", ", "\n", "a" * 70])
 
 
 @given(st.lists(PIECES, max_size=12), st.integers(0, 1000))
@@ -375,8 +378,20 @@ def test_any_row_is_no_exception(pieces, seed):
 
 
 def _odd_profile():
-    clean = ["The naïve e 好的 Москва 1st the end.", "the мы 東京 ไทย, é", "THE end of the a. 好的",
-             "мы the e", "The 1st the", "a e the a"]  # fmt: skip
-    noisy = ["Teh naive  好得 москва the end", "мы the 东京 ไท e", "the end off a the 好",
-             "мыта e", "thist the", "ahe a"]  # fmt: skip
+    clean = [
+        "The naïve e 好的 Москва 1st the end.",
+        "the мы 東京 ไทย, é",
+        "THE end of the a. 好的",
+        "мы the e",
+        "The 1st the",
+        "a e the a",
+    ]
+    noisy = [
+        "Teh naive  好得 москва the end",
+        "мы the 东京 ไท e",
+        "the end off a the 好",
+        "мыта e",
+        "thist the",
+        "ahe a",
+    ]
     return learned_profile(list(zip(noisy, clean, strict=True)), min_count=1)

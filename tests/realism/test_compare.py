@@ -236,8 +236,9 @@ def test_examples_of_different_texts_are_of_each_set(real: Pairs) -> None:
     other = noised("fing:rate=0.1", 1, [text.replace("The", "Each") for text in TEXTS[:300]])
     examples = compare_pairs(real, other).examples
     assert [sorted(one) for one in examples] == [
-        *[["clean", "real"]] * (EXAMPLES // 2), *[["clean", "synthetic"]] * (EXAMPLES // 2)
-    ]  # fmt: skip
+        *[["clean", "real"]] * (EXAMPLES // 2),
+        *[["clean", "synthetic"]] * (EXAMPLES // 2),
+    ]
 
 
 def test_text_of_the_sets_cannot_break_the_page(real: Pairs) -> None:
@@ -285,8 +286,10 @@ def test_the_page_never_replaces_a_source(source: Path, tmp_path, capsys) -> Non
     before = source.read_bytes()
     path.write_bytes(before)
     words = ["realism", "--quiet", "-o", str(path)]
-    for given in (["--pairs", str(path), "--recipe", "spac"],
-                  ["--pairs", str(source), "--synthetic", str(path)]):  # fmt: skip
+    for given in (
+        ["--pairs", str(path), "--recipe", "spac"],
+        ["--pairs", str(source), "--synthetic", str(path)],
+    ):
         assert run([*words, *given]) == 2
         assert "is one of the sources" in capsys.readouterr().err
     assert path.read_bytes() == before

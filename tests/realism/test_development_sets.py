@@ -41,10 +41,14 @@ def tweets(posts: Write, demo: list[dict[str, str]]) -> list[tuple[str, str]]:
     """English pairs that are in the repository."""
     clean = [row["text"] for row in demo if row["lang"] == "en"]
     noisy = [noisegen.noise(text, "fing:rate=0.05", id=row) for row, text in enumerate(clean)]
-    pairs = [pair for pair in zip(noisy, clean, strict=True)
-             if len(pair[0].split()) == len(pair[1].split())]  # fmt: skip
-    rows = ("".join(f"{a}\t{b}\n" for a, b in zip(*map(str.split, pair), strict=True))
-            for pair in pairs)  # fmt: skip
+    pairs = [
+        pair
+        for pair in zip(noisy, clean, strict=True)
+        if len(pair[0].split()) == len(pair[1].split())
+    ]
+    rows = (
+        "".join(f"{a}\t{b}\n" for a, b in zip(*map(str.split, pair), strict=True)) for pair in pairs
+    )
     posts("train/original_languages/en/train.norm", "\n".join(rows))
     return pairs
 
@@ -68,9 +72,11 @@ def test_multilexnorm2_is_read_from_a_clone_or_a_bare_repository(
 
 
 def test_the_benchmark_has_the_figures_of_the_command(
-    tweets: list[tuple[str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    tweets: list[tuple[str, str]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
+) -> None:
     out = tmp_path / "figures.json"
     options = ["--set", "multilexnorm2:en", "--noise", "spel", "--seeds", "1", "--json", str(out)]
     monkeypatch.setattr(sys, "argv", ["realism", *options])
@@ -99,16 +105,22 @@ def test_slight_rows_have_only_punctuation_spaces_or_capitals_changed() -> None:
 @pytest.mark.parametrize(
     ("clean", "noisy", "expected"),
     [
-        ("I know Tom. You do.", "i know tom, you do", ["i for I", "name in lower case", "run-on",
-                                                       "start in lower case", "last stop dropped"]),
+        (
+            "I know Tom. You do.",
+            "i know tom, you do",
+            ["i for I", "name in lower case", "run-on", "start in lower case", "last stop dropped"],
+        ),
         ("You want to sing", "u wanna singin", ["u, ur, r", "wanna, ima, nvm", "ending"]),
         ("I'm going to see", "ima see", ["wanna, ima, nvm"]),
         ("they are going home", "r goin home", ["subject dropped", "u, ur, r", "-in for -ing"]),
         ("so late", "so late lol", ["laugh added"]),
-        ("he sent “it” home", "he swnt \"it\" home", ["substitution, near key", "sign typed plain",
-                                                     "sign typed plain"]),
+        (
+            "he sent “it” home",
+            'he swnt "it" home',
+            ["substitution, near key", "sign typed plain", "sign typed plain"],
+        ),
     ],
-)  # fmt: skip
+)
 def test_an_edit_has_its_habit(clean: str, noisy: str, expected: list[str]) -> None:
     assert [habit for habit, *_ in habits.Row(clean, noisy, "en").habits()] == expected
 
@@ -135,9 +147,10 @@ def test_two_planted_writers_are_found() -> None:
 
 
 def test_forms_that_a_recipe_writes_too_often_are_named(
-    tweets: list[tuple[str, str]], capsys: pytest.CaptureFixture[str],
+    tweets: list[tuple[str, str]],
+    capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+) -> None:
     command = ["habits", "multilexnorm2:en", "--noise", "slng:rate=1", "--forms", "3"]
     monkeypatch.setattr(sys, "argv", command)
     habits.main()

@@ -33,8 +33,10 @@ def slow(rows: list[tuple[str, str]], lang: str) -> dict[str, object]:
             tenths[min(int(middle / len(clean) * 10), 9) if clean else 0] += 1
             places[word_place(clean, noisy, edit)] += 1
     places.pop(None, None)
-    characters, words = (sum(map(len, side)) for side in (
-        [clean for clean, _ in rows], [clean.split() for clean, _ in rows]))  # fmt: skip
+    characters, words = (
+        sum(map(len, side))
+        for side in ([clean for clean, _ in rows], [clean.split() for clean, _ in rows])
+    )
     return {
         "kinds": [kinds[kind] for kind in KINDS],
         "edits_per_row": [sizes[number] for number in range(11)],

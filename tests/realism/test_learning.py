@@ -48,7 +48,7 @@ def told(clean, noisy):
         ("same as ever", "same as ever", {}, []),
         ("", "", {}, []),
     ],
-)  # fmt: skip
+)
 def test_differences_are_put_down_to_words_and_gaps(clean, noisy, words, gaps):
     assert told(clean, noisy) == (words, gaps)
 
@@ -103,8 +103,9 @@ def test_habits_of_rows_are_no_changes_of_words(demo_texts):
 
 def test_a_line_break_is_never_learned():
     pairs = [("so it\nis", "so it is"), ("so\nit", "so it"), ("so\u2028it", "so it")] * 3
-    profile = learned_profile([(f"{noisy} {n}", f"{clean} {n}") for n, (noisy, clean) in
-                          enumerate(pairs)], min_count=1)  # fmt: skip
+    profile = learned_profile(
+        [(f"{noisy} {n}", f"{clean} {n}") for n, (noisy, clean) in enumerate(pairs)], min_count=1
+    )
     texts = [part for key in profile.gaps for part in (key.gap, key.noisy) if part]
     assert not any(len(text.splitlines()) > 1 or text in "\n\u2028" for text in texts)
 

@@ -69,25 +69,40 @@ def test_no_four_words_of_the_source_are_in_a_profile(real_sentences):
     clean = real_sentences[:600]
     noisy = [text.replace(" the ", " a ").replace(", ", " and also ") for text in clean]
     profile = learned_profile(list(zip(noisy, clean, strict=True)))
-    texts = [text for table in (profile.words, profile.gaps, profile.letters) for key in table
-             for text in key if isinstance(text, str)]  # fmt: skip
+    texts = [
+        text
+        for table in (profile.words, profile.gaps, profile.letters)
+        for key in table
+        for text in key
+        if isinstance(text, str)
+    ]
     assert max(len(tokens(text)) for text in texts) <= 2
     phrases = {(*tokens(key.noisy), *tokens(key.right)) for key in profile.gaps}
     assert max(map(len, phrases)) == 3
 
 
 def test_what_stands_in_one_pair_only_is_not_kept():
-    pairs = [("see you tomorow Zebulon", "see you tomorrow Zebulon"), ("you see", "see you"),
-             ("to tomorow", "today tomorrow"), ("my secret, tomorrow", "tomorrow")]  # fmt: skip
+    pairs = [
+        ("see you tomorow Zebulon", "see you tomorrow Zebulon"),
+        ("you see", "see you"),
+        ("to tomorow", "today tomorrow"),
+        ("my secret, tomorrow", "tomorrow"),
+    ]
     profile = learned_profile(pairs * 3)
-    assert not any("zebulon" in str(key) or "secret" in str(key)
-                   for table in (profile.words, profile.gaps) for key in table)  # fmt: skip
+    assert not any(
+        "zebulon" in str(key) or "secret" in str(key)
+        for table in (profile.words, profile.gaps)
+        for key in table
+    )
     assert profile.words[WordKey("tomorrow", 0, "tomorow", 0)] == 6
 
 
 def test_a_slip_seen_once_is_kept_an_odd_form_is_not():
-    pairs = [("they beleive it", "they believe it"), ("they xyzzy it", "they believe it"),
-             ("they believe", "they believe")]  # fmt: skip
+    pairs = [
+        ("they beleive it", "they believe it"),
+        ("they xyzzy it", "they believe it"),
+        ("they believe", "they believe"),
+    ]
     forms = {key.noisy for key in learned_profile(pairs).words if key.clean == "believe"}
     assert forms == {"beleive", "believe", None}
 

@@ -41,8 +41,10 @@ VERBS = [
 ENDS = ["every morning", "after the rain", "without a word", "in the evening", "for a long time"]
 TEXTS = [
     f"The {NOUNS[a]} {VERBS[b]} the {NOUNS[c]} {ENDS[(a + b + c) % 5]}."
-    for a in range(10) for b in range(10) for c in range(0, 10, 2)
-]  # fmt: skip
+    for a in range(10)
+    for b in range(10)
+    for c in range(0, 10, 2)
+]
 
 
 def noised(name: str, seed: int, texts: list[str] = TEXTS) -> Pairs:
@@ -156,9 +158,13 @@ def slow_weights(texts: list[str]) -> list[dict[str, float]]:
     counts = []
     for text in texts:
         framed = f"\n{text[: tests.CHARACTERS_MAX]}\n"
-        counts.append(Counter(
-            framed[at : at + size] for size in tests.SIZES for at in range(len(framed) - size + 1)
-        ))  # fmt: skip
+        counts.append(
+            Counter(
+                framed[at : at + size]
+                for size in tests.SIZES
+                for at in range(len(framed) - size + 1)
+            )
+        )
     rows_with = Counter(name for row in counts for name in row)
     lines = []
     for row in counts:
