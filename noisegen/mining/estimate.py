@@ -1,4 +1,4 @@
-"""What a mining run would make and how long it would take, from a second of its largest task."""
+"""Estimate the output and the time of a mining run by mining its largest task for a second."""
 
 import time
 from collections.abc import Iterator
@@ -16,10 +16,10 @@ from noisegen.text.segmentation import Language
 
 @dataclass
 class _Stopwatch:
-    """A miner that ends after a second, where a block of the input ends.
+    """A miner that stops after a second, at the end of a block of the input.
 
-    It measures from the first pair on, for which the miner has loaded what it needs; `start` is
-    the time before it. `read` are the bytes that were mined in `seconds`.
+    The second begins at the first pair, when the miner has loaded its models; `start` is the time
+    before that. `read` is the number of input bytes that were mined in `seconds`.
     """
 
     miner: Miner
@@ -38,17 +38,18 @@ class _Stopwatch:
             if not self.pairs:
                 self.start, began = now - called, now
             if account.input[BYTES] > self.read > 0 and now - began > SAMPLE_SECONDS:
-                break  # all that was read before this block is mined
-            self.pairs, self.read, self.seconds = self.pairs + 1, account.input[BYTES], now - began
+                break  # the blocks before this one are mined completely
+            self.pairs += 1
+            self.read, self.seconds = account.input[BYTES], now - began
             yield pair
         else:
             self.read, self.seconds = account.input[BYTES], time.perf_counter() - began
 
 
 def estimate(work: Work, workers: int) -> RunEstimate | None:
-    """Return what mining will make; None if the bytes of the input are not known.
+    """Return the estimate of a run; None if the size of the input is unknown.
 
-    The bytes of the output are those of pairs and word counts, without the dictionary.
+    The size of the output includes pairs and word counts, without the dictionary.
     """
     sizes = work.sizes()
     if not all(sizes.values()):
@@ -66,8 +67,16 @@ def estimate(work: Work, workers: int) -> RunEstimate | None:
     total, at_once = sum(sizes.values()), min(workers, len(work.tasks))
     read = min(watch.read, sizes[largest.number])
     times, rate = total / read, read / watch.seconds
+    bytes_per_worker = max(total / at_once, sizes[largest.number])
     return RunEstimate(
-        input=total, input_unit=BYTES, exact=True, made=round(watch.pairs * times), unit="pairs",
-        shards=len(work.tasks), bytes=round(written * times), workers=at_once, rate=rate,
-        seconds=watch.start + max(total / at_once, sizes[largest.number]) / rate,
-    )  # fmt: skip
+        input=total,
+        input_unit=BYTES,
+        exact=True,
+        made=round(watch.pairs * times),
+        unit="pairs",
+        shards=len(work.tasks),
+        bytes=round(written * times),
+        workers=at_once,
+        rate=rate,
+        seconds=watch.start + bytes_per_worker / rate,
+    )

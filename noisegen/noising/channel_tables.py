@@ -1,6 +1,6 @@
 """What a channel looks up: the words and gaps of a batch of rows, and the tables that know them.
 
-`realism.learn` sees the same words and gaps row by row.
+`realism.pair_counts` sees the same words and gaps row by row.
 """
 
 from collections.abc import Iterator
