@@ -38,7 +38,7 @@ class Line(NamedTuple):
 
     clean: str
     noisy: str
-    count: int
+    times: int
     share: float
 
 
@@ -308,9 +308,9 @@ def _lines(profile: Profile, top: int) -> dict[str, list[Line]]:
     cases, edits = Counter[tuple[str, str]](), Counter[tuple[str, str, str]]()
     for entry in _entries(profile):
         if entry.noisy is not None:
-            edits[entry.table, entry.clean, entry.noisy] += entry.count
+            edits[entry.table, entry.clean, entry.noisy] += entry.times
         if entry.noisy is None or entry.table != "letters":  # letters have entries for all cases
-            cases[entry.table, entry.clean] += entry.count
+            cases[entry.table, entry.clean] += entry.times
     lines: dict[str, list[Line]] = {name: [] for name in _CAPTIONS}
     for (table, clean, noisy), count in sorted(edits.items(), key=lambda item: (-item[1], item[0])):
         share = count / max(count, cases[table, clean])
@@ -328,7 +328,7 @@ class _Entry(NamedTuple):
     table: str
     clean: str
     noisy: str | None
-    count: int
+    times: int
 
 
 def _entries(profile: Profile) -> Iterator[_Entry]:
