@@ -9,6 +9,7 @@ import click
 from noisegen.cli import common
 from noisegen.errors import UsageError
 from noisegen.mining import mine
+from noisegen.mining.options import Lang8Options, PairsOptions, WikiOptions
 from noisegen.options import decode
 from noisegen.preparation import prepare as preparation
 from noisegen.runs.manifest import Manifest
@@ -34,7 +35,7 @@ def prepare(**given: Any) -> int:
 
 
 @click.command("mine-wiki", epilog=common.example("mine-wiki enwiki-*.xml.bz2 -o out --lang en"))
-@common.run_options(mine.WikiOptions, skip={"skip"})
+@common.run_options(WikiOptions, skip={"skip"})
 @_dry_run
 @click.option(
     "--no-skip",
@@ -50,22 +51,22 @@ def mine_wiki(**given: Any) -> int:
     DUMP: files, folders or globs of pages-meta-history or content history (.xml, .bz2, .7z, .gz,
     .zst, .xz).
     """
-    return _run(mine.mine_wiki, mine.WikiOptions, given, tell=common.tell)
+    return _run(mine.mine_wiki, WikiOptions, given, tell=common.tell)
 
 
 @click.command("mine-lang8", epilog=common.example("mine-lang8 lang-8.dat -o out --lang ja"))
-@common.run_options(mine.Lang8Options)
+@common.run_options(Lang8Options)
 @_dry_run
 def mine_lang8(**given: Any) -> int:
     """Mine a dictionary of errors from corrections of learners.
 
     FILE: Lang-8 entries (one JSON array per line) or M2, compressed or not; the format is detected.
     """
-    return _run(mine.mine_lang8, mine.Lang8Options, given)
+    return _run(mine.mine_lang8, Lang8Options, given)
 
 
 @click.command("mine-pairs", epilog=common.example("mine-pairs pairs.tsv -o out --lang en"))
-@common.run_options(mine.PairsOptions)
+@common.run_options(PairsOptions)
 @_dry_run
 def mine_pairs(**given: Any) -> int:
     """Mine a dictionary of errors from noisy and clean text.
@@ -73,7 +74,7 @@ def mine_pairs(**given: Any) -> int:
     PAIRS: tables as for augment (.tsv .csv .jsonl .parquet, compressed or not, hf:NAME), or a text
     file with --clean-file.
     """
-    return _run(mine.mine_pairs, mine.PairsOptions, given, tell=common.tell)
+    return _run(mine.mine_pairs, PairsOptions, given, tell=common.tell)
 
 
 def _run(

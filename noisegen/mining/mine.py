@@ -4,33 +4,23 @@
 """
 
 import json
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from hashlib import blake2b
-from itertools import groupby
-from operator import attrgetter
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from noisegen.data.files import is_url, metered, modified, size_of
-from noisegen.data.m2 import text_head
-from noisegen.data.pairs import PairColumns, aligned_files
-from noisegen.data.sources import is_hub
+from noisegen.data.files import metered
 from noisegen.errors import SourceError, UsageError
-from noisegen.mining import counts, dictionary, parallel
-from noisegen.mining.dumps import tasks_of
-from noisegen.mining.filters import PROFILES, FilterProfile
+from noisegen.mining import counts, dictionary
 from noisegen.mining.miner import (
     DAMAGE_MAX,
-    THRESHOLD_OPTIONS,
-    THRESHOLDS,
     Account,
     Miner,
     SentencePair,
@@ -38,234 +28,48 @@ from noisegen.mining.miner import (
     Thresholds,
     WordPair,
 )
+from noisegen.mining.options import (
+    AnyOptions,
+    Lang8Options,
+    MiningOptions,
+    PairsOptions,
+    WikiOptions,
+    Work,
+)
 from noisegen.mining.wiki import WikiMiner
-from noisegen.options import Strings, argument, decode, internal, listed, option, public
+from noisegen.options import Strings, decode, public
 from noisegen.runs.atomic import atomic, file_digest
 from noisegen.runs.executors import is_remote
 from noisegen.runs.folder import METADATA, Layout, RunFolder, note_text, shard_path
 from noisegen.runs.journal import listing, mark_of
 from noisegen.runs.manifest import Card, Manifest, dataset_card, packages, summed
-from noisegen.runs.options import Folder, Lang, PartOptions, Splitter
 from noisegen.runs.progress import BYTES, Show, Tracker, live_path, publishing, silent
 from noisegen.runs.store import StorePath, output_path
-from noisegen.text.segmentation import language
-from noisegen.version import __version__
 
-ROWS = 8_192  # of a row group of pairs
+ROWS = 8_192  # rows of a row group of pairs
 WORD_MAX = 100  # characters of a word that is counted
 DICTIONARY = ("dictionary.parquet", "dictionary.tsv")
 _SHOWN = ("pairs", "pages", "revisions", "entries", "rows")  # counts that progress shows
 
-_TEXTS = [("noisy", pa.string()), ("clean", pa.string()), ("lang", pa.string()),
-          ("key", pa.uint64())]  # fmt: skip
+_TEXTS = [
+    ("noisy", pa.string()),
+    ("clean", pa.string()),
+    ("lang", pa.string()),
+    ("key", pa.uint64()),
+]
 _REVISIONS = [
-    ("page_id", pa.int64()), ("rev_old", pa.int64()), ("rev_new", pa.int64()),
-    ("timestamp", pa.string()), ("minor", pa.bool_()), ("comment_flag", pa.bool_()),
-    ("reverted", pa.bool_()), ("survived", pa.bool_()),
-]  # fmt: skip
+    ("page_id", pa.int64()),
+    ("rev_old", pa.int64()),
+    ("rev_new", pa.int64()),
+    ("timestamp", pa.string()),
+    ("minor", pa.bool_()),
+    ("comment_flag", pa.bool_()),
+    ("reverted", pa.bool_()),
+    ("survived", pa.bool_()),
+]
 WIKI = WikiMiner.kind
 _ROWS = pa.schema([*_TEXTS, ("unit", pa.int64())])
 PAIRS = {WIKI: pa.schema([*_TEXTS, *_REVISIONS]), "lang8": _ROWS, "pairs": _ROWS}
-Out = Annotated[
-    Folder, option("Output folder for pairs and dictionary", "-o", "--out", metavar="FOLDER")
-]
-
-Profile = Annotated[
-    Literal["spelling", "rcp", "strict", "all"],
-    option(
-        "Pairs to keep: as in the RCP paper, with misspellings alone in the dictionary (spelling) "
-        "or all that the paper takes (rcp); only the most reliable (strict); all"
-    ),
-]
-
-
-@dataclass(frozen=True)
-class Work:
-    """What to mine, and how; `config` are the options that decide which pairs there are.
-
-    `left_out` says which files are not mined and why.
-    """
-
-    tasks: Sequence[Task]
-    miner: Miner
-    config: dict[str, Any]
-    left_out: Sequence[str] = ()
-
-    def binding(self) -> dict[str, Any]:
-        """Return what a run's folder is bound to; raises SourceError for a missing file."""
-        sources = []
-        for paths, group in groupby(self.tasks, key=attrgetter("paths")):
-            tasks = list(group)
-            pieces = {"tasks": len(tasks), "first_cut": tasks[0].files[0].stop} if tasks[1:] else {}
-            place = {"task": tasks[0].number}
-            sources += [place | {"path": path} | _written(path) | pieces for path in paths]
-        config = {
-            "version": __version__, "kind": self.miner.kind, "lang": self.miner.language.code,
-            "options": self.config, "sources": sources,
-        }  # fmt: skip
-        as_read: dict[str, Any] = json.loads(json.dumps(config))  # as it comes from the manifest
-        return as_read
-
-    def sizes(self) -> dict[int, int]:
-        """Return the bytes of every task, 0 if those of a source are not known."""
-        sizes = {}
-        for task in self.tasks:
-            known = [file.size or _written(file.path)["bytes"] for file in task.files]
-            sizes[task.number] = 0 if None in known else sum(filter(None, known))
-        return sizes
-
-
-def _written(path: str) -> dict[str, Any]:
-    """Return the size of a file in bytes and its time of modification in ns, None for no file."""
-    if path == "-" or is_hub(path):
-        return {"bytes": None, "modified": None}
-    if is_url(path):
-        return {"bytes": size_of(path), "modified": modified(path)}
-    try:
-        status = Path(path).stat()
-    except OSError as error:
-        raise SourceError(f"cannot read {path}: {error.strerror}") from error
-    return {"bytes": status.st_size, "modified": status.st_mtime_ns}
-
-
-@dataclass(frozen=True, kw_only=True)
-class MiningOptions(PartOptions):
-    """Which pairs and which words are kept; a threshold of None is that of the profile."""
-
-    lang: Lang = "en"
-    profile: Profile = "rcp"
-    max_char_distance: Annotated[
-        str | None, option("Maximum edit distance between the words of a pair", metavar="N|none")
-    ] = None
-    fuzzy_pinyin: Annotated[
-        bool, option("Chinese: treat zh/z, sh/s, ch/c, n/l and -ng/-n as the same sound")
-    ] = False
-    min_pages: Annotated[int | None, THRESHOLD_OPTIONS["min_pages"]] = None
-    min_count: Annotated[int | None, THRESHOLD_OPTIONS["min_count"]] = None
-    balance: Annotated[int | None, THRESHOLD_OPTIONS["balance"]] = None
-    frequency: Annotated[int | None, THRESHOLD_OPTIONS["frequency"]] = None
-    top: Annotated[int | None, THRESHOLD_OPTIONS["top"]] = None
-    strict: Annotated[bool, option("Treat damaged input as an error")] = False
-    tell: Annotated[Callable[[str], None], internal()] = silent
-
-    def deciding(self, *names: str) -> dict[str, Any]:
-        """Return the options that decide which pairs are mined: those of all runs and `names`."""
-        shared = ("profile", "max_char_distance", "fuzzy_pinyin")
-        return {name: getattr(self, name) for name in (*shared, *names)}
-
-    def pair_profile(self) -> FilterProfile:
-        """Return the filters of pairs; raises UsageError for an invalid distance."""
-        chosen, distance = PROFILES[self.profile], self.max_char_distance
-        if distance is None:
-            return chosen
-        if not re.fullmatch("none|[1-9][0-9]{0,3}", distance):
-            raise UsageError(
-                f"--max-char-distance {distance!r}: write a number from 1 to 9999, or none"
-            )
-        return replace(chosen, char_distance_max=None if distance == "none" else int(distance))
-
-    def thresholds(self) -> Thresholds:
-        """Return the thresholds of the profile, with those that were given."""
-        given = {field.name: getattr(self, field.name) for field in fields(Thresholds)}
-        chosen = {name: value for name, value in given.items() if value is not None}
-        return replace(THRESHOLDS[self.profile], **chosen)
-
-
-@dataclass(frozen=True)
-class WikiOptions(MiningOptions):
-    """The revision history of a wiki; without `skip` whole pages are compared, slowly."""
-
-    dumps: Annotated[Strings, argument("DUMP...")]
-    out: Out
-    _: KW_ONLY
-    profile: Profile = "spelling"
-    splitter: Splitter = "sentencex"
-    skip: Annotated[bool, option("Compare only what changed, not whole pages")] = True
-
-    def work(self) -> Work:
-        """Return the dumps to mine and how; raises NoisegenError."""
-        spoken = language(self.lang, splitter=self.splitter, fuzzy_pinyin=self.fuzzy_pinyin)
-        tasks, left_out = tasks_of(listed(self.dumps), spoken.code)
-        miner = WikiMiner(spoken, self.pair_profile(), skip=self.skip)
-        return Work(tasks, miner, self.deciding("splitter", "skip"), left_out)
-
-
-@dataclass(frozen=True)
-class Lang8Options(MiningOptions):
-    """Sentences of learners and their corrections."""
-
-    files: Annotated[Strings, argument("FILE...")]
-    out: Out
-    _: KW_ONLY
-    with_uncorrected: Annotated[
-        bool, option("Keep sentences without a correction, as pairs of equal sides")
-    ] = False
-
-    def work(self) -> Work:
-        """Return the files to mine and how; raises NoisegenError."""
-        spoken = language(self.lang, fuzzy_pinyin=self.fuzzy_pinyin)
-        miner = parallel.Lang8Miner(spoken, self.pair_profile(), self.with_uncorrected)
-        tasks = parallel.lang8_tasks(listed(self.files))
-        return Work(tasks, miner, self.deciding("with_uncorrected"))
-
-
-@dataclass(frozen=True)
-class PairsOptions(MiningOptions):
-    """Parallel noisy and clean text: tables, or a text file and its corrected versions."""
-
-    sources: Annotated[Strings, argument("PAIRS...")]
-    out: Out
-    _: KW_ONLY
-    noisy_column: Annotated[str, option("Column with the errors")] = "noisy"
-    clean_columns: Annotated[
-        Strings,
-        option(
-            "Column with the corrected text or a list of corrections; repeatable", "--clean-column"
-        ),
-    ] = ("clean",)
-    clean_files: Annotated[
-        Strings, option("Text file with the correction of each line; repeatable", "--clean-file")
-    ] = ()
-    lang_column: Annotated[str | None, option("Column with the language (code or name)")] = None
-    split: Annotated[bool, option("Split rows into sentences and align them")] = False
-    splitter: Splitter = "sentencex"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        columns = listed(self.clean_columns)
-        if self.clean_files and len(listed(self.sources)) > 1:
-            raise UsageError("--clean-file goes with one noisy text file")
-        if self.clean_files and (
-            self.lang_column or [self.noisy_column, *columns] != ["noisy", "clean"]
-        ):
-            raise UsageError(
-                "--clean-file is for text files, which have no columns: omit column options"
-            )
-        if self.noisy_column in columns:
-            raise UsageError(f"column {self.noisy_column!r} cannot be both noisy and clean")
-
-    def work(self) -> Work:
-        """Return the tables or files to mine and how; raises NoisegenError."""
-        spoken = language(self.lang, splitter=self.splitter, fuzzy_pinyin=self.fuzzy_pinyin)
-        sources, corrected = listed(self.sources), listed(self.clean_files)
-        clean_columns = tuple(listed(self.clean_columns))
-        columns = PairColumns(self.noisy_column, clean_columns, self.lang_column)
-        miner = parallel.PairsMiner(spoken, self.pair_profile(), columns, self.split)
-        left_out: list[str] = []
-        if corrected:
-            files = aligned_files(sources[0], corrected)
-            if not any(text_head(file.path) for file in files):
-                raise SourceError(f"no pairs in {', '.join(file.path for file in files)}")
-            tasks = [Task(0, tuple(files))]
-        else:
-            tasks, left_out = parallel.table_tasks(sources, miner)
-        config = self.deciding(
-            "splitter", "split", "noisy_column", "clean_columns", "lang_column", "clean_files"
-        )
-        return Work(tasks, miner, config, left_out)
-
-
-AnyOptions = WikiOptions | Lang8Options | PairsOptions
 
 
 # The commands.
@@ -299,9 +103,9 @@ def mine_wiki(
 ) -> Manifest:
     """Mine sentence pairs and a dictionary from the revision history of a wiki.
 
-    `dumps`: files, folders or globs; without `skip` whole pages are compared, slowly, for the same
-    word pairs; `tell` is called with a line for every file that is left out. A threshold of None is
-    that of the profile (see `Thresholds`). Raises NoisegenError.
+    `dumps` are files, folders or globs. Without `skip` whole pages are compared, slowly, for the
+    same word pairs. `tell` is called with a line for every file that is left out. A threshold of
+    None has the value of the profile (see `Thresholds`). Raises NoisegenError.
     """
     options = decode(WikiOptions, locals())
     return mine(options.work(), options)
@@ -334,8 +138,8 @@ def mine_lang8(
 ) -> Manifest:
     """Mine learners' sentences: Lang-8 entries (a JSON array per line) or M2.
 
-    `with_uncorrected` keeps a sentence that nobody corrected, as a pair of itself. A threshold of
-    None is that of the profile. Raises NoisegenError.
+    `with_uncorrected` keeps a sentence that nobody corrected as a pair of equal sides. A threshold
+    of None has the value of the profile. Raises NoisegenError.
     """
     options = decode(Lang8Options, locals())
     return mine(options.work(), options)
@@ -373,9 +177,9 @@ def mine_pairs(
 ) -> Manifest:
     """Mine a dictionary from parallel noisy and clean text.
 
-    `sources`: tables as for `augment`, or one text file with the corrections of its lines in
-    `clean_files`. `split` cuts rows into sentences and aligns those. `tell` is called with a line
-    for every file that is left out. A threshold of None is that of the profile. Raises
+    `sources` are tables as for `augment`, or one text file with the corrections of its lines in
+    `clean_files`. `split` cuts rows into sentences and aligns these. `tell` is called with a line
+    for every file that is left out. A threshold of None has the value of the profile. Raises
     NoisegenError.
     """
     options = decode(PairsOptions, locals())
