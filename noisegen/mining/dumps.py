@@ -23,19 +23,22 @@ _SIGNS = (b"<revision>", b"mediawiki", "mediawiki".encode("utf-16-le"))
 _SAME = {"no": "nb", "nb": "no", "simple": "en"}  # codes of wikis that differ from the language's
 
 
-def tasks_of(sources: Sequence[str], lang: str) -> tuple[list[Task], list[str]]:
+def tasks_of(
+    sources: Sequence[str], lang: str, piece_bytes: int | None = None
+) -> tuple[list[Task], list[str]]:
     """Return the tasks of dump files, and a line with the reason for each file that is left out.
 
-    A large file with entry points becomes several tasks. The files of a page that is split by
-    revisions (p1r2r3) become one task, in their order. Raises SourceError for a missing or empty
-    file, a file that is not what its extension says, and if no file is left.
+    A file with entry points becomes tasks of `piece_bytes` each (default: `PIECE_BYTES`). The
+    files of a page that is split by revisions (p1r2r3) become one task, in their order. Raises
+    SourceError for a missing or empty file, a file that is not what its extension says, and if no
+    file is left.
     """
     files, left_out = _chosen_files(sources, lang)
     if not files:
         raise SourceError("; ".join(left_out[:3]) or f"no files in {', '.join(sources)}")
     tasks: list[tuple[FileRange, ...]] = []
     for group in _grouped(files):
-        tasks += _pieces(group)
+        tasks += _pieces(group, piece_bytes or PIECE_BYTES)
     return [Task(number, ranges) for number, ranges in enumerate(tasks)], left_out
 
 
@@ -69,12 +72,12 @@ def _grouped(files: Sequence[str]) -> list[tuple[str, ...]]:
     return [tuple(name for _, name in sorted(group)) for group in groups.values()]
 
 
-def _pieces(names: Sequence[str]) -> list[tuple[FileRange, ...]]:
+def _pieces(names: Sequence[str], piece_bytes: int) -> list[tuple[FileRange, ...]]:
     """Return the files of a dump as one task, or the ranges of one large file as several.
 
     A dump of several files, or in an unusual form, is not cut.
     """
-    starts = [0] if names[1:] else entries(names[0], PIECE_BYTES)
+    starts = [0] if names[1:] else entries(names[0], piece_bytes)
     if not starts[1:] or not is_plain(head_of(names[0])):
         return [tuple(map(FileRange, names))]
     (name,) = names

@@ -79,11 +79,16 @@ def _spoken(name: str, like: Language) -> Language | None:
         return None
 
 
-def table_tasks(sources: Sequence[str], miner: PairsMiner) -> tuple[list[Task], list[str]]:
-    """Return the tasks of tables, and a line for each skipped file (see `data.pairs`)."""
+def table_tasks(
+    sources: Sequence[str], miner: PairsMiner, rows: int | None = None
+) -> tuple[list[Task], list[str]]:
+    """Return the tasks of tables, and a line for each skipped file (see `data.pairs`).
+
+    A task has at most `rows` rows (default: `ROWS`).
+    """
     found, skipped = pair_tables(sources, miner.columns)
     noisy = Columns(miner.columns.noisy)
-    cut = [piece for file in found for piece in pieces(file, noisy, ROWS)]
+    cut = [piece for file in found for piece in pieces(file, noisy, rows or ROWS)]
     return [Task(number, (piece,)) for number, piece in enumerate(cut)], skipped
 
 
@@ -149,8 +154,11 @@ class Lang8Miner:
         return None if self.language.is_written_in(text) else "wrong_script"
 
 
-def lang8_tasks(sources: Sequence[str]) -> list[Task]:
-    """Return the tasks of files; raises SourceError for a missing file or one of another kind."""
+def lang8_tasks(sources: Sequence[str], lines: int | None = None) -> list[Task]:
+    """Return the tasks of files, each of about `lines` lines (default: `ROWS`).
+
+    Raises SourceError for a missing file or one of another kind.
+    """
     for source in sources:
         if not (is_url(source) or Path(source).is_file()):
             what = "a folder; name its files" if Path(source).is_dir() else "no such file"
@@ -158,7 +166,7 @@ def lang8_tasks(sources: Sequence[str]) -> list[Task]:
     paths = list(dict.fromkeys(map(absolute, sources)))
     for path in paths:
         kind_of(path)
-    cut = [piece for path in paths for piece in line_pieces(path, ROWS)]
+    cut = [piece for path in paths for piece in line_pieces(path, lines or ROWS)]
     return [Task(number, (piece,)) for number, piece in enumerate(cut)]
 
 

@@ -119,14 +119,17 @@ _BYTES = re.compile(rb"""\sbytes=["'](-?\d{1,18})["']""")
 
 
 def read_revisions(
-    parts: Iterable[bytes], note: Callable[[str], None], wanted: Callable[[Page], bool]
+    parts: Iterable[bytes],
+    note: Callable[[str], None],
+    wanted: Callable[[Page], bool],
+    revision_max: int = REVISION_MAX,
 ) -> Iterator[Revision]:
     """Yield the revisions of the pages that are wanted; losses are reported to `note`.
 
-    Only whole revisions are yielded; one over REVISION_MAX comes without its text. The first part
-    holds the head of the export.
+    Only whole revisions are yielded; one of more than `revision_max` bytes comes without its text.
+    The first part holds the head of the export.
     """
-    scanner = Scanner(note, wanted)
+    scanner = Scanner(note, wanted, revision_max)
     for part in parts:
         yield from scanner.feed(part)
     yield from scanner.finish()
@@ -135,8 +138,15 @@ def read_revisions(
 class Scanner:
     """Finds revisions in bytes that arrive in parts, and forgets the bytes before the next one."""
 
-    def __init__(self, note: Callable[[str], None], wanted: Callable[[Page], bool]) -> None:
+    def __init__(
+        self,
+        note: Callable[[str], None],
+        wanted: Callable[[Page], bool],
+        revision_max: int = REVISION_MAX,
+        header_max: int = HEADER_MAX,
+    ) -> None:
         self.note, self.wanted = note, wanted
+        self.revision_max, self.header_max = revision_max, header_max
         self.held, self.at = b"", 0
         self.parts: list[bytes] = []  # bytes that follow `held`
         self.site: Site | None = None
@@ -174,7 +184,7 @@ class Scanner:
         while self._reaches_revision():
             begin = self.at
             bounds = _bounds(held, begin)
-            if bounds is None and len(held) - begin <= REVISION_MAX:
+            if bounds is None and len(held) - begin <= self.revision_max:
                 return
             if bounds is None:
                 self.skipped = b"</revision>"
@@ -223,8 +233,8 @@ class Scanner:
 
     def _drop_header(self) -> None:
         """Skip bytes without a revision, but for the head of a page and the end of the file."""
-        if len(self.held) - self.at > HEADER_MAX:
-            page = self.held.rfind(PAGE, len(self.held) - HEADER_MAX)
+        if len(self.held) - self.at > self.header_max:
+            page = self.held.rfind(PAGE, len(self.held) - self.header_max)
             self.at = page if page >= 0 else len(self.held) - 64
 
     def _page_of(self, head: bytes) -> Page:

@@ -77,10 +77,11 @@ def is_whole(path: Path) -> bool:
 
 
 @contextmanager
-def key_writer(path: Path, *names: str) -> Iterator[Callable[..., None]]:
+def key_writer(path: Path, *names: str, held_max: int = HELD) -> Iterator[Callable[..., None]]:
     """Yield a function that adds columns of entries, the keys first, the row numbers last.
 
-    Entries are written in sorted runs, so that a range of keys is read without the others.
+    Entries are written in sorted runs of about `held_max`, so that a range of keys is read without
+    the others.
     """
     schema = pa.schema([(name, pa.uint64()) for name in names])
     held: list[U64] = []
@@ -94,7 +95,7 @@ def key_writer(path: Path, *names: str) -> Iterator[Callable[..., None]]:
 
         def add(*columns: Sequence[int] | U64) -> None:
             held.append(np.array(columns, np.uint64).reshape(len(names), -1))
-            if sum(part.shape[1] for part in held) >= HELD:
+            if sum(part.shape[1] for part in held) >= held_max:
                 write_run()
 
         yield add

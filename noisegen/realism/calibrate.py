@@ -117,6 +117,7 @@ class RateEstimator:
     seed: int = 0
     workers: WorkerOptions = ALONE
     code: tuple[Path, ...] = ()
+    block_rows: int = BLOCK_ROWS
 
     def rate(self, recipe: Recipe, rows: int) -> RateEstimate:
         """Return the error rate over `rows` rows: the texts in turn, each time with new draws.
@@ -137,8 +138,8 @@ class RateEstimator:
     def _all_errors(self, recipe: Recipe, rows: int) -> list[int]:
         """Return the errors of each row, counted in blocks by the workers."""
         blocks = [
-            Block(number, first, min(first + BLOCK_ROWS, rows))
-            for number, first in enumerate(range(0, rows, BLOCK_ROWS))
+            Block(number, first, min(first + self.block_rows, rows))
+            for number, first in enumerate(range(0, rows, self.block_rows))
         ]
         most = max(1, len(blocks) // BLOCKS_MIN)
         workers = replace(self.workers, workers=min(self.workers.workers, most))
@@ -260,7 +261,7 @@ def _calibrate(options: CalibrateOptions) -> Calibrated:
     if target is None:
         figure, target = "wer", options.target_wer or 0.0
     code = tuple(Path(path).resolve() for path in listed(options.code))
-    estimator = RateEstimator(texts, figure, noising, options.seed, options, code)
+    estimator = RateEstimator(texts, figure, noising, options.seed, options, code, BLOCK_ROWS)
     with executors.workers_reused():
         calibrated = calibrate_rate(base, estimator, target, options.progress)
     name = options.name or f"{base.name}-calibrated"

@@ -4,7 +4,7 @@ import random
 from collections import Counter
 
 from noisegen.mining import changes
-from noisegen.mining.changes import LIKENESS_MIN
+from noisegen.mining.changes import LIKENESS_MIN, SENTENCE_MAX
 
 FOX = "The quick brown fox jumps over the lazy dog."
 HEN = "Hens lay eggs in the morning when the sun is up."
@@ -43,16 +43,16 @@ def test_each_sentence_is_used_once_the_most_alike_first():
     assert align([noisy(FOX), noisy(noisy(FOX), 9)], [FOX]) == ([(noisy(FOX), FOX)], {})
 
 
-def test_too_many_sentences_are_not_compared(monkeypatch):
-    monkeypatch.setattr(changes, "WORK_MAX", 6_000)
+def test_too_many_sentences_are_not_compared():
+    old, new = ([f"{number} {sign * 4_990}" for number in range(14)] for sign in "ab")
 
-    assert align([noisy(FOX), noisy(HEN)], [FOX, HEN]) == ([], {"edit_many_sentences": 1})
+    assert align(old, new) == ([], {"edit_many_sentences": 1})
 
 
-def test_a_sentence_of_a_book_is_left_out(monkeypatch):
-    monkeypatch.setattr(changes, "SENTENCE_MAX", 40)
+def test_a_sentence_of_a_book_is_left_out():
+    book = FOX * (SENTENCE_MAX // len(FOX) + 1)
 
-    assert align([noisy(FOX)], [FOX]) == ([], {})
+    assert align([noisy(book)], [book]) == ([], {})
 
 
 def distance(one, other):

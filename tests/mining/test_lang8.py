@@ -12,7 +12,6 @@ from noisegen.cli import noisegen
 from noisegen.data import tables
 from noisegen.data.rows import FileRange
 from noisegen.errors import SourceError, UsageError
-from noisegen.mining import parallel
 from noisegen.mining.filters import PROFILES
 from noisegen.mining.mine import mine_lang8
 from noisegen.mining.miner import Account, Task, WordPair
@@ -342,14 +341,13 @@ A 9 9|||R|||x|||REQUIRED|||-NONE-|||1
 
 
 @pytest.mark.parametrize("kind", ["lang8", "m2"])
-def test_a_large_file_is_many_tasks_with_the_pairs_of_one(kind, file, monkeypatch):
+def test_a_large_file_is_many_tasks_with_the_pairs_of_one(kind, file):
     entries = [entry([SENTENCE, "He go."], [[RIGHT], []], number=n % 2 * 70 + n) for n in range(9)]
     path = file(b"junk\n".join([b"", *entries, b""])[5:] if kind == "lang8" else DAMAGED_M2 * 5)
     miner = Lang8Miner(language("en"), PROFILES["all"])
 
     def mined(lines):
-        monkeypatch.setattr(parallel, "ROWS", lines)
-        tasks, account = lang8_tasks([str(path)]), Account()
+        tasks, account = lang8_tasks([str(path)], lines), Account()
         return [pair for task in tasks for pair in miner(task, account)], account, len(tasks)
 
     pairs, whole, count = mined(1_000)

@@ -427,10 +427,9 @@ def test_russian_blogs_give_their_misspellings():
     assert ("вообще", "вобще") in best(words, 3)
 
 
-def cut_at(monkeypatch, rows, tasks_of, miner):
-    """Return the pairs and word pairs of files cut after so many rows, the account, the tasks."""
-    monkeypatch.setattr(parallel, "ROWS", rows)
-    tasks = tasks_of()
+def cut_at(rows, path, miner):
+    """Return the pairs and word pairs of a file cut after so many rows, the account, the tasks."""
+    tasks, _ = table_tasks([path], miner, rows)
     pairs, words, account = collected(miner, tasks)
     return pairs, words, account, len(tasks)
 
@@ -480,15 +479,12 @@ def test_a_large_table_is_many_tasks_with_the_pairs_of_one(kind, write, tmp_path
     monkeypatch.setattr(lines, "ENTERED_BYTES", 1_000)
     monkeypatch.setattr(lines, "ENTRY_BYTES", 100)
 
-    def tasks_of():
-        return table_tasks([path], miner)[0]
-
-    whole = cut_at(monkeypatch, 1_000, tasks_of, miner)
+    whole = cut_at(1_000, path, miner)
     assert whole[3] == 1
     assert len(whole[0]) == 36
     is_cut = kind not in ("a.csv", "a.tsv.gz")
     for size in (1, 7, 59, 60):
-        pieced = cut_at(monkeypatch, size, tasks_of, miner)
+        pieced = cut_at(size, path, miner)
         assert pieced[:3] == whole[:3]
         assert pieced[3] == (-(-60 // size) if is_cut else 1)
 

@@ -22,11 +22,12 @@ def everything(page):
     return True
 
 
-def scanned(parts, wanted=everything):
+def scanned(parts, wanted=everything, **limits):
     """Return the revisions of bytes, or of several parts of them, and the notes."""
     notes = []
     parts = [parts] if isinstance(parts, bytes) else parts
-    return list(read_revisions(as_exported(parts, notes.append), notes.append, wanted)), notes
+    exported = as_exported(parts, notes.append)
+    return list(read_revisions(exported, notes.append, wanted, **limits)), notes
 
 
 def plain(found):
@@ -222,19 +223,18 @@ def test_after_a_gap_revisions_have_lost_their_page():
     assert notes == ["a revision without an end was skipped", "revisions without a page"]
 
 
-def test_a_revision_beyond_all_measure_comes_without_its_text(monkeypatch):
-    monkeypatch.setattr("noisegen.mining.revisions.REVISION_MAX", 5_000)
+def test_a_revision_beyond_all_measure_comes_without_its_text():
     data = export(page(1, ["a", "x" * 200_000, "b"]))
 
-    found, notes = scanned([data[at : at + 700] for at in range(0, len(data), 700)])
+    parts = [data[at : at + 700] for at in range(0, len(data), 700)]
+    found, notes = scanned(parts, revision_max=5_000)
 
     assert [(one.number, one.raw) for one in found] == [(1, b"a"), (2, None), (3, b"b")]
     assert notes == []
 
 
-def test_what_is_no_revision_is_not_held(monkeypatch):
-    monkeypatch.setattr("noisegen.mining.revisions.HEADER_MAX", 10_000)
-    reader = Scanner(pytest.fail, everything)
+def test_what_is_no_revision_is_not_held():
+    reader = Scanner(pytest.fail, everything, header_max=10_000)
     for _ in range(100):
         assert list(reader.feed(b"x" * 1_000)) == []
 

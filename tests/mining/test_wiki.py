@@ -373,10 +373,9 @@ def history(pages=12, seed=3):
     return export(*made)
 
 
-def cut_at(monkeypatch, size, paths, **options):
+def cut_at(size, paths, **options):
     """Return what is mined of files cut into pieces of a size, and how many pieces there were."""
-    monkeypatch.setattr(dumps_module, "PIECE_BYTES", size)
-    tasks, _ = tasks_of([str(path) for path in paths], "en")
+    tasks, _ = tasks_of([str(path) for path in paths], "en", size)
     accounts = [Account() for _ in tasks]
     miner = WikiMiner(language("en"), PROFILES["rcp"], **options)
     pairs = [
@@ -397,7 +396,7 @@ def blocks_of(data, size=9_000):
 
 @pytest.mark.parametrize("damaged", [False, True])
 @pytest.mark.parametrize("ending", ["xml", "bz2", "one.bz2", "zst"])
-def test_pieces_of_a_dump_give_what_the_dump_gives(tmp_path, monkeypatch, ending, damaged):
+def test_pieces_of_a_dump_give_what_the_dump_gives(tmp_path, ending, damaged):
     data = history()
     starts = range(0, len(data), 7_001)
     frames = [pa.compress(data[at : at + 7_001], "zstd", asbytes=True) for at in starts]
@@ -414,10 +413,10 @@ def test_pieces_of_a_dump_give_what_the_dump_gives(tmp_path, monkeypatch, ending
         packed[at : at + 11] = bytes(11)
     path = tmp_path / f"dump.{ending}"
     path.write_bytes(packed)
-    whole, account, count = cut_at(monkeypatch, 1 << 30, [path])
+    whole, account, count = cut_at(1 << 30, [path])
     assert (count, len(whole) > 3, bool(account.damaged)) == (1, True, damaged)
     for size in (977, 10_007) if ending == "xml" else (101, 1_009):
-        pairs, pieced, count = cut_at(monkeypatch, size, [path])
+        pairs, pieced, count = cut_at(size, [path])
         assert count > 3
         if damaged and ending == "zst":  # what follows the damage is kept: a loss less
             assert len(pairs) >= len(whole)
@@ -428,7 +427,7 @@ def test_pieces_of_a_dump_give_what_the_dump_gives(tmp_path, monkeypatch, ending
         assert sorted(pieced.damaged) == sorted(account.damaged)
 
 
-def test_a_dump_that_is_rewritten_or_split_by_revisions_is_not_cut(tmp_path, monkeypatch):
+def test_a_dump_that_is_rewritten_or_split_by_revisions_is_not_cut(tmp_path):
     data = history(4)
     strange = data.replace(b'"preserve">', b'"preserve"><![CDATA[').replace(
         b"</text>", b"]]></text>"
@@ -437,8 +436,8 @@ def test_a_dump_that_is_rewritten_or_split_by_revisions_is_not_cut(tmp_path, mon
     for path in halves:
         path.write_bytes(data)
     (tmp_path / "cdata.xml").write_bytes(strange)
-    assert cut_at(monkeypatch, 1_000, [tmp_path / "cdata.xml"])[2] == 1
-    assert cut_at(monkeypatch, 1_000, halves)[2] == 1
+    assert cut_at(1_000, [tmp_path / "cdata.xml"])[2] == 1
+    assert cut_at(1_000, halves)[2] == 1
 
 
 def test_a_run_over_pieces_has_the_pairs_and_words_of_the_whole(tmp_path, monkeypatch):

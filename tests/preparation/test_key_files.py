@@ -4,7 +4,6 @@ from itertools import pairwise
 
 import numpy as np
 
-from noisegen.preparation import intermediate
 from noisegen.preparation.duplicates import equal_ranges
 from noisegen.preparation.intermediate import key_writer, keys_between
 
@@ -16,13 +15,12 @@ def drawn(seed, size):
 
 
 def write(path, parts):
-    with key_writer(path, "key", "mark", "row") as add:
+    with key_writer(path, "key", "mark", "row", held_max=300) as add:
         for columns in parts:
             add(*columns)
 
 
-def test_all_entries_come_back_once_in_ascending_ranges(tmp_path, monkeypatch):
-    monkeypatch.setattr(intermediate, "HELD", 300)
+def test_all_entries_come_back_once_in_ascending_ranges(tmp_path):
     parts = [
         [drawn(1, 250), drawn(2, 200)],
         [drawn(3, 450), drawn(6, 450), drawn(4, 0)],

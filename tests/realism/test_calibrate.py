@@ -105,15 +105,14 @@ def shout(text, draws, *, rate: float = 0.5):
 """
 
 
-def test_workers_measure_the_same_rate_with_code_of_the_user(tmp_path, monkeypatch):
-    monkeypatch.setattr(calibrate_module, "BLOCK_ROWS", 500)  # so that there is work for two
+def test_workers_measure_the_same_rate_with_code_of_the_user(tmp_path):
     code = tmp_path / "shout.py"
     code.write_text(SHOUT)
     registry.load_code(code)
     recipe = Recipe.of([parse_step("shout")], "shout")
     spread = (WorkerOptions(workers=workers) for workers in (1, 2))
     one, two = (
-        RateEstimator(demo_texts()["en"], "cer", RULE, 0, workers, (code,)).rate(recipe, 2_200)
+        RateEstimator(demo_texts()["en"], "cer", RULE, 0, workers, (code,), 500).rate(recipe, 2_200)
         for workers in spread
     )
     assert one == two
