@@ -1,4 +1,7 @@
-"""The bytes of an export in plain form: rewritten if unusual, and cut into pieces at pages."""
+"""The bytes of an export in plain form: rewritten if unusual, and cut into pieces at pages.
+
+An export is a stream of parts (bytes). An empty part marks a gap: bytes that damage destroyed.
+"""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
@@ -83,7 +86,7 @@ def _to_page(parts: Iterable[bytes]) -> Iterator[bytes]:
         if (begin := held.find(PAGE)) >= 0 or not part:
             yield from (held[:begin] if part else held, b"", END)
             return
-        if sure := held[: 1 - len(PAGE)]:  # an empty one would be a gap
+        if sure := held[: 1 - len(PAGE)]:  # an empty part would be a gap
             yield sure
         held = held[1 - len(PAGE) :]
     if held:

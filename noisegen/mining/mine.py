@@ -1,4 +1,4 @@
-"""Mining runs: one task in, one shard of pairs with its word counts out; then the dictionary.
+"""Mining runs: each task writes a shard of pairs and its word counts; then the dictionary follows.
 
 `mine_wiki`, `mine_lang8` and `mine_pairs` are the Python twins of the commands.
 """
@@ -47,7 +47,7 @@ from noisegen.runs.progress import BYTES, Show, Tracker, live_path, publishing, 
 from noisegen.runs.store import StorePath, output_path
 
 ROWS = 8_192  # rows of a row group of pairs
-WORD_MAX = 100  # characters of a word that is counted
+WORD_MAX = 100  # characters; longer words are not counted
 DICTIONARY = ("dictionary.parquet", "dictionary.tsv")
 _SHOWN = ("pairs", "pages", "revisions", "entries", "rows")  # counts that progress shows
 
@@ -339,13 +339,24 @@ def _digests(out: Path) -> dict[str, str]:
 
 
 def _merge(out: Path, pairs: list[Path], thresholds: Thresholds) -> dict[str, Any]:
-    """Write the dictionary of all tasks; return what the manifest says about it."""
+    """Write the dictionary of all tasks; return its entry in the manifest."""
     totals = dictionary.ThresholdTotals()
     words = list(map(counts.words_of, pairs))
     seen = dictionary.seen_words(words, pairs, thresholds)
     entries = dictionary.write_dictionary(
         dictionary.apply_thresholds(counts.merged(words), thresholds, totals, seen), out
     )
+    return {
+        "words": totals.words,
+        "entries": entries,
+        "dropped": dict(sorted(totals.dropped.items())),
+        "pages_in_several_files": _pages_in_several_files(pairs),
+        "sha256": _digests(out),
+    }
+
+
+def _pages_in_several_files(pairs: Sequence[Path]) -> int:
+    """Return the number of pages with pairs in more than one shard."""
     pages = [np.zeros(0, np.int64)]
     for path in pairs:
         with counts.readable(path) as source, pq.ParquetFile(source) as file:
@@ -353,24 +364,22 @@ def _merge(out: Path, pairs: list[Path], thresholds: Thresholds) -> dict[str, An
                 ids = file.read(columns=["page_id"])["page_id"]
                 pages.append(ids.unique().to_numpy())
     files_of_page = np.unique(np.concatenate(pages), return_counts=True)[1]
-    return {
-        "words": totals.words,
-        "entries": entries,
-        "dropped": dict(sorted(totals.dropped.items())),
-        "pages_in_several_files": int(np.count_nonzero(files_of_page > 1)),
-        "sha256": _digests(out),
-    }
+    return int(np.count_nonzero(files_of_page > 1))
 
 
 def _card(manifest: Manifest) -> str:
-    configs = {"pairs": "pairs/part-*.parquet", "dictionary": "dictionary.parquet"}
-    return dataset_card(manifest, Card(
-        title="Real errors and their corrections", verb="mined", tags=("noise", "real-errors"),
-        tasks=("sentence-similarity", "text-generation"), configs=configs,
+    """Return the text of the dataset card."""
+    card = Card(
+        title="Real errors and their corrections",
+        verb="mined",
+        tags=("noise", "real-errors"),
+        tasks=("sentence-similarity", "text-generation"),
+        configs={"pairs": "pairs/part-*.parquet", "dictionary": "dictionary.parquet"},
         template=Path(__file__).with_name("card.md"),
         values={"columns": PAIRS[manifest.kind].names},
         license="cc-by-sa-4.0" if manifest.kind == WIKI else "unknown",
-    ))  # fmt: skip
+    )
+    return dataset_card(manifest, card)
 
 
 # A task.
@@ -418,16 +427,17 @@ def mine_task(out: Path, config: str, miner: Miner, strict: bool, task: Task) ->
 
 
 def _batch(pairs: list[tuple[SentencePair, int]], schema: pa.Schema) -> pa.RecordBatch:
-    columns = {
-        name: [getattr(pair, "unit" if name == "page_id" else name) for pair, _ in pairs]
-        for name in schema.names
-        if name != "key"
-    }
-    return pa.record_batch(columns | {"key": [key for _, key in pairs]}, schema)
+    """Return pairs and their keys as a record batch."""
+    columns: dict[str, list[Any]] = {"key": [key for _, key in pairs]}
+    for name in schema.names:
+        if name != "key":
+            attribute = "unit" if name == "page_id" else name
+            columns[name] = [getattr(pair, attribute) for pair, _ in pairs]
+    return pa.record_batch(columns, schema)
 
 
 def _distinct(miner: Miner, task: Task, account: Account) -> Iterator[tuple[SentencePair, int]]:
-    """Yield the pairs of a task with their keys; one repeated in its unit (edit wars) is dropped.
+    """Yield the pairs of a task with their keys; repeats within a unit (edit wars) are dropped.
 
     Raises SourceError for a file that cannot be read.
     """
@@ -453,12 +463,15 @@ def _distinct(miner: Miner, task: Task, account: Account) -> Iterator[tuple[Sent
 
 
 def pair_key(noisy: str, clean: str) -> int:
-    """Return the 64-bit number of a pair (BLAKE2b, 8 bytes, over both sides)."""
+    """Return the 64-bit key of a pair (BLAKE2b, 8 bytes, over both sides)."""
     content = b"\x00".join((noisy.encode(), clean.encode()))
     return int.from_bytes(blake2b(content, digest_size=8).digest(), "little")
 
 
 def _is_counted(word: WordPair) -> bool:
-    """Tell whether both sides can be put in place of each other: one token each, and different."""
-    one_token = (len(side) <= WORD_MAX and side.split() == [side] for side in word[:2])
-    return word.clean != word.noisy and all(one_token)
+    """Tell whether one side can replace the other: both are one token, and they differ."""
+    return word.clean != word.noisy and _is_token(word.clean) and _is_token(word.noisy)
+
+
+def _is_token(text: str) -> bool:
+    return len(text) <= WORD_MAX and text.split() == [text]

@@ -154,13 +154,13 @@ class Scanner:
         self.skipped = b""  # the end tag of a page or revision that is being skipped
 
     def feed(self, part: bytes) -> Iterator[Revision]:
-        """Yield the revisions that are complete with these bytes; b"" stands for a gap."""
+        """Yield the revisions that are complete with these bytes; b"" marks destroyed bytes."""
         self.parts.append(part)
         # A long revision is searched again only when it has grown by half.
         if part and sum(map(len, self.parts)) * 2 < len(self.held) - self.at:
             return
         yield from self._revisions()
-        if not part:  # the bytes behind a gap may belong to another page
+        if not part:  # the bytes behind destroyed ones may belong to another page
             if b"<revision" in self.held[self.at :]:
                 self.note("a revision without an end was skipped")
             self.held, self.at, self.page, self.skipped = b"", 0, None, b""

@@ -16,7 +16,7 @@ from noisegen.errors import OutputError
 from noisegen.runs.atomic import atomic, remove
 from noisegen.text.buffers import I64, U64, as_arrow
 
-WORK = "work"  # the folder of candidates, four files a portion, which is removed at the end
+WORK = "work"  # folder of the intermediate files, four per portion
 CANDIDATES = ("texts", "forms", "bands")  # texts, keys of normal forms and of bands
 FOUND = ("equal", "links", "similar")  # arrays that the tasks of a search write
 INTERMEDIATE = (

@@ -1,7 +1,7 @@
-"""`prepare`: raw text in, a folder of clean sentences with manifest and dataset card out.
+"""Runs of `prepare`: raw text becomes a folder of clean sentences with manifest and dataset card.
 
-Workers write the sentences that pass on their own, with keys to find duplicates by; at the end the
-duplicates of the whole run are found and the shards written.
+Workers write the candidates of each portion of the input: sentences that meet the criteria, with
+keys. At the end, the keys give the duplicates of the whole run, and the shards are written.
 """
 
 import json
@@ -83,30 +83,40 @@ from noisegen.text import languages
 from noisegen.text.segmentation import Language, language
 from noisegen.version import __version__
 
-NUMBERS = 1 << 24  # sentences that ids leave room for in a row: a text has 32 MiB at most
+NUMBERS = 1 << 24  # sentences of a row that ids leave room for: a text has 32 MiB at most
 COLUMNS = ("id", "text", "source", "row")
-ROWS_AT_ONCE = 2_000  # read between two reports of progress
+ROWS_AT_ONCE = 2_000  # rows read between two reports of progress
 _RECORDED = {  # options by other names in manifests, so that earlier runs resume
     "min_chars": "chars_min", "max_chars": "chars_max", "min_common": "common_min",
 }  # fmt: skip
 PROFILES: dict[str, dict[str, Any]] = {
     "noisegen": {
-        "min_chars": Criteria.min_chars, "max_chars": Criteria.max_chars,
-        "min_common": Criteria.min_common, "min_letters": Criteria.min_letters, "tidy": "yes",
-        "identify": "auto", "duplicates": "near",
+        "min_chars": Criteria.min_chars,
+        "max_chars": Criteria.max_chars,
+        "min_common": Criteria.min_common,
+        "min_letters": Criteria.min_letters,
+        "tidy": "yes",
+        "identify": "auto",
+        "duplicates": "near",
     },
-    # OSCAR came without duplicates: line breaks, sentences and the share of characters, no more.
+    # OSCAR came without duplicates: its authors split it into lines and sentences, and dropped
+    # sentences by their share of common characters, no more.
     "rolaser": {
-        "min_chars": 1, "max_chars": 1 << 25, "min_common": Criteria.min_common, "min_letters": 0.0,
-        "tidy": "no", "identify": "no", "duplicates": "keep",
+        "min_chars": 1,
+        "max_chars": 1 << 25,
+        "min_common": Criteria.min_common,
+        "min_letters": 0.0,
+        "tidy": "no",
+        "identify": "no",
+        "duplicates": "keep",
     },
-}  # fmt: skip
+}
 CARD = Path(__file__).with_name("card.txt")
 
 
 @dataclass(frozen=True)
 class PrepareOptions(PartOptions):
-    """Which sentences of raw text are kept, and what counts as a duplicate."""
+    """Options of preparing sentences: criteria of a sentence, and of a duplicate."""
 
     sources: Annotated[Strings, argument("SOURCE...")]
     out: Annotated[Folder, option("Output folder for the shards", "-o", "--out", metavar="FOLDER")]
@@ -164,7 +174,7 @@ class PrepareOptions(PartOptions):
 
     @property
     def decided(self) -> dict[str, Any]:
-        """The value of every option that a profile sets: what was given, else the profile's."""
+        """The options that a profile sets: given values, else the values of the profile."""
         given = {name: getattr(self, name) for name in PROFILES[self.profile]}
         chosen = {name: value for name, value in given.items() if value is not None}
         return {**PROFILES[self.profile], **chosen}
@@ -277,7 +287,7 @@ Rows = tuple[int, int]  # first row and number of rows of a portion
 
 @dataclass(frozen=True)
 class Portion:
-    """The rows that one worker prepares as one shard, maybe of several sources."""
+    """Rows of one or several sources that one worker prepares as one shard."""
 
     number: int
     first_row: int
@@ -461,16 +471,19 @@ def estimate_of(options: PrepareOptions) -> RunEstimate | None:
 def _portions(
     inputs: Sequence[FileRange], columns: Columns, options: PrepareOptions
 ) -> Iterator[Portion]:
-    """Pack the rows of all inputs, in order, into shards; a small file shares one with others."""
+    """Pack the rows of all inputs, in order, into portions; small files share a portion."""
     held: list[tuple[str, FileRange]] = []
     number = first = rows = size = 0
     for source, task in _tasks(inputs, columns, options):
-        grown = size + (0 if task.table is None else task.table.nbytes)
-        if held and (rows + task.rows > options.rows_per_shard or grown > STREAM_BYTES):
+        task_size = 0 if task.table is None else task.table.nbytes
+        is_full = rows + task.rows > options.rows_per_shard or size + task_size > STREAM_BYTES
+        if held and is_full:
             yield Portion(number, first, rows, tuple(held))
-            number, first, rows, grown, held = number + 1, first + rows, 0, grown - size, []
+            number, first = number + 1, first + rows
+            held, rows, size = [], 0, 0
         held.append((source, task))
-        rows, size = rows + task.rows, grown
+        rows += task.rows
+        size += task_size
     if held:
         yield Portion(number, first, rows, tuple(held))
 
@@ -478,7 +491,7 @@ def _portions(
 def _tasks(
     inputs: Sequence[FileRange], columns: Columns, options: PrepareOptions
 ) -> Iterator[tuple[str, FileRange]]:
-    """Yield path and tasks of each input by itself, since their columns may differ."""
+    """Yield the path and the ranges of each input; inputs may differ in their columns."""
     left = options.limit
     for item in inputs:
         if item.skipped or left == 0:
@@ -498,7 +511,7 @@ def _tasks(
 
 @dataclass
 class _Account:
-    """What a portion has read so far, its damaged rows and dropped sentences."""
+    """Counts of a portion so far: rows read, damaged rows and dropped sentences by reason."""
 
     read: Counter[str] = field(default_factory=Counter)
     damaged: Counter[str] = field(default_factory=Counter)
@@ -539,16 +552,29 @@ def make_candidates(job: PortionJob, portion: Portion) -> Candidates:
     return note
 
 
-def _candidates(job: PortionJob, portion: Portion, account: _Account) -> Iterator[tuple[Any, ...]]:
-    """Yield the sentences that pass: a value for each column, normal form, keys of text and form.
+class _Candidate(NamedTuple):
+    """A sentence that passes: the four columns, normal form, key of the text, key of the form."""
 
-    One that the portion had is dropped; a form that it had is '', since its key says all.
+    id: int
+    source: str
+    row: Any
+    text: str
+    form: str
+    mark: int
+    key: int
+
+
+def _candidates(job: PortionJob, portion: Portion, account: _Account) -> Iterator[_Candidate]:
+    """Yield the sentences of a portion that pass; reasons against the others are counted.
+
+    A repeated sentence of the portion is dropped. A repeated form is '', since its key is enough.
     """
-    seen_texts, seen_forms = set[int](), set[int]()
+    seen_texts: set[int] = set()
+    seen_forms: set[int] = set()
     for source, row_id, ordinal, text in _rows(job, portion, account):
         for sentence in sentences(text, job.spoken, job.criteria):
-            form, mark, key = "", 0, 0
-            if not (reason := sentence.reason) and job.duplicates != "keep":
+            reason, form, mark, key = sentence.reason, "", 0, 0
+            if not reason and job.duplicates != "keep":
                 mark = key = name_number(sentence.text)
                 reason = "duplicate" if mark in seen_texts else ""
                 seen_texts.add(mark)
@@ -561,13 +587,13 @@ def _candidates(job: PortionJob, portion: Portion, account: _Account) -> Iterato
                 form = "" if key in seen_forms else form
                 seen_forms.add(key)
             identity = ordinal * NUMBERS + sentence.number
-            yield identity, source, row_id, sentence.text, form, mark, key
+            yield _Candidate(identity, source, row_id, sentence.text, form, mark, key)
 
 
 def _rows(
     job: PortionJob, portion: Portion, account: _Account
 ) -> Iterator[tuple[str, Any, int, str]]:
-    """Yield source, id, ordinal in the whole input, and text."""
+    """Yield the rows of a portion: source, id, ordinal in the whole input, and text."""
     first, numbered = portion.first_row, job.columns.row_id is None
     for source, task in portion.parts:
         kept = 0
@@ -587,7 +613,7 @@ def _rows(
 
 
 class WrittenShard(NamedTuple):
-    """The line of a shard in the manifest, and the candidates that it lacks by reason."""
+    """The entry of a shard in the manifest, and counts of its dropped candidates by reason."""
 
     number: int
     line: dict[str, Any]
@@ -599,7 +625,7 @@ def _finish(
 ) -> Manifest:
     """Find duplicates, write shards, manifest and card, and remove the working files."""
     counts = [note.rows for note in notes]
-    # No more processes than there is work for.
+    # Processes without work would only cost their start.
     options = replace(options, workers=min(options.workers, sum(counts) // SPAN + 1))
     with _at_hand(folder, len(notes), options) as (out, options):
         search = Search(out, job.duplicates == "near", job.shingle, options.similarity, job.batch)
@@ -616,9 +642,10 @@ def _finish(
 def _at_hand(
     folder: RunFolder[Candidates], portions: int, options: PrepareOptions
 ) -> Iterator[tuple[Path, PrepareOptions]]:
-    """Yield where the candidates can be mapped: those of a store in a copy on this machine.
+    """Yield a folder whose candidates can be mapped, and the options for work in it.
 
-    Whatever the executor, the processes of this machine work on that.
+    Candidates in a store are copied to this machine, and its processes do the work, whatever the
+    executor of the run.
     """
     if not isinstance(folder.out, StorePath):
         yield folder.out, options
@@ -710,7 +737,12 @@ def _write_shard(job: PortionJob, folder: Path, search: Search, task: Range) -> 
 
 def _card(manifest: Manifest) -> str:
     """Return the text of the dataset card."""
-    return dataset_card(manifest, Card(
-        title="Clean sentences", verb="prepared", tags=("text", "sentences"), template=CARD,
-        tasks=("feature-extraction", "fill-mask"), variable="sentences",
-    ))  # fmt: skip
+    card = Card(
+        title="Clean sentences",
+        verb="prepared",
+        tags=("text", "sentences"),
+        template=CARD,
+        tasks=("feature-extraction", "fill-mask"),
+        variable="sentences",
+    )
+    return dataset_card(manifest, card)

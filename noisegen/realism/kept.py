@@ -2,9 +2,9 @@
 
 A word is kept if it occurs in at least `min_count` different pairs. Its replacement is kept if it
 was seen in `min_count` pairs too, or if it is a slip of the word itself: up to two letters changed.
-A gap and its replacement are kept by the first rule, with at most two words in them, and phrases of
-up to three words. Everything else is counted without its text, so no text of more than three words
-leaves the pairs.
+A gap and its replacement are kept if both were seen in `min_count` pairs and have at most two words
+in them. Phrases have up to three words. Everything else is counted without its text, so no text of
+more than three words leaves the pairs.
 """
 
 from collections import Counter
@@ -53,9 +53,9 @@ def kept_profile(found: PairCounts, min_count: int) -> Profile:
 
 
 def _without_rare_phrases(words: Counter[WordKey], often: set[Form]) -> Counter[WordKey]:
-    """Return the counts with rare phrases split into words, whose new forms are not kept.
+    """Return the counts with rare phrases split into words, whose new forms are None: not kept.
 
-    A phrase is kept with a form that it became in several pairs.
+    A phrase is rare unless it got the same new form in several pairs.
     """
     counts: Counter[WordKey] = Counter()
     for key, count in words.items():
@@ -69,7 +69,7 @@ def _without_rare_phrases(words: Counter[WordKey], often: set[Form]) -> Counter[
 
 
 def _phrases_that_stayed(rows: Iterable[RowEdits], words: Counter[WordKey]) -> Counter[WordKey]:
-    """Count the occurrences of kept phrases in clean texts that did not change."""
+    """Count how often kept phrases stayed: their occurrences in clean texts minus their changes."""
     changed = Counter[WordKey]()
     for key, count in words.items():
         if " " in key.clean:

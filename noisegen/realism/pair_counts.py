@@ -36,8 +36,8 @@ Form = tuple[str, str | None]  # a word or gap and its replacement; None stands 
 class PairCounts:
     """Counts of different pairs.
 
-    `seen` counts the pairs with each form. `repeats` counts words that occur twice in a row of
-    words, by whether the first and the second changed.
+    `seen` counts the pairs with each form. `repeats` counts words that occur twice in a text, by
+    whether the first and the second occurrence changed.
     """
 
     counts: Profile

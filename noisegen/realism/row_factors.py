@@ -4,7 +4,8 @@ Errors come in heaps: some rows have many, many rows have none. One factor scale
 row's words, another the chances of its gaps. The pairs of factors are a mixture on a grid, fitted
 by maximum likelihood (Kiefer and Wolfowitz, 1956; Laird, 1978) with the EM algorithm. Each pair is
 in the mixture twice: free, and forced for rows that must change. If chance hits nothing in a forced
-row, the word or gap that came nearest to a hit is changed. The pair (0, 0) is for rows that stay.
+row, the word or gap that came nearest to a hit is changed. The pair (0, 0) is for rows that stay
+unchanged.
 """
 
 from collections import Counter
@@ -36,7 +37,7 @@ class RowEdits(NamedTuple):
 
 
 class Repeat(NamedTuple):
-    """A word that occurs twice in a row with changes, and whether each of the two changed."""
+    """A word that occurs twice in a text, and whether its first and second occurrence changed."""
 
     word: str
     first: bool
@@ -46,8 +47,9 @@ class Repeat(NamedTuple):
 def consistency(repeats: Counter[Repeat], words: Counter[WordKey]) -> int:
     """Return the share of writers, out of 256, who write a word in the same way each time.
 
-    The share lies where the number of words that changed both times lies between two numbers: the
-    number expected from two independent decisions, and the number expected from one decision.
+    The number of words that changed at both occurrences is compared with two expectations: 0 for
+    the number that independent decisions would give, 256 for the number that one decision per word
+    would give. The share is interpolated between them.
     """
     pairs, both = Counter[str](), 0
     for repeat, count in repeats.items():

@@ -190,7 +190,7 @@ def ngram_weights(texts: Sequence[str]) -> tuple["csr_matrix", list[str]]:
 
 
 def _ngrams(text: str) -> list[str]:
-    """Return all n-grams of a framed text."""
+    """Return all n-grams of a text, with an edge character before and behind it."""
     framed = f"{_EDGE}{text[:CHARACTERS_MAX]}{_EDGE}"
     shifted = [framed[shift:] for shift in range(max(SIZES))]
     return [gram for size in SIZES for gram in map("".join, zip(*shifted[:size], strict=False))]
