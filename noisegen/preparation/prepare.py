@@ -713,26 +713,30 @@ def _manifest(
 
 
 def _write_shard(job: PortionJob, folder: Path, search: Search, task: Range) -> WrittenShard:
-    """Write a shard, a batch of candidates at a time."""
-    number, start, stop = task
-    path, codes, at = shard_path(folder, number), search.codes()[start:stop], 0
-    texts = work_path(search.out, "texts", number)
+    """Write the kept candidates of a portion as a shard."""
+    path = shard_path(folder, task.number)
+    codes = search.codes()[task.start : task.stop]
+    texts = work_path(search.out, "texts", task.number)
     with checked(texts):
         batches = pa.ipc.open_file(pa.memory_map(str(texts))).num_record_batches
-    with atomic(path) as file, pq.ParquetWriter(
-        file, pa.schema([job.schema.field(name) for name in COLUMNS]),
-        compression="zstd", use_dictionary=["source"],
-    ) as to:  # fmt: skip
-        for batch in map(partial(read_batch, texts), range(batches)):
+    schema = pa.schema([job.schema.field(name) for name in COLUMNS])
+    with (
+        atomic(path) as file,
+        pq.ParquetWriter(file, schema, compression="zstd", use_dictionary=["source"]) as writer,
+    ):
+        at = 0
+        for number in range(batches):
+            batch = read_batch(texts, number)
             kept = pa.array(codes[at : at + len(batch)] == KEPT)
-            to.write_batch(batch.filter(kept).select(COLUMNS))
+            writer.write_batch(batch.filter(kept).select(COLUMNS))
             at += len(batch)
-    dropped = {reason: int((codes == code).sum()) for code, reason in REASONS.items()}
     line = {
-        "file": path.relative_to(job.out).as_posix(), "rows": int((codes == KEPT).sum()),
+        "file": path.relative_to(job.out).as_posix(),
+        "rows": int((codes == KEPT).sum()),
         "sha256": file_digest(path),
-    }  # fmt: skip
-    return WrittenShard(number, line, dropped)
+    }
+    dropped = {reason: int((codes == code).sum()) for code, reason in REASONS.items()}
+    return WrittenShard(task.number, line, dropped)
 
 
 def _card(manifest: Manifest) -> str:

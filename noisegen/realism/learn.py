@@ -149,9 +149,16 @@ def save(profile: Profile, folder: str | Path) -> None:
             pq.write_table(pa.Table.from_pylist(rows, schema), file, compression="zstd")
     totals = dict(sorted(profile.totals.items()))
     head = profiles.ProfileHead(
-        profiles.FORMAT, profile.lang, __version__, profile.digest, totals, profile.factors,
-        profile.consistency, profile.source, profile.license,
-    )  # fmt: skip
+        format=profiles.FORMAT,
+        lang=profile.lang,
+        version=__version__,
+        digest=profile.digest,
+        totals=totals,
+        factors=profile.factors,
+        consistency=profile.consistency,
+        source=profile.source,
+        license=profile.license,
+    )
     content = json.dumps(msgspec.to_builtins(head), ensure_ascii=False)
     write_text(folder / profiles.HEAD, content + "\n")
 
