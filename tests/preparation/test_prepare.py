@@ -38,17 +38,25 @@ def sentences(demo_texts):
     return [f"{row.capitalize()}." for row in rows]
 
 
-@pytest.fixture
-def raw(tmp_path, sentences):
+@pytest.fixture(scope="module")
+def raw(tmp_path_factory, sentences):
     """A file of rows with several sentences, mark-up, duplicates and damage."""
     rows = [" ".join(sentences[at : at + 3]) for at in range(0, 3_000, 3)]
     rows[10] = rows[11] = rows[12] = "<p>Fish &amp; chips were eaten.<br>Nobody left the harbour."
     rows[500], rows[700] = "fish & chips were eaten!", "Fish & chips were eaten."
     rows[20] = "Ещё одно предложение на другом языке."
     rows[30] = ""
-    path = tmp_path / "raw.txt"
+    path = tmp_path_factory.mktemp("raw") / "raw.txt"
     path.write_text("\n".join(rows) + "\n", "utf-8")
     return path
+
+
+@pytest.fixture(scope="module")
+def whole(raw, tmp_path_factory):
+    """The folder of a run over `raw` from beginning to end."""
+    out = tmp_path_factory.mktemp("runs") / "whole"
+    prepared(raw, out)
+    return out
 
 
 def prepared(source, out, **options):
@@ -117,12 +125,11 @@ def test_sentences_and_counts_do_not_depend_on_the_shards(raw, tmp_path):
     assert few.totals == all_in_one.totals
 
 
-def test_workers_write_the_same_bytes(raw, tmp_path):
-    prepared(raw, tmp_path / "one")
+def test_workers_write_the_same_bytes(raw, tmp_path, whole):
     prepared(raw, tmp_path / "two", workers=2)
     prepared(raw, tmp_path / "serial", executor="serial")
-    assert everything(tmp_path / "one") == everything(tmp_path / "two")
-    assert everything(tmp_path / "one") == everything(tmp_path / "serial")
+    assert everything(whole) == everything(tmp_path / "two")
+    assert everything(whole) == everything(tmp_path / "serial")
 
 
 def test_dask_writes_the_same_bytes(raw, tmp_path, cluster, monkeypatch):
@@ -135,8 +142,7 @@ def test_dask_writes_the_same_bytes(raw, tmp_path, cluster, monkeypatch):
 
 
 @pytest.mark.parametrize("order", [(1, 2, 3), (3, 1, 2)])
-def test_parts_write_the_same_bytes_and_the_last_one_finishes(raw, tmp_path, order):
-    prepared(raw, tmp_path / "whole")
+def test_parts_write_the_same_bytes_and_the_last_one_finishes(raw, tmp_path, order, whole):
     *first, last = order
     for done, part in enumerate(first, 1):
         made = prepared(raw, tmp_path / "parts", part=f"{part}/3")
@@ -147,22 +153,21 @@ def test_parts_write_the_same_bytes_and_the_last_one_finishes(raw, tmp_path, ord
         assert contents(tmp_path / "parts") == {}
     made = prepared(raw, tmp_path / "parts", part=f"{last}/3")
     assert made.missing_tasks == 0
-    assert everything(tmp_path / "parts") == everything(tmp_path / "whole")
+    assert everything(tmp_path / "parts") == everything(whole)
     assert "--part" not in made.command
     again = prepared(raw, tmp_path / "parts", part="2/3")
     assert again == made
     assert not (tmp_path / "parts" / "work").exists()
 
 
-def test_a_part_leaves_the_portions_of_others_alone(raw, tmp_path, made):
+def test_a_part_leaves_the_portions_of_others_alone(raw, tmp_path, made, whole):
     prepared(raw, tmp_path / "parts", part="2/4")
     assert made == [1, 5, 9]
     prepared(raw, tmp_path / "parts", part="2/4")
     assert made == [1, 5, 9]
     prepared(raw, tmp_path / "parts", resume=True)
     assert sorted(made) == list(range(10))
-    prepared(raw, tmp_path / "whole")
-    assert everything(tmp_path / "parts") == everything(tmp_path / "whole")
+    assert everything(tmp_path / "parts") == everything(whole)
 
 
 def test_what_was_found_of_the_duplicates_is_not_searched_again(raw, tmp_path, made, monkeypatch):
@@ -197,13 +202,14 @@ def unwritten(raw, tmp_path, monkeypatch):
     return tmp_path / "out"
 
 
-def test_a_portion_made_again_ends_what_was_found_before(raw, unwritten, tmp_path, monkeypatch):
+def test_a_portion_made_again_ends_what_was_found_before(
+    raw, unwritten, tmp_path, monkeypatch, whole
+):
     (unwritten / "work" / "note-00004.json").unlink()
     monkeypatch.setattr(duplicates, "is_whole", Path.exists)
     np.save(unwritten / "work" / "links-00000.npy", np.zeros((0, 2), np.int64))
     prepared(raw, unwritten, resume=True)
-    prepared(raw, tmp_path / "whole")
-    assert everything(unwritten) == everything(tmp_path / "whole")
+    assert everything(unwritten) == everything(whole)
 
 
 @pytest.mark.parametrize(
@@ -213,7 +219,7 @@ def test_a_portion_made_again_ends_what_was_found_before(raw, unwritten, tmp_pat
         (("equal-00000.npy", "links-00000.npy", "similar-00000.npy"), []),
     ],
 )
-def test_what_is_damaged_is_made_again(raw, unwritten, tmp_path, made, names, remade):
+def test_what_is_damaged_is_made_again(raw, unwritten, tmp_path, made, names, remade, whole):
     for name in names:
         path = unwritten / "work" / name
         content = bytearray(path.read_bytes())
@@ -222,8 +228,7 @@ def test_what_is_damaged_is_made_again(raw, unwritten, tmp_path, made, names, re
     made.clear()
     prepared(raw, unwritten, resume=True)
     assert made == remade
-    prepared(raw, tmp_path / "whole")
-    assert everything(unwritten) == everything(tmp_path / "whole")
+    assert everything(unwritten) == everything(whole)
 
 
 def test_a_copied_folder_is_resumed_where_it_was(raw, unwritten, tmp_path, made):
@@ -234,7 +239,7 @@ def test_a_copied_folder_is_resumed_where_it_was(raw, unwritten, tmp_path, made)
     assert made == []
 
 
-def test_a_portion_that_vanishes_during_the_run_is_an_error(raw, tmp_path):
+def test_a_portion_that_vanishes_during_the_run_is_an_error(raw, tmp_path, whole):
     def remove(event):
         for path in (tmp_path / "out" / "work").glob("forms-00003.arrow"):
             path.unlink()
@@ -242,8 +247,7 @@ def test_a_portion_that_vanishes_during_the_run_is_an_error(raw, tmp_path):
     with pytest.raises(OutputError, match=r"1 of 10 .* are gone or unreadable"):
         prepared(raw, tmp_path / "out", progress=remove)
     prepared(raw, tmp_path / "out", resume=True)
-    prepared(raw, tmp_path / "whole")
-    assert everything(tmp_path / "out") == everything(tmp_path / "whole")
+    assert everything(tmp_path / "out") == everything(whole)
 
 
 @pytest.mark.parametrize(
@@ -255,7 +259,7 @@ def test_a_portion_that_vanishes_during_the_run_is_an_error(raw, tmp_path):
         ("texts-00001.arrow", "writing"),
     ],
 )
-def test_what_is_damaged_during_the_search_is_one_line(raw, tmp_path, name, stage):
+def test_what_is_damaged_during_the_search_is_one_line(raw, tmp_path, name, stage, whole):
     def damage(event):
         if event.doing == stage and not event.done:
             path = tmp_path / "out" / "work" / name
@@ -266,8 +270,7 @@ def test_what_is_damaged_during_the_search_is_one_line(raw, tmp_path, name, stag
     with pytest.raises(OutputError, match=f"{name} was damaged .*; run again with --resume"):
         prepared(raw, tmp_path / "out", progress=damage)
     prepared(raw, tmp_path / "out", resume=True)
-    prepared(raw, tmp_path / "whole")
-    assert everything(tmp_path / "out") == everything(tmp_path / "whole")
+    assert everything(tmp_path / "out") == everything(whole)
 
 
 def interrupted(*_):
@@ -376,7 +379,7 @@ def made(monkeypatch):
     return numbers
 
 
-def test_a_portion_whose_files_are_gone_is_made_again(raw, tmp_path, monkeypatch, made):
+def test_a_portion_whose_files_are_gone_is_made_again(raw, tmp_path, monkeypatch, made, whole):
     out = tmp_path / "out"
     with monkeypatch.context() as patched:
         patched.setattr(module, "_finish", lambda *_: None)
@@ -386,8 +389,7 @@ def test_a_portion_whose_files_are_gone_is_made_again(raw, tmp_path, monkeypatch
     made.clear()
     prepared(raw, out, resume=True)
     assert made == [2, 4]
-    prepared(raw, tmp_path / "whole")
-    assert contents(out) == contents(tmp_path / "whole")
+    assert contents(out) == contents(whole)
 
 
 def test_folders_that_are_refused(raw, tmp_path):
