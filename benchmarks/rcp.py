@@ -22,7 +22,7 @@ from rich.console import Console
 import noisegen
 from benchmarks.real_pairs import DATA
 from noisegen.data.bitext import all_bitext, stream_bitext
-from noisegen.evaluation.tasks.evaluate_task import TaskResults
+from noisegen.evaluation.tasks.results import TaskResults
 from noisegen.noising.rng import mix, name_number
 from noisegen.options import parse_values
 from noisegen.runs.progress import progress_on_stderr

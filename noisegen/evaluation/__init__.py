@@ -28,11 +28,25 @@ if TYPE_CHECKING:
     from noisegen.evaluation.xsim_search import XSim, matching_accuracy, xsim, xsim_hard
 
 __all__ = [
-    "XSim", "classify", "classify_pairs", "cosine_distance", "cosine_distances", "holm",
-    "matching_accuracy", "mcnemar", "mean_class_similarity", "mean_differences", "mean_intervals",
-    "project", "spearman_differences", "spearman_intervals", "sts_spearman", "type_token_ratio",
-    "xsim", "xsim_hard",
-]  # fmt: skip
+    "XSim",
+    "classify",
+    "classify_pairs",
+    "cosine_distance",
+    "cosine_distances",
+    "holm",
+    "matching_accuracy",
+    "mcnemar",
+    "mean_class_similarity",
+    "mean_differences",
+    "mean_intervals",
+    "project",
+    "spearman_differences",
+    "spearman_intervals",
+    "sts_spearman",
+    "type_token_ratio",
+    "xsim",
+    "xsim_hard",
+]
 _HOMES = ("similarity", "xsim_search", "statistics", "examples")
 
 

@@ -1,4 +1,4 @@
-"""Example pairs of a report: repaired ones, those still broken, and a map of some."""
+"""Example pairs of a report: repaired pairs, pairs still broken, and a map of some pairs."""
 
 from collections.abc import Mapping, Sequence
 
@@ -11,16 +11,16 @@ from noisegen.evaluation.results import Projection, ShownPair
 from noisegen.evaluation.sets import MIXES, EvaluationSet, PairSet
 from noisegen.evaluation.similarity import Vectors, check_pairs, principal_axes, spearman, unit
 
-EXAMPLES = 20  # of each kind
-PAIRS_MAX = 200  # on a map
-_FITTED_MAX = 5_000  # vectors that components are fitted on
-_POINTS_MAX = 500  # whose distances are compared, each with each
+EXAMPLES = 20  # repaired pairs, and as many broken ones
+PAIRS_MAX = 200  # pairs on a map
+_FITTED_MAX = 5_000  # vectors to fit the components on
+_POINTS_MAX = 500  # points of which all distances are compared before and after projection
 
 
 def example_sets(sets: Sequence[EvaluationSet]) -> list[PairSet]:
-    """Return the sets that examples come from: natural pairs, else a mix, else any.
+    """Return the sets for examples: all natural pairs, else the last mix, else the first set.
 
-    Only one set of noise: with several seeds, distances are means over texts.
+    Sets of noise share their clean texts, so one of them is enough.
     """
     pairs = [dataset for dataset in sets if isinstance(dataset, PairSet)]
     natural = [dataset for dataset in pairs if dataset.kind == "pairs"]
@@ -31,10 +31,11 @@ def example_sets(sets: Sequence[EvaluationSet]) -> list[PairSet]:
 def examples(
     sets: Sequence[PairSet], measured: Mapping[str, BySet], baseline: str
 ) -> list[ShownPair]:
-    """Return the pairs whose distance fell most from the baseline to the other models' mean.
+    """Return repaired pairs, and pairs that are still broken, from the sets `sets`.
 
-    Only those whose distance halved, followed by those with the largest distance; without other
-    models only the latter. `measured` is by model and set.
+    Repaired pairs have less than half the baseline's distance in the mean of the other models; the
+    largest gain comes first. Broken pairs are the others, the largest distance first. `measured` is
+    by model and set. A baseline alone repairs nothing.
     """
     rows = [
         (dataset, row) for dataset in sets for row in np.flatnonzero(dataset.changed[0]).tolist()
@@ -46,7 +47,8 @@ def examples(
         for model, by_set in measured.items()
     }
     others = [model for model in measured if model != baseline] or [baseline]
-    now, before = np.mean([distances[model] for model in others], axis=0), distances[baseline]
+    before = distances[baseline]
+    now = np.mean([distances[model] for model in others], axis=0)
     gains = np.argsort(now - before, kind="stable")
     repaired = gains[now[gains] <= before[gains] / 2][:EXAMPLES].tolist()
     broken = [index for index in np.argsort(-now, kind="stable").tolist() if index not in repaired]
@@ -61,21 +63,23 @@ def examples(
 
 
 def mapped_texts(pairs: PairSet) -> list[tuple[str, str]]:
-    """Return an even sample of changed pairs for the map, clean and noisy; any if none changed."""
+    """Return the pairs (clean, noisy) of the map: an even sample of the changed pairs."""
     rows = np.flatnonzero(pairs.changed[0]).tolist() or range(len(pairs))
     return [(pairs.clean[row], pairs.noisy[0][row]) for row in evenly(rows, PAIRS_MAX)]
 
 
 def project(
-    dataset: str, texts: Sequence[tuple[str, str]], baseline: Vectors,
+    dataset: str,
+    texts: Sequence[tuple[str, str]],
+    baseline: Vectors,
     models: Mapping[str, tuple[Vectors, Vectors]],
-) -> Projection:  # fmt: skip
-    """Fit principal components on the baseline's clean vectors and project all models into them.
+) -> Projection:
+    """Fit principal components on the baseline's clean vectors, and project all models.
 
-    `texts` are (clean, noisy); `models` has the clean and noisy vectors of each model, with those
-    of the baseline; models of another width are left out. Vectors are normalised first, as in
-    RoLASER. `spearman` compares distances before and after projection (RoLASER's figure 4 has
-    0.69). Pairs and points are sampled evenly if there are too many.
+    `texts` are (clean, noisy); `models` has the clean and noisy vectors of each model, the baseline
+    included. Models of another width are left out. Vectors are normalised first, as in RoLASER.
+    `spearman` compares distances before and after projection (RoLASER's figure 4: 0.69). Pairs and
+    points are sampled evenly if there are too many.
     """
     with naming_extras():
         from scipy.spatial.distance import pdist

@@ -1,33 +1,48 @@
-"""Verdicts on results, in words, for the terminal table and the report."""
+"""Verdicts on the results, in words, for the terminal table and the report."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import isfinite
+from typing import NamedTuple
 
 from rich.console import Console
+from rich.table import Table
 from rich.text import Text
 
-from noisegen.evaluation.metrics import KINDS, METRICS, NBSP, Metric, metric_of
+from noisegen.evaluation.metrics import KINDS, METRICS, NBSP, Metric, SetKind, metric_of
 from noisegen.evaluation.results import Comparison, Dataset, Model, Results, Score
 from noisegen.evaluation.statistics import LEVELS, stars
 from noisegen.report.terminal import titled
 
-ALPHA = 0.05  # a difference counts as shown where p after Holm is below
-STYLES = 8  # colours of models that can be read as text
-_AGAINST_BASELINE = ("drift", "anchored_distance")  # nothing to see where it stands alone
+ALPHA = 0.05  # a difference counts as shown if p after Holm is below
+STYLES = 8  # colours of models that are legible as text
+_AGAINST_BASELINE = ("drift", "anchored_distance")  # metrics without a meaning for one model alone
 _COLOURS = {"better": "green", "worse": "red"}
-_NAME_COLUMNS, _WIDEST = 40, 1_000  # of a name in a table, and of a table
+_NAME_COLUMNS, _WIDEST = 40, 1_000  # characters: of a name in a table, and of a table
 
 
-Part = tuple[str, str]  # on how many sets of a kind, and the figures that show it
+class Part(NamedTuple):
+    """The sets of one kind on which a verdict holds, in words, and the figures that show it."""
+
+    sets: str
+    evidence: str
+
+
+class Clause(NamedTuple):
+    """A metric's title, and a part for each kind of set on which a verdict holds."""
+
+    title: str
+    parts: list[Part]
+
+
 Groups = dict[tuple[str, str | None], list[Comparison]]  # by metric and kind of set
 
 
 @dataclass(frozen=True)
 class Findings:
-    """Look-ups over `Results`."""
+    """Look-ups in `Results`."""
 
     results: Results
 
@@ -71,14 +86,17 @@ class Findings:
 
         Figures that METRICS lacks come last, under their own names.
         """
-        wanted, names = {dataset.name for dataset in datasets}, set[str]()
+        wanted = {dataset.name for dataset in datasets}
+        names: set[str] = set()
         for by_set in self.results.scores.values():
-            names.update(*(figures for name, figures in by_set.items() if name in wanted))
+            for name, figures in by_set.items():
+                if name in wanted:
+                    names.update(figures)
         known = [metric for metric in METRICS.values() if metric.name in names]
         return known + [metric_of(name) for name in sorted(names - set(METRICS))]
 
     def charted(self, datasets: Sequence[Dataset]) -> list[Metric]:
-        """Return the metric to draw of each group that shares a chart: the first available."""
+        """Return the metric that each chart draws: the first available one."""
         first: dict[str, Metric] = {}
         for metric in self.metrics(datasets):
             if metric.chart:
@@ -87,13 +105,15 @@ class Findings:
 
     @property
     def sets_in_words(self) -> str:
-        """The numbers of sets of each kind."""
+        """The numbers of sets of each kind: '1 natural set, 13 kinds of noise'."""
         kinds = [dataset.kind for dataset in self.results.datasets]
-        names = {kind: KINDS.get(kind, (kind, kind))[:2] for kind in dict.fromkeys(kinds)}
-        return ", ".join(counted(kinds.count(kind), *both) for kind, both in names.items())
+        return ", ".join(
+            KINDS.get(kind, SetKind(kind, kind, kind)).counted(kinds.count(kind))
+            for kind in dict.fromkeys(kinds)
+        )
 
-    def clauses(self, model: str, state: str) -> list[tuple[str, list[Part]]]:
-        """Return what is 'better', 'same' or 'worse' for a model: each metric with its parts.
+    def clauses(self, model: str, state: str) -> list[Clause]:
+        """Return the metrics that are 'better', 'same' or 'worse' for a model, with their sets.
 
         'worse' has all metrics, the others only the leading ones, if there are any.
         """
@@ -105,37 +125,48 @@ class Findings:
         leading = state != "worse" and self._clauses(groups, state, only_leading=True)
         return leading or self._clauses(groups, state, only_leading=False)
 
-    def _clauses(
-        self, groups: Groups, state: str, *, only_leading: bool
-    ) -> list[tuple[str, list[Part]]]:
+    def _clauses(self, groups: Groups, state: str, *, only_leading: bool) -> list[Clause]:
         clauses = []
         for metric in METRICS.values():
-            parts = [
-                self._part(kind, groups[metric.name, kind], state) for kind in KINDS
-                if not only_leading or (metric.leads and kind in metric.kinds)
-            ]  # fmt: skip
-            if known := [part for part in parts if part]:
-                clauses.append((metric.title, known))
+            parts = []
+            for kind in KINDS:
+                if only_leading and not (metric.leads and kind in metric.kinds):
+                    continue
+                part = self._part(kind, groups[metric.name, kind], state)
+                if part is not None:
+                    parts.append(part)
+            if parts:
+                clauses.append(Clause(metric.title, parts))
         return clauses
 
     def _part(self, kind: str, tested: Sequence[Comparison], state: str) -> Part | None:
-        """Return on which sets of a kind the tests of a metric are in a state, and figures."""
+        """Return the sets of a kind on which a metric's tests are in this state, and their figures.
+
+        None if there are no such sets.
+        """
         chosen = [test for test in tested if verdict(test) == state]
         if not chosen:
             return None
         widest = max(chosen, key=lambda test: abs(test.difference))
-        metric, names = metric_of(widest.metric), (self.results.baseline.name, widest.model)
-        scores = [self.score(name, widest.dataset, metric.name) for name in names]
-        values = [score.value for score in scores if score]
-        words = [metric.change(*values) if len(values) == 2 else metric.signed(widest.difference)]
-        words += [widest.items, p_value(widest.p_shown) if state == "same" else ""]
-        evidence, all_sets = ", ".join(filter(None, words)), counted(len(tested), *KINDS[kind][:2])
+        evidence = self._evidence(widest, with_p=state == "same")
+        all_sets = KINDS[kind].counted(len(tested))
         if len(chosen) == 1:
-            return f"{widest.dataset}{'' if len(tested) == 1 else f', one of {all_sets}'}", evidence
+            others = "" if len(tested) == 1 else f", one of {all_sets}"
+            return Part(widest.dataset + others, evidence)
         share = "all" if len(chosen) == len(tested) else f"{len(chosen)} of"
         if state == "same":
-            return f"{share} {all_sets}", listed([test.dataset for test in chosen])
-        return f"{share} {all_sets}", f"most on {widest.dataset}: {evidence}"
+            return Part(f"{share} {all_sets}", listed([test.dataset for test in chosen]))
+        return Part(f"{share} {all_sets}", f"most on {widest.dataset}: {evidence}")
+
+    def _evidence(self, test: Comparison, *, with_p: bool) -> str:
+        """Return the figures of baseline and model, the counted items, and the p-value if asked."""
+        metric = metric_of(test.metric)
+        names = (self.results.baseline.name, test.model)
+        scores = [self.score(name, test.dataset, metric.name) for name in names]
+        values = [score.value for score in scores if score]
+        change = metric.change(*values) if len(values) == 2 else metric.signed(test.difference)
+        p = p_value(test.p_shown) if with_p else ""
+        return ", ".join(filter(None, [change, test.items, p]))
 
 
 def verdict(comparison: Comparison) -> str:
@@ -151,11 +182,6 @@ def p_value(p: float) -> str:
     return ("p < 0.001" if p < 0.001 else f"p = {p:.3f}").replace(" ", NBSP)
 
 
-def counted(number: int, one: str, many: str) -> str:
-    """Return '1 set', '2,000 sets'."""
-    return f"{number:,} {one if number == 1 else many}"
-
-
 def listed(names: Sequence[str], most: int = 3) -> str:
     """Return 'a, b and c', or 'a, b, c and 4 more' if there are many."""
     if len(names) > most:
@@ -164,50 +190,62 @@ def listed(names: Sequence[str], most: int = 3) -> str:
 
 
 def render(results: Results, console: Console) -> None:
-    """Print a table per kind of set: the baseline's figure beside the model's.
+    """Print a table per kind of set, with the baseline's figure beside the model's.
 
-    No figure is cut: on a console that is too narrow, lines are longer than it is wide.
+    No figure is cut: on a narrow console the lines are longer than it is wide.
     """
     findings = Findings(results)
-    baseline, others = results.baseline.name, [model.name for model in findings.students]
-    for kind, (*_, title) in KINDS.items():
-        if not (datasets := findings.datasets(kind)):
+    for kind in KINDS:
+        datasets = findings.datasets(kind)
+        if not datasets:
             continue
-        shown = [
-            metric for metric in findings.metrics(datasets)
-            if kind in metric.kinds and (others or metric.name not in _AGAINST_BASELINE)
-        ]  # fmt: skip
-        table = titled(f"{title}: {baseline}{' → model' if others else ''}")
-        names = ["", "model"] if len(others) > 1 else [""]
-        for head in (*names, "rows", *(metric.headline for metric in shown)):
-            is_name = head in names
-            table.add_column(head, justify="left" if is_name else "right", no_wrap=True,
-                             max_width=_NAME_COLUMNS if is_name else None)  # fmt: skip
-        for dataset in datasets:
-            first, rows = dataset.name, f"{dataset.rows:,}"
-            for model in others or [baseline]:
-                names = [first, model] if len(others) > 1 else [first]
-                cells = [_cell(findings, dataset.name, model, metric) for metric in shown]
-                table.add_row(*map(Text, [*names, rows]), *cells)
-                first = rows = ""
+        table = _table(findings, kind, datasets)
         table.width = console.measure(table, options=console.options.update(width=_WIDEST)).maximum
         console.print(table, crop=False)
         console.print()
     if results.comparisons:
         levels = ", ".join(f"{stars(level / 2)} p < {level:g}" for level in LEVELS)
-        kinds = {test.test for test in results.comparisons}
-        how = ["t-tests over the seeds, uncorrected"] if "t" in kinds else []
-        how += ["paired tests, Holm's correction"] if kinds - {"t"} else []
-        console.print("; ".join([levels, *how]), style="dim", highlight=False)
+        tests = {test.test for test in results.comparisons}
+        legend = [levels]
+        if "t" in tests:
+            legend.append("t-tests over the seeds, uncorrected")
+        if tests - {"t"}:
+            legend.append("paired tests, Holm's correction")
+        console.print("; ".join(legend), style="dim", highlight=False)
+
+
+def _table(findings: Findings, kind: str, datasets: Sequence[Dataset]) -> Table:
+    """Return the table of the sets of a kind: a row per set and model, a column per metric."""
+    baseline, others = findings.results.baseline.name, [model.name for model in findings.students]
+    metrics = [
+        metric
+        for metric in findings.metrics(datasets)
+        if kind in metric.kinds and (others or metric.name not in _AGAINST_BASELINE)
+    ]
+    table = titled(f"{KINDS[kind].title}: {baseline}{' → model' if others else ''}")
+    has_names = len(others) > 1
+    for head in ["", "model"] if has_names else [""]:
+        table.add_column(head, justify="left", no_wrap=True, max_width=_NAME_COLUMNS)
+    for head in ("rows", *(metric.headline for metric in metrics)):
+        table.add_column(head, justify="right", no_wrap=True)
+    for dataset in datasets:
+        for number, model in enumerate(others or [baseline]):
+            is_first = number == 0
+            cells = [Text(dataset.name if is_first else "")]
+            cells += [Text(model)] if has_names else []
+            cells.append(Text(f"{dataset.rows:,}" if is_first else ""))
+            cells += [_cell(findings, dataset.name, model, metric) for metric in metrics]
+            table.add_row(*cells)
+    return table
 
 
 def _cell(findings: Findings, dataset: str, model: str, metric: Metric) -> Text:
-    """Return '0.113→0.091**', green where it is better and red where it is worse for sure."""
+    """Return '0.113→0.091**', green if the test says better, red if it says worse."""
     baseline = findings.results.baseline.name
     before, after = (findings.score(name, dataset, metric.name) for name in (baseline, model))
     if after is None:
         return Text("-")
-    if model == baseline or before is None or metric.name == "drift":  # the baseline has no drift
+    if model == baseline or before is None or metric.name == "drift":  # the baseline's is 0
         return Text(metric.short(after.value))
     test = findings.compared.get((model, dataset, metric.name))
     mark = stars(test.p_shown) if test else ""

@@ -28,8 +28,8 @@ from noisegen.evaluation.xsim_search import (
     xsim_hard,
 )
 
-CACHE_BYTES = 1 << 30  # of vectors; when there are more, all are forgotten and made again as needed
-_POINTS = 100  # sts figures are 100 x Spearman
+CACHE_BYTES = 1 << 30  # the cache of vectors is cleared before it grows beyond this
+_POINTS = 100  # STS figures are 100 x Spearman's correlation
 
 
 class VectorStore:
@@ -52,15 +52,15 @@ class VectorStore:
 
 
 Rows = dict[str, F64]  # the value of each row, by metric
-Figures = dict[str, float]  # what is no mean over all rows, by metric
+Figures = dict[str, float]  # figures that are no mean over all rows, by metric
 
 
 @dataclass(frozen=True)
 class Measured:
     """The figures of a model on a set: `seeds` has one per noise seed, by metric.
 
-    `rows` has, for metrics that are means over rows, the value of each row (of several seeds their
-    mean); for correlations the cosine of each row.
+    `rows` has the value of each row, for metrics that are means over rows; with several seeds it is
+    the mean over seeds. For correlations it has the cosine of each row.
     """
 
     seeds: dict[str, tuple[float, ...]]
@@ -68,19 +68,27 @@ class Measured:
 
 
 def measure(
-    dataset: EvaluationSet, store: VectorStore, anchor: Vectors | None = None,
+    dataset: EvaluationSet,
+    store: VectorStore,
+    anchor: Vectors | None = None,
     targets: VectorStore | None = None,
-) -> Measured:  # fmt: skip
-    """Measure a model on a set; `anchor` has the baseline's vectors of a pair set's clean texts.
+) -> Measured:
+    """Measure a model on a set.
 
-    If its width differs, drift and anchored distance are left out. Without `anchor` the model is
-    the baseline, which also has a type/token ratio if it has a tokenizer. `targets` encodes the
-    targets of translations, if another model does.
+    `anchor` has the baseline's vectors of the clean texts of a pair set. If its width differs,
+    drift and anchored distance are left out. Without `anchor` the model is the baseline, which also
+    has a type/token ratio if it has a tokenizer. `targets` encodes the targets of translations, if
+    another model does.
     """
     if isinstance(dataset, TextSet):
-        return _of_texts(dataset, {"target": targets or store}, store)
+        return _of_texts(dataset, store, targets or store)
+    return _of_pairs(dataset, store, anchor)
+
+
+def _of_pairs(dataset: PairSet, store: VectorStore, anchor: Vectors | None) -> Measured:
+    """Measure a model on clean texts and their noisy forms."""
     clean = store(dataset.clean)
-    hard = dataset.negatives and _hard_vectors(dataset.negatives, store)
+    hard = _hard_vectors(dataset.negatives, store) if dataset.negatives else None
     by_seed = []
     for noisy, changed in zip(dataset.noisy, dataset.changed, strict=True):
         vectors = store(noisy)
@@ -90,25 +98,38 @@ def measure(
             figures["distance_changed"] = float(rows["distance"][changed].mean())
         rows |= _searched(vectors, noisy, clean, dataset.clean)
         if hard:
-            rows["xsim_hard_error"], lost = _among_hard(vectors, clean, hard, dataset.clean)
-            figures |= lost
+            rows["xsim_hard_error"], rates = _among_hard(vectors, clean, hard, dataset.clean)
+            figures |= rates
         if dataset.pool:
-            pool, texts = store(dataset.pool), [*dataset.clean, *dataset.pool]
-            nearest = xsim(vectors, np.concatenate([clean, pool]), margin="absolute", texts=texts)
+            lines = np.concatenate([clean, store(dataset.pool)])
+            texts = [*dataset.clean, *dataset.pool]
+            nearest = xsim(vectors, lines, margin="absolute", texts=texts)
             rows["accuracy_pool"] = _percent(nearest.correct)
         by_seed.append((rows, figures))
     measured = _over_seeds(by_seed)
-    if anchor is None:  # no drift against itself: nothing but rounding
+    if anchor is None:  # the drift of the baseline from itself would be rounding alone
         del measured.rows["drift"]
         measured.seeds["drift"] = (0.0,) * len(dataset.noisy)
-        tokenizer = getattr(store.encoder, "tokenizer", store.encoder)
-        if hasattr(tokenizer, "tokenize"):  # LASER2 splits into pieces itself
+        tokenizer = getattr(store.encoder, "tokenizer", store.encoder)  # LASER2 tokenizes itself
+        if hasattr(tokenizer, "tokenize"):
             measured.seeds.update(_type_token_ratios(dataset, tokenizer.tokenize))
     return measured
 
 
+def pair_distances(noisy: Vectors, clean: Vectors, anchor: Vectors) -> Rows:
+    """Return the distances of all pairs by metric; `anchor` has the baseline's clean vectors.
+
+    If the width of `anchor` differs, there is no `drift` and no `anchored_distance`.
+    """
+    distances = {"distance": similarity.cosine_distances(noisy, clean)}
+    if anchor.shape[1] == clean.shape[1]:
+        distances["drift"] = similarity.cosine_distances(clean, anchor)
+        distances["anchored_distance"] = similarity.cosine_distances(noisy, anchor)
+    return distances
+
+
 def _searched(x: Vectors, x_texts: Sequence[str], y: Vectors, y_texts: Sequence[str]) -> Rows:
-    """Return which rows of x miss or match their own row of y, and the other way round."""
+    """Return errors and matches of a search in both directions, 100 or 0 for each row."""
     found = search_both_ways(x, y, x_texts, y_texts)
     return {
         "xsim_error": _percent(~found.forward.correct),
@@ -125,7 +146,7 @@ def _hard_vectors(negatives: HardNegatives, store: VectorStore) -> HardVectors:
 def _among_hard(
     x: Vectors, y: Vectors, hard: HardVectors, y_texts: Sequence[str]
 ) -> tuple[F64, Figures]:
-    """Return which rows of x miss their own row of y among hard negatives, and errors by kind."""
+    """Search x in y and hard negatives; return the errors by row, and their rates by kind."""
     lost = xsim_hard(x, y, hard, texts=y_texts)
     rates = {f"xsim_hard_{kind}": rate for kind, rate in lost.kind_rates.items()}
     return _percent(~lost.correct), rates
@@ -144,71 +165,101 @@ def _type_token_ratios(
     return {"ttr_ratio": ratios, "ttr_noisy": tuple(noisy), "ttr_clean": (clean,)}
 
 
-def _of_texts(dataset: TextSet, stores: Mapping[str, VectorStore], store: VectorStore) -> Measured:
-    """Measure a set whose columns are encoded by `stores`, or else by `store`."""
-    vectors = {name: stores.get(name, store)(texts) for name, texts in dataset.columns.items()}
-    labels, rows, figures = dataset.truth.tolist(), Rows(), Figures()
+def _of_texts(dataset: TextSet, store: VectorStore, targets: VectorStore) -> Measured:
+    """Measure a model on a set of texts; `targets` encodes the column `target`."""
+    stores = {name: targets if name == "target" else store for name in dataset.columns}
+    vectors = {name: stores[name](texts) for name, texts in dataset.columns.items()}
     match dataset.kind:
         case "sts":
-            first, second = vectors["first"], vectors["second"]
-            first_noisy, second_noisy = vectors["first_noisy"], vectors["second_noisy"]
-            rows["sts_clean"] = similarity.cosines(first, second)
-            rows["sts_one_noisy"] = similarity.cosines(first_noisy, second)
-            rows["sts_both_noisy"] = similarity.cosines(first_noisy, second_noisy)
-            for name, cosines in rows.items():
-                figures[name] = _POINTS * similarity.spearman(cosines, np.array(labels))
+            measured = _similarity(dataset, vectors)
         case "retrieval":
-            source, target = dataset.columns["source"], dataset.columns["target"]
-            rows |= _searched(vectors["source"], source, vectors["target"], target)
-            for side, negatives in dataset.negatives.items():
-                (other,) = dataset.columns.keys() - {side}
-                hard = _hard_vectors(negatives, stores.get(side, store))
-                rows["xsim_hard_error"], figures = _among_hard(
-                    vectors[other], vectors[side], hard, dataset.columns[side]
-                )
+            measured = _retrieval(dataset, vectors, stores)
         case "classification":
-            tested = is_tested(dataset.columns["clean"])
-            train, trained = vectors["clean"][~tested], list(compress(labels, ~tested))
-            tests = {side: vectors[side][tested] for side in ("clean", "noisy")}
-            truth = list(compress(labels, tested))
-            for side, classified in similarity.classify(train, trained, tests, truth).items():
-                rows[f"accuracy_{side}"] = 100 * classified.correct
-                figures[f"f1_{side}"] = classified.f1
-            if max(Counter(labels).values()) > 1:
-                within = similarity.mean_class_similarity(vectors["clean"], labels)
-                figures["class_similarity"] = within
-        case "pair_classification":
-            for side, column in (("clean", "first"), ("noisy", "first_noisy")):
-                precision = similarity.classify_pairs(vectors[column], vectors["second"], labels)
-                figures[f"average_precision_{side}"] = precision
-    return _over_seeds([(rows, figures)])
+            measured = _classification(dataset, vectors)
+        case _:
+            measured = _pair_classification(dataset, vectors)
+    return _over_seeds([measured])
+
+
+def _similarity(dataset: TextSet, vectors: Mapping[str, Vectors]) -> tuple[Rows, Figures]:
+    """Return the cosines of sentence pairs, and their correlation with the human scores."""
+    second = vectors["second"]
+    rows = {
+        "sts_clean": similarity.cosines(vectors["first"], second),
+        "sts_one_noisy": similarity.cosines(vectors["first_noisy"], second),
+        "sts_both_noisy": similarity.cosines(vectors["first_noisy"], vectors["second_noisy"]),
+    }
+    scores = np.array(dataset.truth.tolist())
+    figures = {
+        name: _POINTS * similarity.spearman(cosines, scores) for name, cosines in rows.items()
+    }
+    return rows, figures
+
+
+def _retrieval(
+    dataset: TextSet, vectors: Mapping[str, Vectors], stores: Mapping[str, VectorStore]
+) -> tuple[Rows, Figures]:
+    """Return errors and matches of a search for translations, also among hard negatives."""
+    columns, figures = dataset.columns, Figures()
+    rows = _searched(vectors["source"], columns["source"], vectors["target"], columns["target"])
+    for side, negatives in dataset.negatives.items():
+        other = "source" if side == "target" else "target"
+        hard = _hard_vectors(negatives, stores[side])
+        rows["xsim_hard_error"], figures = _among_hard(
+            vectors[other], vectors[side], hard, columns[side]
+        )
+    return rows, figures
+
+
+def _classification(dataset: TextSet, vectors: Mapping[str, Vectors]) -> tuple[Rows, Figures]:
+    """Return accuracy and F1 of a classifier trained on clean text, and the class similarity."""
+    labels = dataset.truth.tolist()
+    tested = is_tested(dataset.columns["clean"])
+    tests = {side: vectors[side][tested] for side in ("clean", "noisy")}
+    by_side = similarity.classify(
+        vectors["clean"][~tested],
+        list(compress(labels, ~tested)),
+        tests,
+        list(compress(labels, tested)),
+    )
+    rows, figures = Rows(), Figures()
+    for side, classified in by_side.items():
+        rows[f"accuracy_{side}"] = 100 * classified.correct
+        figures[f"f1_{side}"] = classified.f1
+    if max(Counter(labels).values()) > 1:
+        figures["class_similarity"] = similarity.mean_class_similarity(vectors["clean"], labels)
+    return rows, figures
+
+
+def _pair_classification(dataset: TextSet, vectors: Mapping[str, Vectors]) -> tuple[Rows, Figures]:
+    """Return the average precision of sentence pairs ranked by cosine."""
+    labels, second = dataset.truth.tolist(), vectors["second"]
+    figures = {
+        "average_precision_clean": similarity.classify_pairs(vectors["first"], second, labels),
+        "average_precision_noisy": similarity.classify_pairs(
+            vectors["first_noisy"], second, labels
+        ),
+    }
+    return Rows(), figures
 
 
 def _over_seeds(by_seed: Sequence[tuple[Rows, Figures]]) -> Measured:
-    """Return figures by seed, means of rows unless given, and the mean over seeds of each row."""
-    names = list(by_seed[0][0])
-    seeds = {name: tuple(float(rows[name].mean()) for rows, _ in by_seed) for name in names}
+    """Return the figures by seed, and the mean over seeds of each row.
+
+    The figure of a metric is the given one, by default the mean over its rows.
+    """
+    seeds: dict[str, tuple[float, ...]] = {}
+    means: Rows = {}
+    for name in by_seed[0][0]:
+        seeds[name] = tuple(float(rows[name].mean()) for rows, _ in by_seed)
+        means[name] = np.mean([rows[name] for rows, _ in by_seed], axis=0)
     for name in dict.fromkeys(name for _, figures in by_seed for name in figures):
         seeds[name] = tuple(figures[name] for _, figures in by_seed if name in figures)
-    return Measured(
-        seeds, {name: np.mean([rows[name] for rows, _ in by_seed], axis=0) for name in names}
-    )
+    return Measured(seeds, means)
 
 
 def _percent(where: Bool) -> F64:
     return np.where(where, 100.0, 0.0)
-
-
-def pair_distances(noisy: Vectors, clean: Vectors, anchor: Vectors) -> Rows:
-    """Return the distances of all pairs by metric; `anchor` are the baseline's of the clean texts.
-
-    If its width differs, there is no `drift` and no `anchored_distance`.
-    """
-    distances = {"distance": similarity.cosine_distances(noisy, clean)}
-    if anchor.shape[1] == clean.shape[1]:
-        distances["drift"] = similarity.cosine_distances(clean, anchor)
-        distances["anchored_distance"] = similarity.cosine_distances(noisy, anchor)
-    return distances
 
 
 def by_strength(model: str, dataset: PairSet, store: VectorStore) -> StrengthCurve:
@@ -226,94 +277,140 @@ Key = tuple[str, str]  # set, metric
 def scores(
     sets: Sequence[EvaluationSet], measured: BySet, *, paper_stats: bool = False
 ) -> dict[str, dict[str, Score]]:
-    """Return the figures of one model by set and metric, without those that are not finite.
+    """Return the finite figures of one model by set and metric.
 
-    `paper_stats`: with one-sample t-tests over the noise seeds, as in RoLASER.
+    `paper_stats` adds one-sample t-tests over the noise seeds, as in RoLASER.
     """
-    intervals: dict[Key, tuple[float, float]] = {}
-    for columns, gold in _resampled_together(sets, measured):
-        if gold is not None:
-            for key, estimate in statistics.spearman_intervals(columns, gold).items():
-                intervals[key] = _POINTS * estimate.low, _POINTS * estimate.high
-            continue
-        for key, estimate in statistics.mean_intervals(columns).items():
-            intervals[key] = estimate.low, estimate.high
-            rows = columns[key]
-            if metric_of(key[1]).test == "items" and set(np.unique(rows)) <= {0.0, 100.0}:
-                # Wilson's: a bootstrap of no errors would be sure of none.
-                limits = wilson(float(rows.mean()) / 100, len(rows))
-                intervals[key] = 100 * limits[0], 100 * limits[1]
+    intervals = _intervals(sets, measured)
     by_set: dict[str, dict[str, Score]] = {}
     for dataset in sets:
-        by_set[dataset.name] = of_set = {}
-        for metric, values in measured[dataset.name].seeds.items():
-            if values and all(map(isfinite, values)):
-                low, high = intervals.get((dataset.name, metric), (None, None))
-                several = len(values) > 1
-                sd = float(np.std(values, ddof=1)) if several else None
-                seeds = values if several else ()
-                null, p = metric_of(metric).null if paper_stats and several else None, None
-                if null is not None:
-                    p = statistics.one_sample_t(values, null)
-                of_set[metric] = Score(float(np.mean(values)), low, high, sd, seeds, p)
+        by_set[dataset.name] = {
+            metric: _score(metric, values, intervals.get((dataset.name, metric)), paper_stats)
+            for metric, values in measured[dataset.name].seeds.items()
+            if values and all(map(isfinite, values))
+        }
     return by_set
 
 
-def _resampled_together(
-    sets: Iterable[EvaluationSet], measured: BySet
-) -> list[tuple[dict[Key, F64], F64 | None]]:
-    """Return the values by row of sets with the same rows, and the scores they correlate with."""
+def _score(
+    metric: str,
+    values: tuple[float, ...],
+    interval: tuple[float, float] | None,
+    paper_stats: bool,
+) -> Score:
+    """Return the score of a metric, from its figure for each seed."""
+    low, high = interval or (None, None)
+    mean = float(np.mean(values))
+    if len(values) == 1:
+        return Score(mean, low, high)
+    null = metric_of(metric).null if paper_stats else None
+    p = None if null is None else statistics.one_sample_t(values, null)
+    return Score(mean, low, high, float(np.std(values, ddof=1)), values, p)
+
+
+def _intervals(sets: Sequence[EvaluationSet], measured: BySet) -> dict[Key, tuple[float, float]]:
+    """Return the 95 % intervals of all metrics that have a value for each row."""
+    intervals: dict[Key, tuple[float, float]] = {}
+    for group in _row_groups(sets, measured):
+        if group.scores is not None:
+            correlations = statistics.spearman_intervals(group.columns, group.scores)
+            for key, estimate in correlations.items():
+                intervals[key] = _POINTS * estimate.low, _POINTS * estimate.high
+            continue
+        for key, estimate in statistics.mean_intervals(group.columns).items():
+            rows = group.columns[key]
+            if metric_of(key[1]).test == "items" and set(np.unique(rows)) <= {0.0, 100.0}:
+                # Wilson's interval: a bootstrap of no errors would be sure that there are none.
+                low, high = wilson(float(rows.mean()) / 100, len(rows))
+                intervals[key] = 100 * low, 100 * high
+            else:
+                intervals[key] = estimate.low, estimate.high
+    return intervals
+
+
+@dataclass(frozen=True)
+class _RowGroup:
+    """Columns over the same rows, which are resampled together.
+
+    With human `scores` the figure of a column is its correlation with them, else its mean.
+    """
+
+    columns: dict[Key, F64]
+    scores: F64 | None = None
+
+
+def _row_groups(sets: Iterable[EvaluationSet], measured: BySet) -> list[_RowGroup]:
+    """Return the columns of all sets, grouped by their rows: means first, then correlations."""
     means: dict[str, dict[Key, F64]] = defaultdict(dict)
     correlations = []
     for dataset in sets:
         rows = measured[dataset.name].rows
         columns = {(dataset.name, metric): values for metric, values in rows.items()}
         if isinstance(dataset, TextSet) and dataset.kind == "sts":
-            correlations.append((columns, dataset.truth.astype(np.float64)))
+            correlations.append(_RowGroup(columns, dataset.truth.astype(np.float64)))
         elif isinstance(dataset, PairSet) and dataset.seeds:
             means[f"rows of {dataset.group}"] |= columns
         elif columns:
             means[dataset.name] |= columns
-    return [*((columns, None) for columns in means.values()), *correlations]
+    return [*map(_RowGroup, means.values()), *correlations]
 
 
 def compare(
-    sets: Sequence[EvaluationSet], model: str, ours: BySet, theirs: BySet,
-    *, paper_stats: bool = False,
-) -> list[Comparison]:  # fmt: skip
+    sets: Sequence[EvaluationSet],
+    model: str,
+    ours: BySet,
+    theirs: BySet,
+    *,
+    paper_stats: bool = False,
+) -> list[Comparison]:
     """Compare a model with the baseline (`theirs`) in each metric that both have by row.
 
-    `paper_stats`: two-sample t-tests over the noise seeds, as in RoLASER, if there are two or more.
+    `paper_stats` uses two-sample t-tests over the noise seeds, as in RoLASER, where there are two
+    seeds or more.
     """
     comparisons: list[Comparison] = []
-    families: dict[Key, list[int]] = defaultdict(list)
-    kinds = {dataset.name: dataset.kind for dataset in sets}
-    groups = zip(_resampled_together(sets, ours), _resampled_together(sets, theirs), strict=True)
-    for (columns, gold), (others, _) in groups:
-        shared = [key for key in columns if key in others and metric_of(key[1]).test]
-        if not shared:
-            continue
-        left, right = ({key: side[key] for key in shared} for side in (columns, others))
-        if gold is None:
-            differences, factor = statistics.mean_differences(left, right), 1
-        else:
-            differences, factor = statistics.spearman_differences(left, right, gold), _POINTS
-        for (name, metric), difference in differences.items():
-            rows = left[name, metric], right[name, metric]
+    groups = zip(_row_groups(sets, ours), _row_groups(sets, theirs), strict=True)
+    for left, right in groups:
+        for key, difference in _differences(left, right).items():
+            name, metric = key
+            rows = left.columns[key], right.columns[key]
             p = 1.0 if np.array_equal(*rows) else difference.p
-            value = factor * difference.value
-            comparison = Comparison(model, name, metric, value, "bootstrap", p, p)
-            seeds = [side[name].seeds[metric] for side in (ours, theirs)]
+            comparison = Comparison(model, name, metric, difference.value, "bootstrap", p, p)
+            seeds = ours[name].seeds[metric], theirs[name].seeds[metric]
             if metric_of(metric).test == "items" and len(seeds[0]) == 1:
                 goal = 0 if metric_of(metric).better == "low" else 100
                 test = statistics.mcnemar(rows[0] == goal, rows[1] == goal)
                 comparison = replace(comparison, test="mcnemar", **vars(test))
             if paper_stats and min(map(len, seeds)) > 1:
                 comparison = replace(comparison, test="t", p=statistics.two_sample_t(*seeds))
-            families[kinds[name], metric].append(len(comparisons))
             comparisons.append(comparison)
+    return _corrected(comparisons, {dataset.name: dataset.kind for dataset in sets})
+
+
+def _differences(left: _RowGroup, right: _RowGroup) -> dict[Key, statistics.Resampled]:
+    """Return the differences of the tested metrics that both groups have; correlations x 100."""
+    shared = [key for key in left.columns if key in right.columns and metric_of(key[1]).test]
+    if not shared:
+        return {}
+    ours = {key: left.columns[key] for key in shared}
+    theirs = {key: right.columns[key] for key in shared}
+    if left.scores is None:
+        return statistics.mean_differences(ours, theirs)
+    correlations = statistics.spearman_differences(ours, theirs, left.scores)
+    return {
+        key: replace(difference, value=_POINTS * difference.value)
+        for key, difference in correlations.items()
+    }
+
+
+def _corrected(comparisons: list[Comparison], kinds: Mapping[str, str]) -> list[Comparison]:
+    """Return comparisons with Holm's correction over the sets of one kind, metric by metric."""
+    families: dict[Key, list[int]] = defaultdict(list)
+    for index, comparison in enumerate(comparisons):
+        families[kinds[comparison.dataset], comparison.metric].append(index)
+    corrected = list(comparisons)
     for family in families.values():
-        corrected = statistics.holm([comparisons[index].p for index in family]).tolist()
-        for index, p in zip(family, corrected, strict=True):
-            comparisons[index] = replace(comparisons[index], p_holm=p)
-    return comparisons
+        p_values = statistics.holm([comparisons[index].p for index in family]).tolist()
+        for index, p in zip(family, p_values, strict=True):
+            corrected[index] = replace(comparisons[index], p_holm=p)
+    return corrected

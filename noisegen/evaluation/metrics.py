@@ -1,7 +1,7 @@
-"""The metrics of an evaluation: what each means, how it is tested and shown.
+"""The metrics of an evaluation: their meaning, their test, and how their figures are written.
 
-Each is declared in a line of metrics.tsv, computed by `measure.py` under the same name, and used by
-tables, tests, charts and the report.
+Each metric is a line of metrics.tsv. `measure.py` computes it under the same name; tables, tests,
+charts and the report read its properties here.
 """
 
 import csv
@@ -12,21 +12,21 @@ from typing import Any
 from noisegen.evaluation.results import Score
 from noisegen.evaluation.statistics import stars
 
-NBSP = "\u00a0"  # no line ends between a figure and its unit
-_SMALL = 0.01  # below it a figure without unit gets one digit more
-_DIGITS = {"": (3, 3), "%": (2, 1), "points": (1, 1)}  # of a unit: in the report, the terminal
+NBSP = "\u00a0"  # no line break between a figure and its unit
+_SMALL = 0.01  # smaller figures without a unit get one more digit
+_DIGITS = {"": (3, 3), "%": (2, 1), "points": (1, 1)}  # by unit: in the report, in the terminal
 
 
 @dataclass(frozen=True)
 class Metric:
     """One metric, and how its figures are written.
 
-    `better` is 'low', 'high' or '' (neither). `test` compares two models: 'mean' by the paired
-    bootstrap of a mean over rows, 'items' by McNemar where each row is right or wrong (100 or 0),
-    'spearman' by the bootstrap of a correlation, '' not at all. `headline` is its column in the
-    terminal for sets of the `kinds`; it `leads` where the verdict of the report names it first.
-    `chart` is the group of metrics that share a chart, distance or errors: of a group, the first
-    that is there. `null` is what a one-sample test compares with.
+    `better` is 'low', 'high' or '' (neither). `test` says how two models are compared: 'mean' by
+    the paired bootstrap of a mean over rows, 'items' by McNemar where each row is right or wrong
+    (100 or 0), 'spearman' by the bootstrap of a correlation, '' not at all. `headline` is the head
+    of its column in the terminal, shown for sets of the `kinds`. The verdict of the report names
+    metrics that `leads` before others. Metrics with the same `chart` (distance or errors) share a
+    chart, which shows the first one available. `null` is the mean that a one-sample test assumes.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Metric:
         return f"{self.title} ({self.unit})" if self.unit else self.title
 
     def number(self, value: float) -> str:
-        """Return a figure without its unit, with the digits of the metric."""
+        """Return a figure without its unit, rounded to the digits of the metric."""
         digits = _DIGITS[self.unit][0] + (not self.unit and 0 < abs(value) < _SMALL)
         return f"{round(value, digits) + 0.0:.{digits}f}".replace("-", "−")  # + 0.0: never -0
 
@@ -73,12 +73,12 @@ class Metric:
         return f"± {self.number(score.sd or 0)}"
 
     def with_interval(self, score: Score) -> str:
-        """Return a figure with its unit, its interval, and stars if it was tested by itself."""
+        """Return a figure with unit, interval, and the stars of its test against the null."""
         mark = "" if score.p_null is None else stars(score.p_null)
         return f"{self.with_unit(score.value)}{mark} {self.interval(score)}".strip()
 
     def change(self, before: float, after: float) -> str:
-        """Return '0.302 to 0.121, 2.5 times lower'; only errors have the factor."""
+        """Return '0.302 to 0.121, 2.5 times lower'; the factor is left out where high is better."""
         text = f"{self.number(before)} to {self.with_unit(after)}"
         if self.better != "low" or min(before, after) <= 0:
             return text
@@ -86,20 +86,40 @@ class Metric:
         return f"{text}, {factor:.1f} times {way}" if factor >= 1.15 else text
 
 
-KINDS = {  # of sets: one, several, and the title of its table in the terminal
-    "pairs": ("natural set", "natural sets", "natural pairs"),
-    "noise": ("kind of noise", "kinds of noise", "noise on clean text"),
-    "sts": ("STS set", "STS sets", "STS, Spearman x 100"),
-    "retrieval": ("retrieval set", "retrieval sets", "retrieval accuracy"),
-    "classification": ("classification set", "classification sets", "classification accuracy"),
-    "pair_classification": (
-        "pair classification set", "pair classification sets", "pair classification, AP",
+@dataclass(frozen=True)
+class SetKind:
+    """The words for a kind of set: one, several, and the title of its table in the terminal."""
+
+    one: str
+    many: str
+    title: str
+
+    def counted(self, number: int) -> str:
+        """Return '1 natural set', '2 natural sets'."""
+        return counted(number, self.one, self.many)
+
+
+def counted(number: int, one: str, many: str) -> str:
+    """Return '1 set', '2,000 sets'."""
+    return f"{number:,} {one if number == 1 else many}"
+
+
+KINDS = {
+    "pairs": SetKind("natural set", "natural sets", "natural pairs"),
+    "noise": SetKind("kind of noise", "kinds of noise", "noise on clean text"),
+    "sts": SetKind("STS set", "STS sets", "STS, Spearman x 100"),
+    "retrieval": SetKind("retrieval set", "retrieval sets", "retrieval accuracy"),
+    "classification": SetKind(
+        "classification set", "classification sets", "classification accuracy"
     ),
-}  # fmt: skip
+    "pair_classification": SetKind(
+        "pair classification set", "pair classification sets", "pair classification, AP"
+    ),
+}
 
 
 def published_sets() -> list[dict[str, str]]:
-    """Return the sets that open as they are published: paper, command, where to get it, licence."""
+    """Return published sets that open unchanged: paper, command, address, licence."""
     return _table("published.tsv")
 
 
@@ -120,5 +140,5 @@ METRICS = _read()
 
 
 def metric_of(name: str) -> Metric:
-    """Return the metric of a name; an unknown one has nothing but its name."""
+    """Return the metric of this name; an unknown metric has its name as the title."""
     return METRICS.get(name) or Metric(name, name)

@@ -1,7 +1,7 @@
-"""Hard negatives: sentences that say something else in nearly the same words.
+"""Hard negatives: sentences with another meaning in nearly the same words.
 
-Three families, as in xSIM++ (Chen and others, 2023), but with noisegen's own generator: figures are
-not comparable with those of xSIM++, unless the lines published for it are read.
+The three families come from xSIM++ (Chen and others, 2023); the generator is noisegen's own.
+Their figures are not comparable with xSIM++, unless its published lines are read.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,21 +15,24 @@ import numpy as np
 import numpy.typing as npt
 
 from noisegen.errors import SourceError, UsageError
-from noisegen.evaluation import alterations
+from noisegen.evaluation.alterations import apply
+from noisegen.evaluation.altered_names import Names
+from noisegen.evaluation.altered_numbers import number_changes
+from noisegen.evaluation.altered_statements import plain_statement_changes, statement_changes
 from noisegen.evaluation.results import PER_KIND
 from noisegen.noising.rng import Draws, check_seed, name_number, row_key, stream_key
 from noisegen.noising.tagging import installed_model
 
 KINDS = ("number", "entity", "causality")
-CHARS_MAX = 2_000  # of a text that gets negatives: a parser's memory grows with the text
-_TRIES = 3  # draws for each negative wanted; the same one may come twice
+CHARS_MAX = 2_000  # longer texts get no negatives: a parser's memory grows with the text
+_TRIES = 3  # draws per negative wanted; a draw may repeat an earlier negative
 
-Alter = Callable[[int, Draws], str | None]  # row, draws -> an altered text, if there is one
+Alter = Callable[[int, Draws], str | None]  # from a row and draws to an altered text, or None
 
 
 @dataclass(frozen=True)
 class HardNegatives:
-    """`texts[i]` is the text of row `sources[i]` with one change of family `kinds[i]`.
+    """Altered texts: `texts[i]` is text `sources[i]` with one change of family `kinds[i]`.
 
     `note` says how they were made.
     """
@@ -44,24 +47,28 @@ class HardNegatives:
 
 
 def hard_negatives(
-    texts: Sequence[str], *, seed: int = 0, lang: str = "en", per_kind: int = PER_KIND,
+    texts: Sequence[str],
+    *,
+    seed: int = 0,
+    lang: str = "en",
+    per_kind: int = PER_KIND,
     parse: bool = True,
-) -> HardNegatives:  # fmt: skip
+) -> HardNegatives:
     """Return up to `per_kind` negatives of each family for each text.
 
-    A negative differs from all texts and all other negatives; of equal texts only the first gets
-    negatives. Draws are keyed by the text itself, so they do not depend on its position; names come
-    from the other texts. English has all three families, better with spaCy's English model, which
-    is used if it is installed, unless `parse` is false (rules are far faster). Other languages have
-    numbers only. Raises UsageError for a wrong seed or `per_kind`.
+    A negative differs from all texts and all other negatives. Among equal texts only the first gets
+    negatives. The draws are keyed by the text, so they do not depend on its position; names come
+    from the other texts. English has all three families. They are better with spaCy's English
+    model, which is used if it is installed and `parse` is true; rules alone are far faster. Other
+    languages have numbers only. Raises UsageError for a wrong seed or `per_kind`.
     """
     check_seed(seed)
     if per_kind < 0:
         raise UsageError(f"per_kind {per_kind} must be at least 0")
-    first = {text: row for row, text in reversed(list(enumerate(texts)))}
-    rows = sorted(row for text, row in first.items() if len(text) <= CHARS_MAX)
+    first_rows = _first_rows(texts)
+    rows = sorted(row for text, row in first_rows.items() if len(text) <= CHARS_MAX)
     families, note = _families([texts[row] for row in rows], lang, parse)
-    if long := len(first) - len(rows):
+    if long := len(first_rows) - len(rows):
         note += f"; none of {long:,} texts of over {CHARS_MAX:,} characters"
     streams = {kind: stream_key(seed, f"hard:{kind}") for kind in families}
     made: dict[str, tuple[int, str]] = {}
@@ -73,14 +80,21 @@ def hard_negatives(
                 new = alter(index, draws.fork(str(draws.integer()))) if missing else None
                 if new is None:
                     break
-                if new not in first and new not in made:
+                if new not in first_rows and new not in made:
                     made[new] = row, kind
                     missing -= 1
     sources = np.array([row for row, _ in made.values()], np.int64)
     return HardNegatives([*made], sources, [kind for _, kind in made.values()], note)
 
 
+def _first_rows(texts: Sequence[str]) -> dict[str, int]:
+    """Return the first row of each distinct text."""
+    return {text: row for row, text in reversed(list(enumerate(texts)))}
+
+
 class _Origin(msgspec.Struct):
+    """The sentence that a published line was made from, and the type of its error."""
+
     src: str
     errtype: str
 
@@ -91,7 +105,7 @@ class NoLinesError(SourceError):
 
 @dataclass(frozen=True)
 class PublishedNegatives:
-    """The lines of xSIM++ in `file`, each with the sentence and the type of error it came from."""
+    """The lines of xSIM++ in `file`, each with its origin; `note` counts unmatched lines."""
 
     file: Path
     lines: Sequence[tuple[str, _Origin]]
@@ -99,10 +113,11 @@ class PublishedNegatives:
 
     @classmethod
     def read(cls, path: str) -> "PublishedNegatives":
-        """Read its JSON file, {line: {"src": sentence, "errtype": type}}.
+        """Read the JSON file of xSIM++, {line: {"src": sentence, "errtype": type}}.
 
-        The lines are in the order of the text file beside it (eng_Latn_augmented.devtest of
-        eng_Latn_errtype.devtest.json), if there is one. Raises SourceError for a wrong file.
+        The text file beside it, if there is one, gives the order of the lines: beside
+        eng_Latn_errtype.devtest.json it is eng_Latn_augmented.devtest. Raises SourceError for a
+        wrong file.
         """
         file = Path(path)
         try:
@@ -111,36 +126,40 @@ class PublishedNegatives:
             raise SourceError(f"{path} is no file of xSIM++: {error}") from error
         origins = {line.strip(): origin for line, origin in decoded.items()}
         beside = file.with_name(file.name.replace("errtype", "augmented").removesuffix(".json"))
-        lines = list(origins)
-        if beside != file and beside.is_file():
-            try:
-                lines = list(
-                    filter(None, map(str.strip, beside.read_text("utf-8-sig").split("\n")))
-                )
-            except (OSError, ValueError) as error:
-                raise SourceError(f"{beside} is no file of xSIM++: {error}") from error
+        is_ordered = beside != file and beside.is_file()
+        lines = _stripped_lines(beside) if is_ordered else list(origins)
         known = [(line, origins[line]) for line in lines if line in origins]
         if not known:
             raise SourceError(f"{path} has no line of {beside}: get both from one release")
-        apart = len(lines) - len(known) + len(origins.keys() - {*lines})
-        only = f"; {apart:,} lines are only in {beside.name} or only in {file.name}"
-        return cls(file, known, only if apart else "")
+        unmatched = len(lines) - len(known) + len(origins.keys() - {*lines})
+        note = f"; {unmatched:,} lines are only in {beside.name} or only in {file.name}"
+        return cls(file, known, note if unmatched else "")
 
     def made_from(self, texts: Sequence[str]) -> HardNegatives:
-        """Return the lines that were made from these texts; raises NoLinesError if none was."""
-        first = {text.strip(): row for row, text in reversed(list(enumerate(texts)))}
-        found = [(line, origin) for line, origin in self.lines if origin.src.strip() in first]
+        """Return the lines made from these texts; raises NoLinesError if there are none."""
+        first_rows = _first_rows([text.strip() for text in texts])
+        found = [(line, origin) for line, origin in self.lines if origin.src.strip() in first_rows]
         if not found:
             raise NoLinesError(
                 f"{self.file}: no line is made from any of the {len(texts):,} sentences: give the "
                 "English sentences it was made from"
             )
+        sources = [first_rows[origin.src.strip()] for _, origin in found]
         return HardNegatives(
             [line for line, _ in found],
-            np.array([first[origin.src.strip()] for _, origin in found], np.int64),
+            np.array(sources, np.int64),
             [_family(origin.errtype) for _, origin in found],
             f"those of xSIM++, {len(self.lines) - len(found):,} of other sentences{self.note}",
         )
+
+
+def _stripped_lines(file: Path) -> list[str]:
+    """Return the lines of a text file that are not empty; raises SourceError."""
+    try:
+        lines = file.read_text("utf-8-sig").split("\n")
+    except (OSError, ValueError) as error:
+        raise SourceError(f"{file} is no file of xSIM++: {error}") from error
+    return [line.strip() for line in lines if line.strip()]
 
 
 def _family(errtype: str) -> str:
@@ -153,23 +172,23 @@ def _families(texts: Sequence[str], lang: str, parse: bool) -> tuple[dict[str, A
     """Return the function that alters a text, by family, and a note on the method."""
 
     def number(row: int, draws: Draws) -> str | None:
-        changes = alterations.number_changes(texts[row], draws, lang)
+        changes = number_changes(texts[row], draws, lang)
         return draws.pick(changes).applied(texts[row]) if changes else None
 
     def statement(row: int, draws: Draws) -> str | None:
-        return alterations.apply(texts[row], draws.pick(ways[row])) if ways[row] else None
+        return apply(texts[row], draws.pick(ways[row])) if ways[row] else None
 
     if lang != "en":
         return {"number": number}, "numbers only: names and statements are altered in English alone"
     documents = parsed(texts, lang) if parse else None
-    names = alterations.Names.of(texts, documents)
+    names = Names.of(texts, documents)
     if documents is None:
-        ways = list(map(alterations.plain_statement_changes, texts))
+        ways = [plain_statement_changes(text) for text in texts]
+        note = "sentences by rules, without spaCy's model"
     else:
-        ways = list(map(alterations.statement_changes, documents))
-    how = "by rules, without spaCy's model" if documents is None else "as spaCy reads them"
-    families: dict[str, Alter] = {"number": number, "entity": names.altered, "causality": statement}
-    return families, f"sentences {how}"
+        ways = [statement_changes(document) for document in documents]
+        note = "sentences as spaCy reads them"
+    return {"number": number, "entity": names.altered, "causality": statement}, note
 
 
 def parsed(texts: Sequence[str], lang: str) -> list[Any] | None:

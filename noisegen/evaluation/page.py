@@ -1,6 +1,6 @@
 """The report of an evaluation: one self-contained HTML page.
 
-Its words are in templates/evaluation.toml, its own layout in evaluation.html.
+Its sections and captions are in templates/evaluation.toml, its own layout in evaluation.html.
 """
 
 import json
@@ -16,8 +16,8 @@ from typing import Any
 import yaml
 from markupsafe import Markup
 
-from noisegen.evaluation.findings import ALPHA, STYLES, Findings, counted, listed, p_value, verdict
-from noisegen.evaluation.metrics import METRICS, Metric
+from noisegen.evaluation.findings import ALPHA, STYLES, Findings, listed, p_value, verdict
+from noisegen.evaluation.metrics import METRICS, Metric, counted
 from noisegen.evaluation.results import Dataset, Model, Results, Score
 from noisegen.report import charts, pages
 from noisegen.report.blocks import (
@@ -35,7 +35,7 @@ from noisegen.report.blocks import (
     Text,
     cut,
     differences,
-)  # fmt: skip
+)
 from noisegen.report.charts import Curve, Dot, DotRow, Spot, chart, curves, dots, fitting, line
 from noisegen.runs.atomic import write_text
 from noisegen.version import __version__
@@ -45,8 +45,8 @@ _WORDS = tomllib.loads(_MACROS.with_suffix(".toml").read_text("utf-8"))
 _TASKS = ("sts", "retrieval", "classification", "pair_classification")
 _BETTER = {"low": ("lower", "↓"), "high": ("higher", "↑"), "": ("-", "")}
 _STATES = {"better": "better", "same": "no difference shown", "worse": "worse"}
-_ARROWS_MAX = 150  # of a panel; more would hide one another
-_POINTS_MAX = 160  # of a learning curve
+_ARROWS_MAX = 150  # per panel; more arrows would hide one another
+_POINTS_MAX = 160  # per learning curve
 
 
 def write(results: Results, path: str | Path) -> None:
@@ -55,7 +55,7 @@ def write(results: Results, path: str | Path) -> None:
 
 
 def page(results: Results) -> str:
-    """Return the report as HTML; text of the results is escaped, cut and free of controls."""
+    """Return the report as HTML; texts are escaped, cut, and without control characters."""
     findings = Findings(results)
     students = [model.name for model in findings.students]
     models = f"{listed(students)} against " if students else ""
@@ -88,32 +88,22 @@ def page(results: Results) -> str:
 
 
 def _capital(words: str) -> str:
-    """Return words with a capital at their beginning, unless a name begins them: xSIM."""
+    """Return words with a capital first letter, unless they begin with a name such as xSIM."""
     return words if words[1:2].isupper() else words[:1].upper() + words[1:]
 
 
 def _facts(findings: Findings) -> dict[str, list[str]]:
-    """Return what is known of the evaluation: lines by name."""
+    """Return the known facts about the evaluation: lines by name."""
     results, settings = findings.results, findings.results.settings
     total = sum(dataset.rows for dataset in results.datasets)
     rows = counted(total, "sentence or pair", "sentences or pairs")
-    seeds = sorted({seed for dataset in results.datasets for seed in dataset.seeds})
-    is_range = len(seeds) > 2 and seeds[-1] - seeds[0] == len(seeds) - 1
-    span = f"{seeds[0]} to {seeds[-1]}" if is_range else listed([*map(str, seeds)], most=12)
-    training = results.training or {}
-    config = training.get("config") or {}
-    last = {key: value for row in training.get("log") or [] for key, value in row.items()}
-    keys = ("preset", "teacher", "student", "objective", "recipe", "noise", "seed")
-    trained = [f"{key} {config[key]}" for key in keys if config.get(key) not in (None, "")]
-    counts = (("step", "steps"), ("pairs", "pairs"))
-    trained += [f"{last[key]:,} {name}" for key, name in counts if isinstance(last.get(key), int)]
     versions = settings.get("versions")
     known = versions.items() if isinstance(versions, Mapping) else ()
     facts = {
         "evaluated on": [f"{findings.sets_in_words}; {rows}"],
-        "seeds of the noise": [span],
+        "noise seeds": [_seeds(results.datasets)],
         "noise recipe": [str(settings.get("recipe") or "")],
-        "trained": [", ".join(filter(None, [*trained, _minutes(last)]))],
+        "trained": [_trained(results.training or {})],
         "evaluated in": [_minutes(settings)],
         "notes": settings.get("notes", []),
         "damaged": settings.get("damaged", []),
@@ -122,7 +112,30 @@ def _facts(findings: Findings) -> dict[str, list[str]]:
     return {name: lines for name, lines in facts.items() if any(lines)}
 
 
+def _seeds(datasets: Sequence[Dataset]) -> str:
+    """Return the noise seeds of all sets: '100 to 109', or each of them."""
+    seeds = sorted({seed for dataset in datasets for seed in dataset.seeds})
+    if len(seeds) > 2 and seeds[-1] - seeds[0] == len(seeds) - 1:
+        return f"{seeds[0]} to {seeds[-1]}"
+    return listed([str(seed) for seed in seeds], most=12)
+
+
+def _trained(training: Mapping[str, Any]) -> str:
+    """Return the settings of a training run, its number of steps and pairs, and its time."""
+    config = training.get("config") or {}
+    last: dict[str, Any] = {}
+    for row in training.get("log") or []:
+        last.update(row)
+    keys = ("preset", "teacher", "student", "objective", "recipe", "noise", "seed")
+    facts = [f"{key} {config[key]}" for key in keys if config.get(key) not in (None, "")]
+    for key, unit in (("step", "steps"), ("pairs", "pairs")):
+        if isinstance(last.get(key), int):
+            facts.append(f"{last[key]:,} {unit}")
+    return ", ".join(filter(None, [*facts, _minutes(last)]))
+
+
 def _minutes(known: Mapping[str, Any]) -> str:
+    """Return the time under `seconds` in seconds or minutes; '' if there is none."""
     seconds = known.get("seconds")
     if not isinstance(seconds, int | float) or seconds <= 0:
         return ""
@@ -130,20 +143,34 @@ def _minutes(known: Mapping[str, Any]) -> str:
 
 
 def _short(findings: Findings) -> list[Block]:
-    words, cards = _WORDS["short"], []
+    """Return a card per model with its verdicts, and a note on the tests."""
+    words = _WORDS["short"]
     tested = {test.model for test in findings.results.comparisons}
+    cards = []
     for model in findings.students:
-        name, style = model.name, findings.style(model.name)
-        sentences = {state: findings.clauses(name, state) for state in _STATES if name in tested}
-        drifts = [score.value for dataset in findings.datasets("pairs", "noise")
-                  if (score := findings.score(name, dataset.name, "drift"))]  # fmt: skip
-        cards.append({"name": name, "style": style, "sentences": sentences, "drifts": drifts})
+        name = model.name
+        scores = [
+            findings.score(name, dataset.name, "drift")
+            for dataset in findings.datasets("pairs", "noise")
+        ]
+        cards.append(
+            {
+                "name": name,
+                "style": findings.style(name),
+                "sentences": {
+                    state: findings.clauses(name, state) for state in _STATES if name in tested
+                },
+                "drifts": [score.value for score in scores if score],
+            }
+        )
+    if not cards:
+        return [Text(words["alone"])]
     note = words["note"].format(baseline=findings.results.baseline.name, alpha=ALPHA)
-    return [Custom("verdicts", cards), Text(note, "quiet")] if cards else [Text(words["alone"])]
+    return [Custom("verdicts", cards), Text(note, "quiet")]
 
 
 def _changes(findings: Findings, datasets: Sequence[Dataset]) -> list[Block]:
-    """Return a figure for each metric that has a chart, with a panel for each model."""
+    """Return a chart per metric that has one, with a panel per model."""
     key = [charts.sample(findings.style(model.name), model.name) for model in findings.models]
     for state, words in _STATES.items():
         key.append((chart(36, 20, state, "", line(f"link {state}", (2, 10), (34, 10))), words))
@@ -159,8 +186,9 @@ def _changes(findings: Findings, datasets: Sequence[Dataset]) -> list[Block]:
         scale, way = fitting(values, 196, 368), f"{findings.results.baseline.name} to"
         drawn = [
             dots(rows, f"{metric.title} from {way} {name}", scale, heading=name)
-            for name, rows in panels.items() if rows
-        ]  # fmt: skip
+            for name, rows in panels.items()
+            if rows
+        ]
         caption = _WORDS["noise"]["caption"].format(
             meaning=_capital(metric.meaning),
             scale="logarithmic" if scale.is_log else "linear",
@@ -173,7 +201,7 @@ def _changes(findings: Findings, datasets: Sequence[Dataset]) -> list[Block]:
 def _change_rows(
     findings: Findings, metric: Metric, model: Model, datasets: Sequence[Dataset]
 ) -> list[DotRow]:
-    """Return a row for each set with the baseline's figure and the model's, the largest first."""
+    """Return a row per set with the figures of baseline and model, the largest baseline first."""
     rows, names = [], (findings.results.baseline.name, model.name)
     for dataset in datasets:
         before, after = (findings.score(name, dataset.name, metric.name) for name in names)
@@ -182,80 +210,98 @@ def _change_rows(
         test = findings.compared.get((model.name, dataset.name, metric.name))
         tip = f"{dataset.name}: {metric.with_interval(before)} to {metric.with_interval(after)}"
         tip += f", {p_value(test.p_shown)}, {test.test}" if test else ""
-        both = [Dot(score.value, findings.style(name), score.bounds)
-                for name, score in zip(names, (before, after), strict=True)]  # fmt: skip
+        both = [
+            Dot(score.value, findings.style(name), score.bounds)
+            for name, score in zip(names, (before, after), strict=True)
+        ]
         figures = f"{metric.number(before.value)} → {metric.number(after.value)}"
         rows.append(DotRow(both, dataset.name, figures, verdict(test) if test else "", tip))
     return sorted(rows, key=lambda row: -row.dots[0].value)
 
 
 def _heads(findings: Findings, *first: str) -> list[Cell | str]:
+    """Return the heads of a table: the `first` columns, then a column per model."""
     names = [model.name for model in findings.models]
     return [*first, *(Cell(name, kind=f"m{findings.style(name)} named") for name in names)]
 
 
 def _comparisons(findings: Findings, datasets: Sequence[Dataset]) -> list[Block]:
+    """Return a table per set, with a row per metric, and a note on the tests."""
     blocks: list[Block] = []
     for dataset in datasets:
-        rows: list[Row] = []
-        for metric in findings.metrics([dataset]):
-            way, arrow = _BETTER[metric.better]
-            title = f"{way} is better" if arrow else ""
-            cells = [Cell(f"{metric.heading} {arrow}".strip(), title=title)]
-            for model in findings.models:
-                score = findings.score(model.name, dataset.name, metric.name)
-                test = findings.compared.get((model.name, dataset.name, metric.name))
-                state = verdict(test) if test else ""
-                detail = metric, score, test, state, p_value
-                figure = _figure(metric, score)
-                cells.append(replace(figure, detail=detail) if score else figure)
-            rows.append(cells)
-        if rows:
-            changed = "" if dataset.changed is None else f", {dataset.changed:,} of them changed"
-            about = f"{dataset.kind.replace('_', ' ')}, {dataset.rows:,} rows{changed}. "
-            about = (about + dataset.note).strip()
-            heads = _heads(findings, "figure")
-            blocks.append(Table(dataset.name, heads, rows, "compared", about, "compared"))
-    return [*blocks, Text(_WORDS["tasks"]["note"].format(alpha=ALPHA), "quiet")] if blocks else []
+        rows = [_compared(findings, dataset, metric) for metric in findings.metrics([dataset])]
+        if not rows:
+            continue
+        changed = "" if dataset.changed is None else f", {dataset.changed:,} of them changed"
+        about = f"{_kind(dataset)}, {dataset.rows:,} rows{changed}. {dataset.note}".strip()
+        heads = _heads(findings, "figure")
+        blocks.append(Table(dataset.name, heads, rows, "compared", about, "compared"))
+    if not blocks:
+        return []
+    return [*blocks, Text(_WORDS["tasks"]["note"].format(alpha=ALPHA), "quiet")]
+
+
+def _compared(findings: Findings, dataset: Dataset, metric: Metric) -> Row:
+    """Return a metric's row: its heading, then a figure per model with its test."""
+    way, arrow = _BETTER[metric.better]
+    cells = [Cell(f"{metric.heading} {arrow}".strip(), title=f"{way} is better" if arrow else "")]
+    for model in findings.models:
+        score = findings.score(model.name, dataset.name, metric.name)
+        figure = _figure(metric, score)
+        if score:
+            test = findings.compared.get((model.name, dataset.name, metric.name))
+            state = verdict(test) if test else ""
+            figure = replace(figure, detail=(metric, score, test, state, p_value))
+        cells.append(figure)
+    return cells
+
+
+def _kind(dataset: Dataset) -> str:
+    return dataset.kind.replace("_", " ")
 
 
 def _figure(metric: Metric, score: Score | None, shade: float | None = None) -> Cell:
+    """Return the cell of a figure, with its interval as the title; `shade` is from 0 to 1."""
     if score is None:
         return MISSING
     return Cell(metric.number(score.value), score.value, metric.with_interval(score), shade=shade)
 
 
 def _heat_maps(findings: Findings, datasets: Sequence[Dataset]) -> list[Block]:
+    """Return a table per metric that has a chart: sets by models, shaded by the figure."""
     tables = []
     for metric in findings.metrics(datasets):
         if not metric.chart:
             continue
         by_set = {dataset.name: findings.scores(dataset.name, metric.name) for dataset in datasets}
         scale = fitting([score.value for row in by_set.values() for score in row if score], 0, 100)
-        rows: list[Row] = [
-            [name, *(_figure(metric, score, scale.at(score.value) / 100 if score else None)
-                     for score in scores)]
-            for name, scores in by_set.items() if any(scores)
-        ]  # fmt: skip
+        rows: list[Row] = []
+        for name, scores in by_set.items():
+            shades = [scale.at(score.value) / 100 if score else None for score in scores]
+            if any(scores):
+                cells = [_figure(metric, *both) for both in zip(scores, shades, strict=True)]
+                rows.append([name, *cells])
         heads = _heads(findings, "noise")
         tables.append(Table(_capital(metric.heading), heads, rows, "heat sortable"))
     return [Custom("beside", tables)] if tables else []
 
 
 def _all_figures(findings: Findings) -> list[Block]:
+    """Return the table of definitions, and the folded table of all figures."""
     rows: list[Row] = []
     for dataset in findings.results.datasets:
         for metric in findings.metrics([dataset]):
-            head = [dataset.name, dataset.kind.replace("_", " ")]
-            figures = [_figure(metric, s) for s in findings.scores(dataset.name, metric.name)]
-            rows.append([*head, Cell(metric.heading, title=metric.name), *figures])
+            scores = findings.scores(dataset.name, metric.name)
+            figures = [_figure(metric, score) for score in scores]
+            heading = Cell(metric.heading, title=metric.name)
+            rows.append([dataset.name, _kind(dataset), heading, *figures])
     if not rows:
         return []
     meanings = [
         [metric.heading, _BETTER[metric.better][0], metric.meaning, metric.name]
         for metric in findings.metrics(findings.results.datasets)
     ]
-    titles = ["figure", "better", "what it is", "name in metrics.json"]
+    titles = ["figure", "better", "definition", "name in metrics.json"]
     heads = _heads(findings, "set", "kind", "metric")
     everything = Table("All figures", heads, rows, "sortable copied filtered")
     return [
@@ -265,41 +311,54 @@ def _all_figures(findings: Findings) -> list[Block]:
 
 
 def _captioned(panels: Sequence[Markup | None], caption: str) -> list[Figure]:
+    """Return a figure of the panels that were drawn; [] if there are none."""
     drawn = list(filter(None, panels))
     return [Figure(drawn, caption)] if drawn else []
 
 
 def _robustness(findings: Findings, datasets: Sequence[Dataset]) -> list[Figure]:
-    """Return error over clean drift: a model that collapsed looks robust until drift is seen."""
+    """Return a chart of error over clean drift per metric, which shows collapsed models."""
     drawn = []
     for metric in findings.charted(datasets):
         spots: list[Spot] = []
         means: list[Spot] = []
         for model in findings.models:
-            own = []
-            style = findings.style(model.name)
-            at_rest = Score(0.0) if model is findings.results.baseline else None
-            for dataset in datasets:
-                score = findings.score(model.name, dataset.name, metric.name)
-                drift = findings.score(model.name, dataset.name, "drift") or at_rest
-                if drift is not None and score is not None:
-                    tip = f"{model.name} on {dataset.name}: drift {drift.value:.3f}, "
-                    tip += f"{metric.title} {metric.with_interval(score)}"
-                    own.append(Spot(drift.value, score.value, style, tip))
+            own = _drift_spots(findings, metric, model, datasets)
             if own:
                 x, y = fmean(spot.x for spot in own), fmean(spot.y for spot in own)
                 tip = f"{model.name}: mean drift {x:.3f}, mean {metric.title} {metric.with_unit(y)}"
-                means.append(Spot(x, y, style, tip, model.name))
+                means.append(Spot(x, y, findings.style(model.name), tip, model.name))
             spots += own
         if any(spot.x for spot in spots):
-            drawn.append(charts.scatter(
-                spots, title=_capital(metric.heading), x_title="clean drift", strong=means,
+            panel = charts.scatter(
+                spots,
+                title=_capital(metric.heading),
+                x_title="clean drift",
+                strong=means,
                 description="; ".join(mean.tip for mean in means),
-            ))  # fmt: skip
+            )
+            drawn.append(panel)
     return _captioned(drawn, _WORDS["drift"]["caption"])
 
 
+def _drift_spots(
+    findings: Findings, metric: Metric, model: Model, datasets: Sequence[Dataset]
+) -> list[Spot]:
+    """Return a spot per set: the model's clean drift, and its figure; the baseline's drift is 0."""
+    no_drift = Score(0.0) if model is findings.results.baseline else None
+    spots = []
+    for dataset in datasets:
+        score = findings.score(model.name, dataset.name, metric.name)
+        drift = findings.score(model.name, dataset.name, "drift") or no_drift
+        if drift is not None and score is not None:
+            tip = f"{model.name} on {dataset.name}: drift {drift.value:.3f}, "
+            tip += f"{metric.title} {metric.with_interval(score)}"
+            spots.append(Spot(drift.value, score.value, findings.style(model.name), tip))
+    return spots
+
+
 def _strengths(findings: Findings) -> Iterator[Figure]:
+    """Yield a figure per set with strengths: distance and xSIM error over the strength."""
     order = [model.name for model in findings.models]
     for dataset in dict.fromkeys(curve.dataset for curve in findings.results.doses):
         chosen = [curve for curve in findings.results.doses if curve.dataset == dataset]
@@ -307,23 +366,29 @@ def _strengths(findings: Findings) -> Iterator[Figure]:
         strengths = sorted({strength for curve in chosen for strength in curve.strengths})
         panels = []
         for name in ("distance", "xsim_error"):
-            drawn = [
-                Curve(curve.model, findings.style(curve.model),
-                      list(zip(curve.strengths, getattr(curve, name), strict=False)), dots=True)
-                for curve in chosen
-            ]  # fmt: skip
-            panels.append(curves(
-                drawn, title=_capital(METRICS[name].heading), x_title="strength of the noise",
-                x_ticks=strengths if len(strengths) <= 7 else None, linear=True,
-            ))  # fmt: skip
+            drawn = []
+            for curve in chosen:
+                points = list(zip(curve.strengths, getattr(curve, name), strict=False))
+                drawn.append(Curve(curve.model, findings.style(curve.model), points, dots=True))
+            panel = curves(
+                drawn,
+                title=_capital(METRICS[name].heading),
+                x_title="strength of the noise",
+                x_ticks=strengths if len(strengths) <= 7 else None,
+                linear=True,
+            )
+            panels.append(panel)
         yield from _captioned(panels, _WORDS["strength"]["caption"].format(dataset=dataset))
 
 
 def _projections(findings: Findings) -> Iterator[Figure]:
+    """Yield a map per set, with a panel per model: arrows from noisy sentences to clean ones."""
     for projection in findings.results.projections:
         shown = {name: points[:_ARROWS_MAX] for name, points in projection.points.items()}
-        frame = [end for points in shown.values() for *clean, c, d in points
-                 for end in ((clean[0], clean[1]), (c, d))]  # fmt: skip
+        frame: list[tuple[float, float]] = []
+        for arrows in shown.values():
+            for clean_x, clean_y, noisy_x, noisy_y in arrows:
+                frame += [(clean_x, clean_y), (noisy_x, noisy_y)]
         if not frame or not all(isfinite(x + y) for x, y in frame):
             continue
         tips = [f"{cut(noisy, 90)} → {cut(clean, 90)}" for clean, noisy in projection.texts]
@@ -336,10 +401,9 @@ def _projections(findings: Findings) -> Iterator[Figure]:
                     Spot(a, b, style, tip, origin=(c, d))
                     for (a, b, c, d), tip in zip(points, tips, strict=False)
                 ]
-                panels.append(charts.plane(
-                    spots, title=model.name, style=style, frame=frame,
-                    note=f"mean arrow {mean:.3f}",
-                ))  # fmt: skip
+                note = f"mean arrow {mean:.3f}"
+                panel = charts.plane(spots, title=model.name, style=style, frame=frame, note=note)
+                panels.append(panel)
         shares = [100 * share for share in projection.explained]
         baseline = findings.results.baseline.name
         caption = _WORDS["space"]["caption"].format(projection, baseline, *shares)
@@ -349,6 +413,7 @@ def _projections(findings: Findings) -> Iterator[Figure]:
 
 
 def _learning(training: Mapping[str, Any]) -> list[Figure]:
+    """Return the learning curves of a training log: losses, distances, errors, learning rate."""
     log = training.get("log") or []
     names = list(dict.fromkeys(key for row in log for key in row))
     validation = [name for name in names if name.startswith("validation")]
@@ -374,18 +439,19 @@ def _learning(training: Mapping[str, Any]) -> list[Figure]:
 
 
 def _thinned(log: Sequence[Mapping[str, Any]], key: str) -> list[tuple[float, float]]:
-    """Return a column of a log over its steps, as means over neighbours where it is long."""
-    pairs = [(row.get("step"), row.get(key)) for row in log]
-    points = [
-        (float(x), float(y)) for x, y in pairs
-        if isinstance(x, int | float) and isinstance(y, int | float) and isfinite(x + y)
-    ]  # fmt: skip
+    """Return a column of a log over its steps; a long one as means of neighbouring rows."""
+    points: list[tuple[float, float]] = []
+    for row in log:
+        x, y = row.get("step"), row.get(key)
+        if isinstance(x, int | float) and isinstance(y, int | float) and isfinite(x + y):
+            points.append((float(x), float(y)))
     size = -(-len(points) // _POINTS_MAX) or 1
     parts = [points[start : start + size] for start in range(0, len(points), size)]
     return [(part[-1][0], fmean(y for _, y in part)) for part in parts]
 
 
 def _examples(findings: Findings) -> Iterator[Custom]:
+    """Yield the repaired and the broken pairs, each with its distances by model."""
     shown = findings.results.examples
     most = max((value for example in shown for value in example.distances.values()), default=1)
     scale = fitting([0.0, most], 138, 232, linear=True)
@@ -406,6 +472,7 @@ def _examples(findings: Findings) -> Iterator[Custom]:
 
 
 def _reproduction(findings: Findings) -> list[Block]:
+    """Return the models with their digests, the settings, and a line to cite."""
     results, baseline = findings.results, findings.results.baseline
     rows: list[Row] = [
         [model.name, model.spec, Cell(f"{model.width:,}", model.width), model.digest]
@@ -414,11 +481,11 @@ def _reproduction(findings: Findings) -> list[Block]:
     heads = ["model", "SPEC", "width", "digest"]
     blocks: list[Block] = [Table("Models", heads, rows, "definitions")]
     config = (results.training or {}).get("config")
-    for of, settings in (("evaluation", results.settings), ("training", config)):
+    for name, settings in (("evaluation", results.settings), ("training", config)):
         if settings:
             plain = json.loads(json.dumps(settings, default=str))
             written = yaml.safe_dump(plain, allow_unicode=True, sort_keys=False)
-            blocks.append(Folded(f"Settings of the {of}", [Custom("code", written)]))
+            blocks.append(Folded(f"Settings of the {name}", [Custom("code", written)]))
     versions = results.settings.get("versions")
     version = versions.get("noisegen", __version__) if isinstance(versions, dict) else __version__
     models = ", ".join(model.name for model in findings.students)

@@ -1,6 +1,6 @@
 """Options and results of an evaluation.
 
-`Results` is written as results.json beside the report, from which the report can be drawn again
+`Results` is written to results.json beside the report. The report can be drawn again from that file
 without a model.
 """
 
@@ -15,6 +15,7 @@ from noisegen.options import argument, internal, option
 from noisegen.runs.progress import Show, silent
 
 Names = tuple[str, ...]
+OUT, LIMIT = ("-o", "--out"), ("-n", "--limit")
 PER_KIND = 3  # hard negatives of each family per sentence
 
 
@@ -24,31 +25,37 @@ class EvaluateOptions:
 
     models: Annotated[Names, argument("MODEL...")]
     out: Annotated[
-        str, option("Folder for metrics.json, metrics.csv and report.html", "-o", "--out",
-                    metavar="REPORT"),
-    ]  # fmt: skip
+        str,
+        option("Folder for metrics.json, metrics.csv and report.html", *OUT, metavar="REPORT"),
+    ]
     baseline: Annotated[
         str | None,
-        option("Model to compare with (default: the teacher of the first model, if noisegen "
-               "trained it; else the first model)", metavar="SPEC"),
-    ] = None  # fmt: skip
+        option(
+            "Model to compare with (default: the teacher of the first model, if noisegen trained "
+            "it; else the first model)",
+            metavar="SPEC",
+        ),
+    ] = None
     pairs: Annotated[
         Names, option("Natural noisy/clean pairs: tables, M2 files, folders", metavar="PAIRS")
     ] = ()
     pool: Annotated[
         Names,
-        option("For --pairs: more clean text to find the clean side in, up to 50,000 sentences",
-               metavar="SOURCE"),
-    ] = ()  # fmt: skip
+        option(
+            "For --pairs: more clean text to search for the clean side, up to 50,000 sentences",
+            metavar="SOURCE",
+        ),
+    ] = ()
     source: Annotated[Names, option("Clean text to noise", metavar="SOURCE")] = ()
     transforms: Annotated[
         Names,
-        option("For --source: transforms and recipes, comma-separated (all: those of RoLASER, "
-               "those of posts, mix_all and ugc)", metavar="NAMES"),
-    ] = ("all",)  # fmt: skip
-    seeds: Annotated[
-        int, option("For --source: number of noise seeds, from 100 on", ge=1)
-    ] = 10  # fmt: skip
+        option(
+            "For --source: transforms and recipes, comma-separated (all: RoLASER's transforms, "
+            "transforms of posts, mix_all and ugc)",
+            metavar="NAMES",
+        ),
+    ] = ("all",)
+    seeds: Annotated[int, option("For --source: number of noise seeds, from 100 on", ge=1)] = 10
     strengths: Annotated[tuple[float, ...], internal()] = (0.0, 0.5, 1.0, 1.5)
     sts: Annotated[
         Names, option("STS set: columns sentence1, sentence2, score", metavar="SOURCE")
@@ -58,9 +65,12 @@ class EvaluateOptions:
     ] = ()
     target_model: Annotated[
         str | None,
-        option("For --retrieval: model of the target side, for all models (default: each its own)",
-               metavar="SPEC"),
-    ] = None  # fmt: skip
+        option(
+            "For --retrieval: model that encodes the target side for all models (default: each "
+            "model itself)",
+            metavar="SPEC",
+        ),
+    ] = None
     labelled: Annotated[
         Names,
         option(
@@ -73,18 +83,22 @@ class EvaluateOptions:
     lang: Annotated[str, option("Language of the text")] = "en"
     limit: Annotated[
         int | None,
-        option("Maximum rows per set, evenly spaced (default: all; of --source 2,000)",
-               "-n", "--limit", ge=2),
-    ] = None  # fmt: skip
+        option(
+            "Maximum rows per set, evenly spaced (default: all; for --source 2,000)", *LIMIT, ge=2
+        ),
+    ] = None
     hard: Annotated[bool, option("Also measure xSIM among hard negatives")] = True
     per_kind: Annotated[
         int, option("Hard negatives of each family per sentence (xSIM++: about 44 in all)", ge=1)
     ] = PER_KIND
     augmented: Annotated[
         str | None,
-        option("Hard negatives of xSIM++ in place of noisegen's (its errtype.json); also added to "
-               "the English side of --retrieval", metavar="FILE"),
-    ] = None  # fmt: skip
+        option(
+            "errtype.json of xSIM++, whose hard negatives replace noisegen's; also added to the "
+            "English side of --retrieval",
+            metavar="FILE",
+        ),
+    ] = None
     paper_stats: Annotated[
         bool, option("Use t-tests over the seeds, uncorrected, as in RoLASER")
     ] = False
@@ -93,7 +107,7 @@ class EvaluateOptions:
     clean_file: Annotated[
         str | None,
         option("Text file with the clean version of each line of --pairs", metavar="FILE"),
-    ] = None  # fmt: skip
+    ] = None
     text_column: Annotated[str, option("Text column of --source, --pool and --labelled")] = "text"
     label_column: Annotated[str, option("Label column of --labelled")] = "label"
     force: Annotated[bool, option("Overwrite the report in this folder")] = False
@@ -118,17 +132,17 @@ class EvaluateOptions:
 class Model:
     """One encoder that was evaluated."""
 
-    name: str  # unique in the results; what tables show
+    name: str  # unique; shown in tables
     spec: str
     width: int
     digest: str
-    parameters: int | None = None  # None where they cannot be counted
+    parameters: int | None = None  # None if the encoder is no torch module
     baseline: bool = False
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """One set that the models were evaluated on.
+    """One test set.
 
     `kind` is `pairs` (natural), `noise` (a transform or recipe on clean text), `sts`, `retrieval`,
     `classification` or `pair_classification`. `changed` counts rows whose two sides differ.
@@ -138,7 +152,7 @@ class Dataset:
     kind: str
     rows: int
     changed: int | None = None
-    seeds: tuple[int, ...] = ()  # of generation, for `noise`
+    seeds: tuple[int, ...] = ()  # noise seeds of a set of kind `noise`
     note: str = ""
 
 
@@ -146,8 +160,9 @@ class Dataset:
 class Score:
     """One figure: the mean over `seeds`, with a 95 % interval.
 
-    `low` and `high` come from a bootstrap over sentences, `sd` from the noise seeds, `p_null` from
-    a one-sample t-test over them against the metric's null (--paper-stats); None if there is none.
+    `low` and `high` come from a bootstrap over sentences, `sd` from the noise seeds. `p_null` comes
+    from a one-sample t-test over the seeds against the metric's null (--paper-stats). Each is None
+    if it was not computed.
     """
 
     value: float
@@ -169,12 +184,13 @@ class Score:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A model against the baseline in one metric of one dataset.
+    """A comparison of a model with the baseline in one metric of one dataset.
 
-    `difference` = model - baseline. `p` is of the paired test named in `test` (`bootstrap`,
-    `mcnemar`, or `t` with --paper-stats); `p_holm` is corrected over the comparisons of the same
-    model, kind of dataset and metric. `repaired` and `broken` count items right in one model only,
-    where items are right or wrong.
+    `difference` is the model's figure minus the baseline's. `p` belongs to the paired test named in
+    `test` (`bootstrap`, `mcnemar`, or `t` with --paper-stats). `p_holm` is corrected over the
+    comparisons of the same model, kind of dataset and metric. Where items are right or wrong,
+    `repaired` counts items that only the model gets right, `broken` items that only the baseline
+    gets right.
     """
 
     model: str
@@ -189,7 +205,7 @@ class Comparison:
 
     @property
     def p_shown(self) -> float:
-        """The p that counts: after Holm, but of RoLASER's t-tests as they are, as in the paper."""
+        """The p-value for verdicts: after Holm, but uncorrected for t-tests, as in RoLASER."""
         return self.p if self.test == "t" else self.p_holm
 
     @property
@@ -202,7 +218,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class StrengthCurve:
-    """Mean cosine distance and xSIM error over the strength of the noise, a factor on its rates."""
+    """Mean cosine distance and xSIM error at each strength of the noise, a factor on its rates."""
 
     model: str
     dataset: str
@@ -226,20 +242,23 @@ class ShownPair:
 class Projection:
     """Clean and noisy points of some pairs in the first two components of the baseline's space.
 
-    `points[model]` is (clean x, clean y, noisy x, noisy y) of every pair; `spearman` that of
-    distances before and after projection.
+    `points[model]` has (clean x, clean y, noisy x, noisy y) for every pair. `spearman` is the
+    correlation of distances before and after projection.
     """
 
     dataset: str
     texts: tuple[tuple[str, str], ...]  # clean, noisy
     points: dict[str, tuple[tuple[float, float, float, float], ...]]
-    explained: tuple[float, float]  # share of the variance of each component
+    explained: tuple[float, float]  # share of the variance that each component explains
     spearman: float
 
 
 @dataclass(frozen=True)
 class Results:
-    """All of an evaluation. `scores[model][dataset][metric]`; the metrics' names: `metrics.py`."""
+    """The results of an evaluation: `scores[model][dataset][metric]` and all that reports show.
+
+    The names of the metrics are in metrics.tsv.
+    """
 
     models: tuple[Model, ...]
     datasets: tuple[Dataset, ...]
@@ -248,12 +267,12 @@ class Results:
     doses: tuple[StrengthCurve, ...] = ()
     examples: tuple[ShownPair, ...] = ()
     projections: tuple[Projection, ...] = ()
-    training: dict[str, Any] | None = None  # config and log of the run that made a student
+    training: dict[str, Any] | None = None  # name, config and log of a student's training run
     settings: dict[str, Any] = field(default_factory=dict)  # options, versions, seconds
 
     @property
     def baseline(self) -> Model:
-        """The model that the others are compared with; the first if none is marked."""
+        """The model with which the others are compared; the first if none is marked."""
         return next((model for model in self.models if model.baseline), self.models[0])
 
     def metrics(self) -> dict[str, dict[str, dict[str, float]]]:
@@ -272,5 +291,5 @@ class Results:
 
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> "Results":
-        """Return the results from what `to_dict` returned, also after a round trip through JSON."""
+        """Return the results from the content of results.json."""
         return msgspec.convert(content, cls)

@@ -1,4 +1,4 @@
-"""The sets of an evaluation: sources are read, sampled, and noised."""
+"""Test sets of an evaluation: sources are read, sampled, and noised."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noisegen.augmentation.on_the_fly import Noising
-from noisegen.data.bitext import SIDES, find_bitext, stream_bitext
+from noisegen.data.bitext import SIDES, Bitext, find_bitext, stream_bitext
 from noisegen.data.columns import (
     ROWS_MAX,
     TextColumns,
@@ -38,30 +38,27 @@ from noisegen.noising.rng import name_number
 from noisegen.runs.progress import Progress, Show
 from noisegen.text.languages import language_pair
 
-FIRST_SEED = 100  # of generation, as in RoLASER: 100 to 109
-ROLASER = (  # the twelve of its Appendix A
-    "abr1", "abr2", "abr3", "cont", "dysl", "fing", "homo", "leet", "slng", "spac", "spel", "week",
-)  # fmt: skip
-POSTS = (
-    "apos", "caps", "cens", "clip", "diac", "init", "join", "long", "mash", "phon", "punc", "rebus",
-    "vowl",
-)  # fmt: skip
+FIRST_SEED = 100  # noise seeds are 100 to 109 by default, as in RoLASER
+# The twelve transforms of RoLASER, Appendix A.
+ROLASER = tuple("abr1 abr2 abr3 cont dysl fing homo leet slng spac spel week".split())  # noqa: SIM905
+# Transforms of online posts beyond RoLASER's.
+POSTS = tuple("apos caps cens clip diac init join long mash phon punc rebus vowl".split())  # noqa: SIM905
 MIXES = ("mix_all", "ugc")
-_UNLABELLED = "not labeled"  # in CrisisLexT26
+POOL_MAX = 50_000  # sentences in which a noisy sentence is searched
+SOURCE_MAX = 2_000  # clean sentences without --limit; by default each is noised 270 times
+_UNLABELLED = "not labeled"  # the label of unlabelled rows in CrisisLexT26
 _OTHER_COLUMNS = "; name others with --text-column and --label-column"
-_TRUTHS = {"0": 0, "1": 1, "0.0": 0, "1.0": 1, "false": 0, "true": 1}  # of a pair of sentences
-_TEST_PARTS = 2  # one in so many texts with labels is for testing
+_TRUTHS = {"0": 0, "1": 1, "0.0": 0, "1.0": 1, "false": 0, "true": 1}  # labels of sentence pairs
+_TEST_PARTS = 2  # one in two labelled texts is for testing
 _ROWS_MIN = 2
-POOL_MAX = 50_000  # sentences that a noisy one is searched in
-SOURCE_MAX = 2_000  # clean sentences that are noised without --limit: each 270 times by default
 
 
 @dataclass(frozen=True)
 class PairSet:
-    """Clean texts and, for each noise seed, their noisy forms; natural pairs have no seeds.
+    """Clean texts and their noisy forms, one list per noise seed; natural pairs have no seeds.
 
-    `group` names the rows: sets with the same clean texts are resampled together. `pool` has other
-    clean texts to search. `strengths` has the noisy texts of a mix by factors on its rates.
+    Sets of the same `group` have the same clean texts and are resampled together. `pool` has more
+    clean texts to search in. `strengths` has the noisy texts of a mix by the factor on its rates.
     """
 
     name: str
@@ -80,12 +77,12 @@ class PairSet:
 
     @cached_property
     def changed(self) -> tuple[Bool, ...]:
-        """For each seed, which rows differ from their clean form."""
+        """A mask per seed of the rows that differ from their clean form."""
         pairs = [zip(side, self.clean, strict=True) for side in self.noisy]
         return tuple(np.array([a != b for a, b in side], np.bool_) for side in pairs)
 
     def texts(self) -> Iterator[str]:
-        """Yield all that is encoded, duplicates too."""
+        """Yield every text to encode, with duplicates."""
         hard = self.negatives.texts if self.negatives else ()
         return chain(self.clean, *self.noisy, hard, self.pool, *self.strengths.values())
 
@@ -100,7 +97,7 @@ class TextSet:
     classification       clean, noisy                              labels
     pair_classification  first, second, first_noisy                1: they belong together, or 0
 
-    `negatives` has hard negatives of a column, which are searched together with it.
+    `negatives` has hard negatives by column; they are searched together with the column.
     """
 
     name: str
@@ -114,7 +111,7 @@ class TextSet:
         return len(next(iter(self.columns.values())))
 
     def texts(self) -> Iterator[str]:
-        """Yield all that is encoded, duplicates too."""
+        """Yield every text to encode, with duplicates."""
         hard = (negatives.texts for negatives in self.negatives.values())
         return chain(*self.columns.values(), *hard)
 
@@ -124,14 +121,14 @@ EvaluationSet = PairSet | TextSet
 
 @dataclass
 class Sets:
-    """All sets of an evaluation, with notes on how they were read."""
+    """All sets of an evaluation, with notes and damage reported while they were read."""
 
     sets: list[EvaluationSet] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     damaged: list[str] = field(default_factory=list)
 
     def texts(self) -> Iterator[str]:
-        """Yield all that is encoded, duplicates too."""
+        """Yield every text to encode, with duplicates."""
         return chain.from_iterable(dataset.texts() for dataset in self.sets)
 
 
@@ -159,8 +156,9 @@ def make_sets(options: EvaluateOptions, progress: Show) -> Sets:
 
 
 def unique_names(names: Sequence[str]) -> list[str]:
-    """Return the names, repeated ones with -2, -3 and so on."""
-    taken, unique = set(names), []
+    """Return the names, with -2, -3 and so on added to repeated ones."""
+    taken = set(names)
+    unique: list[str] = []
     for index, name in enumerate(names):
         if name in names[:index]:
             name = next(new for n in count(2) if (new := f"{name}-{n}") not in taken)
@@ -170,18 +168,17 @@ def unique_names(names: Sequence[str]) -> list[str]:
 
 
 def chosen_recipes(given: Sequence[str], lang: str) -> dict[str, Recipe]:
-    """Return the recipes by name; `all` is RoLASER's twelve, those of posts, and two mixes.
+    """Return the recipes by name; `all` stands for `ROLASER`, `POSTS` and `MIXES`.
 
     Names are separated by commas, except in a transform with parameters. Transforms have their
-    default rates. `all` leaves out transforms without data for the language; others without data,
-    and unknown names, raise UsageError.
+    default rates. `all` leaves out transforms without data for the language. Raises UsageError for
+    other transforms without data, and for unknown names.
     """
-    fits = {lang, "*"}.intersection
-    known = [name for name in (*ROLASER, *POSTS) if fits(registry.get(name).languages())]
     chosen: dict[str, Recipe] = {}
     for text in given:
-        for name in filter(None, [text] if "=" in text else map(str.strip, text.split(","))):
-            for recipe in [*known, *MIXES] if name == "all" else [name]:
+        names = [text] if "=" in text else [name.strip() for name in text.split(",")]
+        for name in filter(None, names):
+            for recipe in _all_for(lang) if name == "all" else [name]:
                 chosen[recipe] = Recipe.named(recipe)
                 chosen[recipe].for_language(lang)
     if not chosen:
@@ -189,13 +186,23 @@ def chosen_recipes(given: Sequence[str], lang: str) -> dict[str, Recipe]:
     return chosen
 
 
+def _all_for(lang: str) -> list[str]:
+    """Return the names that `all` stands for in a language."""
+    transforms = [
+        name
+        for name in (*ROLASER, *POSTS)
+        if not {lang, "*"}.isdisjoint(registry.get(name).languages())
+    ]
+    return [*transforms, *MIXES]
+
+
 @dataclass(frozen=True)
 class _SetReader:
-    """Reads the sources of each kind; what is dropped and damaged is noted in `sets`."""
+    """Reader of each kind of source; `sets` collects notes on dropped rows and damage."""
 
     options: EvaluateOptions
-    recipe: Recipe  # of the noise on sts and labelled sets
-    recipes: Mapping[str, Recipe]  # of the noise on clean text
+    recipe: Recipe  # noise of sts and labelled sets
+    recipes: Mapping[str, Recipe]  # noise of clean text
     noising: Noising
     sets: Sets
     progress: Show
@@ -210,16 +217,29 @@ class _SetReader:
         )
         sides = {"noisy": loaded.noisy, "clean": loaded.clean}
         rows, notes = self._sample(TextColumns(sides, loaded.dropped, loaded.damaged), name)
-        clean, hard = rows["clean"], self._negatives(rows["clean"], notes)
+        clean = rows["clean"]
+        hard = self._negatives(clean, notes)
         known = set(clean)
         others = [text for text in self.pool if text not in known]
         pool = evenly(others, max(0, POOL_MAX - len(known)))
         if others:
-            of = f" of {len(others):,}" if len(pool) < len(others) else ""
-            notes.append(f"{len(pool):,}{of} other sentences in the pool")
-            self.sets.notes += [f"{name}: {notes[-1]}"] if of else []
-        note = "; ".join(notes)
-        return [PairSet(name, "pairs", clean, (rows["noisy"],), name, (), hard, note, pool)]
+            is_cut = len(pool) < len(others)
+            total = f" of {len(others):,}" if is_cut else ""
+            notes.append(f"{len(pool):,}{total} other sentences in the pool")
+            if is_cut:
+                self.sets.notes.append(f"{name}: {notes[-1]}")
+        return [
+            PairSet(
+                name,
+                "pairs",
+                clean,
+                (rows["noisy"],),
+                group=name,
+                negatives=hard,
+                note="; ".join(notes),
+                pool=pool,
+            )
+        ]
 
     @cached_property
     def published(self) -> PublishedNegatives | None:
@@ -229,7 +249,7 @@ class _SetReader:
 
     @cached_property
     def pool(self) -> list[str]:
-        """The texts of `--pool`, each once."""
+        """The distinct texts of `--pool`."""
         texts: dict[str, None] = {}
         for source in self.options.pool:
             table = read_columns(source, [(self.options.text_column,)], "--pool")
@@ -238,23 +258,22 @@ class _SetReader:
         return list(texts)
 
     def sts(self, name: str, source: str) -> list[EvaluationSet]:
-        """Read pairs with human scores; noise both sides independently."""
+        """Read pairs of sentences with human scores; both sides get noise, independently."""
         table = read_columns(source, [("sentence1", "sentence2", "score")], "--sts")
         cells = table.columns["score"]
-        numeric = list(map(_is_number, cells))
-        if not any(numeric):
+        is_score = [_is_number(cell) for cell in cells]
+        if not any(is_score):
             raise SourceError(f"{source}: no score is a number; the first is {cells[0][:40]!r}")
-        if not all(numeric):
-            table.dropped["score_is_no_number"] += numeric.count(False)
-        known = {column: list(compress(texts, numeric)) for column, texts in table.columns.items()}
-        rows, notes = self._sample(replace(table, columns=known), name)
-        scores = np.array(list(map(float, rows["score"])))
+        rows, notes = self._sample(_only(table, is_score, "score_is_no_number"), name)
+        scores = np.array([float(cell) for cell in rows["score"]])
         if len(np.unique(scores)) < _ROWS_MIN:
             raise SourceError(f"{source}: all scores are {scores[0]:g}; --sts needs different ones")
-        columns = {"first": rows["sentence1"], "second": rows["sentence2"]}
-        columns |= {
-            f"{side}_noisy": self.noising.noise(self.recipe, texts, FIRST_SEED, copy)
-            for copy, (side, texts) in enumerate(columns.items())
+        first, second = rows["sentence1"], rows["sentence2"]
+        columns = {
+            "first": first,
+            "second": second,
+            "first_noisy": self.noising.noise(self.recipe, first, FIRST_SEED, copy=0),
+            "second_noisy": self.noising.noise(self.recipe, second, FIRST_SEED, copy=1),
         }
         note = "; ".join([*notes, f"noise: {self.options.recipe}"])
         return [TextSet(name, "sts", columns, scores, note)]
@@ -262,19 +281,19 @@ class _SetReader:
     def retrieval(self, name: str, source: str) -> Iterator[EvaluationSet]:
         """Read sentences and their translations: bitext, or a table that names its sides."""
         tables = _translations(name, source) or {name: read_columns(source, [SIDES], "--retrieval")}
+        is_only = len(tables) == len(self.options.retrieval) == 1
         for label, table in tables.items():
             if not len(table):
                 self._note_losses(table, label)
                 continue
             rows, notes = self._sample(table, label)
-            sides, hard = {side: rows[side] for side in SIDES}, {}
+            sides = {side: rows[side] for side in SIDES}
+            hard: dict[str, HardNegatives] = {}
             if self.published:
-                hard = _english_negatives(self.published, sides)
-                is_only = len(tables) == len(self.options.retrieval) == 1
-                if is_only and not hard:
-                    self.published.made_from([*chain(*sides.values())])  # raises
+                hard = _english_negatives(self.published, sides, is_required=is_only)
                 notes += [f"{len(lines):,} hard negatives, {lines.note}" for lines in hard.values()]
-                notes += [] if hard else ["no hard negatives: none was made from either side"]
+                if not hard:
+                    notes.append("no hard negatives: none was made from either side")
             if self.options.target_model:
                 notes.append(f"target side encoded by {self.options.target_model}")
             yield TextSet(label, "retrieval", sides, note="; ".join(notes), negatives=hard)
@@ -284,39 +303,31 @@ class _SetReader:
         text = self.options.text_column
         choices = [
             (*sides, label)
-            for label in dict.fromkeys((self.options.label_column, "label"))  # of other sets
+            for label in dict.fromkeys((self.options.label_column, "label"))
             for sides in ((text,), ("sentence1", "sentence2"))
         ]
         table = read_columns(source, choices, "--labelled", _OTHER_COLUMNS)
-        label = list(table.columns)[-1]
-        cells = [cell.strip() for cell in table.columns[label]]
-        labelled = [cell.casefold() != _UNLABELLED for cell in cells]
-        if not all(labelled):
-            table.dropped["no_label"] += labelled.count(False)
-        columns = table.columns | {label: cells}
-        known = {column: list(compress(cells, labelled)) for column, cells in columns.items()}
-        rows, notes = self._sample(replace(table, columns=known), name)
-        labels, notes = rows[label], [*notes, f"noise: {self.options.recipe}"]
+        label_column = list(table.columns)[-1]
+        cells = [cell.strip() for cell in table.columns[label_column]]
+        table = replace(table, columns=table.columns | {label_column: cells})
+        has_label = [cell.casefold() != _UNLABELLED for cell in cells]
+        rows, notes = self._sample(_only(table, has_label, "no_label"), name)
+        labels = rows[label_column]
         if len(set(labels)) < _ROWS_MIN:
             raise SourceError(f"{source}: all labels are {labels[0][:40]!r}; --labelled needs two")
+        notes.append(f"noise: {self.options.recipe}")
         clean = rows[text if text in rows else "sentence1"]
         noisy = self.noising.noise(self.recipe, clean, FIRST_SEED)
         if "sentence2" in rows:
-            if unknown := [label for label in labels if label.lower() not in _TRUTHS]:
-                wrong = f"label {unknown[0][:40]!r} of a pair of sentences is not 0 or 1"
-                raise SourceError(f"{source}: {wrong}")
+            kind = "pair_classification"
             columns = {"first": clean, "second": rows["sentence2"], "first_noisy": noisy}
-            truth = np.array([_TRUTHS[label.lower()] for label in labels])
-            return [TextSet(name, "pair_classification", columns, truth, "; ".join(notes))]
-        tested = is_tested(clean)
-        trained = set(compress(labels, ~tested))
-        if len(trained) < _ROWS_MIN or not tested.any():
-            few = "too few texts with labels to train on some and test on others"
-            raise SourceError(f"{source}: {few}")
-        if lost := sum(label not in trained for label in compress(labels, tested)):
-            notes.append(f"{lost:,} test texts have a label that no training text has")
-        columns, truth = {"clean": clean, "noisy": noisy}, np.array(labels, np.object_)
-        return [TextSet(name, "classification", columns, truth, "; ".join(notes))]
+            truth = _pair_truth(labels, source)
+        else:
+            kind = "classification"
+            columns = {"clean": clean, "noisy": noisy}
+            truth = np.array(labels, np.object_)
+            notes += _check_split(clean, labels, source)
+        return [TextSet(name, kind, columns, truth, "; ".join(notes))]
 
     def noise(self, name: str, source: str) -> Iterator[EvaluationSet]:
         """Read clean text; yield a set per recipe, with strengths if it is a mix."""
@@ -325,32 +336,47 @@ class _SetReader:
         rows, notes = self._sample(table, name, SOURCE_MAX)
         clean = rows[options.text_column]
         hard = self._negatives(clean, notes)
-        note, prefix = "; ".join([name, *notes]), f"{name}: " if len(options.source) > 1 else ""
+        note = "; ".join([name, *notes])
+        prefix = f"{name}: " if len(options.source) > 1 else ""
         seeds = tuple(range(FIRST_SEED, FIRST_SEED + options.seeds))
-
-        def noised(recipe: Recipe, seed: int) -> list[str]:
-            """Return the noisy texts; those without change are the same objects as the clean."""
-            noisy = self.noising.noise(recipe, clean, seed)
-            return [a if a != b else b for a, b in zip(noisy, clean, strict=True)]
-
         for number, (label, recipe) in enumerate(self.recipes.items()):
             doing = f"noising with {label}"
             self.progress(Progress(doing, number, len(self.recipes), "recipes"))
-            noisy = tuple(noised(recipe, seed) for seed in seeds)
-            strengths: dict[float, Sequence[str]] = {}
-            if len(recipe.steps()) > 1 and len(options.strengths) > 1:
-                known = {0.0: clean, 1.0: noisy[0]}
-                strengths = {
-                    factor: known.get(factor) or noised(scaled(recipe, factor), FIRST_SEED)
-                    for factor in sorted(set(options.strengths))
-                }
-            given = prefix + label, "noise", clean, noisy, name, seeds, hard, note
-            yield PairSet(*given, strengths=strengths)
+            noisy = tuple(self._noised(recipe, clean, seed) for seed in seeds)
+            yield PairSet(
+                prefix + label,
+                "noise",
+                clean,
+                noisy,
+                group=name,
+                seeds=seeds,
+                negatives=hard,
+                note=note,
+                strengths=self._strengths(recipe, clean, noisy[0]),
+            )
+
+    def _noised(self, recipe: Recipe, clean: Sequence[str], seed: int) -> list[str]:
+        """Return the noisy texts; an unchanged text is the same object as its clean form."""
+        noisy = self.noising.noise(recipe, clean, seed)
+        return [new if new != old else old for new, old in zip(noisy, clean, strict=True)]
+
+    def _strengths(
+        self, recipe: Recipe, clean: Sequence[str], noisy: Sequence[str]
+    ) -> dict[float, Sequence[str]]:
+        """Return the noisy texts of a mix by strength; `noisy` has strength 1."""
+        strengths = sorted(set(self.options.strengths))
+        if len(recipe.steps()) < 2 or len(self.options.strengths) < 2:
+            return {}
+        known = {0.0: clean, 1.0: noisy}
+        return {
+            factor: known.get(factor) or self._noised(scaled(recipe, factor), clean, FIRST_SEED)
+            for factor in strengths
+        }
 
     def _sample(
         self, table: TextColumns, name: str, most: int = ROWS_MAX
     ) -> tuple[dict[str, list[str]], list[str]]:
-        """Return all rows, at most `limit` or else `most`, and notes; note what is left out."""
+        """Return at most `--limit` rows, by default `most`, and notes on the rows left out."""
         self._note_losses(table, name)
         if len(table) < _ROWS_MIN:
             raise SourceError(f"{name}: only one row is left; an evaluation needs at least two")
@@ -363,18 +389,21 @@ class _SetReader:
         return sample.columns, [note]
 
     def _note_losses(self, table: TextColumns, name: str) -> None:
+        """Report the damage and the dropped rows of a table."""
         self.sets.damaged.extend(table.damaged)
         if table.dropped:
             lost = ", ".join(f"{reason} {rows:,}" for reason, rows in table.dropped.items())
             self.sets.notes.append(f"{name}: dropped {table.dropped.total():,} rows: {lost}")
 
     def _negatives(self, texts: Sequence[str], notes: list[str]) -> HardNegatives | None:
-        if not self.options.hard:
+        """Return the hard negatives of clean texts, and add a note; None for --no-hard."""
+        options = self.options
+        if not options.hard:
             return None
-        hard = (
-            self.published.made_from(texts) if self.published
-            else hard_negatives(texts, lang=self.options.lang, per_kind=self.options.per_kind)
-        )  # fmt: skip
+        if self.published:
+            hard = self.published.made_from(texts)
+        else:
+            hard = hard_negatives(texts, lang=options.lang, per_kind=options.per_kind)
         if not hard:
             return None
         notes.append(f"{len(hard):,} hard negatives, {hard.note}")
@@ -382,7 +411,7 @@ class _SetReader:
 
 
 def is_tested(texts: Sequence[str]) -> Bool:
-    """Return which texts are for testing; equal texts are on the same side."""
+    """Return a mask of the texts for testing; equal texts are on the same side of the split."""
     return np.array([name_number(text) % _TEST_PARTS == 0 for text in texts], np.bool_)
 
 
@@ -393,46 +422,89 @@ def _is_number(cell: str) -> bool:
         return False
 
 
+def _only(table: TextColumns, is_wanted: list[bool], reason: str) -> TextColumns:
+    """Return the wanted rows of a table; the others are counted as dropped for this reason."""
+    if not all(is_wanted):
+        table.dropped[reason] += is_wanted.count(False)
+    columns = {name: list(compress(cells, is_wanted)) for name, cells in table.columns.items()}
+    return replace(table, columns=columns)
+
+
+def _pair_truth(labels: Sequence[str], source: str) -> npt.NDArray[np.generic]:
+    """Return the labels of sentence pairs as 0 and 1; raises SourceError for other labels."""
+    unknown = [label for label in labels if label.lower() not in _TRUTHS]
+    if unknown:
+        wrong = f"label {unknown[0][:40]!r} of a pair of sentences is not 0 or 1"
+        raise SourceError(f"{source}: {wrong}")
+    return np.array([_TRUTHS[label.lower()] for label in labels])
+
+
+def _check_split(texts: Sequence[str], labels: Sequence[str], source: str) -> list[str]:
+    """Return a note on test labels without training text; raises SourceError for too few texts."""
+    tested = is_tested(texts)
+    trained = set(compress(labels, ~tested))
+    if len(trained) < _ROWS_MIN or not tested.any():
+        few = "too few texts with labels to train on some and test on others"
+        raise SourceError(f"{source}: {few}")
+    lost = sum(label not in trained for label in compress(labels, tested))
+    return [f"{lost:,} test texts have a label that no training text has"] if lost else []
+
+
 def _english_negatives(
-    published: PublishedNegatives, sides: Mapping[str, Sequence[str]]
+    published: PublishedNegatives, sides: Mapping[str, Sequence[str]], *, is_required: bool
 ) -> dict[str, HardNegatives]:
-    """Return published lines by the side that most were made from; none if there is none."""
+    """Return the published lines by the side that most of them were made from.
+
+    If there are none, the result is empty; with `is_required` NoLinesError is raised.
+    """
     found = {}
     for side, texts in sides.items():
         with suppress(NoLinesError):
             found[side] = published.made_from(texts)
     if not found:
+        if is_required:
+            published.made_from([*chain(*sides.values())])  # raises
         return {}
     side = max(found, key=lambda side: len(found[side]))
     return {side: found[side]}
 
 
 def _translations(name: str, source: str) -> dict[str, TextColumns]:
-    """Return both sides of bitext by name, a set per pair of languages; none for no bitext.
+    """Return both sides of bitext by set name, a set per pair of languages; {} for no bitext.
 
-    A set without rows says what was lost of a pair, or of a file of several pairs.
+    A set without rows counts the dropped rows of a language pair, or of a file with several pairs.
     """
     try:
         files = find_bitext(source, language_pair(name))
-    except UsageError:  # a table that does not say its languages: here they do not matter
+    except UsageError:  # a table that does not name its languages, which do not matter here
         return {}
     tables: defaultdict[str, TextColumns] = defaultdict(lambda: TextColumns({s: [] for s in SIDES}))
     for file in files:
-        dropped: Counter[str] = Counter()
-        rows = list(within_memory(stream_bitext([file], dropped), dropped))
-        own = "-".join(file.langs) if all(file.langs) else ""
-        pairs = [own or "-".join(row[2:4]) for row in rows]
-        for pair, row in zip(pairs, rows, strict=True):
-            for side, texts in tables[pair].columns.items():
-                texts.append(getattr(row, side))
-        if dropped:  # of a file of several pairs, losses are the file's
-            alone = own or (pairs[0] if len(set(pairs)) == 1 else file.paths[0])
-            tables[alone].dropped.update(dropped)
-    read = sum(len(table) > 0 for table in tables.values())
-    if files and not read:
+        _add_translations(file, tables)
+    filled = sum(len(table) > 0 for table in tables.values())
+    if files and not filled:
         lost = sum((table.dropped for table in tables.values()), Counter[str]())
         raise SourceError(f"{source} has no rows{in_brackets(lost) or ': get it again'}")
     return {
-        name if read == 1 and len(table) else f"{name} {pair}": table
+        name if filled == 1 and len(table) else f"{name} {pair}": table
         for pair, table in tables.items()
     }
+
+
+def _add_translations(file: Bitext, tables: defaultdict[str, TextColumns]) -> None:
+    """Read a bitext file into the table of each language pair in it; count its dropped rows.
+
+    The dropped rows belong to the file's language pair, or to its path if it has several.
+    """
+    dropped: Counter[str] = Counter()
+    own_pair = "-".join(file.langs) if all(file.langs) else ""
+    pairs: set[str] = set()
+    for row in within_memory(stream_bitext([file], dropped), dropped):
+        pair = own_pair or f"{row.source_lang}-{row.target_lang}"
+        pairs.add(pair)
+        columns = tables[pair].columns
+        columns["source"].append(row.source)
+        columns["target"].append(row.target)
+    if dropped:
+        owner = own_pair or (pairs.pop() if len(pairs) == 1 else file.paths[0])
+        tables[owner].dropped.update(dropped)

@@ -1,6 +1,6 @@
 """Measures on vectors: cosines, distances, correlation, classes; and the type/token ratio.
 
-Vectors are matrices of shape (texts, width), at any scale: they are normalised here.
+Vectors are matrices of shape (texts, width). They may have any length: they are normalised here.
 """
 
 import warnings
@@ -23,7 +23,7 @@ F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
 Bool = npt.NDArray[np.bool_]
 
-_BLOCK = 1 << 17  # numbers that are converted at a time: they stay in the cache
+_BLOCK = 1 << 17  # numbers converted at a time, few enough for the processor's cache
 
 
 def unit(vectors: Vectors, start: int = 0) -> F32:
@@ -42,8 +42,8 @@ def unit(vectors: Vectors, start: int = 0) -> F32:
 def cosines(x: Vectors, y: Vectors) -> F64:
     """Return the cosine of each pair of rows, rounded to twelve digits; 0 if one of them is zero.
 
-    Rounded, cosines that are equal but for the order of summation are equal numbers: ties stay
-    ties. Raises UsageError for a row that holds NaN or infinity, and for different shapes.
+    Rounding makes cosines equal that differ only by the order of summation, so ties stay ties.
+    Raises UsageError for a row that holds NaN or infinity, and for different shapes.
     """
     check_pairs(x, y)
     similarities = np.empty(len(x))
@@ -57,12 +57,13 @@ def cosines(x: Vectors, y: Vectors) -> F64:
 
 
 def _parts(vectors: Vectors) -> list[slice]:
-    """Return slices of rows that are small enough to stay in the cache."""
+    """Return slices of rows, each small enough for the processor's cache."""
     step = max(1, _BLOCK // max(1, vectors.shape[1]))
     return [slice(start, start + step) for start in range(0, len(vectors), step)]
 
 
 def _lengths(rows: F64, start: int) -> F64:
+    """Return the length of each row; raises UsageError for NaN. Row numbers begin at `start`."""
     lengths: F64 = np.sqrt(np.einsum("ij,ij->i", rows, rows))
     wrong = np.flatnonzero(~np.isfinite(lengths))
     if len(wrong):
@@ -97,14 +98,15 @@ def cosine_distances(x: Vectors, y: Vectors) -> F64:
 def cosine_distance(x: Vectors, y: Vectors) -> float:
     """Return the mean of 1 - cosine over all pairs.
 
-    m(noisy) and m(clean) give RoLASER's distance (Table 4); m(clean) and baseline(clean) the clean
-    drift (Table 7); m(noisy) and baseline(clean) the anchored distance.
+    The vectors m(noisy) and m(clean) of a model m give RoLASER's distance (Table 4), m(clean) and
+    baseline(clean) give the clean drift (Table 7), m(noisy) and baseline(clean) the anchored
+    distance.
     """
     return float(cosine_distances(x, y).mean())
 
 
 def sts_spearman(x: Vectors, y: Vectors, scores: npt.ArrayLike) -> float:
-    """Return 100 x Spearman's correlation of the cosine of each pair and its human score."""
+    """Return 100 x Spearman's correlation of the pairs' cosines and human scores."""
     return 100 * spearman(cosines(x, y), np.asarray(scores, np.float64))
 
 
@@ -126,9 +128,9 @@ def spearman(x: F64, y: F64) -> float:
 def mean_class_similarity(vectors: Vectors, labels: Sequence[Hashable]) -> float:
     """Return D_avg: the mean cosine of two texts of a class, classes weighted by their texts.
 
-    CT-XLMR-SE, equation 2, over all pairs of a class. For unit vectors u their sum is
-    |sum u|^2 - sum |u|^2, which takes O(n d). Classes of one text do not count; raises UsageError
-    if there are no others.
+    CT-XLMR-SE, equation 2, over all pairs of texts in a class. For unit vectors u the cosines of
+    all pairs add up to |sum u|^2 - sum |u|^2, which takes O(n d). Classes with one text do not
+    count. Raises UsageError if there are no others.
     """
     if len(vectors) != len(labels):
         raise UsageError(f"{len(vectors):,} vectors, but {len(labels):,} labels")
@@ -151,8 +153,9 @@ def mean_class_similarity(vectors: Vectors, labels: Sequence[Hashable]) -> float
 def classify_pairs(x: Vectors, y: Vectors, labels: Sequence[int]) -> float:
     """Return the average precision of pairs ranked by cosine, as a percentage.
 
-    `labels` are 1 for pairs that belong together, else 0. MTEB's AbsTaskPairClassification calls it
-    cosine_ap. Raises UsageError unless both labels occur, MissingExtra without scikit-learn.
+    `labels` are 1 for pairs that belong together, else 0. The metric is cosine_ap in MTEB's
+    AbsTaskPairClassification. Raises UsageError unless both labels occur, MissingExtra without
+    scikit-learn.
     """
     similarities, truth = cosines(x, y), np.asarray(labels, np.int64)
     if len(truth) != len(similarities):
@@ -165,9 +168,9 @@ def classify_pairs(x: Vectors, y: Vectors, labels: Sequence[int]) -> float:
 
 
 class PrincipalAxes(NamedTuple):
-    """The first two principal components of some vectors: centre, axes (2, width), and variance.
+    """The first two principal components of vectors: their centre and axes, shape (2, width).
 
-    `explained` are their shares of the variance; a missing axis is zero.
+    `explained` has each axis's share of the variance. A missing axis is zero.
     """
 
     centre: F64
@@ -181,9 +184,9 @@ class PrincipalAxes(NamedTuple):
 
 
 def principal_axes(units: Vectors) -> PrincipalAxes:
-    """Return the principal components; an axis points where its largest entry is positive.
+    """Return the principal components; the largest entry of an axis is positive.
 
-    So equal data give equal maps.
+    The sign is fixed so that equal data give equal maps.
     """
     centre = units.mean(axis=0, dtype=np.float64)
     _, spread, axes = np.linalg.svd(units - centre, full_matrices=False)
@@ -202,9 +205,9 @@ _ITERATIONS_MAX = 100
 
 @dataclass(frozen=True)
 class Classified:
-    """Means over the experiments: accuracy and macro F1 as percentages.
+    """Accuracy and macro F1 as percentages, means over the experiments.
 
-    `correct` is, for each text, the share of experiments that labelled it correctly.
+    `correct` has the share of experiments that labelled each text correctly.
     """
 
     accuracy: float
@@ -213,15 +216,19 @@ class Classified:
 
 
 def classify(
-    train: Vectors, train_labels: Sequence[str], tests: Mapping[str, Vectors],
-    test_labels: Sequence[str], *, samples_per_label: int = SAMPLES_PER_LABEL,
-) -> dict[str, Classified]:  # fmt: skip
+    train: Vectors,
+    train_labels: Sequence[str],
+    tests: Mapping[str, Vectors],
+    test_labels: Sequence[str],
+    *,
+    samples_per_label: int = SAMPLES_PER_LABEL,
+) -> dict[str, Classified]:
     """Train on vectors of clean text and test on versions of other text, such as clean and noisy.
 
-    As AbsTaskClassification of MTEB 2 does by default, with its own draws: in each of 10
-    experiments the training rows are shuffled on, the first 8 of every label are fitted by logistic
-    regression (L2 penalty of 1, at most 100 iterations, vectors as they are), and all of the test
-    rows are labelled. Some of MTEB's tasks take more samples: 32 in TweetSentimentExtraction.
+    The protocol and the draws are the default of AbsTaskClassification in MTEB 2. Each of 10
+    experiments shuffles the training rows, fits a logistic regression on the first 8 rows of each
+    label (L2 penalty of 1, at most 100 iterations, vectors not normalised), and labels all test
+    rows. Some of MTEB's tasks take more samples: 32 in TweetSentimentExtraction.
 
     Raises UsageError if there is one label only, MissingExtra without scikit-learn.
     """
@@ -241,7 +248,7 @@ def classify(
     classes, truth = np.split(np.unique(labels, return_inverse=True)[1], [len(train)])
     results, models = {}, []
     for rows in _drawn(classes, samples_per_label):
-        with warnings.catch_warnings():  # the protocol stops at so many iterations
+        with warnings.catch_warnings():  # the protocol stops before the model converges
             warnings.simplefilter("ignore", ConvergenceWarning)
             model = LogisticRegression(max_iter=_ITERATIONS_MAX)
             models.append(model.fit(np.asarray(train[rows], np.float32), classes[rows]))
@@ -258,7 +265,7 @@ def _drawn(classes: I64, samples: int) -> Iterator[I64]:
     """Yield the training rows of each experiment."""
     order = np.arange(len(classes))
     for _ in range(EXPERIMENTS):
-        # MTEB starts the same generator anew each time but shuffles the last order on.
+        # MTEB seeds the generator anew for each experiment, and shuffles the previous order.
         np.random.RandomState(SEED).shuffle(order)
         of_class = [np.flatnonzero(classes[order] == number) for number in np.unique(classes)]
         yield order[np.sort(np.concatenate([places[:samples] for places in of_class]))]
@@ -271,8 +278,8 @@ def type_token_ratio(
 ) -> float:
     """Return 100 x types / tokens over all texts together (RoLASER, section 5); NaN without tokens.
 
-    Texts are split by `tokens`; or give rows of token ids, where `without` are those that do not
-    count, such as the special ids of a tokenizer.
+    `tokens` splits each text. Rows of token ids may be given instead of texts; ids in `without`,
+    such as the special ids of a tokenizer, do not count.
     """
     counted: Sequence[Hashable]
     if isinstance(texts, Sequence):

@@ -18,19 +18,19 @@ from noisegen.errors import UsageError, naming_extras
 from noisegen.evaluation.similarity import F64, Bool
 
 RESAMPLES = 10_000
-_INTERVAL = (2.5, 97.5)  # per cent
+_INTERVAL = (2.5, 97.5)  # percentiles
 _BLOCK = 1 << 20  # draws at a time
 
-K = TypeVar("K", bound=Hashable)  # what names a column, such as a metric
+K = TypeVar("K", bound=Hashable)  # the name of a column, such as a metric
 Columns = Mapping[K, npt.NDArray[np.generic]]
 
 
 @dataclass(frozen=True)
 class Resampled:
-    """A figure or a difference of two, its 95 % percentile interval, and the two-sided p of a 0.
+    """A figure or difference, its 95 % percentile interval, and the two-sided p of it being 0.
 
-    p is twice the share of resamples on the other side of 0 (or on it), so it is below 0.05 where
-    the interval excludes 0, up to the grain of the resamples.
+    p is twice the share of resamples that are 0 or beyond it. It is below 0.05 where the interval
+    excludes 0, up to the grain of the resamples.
     """
 
     value: float
@@ -42,10 +42,10 @@ class Resampled:
 def mean_intervals(
     columns: Columns[K], *, seed: int = 0, resamples: int = RESAMPLES
 ) -> dict[K, Resampled]:
-    """Return the mean of each column, one value per sentence, with its interval.
+    """Return the mean of each column with its interval; a column has one value per sentence.
 
-    With several noise seeds, average over them first: sentences are what is resampled.
-    Raises UsageError for columns of different length or without sentences.
+    Sentences are resampled, so with several noise seeds average over the seeds first. Raises
+    UsageError for columns of different length or without sentences.
     """
     return _of_means(columns, _matrix(columns), seed, resamples)
 
@@ -68,10 +68,14 @@ def spearman_intervals(
 
 
 def spearman_differences(
-    ours: Columns[K], theirs: Columns[K], scores: npt.ArrayLike, *, seed: int = 0,
+    ours: Columns[K],
+    theirs: Columns[K],
+    scores: npt.ArrayLike,
+    *,
+    seed: int = 0,
     resamples: int = RESAMPLES,
-) -> dict[K, Resampled]:  # fmt: skip
-    """Compare two models by the same pairs: Spearman's correlation of ours - that of theirs."""
+) -> dict[K, Resampled]:
+    """Compare two models by the same pairs: our Spearman correlation minus theirs."""
     values = np.concatenate(_paired(ours, theirs), axis=1)
     drawn = _correlations(values, scores, seed, resamples)
     return _estimates(ours, drawn[:, : len(ours)] - drawn[:, len(ours) :])
@@ -89,6 +93,7 @@ def _matrix(columns: Columns[K]) -> F64:
 
 
 def _paired(ours: Columns[K], theirs: Columns[K]) -> tuple[F64, F64]:
+    """Return the values of both models, shape (sentences, columns); raises UsageError."""
     if ours.keys() != theirs.keys():
         differing = ", ".join(sorted(map(str, ours.keys() ^ theirs.keys())))
         raise UsageError(f"metrics of two models differ: {differing}")
@@ -100,7 +105,7 @@ def _paired(ours: Columns[K], theirs: Columns[K]) -> tuple[F64, F64]:
 
 
 def _weights(count: int, seed: int, resamples: int) -> Iterator[F64]:
-    """Yield blocks of how often each sentence is in a resample, (resamples, sentences)."""
+    """Yield the number of copies of each sentence in each resample, (resamples, sentences)."""
     generator = np.random.Generator(np.random.PCG64(seed))
     step = max(1, _BLOCK // count)
     for start in range(0, resamples, step):
@@ -112,13 +117,14 @@ def _weights(count: int, seed: int, resamples: int) -> Iterator[F64]:
 
 
 def _of_means(names: Columns[K], values: F64, seed: int, resamples: int) -> dict[K, Resampled]:
+    """Return the mean of each column of `values` with its interval."""
     sums = [weights @ values for weights in _weights(len(values), seed, resamples)]
     means = np.concatenate(sums) / len(values)
     return _estimates(names, np.vstack([values.mean(axis=0), means]))
 
 
 def _correlations(values: F64, scores: npt.ArrayLike, seed: int, resamples: int) -> F64:
-    """Return each column's correlation with the scores, of all sentences, then of each resample."""
+    """Return each column's correlation with the scores: all sentences first, then each resample."""
     gold = np.asarray(scores, np.float64)
     if len(gold) != len(values):
         raise UsageError(f"{len(gold):,} scores, but another number of similarities")
@@ -135,9 +141,10 @@ def _correlations(values: F64, scores: npt.ArrayLike, seed: int, resamples: int)
 
 
 def _ranks(weights: F64, values: F64) -> tuple[F64, F64]:
-    """Return each value's centred mean rank within each resample, and its sum of squares.
+    """Return each value's centred mean rank within each resample, and the sum of their squares.
 
-    With w_j copies of value j, and c_j copies of it and all smaller ones, that is c_j - (w_j-1)/2.
+    The mean rank of value j is c_j - (w_j - 1) / 2, with w_j copies of the value itself, and c_j
+    copies of the value and all smaller ones.
     """
     _, places = np.unique(values, return_inverse=True)
     order = np.argsort(places, kind="stable")
@@ -148,7 +155,7 @@ def _ranks(weights: F64, values: F64) -> tuple[F64, F64]:
 
 
 def _estimates(names: Columns[K], figures: F64) -> dict[K, Resampled]:
-    """Return the figures of the first row, with what the others, one a resample, say of them."""
+    """Return the figures in the first row with their intervals; other rows are resamples."""
     drawn = figures[1:]
     lesser = np.minimum((drawn <= 0).sum(axis=0), (drawn >= 0).sum(axis=0))
     p_values = np.minimum(1, 2 * (lesser + 1) / (len(drawn) + 1))
@@ -156,12 +163,12 @@ def _estimates(names: Columns[K], figures: F64) -> dict[K, Resampled]:
     return {name: Resampled(*row) for name, row in zip(names, columns.tolist(), strict=True)}
 
 
-LEVELS = (0.05, 0.01, 0.001)  # one star each
+LEVELS = (0.05, 0.01, 0.001)  # levels of significance; each adds a star
 
 
 @dataclass(frozen=True)
 class McNemar:
-    """Items that only one model got right: `repaired` by ours, `broken` by it; two-sided p."""
+    """Items that only our model got right (`repaired`) or only theirs (`broken`); two-sided p."""
 
     repaired: int
     broken: int
@@ -169,11 +176,10 @@ class McNemar:
 
 
 def mcnemar(ours: Bool, theirs: Bool) -> McNemar:
-    """Compare two models by which of the same items they got right, exactly.
+    """Compare two models by masks of the items they got right: McNemar's exact test (1947).
 
-    Given that the models differ on m items, each is repaired or broken by the toss of a coin:
-    p = min(1, 2 P(X <= min(repaired, broken))) with X binomial (m, 1/2). McNemar (1947) in its
-    exact form.
+    If the models differ on m items and are equally good, each is repaired or broken with chance
+    1/2: p = min(1, 2 P(X <= min(repaired, broken))) with X binomial (m, 1/2).
     """
     if len(ours) != len(theirs):
         raise UsageError(f"{len(ours):,} items of one model, {len(theirs):,} of the other")
@@ -187,7 +193,7 @@ def mcnemar(ours: Bool, theirs: Bool) -> McNemar:
 
 
 def holm(p_values: Sequence[float] | F64) -> F64:
-    """Return p-values corrected for their number: Holm's step-down method (1979)."""
+    """Return the p-values corrected for multiple tests by Holm's step-down method (1979)."""
     given = np.asarray(p_values, np.float64)
     order = np.argsort(given, kind="stable")
     steps = given[order] * np.arange(len(given), 0, -1)
@@ -197,9 +203,9 @@ def holm(p_values: Sequence[float] | F64) -> F64:
 
 
 def two_sample_t(ours: npt.ArrayLike, theirs: npt.ArrayLike) -> float:
-    """Return the two-sided p of two samples having the same mean, variances taken as equal.
+    """Return the two-sided p of the hypothesis that two samples have the same mean and variance.
 
-    RoLASER's test of a student against its teacher over the figures of ten noise seeds.
+    RoLASER tests a student against its teacher in this way, over the figures of ten noise seeds.
     Samples without variance give 0 or 1. Raises UsageError for fewer than two figures per side.
     """
     samples = _samples(ours, theirs)
@@ -209,15 +215,16 @@ def two_sample_t(ours: npt.ArrayLike, theirs: npt.ArrayLike) -> float:
         from scipy.stats import ttest_ind
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # one side may be all one figure
+        warnings.simplefilter("ignore", RuntimeWarning)  # one side may have equal figures
         return float(ttest_ind(*samples, equal_var=True).pvalue)
 
 
 def one_sample_t(values: npt.ArrayLike, null: float) -> float:
-    """Return the two-sided p of a sample having the mean `null`.
+    """Return the two-sided p of the hypothesis that a sample has the mean `null`.
 
-    RoLASER's test of a metric against 0, and of a type/token ratio against that of standard text
-    (of their quotient: against 1). For the rest see `two_sample_t`.
+    RoLASER tests metrics against 0, and the type/token ratio of noisy text against the ratio of
+    standard text; a quotient of the two ratios is tested against 1. For the rest see
+    `two_sample_t`.
     """
     [sample] = _samples(values)
     if not np.ptp(sample):
@@ -236,5 +243,5 @@ def _samples(*given: npt.ArrayLike) -> list[F64]:
 
 
 def stars(p: float) -> str:
-    """Return one star per level, of 0.05, 0.01 and 0.001, that p is below."""
+    """Return a star for each level above p, out of 0.05, 0.01 and 0.001."""
     return "*" * sum(p < level for level in LEVELS)

@@ -28,14 +28,14 @@ from noisegen.evaluation.similarity import (
 
 Precision = Literal["auto", "float32", "bfloat16"]
 
-_ROWS, _COLUMNS = 2_048, 8_192  # of a block of cosines: 64 MB in float32
-_COLUMNS_FIRST = 1_024
-_LARGE = 1 << 30  # products of numbers, for which starting torch pays
-_PRODUCTS = 1 << 17  # numbers of a side that are multiplied at a time: they stay in the cache
+_ROWS, _COLUMNS = 2_048, 8_192  # size of a block of cosines: 64 MB in float32
+_COLUMNS_FIRST = 1_024  # columns of the first block
+_LARGE = 1 << 30  # multiplications from which on it pays to import torch
+_PRODUCTS = 1 << 17  # numbers per side multiplied at a time, few enough for the processor's cache
 
 
 class Neighbours(NamedTuple):
-    """Shape (rows, k), nearest first; of equal cosines the lower index comes first."""
+    """The nearest rows and their cosines, shape (rows, k), nearest first; ties by row number."""
 
     cosines: F64
     rows: I64
@@ -44,11 +44,11 @@ class Neighbours(NamedTuple):
 def neighbours(x: Vectors, y: Vectors, k: int, precision: Precision = "auto") -> Neighbours:
     """Return the k rows of y (all, if there are fewer) that are nearest to each row of x.
 
-    Memory is bounded by blocks, so both may be memory maps. Products in `precision` only tell
-    which pairs can be among the nearest; the cosines of those are computed again in float64 and
-    rounded to twelve digits. So all precisions give the same result, whatever the number of
-    threads. `auto` takes bfloat16 for large searches where the processor computes in it, which
-    needs torch, else float32.
+    Memory is bounded by blocks, so both may be memory maps. Products in `precision` only show which
+    pairs can be among the nearest. The cosines of these pairs are computed again in float64 and
+    rounded to twelve digits, so all precisions and numbers of threads give the same result. `auto`
+    takes bfloat16 for large searches if torch is installed and the processor computes in bfloat16,
+    else float32.
     """
     check_widths(x, y)
     if precision == "auto":
@@ -60,7 +60,7 @@ def neighbours(x: Vectors, y: Vectors, k: int, precision: Precision = "auto") ->
 
 
 def _nearest_to(x: Vectors, x_start: int, y: Vectors, k: int, precision: Precision) -> Neighbours:
-    """Go through y in blocks, keeping the nearest so far; x are the rows from `x_start` on."""
+    """Return the nearest rows of y, read in blocks; `x_start` is the number of x's first row."""
     count, width = x.shape
     multiply = _multiplier(unit(x, x_start), precision)
     error = _ERROR[precision] + _ROUNDING * width
@@ -71,7 +71,7 @@ def _nearest_to(x: Vectors, x_start: int, y: Vectors, k: int, precision: Precisi
         # The first blocks are small: a bound on the nearest is found soon, and few pass it later.
         block = y[start : start + min(_COLUMNS, max(_COLUMNS_FIRST, start))]
         products, least = multiply(unit(block, start)), nearest.cosines[:, -1]
-        if k <= len(block) and np.isneginf(least).all():  # none yet: the k-th product bounds them
+        if k <= len(block) and np.isneginf(least).all():  # first block: take its k-th product
             least = np.partition(products.T, -k)[:, -k].astype(np.float64) - error
         near = np.flatnonzero(products >= (least - error).astype(np.float32))
         rows, columns = near % count, near // count
@@ -105,29 +105,28 @@ def _multiplier(x: F32, precision: Precision) -> Callable[[F32], F32]:
     return lambda y: (torch.from_numpy(y).bfloat16() @ right).float().numpy()
 
 
-# Bounds on the error of a product of unit vectors. Each factor and each of `width` additions is off
-# by 2**-24 at most in float32: with slack, 2**-22 a number. bfloat16 rounds both factors and the
-# product by 2**-9 each.
+# Bounds on the error of a product of unit vectors. In float32 each factor and each of `width`
+# additions is off by at most 2**-24; with slack, 2**-22 per number. bfloat16 rounds both factors
+# and the product by 2**-9 each.
 _ROUNDING = 2.0**-22
 _ERROR = {"float32": 0, "bfloat16": 3 * 2.0**-9}
 
-
-# xSIM.
 
 Margin = Literal["ratio", "distance", "absolute"]
 
 MARGINS = ("ratio", "distance", "absolute")
 MISALIGNED = "misaligned"
-_K = 4  # neighbours of a text, as in LASER
+_K = 4  # nearest neighbours, as in LASER
 
 
 @dataclass(frozen=True)
 class XSim:
     """The result of a search: one entry per sentence of x.
 
-    `predictions` are rows of y; those from len(y) on are hard negatives. `lost_to` names the kind
-    of hard negative that won, `misaligned` for any other wrong line, '' for a right one. `kinds`
-    counts all kinds, also those that never won. Both are empty without hard negatives.
+    `predictions` are rows of y; from len(y) on they are hard negatives. `lost_to` has the kind of
+    hard negative that won, `misaligned` for any other wrong line, '' for the right line. `kinds`
+    counts how often each kind won, with 0 for a kind that never did. Both are empty without hard
+    negatives.
     """
 
     predictions: I64
@@ -152,16 +151,22 @@ class XSim:
 
 
 def xsim(
-    x: Vectors, y: Vectors, k: int = _K, margin: Margin = "ratio",
-    texts: Sequence[str] | None = None, *, precision: Precision = "auto",
-) -> XSim:  # fmt: skip
+    x: Vectors,
+    y: Vectors,
+    k: int = _K,
+    margin: Margin = "ratio",
+    texts: Sequence[str] | None = None,
+    *,
+    precision: Precision = "auto",
+) -> XSim:
     """Search every row of x in y, where row i of x belongs to row i of y; y may have more rows.
 
-    Candidates of x_i are its k nearest y_j by cosine. Their score is cos(x_i, y_j) against the
-    mean of two means: of x_i's cosines to its k nearest y, and of y_j's to its k nearest x. `ratio`
-    divides by it (a score of 0 if it is 0), `distance` subtracts it, `absolute` is plain nearest
-    neighbour. The best score wins, of equal ones the lowest row; equal means to twelve digits.
-    `texts`, those of y, decide what is right: a line that says the same is no error, as in LASER.
+    The candidates for x_i are its k nearest y_j by cosine. The margin is the mean of two means: the
+    cosines of x_i to its k nearest y, and the cosines of y_j to its k nearest x. The score of a
+    candidate is cos(x_i, y_j) divided by the margin (`ratio`; 0 if the margin is 0), minus the
+    margin (`distance`), or the plain cosine (`absolute`). The best score wins; the lowest row among
+    scores that are equal to twelve digits. With the `texts` of y, a line with the same text as the
+    right line is no error, as in LASER.
 
     Zero vectors have cosine 0 with all. Raises UsageError for NaN, for different widths, if y has
     fewer rows than x, and for an unknown margin.
@@ -172,7 +177,7 @@ def xsim(
 
 
 class BothWays(NamedTuple):
-    """xSIM of x in y and of y in x, and which rows match."""
+    """xSIM of x in y, xSIM of y in x, and the matching rows."""
 
     forward: XSim
     backward: XSim
@@ -180,9 +185,11 @@ class BothWays(NamedTuple):
 
 
 def search_both_ways(
-    x: Vectors, y: Vectors, x_texts: Sequence[str] | None = None,
+    x: Vectors,
+    y: Vectors,
+    x_texts: Sequence[str] | None = None,
     y_texts: Sequence[str] | None = None,
-) -> BothWays:  # fmt: skip
+) -> BothWays:
     """Return `xsim(x, y)`, `xsim(y, x)` and `matching_accuracy(x, y)`, from one search each way."""
     check_pairs(x, y)
     there, back = neighbours(x, y, _K), neighbours(y, x, _K)
@@ -197,7 +204,7 @@ def search_both_ways(
 
 
 class HardVectors(NamedTuple):
-    """Vectors of hard negatives, each with its kind and the row of y it was made from."""
+    """Vectors of hard negatives, with the row of y each was made from (`sources`) and its kind."""
 
     vectors: Vectors
     sources: npt.NDArray[np.integer]
@@ -205,17 +212,22 @@ class HardVectors(NamedTuple):
 
 
 def xsim_hard(
-    x: Vectors, y: Vectors, negatives: HardVectors, k: int = _K, margin: Margin = "ratio",
+    x: Vectors,
+    y: Vectors,
+    negatives: HardVectors,
+    k: int = _K,
+    margin: Margin = "ratio",
     texts: Sequence[str] | None = None,
-) -> XSim:  # fmt: skip
-    """Search every row of x in y and hard negatives together; to find a negative is an error.
+) -> XSim:
+    """Search every row of x in y and hard negatives together; finding a negative is an error.
 
-    Neighbours are searched among all lines. An error counts as the negative's kind if the negative
-    was made from the right line (or one with the same text), else as misaligned. For the rest see
-    `xsim`.
+    Neighbours are searched among all lines. An error has the kind of the negative if the negative
+    was made from the right line or a line with the same text, else it is misaligned. For the rest
+    see `xsim`.
     """
     _check(x, y, k, margin, texts)
-    vectors, sources, kinds = negatives[0], np.asarray(negatives[1], np.int64), negatives[2]
+    vectors, kinds = negatives[0], negatives[2]
+    sources = np.asarray(negatives[1], np.int64)
     if not len(vectors) == len(sources) == len(kinds):
         counts = f"{len(sources):,} sources and {len(kinds):,} kinds"
         raise UsageError(f"{len(vectors):,} hard negatives, but {counts}")
@@ -225,14 +237,14 @@ def xsim_hard(
     predictions = _predictions(x, pool, k, margin, "auto")
     origins = np.concatenate([np.arange(len(y)), sources])[predictions]
     from_right, is_line = _same(origins, np.arange(len(x)), texts), predictions < len(y)
-    # "" for a right line, the kind for a negative of it, misaligned for all that is of another.
-    of_pool = np.array([""] * len(y) + list(kinds), np.object_)
-    lost_to = tuple(np.where(from_right, of_pool[predictions], MISALIGNED).tolist())
+    pool_kinds = np.array([""] * len(y) + list(kinds), np.object_)
+    lost_to = tuple(np.where(from_right, pool_kinds[predictions], MISALIGNED).tolist())
     by_kind = {kind: lost_to.count(kind) for kind in [*sorted(set(kinds)), MISALIGNED]}
     return XSim(predictions, from_right & is_line, lost_to, by_kind)
 
 
 def _check(x: Vectors, y: Vectors, k: int, margin: str, texts: Sequence[str] | None) -> None:
+    """Raise UsageError for arguments that do not fit each other."""
     if margin not in MARGINS:
         raise UsageError(f"no margin {margin!r}; use {', '.join(MARGINS)}")
     if k < 1:
@@ -244,7 +256,7 @@ def _check(x: Vectors, y: Vectors, k: int, margin: str, texts: Sequence[str] | N
 
 
 def _same(x: I64, y: I64, texts: Sequence[str] | None) -> Bool:
-    """Return which lines are equal: by text, or by row without texts."""
+    """Return a mask of the equal lines of x and y, by their texts or else by their numbers."""
     if texts is None:
         return np.equal(x, y)
     pairs = zip(x.tolist(), y.tolist(), strict=True)
@@ -252,34 +264,38 @@ def _same(x: I64, y: I64, texts: Sequence[str] | None) -> Bool:
 
 
 def _predictions(x: Vectors, y: Vectors, k: int, margin: Margin, precision: Precision) -> I64:
+    """Return the row of y that each row of x finds."""
     nearest = neighbours(x, y, 1 if margin == "absolute" else k, precision)
     if margin == "absolute":
         return nearest.rows[:, 0]
-    # Only the candidates' own neighbours are searched.
+    # Rows of y that are no candidates need no search.
     candidates, indices = np.unique(nearest.rows, return_inverse=True)
     means = neighbours(y[candidates], x, k, precision).cosines.mean(axis=1)
     return _best(nearest, means[indices].reshape(nearest.rows.shape), margin)
 
 
 def _best(nearest: Neighbours, means_back: F64, margin: Margin) -> I64:
-    """Return the candidate with the best score; `means_back` are of their own neighbours."""
-    middles = (nearest.cosines.mean(axis=1, keepdims=True) + means_back) / 2
+    """Return the candidates with the best scores.
+
+    `means_back` has, for each candidate, the mean cosine to its own nearest neighbours in x.
+    """
+    margins = (nearest.cosines.mean(axis=1, keepdims=True) + means_back) / 2
     if margin == "ratio":
-        scores = np.divide(nearest.cosines, middles, out=0 * middles, where=middles != 0)
+        scores = np.divide(nearest.cosines, margins, out=0 * margins, where=margins != 0)
     else:
-        scores = nearest.cosines - middles
+        scores = nearest.cosines - margins
     scores = scores.round(12)
     best = scores.max(axis=1, keepdims=True)
     rows: I64 = np.where(scores == best, nearest.rows, np.iinfo(np.int64).max).min(axis=1)
     return rows
 
 
-_COSINES = 1 << 22  # that are held at a time
+_COSINES = 1 << 22  # cosines held at a time
 
 
 @dataclass(frozen=True)
 class Matching:
-    """Which rows of x find their own row of y (`forward`), and the other way round."""
+    """Masks of the rows that find their own row: rows of x (`forward`), rows of y (`backward`)."""
 
     forward: Bool
     backward: Bool
@@ -301,9 +317,9 @@ class Matching:
 
 
 def matching_accuracy(x: Vectors, y: Vectors) -> Matching:
-    """Return for each pair whether its cosine is at least that with every other row.
+    """Return the pairs whose cosine no other row exceeds, from both sides.
 
-    Ties count as correct (CT-XLMR-SE, equation 3); cosines are compared to twelve digits.
+    Ties count as correct (CT-XLMR-SE, equation 3). Cosines are compared to twelve digits.
     """
     return search_both_ways(x, y).matching
 
@@ -311,11 +327,12 @@ def matching_accuracy(x: Vectors, y: Vectors) -> Matching:
 def retrieval_accuracy(x: Vectors, y: Vectors) -> tuple[float, float]:
     """Return the percentages of x that find their own row of y by cosine, and of y their x.
 
-    Of k rows that tie for the nearest, each is found with chance 1 / k: vectors that are all the
-    same find nothing, while `matching_accuracy` counts each as a match. Float64, every pair.
+    If k rows tie for the nearest, each is found with chance 1 / k. So equal vectors find nothing,
+    while `matching_accuracy` counts each of them as a match. All cosines are computed in float64.
     """
     check_pairs(x, y)
-    units, step = [unit(side).astype(np.float64) for side in (x, y)], max(1, _COSINES // len(y))
+    units = [unit(side).astype(np.float64) for side in (x, y)]
+    step = max(1, _COSINES // len(y))
     rates = []
     for left, right in (units, units[::-1]):
         chances = []

@@ -16,21 +16,11 @@ from noisegen.evaluation.results import (
     StrengthCurve,
 )
 
-NOISES = (
-    "leet", "fing", "mix_all", "spel", "spac", "vowl", "abr1", "slng", "homo", "dysl",
-    "cont", "abr2", "week", "abr3", "apos", "caps", "cens", "channel", "clip", "diac",
-    "emot", "init", "intj", "join", "long", "mash", "phon", "punc", "rebus", "wiki",
-)  # fmt: skip
+NOISES = "leet fing mix_all spel spac vowl abr1 slng homo dysl cont abr2 week abr3 apos".split()  # noqa: SIM905
+NOISES += "caps cens channel clip diac emot init intj join long mash phon punc rebus wiki".split()  # noqa: SIM905
 _BASE = (0.302, 0.287, 0.263, 0.224, 0.184, 0.146, 0.12, 0.085, 0.075, 0.05, 0.031, 0.019, 0.004)
-_MODELS = (
-    "minilm",
-    "student",
-    "char-student",
-    "long-run",
-    "deep",
-    "wide",
-    "noisy-mse",
-    "collapsed",
+_MODELS = tuple(
+    "minilm student char-student long-run deep wide noisy-mse collapsed".split()  # noqa: SIM905
 )
 _GAIN = (1.0, 0.52, 0.61, 0.45, 0.7, 0.66, 0.58, 0.15)  # factor on distance
 _ERRORS = (1.0, 0.55, 0.8, 0.4, 0.9, 0.85, 0.75, 3.5)  # factor on xSIM errors
@@ -61,12 +51,20 @@ def made(models: int = 3, noises: int = 13, *, seed: int = 7) -> Results:
     draws = np.random.Generator(np.random.PCG64(seed))
     names = _MODELS[:models]
     datasets = (*_noises(noises), *_OTHERS)
-    scores = {name: {one.name: _scores(one, place, draws) for one in datasets}
-              for place, name in enumerate(names)}  # fmt: skip
+    scores = {
+        name: {one.name: _scores(one, place, draws) for one in datasets}
+        for place, name in enumerate(names)
+    }
     return Results(
         models=tuple(
-            Model(name, name if not place else f"runs/{name}/student", 384,
-                  f"{place:02d}" * 32, 22_713_216, baseline=not place)
+            Model(
+                name,
+                name if not place else f"runs/{name}/student",
+                384,
+                f"{place:02d}" * 32,
+                22_713_216,
+                baseline=not place,
+            )
             for place, name in enumerate(names)
         ),
         datasets=datasets,
@@ -83,7 +81,7 @@ def made(models: int = 3, noises: int = 13, *, seed: int = 7) -> Results:
             "options": {"transforms": "all", "seeds": 10, "k": 4, "margin": "ratio"},
             "versions": {"noisegen": "0.1.0", "torch": "2.13.0", "numpy": "2.4.0"},
         },
-    )  # fmt: skip
+    )
 
 
 _OTHERS = (
@@ -98,10 +96,14 @@ _OTHERS = (
 _HEIGHT = {"jfleg": 0.052, "cweb-g": 0.028, "vilexnorm": 0.19, "forum": 0.11}
 _TASKS = {
     "sts": {"sts_clean": 74.6, "sts_one_noisy": 50.5, "sts_both_noisy": 41.2},
-    "classification": {"accuracy_clean": 88.1, "accuracy_noisy": 71.5, "f1_clean": 87.2,
-                       "f1_noisy": 69.8},
+    "classification": {
+        "accuracy_clean": 88.1,
+        "accuracy_noisy": 71.5,
+        "f1_clean": 87.2,
+        "f1_noisy": 69.8,
+    },
     "pair_classification": {"average_precision_clean": 81.3, "average_precision_noisy": 66.0},
-}  # fmt: skip
+}
 
 
 def _noises(count: int) -> tuple[Dataset, ...]:
@@ -110,8 +112,10 @@ def _noises(count: int) -> tuple[Dataset, ...]:
 
 def _scores(one: Dataset, place: int, draws: np.random.Generator) -> dict[str, Score]:
     if one.kind in _TASKS:
-        return {name: _around(value + _moved(name, place), 1.4, draws)
-                for name, value in _TASKS[one.kind].items()}  # fmt: skip
+        return {
+            name: _around(value + _moved(name, place), 1.4, draws)
+            for name, value in _TASKS[one.kind].items()
+        }
     height = _HEIGHT.get(one.name) or _of_noise(one.name)
     gain = _GAIN[place] if one.kind == "noise" else _GAIN[place] ** 0.6
     wrong = 26 * height * (_ERRORS[place] if one.kind == "noise" else _ERRORS[place] ** 0.1)
@@ -171,19 +175,30 @@ def _comparison(
     broken = round(one.rows * 0.01)
     repaired = max(0, broken - round(one.rows * difference / 100))
     return Comparison(
-        name, one.name, metric, difference, "mcnemar" if counts else "bootstrap", p / 3, p,
-        repaired if counts else None, broken if counts else None,
-    )  # fmt: skip
+        name,
+        one.name,
+        metric,
+        difference,
+        "mcnemar" if counts else "bootstrap",
+        p / 3,
+        p,
+        repaired if counts else None,
+        broken if counts else None,
+    )
 
 
 def _doses(names: tuple[str, ...]) -> tuple[StrengthCurve, ...]:
     strengths = (0.0, 0.5, 1.0, 1.5, 2.0)
     return tuple(
-        StrengthCurve(name, "mix_all", strengths,
-             tuple(_GAIN[place] * 0.26 * (1 - exp(-1.1 * one)) for one in strengths),
-             tuple(_ERRORS[place] * 5.2 * one**1.5 for one in strengths))
+        StrengthCurve(
+            name,
+            "mix_all",
+            strengths,
+            tuple(_GAIN[place] * 0.26 * (1 - exp(-1.1 * one)) for one in strengths),
+            tuple(_ERRORS[place] * 5.2 * one**1.5 for one in strengths),
+        )
         for place, name in enumerate(names)
-    )  # fmt: skip
+    )
 
 
 def _examples(names: tuple[str, ...]) -> tuple[ShownPair, ...]:
@@ -191,8 +206,10 @@ def _examples(names: tuple[str, ...]) -> tuple[ShownPair, ...]:
     for place, (clean, noisy) in enumerate(PAIRS):
         kind = "repaired" if place < 5 else "broken"
         factor = 0.3 if kind == "repaired" else 0.95
-        distances = {name: (0.61 - 0.03 * place) * (factor if number else 1) * (1 + 0.05 * number)
-                     for number, name in enumerate(names)}  # fmt: skip
+        distances = {
+            name: (0.61 - 0.03 * place) * (factor if number else 1) * (1 + 0.05 * number)
+            for number, name in enumerate(names)
+        }
         found.append(ShownPair(kind, ("jfleg", "mix_all")[place % 2], clean, noisy, distances))
     return tuple(found)
 
@@ -216,19 +233,36 @@ def _training(draws: np.random.Generator) -> dict[str, object]:
     for step in range(10, 2_001, 10):
         noisy = 0.12 + 0.3 * exp(-step / 420) + float(draws.normal(0, 0.006))
         clean = 0.012 + 0.02 * exp(-step / 900) * (1 - exp(-step / 60))
-        log_rows.append({
-            "step": step, "loss": noisy + clean, "loss_noisy": noisy, "loss_clean": clean,
-            "lr": 1e-4 * min(1, step / 40, (2_000 - step) / 1_900), "pairs": step * 62,
-            "seconds": step * 0.3,
-        })  # fmt: skip
+        log_rows.append(
+            {
+                "step": step,
+                "loss": noisy + clean,
+                "loss_noisy": noisy,
+                "loss_clean": clean,
+                "lr": 1e-4 * min(1, step / 40, (2_000 - step) / 1_900),
+                "pairs": step * 62,
+                "seconds": step * 0.3,
+            }
+        )
         if step % 200 == 0:
-            log_rows.append({
-                "step": step, "validation_loss": 0.2 - 0.011 * log(step),
-                "validation_loss_noisy": 0.18 - 0.011 * log(step),
-                "validation_loss_clean": 0.02, "validation_drift": 0.018 + step / 4e5,
-                "validation_anchored": 0.2 - 0.009 * log(step),
-                "validation_distance": 0.21 - 0.012 * log(step), "validation_xsim_error": 5.0,
-            })  # fmt: skip
-    config = {"preset": "quickstart", "teacher": "minilm", "student": "copy",
-              "objective": "two_term+0.2*info_nce", "recipe": "ugc", "seed": 0}  # fmt: skip
+            log_rows.append(
+                {
+                    "step": step,
+                    "validation_loss": 0.2 - 0.011 * log(step),
+                    "validation_loss_noisy": 0.18 - 0.011 * log(step),
+                    "validation_loss_clean": 0.02,
+                    "validation_drift": 0.018 + step / 4e5,
+                    "validation_anchored": 0.2 - 0.009 * log(step),
+                    "validation_distance": 0.21 - 0.012 * log(step),
+                    "validation_xsim_error": 5.0,
+                }
+            )
+    config = {
+        "preset": "quickstart",
+        "teacher": "minilm",
+        "student": "copy",
+        "objective": "two_term+0.2*info_nce",
+        "recipe": "ugc",
+        "seed": 0,
+    }
     return {"config": config, "log": log_rows}

@@ -13,17 +13,20 @@ from brute_force import matching, xsim_predictions
 
 from noisegen.encoders.encoder import Ragged, Vectors, open_encoder
 from noisegen.errors import OutputError, SourceError, UsageError
-from noisegen.evaluation import evaluate as evaluate_module
-from noisegen.evaluation.evaluate import evaluate, named_models, training_of
+from noisegen.evaluation import models as models_module
+from noisegen.evaluation.evaluate import evaluate
 from noisegen.evaluation.findings import verdict
 from noisegen.evaluation.measure import Measured, VectorStore, compare, measure, scores
 from noisegen.evaluation.metrics import METRICS
+from noisegen.evaluation.models import named_models, training_of
 from noisegen.evaluation.negatives import PublishedNegatives, hard_negatives
 from noisegen.evaluation.results import Comparison, EvaluateOptions
 from noisegen.evaluation.sets import PairSet, TextSet, make_sets
 from noisegen.evaluation.similarity import unit
 from noisegen.evaluation.statistics import one_sample_t
 from noisegen.options import decode
+
+SEARCHED = {"xsim_error", "xsim_error_reverse", "accuracy_forward", "accuracy_backward"}
 
 
 class Letters:
@@ -71,15 +74,20 @@ def files(tmp_path_factory, clean, noisy):
     half = len(clean) // 2
     tables = {
         "news.tsv": [("text",), *((text,) for text in clean)],
-        "sts.tsv": [("sentence1", "sentence2", "score"),
-                    *((*two, row % 5) for row, two in enumerate(zip(clean, noisy, strict=True)))],
+        "sts.tsv": [
+            ("sentence1", "sentence2", "score"),
+            *((*two, row % 5) for row, two in enumerate(zip(clean, noisy, strict=True))),
+        ],
         "match.tsv": [("source", "target"), *zip(clean, noisy, strict=True)],
-        "topics.tsv": [("text", "label"), *((text, "ab"[row < half])
-                                            for row, text in enumerate(clean))],
-        "same.tsv": [("sentence1", "sentence2", "label"),
-                     *((text, noisy[row - row % 2], 1 - row % 2)
-                       for row, text in enumerate(clean))],
-    }  # fmt: skip
+        "topics.tsv": [
+            ("text", "label"),
+            *((text, "ab"[row < half]) for row, text in enumerate(clean)),
+        ],
+        "same.tsv": [
+            ("sentence1", "sentence2", "label"),
+            *((text, noisy[row - row % 2], 1 - row % 2) for row, text in enumerate(clean)),
+        ],
+    }
     for name, rows in tables.items():
         lines = ["\t".join(map(str, row)) for row in rows]
         (root / name).write_text("\n".join(lines) + "\n", "utf-8")
@@ -92,9 +100,16 @@ def run(tmp_path_factory, tiny_models, pairs_file, files):
     out = tmp_path_factory.mktemp("report")
     models = [f"first={tiny_models()}", f"second={tiny_models(seed=1)}"]
     results = evaluate(
-        models, out, pairs=pairs_file, source=files["news"], transforms="leet,ugc", seeds=2,
-        sts=files["sts"], retrieval=files["match"], labelled=(files["topics"], files["same"]),
-    )  # fmt: skip
+        models,
+        out,
+        pairs=pairs_file,
+        source=files["news"],
+        transforms="leet,ugc",
+        seeds=2,
+        sts=files["sts"],
+        retrieval=files["match"],
+        labelled=(files["topics"], files["same"]),
+    )
     return results, out
 
 
@@ -102,15 +117,18 @@ def test_all_kinds_of_sets_have_their_figures(run):
     results, _ = run
     kinds = {one.name: one.kind for one in results.datasets}
     assert kinds == {
-        "posts": "pairs", "sts": "sts", "match": "retrieval", "topics": "classification",
-        "same": "pair_classification", "leet": "noise", "ugc": "noise",
-    }  # fmt: skip
+        "posts": "pairs",
+        "sts": "sts",
+        "match": "retrieval",
+        "topics": "classification",
+        "same": "pair_classification",
+        "leet": "noise",
+        "ugc": "noise",
+    }
     found = results.scores["second"]
     assert {"distance", "drift", "anchored_distance", "xsim_hard_error"} <= set(found["posts"])
     assert set(found["sts"]) == {"sts_clean", "sts_one_noisy", "sts_both_noisy"}
-    assert set(found["match"]) == {
-        "xsim_error", "xsim_error_reverse", "accuracy_forward", "accuracy_backward",
-    }  # fmt: skip
+    assert set(found["match"]) == SEARCHED
     assert {"accuracy_clean", "f1_noisy", "class_similarity"} <= set(found["topics"])
     assert len(found["leet"]["distance"].seeds) == 2
     assert results.baseline.name == "first"
@@ -268,9 +286,14 @@ def test_one_model_alone_is_its_own_baseline(tmp_path, tiny_models, pairs_file):
 def test_paper_stats_compare_seeds_by_t_tests(tmp_path, tiny_models, files):
     models = [str(tiny_models()), str(tiny_models(seed=1))]
     results = evaluate(
-        models, tmp_path, source=files["news"], transforms="leet", seeds=3, paper_stats=True,
+        models,
+        tmp_path,
+        source=files["news"],
+        transforms="leet",
+        seeds=3,
+        paper_stats=True,
         hard=False,
-    )  # fmt: skip
+    )
     assert {one.test for one in results.comparisons} == {"t"}
     for of_model in results.scores.values():
         for metric in ("distance", "xsim_error"):
@@ -474,9 +497,7 @@ def test_translations_are_searched_among_the_lines_of_xsim(tmp_path, clean, nois
     ours, theirs = (first, second) if english == "source" else (second, first)
     counts = lost_by_type(theirs.encode(noisy), ours.encode(lines), lines, made)
     assert_lost(found, counts, clean)
-    assert {*measure(replace(one, negatives={}), VectorStore(first)).seeds} == {
-        "xsim_error", "xsim_error_reverse", "accuracy_forward", "accuracy_backward",
-    }  # fmt: skip
+    assert {*measure(replace(one, negatives={}), VectorStore(first)).seeds} == SEARCHED
 
 
 def test_files_of_xsim_that_do_not_fit_are_refused(tmp_path, tiny_models, clean, pairs_file):
@@ -525,8 +546,10 @@ def test_sts_is_100_times_the_correlation_of_ranks(clean):
     noisy = {f"{side}_noisy": texts for side, texts in columns.items()}
     one = TextSet("s", "sts", columns | noisy, gold)
     store = VectorStore(Letters())
-    units = [side / np.linalg.norm(side, axis=1, keepdims=True)
-             for side in (store(clean), store(clean[::-1]))]  # fmt: skip
+    units = [
+        side / np.linalg.norm(side, axis=1, keepdims=True)
+        for side in (store(clean), store(clean[::-1]))
+    ]
     cosines = np.einsum("ij,ij->i", *units)
     expected = 100 * scipy.spearmanr(np.round(cosines, 6), gold).statistic
     assert measure(one, store).seeds["sts_clean"][0] == pytest.approx(expected, abs=0.5)
@@ -625,9 +648,9 @@ def test_a_correlation_that_is_left_out_is_told(tmp_path, tiny_models):
 
 
 def test_each_model_is_opened_once(tiny_models, files, tmp_path, monkeypatch):
-    specs, open_encoder = [], evaluate_module.open_encoder
+    specs, open_encoder = [], models_module.open_encoder
     monkeypatch.setattr(
-        evaluate_module, "open_encoder", lambda spec: (specs.append(spec), open_encoder(spec))[1]
+        models_module, "open_encoder", lambda spec: (specs.append(spec), open_encoder(spec))[1]
     )
     models = [str(tiny_models()), str(tiny_models(seed=1))]
     evaluate(models, tmp_path / "report", retrieval=files["match"])

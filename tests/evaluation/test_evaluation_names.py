@@ -43,9 +43,14 @@ def test_the_package_alone_imports_nothing_heavy():
 
 @pytest.mark.parametrize(
     ("names", "apart"),
-    [(["a", "b"], ["a", "b"]), (["a", "a", "a"], ["a", "a-2", "a-3"]),
-     (["a", "a", "a-2"], ["a", "a-3", "a-2"]), (["a-2", "a", "a"], ["a-2", "a", "a-3"]),
-     (["a", "a", "a-2", "a-2"], ["a", "a-3", "a-2", "a-2-2"]), ([], [])],
-)  # fmt: skip
+    [
+        (["a", "b"], ["a", "b"]),
+        (["a", "a", "a"], ["a", "a-2", "a-3"]),
+        (["a", "a", "a-2"], ["a", "a-3", "a-2"]),
+        (["a-2", "a", "a"], ["a-2", "a", "a-3"]),
+        (["a", "a", "a-2", "a-2"], ["a", "a-3", "a-2", "a-2-2"]),
+        ([], []),
+    ],
+)
 def test_no_two_models_or_sets_keep_their_figures_under_one_name(names, apart):
     assert unique_names(names) == apart

@@ -8,12 +8,10 @@ import pytest
 
 from noisegen.errors import UsageError
 from noisegen.evaluation import negatives
-from noisegen.evaluation.alterations import (
-    DATA,
-    Alteration,
-    Names,
-    apply,
-    number_changes,
+from noisegen.evaluation.alterations import DATA, Alteration, apply
+from noisegen.evaluation.altered_names import Names
+from noisegen.evaluation.altered_numbers import number_changes
+from noisegen.evaluation.altered_statements import (
     opposites,
     plain_statement_changes,
     statement_changes,
@@ -84,10 +82,18 @@ def test_a_number_keeps_magnitude_and_format(text, pattern):
 @pytest.mark.parametrize(
     "text",
     [
-        "I have 1 dog.", "One of them left.", "a COVID-19 test", "Call me at http://x.org/2019",
-        "two thirds of it", "in a second", "may I go", "It was Good Friday", "version 1.2.3", "MP3",
+        "I have 1 dog.",
+        "One of them left.",
+        "a COVID-19 test",
+        "Call me at http://x.org/2019",
+        "two thirds of it",
+        "in a second",
+        "may I go",
+        "It was Good Friday",
+        "version 1.2.3",
+        "MP3",
     ],
-)  # fmt: skip
+)
 def test_what_is_no_plain_number_stays(text):
     assert not altered(text)
 
@@ -172,10 +178,15 @@ def test_a_statement_is_turned_round(text, expected):
 @pytest.mark.parametrize(
     "text",
     [
-        "Is he here?", "He is only a child.", "He has no money.", "Nobody came.",
-        "Thank you very much.", "Why don't you come?", "Good morning!",
+        "Is he here?",
+        "He is only a child.",
+        "He has no money.",
+        "Nobody came.",
+        "Thank you very much.",
+        "Why don't you come?",
+        "Good morning!",
     ],
-)  # fmt: skip
+)
 def test_where_not_would_not_turn_it_round_there_is_none(text):
     assert not any(re.search(r"\bnot\b", new) for new in turned(text))
 

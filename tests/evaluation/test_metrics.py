@@ -27,9 +27,8 @@ def test_numbers_have_the_digits_of_their_unit():
 
 
 def test_a_difference_has_a_sign_unless_it_is_0():
-    assert [STS.signed(value) for value in (1.0, -1.0, 0.04, -0.04)] == [
-        "+1.0", "−1.0", "0.0", "0.0",
-    ]  # fmt: skip
+    signed = " ".join(STS.signed(value) for value in (1.0, -1.0, 0.04, -0.04))
+    assert signed == "+1.0 −1.0 0.0 0.0"
 
 
 def test_a_change_has_its_factor_where_it_says_something():

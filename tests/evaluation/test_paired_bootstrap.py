@@ -50,8 +50,9 @@ def test_spearman_of_a_resample_is_scipys_with_ties():
     ours, theirs = draws.integers(0, 6, (2, 25)) / 5
     scores = draws.integers(0, 4, 25).astype(float)
     rows = resamples(25, 7, 200)
-    drawn = [[spearmanr(side[one], scores[one]).statistic for one in rows]
-             for side in (ours, theirs)]  # fmt: skip
+    drawn = [
+        [spearmanr(side[one], scores[one]).statistic for one in rows] for side in (ours, theirs)
+    ]
     interval = spearman_intervals({"s": ours}, scores, seed=7, resamples=200)["s"]
     assert interval.value == pytest.approx(spearmanr(ours, scores).statistic)
     assert (interval.low, interval.high) == pytest.approx(
@@ -118,11 +119,13 @@ def test_ten_thousand_resamples_of_a_thousand_sentences_take_less_than_a_second(
 
 @pytest.mark.parametrize(
     ("ours", "theirs", "message"),
-    [({"a": np.ones(3)}, {"b": np.ones(3)}, "metrics of two models differ: a, b"),
-     ({"a": np.ones(3)}, {"a": np.ones(2)}, "3 sentences of one model, 2 of the other"),
-     ({"a": np.ones(3), "b": np.ones(2)}, {"a": np.ones(3), "b": np.ones(2)}, "same number"),
-     ({"a": np.ones(0)}, {"a": np.ones(0)}, "at least one")],
-)  # fmt: skip
+    [
+        ({"a": np.ones(3)}, {"b": np.ones(3)}, "metrics of two models differ: a, b"),
+        ({"a": np.ones(3)}, {"a": np.ones(2)}, "3 sentences of one model, 2 of the other"),
+        ({"a": np.ones(3), "b": np.ones(2)}, {"a": np.ones(3), "b": np.ones(2)}, "same number"),
+        ({"a": np.ones(0)}, {"a": np.ones(0)}, "at least one"),
+    ],
+)
 def test_what_is_not_paired_is_refused(ours, theirs, message):
     with pytest.raises(UsageError, match=message):
         mean_differences(ours, theirs)

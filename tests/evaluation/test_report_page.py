@@ -137,8 +137,14 @@ def test_the_table_of_natural_pairs_says_difference_p_and_items(results):
 
 
 def only(results: Results, **other) -> Results:
-    empty = {"comparisons": (), "doses": (), "examples": (), "projections": (), "training": None,
-             "settings": {}}  # fmt: skip
+    empty = {
+        "comparisons": (),
+        "doses": (),
+        "examples": (),
+        "projections": (),
+        "training": None,
+        "settings": {},
+    }
     return replace(results, **{**empty, **other})
 
 
@@ -161,10 +167,12 @@ def test_sections_without_data_are_left_out(results, names, left):
 
 def test_figures_without_intervals_tests_or_number_are_shown_as_far_as_they_go(results):
     bare = {
-        model: {name: {metric: Score(score.value) for metric, score in found.items()}
-                for name, found in sets.items()}
+        model: {
+            name: {metric: Score(score.value) for metric, score in found.items()}
+            for name, found in sets.items()
+        }
         for model, sets in results.scores.items()
-    }  # fmt: skip
+    }
     bare["student"]["leet"]["distance"] = Score(float("nan"), float("nan"), float("inf"))
     del bare["student"]["fing"]["distance"], bare["char-student"]["jfleg"]
     words = Read(page(only(results, scores=bare))).words
@@ -179,8 +187,9 @@ def test_models_without_a_mark_of_baseline_are_compared_with_the_first(results):
 
 
 def test_a_metric_that_is_not_known_is_shown_by_its_name(results):
-    scores = {name: {**sets, "jfleg": {"new_metric": Score(0.5)}}
-              for name, sets in results.scores.items()}  # fmt: skip
+    scores = {
+        name: {**sets, "jfleg": {"new_metric": Score(0.5)}} for name, sets in results.scores.items()
+    }
     assert "new_metric" in Read(page(replace(results, scores=scores))).words
 
 
@@ -190,8 +199,12 @@ def test_the_head_says_how_long_a_student_learned(html):
 
 
 def test_a_log_with_broken_rows_draws_the_others(results):
-    log = [{}, {"step": 1, "loss": float("nan")}, {"step": None, "loss": 1.0},
-           *({"step": n, "loss": 1 / n, "note": "x"} for n in range(1, 2_000))]  # fmt: skip
+    log = [
+        {},
+        {"step": 1, "loss": float("nan")},
+        {"step": None, "loss": 1.0},
+        *({"step": n, "loss": 1 / n, "note": "x"} for n in range(1, 2_000)),
+    ]
     html = page(replace(results, training={"log": log}))
     curve = re.search(r'<path class="m1 curve" d="([^"]+)"', html[html.index('id="learning"') :])
     assert 100 < curve[1].count("L") < 170

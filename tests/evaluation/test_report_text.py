@@ -26,13 +26,13 @@ def test_hostile_text_stays_text_wherever_it_stands(results):
     model = Model(HOSTILE, HOSTILE, 384, HOSTILE)
     old, new = results.datasets[0].name, results.models[1].name
     scores = {
-        HOSTILE if name == new else name: {HOSTILE if key == old else key: found
-                                           for key, found in sets.items()}
+        HOSTILE if name == new else name: {
+            HOSTILE if key == old else key: found for key, found in sets.items()
+        }
         for name, sets in results.scores.items()
-    }  # fmt: skip
+    }
     example = ShownPair("repaired", HOSTILE, f"so {HOSTILE}", f"s {HOSTILE}", {HOSTILE: 0.1})
-    projection = replace(results.projections[0], dataset=HOSTILE,
-                         texts=((HOSTILE, HOSTILE),) * 60)  # fmt: skip
+    projection = replace(results.projections[0], dataset=HOSTILE, texts=((HOSTILE, HOSTILE),) * 60)
     log = [{"step": 1, f"loss_{HOSTILE}": 0.3}, {"step": 2, f"loss_{HOSTILE}": 0.2}]
     html = page(
         Results(
@@ -123,10 +123,12 @@ def test_a_narrow_terminal_cuts_no_figure(results, width):
         for name, sets in results.scores.items()
     }
     shown = io.StringIO()
-    render(replace(results, datasets=(long, *results.datasets[1:]), scores=scores,
-                   comparisons=()), Console(file=shown, width=width))  # fmt: skip
-    names, rest = zip(*(line.partition("…")[::2] for line in shown.getvalue().splitlines()
-                        if line.startswith("nnn")), strict=True)  # fmt: skip
+    render(
+        replace(results, datasets=(long, *results.datasets[1:]), scores=scores, comparisons=()),
+        Console(file=shown, width=width),
+    )
+    lines = [line for line in shown.getvalue().splitlines() if line.startswith("nnn")]
+    names, rest = zip(*(line.partition("…")[::2] for line in lines), strict=True)
     assert {*names} == {"n" * 39}
     assert "…" not in shown.getvalue().replace(f"{'n' * 39}…", "")
     assert all("→" in line for line in rest)

@@ -65,10 +65,12 @@ def test_a_tiny_p_before_holm_does_not_count(results):
 def test_the_sets_of_a_kind_are_counted_and_the_widest_change_is_told(results):
     better, same, _ = sentences(
         results,
-        *(comparison("distance", -0.1 if one == "leet" else -0.01, 0.001, one)
-          for one in ("leet", "fing", "spel")),
+        *(
+            comparison("distance", -0.1 if one == "leet" else -0.01, 0.001, one)
+            for one in ("leet", "fing", "spel")
+        ),
         comparison("distance", 0.001, 0.5, "homo"),
-    )  # fmt: skip
+    )
     assert better.startswith(
         "Better: cosine distance on 3 of 4 kinds of noise (most on leet: 0.302"
     )

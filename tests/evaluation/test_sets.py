@@ -122,8 +122,10 @@ def test_all_is_rolaser_posts_and_two_mixes_as_far_as_the_language_has_them():
     assert "fing" in french
     assert "slng" not in french
     assert list(chosen_recipes(["leet, fing", "spac:add_rate=0,drop_rate=0.2"], "en")) == [
-        "leet", "fing", "spac:add_rate=0,drop_rate=0.2",
-    ]  # fmt: skip
+        "leet",
+        "fing",
+        "spac:add_rate=0,drop_rate=0.2",
+    ]
 
 
 @pytest.mark.parametrize(("names", "lang"), [(["lete"], "en"), (["slng"], "fr"), ([], "en")])
@@ -182,8 +184,11 @@ def test_translations_are_bitext_of_any_form(tmp_path):
         (tmp_path / f"talks.{lang}").write_text("\n".join(side) + "\n", "utf-8")
     (tmp_path / "deu-eng.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in rows), "utf-8")
     (tmp_path / "plain.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in rows), "utf-8")
-    given = [f"{tmp_path}/talks.de,{tmp_path}/talks.en", f"{tmp_path}/deu-eng.tsv",
-             f"de-en={tmp_path}/plain.tsv"]  # fmt: skip
+    given = [
+        f"{tmp_path}/talks.de,{tmp_path}/talks.en",
+        f"{tmp_path}/deu-eng.tsv",
+        f"de-en={tmp_path}/plain.tsv",
+    ]
 
     for one in sets_of(retrieval=given).sets:
         assert list(zip(one.columns["source"], one.columns["target"], strict=True)) == rows
@@ -214,19 +219,28 @@ def test_translations_of_several_languages_are_several_sets(tmp_path):
 
 def test_what_is_lost_of_translations_is_counted_by_its_own_name(tmp_path):
     for name, content in {
-        "de-en.tsv": "a\tb\nc\td\n\te\n", "it-en.tsv": "a\tb\nc\td\n", "x.fr-en.fr": "a\n\n",
+        "de-en.tsv": "a\tb\nc\td\n\te\n",
+        "it-en.tsv": "a\tb\nc\td\n",
+        "x.fr-en.fr": "a\n\n",
         "x.fr-en.en": "\nb\n",
-    }.items():  # fmt: skip
+    }.items():
         (tmp_path / name).write_text(content)
-    mixed = [("a", "b", "de", "en"), ("c", "d", "de", "en"), ("e", "f", "nl", "en"),
-             ("g", "h", "nl", "en"), ("i", "j", "en", "en")]  # fmt: skip
+    mixed = [
+        ("a", "b", "de", "en"),
+        ("c", "d", "de", "en"),
+        ("e", "f", "nl", "en"),
+        ("g", "h", "nl", "en"),
+        ("i", "j", "en", "en"),
+    ]
     names = ("source", "target", "source_lang", "target_lang")
     path = write(tmp_path / "mixed.tsv", mixed, names)
 
     made = sets_of(retrieval=[f"talks={tmp_path}"])
     assert {one.name: len(one) for one in made.sets} == {
-        "talks de-en": 4, "talks it-en": 2, "talks nl-en": 2,
-    }  # fmt: skip
+        "talks de-en": 4,
+        "talks it-en": 2,
+        "talks nl-en": 2,
+    }
     assert sorted(made.notes) == [
         f"talks {path}: dropped 1 rows: same_language 1",
         "talks de-en: dropped 1 rows: empty_side 1",
@@ -251,14 +265,18 @@ def test_a_missing_column_names_those_there_are(tmp_path):
     ("rows", "names", "kind", "said"),
     [
         ([("a", "x"), ("b", "x")], ("text", "label"), "labelled", "all labels are 'x'"),
-        ([("a", "b", "yes"), ("c", "d", "no")], ("sentence1", "sentence2", "label"), "labelled",
-         "label 'yes' of a pair of sentences is not 0 or 1"),
+        (
+            [("a", "b", "yes"), ("c", "d", "no")],
+            ("sentence1", "sentence2", "label"),
+            "labelled",
+            "label 'yes' of a pair of sentences is not 0 or 1",
+        ),
         ([("a", "b", "high")], COLUMNS, "sts", "no score is a number; the first is 'high'"),
         ([("a", "b", 1), ("c", "d", 1)], COLUMNS, "sts", "all scores are 1"),
         ([("a", "b", 1)], COLUMNS, "sts", "one row is left"),
         ([("a", "")], ("source", "target"), "retrieval", "no rows for --retrieval (1 empty_cell)"),
     ],
-)  # fmt: skip
+)
 def test_rows_that_cannot_be_used_are_named(tmp_path, rows, names, kind, said):
     assert said in refused(**{kind: [write(tmp_path / "a.tsv", rows, names=names)]})
 
@@ -274,11 +292,13 @@ TEXTS = [f"sentence number {number}" for number in range(2_500)]
 
 @pytest.mark.parametrize(
     ("kind", "names", "cells"),
-    [("pairs", ("noisy", "clean"), lambda text: (f"{text}!", text)),
-     ("sts", COLUMNS, lambda text: (text, text, len(text))),
-     ("retrieval", ("source", "target"), lambda text: (text, text)),
-     ("labelled", ("text", "label"), lambda text: (text, len(text)))],
-)  # fmt: skip
+    [
+        ("pairs", ("noisy", "clean"), lambda text: (f"{text}!", text)),
+        ("sts", COLUMNS, lambda text: (text, text, len(text))),
+        ("retrieval", ("source", "target"), lambda text: (text, text)),
+        ("labelled", ("text", "label"), lambda text: (text, len(text))),
+    ],
+)
 def test_all_rows_count_unless_a_limit_is_given(tmp_path, kind, names, cells):
     path = write(tmp_path / "a.tsv", list(map(cells, TEXTS)), names=names)
     [whole] = sets_of(**{kind: path}, hard=False).sets
@@ -311,8 +331,9 @@ def test_rows_that_are_not_read_are_counted(tmp_path, monkeypatch):
 
     assert [len(one) for one in made.sets] == [40, 40]
     assert made.notes == [
-        "en-de: dropped 50 rows: over_limit 50", "a: dropped 60 rows: over_limit 60"
-    ]  # fmt: skip
+        "en-de: dropped 50 rows: over_limit 50",
+        "a: dropped 60 rows: over_limit 60",
+    ]
 
 
 def test_a_pool_that_is_cut_says_so(tmp_path, monkeypatch):

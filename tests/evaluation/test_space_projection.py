@@ -22,8 +22,9 @@ def unit(vectors):
 def test_points_are_those_of_sklearns_components_of_the_baselines_clean_vectors(draws):
     clean, noisy, other_clean, other_noisy = draws.standard_normal((4, 40, 6)) * np.arange(1, 7)
     texts = [(f"clean {one}", f"noisy {one}") for one in range(40)]
-    found = project("posts", texts, clean, {"teacher": (clean, noisy),
-                                            "student": (other_clean, other_noisy)})  # fmt: skip
+    found = project(
+        "posts", texts, clean, {"teacher": (clean, noisy), "student": (other_clean, other_noisy)}
+    )
     fitted = PCA(2, random_state=0).fit(unit(clean))
     sides = {"teacher": (clean, noisy), "student": (other_clean, other_noisy)}
     for name, (one, other) in sides.items():
@@ -82,8 +83,9 @@ def test_a_model_of_another_width_is_left_out(draws):
     assert list(found.points) == ["one"]
 
 
-@pytest.mark.parametrize("clean", [np.ones((1, 3)), np.ones((6, 3)), np.ones((4, 1)),
-                                   np.zeros((3, 2))])  # fmt: skip
+@pytest.mark.parametrize(
+    "clean", [np.ones((1, 3)), np.ones((6, 3)), np.ones((4, 1)), np.zeros((3, 2))]
+)
 def test_a_space_without_any_spread_still_has_a_map(clean):
     found = project("p", [("a", "b")] * len(clean), clean, {"m": (clean, clean)})
     assert found.spearman == 0

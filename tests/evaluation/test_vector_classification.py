@@ -37,8 +37,9 @@ def protocol(train, train_labels, test, test_labels):
                 seen[train_labels[row]] += 1
         model = LogisticRegression(max_iter=100).fit(train[rows], [train_labels[r] for r in rows])
         found = model.predict(test)
-        scores.append((accuracy_score(test_labels, found),
-                       f1_score(test_labels, found, average="macro")))  # fmt: skip
+        scores.append(
+            (accuracy_score(test_labels, found), f1_score(test_labels, found, average="macro"))
+        )
     return 100 * np.mean(scores, axis=0)
 
 
@@ -71,10 +72,12 @@ def test_few_and_unknown_labels_are_no_trouble(draws):
 
 @pytest.mark.parametrize(
     ("train_labels", "test_labels", "message"),
-    [(["a", "a"], ["a", "b"], "one label only"),
-     (["a"], ["a", "b"], "2 vectors to train on, but 1 labels"),
-     (["a", "b"], ["a"], "2 vectors to test, but 1 labels")],
-)  # fmt: skip
+    [
+        (["a", "a"], ["a", "b"], "one label only"),
+        (["a"], ["a", "b"], "2 vectors to train on, but 1 labels"),
+        (["a", "b"], ["a"], "2 vectors to test, but 1 labels"),
+    ],
+)
 def test_labels_that_cannot_be_learnt_are_refused(train_labels, test_labels, message):
     with pytest.raises(UsageError, match=message):
         classify(np.eye(2), train_labels, {"clean": np.eye(2)}, test_labels)

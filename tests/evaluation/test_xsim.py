@@ -30,8 +30,9 @@ def cases(count):
         kind = ("whole", "repeated", "plain")[number % 3]
         n, width, k = (int(draws.integers(*two)) for two in ((1, 9), (1, 6), (1, 7)))
         y = vectors(draws, n + int(draws.integers(0, 12)), width, kind)
-        x = vectors(draws, n, width, kind) if number % 2 else y[:n] + 0.5 * vectors(
-            draws, n, width, kind)  # fmt: skip
+        x = vectors(draws, n, width, kind)
+        if number % 2 == 0:
+            x = y[:n] + 0.5 * x
         yield x, y, k, ("ratio", "distance", "absolute")[number // 3 % 3]
 
 
@@ -107,9 +108,8 @@ def test_a_line_with_the_right_text_is_no_error():
     assert by_row.error_rate == 25
     by_text = xsim(y, y, texts=["Thanks!", "Thanks!", "see you", "ok"])
     assert by_text.errors == 0
-    assert xsim(y, y, texts=["Thanks!", "thanks", "see you", "ok"]).correct.tolist() == [
-        True, False, True, True,
-    ]  # fmt: skip
+    found = xsim(y, y, texts=["Thanks!", "thanks", "see you", "ok"])
+    assert found.correct.tolist() == [True, False, True, True]
 
 
 def test_the_ratio_margin_avoids_hubs_that_absolute_falls_for():
@@ -223,9 +223,12 @@ def test_without_hard_negatives_the_search_is_the_plain_one():
 
 @pytest.mark.parametrize(
     ("sources", "kinds", "message"),
-    [([0], ["a", "b"], "1 hard negatives, but 1 sources and 2 kinds"),
-     ([3], ["a"], "from none of the 3"), ([-1], ["a"], "from none of the 3")],
-)  # fmt: skip
+    [
+        ([0], ["a", "b"], "1 hard negatives, but 1 sources and 2 kinds"),
+        ([3], ["a"], "from none of the 3"),
+        ([-1], ["a"], "from none of the 3"),
+    ],
+)
 def test_hard_negatives_without_their_source_are_refused(sources, kinds, message):
     y = np.eye(3)
     with pytest.raises(UsageError, match=message):

@@ -1,6 +1,6 @@
-"""What models get right and confuse, class by class: intents, kinds of slots or names, relations.
+"""Results by class, and confused classes: intents, kinds of slots or names, relations.
 
-RCP compares two models by the number of slots in which one beats the other, and by which classes
+RCP compares two models by the number of slot kinds in which one beats the other, and by the classes
 they confuse. Counts are sums over seeds.
 """
 
@@ -12,15 +12,15 @@ from noisegen.data.labelled import OUTSIDE, LabelledRow, tag_kind
 from noisegen.evaluation.tasks.fine_tuning import Answer
 from noisegen.evaluation.tasks.kinds import LabelledTask
 
-Span = tuple[str, int, int]  # kind, first token, behind the last
+Span = tuple[str, int, int]  # kind, first token, end (exclusive)
 Test = tuple[str, str, str, str]  # model, language, side, metric
 
 
 def spans(tags: Sequence[str]) -> list[Span]:
     """Return the spans of a row of tags.
 
-    A span begins at B-x, and at any x or I-x after O or another kind, as in conlleval and in
-    seqeval's default mode. So tags without B- and I- make a span of every run of equal ones.
+    A span begins at B-x, and at x or I-x after O or another kind, as in conlleval and in seqeval's
+    default mode. So if tags have no B- and I-, each run of equal tags is a span.
     """
     out: list[Span] = []
     previous = OUTSIDE
@@ -37,7 +37,10 @@ def spans(tags: Sequence[str]) -> list[Span]:
 
 @dataclass(frozen=True)
 class ClassFigure:
-    """How often a class is true and predicted, and both: in rows for labels, in spans for tags."""
+    """Counts of a class in a test set: in gold, in predictions, and in both.
+
+    Rows are counted for labels, spans for tags.
+    """
 
     model: str
     lang: str
@@ -50,13 +53,13 @@ class ClassFigure:
 
     @property
     def f1(self) -> float:
-        """F1 in per cent; 0 for a class that is neither true nor predicted."""
+        """F1 in per cent; 0 for a class that occurs in neither gold nor predictions."""
         return 200 * self.correct / max(1, self.gold + self.predicted)
 
 
 @dataclass(frozen=True)
 class WonClasses:
-    """In how many classes of a test set the F1 of a model is above, below or that of another."""
+    """Numbers of classes of a test set in which a model's F1 beats, misses or equals another's."""
 
     model: str
     lang: str
@@ -68,7 +71,10 @@ class WonClasses:
 
 
 class ClassCounts:
-    """Counts of classes, and of which was predicted for which: of rows, or of tokens for tags."""
+    """Counts of classes, and of (gold, predicted) pairs of classes.
+
+    `confusion` counts rows for labels, tokens for tags.
+    """
 
     def __init__(self) -> None:
         self.confusion: dict[Test, Counter[tuple[str, str]]] = defaultdict(Counter)
@@ -77,10 +83,13 @@ class ClassCounts:
         )
 
     def add(
-        self, task: LabelledTask, test: tuple[str, str, str], rows: Iterable[LabelledRow],
+        self,
+        task: LabelledTask,
+        test: tuple[str, str, str],
+        rows: Iterable[LabelledRow],
         answers: Iterable[Answer],
-    ) -> None:  # fmt: skip
-        """Count the answers of a model on a side of a test set."""
+    ) -> None:
+        """Count the answers of a model on a side of a test set; `test` is model, language, side."""
         for row, (label, tags) in zip(rows, answers, strict=True):
             if metric := task.label_metric:
                 self._count((*test, metric), {(row.label, 0, 0)}, {(label, 0, 0)})
@@ -91,22 +100,23 @@ class ClassCounts:
                 self.confusion[*test, metric].update(kinds)
 
     def _count(self, test: Test, gold: set[Span], predicted: set[Span]) -> None:
-        for what, some in (("gold", gold), ("predicted", predicted), ("correct", gold & predicted)):
-            self._counts[test][what].update(kind for kind, *_ in some)
+        both = gold & predicted
+        for side, found in (("gold", gold), ("predicted", predicted), ("correct", both)):
+            self._counts[test][side].update(kind for kind, *_ in found)
 
     def figures(self) -> list[ClassFigure]:
         """Return the counts of each class, in the order of models and tests."""
-        return [
-            ClassFigure(
-                *test, name, *(counts[what][name] for what in ("gold", "predicted", "correct"))
-            )
-            for test, counts in self._counts.items()
-            for name in sorted({*counts["gold"], *counts["predicted"]})
-        ]
+        figures = []
+        for test, counts in self._counts.items():
+            gold, predicted, correct = (counts[side] for side in ("gold", "predicted", "correct"))
+            for name in sorted({*gold, *predicted}):
+                figure = ClassFigure(*test, name, gold[name], predicted[name], correct[name])
+                figures.append(figure)
+        return figures
 
 
 def won(figures: Sequence[ClassFigure]) -> Iterator[WonClasses]:
-    """Compare each model with the first one, by the classes that occur in the test set."""
+    """Compare each model with the first one, class by class, over the classes in the test set."""
     first = next((figure.model for figure in figures), "")
     by_test: dict[tuple[str, str, str], dict[str, dict[str, float]]] = defaultdict(dict)
     for figure in figures:

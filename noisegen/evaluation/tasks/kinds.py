@@ -1,8 +1,9 @@
-"""The known tasks, the metrics of each, how RCP fine-tunes on them, and the command's options."""
+"""The known tasks with their metrics, RCP's hyperparameters, and the command's options."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
+from noisegen.evaluation.results import OUT
 from noisegen.options import Strings, argument, internal, option
 from noisegen.runs.progress import Show, silent
 
@@ -21,7 +22,7 @@ HALLUCINATED = ("hallucinated_spans", "hallucinated_tokens")
 
 @dataclass(frozen=True)
 class LabelledTask:
-    """The metric of a task's labels, and that of its tags; '' where its rows have none."""
+    """A task, the metric of its labels and the metric of its tags; '' if its rows have none."""
 
     name: str
     label_metric: str
@@ -43,11 +44,12 @@ TASKS = {
 
 @dataclass(frozen=True)
 class FineTuning:
-    """How RCP fine-tunes on one corpus (its section on experiments, and its launchers).
+    """RCP's hyperparameters for one corpus (its section on experiments, and its launchers).
 
-    `epochs_augmented` and `growth` (size of the augmented data relative to the original) are for
-    task-time augmentation. The learning rate falls linearly to 0. `max_length` is in pieces. For
-    WikiANN and XNLI the paper gives no augmentation and no length: these are ours.
+    `epochs_augmented` and `growth` are for task-time augmentation; `growth` is the size of the
+    augmented data relative to the original. The learning rate falls linearly to 0. `max_length` is
+    in pieces. For WikiANN and XNLI the paper gives no augmentation and no length; the values here
+    are noisegen's.
     """
 
     epochs: float
@@ -63,7 +65,7 @@ FINE_TUNING = {
     "wikiann": FineTuning(3, 3, 2.0, 2e-5, 128),
     "xnli": FineTuning(5, 5, 2.0, 2e-5, 128),
 }
-# Share of tokens that RCP noises, chosen by people's judgement of how real the noise looks.
+# Share of tokens with noise in RCP, chosen so that the noise looked real to human judges.
 NOISE_RATES = {"fr": 0.1, "de": 0.2, "es": 0.1, "hi": 0.05, "tr": 0.1}
 NLI_NOISE_RATE = 0.05
 
@@ -72,57 +74,77 @@ NLI_NOISE_RATE = 0.05
 class EvaluateTaskOptions:
     """Options of `noisegen evaluate-task`: models, labelled data, hyperparameters.
 
-    A hyperparameter that is None is that of RCP for the corpus whose format the data has
+    A hyperparameter of None takes RCP's value for the corpus in whose format the data is
     (`FINE_TUNING`).
     """
 
     models: Annotated[tuple[str, ...], argument("MODEL...")]
     out: Annotated[
-        str, option("Folder for metrics.json, metrics.csv and results.json", "-o", "--out",
-                    metavar="REPORT"),
-    ]  # fmt: skip
+        str,
+        option("Folder for metrics.json, metrics.csv and results.json", *OUT, metavar="REPORT"),
+    ]
     train: Annotated[
         Strings,
-        option("Labelled data to fine-tune on: SNIPS JSON (file, folder, glob), MultiATIS++ or "
-               "MultiSNIPS tables; WikiANN text; XNLI tables; repeatable", metavar="FILE"),
-    ]  # fmt: skip
+        option(
+            "Labelled data to fine-tune on: SNIPS JSON (file, folder, glob), MultiATIS++ or "
+            "MultiSNIPS tables; WikiANN text; XNLI tables; repeatable",
+            metavar="FILE",
+        ),
+    ]
     test: Annotated[
-        tuple[str, ...], option("Labelled data to test on, in the same formats; repeatable",
-                                metavar="LANG=CLEAN[,NOISY]"),
-    ]  # fmt: skip
-    task: Annotated[
-        Literal["intent-slots", "ner", "nli"], option("Kind of labels in the data")
-    ] = "intent-slots"  # fmt: skip
+        tuple[str, ...],
+        option(
+            "Labelled data to test on, in the same formats; repeatable",
+            metavar="LANG=CLEAN[,NOISY]",
+        ),
+    ]
+    task: Annotated[Literal["intent-slots", "ner", "nli"], option("Kind of labels in the data")] = (
+        "intent-slots"
+    )
     lang: Annotated[str, option("Language of --train")] = "en"
     recipe: Annotated[
         str | None,
-        option("Transform or recipe for the noisy version of test sets without one "
-               "(wiki:dictionary=FILE: with RCP's rate for each language)",
-               metavar="NAME|FILE.yaml"),
-    ] = None  # fmt: skip
+        option(
+            "Transform or recipe for the noisy version of test sets without one "
+            "(wiki:dictionary=FILE takes RCP's rate for each language)",
+            metavar="NAME|FILE.yaml",
+        ),
+    ] = None
     augment: Annotated[
         str | None,
-        option("Recipe, such as rcp-en-aggregate: also fine-tune each model on noisy copies of "
-               "the data (column MODEL+t)", metavar="RECIPE"),
-    ] = None  # fmt: skip
+        option(
+            "Recipe, such as rcp-en-aggregate: also fine-tune each model on noisy copies of the "
+            "data (column MODEL+t)",
+            metavar="RECIPE",
+        ),
+    ] = None
     growth: Annotated[
         float | None,
-        option("Size of the training data with its noisy copies, as a multiple; needs --augment "
-               "(default: 5.5 for SNIPS, 3.5 for ATIS, else 2)", metavar="TIMES", ge=1, le=100),
-    ] = None  # fmt: skip
+        option(
+            "Size of the training data with its noisy copies, as a multiple; needs --augment "
+            "(default: 5.5 for SNIPS, 3.5 for ATIS, else 2)",
+            metavar="TIMES",
+            ge=1,
+            le=100,
+        ),
+    ] = None
     seeds: Annotated[
-        int, option("Number of seeds, from RCP's 1234, 1000, 2000, 3000, 4321",
-                    ge=1, le=len(SEEDS)),
-    ] = len(SEEDS)  # fmt: skip
+        int,
+        option("Number of seeds, from RCP's 1234, 1000, 2000, 3000, 4321", ge=1, le=len(SEEDS)),
+    ] = len(SEEDS)
     epochs: Annotated[
         float | None,
-        option("Epochs (default: RCP's: SNIPS 40, with --augment 10; ATIS 80 and 20; WikiANN 3; "
-               "XNLI 5)", gt=0, le=100_000),
-    ] = None  # fmt: skip
+        option(
+            "Epochs (default: RCP's: SNIPS 40, with --augment 10; ATIS 80 and 20; WikiANN 3; "
+            "XNLI 5)",
+            gt=0,
+            le=100_000,
+        ),
+    ] = None
     lr: Annotated[
-        float | None, option("Learning rate (default: RCP's: 1e-4 for SNIPS and ATIS, else 2e-5)",
-                             gt=0, le=1_000),
-    ] = None  # fmt: skip
+        float | None,
+        option("Learning rate (default: RCP's: 1e-4 for SNIPS, ATIS, else 2e-5)", gt=0, le=1_000),
+    ] = None
     batch_tokens: Annotated[int, option("Tokens per update, padding included", ge=1)] = 512
     max_length: Annotated[
         int | None,

@@ -19,16 +19,16 @@ from noisegen.noising.engine import noise_table
 from noisegen.noising.recipe import Recipe
 
 CLEAN, NOISY = "clean", "noisy"
-CHANGE = "change"  # noisy minus clean, on the same rows
-AVERAGE = "mean"  # the name of the mean over languages
-_ROWS = 10_000  # noised at once
+CHANGE = "change"  # noisy minus clean, over the same rows
+AVERAGE = "mean"  # stands for a language in the mean over languages
+_ROWS = 10_000  # rows noised at once
 
 
 @dataclass(frozen=True)
 class LanguageSet:
     """The test rows of one language, by side.
 
-    `shared` has the numbers of the clean rows that the noisy ones came from; None if unknown.
+    `shared[i]` is the number of the clean row that noisy row i came from; None if unknown.
     """
 
     lang: str
@@ -38,9 +38,9 @@ class LanguageSet:
 
 @dataclass
 class TaskData:
-    """All rows, with notes for the user, and what was damaged.
+    """All rows of a task, with notes for the user, and reports of damage.
 
-    `corpus` is that of the first training data; hyperparameters are chosen by it.
+    `corpus` is the corpus of the first training file; it selects the hyperparameters.
     """
 
     task: LabelledTask
@@ -52,13 +52,17 @@ class TaskData:
 
 
 def read_data(
-    task: LabelledTask, train: Sequence[str], tests: Sequence[str], *, lang: str = "en",
+    task: LabelledTask,
+    train: Sequence[str],
+    tests: Sequence[str],
+    *,
+    lang: str = "en",
     recipe: str | None = None,
-) -> TaskData:  # fmt: skip
+) -> TaskData:
     """Read the training data and the test sets, given as LANG=CLEAN or LANG=CLEAN,NOISY.
 
-    With `recipe` (or a transform) the clean rows of a set without a noisy side get one; rows
-    that it leaves unchanged are not in that side, as in RCP. Raises UsageError, SourceError.
+    With `recipe` (or a transform) a set without a noisy side gets one made from its clean rows; as
+    in RCP, rows without a change are left out of it. Raises UsageError, SourceError.
     """
     named = list(map(_named_test, tests))
     if not named:
@@ -82,7 +86,7 @@ def read_data(
 
 
 def _named_test(given: str) -> tuple[str, str, str | None]:
-    """Return language, clean and noisy source of a test set; raises UsageError."""
+    """Return the language, the clean and the noisy source of a test set; raises UsageError."""
     lang, equals, files = given.partition("=")
     if lang.strip() == AVERAGE:
         raise UsageError(f"--test {given!r}: {AVERAGE!r} is reserved for the mean over languages")
@@ -93,7 +97,7 @@ def _named_test(given: str) -> tuple[str, str, str | None]:
 
 
 def _read(data: TaskData, source: str, lang: str) -> LabelledRows:
-    """Read a source in the format of the task, or of the file itself; note what is lost."""
+    """Read a source in the format of the task or of the file itself; note the dropped rows."""
     match data.task.name:
         case "ner":
             rows = labelled.read_tags(source, lang)
@@ -117,29 +121,38 @@ def _read(data: TaskData, source: str, lang: str) -> LabelledRows:
 
 
 def _read_test(data: TaskData, lang: str, clean: str, noisy: str | None) -> LanguageSet:
-    """Read a test set; the clean row of a noisy one is found by key, else by position."""
-    ours = _read(data, clean, lang)
+    """Read a test set, and pair its noisy rows with the clean ones."""
+    clean_rows = _read(data, clean, lang)
     if noisy is None:
-        sides = {CLEAN: ours.rows} | ({NOISY: ours.noisy} if ours.noisy else {})
-        return LanguageSet(lang, sides, list(range(len(ours.rows))) if ours.noisy else None)
-    theirs = _read(data, noisy, lang)
-    rows = theirs.noisy or theirs.rows
-    clean_rows = {row.key: number for number, row in enumerate(ours.rows) if row.key}
-    keys, shared = [row.key for row in rows], None
-    if len(clean_rows) == len(ours.rows) and all(keys):
-        if clean_rows.keys() >= set(keys):
-            shared = [clean_rows[key] for key in keys]
-    elif len(ours.rows) == len(rows):
-        shared = list(range(len(rows)))
+        if not clean_rows.noisy:
+            return LanguageSet(lang, {CLEAN: clean_rows.rows})
+        sides = {CLEAN: clean_rows.rows, NOISY: clean_rows.noisy}
+        return LanguageSet(lang, sides, list(range(len(clean_rows.rows))))
+    noisy_file = _read(data, noisy, lang)
+    noisy_rows = noisy_file.noisy or noisy_file.rows
+    shared = _paired(clean_rows.rows, noisy_rows)
     if shared is None:
         data.notes.append(
             f"{lang}: no {CHANGE}: {clean} has not all ids of {noisy}; without ids both must have "
             "as many rows"
         )
-    return LanguageSet(lang, {CLEAN: ours.rows, NOISY: rows}, shared)
+    return LanguageSet(lang, {CLEAN: clean_rows.rows, NOISY: noisy_rows}, shared)
+
+
+def _paired(clean: Sequence[LabelledRow], noisy: Sequence[LabelledRow]) -> list[int] | None:
+    """Return the number of the clean row of each noisy row, by key or else by position.
+
+    None if a key is unknown, or if rows without keys differ in number.
+    """
+    by_key = {row.key: number for number, row in enumerate(clean) if row.key}
+    keys = [row.key for row in noisy]
+    if len(by_key) == len(clean) and all(keys):
+        return [by_key[key] for key in keys] if by_key.keys() >= set(keys) else None
+    return list(range(len(noisy))) if len(clean) == len(noisy) else None
 
 
 def _with_noise(data: TaskData, test: LanguageSet, given: str) -> LanguageSet:
+    """Return a test set with a noisy side made by a recipe; raises UsageError for no change."""
     clean = test.sides[CLEAN]
     recipe = noise_recipe(given, test.lang, is_nli=data.task.name == "nli")
     noisy = noised(clean, recipe, lang=test.lang)
@@ -163,13 +176,15 @@ def _unify_tags(data: TaskData) -> None:
     data.training = labelled.unmarked(data.training)
     for test in data.tests:
         test.sides.update({side: labelled.unmarked(rows) for side, rows in test.sides.items()})
-    data.notes.append("not all tags have B- and I-: they are taken off, a run of a tag is a span")
+    data.notes.append(
+        "not all tags have B- and I-: they are removed, a run of equal tags is a span"
+    )
 
 
 def _note_classes(data: TaskData, train: str) -> None:
-    """Raise SourceError for training data with a single class; note it for labels or tags alone.
+    """Note a single label or tag in the training data, and test labels that it lacks.
 
-    Note also labels that the training data lacks: their tokens and rows cannot be right.
+    Raises SourceError if the training data has neither two labels nor two tags.
     """
     labels = {row.label for row in data.training}
     kinds = {tag_kind(tag) for row in data.training for tag in row.tags}
@@ -181,21 +196,22 @@ def _note_classes(data: TaskData, train: str) -> None:
     data.notes += [f"{train}: all {words}, so every model will predict it" for words in alone]
     for test in data.tests:
         for side, tested in test.sides.items():
+            tested_kinds = [tag_kind(tag) for row in tested for tag in row.tags]
             unknown = {
-                "tokens": [k for row in tested for k in map(tag_kind, row.tags) if k not in kinds],
+                "tokens": [kind for kind in tested_kinds if kind not in kinds],
                 "rows": [row.label for row in tested if row.label not in labels],
             }
-            for what, lost in unknown.items():
+            for unit, lost in unknown.items():
                 if lost:
                     names = ", ".join(sorted(set(map(tag_kind, lost)))[:5])
                     data.notes.append(
-                        f"{test.lang} {side}: {len(lost):,} {what} have a label that the "
+                        f"{test.lang} {side}: {len(lost):,} {unit} have a label that the "
                         f"training data lacks ({names}); they count as wrong"
                     )
 
 
 def noise_recipe(given: str, lang: str, *, is_nli: bool) -> Recipe:
-    """Return the recipe for a test set; `wiki` without a rate gets RCP's rate of the language."""
+    """Return the recipe for a test set; `wiki` without a rate gets RCP's rate for the language."""
     kind, _, values = given.partition(":")
     if kind == "wiki" and "rate=" not in values:
         rate = NLI_NOISE_RATE if is_nli else NOISE_RATES.get(lang, 0.1)
@@ -208,7 +224,7 @@ def noised(
 ) -> list[LabelledRow]:
     """Return the rows with noise, drawn by their numbers; both sentences of a pair get noise.
 
-    A tag goes to the tokens that replace its token; a row that would lose all its words is kept.
+    The tokens that replace a token get its tag. A row that would lose all its words is unchanged.
     """
 
     def noise(texts: list[str], ids: list[str]) -> list[dict[str, Any]]:
@@ -223,22 +239,30 @@ def noised(
         firsts = noise([row.text for row in block], [f"{n}" for n in numbers])
         seconds = noise([row.second for row in block], [f"{n}/2" for n in numbers])
         for row, first, second in zip(block, firsts, seconds, strict=True):
-            tokens, tags = carry(row.tokens, row.tags or row.tokens, first["noisy"], first["edits"])
-            if tokens and not (row.second and not second["noisy"].strip()):
-                tags = tags if row.tags else []
-                row = replace(row, tokens=tuple(tokens), tags=tuple(tags), second=second["noisy"])
-            noisy_rows.append(row)
+            noisy_rows.append(_noised_row(row, first["noisy"], first["edits"], second["noisy"]))
     return noisy_rows
+
+
+def _noised_row(
+    row: LabelledRow, noisy: str, edits: list[dict[str, Any]], second: str
+) -> LabelledRow:
+    """Return a row with noisy sentences, and tags moved through the edits of the first one."""
+    tokens, tags = carry(row.tokens, row.tags or row.tokens, noisy, edits)
+    if not tokens or (row.second and not second.strip()):
+        return row
+    return replace(row, tokens=tuple(tokens), tags=tuple(tags if row.tags else ()), second=second)
 
 
 def augmented(
     rows: Sequence[LabelledRow], recipe: Recipe, growth: float, *, lang: str, seed: int = 0
 ) -> list[LabelledRow]:
-    """Return the rows and noisy copies of them: `growth` times as many in all, rounded.
+    """Return the rows and noisy copies, `growth` times the number of rows in all, rounded.
 
-    The last copy is of some rows, drawn by the seed.
+    The last copy may have fewer rows; they are drawn by the seed.
     """
-    more, wanted, copy = list(rows), round(growth * len(rows)), 0
+    more = list(rows)
+    wanted = round(growth * len(rows))
+    copy = 0
     while missing := max(0, wanted - len(more)):
         copy += 1
         noisy = noised(rows, recipe, lang=lang, seed=seed, copy=copy)

@@ -68,9 +68,10 @@ def test_a_model_wins_and_loses_classes_of_the_test_set_against_the_first():
 
     rows = [row("city"), row("city"), row("artist"), row("date")]
     answers = {
-        "base": ["city", "O", "artist", "date"], "other": ["city", "city", "O", "date"],
+        "base": ["city", "O", "artist", "date"],
+        "other": ["city", "city", "O", "date"],
         "third": ["song", "song", "artist", "date"],
-    }  # fmt: skip
+    }
     counts = ClassCounts()
     for model, kinds in answers.items():
         tags = [("", [kind if kind == "O" else f"B-{kind}"]) for kind in kinds]
@@ -100,12 +101,15 @@ def test_five_seeds_and_the_tables_by_class(tiny_models, tmp_path):
     of_base = [r for r in intents if (r["model"], r["side"]) == ("base", "clean")]
     assert sum(int(row["gold"]) for row in of_base) == 40 * 5
     assert {row["gold"] for row in confusion if row["metric"] == "slot_f1"} == {
-        "O", "artist", "city"
-    }  # fmt: skip
+        "O",
+        "artist",
+        "city",
+    }
     assert {(one.model, one.side, one.metric) for one in found.won} == {
-        ("other", side, metric) for side in ("clean", "noisy")
+        ("other", side, metric)
+        for side in ("clean", "noisy")
         for metric in ("intent_accuracy", "slot_f1")
-    }  # fmt: skip
+    }
     assert found.won[0].won + found.won[0].lost + found.won[0].equal == 2
     titles = [str(one.title) for one in found.tables()]
     assert any("won-lost against base" in title for title in titles)

@@ -10,8 +10,9 @@ from click.testing import CliRunner
 
 from noisegen.cli import noisegen
 from noisegen.errors import OutputError, UsageError
-from noisegen.evaluation.tasks.evaluate_task import TaskFigure, TaskResults, evaluate_task, figures
+from noisegen.evaluation.tasks.evaluate_task import evaluate_task
 from noisegen.evaluation.tasks.kinds import TASKS
+from noisegen.evaluation.tasks.results import TaskFigure, TaskResults, figures
 from noisegen.runs.progress import Progress
 
 QUICK = ["--epochs", "1", "--seeds", "2", "--batch-tokens", "256"]
@@ -97,9 +98,15 @@ def test_the_mean_is_over_the_same_languages_on_every_side(tmp_path):
 def test_change_compares_the_rows_that_both_sides_have(tiny_models, tmp_path):
     train = made_tasks.snips_file(tmp_path)
     found = evaluate_task(
-        [str(tiny_models())], tmp_path / "out", train=str(train), test=f"es={train}", seeds=1,
-        epochs=1, recipe="fing:rate=0.05", lang="en",
-    )  # fmt: skip
+        [str(tiny_models())],
+        tmp_path / "out",
+        train=str(train),
+        test=f"es={train}",
+        seeds=1,
+        epochs=1,
+        recipe="fing:rate=0.05",
+        lang="en",
+    )
     metrics = found.metrics()[next(iter(found.metrics()))]
     assert {"es clean", "es noisy", "es change"} == set(metrics)
     assert found.settings["rows"]["es"]["noisy"] < found.settings["rows"]["es"]["clean"]
@@ -120,10 +127,8 @@ def test_other_tasks_run_as_well(tiny_models, tmp_path, task):
         train = made_tasks.nli_file(tmp_path, "train.tsv")
         tests = [f"fr={train}", f"hi={train},{train}"]
     arguments = [one for test in tests for one in ("--test", test)]
-    found = run(
-        tiny_models(), "-o", tmp_path / "out", "--task", task, "--train", train, *arguments,
-        *QUICK, "--augment", "fing", "--growth", "1.5",
-    )  # fmt: skip
+    arguments += ["--task", task, "--train", train, "--augment", "fing", "--growth", "1.5"]
+    found = run(tiny_models(), "-o", tmp_path / "out", *arguments, *QUICK)
     assert found.exit_code == 0
     said = json.loads((tmp_path / "out" / "results.json").read_text())
     assert said["settings"]["corpus"] == {"ner": "wikiann", "nli": "xnli"}[task]
@@ -139,8 +144,8 @@ def test_a_run_is_the_same_twice(tiny_models, given, tmp_path):
 
 def test_fast_takes_some_rows_and_few_epochs(tiny_models, given, tmp_path, monkeypatch):
     monkeypatch.setattr("noisegen.evaluation.tasks.evaluate_task.FAST_ROWS", 10)
-    run(tiny_models(), "-o", tmp_path / "r", *given, "--seeds", "1", "--fast", "-q",
-        "--augment", "fing")  # fmt: skip
+    options = ["--seeds", "1", "--fast", "-q", "--augment", "fing"]
+    run(tiny_models(), "-o", tmp_path / "r", *given, *options)
     said = json.loads((tmp_path / "r" / "results.json").read_text())["settings"]["training"]
     assert [(one["rows"], one["epochs"]) for one in said] == [(10, 3.0), (55, 0.75)]
 
@@ -163,12 +168,16 @@ def test_a_full_folder_needs_force(tiny_models, given, tmp_path):
     [
         ({"seeds": 6}, "--seeds 6 is not a whole number, at least 1, at most 5"),
         ({"epochs": 0.0}, "--epochs 0.0 is not a number, above 0"),
-        ({"growth": 0.5}, "at least 1, at most 100"), ({"augment": "nosuch"}, "nosuch"),
-        ({"lr": float("inf")}, "at most 1,000"), ({"max_length": 7}, "at least 8"),
-        ({"task": "pos"}, "is not intent-slots, ner or nli"), ({"tests": 1}, "no option 'tests'"),
-        ({"models": ["nosuch"]}, "no model"), ({"device": "tpu"}, "device 'tpu'"),
+        ({"growth": 0.5}, "at least 1, at most 100"),
+        ({"augment": "nosuch"}, "nosuch"),
+        ({"lr": float("inf")}, "at most 1,000"),
+        ({"max_length": 7}, "at least 8"),
+        ({"task": "pos"}, "is not intent-slots, ner or nli"),
+        ({"tests": 1}, "no option 'tests'"),
+        ({"models": ["nosuch"]}, "no model"),
+        ({"device": "tpu"}, "device 'tpu'"),
     ],
-)  # fmt: skip
+)
 def test_wrong_options_are_usage_errors_before_anything_is_written(
     tiny_models, tmp_path, options, said
 ):
@@ -200,9 +209,14 @@ def test_progress_counts_all_rows_to_the_end(tiny_models, tmp_path):
     train = made_tasks.snips_file(tmp_path)
     told = []
     evaluate_task(
-        [str(tiny_models())], tmp_path / "out", train=str(train), test=f"es={train}", seeds=2,
-        epochs=1, progress=told.append,
-    )  # fmt: skip
+        [str(tiny_models())],
+        tmp_path / "out",
+        train=str(train),
+        test=f"es={train}",
+        seeds=2,
+        epochs=1,
+        progress=told.append,
+    )
     done = [event.done for event in told]
     assert done == sorted(done)
     assert told[-1] == Progress(f"{tiny_models().name}, seed 1000", 160, 160, "rows")

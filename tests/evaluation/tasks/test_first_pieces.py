@@ -49,9 +49,11 @@ def trained(kind):
         made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
         made.decoder = decoders.ByteLevel()
         trainer = trainers.BpeTrainer(
-            vocab_size=300, special_tokens=special, show_progress=False,
+            vocab_size=300,
+            special_tokens=special,
+            show_progress=False,
             initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-        )  # fmt: skip
+        )
     elif kind == "sentence pieces":
         made = Tokenizer(models.Unigram())
         made.pre_tokenizer = pre_tokenizers.Metaspace()

@@ -63,10 +63,13 @@ def test_data_grows_by_copies_of_which_the_last_is_of_some_rows(rows):
 @pytest.mark.parametrize(
     ("given", "lang", "is_nli", "rate"),
     [
-        ("wiki", "hi", False, 0.05), ("wiki", "de", False, 0.2), ("wiki", "fr", True, 0.05),
-        ("wiki:dictionary=d.tsv", "es", False, 0.1), ("wiki:rate=0.3", "hi", False, 0.3),
+        ("wiki", "hi", False, 0.05),
+        ("wiki", "de", False, 0.2),
+        ("wiki", "fr", True, 0.05),
+        ("wiki:dictionary=d.tsv", "es", False, 0.1),
+        ("wiki:rate=0.3", "hi", False, 0.3),
     ],
-)  # fmt: skip
+)
 def test_injection_has_the_rate_of_the_paper_unless_it_is_given(given, lang, is_nli, rate):
     (step,) = noise_recipe(given, lang, is_nli=is_nli).steps()
     assert step.transform == "wiki"

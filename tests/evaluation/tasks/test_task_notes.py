@@ -116,8 +116,8 @@ def test_damaged_rows_of_wikiann_are_told_and_the_exit_code_is_that_of_tables(
     train = made_tasks.wikiann_file(tmp_path, "train", "en")
     test = tmp_path / "es"
     test.write_bytes(b"es:Ana\tB-PER\n\nes:x\xff\tO\n")
-    words = ["evaluate-task", tiny_models(), "-o", tmp_path / "out", "--task", "ner", "--train",
-             train, "--test", f"es={test}", "--epochs", "1", "--seeds", "1"]  # fmt: skip
+    words = ["evaluate-task", tiny_models(), "-o", tmp_path / "out", "--task", "ner"]
+    words += ["--train", train, "--test", f"es={test}", "--epochs", "1", "--seeds", "1"]
     found = CliRunner().invoke(noisegen, list(map(str, words)), standalone_mode=False)
     assert found.return_value == 3
     assert f"damaged: {test}: 1 rows not_utf8" in found.stderr.splitlines()
@@ -140,9 +140,13 @@ def test_a_projection_that_is_left_out_is_told(tiny_models, tmp_path, place, sai
     model = saved(tiny_models(), tmp_path / "h1", projection=8, place=place)
     train = str(made_tasks.snips_file(tmp_path))
     found = evaluate_task(
-        [str(tiny_models()), model], tmp_path / "out", train=train, test=f"en={train}", seeds=1,
+        [str(tiny_models()), model],
+        tmp_path / "out",
+        train=train,
+        test=f"en={train}",
+        seeds=1,
         epochs=0.1,
-    )  # fmt: skip
+    )
     wanted = f"h1: its projection {said} pooling is left out: token states are what is fine-tuned"
     assert found.settings["notes"] == [wanted]
 
@@ -163,9 +167,16 @@ def test_rows_that_are_cut_are_told(tiny_models, tmp_path, task):
     made = made_tasks.snips_file(tmp_path)
     train = made if task == "intent-slots" else made_tasks.nli_file(tmp_path, "train.tsv")
     found = evaluate_task(
-        [f"m={tiny_models()}"], tmp_path / "out", train=str(train), test=f"en={train}", task=task,
-        seeds=1, epochs=0.1, max_length=8, augment="fing",
-    )  # fmt: skip
+        [f"m={tiny_models()}"],
+        tmp_path / "out",
+        train=str(train),
+        test=f"en={train}",
+        task=task,
+        seeds=1,
+        epochs=0.1,
+        max_length=8,
+        augment="fing",
+    )
     (note,) = found.settings["notes"]
     assert "40 of 40 test rows are cut at 8 pieces" in note
     assert ("tokens lie beyond" in note) == (task == "intent-slots")

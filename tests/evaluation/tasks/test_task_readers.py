@@ -91,9 +91,11 @@ def test_marks_of_replaced_tokens_go_and_unequal_labels_are_counted(tmp_path):
 @pytest.mark.parametrize(
     ("noisy", "read"),
     [
-        ("<a|1><b|2> x", "ab x"), ("<a<b|1> <c|d|0>", "a<b c|d"), ("pre<a|1> <|1>", "prea <|1>"),
+        ("<a|1><b|2> x", "ab x"),
+        ("<a<b|1> <c|d|0>", "a<b c|d"),
+        ("pre<a|1> <|1>", "prea <|1>"),
     ],
-)  # fmt: skip
+)
 def test_every_mark_of_a_replaced_token_goes_alone(tmp_path, noisy, read):
     path = tmp_path / "es.tsv"
     path.write_text(
@@ -248,7 +250,7 @@ def test_tags_lose_their_marks_unless_all_sets_have_them(tmp_path):
     train = str(made_tasks.snips_file(tmp_path))
     bare = read_data(SLOTS, [train], [f"es={made_tasks.slots_file(tmp_path)}"])
     assert {tag for row in bare.training for tag in row.tags} == {"O", "artist", "city"}
-    assert any("taken off" in note for note in bare.notes)
+    assert any("are removed" in note for note in bare.notes)
     marked = read_data(SLOTS, [train], [f"en={train}"])
     assert "B-artist" in marked.training[0].tags
     assert marked.notes == []
@@ -291,10 +293,13 @@ def test_equally_long_files_with_other_ids_are_not_paired_by_place(tmp_path):
 @pytest.mark.parametrize(
     ("tests", "said"),
     [
-        ([], "no test set"), (["es"], "write LANG=CLEAN"), (["=a"], "write LANG=CLEAN"),
-        (["es=a", "es=b"], "tested twice"), (["mean=a"], "'mean' is reserved for"),
+        ([], "no test set"),
+        (["es"], "write LANG=CLEAN"),
+        (["=a"], "write LANG=CLEAN"),
+        (["es=a", "es=b"], "tested twice"),
+        (["mean=a"], "'mean' is reserved for"),
     ],
-)  # fmt: skip
+)
 def test_wrong_test_sets_are_usage_errors(tmp_path, tests, said):
     with pytest.raises(UsageError, match=said):
         read_data(SLOTS, [str(made_tasks.snips_file(tmp_path))], tests)
@@ -320,8 +325,9 @@ def test_the_shared_requests_are_read_whole():
     assert (len(data.training), data.damaged) == (13_784, [])
     assert len({row.label for row in data.training}) == 7
     assert {side: len(rows) for side, rows in data.tests[0].sides.items()} == {
-        "clean": 345, "noisy": 345,
-    }  # fmt: skip
+        "clean": 345,
+        "noisy": 345,
+    }
     assert len(data.notes) == 1  # no label that the training data has not
 
 

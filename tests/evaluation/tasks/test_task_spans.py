@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from noisegen.evaluation.tasks.evaluate_task import count_spans, spans
+from noisegen.evaluation.tasks.results import count_spans, spans
 
 SEQEVAL = [  # gold, predicted, f1_score of seqeval 1.2.2
     ("B-y I-y B-x B-y B-y B-x B-x B-x", "B-y I-y B-x B-y I-y O B-x B-x", 0.666667),
@@ -13,11 +13,14 @@ SEQEVAL = [  # gold, predicted, f1_score of seqeval 1.2.2
     ("I-y B-y B-y I-x O I-y I-y I-x", "I-y B-y I-y O O I-y O I-x", 0.400000),
     ("year year owner O owner owner city O", "O year year O O owner city city", 0.0),
     ("city year state O owner city O owner", "city year state year owner O city owner", 0.769231),
-    ("year O year state state state owner city", "year state owner state owner state owner city",
-     0.461538),
+    (
+        "year O year state state state owner city",
+        "year state owner state owner state owner city",
+        0.461538,
+    ),
     ("city year year city O owner O city", "state year state city O owner O city", 0.545455),
     ("year city O owner state owner city state", "O city O owner state owner city state", 0.923077),
-]  # fmt: skip
+]
 POOLS = (["O", "B-x", "I-x", "B-y", "I-y"], ["O", "city", "state", "year"])
 
 

@@ -11,7 +11,6 @@ from noisegen.data.labelled import LabelledRow
 from noisegen.encoders.encoder import Ragged
 from noisegen.encoders.folders import open_folder
 from noisegen.errors import NoisegenError
-from noisegen.evaluation.tasks.evaluate_task import measure_all
 from noisegen.evaluation.tasks.fine_tuning import (
     IGNORED,
     Examples,
@@ -22,6 +21,7 @@ from noisegen.evaluation.tasks.fine_tuning import (
     renumbered,
 )
 from noisegen.evaluation.tasks.kinds import TASKS
+from noisegen.evaluation.tasks.results import measure_all
 from noisegen.evaluation.tasks.sets import read_data
 
 CPU = torch.device("cpu")

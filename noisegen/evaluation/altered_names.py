@@ -1,0 +1,147 @@
+"""Replace a name in a sentence by a name of the same kind from another sentence."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from noisegen.evaluation.alterations import (
+    Alteration,
+    apply,
+    neighbour,
+    replacements,
+    words,
+)
+from noisegen.noising.rng import Draws
+
+LABELS = ("PERSON", "GPE", "LOC", "ORG", "NORP", "FAC", "PRODUCT", "EVENT", "WORK_OF_ART")
+WORDS_MAX = 3  # names of three words or more may replace each other
+_NAME_TAGS = ("NNP", "NNPS")
+_GENITIVES = ("'s", "’s", "'", "’")
+# Groups of names for one thing ("UK", "Britain"), as `_letters` writes them.
+_SYNONYMS = [{name, *others.split()} for name, others in replacements("same").items()]
+_NO_NAMES = frozenset(
+    words("function_words", "capital") + words("number_words", "day", "long_month", "short_month")
+)
+_CAPITALISED_RUN = re.compile(r"(?<![\w.'’-])[A-Z][a-zà-ÿ]+(?: [A-Z][a-zà-ÿ]+)*(?![\w-])")
+_SENTENCE_START = re.compile(r"(?:^|[.!?:;\"“”(\[]\s*)$")
+# A word, initials, or a joint inside a name.
+_NAME_PART = re.compile(r"[^\W\d_][^\W\d_.'’]*\.?(?:[^\W\d_]\.)*|[-&]")
+_PLACE_PREPOSITIONS = ("in", "at", "from", "to", "near")
+
+
+class Name(NamedTuple):
+    """A name in a text, characters [start, stop); names with the same key may be exchanged."""
+
+    start: int
+    stop: int
+    key: tuple[object, ...]
+
+
+@dataclass(frozen=True)
+class Names:
+    """The names found in texts: in `rows` by text, in `pool` by key."""
+
+    texts: Sequence[str]
+    rows: list[list[Name]]
+    pool: dict[tuple[object, ...], list[str]]
+
+    @classmethod
+    def of(cls, texts: Sequence[str], documents: Sequence[Any] | None) -> "Names":
+        """Find names: spaCy's entities, or without documents runs of capitalised words."""
+        if documents is None:
+            rows = [list(_capitalised_runs(text)) for text in texts]
+        else:
+            rows = [list(_entities(document)) for document in documents]
+        pool: dict[tuple[object, ...], set[str]] = defaultdict(set)
+        for text, row in zip(texts, rows, strict=True):
+            for name in row:
+                pool[name.key].add(text[name.start : name.stop])
+        return cls(texts, rows, {key: sorted(known) for key, known in pool.items()})
+
+    def altered(self, row: int, draws: Draws) -> str | None:
+        """Return the text of a row with one of its names replaced throughout.
+
+        The new name has the same key, does not occur in the text, and neither contains the old name
+        nor is another name for the same thing. None without such a name.
+        """
+        text, names = self.texts[row], self.rows[row]
+        if not names:
+            return None
+        name = draws.pick(names)
+        old = text[name.start : name.stop]
+        old_letters, text_letters = _letters(old), _letters(text)
+        synonyms = {word for group in _SYNONYMS if old_letters in group for word in group}
+        others = []
+        for other in self.pool[name.key]:
+            letters = _letters(other)
+            if old_letters in letters or letters in text_letters or letters in synonyms:
+                continue
+            others.append(other)
+        if not others:
+            return None
+        new = draws.pick(others)
+        places = re.finditer(rf"(?<!\w){re.escape(old)}(?!\w)", text)
+        return apply(text, [Alteration(*place.span(), new) for place in places])
+
+
+def _letters(text: str) -> str:
+    """Return the letters and digits of a text in lower case."""
+    return re.sub(r"[\W_]", "", text).lower()
+
+
+def _entities(document: Any) -> Iterator[Name]:
+    """Yield the entities of a spaCy document that look like names."""
+    if document.text.isupper():
+        return
+    for entity in document.ents:
+        name = _name_of(entity)
+        if name is not None:
+            yield name
+
+
+def _name_of(entity: Any) -> Name | None:
+    """Return an entity without its leading "the" and trailing "'s"; None if it looks unlike a name.
+
+    A name is capitalised, has a tag of names (or, for peoples, of adjectives), and consists of
+    adjacent words, so that exactly the entity is replaced.
+    """
+    tokens = [token for token in entity if token.text not in _GENITIVES]
+    has_the = bool(tokens) and tokens[0].lower_ == "the"
+    if has_the:
+        tokens = tokens[1:]
+    if entity.label_ not in LABELS or not tokens:
+        return None
+    first, last = tokens[0], tokens[-1]
+    is_tagged = last.tag_ in _NAME_TAGS or (last.tag_ == "JJ" and entity.label_ == "NORP")
+    is_adjacent = last.i - first.i == len(tokens) - 1
+    is_capital = first.text[0].isupper() and first.text not in _NO_NAMES
+    has_plain_parts = all(_NAME_PART.fullmatch(token.text) for token in tokens)
+    if not (is_tagged and is_adjacent and is_capital and has_plain_parts):
+        return None
+    form = last.tag_ + ("+" if last.dep_ in ("amod", "compound") else "")
+    has_the = has_the or neighbour(first, -1) == "the"
+    key = (entity.label_, min(len(tokens), WORDS_MAX), form, has_the)
+    return Name(first.idx, last.idx + len(last), key)
+
+
+def _capitalised_runs(text: str) -> Iterator[Name]:
+    """Yield runs of capitalised words that do not begin a sentence: names without a parser.
+
+    The key holds the number of words, the kind of the word before ("in" and the like, "the", or
+    another), and whether the run ends in s. A text that is largely upper-case has no names.
+    """
+    if sum(character.isupper() for character in text) > len(text) / 3:
+        return
+    for match in _CAPITALISED_RUN.finditer(text):
+        parts = match[0].split()
+        before = text[: match.start()]
+        if _SENTENCE_START.search(before) or not _NO_NAMES.isdisjoint(parts):
+            continue
+        previous = before.rsplit(None, 1)[-1:]
+        if previous and previous[0].lower() in _PLACE_PREPOSITIONS:
+            kind = "place"
+        else:
+            kind = "the" if previous and previous[0].lower() == "the" else ""
+        yield Name(*match.span(), (min(len(parts), WORDS_MAX), kind, match[0].endswith("s")))

@@ -1,0 +1,235 @@
+"""Reverse the statement of a sentence: negate it, remove "not", or replace a word by its opposite.
+
+`statement_changes` reads spaCy's parse; `plain_statement_changes` reads words alone and finds fewer
+changes. Questions are not negated: "Is he not here?" asks the same as "Is he here?".
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from functools import cache
+from typing import Any, NamedTuple
+
+from noisegen.evaluation.alterations import (
+    Alteration,
+    capital_like,
+    neighbour,
+    replacements,
+    table,
+    words,
+)
+
+Way = tuple[Alteration, ...]  # changes that reverse a statement if they are made together
+_SUBJECTS = ("nsubj", "nsubjpass", "expl", "csubj")
+_NEGATIVE = frozenset(words("function_words", "negative"))
+_SHIFTING = frozenset(words("function_words", "shifting"))
+_SET_PHRASES = frozenset(words("function_words", "set_phrase"))
+_MODALS, _WITH_NOT = replacements("modal"), replacements("with_not")
+_WITHOUT_NOT, _POSITIVE = replacements("without_not"), replacements("positive")
+_NOTS = ("not", "n't", "n’t")
+_AMBIGUOUS = ("'d", "’d", "to")  # 'd is had or would
+_CONTRACTED = ("'s", "’s", "'re", "’re", "'m", "’m")
+_HELD_BY_NOT = _NEGATIVE | {"yet", "either", "until", "ever", "anymore"}  # odd without the "not"
+_DO_FORMS = {"VBD": "did", "VBZ": "does", "VBP": "do"}
+_SINGULARS = ("he", "she", "it", "this", "that")
+
+
+class Opposite(NamedTuple):
+    """A word's opposite for one part of speech, and neighbours that give the word another sense."""
+
+    word: str
+    tag: str  # universal part of speech, or a verb's Penn tag, where VB stands for VBP too
+    not_before: frozenset[str]
+    not_after: frozenset[str]
+
+
+@cache
+def opposites() -> dict[str, list[Opposite]]:
+    """Return the opposites of every word in opposites.tsv, by the word in lower case."""
+    known: dict[str, list[Opposite]] = defaultdict(list)
+    for word, other, tag, *limits in table("opposites"):
+        before, after, *_ = (frozenset(limit.split()) for limit in (*limits, "", ""))
+        known[word].append(Opposite(other, tag, before, after))
+    return dict(known)
+
+
+def statement_changes(document: Any) -> list[Way]:
+    """Return the ways to reverse a statement of a document that spaCy parsed."""
+    ways: list[Way] = []
+    for sentence in document.sents:
+        negation = () if _is_question(sentence) else _negation(sentence)
+        if negation:
+            ways.append(negation)
+        ways += [(change,) for change in (*_opposed(sentence), *_modals(sentence))]
+    return ways
+
+
+def _is_question(sentence: Any) -> bool:
+    return bool(sentence.text.strip().endswith("?"))
+
+
+def _replaced(token: Any, new: str) -> Alteration:
+    return Alteration(token.idx, token.idx + len(token), new)
+
+
+def _negation(sentence: Any) -> Way:
+    """Return the changes that negate the main verb or remove its "not"; () if neither is safe."""
+    root = sentence.root
+    if root.pos_ not in ("VERB", "AUX"):
+        return ()
+    negations = [child for child in root.children if child.dep_ == "neg"]
+    if negations:
+        return _without_not(sentence, negations)
+    # An adverb of the clause would take the "not" to itself.
+    is_shifted = any(word.lower_ in _SHIFTING and word.dep_ != "prep" for word in root.children)
+    if is_shifted or any(token.lower_ in _NEGATIVE for token in sentence):
+        return ()
+    change = _added_not(sentence)
+    return (change,) if change else ()
+
+
+def _added_not(sentence: Any) -> Alteration | None:
+    """Return the change that negates the main verb of a positive sentence; None if it is unsafe."""
+    root = sentence.root
+    subject = next((child for child in root.children if child.dep_ in _SUBJECTS), None)
+    auxiliaries = [child for child in root.children if child.dep_ in ("aux", "auxpass")]
+    if subject is None:
+        return None if auxiliaries else _negated_order(sentence, root)
+    finite = auxiliaries[0] if auxiliaries else root
+    if finite.i < subject.i or finite.tag_ in ("VBN", "VBG", "TO"):
+        return None
+    is_joined = any(
+        child.dep_ == "conj" and child.pos_ in ("VERB", "AUX") for child in root.children
+    )
+    if is_joined and finite is root:  # "not" would negate only one of two verbs joined by "and"
+        return None
+    if auxiliaries or root.lemma_ == "be":
+        return _auxiliary_with_not(finite)
+    return _verb_with_do_not(root, subject)
+
+
+def _auxiliary_with_not(finite: Any) -> Alteration | None:
+    """Return the change that adds "not" to an auxiliary; None if it is unsafe."""
+    word, following = finite.lower_, neighbour(finite, 1)
+    if following in _SHIFTING or following == "better" or following[:1] in ("'", "’"):
+        return None
+    if word in _AMBIGUOUS or (finite.is_upper and len(finite) > 1):
+        return None
+    if word in _WITH_NOT:
+        return _replaced(finite, f" {_WITH_NOT[word]}")
+    if finite.is_alpha or word in _CONTRACTED:
+        end = finite.idx + len(finite)
+        return Alteration(end, end, "not" if word == "can" else " not")
+    return None
+
+
+def _verb_with_do_not(root: Any, subject: Any) -> Alteration | None:
+    """Return the change that negates a full verb: "often came" to "did not often come"."""
+    do = _DO_FORMS.get(root.tag_)
+    if do is None or not root.is_lower or not root.is_alpha or root.lemma_ in _SET_PHRASES:
+        return None
+    if do == "do" and subject.lower_ in _SINGULARS:
+        do = "does"
+    before = root.nbor(-1) if root.i else root
+    start = before.idx if before.dep_ == "advmod" and before.i > subject.i else root.idx
+    adverb = root.doc.text[start : root.idx]
+    return Alteration(start, root.idx + len(root), f"{do} not {adverb}{root.lemma_}")
+
+
+def _negated_order(sentence: Any, root: Any) -> Alteration | None:
+    """Return the change that negates an order: "Open it." to "Do not open it."."""
+    before = sentence.doc[sentence.start : root.i].text.lower()
+    if root.tag_ != "VB" or before not in ("", "please") or root.lemma_ in _SET_PHRASES:
+        return None
+    return _replaced(root, f"{capital_like(root.text, 'do not')} {root.text.lower()}")
+
+
+def _without_not(sentence: Any, negations: list[Any]) -> Way:
+    """Return the changes that remove "not", and "do" where the verb then stands alone."""
+    negation = negations[0]
+    is_plain = len(negations) == 1 and negation.lower_ in _NOTS and negation.i != sentence.start
+    if not is_plain:
+        return ()
+    before, following = negation.nbor(-1), neighbour(negation, 1)
+    held = {token.lower_ for token in sentence} & _HELD_BY_NOT
+    if following in _SHIFTING or held - {negation.lower_} or before.lower_ == "ai":
+        return ()
+    if before.dep_ not in ("aux", "auxpass", "ROOT") or before.tag_ == "VBN":
+        return ()
+    if before.lower_ == "do" and before.dep_ == "aux" and following:
+        verb = negation.nbor()
+        stop, kept = verb.idx + 1, verb.text[0]
+    else:
+        stop, kept = negation.idx + len(negation), _WITHOUT_NOT.get(before.lower_, before.text)
+    changes = [Alteration(before.idx, stop, capital_like(before.text, kept))]
+    for token in sentence:
+        if token.lower_ in _POSITIVE:
+            changes.append(_replaced(token, capital_like(token.text, _POSITIVE[token.lower_])))
+    return tuple(changes)
+
+
+def _opposed(sentence: Any) -> Iterator[Alteration]:
+    """Yield replacements of words by their opposites."""
+    present = {token.lower_ for token in sentence}
+    for token in sentence:
+        is_plain = token.is_lower or (token.i == sentence.start and token.is_title)
+        if not is_plain or token.ent_type_ or token.dep_ == "neg":
+            continue
+        tags = token.pos_, "VB" if token.tag_ == "VBP" else token.tag_
+        known = opposites().get(token.lower_, [])
+        other = next((opposite for opposite in known if opposite.tag in tags), None)
+        if other is not None and _is_safe(other, token, present):
+            yield _replaced(token, other.word.capitalize() if token.is_title else other.word)
+
+
+def _is_safe(other: Opposite, token: Any, present: set[str]) -> bool:
+    """Return whether an opposite reverses a sentence with the words `present` if it replaces token.
+
+    It does not where neighbours give the token another sense, or the sentence is negative already.
+    """
+    before, after = neighbour(token, -1), neighbour(token, 1)
+    if after in other.not_before or before in other.not_after or "-" in (before, after):
+        return False
+    if any(child.dep_ == "prt" for child in token.children):  # a particle: "give up"
+        return False
+    is_negative_twice = other.word in _NEGATIVE and present & _NEGATIVE
+    return other.word not in present and not is_negative_twice
+
+
+def _modals(sentence: Any) -> Iterator[Alteration]:
+    """Yield replacements of modal verbs that follow their subject and have no "not"."""
+    for token in sentence:
+        new = _MODALS.get(token.lower_) if token.tag_ == "MD" else None
+        subjects = [child for child in token.head.children if child.dep_ in _SUBJECTS]
+        if new is None or not subjects or subjects[0].i > token.i:
+            continue
+        following = neighbour(token, 1)
+        if following in (*_NOTS, "have", "as", "well") or following in _SHIFTING:
+            continue
+        if new != "need not" or not _is_question(sentence):
+            space = " " if token.text[0] in "'’" else ""
+            yield _replaced(token, space + new)
+
+
+_AUXILIARY = re.compile(r"(?<=[a-z]) (is|are|was|were|will|would|could|should|must)\b(?! not\b)")
+_WORD = re.compile(r"(?<![\w'’-])[A-Za-z]+(?![\w'’-])")
+
+
+def plain_statement_changes(text: str) -> list[Way]:
+    """Return the ways to reverse a statement of a text, found without a parser."""
+    matches = list(_WORD.finditer(text))
+    present = [match[0].lower() for match in matches]
+    ways: list[Way] = []
+    for before, match, after in zip(["", *present], matches, [*present[1:], ""], strict=False):
+        known = opposites().get(match[0], [])
+        if len({opposite.word for opposite in known}) != 1:
+            continue
+        if after not in known[0].not_before and before not in known[0].not_after:
+            ways.append((Alteration(*match.span(), known[0].word),))
+    auxiliaries = list(_AUXILIARY.finditer(text))
+    is_question = "?" in text or "n't" in text or "n’t" in text
+    is_negative = (_NEGATIVE | _SHIFTING).intersection(present)
+    if len(auxiliaries) == 1 and not is_question and not is_negative:
+        end = auxiliaries[0].end()
+        ways.append((Alteration(end, end, " not"),))
+    return ways

@@ -1,0 +1,112 @@
+"""Models of an evaluation: their names, the baseline, and the training run that made them."""
+
+import json
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import combinations, islice
+from pathlib import Path
+from typing import Any
+
+from noisegen.encoders.encoder import Encoder, names_model, open_encoder
+from noisegen.errors import SourceError, UsageError
+from noisegen.evaluation.sets import unique_names
+from noisegen.runs.folder import read_config
+from noisegen.runs.progress import Progress, Show
+
+LOG_MAX = 20_000  # rows read of a training log
+STUDENT, LOG = "student", "log.jsonl"  # files in the folder of a training run
+
+
+@dataclass(frozen=True)
+class NamedModel:
+    """A requested model: its name in tables, and its SPEC."""
+
+    name: str
+    spec: str
+
+
+def named_models(specs: Sequence[str], baseline: str | None) -> list[NamedModel]:
+    """Return the baseline, then the other models, under distinct names.
+
+    A SPEC may be NAME=SPEC. The default baseline is the teacher of the first model, if noisegen
+    trained it, else the first model. Raises UsageError for no model, a model given twice, and a
+    teacher that is not found.
+    """
+    if not specs:
+        raise UsageError("no model to evaluate: give one, such as minilm or RUN/student")
+    models = [_named(spec) for spec in specs]
+    for first, second in combinations(models, 2):
+        if first.spec == second.spec:
+            names = " and ".join(dict.fromkeys((first.name, second.name)))
+            aliases = "" if names == first.spec else f", as {names}"
+            raise UsageError(f"the model {first.spec} is given twice{aliases}")
+    first = _named(baseline) if baseline else _teacher(models[0]) or models[0]
+    others = [model for model in models if model.spec != first.spec]
+    if baseline is None or "=" not in baseline:  # the baseline keeps its name among the models
+        first = next((model for model in models if model.spec == first.spec), first)
+    models = [first, *others]
+    unique = unique_names([model.name for model in models])
+    return [replace(model, name=name) for name, model in zip(unique, models, strict=True)]
+
+
+def _named(given: str) -> NamedModel:
+    """Parse NAME=SPEC. Without NAME, RUN/student is called RUN, another folder by its own name."""
+    name, equals, spec = given.partition("=")
+    if equals and spec and not Path(given).exists() and not set(name) & set("/\\:"):
+        return NamedModel(name, spec)
+    if not Path(given).is_dir():
+        return NamedModel(given, given)
+    path = Path(given).resolve()
+    is_student = path.name == STUDENT and path.parent.name
+    return NamedModel(path.parent.name if is_student else path.name, given)
+
+
+def _teacher(model: NamedModel) -> NamedModel | None:
+    """Return the teacher of a student that noisegen trained; raises UsageError if it is missing."""
+    teacher = (_config(model) or {}).get("teacher")
+    if not isinstance(teacher, str) or not teacher:
+        return None
+    if not names_model(teacher):  # a path relative to the folder where the student was trained
+        raise UsageError(
+            f"the teacher of {model.spec} was {teacher!r}, which is not found here: give --baseline"
+        )
+    return _named(teacher)
+
+
+def _config(model: NamedModel) -> dict[str, Any] | None:
+    """Return the configuration of the run that made a student; None for other models."""
+    return read_config(Path(model.spec).resolve().parent) if Path(model.spec).is_dir() else None
+
+
+def training_of(models: Sequence[NamedModel]) -> dict[str, Any] | None:
+    """Return name, config and log of the first model that noisegen trained; None if there is none.
+
+    A log that is missing or cannot be read is empty: the report then has no learning curve.
+    """
+    for model in models:
+        if (config := _config(model)) is None:
+            continue
+        log, path = [], Path(model.spec).resolve().parent / LOG
+        with suppress(OSError, UnicodeDecodeError), path.open(encoding="utf-8") as file:
+            for line in islice(file, LOG_MAX):
+                with suppress(json.JSONDecodeError):  # a line that a stopped run left incomplete
+                    log.append(json.loads(line))
+        rows = [row for row in log if isinstance(row, dict) and row]
+        return {"model": model.name, "config": config, "log": rows}
+    return None
+
+
+def open_all(models: Sequence[NamedModel], progress: Show) -> dict[str, Encoder]:
+    """Open all models, by name, so that a wrong SPEC fails before minutes of work on the others.
+
+    Raises UsageError, or SourceError naming the model.
+    """
+    encoders = {}
+    for model in models:
+        progress(Progress(f"opening {model.name}"))
+        try:
+            encoders[model.name] = open_encoder(model.spec)
+        except SourceError as error:
+            raise SourceError(f"model {model.name}: {error}") from error
+    return encoders

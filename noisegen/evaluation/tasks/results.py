@@ -1,0 +1,273 @@
+"""Results of `noisegen evaluate-task`: metrics of predictions, figures over seeds, and tables."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import Any, NamedTuple
+
+from rich.table import Table
+from rich.text import Text
+
+from noisegen.data.labelled import OUTSIDE, LabelledRow
+from noisegen.encoders.stored import write_json
+from noisegen.evaluation.evaluate import write_csv
+from noisegen.evaluation.tasks.by_class import ClassCounts, ClassFigure, WonClasses, spans, won
+from noisegen.evaluation.tasks.fine_tuning import Answer
+from noisegen.evaluation.tasks.kinds import HALLUCINATED, METRICS, LabelledTask
+from noisegen.evaluation.tasks.sets import AVERAGE, CHANGE, CLEAN, NOISY, TaskData
+from noisegen.report.terminal import titled
+
+_SIDES = (CLEAN, NOISY, CHANGE)
+_TEST = ("model", "lang", "side", "metric")
+_COLUMNS = (*_TEST, "value", "sd", "seeds")
+_CLASSES = (*_TEST, "class", "gold", "predicted", "correct", "f1")
+_CONFUSIONS = (*_TEST, "gold", "predicted", "count")
+Metrics = dict[str, float]
+ByTest = Mapping[tuple[str, str], Metrics]  # by language and side
+
+
+class SpanCounts(NamedTuple):
+    """Numbers of equal spans, gold spans and predicted spans, and of hallucinations.
+
+    A hallucinated token has a predicted tag where gold has O. A hallucinated span is a predicted
+    span that covers O alone.
+    """
+
+    correct: int
+    gold: int
+    predicted: int
+    hallucinated_tokens: int
+    hallucinated_spans: int
+
+    @property
+    def f1(self) -> float:
+        """Micro-averaged F1 from 0 to 1; 0 without any span."""
+        return 2 * self.correct / max(1, self.gold + self.predicted)
+
+
+def count_spans(gold: Iterable[Sequence[str]], predicted: Iterable[Sequence[str]]) -> SpanCounts:
+    """Compare rows of gold tags with the predicted tags of the same tokens."""
+    counts = [_count_row(*rows) for rows in zip(gold, predicted, strict=True)]
+    return SpanCounts(*map(sum, zip(*counts, strict=True))) if counts else SpanCounts(0, 0, 0, 0, 0)
+
+
+def _count_row(gold: Sequence[str], predicted: Sequence[str]) -> SpanCounts:
+    gold_spans, predicted_spans = spans(gold), spans(predicted)
+    is_outside = [tag == OUTSIDE for tag in gold]
+    return SpanCounts(
+        correct=len({*gold_spans} & {*predicted_spans}),
+        gold=len(gold_spans),
+        predicted=len(predicted_spans),
+        hallucinated_tokens=sum(
+            tag != OUTSIDE and outside for tag, outside in zip(predicted, is_outside, strict=True)
+        ),
+        hallucinated_spans=sum(all(is_outside[start:stop]) for _, start, stop in predicted_spans),
+    )
+
+
+def measure(task: LabelledTask, rows: Sequence[LabelledRow], answers: Sequence[Answer]) -> Metrics:
+    """Return the metrics of the answers to rows: percentages, and counts of hallucinations."""
+    metrics: Metrics = {}
+    if task.label_metric:
+        right = sum(row.label == answer.label for row, answer in zip(rows, answers, strict=True))
+        metrics[task.label_metric] = 100 * right / max(1, len(rows))
+    if task.tag_metric:
+        counts = count_spans([row.tags for row in rows], [answer.tags for answer in answers])
+        metrics[task.tag_metric] = 100 * counts.f1
+        metrics |= {name: getattr(counts, name) for name in HALLUCINATED}
+    return metrics
+
+
+def measure_all(data: TaskData, answers: Mapping[tuple[str, str], Sequence[Answer]]) -> ByTest:
+    """Return the metrics of all sides, and of the change from clean to noisy.
+
+    `answers` is by language and side. The change is over the rows that both sides have.
+    """
+    by_test: dict[tuple[str, str], Metrics] = {}
+    for test in data.tests:
+        for side, rows in test.sides.items():
+            by_test[test.lang, side] = measure(data.task, rows, answers[test.lang, side])
+        if NOISY in test.sides and test.shared is not None:
+            rows, clean_answers = test.sides[CLEAN], answers[test.lang, CLEAN]
+            shared_rows = [rows[number] for number in test.shared]
+            shared_answers = [clean_answers[number] for number in test.shared]
+            clean = measure(data.task, shared_rows, shared_answers)
+            noisy = by_test[test.lang, NOISY]
+            by_test[test.lang, CHANGE] = {name: noisy[name] - clean[name] for name in clean}
+    return by_test
+
+
+@dataclass(frozen=True)
+class TaskFigure:
+    """A metric of a model on one language and side; `values` has one figure per seed."""
+
+    model: str
+    lang: str
+    side: str
+    metric: str
+    values: tuple[float, ...]
+
+    @property
+    def key(self) -> tuple[str, str, str, str]:
+        """Model, language, side and metric."""
+        return self.model, self.lang, self.side, self.metric
+
+    @property
+    def mean(self) -> float:
+        """The mean over seeds."""
+        return fmean(self.values)
+
+    @property
+    def sd(self) -> float | None:
+        """The sample standard deviation over seeds; None for one seed."""
+        return stdev(self.values) if len(self.values) > 1 else None
+
+    def cell(self) -> str:
+        """Return mean and deviation as tables show them."""
+        sign = "+" if self.side == CHANGE else ""
+        digits = 1 if self.metric not in HALLUCINATED or len(self.values) > 1 else 0
+        spread = "" if self.sd is None else f"±{self.sd:.{digits}f}"
+        return f"{self.mean:{sign}.{digits}f}{spread}"
+
+
+def figures(model: str, by_seed: Sequence[ByTest]) -> list[TaskFigure]:
+    """Return the figures of a model, and their means over languages.
+
+    `by_seed` has the metrics of one seed each. The mean is over the same languages on all sides. A
+    single language has no mean.
+    """
+    tested = [
+        TaskFigure(model, lang, side, metric, tuple(run[lang, side][metric] for run in by_seed))
+        for (lang, side), metrics in by_seed[0].items()
+        for metric in metrics
+    ]
+    langs = averaged(tested)
+    if len(langs) < 2:
+        return tested
+    values: dict[tuple[str, str], list[tuple[float, ...]]] = defaultdict(list)
+    for figure in tested:
+        if figure.lang in langs:
+            values[figure.side, figure.metric].append(figure.values)
+    return tested + [
+        TaskFigure(model, AVERAGE, side, metric, tuple(map(fmean, zip(*rows, strict=True))))
+        for (side, metric), rows in values.items()
+    ]
+
+
+def averaged(figures: Sequence[TaskFigure]) -> list[str]:
+    """Return the languages that are tested on all sides; the mean over languages is over them."""
+    by_lang: dict[str, set[str]] = defaultdict(set)
+    for figure in figures:
+        if figure.lang != AVERAGE:
+            by_lang[figure.lang].add(figure.side)
+    all_sides = set().union(*by_lang.values())
+    return [lang for lang, sides in by_lang.items() if sides == all_sides]
+
+
+@dataclass(frozen=True)
+class TaskResults:
+    """All figures of an evaluation on a task, in total and by class, and its settings."""
+
+    task: LabelledTask
+    figures: Sequence[TaskFigure]
+    settings: dict[str, Any]
+    by_class: ClassCounts = field(default_factory=ClassCounts)
+
+    @property
+    def classes(self) -> list[ClassFigure]:
+        """The counts and F1 of each class."""
+        return self.by_class.figures()
+
+    @property
+    def won(self) -> list[WonClasses]:
+        """The numbers of classes in which each model beats the first one, or is beaten."""
+        return list(won(self.classes))
+
+    def metrics(self) -> dict[str, dict[str, dict[str, float]]]:
+        """Return the content of metrics.json: {model: {'es noisy': {metric: value}}}.
+
+        A value is the mean over seeds. With two seeds or more `METRIC_sd` has the standard
+        deviation.
+        """
+        by_model: dict[str, dict[str, Metrics]] = defaultdict(lambda: defaultdict(dict))
+        for figure in self.figures:
+            side = by_model[figure.model][f"{figure.lang} {figure.side}"]
+            side[figure.metric] = figure.mean
+            if figure.sd is not None:
+                side[f"{figure.metric}_sd"] = figure.sd
+        return by_model
+
+    def write(self, out: Path) -> None:
+        """Write metrics.json, results.json and the tables in CSV; raises OutputError."""
+        write_json(out / "metrics.json", self.metrics())
+        content = {
+            "figures": [asdict(figure) for figure in self.figures],
+            "won": [asdict(won) for won in self.won],
+            "settings": self.settings,
+        }
+        write_json(out / "results.json", content)
+        rows: list[tuple[object, ...]] = [_COLUMNS]
+        for figure in self.figures:
+            by_seed = " ".join(f"{value:.6g}" for value in figure.values)
+            rows.append((*figure.key, figure.mean, figure.sd, by_seed))
+        write_csv(out / "metrics.csv", rows)
+        classes = ((*vars(figure).values(), figure.f1) for figure in self.classes)
+        write_csv(out / "classes.csv", [_CLASSES, *classes])
+        rows = [_CONFUSIONS]
+        for test, pairs in self.by_class.confusion.items():
+            rows += [(*test, *pair, count) for pair, count in pairs.most_common()]
+        write_csv(out / "confusion.csv", rows)
+
+    def tables(self) -> Iterator[Table]:
+        """Yield a table per metric, with a column per model as in RCP, and one of classes won."""
+        models = list(dict.fromkeys(figure.model for figure in self.figures))
+        by_key = {figure.key: figure for figure in self.figures}
+        tested = {(figure.lang, figure.side) for figure in self.figures}
+        langs = dict.fromkeys(figure.lang for figure in self.figures)
+        tests = [(lang, side) for lang in langs for side in _SIDES if (lang, side) in tested]
+        for metric in self.task.shown:
+            table = titled(METRICS[metric])
+            table.min_width = len(METRICS[metric])  # or the title breaks
+            _add_columns(table, ["", "", *models])
+            for lang, side in tests:
+                row = [by_key.get((model, lang, side, metric)) for model in models]
+                cells = [Text(figure.cell() if figure else "-") for figure in row]
+                table.add_row(Text(lang if side == CLEAN else ""), Text(side), *cells)
+            yield table
+        if won := self.won:
+            yield _table_of_won(won, models)
+
+    def legend(self) -> str:
+        """Return the legend of the tables."""
+        rows, seeds = self.settings["training"][0]["rows"], len(self.settings["seeds"])
+        text = f"trained on {rows:,} {self.settings['lang']} rows, "
+        text += f"mean±sd of {seeds} seeds" if seeds > 1 else "one seed"
+        if any(figure.side == CHANGE for figure in self.figures):
+            text += f"; {CHANGE}: noisy minus clean, same rows"
+        langs = averaged(self.figures)
+        if {figure.lang for figure in self.figures} <= {*langs, AVERAGE}:
+            return text
+        if len(langs) < 2:
+            return f"{text}; no {AVERAGE}: only {langs[0]} has all sides"
+        return f"{text}; {AVERAGE}: of {', '.join(langs)}, which have all sides"
+
+
+def _table_of_won(won: Sequence[WonClasses], models: Sequence[str]) -> Table:
+    """Return a table of the numbers of classes each model won and lost against the first one."""
+    table = titled(f"classes won-lost against {models[0]} (the others have equal F1)")
+    _add_columns(table, ["", "", "", *models[1:]])
+    cells: dict[tuple[str, str, str], dict[str, str]] = defaultdict(dict)
+    for one in won:
+        cells[one.lang, one.side, one.metric][one.model] = f"{one.won}-{one.lost}"
+    for (lang, side, metric), by_model in cells.items():
+        name = METRICS[metric].rpartition(" ")[0]  # without its unit
+        table.add_row(lang, side, name, *(by_model.get(model, "-") for model in models[1:]))
+    return table
+
+
+def _add_columns(table: Table, names: Sequence[str]) -> None:
+    """Add a column per name: figures on the right, nameless columns of words on the left."""
+    for name in names:
+        table.add_column(name, justify="right" if name else "left", no_wrap=True)
