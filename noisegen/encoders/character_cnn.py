@@ -1,7 +1,8 @@
 """Words from their characters: the tokenizer and CNN of CharacterBERT (El Boukkouri et al. 2020).
 
-Words are those of BERT's basic tokenisation, numbered as they appear. Characters are, as in ELMo,
-the bytes of a word between two signs; the CNN reads each distinct word of a batch once.
+Words come from BERT's basic tokenisation and are numbered as they appear. As in ELMo, the
+characters of a word are its bytes between a begin sign and an end sign. The CNN reads each distinct
+word of a batch once.
 """
 
 import re
@@ -22,8 +23,8 @@ from noisegen.encoders.encoder import Ints, Ragged, digest_of, replace_surrogate
 from noisegen.encoders.stored import write_json
 from noisegen.errors import NoisegenError
 
-CHARACTERS = 50  # of a word: at most 48 bytes, between a sign that begins and one that ends it
-CHARACTER_KINDS = 263  # 0 where there is no word, bytes + 1, and six signs
+CHARACTERS = 50  # per word: at most 48 bytes between a begin sign and an end sign
+CHARACTER_KINDS = 263  # 0 for no word, then byte + 1, then six signs
 _BYTES = CHARACTERS - 2
 _BEGIN, _END, _FILL = 259, 260, 261
 PAD, CLS, SEP, MASK = range(4)  # word ids
@@ -31,20 +32,20 @@ _SPECIAL = np.array([b"", b"\1", b"\2", b"\3"], f"S{_BYTES}")  # no word of a te
 _OF_BYTE = np.arange(1, 257, dtype=np.int16)
 _OF_BYTE[[CLS, SEP, MASK]] = 257, 258, 262
 _FIRST = len(_SPECIAL)
-_SPAN = 1 << 30  # word ids start again after so many
-CHUNK_MAX = 64  # characters between spaces whose words are cached
+_SPAN = 1 << 30  # after this number of words, ids start again
+CHUNK_MAX = 64  # characters; the words of longer text between two spaces are not cached
 FILE = "words.json"
 
-# CharacterBERT's, from ELMo: width of a window and how many filters have it.
+# Width of a window, and the number of filters of that width: CharacterBERT's, taken from ELMo.
 FILTERS = ((1, 32), (2, 32), (3, 64), (4, 128), (5, 256), (6, 512), (7, 1_024))
 CHARACTER_WIDTH = 16
 HIGHWAYS = 2
 _FILTERS = sum(count for _, count in FILTERS)
 _WIDEST = max(width for width, _ in FILTERS)
-SHORT = 16  # characters that words of up to 7 bytes need, which most are
+SHORT = 16  # characters needed for words of up to 7 bytes, which most words are
 
 Words = npt.NDArray[np.bytes_]
-# Names of CharacterBERT's weights, and of ours.
+# CharacterBERT's names of weights, and the names here.
 _RENAMED = (
     (re.compile(r"\b_char_embedding_weights$"), "characters.weight"),
     (re.compile(r"\bchar_conv_(\d+)\."), r"convolutions.\1."),
@@ -57,9 +58,9 @@ class WordIds:
     """Numbers words in order of appearance, and returns the characters of a number.
 
     Noise makes new words forever, so an id is only valid for the next `kept - renewed` new words.
-    Then its row is given to another word, and looking the id up is an error. The same word gets a
-    new id after `renewed` others. Memory is used as words arrive: with the default sizes never more
-    than 0.4 GB, and never more than 0.15 GB for the dictionary of ids.
+    Then its row is given to another word, and looking the id up is an error. After `renewed` other
+    words the same word gets a new id. Memory grows with the words: with the default sizes up to
+    0.4 GB, and up to 0.15 GB for the dictionary of ids.
     """
 
     def __init__(self, kept: int = 1 << 23, renewed: int = 1 << 20) -> None:
@@ -97,7 +98,7 @@ class WordIds:
         """Return the bytes of words; raises NoisegenError for ids that are no longer valid."""
         numbers = ids.astype(np.int64) - _FIRST
         words = self._words[numbers % self.kept]
-        ages = (self._count - numbers - 1) % _SPAN  # read after the words were taken
+        ages = (self._count - numbers - 1) % _SPAN  # read after `words`: other threads may add
         if ((ages >= min(self.kept, self._count)) & (numbers >= 0)).any():
             kept = f"only the last {self.kept:,} new words are kept"
             raise NoisegenError(f"word ids have expired, {kept}; encode fewer texts at once")
@@ -106,9 +107,9 @@ class WordIds:
         return words
 
     def distinct(self, ids: Ints) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.int64]]:
-        """Return the characters (words, 50) of the distinct words, and the word of each id.
+        """Return the characters (words, 50) of the distinct words, and the word number of each id.
 
-        Their order, shortest first, depends on the words alone and not on the table.
+        Words are ordered by length, then by their bytes, whatever their ids.
         """
         numbers, number_of = np.unique(ids, return_inverse=True)
         words, word_of = np.unique(self.words(numbers), return_inverse=True)
@@ -131,7 +132,7 @@ def characters_of(words: Words) -> npt.NDArray[np.int16]:
 
 
 class WordTokenizer:
-    """Texts to word ids: [CLS], the words, [SEP]; with `lower` words are made lower-case."""
+    """A tokenizer that makes word ids: [CLS], the words, [SEP]; `lower` lower-cases the words."""
 
     pad_id = PAD
 
@@ -147,7 +148,7 @@ class WordTokenizer:
         return digest_of("words", self.max_length, self.lower)
 
     def with_rules(self, max_length: int, *, lower: bool) -> "WordTokenizer":
-        """Return a tokenizer with other rules and the same word ids."""
+        """Return a tokenizer with other rules that shares the word ids."""
         return WordTokenizer(max_length, lower=lower, table=self.table)
 
     def tokenize(self, texts: Sequence[str]) -> Ragged:
@@ -196,23 +197,23 @@ def split_words(text: str, lower: bool = False) -> list[str]:
     return [word for word, _ in _SPLITTER.pre_tokenize_str(normal)]
 
 
-# A space is a boundary for each of BERT's rules, which read one character at a time, so the text
-# between spaces can be split alone, and cached.
+# BERT's rules read one character at a time and split at spaces, so the text between two spaces can
+# be split alone and cached.
 _cached_words = lru_cache(1 << 18)(basic_words)
 
 
 def renamed(name: str) -> str:
-    """Return our name of a weight that CharacterBERT names so."""
+    """Return the name here of a weight, from its name in CharacterBERT."""
     for pattern, ours in _RENAMED:
         name = pattern.sub(ours, name)
     return name
 
 
 class CharacterCNN(nn.Module):
-    """Takes the place of a network's word embeddings.
+    """A replacement of a network's word embeddings by a CNN over characters.
 
-    Maps ids of `table` (rows, words) to (rows, words, hidden): convolutions of several widths over
-    the characters, their maximum, two highway layers and a projection.
+    It maps ids of `table` (rows, words) to vectors (rows, words, hidden): convolutions of several
+    widths over the characters, their maximum, two highway layers and a projection.
     """
 
     def __init__(self, hidden: int, table: WordIds, spread: float = 0.02) -> None:
@@ -224,7 +225,7 @@ class CharacterCNN(nn.Module):
         )
         self.highways = nn.ModuleList(nn.Linear(_FILTERS, 2 * _FILTERS) for _ in range(HIGHWAYS))
         self.projection = nn.Linear(_FILTERS, hidden)
-        with torch.no_grad():  # highways carry; vectors are as large as embeddings with `spread`
+        with torch.no_grad():  # new highways carry; vectors have the standard deviation `spread`
             for highway in self.highways:
                 nn.init.ones_(highway.get_parameter("bias")[_FILTERS:])
             # The output of the untrained highways has a root mean square of 0.4 (measured).
@@ -260,17 +261,18 @@ class CharacterCNN(nn.Module):
         states = self.characters(characters.to(self.projection.weight.device).int())
         maxima = []
         for filters, bias in (convolution.parameters() for convolution in self.convolutions):
-            # One product of matrices: half the time of torch's convolution, made for more channels.
+            # A product of matrices takes half the time of torch's convolution, made for more
+            # channels.
             windows = states.unfold(1, filters.shape[2], 1).flatten(2)
             maxima.append(nn.functional.linear(windows, filters.flatten(1), bias).amax(1))
         return torch.relu(torch.cat(maxima, 1))
 
 
 def trimmed(characters: Tensor) -> Iterator[Tensor]:
-    """Yield short words, then the others, without most of their padding.
+    """Yield the characters of short words, then of the other words, without most of their padding.
 
-    A window of padding gives the same wherever it is, and the maximum needs it once: after its
-    last character a word keeps as much padding as the widest window.
+    All windows of padding give the same values, and the maximum needs them once. So after its last
+    character a word keeps padding of the width of the widest window.
     """
     needed = _needed(characters)
     short = int((needed <= SHORT).sum())
@@ -280,5 +282,5 @@ def trimmed(characters: Tensor) -> Iterator[Tensor]:
 
 
 def _needed(characters: Tensor) -> Tensor:
-    """Return the number of characters of each word that must be read."""
+    """Return the number of characters to read of each word, padding included."""
     return (characters != characters[:, -1:]).sum(1) + _WIDEST

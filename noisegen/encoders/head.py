@@ -1,7 +1,7 @@
-"""Heads: the steps from token states to a sentence vector, as sentence-transformers has them.
+"""Heads: the steps from token states to a sentence vector, as in sentence-transformers.
 
-`STEPS` has each of its modules. Their settings are data, with the names of its config.json, and an
-activation is one of `ACTIVATIONS`: nothing that a folder names is imported.
+`STEPS` has the supported modules of sentence-transformers. Their settings have the names in its
+config.json. An activation is one of `ACTIVATIONS`, so no code that a folder names is imported.
 """
 
 import re
@@ -16,27 +16,31 @@ from torch import Tensor, nn
 
 from noisegen.encoders.tokens import Packed, Padded
 
-# Plain modules of torch.nn: without weights, arguments or chance.
+# Modules of torch.nn without weights, arguments or randomness.
 ACTIVATIONS = (
-    "CELU", "ELU", "GELU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "Identity",
-    "LeakyReLU", "LogSigmoid", "Mish", "ReLU", "ReLU6", "SELU", "SiLU", "Sigmoid", "Softplus",
-    "Softshrink", "Softsign", "Tanh", "Tanhshrink",
-)  # fmt: skip
+    *"CELU ELU GELU Hardshrink Hardsigmoid Hardswish Hardtanh Identity".split(),  # noqa: SIM905
+    *"LeakyReLU LogSigmoid Mish ReLU ReLU6 SELU SiLU Sigmoid Softplus".split(),  # noqa: SIM905
+    *"Softshrink Softsign Tanh Tanhshrink".split(),  # noqa: SIM905
+)
 IDENTITY, TANH = "torch.nn.modules.linear.Identity", "torch.nn.modules.activation.Tanh"
 PROJECTIONS = {None: IDENTITY, "tanh": TANH, "gelu": "torch.nn.modules.activation.GELU"}
 _ACTIVATION = re.compile(r"torch\.nn\.(?:modules\.\w+\.)?(\w+)")
-# The modes of pooling, in the order of their vectors, and their keys before version 5.
+# The modes of pooling in the order of their vectors, with their keys in files of
+# sentence-transformers before version 5.
 POOLINGS = {
-    "cls": "cls_token", "max": "max_tokens", "mean": "mean_tokens",
-    "mean_sqrt_len_tokens": "mean_sqrt_len_tokens", "weightedmean": "weightedmean_tokens",
+    "cls": "cls_token",
+    "max": "max_tokens",
+    "mean": "mean_tokens",
+    "mean_sqrt_len_tokens": "mean_sqrt_len_tokens",
+    "weightedmean": "weightedmean_tokens",
     "lasttoken": "lasttoken",
-}  # fmt: skip
-TOKENS, SENTENCE = "token_embeddings", "sentence_embedding"  # before and after pooling
+}
+TOKENS, SENTENCE = "token_embeddings", "sentence_embedding"  # vectors before and after pooling
 Width = Annotated[int, msgspec.Meta(ge=1, le=1 << 16)]
 
 
 class HeadStep(msgspec.Struct, frozen=True):
-    """A step of a head; without settings of its own it changes nothing."""
+    """A step of a head; this base class changes nothing."""
 
     @classmethod
     def read(cls, config: Mapping[str, Any]) -> "HeadStep":
@@ -44,7 +48,7 @@ class HeadStep(msgspec.Struct, frozen=True):
         return msgspec.convert(config, cls)
 
     def config(self, width: int, inputs: str) -> dict[str, Any]:
-        """Return config.json, for vectors of this width that have this name."""
+        """Return config.json for input vectors of this width and name."""
         return msgspec.to_builtins(self) or {}
 
     def width(self, width: int) -> int:
@@ -52,7 +56,7 @@ class HeadStep(msgspec.Struct, frozen=True):
         return width
 
     def module(self, width: int) -> nn.Module:
-        """Return the module; its weights have the names that they have in a folder."""
+        """Return the module; its weights have the same names as in a folder."""
         return nn.Identity()
 
     def apply(self, module: nn.Module, vectors: Tensor, batch: Padded | Packed) -> Tensor:
@@ -62,7 +66,7 @@ class HeadStep(msgspec.Struct, frozen=True):
 
 
 class Pooling(HeadStep, frozen=True):
-    """Vectors of the rows, by one mode or several that are concatenated."""
+    """Pooling of token vectors into one vector per row; several modes are concatenated."""
 
     pooling_mode: tuple[str, ...] = ("mean",)
 
@@ -70,14 +74,14 @@ class Pooling(HeadStep, frozen=True):
     def read(cls, config: Mapping[str, Any]) -> "Pooling":
         """Read config.json of any version; raises ValueError."""
         old = [name for name, key in POOLINGS.items() if config.get(f"pooling_mode_{key}")]
-        told = config.get("pooling_mode") or old or ["mean"]
-        modes = msgspec.convert([told] if isinstance(told, str) else told, tuple[str, ...])
+        given = config.get("pooling_mode") or old or ["mean"]
+        modes = msgspec.convert([given] if isinstance(given, str) else given, tuple[str, ...])
         if not {*modes} <= {*POOLINGS}:
             raise ValueError(f"it pools by {'+'.join(modes)}; supported are {', '.join(POOLINGS)}")
         return cls(modes)
 
     def config(self, width: int, inputs: str) -> dict[str, Any]:
-        """Return config.json as all versions read it, for modes in the usual order."""
+        """Return config.json; all versions can read it if the modes have their usual order."""
         if self.pooling_mode != tuple(name for name in POOLINGS if name in self.pooling_mode):
             return {"embedding_dimension": width, "pooling_mode": list(self.pooling_mode)}
         modes = {f"pooling_mode_{key}": name in self.pooling_mode for name, key in POOLINGS.items()}
@@ -93,7 +97,7 @@ class Pooling(HeadStep, frozen=True):
 
 
 class Dense(HeadStep, frozen=True):
-    """A linear layer with an activation, and what goes into it added if `use_residual`."""
+    """A linear layer with an activation; `use_residual` adds its input to its output."""
 
     out_features: Width
     bias: bool = True
@@ -113,7 +117,7 @@ class Dense(HeadStep, frozen=True):
         names = dict.fromkeys(("module_input_name", "module_output_name"), inputs)
         settings = msgspec.to_builtins(self)
         if not self.use_residual:
-            del settings["use_residual"]  # versions before 5.7 refuse it
+            del settings["use_residual"]  # sentence-transformers before 5.7 refuses it
         return {"in_features": width, **settings, **(names if inputs == TOKENS else {})}
 
     def width(self, width: int) -> int:
@@ -145,7 +149,7 @@ class DenseLayer(nn.Module):
 
 
 class Normalize(HeadStep, frozen=True):
-    """Vectors of length 1."""
+    """Normalisation of vectors to length 1."""
 
     def apply(self, module: nn.Module, vectors: Tensor, batch: Padded | Packed) -> Tensor:
         """Return the vectors, each of length 1."""
@@ -153,7 +157,7 @@ class Normalize(HeadStep, frozen=True):
 
 
 class LayerNorm(HeadStep, frozen=True):
-    """A layer norm of the vectors."""
+    """Layer normalisation of the vectors."""
 
     dimension: Width
 
@@ -165,7 +169,7 @@ class LayerNorm(HeadStep, frozen=True):
 
 
 class Dropout(HeadStep, frozen=True):
-    """Dropout of the vectors, in training."""
+    """Dropout of the vectors, during training only."""
 
     dropout: Annotated[float, msgspec.Meta(ge=0, lt=1)] = 0.2
 
@@ -187,10 +191,15 @@ class HeadSettings:
 
     @classmethod
     def of(
-        cls, pooling: str = "mean", projection: int | None = None, place: str = "before", *,
-        bias: bool = True, normalize: bool = False,
-    ) -> "HeadSettings":  # fmt: skip
-        """Return a head with pooling and, if asked for, a projection and vectors of length 1."""
+        cls,
+        pooling: str = "mean",
+        projection: int | None = None,
+        place: str = "before",
+        *,
+        bias: bool = True,
+        normalize: bool = False,
+    ) -> "HeadSettings":
+        """Return a head with pooling, and optionally a projection and vectors of length 1."""
         head = cls((Pooling((pooling,)),))
         head = head.projected(projection, place, bias=bias) if projection else head
         return head.normalized(normalize)
@@ -221,9 +230,10 @@ class HeadSettings:
     def projected(
         self, width: int, place: str, *, bias: bool, activation: str | None = None
     ) -> "HeadSettings":
-        """Return the head with a projection, of each token (RoLASER, section 4) or after pooling.
+        """Return the head with a projection of each token (RoLASER, section 4) or after pooling.
 
-        It takes the place of all other Dense steps. The `activation` is gelu, tanh or None.
+        `place` is before or after. The projection replaces all other Dense steps. The `activation`
+        is gelu, tanh or None.
         """
         kept = HeadSettings(tuple(step for step in self.steps if not isinstance(step, Dense)))
         at = kept._at + (place == "after")
@@ -231,14 +241,14 @@ class HeadSettings:
         return HeadSettings((*kept.steps[:at], layer, *kept.steps[at:]))
 
     def normalized(self, normalize: bool) -> "HeadSettings":
-        """Return the head whose last step is Normalize, or is not."""
+        """Return the head with or without Normalize as its last step."""
         if normalize == self.normalize:
             return self
         return HeadSettings((*self.steps, Normalize()) if normalize else self.steps[:-1])
 
 
 class SentenceHead(nn.Module):
-    """The modules of a head, computed in float32 whatever the network's precision."""
+    """The modules of a head; they compute in float32, whatever the network's precision."""
 
     def __init__(self, hidden: int, settings: HeadSettings) -> None:
         super().__init__()

@@ -1,7 +1,7 @@
-"""LASER2 from a user's own files, in plain torch: a teacher of 1,024 numbers.
+"""LASER2 from a user's own files, in plain torch: a teacher with vectors of 1,024 numbers.
 
-Checkpoint layout, text preparation and pooling are those of the LASER repository (`laser2.pt`,
-`laser2.spm`); nothing in the files is executed.
+Checkpoint layout, text preparation and pooling follow the LASER repository (`laser2.pt`,
+`laser2.spm`). Nothing in the files is executed.
 """
 
 import re
@@ -24,15 +24,15 @@ from noisegen.errors import SourceError, naming_extras
 from noisegen.runs.atomic import file_digest
 from noisegen.text.normalize import laser_text
 
-START, PAD, END, UNKNOWN = range(4)  # as LASER does it, whatever the dictionary of the file says
+START, PAD, END, UNKNOWN = range(4)  # LASER fixes these ids, whatever the file's dictionary has
 SPECIAL = {"<s>": START, "<pad>": PAD, "</s>": END, "<unk>": UNKNOWN}
-LENGTH_MAX = 12_000  # pieces of a text: LASER's bound for a batch
-_TEXTS = 8_192  # prepared and sorted together
+LENGTH_MAX = 12_000  # pieces per text: LASER's bound for a batch
+_TEXTS = 8_192  # texts prepared and sorted together
 _WEIGHT = re.compile(r"lstm\.weight_hh_l(\d+)(_reverse)?")
 
 
 class Checkpoint(msgspec.Struct):
-    """What LASER's checkpoint holds; `dictionary` has the number of each piece."""
+    """The content of LASER's checkpoint; `dictionary` has the number of each piece."""
 
     params: dict[Any, Any]
     dictionary: dict[str, Annotated[int, msgspec.Meta(ge=0)]]
@@ -40,12 +40,12 @@ class Checkpoint(msgspec.Struct):
 
 
 class LaserEncoder(nn.Module):
-    """An encoder of a user's files, which is not trained; its vectors are not normalised.
+    """An encoder opened from a user's files; it is not trained, and its vectors are not normalised.
 
-    It runs on the device it was moved to.
+    It runs on the device to which it was moved.
     """
 
-    preparation = "laser"  # of texts, which its students read likewise
+    preparation = "laser"  # the preparation of texts, also for its students
     pad_id = PAD
     width: int
     tokens: int
@@ -79,9 +79,9 @@ class LaserEncoder(nn.Module):
 
 
 class Laser2(LaserEncoder):
-    """Embeddings, a bidirectional LSTM, and the maximum over time; sizes are the file's."""
+    """Embeddings, a bidirectional LSTM, and the maximum over time; the file gives the sizes."""
 
-    tokens = 16_384  # of one forward pass
+    tokens = 16_384  # tokens per forward pass
 
     def __init__(
         self, name: str, checkpoint: Checkpoint, pieces: Any, files: tuple[Path, ...]
@@ -92,7 +92,7 @@ class Laser2(LaserEncoder):
         count, width = weights["embed_tokens.weight"].shape
         hidden = weights["lstm.weight_hh_l0"].shape[1]
         is_bidirectional = "lstm.weight_hh_l0_reverse" in weights
-        with torch.device("meta"):  # no memory until the file's own tensors are assigned
+        with torch.device("meta"):  # allocates no memory until the file's tensors are assigned
             self.embed_tokens = nn.Embedding(count, width, PAD)
             self.lstm = nn.LSTM(width, hidden, layers, bidirectional=is_bidirectional)
         self.load_state_dict(weights, assign=True)
@@ -124,14 +124,13 @@ class Laser2(LaserEncoder):
 def open_laser2(folder: str | Path) -> Laser2:
     """Open a folder with LASER2's checkpoint (*.pt) and SentencePiece model (*.spm).
 
-    Raises SourceError for files that are missing or something else, MissingExtra without
-    sentencepiece or sacremoses.
+    Raises SourceError for missing or other files, MissingExtra without sentencepiece or sacremoses.
     """
     folder = Path(folder)
     needed = "LASER2 is laser2.pt and laser2.spm"
     path, model = only_file(folder, "*.pt", needed), only_file(folder, "*.spm", needed)
     pieces = open_pieces(model)
-    laser_text("")  # report a missing package before the long work
+    laser_text("")  # reports a missing package before the long work
     checkpoint = _read_checkpoint(path)
     errors = RuntimeError, LookupError, ValueError, TypeError
     with reading(path, *errors, hint="; it is no LSTM like LASER2's"):
@@ -151,7 +150,7 @@ def open_pieces(model: Path) -> Any:
 
 
 def only_file(folder: Path, pattern: str, needed: str) -> Path:
-    """Return the file of this pattern; raises SourceError where there is none, or several."""
+    """Return the file of this pattern; raises SourceError if there is none or several."""
     paths = sorted(folder.glob(pattern))
     if len(paths) != 1:
         shown = "none" if not paths else ", ".join(path.name for path in paths[:3])

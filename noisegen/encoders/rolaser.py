@@ -1,7 +1,7 @@
-"""RoLASER, c-RoLASER and LASER3 from a user's own files, in plain torch: checkpoints of fairseq.
+"""RoLASER, c-RoLASER and LASER3 from a user's own fairseq checkpoints, in plain torch.
 
-Layout, pieces and pooling are those of the repositories lydianish/fairseq and lydianish/LASER
-(branch rolaser); nothing in the files is executed, and fairseq is not needed.
+Layout, pieces and pooling follow the repositories lydianish/fairseq and lydianish/LASER (branch
+rolaser). Nothing in the files is executed, and fairseq is not needed.
 """
 
 import re
@@ -33,25 +33,28 @@ from noisegen.encoders.tokens import Padded, naming_panics
 from noisegen.errors import SourceError
 from noisegen.text.normalize import laser_text
 
-Split = Callable[[str], list[str]]  # a prepared text into pieces
+Split = Callable[[str], list[str]]  # a function from a prepared text to its pieces
 Count = Annotated[int, msgspec.Meta(ge=1)]
 _NEEDED = (
     "RoLASER is rolaser.pt, rolaser.cvocab and roberta-base's tokenizer.json, c-RoLASER "
     "c-rolaser.pt and c-rolaser.cvocab, LASER3 a .pt, a .cvocab and an .spm"
 )
-_TOKENS_MIN = 3  # the first, a piece, the last
+_TOKENS_MIN = 3  # a first token, a piece, a last token
 _POOLINGS = {"maxpool": "max", "meanpool": "mean", "cls": "cls"}
 _FLAG = re.compile(r" #fairseq:(overwrite|duplicate)$")
 # Modules of a layer: fairseq's names, and torch's.
 _LAYER = {
-    "self_attn.out_proj": "self_attn.out_proj", "self_attn_layer_norm": "norm1", "fc1": "linear1",
-    "fc2": "linear2", "final_layer_norm": "norm2",
-}  # fmt: skip
+    "self_attn.out_proj": "self_attn.out_proj",
+    "self_attn_layer_norm": "norm1",
+    "fc1": "linear1",
+    "fc2": "linear2",
+    "final_layer_norm": "norm2",
+}
 _SIDES = ("q_proj", "k_proj", "v_proj")
 
 
 class FairseqSettings(msgspec.Struct):
-    """What `cfg` of a checkpoint says of its encoder, with the defaults of fairseq."""
+    """The encoder's settings in `cfg` of a checkpoint, with the defaults of fairseq."""
 
     encoder_attention_heads: Count
     sentemb_criterion: Literal["maxpool", "meanpool", "cls"] = "maxpool"
@@ -74,37 +77,36 @@ class FairseqCheckpoint(NamedTuple):
 class RoLaser(LaserEncoder):
     """A transformer over embeddings of pieces or words, a projection of each token, and pooling."""
 
-    tokens = 4_096  # of one forward pass
+    tokens = 4_096  # tokens per forward pass
 
     def __init__(
-        self, name: str, checkpoint: FairseqCheckpoint, vocabulary: Mapping[str, int], split: Split,
+        self,
+        name: str,
+        checkpoint: FairseqCheckpoint,
+        vocabulary: Mapping[str, int],
+        split: Split,
         files: tuple[Path, ...],
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(name, files)
         weights, settings = checkpoint.weights, checkpoint.settings
         self.settings, self._vocabulary, self._split = settings, vocabulary, split
         self.layers = _transformer(weights, settings)
         hidden = weights["layers.0.fc1.weight"].shape[1]
         self.scale = 1.0 if settings.no_scale_embedding else hidden**0.5
-        part = _part(weights, "embed_tokens.")
+        embeddings = _part(weights, "embed_tokens.")
         if settings.encoder_character_embeddings:
             self.pad_id, self.words = NO_WORD, WordIds()
+            embeddings = {renamed(key): value for key, value in embeddings.items()}
             self.embed_tokens: nn.Module = CharacterCNN(hidden, self.words)
-            part = {renamed(key): value for key, value in part.items()}
         else:
-            self.embed_tokens = nn.Embedding(*part["weight"].shape)
-        self.embed_tokens.load_state_dict(part)
+            self.embed_tokens = nn.Embedding(*embeddings["weight"].shape)
+        self.embed_tokens.load_state_dict(embeddings)
         self.normalize: nn.Module | None = None
-        if part := _part(weights, "layernorm_embedding."):
+        if layer_norm := _part(weights, "layernorm_embedding."):
             self.normalize = nn.LayerNorm(hidden)
-            self.normalize.load_state_dict(part)
-        self.projection: nn.Module | None = None
-        if (matrix := weights.get("output_projection.weight")) is not None:
-            if not matrix.numel():
-                raise ValueError("its projection is empty")
-            self.projection = nn.Linear(hidden, len(matrix), bias=False)
-            self.projection.load_state_dict({"weight": matrix})
-        self.width = hidden if matrix is None else len(matrix)
+            self.normalize.load_state_dict(layer_norm)
+        self.projection = _projection(weights.get("output_projection.weight"), hidden)
+        self.width = hidden if self.projection is None else self.projection.out_features
         self.learned = weights.get("embed_positions.weight")
         self.longest = settings.max_source_positions or 1_024
         if self.learned is not None:
@@ -114,25 +116,29 @@ class RoLaser(LaserEncoder):
         self.requires_grad_(False).float()
 
     def tokenize(self, texts: Sequence[str]) -> Ragged:
-        """Return ids of pieces, or of words: with as many ids of no word as c-RoLASER has there.
+        """Return one row of ids per text: ids of pieces, or for c-RoLASER ids of words."""
+        ids_of = self._word_ids if self.settings.encoder_character_embeddings else self._piece_ids
+        return Ragged.of([ids_of(self._split(laser_text(replace_surrogates(t)))) for t in texts])
 
-        c-RoLASER's batches hold characters, of which it makes words in front of padding. Its mask
-        stays that of the characters, and padding takes part like words.
+    def _piece_ids(self, pieces: list[str]) -> list[int]:
+        """Return the ids of pieces between the ids of the first and the last token."""
+        first = [START] if self.settings.prepend_bos else []
+        ids = [self._vocabulary.get(piece, UNKNOWN) for piece in pieces]
+        return [*first, *ids[: self.longest - len(first) - 1], END]
+
+    def _word_ids(self, words: list[str]) -> list[int]:
+        """Return the ids of words, then ids of no word up to c-RoLASER's number of tokens.
+
+        c-RoLASER's batches hold characters. It joins them into words, with padding behind the
+        words, but keeps the mask of the characters, so padding takes part in the computation.
         """
-        settings, get, rows = self.settings, self._vocabulary.get, []
-        first = [START] if settings.prepend_bos else []
-        for text in texts:
-            pieces = self._split(laser_text(replace_surrogates(text)))
-            if settings.encoder_character_embeddings:
-                known = ["".join(c if c in self._vocabulary else "<unk>" for c in word)
-                         for word in pieces]  # fmt: skip
-                ids = [self.words.known.get(word) or self.words.add(word) for word in known]
-                length = len(first) + max(1, sum(map(len, pieces)) + len(pieces)) + 1
-                rows.append([*ids, *[NO_WORD] * (length - len(ids))][: self.longest])
-            else:
-                ids = [get(piece, UNKNOWN) for piece in pieces][: self.longest - len(first) - 1]
-                rows.append([*first, *ids, END])
-        return Ragged.of(rows)
+        ids = []
+        for word in words:
+            known = "".join(sign if sign in self._vocabulary else "<unk>" for sign in word)
+            ids.append(self.words.known.get(known) or self.words.add(known))
+        characters = max(1, sum(map(len, words)) + len(words))  # a space follows each word
+        length = self.settings.prepend_bos + characters + 1
+        return [*ids, *[NO_WORD] * (length - len(ids))][: self.longest]
 
     def forward(self, batch: Padded) -> Tensor:
         """Return shape (rows, width)."""
@@ -147,7 +153,7 @@ class RoLaser(LaserEncoder):
         return batch.pooled(states, _POOLINGS[self.settings.sentemb_criterion])
 
     def _positions(self, length: int, hidden: int) -> Tensor:
-        """Return the vectors of positions, which begin after that of padding."""
+        """Return the vectors of positions, shape (length, hidden); they begin after padding's."""
         if self.learned is not None:
             return self.learned[PAD + 1 : PAD + 1 + length]
         half = hidden // 2
@@ -158,25 +164,41 @@ class RoLaser(LaserEncoder):
 
 
 def _named(value: Any) -> Mapping[str, Any]:
-    """Return the values that a dictionary or a namespace has, by their names."""
+    """Return the values of a dictionary or a namespace by name; {} for other objects."""
     return value if isinstance(value, dict) else getattr(value, "__dict__", {})
 
 
 def _part(weights: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    """Return the weights whose names have a prefix, by their names without it."""
     return {k.removeprefix(prefix): v for k, v in weights.items() if k.startswith(prefix)}
 
 
+def _projection(matrix: Tensor | None, hidden: int) -> nn.Linear | None:
+    """Return a projection of each token; raises ValueError for an empty matrix."""
+    if matrix is None:
+        return None
+    if not matrix.numel():
+        raise ValueError("its projection is empty")
+    projection = nn.Linear(hidden, len(matrix), bias=False)
+    projection.load_state_dict({"weight": matrix})
+    return projection
+
+
 def _transformer(weights: Mapping[str, Tensor], settings: FairseqSettings) -> nn.TransformerEncoder:
-    """Return the layers; raises KeyError, RuntimeError for weights that are missing or unfit."""
+    """Return the layers; raises KeyError, RuntimeError for missing or unfit weights."""
     count = len({name.split(".")[1] for name in weights if name.startswith("layers.")})
     inner, hidden = weights["layers.0.fc1.weight"].shape
     if hidden % settings.encoder_attention_heads:
         raise ValueError(f"{hidden} is not a multiple of {settings.encoder_attention_heads} heads")
-    with torch.device("meta"):  # no memory until the file's own tensors are assigned
+    with torch.device("meta"):  # allocates no memory until the file's tensors are assigned
         layer = nn.TransformerEncoderLayer(
-            hidden, settings.encoder_attention_heads, inner, activation=settings.activation_fn,
-            batch_first=True, norm_first=settings.encoder_normalize_before,
-        )  # fmt: skip
+            hidden,
+            settings.encoder_attention_heads,
+            inner,
+            activation=settings.activation_fn,
+            batch_first=True,
+            norm_first=settings.encoder_normalize_before,
+        )
         last = nn.LayerNorm(hidden) if "layer_norm.weight" in weights else None
         layers = nn.TransformerEncoder(layer, count, last, enable_nested_tensor=False)
     named = {f"norm.{name}": value for name, value in _part(weights, "layer_norm.").items()}
@@ -192,20 +214,20 @@ def _transformer(weights: Mapping[str, Tensor], settings: FairseqSettings) -> nn
 
 
 def open_rolaser(folder: str | Path) -> RoLaser:
-    """Open a folder with a checkpoint of fairseq (*.pt), its vocabulary (*.cvocab), and pieces.
+    """Open a folder with a fairseq checkpoint (*.pt), its vocabulary (*.cvocab), and a tokenizer.
 
-    Pieces are those of a SentencePiece model (*.spm), of RoBERTa's tokenizer.json, or vocab.json
-    and merges.txt; c-RoLASER needs none. Raises SourceError, MissingExtra.
+    The tokenizer is a SentencePiece model (*.spm), RoBERTa's tokenizer.json, or its vocab.json and
+    merges.txt. c-RoLASER needs none. Raises SourceError, MissingExtra.
     """
     folder = Path(folder)
     path, symbols = (only_file(folder, f"*.{end}", _NEEDED) for end in ("pt", "cvocab"))
-    laser_text("")  # report a missing package before the long work
+    laser_text("")  # reports a missing package before the long work
     weights, settings = checkpoint = _read_checkpoint(path)
     vocabulary = _read_vocabulary(symbols)
     if not settings.encoder_character_embeddings:
         rows = len(weights["embed_tokens.weight"])
         size = max(vocabulary.values()) + 1
-        if rows not in (size, size + ("<mask>" not in vocabulary)):  # which fairseq may add
+        if rows not in (size, size + ("<mask>" not in vocabulary)):  # fairseq may add <mask>
             sizes = f"{size:,} symbols, {path.name} {rows:,} embeddings"
             raise SourceError(f"{symbols} is not that of the checkpoint: it has {sizes}")
     split, files = _open_split(folder, settings)
@@ -218,14 +240,14 @@ def open_rolaser(folder: str | Path) -> RoLaser:
 
 
 def _read_checkpoint(path: Path) -> FairseqCheckpoint:
-    """Return the encoder's weights, and what `cfg`, or `args`, says of it; raises SourceError."""
+    """Return the encoder's weights, and its settings in `cfg` or `args`; raises SourceError."""
     content = load_checkpoint(path, mmap=True, inert=True)
     found = content if isinstance(content, dict) else {}
-    told = _named(found.get("cfg")).get("model")
-    named = _named(found.get("args") if told is None else told)
-    kept = {name: named[name] for name in FairseqSettings.__struct_fields__ if name in named}
+    configured = _named(found.get("cfg")).get("model")
+    named = _named(found.get("args") if configured is None else configured)
+    known = {name: named[name] for name in FairseqSettings.__struct_fields__ if name in named}
     try:
-        settings = msgspec.convert(kept, FairseqSettings)
+        settings = msgspec.convert(known, FairseqSettings)
         weights = msgspec.convert(found.get("model"), dict[str, Tensor])
     except msgspec.ValidationError as error:
         raise SourceError(f"{path} is not a checkpoint of RoLASER: {error}") from error
@@ -241,7 +263,7 @@ def _read_checkpoint(path: Path) -> FairseqCheckpoint:
 def _read_vocabulary(path: Path) -> dict[str, int]:
     """Return the number of each symbol in a dictionary of fairseq: `SYMBOL COUNT [FLAG]`.
 
-    The first four are fixed; a symbol that comes again keeps its number, unless it is flagged as a
+    The first four symbols are fixed. A repeated symbol keeps its number, unless it is flagged as a
     duplicate.
     """
     vocabulary, count = dict(SPECIAL), len(SPECIAL)
@@ -258,7 +280,7 @@ def _read_vocabulary(path: Path) -> dict[str, int]:
 
 
 def _open_split(folder: Path, settings: FairseqSettings) -> tuple[Split, tuple[Path, ...]]:
-    """Return what splits texts, and its files; raises SourceError."""
+    """Return the function that splits texts, and the files of its tokenizer; raises SourceError."""
     from tokenizers import Tokenizer, models, pre_tokenizers
 
     if settings.encoder_character_embeddings:

@@ -13,7 +13,7 @@ from noisegen.encoders.encoder import Encoder, Progress, Ragged, Tokenizer, Vect
 from noisegen.encoders.head import HeadSettings, SentenceHead
 from noisegen.encoders.tokens import PREPARATIONS, Packed, Padded, by_length, with_preparation
 
-CPU_TOKENS, DEVICE_TOKENS = 1_024, 32_768  # of a forward pass: as many as a core's cache holds
+CPU_TOKENS, DEVICE_TOKENS = 1_024, 32_768  # per forward pass; 1,024 fit the cache of a core
 
 
 class SentenceEncoder(nn.Module):
@@ -44,7 +44,7 @@ class SentenceEncoder(nn.Module):
 
     @cached_property
     def digest(self) -> str:
-        """A hex digest of weights, head and tokenizer at the first use."""
+        """A hex digest of weights, head and tokenizer, computed at the first use."""
         digest = sha256(f"{self.head.settings} {self.tokenizer.digest}".encode())
         for name, value in sorted(self.state_dict().items()):
             digest.update(name.encode())
@@ -57,11 +57,11 @@ class SentenceEncoder(nn.Module):
         return vectors
 
     def encode(self, texts: Sequence[str], progress: Progress | None = None) -> Vectors:
-        """Return shape (texts, width); texts are batched by length, with little padding."""
+        """Return shape (texts, width); texts of similar length share a batch."""
         return self.encode_ids(self.tokenizer.tokenize(texts), progress)
 
     def encode_ids(self, ids: Ragged, progress: Progress | None = None) -> Vectors:
-        """Return shape (rows, width), of tokenised texts."""
+        """Return the vectors of tokenised texts, shape (rows, width)."""
         out = np.zeros((len(ids), self.width), np.float32)
         budget = CPU_TOKENS if self.device.type == "cpu" else DEVICE_TOKENS
         training = self.training
@@ -77,7 +77,7 @@ class SentenceEncoder(nn.Module):
 
 
 class PreparedEncoder:
-    """An encoder that cannot be trained and whose texts are prepared first."""
+    """An encoder that prepares each text first; it cannot be trained."""
 
     def __init__(self, encoder: Encoder, preparation: str) -> None:
         self.encoder, self.preparation = encoder, preparation
@@ -94,9 +94,9 @@ class PreparedEncoder:
 
 
 def prepared(encoder: Encoder, preparation: str) -> Encoder:
-    """Return the encoder with its texts prepared first; a trainable one stays trainable.
+    """Return an encoder that prepares each text first; a trainable encoder stays trainable.
 
-    Raises MissingExtra if a package that the preparation needs is not installed.
+    Raises MissingExtra if the preparation needs a package that is not installed.
     """
     PREPARATIONS[preparation]("")
     if not isinstance(encoder, SentenceEncoder):
@@ -107,5 +107,5 @@ def prepared(encoder: Encoder, preparation: str) -> Encoder:
 
 
 def open_social(spec: str) -> Encoder:
-    """Open `social:SPEC`: an encoder whose texts are prepared like CT-XLMR-SE's (section 3)."""
+    """Open `social:SPEC`: an encoder that prepares texts as CT-XLMR-SE does (section 3)."""
     return prepared(open_encoder(spec), "social")

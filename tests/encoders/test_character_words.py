@@ -35,9 +35,15 @@ def characters(table, *words):
 def is_chinese(sign):
     """BERT's blocks: CJK ideographs, their extensions A to E, compatibility forms."""
     ranges = (
-        (0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x20000, 0x2A6DF), (0x2A700, 0x2B73F),
-        (0x2B740, 0x2B81F), (0x2B920, 0x2CEAF), (0xF900, 0xFAFF), (0x2F800, 0x2FA1F),
-    )  # fmt: skip
+        (0x4E00, 0x9FFF),
+        (0x3400, 0x4DBF),
+        (0x20000, 0x2A6DF),
+        (0x2A700, 0x2B73F),
+        (0x2B740, 0x2B81F),
+        (0x2B920, 0x2CEAF),
+        (0xF900, 0xFAFF),
+        (0x2F800, 0x2FA1F),
+    )
     return any(first <= ord(sign) <= last for first, last in ranges)
 
 

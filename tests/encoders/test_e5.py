@@ -14,9 +14,15 @@ from noisegen.encoders.encoder import open_encoder
 from noisegen.errors import MissingExtra, SourceError
 
 LAYER = {
-    "q": (32, 32), "k": (32, 32), "v": (32, 32), "ao": (32, 32), "fi": (64, 32), "fo": (32, 64),
-    "aln": (32,), "oln": (32,),
-}  # fmt: skip
+    "q": (32, 32),
+    "k": (32, 32),
+    "v": (32, 32),
+    "ao": (32, 32),
+    "fi": (64, 32),
+    "fo": (32, 64),
+    "aln": (32,),
+    "oln": (32,),
+}
 PIECES = ["<s>", "<pad>", "</s>", "<unk>", "▁", "▁ca", "t", "a", "c", "ca", "▁c", "<mask>"]
 
 
@@ -192,13 +198,15 @@ def test_pieces_are_the_likeliest_split(encoder, demo_texts):
         words = "".join(f"▁{word}" for word in mapped.split())
         best = [(0.0, [])]
         for end in range(1, len(words) + 1):
-            best.append(max(
-                (best[start][0] + scores.get(words[start:end], lowest), [
-                    *best[start][1], number.get(words[start:end], 3)
-                ])
-                for start in range(max(0, end - 16), end)
-                if words[start:end] in scores or end - start == 1
-            ))  # fmt: skip
+            options = []
+            for start in range(max(0, end - 16), end):
+                piece = words[start:end]
+                if piece in scores or len(piece) == 1:
+                    score, ids = best[start]
+                    options.append(
+                        (score + scores.get(piece, lowest), [*ids, number.get(piece, 3)])
+                    )
+            best.append(max(options))
         assert encoder.tokenizer.tokenize([text])[0].tolist() == [0, *best[-1][1], 2]
 
 

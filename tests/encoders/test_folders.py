@@ -24,10 +24,14 @@ sentence_transformers = pytest.importorskip("sentence_transformers")
 TEXTS = ["see you tomorrow", "c u 2moro!!!", "", "a much longer sentence about nothing at all"]
 LINEAR = "torch.nn.modules.linear.Identity"
 HEADS = [
-    HeadSettings.of("mean"), HeadSettings.of("max"), HeadSettings.of("cls", normalize=True),
-    HeadSettings.of("max", 24, "before", bias=False), HeadSettings.of("mean", 24, "after"),
-    HeadSettings.of("cls", 40, "after", normalize=True), HeadSettings.of("mean", 8, "before"),
-]  # fmt: skip
+    HeadSettings.of("mean"),
+    HeadSettings.of("max"),
+    HeadSettings.of("cls", normalize=True),
+    HeadSettings.of("max", 24, "before", bias=False),
+    HeadSettings.of("mean", 24, "after"),
+    HeadSettings.of("cls", 40, "after", normalize=True),
+    HeadSettings.of("mean", 8, "before"),
+]
 
 
 @pytest.fixture
@@ -98,11 +102,13 @@ def test_what_sentence_transformers_saves_opens_here(tiny_bert, tmp_path):
     torch.manual_seed(4)
     model = sentence_transformers.SentenceTransformer(
         modules=[
-            network, models.Pooling(32, pooling_mode="max"),
-            models.Dense(32, 12, activation_function=torch.nn.Identity()), models.Normalize(),
+            network,
+            models.Pooling(32, pooling_mode="max"),
+            models.Dense(32, 12, activation_function=torch.nn.Identity()),
+            models.Normalize(),
         ],
         device="cpu",
-    )  # fmt: skip
+    )
     model.save(str(tmp_path / "model"), create_model_card=False)
     encoder = open_folder(tmp_path / "model")
     assert encoder.head.settings == HeadSettings.of("max", 12, "after", normalize=True)
@@ -206,15 +212,22 @@ def spoil_shapes(folder):
 
 
 SPOILED = [
-    (spoil_config, "is no model: no config.json"), (spoil_json, "cannot"), (spoil_field, "cannot"),
-    (spoil_kind, "cannot"), (spoil_list, "Expected `object`"), (spoil_weights, "cannot"),
+    (spoil_config, "is no model: no config.json"),
+    (spoil_json, "cannot"),
+    (spoil_field, "cannot"),
+    (spoil_kind, "cannot"),
+    (spoil_list, "Expected `object`"),
+    (spoil_weights, "cannot"),
     (spoil_missing, "lacks 1 weights"),
-    (spoil_size, "cannot|size"), (spoil_tokenizer, "tokenizer"), (spoil_no_tokenizer, "tokenizer"),
-    (spoil_code, "cannot"), (spoil_heads, "cannot read the model"),
+    (spoil_size, "cannot|size"),
+    (spoil_tokenizer, "tokenizer"),
+    (spoil_no_tokenizer, "tokenizer"),
+    (spoil_code, "cannot"),
+    (spoil_heads, "cannot read the model"),
     (spoil_shapes, "other shapes than its config.json"),
     (spoil_length, "cannot read the tokenizer"),
     (spoil_negative_length, "cannot read the tokenizer"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("spoil", "message"), SPOILED)
@@ -377,13 +390,21 @@ STEPS = [
     ([MEAN, ("Dense", DENSE)], r"cannot read .*model\.safetensors"),
     *(
         ([MEAN, ("Dense", DENSE | {"activation_function": name})], "is not supported, only plain")
-        for name in ("os.system", "torch.hub.load", "torch.nn.Linear", "torch.nn.Tanh.x", "Tanh",
-                     "torch.nn.modules.activation.RReLU", "noisegen.encoders.head.TANH")
+        for name in (
+            "os.system",
+            "torch.hub.load",
+            "torch.nn.Linear",
+            "torch.nn.Tanh.x",
+            "Tanh",
+            "torch.nn.modules.activation.RReLU",
+            "noisegen.encoders.head.TANH",
+        )
     ),
     ([MEAN, ("Dense", {"bias": True})], r"config\.json"),
     ([MEAN, ("Dense", DENSE | {"out_features": "many"})], r"config\.json"),
-    ([MEAN, ("Dense", [1])], r"config\.json"), ([("Pooling", [1])], r"config\.json"),
-]  # fmt: skip
+    ([MEAN, ("Dense", [1])], r"config\.json"),
+    ([("Pooling", [1])], r"config\.json"),
+]
 
 
 @pytest.mark.parametrize(("steps", "message"), STEPS)
@@ -397,14 +418,19 @@ def test_steps_that_are_not_known_are_one_clear_line(folder, steps, message):
 @pytest.mark.parametrize(
     "said",
     [
-        [], {}, [3], [{"path": ""}], [{"path": "", "type": 3}], 7,
+        [],
+        {},
+        [3],
+        [{"path": ""}],
+        [{"path": "", "type": 3}],
+        7,
         [{"path": "", "type": "os.system"}],
         [{"path": "..", "type": "sentence_transformers.models.Transformer"}],
         [{"path": "/etc", "type": "sentence_transformers.models.Transformer"}],
         [{"path": 3, "type": "sentence_transformers.models.Transformer"}],
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_a_foreign_list_of_modules_is_one_clear_line(folder, said):
     (folder / "modules.json").write_text(json.dumps(said))
     with pytest.raises(SourceError, match=r"modules\.json") as caught:
@@ -415,11 +441,12 @@ def test_a_foreign_list_of_modules_is_one_clear_line(folder, said):
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("minilmm", "did you mean 'minilm'"), ("npy:", "has nothing after npy:"),
+        ("minilmm", "did you mean 'minilm'"),
+        ("npy:", "has nothing after npy:"),
         ("nowhere", "no model 'nowhere': give a folder, or one of e5, minilm, use, folder:"),
         ("", "no model '': give a folder, or one of"),
     ],
-)  # fmt: skip
+)
 def test_a_spec_that_is_none_is_one_clear_line(spec, message):
     with pytest.raises(UsageError, match=message):
         open_encoder(spec)

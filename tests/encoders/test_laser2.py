@@ -16,10 +16,18 @@ sentencepiece = pytest.importorskip("sentencepiece")
 
 WIDTH, HIDDEN, LAYERS = 6, 5, 3
 TEXTS = [
-    "The ferry was late again.", "see you tmrw!!!", "", " ", "a", "☃☃ unknown signs 漢字",
-    "Hello, \tWorld! ABC\x1f123", "I’m “doing” great …", "half \ud83d a pair", "x" * 500,
+    "The ferry was late again.",
+    "see you tmrw!!!",
+    "",
+    " ",
+    "a",
+    "☃☃ unknown signs 漢字",
+    "Hello, \tWorld! ABC\x1f123",
+    "I’m “doing” great …",
+    "half \ud83d a pair",
+    "x" * 500,
     *(f"This is sentence {number}, {'and it goes on ' * (number % 7)}." for number in range(40)),
-]  # fmt: skip
+]
 
 
 @pytest.fixture(scope="module")
@@ -94,8 +102,9 @@ def test_its_pieces_give_type_token_ratios(encoder, model):
     for name, side in (("clean", clean), ("noisy", noisy)):
         pieces = [
             piece if read.piece_to_id(piece) != read.unk_id() else None
-            for text in side for piece in read.encode(text.lower(), out_type=str)
-        ]  # fmt: skip
+            for text in side
+            for piece in read.encode(text.lower(), out_type=str)
+        ]
         assert seeds[f"ttr_{name}"] == (pytest.approx(100 * len(set(pieces)) / len(pieces)),)
 
 
@@ -191,7 +200,7 @@ def with_weight(name):
         (with_weight("lstm.bias_hh_l1"), "size"),
         (with_weight("lstm.weight_hh_l999999999"), "it is no LSTM"),
     ],
-)  # fmt: skip
+)
 def test_a_foreign_checkpoint_is_one_clear_line(tmp_path, model, checkpoint, change, message):
     folder = written(tmp_path, model, change(copy.deepcopy(checkpoint)))
     with pytest.raises(SourceError, match=message) as caught:

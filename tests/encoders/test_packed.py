@@ -12,9 +12,14 @@ from noisegen.encoders.tokens import Packed, Padded, by_length, is_packable
 from noisegen.errors import UsageError
 
 SIZES = {
-    "vocab_size": 90, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4,
-    "intermediate_size": 64, "max_position_embeddings": 140, "initializer_range": 0.2,
-}  # fmt: skip
+    "vocab_size": 90,
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "intermediate_size": 64,
+    "max_position_embeddings": 140,
+    "initializer_range": 0.2,
+}
 PADDING = {"bert": 0, "roberta": 1, "xlm-roberta": 1, "distilbert": 0}
 POOLINGS = ["mean", "max", "cls"]
 
@@ -47,8 +52,8 @@ def weights_and_gradients(network, head, batch, rows):
     target = torch.linspace(-1, 1, vectors.numel()).view_as(vectors)
     (vectors * target).sum().backward()
     assert len(vectors) == rows
-    return vectors.detach(), [w.grad for w in (*network.parameters(), *head.parameters())
-                              if w.grad is not None]  # fmt: skip
+    weights = (*network.parameters(), *head.parameters())
+    return vectors.detach(), [weight.grad for weight in weights if weight.grad is not None]
 
 
 @pytest.mark.parametrize("place", ["before", "after"])
@@ -78,8 +83,9 @@ def test_thousands_of_real_sentences_have_the_same_vectors(tiny_bert, sentences)
             sides = [kind.of(ids.take(rows), 0) for kind in (Padded, Packed)]
             states = [side.states(encoder.network) for side in sides]
             for pooling in POOLINGS:
-                one, other = (side.pooled(state, pooling)
-                              for side, state in zip(sides, states, strict=True))  # fmt: skip
+                one, other = (
+                    side.pooled(state, pooling) for side, state in zip(sides, states, strict=True)
+                )
                 torch.testing.assert_close(other, one, atol=1e-5, rtol=1e-5)
             seen += len(rows)
     assert seen == len(texts) > 2000

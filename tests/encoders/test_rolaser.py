@@ -25,22 +25,39 @@ pytest.importorskip("sacremoses")
 
 HIDDEN, HEADS, INNER, LAYERS, WIDTH = 16, 4, 24, 2, 20
 TEXTS = [
-    "The ferry was late again.", "see you tmrw!!!", "", "a", "☃☃ unknown signs 漢字",
-    "Hello, \tWorld! ABC\x1f123", "I’m “doing” great …", "half \ud83d a pair", "x" * 60,
-]  # fmt: skip
+    "The ferry was late again.",
+    "see you tmrw!!!",
+    "",
+    "a",
+    "☃☃ unknown signs 漢字",
+    "Hello, \tWorld! ABC\x1f123",
+    "I’m “doing” great …",
+    "half \ud83d a pair",
+    "x" * 60,
+]
 ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789.,!?'\""
 
 
 def namespace(**changed):
     """What fairseq's trainer keeps of the command line, as the launchers have it."""
     told = {
-        "arch": "laser_transformer", "encoder_embed_dim": HIDDEN, "encoder_layers": LAYERS,
-        "encoder_attention_heads": HEADS, "encoder_ffn_embed_dim": INNER, "prepend_bos": True,
-        "encoder_normalize_before": True, "layernorm_embedding": True, "left_pad_source": True,
-        "sentemb_criterion": "maxpool", "activation_fn": "relu", "no_scale_embedding": False,
-        "encoder_character_embeddings": False, "max_source_positions": 1024,
-        "student_teacher_config": "distil:robertaugc-laserstd", "adam_betas": "(0.9,0.98)",
-    }  # fmt: skip
+        "arch": "laser_transformer",
+        "encoder_embed_dim": HIDDEN,
+        "encoder_layers": LAYERS,
+        "encoder_attention_heads": HEADS,
+        "encoder_ffn_embed_dim": INNER,
+        "prepend_bos": True,
+        "encoder_normalize_before": True,
+        "layernorm_embedding": True,
+        "left_pad_source": True,
+        "sentemb_criterion": "maxpool",
+        "activation_fn": "relu",
+        "no_scale_embedding": False,
+        "encoder_character_embeddings": False,
+        "max_source_positions": 1024,
+        "student_teacher_config": "distil:robertaugc-laserstd",
+        "adam_betas": "(0.9,0.98)",
+    }
     return argparse.Namespace(**told | changed)
 
 
@@ -51,9 +68,11 @@ def weights_of(settings, rows):
     if settings.encoder_character_embeddings:
         cnn = CharacterCNN(HIDDEN, WordIds())
         names = (
-            ("characters.weight", "_char_embedding_weights"), ("convolutions.", "char_conv_"),
-            ("highways.", "_highways._layers."), ("projection.", "_projection."),
-        )  # fmt: skip
+            ("characters.weight", "_char_embedding_weights"),
+            ("convolutions.", "char_conv_"),
+            ("highways.", "_highways._layers."),
+            ("projection.", "_projection."),
+        )
         for name, value in cnn.state_dict().items():
             for ours, reference in names:
                 name = name.replace(ours, reference)
@@ -89,13 +108,15 @@ def checkpoint_of(settings, rows):
     """What fairseq's trainer saves: settings, weights, optimiser and figures."""
     figures = [(10, "loss", "AverageMeter", {"val": np.float64(0.2), "sum": torch.tensor(1.0)})]
     return {
-        "args": None, "criterion": None, "task_state": {},
+        "args": None,
+        "criterion": None,
+        "task_state": {},
         "cfg": {"_name": None, "common": {"seed": 1, "fp16": False}, "model": settings},
         "model": weights_of(settings, rows),
         "optimizer_history": [{"criterion_name": "EncoderSimilarityCriterion", "num_updates": 9}],
         "extra_state": {"metrics": {"train": figures}, "val_loss": np.float32(0.5)},
         "last_optimizer_state": {"state": {0: {"exp_avg": torch.ones(3)}}},
-    }  # fmt: skip
+    }
 
 
 def roberta_pieces(folder: Path) -> dict[str, int]:
@@ -103,9 +124,12 @@ def roberta_pieces(folder: Path) -> dict[str, int]:
     from tokenizers import ByteLevelBPETokenizer
 
     made = ByteLevelBPETokenizer()
-    made.train_from_iterator([laser_text(text) for text in TEXTS] * 3, vocab_size=300,
-                             special_tokens=["<s>", "<pad>", "</s>", "<unk>", "<mask>"],
-                             show_progress=False)  # fmt: skip
+    made.train_from_iterator(
+        [laser_text(text) for text in TEXTS] * 3,
+        vocab_size=300,
+        special_tokens=["<s>", "<pad>", "</s>", "<unk>", "<mask>"],
+        show_progress=False,
+    )
     made.save_model(str(folder))
     return made.get_vocab()
 
@@ -178,10 +202,17 @@ def naive(embedded, settings, weights):
 
 
 VARIANTS = [
-    {}, {"sentemb_criterion": "meanpool"}, {"sentemb_criterion": "cls"}, {"prepend_bos": False},
-    {"encoder_normalize_before": False, "activation_fn": "gelu", "layernorm_embedding": False,
-     "no_scale_embedding": True},
-]  # fmt: skip
+    {},
+    {"sentemb_criterion": "meanpool"},
+    {"sentemb_criterion": "cls"},
+    {"prepend_bos": False},
+    {
+        "encoder_normalize_before": False,
+        "activation_fn": "gelu",
+        "layernorm_embedding": False,
+        "no_scale_embedding": True,
+    },
+]
 
 
 @pytest.mark.parametrize("changed", VARIANTS, ids=str)
@@ -238,9 +269,12 @@ def test_c_rolaser_reads_words_as_its_published_code_does(tmp_path):
 
     words = {
         TEXTS[0]: ["the", "ferry", "was", "late", "again", "."],
-        TEXTS[1]: ["see", "you", "tmrw", "!", "!", "!"], TEXTS[2]: [], TEXTS[3]: ["a"],
-        TEXTS[4]: ["☃☃", "unknown", "signs", "漢", "字"], TEXTS[8]: ["x" * 60],
-    }  # fmt: skip
+        TEXTS[1]: ["see", "you", "tmrw", "!", "!", "!"],
+        TEXTS[2]: [],
+        TEXTS[3]: ["a"],
+        TEXTS[4]: ["☃☃", "unknown", "signs", "漢", "字"],
+        TEXTS[8]: ["x" * 60],
+    }
     for text, split in words.items():
         length = 1 + max(1, sum(len(word) + 1 for word in split)) + 1
         read = ["".join(c if c in symbols else "<unk>" for c in word) for word in split]
@@ -293,8 +327,14 @@ def test_a_symbol_that_comes_again_keeps_its_number_unless_flagged(folder, tmp_p
         "a 1\nb 7  \n</s> 1 #fairseq:overwrite\na 2 #fairseq:duplicate\n#x 3\n", "utf-8"
     )
     assert _read_vocabulary(path) == {
-        "<s>": 0, "<pad>": 1, "</s>": 2, "<unk>": 3, "a": 6, "b": 5, "#x": 7,
-    }  # fmt: skip
+        "<s>": 0,
+        "<pad>": 1,
+        "</s>": 2,
+        "<unk>": 3,
+        "a": 6,
+        "b": 5,
+        "#x": 7,
+    }
 
 
 class Payload:
@@ -444,9 +484,12 @@ def folder_with_spm(tmp_path, folder):
     text.mkdir()
     (text / "t.txt").write_text("see you tomorrow\nat the station\n" * 20)
     sentencepiece.SentencePieceTrainer.train(
-        input=str(text / "t.txt"), model_prefix=str(text / "laser2"), vocab_size=30,
-        hard_vocab_limit=False, minloglevel=5,
-    )  # fmt: skip
+        input=str(text / "t.txt"),
+        model_prefix=str(text / "laser2"),
+        vocab_size=30,
+        hard_vocab_limit=False,
+        minloglevel=5,
+    )
     (text / "laser2.model").rename(text / "laser2.spm")
     (text / "laser2.pt").write_bytes((folder / "rolaser.pt").read_bytes())
     return text

@@ -27,9 +27,12 @@ modules = pytest.importorskip("sentence_transformers.sentence_transformer.module
 TEXTS = ["see you tomorrow", "c u 2moro!!!", "", "a much longer sentence about nothing at all"]
 CLOSE = {"atol": 2e-6, "rtol": 0}
 SIZES = {
-    "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64,
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "intermediate_size": 64,
     "initializer_range": 0.2,
-}  # fmt: skip
+}
 
 
 def theirs(folder):
@@ -71,25 +74,46 @@ def dense(width, out, activation, **settings):
 
 
 STACKS = {
-    "LaBSE": ("bert", lambda: [pooling("cls"), dense(32, 32, torch.nn.Tanh()),
-                               modules.Normalize()]),
-    "LaBSE by its old keys": ("bert", lambda: [
-        pooling("cls"), dense(32, 32, torch.nn.Tanh()), modules.Normalize()]),
+    "LaBSE": (
+        "bert",
+        lambda: [pooling("cls"), dense(32, 32, torch.nn.Tanh()), modules.Normalize()],
+    ),
+    "LaBSE by its old keys": (
+        "bert",
+        lambda: [pooling("cls"), dense(32, 32, torch.nn.Tanh()), modules.Normalize()],
+    ),
     "mE5": ("xlmr", lambda: [pooling("mean"), modules.Normalize()]),
     "RoLASER v2": ("xlmr", lambda: [pooling("mean"), dense(32, 48, torch.nn.GELU())]),
     "InfoXLM": ("xlmr", lambda: [pooling("cls")]),
-    "two layers": ("bert", lambda: [
-        pooling("max"), dense(32, 20, torch.nn.ReLU()), modules.LayerNorm(20),
-        dense(20, 12, torch.nn.Identity(), bias=False), modules.Dropout(0.3)]),
-    "residual": ("bert", lambda: [pooling("mean"), dense(32, 12, torch.nn.SiLU(),
-                                  use_residual=True), dense(12, 12, torch.nn.SiLU(),
-                                  use_residual=True)]),
-    "tokens first": ("xlmr", lambda: [
-        dense(32, 24, torch.nn.Tanh(), module_input_name="token_embeddings"), pooling("max")]),
+    "two layers": (
+        "bert",
+        lambda: [
+            pooling("max"),
+            dense(32, 20, torch.nn.ReLU()),
+            modules.LayerNorm(20),
+            dense(20, 12, torch.nn.Identity(), bias=False),
+            modules.Dropout(0.3),
+        ],
+    ),
+    "residual": (
+        "bert",
+        lambda: [
+            pooling("mean"),
+            dense(32, 12, torch.nn.SiLU(), use_residual=True),
+            dense(12, 12, torch.nn.SiLU(), use_residual=True),
+        ],
+    ),
+    "tokens first": (
+        "xlmr",
+        lambda: [
+            dense(32, 24, torch.nn.Tanh(), module_input_name="token_embeddings"),
+            pooling("max"),
+        ],
+    ),
     "concatenated": ("xlmr", lambda: [pooling("cls", "max", "mean"), modules.Normalize()]),
     "in another order": ("bert", lambda: [pooling("lasttoken", "mean_sqrt_len_tokens", "cls")]),
     **{mode: ("xlmr", lambda mode=mode: [pooling(mode)]) for mode in POOLINGS},
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", STACKS)
@@ -97,8 +121,11 @@ def test_a_stack_gives_the_vectors_of_sentence_transformers(request, tmp_path, n
     network, steps = STACKS[name]
     made = saved(request.getfixturevalue(network), tmp_path / "theirs", *steps())
     if name.endswith("old keys"):
-        old = {"word_embedding_dimension": 32, "pooling_mode_cls_token": True,
-               "pooling_mode_mean_tokens": False}  # fmt: skip
+        old = {
+            "word_embedding_dimension": 32,
+            "pooling_mode_cls_token": True,
+            "pooling_mode_mean_tokens": False,
+        }
         (tmp_path / "theirs" / "1_Pooling" / "config.json").write_text(json.dumps(old))
     wanted = made.encode(TEXTS)
     opened = open_folder(tmp_path / "theirs")
@@ -106,9 +133,11 @@ def test_a_stack_gives_the_vectors_of_sentence_transformers(request, tmp_path, n
 
     ids = opened.tokenizer.tokenize(TEXTS)
     with torch.inference_mode():
-        for batch in (Padded.of(ids, opened.tokenizer.pad_id),
-                      Packed.of(ids, opened.tokenizer.pad_id),
-                      Packed.of(ids, opened.tokenizer.pad_id, tokens=128, longest=64)):  # fmt: skip
+        for batch in (
+            Padded.of(ids, opened.tokenizer.pad_id),
+            Packed.of(ids, opened.tokenizer.pad_id),
+            Packed.of(ids, opened.tokenizer.pad_id, tokens=128, longest=64),
+        ):
             np.testing.assert_allclose(opened(batch).numpy(), wanted, atol=5e-6, rtol=0)
 
     save_folder(opened, tmp_path / "ours")

@@ -86,9 +86,13 @@ pytest.importorskip("ftfy")
 pytest.importorskip("emoji")
 
 POSTS = [
-    "@ann  see https://t.co/x &lt;3 🔥", "Itâ€™s a flood\nhere", "plain words", "",
-    "www.a.org @b_c!", "half \ud83d of a pair",
-]  # fmt: skip
+    "@ann  see https://t.co/x &lt;3 🔥",
+    "Itâ€™s a flood\nhere",
+    "plain words",
+    "",
+    "www.a.org @b_c!",
+    "half \ud83d of a pair",
+]
 
 
 def test_ids_are_those_of_the_prepared_texts(tiny_bert):
