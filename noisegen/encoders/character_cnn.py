@@ -248,7 +248,7 @@ class CharacterCNN(nn.Module):
 
     def vectors(self, characters: Tensor) -> Tensor:
         """Return shape (words, hidden) of characters (words, 50), shortest words first."""
-        states = torch.cat([self._convolved(group) for group in trimmed(characters)])
+        states = torch.cat([self.convolved(group) for group in trimmed(characters)])
         for highway in self.highways:
             new, gate = highway(states).chunk(2, dim=-1)
             carried = torch.sigmoid(gate)
@@ -256,7 +256,7 @@ class CharacterCNN(nn.Module):
         vectors: Tensor = self.projection(states)
         return vectors
 
-    def _convolved(self, characters: Tensor) -> Tensor:
+    def convolved(self, characters: Tensor) -> Tensor:
         """Return shape (words, filters): the maximum of each filter over the word, at least 0."""
         states = self.characters(characters.to(self.projection.weight.device).int())
         maxima = []

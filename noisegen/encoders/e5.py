@@ -103,7 +103,7 @@ def e5_folder() -> Path:
     """
     folder = cache_folder() / f"e5-{SHA256[:16]}-{FORMAT}"
     if not folder.is_dir():
-        encoder = unpacked(read_model(_package_file()))
+        encoder = unpacked(read_model(package_file()))
         try:
             with atomic_folder(folder) as temporary:
                 save_folder(encoder, temporary)
@@ -112,7 +112,8 @@ def e5_folder() -> Path:
     return folder
 
 
-def _package_file() -> Path:
+def package_file() -> Path:
+    """Return the package's file; raises MissingExtra, SourceError if it is changed."""
     path = package_folder(PACKAGE, PACKAGE, "e5") / FILE
     if not path.is_file() or file_digest(path) != SHA256:
         raise SourceError(f"{path} is not that of {PACKAGE} 0.3.0; reinstall {PACKAGE}==0.3.0")

@@ -223,7 +223,7 @@ def open_rolaser(folder: str | Path) -> RoLaser:
     path, symbols = (only_file(folder, f"*.{end}", _NEEDED) for end in ("pt", "cvocab"))
     laser_text("")  # reports a missing package before the long work
     weights, settings = checkpoint = _read_checkpoint(path)
-    vocabulary = _read_vocabulary(symbols)
+    vocabulary = read_vocabulary(symbols)
     if not settings.encoder_character_embeddings:
         rows = len(weights["embed_tokens.weight"])
         size = max(vocabulary.values()) + 1
@@ -260,7 +260,7 @@ def _read_checkpoint(path: Path) -> FairseqCheckpoint:
     return FairseqCheckpoint(part, settings)
 
 
-def _read_vocabulary(path: Path) -> dict[str, int]:
+def read_vocabulary(path: Path) -> dict[str, int]:
     """Return the number of each symbol in a dictionary of fairseq: `SYMBOL COUNT [FLAG]`.
 
     The first four symbols are fixed. A repeated symbol keeps its number, unless it is flagged as a

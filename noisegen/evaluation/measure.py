@@ -33,17 +33,22 @@ _POINTS = 100  # STS figures are 100 x Spearman's correlation
 
 
 class VectorStore:
-    """A cache of the vectors of texts by one encoder."""
+    """A cache of the vectors of texts by one encoder, of at most `cache_bytes`."""
 
-    def __init__(self, encoder: Encoder, progress: Progress | None = None) -> None:
-        self.encoder = encoder
+    def __init__(
+        self, encoder: Encoder, progress: Progress | None = None, cache_bytes: int = CACHE_BYTES
+    ) -> None:
+        self.encoder, self.cache_bytes = encoder, cache_bytes
         self._progress = progress
         self._vectors: dict[str, Vectors] = {}
+
+    def __len__(self) -> int:
+        return len(self._vectors)
 
     def __call__(self, texts: Sequence[str]) -> Vectors:
         """Return shape (texts, width)."""
         new = [text for text in dict.fromkeys(texts) if text not in self._vectors]
-        if (len(self._vectors) + len(new)) * self.encoder.width * 4 > CACHE_BYTES:
+        if (len(self._vectors) + len(new)) * self.encoder.width * 4 > self.cache_bytes:
             self._vectors, new = {}, list(dict.fromkeys(texts))
         if new:
             self._vectors |= zip(new, self.encoder.encode(new, self._progress), strict=True)

@@ -42,9 +42,8 @@ def cnn(tokenizer):
     return made
 
 
-def naive(cnn, characters):
+def naive(weights, characters):
     """The vector of one word: every window, every filter, as the paper draws it."""
-    weights = {name: value.double().numpy() for name, value in cnn.state_dict().items()}
     states = weights["characters.weight"][characters]
     found = []
     for number, (width, _) in enumerate(FILTERS):
@@ -64,8 +63,9 @@ def test_vectors_equal_the_computation_written_out(cnn, tokenizer):
     ids = tokenizer.tokenize(TEXTS).padded(PAD)
     vectors = cnn(torch.from_numpy(ids)).detach().numpy()
     assert vectors.shape == (*ids.shape, 20)
+    weights = {name: value.double().numpy() for name, value in cnn.state_dict().items()}
     expected = {
-        number: naive(cnn, characters_of(tokenizer.table.words(np.array([number])))[0])
+        number: naive(weights, characters_of(tokenizer.table.words(np.array([number])))[0])
         for number in np.unique(ids)
     }
     for row, word in np.ndindex(ids.shape):
@@ -135,8 +135,8 @@ def test_what_fills_a_word_up_is_left_out_without_a_trace(cnn, longest):
     ids = np.array([PAD, *(table.add(word) for word in words if word)])
     full = torch.from_numpy(characters_of(table.words(ids)))
     with torch.no_grad():
-        expected = torch.stack([cnn._convolved(word[None])[0] for word in full])
-        found = torch.cat([cnn._convolved(group) for group in trimmed(full)])
+        expected = torch.stack([cnn.convolved(word[None])[0] for word in full])
+        found = torch.cat([cnn.convolved(group) for group in trimmed(full)])
     torch.testing.assert_close(found, expected, atol=1e-6, rtol=1e-6)
     if longest < 40:
         assert max(group.shape[1] for group in trimmed(full)) < 50

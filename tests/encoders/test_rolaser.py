@@ -320,13 +320,13 @@ def test_old_forms_open_too(folder, tmp_path):
 
 
 def test_a_symbol_that_comes_again_keeps_its_number_unless_flagged(folder, tmp_path):
-    from noisegen.encoders.rolaser import _read_vocabulary
+    from noisegen.encoders.rolaser import read_vocabulary
 
     path = tmp_path / "x.cvocab"
     path.write_text(
         "a 1\nb 7  \n</s> 1 #fairseq:overwrite\na 2 #fairseq:duplicate\n#x 3\n", "utf-8"
     )
-    assert _read_vocabulary(path) == {
+    assert read_vocabulary(path) == {
         "<s>": 0,
         "<pad>": 1,
         "</s>": 2,

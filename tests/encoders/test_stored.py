@@ -172,12 +172,17 @@ def of_files():
     return int(line.split()[1]) / 1000
 
 
+@pytest.fixture(scope="module")
+def vectors_file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("vectors") / "vectors.npy"
+    rows = np.tile(np.arange(500, dtype=np.float16), (MEGABYTES * 1_000, 1))
+    np.save(path, rows)
+    return path
+
+
 @pytest.fixture
-def vectors(tmp_path):
-    path = tmp_path / "vectors.npy"
-    made = np.arange(MEGABYTES * 500_000, dtype=np.float16).reshape(-1, 500)
-    np.save(path, made)
-    return np.load(path, mmap_mode="r")
+def vectors(vectors_file):
+    return np.load(vectors_file, mmap_mode="r")
 
 
 def test_pages_that_were_read_are_given_back(vectors):

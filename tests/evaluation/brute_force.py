@@ -22,15 +22,17 @@ def mean_of_nearest(x, ys, k):
 
 def xsim_predictions(xs, ys, k, margin):
     """Return the line that each x chooses, as LASER describes it."""
-    return [_prediction(x, xs, ys, k, margin) for x in xs]
-
-
-def _prediction(x, xs, ys, k, margin):
     if margin == "absolute":
-        return nearest(x, ys, 1)[0][1]
+        return [nearest(x, ys, 1)[0][1] for x in xs]
+    back = [mean_of_nearest(y, xs, k) for y in ys]
+    return [_prediction(x, ys, k, margin, back) for x in xs]
+
+
+def _prediction(x, ys, k, margin, back):
+    there = mean_of_nearest(x, ys, k)
     scored = []
     for one, row in nearest(x, ys, k):
-        middle = (mean_of_nearest(x, ys, k) + mean_of_nearest(ys[row], xs, k)) / 2
+        middle = (there + back[row]) / 2
         ratio = one / middle if middle else 0.0
         score = one - middle if margin == "distance" else ratio
         scored.append((-round(score, 12), row))

@@ -13,7 +13,6 @@ from brute_force import matching, xsim_predictions
 
 from noisegen.encoders.encoder import Ragged, Vectors, open_encoder
 from noisegen.errors import OutputError, SourceError, UsageError
-from noisegen.evaluation import models as models_module
 from noisegen.evaluation.evaluate import evaluate
 from noisegen.evaluation.findings import verdict
 from noisegen.evaluation.measure import Measured, VectorStore, compare, measure, scores
@@ -352,13 +351,12 @@ def test_a_text_is_encoded_once(clean, noisy):
     assert len(encoder.asked) == len(set(encoder.asked)) == len(set(one.texts()))
 
 
-def test_a_store_gives_what_the_encoder_gives_whatever_it_forgot(clean, monkeypatch):
-    monkeypatch.setattr("noisegen.evaluation.measure.CACHE_BYTES", 4 * 128 * 7)
-    encoder, store = Letters(), VectorStore(Letters())
+def test_a_store_gives_what_the_encoder_gives_whatever_it_forgot(clean):
+    encoder, store = Letters(), VectorStore(Letters(), cache_bytes=4 * 128 * 7)
     for start in range(0, len(clean), 3):
         texts = [*clean[start : start + 4], clean[0], clean[start]]
         np.testing.assert_array_equal(store(texts), encoder.encode(texts))
-    assert len(store._vectors) <= 7
+    assert len(store) <= 7
 
 
 def measured(one: PairSet, encoder: Letters, anchor: Letters) -> dict[str, Measured]:
@@ -531,10 +529,11 @@ def test_files_of_xsim_that_do_not_fit_are_refused(tmp_path, tiny_models, clean,
         evaluate(["minilm"], tmp_path, pairs=pairs_file, augmented=path, hard=False)
 
 
-def test_a_pool_of_hard_negatives_is_as_large_as_asked_for(tmp_path, tiny_models, pairs_file):
+def test_a_pool_of_hard_negatives_is_as_large_as_asked_for(pairs_file):
     def number(**given):
-        results = evaluate([str(tiny_models())], tmp_path / str(given), pairs=pairs_file, **given)
-        return int(results.datasets[0].note.split()[0])
+        options = {"models": "minilm", "out": "report", "pairs": pairs_file, **given}
+        [dataset] = make_sets(decode(EvaluateOptions, options), lambda event: None).sets
+        return int(dataset.note.split()[0])
 
     assert number(per_kind=1) < number() < number(per_kind=10)
 
@@ -647,12 +646,12 @@ def test_a_correlation_that_is_left_out_is_told(tmp_path, tiny_models):
     assert "same: sts_clean of" in found.settings["notes"][0]
 
 
-def test_each_model_is_opened_once(tiny_models, files, tmp_path, monkeypatch):
-    specs, open_encoder = [], models_module.open_encoder
-    monkeypatch.setattr(
-        models_module, "open_encoder", lambda spec: (specs.append(spec), open_encoder(spec))[1]
-    )
-    models = [str(tiny_models()), str(tiny_models(seed=1))]
-    evaluate(models, tmp_path / "report", retrieval=files["match"])
+def test_each_model_is_opened_once(tiny_models, files, tmp_path):
+    events = []
+    models = [f"one={tiny_models()}", f"two={tiny_models(seed=1)}"]
+    evaluate(models, tmp_path / "report", retrieval=files["match"], progress=events.append)
 
-    assert specs == models
+    assert [event.doing for event in events if "opening" in event.doing] == [
+        "opening one",
+        "opening two",
+    ]

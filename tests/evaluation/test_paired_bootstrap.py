@@ -13,7 +13,6 @@ from noisegen.evaluation import (
     spearman_differences,
     spearman_intervals,
 )
-from noisegen.evaluation import statistics as module
 
 
 def generator(seed):
@@ -66,13 +65,13 @@ def test_spearman_of_a_resample_is_scipys_with_ties():
     assert (found.low, found.high) == pytest.approx(tuple(np.percentile(differences, (2.5, 97.5))))
 
 
-def test_blocks_change_nothing_and_seeds_do(monkeypatch):
-    values = {"a": generator(4).standard_normal(50)}
-    whole = mean_intervals(values, resamples=300)
-    assert mean_intervals(values, resamples=300) == whole
-    assert mean_intervals(values, resamples=300, seed=1) != whole
-    monkeypatch.setattr(module, "_BLOCK", 170)
-    assert mean_intervals(values, resamples=300)["a"].low == pytest.approx(whole["a"].low)
+def test_a_seed_gives_the_same_interval_in_several_blocks():
+    values = generator(4).standard_normal(20_000)  # a block has 52 resamples
+    found = mean_intervals({"a": values}, resamples=300)
+    assert mean_intervals({"a": values}, resamples=300) == found
+    assert mean_intervals({"a": values}, resamples=300, seed=1) != found
+    means = values[resamples(20_000, 0, 300)].mean(axis=1)
+    assert found["a"].low == pytest.approx(np.percentile(means, 2.5))
 
 
 def test_p_is_small_exactly_where_the_interval_excludes_zero():

@@ -336,14 +336,13 @@ def test_rows_that_are_not_read_are_counted(tmp_path, monkeypatch):
     ]
 
 
-def test_a_pool_that_is_cut_says_so(tmp_path, monkeypatch):
-    monkeypatch.setattr("noisegen.evaluation.sets.POOL_MAX", 50)
-    (tmp_path / "pool.txt").write_text("\n".join(TEXTS[:100]) + "\n")
+def test_a_pool_that_is_cut_says_so(tmp_path):
+    (tmp_path / "pool.txt").write_text("".join(f"line {number}\n" for number in range(50_100)))
     pairs = write(tmp_path / "a.tsv", [("x", "y"), ("u", "v")], names=("noisy", "clean"))
     made = sets_of(pairs=pairs, pool=str(tmp_path / "pool.txt"), hard=False)
 
-    assert made.notes == ["a: 48 of 100 other sentences in the pool"]
-    assert len(made.sets[0].pool) == 48
+    assert made.notes == ["a: 49,998 of 50,100 other sentences in the pool"]
+    assert len(made.sets[0].pool) == 49_998
 
 
 def test_texts_too_long_for_hard_negatives_are_counted():

@@ -6,7 +6,6 @@ from scipy.spatial.distance import pdist
 from scipy.stats import spearmanr
 from sklearn.decomposition import PCA
 
-from noisegen.evaluation import examples as module
 from noisegen.evaluation import project
 
 
@@ -66,15 +65,12 @@ def test_the_same_vectors_give_the_same_map_whatever_the_sign_of_an_axis(draws, 
     assert project("p", [("a", "b")] * 20, clean, {"m": (clean, clean)}) == first
 
 
-def test_many_pairs_are_taken_at_even_steps(draws, monkeypatch):
-    monkeypatch.setattr(module, "_FITTED_MAX", 300)
-    monkeypatch.setattr(module, "PAIRS_MAX", 10)
-    monkeypatch.setattr(module, "_POINTS_MAX", 50)
-    clean, noisy = draws.standard_normal((2, 1_000, 3))
-    texts = [(str(one), "n") for one in range(1_000)]
+def test_many_pairs_are_taken_at_even_steps(draws):
+    clean, noisy = draws.standard_normal((2, 6_000, 3))
+    texts = [(str(one), "n") for one in range(6_000)]
     found = project("p", texts, clean, {"m": (clean, noisy)})
-    assert [one for one, _ in found.texts] == [str(one) for one in range(0, 1_000, 100)]
-    assert len(found.points["m"]) == 10
+    assert [one for one, _ in found.texts] == [str(one) for one in range(0, 6_000, 30)]
+    assert len(found.points["m"]) == 200
 
 
 def test_a_model_of_another_width_is_left_out(draws):
