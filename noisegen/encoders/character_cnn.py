@@ -98,7 +98,7 @@ class WordIds:
         """Return the bytes of words; raises NoisegenError for ids that are no longer valid."""
         numbers = ids.astype(np.int64) - _FIRST
         words = self._words[numbers % self.kept]
-        ages = (self._count - numbers - 1) % _SPAN  # read after `words`: other threads may add
+        ages = (self._count - numbers - 1) % _SPAN  # counted last: threads may add words
         if ((ages >= min(self.kept, self._count)) & (numbers >= 0)).any():
             kept = f"only the last {self.kept:,} new words are kept"
             raise NoisegenError(f"word ids have expired, {kept}; encode fewer texts at once")
@@ -120,7 +120,7 @@ class WordIds:
 
 
 def characters_of(words: Words) -> npt.NDArray[np.int16]:
-    """Return shape (words, 50); all 0 for the empty word, which is padding."""
+    """Return the characters of words, shape (words, 50); the empty word is padding, all 0."""
     content = np.ascontiguousarray(words).view(np.uint8).reshape(len(words), _BYTES)
     lengths = np.char.str_len(words)
     characters = np.full((len(words), CHARACTERS), _FILL, np.int16)
@@ -233,13 +233,13 @@ class CharacterCNN(nn.Module):
             nn.init.zeros_(self.projection.bias)
 
     def forward(self, ids: Tensor) -> Tensor:
-        """Return shape (rows, words, hidden); raises NoisegenError for ids no longer valid."""
+        """Return vectors of shape (rows, words, hidden); raises NoisegenError for expired ids."""
         characters, word_of = self.table.distinct(ids.cpu().numpy())
         vectors = self.vectors(torch.from_numpy(characters))
         return nn.functional.embedding(torch.from_numpy(word_of).to(ids.device), vectors)
 
     def of_characters(self, characters: Tensor) -> Tensor:
-        """Return shape (rows, words, hidden) of characters (rows, words, 50), without the table."""
+        """Return vectors (rows, words, hidden) of characters (rows, words, 50), not of ids."""
         words, word_of = torch.unique(characters.flatten(0, 1), dim=0, return_inverse=True)
         order = _needed(words).argsort(stable=True)
         vectors = self.vectors(words[order])
@@ -247,7 +247,7 @@ class CharacterCNN(nn.Module):
         return nn.functional.embedding(ranks, vectors)
 
     def vectors(self, characters: Tensor) -> Tensor:
-        """Return shape (words, hidden) of characters (words, 50), shortest words first."""
+        """Return vectors (words, hidden) of characters (words, 50), shortest words first."""
         states = torch.cat([self.convolved(group) for group in trimmed(characters)])
         for highway in self.highways:
             new, gate = highway(states).chunk(2, dim=-1)
@@ -257,7 +257,7 @@ class CharacterCNN(nn.Module):
         return vectors
 
     def convolved(self, characters: Tensor) -> Tensor:
-        """Return shape (words, filters): the maximum of each filter over the word, at least 0."""
+        """Return the maximum of each filter over a word, at least 0, shape (words, filters)."""
         states = self.characters(characters.to(self.projection.weight.device).int())
         maxima = []
         for filters, bias in (convolution.parameters() for convolution in self.convolutions):

@@ -39,7 +39,7 @@ from noisegen.errors import SourceError, UsageError
 KIND = "noisegen_characters"
 WEIGHTS = "model.safetensors"
 NETWORKS = ("bert", "roberta")  # types of network whose word embeddings can be replaced
-_CHARACTERS = "embeddings.word_embeddings._char_embedding_weights"  # in CharacterBERT
+_CHARACTERS = "embeddings.word_embeddings._char_embedding_weights"  # CharacterBERT's
 # Settings, and the weight whose length must equal the setting.
 _SIZES = {
     "hidden_size": "embeddings.LayerNorm.bias",

@@ -69,7 +69,7 @@ class Ragged:
         return Ragged(self.values[np.arange(offsets[-1]) + shift], offsets)
 
     def padded(self, fill: int) -> npt.NDArray[np.int64]:
-        """Return shape (rows, longest row), padded on the right."""
+        """Return an array of shape (rows, longest row), padded on the right."""
         out = np.full((len(self), max(self.lengths, default=0)), fill, np.int64)
         out[np.arange(out.shape[1]) < self.lengths[:, None]] = self.values
         return out

@@ -92,7 +92,7 @@ class Pooling(HeadStep, frozen=True):
         return width * len(self.pooling_mode)
 
     def apply(self, module: nn.Module, vectors: Tensor, batch: Padded | Packed) -> Tensor:
-        """Return shape (rows, width)."""
+        """Return vectors of shape (rows, width)."""
         return torch.cat([batch.pooled(vectors, mode) for mode in self.pooling_mode], -1)
 
 
@@ -125,7 +125,7 @@ class Dense(HeadStep, frozen=True):
         return self.out_features
 
     def module(self, width: int) -> nn.Module:
-        """Return the layer."""
+        """Return the layer for input vectors of this width."""
         return DenseLayer(width, self)
 
 
@@ -174,7 +174,7 @@ class Dropout(HeadStep, frozen=True):
     dropout: Annotated[float, msgspec.Meta(ge=0, lt=1)] = 0.2
 
     def module(self, width: int) -> nn.Module:
-        """Return the dropout."""
+        """Return the dropout module."""
         return nn.Dropout(self.dropout)
 
 
@@ -266,7 +266,7 @@ class SentenceHead(nn.Module):
         return layers[-1] if layers else None
 
     def forward(self, states: Tensor, batch: Padded | Packed) -> Tensor:
-        """Return shape (rows, width), float32."""
+        """Return vectors of shape (rows, width), float32."""
         with torch.autocast(states.device.type, enabled=False):
             vectors = states.float()
             for step, module in zip(self.settings.steps, self.steps, strict=True):

@@ -64,7 +64,7 @@ class LaserEncoder(nn.Module):
         """Return the ids of the prepared texts."""
 
     def encode(self, texts: Sequence[str], progress: Progress | None = None) -> Vectors:
-        """Return shape (texts, width)."""
+        """Return vectors of shape (texts, width)."""
         out = np.zeros((len(texts), self.width), np.float32)
         device = next(self.parameters()).device
         with torch.inference_mode():
@@ -104,7 +104,7 @@ class Laser2(LaserEncoder):
             raise ValueError("the dictionary has more pieces than there are embeddings")
 
     def forward(self, batch: Padded) -> Tensor:
-        """Return shape (rows, width); rows come longest first."""
+        """Return vectors of shape (rows, width); rows come longest first."""
         lengths = batch.mask.sum(1).cpu()
         packed = pack_padded_sequence(self.embed_tokens(batch.ids), lengths, batch_first=True)
         states, _ = self.lstm(packed)

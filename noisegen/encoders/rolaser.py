@@ -141,7 +141,7 @@ class RoLaser(LaserEncoder):
         return [*ids, *[NO_WORD] * (length - len(ids))][: self.longest]
 
     def forward(self, batch: Padded) -> Tensor:
-        """Return shape (rows, width)."""
+        """Return vectors of shape (rows, width)."""
         states = self.scale * self.embed_tokens(batch.ids)
         if not self.settings.no_token_positional_embeddings:
             states = states + self._positions(*states.shape[1:]).to(states)

@@ -52,12 +52,12 @@ class SentenceEncoder(nn.Module):
         return digest.hexdigest()
 
     def forward(self, batch: Padded | Packed) -> Tensor:
-        """Return shape (rows, width), float32."""
+        """Return vectors of shape (rows, width), float32."""
         vectors: Tensor = self.head(batch.states(self.network), batch)
         return vectors
 
     def encode(self, texts: Sequence[str], progress: Progress | None = None) -> Vectors:
-        """Return shape (texts, width); texts of similar length share a batch."""
+        """Return vectors of shape (texts, width); texts of similar length share a batch."""
         return self.encode_ids(self.tokenizer.tokenize(texts), progress)
 
     def encode_ids(self, ids: Ragged, progress: Progress | None = None) -> Vectors:
@@ -89,7 +89,7 @@ class PreparedEncoder:
         return sha256(f"{self.preparation} {self.encoder.digest}".encode()).hexdigest()
 
     def encode(self, texts: Sequence[str], progress: Progress | None = None) -> Vectors:
-        """Return shape (texts, width)."""
+        """Return vectors of shape (texts, width)."""
         return self.encoder.encode(list(map(PREPARATIONS[self.preparation], texts)), progress)
 
 

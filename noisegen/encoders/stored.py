@@ -253,7 +253,7 @@ class StoredVectors:
         return digest_of(file_digest(self._path), file_digest(self._texts))
 
     def encode(self, texts: Sequence[str], progress: Progress | None = None) -> Vectors:
-        """Return shape (texts, width); raises SourceError for texts without a vector.
+        """Return vectors of shape (texts, width); raises SourceError for texts without a vector.
 
         If a text has several vectors, the first is used.
         """
@@ -321,7 +321,7 @@ class UniversalSentenceEncoder:
         return digest_of(version(_USE_PACKAGE), *files)
 
     def encode(self, texts: Sequence[str], progress: Progress | None = None) -> Vectors:
-        """Return shape (texts, 512), each of length 1."""
+        """Return vectors of shape (texts, 512), each of length 1."""
         out = np.empty((len(texts), self.width), np.float32)
         for start in range(0, len(texts), _USE_TEXTS):
             block = list(map(replace_surrogates, texts[start : start + _USE_TEXTS]))

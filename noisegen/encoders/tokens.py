@@ -35,7 +35,7 @@ PREPARATIONS: Mapping[str, Callable[[str], str]] = {
 Rows = npt.NDArray[np.int64]
 CHUNK_ROWS = 32_768  # rows that are noised, tokenised and batched together
 ATTENTION = "noisegen_packed"
-# Networks that take packed batches: whether the first position follows the padding's number.
+# Networks that take packed batches, and whether their positions are counted from the padding id.
 _AFTER_PADDING = {"bert": False, "roberta": True, "xlm-roberta": True}
 # Maximum tokens per row for which products of matrices attend faster than torch's fused kernel, in
 # bf16 on a CPU. Forward and backward with 12 heads take 7 ms against 57 for 64 rows of 32 tokens,
@@ -99,7 +99,7 @@ class PieceTokenizer:
         self.tokenizer.save_pretrained(folder)
         path = folder / "tokenizer_config.json"
         config = json.loads(path.read_text("utf-8"))
-        if config.get("tokenizer_class") == "TokenizersBackend":  # the name in version 5
+        if config.get("tokenizer_class") == "TokenizersBackend":  # its name in transformers 5
             write_json(path, config | {"tokenizer_class": "PreTrainedTokenizerFast"})
 
 

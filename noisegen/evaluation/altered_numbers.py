@@ -16,7 +16,7 @@ from noisegen.noising.rng import Draws
 Rewrite = Callable[[re.Match[str], Draws], str | None]
 _BEFORE_A_WORD = re.compile(r"[\s-]?\w")
 _ORDINAL_ENDINGS = {1: "st", 2: "nd", 3: "rd"}  # "th" for other last digits
-_LONG = 3  # digits; of a longer number one digit changes
+_LONG = 3  # in numbers with more digits only one digit changes
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ ALPHA = 0.05  # a difference counts as shown if p after Holm is below
 STYLES = 8  # colours of models that are legible as text
 _AGAINST_BASELINE = ("drift", "anchored_distance")  # metrics without a meaning for one model alone
 _COLOURS = {"better": "green", "worse": "red"}
-_NAME_COLUMNS, _WIDEST = 40, 1_000  # characters: of a name in a table, and of a table
+_NAME_COLUMNS, _WIDEST = 40, 1_000  # maximum characters of a name, of a table
 
 
 class Part(NamedTuple):

@@ -46,7 +46,7 @@ class VectorStore:
         return len(self._vectors)
 
     def __call__(self, texts: Sequence[str]) -> Vectors:
-        """Return shape (texts, width)."""
+        """Return vectors of shape (texts, width)."""
         new = [text for text in dict.fromkeys(texts) if text not in self._vectors]
         if (len(self._vectors) + len(new)) * self.encoder.width * 4 > self.cache_bytes:
             self._vectors, new = {}, list(dict.fromkeys(texts))
@@ -249,9 +249,9 @@ def _pair_classification(dataset: TextSet, vectors: Mapping[str, Vectors]) -> tu
 
 
 def _over_seeds(by_seed: Sequence[tuple[Rows, Figures]]) -> Measured:
-    """Return the figures by seed, and the mean over seeds of each row.
+    """Return the figure of each metric by seed, and the mean over seeds of each row.
 
-    The figure of a metric is the given one, by default the mean over its rows.
+    A metric without a figure of its own gets the mean over its rows.
     """
     seeds: dict[str, tuple[float, ...]] = {}
     means: Rows = {}

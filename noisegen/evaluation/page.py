@@ -201,7 +201,7 @@ def _changes(findings: Findings, datasets: Sequence[Dataset]) -> list[Block]:
 def _change_rows(
     findings: Findings, metric: Metric, model: Model, datasets: Sequence[Dataset]
 ) -> list[DotRow]:
-    """Return a row per set with the figures of baseline and model, the largest baseline first."""
+    """Return a row per set with the figures of baseline and model, sorted by the baseline's."""
     rows, names = [], (findings.results.baseline.name, model.name)
     for dataset in datasets:
         before, after = (findings.score(name, dataset.name, metric.name) for name in names)

@@ -178,7 +178,7 @@ class PrincipalAxes(NamedTuple):
     explained: tuple[float, float]
 
     def project(self, units: Vectors) -> F64:
-        """Return shape (rows, 2)."""
+        """Return the points of normalised vectors, shape (rows, 2)."""
         points: F64 = (units - self.centre) @ self.axes.T
         return points
 

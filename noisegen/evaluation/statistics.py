@@ -82,7 +82,7 @@ def spearman_differences(
 
 
 def _matrix(columns: Columns[K]) -> F64:
-    """Return shape (sentences, columns)."""
+    """Return the columns as a matrix, shape (sentences, columns); raises UsageError."""
     lengths = {len(column) for column in columns.values()}
     if len(lengths) != 1 or 0 in lengths:
         raise UsageError(

@@ -276,7 +276,7 @@ class TaskNetwork(nn.Module):
         return torch.stack(losses).sum()
 
     def _cross_entropy(self, logits: Tensor, classes: Ints) -> Tensor:
-        """Return the mean over rows that have a class; 0 if there are none."""
+        """Return the mean cross-entropy over rows that have a class; 0 if there are none."""
         wanted = torch.from_numpy(classes).to(self.device)
         total = nn.functional.cross_entropy(logits, wanted, ignore_index=IGNORED, reduction="sum")
         return total / (wanted != IGNORED).sum().clamp(min=1)

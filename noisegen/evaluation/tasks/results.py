@@ -157,7 +157,7 @@ def figures(model: str, by_seed: Sequence[ByTest]) -> list[TaskFigure]:
 
 
 def averaged(figures: Sequence[TaskFigure]) -> list[str]:
-    """Return the languages that are tested on all sides; the mean over languages is over them."""
+    """Return the languages that are tested on all sides, over which the mean is taken."""
     by_lang: dict[str, set[str]] = defaultdict(set)
     for figure in figures:
         if figure.lang != AVERAGE:
@@ -262,7 +262,7 @@ def _table_of_won(won: Sequence[WonClasses], models: Sequence[str]) -> Table:
     for one in won:
         cells[one.lang, one.side, one.metric][one.model] = f"{one.won}-{one.lost}"
     for (lang, side, metric), by_model in cells.items():
-        name = METRICS[metric].rpartition(" ")[0]  # without its unit
+        name = METRICS[metric].rpartition(" ")[0]  # the metric without its unit
         table.add_row(lang, side, name, *(by_model.get(model, "-") for model in models[1:]))
     return table
 

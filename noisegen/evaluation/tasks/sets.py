@@ -20,7 +20,7 @@ from noisegen.noising.recipe import Recipe
 
 CLEAN, NOISY = "clean", "noisy"
 CHANGE = "change"  # noisy minus clean, over the same rows
-AVERAGE = "mean"  # stands for a language in the mean over languages
+AVERAGE = "mean"  # takes the place of a language's name in the mean over languages
 _ROWS = 10_000  # rows noised at once
 
 
