@@ -42,7 +42,9 @@ class VectorStore:
         self._progress = progress
         self._vectors: dict[str, Vectors] = {}
 
-    def __len__(self) -> int:
+    @property
+    def cached(self) -> int:
+        """The number of texts whose vectors are in the cache."""
         return len(self._vectors)
 
     def __call__(self, texts: Sequence[str]) -> Vectors:
@@ -86,7 +88,7 @@ def measure(
     another model does.
     """
     if isinstance(dataset, TextSet):
-        return _of_texts(dataset, store, targets or store)
+        return _of_texts(dataset, store, store if targets is None else targets)
     return _of_pairs(dataset, store, anchor)
 
 
