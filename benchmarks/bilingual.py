@@ -12,7 +12,6 @@ from rich.console import Console
 
 from benchmarks.tatoeba import english_pairs
 from noisegen.data.dictionaries import packaged_languages
-from noisegen.noising.engine import noise_table
 from noisegen.noising.recipe import Recipe
 from noisegen.report.terminal import titled
 
@@ -22,7 +21,7 @@ WORD = re.compile(r"\w+")
 def coverage(texts: Sequence[str], lang: str, into: str) -> tuple[float, float]:
     """Return the shares of words and of sentences that can be switched."""
     recipe = Recipe.named(f"codeswitch:into={into},rate=1")
-    made = noise_table(recipe, pa.table({"text": texts}), edits=True, lang=lang)
+    made = recipe.noise_batch(pa.table({"text": texts}), edits=True, lang=lang)
     words = sum(len(WORD.findall(text)) for text in texts)
     switched = sum(
         len(WORD.findall(text[edit["clean_start"] : edit["clean_end"]]))

@@ -7,7 +7,8 @@ from benchmarks import real_pairs
 from benchmarks.measure import Result, Skipped, Target, best, cpu, rates, report
 from benchmarks.mechanisms import noiser
 from noisegen.data.pairs import Pairs
-from noisegen.noising.recipe import Recipe, parse_step
+from noisegen.noising.mix import parse_step
+from noisegen.noising.recipe import Recipe
 from noisegen.realism.learn import profile_of, save
 
 PROFILE_OF = "cweb:G"

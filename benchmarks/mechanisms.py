@@ -9,8 +9,9 @@ import numpy as np
 from benchmarks import copy_limit, inputs
 from benchmarks.measure import Result, Target, best, cpu, rates, report
 from noisegen.noising.engine import Engine
+from noisegen.noising.mix import parse_step
 from noisegen.noising.plan import Streams
-from noisegen.noising.recipe import Recipe, parse_step
+from noisegen.noising.recipe import Recipe
 from noisegen.noising.registry import Settings
 from noisegen.text.spans import PROTECTED, protect_kinds
 

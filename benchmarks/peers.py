@@ -10,8 +10,9 @@ import pyarrow as pa
 from benchmarks import inputs
 from benchmarks.measure import Result, Skipped, best, cpu, rates, report
 from noisegen.noising.engine import Engine
+from noisegen.noising.mix import parse_step
 from noisegen.noising.plan import Streams
-from noisegen.noising.recipe import Recipe, parse_step
+from noisegen.noising.recipe import Recipe
 from noisegen.noising.registry import Settings
 from noisegen.text.alignment import error_counts
 from noisegen.text.spans import PROTECTED, protect_kinds

@@ -28,8 +28,8 @@ import pyarrow as pa
 from rapidfuzz.distance import Levenshtein
 
 from benchmarks.inputs import DEMO
-from noisegen.noising import engine  # noqa: F401 - gives recipes their `noise_batch`
-from noisegen.noising.recipe import Group, Member, Recipe, Step
+from noisegen.noising.mix import Group, Member, Step
+from noisegen.noising.recipe import Recipe
 from noisegen.noising.tagging import installed_model
 
 ROWS, SEEDS = 200, 20

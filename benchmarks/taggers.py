@@ -37,7 +37,7 @@ def sentences(path: Path) -> list[Sentence]:
 def measure(name: str, tagger: str, read: list[Sentence]) -> tuple[int, int, int, float]:
     """Return right replacements, all replacements, all that would be right, and seconds."""
     texts = Texts.from_strings([text for text, _ in read])
-    kernel = Engine(Recipe.of([f"{name}:rate=1"]), Settings(tagger=tagger))._lexical
+    kernel = Engine(Recipe.of([f"{name}:rate=1"]), Settings(tagger=tagger)).steps[0].kernel
     zeros = np.zeros(len(texts), np.int64)
     matches = kernel.table.find(texts, zeros)
     began = time.perf_counter()

@@ -8,7 +8,8 @@ from benchmarks import copy_limit, inputs
 from benchmarks.measure import Result, Skipped, Target, best, cpu, rates, report
 from benchmarks.mechanisms import noiser
 from noisegen.noising import registry
-from noisegen.noising.recipe import Recipe, parse_step
+from noisegen.noising.mix import parse_step
+from noisegen.noising.recipe import Recipe
 
 TRANSFORMS = (
     "phon", "latn", "init", "rebus", "clip", "join", "cens", "emot", "intj", "long", "apos", "punc",

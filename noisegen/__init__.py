@@ -23,9 +23,9 @@ if TYPE_CHECKING:  # for editors and type checkers
     from noisegen.mining.mine import mine_lang8 as mine_lang8
     from noisegen.mining.mine import mine_pairs as mine_pairs
     from noisegen.mining.mine import mine_wiki as mine_wiki
-    from noisegen.noising.engine import noise as noise
     from noisegen.noising.lexical import lexical as lexical
     from noisegen.noising.lexicon import Lexicon as Lexicon
+    from noisegen.noising.noise import noise as noise
     from noisegen.noising.recipe import Recipe as Recipe
     from noisegen.noising.registry import transform as transform
     from noisegen.noising.rng import Draws as Draws
@@ -43,7 +43,7 @@ _MODULES = {  # the module that defines each name, below noisegen.
     "Manifest": "runs.manifest",
     "Mapper": "augmentation.on_the_fly",
     "NoisegenError": "errors",
-    "Recipe": "noising.engine",
+    "Recipe": "noising.recipe",
     "TransformInfo": "augmentation.catalog",
     "augment": "augmentation.augment",
     "calibrate": "realism.calibrate",
@@ -56,7 +56,7 @@ _MODULES = {  # the module that defines each name, below noisegen.
     "mine_lang8": "mining.mine",
     "mine_pairs": "mining.mine",
     "mine_wiki": "mining.mine",
-    "noise": "noising.engine",
+    "noise": "noising.noise",
     "prepare": "preparation.prepare",
     "quickstart": "demo.quickstart",
     "train": "training.train",

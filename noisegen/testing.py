@@ -10,8 +10,9 @@ import pyarrow as pa
 
 from noisegen.noising import registry
 from noisegen.noising.engine import Engine
+from noisegen.noising.mix import Step
 from noisegen.noising.plan import Streams
-from noisegen.noising.recipe import Recipe, Step
+from noisegen.noising.recipe import Recipe
 from noisegen.noising.registry import Settings
 from noisegen.text.sequences import forbidden_sequences
 

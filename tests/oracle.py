@@ -16,14 +16,13 @@ from itertools import accumulate, pairwise
 from noisegen.noising import registry
 from noisegen.noising.lexical import packaged
 from noisegen.noising.lexicon import Entry, Lexicon, codespell_dictionary, parse_codespell
-from noisegen.noising.recipe import Recipe, Step, Writer, step_values
+from noisegen.noising.mix import Step, Writer, step_values
+from noisegen.noising.recipe import Recipe
 from noisegen.noising.registry import RowKernel, Settings, Value
 from noisegen.noising.rng import (
-    FIRST,
     Draws,
     RowDraws,
     fraction,
-    row_hits,
     row_key,
     stream_key,
     threshold,
@@ -241,10 +240,7 @@ def proposed(
     """The edits that the row form of a step proposes."""
     values = {**step_values(step), **rates}
     kernel = row_kernel(step.transform, tuple(values.items()), lang, by_form)
-    limit = int(getattr(kernel, "row_limits", [0])[0])
-    first = row_hits(key, range(FIRST), limit)
-    numbers, chosen = zip(*first, strict=True) if first else ((), ())
-    return kernel.edit_row(row, RowDraws(key, dict.fromkeys(rates, 0), limit, (numbers, chosen)))
+    return kernel.edit_row(row, RowDraws(key, dict.fromkeys(rates, 0)))
 
 
 # --- spans and the account of edits --------------------------------------------------------------

@@ -28,7 +28,7 @@ import noisegen
 from noisegen import cli
 from noisegen.augmentation import on_the_fly, shards
 from noisegen.augmentation.catalog import TransformInfo, list_transforms
-from noisegen.noising import engine, registry, tagging
+from noisegen.noising import noise, recipe, registry, tagging
 from noisegen.testing import noise_with
 
 ROOT = Path(__file__).parents[1]
@@ -257,7 +257,7 @@ def fresh() -> Iterator[None]:
 
 
 def _forget() -> None:
-    for module in (engine, on_the_fly, shards):
+    for module in (noise, recipe, on_the_fly, shards):
         for made in vars(module).values():
             getattr(made, "cache_clear", int)()
 

@@ -9,8 +9,9 @@ import pyarrow as pa
 import pytest
 
 from noisegen.noising.engine import Engine
+from noisegen.noising.mix import Step
 from noisegen.noising.plan import Schedule, Streams
-from noisegen.noising.recipe import Recipe, Step
+from noisegen.noising.recipe import Recipe
 from noisegen.text.buffers import Texts
 
 SEEDS = range(10)
@@ -29,13 +30,13 @@ def rows_of(count: int) -> np.ndarray:
 def share(name: str, sentences: list[str], candidates: int, **values) -> tuple[float, float]:
     """The share of candidates hit over all seeds, and the sigma of the nominal rate."""
     engine = Engine(Recipe.of([Step(name, values)]))
-    (kernel,), (rates,) = engine.kernels, engine.rates
+    (step,) = engine.steps
     texts = Texts.from_strings(sentences)
-    variants = {rate: np.zeros(len(texts), np.int64) for rate in rates}
+    variants = {rate: np.zeros(len(texts), np.int64) for rate in step.rates}
     hits = 0
     for seed in SEEDS:
         keys = Streams(rows_of(len(texts)), seed).keys(name, np.arange(len(texts)))
-        hits += len(kernel.propose(texts, keys, variants))
+        hits += len(step.kernel.propose(texts, keys, variants))
     n = candidates * len(SEEDS)
     rate = next(float(value) for value in values.values() if value)
     return hits / n, math.sqrt(rate * (1 - rate) / n)
@@ -43,7 +44,7 @@ def share(name: str, sentences: list[str], candidates: int, **values) -> tuple[f
 
 @pytest.mark.parametrize(("name", "rate"), [("fing", 0.05), ("leet", 0.1), ("leet", 0.05)])
 def test_characters_are_hit_at_the_nominal_rate(name, rate, sentences):
-    kernel = Engine(Recipe.of([Step(name)])).kernels[0]
+    kernel = Engine(Recipe.of([Step(name)])).steps[0].kernel
     known = {chr(point) for point in kernel.characters.keys}
     candidates = sum(character in known for text in sentences for character in text)
     realised, sigma = share(name, sentences, candidates, rate=rate)
@@ -52,7 +53,7 @@ def test_characters_are_hit_at_the_nominal_rate(name, rate, sentences):
 
 @pytest.mark.parametrize(("name", "rate"), [("abr1", 0.1), ("homo", 0.5), ("spel", 0.2)])
 def test_words_are_hit_at_the_nominal_rate(name, rate, sentences):
-    kernel = Engine(Recipe.of([Step(name)])).kernels[0]
+    kernel = Engine(Recipe.of([Step(name)])).steps[0].kernel
     candidates = len(kernel.table.find(Texts.from_strings(sentences)))
     assert candidates > 1_000
     realised, sigma = share(name, sentences, candidates, rate=rate)
@@ -99,7 +100,7 @@ def test_mixed_rates_average_to_the_nominal_rate(sentences):
     )
     engine = Engine(recipe)
     clean = pa.array(sentences)
-    known = {chr(point) for point in engine.kernels[5].characters.keys}
+    known = {chr(point) for point in engine.steps[5].kernel.characters.keys}
     candidates = [sum(character in known for character in text) for text in sentences]
     hits = 0
     for seed in SEEDS:

@@ -13,8 +13,9 @@ import pytest
 import noisegen
 from noisegen.noising import registry
 from noisegen.noising.engine import Engine
+from noisegen.noising.mix import Step
 from noisegen.noising.plan import Streams
-from noisegen.noising.recipe import Recipe, Step
+from noisegen.noising.recipe import Recipe
 from noisegen.noising.registry import Settings
 from noisegen.testing import check_rate, check_transform
 from noisegen.text.spans import PROTECTED, protect_kinds

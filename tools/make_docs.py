@@ -21,10 +21,12 @@ from noisegen.cli import GROUPS
 from noisegen.cli import noisegen as program
 from noisegen.noising import profile as profiles
 from noisegen.noising import registry
-from noisegen.noising.engine import Engine, noise
+from noisegen.noising.engine import Engine
 from noisegen.noising.lexicon import head_of
+from noisegen.noising.mix import Step
+from noisegen.noising.noise import noise
 from noisegen.noising.plan import Streams
-from noisegen.noising.recipe import Recipe, Step
+from noisegen.noising.recipe import Recipe
 from noisegen.noising.registry import Settings
 from noisegen.text.alignment import error_counts
 from noisegen.text.languages import codes_by_name

@@ -83,7 +83,7 @@ class Counts:
         table, groups = build(lexicon, matched_by), by_clean(lexicon)
         phrases, written = Counter[str](), Counter[tuple[str, str]]()
         for row in rows:
-            words, moved = getattr(TextRow(row.clean), matched_by), Moved(row.clean, row.noisy)
+            words, moved = TextRow(row.clean).cut(matched_by), Moved(row.clean, row.noisy)
             for first, last, _ in table.find_row(words):
                 clean = words.phrase(first, last)
                 phrases[clean] += 1

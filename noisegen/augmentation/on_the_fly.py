@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from noisegen.errors import UsageError, did_you_mean
-from noisegen.noising.engine import RecipeLike, id_array, prepared, strings
+from noisegen.noising.noise import RecipeLike, id_array, prepared, strings
 from noisegen.noising.plan import Streams
 from noisegen.noising.recipe import Recipe
 from noisegen.noising.rng import check_seed

@@ -23,7 +23,8 @@ from noisegen.data.sources import (
 from noisegen.errors import OutputError, RecipeError, UsageError
 from noisegen.noising import registry
 from noisegen.noising.lexicon import head_of
-from noisegen.noising.recipe import Recipe, parse_step, step_values
+from noisegen.noising.mix import parse_step, step_values
+from noisegen.noising.recipe import Recipe
 from noisegen.noising.registry import Settings
 from noisegen.noising.rng import check_seed
 from noisegen.options import listed, refuse_unknown

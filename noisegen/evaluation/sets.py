@@ -33,7 +33,7 @@ from noisegen.evaluation.negatives import (
 from noisegen.evaluation.results import EvaluateOptions
 from noisegen.evaluation.similarity import Bool
 from noisegen.noising import registry
-from noisegen.noising.recipe import Recipe, scaled
+from noisegen.noising.recipe import Recipe
 from noisegen.noising.rng import name_number
 from noisegen.runs.progress import Progress, Show
 from noisegen.text.languages import language_pair
@@ -369,7 +369,7 @@ class _SetReader:
             return {}
         known = {0.0: clean, 1.0: noisy}
         return {
-            factor: known.get(factor) or self._noised(scaled(recipe, factor), clean, FIRST_SEED)
+            factor: known.get(factor) or self._noised(recipe.scaled(factor), clean, FIRST_SEED)
             for factor in strengths
         }
 

@@ -1,7 +1,9 @@
 """Kernels of characters (replaced by a map, spaces added or dropped) and of words (by a rule).
 
-Chances are per character or word. Hits of characters are drawn over byte positions, and those that
-are not the first byte of a candidate are thinned out, which leaves its rate as asked.
+In each kernel, `edit_row` is the definition: what happens to one row. `propose` below it gives the
+same edits for many rows. Chances are per character or word. Hits of characters are drawn over byte
+positions; a hit on another byte than the first of a candidate has no effect, so that each candidate
+is hit at the asked rate.
 """
 
 import re
@@ -38,11 +40,11 @@ _SPACES = Texts.from_strings(["", " "]).to_arrow()
 _BLANKS, _WHITE = (0x20, 0x09), (0x20, 0x09, 0x0A, 0x0D)
 _DIGITS, _OF_NUMBERS = [*b"0123456789"], [*b"0123456789.,:"]
 _WITHIN_NUMBER = re.compile("[0-9][0-9.,:]|[.,:][0-9]")
-_NOT_BEFORE_SPACE = (*_WHITE, 0x200D, *buffers.BEFORE)  # the zero-width joiner
+_NOT_BEFORE_SPACE = (*_WHITE, 0x200D, *buffers.BEFORE)  # 200D: the zero-width joiner
 
 
 def character_map(entries: Iterable[Entry]) -> WeightedTexts:
-    """Compile weighted replacements of single characters; the keys are their code points."""
+    """Compile weighted replacements of single characters; keys are code points."""
     groups = defaultdict[int, list[tuple[str, int]]](list)
     for entry in entries:
         groups[ord(entry.clean)].append((entry.noisy, entry.weight))
@@ -52,11 +54,25 @@ def character_map(entries: Iterable[Entry]) -> WeightedTexts:
 
 @dataclass(frozen=True)
 class Substitution:
-    """Replace characters of a map, each with chance `rate`; if `bare`, only those without marks."""
+    """Replace characters of a map, each with chance `rate`.
+
+    If `bare`, a character with a combining mark stays.
+    """
 
     characters: WeightedTexts
     gaps: GapTables
     bare: bool = False
+
+    def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
+        """Replace the hit characters of one row that the map has."""
+        edits, groups, text = [], self.characters.group_of, row.text
+        table = self.gaps.tables[draws.variants["rate"]]
+        for at, drawn in _row_hits(text, Draws(draws.key), table):
+            group = groups.get(ord(text[at]))
+            if group is None or (self.bare and _has_mark(text, at)):
+                continue
+            edits.append((at, at + 1, self.characters.written(group, drawn)))
+        return edits
 
     def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
         """Propose the replacements of all rows."""
@@ -68,6 +84,7 @@ class Substitution:
             yield self._edits(texts, hits)
 
     def _edits(self, texts: Texts, hits: Hits) -> Edits:
+        """Return the replacements of the hit characters that the map has."""
         starts = texts.offsets[hits.rows] + hits.positions
         points = code_points(texts.values, starts)
         groups, known = self.characters.find(points)
@@ -79,79 +96,76 @@ class Substitution:
         starts, stops = starts[known], starts[known] + utf8_lengths(points[known])
         return Edits(hits.rows[known], starts, stops, chosen, self.characters.pool)
 
-    def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
-        """Propose the replacements of one row."""
-        edits, groups, text = [], self.characters.group_of, row.text
-        for at, drawn in _row_hits(
-            text, Draws(draws.key), self.gaps.tables[draws.variants["rate"]]
-        ):
-            if self.bare and buffers.joins(ord(text[at + 1 : at + 2] or " ")):
-                continue
-            if (group := groups.get(ord(text[at]))) is not None:
-                edits.append((at, at + 1, self.characters.written(group, drawn)))
-        return edits
-
 
 @dataclass(frozen=True)
 class CountedSubstitution:
-    """Replace characters of a map without marks: rate x length of a row, rounded down, are drawn.
+    """Replace a number of characters of a map per row: rate x length draws, rounded down.
 
-    A character may be drawn twice: draw i of a row says which of its candidates is the i-th, and
-    the first draw of one says what is written. `rates` has the rate of every strength.
+    The candidates are the characters of the map without a combining mark. Draw number i of a row
+    picks one of them; a candidate may be picked twice, and its first draw chooses the replacement.
+    `rates` has the rate of every strength.
     """
 
     characters: WeightedTexts
     rates: tuple[Fraction, ...]
+
+    def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
+        """Replace the characters that the draws of one row pick."""
+        text, groups, edits = row.text, self.characters.group_of, dict[int, RowEdit]()
+        candidates = [
+            at
+            for at, letter in enumerate(text)
+            if ord(letter) in groups and not _has_mark(text, at)
+        ]
+        rate = self.rates[draws.variants["rate"]]
+        count = len(text) * rate.numerator // rate.denominator
+        for number in range(count if candidates else 0):
+            drawn = rng.draw(draws.key, number)
+            at = candidates[(drawn >> 32) * len(candidates) >> 32]
+            if at not in edits:
+                written = self.characters.written(groups[ord(text[at])], drawn & rng.CHOICE_MASK)
+                edits[at] = at, at + 1, written
+        return sorted(edits.values(), key=itemgetter(0))
 
     def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
         """Propose the replacements of all rows."""
         points = code_points(texts.values, np.arange(texts.offsets[0], texts.offsets[-1]))
         starts = np.flatnonzero(points >= 0)
         points, starts = points.take(starts), starts + texts.offsets[0]
-        rows, groups_known = texts.rows_of(starts), self.characters.find(points)
+        rows = texts.rows_of(starts)
+        groups, known = self.characters.find(points)
         same_row = np.diff(rows, append=-1) == 0
         marked = same_row & buffers.joins_previous(np.roll(points, -1))
-        fit = np.flatnonzero(groups_known[1] & ~marked)
-        lengths, candidates = (
-            np.bincount(of, minlength=len(texts)).tolist() for of in (rows, rows.take(fit))
-        )
-        rates = [self.rates[variant] for variant in variants["rate"].tolist()]
-        counts = np.array(
-            [
-                size * rate.numerator // rate.denominator * (among > 0)
-                for size, rate, among in zip(lengths, rates, candidates, strict=True)
-            ],
-            np.int64,
-        )
-        of_rows, among = np.repeat(np.arange(len(texts)), counts), np.array(candidates, np.int64)
+        fit = np.flatnonzero(known & ~marked)
+        lengths = np.bincount(rows, minlength=len(texts))
+        candidates = np.bincount(rows.take(fit), minlength=len(texts))
+        counts = self._counts(lengths, candidates, variants["rate"])
+        of_rows = np.repeat(np.arange(len(texts)), counts)
         draws = rng.draw_array(keys.take(of_rows), buffers.ordinals(of_rows))
-        firsts = (np.cumsum(among) - among).take(of_rows)
-        picked = firsts + ((rng.decisions(draws) >> 16) * among.take(of_rows) >> 32)
+        firsts = (np.cumsum(candidates) - candidates).take(of_rows)
+        picked = firsts + ((rng.decisions(draws) >> 16) * candidates.take(of_rows) >> 32)
         drawn, first = np.unique(picked, return_index=True)
         at = fit.take(drawn)
-        chosen = self.characters.pick(groups_known[0].take(at), rng.choices(draws.take(first)))
+        chosen = self.characters.pick(groups.take(at), rng.choices(draws.take(first)))
         stops = starts.take(at) + utf8_lengths(points.take(at))
         return Edits(rows.take(at), starts.take(at), stops, chosen, self.characters.pool)
 
-    def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
-        """Propose the replacements of one row."""
-        text, groups, edits = row.text, self.characters.group_of, dict[int, RowEdit]()
-        fit = [
-            at for at, letter in enumerate(text)
-            if ord(letter) in groups and not buffers.joins(ord(text[at + 1 : at + 2] or " "))
-        ]  # fmt: skip
-        rate = self.rates[draws.variants["rate"]]
-        for number in range(len(text) * rate.numerator // rate.denominator if fit else 0):
-            drawn = rng.draw(draws.key, number)
-            at = fit[(drawn >> 32) * len(fit) >> 32]
-            if at not in edits:
-                written = self.characters.written(groups[ord(text[at])], drawn & rng.CHOICE_MASK)
-                edits[at] = at, at + 1, written
-        return sorted(edits.values(), key=itemgetter(0))
+    def _counts(self, lengths: I64, candidates: I64, variants: I64) -> I64:
+        """Return the number of draws of every row, 0 for a row without candidates."""
+        counts = np.zeros(len(lengths), np.int64)
+        for row in np.flatnonzero(candidates).tolist():
+            rate = self.rates[variants[row]]
+            counts[row] = int(lengths[row]) * rate.numerator // rate.denominator
+        return counts
+
+
+def _has_mark(text: str, at: int) -> bool:
+    """Tell whether a combining mark or joiner follows a character."""
+    return at + 1 < len(text) and buffers.joins(ord(text[at + 1]))
 
 
 def _row_hits(text: str, draws: Draws, table: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Yield the characters of a row whose first byte is hit, each with 16 bits that choose."""
+    """Yield the characters of a row whose first byte is hit, each with 16 choosing bits."""
     if text.isascii():
         yield from draws.hits(len(text), table)
         return
@@ -163,15 +177,41 @@ def _row_hits(text: str, draws: Draws, table: Sequence[int]) -> Iterator[tuple[i
     )
 
 
+def _may_part(text: str, at: int) -> bool:
+    """Tell whether a space may be added behind a character.
+
+    It may not stand beside white space, inside a character with its marks, or inside a number.
+    """
+    if at + 1 == len(text) or ord(text[at]) in _NOT_BEFORE_SPACE:
+        return False
+    if ord(text[at + 1]) in _WHITE or _has_mark(text, at):
+        return False
+    return not _WITHIN_NUMBER.fullmatch(text, at, at + 2)
+
+
 @dataclass(frozen=True)
 class Spacing:
-    """Drop spaces (and tabs) with one chance, add one between two non-spaces with another.
+    """Drop spaces and tabs with one rate, add spaces between other characters with another rate.
 
-    Numbers stay whole.
+    No space is added inside a number.
     """
 
     drop: GapTables
     add: GapTables
+
+    def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
+        """Drop and add spaces in one row; each of the two has a stream of its own."""
+        text, stream, variants = row.text, Draws(draws.key), draws.variants
+        edits = list[RowEdit]()
+        to_drop = self.drop.tables[variants["drop_rate"]]
+        for at, _ in _row_hits(text, stream.fork("drop"), to_drop):
+            if ord(text[at]) in _BLANKS:
+                edits.append((at, at + 1, ""))
+        to_add = self.add.tables[variants["add_rate"]]
+        for at, _ in _row_hits(text, stream.fork("add"), to_add):
+            if _may_part(text, at):
+                edits.append((at + 1, at + 1, " "))
+        return sorted(edits, key=itemgetter(0))
 
     def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
         """Propose the spaces dropped and added in all rows."""
@@ -190,7 +230,7 @@ class Spacing:
         dropped = texts.offsets[to_drop.rows] + to_drop.positions
         blank = np.isin(texts.values[dropped], _BLANKS)
         drop_rows, dropped = to_drop.rows[blank], dropped[blank]
-        # A space may follow a character that is neither white nor joined to the next one.
+        # `_may_part` for many rows: first the character before the space, then the one behind it.
         at = texts.offsets[hits.rows] + hits.positions
         points = code_points(texts.values, at)
         ends = at + utf8_lengths(points)
@@ -207,63 +247,91 @@ class Spacing:
         rows, starts = np.concatenate([drop_rows, add_rows[fit]])[order], starts[order]
         return Edits(rows, starts, starts + (1 - kinds), kinds, _SPACES)
 
-    def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
-        """Propose the spaces dropped and added in one row."""
-        text, stream, variants = row.text, Draws(draws.key), draws.variants
-        dropped = _row_hits(text, stream.fork("drop"), self.drop.tables[variants["drop_rate"]])
-        edits = [(at, at + 1, "") for at, _ in dropped if ord(text[at]) in _BLANKS]
-        added = _row_hits(text, stream.fork("add"), self.add.tables[variants["add_rate"]])
-        edits += [
-            (at + 1, at + 1, " ")
-            for at, _ in added
-            if at + 1 < len(text)
-            and ord(text[at]) not in _NOT_BEFORE_SPACE
-            and ord(text[at + 1]) not in _WHITE
-            and not buffers.joins(ord(text[at + 1]))
-            and not _WITHIN_NUMBER.fullmatch(text, at, at + 2)
-        ]
-        return sorted(edits, key=itemgetter(0))
 
-
-# A word -> what may replace it, with whole-number weights; nothing if it stays. The word itself
-# among them is the chance that it stays though it is hit.
+# Maps a word to its weighted replacements, none if it stays. The word itself among them gives the
+# chance that a hit word stays.
 WordRule = Callable[[str], Sequence[tuple[str, int]]]
-WORDS_MAX = 1 << 18  # distinct words remembered; then all are forgotten and asked for anew
-FORMS_MAX = 1 << 21  # and so for what the rule made of them: about 50 MB
-RowForms = tuple[list[int], list[str]]  # bounds as in `WeightedChoices`, texts
-ROW_WORDS_MAX = 1 << 14  # remembered for rows alone
+WORDS_MAX = 1 << 18  # words remembered by the array form; then all are forgotten
+FORMS_MAX = 1 << 21  # replacements remembered by the array form, about 50 MB
+ROW_WORDS_MAX = 1 << 14  # words remembered by the row form
+RowForms = tuple[list[int], list[str]]  # bounds as in `WeightedChoices`, and texts
 
 
 class WordKernel:
-    """Replace words, each with its rate, by what a rule makes of them.
+    """Replace words, each with its rate, by one of the forms that a rule gives it.
 
-    `limits` holds the 48-bit threshold of every strength. Draw number i of a row decides on its
-    i-th word, and which alternative it gets; `by_form` equal words get the same. The rule changes
-    no word without one of the bytes that it `needs`, and none of fewer than `bytes_min`.
+    `limits` has the 48-bit threshold of every strength. Draw number i of a row decides on its i-th
+    word and chooses its form. With `by_form` the draw has the hash of the word as its number, so
+    that equal words get equal forms. With `one_way` one draw chooses for all words of the row. The
+    rule changes no word without one of the bytes `needs`, if given, and no word of fewer than
+    `bytes_min` bytes.
 
-    The words met so far are remembered: `hashes` are ascending; `groups` say which alternatives
-    each has in `choices`, `pool` and `changed`, which tells those that differ from their word; -1
-    is that of a word that stays.
+    The array form remembers words: `hashes` are ascending, and `groups` has the group of each word
+    in `choices`, -1 if it stays. Form f has the text `pool[f]`; `changed[f]` tells whether it
+    differs from its word.
     """
 
     def __init__(
-        self, rule: WordRule, limits: I64, needs: bytes = b"", by_form: bool = False,
+        self,
+        rule: WordRule,
+        limits: I64,
+        needs: bytes = b"",
+        by_form: bool = False,
         bytes_min: int = 0,
-    ) -> None:  # fmt: skip
+        one_way: bool = False,
+    ) -> None:
         self._rule = rule
+        self._limits = limits
         self.needs = needs
-        self._is_needed = re.compile(b"[%s]" % re.escape(needs)).search if needs else bool
-        self._limits, self._by_form, self._bytes_min = limits, by_form, bytes_min
-        self.one_way = False  # whether one draw, of a stream "way", chooses for all words of a row
-        if not needs and not by_form:
-            self.row_limits = limits
-        self.row_forms = Memo(self._forms_of, ROW_WORDS_MAX)
+        self._by_form = by_form
+        self._bytes_min = bytes_min
+        self._one_way = one_way
+        self._find_needed = re.compile(b"[%s]" % re.escape(needs)).search if needs else None
+        self._row_forms = Memo(self._forms_of, ROW_WORDS_MAX)
         self._forget()
 
-    def _forget(self) -> None:
-        self.hashes, self.groups = np.zeros(0, np.uint64), np.zeros(0, np.int64)
-        self.choices, self.changed = WeightedChoices.of([]), np.zeros(0, np.bool_)
-        self.pool = Texts.from_strings([]).to_arrow()
+    def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
+        """Replace the hit words of one row."""
+        numbers: Sequence[int] = range(len(row.words))
+        if find := self._find_needed:
+            if not find(row.text.encode()):
+                return []
+            numbers = [number for number in numbers if find(row.words[number].encode())]
+        limit = int(self._limits[draws.variants["rate"]])
+        return self.replaced(row, self.hits_in(row, draws.key, numbers, limit))
+
+    def hits_in(
+        self, row: Row, key: int, numbers: Sequence[int], limit: int
+    ) -> list[tuple[int, int]]:
+        """Return the hit words among those with some numbers, each with 16 choosing bits."""
+        if self._by_form:
+            forms = [row.hashes[number] for number in numbers]
+            hit = [(numbers[at], drawn) for at, drawn in rng.form_hits(key, forms, limit)]
+        else:
+            hit = rng.row_hits(key, numbers, limit)
+        if self._one_way and hit:
+            way = rng.draw(rng.fork(key, "way"), 0) & rng.CHOICE_MASK
+            hit = [(number, way) for number, _ in hit]
+        return hit
+
+    def replaced(self, row: Row, hits: Iterable[tuple[int, int]]) -> list[RowEdit]:
+        """Return the replacements of the hit words of one row."""
+        edits = list[RowEdit]()
+        for number, drawn in hits:
+            word = row.words[number]
+            if (forms := self._row_forms[word]) is not None:
+                bounds, texts = forms
+                form = texts[bisect_right(bounds, drawn)]
+                if form != word:
+                    edits.append((*row.span(number), form))
+        return edits
+
+    def _forms_of(self, word: str) -> RowForms | None:
+        """Return the bounds and texts of the forms of a word, None if it stays."""
+        if len(word.encode()) > buffers.WORD_BYTES_MAX or not (forms := self._rule(word)):
+            return None
+        bounds = WeightedChoices.of([[weight for _, weight in forms]]).bounds.tolist()
+        return bounds, [form for form, _ in forms]
 
     def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
         """Propose the replacements of all rows."""
@@ -273,7 +341,7 @@ class WordKernel:
         if self.needs:
             eligible &= words.holding(texts, self.needs)
         hit, draws = rng.hits(keys, words.rows, limits, eligible, forms)
-        if self.one_way:
+        if self._one_way:
             draws = rng.draw_array(fork_array(keys, "way"), 0).take(words.rows.take(hit))
         groups = self._groups_of(texts.values, words.starts.take(hit), words.stops.take(hit))
         known = np.flatnonzero(groups >= 0)
@@ -283,46 +351,14 @@ class WordKernel:
         edges = words.starts.take(hit), words.stops.take(hit)
         return Edits(words.rows.take(hit), *edges, chosen, self.pool)
 
-    def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
-        """Propose the replacements of one row."""
-        if not self.needs and not self._by_form:
-            return self.replaced(row, draws.hits(len(row.words)))
-        is_needed = self._is_needed
-        if not is_needed(row.text.encode()):
-            return []
-        fit = [number for number, word in enumerate(row.words) if is_needed(word.encode())]
-        limit = int(self._limits[draws.variants["rate"]])
-        return self.replaced(row, self.hits_in(row, draws.key, fit, limit))
-
-    def hits_in(
-        self, row: Row, key: int, numbers: Sequence[int], limit: int
-    ) -> list[tuple[int, int]]:
-        """Return which of the words with these numbers are hit, each with 16 bits that choose."""
-        forms = [row.hashes[number] for number in numbers] if self._by_form else numbers
-        hits = [(numbers[at], drawn) for at, drawn in rng.form_hits(key, forms, limit)]
-        way = rng.draw(rng.fork(key, "way"), 0) & rng.CHOICE_MASK if self.one_way and hits else 0
-        return [(number, way) for number, _ in hits] if self.one_way else hits
-
-    def replaced(self, row: Row, hits: Iterable[tuple[int, int]]) -> list[RowEdit]:
-        """Return the replacements of the words that are hit in one row."""
-        edits = list[RowEdit]()
-        for number, drawn in hits:
-            word = row.words[number]
-            if (forms := self.row_forms[word]) is not None:
-                form = forms[1][bisect_right(forms[0], drawn)]
-                if form != word:
-                    edits.append((*row.span(number), form))
-        return edits
-
-    def _forms_of(self, word: str) -> RowForms | None:
-        """Return the bounds and texts of what a word may become, None if it stays."""
-        if len(word.encode()) > buffers.WORD_BYTES_MAX or not (forms := self._rule(word)):
-            return None
-        bounds = WeightedChoices.of([[weight for _, weight in forms]]).bounds.tolist()
-        return bounds, [form for form, _ in forms]
+    def _forget(self) -> None:
+        """Forget all words of the array form."""
+        self.hashes, self.groups = np.zeros(0, np.uint64), np.zeros(0, np.int64)
+        self.choices, self.changed = WeightedChoices.of([]), np.zeros(0, np.bool_)
+        self.pool = Texts.from_strings([]).to_arrow()
 
     def _groups_of(self, values: U8, starts: I64, stops: I64) -> I64:
-        """Return the group of the word in each byte range, -1 for one that is too long or stays."""
+        """Return the group of the word in each byte range, -1 if it is too long or stays."""
         if len(self.hashes) > WORDS_MAX or len(self.choices) > FORMS_MAX:
             self._forget()
         hashes = buffers.word_hashes(values, starts, stops)
@@ -336,7 +372,7 @@ class WordKernel:
         return groups
 
     def _learn(self, values: U8, hashes: U64, starts: I64, stops: I64) -> None:
-        """Ask the rule for new words, those in these byte ranges."""
+        """Ask the rule for the new words in these byte ranges and remember their forms."""
         content, edges = values.data, zip(starts.tolist(), stops.tolist(), strict=True)
         words = [str(content[start:stop], "utf-8") for start, stop in edges]
         made = [self._rule(word) for word in words]
@@ -357,13 +393,13 @@ class WordKernel:
 
 
 class NamesStay(WordKernel):
-    """A kernel of words that changes no name: no word with a capital within a sentence."""
+    """A kernel of words that changes no name, which is a word with a capital within a sentence."""
+
+    def replaced(self, row: Row, hits: Iterable[tuple[int, int]]) -> list[RowEdit]:
+        """Return the replacements of the hit words of one row that are no names."""
+        return super().replaced(row, [hit for hit in hits if not row.is_name(hit[0])])
 
     def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
         """Propose the replacements of all rows."""
         edits, words = super().propose(texts, keys, variants), texts.tokens
         return edits.keep(~are_names(texts, words, np.searchsorted(words.starts, edits.starts)))
-
-    def replaced(self, row: Row, hits: Iterable[tuple[int, int]]) -> list[RowEdit]:
-        """Return the replacements of the words that are hit in one row."""
-        return super().replaced(row, [hit for hit in hits if not row.is_name(hit[0])])

@@ -1,8 +1,8 @@
-"""The phrase table: a lexicon compiled to a hash table, and all its matches in a batch of rows.
+"""The phrase table: a lexicon compiled to a hash table, and its matches in rows of text.
 
-A phrase is found word by word: the hash of its first words, the byte between, and the next word
-give the hash of one word more. Matches are whole words, leftmost first, then longest. Compiled
-lexicons are kept in a cache folder, by content, and memory-mapped from there.
+A phrase is found word by word: the hash of its first words, the character behind them, and the hash
+of the next word give the hash of the longer phrase. Matches are whole words, leftmost first, then
+longest. Compiled lexicons are kept in a cache folder, by content, and memory-mapped from there.
 """
 
 import json
@@ -29,14 +29,35 @@ from noisegen.text.resources import cache_folder
 from noisegen.text.rows import Memo, Row
 
 RowMatch = tuple[int, int, int]  # numbers of the first and last word, key of the table
-FORMAT = 13  # of a compiled lexicon; raise it when a change alters what a table means
+FORMAT = 13  # version of compiled lexicons: raise it when the meaning of a table changes
+# Hash of a phrase -> its hash with a space behind it, to be joined with the hash of the next word.
+_AFTER_SPACE = Memo[int, int](lambda state: mix((state + ord(" ") * GOLDEN) & MASK))
+
+
+def row_forms(row: Row, matches: Sequence[RowMatch]) -> list[int]:
+    """Return a number for the phrase of each match in one row: of a single word, its hash."""
+    hashes, forms = row.hashes, list[int]()
+    for first, last, _ in matches:
+        forms.append((hashes[first] + (hashes[first] ^ hashes[last]) * GOLDEN) & MASK)
+    return forms
+
+
+def phrase_hash(state: int, gap: str, word: int) -> int:
+    """Return the hash of a phrase with hash `state` that goes on with a character and a word."""
+    return mix((state + ord(gap) * GOLDEN) & MASK) ^ word
+
+
+def phrase_hashes(states: U64, gaps: I64, words: U64) -> U64:
+    """Return `phrase_hash` of many phrases."""
+    mixed: U64 = mix_array(states + gaps.astype(np.uint64) * np.uint64(GOLDEN)) ^ words
+    return mixed
 
 
 @dataclass(frozen=True)
 class Matches:
-    """Matches in `Texts`: row, byte range, key of the table, numbers of first and last word.
+    """Ascending, disjoint matches of a table in `Texts`, one entry per match.
 
-    Ascending and disjoint.
+    A match has a row, a byte range, a key of the table, and the numbers of its first and last word.
     """
 
     rows: I64
@@ -47,16 +68,19 @@ class Matches:
     lasts: I64
 
     def take(self, chosen: I64) -> "Matches":
-        """Return the matches of these numbers."""
+        """Return the matches with the numbers `chosen`."""
         return Matches(*(getattr(self, column.name).take(chosen) for column in fields(self)))
 
     def forms(self, words: Tokens) -> U64:
-        """Return a number for the phrase of each match: of one word, its hash."""
+        """Return a number for the phrase of each match; `row_forms` is the form for one row.
+
+        The number of a single word is its hash.
+        """
         first, last = words.hashes.take(self.firsts), words.hashes.take(self.lasts)
         return first + (first ^ last) * np.uint64(GOLDEN)
 
     def without(self, dropped: I64) -> "Matches":
-        """Return the other matches."""
+        """Return the matches whose numbers are not in `dropped`."""
         return self.take(np.delete(np.arange(len(self)), dropped)) if len(dropped) else self
 
     def __len__(self) -> int:
@@ -65,13 +89,14 @@ class Matches:
 
 @dataclass(frozen=True)
 class PhraseTable:
-    """A compiled lexicon, or several side by side: a row of text is searched in one of them.
+    """A compiled lexicon, or several: each row of text is searched in one of them.
 
-    `slots`, `slot_entries` and `sizes` are hash tables from phrases to entries: key * 2 + 1 if the
-    phrase goes on; key 0 is a mere prefix. Key k asks for a match of case class `cases_asked[k]` or
-    above. It has the alternatives of group `groups[k, pos]` (-1: none) of the weighted choices
-    `bounds`; alternative a is `pool[3 * a + case class]`, or with `stays[a]` the match itself.
-    `matched_by` names the words of a text: `tokens`, `characters` or `runs`.
+    `slots`, `slot_entries` and `sizes` are hash tables from phrases to entries. An entry is
+    2 * key, plus 1 if a longer phrase begins with the phrase; key 0 marks mere beginnings. A match
+    of key k must have at least the case class `cases_asked[k]`. Its alternatives are group
+    `groups[k, pos]` (-1: none) of the weighted choices `bounds`. The text of alternative a is
+    `pool[3 * a + case class]`, or the match itself if `stays[a]`. `matched_by` is the kind of words
+    that phrases consist of, see `Texts.words`.
     """
 
     slots: U64
@@ -87,18 +112,69 @@ class PhraseTable:
     words_max: int
     matched_by: str = "tokens"
 
-    def words(self, texts: Texts) -> Tokens:
-        """Return the words that matches are made of."""
-        words: Tokens = getattr(texts, self.matched_by)
-        return words
+    def find_row(self, row: Row) -> list[RowMatch]:
+        """Find all matches in one row, cut into words by `matched_by`: leftmost, then longest."""
+        known, hashes, gaps = self.entry_of, row.hashes, row.gaps
+        entries: list[Any] = list(map(known.get, hashes))
+        matches, reach, end = list[RowMatch](), 0, len(hashes) - 1
+        for first in compress(range(len(entries)), entries):  # most words begin no phrase
+            if first < reach:
+                continue
+            entry, last = entries[first], first
+            key = entry >> 1
+            if entry & 1 and first < end:
+                # Few phrases go on: a look at the next word is cheaper than a search.
+                longer = _AFTER_SPACE[hashes[first]] ^ hashes[first + 1]
+                if gaps[first] != " " or longer in known:
+                    key, last = self._longest_in(row, first, entry)
+            asked = key and self.cases_asked[key]
+            if key and (not asked or asked <= case_class(row.phrase(first, last))):
+                matches.append((first, last, key))
+                reach = last + 1
+        return matches
 
-    def row_words(self, row: Row) -> Row:
-        """Return a row with the words that matches are made of."""
-        return row if self.matched_by == "tokens" else getattr(row, self.matched_by)
+    def _longest_in(self, row: Row, first: int, entry: int) -> tuple[int, int]:
+        """Return key (0: none) and last word of the longest phrase from a word with an entry."""
+        hashes, gaps, known = row.hashes, row.gaps, self.entry_of
+        key, last, end, state = entry >> 1, first, first + 1, hashes[first]
+        while entry & 1 and end < len(hashes) and len(gap := gaps[end - 1]) == 1:
+            state = phrase_hash(state, gap, hashes[end])
+            entry = known.get(state, 0)
+            if entry > 1:
+                key, last = entry >> 1, end
+            end += 1
+        return key, last
+
+    def written(self, row: Row, match: RowMatch, drawn: int, group: int | None = None) -> str:
+        """Return the replacement of a match for a 16-bit draw, from the first group or another."""
+        first, last, key = match
+        group = self.first_group(key) if group is None else group
+        chosen, phrase = self.choices.pick_one(group, drawn), row.phrase(first, last)
+        if self.stays[chosen]:
+            return phrase
+        number = chosen * 3 + case_class(phrase)
+        start, stop = self.pool_offsets[number : number + 2]
+        return self.pool_values[start:stop].tobytes().decode()
+
+    def first_group(self, key: int) -> int:
+        """Return the group of a key for the first part of speech that has alternatives."""
+        groups = self.groups[key]
+        return int(groups[np.argmax(groups >= 0)])
+
+    @cached_property
+    def entry_of(self) -> dict[int, int]:
+        """The entries by the hash of their phrase, for a table of one lexicon."""
+        size = self.sizes[0]
+        taken = np.flatnonzero(self.slots[:size])
+        return dict(zip(self.slots[taken].tolist(), self.slot_entries[taken].tolist(), strict=True))
+
+    def words(self, texts: Texts) -> Tokens:
+        """Return the words that phrases consist of."""
+        return texts.words(self.matched_by)
 
     @cached_property
     def pool(self) -> pa.Array:
-        """All replacements, three per alternative: as written, Title, UPPER."""
+        """All replacements, three per alternative: as written, Title and UPPER."""
         return Texts(self.pool_values, self.pool_offsets.astype(np.int64)).to_arrow()
 
     @cached_property
@@ -108,13 +184,13 @@ class PhraseTable:
 
     @cached_property
     def ends_in_dot(self) -> Bool:
-        """Whether each replacement of `pool` ends in a full stop."""
+        """Tells of each replacement in `pool` whether it ends in a full stop."""
         ends: Bool = self.pool_values[self.pool_offsets[1:] - 1] == ord(".")
         return ends & (np.diff(self.pool_offsets) > 0)
 
     @cached_property
     def first_pos(self) -> I64:
-        """The first part of speech that each key has alternatives for."""
+        """The first part of speech of each key that has alternatives, as a column of `groups`."""
         first: I64 = np.argmax(self.groups >= 0, axis=1).astype(np.int64)
         return first
 
@@ -123,7 +199,7 @@ class PhraseTable:
         return HashTable(self.slots, self.slot_entries, self.sizes)
 
     def find(self, texts: Texts, lexicons: I64 | None = None) -> Matches:
-        """Find all matches, leftmost-longest; every row in its lexicon (default: the first)."""
+        """Find all matches in many rows; `lexicons` has the lexicon of each row (default: 0)."""
         words = self.words(texts)
         lexicon = None if lexicons is None else lexicons.take(words.rows)
         entries = self._entries.find(words.hashes, lexicon)
@@ -133,7 +209,7 @@ class PhraseTable:
         firsts, lasts, keys = firsts.take(whole), lasts.take(whole), keys.take(whole)
         ranges = words.rows.take(firsts), words.starts.take(firsts), words.stops.take(lasts)
         matches = Matches(*ranges, keys, firsts, lasts)
-        # Drop matches whose key asks for a capital that the text lacks.
+        # Keys with a capital match no text without it.
         asked = self.cases_asked.take(keys)
         asking = np.flatnonzero(asked)
         cases = case_classes(texts.values, ranges[1].take(asking), ranges[2].take(asking))
@@ -143,9 +219,9 @@ class PhraseTable:
     def _longest(
         self, words: Tokens, lexicon: I64 | None, firsts: I64, entries: I32
     ) -> tuple[I32, I64]:
-        """Return key (0: none) and last word of the longest phrase from each of the first words."""
+        """Return the key (0: none) and last word of the longest phrase from each first word."""
         keys, lasts = entries >> 1, firsts.copy()
-        begun = np.flatnonzero(entries & 1)  # those that may go on
+        begun = np.flatnonzero(entries & 1)  # phrases that may go on
         state = words.hashes.take(firsts.take(begun))
         for more in range(1, self.words_max):
             end = firsts.take(begun) + more
@@ -154,7 +230,7 @@ class PhraseTable:
             if not len(on):
                 break
             begun, end = begun.take(on), end.take(on)
-            state = _phrase_hash(state.take(on), gaps.take(on), words.hashes.take(end))
+            state = phrase_hashes(state.take(on), gaps.take(on), words.hashes.take(end))
             entries = self._entries.find(state, None if lexicon is None else lexicon.take(end))
             whole = np.flatnonzero(entries > 1)
             keys[begun.take(whole)] = entries.take(whole) >> 1
@@ -164,114 +240,23 @@ class PhraseTable:
         return keys, lasts
 
     def alternatives(self, values: U8, matches: Matches, pos: I64, chosen: I64) -> I64:
-        """Return the index in `pool` of matches in `values`, given tags and choices."""
+        """Return the index in `pool` of the replacement of each match in `values`.
+
+        `pos` are columns of `groups`, `chosen` are 16-bit draws.
+        """
         drawn = self.choices.pick(self.groups[matches.keys, pos].astype(np.int64), chosen)
         return drawn * 3 + case_classes(values, matches.starts, matches.stops)
-
-    def find_row(self, row: Row, least: int = 1) -> list[RowMatch]:
-        """Find the matches in one of `row_words`, as `find`; maybe none if fewer than `least`."""
-        matches, reach, asked = list[RowMatch](), 0, self._asked
-        hashes, gaps, known, spaced = row.hashes, row.gaps, self._entries.as_dict, self._spaced
-        entries: list[Any] = list(map(known.get, hashes))
-        begun = list(compress(range(len(entries)), entries))
-        end = len(hashes) - 1
-        for first in begun if len(begun) >= least else ():
-            if first < reach:
-                continue
-            entry = entries[first]
-            key, last = entry >> 1, first
-            # Few phrases that may go on do: a look at the next word is cheaper than a search.
-            if (
-                entry & 1
-                and first < end
-                and (gaps[first] != " " or spaced[hashes[first]] ^ hashes[first + 1] in known)
-            ):
-                key, last = self._longest_in(row, first, entry)
-            if key and (not asked[key] or asked[key] <= case_class(row.phrase(first, last))):
-                matches.append((first, last, key))
-                reach = last + 1
-        return matches
-
-    def _longest_in(self, row: Row, first: int, entry: int) -> tuple[int, int]:
-        """Return key (0: none) and last word of the longest phrase from a word with this entry."""
-        hashes, gaps, prefixes, known = row.hashes, row.gaps, self._prefixes, self._entries.as_dict
-        key, last, end, state = entry >> 1, first, first + 1, hashes[first]
-        while entry & 1 and end < len(hashes) and len(gap := gaps[end - 1]) == 1:
-            state = prefixes[state, gap] ^ hashes[end]
-            entry = known.get(state, 0)
-            if entry > 1:
-                key, last = entry >> 1, end
-            end += 1
-        return key, last
-
-    @cached_property
-    def _spaced(self) -> Memo[int, int]:
-        """What the hash of a phrase becomes with a space behind it, before the next word."""
-        return Memo(lambda state: self._prefixes[state, " "])
-
-    @cached_property
-    def _prefixes(self) -> Memo[tuple[int, str], int]:
-        """What the hash of a phrase and the character behind it become, before the next word."""
-        return Memo(lambda begun: mix((begun[0] + ord(begun[1]) * GOLDEN) & MASK))
-
-    def written(self, row: Row, match: RowMatch, drawn: int, group: int | None = None) -> str:
-        """Return the alternative of a match, of its first group or another, for 16 drawn bits."""
-        first, last, key = match
-        group = self.first_groups[key] if group is None else group
-        chosen, phrase = self.choices.pick_one(group, drawn), row.phrase(first, last)
-        if self._stays[chosen]:
-            return phrase
-        number = chosen * 3 + case_class(phrase)
-        start, stop = self._edges[number : number + 2]
-        return str(self._written[start:stop], "utf-8")
-
-    @cached_property
-    def first_groups(self) -> list[int]:
-        """The group of each key for the first part of speech that it has alternatives for."""
-        groups: list[int] = self.groups[np.arange(len(self.groups)), self.first_pos].tolist()
-        return groups
-
-    @cached_property
-    def _stays(self) -> bytes:
-        return self.stays.tobytes()
-
-    @cached_property
-    def _asked(self) -> bytes:
-        return self.cases_asked.tobytes()
-
-    @cached_property
-    def _edges(self) -> memoryview:
-        return self.pool_offsets.data
-
-    @cached_property
-    def _written(self) -> memoryview:
-        return self.pool_values.data
-
-
-def row_forms(row: Row, matches: Sequence[RowMatch]) -> list[int]:
-    """Return `Matches.forms` of the matches in one row."""
-    hashes = row.hashes
-    return [
-        (hashes[first] + (hashes[first] ^ hashes[last]) * GOLDEN) & MASK
-        for first, last, _ in matches
-    ]
 
 
 _NOTES = ("head", "words_max", "matched_by")
 ARRAYS = [column.name for column in fields(PhraseTable) if column.name not in _NOTES]
 
 
-def _phrase_hash(state: U64, gap: I64, hashes: U64) -> U64:
-    """Return the hash of a phrase that goes on with a byte and a word."""
-    mixed: U64 = mix_array(state + gap.astype(np.uint64) * np.uint64(GOLDEN)) ^ hashes
-    return mixed
-
-
 def build(lexicon: Lexicon, matched_by: str = "tokens") -> PhraseTable:
-    """Compile a lexicon; raises LexiconError for words that are too long or differ in case only."""
+    """Compile a lexicon; raises LexiconError for a word too long, or keys that differ in case."""
     name = lexicon.head["name"]
     groups = lexicon.groups()
-    cleans: dict[str, str] = {"": ""}  # by their keys' folded form; key 0 is a mere prefix
+    cleans: dict[str, str] = {"": ""}  # folded form -> phrase; key 0 marks mere beginnings
     for (folded, _), group in groups.items():
         clean = cleans.setdefault(folded, group[0].clean)
         if other := next((entry.clean for entry in group if entry.clean != clean), ""):
@@ -281,7 +266,7 @@ def build(lexicon: Lexicon, matched_by: str = "tokens") -> PhraseTable:
     numbers = np.full((len(keys), len(POS)), -1, np.int32)
     for number, (folded, pos) in enumerate(groups):
         numbers[keys[folded], POS.index(pos)] = number
-    phrases = [  # with straight and with curly apostrophes
+    phrases = [  # each with straight and with curly apostrophes
         (form, key)
         for key, clean in enumerate(cleans.values())
         for form in dict.fromkeys(clean.replace("'", mark) for mark in buffers.APOSTROPHES)
@@ -294,15 +279,26 @@ def build(lexicon: Lexicon, matched_by: str = "tokens") -> PhraseTable:
     pool = Texts.from_strings([form for entry in alternatives for form in _forms(entry)])
     stays = np.array([entry.noisy == entry.clean for entry in alternatives], np.uint8)
     return PhraseTable(
-        table.slots, table.values, table.sizes, cases_asked, numbers, choices.bounds, pool.window,
-        pool.offsets.astype(np.int32), stays, lexicon.head, words_max, matched_by,
-    )  # fmt: skip
+        slots=table.slots,
+        slot_entries=table.values,
+        sizes=table.sizes,
+        cases_asked=cases_asked,
+        groups=numbers,
+        bounds=choices.bounds,
+        pool_values=pool.window,
+        pool_offsets=pool.offsets.astype(np.int32),
+        stays=stays,
+        head=lexicon.head,
+        words_max=words_max,
+        matched_by=matched_by,
+    )
 
 
 def _forms(entry: Entry) -> tuple[str, str, str]:
-    """Return a replacement as written, Title and UPPER.
+    """Return the replacement of an entry as written, Title and UPPER.
 
-    Initials are never Title ('Oh my god' becomes 'omg'), an acronym's expansion never UPPER.
+    Initials have no Title form ('Oh my god' becomes 'omg'), the expansion of an acronym has no
+    UPPER form.
     """
     initials = "".join(word[0] for word in entry.clean.split(" "))
     plain = len(initials) > 1 and entry.noisy == initials
@@ -315,7 +311,7 @@ def _forms(entry: Entry) -> tuple[str, str, str]:
 
 
 def _case_asked(clean: str) -> int:
-    """Return the case class that a key asks for: 2 an acronym, 1 another with a capital."""
+    """Return the least case class of a match: 2 for an acronym, 1 for other keys with a capital."""
     if not any(map(is_upper, clean)):
         return 0
     return 2 if len(clean) > 1 and clean == upper(clean) else 1
@@ -324,8 +320,8 @@ def _case_asked(clean: str) -> int:
 def _hash_table(
     phrases: list[tuple[str, int]], name: str, matched_by: str
 ) -> tuple[HashTable, int]:
-    """Return the entries of phrases with their keys, and the words of the longest."""
-    words: Tokens = getattr(Texts.from_strings([form for form, _ in phrases]), matched_by)
+    """Return the hash table of (phrase, key) pairs, and the number of words of the longest."""
+    words = Texts.from_strings([form for form, _ in phrases]).words(matched_by)
     firsts = np.searchsorted(words.rows, np.arange(len(phrases) + 1))
     entries: dict[int, int] = {}
     for row, (form, key) in enumerate(phrases):
@@ -337,7 +333,7 @@ def _hash_table(
         for word in range(1, len(hashes)):
             entries[int(state[0])] = entries.get(int(state[0]), 0) | 1
             gap = words.gaps(firsts[row : row + 1] + word - 1)
-            state = _phrase_hash(state, gap, hashes[word : word + 1])
+            state = phrase_hashes(state, gap, hashes[word : word + 1])
         entries[int(state[0])] = entries.get(int(state[0]), 0) | key * 2
     hashes = np.fromiter(entries, np.uint64, len(entries))
     values = np.fromiter(entries.values(), np.int32, len(entries))
@@ -345,7 +341,7 @@ def _hash_table(
 
 
 def side_by_side(tables: Sequence[PhraseTable]) -> PhraseTable:
-    """Return the table of several lexicons, numbered in this order."""
+    """Return one table of several lexicons, which are numbered in the given order."""
     renumbered: list[PhraseTable] = []
     keys = groups = texts = 0
     for table in tables:
@@ -366,7 +362,7 @@ def side_by_side(tables: Sequence[PhraseTable]) -> PhraseTable:
 
 
 def load_table(path: Path, parser: Parser, matched_by: str = "tokens") -> PhraseTable:
-    """Return the compiled lexicon of a file, from the cache if its content was compiled before."""
+    """Return the compiled lexicon of a file; equal content is compiled once and then cached."""
     content, meant = read_lexicon_file(path), f"{parser.__name__} {matched_by}"
 
     def compiled() -> PhraseTable:
@@ -378,7 +374,10 @@ def load_table(path: Path, parser: Parser, matched_by: str = "tokens") -> Phrase
 def cached_table(
     name: str, content: bytes, meant: str, make: Callable[[], PhraseTable]
 ) -> PhraseTable:
-    """Return what `make` compiles of a content, or did before; `meant` says how it is read."""
+    """Return the compiled table of a content, from the cache or made by `make`.
+
+    `meant` names the reading of the content, so that other readings have tables of their own.
+    """
     key = blake2b(content, digest_size=10, person=f"noisegen {FORMAT}".encode())
     key.update(meant.encode())
     path = cache_folder() / f"{name}-{key.hexdigest()}.arrow"
@@ -389,7 +388,7 @@ def cached_table(
         return PhraseTable(**arrays, **json.loads(batch.schema.metadata[b"noisegen"]))
     except (OSError, ValueError, KeyError):
         table = make()
-    lists = []  # of one record
+    lists = []  # one list per array: the file has a single row
     for name in ARRAYS:
         column = buffers.as_arrow(getattr(table, name).ravel())
         ends = buffers.as_arrow(np.array([0, len(column)], np.int32))

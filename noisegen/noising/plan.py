@@ -1,7 +1,7 @@
-"""Which transforms each row draws, in which order and how strong, over arrays of rows.
+"""Plans: the steps that each row draws, their order and their strengths, over arrays of rows.
 
-Every decision is keyed by the label of the member it is about, so a step added to a recipe changes
-only the rows that draw it.
+Every decision has a stream named after the member of the recipe that it is about. A step added to a
+recipe therefore changes only the rows that draw it.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,18 +11,18 @@ from typing import NamedTuple
 import numpy as np
 
 from noisegen.noising import registry, rng
-from noisegen.noising.recipe import Habit, Member, Recipe, Step, Writer
+from noisegen.noising.mix import Habit, Member, Mix, Step, Writer
 from noisegen.noising.rng import DECISION_BITS, WeightedChoices, name_number
 from noisegen.text.buffers import I64, U64, Bool, ordinals
 
-BLOCK = 1 << 15  # decisions that are drawn at once: what a cache holds
+BLOCK = 1 << 15  # decisions drawn at once: they fit into the cache of a CPU
 
 
 @dataclass(frozen=True)
 class Streams:
-    """The random streams of a batch of rows, one per name: functions of seed, name and row id.
+    """Random streams of a batch of rows, one stream per name: functions of seed, name and row id.
 
-    `writer_ids` are equal for rows of one writer; by default every row has its own.
+    Rows of one writer have equal `writer_ids`. By default every row has a writer of its own.
     """
 
     row_ids: U64
@@ -35,32 +35,37 @@ class Streams:
 
     @property
     def of_writers(self) -> "Streams":
-        """The streams of what is the same in all rows of a writer."""
+        """The streams of decisions that are the same in all rows of a writer."""
         return self if self.writer_ids is None else Streams(self.writer_ids, self.seed, self.copy)
 
     def keys(self, names: str | U64, rows: I64) -> U64:
-        """Return the keys of some rows in one stream, or each in that of a `name_number`."""
+        """Return the keys of rows in one named stream, or in one stream per `name_number`."""
         numbers = _numbers([names]) if isinstance(names, str) else names
         return rng.row_keys(rng.stream_keys(self.seed, numbers, self.copy), self.row_ids[rows])
 
     def decide(self, names: str | U64, rows: I64) -> I64:
-        """Return one 48-bit decision for every row, in streams as of `keys`."""
+        """Return one 48-bit decision per row; `names` are those of `keys`."""
         return rng.decisions(rng.draw_array(self.keys(names, rows), 0))
 
 
 class Plan(NamedTuple):
-    """The steps that rows drew: (row, step) pairs sorted by row, then by order of application."""
+    """The steps that the rows of a batch drew, as (row, step) pairs.
+
+    Pairs are sorted by row, then by order of application. `writers` has the number of the writer of
+    every row. `in_order` tells that the steps of every row are ascending.
+    """
 
     rows: I64
     steps: I64
-    writers: I64  # of every row of the batch
-    in_order: bool  # whether the steps of a row are ascending
+    writers: I64
+    in_order: bool
 
     def passes(self, last: Bool) -> Iterator[tuple[I64, I64]]:
-        """Yield the rows that have a first step and these steps, then those of second steps, ...
+        """Yield the rows and steps of each pass; a row has at most one step in a pass.
 
-        The rows of a pass are sorted by step; steps flagged in `last` come after the others. Where
-        all rows have their steps in one order, a pass is one step of all rows that have it.
+        Pass k holds the k-th steps of all rows, sorted by step; steps flagged in `last` come after
+        the others. If all rows have their steps in ascending order, a pass holds one step and all
+        rows that have it.
         """
         if not len(self.rows):
             return
@@ -77,110 +82,168 @@ class Plan(NamedTuple):
             yield self.rows[at], self.steps[at]
 
 
-# The decision in this stream is at least the first number and below the second, or below that of
-# the row's writer.
-Condition = tuple[str, int, tuple[int, ...]]
-Turn = int | str  # a number, or the stream whose decision is it
+class PairDraws(NamedTuple):
+    """Random keys and strengths of (row, step) pairs; `RowDraws` is the form for one pair.
+
+    `keys` has the key of each pair. `strengths`, shape (pairs, rates), has for each rate parameter
+    of the step the index of the drawn factor in `Mix.factors`.
+    """
+
+    keys: U64
+    strengths: I64
+
+
+class Condition(NamedTuple):
+    """A condition on a row, met if its decision in a named stream lies in [low, high).
+
+    `highs` has the upper bound of every writer.
+    """
+
+    stream: str
+    low: int
+    highs: tuple[int, ...]
+
+
+Turn = int | str  # place in the order of application: a number, or the stream that decides it
+
+
+class Place(NamedTuple):
+    """A step of a recipe with all conditions and turns on the way to it, outermost group first."""
+
+    step: Step
+    conditions: tuple[Condition, ...]
+    turns: tuple[Turn, ...]
+
+
+class Level(NamedTuple):
+    """The turns of all steps at one depth of the recipe.
+
+    `streams` has the `name_number` of the stream that decides the turn of a step. Where it is 0,
+    `numbers` has the turn itself.
+    """
+
+    numbers: I64
+    streams: U64
+
+
+class Conditions(NamedTuple):
+    """All conditions of a recipe as arrays, and the paths of its steps.
+
+    `streams` and `lows` have one entry per condition, `highs` is of shape (conditions, writers).
+    A row draws step s if it meets all conditions that `paths[s]` numbers; -1 pads a path.
+    """
+
+    streams: U64
+    lows: I64
+    highs: I64
+    paths: I64
+
+    @classmethod
+    def of(cls, places: Sequence[Place], writers: int) -> "Conditions":
+        """Return the conditions of all steps; equal conditions are one condition."""
+        every = list(dict.fromkeys(each for place in places for each in place.conditions))
+        longest = max((len(place.conditions) for place in places), default=0)
+        paths = np.full((len(places), longest), -1)
+        for number, place in enumerate(places):
+            path = [every.index(each) for each in place.conditions]
+            paths[number, : len(path)] = path
+        highs = np.array([each.highs for each in every], np.int64).reshape(len(every), writers)
+        lows = np.array([each.low for each in every], np.int64)
+        return cls(_numbers(each.stream for each in every), lows, highs, paths)
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """The decisions of a recipe laid out as arrays, so that all are drawn at once.
+    """The decisions of a recipe as arrays, so that many rows draw their plan at once.
 
-    A row draws a step if it meets all conditions of its path: `paths` holds their numbers. The last
-    condition is met by every row. The steps of a row are applied in the order of `turns`, from the
-    outermost group on, else in that of the recipe. What a row draws is its writer's; the own key of
-    a step is the writer's too where `is_habit`.
+    Streams of a writer decide which steps a row gets, their order and their strengths. They also
+    give the keys of the steps flagged in `is_habit`.
     """
 
-    conditions: tuple[U64, I64, I64]  # stream, low, high of each writer
-    paths: I64
-    turns: tuple[tuple[I64, U64], ...]  # of each level: numbers, or else streams
-    labels: U64
-    strength_labels: U64
-    weights: WeightedChoices | None
-    writers: WeightedChoices | None
-    factors: I64  # of each writer and step: what of `Recipe.factors` each strength becomes
+    conditions: Conditions
+    levels: tuple[Level, ...]
+    labels: U64  # name numbers of the streams of the steps
+    strength_labels: U64  # name numbers of the streams of their strengths
     is_habit: Bool
+    weights: WeightedChoices | None  # of the strengths of the recipe
+    writers: WeightedChoices | None
+    factors: I64  # indices in `Mix.factors`, shape (writers, steps, strengths)
 
     @classmethod
-    def of(cls, recipe: Recipe) -> "Schedule":
+    def of(cls, recipe: Mix) -> "Schedule":
         """Lay out a recipe."""
         writers = recipe.writers or (Writer("", 1, {}),)
-        reached = list(_reached(recipe.root, (), (), writers))
-        conditions = list(dict.fromkeys(met for _, path, _ in reached for met in path))
-        paths = np.full((len(reached), max((len(path) for _, path, _ in reached), default=0)), -1)
-        for number, (_, path, _) in enumerate(reached):
-            paths[number, : len(path)] = [conditions.index(met) for met in path]
-        names, lows, highs = zip(*conditions, strict=True) if conditions else ((), (), ())
-        steps = [step for step, _, _ in reached]
+        places = list(_places(recipe.root, (), (), writers))
+        steps = [place.step for place in places]
         habits = [registry.get(step.transform).kind in registry.HABITS for step in steps]
         return cls(
-            (_numbers(names), np.array(lows, np.int64),
-             np.array(highs, np.int64).reshape(len(names), len(writers))),
-            paths,
-            tuple(_levels([turns for _, _, turns in reached])),
-            _numbers(step.label for step in steps),
-            _numbers(map(strength_label, steps)),
-            _weighted([weight for _, weight in recipe.strength]),
-            _weighted([writer.weight for writer in writers]),
-            _factors(recipe, writers, steps),
-            np.array(habits, np.bool_) & bool(recipe.writers),
-        )  # fmt: skip
+            conditions=Conditions.of(places, len(writers)),
+            levels=tuple(_levels([place.turns for place in places])),
+            labels=_numbers(step.label for step in steps),
+            strength_labels=_numbers(map(strength_label, steps)),
+            is_habit=np.array(habits, np.bool_) & bool(recipe.writers),
+            weights=_weighted([weight for _, weight in recipe.strength]),
+            writers=_weighted([writer.weight for writer in writers]),
+            factors=_factors(recipe, writers, steps),
+        )
 
     def draw(self, streams: Streams) -> Plan:
         """Draw the steps of every row."""
-        rows, size = np.arange(len(streams.row_ids)), BLOCK // (1 + self.paths.size)
-        streams, writers = streams.of_writers, np.zeros(len(rows), np.int64)
-        if self.writers:
-            writers = self.writers.pick(0, streams.decide("writer", rows))
-        blocks = (rows[start : start + size] for start in range(0, len(rows), size))
-        parts = (self._drawn(streams, block, writers[block]) for block in blocks)
-        rows, steps = np.concatenate([np.zeros((2, 0), np.int64), *parts], axis=1)
-        if not self.turns:
+        streams = streams.of_writers
+        rows = np.arange(len(streams.row_ids))
+        writers = np.zeros(len(rows), np.int64)
+        if self.writers is not None:
+            writers = self.writers.pick(0, streams.decide(_WRITER, rows))
+        rows, steps = self._drawn(streams, writers)
+        if not self.levels:
             return Plan(rows, steps, writers, in_order=True)
-        levels = []
-        for numbers, names in self.turns:
-            order, streamed = numbers.take(steps), names.take(steps)
-            at = np.flatnonzero(streamed)
-            order[at] = streams.decide(streamed.take(at), rows.take(at))
-            levels.append(order)
-        order = np.lexsort((steps, *reversed(levels), rows))
+        keys = [steps]  # least significant first, as `lexsort` has them
+        for level in reversed(self.levels):
+            turns, names = level.numbers.take(steps), level.streams.take(steps)
+            decided = np.flatnonzero(names)
+            turns[decided] = streams.decide(names.take(decided), rows.take(decided))
+            keys.append(turns)
+        order = np.lexsort([*keys, rows])
         return Plan(rows.take(order), steps.take(order), writers, in_order=False)
 
-    def _drawn(self, streams: Streams, rows: I64, writers: I64) -> I64:
-        """Return the pairs of row and step of some rows, shape (2, pairs), in their order."""
-        names, lows, highs = self.conditions
-        drawn = streams.decide(names, rows[:, None])
-        met = np.ones((len(rows), len(names) + 1), np.bool_)
-        met[:, :-1] = (drawn >= lows) & (drawn < highs.T.take(writers, axis=0))
-        at, steps = np.nonzero(met[:, self.paths].all(axis=2))
-        return np.stack([rows.take(at), steps])
+    def _drawn(self, streams: Streams, writers: I64) -> tuple[I64, I64]:
+        """Return the (row, step) pairs whose conditions are all met, in ascending order."""
+        names, lows, highs, paths = self.conditions
+        size = BLOCK // (1 + paths.size)
+        parts = [np.zeros((2, 0), np.int64)]
+        for start in range(0, len(writers), size):
+            rows = np.arange(start, min(start + size, len(writers)))
+            drawn = streams.decide(names, rows[:, None])
+            met = np.ones((len(rows), len(names) + 1), np.bool_)  # the last one pads paths
+            met[:, :-1] = (drawn >= lows) & (drawn < highs.T.take(writers.take(rows), axis=0))
+            at, steps = np.nonzero(met[:, paths].all(axis=2))
+            parts.append(np.stack([rows.take(at), steps]))
+        rows, steps = np.concatenate(parts, axis=1)
+        return rows, steps
 
-    def keys(self, streams: Streams, rows: I64, steps: I64) -> tuple[U64, U64]:
-        """Return the keys of pairs of row and step: of the step itself, and of its strength."""
-        traits = streams.of_writers
-        own = streams.keys(self.labels.take(steps), rows)
-        if traits is not streams and self.is_habit.any():
-            habits = traits.keys(self.labels.take(steps), rows)
-            own = np.where(self.is_habit.take(steps), habits, own)
-        return own, traits.keys(self.strength_labels.take(steps), rows)
-
-    def strengths(self, keys: U64, rates: int, writers: I64, steps: I64) -> I64:
-        """Draw which factor of the recipe each of so many rates has, shape (pairs, rates).
-
-        `keys` are the second that the method of this name returns for pairs of row and step;
-        `writers` are those of the rows.
-        """
-        drawn = np.zeros((len(keys), rates), np.int64)
+    def pair_draws(
+        self, streams: Streams, rows: I64, steps: I64, writers: I64, rates: int
+    ) -> PairDraws:
+        """Return the keys and strengths of (row, step) pairs; `writers` has one entry per pair."""
+        traits, labels = streams.of_writers, self.labels.take(steps)
+        keys = streams.keys(labels, rows)
+        if streams.writer_ids is not None and self.is_habit.any():
+            keys = np.where(self.is_habit.take(steps), traits.keys(labels, rows), keys)
+        drawn = np.zeros((len(steps), rates), np.int64)
         if self.weights is not None:
-            draws = rng.draw_array(keys[:, None], np.arange(rates))
+            strength_keys = traits.keys(self.strength_labels.take(steps), rows)
+            draws = rng.draw_array(strength_keys[:, None], np.arange(rates))
             drawn = self.weights.pick(0, rng.decisions(draws))
-        return self.factors[writers[:, None], steps[:, None], drawn] if self.writers else drawn
+        if self.writers is not None:
+            drawn = self.factors[writers[:, None], steps[:, None], drawn]
+        return PairDraws(keys, drawn)
+
+
+_WRITER = np.array([name_number("writer")], np.uint64)  # the stream that decides the writer
 
 
 def strength_label(step: Step) -> str:
-    """Return the name of the stream that decides how strong a step is."""
+    """Return the name of the stream that decides the strength of a step."""
     return f"{step.label}/strength"
 
 
@@ -189,52 +252,58 @@ def _numbers(names: Iterable[str]) -> U64:
 
 
 def _weighted(weights: Sequence[int]) -> WeightedChoices | None:
-    """Return the choice among these, None where there is only one."""
+    """Return the weighted choice among alternatives, None if there is only one."""
     return WeightedChoices.of([weights], DECISION_BITS) if len(weights) > 1 else None
 
 
-def _factors(recipe: Recipe, writers: Sequence[Writer], steps: Sequence[Step]) -> I64:
-    """Return the numbers of factors, shape (writers, steps, strengths)."""
-    number_of = {factor: number for number, factor in enumerate(recipe.factors)}
-    habits = [
-        [writer.habits.get(step.label, Habit(step.p)) for step in steps] for writer in writers
-    ]
-    of_strengths = [
-        [[number_of[factor * habit.strength] for factor, _ in recipe.strength]
-         for habit in of_writer] for of_writer in habits
-    ]  # fmt: skip
-    return np.array(of_strengths, np.int64)
+def _factors(recipe: Mix, writers: Sequence[Writer], steps: Sequence[Step]) -> I64:
+    """Return the index in `recipe.factors` of every strength: shape (writers, steps, strengths)."""
+    index = {factor: number for number, factor in enumerate(recipe.factors)}
+    factors = np.zeros((len(writers), len(steps), len(recipe.strength)), np.int64)
+    for writer_number, writer in enumerate(writers):
+        for step_number, step in enumerate(steps):
+            habit = writer.habits.get(step.label, Habit(step.p))
+            scaled = [factor * habit.strength for factor, _ in recipe.strength]
+            factors[writer_number, step_number] = [index[factor] for factor in scaled]
+    return factors
 
 
-def _reached(
-    member: Member, path: tuple[Condition, ...], turns: tuple[Turn, ...], writers: Sequence[Writer]
-) -> Iterator[tuple[Step, tuple[Condition, ...], tuple[Turn, ...]]]:
-    """Yield every step below a member with the conditions and the turns on the way to it."""
+def _places(
+    member: Member,
+    conditions: tuple[Condition, ...],
+    turns: tuple[Turn, ...],
+    writers: Sequence[Writer],
+) -> Iterator[Place]:
+    """Yield the place of every step below a member; `conditions` and `turns` lead to the member."""
     if isinstance(member, Step):
-        yield member, path, turns
+        yield Place(member, conditions, turns)
         return
     weights = WeightedChoices.of([[part.weight for part in member.members]], DECISION_BITS)
     bounds = [0, *weights.bounds.tolist()]
     for number, part in enumerate(member.members):
-        met = path
-        gates = [writer.habits.get(part.label, Habit(part.p)).p for writer in writers]
-        if any(p != 1 for p in gates):
-            met += ((f"{part.label}/gate", 0, tuple(map(rng.threshold, gates))),)
+        met = conditions
+        chances = [writer.habits.get(part.label, Habit(part.p)).p for writer in writers]
+        if any(p != 1 for p in chances):
+            met += (Condition(f"{part.label}/gate", 0, tuple(map(rng.threshold, chances))),)
         if member.kind == "one_of":
-            high = (bounds[number + 1],) * len(writers)
-            met += ((f"{member.label}/one_of", bounds[number], high),)
+            highs = (bounds[number + 1],) * len(writers)
+            met += (Condition(f"{member.label}/one_of", bounds[number], highs),)
         turn = f"{part.label}/order" if member.kind == "shuffle" else number
-        yield from _reached(part, met, (*turns, turn), writers)
+        yield from _places(part, met, (*turns, turn), writers)
 
 
-def _levels(turns: Sequence[tuple[Turn, ...]]) -> Iterator[tuple[I64, U64]]:
-    """Yield the turns of all steps level by level, down to the last that is shuffled."""
-    shuffled = [depth for of_step in turns for depth, turn in enumerate(of_step, 1)
-                if isinstance(turn, str)]  # fmt: skip
-    for level in range(max(shuffled, default=0)):
-        at_level = [of_step[level] if level < len(of_step) else 0 for of_step in turns]
-        if len(set(at_level)) == 1:  # all members of one group
+def _levels(turns: Sequence[tuple[Turn, ...]]) -> Iterator[Level]:
+    """Yield the turns of all steps level by level, down to the last level that is shuffled.
+
+    A level at which all steps have the same turn is skipped.
+    """
+    depths = [
+        depth for of_step in turns for depth, turn in enumerate(of_step, 1) if isinstance(turn, str)
+    ]
+    for depth in range(max(depths, default=0)):
+        at_depth = [of_step[depth] if depth < len(of_step) else 0 for of_step in turns]
+        if len(set(at_depth)) == 1:
             continue
-        numbers = [turn if isinstance(turn, int) else 0 for turn in at_level]
-        names = [name_number(turn) if isinstance(turn, str) else 0 for turn in at_level]
-        yield np.array(numbers, np.int64), np.array(names, np.uint64)
+        numbers = [turn if isinstance(turn, int) else 0 for turn in at_depth]
+        streams = [name_number(turn) if isinstance(turn, str) else 0 for turn in at_depth]
+        yield Level(np.array(numbers, np.int64), np.array(streams, np.uint64))

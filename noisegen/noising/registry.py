@@ -1,8 +1,8 @@
-"""The registry of transforms: name -> how to make its kernel, its parameters, languages, examples.
+"""The registry of transforms: each has a name, a maker of its kernel, parameters and languages.
 
 A transform is registered as data (`noisegen.lexical`), as one plain function (`transform`), or as a
-function that makes a kernel (`kernel`). The built-ins and plug-ins are found by their entry points:
-a module or function that registers, loaded when its name is first asked for.
+function that makes a kernel (`kernel`). Built-ins and plug-ins are found by entry points. An entry
+point names a module or function that registers the transform; it is loaded at first use.
 """
 
 import hashlib
@@ -30,31 +30,32 @@ from noisegen.text.spans import Spans
 ENTRY_POINTS = "noisegen.transforms"  # name -> a module or function that registers the transform
 FAMILIES = "noisegen.transform_families"  # name -> a function from 'name:rest' to a Transform
 F = TypeVar("F", bound=Callable[..., Any])
-# What a transform changes, which matters in recipes with writers. A habit is a way to write a word:
-# a writer decides once for each word. A slip happens at one place. A word gets one habit or slip.
-# Script is a habit of letters, in changed words too. Style is of the row: capitals, punctuation.
+# Kinds of transforms, which matter in recipes with writers. A habit is a way to write a word: a
+# writer decides once for each word. A slip happens at one place. A word gets one habit or slip.
+# Script is a habit of letters; it also applies to changed words. Style applies to the whole row:
+# capitals, punctuation.
 Kind = Literal["habit", "slip", "script", "style"]
-HABITS = ("habit", "script")  # kinds that a writer keeps through the row
+HABITS = ("habit", "script")  # kinds for which a writer decides once per row
 
 
 class Kernel(Protocol):
-    """What the engine runs: proposes the edits of neighbouring rows.
+    """A transform made ready for a language and rates: it proposes the edits of rows.
 
-    One that changes no row without one of some bytes says which: `needs`.
+    A kernel may have an attribute `needs` (bytes): it changes no row without one of these bytes.
     """
 
     def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
-        """Return the edits of all rows; `keys` and each of `variants` have one entry per row."""
+        """Return the edits of all rows.
+
+        `keys` has the key of each row in the stream of the step. `variants` maps each rate
+        parameter to the index of the strength of each row.
+        """
         ...
 
 
 @runtime_checkable
 class RowKernel(Kernel, Protocol):
-    """A kernel that edits a row alone faster than a batch of one, in the same way.
-
-    One whose things are hit by their number has `row_limits`, the threshold of every strength of
-    its first rate: then the engine finds the first hits of all rows at once (`RowDraws.hits`).
-    """
+    """A kernel with a row form, which is its definition; `propose` gives the same edits."""
 
     def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
         """Return the edits of one row."""
@@ -63,24 +64,24 @@ class RowKernel(Kernel, Protocol):
 
 @runtime_checkable
 class WindowedKernel(Kernel, Protocol):
-    """A kernel that proposes the edits of a huge row part by part, so that none lie around."""
+    """A kernel that proposes the edits of a huge row in parts, to bound the memory."""
 
     def windows(self, texts: Texts, keys: U64, variants: Variants) -> Iterator[Edits]:
-        """Yield the edits of one row, as `propose`, in ascending parts."""
+        """Yield the edits that `propose` returns for a single row, in ascending parts."""
         ...
 
 
 @runtime_checkable
 class SparingKernel(Kernel, Protocol):
-    """A kernel that must know what is protected before it chooses."""
+    """A kernel that must know the protected spans before it proposes edits."""
 
     def sparing(self, spans: Spans) -> Kernel:
-        """Return the kernel that proposes nothing within these spans of the texts to come."""
+        """Return the kernel for texts in which these spans must not change."""
         ...
 
 
 def edits_of_one(kernel: Kernel, row: Row, draws: RowDraws) -> list[RowEdit]:
-    """Return what a kernel proposes for a batch of one row."""
+    """Return the edits of one row, made by the array form of a kernel."""
     text = row.text
     if isinstance(kernel, SparingKernel):
         spans = [(len(text[:a].encode()), len(text[:b].encode())) for a, b in row.protected]
@@ -98,9 +99,10 @@ def edits_of_one(kernel: Kernel, row: Row, draws: RowDraws) -> list[RowEdit]:
 
 @dataclass(frozen=True)
 class Settings:
-    """What a kernel is made for; `lang` is any tag that `normalize_language` knows.
+    """Settings that a kernel is made for; `lang` is any tag that `normalize_language` knows.
 
-    `by_form` asks a kernel of words to decide by what a word is, not by its place in the row.
+    `factors` are the strengths of the recipe. `nlaug_data` is a checkout of NL-Augmenter. With
+    `by_form`, a kernel of words decides once for all equal words of a row.
     """
 
     lang: str = "en"
@@ -114,11 +116,11 @@ class Settings:
 
     @property
     def matched_by(self) -> str:
-        """The words that word lists are matched by, see `PhraseTable`."""
+        """The kind of words that word lists consist of in the language, see `Texts.words`."""
         return MATCHED_BY.get(self.lang, "tokens")
 
     def rates(self, rate: float) -> tuple[Fraction, ...]:
-        """Return a rate at every strength of the recipe; 1 is a rule, not a chance, and stays."""
+        """Return a rate at every strength of the recipe; a rate of 1 is a rule and stays 1."""
         asked = fraction(rate)
         return tuple(asked if asked >= 1 else min(asked * f, Fraction(1)) for f in self.factors)
 
@@ -143,12 +145,15 @@ _READERS: dict[type, Callable[[Any], Value]] = {
 
 @dataclass(frozen=True)
 class Parameter:
-    """An option of a transform, read from the signature of its function."""
+    """An option of a transform, read from the signature of its function.
+
+    `most` is the upper limit of a rate.
+    """
 
     name: str
     default: Value
     kind: type
-    most: float = 1  # of a rate
+    most: float = 1
 
     @property
     def is_rate(self) -> bool:
@@ -158,7 +163,7 @@ class Parameter:
     def read(self, owner: str, given: object) -> Value:
         """Return a value given as text or number; raises UsageError."""
         try:
-            if isinstance(given, list | dict):  # which a recipe file may hold
+            if isinstance(given, list | dict):  # a recipe file may hold them
                 raise TypeError
             value: Value = _READERS[self.kind](given)
         except (ValueError, KeyError, TypeError) as error:
@@ -170,9 +175,9 @@ class Parameter:
 
 
 def parameters_of(function: Callable[..., Any]) -> dict[str, Parameter]:
-    """Return the keyword-only parameters of a function, with the types they allow beside None.
+    """Return the keyword-only parameters of a function; None beside a type is ignored.
 
-    A rate that may be above 1 is annotated with the most that it may be.
+    A rate that may be above 1 is annotated with its upper limit.
     """
     parameters = {}
     for hint in inspect.signature(function, eval_str=True).parameters.values():
@@ -184,17 +189,21 @@ def parameters_of(function: Callable[..., Any]) -> dict[str, Parameter]:
     return parameters
 
 
-Data = Callable[[Settings, Mapping[str, Any]], list[Path]]  # the files read for these values
+Data = Callable[[Settings, Mapping[str, Any]], list[Path]]  # returns the files that are read
 
 
 def no_files(*_: object) -> list[Path]:
-    """Return no file: the `data` of a transform that reads none."""
+    """Return no file; `data` of a transform that reads no file."""
     return []
 
 
 @dataclass(frozen=True)
 class Transform:
-    """One named kind of noise. `make` gives its kernel for settings and parameter values."""
+    """One named kind of noise.
+
+    `make` returns its kernel for settings and parameter values. `source` is the file:line of its
+    definition. `keeps_meaning` is False if it may add or drop content.
+    """
 
     name: str
     summary: str
@@ -202,7 +211,7 @@ class Transform:
     make: Callable[[Settings, Mapping[str, Any]], Kernel] = field(repr=False)
     languages: Callable[[], list[str]] = field(repr=False)
     data: Data = field(repr=False, default=no_files)
-    source: str = field(repr=False, default="")  # where it is defined, as file:line
+    source: str = field(repr=False, default="")
     keeps_meaning: bool = True
     kind: Kind = "slip"
 
@@ -223,24 +232,24 @@ class Transform:
         }
 
     def has_language(self, lang: str) -> bool:
-        """Tell whether there is data for a language."""
+        """Tell whether the transform has data for a language."""
         return not {normalize_language(lang), "*"}.isdisjoint(self.languages())
 
     def check_language(self, lang: str) -> None:
-        """Raise UsageError naming the languages, unless there is data for this one."""
+        """Raise UsageError, which names the known languages, if there is no data for a language."""
         if not self.has_language(lang):
             known = ", ".join(self.languages())
             raise UsageError(f"{self.name} has no data for language {lang!r}; it has {known}")
 
 
 _REGISTERED: dict[str, Transform] = {}
-_CODE: dict[Path, tuple[str, set[str]]] = {}  # digest of a file that ran, and what it registered
+_CODE: dict[Path, tuple[str, set[str]]] = {}  # file -> its digest and the names it registered
 
 
 def register(transform: Transform) -> None:
-    """Add a transform; raises UsageError for a name that is taken, a wrong kind or default."""
+    """Register a transform; raises UsageError for a taken name, a wrong kind or default."""
     if built_in := _own_entry_points().get((ENTRY_POINTS, transform.name)):
-        built_in.load()  # does nothing while that very module registers its transforms
+        built_in.load()  # a no-op while the same module registers its transforms
     if transform.name in _REGISTERED:
         raise UsageError(f"a transform named {transform.name!r} is registered already")
     if transform.kind not in get_args(Kind):
@@ -253,18 +262,18 @@ def register(transform: Transform) -> None:
 
 
 def names() -> list[str]:
-    """Return the names of all transforms, plug-ins included, sorted."""
+    """Return the sorted names of all transforms, plug-ins included."""
     own = {name for group, name in _own_entry_points() if group == ENTRY_POINTS}
     return sorted({*_REGISTERED, *own, *metadata.entry_points(group=ENTRY_POINTS).names})
 
 
 def is_name(name: str) -> bool:
-    """Tell whether a transform has this name."""
+    """Tell whether there is a transform with a name."""
     return name in _REGISTERED or (ENTRY_POINTS, name) in _own_entry_points() or name in names()
 
 
 def get(name: str) -> Transform:
-    """Return a transform; raises UsageError with the nearest name."""
+    """Return a transform by its name; raises UsageError, which suggests the nearest name."""
     family, colon, _ = name.partition(":")
     if name not in _REGISTERED:
         if colon and (point := _entry_point(FAMILIES, family)):
@@ -284,7 +293,7 @@ def get(name: str) -> Transform:
 
 @cache
 def _own_entry_points() -> dict[tuple[str, str], metadata.EntryPoint]:
-    """Return the entry points of noisegen itself by group and name: faster than those of all."""
+    """Return the entry points of noisegen by group and name, without those of other packages."""
     try:
         points = metadata.distribution("noisegen").entry_points
     except metadata.PackageNotFoundError:
@@ -298,7 +307,7 @@ def _entry_point(group: str, name: str) -> metadata.EntryPoint | None:
 
 
 def load_code(*paths: str | Path) -> None:
-    """Run Python files that register transforms (`--code`), but none again that has not changed."""
+    """Run Python files that register transforms (`--code`); an unchanged file runs only once."""
     import runpy
 
     for path in paths:
@@ -312,7 +321,8 @@ def load_code(*paths: str | Path) -> None:
             continue
         for name in registered:
             _REGISTERED.pop(name, None)
-        known = {*_REGISTERED, *(name for _, name in _own_entry_points())}  # loaded on the way
+        # Built-ins may be loaded by the file, but they are not its own.
+        known = {*_REGISTERED, *(name for _, name in _own_entry_points())}
         _CODE[file] = "", set()
         try:
             runpy.run_path(str(file), run_name=f"noisegen_code_{file.stem}")
@@ -330,10 +340,10 @@ def transform(
 ) -> Callable[[F], F]:
     """Register a plain function `(text, draws, *, rate, ...) -> str` as a transform.
 
-    The first line of its docstring is its help; its keyword-only parameters are its options, and
-    those named rate or *_rate are scaled by the strength that a recipe draws. `keeps_meaning` is
-    False where content may be added or dropped. `kind` matters in recipes with writers: a 'slip' of
-    a word, or 'style', which may change the whole row and leaves room for slips.
+    The first line of its docstring is its help; its keyword-only parameters are its options.
+    Options named rate or *_rate are scaled by the strength that a row draws. `keeps_meaning` is
+    False if the transform may add or drop content. `kind` matters in recipes with writers: a
+    'slip' changes a word, and a word gets one slip; 'style' may change the whole row.
     """
     given = [langs] if isinstance(langs, str) else langs
     languages = [lang if lang == "*" else normalize_language(lang) for lang in given]
@@ -342,22 +352,35 @@ def transform(
         def make(settings: Settings, values: Mapping[str, Any]) -> Kernel:
             return RowFunction(name, function, dict(values), settings.factors)
 
-        described = name, summary_of(function), parameters_of(function), make
-        source = defined_at(function)
-        register(Transform(*described, lambda: languages, no_files, source, keeps_meaning, kind))
+        register(
+            Transform(
+                name=name,
+                summary=summary_of(function),
+                parameters=parameters_of(function),
+                make=make,
+                languages=lambda: languages,
+                source=defined_at(function),
+                keeps_meaning=keeps_meaning,
+                kind=kind,
+            )
+        )
         return function
 
     return add
 
 
 def kernel(
-    name: str, data: Data = no_files, languages: Callable[[], list[str]] = lambda: ["*"],
-    keeps_meaning: bool = True, kind: Kind = "slip",
-) -> Callable[[F], F]:  # fmt: skip
+    name: str,
+    data: Data = no_files,
+    languages: Callable[[], list[str]] = lambda: ["*"],
+    keeps_meaning: bool = True,
+    kind: Kind = "slip",
+) -> Callable[[F], F]:
     """Register a function `(settings, *, rate, ...) -> Kernel` as a transform, as `transform`.
 
-    `data` says which files it reads, by default none; it is for `languages`, by default for any. A
-    kernel of `kind` 'habit' or 'script' decides as its settings say (`Settings.by_form`).
+    `data` returns the files that the kernel reads (default: none). `languages` returns the
+    languages of the transform (default: any). A kernel of `kind` 'habit' or 'script' must heed
+    `Settings.by_form`.
     """
 
     def add(function: F) -> F:
@@ -365,9 +388,19 @@ def kernel(
             made: Kernel = function(settings, **values)
             return made
 
-        described = name, summary_of(function), parameters_of(function), make
-        where = defined_at(function)
-        register(Transform(*described, languages, data, where, keeps_meaning, kind))
+        register(
+            Transform(
+                name=name,
+                summary=summary_of(function),
+                parameters=parameters_of(function),
+                make=make,
+                languages=languages,
+                data=data,
+                source=defined_at(function),
+                keeps_meaning=keeps_meaning,
+                kind=kind,
+            )
+        )
         return function
 
     return add
@@ -375,15 +408,34 @@ def kernel(
 
 @dataclass(frozen=True)
 class RowFunction:
-    """A plain function as a kernel: it rewrites one row after another."""
+    """A plain function as a kernel: it rewrites one row after another.
+
+    `values` are the parameters, `factors` the strengths of the recipe.
+    """
 
     name: str
     function: Callable[..., str]
     values: Mapping[str, Any]
     factors: tuple[Fraction, ...]
 
+    def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
+        """Run the function on one row; edits are the differences of its result.
+
+        Raises NoisegenError if the function fails or returns something else than a string.
+        """
+        rates = {name: self._scaled[name][index] for name, index in draws.variants.items()}
+        try:
+            noisy = self.function(row.text, Draws(draws.key), **{**self.values, **rates})
+            if not isinstance(noisy, str):
+                raise TypeError(f"it returned {type(noisy).__name__}, not str")
+            noisy.encode()
+        except (Exception, SystemExit) as error:
+            what = f"{row.text[:60]!r}: {type(error).__name__}: {error}"
+            raise NoisegenError(f"transform {self.name!r} failed on {what}") from error
+        return difference(row.text, noisy)
+
     def propose(self, texts: Texts, keys: U64, variants: Variants) -> Edits:
-        """Run the function on every row and align what it returns."""
+        """Run the function on every row; edits are the differences of its results."""
         edits: list[tuple[int, int, int]] = []
         written: list[str] = []
         cleans = zip(texts.to_strings(), texts.offsets.tolist(), keys.tolist(), strict=False)
@@ -397,29 +449,16 @@ class RowFunction:
         pool = Texts.from_strings(written).to_arrow()
         return Edits(rows, starts, stops, np.arange(len(edits)), pool)
 
-    def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
-        """Run the function on one row and align what it returns."""
-        rates = {name: self._scaled[name][index] for name, index in draws.variants.items()}
-        try:
-            noisy = self.function(row.text, Draws(draws.key), **{**self.values, **rates})
-            if not isinstance(noisy, str):
-                raise TypeError(f"it returned {type(noisy).__name__}, not str")
-            noisy.encode()
-        except (Exception, SystemExit) as error:
-            what = f"{row.text[:60]!r}: {type(error).__name__}: {error}"
-            raise NoisegenError(f"transform {self.name!r} failed on {what}") from error
-        return difference(row.text, noisy)
-
     @cached_property
     def _scaled(self) -> dict[str, list[float]]:
-        """The rates at every strength."""
+        """The value of every rate parameter at every strength."""
         settings = Settings(factors=self.factors)
         rates = {name: value for name, value in self.values.items() if isinstance(value, float)}
         return {name: list(map(float, settings.rates(rate))) for name, rate in rates.items()}
 
 
 def defined_at(defined: Callable[..., Any]) -> str:
-    """Return file:line of a function or class, '' where its source is not at hand."""
+    """Return file:line of a function or class, '' if its source is unknown."""
     try:
         return f"{inspect.getsourcefile(defined)}:{inspect.getsourcelines(defined)[1]}"
     except (OSError, TypeError):
@@ -427,7 +466,7 @@ def defined_at(defined: Callable[..., Any]) -> str:
 
 
 def called_from(depth: int) -> str:
-    """Return file:line of a caller; 1 is the caller of the function that asks."""
+    """Return file:line of a caller; depth 1 is the caller of the calling function."""
     frame = inspect.stack(0)[depth + 1]
     return f"{frame.filename}:{frame.lineno}"
 

@@ -1,11 +1,12 @@
 """Keyed randomness: every draw is a pure function of (seed, name, id, draw number).
 
-Streams are splitmix64 (Steele, Lea and Flood, 2014). `Draws` is the scalar form, the functions over
-arrays give the same bits. The high 48 bits of a draw decide, its low 16 bits choose an alternative.
+Streams are splitmix64 (Steele, Lea and Flood, 2014). Each function has a scalar form for one row
+and an array form for many rows; both give the same bits. The high 48 bits of a draw decide whether
+something happens, its low 16 bits choose an alternative.
 """
 
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -22,24 +23,23 @@ import pyarrow.compute as pc
 
 from noisegen.errors import UsageError
 from noisegen.text.buffers import I64, U64, Bool, Texts, as_numpy, find_sorted, ordinals
-from noisegen.text.rows import Memo
 
 T = TypeVar("T")
-Variants = Mapping[str, I64]  # for each rate parameter, the index of its strength in every row
+Variants = Mapping[str, I64]  # rate parameter -> index of the drawn strength, one entry per row
 
 GOLDEN = 0x9E3779B97F4A7C15
 MASK = (1 << 64) - 1
 DECISION_BITS, CHOICE_BITS = 48, 16
 CERTAIN, CHOICE_MASK = 1 << DECISION_BITS, (1 << CHOICE_BITS) - 1
-DRAWS_MAX = 1 << 20  # of a row that are made at once: what they take of memory
-WINDOW_BYTES = 1 << 18  # of a huge row that are noised at once, where its kernel can
-GAPS_MAX = 1024  # of a table: "no hit in 1,024 positions" is one more outcome, then draw again
+DRAWS_MAX = 1 << 20  # draws per row that are made at once; the limit bounds the memory
+WINDOW_BYTES = 1 << 18  # size of the windows in which a huge row is noised
+GAPS_MAX = 1024  # entries of a gap table; a longer gap takes several draws
 _HEAD_BITS = 12
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}")
 
 
 def mix(z: int) -> int:
-    """Return the splitmix64 output for state z, both 64-bit."""
+    """Return the splitmix64 output of a 64-bit state."""
     z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK
     z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK
     return z ^ (z >> 31)
@@ -47,7 +47,7 @@ def mix(z: int) -> int:
 
 def mix_array(z: U64) -> U64:
     """Return `mix` of every element."""
-    z = z ^ (z >> np.uint64(30))  # a new array: the rest may be done in its place
+    z = z ^ (z >> np.uint64(30))  # makes a new array, so that the next lines may work in place
     z *= np.uint64(0xBF58476D1CE4E5B9)
     z ^= z >> np.uint64(27)
     z *= np.uint64(0x94D049BB133111EB)
@@ -56,7 +56,7 @@ def mix_array(z: U64) -> U64:
 
 
 def check_seed(seed: object) -> None:
-    """Raise UsageError unless this is a seed: a whole number from 0 to 2^64 - 1."""
+    """Raise UsageError unless `seed` is a whole number from 0 to 2^64 - 1."""
     if isinstance(seed, bool) or not isinstance(seed, Integral) or not 0 <= int(seed) <= MASK:
         raise UsageError(f"seed {seed!r} is not a whole number from 0 to 2^64 - 1")
 
@@ -67,9 +67,9 @@ def name_number(name: str) -> int:
 
 
 def id_number(row_id: int | str) -> int:
-    """Return the 64-bit number of an id: an integer, also one spelled as text, is itself.
+    """Return the 64-bit number of a row id.
 
-    Other text is hashed as a name is.
+    An integer, also one spelled as text, is its own number. Other text is hashed like a name.
     """
     if isinstance(row_id, int):
         return row_id & MASK
@@ -87,27 +87,27 @@ def id_numbers(row_ids: pa.Array) -> U64:
 
 
 def copy_seed(seed: int, copy: int) -> int:
-    """Return the seed of a copy; copy 0 has the seed itself."""
+    """Return the seed of one copy of the data; copy 0 keeps the seed of the run."""
     return mix((seed + copy * GOLDEN) & MASK) if copy else seed & MASK
 
 
 def stream_key(seed: int, name: str, copy: int = 0) -> int:
-    """Return the key of one transform's stream."""
+    """Return the key of a named stream, such as the stream of one transform."""
     return mix(copy_seed(seed, copy) ^ name_number(name))
 
 
 def stream_keys(seed: int, names: U64, copy: int = 0) -> U64:
-    """Return `stream_key` of every `name_number`."""
+    """Return `stream_key` of every name, given as its `name_number`."""
     return mix_array(names ^ np.uint64(copy_seed(seed, copy)))
 
 
 def row_key(stream: int, row_id: int) -> int:
-    """Return the key of one row of a stream."""
+    """Return the key of one row in a stream."""
     return mix((stream + (row_id + 1) * GOLDEN) & MASK)
 
 
 def row_keys(stream: int | U64, row_ids: U64) -> U64:
-    """Return `row_key` of every id, in one stream or each in its own."""
+    """Return `row_key` of every id; `stream` is one stream key, or one key per id."""
     return mix_array(np.asarray(stream, np.uint64) + (row_ids + np.uint64(1)) * np.uint64(GOLDEN))
 
 
@@ -121,35 +121,35 @@ def fork_array(keys: U64, name: str) -> U64:
     return mix_array(keys ^ np.uint64(_fork_number(name)))
 
 
-_fork_number = cache(name_number)  # the names are those in the code of transforms
+_fork_number = cache(name_number)  # names of forks are constants in transforms, so they are few
 
 
 def draw_array(keys: U64, numbers: I64 | U64 | int) -> U64:
-    """Return draw number `numbers` (from 0) of every key."""
+    """Return the draw with the given number (from 0) of every key; arrays broadcast."""
     if isinstance(numbers, int):
         return mix_array(keys + np.uint64((numbers + 1) * GOLDEN & MASK))
     return mix_array(keys + (numbers.astype(np.uint64) + np.uint64(1)) * np.uint64(GOLDEN))
 
 
 def draw(key: int, number: int) -> int:
-    """Return draw number `number` (from 0) of a key."""
+    """Return the draw with the given number (from 0) of a key."""
     return mix((key + (number + 1) * GOLDEN) & MASK)
 
 
 def decisions(draws: U64) -> I64:
-    """Return the 48 bits that decide."""
+    """Return the 48 deciding bits of every draw."""
     return (draws >> np.uint64(CHOICE_BITS)).astype(np.int64)
 
 
 def choices(draws: U64) -> I64:
-    """Return the 16 bits that choose."""
+    """Return the 16 choosing bits of every draw."""
     return (draws & np.uint64(CHOICE_MASK)).astype(np.int64)
 
 
 def fraction(rate: float | str | Fraction) -> Fraction:
-    """Return the decimal number that the user wrote, exactly: 0.1 is 1/10.
+    """Return a rate as an exact decimal fraction: 0.1 is 1/10.
 
-    Raises ValueError for text that is no number, or one of too many digits.
+    Raises ValueError for text that is not a number, or that has too many digits.
     """
     if isinstance(rate, str) and (len(rate) > 400 or re.search(r"[eE][+-]?[\d_]{4}", rate)):
         raise ValueError("too many digits")  # 1e999999999 would take minutes
@@ -158,15 +158,16 @@ def fraction(rate: float | str | Fraction) -> Fraction:
 
 @cache
 def threshold(rate: float | Fraction) -> int:
-    """Return t such that a 48-bit decision below t happens with chance `rate`."""
+    """Return the 48-bit threshold of a rate: a decision is below it with chance `rate`."""
     return min(int(fraction(rate) * CERTAIN), CERTAIN)
 
 
 @cache
 def gap_table(rate: float | Fraction) -> tuple[int, ...]:
-    """Return T[k] = 2^48 (1 - (1 - rate)^(k + 1)): a decision below T[k] means a gap of at most k.
+    """Return the table T[k] = 2^48 (1 - (1 - rate)^(k + 1)) of geometric gaps between hits.
 
-    Integers with 128 fractional bits, so every CPU has the same table.
+    A decision below T[k] means that at most k positions are skipped before the next hit. The table
+    is computed in integers with 128 fractional bits, so every CPU has the same table.
     """
     unit = 1 << 128
     miss = unit - int(min(fraction(rate), Fraction(1)) * unit)
@@ -176,7 +177,10 @@ def gap_table(rate: float | Fraction) -> tuple[int, ...]:
 
 
 class Hits(NamedTuple):
-    """Positions hit: `rows` (ascending), `positions` in the row, `choices` (16 bits each)."""
+    """Hit positions, one entry per hit.
+
+    `rows` are ascending, `positions` count from the start of their row, `choices` are 16 bits each.
+    """
 
     rows: I64
     positions: I64
@@ -184,7 +188,11 @@ class Hits(NamedTuple):
 
 
 class GapTables:
-    """Gap tables of several rates side by side, so that rows may differ in their rate."""
+    """Gap tables of several rates, so that each row of a batch may have a rate of its own.
+
+    A variant is the index of a rate. All tables lie in one ascending array, `_bounds`: the entries
+    of variant v have v in the bits above the decision.
+    """
 
     def __init__(self, rates: Sequence[Fraction]) -> None:
         self.rates = np.array([float(rate) for rate in rates])
@@ -194,7 +202,7 @@ class GapTables:
         self._bases = np.cumsum(self._sizes) - self._sizes
         bounds = np.concatenate([t + (i << DECISION_BITS) for i, t in enumerate(tables)])
         self._bounds = np.append(bounds, np.iinfo(np.int64).max)
-        # A decision's leading bits lead to its bound; where several bounds share them, search.
+        # The leading bits of a decision lead to its bound; a search follows if bounds share them.
         step = 1 << (DECISION_BITS - _HEAD_BITS)
         edges = np.arange(len(rates) << _HEAD_BITS) * step
         self._firsts = np.searchsorted(self._bounds, edges, side="right")
@@ -202,7 +210,7 @@ class GapTables:
         self._wide = last > self._firsts + 1
 
     def gaps(self, decided: I64, variants: I64) -> tuple[I64, Bool]:
-        """Return how many positions each decision passes over, and whether a hit follows."""
+        """Return the number of positions that each decision skips, and whether a hit follows."""
         value = decided + (variants << DECISION_BITS)
         head = value >> (DECISION_BITS - _HEAD_BITS)
         bound = self._firsts[head]
@@ -213,25 +221,26 @@ class GapTables:
         return gaps, gaps < self._sizes[variants]
 
     def hits(self, keys: U64, lengths: I64, variants: I64) -> Hits:
-        """Hit every position of every row independently with its rate.
+        """Hit every position of every row independently with the rate of the row.
 
-        `keys`, `lengths` (positions of a row) and `variants` (its rate's index): one entry a row.
+        `keys`, `lengths` (number of positions) and `variants` (index of the rate) have one entry
+        per row.
         """
         parts = [Hits(*np.zeros((3, 0), np.int64))]
         rows = np.flatnonzero(lengths > 0)
         done, drawn = np.zeros(len(rows), np.int64), np.zeros(len(rows), np.int64)
         while len(rows):
             length, variant = lengths.take(rows), variants.take(rows)
-            # Enough draws for most rows at once; how many never changes which draw is which.
+            # Enough draws for most rows at once. Draws are numbered, so the count changes no hit.
             expected = (length - done) * self.rates.take(variant)
             counts = np.minimum((expected * 1.1).astype(np.int64) + 3, DRAWS_MAX)
-            lasts = np.cumsum(counts)  # of the draws of each row, and one more
+            lasts = np.cumsum(counts)  # ends of the draws of each row
             firsts = lasts - counts
             numbers = np.arange(lasts[-1]) - np.repeat(firsts - drawn, counts)
             draws = draw_array(np.repeat(keys.take(rows), counts), numbers)
             gaps, hit = self.gaps(decisions(draws), np.repeat(variant, counts))
             gaps += hit
-            ends = np.cumsum(gaps)  # positions consumed, over all rows
+            ends = np.cumsum(gaps)  # positions consumed, first summed over all rows
             ends -= np.repeat(ends.take(firsts) - gaps.take(firsts) - done, counts)
             hit &= ends <= np.repeat(length, counts)
             at = np.flatnonzero(hit)
@@ -240,15 +249,15 @@ class GapTables:
             done, drawn = ends.take(lasts - 1), drawn + counts
             left = np.flatnonzero(done < length)
             rows, done, drawn = rows.take(left), done.take(left), drawn.take(left)
-        if len(parts) == 2:  # every row was done in one go
+        if len(parts) == 2:  # one round was enough for every row
             return parts[1]
         columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
         order = np.argsort(columns[0], kind="stable")
         return Hits(*(column.take(order) for column in columns))
 
     def windows(self, keys: U64, length: int, variants: I64) -> Iterator[Hits]:
-        """Yield the hits of one row, as `hits`, window after window of its positions."""
-        done = drawn = 0  # positions passed over, by so many draws
+        """Yield the hits of one row, equal to the result of `hits`, window after window."""
+        done = drawn = 0  # positions consumed, and draws made for them
         for start in range(0, length, WINDOW_BYTES):
             stop, found = min(start + WINDOW_BYTES, length), []
             inside = count = 0
@@ -258,7 +267,9 @@ class GapTables:
                 gaps, hit = self.gaps(decisions(draws), variants)
                 ends = done + np.cumsum(gaps + hit)
                 inside = int(np.searchsorted(ends, stop, side="right"))
-                at = np.flatnonzero(hit[:inside])  # the draw that passes the end is made again
+                at = np.flatnonzero(
+                    hit[:inside]
+                )  # the draw that passes the end of the window is made again
                 found.append(np.stack([ends.take(at) - 1, choices(draws.take(at))]))
                 done, drawn = int(ends[inside - 1]) if inside else done, drawn + inside
             positions, chosen = np.concatenate(found, axis=1)
@@ -267,7 +278,7 @@ class GapTables:
 
 @dataclass(eq=False)
 class Draws:
-    """The stream of one row: what a plug-in gets as its only source of chance."""
+    """The random stream of one row: the only source of chance of a plug-in."""
 
     key: int
     number: int = 0
@@ -287,18 +298,18 @@ class Draws:
         return bool(limit) and self.integer() >> CHOICE_BITS < limit
 
     def pick(self, options: Sequence[T], weights: Sequence[int] | None = None) -> T:
-        """Return one of the options, with chances proportional to integer weights if given."""
+        """Return one of the options; integer weights, if given, are proportional to its chance."""
         if weights is None:
             return options[self.below(len(options))]
         sums = list(accumulate(weights))
         return options[bisect_right(sums, self.below(sums[-1]))]
 
     def positions(self, length: int, rate: float) -> Iterator[int]:
-        """Yield the positions in range(length) that are hit, each with chance `rate`."""
+        """Yield the hit positions in range(length); each is hit with chance `rate`."""
         return (position for position, _ in self.hits(length, gap_table(rate)))
 
     def hits(self, length: int, table: Sequence[int]) -> Iterator[tuple[int, int]]:
-        """Yield the positions in range(length) that are hit, each with 16 bits that choose."""
+        """Yield the hit positions in range(length) for a gap table, each with 16 choosing bits."""
         position = 0
         while position < length:
             drawn = self.integer()
@@ -325,11 +336,12 @@ def hits(
     eligible: Bool | None = None,
     numbers: I64 | U64 | None = None,
 ) -> tuple[I64, U64]:
-    """Return the indices of the things that are hit, and their draws.
+    """Return the indices of the candidates that are hit, and their draws.
 
-    `rows` (ascending) holds the row of each thing. Thing i of a row has draw i of the row's key in
-    `keys`, or draw `numbers[i]`, and is hit if the decision is below the row's 48-bit threshold in
-    `limits`; one that is not `eligible` keeps its draw.
+    `rows` (ascending) holds the row of each candidate, such as a word. `keys` and `limits` (48-bit
+    thresholds) have one entry per row. Candidate i of a row has draw i of the row's key, or draw
+    `numbers[i]`, and is hit if the decision is below the threshold. A candidate that is not
+    `eligible` is never hit; the draws of the others stay the same.
     """
     at = np.arange(len(rows)) if eligible is None else np.flatnonzero(eligible)
     numbers = (ordinals(rows) if numbers is None else numbers).take(at)
@@ -339,40 +351,25 @@ def hits(
     return at.take(hit), draws.take(hit)
 
 
-FIRST = 24  # draws of a stream that are made at once for all rows
-
-
 class RowDraws(NamedTuple):
-    """What one row draws for one step: its stream and its strength, for each rate parameter.
+    """Random stream and strengths of one step in one row.
 
-    `limit` is the threshold of a kernel with `row_limits`, and `first` those of the first draws
-    that are below it: their numbers, and the 16 bits of each that choose.
+    `key` is the key of the stream. `variants` maps each rate parameter of the step to the index of
+    the strength that the row drew.
     """
 
     key: int
     variants: Mapping[str, int]
-    limit: int = 0
-    first: tuple[Sequence[int], Sequence[int]] = ((), ())
-
-    @property
-    def least(self) -> int:
-        """How many things there must be, at least, for one to be hit."""
-        numbers, _ = self.first
-        return 1 + (numbers[0] if numbers else FIRST)
-
-    def hits(self, count: int) -> Sequence[tuple[int, int]]:
-        """Return which of so many things in the row are hit, each with 16 bits that choose."""
-        numbers, chosen = self.first
-        found = list(zip(numbers[: bisect_left(numbers, count)], chosen, strict=False))
-        later = row_hits(self.key, range(FIRST, count), self.limit) if count > FIRST else []
-        return found + later
 
 
 def row_hits(key: int, numbers: Iterable[int], limit: int) -> list[tuple[int, int]]:
-    """Return which of the things with these numbers in a row are hit, as `RowDraws.hits`."""
+    """Return the numbers of the candidates of one row that are hit, each with 16 choosing bits.
+
+    Candidate n has draw n of `key` and is hit if the decision is below `limit`, as in `hits`.
+    """
     found = []
     for number in numbers:
-        z = (key + (number + 1) * GOLDEN) & MASK  # `draw`, without the cost of two calls
+        z = (key + (number + 1) * GOLDEN) & MASK  # `draw` inlined: its two calls cost twice as much
         z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK
         z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK
         z ^= z >> 31
@@ -382,17 +379,21 @@ def row_hits(key: int, numbers: Iterable[int], limit: int) -> list[tuple[int, in
 
 
 def form_hits(key: int, forms: Sequence[int], limit: int) -> list[tuple[int, int]]:
-    """Return which of the things in a row are hit, as `RowDraws.hits`; equal forms alike."""
+    """Return the positions in `forms` that are hit, each with 16 choosing bits.
+
+    A form, such as the hash of a word, is itself the number of the draw: equal forms get equal
+    draws.
+    """
     hit = dict(row_hits(key, forms, limit))
-    return [(number, hit[form]) for number, form in enumerate(forms) if form in hit]
+    return [(position, hit[form]) for position, form in enumerate(forms) if form in hit]
 
 
 @dataclass(frozen=True)
 class WeightedChoices:
-    """Weighted alternatives of numbered groups, laid out side by side for one binary search.
+    """Weighted alternatives of numbered groups, laid out in one array for one binary search.
 
-    `bounds` is ascending, one entry an alternative: its group << (`bits` + 1), plus the sum of the
-    group's weights up to this alternative as a share of 2^`bits`.
+    `bounds` is ascending and has one entry per alternative: the number of its group shifted left by
+    `bits` + 1, plus the sum of the group's weights up to this alternative as a share of 2^`bits`.
     """
 
     bounds: I64
@@ -412,44 +413,32 @@ class WeightedChoices:
 
     @property
     def groups(self) -> I64:
-        """The numbers of the groups that have alternatives, ascending."""
+        """The ascending numbers of the groups that have alternatives."""
         return np.unique((self.bounds - 1) >> (self.bits + 1))
 
     def pick(self, groups: I64 | int, drawn: I64) -> I64:
-        """Return for each draw of `bits` bits the number of an alternative of its group.
+        """Return the number of an alternative of each group, for each draw of `bits` bits.
 
-        Alternatives are numbered through all groups. The group must not be empty.
+        Alternatives are numbered across all groups. The group must not be empty.
         """
         wanted = (np.asarray(groups, np.int64) << (self.bits + 1)) + drawn
         return np.searchsorted(self.bounds, wanted, side="right").astype(np.int64)
 
     def pick_one(self, group: int, drawn: int) -> int:
-        """Return `pick` of one group and draw."""
-        first, bounds = self._groups[group]
-        return first + bisect_right(bounds, drawn)
-
-    @cached_property
-    def _groups(self) -> Memo[int, tuple[int, list[int]]]:
-        """The number of the first alternative of a group, and the sums of its weights."""
-
-        def group_at(group: int) -> tuple[int, list[int]]:
-            base = group << (self.bits + 1)
-            first, stop = np.searchsorted(self.bounds, (base + 1, base + (2 << self.bits))).tolist()
-            return first, (self.bounds[first:stop] - base).tolist()
-
-        return Memo(group_at)
+        """Return the number of an alternative of one group for one draw, as `pick` does."""
+        return bisect_right(self.bounds.data, (group << (self.bits + 1)) + drawn)
 
     def shifted(self, groups: int) -> "WeightedChoices":
-        """Return the choices with this added to every group's number."""
+        """Return the choices with `groups` added to the number of every group."""
         return WeightedChoices(self.bounds + (groups << (self.bits + 1)), self.bits)
 
 
 @dataclass(frozen=True)
 class WeightedTexts:
-    """Texts with weights under keys (code points, hashes of words), of which one is drawn.
+    """Weighted replacement texts of keys; a key is a code point or the hash of a word.
 
-    `keys` is ascending; the alternatives of `keys[i]` are group i of `choices`, and alternative a
-    is `pool[a]` (binary).
+    `keys` is ascending. The alternatives of `keys[i]` are group i of `choices`; the text of
+    alternative a is `pool[a]` (binary).
     """
 
     keys: npt.NDArray[Any]
@@ -466,15 +455,15 @@ class WeightedTexts:
         return cls(keys, choices, Texts.from_strings(texts).to_arrow())
 
     def find(self, keys: npt.NDArray[Any]) -> tuple[I64, Bool]:
-        """Return the group of each key, and whether the key is there."""
+        """Return the group of each key, and whether the key is known."""
         return find_sorted(self.keys, keys)
 
     def pick(self, groups: I64, drawn: I64) -> I64:
-        """Return for each draw of 16 bits the place in `pool` of an alternative of its group."""
+        """Return the index in `pool` of an alternative of each group, for each 16-bit draw."""
         return self.choices.pick(groups, drawn)
 
     def written(self, group: int, drawn: int) -> str:
-        """Return the alternative of a group for one draw of 16 bits."""
+        """Return the text of an alternative of one group for one 16-bit draw."""
         return self._texts[self.choices.pick_one(group, drawn)]
 
     @cached_property

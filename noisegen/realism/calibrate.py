@@ -24,7 +24,7 @@ from noisegen.data.columns import by_reason
 from noisegen.data.sources import Columns, expand, read, shard_ranges
 from noisegen.errors import UsageError
 from noisegen.noising import registry
-from noisegen.noising.recipe import Recipe, factor_max, scaled
+from noisegen.noising.recipe import Recipe
 from noisegen.options import Strings, argument, decode, internal, listed, option, public
 from noisegen.runs import executors
 from noisegen.runs.atomic import write_text
@@ -308,7 +308,7 @@ def calibrate_rate(
     checker = replace(estimator, texts=others, seed=estimator.seed + 1)
     estimator = replace(estimator, texts=used)
     factor, rows = _factor(recipe, estimator, target, progress)
-    stronger = scaled(recipe, factor)
+    stronger = recipe.scaled(factor)
     reached, check = estimator.rate(stronger, rows), checker.rate(stronger, rows)
     return Calibrated(
         recipe=stronger,
@@ -362,12 +362,12 @@ class _Search:
         self._recipe, self._estimator, self._target = recipe, estimator, target
         self._progress = progress
         self._measured: dict[tuple[float, int], RateEstimate] = {}
-        self.top = factor_max(recipe)
+        self.top = recipe.factor_max
 
     def estimate(self, factor: float, rows: int) -> RateEstimate:
         """Return the error rate at a factor, over `rows` rows."""
         if (factor, rows) not in self._measured:
-            rate = self._estimator.rate(scaled(self._recipe, factor), rows)
+            rate = self._estimator.rate(self._recipe.scaled(factor), rows)
             self._measured[factor, rows] = rate
             step = f"measuring the rate at factor {factor:.4g} in {rows:,} noisy rows"
             self._progress(Progress(step, len(self._measured), unit="measurements"))

@@ -300,10 +300,10 @@ def word_hashes(window: U8, starts: I64, stops: I64) -> U64:
 
 @dataclass(frozen=True)
 class HashTable:
-    """Open hash tables of 64-bit hashes, side by side: what each hash but 0 stands for.
+    """Open hash tables from 64-bit hashes to values, one table behind the other.
 
-    A slot has a hash, or 0, and its value. `sizes` are the slots of every table, a power of two; a
-    table is a quarter full at most.
+    A slot has a hash and its value, or the hash 0 if it is free. `sizes` has the number of slots of
+    every table, a power of two. A table is at most a quarter full.
     """
 
     slots: U64
@@ -344,13 +344,6 @@ class HashTable:
                 masks, bases = masks.take(on), bases.take(on)
             at = (at.take(on) + _steps(hashes)) & masks
         return values
-
-    @cached_property
-    def as_dict(self) -> dict[int, int]:
-        """What every hash of the first table stands for."""
-        slots, values = self.slots[: self.sizes[0]], self.values[: self.sizes[0]]
-        taken = np.flatnonzero(slots)
-        return dict(zip(slots[taken].tolist(), values[taken].tolist(), strict=True))
 
 
 def _steps(hashes: U64) -> I64:
@@ -428,6 +421,11 @@ class Texts:
         """Whether every byte is a character."""
         return not len(self.window) or int(self.window.max()) < 128
 
+    def words(self, kind: str) -> Tokens:
+        """Return the words of all rows by their kind: 'tokens', 'characters' or 'runs'."""
+        words: Tokens = getattr(self, kind)
+        return words
+
     @cached_property
     def tokens(self) -> Tokens:
         """The words of all rows."""
@@ -435,13 +433,13 @@ class Texts:
 
     @cached_property
     def characters(self) -> Tokens:
-        """The words of all rows, where each character of a script without spaces is one."""
+        """The words of all rows; each character of a script without spaces is a word."""
         edges = _word_edges(self.window, self.offsets - self.offsets[0])
         return self._words(*_cut(self.window, *edges, whole=()))
 
     @cached_property
     def runs(self) -> Tokens:
-        """The same, but kanji that touch are one word, and so are katakana."""
+        """The words of all rows as in `characters`, but runs of kanji or katakana are one word."""
         edges = _word_edges(self.window, self.offsets - self.offsets[0])
         return self._words(*_cut(self.window, *edges, whole=WHOLE))
 

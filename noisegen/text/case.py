@@ -65,7 +65,7 @@ def case_classes(values: U8, starts: I64, stops: I64, any_script: bool = False) 
 
 def case_class(text: str, any_script: bool = False) -> int:
     """Return `case_classes` of one text."""
-    if not (text[0].isupper() if any_script else is_upper(text[0])):
+    if not (text[0].isupper() if any_script else ord(text[0]) in _FOLD):
         return 0
     return 1 if len(text) == 1 or text[1].islower() or text[-1].islower() else 2
 

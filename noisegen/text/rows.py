@@ -1,9 +1,10 @@
-"""One row of text for work in plain Python: what `Texts` is to many rows."""
+"""One row of text for work in plain Python: the counterpart of `Texts` for a single row."""
 
 import re
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from itertools import accumulate, pairwise
-from typing import Any, Generic, TypeVar
+from typing import TypeVar
 
 from noisegen.text.buffers import BEFORE, SIGNS, TOUCHING, UNSPACED, WHOLE, WORD_BYTES_MAX, joins
 from noisegen.text.case import SENTENCE_ENDS, TITLE_BYTES_MAX, fold
@@ -11,36 +12,30 @@ from noisegen.text.case import SENTENCE_ENDS, TITLE_BYTES_MAX, fold
 Key = TypeVar("Key")
 Value = TypeVar("Value")
 Span = tuple[int, int]
-RowEdit = tuple[int, int, str]  # characters [start, stop) become these
+RowEdit = tuple[int, int, str]  # characters [start, stop) become the text
 
 _SIGNS = "".join(f"{chr(low)}-{chr(high)}" for low, high in SIGNS)
 _CHARACTER = rf"[^\x00-/:-@\[-^`{{-\x7f{_SIGNS}]"  # of a word, as in `buffers.is_word`
 _WORD = re.compile(f"({_CHARACTER}+(?:['\u2019]{_CHARACTER}+)*)")
-_PLAIN_WORD = re.compile(r"(\w+)", re.ASCII)  # the same without an apostrophe: it is faster
+_PLAIN_WORD = re.compile(r"(\w+)", re.ASCII)  # for text without an apostrophe: it is faster
 _ASCII_WORD = re.compile(r"(\w+(?:'\w+)*)", re.ASCII)
 _SCRIPTS = ["".join(f"{chr(a)}-{chr(b)}" for a, b in ranges) for ranges in UNSPACED]
-_CHARACTERS = re.compile(f"[{''.join(_SCRIPTS)}]")
-_RUNS = re.compile(
-    "|".join(f"[{script}]" + "+" * (n in WHOLE) for n, script in enumerate(_SCRIPTS))
-)
+_RUNS = "|".join(f"[{script}]" + "+" * (n in WHOLE) for n, script in enumerate(_SCRIPTS))
+_PIECES = {  # pieces into which words of scripts without spaces are cut, as in `Texts.words`
+    "characters": re.compile(f"[{''.join(_SCRIPTS)}]"),
+    "runs": re.compile(_RUNS),
+}
 _BEFORE = "".join(map(chr, BEFORE))
 _ENDS = frozenset(SENTENCE_ENDS.decode())
 _SPREAD, _MASK = 0x9FB21C651E98DF25, (1 << 64) - 1
 
 
-class _once(Generic[Value]):  # noqa: N801 - a decorator
-    """`cached_property` without its lock, which in Python 3.11 takes as long as what is here."""
-
-    def __init__(self, make: Callable[[Any], Value]) -> None:
-        self._make = make
-
-    def __get__(self, row: Any, _: type) -> Value:
-        value = row.__dict__[self._make.__name__] = self._make(row)
-        return value
-
-
 class Row:
-    """A text, its words, its spans that must not change, and its words that have changed."""
+    """A text with its words, its protected spans and the spans of its changed words.
+
+    `gaps` has the text between each word and the next one, and the text behind the last word. In
+    rows that `cut` returns, words with nothing between them have the gap chr(TOUCHING).
+    """
 
     def __init__(
         self, text: str, protected: Sequence[Span] = (), changed: Sequence[Span] = ()
@@ -48,62 +43,54 @@ class Row:
         self.text = text
         self.protected = protected
         self.changed = changed
+        pattern = _WORD
+        if text.isascii():
+            pattern = _ASCII_WORD if "'" in text else _PLAIN_WORD
+        self._parts = pattern.split(text)  # a gap, a word, a gap, ..., a word, a gap
+        self.words = self._parts[1::2]
+        self.gaps = self._parts[2::2]
+        self._cuts = dict[str, Row]()
 
-    @_once
-    def _parts(self) -> list[str]:
-        """Return a gap, a word, a gap, ..., a word, a gap; gaps may be empty."""
-        if not self.text.isascii():
-            return _WORD.split(self.text)
-        return (_ASCII_WORD if "'" in self.text else _PLAIN_WORD).split(self.text)
+    def cut(self, words: str) -> "Row":
+        """Return the row with other words: 'tokens', 'characters' or 'runs', see `Texts.words`."""
+        if words == "tokens":
+            return self
+        if words not in self._cuts:
+            self._cuts[words] = self._with_pieces(_PIECES[words])
+        return self._cuts[words]
 
-    @_once
-    def characters(self) -> "Row":
-        """Return the row with words as in `Texts.characters`; `gaps` has chr(TOUCHING), not ''."""
-        return self._cut(_CHARACTERS)
-
-    @_once
-    def runs(self) -> "Row":
-        """Return the row with words as in `Texts.runs`, and gaps as in `characters`."""
-        return self._cut(_RUNS)
-
-    def _cut(self, pattern: re.Pattern[str]) -> "Row":
+    def _with_pieces(self, pattern: re.Pattern[str]) -> "Row":
+        """Return the row with words cut at the matches of a pattern."""
         parts = [self._parts[0]]
-        for number, word in enumerate(self.words):
-            parts += [part for piece in _cut(word, pattern) for part in (piece, "")]
-            parts[-1] = self.gaps[number]
+        for word, gap in zip(self.words, self.gaps, strict=True):
+            for piece in _cut(word, pattern):
+                parts += [piece, ""]
+            parts[-1] = gap
         row = Row(self.text, self.protected)
-        row.__dict__.update(_parts=parts, gaps=[gap or chr(TOUCHING) for gap in parts[2::2]])
+        row._parts, row.words = parts, parts[1::2]
+        row.gaps = [gap or chr(TOUCHING) for gap in parts[2::2]]
         return row
 
-    @_once
-    def words(self) -> list[str]:
-        """Return the words, as they are written."""
-        return self._parts[1::2]
-
-    @_once
-    def gaps(self) -> list[str]:
-        """Return what is between each word and the next, and behind the last."""
-        return self._parts[2::2]
-
-    @_once
+    @cached_property
     def hashes(self) -> list[int]:
-        """Return the hashes of the words with case folded, as those of `Tokens`."""
+        """The hashes of the words with case folded, equal to `Tokens.hashes`."""
         return list(map(_HASHES.__getitem__, self.words))
 
-    @_once
+    @cached_property
     def _ends(self) -> list[int]:
+        """Where each part of the text ends."""
         return list(accumulate(map(len, self._parts)))
 
     def span(self, first: int, last: int | None = None) -> Span:
-        """Return where a word starts and stops, or a word and a later one."""
+        """Return the start of a word, and its stop or the stop of a later word."""
         return self._ends[2 * first], self._ends[2 * (first if last is None else last) + 1]
 
     def phrase(self, first: int, last: int) -> str:
-        """Return the text from a word to the end of it or of a later one."""
+        """Return the text from the start of a word to the stop of a word, the same or a later."""
         return self.words[first] if first == last else self.text[slice(*self.span(first, last))]
 
     def is_followed(self, word: int) -> bool:
-        """Tell whether a space and another word come behind a word."""
+        """Tell whether a single space and another word follow a word."""
         return self.gaps[word] == " " and word + 1 < len(self.words)
 
     def begins_sentence(self, word: int) -> bool:
@@ -121,20 +108,17 @@ class Row:
         return not begins and any(each[0].islower() for each in self.words)
 
     def edited(self, edits: Sequence[RowEdit], changed: Sequence[Span] = ()) -> "Row":
-        """Return the row with edits, ascending and disjoint, outside what is protected.
+        """Return the row with edits, which are ascending, disjoint and outside protected spans.
 
-        `changed` are spans of words that these edits are the first to change.
+        `changed` are the spans of the words that these edits are the first to change.
         """
         pieces, end = [], 0
         for start, stop, new in edits:
             pieces += [self.text[end:start], new]
             end = stop
         pieces.append(self.text[end:])
-        protected, changed = (
-            [_moved(span, edits) for span in spans]
-            for spans in (self.protected, sorted([*self.changed, *changed]))
-        )
-        return Row("".join(pieces), protected, [(low, high) for low, high in changed if low < high])
+        every = sorted([*self.changed, *changed])
+        return Row("".join(pieces), moved(self.protected, edits), moved(every, edits))
 
     def outside(self, edits: list[RowEdit]) -> list[RowEdit]:
         """Return the edits that change nothing protected."""
@@ -144,14 +128,18 @@ class Row:
             if not any(low < edit[1] and edit[0] < high for low, high in self.protected)
         ]
 
-    def once(self, edits: list[RowEdit], matched_by: str) -> tuple[list[RowEdit], list[Span]]:
-        """Return the edits of words that have none yet, as `Edits.once`."""
+    def once(self, edits: list[RowEdit], words: str) -> tuple[list[RowEdit], list[Span]]:
+        """Return the edits of words that are unchanged so far, one edit per word, and their spans.
+
+        An edit belongs to the words that it overlaps, or else to the words that it touches.
+        `Edits.once` is the form for many rows.
+        """
         kept, spans = list[RowEdit](), list[Span]()
-        row = self if matched_by == "tokens" else getattr(self, matched_by)
-        words = [row.span(number) for number in range(len(row.words))]
+        row = self.cut(words)
+        every = [row.span(number) for number in range(len(row.words))]
         for edit in edits:
-            of_edit = [(a, b) for a, b in words if b > edit[0] and a < edit[1]]
-            of_edit = of_edit or [(a, b) for a, b in words if b >= edit[0] and a <= edit[1]]
+            of_edit = [(a, b) for a, b in every if b > edit[0] and a < edit[1]]
+            of_edit = of_edit or [(a, b) for a, b in every if b >= edit[0] and a <= edit[1]]
             start = min([edit[0], *(a for a, _ in of_edit)])
             stop = max([edit[1], *(b for _, b in of_edit)])
             is_free = not any(low < stop and start < high for low, high in self.changed)
@@ -162,20 +150,28 @@ class Row:
 
 
 def _cut(word: str, pattern: re.Pattern[str]) -> list[str]:
-    """Cut a word before and behind what matches, but no vowel sign or mark from its character."""
+    """Cut a word before and behind each match, but leave marks and vowel signs at their letter."""
     edges = {at for match in pattern.finditer(word) for at in match.span()} - {0, len(word)}
     inner = [at for at in sorted(edges) if not joins(ord(word[at])) and word[at - 1] not in _BEFORE]
     return [word[start:stop] for start, stop in pairwise([0, *inner, len(word)])]
 
 
-def _moved(span: Span, edits: Sequence[RowEdit]) -> Span:
-    before = sum(len(new) - stop + start for start, stop, new in edits if stop <= span[0])
-    within = sum(len(new) - stop + start for start, stop, new in edits if start < span[1])
-    return span[0] + before, span[1] + within
+def moved(spans: Sequence[Span], edits: Sequence[RowEdit]) -> list[Span]:
+    """Return spans after edits, with all text written inside them; spans left empty are dropped."""
+    found = []
+    for low, high in spans:
+        before = within = 0
+        for start, stop, new in edits:
+            growth = len(new) - (stop - start)
+            before += growth * (stop <= low)
+            within += growth * (start < high)
+        if low + before < high + within:
+            found.append((low + before, high + within))
+    return found
 
 
 class Memo(dict[Key, Value]):
-    """What a function made of words or other keys; all is forgotten when it is too much."""
+    """Cache of the results of a function, cleared when it holds `most` of them."""
 
     def __init__(self, function: Callable[[Key], Value], most: int = 1 << 16) -> None:
         self._function, self._most = function, most

@@ -1,4 +1,4 @@
-"""Spans of text that must not change: found by patterns, carried along with edits around them."""
+"""Protected spans: found by patterns, and moved along by the edits around them."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -21,7 +21,7 @@ PROTECTABLE = {
     "hashtag": r"(?<![\w#&])#\w+",
     "email": r"\b[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}",
 }
-PROTECTED = "url,mention,hashtag,email"  # the default
+PROTECTED = "url,mention,hashtag,email"  # protected by default
 _SIGNALS = {"url": ("./", ":/"), "mention": ("@",), "hashtag": ("#",), "email": ("@",)}
 _DOT_INSIDE = re.compile(r"\.\S")
 _IS_TLD_START = np.zeros(1 << 16, np.bool_)  # by the first two letters
@@ -30,7 +30,7 @@ _IS_TLD_START[[ord(name[0]) << 8 | ord(name[1]) for name in TLDS]] = True
 
 @cache
 def protect_kinds(names: str) -> tuple[str, ...]:
-    """Return the kinds of span named in 'url,mention' ('none': no kind)."""
+    """Return the kinds of protected span in a list such as 'url,mention'; 'none' is no kind."""
     kinds = () if names == "none" else tuple(part.strip() for part in names.split(","))
     for kind in kinds:
         if kind not in PROTECTABLE:
@@ -40,7 +40,7 @@ def protect_kinds(names: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Spans:
-    """Byte ranges that must not change, ascending, disjoint; a space beside one belongs to it."""
+    """Ascending, disjoint byte ranges, such as text that must not change."""
 
     starts: I64
     stops: I64
@@ -61,7 +61,7 @@ class Spans:
         return cls(starts.take(order), stops.take(order))
 
     def touch(self, starts: I64, stops: I64) -> Bool:
-        """Tell which ranges [start, stop) change a span; an insertion only strictly inside."""
+        """Tell which ranges [start, stop) overlap a span; an empty range only strictly inside."""
         if not len(self.starts):
             return np.zeros(len(starts), np.bool_)
         nearest = np.searchsorted(self.stops, starts, side="right")
@@ -73,7 +73,7 @@ NO_SPANS = Spans.of([])
 
 
 class RowSpans(NamedTuple):
-    """Spans by row, in bytes of their row: those of one row stay when another one changes."""
+    """Spans in bytes of their row, so that a change of one row leaves the spans of others valid."""
 
     rows: I64
     starts: I64
@@ -81,15 +81,15 @@ class RowSpans(NamedTuple):
 
     @classmethod
     def of(cls, spans: Spans, texts: Texts, rows: I64) -> "RowSpans":
-        """Return spans of texts that are those of `rows`."""
+        """Return spans of `texts`, whose rows have the numbers `rows` in the batch."""
         owners = texts.rows_of(spans.starts)
         base = texts.offsets.take(owners)
         return cls(rows.take(owners), spans.starts - base, spans.stops - base)
 
     def split(self, places: I64, texts: Texts) -> tuple["RowSpans", Spans]:
-        """Return the spans of other rows, and those of the rows that have a place in `texts`.
+        """Split off the spans of the rows in `texts`; return the other spans, then these.
 
-        `places` has the place of every row, or -1.
+        `places` has for every row of the batch its number in `texts`, or -1.
         """
         at = places.take(self.rows)
         here, elsewhere = np.flatnonzero(at >= 0), np.flatnonzero(at < 0)
@@ -98,14 +98,14 @@ class RowSpans(NamedTuple):
         others = RowSpans(*(column.take(elsewhere) for column in self))
         return others, Spans(self.starts.take(here) + base, self.stops.take(here) + base)
 
-    def with_those(self, spans: Spans, texts: Texts, rows: I64) -> "RowSpans":
-        """Return these and more spans, as `of`."""
-        pairs = zip(self, RowSpans.of(spans, texts, rows), strict=True)
-        return RowSpans(*map(np.concatenate, pairs))
+    def joined(self, spans: Spans, texts: Texts, rows: I64) -> "RowSpans":
+        """Return these spans and more, which are given as in `of`."""
+        more = RowSpans.of(spans, texts, rows)
+        return RowSpans(*map(np.concatenate, zip(self, more, strict=True)))
 
 
 def protected(texts: Texts, kinds: tuple[str, ...]) -> Spans:
-    """Find the spans of the given kinds; a space beside one belongs to it."""
+    """Find the protected spans of some kinds; a space beside a span belongs to it."""
     ranges: list[tuple[int, int]] = []
     signed = {kind: _signed_rows(texts, kind) for kind in kinds if len(texts.window)}
     for row in np.flatnonzero(np.any([*signed.values(), np.zeros(len(texts))], axis=0)).tolist():
@@ -120,13 +120,13 @@ def protected(texts: Texts, kinds: tuple[str, ...]) -> Spans:
 
 
 def protected_in(text: str, kinds: tuple[str, ...]) -> list[tuple[int, int]]:
-    """Find the spans of one text, as `protected`, in characters."""
+    """Find the protected spans of one text, in characters; `protected` is the form for many."""
     may_hold = "@" in text or "#" in text or ":/" in text or _DOT_INSIDE.search(text)
     return list(_found(text, kinds)) if kinds and may_hold else []
 
 
 def _found(text: str, kinds: tuple[str, ...]) -> Iterator[tuple[int, int]]:
-    """Yield the spans in a text that may hold some, in characters."""
+    """Yield the spans of a text that match the patterns of some kinds, in characters."""
     end = 0
     for match in _pattern_of(kinds).finditer(text):
         start, stop = match.span()
@@ -141,11 +141,11 @@ def _pattern_of(kinds: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def _signed_rows(texts: Texts, kind: str) -> Bool:
-    """Tell which rows hold a sign without which no pattern of this kind matches."""
+    """Tell which rows hold one of the signs that every match of this kind has."""
     window, signed = texts.window, np.zeros(len(texts), np.bool_)
     for sign in _SIGNALS[kind]:
         at = np.flatnonzero(window[:-1] == ord(sign[0]))
-        if sign == "./":  # an address has www before a dot, a known domain behind one ...
+        if sign == "./":  # an address has www before a dot or a known domain behind it ...
             after_www = (window[np.maximum(at - 1, 0)] | 0x20) == ord("w")
             first, second = (
                 window.take(at + k, mode="clip").astype(np.int64) | 0x20 for k in (1, 2)

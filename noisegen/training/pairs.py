@@ -25,7 +25,7 @@ from noisegen.data.pairs import PAIRS_ARE, damage, shards_of, stream_pairs
 from noisegen.data.sources import named_source
 from noisegen.encoders.tokens import Rows
 from noisegen.errors import RecipeError, SourceError, UsageError
-from noisegen.noising.engine import engine_for
+from noisegen.noising.noise import engine_for
 from noisegen.noising.plan import Streams
 from noisegen.noising.recipe import Recipe
 from noisegen.noising.rng import DECISION_BITS, mix, name_number

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
 from noisegen.errors import RecipeError, UsageError, did_you_mean
-from noisegen.noising.recipe import read_yaml
+from noisegen.noising.bounded_yaml import read_yaml
 from noisegen.options import Strings, argument, decode, internal, option
 from noisegen.runs.progress import Show, silent
 

@@ -181,7 +181,7 @@ def _omission(row: Row, match: RowMatch, phrases: Phrases, drawn: int) -> RowEdi
     """Return the edit of a match for 16 bits that choose; it changes nothing if the match stays."""
     (first, last, key), table = match, phrases.table
     start, stop = row.span(first, last)
-    chosen = table.choices.pick_one(table.first_groups[key], drawn)
+    chosen = table.choices.pick_one(table.first_group(key), drawn)
     if table.stays[chosen]:
         return start, stop, row.text[start:stop]
     if not (left_out := int(phrases.left_out[chosen])):

@@ -141,19 +141,20 @@ def allowed_slips(word: str, slips: list[RowEdit]) -> list[RowEdit]:
 class Mashing:
     """Make slips in words of three letters or more, each word with chance `rate`.
 
-    All letters of the word must be on the keyboard `keys`. `row_limits` holds the threshold of
+    All letters of the word must be on the keyboard `keys`. `limits` holds the threshold of
     every strength. Draw number i of a row decides on its i-th word. The first letter stays, as it
     is seldom wrong (Kukich, 1992). The other letters are split into a run for each slip. Draws
     6i + 2k and 6i + 2k + 1 of the stream "slip" make the k-th slip, in the k-th run.
     """
 
     keys: rng.WeightedTexts
-    row_limits: I64
+    limits: I64
 
     def edit_row(self, row: Row, draws: rng.RowDraws) -> list[RowEdit]:
         """Return the slips in one row."""
         edits, stream = list[RowEdit](), rng.fork(draws.key, "slip")
-        for number, _ in draws.hits(len(row.words)):
+        limit = int(self.limits[draws.variants["rate"]])
+        for number, _ in rng.row_hits(draws.key, range(len(row.words)), limit):
             word, begin = row.words[number], row.span(number)[0]
             if self._can_be_typed(word):
                 slips = self._slips(word, stream, 2 * len(SLIPS_FROM) * number)
@@ -195,7 +196,7 @@ class Mashing:
         words = texts.tokens
         sizes = words.stops - words.starts
         has_length = (sizes >= SLIPS_FROM[0]) & (sizes <= buffers.WORD_BYTES_MAX)
-        limits = self.row_limits.take(variants["rate"])
+        limits = self.limits.take(variants["rate"])
         hit, _ = rng.hits(keys, words.rows, limits, has_length)
         letters = self._letters(texts, words, hit)
         # One entry per slip from here on: the number of its word in `hit`, and its run of letters.

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from noisegen.noising.kernels import NamesStay, WordKernel
-from noisegen.noising.lexical import LexicalKernel
+from noisegen.noising.lexical import LexicalKernel, ListRules
 from noisegen.noising.lexicon import Entry, Lexicon
 from noisegen.noising.phrases import PhraseTable, build
 from noisegen.noising.registry import Kernel, Settings, kernel
@@ -148,9 +148,7 @@ def diac(settings: Settings, *, rate: float = 0.7) -> WordKernel:
     in ten (learners' essays, COWS-L2H).
     """
     rule, limits = partial(unmarked, lang=settings.lang), settings.limits(rate)
-    made = WordKernel(rule, limits, _BEYOND_ASCII, settings.by_form)
-    made.one_way = True
-    return made
+    return WordKernel(rule, limits, _BEYOND_ASCII, settings.by_form, one_way=True)
 
 
 VOWELS_LEFT_OUT = range(4, 10)  # lengths of the words that lose vowels
@@ -336,5 +334,5 @@ def long(settings: Settings, *, rate: float = 0.2) -> Kernel:
     """
     if settings.matched_by != "tokens" and listed_places(settings.lang):
         table = held_phrases(settings.lang, settings.matched_by)
-        return LexicalKernel(table, settings.limits(rate)[None], (None,), ("",))
+        return LexicalKernel(table, (ListRules(settings.limits(rate)),))
     return WordKernel(partial(lengthened, lang=settings.lang), settings.limits(rate))

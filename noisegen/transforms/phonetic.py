@@ -14,12 +14,12 @@ import numpy as np
 
 from noisegen.noising.edits import Edits
 from noisegen.noising.kernels import WordKernel
-from noisegen.noising.lexical import LexicalKernel
+from noisegen.noising.lexical import LexicalKernel, ListRules
 from noisegen.noising.lexicon import head_of, parse_tsv
 from noisegen.noising.phrases import load_table
 from noisegen.noising.registry import Settings, kernel
 from noisegen.noising.rng import RowDraws, Variants, fork, fork_array
-from noisegen.text.buffers import I64, U64, Texts
+from noisegen.text.buffers import U64, Texts
 from noisegen.text.case import title
 from noisegen.text.rows import Row, RowEdit
 from noisegen.transforms import Forms, LanguageFiles, existing, rows_of
@@ -104,14 +104,9 @@ class Respelling:
     listed: LexicalKernel
     rules: WordKernel
 
-    @property
-    def row_limits(self) -> I64:
-        """The 48-bit threshold of every strength."""
-        return self.listed.row_limits
-
     def edit_row(self, row: Row, draws: RowDraws) -> list[RowEdit]:
         """Return the respellings in one row."""
-        row = self.listed.table.row_words(row)
+        row = row.cut(self.listed.table.matched_by)
         matches = self.listed.table.find_row(row)
         listed = self.listed.replaced_in(row, matches, draws)
         matched = {n for first, last, _ in matches for n in range(first, last + 1)}
@@ -120,7 +115,8 @@ class Respelling:
             for number, word in enumerate(row.words)
             if len(word) >= LETTERS_MIN and number not in matched
         ]
-        key, limit = fork(draws.key, "rules"), int(self.row_limits[draws.variants["rate"]])
+        key = fork(draws.key, "rules")
+        limit = int(self.listed.lists[0].limits[draws.variants["rate"]])
         ruled = self.rules.replaced(row, self.rules.hits_in(row, key, others, limit))
         return sorted(listed + ruled)
 
@@ -146,8 +142,8 @@ def phon(settings: Settings, *, rate: float = 0.15) -> Respelling:
     table = load_table(_LIST.of(settings.lang), parse_tsv, settings.matched_by)
     rule = partial(respelled, rules=rules, of=whole_of(_RULES.of(settings.lang)))
     ruled = WordKernel(rule, limits, by_form=settings.by_form, bytes_min=LETTERS_MIN)
-    form = (settings.by_form,)
-    return Respelling(LexicalKernel(table, limits[None], (None,), ("infinitive",), form), ruled)
+    listed = ListRules(limits, tags="infinitive", by_form=settings.by_form)
+    return Respelling(LexicalKernel(table, (listed,)), ruled)
 
 
 # Latin letters.

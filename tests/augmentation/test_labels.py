@@ -13,8 +13,8 @@ from runs import augment, table
 from noisegen.augmentation.shards import align, aligned_labels, carry
 from noisegen.data.rows import Columns
 from noisegen.errors import SourceError, UsageError
-from noisegen.noising.engine import noise_table
-from noisegen.noising.recipe import Recipe, parse_step
+from noisegen.noising.mix import parse_step
+from noisegen.noising.recipe import Recipe
 
 HEAVY = ("spac:drop_rate=0.4,add_rate=0.3", "fing:rate=0.3", "abr1:rate=1")
 WORDS = ["see", "you", "tomorrow", "as", "soon", "possible", "I", "am", "New York", "", "a\u00a0b",
@@ -51,7 +51,7 @@ def noised(rows, *steps):
     labels = pa.chunked_array([pa.array([[label for _, label in row] for row in rows], kind)])
     clean = pa.array([" ".join(row) for row in tokens.to_pylist()], pa.string())
     recipe = Recipe.of([parse_step(step) for step in steps])
-    found = noise_table(recipe, pa.table({"clean": clean}), seed=1, edits=True)
+    found = recipe.noise_batch(pa.table({"clean": clean}), seed=1, edits=True)
     noisy, edits = (found[name].combine_chunks() for name in ("noisy", "edits"))
     rows = pa.table({"tokens": tokens, "labels": labels, "noisy": noisy, "edits": edits})
     words, owners = align(rows, Columns(tokens="tokens", labels="labels"))
@@ -203,7 +203,7 @@ def test_labels_do_not_change_the_noise(tagged):
     clean = table(tagged / "a").select(["id", "clean"])
     recipe = Recipe.of([parse_step(step) for step in HEAVY])
 
-    assert noise_table(recipe, clean, seed=7)["noisy"].to_pylist() == noisy.to_pylist()
+    assert recipe.noise_batch(clean, seed=7)["noisy"].to_pylist() == noisy.to_pylist()
 
 
 def test_rows_with_unequal_lists_are_dropped_and_counted(tmp_path):

@@ -12,7 +12,7 @@ import noisegen
 from noisegen import Collator, Mapper, Recipe
 from noisegen.errors import UsageError
 from noisegen.noising.engine import Engine
-from noisegen.noising.recipe import parse_step
+from noisegen.noising.mix import parse_step
 
 STEP = "fing:rate=0.2"
 TEXTS = [f"see you tomorrow at station number {number}" for number in range(40)]

@@ -23,9 +23,10 @@ from campaigns.campaign import Campaign, Trial
 from noisegen.augmentation.shards import carry
 from noisegen.errors import UsageError
 from noisegen.noising import registry
-from noisegen.noising.engine import engine_for, noise_table
+from noisegen.noising.mix import Step
+from noisegen.noising.noise import engine_for
 from noisegen.noising.plan import Streams
-from noisegen.noising.recipe import Recipe, Step, recipe_names, scaled
+from noisegen.noising.recipe import Recipe, recipe_names
 from noisegen.testing import ODD_TEXTS
 from noisegen.text.resources import DEMO
 from noisegen.text.spans import PROTECTED, protect_kinds, protected_in
@@ -110,7 +111,7 @@ def _has(name: str, lang: str) -> bool:
 def _recipe(trial: Trial, rate: float | None) -> Recipe:
     if trial.label in recipe_names():
         recipe = Recipe.named(trial.label).for_language(trial.notes["lang"])[0]
-        return recipe if rate != 0 else scaled(recipe, 0)
+        return recipe if rate != 0 else recipe.scaled(0)
     rates = {} if rate is None else dict.fromkeys(registry.get(trial.label).rates, rate)
     return Recipe.of([Step(trial.label, rates)])
 
@@ -119,7 +120,7 @@ def _noised(trial: Trial, recipe: Recipe, rows: list[int]) -> list[dict[str, obj
     texts = [trial.notes["texts"][row] for row in rows]
     table = pa.table({"id": pa.array(rows, pa.int64()), "text": pa.array(texts, pa.string())})
     lang, seed = trial.notes["lang"], trial.notes["seed"]
-    return noise_table(recipe, table, seed, edits=True, lang=lang).to_pylist()
+    return recipe.noise_batch(table, seed, edits=True, lang=lang).to_pylist()
 
 
 def check(_: None, trial: Trial) -> None:

@@ -14,8 +14,9 @@ from noisegen.errors import UsageError
 from noisegen.noising import engine as engine_module
 from noisegen.noising import rng
 from noisegen.noising.engine import Engine, add_noise
+from noisegen.noising.mix import Step
 from noisegen.noising.plan import Streams
-from noisegen.noising.recipe import Recipe, Step, parse
+from noisegen.noising.recipe import Recipe, parse
 from noisegen.noising.registry import Settings
 from noisegen.text.spans import PROTECTED, protect_kinds
 

@@ -9,7 +9,6 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from noisegen.noising import engine  # noqa: F401 - gives recipes their `noise_batch`
 from noisegen.noising.recipe import Recipe
 from noisegen.text.resources import DICTIONARIES
 

@@ -12,7 +12,9 @@ import pytest
 
 import noisegen
 from noisegen.errors import UsageError
-from noisegen.noising import engine as engines
+from noisegen.noising.engine import warn_once
+from noisegen.noising.noise import engine_for, id_array
+from noisegen.noising.plan import Streams
 from noisegen.noising.recipe import Recipe
 
 STEP = "fing:rate=0.3"
@@ -23,9 +25,7 @@ def test_without_an_id_the_text_is_its_key(demo_texts):
     noisy = noisegen.noise(texts, "ugc", seed=1)
     assert [noisegen.noise(text, "ugc", seed=1) for text in texts] == noisy
     assert [noisegen.noise(text, "ugc", seed=1, id=text) for text in texts] == noisy
-    of_texts = engines.engine_for("ugc")._schedule.draw(
-        engines.Streams(engines.id_array(texts, 40), 1)
-    )
+    of_texts = engine_for("ugc").schedule.draw(Streams(id_array(texts, 40), 1))
     drawn = {tuple(of_texts.steps[of_texts.rows == row]) for row in range(40)}
     assert len(drawn) > 20  # every text draws its own transforms
 
@@ -137,7 +137,7 @@ def noise_in_swahili():
 
 
 def test_what_a_language_lacks_is_warned_of_once():
-    engines._warn.cache_clear()
+    warn_once.cache_clear()
     with pytest.warns(UserWarning, match="ugc leaves out .* in 'sw' .*: drop, init") as caught:
         noise_in_swahili()
     assert len(caught) == 1

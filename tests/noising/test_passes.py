@@ -1,13 +1,15 @@
 """Work that the engine does once: one pass a step, rows that a step cannot change passed over."""
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from test_rows import BUILT_IN, WORDS, a_language_of, heavy
 
-from noisegen.noising.engine import Engine, engine_for
+from noisegen.noising.engine import Engine
+from noisegen.noising.noise import engine_for
 from noisegen.noising.plan import Streams
 from noisegen.noising.recipe import Recipe
 from noisegen.noising.registry import Settings
@@ -16,7 +18,7 @@ from noisegen.text import buffers
 PLAIN = "see you at the next stop then we go home"
 NEEDY = [
     (name, {}) for name in BUILT_IN
-    if getattr(Engine(heavy(name), Settings(a_language_of(name))).kernels[0], "needs", b"")
+    if getattr(Engine(heavy(name), Settings(a_language_of(name))).steps[0], "needs", b"")
 ]  # fmt: skip
 NEEDY += [("caps", {"words": words, "case": "lower"}) for words in ("i", "next")]
 
@@ -79,7 +81,7 @@ def test_what_a_step_needs_may_come_from_the_step_before():
 
 @pytest.mark.parametrize(("name", "values"), NEEDY)
 def test_no_row_without_what_its_kernel_needs_would_change(name, values, demo_texts):
-    kernel = Engine(heavy(name, **values), Settings(a_language_of(name))).kernels[0]
+    kernel = Engine(heavy(name, **values), Settings(a_language_of(name))).steps[0]
     needs = kernel.needs
     assert len(NEEDY) > 6
     texts = [
@@ -87,7 +89,7 @@ def test_no_row_without_what_its_kernel_needs_would_change(name, values, demo_te
         for text in [*demo_texts, *WORDS.split(), PLAIN]
     ]
     engine = Engine(heavy(name, **values), Settings(a_language_of(name)))
-    engine._needs = [b""]
+    engine.steps = [replace(engine.steps[0], needs=b"")]
 
     assert noisy_by(engine, texts) == texts
 

@@ -10,8 +10,9 @@ from runs import DEMO, table
 
 import noisegen
 from noisegen.errors import RecipeError, UsageError
-from noisegen.noising.plan import Schedule, Streams, strength_label
-from noisegen.noising.recipe import Recipe, parse, parse_step, recipe_names
+from noisegen.noising.mix import parse_step
+from noisegen.noising.plan import Schedule, Streams
+from noisegen.noising.recipe import Recipe, parse, recipe_names
 from noisegen.text.resources import RECIPES
 
 ROWS = 100_000
@@ -102,10 +103,9 @@ def test_nested_groups_keep_their_members_together():
 
 def test_strengths_have_their_weights_and_two_rates_draw_twice():
     recipe = Recipe.named("mix_all")
-    spac = recipe.steps()[9]
-    keys = dice().keys(strength_label(spac), np.arange(ROWS))
-    spacs = np.full(ROWS, 9)
-    found = Schedule.of(recipe).strengths(keys, 2, np.zeros(ROWS, np.int64), spacs)
+    assert recipe.steps()[9].transform == "spac"
+    rows, spacs, writers = np.arange(ROWS), np.full(ROWS, 9), np.zeros(ROWS, np.int64)
+    found = Schedule.of(recipe).pair_draws(dice(), rows, spacs, writers, rates=2).strengths
     for rate in found.T:
         shares = np.bincount(rate, minlength=3)
         assert near(shares[0], 0.25)

@@ -8,7 +8,9 @@ from runs import DEMO
 
 from noisegen.cli import run
 from noisegen.errors import RecipeError
-from noisegen.noising.recipe import FILE_BYTES_MAX, Recipe, parse, parse_step
+from noisegen.noising.bounded_yaml import FILE_BYTES_MAX
+from noisegen.noising.mix import parse_step
+from noisegen.noising.recipe import Recipe, parse
 
 
 def nested(levels: int) -> str:

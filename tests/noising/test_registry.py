@@ -10,8 +10,9 @@ import noisegen
 from noisegen.errors import NoisegenError, UsageError
 from noisegen.noising import registry
 from noisegen.noising.engine import Engine
+from noisegen.noising.mix import Step
 from noisegen.noising.plan import Streams
-from noisegen.noising.recipe import Recipe, Step, parse
+from noisegen.noising.recipe import Recipe, parse
 from noisegen.noising.registry import Parameter, examples_in
 from noisegen.testing import check_transform
 from noisegen.text.alignment import difference

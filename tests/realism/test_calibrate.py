@@ -10,7 +10,8 @@ from noisegen import cli
 from noisegen.augmentation.on_the_fly import Noising
 from noisegen.errors import UsageError
 from noisegen.noising import registry
-from noisegen.noising.recipe import Recipe, parse, parse_step, scaled
+from noisegen.noising.mix import parse_step
+from noisegen.noising.recipe import Recipe, parse
 from noisegen.realism import calibrate as calibrate_module
 from noisegen.realism.calibrate import (
     HELD_BACK,
@@ -76,7 +77,7 @@ def test_the_expected_rate_is_met_in_other_languages(lang):
 def test_the_rate_rises_with_the_factor_for_the_same_draws():
     measure = RateEstimator(demo_texts()["en"], "cer", RULE, 0)
     recipe = Recipe.named("mix_all")
-    rates = [measure.rate(scaled(recipe, 2 ** (n / 2)), 1_000).value for n in range(-6, 7)]
+    rates = [measure.rate(recipe.scaled(2 ** (n / 2)), 1_000).value for n in range(-6, 7)]
     assert rates == sorted(rates)
 
 

@@ -15,9 +15,10 @@ from noisegen.errors import SourceError, UsageError
 from noisegen.noising import registry
 from noisegen.noising.edits import Edits
 from noisegen.noising.engine import Engine
+from noisegen.noising.mix import Step
 from noisegen.noising.plan import Streams
 from noisegen.noising.profile import letter_pairs
-from noisegen.noising.recipe import Recipe, Step
+from noisegen.noising.recipe import Recipe
 from noisegen.noising.registry import Settings, Transform
 from noisegen.realism.learn import profile_of, save
 from noisegen.testing import check_transform

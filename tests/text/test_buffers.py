@@ -25,7 +25,7 @@ UNSPACED = st.text(
 
 def words_as_strings(rows: list[str], matched_by: str = "tokens") -> list[list[str]]:
     texts = Texts.from_strings(rows)
-    words = getattr(texts, matched_by)
+    words = texts.words(matched_by)
     found: list[list[str]] = [[] for _ in rows]
     for row, start, stop in zip(words.rows, words.starts, words.stops, strict=True):
         found[row].append(texts.values[start:stop].tobytes().decode())
@@ -42,7 +42,7 @@ def test_words_are_those_of_the_oracle(rows):
 def test_texts_without_spaces_are_cut_as_the_oracle_cuts_them(rows, lang):
     expected = [[text[start:stop] for start, stop in oracle.words(text, lang)] for text in rows]
     assert words_as_strings(rows, MATCHED_BY[lang]) == expected
-    cut = [getattr(Row(text), MATCHED_BY[lang]) for text in rows]
+    cut = [Row(text).cut(MATCHED_BY[lang]) for text in rows]
     assert [row.words for row in cut] == expected
     spans = [[row.span(number) for number in range(len(row.words))] for row in cut]
     assert spans == [list(oracle.words(text, lang)) for text in rows]

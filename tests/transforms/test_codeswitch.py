@@ -17,8 +17,9 @@ from noisegen.augmentation.shards import carry
 from noisegen.data.dictionaries import COMMON, load_translations, packaged_languages
 from noisegen.errors import UsageError
 from noisegen.noising.engine import Engine
+from noisegen.noising.mix import Step
 from noisegen.noising.plan import Streams
-from noisegen.noising.recipe import Recipe, Step
+from noisegen.noising.recipe import Recipe
 from noisegen.noising.registry import Settings, examples_in, get
 from noisegen.testing import check_transform
 

@@ -12,8 +12,9 @@ from test_engine import both, compare, single
 from noisegen.noising import registry
 from noisegen.noising.edits import Edits
 from noisegen.noising.engine import Engine
+from noisegen.noising.mix import Step
 from noisegen.noising.plan import Streams
-from noisegen.noising.recipe import Recipe, Step
+from noisegen.noising.recipe import Recipe
 from noisegen.noising.registry import Settings, examples_in
 from noisegen.testing import check_transform
 from noisegen.text.buffers import Texts
@@ -135,7 +136,7 @@ def test_the_places_of_a_text(text, expected):
 @pytest.mark.parametrize(("name", "text"), [("emot", "see it"), ("intj", "5 of them")])
 @pytest.mark.parametrize("rate", [0.1, 0.3])
 def test_places_are_hit_at_their_rate(name, text, rate):
-    (kernel,) = Engine(Recipe.of([Step(name, {"rate": rate})])).kernels
+    kernel = Engine(Recipe.of([Step(name, {"rate": rate})])).steps[0].kernel
     rows, numbers = Texts.from_strings([text] * 5_000), np.arange(5_000, dtype=np.uint64)
     keys = (Streams(numbers, seed).keys(name, np.arange(5_000)) for seed in range(10))
     variants = {"rate": np.zeros(5_000, np.int64)}
@@ -146,7 +147,7 @@ def test_places_are_hit_at_their_rate(name, text, rate):
 @pytest.mark.parametrize("name", BOTH)
 def test_only_insertions_and_final_stops_change(name, real_sentences):
     rows = [row.replace(" .", ".") for row in real_sentences[:500]]
-    (kernel,) = Engine(Recipe.of([Step(name, {"rate": 1})])).kernels
+    kernel = Engine(Recipe.of([Step(name, {"rate": 1})])).steps[0].kernel
     texts = Texts.from_strings(rows)
     keys = Streams(np.arange(500, dtype=np.uint64), 3).keys(name, np.arange(500))
     edits: Edits = kernel.propose(texts, keys, {"rate": np.zeros(500, np.int64)})

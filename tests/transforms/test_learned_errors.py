@@ -18,8 +18,9 @@ from conftest import SHARED
 import noisegen
 from noisegen.errors import LexiconError, UsageError
 from noisegen.noising.engine import Engine
+from noisegen.noising.mix import Step
 from noisegen.noising.plan import Streams
-from noisegen.noising.recipe import Recipe, Step
+from noisegen.noising.recipe import Recipe
 from noisegen.noising.registry import Settings
 from noisegen.noising.rng import CERTAIN
 from noisegen.testing import ODD_TEXTS, check_transform

@@ -16,11 +16,12 @@ from test_engine import TWELVE, both, compare, single
 from noisegen.errors import LexiconError
 from noisegen.noising import registry
 from noisegen.noising.engine import Engine
-from noisegen.noising.lexical import LexicalKernel
+from noisegen.noising.lexical import LexicalKernel, ListRules
 from noisegen.noising.lexicon import Lexicon, parse_tsv
+from noisegen.noising.mix import Step
 from noisegen.noising.phrases import load_table
 from noisegen.noising.plan import Streams
-from noisegen.noising.recipe import Recipe, Step
+from noisegen.noising.recipe import Recipe
 from noisegen.noising.registry import Settings, examples_in
 from noisegen.testing import check_transform
 from noisegen.text.buffers import Texts
@@ -218,7 +219,7 @@ def test_phrases_are_hit_at_their_rate_and_share(name, phrase):
     weights = sum(entry.weight for entry in listed.entries if entry.clean == phrase)
     share = weights / int(listed.head.get("of", weights))
     rate = registry.get(name).parameters["rate"].default * share
-    (kernel,) = Engine(Recipe.of([Step(name)])).kernels
+    kernel = Engine(Recipe.of([Step(name)])).steps[0].kernel
     rows = Texts.from_strings([f"{phrase}, {phrase}; {phrase}"] * 2_000)
     numbers, variants = np.arange(2_000, dtype=np.uint64), {"rate": np.zeros(2_000, np.int64)}
     keys = (Streams(numbers, seed).keys(name, np.arange(2_000)) for seed in range(10))
@@ -246,7 +247,7 @@ def test_weights_leave_a_phrase_as_it_is_up_to_the_whole(tmp_path):
     path = tmp_path / "x.tsv"
     path.write_text(head.format(100) + "be\tb\t20\nyou\tu\t60\nyou\tya\t40\n", "utf-8")
     table = load_table(path, parse_tsv)
-    kernel = LexicalKernel(table, Settings().limits(1)[None], (None,), ("",))
+    kernel = LexicalKernel(table, (ListRules(Settings().limits(1)),))
     texts = Texts.from_strings(["you be"] * 5_000)
     keys = Streams(np.arange(5_000, dtype=np.uint64), 1).keys("x", np.arange(5_000))
     edits = kernel.propose(texts, keys, {"rate": np.zeros(5_000, np.int64)})

@@ -16,9 +16,10 @@ from test_rows import compare
 from noisegen.augmentation.catalog import recipe_info
 from noisegen.cli import noisegen
 from noisegen.errors import RecipeError
-from noisegen.noising.engine import Engine, engine_for, noise
+from noisegen.noising.engine import Engine
+from noisegen.noising.noise import engine_for, noise
 from noisegen.noising.plan import Schedule, Streams
-from noisegen.noising.recipe import Recipe, factor_max, parse, scaled
+from noisegen.noising.recipe import Recipe, parse
 from noisegen.noising.registry import Settings
 
 ROWS = 40_000
@@ -212,7 +213,7 @@ def test_a_recipe_keeps_and_changes_the_mixes_of_its_languages():
     lower = posts.with_values({"caps.p": 1, "homo.rate": 0.7})
     assert [step.p for mix in lower.mixes for step in mix.steps()] == [0.5, 1, 0.5, 1, 1, 1]
     assert lower.languages["ja"].steps()[1].values == {"rate": 0.7}
-    twice = scaled(posts, 2)
+    twice = posts.scaled(2)
     assert float(twice.languages["de"].writers[0].habits["clip"].strength) == 3.6
     assert twice.languages["ja"].steps()[1].values == {"rate": 0.9999}
 
@@ -261,19 +262,19 @@ def test_a_recipe_gives_the_writers_it_extends_other_weights(tmp_path):
 def test_the_chance_of_a_group_scales_before_the_habits_in_it():
     group = "{sequence: [{apos: {p: 0.2}}, {spel: {rate: 0.1}}], p: 0.5}"
     recipe = parse(f"steps: [{group}]\nwriters: {{one: {{habits: {{apos: 0.3}}}}}}", "group")
-    grown = scaled(recipe, 3)
+    grown = recipe.scaled(3)
     assert grown.root.members[0].p == 1
     assert float(grown.writers[0].habits["apos"].p) == 0.45
     assert grown.steps()[1].values == {"rate": 0.15}
 
 
 def test_a_recipe_with_writers_is_scaled_for_each_of_them():
-    twice = scaled(recipe(), 2)
+    twice = recipe().scaled(2)
     texter = twice.writers[0].habits
     assert (float(texter["rebus"].p), float(texter["rebus"].strength)) == (1, 1.8)
     assert (float(texter["abr1"].p), float(texter["abr1"].strength)) == (1, 4)
     assert float(twice.writers[2].habits["blanks"].p) == 0.2
-    assert factor_max(recipe()) > 10
+    assert recipe().factor_max > 10
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,6 @@ from noisegen.data.labelled import LabelledRow, LabelledRows, tag_kind
 from noisegen.encoders.tokens import generator
 from noisegen.errors import SourceError, UsageError
 from noisegen.evaluation.tasks.kinds import NLI_NOISE_RATE, NOISE_RATES, LabelledTask
-from noisegen.noising.engine import noise_table
 from noisegen.noising.recipe import Recipe
 
 CLEAN, NOISY = "clean", "noisy"
@@ -229,7 +228,7 @@ def noised(
 
     def noise(texts: list[str], ids: list[str]) -> list[dict[str, Any]]:
         table = pa.table({"text": pa.array(texts, pa.string()), "id": pa.array(ids, pa.string())})
-        noisy = noise_table(recipe, table, edits=True, seed=seed, copy=copy, lang=lang)
+        noisy = recipe.noise_batch(table, seed, copy=copy, edits=True, lang=lang)
         return list(noisy.to_pylist())
 
     noisy_rows: list[LabelledRow] = []

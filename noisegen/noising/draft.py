@@ -1,0 +1,136 @@
+"""The draft of a batch: its rows, rewritten pass by pass, and all that must follow the text."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from noisegen.noising.edits import Composed, Edits, compose, rewritten
+from noisegen.text.buffers import I64, Texts, as_arrow
+from noisegen.text.spans import NO_SPANS, RowSpans, Spans, protected
+
+
+@dataclass(frozen=True)
+class PassRows:
+    """The rows of one pass, taken from a draft in the order of the pass.
+
+    `numbers` are their numbers in the batch. `protected` and `changed` are spans of `texts`: text
+    that must not change, and words that an earlier pass has changed.
+    """
+
+    numbers: I64
+    texts: Texts
+    protected: Spans
+    changed: Spans
+
+
+class Draft:
+    """The rows of a batch, with their protected spans, their changed words and their edits.
+
+    A pass takes some rows and puts them back rewritten. `account` has the edits from the clean rows
+    to the latest versions; it stays empty unless it is asked for.
+    """
+
+    def __init__(self, clean: pa.Array, protect: tuple[str, ...], account: bool) -> None:
+        texts = Texts.from_arrow(clean)
+        rows = np.arange(len(texts))
+        self._versions = _Versions(texts)
+        self._protected = RowSpans.of(protected(texts, protect), texts, rows)
+        self._changed = RowSpans.of(NO_SPANS, texts, rows)
+        self._with_account = account
+        self.account = Composed.none()
+
+    def take(self, rows: I64, needs: bytes) -> PassRows:
+        """Take rows out of the draft; rows without any byte of `needs`, if given, stay in it."""
+        texts = self._versions.latest(rows)
+        if needs:
+            holding = texts.rows_holding(needs)
+            rows = rows.take(holding)
+            texts = Texts.from_arrow(texts.to_arrow().take(as_arrow(holding)))
+        places = np.full(len(self._versions), -1)
+        places[rows] = np.arange(len(rows))
+        self._protected, protected_here = self._protected.split(places, texts)
+        self._changed, changed_here = self._changed.split(places, texts)
+        return PassRows(rows, texts, protected_here, changed_here)
+
+    def put(self, taken: PassRows, parts: Iterable[Edits], changed: Spans, makers: I64) -> None:
+        """Put rows back with edits applied.
+
+        `parts` are ascending. `changed` has all words changed so far. `makers` has the bit of the
+        step of each row.
+        """
+        accounts = list[Composed]()
+        if self._with_account:
+            parts = _noted(taken, parts, makers, accounts)
+        texts, (protected_now, changed_now) = rewritten(
+            taken.texts, parts, (taken.protected, changed)
+        )
+        self._protected = self._protected.joined(protected_now, texts, taken.numbers)
+        self._changed = self._changed.joined(changed_now, texts, taken.numbers)
+        if self._with_account:
+            is_here = np.isin(self.account.rows, taken.numbers)
+            composed = compose(self.account.take(is_here), Composed.join(accounts))
+            self.account = Composed.join([self.account.take(~is_here), composed])
+        self._versions.add(taken.numbers, texts)
+
+    def latest(self) -> pa.Array:
+        """Return the latest version of every row as a string array."""
+        return self._versions.latest(np.arange(len(self._versions))).to_arrow(pa.string())
+
+
+def _noted(
+    taken: PassRows, parts: Iterable[Edits], makers: I64, accounts: list[Composed]
+) -> Iterator[Edits]:
+    """Yield parts of edits and append the account of each part to `accounts`.
+
+    The last edit of an account is joined with the first edit of the next one if they touch.
+    """
+    grown = np.zeros(len(taken.texts), np.int64)
+    for part in parts:
+        account = part.composed(taken.texts, taken.numbers, makers, grown)
+        if accounts:
+            before = accounts.pop()
+            accounts.append(before.take(slice(-1)))
+            account = Composed.touching([before.take(slice(-1, None)), account])
+        accounts.append(account)
+        grown += np.diff(part.growth_of_rows(len(taken.texts)))
+        yield part
+
+
+class _Versions:
+    """Texts of rows: a buffer to which new versions of rows are appended.
+
+    When the buffer is full, it is made anew from the latest versions.
+    """
+
+    _texts: Texts  # all versions
+    _places: I64  # number of the latest version of each row in `_texts`
+
+    def __init__(self, texts: Texts) -> None:
+        self._store(texts, room=0)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def latest(self, rows: I64) -> Texts:
+        """Return the latest versions of rows."""
+        places = as_arrow(self._places.take(rows))
+        return Texts.from_arrow(self._texts.to_arrow().take(places))
+
+    def add(self, rows: I64, texts: Texts) -> None:
+        """Append new versions of rows."""
+        size = len(texts.values)
+        if self._texts.offsets[-1] + size > len(self._texts.values):
+            self._store(self.latest(np.arange(len(self))), room=size)
+        values, offsets = self._texts.values, self._texts.offsets
+        values[offsets[-1] : offsets[-1] + size] = texts.values
+        self._places[rows] = len(self._texts) + np.arange(len(texts))
+        self._texts = Texts(values, np.append(offsets, offsets[-1] + texts.offsets[1:]))
+
+    def _store(self, texts: Texts, room: int) -> None:
+        """Hold one version of every row, in a buffer of twice the size and `room` more bytes."""
+        size = len(texts.window)
+        self._texts = Texts(np.empty(2 * size + room, np.uint8), texts.offsets - texts.offsets[0])
+        self._texts.values[:size] = texts.window
+        self._places = np.arange(len(texts))

@@ -1,0 +1,139 @@
+"""`noisegen.noise`: noise for texts in memory."""
+
+import os
+from collections.abc import Mapping, Sequence, Set
+from contextlib import suppress
+from functools import lru_cache
+from typing import Any, TypeVar
+
+import numpy as np
+
+from noisegen.errors import UsageError
+from noisegen.noising.engine import Engine, check_options, warn_once
+from noisegen.noising.mix import Step
+from noisegen.noising.plan import Streams
+from noisegen.noising.recipe import ENGINES_MAX, FILE_ENDINGS, Recipe
+from noisegen.noising.rng import id_number
+from noisegen.options import public
+from noisegen.text.buffers import U64
+from noisegen.text.resources import DEFAULT_RECIPE
+from noisegen.text.spans import PROTECTED, protect_kinds
+
+Text = TypeVar("Text", str, Sequence[str])
+RecipeLike = str | Recipe | Sequence[str | Step]
+
+
+@public
+def noise(
+    text: Text,
+    recipe: RecipeLike = DEFAULT_RECIPE,
+    *,
+    seed: int = 0,
+    id: object = None,  # noqa: A002 - the name of the column
+    lang: str = "en",
+    protect: str = PROTECTED,
+    tagger: str = "rule",
+) -> Text:
+    """Return a text with noise; a list of texts gives a list.
+
+    The same seed and `id` give the same noise, equal to the noise of a row with this id in a run
+    with this seed. For a list, `id` is a list. Without `id` the text itself is the id: equal texts
+    get equal noise.
+
+    `recipe` is a Recipe, the name of a packaged recipe, a .yaml file, NAME[:parameter=value,...]
+    for one transform, or a list of such steps, applied in order. `lang` is a code or English name
+    of a language, such as pt-BR, deu or Chinese. `protect` names the kinds of span to leave
+    unchanged, or is 'none'. `tagger` ('rule' or 'spacy') finds the parts of speech for slng and
+    abr3.
+
+    Warns once of transforms that have no data for the language. Raises UsageError for a text that
+    is not a string, and for a wrong option.
+    """
+    is_one = isinstance(text, str)
+    texts: list[str] = strings([text] if is_one else text)
+    ids = texts if id is None else [id] if is_one else id
+    engine, kinds = prepared(recipe, lang, protect, tagger)
+    streams = Streams(id_array(ids, len(texts)), seed)
+    noisy: Any = engine.noise_texts(texts, streams, kinds)
+    made: Text = noisy[0] if is_one else noisy
+    return made
+
+
+def strings(texts: Any) -> list[str]:
+    """Return texts as a list; raises UsageError for anything that is not a Unicode string."""
+    if isinstance(texts, bytes | Mapping | Set) or not hasattr(texts, "__iter__"):
+        raise UsageError(f"noise needs a text or a list of texts, not {texts!r:.60}")
+    listed: list[str] = texts.to_pylist() if hasattr(texts, "to_pylist") else list(texts)
+    for number, text in enumerate(listed):
+        if not isinstance(text, str):
+            raise UsageError(f"text {number} is {text!r:.60}, not a string")
+        if not text.isascii():
+            try:
+                text.encode()
+            except UnicodeEncodeError as error:
+                where = f"text {number}, character {error.start}"
+                raise UsageError(f"{where}: a lone surrogate; decode your input again") from error
+    return listed
+
+
+def id_array(ids: Any, texts: int) -> U64:
+    """Return the numbers of the ids of `texts` texts; raises UsageError."""
+    listed = list(ids) if hasattr(ids, "__iter__") and not isinstance(ids, str) else [None]
+    listed = ids.tolist() if hasattr(ids, "tolist") else listed
+    numbers = np.asarray(listed) if listed else np.zeros(0, np.uint64)
+    if all(isinstance(key, str) for key in listed):
+        numbers = np.fromiter(map(id_number, listed), np.uint64, len(listed))
+    if numbers.dtype.kind not in "iu" or numbers.ndim != 1:
+        raise UsageError("ids are integers or strings, one per text, without nulls")
+    if len(numbers) != texts:
+        raise UsageError(f"{texts} texts but {len(numbers)} ids: give one per text")
+    return numbers.astype(np.uint64)
+
+
+def prepared(
+    recipe: RecipeLike, lang: str, protect: str, tagger: str, *, quiet: bool = False
+) -> tuple[Engine, tuple[str, ...]]:
+    """Return the engine and the kinds of span to protect; raises UsageError for a wrong option.
+
+    Warns once of transforms without data for the language, unless `quiet`.
+    """
+    check_options(lang, protect, tagger)
+    engine = engine_for(recipe, lang, tagger)
+    if engine.note and not quiet:
+        warn_once(engine.note)
+    return engine, protect_kinds(protect)
+
+
+def engine_for(recipe: RecipeLike, lang: str = "en", tagger: str = "rule") -> Engine:
+    """Return the engine of anything that `noise` takes as a recipe, made once per process.
+
+    Raises UsageError for anything else.
+    """
+    if isinstance(recipe, Recipe):
+        return recipe.engine(lang, tagger)
+    if not isinstance(recipe, str):
+        return _recipe_of(recipe).engine(lang, tagger)
+    if recipe.endswith(FILE_ENDINGS):
+        with suppress(OSError):
+            state = os.stat(recipe)  # noqa: PTH116 - a tenth of the time
+            version = state.st_dev, state.st_ino, state.st_mtime_ns, state.st_size
+            return _recipe_in(recipe, version).engine(lang, tagger)
+    return _engine_named(recipe, lang, tagger)
+
+
+def _recipe_of(given: Any) -> Recipe:
+    """Return the recipe of a list of steps or a path; raises UsageError for anything else."""
+    listed = given if isinstance(given, list | tuple) else ()
+    are_steps = bool(listed) and all(isinstance(step, str | Step) for step in listed)
+    return Recipe.of(given) if are_steps else Recipe.named(given)
+
+
+@lru_cache(ENGINES_MAX)
+def _recipe_in(path: str, _: tuple[int, ...]) -> Recipe:
+    """Return the recipe of one version of a file."""
+    return Recipe.from_yaml(path)
+
+
+@lru_cache(ENGINES_MAX)
+def _engine_named(name: str, lang: str, tagger: str) -> Engine:
+    return Recipe.named(name).engine(lang, tagger)

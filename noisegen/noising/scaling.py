@@ -1,0 +1,100 @@
+"""Scaling: more or less noise of a mix by one factor on its chances and rates."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+from noisegen.noising import registry
+from noisegen.noising.mix import (
+    Habit,
+    M,
+    Member,
+    Mix,
+    Step,
+    Writer,
+    over_members,
+    step_values,
+    steps_below,
+)
+
+RATE_MAX = 0.9999  # a rate of 1 is a rule, which the strengths of a recipe do not change
+DIGITS = 6  # significant digits of a scaled chance
+
+
+def scaled(mix: M, factor: float) -> M:
+    """Return a mix with `factor` times the noise, as far as its chances can grow.
+
+    The factor multiplies p times rate of every step, in a fixed order. First it multiplies the
+    chances `p` below 1, groups before their members, up to 1. The rest of the factor multiplies the
+    rates of the step between 0 and 1. A step with p = 1 and only rates of 1 has nothing to scale
+    but its p. Habits of writers are scaled in the same way.
+    """
+    if factor == 1:
+        return mix
+    with_habits = {label for writer in mix.writers for label in writer.habits}
+    left = dict[str, float]()  # label -> the part of the factor that reached the member
+
+    def scaled_member(member: Member, factor: float) -> Member:
+        left[member.label] = factor
+        rates = free_rates(member) if isinstance(member, Step) else {}
+        if member.label in with_habits:  # the strengths of the habits grow instead
+            rates = {}
+        if member.p < 1 or (isinstance(member, Step) and not rates):
+            wanted = float(member.p) * factor
+            factor = max(1.0, wanted) if member.p else factor
+            member = replace(member, p=_chance(wanted))
+        if isinstance(member, Step):
+            grown = {name: _rounded(min(RATE_MAX, rate * factor)) for name, rate in rates.items()}
+            return replace(member, values={**member.values, **grown})
+        return over_members(member, lambda part: scaled_member(part, factor))
+
+    def scaled_writer(writer: Writer) -> Writer:
+        habits = {
+            label: _scaled_habit(habit, left[label]) for label, habit in writer.habits.items()
+        }
+        return replace(writer, habits=habits)
+
+    root = over_members(mix.root, lambda member: scaled_member(member, factor))
+    return replace(mix, root=root).with_writers(scaled_writer)
+
+
+def _scaled_habit(habit: Habit, factor: float) -> Habit:
+    wanted = float(habit.p) * factor
+    strength = float(habit.strength) * max(1.0, wanted)
+    return Habit(_chance(wanted), Fraction(str(_rounded(strength))))
+
+
+def _chance(wanted: float) -> Fraction:
+    return Fraction(str(_rounded(min(1.0, wanted))))
+
+
+def _rounded(chance: float) -> float:
+    return float(f"{chance:.{DIGITS}g}")
+
+
+def free_rates(step: Step) -> dict[str, float]:
+    """Return the rates of a step between 0 and 1, exclusive; defaults included."""
+    values = step_values(step)
+    rates = {name: float(values[name] or 0) for name in registry.get(step.transform).rates}
+    return {name: rate for name, rate in rates.items() if 0 < rate < 1}
+
+
+def factor_max(mixes: Iterable[Mix]) -> float:
+    """Return the least factor at which no chance of the mixes can grow, 0 if there is no noise."""
+    return max((growth for mix in mixes for growth in _growths(mix)), default=0.0)
+
+
+def _growths(mix: Mix) -> Iterator[float]:
+    """Yield the factors at which the steps of a mix, alone or as habits, stop growing."""
+    for step, own_chance in steps_below(mix.root):
+        rates = free_rates(step).values()
+        for p, strength in [(own_chance, 1.0), *_habits_of(step, mix.writers)]:
+            if p and strength:
+                yield max((RATE_MAX / (rate * strength) for rate in rates), default=1.0) / p
+
+
+def _habits_of(step: Step, writers: Sequence[Writer]) -> Iterator[tuple[float, float]]:
+    """Yield the chance and the strength that each writer gives a step."""
+    for writer in writers:
+        if habit := writer.habits.get(step.label):
+            yield float(habit.p), float(habit.strength)
