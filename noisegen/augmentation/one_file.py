@@ -38,7 +38,7 @@ from noisegen.data import conll
 from noisegen.data.decoders import compression_of
 from noisegen.data.features import class_names, label_names
 from noisegen.data.files import metered
-from noisegen.data.formats.base import NoisyRow, Writer
+from noisegen.data.formats.base import NoisyRow, RowWriter
 from noisegen.data.formats.registry import ENDINGS, FORMATS, WRITTEN, file_of
 from noisegen.data.rows import Columns, FileRange, RowBatch
 from noisegen.data.sources import is_list, read
@@ -78,7 +78,7 @@ class Target:
     parallel: tuple[str, ...] = ()
 
     @property
-    def writer(self) -> Writer:
+    def writer(self) -> RowWriter:
         """How the format writes rows."""
         writer = FORMATS[self.format].writer
         assert writer

@@ -1,4 +1,4 @@
-"""Parallel text in two languages: which files make it, by the names of OPUS and others; rows."""
+"""Parallel text in two languages: its files, known by names as in OPUS, and its rows."""
 
 import re
 import zipfile
@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from glob import escape, glob
-from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,31 +18,30 @@ from noisegen.data.formats.registry import file_of, format_of, name_of, read_hea
 from noisegen.data.lines import not_wide, read_parts
 from noisegen.data.rows import Columns
 from noisegen.data.sources import expand, is_hub, listed, named_source
-from noisegen.data.tables import read_lines
+from noisegen.data.tables import UnequalFiles, lines_together, undamaged_lines
 from noisegen.errors import SourceError, UsageError
 from noisegen.options import Strings
 from noisegen.text.languages import is_known_language, language_code, language_pair
 
-TEXT_MAX = 20_000  # characters of a side: more is no sentence
+TEXT_MAX = 20_000  # characters of a side: a longer text is no sentence
 SIDES = ("source", "target")
-MIXED = (*SIDES, "source_lang", "target_lang", "dataset")  # a table that says all itself
-_MEMBERS_MAX = 10_000  # files that an archive may have
-_EXPANDS_MAX = 200  # times that a member of an archive may grow; text does so 10 times
+MIXED = (*SIDES, "source_lang", "target_lang", "dataset")  # columns of a table of many languages
+_MEMBERS_MAX = 10_000  # files of an archive
+_EXPANDS_MAX = 200  # size of a member over its compressed size; text has 10
 _UNPAIRED = ("noisy", "clean", "text")  # a table with one of these columns is no bitext
 _SIDE_ENDS = ("src", "trg")
-_TEXT_END = re.compile(r"\.(?:txt|dev|devtest)$")  # after a language, in NTREX and FLORES
+_TEXT_END = re.compile(r"\.(?:txt|dev|devtest)$")  # ending after the language in NTREX and FLORES
 _COMPRESSED = re.compile(rf"\.(?:{'|'.join(COMPRESSIONS)})$", re.IGNORECASE)
 
-Languages = tuple[str, str]  # of source and target; '' for one that is not known
+Languages = tuple[str, str]  # source and target language; '' for an unknown language
 Kind = tuple[str, str, str]  # both languages and the data set
 
 
 @dataclass(frozen=True)
 class Bitext:
-    """Two aligned files of lines, or with `columns` a table; `archive` is the zip they lie in.
+    """Two aligned files of lines, or with `columns` a table; `archive` is the zip that has them.
 
-    With `is_mixed` the rows of the table may say languages and data set themselves. Lines of files
-    with `gold` begin with an id, and a line of that file has the ids of a pair.
+    With `gold` lines begin with an id, and every line of the file `gold` has the ids of a pair.
     """
 
     paths: tuple[str, ...]
@@ -55,7 +53,7 @@ class Bitext:
 
     @property
     def is_mixed(self) -> bool:
-        """Whether the rows may be of several languages or data sets."""
+        """Whether the rows of a table name their languages, and maybe their data set."""
         return self.columns is not None and len(self.columns) > 2
 
 
@@ -73,10 +71,9 @@ class BitextRow(NamedTuple):
 
 
 def all_bitext(sources: Strings, langs: Languages | None = None) -> list[Bitext]:
-    """Return the bitext of sources that must all be bitext; raises SourceError for one that is not.
+    """Return the bitext of all sources; raises SourceError for a source that is not bitext.
 
-    Sources and `langs` as in `find_bitext`; rows of hf:... say their languages themselves where
-    nothing else does.
+    Sources and `langs` as in `find_bitext`. If neither says the languages of hf:..., its rows do.
     """
     files: list[Bitext] = []
     for source in listed(sources):
@@ -94,15 +91,18 @@ def all_bitext(sources: Strings, langs: Languages | None = None) -> list[Bitext]
 
 
 def find_bitext(source: str, langs: Languages | None = None) -> list[Bitext]:
-    """Return the bitext that a SOURCE means, [] where it is none.
+    """Return the bitext of a SOURCE; [] if it is not bitext.
 
-    SOURCE is `A.de,B.en` (two files of lines), the beginning that two files share (`corpus.de-en`
-    of corpus.de-en.de and corpus.de-en.en), a zip of OPUS, a folder or glob of all such files (also
-    de-en/test.src with test.trg, and BUCC's with .gold), or a table (.tsv .csv .jsonl .parquet)
-    with columns source and target, or named by two languages; of a table `deu-eng.tsv` without a
-    header the first two columns count. Text may be .gz .zst .bz2 .xz. `de-en=SOURCE` says the
-    languages where names do not (and makes hf:... bitext); so do `langs`, of a SOURCE without it.
-    Raises SourceError for a file without its twin, UsageError for languages that are none.
+    SOURCE is one of:
+    - `A.de,B.en`: two files of lines;
+    - `corpus.de-en`: the common beginning of corpus.de-en.de and corpus.de-en.en;
+    - a zip of OPUS;
+    - a table (.tsv .csv .jsonl .parquet) with columns source and target, or two columns named by
+      languages, or of `deu-eng.tsv` without a header the first two columns;
+    - a folder or glob of such files, also de-en/test.src with test.trg, and BUCC's with .gold.
+    Text may be .gz .zst .bz2 .xz. `de-en=SOURCE` names the languages if file names do not, and
+    makes hf:... bitext; `langs` does the same for a SOURCE without languages. Raises SourceError
+    for a file without its twin, UsageError for unknown languages.
     """
     name, named = named_source(source)
     own = language_pair(name) if named != source else None
@@ -128,7 +128,7 @@ def _find(source: str, langs: Languages | None) -> list[Bitext]:
 
 
 def _at(path: Path, langs: Languages | None) -> list[Bitext]:
-    """Return the bitext of a folder, in it and below, or of a file; other files are passed over."""
+    """Return the bitext in a folder and below, or of a file; other files are skipped."""
     if path.is_file():
         return _in_archive(str(path), langs) if path.suffix == ".zip" else _table(path, langs)
     if not path.is_dir() or (path / "manifest.json").is_file():
@@ -142,7 +142,7 @@ def _at(path: Path, langs: Languages | None) -> list[Bitext]:
 
 
 def _two_files(source: str, langs: Languages | None) -> list[Bitext]:
-    """Return the bitext of `A,B`; names may end so: 'newstest-ref.deu.txt' is deu."""
+    """Return the bitext of `A,B`; the language ends a name, as deu in 'newstest-ref.deu.txt'."""
     paths = source.split(",")
     missing = [path for path in paths if not Path(path).is_file()]
     if len(missing) == len(paths):
@@ -162,8 +162,8 @@ def _with_prefix(prefix: Path, langs: Languages | None) -> list[Bitext]:
     """Return the bitext of two files that begin with the same name and end with a language."""
     begin = f"{prefix.name}."
     there = sorted(prefix.parent.glob(f"{escape(begin)}*")) if prefix.name else []
-    sides = {lang: path for path in there
-             if language_code(lang := _plain(path.name).removeprefix(begin))}  # fmt: skip
+    ends = {_plain(path.name).removeprefix(begin): path for path in there}
+    sides = {end: path for end, path in ends.items() if language_code(end)}
     if not sides:
         return []
     if len(sides) != 2:
@@ -175,7 +175,7 @@ def _with_prefix(prefix: Path, langs: Languages | None) -> list[Bitext]:
 
 
 def _in_archive(archive: str, langs: Languages | None) -> list[Bitext]:
-    """Return the bitext in a zip archive, which is not unpacked."""
+    """Return the bitext in a zip archive, which is read without unpacking it."""
     try:
         with zipfile.ZipFile(archive) as packed:
             names = packed.namelist()
@@ -190,9 +190,9 @@ def _in_archive(archive: str, langs: Languages | None) -> list[Bitext]:
 
 
 def _halves(paths: Iterable[str], langs: Languages | None, archive: str = "") -> list[Bitext]:
-    """Return the files NAME.xx-yy.xx with their NAME.xx-yy.yy; raises SourceError without it.
+    """Return the pairs of files NAME.xx-yy.xx and NAME.xx-yy.yy; raises SourceError for a lone one.
 
-    xx-yy/NAME.src and NAME.trg are such too (Tatoeba Challenge).
+    The Tatoeba Challenge names them xx-yy/NAME.src and xx-yy/NAME.trg.
     """
     halves: dict[tuple[str, Languages, Languages], dict[str, str]] = {}  # paths by their endings
     for path in sorted(paths):
@@ -214,7 +214,7 @@ def _halves(paths: Iterable[str], langs: Languages | None, archive: str = "") ->
 
 
 def _table(path: Path, given: Languages | None) -> list[Bitext]:
-    """Return a table of two languages."""
+    """Return a table of two languages; [] for another file."""
     file = file_of(path)
     is_table = file.format != "txt" or layouts_of(str(path))
     headed = read_head(file, Columns()) if is_table else None
@@ -223,7 +223,7 @@ def _table(path: Path, given: Languages | None) -> list[Bitext]:
     if not names or {*_UNPAIRED} & {*names}:
         return []
     langs = given or language_pair(path.name)
-    # Columns that are named by languages; beside others `id` is a number.
+    # Columns named by languages; `id` beside two others is a number, not Indonesian.
     spoken = [
         name for name in names if is_known_language(name) and (name != "id" or len(names) == 2)
     ]
@@ -251,7 +251,7 @@ def _aligned(paths: Sequence[str], langs: Sequence[str], stem: Path, archive: st
 
 
 def _codes(langs: Sequence[str], source: str) -> Languages:
-    """Return the codes of both languages; raises UsageError for a source that has one alone."""
+    """Return the codes of both languages; raises UsageError if they are equal."""
     source_lang, target_lang = (language_code(lang) or lang for lang in langs)
     if source_lang and source_lang == target_lang:
         raise UsageError(
@@ -262,7 +262,7 @@ def _codes(langs: Sequence[str], source: str) -> Languages:
 
 
 def _dataset(path: Path, langs: Sequence[str] | None) -> str:
-    """Return what a file is called without its languages, or else its folder."""
+    """Return the name of a file without its languages; if that is empty, its folder's name."""
     name = name_of(_plain(path.name))
     if langs:
         name = re.sub(rf"(^|[._-]){re.escape('-'.join(langs))}(?=$|[._-])", "", name)
@@ -282,11 +282,11 @@ def _plain(name: str) -> str:
 def stream_bitext(
     files: Iterable[Bitext], dropped: Counter[str], most: int | None = None
 ) -> Iterator[BitextRow]:
-    """Yield rows, at most `most` of each language pair of each data set; count those left out.
+    """Yield rows, at most `most` per language pair of a data set; count dropped rows by reason.
 
-    `dropped`: `empty_side`, `too_long`, `unreadable`; of tables whose rows say their languages also
-    `unknown_language`, `same_language` and `over_limit`; files are not read beyond their limit.
-    Raises SourceError for aligned files of unequal length, and for damage.
+    Reasons are `empty_side`, `too_long` and `unreadable`; of tables whose rows name their languages
+    also `unknown_language`, `same_language` and `over_limit`. Other files are not read beyond
+    `most` rows. Raises SourceError for aligned files of unequal length, and for damage.
     """
     yielded: Counter[Kind] = Counter()
     for file in files:
@@ -305,7 +305,7 @@ def stream_bitext(
 
 
 def _reason(source: str | None, target: str | None, kind: Kind) -> str:
-    """Return why a row is left out, '' if it is not."""
+    """Return why a row is dropped; '' if it is kept."""
     if source is None or target is None:
         return "unreadable"
     if not (source.strip() and target.strip()):
@@ -318,15 +318,15 @@ def _reason(source: str | None, target: str | None, kind: Kind) -> str:
 
 
 def _table_rows(file: Bitext, dropped: Counter[str]) -> Iterator[tuple[str, str, Kind]]:
-    """Yield the rows of a table, with their languages and data set, or those of the file."""
+    """Yield the rows of a table with languages and data set: their own, else those of the file."""
     columns = TextColumns({})
     for texts in stream_columns(file.paths[0], [file.columns or ()], "bitext", columns):
         row = dict(zip(columns.columns, texts, strict=True))
-        langs = (
-            language_code(row[name]) or "" if name in row else lang
-            for name, lang in zip(MIXED[2:4], file.langs, strict=True)
-        )
-        yield texts[0], texts[1], (*langs, row.get(MIXED[4], file.dataset))  # type: ignore[misc]
+        source_lang, target_lang = file.langs
+        if file.is_mixed:
+            source_lang = language_code(row[MIXED[2]]) or ""
+            target_lang = language_code(row[MIXED[3]]) or ""
+        yield texts[0], texts[1], (source_lang, target_lang, row.get(MIXED[4], file.dataset))
     if columns.unread.pop("truncated", 0):
         raise SourceError(f"{file.paths[0]}: damaged, its end is missing; get the file again")
     lost = {"empty_side": columns.dropped["empty_cell"], "unreadable": columns.unread.total()}
@@ -335,21 +335,18 @@ def _table_rows(file: Bitext, dropped: Counter[str]) -> Iterator[tuple[str, str,
 
 def _aligned_rows(file: Bitext) -> Iterator[tuple[str | None, str | None, Kind]]:
     """Yield line by line; raises SourceError if one file ends before the other."""
-    ended = "(ended)"  # stands for the lines that a file lacks; told apart by identity
-    sides = [_lines(file, path) for path in file.paths]
-    for row, (source, target) in enumerate(zip_longest(*sides, fillvalue=ended)):
-        if source is ended or target is ended:
-            counts = [row + (side is not ended) + sum(1 for _ in lines)
-                      for side, lines in zip((source, target), sides, strict=True)]  # fmt: skip
-            raise SourceError(
-                f"{file.paths[0]} has {counts[0]:,} lines and {file.paths[1]} {counts[1]:,}: "
-                "they are not aligned; get both from one release"
-            )
-        yield source, target, (*file.langs, file.dataset)
+    try:
+        for source, target in lines_together([_lines(file, path) for path in file.paths]):
+            yield source, target, (*file.langs, file.dataset)
+    except UnequalFiles as error:
+        raise SourceError(
+            f"{file.paths[0]} has {error.counts[0]:,} lines and {file.paths[1]} "
+            f"{error.counts[1]:,}: they are not aligned; get both from one release"
+        ) from error
 
 
 def _gold_rows(file: Bitext) -> Iterator[tuple[str | None, str | None, Kind]]:
-    """Yield the pairs of ids that the gold file has, as BUCC's, with their sentences."""
+    """Yield the sentences of both files whose ids make a line of the gold file, as in BUCC."""
     sides = [
         dict(line.split("\t", 1) for line in _lines(file, path) if line and "\t" in line)
         for path in file.paths
@@ -362,14 +359,11 @@ def _gold_rows(file: Bitext) -> Iterator[tuple[str | None, str | None, Kind]]:
 def _lines(file: Bitext, path: str) -> Iterator[str | None]:
     """Yield the lines of one side; raises SourceError for damage."""
     parts = _member_parts(file.archive, path) if file.archive else read_parts(path)
-    try:
-        yield from read_lines(not_wide(parts, path))
-    except Damaged as damage:
-        raise SourceError(f"{path} is damaged: it {damage}") from damage
+    return undamaged_lines(not_wide(parts, path), path)
 
 
 def _member_parts(archive: str, name: str) -> Iterator[bytes]:
-    """Yield a member of a zip archive, of no more than it declares."""
+    """Yield a member of a zip archive; raises SourceError if it would grow too much."""
     try:
         with zipfile.ZipFile(archive) as packed, packed.open(name) as member:
             info = packed.getinfo(name)

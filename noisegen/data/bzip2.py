@@ -1,77 +1,130 @@
-"""bzip2 block by block: a damaged block costs itself only, and a file can be entered anywhere."""
+"""bzip2 block by block: a damaged block costs only itself, and a file can be entered anywhere."""
 
 import bz2
 from collections.abc import Callable, Generator, Iterable
 from contextlib import suppress
+from dataclasses import dataclass
 
-BLOCK = 0x314159265359.to_bytes(6, "big")  # begins every block, at any bit; a CRC-32 follows
-END = 0x177245385090.to_bytes(6, "big")  # ends a stream; its CRC-32 follows
+BLOCK = 0x314159265359.to_bytes(6, "big")  # begins every block, at any bit, before its CRC-32
+END = 0x177245385090.to_bytes(6, "big")  # ends a stream, before its CRC-32
 BLOCK_MAX = 4 << 20  # compressed bytes of a block; libbz2's blocks hold 900 kB
 
-Note = Callable[[str], None]  # takes a line that says what is lost
+Note = Callable[[str], None]  # takes a line about a loss
 
 
 def decode_bzip2(
-    parts: Iterable[bytes], note: Note, *, inside: bool = False,
-    stop: int | None = None,
-) -> Generator[bytes, None, None]:  # fmt: skip
-    """Yield the blocks of one or several streams; an empty one stands for one that is lost.
+    parts: Iterable[bytes], note: Note, *, inside: bool = False, stop: int | None = None
+) -> Generator[bytes, None, None]:
+    """Yield the decoded blocks of one or several streams; b'' stands for a lost block.
 
-    `inside`: the parts begin anywhere in a file, and so with the first block that begins in them.
-    Blocks that begin at byte `stop` of the parts or later are left to who reads on from there; what
-    ends a stream belongs to who reads the bytes where the end begins.
+    `inside`: the parts begin anywhere in a file; decoding starts with the first block in them.
+    Blocks that begin at byte `stop` of the parts or later are left to the next reader. The reader
+    of the bytes in which a stream ends checks its end.
     """
-    held, start, searched, kind = b"", 0, 0, "lost" if inside else "header"
-    seen, before = False, 0  # bytes before those held
+    scan = _Scan(note, _LOST if inside else _HEADER)
     for part in parts:
-        held += part
-        magics = [
-            (at, magic) for magic in (BLOCK, END) for at in bit_positions(held, magic, searched)
-        ]
-        for position, magic in sorted(magics):
-            if position < start or (position == start and kind == "block"):
-                continue  # in a checksum, or found before
-            if kind == "block":
-                yield _block(held, start, position, note)
-            if kind == "header":
-                header = held[start // 8 : position // 8].lstrip(b"\0")  # behind padding
-                if len(header) != 4 or not header.startswith(b"BZh"):
-                    note("trailing garbage was left out")
-            if stop is not None and 8 * before + position >= 8 * stop:
+        scan.held += part
+        for position, magic in scan.new_magics():
+            if position < scan.start or (position == scan.start and scan.kind == _BLOCK):
+                continue  # found before, or by chance in a checksum
+            if scan.kind == _BLOCK:
+                yield _block(scan.held, scan.start, position, note)
+            elif scan.kind == _HEADER:
+                scan.check_header(position)
+            if stop is not None and 8 * scan.before + position >= 8 * stop:
                 return
-            seen = True
-            kind = "block" if magic == BLOCK else "header"
-            start = position if magic == BLOCK else -(-(position + 80) // 8) * 8
-        if len(held) - start // 8 > BLOCK_MAX:
-            if kind != "lost":
+            scan.begin(position, magic)
+        if len(scan.held) - scan.start // 8 > BLOCK_MAX:
+            if scan.kind != _LOST:
                 note("a damaged block was left out")
                 yield b""
-            start, kind = 8 * len(held) - 48, "lost"
-        if kind == "lost" and stop is not None and before + len(held) > stop + len(BLOCK):
+            scan.start, scan.kind = 8 * len(scan.held) - 48, _LOST
+        end = scan.before + len(scan.held)
+        if scan.kind == _LOST and stop is not None and end > stop + len(BLOCK):
             return
-        cut = max(0, min(start // 8, len(held) - 7))
-        held, start, before = held[cut:], start - 8 * cut, before + cut
-        searched = max(0, len(held) - 7)
-    if kind == "block":
-        with suppress(OSError):
-            size = 8 * len(held) - start
-            rest = (_bits(held, start, 8 * len(held)) << -size % 8).to_bytes(-(-size // 8), "big")
-            content = bz2.BZ2Decompressor().decompress(b"BZh9" + rest)
-            yield from filter(None, [content])
-    if inside and not seen:
-        return  # nothing begins here: who reads what is before says how it ends
-    tail = held[start // 8 :].strip(b"\0")
-    if kind == "block" or not seen or start > 8 * len(held) or tail.startswith(b"BZh"):
-        note("truncated")
-    elif tail:
-        note("trailing garbage was left out")
+        scan.forget()
+    if scan.kind == _BLOCK and (content := _unended_block(scan.held, scan.start)):
+        yield content
+    if scan.has_begun or not inside:  # else the reader of the bytes before says how they end
+        scan.check_end()
+
+
+_BLOCK, _HEADER, _LOST = "block", "header", "lost"
+
+
+@dataclass
+class _Scan:
+    """A position in a bzip2 file: the bytes `held`, decoded up to bit `start`.
+
+    `kind` says what begins at `start`: a block, the header of a stream, or lost bits of a damaged
+    block.
+    """
+
+    note: Note
+    kind: str
+    held: bytes = b""
+    start: int = 0
+    before: int = 0  # bytes of the file before those held
+    has_begun: bool = False  # whether a block or an end was found
+    _searched: int = 0  # bytes held in which all magics are found
+
+    def new_magics(self) -> list[tuple[int, bytes]]:
+        """Return the bits at which blocks begin or streams end, in their order."""
+        found = [
+            (at, magic)
+            for magic in (BLOCK, END)
+            for at in bit_positions(self.held, magic, self._searched)
+        ]
+        return sorted(found)
+
+    def begin(self, position: int, magic: bytes) -> None:
+        """Go on at a block, or at the header that may follow the end of a stream."""
+        self.has_begun = True
+        if magic == BLOCK:
+            self.kind, self.start = _BLOCK, position
+        else:
+            after_checksum = position + 80
+            self.kind, self.start = _HEADER, -(-after_checksum // 8) * 8
+
+    def check_header(self, position: int) -> None:
+        """Note other bytes than the header of a stream, and padding, before a block."""
+        header = self.held[self.start // 8 : position // 8].lstrip(b"\0")
+        if len(header) != 4 or not header.startswith(b"BZh"):
+            self.note("trailing garbage was left out")
+
+    def forget(self) -> None:
+        """Drop held bytes before `start`, but for the last ones, in which a magic may begin."""
+        cut = max(0, min(self.start // 8, len(self.held) - 7))
+        self.held = self.held[cut:]
+        self.start -= 8 * cut
+        self.before += cut
+        self._searched = max(0, len(self.held) - 7)
+
+    def check_end(self) -> None:
+        """Note a file that ends within a stream, or with other bytes after the last stream."""
+        tail = self.held[self.start // 8 :].strip(b"\0")
+        is_cut = self.kind == _BLOCK or not self.has_begun or self.start > 8 * len(self.held)
+        if is_cut or tail.startswith(b"BZh"):
+            self.note("truncated")
+        elif tail:
+            self.note("trailing garbage was left out")
+
+
+def _unended_block(data: bytes, start: int) -> bytes:
+    """Decode the bits of the last block of a cut file; b'' if they do not hold the whole block."""
+    size = 8 * len(data) - start
+    bits = _bits(data, start, 8 * len(data)) << -size % 8
+    with suppress(OSError):
+        return bz2.BZ2Decompressor().decompress(b"BZh9" + bits.to_bytes(-(-size // 8), "big"))
+    return b""
 
 
 def _block(data: bytes, start: int, stop: int, note: Note) -> bytes:
-    """Decode the bits of a block as a stream of its own; note it and return b'' if damaged."""
+    """Decode the bits of a block as a stream of its own; note damage and return b'' for it."""
     decoder = bz2.BZ2Decompressor()
     bits = _bits(data, start, stop)
-    checksum = bits >> max(0, stop - start - 80) & 0xFFFFFFFF  # the same as that of the stream
+    # A stream of one block has the checksum of the block.
+    checksum = bits >> max(0, stop - start - 80) & 0xFFFFFFFF
     size = stop - start + 80
     end = int.from_bytes(END, "big") << 32 | checksum
     stream = bits << 80 + -size % 8 | end << -size % 8
@@ -92,7 +145,7 @@ def _bits(data: bytes, start: int, stop: int) -> int:
 
 
 def bit_positions(data: bytes, magic: bytes, start: int = 0) -> list[int]:
-    """Return the positions in bits, from byte `start` on, at which six bytes begin."""
+    """Return the bits at which the six bytes of a magic begin, from byte `start` on."""
     wanted, positions = int.from_bytes(magic, "big"), []
     for shift in range(8):
         middle = (wanted << (8 - shift)).to_bytes(7, "big")[1:6] if shift else magic

@@ -1,4 +1,4 @@
-"""Columns of text of any source, named by what they hold: streamed, or read up to a bound."""
+"""Columns of text of any source, named by their content: streamed, or read up to a bound."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -68,7 +68,7 @@ def column_named(name: str, there: Sequence[str]) -> str:
 
 
 def read_columns(source: str, choices: Choices, what: str, advice: str = "") -> TextColumns:
-    """Read the first set of columns, of several `choices`, that the source has.
+    """Read one of several sets of columns, `choices`: the first set that the source has.
 
     `source` is a file, folder, glob or hf:...; the one column of a text file is its lines. Names
     are found as in `column_named`; columns of a file without a header line are numbers from 1. Of
@@ -125,7 +125,7 @@ def stream_columns(
 
 @dataclass(frozen=True)
 class _Choice:
-    """Which of several sets of columns is read: the first that the first file has.
+    """The choice among several sets of columns: the first set that the first file has is read.
 
     `columns` gets an entry per column of this set.
     """

@@ -207,9 +207,9 @@ def _zstd(path: str | Path, note: Note, start: int, stop: int | None) -> Parts:
 
 
 def _seven_zip(path: str | Path, note: Note, start: int, stop: int | None) -> Parts:
-    """Read the members of an archive; of a cut one, which lacks its directory, the first stream.
+    """Decode the members of a 7z archive; of a cut archive without directory, its first stream.
 
-    Raises SourceError for a URL: its directory is at its end, and only a file here is decoded.
+    Raises SourceError for a URL, since the directory is at the end of the file.
     """
     if is_url(path):
         raise SourceError(f"{path}: a 7z archive is read from a folder here: download it first")
@@ -221,7 +221,9 @@ def _seven_zip(path: str | Path, note: Note, start: int, stop: int | None) -> Pa
     if failures and not empty:
         note(f"damaged, the rest was left out ({failures[0]})")
     elif failures:
-        chain = [{"id": lzma.FILTER_LZMA2, "dict_size": 64 << 20}]  # of the strongest preset, -mx=9
+        chain = [
+            {"id": lzma.FILTER_LZMA2, "dict_size": 64 << 20}
+        ]  # filter of the strongest preset, -mx=9
         decoder = partial(lzma.LZMADecompressor, lzma.FORMAT_RAW, filters=chain)
         yield from _streams(path, note, seven_zip.HEADER, None, new=decoder, magic=b"")
 
@@ -238,32 +240,34 @@ DECODERS: dict[str, Callable[[str | Path, Note, int, int | None], Parts]] = {
 }
 
 
-# Entries: where decoding can begin.
+# Entries: offsets at which decoding can begin.
 
 
 def entries(path: str | Path, size: int) -> list[int]:
-    """Return bytes of a dump, 0 first, about `size` apart, at which it can be entered.
+    """Return offsets in a dump at which decoding can begin: 0, then others about `size` apart.
 
-    bzip2 has blocks, which are found from any byte; zstd has frames, gzip of bgzip members, and 7z
-    folders, as large as who made the file chose. Others are read from the beginning.
+    Blocks of bzip2 are found from any byte. Frames of zstd, members of gzip made by bgzip, and
+    folders of 7z are as large as the maker of the file chose. Other files have the offset 0 only.
     """
     kind, total = kind_of(path), size_of(path)
     if total <= size:
         return [0]
     if kind in ("", "bz2"):
         return list(range(0, total, size))
-    if kind in _STARTS and not is_url(path):  # of a store all would be read
+    if kind in _STARTS and not is_url(path):  # in a store the whole file would be read
         with opened(path) as file:
             return _spaced(_STARTS[kind](file), size)
     if kind == "7z" and not is_url(path):
-        with suppress(Exception):  # whatever py7zr raises for a damaged archive: it is not cut
+        with suppress(
+            Exception
+        ):  # py7zr may raise anything for a damaged archive, which is not cut
             if directory := seven_zip.read_directory(Path(path)):
                 return _spaced(seven_zip.folder_starts(directory), size)
     return [0]
 
 
 def _spaced(starts: Iterable[int], size: int) -> list[int]:
-    """Return 0 and those of the starts that are at least `size` apart."""
+    """Return 0 and further starts, each at least `size` after the one before it."""
     chosen = [0]
     for start in starts:
         if start - chosen[-1] >= size:
@@ -272,7 +276,7 @@ def _spaced(starts: Iterable[int], size: int) -> list[int]:
 
 
 def _frame_starts(file: BinaryIO) -> list[int]:
-    """Return where the frames of zstd begin; the last of a damaged file takes all that follows."""
+    """Return the offsets of zstd frames; in a damaged file the last frame goes on to the end."""
     starts = [0]
     while head := file.read(6):
         at = starts[-1]
@@ -296,7 +300,7 @@ def _frame_starts(file: BinaryIO) -> list[int]:
 
 
 def _member_starts(file: BinaryIO) -> Iterator[int]:
-    """Yield where the members of a gzip file begin, as long as each says its size (BGZF)."""
+    """Yield the offsets of the members of a gzip file, as long as each says its size (BGZF)."""
     start = 0
     while (head := file.read(18)).startswith(_SIZED) and head[12:16] == b"BC\2\0":
         yield start
@@ -314,10 +318,10 @@ _STARTS = {"zst": _frame_starts, "gz": _member_starts}
 def _members(
     path: Path, failures: list[str], start: int = 0, stop: int | None = None
 ) -> Iterator[bytes]:
-    """Yield the content of the members; why it ended early is added to `failures`.
+    """Yield the content of the members; `failures` gets the reason why it ended early.
 
-    LZMA and LZMA2 are decoded here, other methods by a 7-Zip program. Raises SourceError without
-    one, MissingExtra without py7zr, which reads the directory.
+    LZMA and LZMA2 are decoded here, other methods by a 7-Zip program. Raises SourceError if there
+    is no such program, MissingExtra without py7zr, which reads the directory.
     """
     program = next(filter(None, map(shutil.which, PROGRAMS)), None)
     directory: seven_zip.Directory | None = None
@@ -326,7 +330,7 @@ def _members(
     except ImportError:
         if program is None:
             raise MissingExtra("py7zr", "7z") from None
-    except Exception as error:  # whatever py7zr raises for a damaged archive
+    except Exception as error:  # py7zr may raise anything for a damaged archive
         if program is None:
             failures.append(str(error))
             return
@@ -341,8 +345,10 @@ def _members(
         )
     with subprocess.Popen(
         [program, "e", "-so", "-bd", "-y", str(path.absolute())],
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-    ) as process:  # fmt: skip
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    ) as process:
         try:
             yield from iter(lambda: cast(BinaryIO, process.stdout).read(CHUNK), b"")
         except GeneratorExit:

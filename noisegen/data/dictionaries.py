@@ -1,9 +1,9 @@
-"""Dictionaries, read from files nobody vouches for: mined ones, and those of translations.
+"""Mined dictionaries and dictionaries of translations, read from files that may be damaged.
 
 A mined dictionary leads from a correct word to its wrong forms. Translations come as MUSE (Conneau
 et al., 2018, "Word Translation Without Parallel Data"; a word and a translation per line), FreeDict
-(TEI, an XML format: streamed, bounded, entities refused), TSV, Parquet, tables of languages, and
-the packaged table.
+(TEI, an XML format: streamed, bounded, entities refused), TSV, Parquet, tables with a column per
+language, and the packaged table.
 """
 
 import re
@@ -33,12 +33,12 @@ from noisegen.noising.lexicon import Entry, matchable
 from noisegen.text.buffers import APOSTROPHES, WORD_BYTES_MAX
 from noisegen.text.resources import DICTIONARIES
 
-ANY = "*"  # the language of entries that hold for any
-BYTES_MAX = 1 << 30  # of a file; a dictionary of a million entries has 40 MB
+ANY = "*"  # the language of entries for any language
+BYTES_MAX = 1 << 30  # bytes of a file; a dictionary of a million entries has 40 MB
 ENTRIES_MAX = 20_000_000
 TEXT_MAX = 100  # characters of a word or phrase
 PROB_SLACK = 0.05  # probabilities rounded to two digits do not add up to 1
-PARTS = 1_000_000  # the count of a probability of 1 where a file has no counts
+PARTS = 1_000_000  # the count of a probability of 1, in a file without counts
 ROWS = 8_192
 TEXTS = ("lang", "clean", "noisy")
 WEIGHTS = ("count", "weight", "prob")
@@ -46,12 +46,12 @@ _MAY_BE_ZERO = ("pages", "reverse_count", "frequency")
 _KNOWN = (*TEXTS, *WEIGHTS, *_MAY_BE_ZERO)
 COUNT_MAX = 1 << 48
 
-_Rows = Iterator[tuple[str, dict[str, Any]]]  # where a row is, and what it has
+_Rows = Iterator[tuple[str, dict[str, Any]]]  # the place of a row for errors, and its values
 _Word = Annotated[str, Meta(max_length=TEXT_MAX, pattern=r"\A\S+\Z")]
 
 
 class _Weights(msgspec.Struct):
-    """How often a row was seen; 0 for what it does not say."""
+    """The weight of a row: a count, a weight or a probability; 0 if absent."""
 
     count: Annotated[int, Meta(ge=1, le=COUNT_MAX)] = 0
     weight: Annotated[int, Meta(ge=1, le=COUNT_MAX)] = 0
@@ -59,7 +59,7 @@ class _Weights(msgspec.Struct):
 
 
 class _MinedRow(_Weights, kw_only=True):
-    """What a row of a mined dictionary may be."""
+    """A valid row of a mined dictionary."""
 
     clean: _Word
     noisy: _Word
@@ -70,9 +70,9 @@ class _MinedRow(_Weights, kw_only=True):
 
 
 class Alternative(NamedTuple):
-    """A wrong form of a word: `prob` is its share of the count of all wrong forms that are kept.
+    """A wrong form of a word; `prob` is its share of the counts of all kept wrong forms.
 
-    `frequency` is how often the word itself was seen where it was right, 0 if that is not known.
+    `frequency` counts correct uses of the word itself; 0 if unknown.
     """
 
     lang: str
@@ -86,10 +86,10 @@ class Alternative(NamedTuple):
 
 
 def load_dictionary(path: str | Path) -> list[Alternative]:
-    """Return the entries of a Parquet, TSV or JSON file, by language, word and falling count.
+    """Return the entries of a Parquet, TSV or JSON file by language, word and falling count.
 
-    Where it has no counts they are `PARTS` times the probability; without probabilities, those are
-    shares of the counts. Raises LexiconError of one line: file, row, and what is wrong.
+    Missing counts are `PARTS` times the probability; missing probabilities are shares of the
+    counts. Raises LexiconError of one line with file, row and problem.
     """
     path = Path(path)
     check_size(path, BYTES_MAX)
@@ -104,7 +104,7 @@ def load_dictionary(path: str | Path) -> list[Alternative]:
 
 @contextmanager
 def _reading(path: Path) -> Iterator[None]:
-    """Turn what a file that cannot be read raises into a LexiconError."""
+    """Turn errors about a file that cannot be read into a LexiconError."""
     try:
         yield
     except (OSError, SourceError, Damaged) as error:
@@ -125,7 +125,7 @@ def _parquet_rows(path: Path) -> _Rows:
         is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind)
         if not (is_text if name in TEXTS else is_number):
             raise LexiconError(f"{path}: column {name!r} is not {wanted} but {kind}")
-    texts = [name for name in names if name in TEXTS]  # as numbers of words that are stored once
+    texts = [name for name in names if name in TEXTS]  # read as dictionaries of distinct words
     number = 0
     with pq.ParquetFile(path, read_dictionary=texts, pre_buffer=False) as file:
         if file.metadata.num_rows > ENTRIES_MAX:
@@ -135,7 +135,7 @@ def _parquet_rows(path: Path) -> _Rows:
             for name in texts:
                 is_stored_once = pa.types.is_dictionary(columns[name].type)
                 words = columns[name].dictionary if is_stored_once else columns[name]
-                # Huge words are refused before they are copied out, as many times as they occur.
+                # Huge words are refused before each of their occurrences is copied out.
                 if (pc.max(pc.binary_length(words)).as_py() or 0) > 4 * TEXT_MAX:
                     raise LexiconError(f"{path}: words of over {TEXT_MAX} characters")
                 columns[name] = columns[name].dictionary_decode() if is_stored_once else words
@@ -145,7 +145,7 @@ def _parquet_rows(path: Path) -> _Rows:
 
 
 def _known_columns(names: list[str], where: str) -> list[str]:
-    """Return the columns that are used; raises LexiconError if one is missing."""
+    """Return the known columns; raises LexiconError if a needed column is missing."""
     needed = ("clean", "noisy") if {*WEIGHTS} & {*names} else ("clean", "noisy", "count")
     for name in needed:
         if name not in names:
@@ -155,7 +155,7 @@ def _known_columns(names: list[str], where: str) -> list[str]:
 
 
 def _tsv_rows(path: Path) -> _Rows:
-    """Yield the rows of a TSV with a header line; `# lang: xx` above it is their language."""
+    """Yield the rows of a TSV with a header line; `# lang: xx` above it names their language."""
     names: list[str] = []
     lang = ANY
     for number, line in enumerate(read_lines(read_parts(path)), 1):
@@ -198,28 +198,41 @@ def _json_rows(path: Path) -> _Rows:
 
 
 def _alternative(where: str, values: Mapping[str, Any], is_text: bool) -> Alternative:
-    """Return a row as an entry; its probability is 0 where it is not given."""
+    """Return a row as an entry; a missing probability is 0."""
     try:
         row = msgspec.convert(values, _MinedRow, strict=not is_text)
     except msgspec.ValidationError as error:
         name = str(error).rpartition("$.")[2].rstrip("`")
         value = values[name]
-        least = 0 if name in _MAY_BE_ZERO else 1
-        wanted = "one word" if name in TEXTS else f"a whole number from {least} to {COUNT_MAX:,}"
-        wanted = "a share above 0, up to 1" if name == "prob" else wanted
         shown = f"{value[:37]}..." if isinstance(value, str) and len(value) > 40 else value
-        raise LexiconError(f"{where}: {name} {shown!r} is not {wanted}") from error
+        raise LexiconError(f"{where}: {name} {shown!r} is not {_wanted(name)}") from error
     if row.clean == row.noisy:
         raise LexiconError(f"{where}: noisy {row.noisy!r} is equal to clean")
     count = row.count or row.weight or max(1, round(row.prob * PARTS))
     return Alternative(
-        row.lang, row.clean, row.noisy, count, row.pages, row.reverse_count, row.prob,
-        row.frequency,
-    )  # fmt: skip
+        lang=row.lang,
+        clean=row.clean,
+        noisy=row.noisy,
+        count=count,
+        pages=row.pages,
+        reverse_count=row.reverse_count,
+        prob=row.prob,
+        frequency=row.frequency,
+    )
+
+
+def _wanted(name: str) -> str:
+    """Return the description of a valid value of a column."""
+    if name in TEXTS:
+        return "one word"
+    if name == "prob":
+        return "a share above 0, up to 1"
+    least = 0 if name in _MAY_BE_ZERO else 1
+    return f"a whole number from {least} to {COUNT_MAX:,}"
 
 
 def _with_shares(word: list[Alternative], path: Path) -> list[Alternative]:
-    """Check the entries of one word together, and give them shares where the file has none."""
+    """Check the entries of one word together, and add missing probabilities."""
     if len({entry.noisy for entry in word}) < len(word):
         raise LexiconError(f"{path}: {word[0].clean!r} has the same wrong form twice")
     total, counts = sum(entry.prob for entry in word), sum(entry.count for entry in word)
@@ -237,29 +250,29 @@ def _with_shares(word: list[Alternative], path: Path) -> list[Alternative]:
 # Translations.
 
 COMMON = DICTIONARIES / "bilingual" / "common.tsv"  # words of nine languages, any into any other
-UNPACKED_MAX = 256 << 20  # of a file, decompressed; MUSE's largest have some 4 MB
-GROWS_MAX = 50  # times that a compressed file may grow; words do so 3 to 10 times
-SMALL_FILE = 1 << 16  # a compressed file below may grow as one of that size
-TRANSLATIONS_MAX = 1_000_000  # that are held in memory; MUSE has some 100,000
+UNPACKED_MAX = 256 << 20  # decompressed bytes of a file; the largest of MUSE have some 4 MB
+GROWS_MAX = 50  # decompressed bytes per compressed byte; lists of words have 3 to 10
+SMALL_FILE = 1 << 16  # a smaller compressed file may grow as large as one of this size
+TRANSLATIONS_MAX = 1_000_000  # translations held in memory; MUSE has some 100,000
 WEIGHT_MAX = 1 << 40
-BETWEEN = "|"  # two alternatives of a cell
-FIRST = 60  # the weight of the first; the n-th has 1/n of it
+BETWEEN = "|"  # separates the alternatives of a cell
+FIRST = 60  # weight of the first alternative; the n-th has 1/n of it
 
 
 @dataclass(frozen=True)
 class Translations:
-    """The translations of a dictionary, words in the order of the file; dropped rows by reason."""
+    """The translations of a dictionary in the file's order; `dropped` counts rows by reason."""
 
     entries: list[Entry]
     dropped: Counter[str] = field(default_factory=Counter)
 
     @property
     def words(self) -> int:
-        """Words and phrases that have a translation."""
+        """The number of words and phrases with a translation."""
         return len({entry.clean for entry in self.entries})
 
     def by_word(self, word: str | None, most: int) -> list[list[Entry]]:
-        """Return the entries of one word in any case, or of the first words of the file."""
+        """Return the entries of `word`, in any case, or of the first `most` words of the file."""
         ordered = sorted(self.entries, key=lambda entry: entry.clean) if word else self.entries
         groups: dict[str, list[Entry]] = {}
         for entry in ordered:
@@ -278,10 +291,10 @@ def packaged_languages() -> tuple[str, ...]:
 def source_of(
     dictionary: str | Path | None, lang: str, into: str | None
 ) -> tuple[Path, str | None]:
-    """Return the file that is read, the user's or the packaged one, and the other language.
+    """Return the path of the user's dictionary, else the packaged one, and the target language.
 
-    That is English by default, of English text Spanish. Raises UsageError where the packaged
-    dictionary has not both.
+    The default target is English, or Spanish for English text. Raises UsageError if the packaged
+    dictionary lacks one of the two languages.
     """
     if dictionary:
         return Path(dictionary), into
@@ -297,11 +310,11 @@ def source_of(
 
 
 def load_translations(path: str | Path, lang: str, into: str | None = None) -> Translations:
-    """Read the translations of words in `lang`; raises LexiconError of one line.
+    """Read translations of words in `lang`, into the language `into` if it is known.
 
-    The file is Parquet by its ending; else what it begins with tells TEI, a table with a header
-    line, and MUSE apart. It may be compressed (.gz, .xz, .bz2, .zst). `into` is the language of the
-    translations if it is known. The weights of equal rows add up.
+    The ending of a file says Parquet; in other files the first bytes tell TEI, a table with a
+    header line, and MUSE apart. A file may be compressed (.gz, .xz, .bz2, .zst). The weights of
+    equal rows add up. Raises LexiconError of one line.
     """
     path = Path(path)
     check_size(path)
@@ -332,7 +345,7 @@ def load_translations(path: str | Path, lang: str, into: str | None = None) -> T
 
 
 def check_size(path: Path, most: int | None = None) -> None:
-    """Raise LexiconError for a file of over `most` bytes (UNPACKED_MAX), unpacked."""
+    """Raise LexiconError for a file of over `most` decompressed bytes (default: UNPACKED_MAX)."""
     with _reading(path):
         refuse_endless(path)
     if not path.is_file():
@@ -353,7 +366,7 @@ def check_size(path: Path, most: int | None = None) -> None:
 
 
 def _reason(clean: str, noisy: str) -> str:
-    """Return why a translation cannot be used; '' if it can."""
+    """Return why a translation is dropped; '' if it is kept."""
     if not clean or not noisy:
         return "empty"
     if max(len(clean), len(noisy)) > TEXT_MAX:
@@ -366,44 +379,60 @@ def _reason(clean: str, noisy: str) -> str:
 
 
 def _translation_rows(path: Path, lang: str, into: str | None) -> Iterator[Entry | str]:
-    """Yield translations; for a row that is none, the reason."""
+    """Yield the translation of each row, or the reason to drop the row."""
     if path.suffix == ".parquet":
         for _, row in _parquet_rows(path):
             yield _translation(row, lang, into)
         return
     parts = blocks(read_parts(path), SCAN)
     first = next(parts, b"").removeprefix(BOM)
+    parts = chain([first], parts)
     if first.lstrip().startswith(b"<"):
-        yield from tei_rows(chain([first], parts), str(path))
-        return
-    names: list[str] | None = None  # none of MUSE, which has no header line
-    for line in read_lines(chain([first], parts)):
+        yield from tei_rows(parts, str(path))
+    else:
+        yield from _line_rows(read_lines(parts), path, lang, into)
+
+
+def _line_rows(
+    lines: Iterator[str | None], path: Path, lang: str, into: str | None
+) -> Iterator[Entry | str]:
+    """Yield the translation of each line of MUSE or of a table, or the reason to drop the line.
+
+    A table begins with a header line: columns clean and noisy, or a column per language.
+    """
+    names: list[str] | None = None  # columns; [] for MUSE, which has no header line
+    for line in lines:
         if line is None:
             yield "not_utf8"
-            continue
-        if line.startswith("# "):
+        elif line.startswith("# "):
             _check_language(line, lang, into, path)
-        if line.startswith("# ") or not line.strip():
-            continue
-        fields = line.split("\t")
-        if names is None:
-            is_table = {"clean", "noisy"} <= {*fields}
-            names = fields if is_table or {lang, into} <= {*fields} else []
-            if names:
-                continue
-        row = dict(zip(names, fields, strict=False))
-        if not names:
-            words = fields if len(fields) > 1 else line.split()
-            yield Entry(words[0], words[1]) if len(words) == 2 else "bad_line"
-        elif not is_table:
-            yield from _concept(row.get(lang, ""), row.get(str(into), ""))
-        else:
-            matches = len(fields) == len(names)
-            yield _translation(row, lang, into) if matches else "bad_line"
+        elif line.strip():
+            fields = line.split("\t")
+            if names is None:
+                is_header = {"clean", "noisy"} <= {*fields} or {lang, into} <= {*fields}
+                names = fields if is_header else []
+                if is_header:
+                    continue
+            yield from _line_translations(line, fields, names, lang, into)
+
+
+def _line_translations(
+    line: str, fields: list[str], names: list[str], lang: str, into: str | None
+) -> Iterator[Entry | str]:
+    """Yield the translations in a line with these columns, or the reason to drop the line."""
+    row = dict(zip(names, fields, strict=False))
+    if not names:
+        words = fields if len(fields) > 1 else line.split()
+        yield Entry(words[0], words[1]) if len(words) == 2 else "bad_line"
+    elif not {"clean", "noisy"} <= {*names}:
+        yield from _concept(row.get(lang, ""), row.get(str(into), ""))
+    else:
+        matches = len(fields) == len(names)
+        yield _translation(row, lang, into) if matches else "bad_line"
 
 
 def _check_language(line: str, lang: str, into: str | None, path: Path) -> None:
-    """Raise LexiconError where the head says that the words are of other languages."""
+    """Raise LexiconError if a comment line names other languages."""
     key, _, value = line[2:].partition(":")
     wanted = {"lang": lang, "into": into}.get(key.strip())
     known = value.split()
@@ -412,7 +441,7 @@ def _check_language(line: str, lang: str, into: str | None, path: Path) -> None:
 
 
 def _concept(words: str, translations: str) -> Iterator[Entry]:
-    """Yield the pairs of two cells that name one thing, alternatives in the order of their use."""
+    """Yield all pairs of alternatives of two cells that name one thing, weighted by their order."""
     ranked = (enumerate(cell.split(BETWEEN), 1) for cell in (words, translations))
     for (rank, clean), (other, noisy) in product(*ranked):
         if clean and noisy:
@@ -420,7 +449,7 @@ def _concept(words: str, translations: str) -> Iterator[Entry]:
 
 
 def _translation(row: Mapping[str, Any], lang: str, into: str | None) -> Entry | str:
-    """Return a row of a table, or why it is none; a share weighs `PARTS` of it."""
+    """Return the translation of a row of a table, or the reason to drop the row."""
     for name, code in (("lang", lang), ("into", into)):
         if code and row.get(name, ANY) not in (code, ANY):
             return "other_language"
@@ -436,27 +465,27 @@ def _translation(row: Mapping[str, Any], lang: str, into: str | None) -> Entry |
 
 # FreeDict's TEI.
 
-ELEMENTS_MAX = 200  # elements within each other
-WORDS_OF_ENTRY_MAX = 200  # headwords, or translations, that are read of one entry
-CHARACTERS_MAX = 1_000  # of one headword or translation
-WORDS_MAX = 5  # of a translation; a longer one is an explanation
+ELEMENTS_MAX = 200  # levels of nested elements
+WORDS_OF_ENTRY_MAX = 200  # headwords, or translations, read of one entry
+CHARACTERS_MAX = 1_000  # characters of one headword or translation
+WORDS_MAX = 5  # words of a translation; a longer one is an explanation
 _NOTES = re.compile(r"\([^()]*\)|\[[^][]*\]|\{[^{}]*\}|<[^<>]*>")
 
 
 class _Entries:
-    """The handlers of a parser: they gather headwords and translations, entry by entry.
+    """Handlers of an XML parser that gather headwords and translations, entry by entry.
 
-    A translation is a `quote` in a `cit` whose type begins with 'trans', or a `tr` (TEI P4);
-    those of examples and of related entries (`re`) stay out.
+    A translation is a `quote` in a `cit` whose type begins with 'trans', or a `tr` (TEI P4).
+    Examples and related entries (`re`) are left out.
     """
 
     def __init__(self, where: str) -> None:
         self.where = where
         self.rows: list[Entry | str] = []
-        self.path: list[str] = []  # the open elements; a cit with its type
+        self.path: list[str] = []  # names of the open elements; a cit with its type
         self.headwords, self.translations = list[str](), list[str]()
-        self.text: list[str] | None = None
-        self.texts: list[str] = []  # where the text belongs
+        self.text: list[str] | None = None  # parts of a headword or translation that is open
+        self.texts: list[str] = []  # the list to which this text goes
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
         """Open an element."""
@@ -476,7 +505,7 @@ class _Entries:
             self.text, self.texts = [], self.translations
 
     def characters(self, text: str) -> None:
-        """Take the text of a headword or translation."""
+        """Add to the text of the open headword or translation, if there is one."""
         if self.text is not None and sum(map(len, self.text)) <= CHARACTERS_MAX:
             self.text.append(text[: CHARACTERS_MAX + 1])
 
@@ -496,12 +525,12 @@ class _Entries:
         self.path.pop()
 
     def refuse(self, name: str, *_: object) -> None:
-        """Refuse entities: they could expand without bound, or name files."""
+        """Raise LexiconError for an entity, which could expand without bound, or name a file."""
         raise LexiconError(f"{self.where} declares an entity ({name[:40]!r}): not read")
 
 
 def tei_rows(parts: Iterable[bytes], where: str) -> Iterator[Entry | str]:
-    """Yield the translations of a TEI file given in parts; raises LexiconError if it is none."""
+    """Yield the translations in the parts of a TEI file; raises LexiconError for another file."""
     parser, entries = expat.ParserCreate(), _Entries(where)
     parser.buffer_text = True
     parser.StartElementHandler, parser.EndElementHandler = entries.start, entries.end

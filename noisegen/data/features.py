@@ -1,4 +1,4 @@
-"""The names of classes that Hugging Face's `datasets` keeps beside integers, in a schema."""
+"""Names of classes, which Hugging Face's `datasets` keeps in the metadata of a schema."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-_KEY = b"huggingface"  # of the metadata that `datasets` writes into Arrow and Parquet
+_KEY = b"huggingface"  # key of the metadata that `datasets` writes into Arrow and Parquet
 
 Names = tuple[str, ...]
 
@@ -25,7 +25,7 @@ def _names(spec: Any) -> Names:
     """Return the names in the description of a column, or of the items of its lists."""
     while isinstance(spec, dict) and isinstance(spec.get("feature"), dict):
         spec = spec["feature"]
-    if isinstance(spec, list) and len(spec) == 1:  # as old versions write a list
+    if isinstance(spec, list) and len(spec) == 1:  # a list as old versions of datasets write it
         return _names(spec[0])
     is_label = isinstance(spec, dict) and spec.get("_type") == "ClassLabel"
     return tuple(map(str, spec["names"])) if is_label else ()
@@ -43,6 +43,6 @@ def with_class_names(schema: pa.Schema, names: Mapping[str, Names]) -> pa.Schema
 
 
 def label_names(numbers: Sequence[int | None], names: Sequence[str]) -> list[Any]:
-    """Return the names of classes; a number that has none, such as -1, stays."""
+    """Return the names of classes by their numbers; a number without a name, such as -1, stays."""
     named = dict(enumerate(names))
     return [named.get(number, number) for number in numbers]  # type: ignore[arg-type]

@@ -43,7 +43,7 @@ _SPLITS, _STATE = "dataset_dict.json", "state.json"
 
 
 def in_folder(folder: str) -> Iterator[FileRange]:
-    """Yield the files in a folder or URL and below, without hidden files and those of a run.
+    """Yield the files in a folder or URL and below, except hidden files and the files of a run.
 
     A saved dataset is its Arrow files. Of a DatasetDict the split `train`, or the only split, is
     read. Raises SourceError if it has several splits and no `train`.
@@ -89,7 +89,7 @@ def _content(path: str, kind: type[T]) -> T:
 
 
 def _files(folder: str) -> list[str]:
-    """Return the visible files in a folder and below, by folder and name; raises SourceError."""
+    """Return the visible files in a folder and below by folder and name; raises SourceError."""
     if is_url(folder):
         with reading(folder):
             store, top = store_of(folder)

@@ -1,6 +1,6 @@
-"""Labelled rows of tasks, and their formats: WikiANN, SNIPS, MultiATIS++, MultiSNIPS, XNLI.
+"""Labelled rows of tasks in the formats WikiANN, SNIPS, MultiATIS++, MultiSNIPS and XNLI.
 
-The released test files of RCP are among them.
+The test files that RCP released are in these formats.
 """
 
 import glob
@@ -29,13 +29,13 @@ from noisegen.data.formats.registry import file_of
 from noisegen.data.lines import BOM, read_parts
 from noisegen.data.rows import Columns, FileRange
 from noisegen.data.sources import completed, expand, first_file, read, shard_ranges
-from noisegen.data.tables import read_lines
+from noisegen.data.tables import UnequalFiles, lines_together, undamaged_lines
 from noisegen.errors import SourceError
 
 OUTSIDE = "O"
-# Of a row: a file of WikiANN without blank lines is one row.
+# Limits of a row: a file of WikiANN without empty lines is one row.
 TOKENS_MAX, CHARACTERS_MAX = 10_000, 100_000
-FILE_MAX = 256 << 20  # bytes of a JSON file, decompressed
+FILE_MAX = 256 << 20  # decompressed bytes of a JSON file
 _JSON_ENDINGS = (".json", *(f".json.{ending}" for ending in COMPRESSIONS))
 
 SLOT_COLUMNS = {  # columns of a table -> the corpus whose format it is
@@ -52,22 +52,22 @@ NLI_COLUMNS = (
 TAG_COLUMNS = ("ner_tags", "labels", "tags", "upos", "pos_tags")
 UNREADABLE = ("not_utf8", "bad_json", "wrong_columns", "open_quote", "row_too_long", "truncated")
 _REPLACED = re.compile(r"<(\S+?)\|\d+>")  # how RCP writes a token that its noise replaced
-# The English training data of XNLI says it otherwise than its test data, and the RCP and Hugging
-# Face sets have numbers; - is without agreement.
+# Names of classes: the English training data of XNLI has other names than its test data, the sets
+# of RCP and Hugging Face have numbers.
 _NUMBERED = ("entailment", "neutral", "contradiction")
 _CLASSES = {"contradictory": "contradiction"} | {str(n): c for n, c in enumerate(_NUMBERED)}
 _WIKIANN_TAGS = ("O", "B-PER", "I-PER", "B-ORG", "I-ORG", "B-LOC", "I-LOC")  # by their numbers
 SPLIT_FILES = ("seq.in", "seq.out", "label")  # requests, slots and intents, a line each
-_NO_CLASS = ("-", "-1")  # the second is what Hugging Face's data sets have
+_NO_CLASS = ("-", "-1")  # annotators disagree; the second in data sets of Hugging Face
 _PREFIXED = re.compile(r"([a-z]{2,3}(?:-[a-z-]+)?):.")
 
 
 @dataclass(frozen=True)
 class LabelledRow:
-    """One text, as tokens; what a task does not have is empty.
+    """One text as tokens, with the labels of its task.
 
-    `tags` has one for each token, `label` is an intent or a class, `second` the sentence after the
-    first in a pair, and `key` what names the row in its file.
+    `tags` has a tag per token, `label` is an intent or a class, `second` is the second sentence of
+    a pair, and `key` names the row in its file. Fields that a task does not use are empty.
     """
 
     tokens: tuple[str, ...]
@@ -84,10 +84,10 @@ class LabelledRow:
 
 @dataclass
 class LabelledRows:
-    """Rows that were read; `dropped` counts others by reason, `damaged` says what was lost.
+    """Rows that were read, and losses: `dropped` counts rows by reason, `damaged` has lines.
 
-    `corpus` names the paper's data whose format it is. `noisy` has the rows' noisy versions where
-    the same file holds them.
+    `corpus` names the data of a paper with this format. `noisy` has noisy versions of the rows if
+    the same file has them.
     """
 
     corpus: str
@@ -97,7 +97,7 @@ class LabelledRows:
     damaged: list[str] = field(default_factory=list)
 
     def add(self, row: LabelledRow, *noisy: LabelledRow) -> None:
-        """Add a row, and its noisy version if there is one; count it where one is too long."""
+        """Add a row and its noisy version, if it has one; count it instead if one is too long."""
         if any(
             len(version.tokens) > TOKENS_MAX
             or len(version.text) + len(version.second) > CHARACTERS_MAX
@@ -109,7 +109,7 @@ class LabelledRows:
             self.noisy += noisy
 
     def drop_strays(self) -> None:
-        """Where most tags but O have B- or I-, drop rows with another tag, and count them."""
+        """Drop and count rows with a tag without B- or I-, if most tags but O have one."""
         tags = Counter(tag for row in self.rows for tag in row.tags if tag != OUTSIDE)
         strays = {tag for tag in tags if tag_kind(tag) == tag}
         if 2 * sum(tags[tag] for tag in strays) >= tags.total():
@@ -126,7 +126,7 @@ def tag_kind(tag: str) -> str:
 
 
 def is_marked(rows: Iterable[LabelledRow]) -> bool:
-    """Tell whether all tags but O have B- or I-."""
+    """Tell whether all tags except O have B- or I-."""
     return all(tag == OUTSIDE or tag_kind(tag) != tag for row in rows for tag in row.tags)
 
 
@@ -139,7 +139,7 @@ def unmarked(rows: Iterable[LabelledRow]) -> list[LabelledRow]:
 
 
 def read_slots(source: str) -> LabelledRows:
-    """Read requests and slots, one label a token, and noisy versions if any; raises SourceError."""
+    """Read requests with a slot label per token, and noisy versions if any; raises SourceError."""
     read = TextColumns({})
     rows = LabelledRows("")
     for texts in _table_rows(source, list(SLOT_COLUMNS), "intent-slots", rows, read):
@@ -156,7 +156,7 @@ def read_slots(source: str) -> LabelledRows:
 
 
 def read_nli(source: str, lang: str) -> LabelledRows:
-    """Read premises, hypotheses and classes, of rows with a language those of `lang`."""
+    """Read premises, hypotheses and classes; rows of a language other than `lang` are dropped."""
     rows = LabelledRows("xnli")
     for texts in _table_rows(source, NLI_COLUMNS, "nli", rows, TextColumns({})):
         *_, first, second, label = (text.strip() for text in texts.values())
@@ -165,7 +165,7 @@ def read_nli(source: str, lang: str) -> LabelledRows:
         elif label in _NO_CLASS:
             rows.dropped["no_label"] += 1
         else:
-            if label.isdecimal():  # those of RCP are in apostrophes, that within are not doubled
+            if label.isdecimal():  # a set of RCP, whose texts stand in apostrophes
                 first, second = map(_unquoted, (first, second))
             label = _CLASSES.get(label, label)
             rows.add(LabelledRow(tuple(first.split()), (), label, " ".join(second.split())))
@@ -190,29 +190,24 @@ def read_split(source: str) -> LabelledRows:
     """
     rows = LabelledRows("atis" if "atis" in Path(source).resolve().parts else "snips")
     paths = [Path(source, name) for name in SPLIT_FILES]
-    sides: list[list[str | None]] = []
-    counts: dict[str, int] = {}
-    for path in paths:
-        over = Counter[str]()
-        try:
-            sides.append(list(within_memory(read_lines(read_parts(path)), over)))
-        except Damaged as damage:
-            raise SourceError(f"{path} is damaged: {damage}") from damage
-        counts[path.name] = len(sides[-1]) + over.total()
-    if len(set(counts.values())) > 1:
-        found = ", ".join(f"{name} {count:,}" for name, count in counts.items())
-        raise SourceError(f"{source}: files of unequal length ({found} lines): get them again")
-    rows.dropped.update(over)  # as many in each file
+    sides = [undamaged_lines(read_parts(path), path) for path in paths]
     lost = Counter[str]()
-    for text, slots, intent in zip(*sides, strict=True):
-        if text is None or slots is None or intent is None:
-            lost["not_utf8"] += 1
-        elif not (text.strip() and intent.strip()):
-            rows.dropped["empty_cell"] += 1
-        elif len(tokens := text.split()) != len(tags := slots.split()):
-            rows.dropped["unequal_labels"] += 1
-        else:
-            rows.add(LabelledRow(tuple(tokens), tuple(tags), intent.strip()))
+    try:
+        for text, slots, intent in within_memory(lines_together(sides), rows.dropped):
+            if text is None or slots is None or intent is None:
+                lost["not_utf8"] += 1
+            elif not (text.strip() and intent.strip()):
+                rows.dropped["empty_cell"] += 1
+            elif len(tokens := text.split()) != len(tags := slots.split()):
+                rows.dropped["unequal_labels"] += 1
+            else:
+                rows.add(LabelledRow(tuple(tokens), tuple(tags), intent.strip()))
+    except UnequalFiles as error:
+        counts = zip(SPLIT_FILES, error.counts, strict=True)
+        found = ", ".join(f"{name} {count:,}" for name, count in counts)
+        raise SourceError(
+            f"{source}: files of unequal length ({found} lines): get them again"
+        ) from error
     rows.damaged += damaged_rows(source, lost)
     return rows
 
@@ -220,14 +215,14 @@ def read_split(source: str) -> LabelledRows:
 def _table_rows(
     source: str, choices: Sequence[Sequence[str]], what: str, rows: LabelledRows, read: TextColumns
 ) -> Iterator[dict[str, str]]:
-    """Yield the rows of a table by column; what was lost of it is added to `rows`."""
+    """Yield the rows of a table as texts by column; losses are added to `rows`."""
     for texts in within_memory(stream_columns(source, choices, what, read), read.dropped):
         yield dict(zip(read.columns, texts, strict=True))
     rows.dropped += read.dropped
     rows.damaged += read.damaged
 
 
-# SNIPS: intent -> pieces of text, some with a slot.
+# SNIPS: a JSON object of intents with requests, each a list of pieces of text, some with a slot.
 
 
 class _Piece(msgspec.Struct):
@@ -254,8 +249,8 @@ def _json_files(source: str) -> list[Path]:
 def read_snips(source: str) -> LabelledRows:
     """Read JSON files of SNIPS, compressed or not: a file, folder or glob; raises SourceError.
 
-    A piece of text is split at white space, so that a token never has two slots: in "artist's"
-    with artist as a slot, 's is a token of its own, outside. Slots become B-x, I-x.
+    Pieces of text are split at white space one by one, so that a token never has two slots: if
+    "artist" in "artist's" is a slot, 's is a token without a slot. Slots become B-x, I-x.
     """
     rows = LabelledRows("snips")
     for path in _json_files(source):
@@ -284,7 +279,7 @@ def read_snips(source: str) -> LabelledRows:
 
 
 def _requests(path: Path) -> Iterator[tuple[str, Any]]:
-    """Yield intents with their requests; None for what is no list of requests."""
+    """Yield intents with their requests; None if an intent has no list of requests."""
     content = bytearray()
     try:
         for part in read_parts(path):
@@ -296,7 +291,7 @@ def _requests(path: Path) -> Iterator[tuple[str, Any]]:
     content = content.removeprefix(BOM)
     if not content.strip():
         raise SourceError(f"{path} is empty: get it again")
-    try:  # the published files have an emoji as two halves of a pair in it
+    try:  # a published file has an emoji as two surrogates, each encoded by itself
         halves = content.decode("utf-8", "surrogatepass")
         text = halves.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     except UnicodeDecodeError:
@@ -312,15 +307,15 @@ def _requests(path: Path) -> Iterator[tuple[str, Any]]:
             yield intent, request
 
 
-# Tokens with tags: tables with lists of both, a token per line, and WikiANN's `lang:token TAB tag`.
+# Tokens with tags: tables of lists, files with a token per line, WikiANN (`lang:token TAB tag`).
 
 
 def read_tags(source: str, lang: str) -> LabelledRows:
-    """Read tokens with their tags: WikiANN, another file with a token per line, or a table.
+    """Read tokens with tags from WikiANN, another file with a token per line, or a table.
 
-    Of a table the tokens are the column `tokens`, the tags the first of `TAG_COLUMNS` that it has;
-    numbers of classes become their names, where it has none those of WikiANN. Rows of another
-    language in `langs` are dropped, those after the first ROWS_MAX counted under `over_limit`.
+    In a table `tokens` has the tokens and the first of `TAG_COLUMNS` the tags. Numbers of classes
+    become names: those of the table, else those of WikiANN. Rows with another language in the
+    column `langs` are dropped; rows after the first ROWS_MAX are counted under `over_limit`.
     Raises SourceError.
     """
     path = Path(source)
@@ -347,7 +342,7 @@ def read_tags(source: str, lang: str) -> LabelledRows:
 def _table_tags(
     files: Sequence[FileRange], columns: Columns, lang: str, dropped: Counter[str]
 ) -> Iterator[LabelledRow]:
-    """Yield the rows of tables that are of the language; count the others."""
+    """Yield the rows of tables in the language; count rows in others."""
     for shard in shard_ranges(files, columns, ROWS_MAX):
         for batch in read(shard, columns):
             there = batch.table.schema
@@ -366,9 +361,9 @@ def _table_tags(
 
 
 def read_wikiann(source: str, lang: str) -> LabelledRows:
-    """Read the sentences of one language; raises SourceError where there is no file.
+    """Read the sentences of one language; raises SourceError for a missing file.
 
-    A token without `lang:` before it counts as of the language that is asked for.
+    A token without `lang:` before it counts as one of this language.
     """
     path = Path(source)
     if not path.is_file():
@@ -389,7 +384,7 @@ def read_wikiann(source: str, lang: str) -> LabelledRows:
 
 
 def _sentence_row(lines: Sequence[str], lang: str) -> LabelledRow | str:
-    """Return the lines of a sentence as a row, or the reason to drop it."""
+    """Return the lines of a sentence as a row, or the reason to drop the sentence."""
     if len(lines) > TOKENS_MAX:
         return "too_long"
     fields = [line.removeprefix("\N{BOM}").split("\t") for line in lines]
@@ -399,7 +394,7 @@ def _sentence_row(lines: Sequence[str], lang: str) -> LabelledRow | str:
         return "unequal_labels"
     tokens, tags = zip(*((token, tag.strip()) for token, tag in fields), strict=True)
     codes = {match[1] if (match := _PREFIXED.match(token)) else None for token in tokens}
-    code = codes.pop() if len(codes) == 1 else None  # one that stands before every token
+    code = codes.pop() if len(codes) == 1 else None  # a code counts if every token has it
     if code not in (None, lang):
         return "other_language"
     shown = tokens if code is None else tuple(token.removeprefix(f"{lang}:") for token in tokens)

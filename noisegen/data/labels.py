@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from itertools import pairwise, takewhile
 from typing import Any
 
-Owners = Sequence[int | None]  # for each noisy token the number of the clean one, in their order
+Owners = Sequence[int | None]  # per noisy token the number of its clean token; None without one
 
 
 def carried(labels: Sequence[Any], owners: Owners) -> list[Any]:
-    """Return the labels of noisy tokens: those of their clean tokens, O without one.
+    """Return the labels of noisy tokens: the label of the clean token, or O without clean token.
 
-    A token split in two continues its label (B-x, then I-x); tokens merged into one keep the first
-    label, and what is left of a span whose B-x went into such a token begins with B-x.
+    A token split in two continues its label (B-x, then I-x). Tokens merged into one keep the first
+    label; if that takes the B-x of a span, the rest of the span begins with B-x.
     """
     made: list[Any] = []
     for before, owner in pairwise([None, *owners]):
@@ -27,10 +27,10 @@ def carried(labels: Sequence[Any], owners: Owners) -> list[Any]:
 
 
 def carried_forms(forms: Sequence[str], owners: Owners) -> list[str]:
-    """Return the normal forms of noisy words, as MultiLexNorm has them.
+    """Return the normal forms of noisy words by the rules of MultiLexNorm.
 
-    The first part of a split word has its form and the others none; words merged into one have
-    theirs joined.
+    The first part of a split word has its form, the other parts have ''. Words merged into one have
+    their forms joined by a space.
     """
     made = [""] * len(owners)
     for clean, noisy in units(owners, len(forms)):
@@ -39,10 +39,10 @@ def carried_forms(forms: Sequence[str], owners: Owners) -> list[str]:
 
 
 def units(owners: Owners, count: int) -> list[tuple[range, range]]:
-    """Return which of `count` clean tokens became which noisy tokens, in their order.
+    """Return ranges of the `count` clean tokens with the ranges of noisy tokens they became.
 
-    Several noisy tokens come from a split, several clean ones from a merger. A clean token that
-    noise removed counts with the one before it, or with the first one left.
+    A split has several noisy tokens, a merger several clean tokens. A clean token that noise
+    removed belongs to the range of the token before it, or else to the first range.
     """
     if not owners:
         return []

@@ -96,9 +96,9 @@ def with_blocks(file: FileRange) -> FileRange:
 
 
 def _block_parts(file: FileRange) -> Iterator[tuple[int, int, bytes]]:
-    """Yield the parts of the blocks of a range, each with its block's number and offset.
+    """Yield the parts of the blocks of a range with the number and the offset of their block.
 
-    The offset is that of the block's first byte in the decompressed text. Raises Damaged.
+    The offset counts decompressed bytes before the block. Raises Damaged.
     """
     at = file.content
     for number, (start, stop) in enumerate(pairwise(file.blocks)):
@@ -269,7 +269,7 @@ class _LineCutter:
 
 
 def _numbered_parts(file: FileRange) -> Iterator[tuple[int, int, bytes]]:
-    """Yield the parts of a text from `start` on, each with its block's number and offset."""
+    """Yield the parts of a text from `start` on, with the number and the offset of their block."""
     if not file.blocks:
         yield from ((0, 0, part) for part in read_range(file))
         return

@@ -33,11 +33,12 @@ _REFERENCE = re.compile(r"(?<![^|])\d+(\.\d+)?(?=:)")  # to a word, in the colum
 def rewritten(
     raw: bytes, names: Sequence[str], new: Mapping[str, Sequence[str]], owners: Owners
 ) -> str:
-    """Return the lines of a sentence, RAW of a row, with its noisy tokens.
+    """Return the lines of a sentence (RAW of a row) with its noisy tokens.
 
-    `names` are the columns of the row; `new` has some of them for the noisy tokens. In the others
-    these have what their clean tokens have, tags such as B-x by the rule of labels. Comments but
-    `# text`, separators and line ends stay, and so does a sentence that has lost all tokens.
+    `names` are the columns of the row. `new` has the values of some columns for the noisy tokens;
+    in other columns a noisy token has the value of its clean token, and tags such as B-x follow
+    the rule of labels. Comments except `# text`, separators and line ends stay. A sentence that
+    lost all tokens is returned unchanged.
     """
     if not owners:
         return raw.decode()
@@ -56,7 +57,7 @@ def rewritten(
 
 
 def _parts(raw: bytes) -> tuple[Sentence, Sentence, Sentence]:
-    """Return the lines before the tokens of a sentence, with the tokens, and after them."""
+    """Return the lines of a sentence in three parts: before the tokens, the tokens, after them."""
     lines = list(io.StringIO(raw.decode(), newline="\n"))
     at = 0
     for is_text, group in groupby(lines, lambda line: bool(line.strip(_SPACES))):
@@ -69,7 +70,7 @@ def _parts(raw: bytes) -> tuple[Sentence, Sentence, Sentence]:
 
 
 def _line(line: str, cells: Sequence[str]) -> str:
-    """Return a line with other fields between the same separators."""
+    """Return a line with new fields between its separators."""
     if "\t" in line:
         return "\t".join(cells) + line[len(line.rstrip("\r\n")) :]
     fields = iter(cells)
@@ -77,7 +78,7 @@ def _line(line: str, cells: Sequence[str]) -> str:
 
 
 class NoisySentence:
-    """The fields of the lines of a sentence, and what becomes of them with other tokens."""
+    """The lines of a sentence as fields, and the lines of the sentence with noisy tokens."""
 
     def __init__(self, fields: Fields, names: tuple[str, ...], owners: Owners) -> None:
         self.fields, self.names, self.owners = fields, names, owners
@@ -90,7 +91,7 @@ class NoisySentence:
         return self.names[0] != INDEX or cells[0].isdecimal()
 
     def rows(self, new: Mapping[str, Sequence[str]]) -> Iterator[tuple[int, list[str]]]:
-        """Yield the lines with the noisy tokens, each with the number of the line that it was."""
+        """Yield the lines of the noisy sentence, each with the number of its clean line."""
         tokens = self.tokens()
         for name, values in new.items():
             at = self.names.index(name)
@@ -106,7 +107,7 @@ class NoisySentence:
                 yield line, self.other(number, cells, tokens)
 
     def tokens(self) -> Fields:
-        """Return the fields of the noisy tokens, as far as they come from the clean ones."""
+        """Return the fields of the noisy tokens, with the values of their clean tokens."""
         columns = []
         for name, values in zip(self.names, zip(*self.words, strict=True), strict=True):
             if name == INDEX:
@@ -118,17 +119,18 @@ class NoisySentence:
         return [list(cells) for cells in zip(*columns, strict=True)]
 
     def other(self, number: str, cells: Sequence[str], tokens: Fields) -> list[str]:
-        """Return the fields of a line that is no word, with its new number."""
+        """Return the fields of a line that is not a word, with its new number."""
         return [number, *cells[1:]]
 
     def _new_ids(self) -> dict[str, str]:
-        """Return the new numbers of words, contractions and empty nodes; '' where one is gone."""
-        bounds = {
-            self.words[word][0]: (self.first + noisy.start, self.first + noisy.stop - 1)
-            for clean, noisy in self.units for word in clean
-        }  # fmt: skip
+        """Return new numbers of words, contractions and empty nodes; '' for a lost contraction."""
+        bounds = {}  # numbers of the first and last noisy token of a word
+        for clean, noisy in self.units:
+            for word in clean:
+                number = self.words[word][0]
+                bounds[number] = self.first + noisy.start, self.first + noisy.stop - 1
         ids: dict[str, str] = {}
-        nodes: Counter[object] = Counter()  # empty ones after a word
+        nodes: Counter[object] = Counter()  # empty nodes after each word
         for number, *_ in self.fields:
             whole, part = match.groups() if (match := NUMBER.fullmatch(number)) else (number, None)
             first, last = bounds.get(whole, (whole, whole))
@@ -144,29 +146,30 @@ class NoisySentence:
 
 
 class Treebank(NoisySentence):
-    """The same in CoNLL-U, with the relations between the words.
+    """A sentence of CoNLL-U, with the relations between its words.
 
-    The first part of a split word has its columns; the others are X and joined to it as `goeswith`.
-    A merged word has the columns of its first word, and the relation of that nearest to the root.
+    The first part of a split word has the columns of the word. The other parts are X, joined to it
+    as `goeswith`. A merged word has the columns of its first word, and the relation of the word
+    nearest to the root.
     """
 
     def __init__(self, fields: Fields, names: tuple[str, ...], owners: Owners) -> None:
         super().__init__(fields, names, owners)
         self._heads = {cells[0]: cells[HEAD] for cells in self.words}
-        self._tight = {  # the last numbers of words and contractions without a space after them
-            cells[0].rpartition("-")[2] for cells in fields
-            if is_tight(cells) and (self._is_word(cells) or not self.ids[cells[0]])
-        }  # fmt: skip
+        self._tight = set()  # last numbers of words and contractions without a space after them
+        for cells in fields:
+            if is_tight(cells) and (self._is_word(cells) or not self.ids[cells[0]]):
+                self._tight.add(cells[0].rpartition("-")[2])
 
     def tokens(self) -> Fields:
-        """Return the fields of the noisy tokens, as far as they come from the clean ones."""
+        """Return the fields of the noisy tokens, with the values of their clean tokens."""
         tokens = [cells for unit in self.units for cells in self._unit(*unit)]
         for number, cells in enumerate(tokens, self.first):
             cells[0] = str(number)
         return tokens
 
     def _unit(self, clean: range, noisy: range) -> Fields:
-        """Return the fields of the noisy tokens that some clean ones became."""
+        """Return the fields of the noisy tokens of one unit."""
         own = self.words[self.owners[noisy.start] or 0]
         top = self.words[min(clean, key=self._depth)]
         relation = [self.ids.get(top[HEAD], top[HEAD]), top[HEAD + 1], self._deps(top[DEPS])]
@@ -180,7 +183,7 @@ class Treebank(NoisySentence):
         return tokens
 
     def _depth(self, word: int) -> int:
-        """Return how far a word is from the root; much where its heads are a circle."""
+        """Return the steps from a word to the root; over the number of words in a circle."""
         number, steps = self.words[word][0], 0
         while number in self._heads and steps <= len(self._heads):
             number, steps = self._heads[number], steps + 1
@@ -190,9 +193,10 @@ class Treebank(NoisySentence):
         return _REFERENCE.sub(lambda match: self.ids.get(match[0], match[0]), relations)
 
     def other(self, number: str, cells: Sequence[str], tokens: Fields) -> list[str]:
-        """Return the fields of an empty node, or of a contraction, spelled as its words if it was.
+        """Return the fields of an empty node or a contraction.
 
-        One that its words do not spell, such as du of de and le, stays.
+        A contraction that its words spell is spelled as its noisy words. Another, such as du of de
+        and le, stays.
         """
         numbers, form = [word[0] for word in self.words], cells[1]
         first, _, last = cells[0].partition("-")

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from glob import escape
-from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,7 +15,7 @@ from noisegen.data.lines import read_range
 from noisegen.data.m2 import M2_ENDINGS, M2_STARTS, read_m2, text_head
 from noisegen.data.rows import Columns, FileRange, numbered
 from noisegen.data.sources import expand, listed, no_column
-from noisegen.data.tables import KEPT, read_lines
+from noisegen.data.tables import KEPT, UnequalFiles, lines_together, read_lines
 from noisegen.errors import SourceError, UsageError
 from noisegen.noising.rng import DECISION_BITS, mix, name_number, threshold
 from noisegen.options import Strings
@@ -106,20 +105,19 @@ def pair_rows(
 
 
 def _aligned_rows(files: Sequence[FileRange], damaged: list[str]) -> Iterator[PairRow]:
-    lost, ended = 0, "(ended)"  # stands for the lines that a file lacks; known by identity
-    sides = [_lines(file, damaged) for file in files]
-    for noisy, *versions in zip_longest(*sides, fillvalue=ended):
-        if noisy is ended or any(line is ended for line in versions):
-            lost += 1
-        else:
+    try:
+        for noisy, *versions in lines_together([_lines(file, damaged) for file in files]):
             yield PairRow(noisy, versions, is_read=None not in (noisy, *versions))
-    if lost:
-        lengths = f"{files[0].path} and its clean files differ in length"
-        damaged.append(f"{lengths}: {lost:,} lines at the end have no partner")
+    except UnequalFiles as error:
+        lost = max(error.counts) - min(error.counts)
+        damaged.append(
+            f"{files[0].path} and its clean files differ in length: {lost:,} lines at the end have "
+            "no partner"
+        )
 
 
 def _lines(file: FileRange, damaged: list[str]) -> Iterator[str | None]:
-    """Yield lines, None for one that cannot be read; damage ends them and goes to `damaged`."""
+    """Yield lines, None for an unreadable line; damage ends them and adds a line to `damaged`."""
     try:
         yield from read_lines(read_range(file))
     except Damaged as damage:
@@ -175,7 +173,7 @@ def read_pairs(
     clean_file: str | None = None,
     advice: tuple[str, str] = OPTIONS,
 ) -> Pairs:
-    """Read pairs, at most PAIRS_MAX; pairs without a side or with a very long one are dropped.
+    """Read pairs, at most PAIRS_MAX; a pair with an empty or very long side is dropped.
 
     Dropped pairs are counted under `over_limit`, `empty_side`, `unreadable` and `too_long`. Of
     several clean versions of a row the first counts. `advice` as in `PairColumns`.

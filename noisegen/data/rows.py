@@ -1,4 +1,4 @@
-"""Rows of files: `FileRange` is what can be read, `RowBatch` is what was read.
+"""Rows of files: a `FileRange` can be read, a `RowBatch` was read.
 
 `Columns` are the columns that the user named.
 """

@@ -1,4 +1,4 @@
-"""7z archives as streams: the directory at their end, and the members, which become no files."""
+"""7z archives as streams: the directory at their end, and the members, which are not unpacked."""
 
 import lzma
 import zlib
@@ -16,13 +16,13 @@ CODERS = {
     b"\x03\x03\x01\x03": lzma.FILTER_X86,
 }
 
-# The offset of the streams, (packed bytes, bytes, filters) of each, and (bytes, checksum) of the
-# members, which lie one after the other in the streams.
+# A directory: the offset of the streams; per stream packed bytes, bytes and filters; per member
+# bytes and checksum. The members lie one after the other in the streams.
 Directory = tuple[int, list[tuple[int, int, list[dict[str, int]]]], list[tuple[int, int]]]
 
 
 def read_directory(path: Path) -> Directory | None:
-    """Read what an archive has; None if it is packed by a method that is not decoded here."""
+    """Read the directory of an archive; None if a method in it is not decoded here."""
     import py7zr
 
     decode: Any = lzma._decode_filter_properties  # type: ignore[attr-defined]
@@ -45,7 +45,7 @@ def read_directory(path: Path) -> Directory | None:
 
 
 def within(directory: Directory, start: int, stop: int | None) -> Directory:
-    """Return the directory of the folders that begin from byte `start` up to `stop`."""
+    """Return the part of a directory for folders that begin from byte `start` to `stop`."""
     begin, streams, members = directory
     starts = list(accumulate((packed for packed, *_ in streams), initial=begin))
     first = bisect_left(starts, start, hi=len(streams))
@@ -59,13 +59,13 @@ def within(directory: Directory, start: int, stop: int | None) -> Directory:
 
 
 def folder_starts(directory: Directory) -> list[int]:
-    """Return where the folders of an archive begin."""
+    """Return the offsets of the folders of an archive."""
     begin, streams, _ = directory
     return list(accumulate((packed for packed, *_ in streams), initial=begin))[:-1]
 
 
 def decoded_members(file: BinaryIO, directory: Directory, failures: list[str]) -> Iterator[bytes]:
-    """Yield the bytes of all streams, and compare the checksums of the members."""
+    """Yield the bytes of all streams; a wrong checksum of a member is added to `failures`."""
     begin, streams, sizes = directory
     members = iter(sizes)
     size, expected = next(members, (0, 0))

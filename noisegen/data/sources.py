@@ -1,4 +1,4 @@
-"""What a SOURCE means: its files, their columns, and their rows in shards and batches with ids."""
+"""Sources of a run: their files, the columns of these, and their rows in shards and batches."""
 
 import glob
 from collections import Counter

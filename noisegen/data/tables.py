@@ -5,7 +5,7 @@ A table has all rows of its block. A row that cannot be read is null; its column
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
+from itertools import chain, zip_longest
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from noisegen.data.files import SCAN, Damaged
 from noisegen.data.lines import BOM, LINE_MAX, blocks
+from noisegen.errors import SourceError
 
 Mask = npt.NDArray[np.bool_]
 Codes = npt.NDArray[np.int8]
@@ -167,3 +168,33 @@ def read_lines(parts: Iterable[bytes]) -> Iterator[str | None]:
             yield from lines
     except Damaged as damage:
         raise Damaged(f"breaks off after line {count:,} ({damage})") from damage
+
+
+def undamaged_lines(parts: Iterable[bytes], path: object) -> Iterator[str | None]:
+    """Yield lines as `read_lines` does; damage raises SourceError."""
+    try:
+        yield from read_lines(parts)
+    except Damaged as damage:
+        raise SourceError(f"{path} is damaged: it {damage}") from damage
+
+
+class UnequalFiles(Exception):  # noqa: N818  (each caller says what it means)
+    """Files whose lines belong together have different numbers of lines, `counts`."""
+
+    def __init__(self, counts: Sequence[int]) -> None:
+        super().__init__(counts)
+        self.counts = counts
+
+
+def lines_together(
+    files: Sequence[Iterator[str | None]],
+) -> Iterator[tuple[str | None, ...]]:
+    """Yield the lines of several files side by side; raises UnequalFiles after the shortest."""
+    ended = "(ended)"  # stands for the lines that a file lacks; known by identity
+    for number, lines in enumerate(zip_longest(*files, fillvalue=ended)):
+        if any(line is ended for line in lines):
+            counts = []
+            for line, rest in zip(lines, files, strict=True):
+                counts.append(number + (line is not ended) + sum(1 for _ in rest))
+            raise UnequalFiles(counts)
+        yield lines

@@ -46,7 +46,7 @@ def test_every_format_is_read_from_a_store(store: Store) -> None:
     for ending, encode in FORMATS.items():
         url = store.write(f"{ending}/a.{ending}", encode(TEXTS))
         assert clean(url, shard=4) == TEXTS, ending
-        assert [item.size for item in expand(url)] == [len(encode(TEXTS))]
+        assert [file.file_size for file in expand(url)] == [len(encode(TEXTS))]
     packed = store.write("a.txt.gz", gzip.compress(FORMATS["txt"](TEXTS)))
     assert clean(packed) == TEXTS
 

@@ -22,15 +22,15 @@ class NoisyRow(NamedTuple):
     """A row to write: its values by column, and the line that it was read from."""
 
     values: dict[str, Any]
-    columns: Columns  # which of the values are text, tokens and labels
+    columns: Columns  # names of the text, tokens and labels among the values
     changed: Collection[str]  # columns that noise changes or adds
     line: bytes | None  # without its line end; None if the source has another format
     owners: Sequence[int | None] = ()  # per noisy token the number of its clean token
 
 
 @dataclass(frozen=True)
-class Writer:
-    """How noisy rows are written as one file of a format.
+class RowWriter:
+    """The way to write noisy rows as one file of a format.
 
     `line` returns a row as text without its line end; without `line` whole tables are written as
     Parquet. `keeps` names the formats whose lines are changed in place rather than built anew.
@@ -46,7 +46,7 @@ class Writer:
 
 @dataclass(frozen=True)
 class Format:
-    """How files of one format are known, read, cut into ranges and written.
+    """A file format: how its files are known, read, cut into ranges and written.
 
     `head` takes a file and, of text, its first lines. It returns the file with its columns
     (`schema`), and `start` behind a header line; None if the file has no rows.
@@ -65,7 +65,7 @@ class Format:
     has_header: bool = False  # the first line names the columns
     has_token_lines: bool = False  # a token per line, a blank line after each sentence
     head_bytes: int = 64 << 10
-    writer: Writer | None = None
+    writer: RowWriter | None = None
 
 
 # Readers of text.

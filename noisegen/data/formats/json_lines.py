@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.json
 
 from noisegen.data.files import SCAN
-from noisegen.data.formats.base import Format, NoisyRow, Tables, Writer, text_blocks, with_raw
+from noisegen.data.formats.base import Format, NoisyRow, RowWriter, Tables, text_blocks, with_raw
 from noisegen.data.formats.cells import as_json
 from noisegen.data.lines import LINE_MAX
 from noisegen.data.rows import Columns, FileRange
@@ -270,5 +270,5 @@ JSONL = Format(
     tables=_tables,
     cut="lines",
     head_bytes=SCAN,
-    writer=Writer(_line, keeps=("jsonl",)),
+    writer=RowWriter(_line, keeps=("jsonl",)),
 )

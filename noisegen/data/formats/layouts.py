@@ -17,11 +17,11 @@ import numpy as np
 import pyarrow as pa
 
 from noisegen.data.decoders import COMPRESSIONS
-from noisegen.data.files import Damaged, is_url
+from noisegen.data.files import is_url
 from noisegen.data.formats.base import Format, Tables, text_blocks, with_names
 from noisegen.data.lines import read_parts
 from noisegen.data.rows import Columns, FileRange
-from noisegen.data.tables import CODE, delimited, read_lines, with_reasons
+from noisegen.data.tables import CODE, delimited, undamaged_lines, with_reasons
 from noisegen.errors import SourceError
 
 LABEL, SCORE = "label", "score"
@@ -122,10 +122,7 @@ class FileLayout:
         gold = next((file for file in there if not is_url(path) and file.is_file()), None)
         if gold is None:
             raise SourceError(f"{path}: its scores are in {name}, which is not there: add it")
-        try:
-            return list(read_lines(read_parts(gold)))
-        except Damaged as damage:
-            raise SourceError(f"{gold} is damaged: {damage}") from damage
+        return list(undamaged_lines(read_parts(gold), gold))
 
 
 def _as_utf8(line: bytes) -> bytes:

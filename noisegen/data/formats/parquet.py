@@ -17,8 +17,8 @@ import pyarrow.parquet as pq
 from noisegen.data.files import count_bytes, for_arrow, reading, size_of
 from noisegen.data.formats.base import (
     Format,
+    RowWriter,
     Tables,
-    Writer,
     conform,
     plain_schema,
     refuse_many_columns,
@@ -133,7 +133,7 @@ def _bounded_rows(batch: pa.RecordBatch, most: int) -> Iterator[pa.Table]:
 
 
 def _nothing(column: pa.Array) -> pa.Array:
-    """Return a null, or an empty list for a view, of which Arrow has no null: a row too long."""
+    """Return a null for a row that is too long; list views have no null and get an empty list."""
     if isinstance(column, _VIEWS):
         at = column.offsets.slice(0, 1)
         return type(column).from_arrays(pc.subtract(at, at), pc.subtract(at, at), column.values[:0])
@@ -251,7 +251,7 @@ def _numbered_rows(
     name: str,
     read_head: Callable[[str], tuple[pa.Schema, int]],
     read_tables: Callable[[str, int, int, int], Tables],
-    writer: Writer | None = None,
+    writer: RowWriter | None = None,
 ) -> Format:
     """Declare a format whose ranges are row numbers, by its readers of columns and of rows."""
 
@@ -271,5 +271,5 @@ def _numbered_rows(
     return Format(name, (name,), head, tables, cut="rows", is_text=False, writer=writer)
 
 
-PARQUET = _numbered_rows("parquet", parquet_head, parquet_tables, Writer(line=None))
+PARQUET = _numbered_rows("parquet", parquet_head, parquet_tables, RowWriter(line=None))
 ARROW = _numbered_rows("arrow", arrow_head, arrow_tables)

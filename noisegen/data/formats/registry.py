@@ -67,10 +67,10 @@ def name_of(source: str) -> str:
 
 
 def read_head(file: FileRange, columns: Columns) -> FileRange | None:
-    """Return a file with its columns, read from its beginning; None if it has no rows.
+    """Read the columns of a file from its beginning; None if it has no rows.
 
-    The format may change: that of standard input, of a published file, and of a TSV with a token
-    per line shows in the first lines. Raises SourceError.
+    The first lines decide the format of standard input, of a published file, and of a TSV with a
+    token per line. Raises SourceError.
     """
     if not file.format:
         return None

@@ -19,8 +19,8 @@ from noisegen.data.files import SCAN, Damaged, first_line
 from noisegen.data.formats.base import (
     Format,
     NoisyRow,
+    RowWriter,
     Tables,
-    Writer,
     text_blocks,
     with_names,
     with_raw,
@@ -32,7 +32,9 @@ from noisegen.data.tables import CODE, RAW, ROWS, delimited, is_unicode, with_re
 from noisegen.errors import SourceError
 
 _Record = list[str] | str  # the fields of a record, or the reason to drop it
-_FIELD = re.compile(r'(?:^|,)("[^"]*(?:""[^"]*)*"(?=,|$)|[^",][^,]*|)')  # of CSV, with its quotes
+_FIELD = re.compile(
+    r'(?:^|,)("[^"]*(?:""[^"]*)*"(?=,|$)|[^",][^,]*|)'
+)  # a field of CSV with its quotes
 _NO_TABS = FLAT | {ord("\t"): " "}
 
 
@@ -201,7 +203,7 @@ TSV = Format(
     tables=_tsv_tables,
     cut="lines",
     has_header=True,
-    writer=Writer(_tsv_line, keeps=("tsv",), header=True),
+    writer=RowWriter(_tsv_line, keeps=("tsv",), header=True),
 )
 CSV = Format(
     name="csv",
@@ -209,5 +211,5 @@ CSV = Format(
     head=_table_head,
     tables=_csv_tables,
     has_header=True,
-    writer=Writer(_csv_line_of, keeps=("csv",), header=True),
+    writer=RowWriter(_csv_line_of, keeps=("csv",), header=True),
 )

@@ -3,8 +3,8 @@
 from noisegen.data.formats.base import (
     Format,
     NoisyRow,
+    RowWriter,
     Tables,
-    Writer,
     text_blocks,
     with_names,
     with_raw,
@@ -34,5 +34,5 @@ TXT = Format(
     head=_head,
     tables=_tables,
     cut="lines",
-    writer=Writer(_line, keeps=("txt",), has_columns=False),
+    writer=RowWriter(_line, keeps=("txt",), has_columns=False),
 )

@@ -25,7 +25,7 @@ from noisegen.data.conll import (
     token_columns,
 )
 from noisegen.data.files import SCAN, Damaged
-from noisegen.data.formats.base import Format, NoisyRow, Tables, Writer, text_blocks
+from noisegen.data.formats.base import Format, NoisyRow, RowWriter, Tables, text_blocks
 from noisegen.data.noisy_sentences import rewritten
 from noisegen.data.rows import Columns, FileRange
 from noisegen.data.tables import CODE, LISTS, RAW, ROWS, with_reasons
@@ -204,7 +204,7 @@ CONLL = Format(
     head=_token_head,
     tables=_token_tables,
     has_token_lines=True,
-    writer=Writer(partial(_sentence, _TOKEN), keeps=("conll", "conllu"), has_columns=False),
+    writer=RowWriter(partial(_sentence, _TOKEN), keeps=("conll", "conllu"), has_columns=False),
 )
 TREEBANK = Format(
     name="conllu",
@@ -212,7 +212,7 @@ TREEBANK = Format(
     head=_token_head,
     tables=_token_tables,
     has_token_lines=True,
-    writer=Writer(partial(_sentence, _TREEBANK_TOKEN), keeps=("conllu",), has_columns=False),
+    writer=RowWriter(partial(_sentence, _TREEBANK_TOKEN), keeps=("conllu",), has_columns=False),
 )
 NORMALISED = Format(
     name="norm",
@@ -220,5 +220,5 @@ NORMALISED = Format(
     head=_norm_head,
     tables=_norm_tables,
     has_token_lines=True,
-    writer=Writer(partial(_sentence, _TOKEN), keeps=("norm",), has_columns=False),
+    writer=RowWriter(partial(_sentence, _TOKEN), keeps=("norm",), has_columns=False),
 )
