@@ -8,6 +8,7 @@ import json
 import lzma
 import pickle
 import struct
+import sys
 import zlib
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -16,8 +17,11 @@ from zlib import crc32
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 from noisegen.augmentation.shards import ShardTask
+from noisegen.data import lines, sources, tables
+from noisegen.data.formats import json_lines, separated
 from noisegen.data.sources import Columns, expand, read, shard_ranges
 from noisegen.data.tables import RAW, REASON, REASONS
 
@@ -107,6 +111,25 @@ def writer(folder: Path) -> File:
         return path
 
     return write
+
+
+def on_stdin(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
+    """Give bytes to standard input."""
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+
+
+def cut_finely(monkeypatch: pytest.MonkeyPatch, size: int, distance: int) -> None:
+    """Cut compressed texts from `size` bytes on, at offsets `distance` bytes apart."""
+    monkeypatch.setattr(lines, "ENTERED_BYTES", size)
+    monkeypatch.setattr(lines, "ENTRY_BYTES", distance)
+
+
+def limit_bytes(monkeypatch: pytest.MonkeyPatch, text: int, line: int) -> None:
+    """Let a text have at most `text` bytes, and a line `line` bytes."""
+    limits = {"TEXT_MAX": (separated, sources), "LINE_MAX": (tables, lines, json_lines)}
+    for name, bytes_max in (("TEXT_MAX", text), ("LINE_MAX", line)):
+        for module in limits[name]:
+            monkeypatch.setattr(module, name, bytes_max)
 
 
 def reasons(table: pa.Table) -> list[str]:

@@ -1,7 +1,6 @@
 """What goes wrong for a user is one clear line and the right exit code, never a traceback."""
 
 import gzip
-import io
 import json
 import os
 import shutil
@@ -14,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from runs import DEMO, command, left_over, table
+from source_files import on_stdin
 
 from noisegen.cli import run
 from noisegen.runs import executors
@@ -66,7 +66,7 @@ def plug_in(file):
 def test_parquet_on_standard_input(failed, tmp_path, monkeypatch):
     path = tmp_path / "in.parquet"
     pq.write_table(pa.table({"text": ["see you"]}), path)
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(path.read_bytes())))
+    on_stdin(monkeypatch, path.read_bytes())
     code, lines = failed("-", *FING)
 
     said = "error: cannot read standard input: it is Parquet; save it and name the file"
@@ -134,8 +134,9 @@ def test_only_damaged_rows(failed, file, tmp_path):
     code, [line] = failed(file("in.txt", b"\xff\n\xfe\n"), *FING)
 
     assert code == 3
-    assert line.endswith("0 rows in 1 shard; 0.0% changed, CER 0.00%, WER 0.00%; dropped or "
-                         "damaged: not_utf8 2")  # fmt: skip
+    assert line.endswith(
+        "0 rows in 1 shard; 0.0% changed, CER 0.00%, WER 0.00%; dropped or damaged: not_utf8 2"
+    )
     assert table(tmp_path / "out").num_rows == 0
 
 
@@ -155,8 +156,9 @@ def test_a_truncated_parquet_file(failed, file, tmp_path):
     path = file("in.parquet", content[:-20])
 
     assert failed(path, *FING) == (
-        1, [f"error: cannot read {path}: damaged, or not a Parquet file; get the file again"],
-    )  # fmt: skip
+        1,
+        [f"error: cannot read {path}: damaged, or not a Parquet file; get the file again"],
+    )
 
 
 def test_a_parquet_file_damaged_in_the_middle(failed, file, tmp_path):
@@ -171,10 +173,7 @@ def test_a_parquet_file_damaged_in_the_middle(failed, file, tmp_path):
 
 
 @pytest.mark.parametrize("new", [pa.ipc.new_stream, pa.ipc.new_file])
-@pytest.mark.parametrize(
-    ("offset", "wild"),
-    [(6, 2**30), (6, -4), (3, 2**31 - 1)],
-)  # fmt: skip
+@pytest.mark.parametrize(("offset", "wild"), [(6, 2**30), (6, -4), (3, 2**31 - 1)])
 def test_offsets_of_an_arrow_file_that_lead_out_of_it(failed, file, new, offset, wild):
     rows, sink = pa.table({"text": ["see", "you", "now"] * 9}), pa.BufferOutputStream()
     with new(sink, rows.schema) as to:
@@ -215,8 +214,9 @@ def test_text_in_another_encoding_is_named(failed, file, ending, wide):
     name = wide.upper()
 
     assert failed(path, *FING) == (
-        1, [f"error: cannot read {path}: it is {name}; convert it first: iconv -f {name} -t UTF-8"],
-    )  # fmt: skip
+        1,
+        [f"error: cannot read {path}: it is {name}; convert it first: iconv -f {name} -t UTF-8"],
+    )
 
 
 def test_a_pipe_or_a_device_is_not_waited_for(failed, tmp_path, capfd):
@@ -250,8 +250,9 @@ def test_a_format_of_datasets_is_no_dataset(failed, file, monkeypatch, tmp_path,
     file(f"secret.{name}", '{"text": "found in the current folder"}\n')
     monkeypatch.chdir(tmp_path)
     assert failed(f"hf:{name}", *FING) == (
-        1, [f"error: hf:{name}: {name} is a format, not a dataset; name the files themselves"],
-    )  # fmt: skip
+        1,
+        [f"error: hf:{name}: {name} is a format, not a dataset; name the files themselves"],
+    )
 
 
 @pytest.mark.parametrize("ending", ["txt", "csv", "jsonl", "conll"])
@@ -259,8 +260,9 @@ def test_compressed_text_without_the_ending_is_named(failed, file, ending):
     path = file(f"in.{ending}", gzip.compress(b"text\nsee you\n"))
 
     assert failed(path, *FING) == (
-        1, [f"error: cannot read {path}: it is gzip; convert it first: gzip -d"],
-    )  # fmt: skip
+        1,
+        [f"error: cannot read {path}: it is gzip; convert it first: gzip -d"],
+    )
 
 
 def test_marks_of_another_encoding_within_a_file_are_bytes_as_others(failed, file, tmp_path):
@@ -448,10 +450,12 @@ def test_a_recipe_that_is_not_there(failed):
         ("import nothing_of_this_name", "ModuleNotFoundError: No module named 'nothing_of"),
         ("1 / 0", "ZeroDivisionError: division by zero"),
         ("raise SystemExit(3)", "SystemExit: 3"),
-        ("import noisegen\nnoisegen.transform('fing')(lambda text, draws, *, rate=1.0: text)",
-         "'fing' is registered already"),
+        (
+            "import noisegen\nnoisegen.transform('fing')(lambda text, draws, *, rate=1.0: text)",
+            "'fing' is registered already",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_plug_in_file_with_an_error(failed, file, content, message):
     code, [line] = failed(DEMO, "--code", file("plugin.py", content), *FING)
 
@@ -616,9 +620,12 @@ def test_a_field_whose_name_or_value_holds_a_nul(failed, file, tmp_path):
 def test_text_that_standard_output_cannot_spell_blames_no_argument():
     words = [sys.executable, "-m", "noisegen", "preview", "na\u00efve", "-t", "fing:rate=0"]
     done = subprocess.run(
-        words, capture_output=True, text=True, check=False,
+        words,
+        capture_output=True,
+        text=True,
+        check=False,
         env=os.environ | {"PYTHONIOENCODING": "ascii"},
-    )  # fmt: skip
+    )
     assert done.returncode == 1
     assert done.stderr == (
         "error: standard output is ascii, which lacks a character of the text; "

@@ -318,7 +318,7 @@ def _reason(source: str | None, target: str | None, kind: Kind) -> str:
 
 
 def _table_rows(file: Bitext, dropped: Counter[str]) -> Iterator[tuple[str, str, Kind]]:
-    """Yield the rows of a table with languages and data set: their own, else those of the file."""
+    """Yield the rows of a table; a row may name its languages and data set, else the file does."""
     columns = TextColumns({})
     for texts in stream_columns(file.paths[0], [file.columns or ()], "bitext", columns):
         row = dict(zip(columns.columns, texts, strict=True))

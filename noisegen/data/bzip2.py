@@ -78,7 +78,7 @@ class _Scan:
         return sorted(found)
 
     def begin(self, position: int, magic: bytes) -> None:
-        """Go on at a block, or at the header that may follow the end of a stream."""
+        """Continue at a block, or after the end of a stream, where a header may follow."""
         self.has_begun = True
         if magic == BLOCK:
             self.kind, self.start = _BLOCK, position

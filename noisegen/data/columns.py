@@ -1,7 +1,7 @@
 """Columns of text of any source, named by their content: streamed, or read up to a bound."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -98,12 +98,11 @@ def stream_columns(
     choice = _Choice(choices, what, advice, read.columns)
     seen = set[str]()  # ids of tweets
     is_empty = True
-    for file in expand([source]):
-
-        def chosen(there: Sequence[str], path: str = file.path) -> list[str]:
-            return choice.names(path, there)
-
-        for _, codes, columns in text_batches(file, Columns(text=choices[0][0]), chosen):
+    for given in expand([source]):
+        if (file := read_head(given, Columns(text=choices[0][0]))) is None:
+            continue
+        names = choice.names(file)
+        for codes, columns in text_batches(file, names):
             lost = unread_rows(codes)
             read.unread.update(lost)
             read.damaged.extend(damaged_rows(file.path, lost))
@@ -135,11 +134,12 @@ class _Choice:
     advice: str
     columns: dict[str, list[str]]
 
-    def names(self, path: str, there: Sequence[str]) -> list[str]:
+    def names(self, file: FileRange) -> list[str]:
         """Return the columns of a file to read, last the id of a tweet if it has one.
 
         Raises SourceError if it has none of the sets, or not the set of the files before it.
         """
+        path, there = file.path, file.schema.names
         refuse_doubles(path, there)
         tweet = column_named(_TWEET, there)
         missing: list[str] = []
@@ -170,42 +170,38 @@ def _reason_against(texts: Sequence[Any], names: Sequence[str], seen: set[str]) 
 # Columns in batches.
 
 
-def text_batches(
-    file: FileRange,
-    columns: Columns,
-    choose: Callable[[Sequence[str]], Sequence[str]],
-    *,
-    only_text: bool = False,
-) -> Iterator[tuple[Sequence[str], tables.Codes, list[list[Any]]]]:
-    """Yield some columns of a file or range in batches that fit into memory as `str`.
+def column_batches(
+    file: FileRange, names: Sequence[str]
+) -> Iterator[tuple[tables.Codes, list[pa.Array]]]:
+    """Yield any columns of a file or range, nested or not, as Arrow arrays in bounded batches.
 
-    `choose` is given the names of all columns and returns those to read; it may raise SourceError.
-    A batch is these names, the codes of the rows (`tables.REASONS`) and the values of each column
-    as in `_texts_of`.
+    The file has been through `read_head`. A batch is the codes of its rows (`tables.REASONS`) and
+    an array per name. Rows without a value in the first column get a reason, if it holds text.
     """
-    headed = file if file.schema.names else read_head(file, columns)
-    if headed is None:
-        return
-    chosen = choose(headed.schema.names)  # called even if there are no rows, for its errors
-    rows = range_tables(headed, replace(columns, text=chosen[0]), BATCH_BYTES)
+    rows = range_tables(file, Columns(text=names[0]), BATCH_BYTES)
     for table in tables.regroup(rows, BATCH_ROWS, BATCH_BYTES):
-        names, codes = choose(table.column_names), table[tables.REASON].to_numpy().copy()
+        codes = table[tables.REASON].to_numpy().copy()
+        yield codes, [one_chunk(table[name]) for name in names]
+
+
+def text_batches(
+    file: FileRange, names: Sequence[str], *, only_text: bool = False
+) -> Iterator[tuple[tables.Codes, list[list[Any]]]]:
+    """Yield columns as `column_batches` does, with their values as in `_texts_of`."""
+    for codes, arrays in column_batches(file, names):
         texts = []
-        for name in names:
+        for name, array in zip(names, arrays, strict=True):
             where = f"{file.path}: column {name!r}"
-            texts.append(_texts_of(table[name], where, codes, only_text=only_text))
-        yield names, codes, texts
+            texts.append(_texts_of(array, where, codes, only_text=only_text))
+        yield codes, texts
 
 
-def _texts_of(
-    column: pa.ChunkedArray, where: str, codes: tables.Codes, *, only_text: bool
-) -> list[Any]:
+def _texts_of(array: pa.Array, where: str, codes: tables.Codes, *, only_text: bool) -> list[Any]:
     """Return a column as strings or None, with numbers as text; rows not in UTF-8 are marked.
 
     With `only_text` a column may hold lists of strings, and no numbers. Raises SourceError for
     another type; `where` names the column.
     """
-    array = one_chunk(column)
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
     if pa.types.is_binary(array.type) or pa.types.is_large_binary(array.type):

@@ -95,7 +95,7 @@ def token_columns(head: bytes, tokens: str | None, labels: str | None) -> tuple[
 
 
 def _counts(lines: Fields) -> bool:
-    """Tell whether the first fields of a sentence count its tokens."""
+    """Tell whether the first fields of a sentence number its tokens, from 0 or 1."""
     numbers = [NUMBER.fullmatch(line[0]) for line in lines]
     whole = [int(match[1]) for match in numbers if match and not match[2]]
     return all(numbers) and whole in ([*range(len(whole))], [*range(1, len(whole) + 1)])

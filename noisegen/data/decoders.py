@@ -119,7 +119,7 @@ def first_bytes(path: str | Path) -> bytes:
 def _bounded(
     kind: str, path: str | Path, note: Note, start: int = 0, stop: int | None = None
 ) -> Parts:
-    """Decode the blocks that begin from byte `start` to `stop`; end at a boundless expansion."""
+    """Decode the blocks that begin at bytes `start` to `stop`; a note ends too large an output."""
     size, most = 0, max(UNBOUNDED_BYTES, UNBOUNDED_RATIO * size_of(path))
     for part in DECODERS[kind](path, note, start, stop):
         size += len(part)

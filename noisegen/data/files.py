@@ -92,7 +92,7 @@ _meter: ContextVar[Counter[str] | None] = ContextVar("meter", default=None)
 
 @contextmanager
 def metered() -> Iterator[Counter[str]]:
-    """Yield a counter of the `bytes` of input files that the block reads, before decompression."""
+    """Yield a counter of the `bytes` read of input files in the block, before decompression."""
     meter: Counter[str] = Counter()
     token = _meter.set(meter)
     try:

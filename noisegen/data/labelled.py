@@ -121,7 +121,7 @@ class LabelledRows:
 
 
 def tag_kind(tag: str) -> str:
-    """Return the x of B-x, I-x or x."""
+    """Return the kind of a tag: x for B-x, I-x and x."""
     return tag[2:] if tag[:2] in ("B-", "I-") and len(tag) > 2 else tag
 
 
@@ -131,7 +131,7 @@ def is_marked(rows: Iterable[LabelledRow]) -> bool:
 
 
 def unmarked(rows: Iterable[LabelledRow]) -> list[LabelledRow]:
-    """Return the rows with the B- and I- of their tags taken off."""
+    """Return the rows with B- and I- removed from their tags."""
     return [replace(row, tags=tuple(map(tag_kind, row.tags))) for row in rows]
 
 

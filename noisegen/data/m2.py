@@ -1,4 +1,4 @@
-"""M2 files: tokenised sentences with the edits of annotators; and other files of numbered lines."""
+"""M2 files: tokenised sentences with edits of annotators. Also text files by numbered lines."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace

@@ -1,4 +1,4 @@
-"""Sentences of CoNLL files and treebanks written anew with noisy tokens, all else as it was."""
+"""Sentences of CoNLL files and treebanks rewritten with noisy tokens; everything else is kept."""
 
 import io
 import re
@@ -78,7 +78,7 @@ def _line(line: str, cells: Sequence[str]) -> str:
 
 
 class NoisySentence:
-    """The lines of a sentence as fields, and the lines of the sentence with noisy tokens."""
+    """A sentence as the fields of its lines, whose tokens are replaced by noisy tokens."""
 
     def __init__(self, fields: Fields, names: tuple[str, ...], owners: Owners) -> None:
         self.fields, self.names, self.owners = fields, names, owners

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from glob import escape
 from pathlib import Path
 from typing import NamedTuple
@@ -124,10 +123,13 @@ def _lines(file: FileRange, damaged: list[str]) -> Iterator[str | None]:
         damaged.append(f"{file.path}: {damage}")
 
 
-def _table_rows(file: FileRange, columns: PairColumns, damaged: list[str]) -> Iterator[PairRow]:
+def _table_rows(given: FileRange, columns: PairColumns, damaged: list[str]) -> Iterator[PairRow]:
+    file = given if given.schema.names else read_head(given, Columns(columns.noisy))
+    if file is None:
+        return
     unread: Counter[str] = Counter()
-    choose = partial(columns.chosen, path=file.path)
-    for _, codes, texts in text_batches(file, Columns(columns.noisy), choose, only_text=True):
+    names = columns.chosen(file.schema.names, file.path)
+    for codes, texts in text_batches(file, names, only_text=True):
         unread.update(unread_rows(codes))
         langs = texts.pop(1) if columns.lang else [None] * len(codes)
         for code, lang, noisy, *clean in zip(codes.tolist(), langs, *texts, strict=True):

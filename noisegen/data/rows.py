@@ -50,7 +50,7 @@ class FileRange:
 
     @property
     def is_file(self) -> bool:
-        """Whether it is a file, here or in a store."""
+        """Whether this is a file here or in a store, not standard input or a data set."""
         return self.path != "-" and self.format != "hf"
 
     @property
@@ -65,7 +65,7 @@ class FileRange:
         return os.path.abspath(self.path) if is_local else self.path  # noqa: PTH100
 
     def is_like(self, other: "FileRange") -> bool:
-        """Tell whether it has the format and the columns of another file."""
+        """Tell whether this file has the same format and columns as another file."""
         same = self.schema.equals(other.schema, check_metadata=True)
         return same and self.format == other.format
 

@@ -148,7 +148,7 @@ def completed(files: Sequence[FileRange], columns: Columns) -> tuple[Columns, li
 
 
 def _token_column(file: FileRange, given: str | None, usual: Sequence[str]) -> str | None:
-    """Return a column of tokens or labels: of the given name or place, or the usual one."""
+    """Return the column of tokens or labels: by its given name or place, else the usual one."""
     if given is None:
         return next((name for name in usual if name in file.names), None)
     is_place = given.isdecimal() and 0 < int(given) <= len(file.names)
@@ -180,7 +180,7 @@ def agree(file: FileRange, first: FileRange, columns: Columns) -> FileRange:
 
 
 def _layout(file: FileRange, columns: Columns) -> dict[str, pa.DataType]:
-    """Return the columns that the rows will have, with their types; raises SourceError."""
+    """Return the columns of the rows of a run with their types; raises SourceError."""
     names, columns = file.schema.names, columns.of(file.schema.names)
     for name in (columns.source, columns.row_id, columns.labels):
         if name is not None and name not in names:
@@ -215,7 +215,7 @@ def _layout(file: FileRange, columns: Columns) -> dict[str, pa.DataType]:
 
 
 def _carried(file: FileRange, columns: Columns) -> list[str]:
-    """Return the columns that a run carries to its output, as they are or noised."""
+    """Return the columns of the input that the output keeps, noisy or unchanged."""
     used = {columns.row_id} if columns.tokens else {columns.row_id, columns.text}
     return [name for name in file.schema.names if name not in used]
 
@@ -431,7 +431,7 @@ def _usable(chunked: pa.ChunkedArray, codes: tables.Codes, null_reason: str) -> 
 
 
 def _mark_unequal(tokens: pa.ChunkedArray, labels: pa.ChunkedArray, codes: tables.Codes) -> None:
-    """Mark rows with another number of labels than tokens, and rows in which a label is null."""
+    """Mark rows in which labels and tokens differ in number, or a label is null."""
     labels = labels.cast(LISTS)
     lengths = pc.equal(pc.list_value_length(tokens), pc.list_value_length(labels))
     are_whole = pc.is_valid(pc.binary_join(labels, " "))  # a null label makes the text null

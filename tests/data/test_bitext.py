@@ -78,9 +78,18 @@ def _forms(folder: Path):
 
 
 FORMS = (
-    "two files", "prefix", "prefix without pair", "OPUS folder", "OPUS archive",
-    "TSV without header", "TSV with languages", "CSV", "JSON lines", "Parquet", "languages given",
-)  # fmt: skip
+    "two files",
+    "prefix",
+    "prefix without pair",
+    "OPUS folder",
+    "OPUS archive",
+    "TSV without header",
+    "TSV with languages",
+    "CSV",
+    "JSON lines",
+    "Parquet",
+    "languages given",
+)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -175,8 +184,10 @@ def test_a_limit_holds_for_each_language_pair_of_each_data_set(tmp_path):
 def test_rows_of_a_mixed_table_say_their_languages_and_are_limited_each(tmp_path):
     rows = [
         BitextRow(f"s{row}", f"t{row}", lang, "eng", name)
-        for row in range(6) for lang in ("deu", "tr") for name in ("a", "b")
-    ]  # fmt: skip
+        for row in range(6)
+        for lang in ("deu", "tr")
+        for name in ("a", "b")
+    ]
     table = pa.table([pa.array(column) for column in zip(*rows, strict=True)], BitextRow._fields)
     pq.write_table(table, tmp_path / "x.parquet")
     read, dropped = _rows(tmp_path / "x.parquet", 2)
@@ -190,8 +201,9 @@ def test_a_table_may_say_languages_alone(tmp_path):
     head = "target,source_lang,source,target_lang"
     path = _write(tmp_path / "all.csv", [head, "Yes,deu,Ja,eng", "No,tr,Hayır,en"])
     assert _rows(path)[0] == [
-        BitextRow("Ja", "Yes", "de", "en", "all"), BitextRow("Hayır", "No", "tr", "en", "all")
-    ]  # fmt: skip
+        BitextRow("Ja", "Yes", "de", "en", "all"),
+        BitextRow("Hayır", "No", "tr", "en", "all"),
+    ]
     path = _write(tmp_path / "ids.csv", ["id,en,de", "1,Yes,Ja"])
     assert _rows(path)[0] == [BitextRow("Yes", "Ja", "en", "de", "ids")]
     path = _write(tmp_path / "words.csv", ["id,en", "Ya,Yes"])
@@ -359,22 +371,28 @@ def test_one_language_on_both_sides_is_no_bitext(tmp_path, form):
     _write(tmp_path / "eng-eng.tsv", [f"{one}\t{one}" for one in ENGLISH])
     _write(tmp_path / "spoken.tsv", ["en\teng", *(f"{one}\t{one}" for one in ENGLISH)])
     source = {
-        "two files": f"{tmp_path}/s1.en,{tmp_path}/s2.en", "prefix": f"{tmp_path}/news.eng-en",
-        "table": f"{tmp_path}/eng-eng.tsv", "said": f"en-eng={tmp_path}/s1.en,{tmp_path}/s2.en",
+        "two files": f"{tmp_path}/s1.en,{tmp_path}/s2.en",
+        "prefix": f"{tmp_path}/news.eng-en",
+        "table": f"{tmp_path}/eng-eng.tsv",
+        "said": f"en-eng={tmp_path}/s1.en,{tmp_path}/s2.en",
         "columns": f"{tmp_path}/spoken.tsv",
-    }[form]  # fmt: skip
+    }[form]
     with pytest.raises(UsageError, match="is en on both sides: bitext is in two languages"):
         all_bitext([source])
 
 
 def test_rows_whose_languages_are_none_or_one_are_counted(tmp_path):
     rows = [
-        ("Ja", "Yes", "de", "en"), ("HIja'", "Yes", "klingon", "en"), ("Yes", "Yes", "en", "eng"),
-        ("Oui", "Yes", "fr", ""), ("ئەرێ", "Yes", "ckb", "eng"),
-    ]  # fmt: skip
-    path = _write(tmp_path / "any.jsonl", [
-        json.dumps(dict(zip(BitextRow._fields, row, strict=False))) for row in rows
-    ])  # fmt: skip
+        ("Ja", "Yes", "de", "en"),
+        ("HIja'", "Yes", "klingon", "en"),
+        ("Yes", "Yes", "en", "eng"),
+        ("Oui", "Yes", "fr", ""),
+        ("ئەرێ", "Yes", "ckb", "eng"),
+    ]
+    path = _write(
+        tmp_path / "any.jsonl",
+        [json.dumps(dict(zip(BitextRow._fields, row, strict=False))) for row in rows],
+    )
     found, dropped = _rows(path)
     assert [row.source_lang for row in found] == ["de", "ckb"]
     assert dropped == {"unknown_language": 1, "same_language": 1, "empty_side": 1}

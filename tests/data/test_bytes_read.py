@@ -19,9 +19,12 @@ from noisegen.data.sources import Columns, expand, shard_ranges, total_size
 LINES = [random.Random(number).randbytes(32).hex() for number in range(20_000)]
 TEXT = "\n".join(LINES).encode() + b"\n"
 PACKED = {
-    "": lambda data: data, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress,
+    "": lambda data: data,
+    ".gz": gzip.compress,
+    ".bz2": bz2.compress,
+    ".xz": lzma.compress,
     ".zst": lambda data: pa.compress(data, "zstd", asbytes=True),
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module", params=PACKED)

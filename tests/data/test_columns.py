@@ -89,8 +89,13 @@ def test_views_that_repeat_a_long_text_are_too_long(tmp_path: Path, kind: Any) -
 def test_maps_are_carried(tmp_path: Path, file: str) -> None:
     kind = pa.map_(pa.string(), pa.string())
     maps = [[("k", "v")], None, []]
-    table = pa.table({"text": list("abc"), "maps": pa.array(maps, kind),
-                      "within": pa.array([[one] for one in maps], pa.list_(kind))})  # fmt: skip
+    table = pa.table(
+        {
+            "text": list("abc"),
+            "maps": pa.array(maps, kind),
+            "within": pa.array([[one] for one in maps], pa.list_(kind)),
+        }
+    )
     if file == "a.arrow":
         with pa.ipc.new_file(str(tmp_path / file), table.schema) as out:
             out.write_table(table)
@@ -123,11 +128,16 @@ def test_other_columns_are_unchanged(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "kind",
     [
-        pa.string(), pa.large_string(), pa.string_view(), pa.binary(), pa.large_binary(),
-        pa.binary_view(), pa.dictionary(pa.int8(), pa.string()),
+        pa.string(),
+        pa.large_string(),
+        pa.string_view(),
+        pa.binary(),
+        pa.large_binary(),
+        pa.binary_view(),
+        pa.dictionary(pa.int8(), pa.string()),
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_any_type_of_text_becomes_string(tmp_path: Path, kind: pa.DataType) -> None:
     column = pa.array(["a", None, "é"])
     dictionary = pa.types.is_dictionary(kind)

@@ -37,7 +37,7 @@ BAD_TABLES = {
     "twice": ({name: column * 2 for name, column in GOOD.items()}, "'the' has the same wrong form"),
     "no column": ({"clean": ["the"], "noisi": ["teh"]}, "no column 'noisy' among: clean, noisi; "),
     "no count": ({"clean": ["the"], "noisy": ["teh"]}, "no column 'count' among: clean, noisy"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", BAD_TABLES)

@@ -1,7 +1,5 @@
 """What is taken without being named: the id, the format of standard input; and rows as they lie."""
 
-import io
-import sys
 from pathlib import Path
 from typing import get_args
 
@@ -9,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
-from source_files import FORMATS, File, all_tasks, clean, reasons, rows_of, writer
+from source_files import FORMATS, File, all_tasks, clean, on_stdin, reasons, rows_of, writer
 
 import noisegen
 from noisegen.augmentation import Format
@@ -42,8 +40,9 @@ def test_a_column_id_has_the_ids(file: File, name: str, data: bytes, ids: list[o
     assert table["id"].to_pylist() == ids
     columns, notes = completed(expand(path), Columns())
     assert (columns, notes) == (
-        Columns(row_id="id"), ["column 'id' is taken as the id of each row"]
-    )  # fmt: skip
+        Columns(row_id="id"),
+        ["column 'id' is taken as the id of each row"],
+    )
     assert completed(expand(path), columns)[1] == []
 
 
@@ -92,7 +91,7 @@ def test_augment_says_that_it_takes_a_column_as_the_id(file: File, tmp_path: Pat
 def test_standard_input_has_the_format_that_it_begins_with(
     monkeypatch: pytest.MonkeyPatch, data: bytes, kind: str, texts: list[str]
 ) -> None:
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+    on_stdin(monkeypatch, data)
     file = read_head(expand("-")[0], Columns())
     assert getattr(file, "format", None) == kind
     assert not texts or clean("-") == texts
@@ -100,7 +99,7 @@ def test_standard_input_has_the_format_that_it_begins_with(
 
 def test_standard_input_is_read_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = FORMATS["jsonl"]([f"text {n}" for n in range(20_000)])
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(lines)))
+    on_stdin(monkeypatch, lines)
     assert clean("-", shard=7_000)[19_999] == "text 19999"
 
 
@@ -138,8 +137,10 @@ def batches_of(path: Path, columns: Columns) -> list[RowBatch]:
 
 
 def test_columns_keep_the_order_of_the_first_file(file: File) -> None:
-    (task,) = all_tasks(file("a.tsv", b"n\ttext\tid\n1\ta\tx\n"), file("b.jsonl", (
-        b'{"text": "b", "id": "y", "n": "2"}\n')))  # fmt: skip
+    (task,) = all_tasks(
+        file("a.tsv", b"n\ttext\tid\n1\ta\tx\n"),
+        file("b.jsonl", (b'{"text": "b", "id": "y", "n": "2"}\n')),
+    )
     (batch,) = read(task.ranges, Columns())
     assert batch.read.column_names[:3] == ["n", "text", "id"]
     assert batch.table.column_names == ["id", "clean", "n"]

@@ -43,8 +43,10 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rows = hub.Dataset.from_dict(ROWS, features=features())
     rows.save_to_disk(folder / "one", num_shards=2)
     rows.to_parquet(folder / "one.parquet")
-    texts = {name: hub.Dataset.from_dict({"text": [f"{name} {n}" for n in range(3)]})
-             for name in ("validation", "train", "test")}  # fmt: skip
+    texts = {
+        name: hub.Dataset.from_dict({"text": [f"{name} {n}" for n in range(3)]})
+        for name in ("validation", "train", "test")
+    }
     hub.DatasetDict(texts).save_to_disk(folder / "splits")
     hub.DatasetDict({"dev": texts["test"]}).save_to_disk(folder / "lone")
     del texts["train"]
@@ -125,9 +127,13 @@ def test_augment_writes_a_set_that_datasets_opens_with_its_classes(
     saved: Path, tmp_path: Path
 ) -> None:
     noisegen.augment(
-        saved / "one", tmp_path / "out", tokens="tokens", labels="ner_tags",
-        transforms="spac:add_rate=0.4", seed=3,
-    )  # fmt: skip
+        saved / "one",
+        tmp_path / "out",
+        tokens="tokens",
+        labels="ner_tags",
+        transforms="spac:add_rate=0.4",
+        seed=3,
+    )
     rows = hub.load_dataset(str(tmp_path / "out"), split="train", cache_dir=tmp_path / "cache")
     assert rows.features["ner_tags"] == rows.features["noisy_labels"] == features()["ner_tags"]
     assert rows.features["label"] == features()["label"]

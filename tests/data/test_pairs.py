@@ -143,8 +143,9 @@ def read(text):
 
 
 def corrected(*edits, tokens="a b c d"):
-    lines = [f"A {span}|||{kind}|||{new}|||REQUIRED|||-NONE-|||{who}"
-             for span, kind, new, who in edits]  # fmt: skip
+    lines = [
+        f"A {span}|||{kind}|||{new}|||REQUIRED|||-NONE-|||{who}" for span, kind, new, who in edits
+    ]
     [block] = read("\n".join([f"S {tokens}", *lines]))
     return block.corrected(), block.damaged
 

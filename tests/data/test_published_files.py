@@ -21,9 +21,11 @@ from noisegen.evaluation.results import EvaluateOptions
 from noisegen.evaluation.sets import make_sets
 from noisegen.options import decode
 
-TEXT, PAIR, STS = ("text", "label"), ("sentence1", "sentence2", "label"), (
-    "sentence1", "sentence2", "score",
-)  # fmt: skip
+TEXT, PAIR, STS = (
+    ("text", "label"),
+    ("sentence1", "sentence2", "label"),
+    ("sentence1", "sentence2", "score"),
+)
 BOM = b"\xef\xbb\xbf"
 CAFE = "a café — “warm”".encode("cp1252")
 
@@ -35,61 +37,140 @@ def sets_of(**given):
 
 # Name of the file, what is in it, columns, rows, what is dropped and how many rows are damaged.
 FILES = [
-    ("sts-test.csv",
-     b'main-news\tours\t2012\t0001\t4.250\tA dog\'s "bark\tIt barks\r\n'
-     b'main-forums\tours\t2013\t7\t0\tUp\tDown\tsome source\thttp://x\n'
-     b'main-news\tours\t2012\t0002\t\tA\tB\nmain-news\tours\t2012\n',
-     STS, [('A dog\'s "bark', "It barks", "4.250"), ("Up", "Down", "0")], {"no_score": 1}, 1),
-    ("STS.en-de.txt", BOM + b"A red door\tEine rote T\xc3\xbcr\t5.0\na\tb\t1.25\n",
-     STS, [("A red door", "Eine rote Tür", "5.0"), ("a", "b", "1.25")], {}, 0),
-    ("test.jsonl",
-     b'{"id": "1_2", "score": 3.25, "sentence1": "It rains.\\nA lot.", "sentence2": "Wet"}\r\n'
-     b'{"id": "3_4", "score": null, "sentence1": "a", "sentence2": "b"}\n',
-     STS, [("It rains.\nA lot.", "Wet", "3.25")], {"no_score": 1}, 0),
-    ("SICK_trial.txt",
-     b"pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment\n"
-     b"4\tA cat naps\tA cat runs\t3.5\tNEUTRAL\r\n5\ta\tb\t\tNEUTRAL\n",
-     STS, [("A cat naps", "A cat runs", "3.5")], {"no_score": 1}, 0),
-    ("msr_paraphrase_test.txt",
-     BOM + b"Quality\t#1 ID\t#2 ID\t#1 String\t#2 String\r\n"
-     b'1\t10\t11\t"So," he said\tHe said "so\r\n',
-     PAIR, [('"So," he said', 'He said "so', "1")], {}, 0),
-    ("rt-polarity.neg", CAFE + b"\r\n\xe2\x80\x94 caf\xc3\xa9 .\n\nodd \x81 byte\n",
-     TEXT, [("a café — “warm”", "neg"), ("— café .", "neg"), ("odd \x81 byte", "neg")],
-     {"empty_cell": 1}, 0),
+    (
+        "sts-test.csv",
+        b"main-news\tours\t2012\t0001\t4.250\tA dog's \"bark\tIt barks\r\n"
+        b"main-forums\tours\t2013\t7\t0\tUp\tDown\tsome source\thttp://x\n"
+        b"main-news\tours\t2012\t0002\t\tA\tB\nmain-news\tours\t2012\n",
+        STS,
+        [("A dog's \"bark", "It barks", "4.250"), ("Up", "Down", "0")],
+        {"no_score": 1},
+        1,
+    ),
+    (
+        "STS.en-de.txt",
+        BOM + b"A red door\tEine rote T\xc3\xbcr\t5.0\na\tb\t1.25\n",
+        STS,
+        [("A red door", "Eine rote Tür", "5.0"), ("a", "b", "1.25")],
+        {},
+        0,
+    ),
+    (
+        "test.jsonl",
+        b'{"id": "1_2", "score": 3.25, "sentence1": "It rains.\\nA lot.", "sentence2": "Wet"}\r\n'
+        b'{"id": "3_4", "score": null, "sentence1": "a", "sentence2": "b"}\n',
+        STS,
+        [("It rains.\nA lot.", "Wet", "3.25")],
+        {"no_score": 1},
+        0,
+    ),
+    (
+        "SICK_trial.txt",
+        b"pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment\n"
+        b"4\tA cat naps\tA cat runs\t3.5\tNEUTRAL\r\n5\ta\tb\t\tNEUTRAL\n",
+        STS,
+        [("A cat naps", "A cat runs", "3.5")],
+        {"no_score": 1},
+        0,
+    ),
+    (
+        "msr_paraphrase_test.txt",
+        BOM + b"Quality\t#1 ID\t#2 ID\t#1 String\t#2 String\r\n"
+        b'1\t10\t11\t"So," he said\tHe said "so\r\n',
+        PAIR,
+        [('"So," he said', 'He said "so', "1")],
+        {},
+        0,
+    ),
+    (
+        "rt-polarity.neg",
+        CAFE + b"\r\n\xe2\x80\x94 caf\xc3\xa9 .\n\nodd \x81 byte\n",
+        TEXT,
+        [("a café — “warm”", "neg"), ("— café .", "neg"), ("odd \x81 byte", "neg")],
+        {"empty_cell": 1},
+        0,
+    ),
     ("custrev.pos", b"works , mostly\n", TEXT, [("works , mostly", "pos")], {}, 0),
     ("mpqa.pos", b"fond of\n", TEXT, [("fond of", "pos")], {}, 0),
     ("subj.objective", b"a man\tleaves town\n", TEXT, [("a man\tleaves town", "objective")], {}, 0),
-    ("train_5500.label", b"LOC:other Where : is\tthe sea ?\nHUM:ind Who made \xfcber it ?\nNUM\n",
-     TEXT, [("Where : is", "LOC"), ("Who made über it ?", "HUM")], {}, 1),
-    ("sentiment-dev", b"a fine , dull film\t0\nso good\t1\n",
-     TEXT, [("a fine , dull film", "0"), ("so good", "1")], {}, 0),
-    ("sentiment-test", b"4 a fine film\n0 3 dull hours\n",
-     TEXT, [("a fine film", "4"), ("3 dull hours", "0")], {}, 0),
-    ("train.data",
-     b"12\tRain\tit rains\tit 's wet\t(4, 1)\tit/O\tit/O\n12\tRain\ta\tb\t(0, 5)\tx\tx\n"
-     b"12\tRain\tc\td\t(2, 3)\tx\tx\n12\tRain\te\n",
-     PAIR, [("it rains", "it 's wet", "1"), ("a", "b", "0")], {"no_label": 1}, 1),
-    ("test.data", b"3\tRain\ta\tb\t5\tx\tx\n3\tRain\tc\td\t3\tx\tx\n3\tRain\te\tf\t0\tx\tx\n",
-     PAIR, [("a", "b", "1"), ("e", "f", "0")], {"no_label": 1}, 0),
-    ("Flood-ontopic_offtopic.csv",
-     b"tweet id, tweet, label\n'11',\"Wet, wet\nroads\",on-topic\n'12',\"\",off-topic\n"
-     b"'11',again,on-topic\n'13',So \"dry\" here,off-topic\n",
-     TEXT, [("Wet, wet\nroads", "on-topic"), ('So "dry" here', "off-topic")],
-     {"empty_cell": 1, "duplicate_id": 1}, 0),
-    ("humaid_test.tsv",
-     b"tweet_id\ttweet_text\tclass_label\n7\t\"RT open shelter\tcaution\n8\t\tother\n",
-     TEXT, [('"RT open shelter', "caution")], {"empty_cell": 1}, 0),
-    ("crisis_consolidated_humanitarian_filtered_lang_en_test.tsv",
-     b"id\tevent\tsource\ttext\tlang\tlang_conf\tclass_label\n"
-     b"7\tflood\tours\thelp us\ten\t1.0\tneed\n",
-     TEXT, [("help us", "need")], {}, 0),
-    ("task_informative_text_img_train.tsv",
-     b"event_name\ttweet_id\timage_id\ttweet_text\timage\tlabel\tlabel_text\tlabel_image\tlabel_text_image\n"
-     b"flood\t5\t5_0\tbridge gone\ti.jpg\tinformative\tyes\tno\tx\n"
-     b"flood\t5\t5_1\tbridge gone\tj.jpg\tinformative\tyes\tno\tx\n",
-     TEXT, [("bridge gone", "informative")], {"duplicate_id": 1}, 0),
-]  # fmt: skip
+    (
+        "train_5500.label",
+        b"LOC:other Where : is\tthe sea ?\nHUM:ind Who made \xfcber it ?\nNUM\n",
+        TEXT,
+        [("Where : is", "LOC"), ("Who made über it ?", "HUM")],
+        {},
+        1,
+    ),
+    (
+        "sentiment-dev",
+        b"a fine , dull film\t0\nso good\t1\n",
+        TEXT,
+        [("a fine , dull film", "0"), ("so good", "1")],
+        {},
+        0,
+    ),
+    (
+        "sentiment-test",
+        b"4 a fine film\n0 3 dull hours\n",
+        TEXT,
+        [("a fine film", "4"), ("3 dull hours", "0")],
+        {},
+        0,
+    ),
+    (
+        "train.data",
+        b"12\tRain\tit rains\tit 's wet\t(4, 1)\tit/O\tit/O\n12\tRain\ta\tb\t(0, 5)\tx\tx\n"
+        b"12\tRain\tc\td\t(2, 3)\tx\tx\n12\tRain\te\n",
+        PAIR,
+        [("it rains", "it 's wet", "1"), ("a", "b", "0")],
+        {"no_label": 1},
+        1,
+    ),
+    (
+        "test.data",
+        b"3\tRain\ta\tb\t5\tx\tx\n3\tRain\tc\td\t3\tx\tx\n3\tRain\te\tf\t0\tx\tx\n",
+        PAIR,
+        [("a", "b", "1"), ("e", "f", "0")],
+        {"no_label": 1},
+        0,
+    ),
+    (
+        "Flood-ontopic_offtopic.csv",
+        b"tweet id, tweet, label\n'11',\"Wet, wet\nroads\",on-topic\n'12',\"\",off-topic\n"
+        b"'11',again,on-topic\n'13',So \"dry\" here,off-topic\n",
+        TEXT,
+        [("Wet, wet\nroads", "on-topic"), ('So "dry" here', "off-topic")],
+        {"empty_cell": 1, "duplicate_id": 1},
+        0,
+    ),
+    (
+        "humaid_test.tsv",
+        b'tweet_id\ttweet_text\tclass_label\n7\t"RT open shelter\tcaution\n8\t\tother\n',
+        TEXT,
+        [('"RT open shelter', "caution")],
+        {"empty_cell": 1},
+        0,
+    ),
+    (
+        "crisis_consolidated_humanitarian_filtered_lang_en_test.tsv",
+        b"id\tevent\tsource\ttext\tlang\tlang_conf\tclass_label\n"
+        b"7\tflood\tours\thelp us\ten\t1.0\tneed\n",
+        TEXT,
+        [("help us", "need")],
+        {},
+        0,
+    ),
+    (
+        "task_informative_text_img_train.tsv",
+        b"event_name\ttweet_id\timage_id\ttweet_text\timage\tlabel\tlabel_text\tlabel_image\tlabel_text_image\n"
+        b"flood\t5\t5_0\tbridge gone\ti.jpg\tinformative\tyes\tno\tx\n"
+        b"flood\t5\t5_1\tbridge gone\tj.jpg\tinformative\tyes\tno\tx\n",
+        TEXT,
+        [("bridge gone", "informative")],
+        {"duplicate_id": 1},
+        0,
+    ),
+]
 
 SICK_HEADER = b"pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment\n"
 
@@ -98,9 +179,7 @@ SICK_HEADER = b"pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_j
 @pytest.mark.parametrize(
     ("name", "content", "columns", "rows", "dropped", "damaged"), FILES, ids=[f[0] for f in FILES]
 )
-def test_a_published_file_is_read(
-    tmp_path, name, content, columns, rows, dropped, damaged, packed
-):  # fmt: skip
+def test_a_published_file_is_read(tmp_path, name, content, columns, rows, dropped, damaged, packed):
     path = tmp_path / (name + ".gz" * packed)
     path.write_bytes(gzip.compress(content) if packed else content)
     read = read_columns(str(path), [columns], "the set")
@@ -124,7 +203,7 @@ def test_a_published_file_is_read(
         ("github-typo-corpus.v1.jsonl", b"<html>\n", "none; by its name it is of GitHub Typo"),
         ("b.tsv", b"text\tlabel\nx\xff\tb\n", r"no rows for the set \(1 not_utf8\)"),
     ],
-)  # fmt: skip
+)
 def test_a_file_of_that_name_with_other_lines_is_refused(tmp_path, name, content, said):
     (tmp_path / name).write_bytes(content)
     with pytest.raises(SourceError, match=said) as error:
@@ -156,8 +235,9 @@ def sts_folder(folder, scores=b"4.5\n\n0\n", gold="STS2016.gs.ours.txt"):
 def test_scores_stand_in_a_file_beside_the_sentences(tmp_path):
     read = read_columns(sts_folder(tmp_path), [STS], "--sts")
     assert list(zip(*read.columns.values(), strict=True)) == [
-        ("it rains", "it is wet", "4.5"), ("up", "down", "0"),
-    ]  # fmt: skip
+        ("it rains", "it is wet", "4.5"),
+        ("up", "down", "0"),
+    ]
     assert read.dropped == {"no_score": 1}
 
 
@@ -239,17 +319,21 @@ def test_typos_of_github_are_pairs_and_other_edits_are_not(tmp_path):
 
     commits = [
         {"repo": "r", "commit": "c", "message": "m", "edits": edits}
-        for edits in ([edit("teh cat\n", "the cat\n", True), edit("v1", "v2", False)],
-                      [edit("a", "b", None)], [edit("Its ok", "It's ok", True)])
-    ]  # fmt: skip
+        for edits in (
+            [edit("teh cat\n", "the cat\n", True), edit("v1", "v2", False)],
+            [edit("a", "b", None)],
+            [edit("Its ok", "It's ok", True)],
+        )
+    ]
     half = json.dumps(commits[0]).replace("teh", "\\ud83d")  # of a surrogate pair
     lines = [*map(json.dumps, commits), '{"edits": 3}', "{", half]
     path = tmp_path / "github-typo-corpus.v1.0.0.jsonl.gz"
     path.write_bytes(gzip.compress("\n".join(lines).encode()))
     pairs = read_pairs([str(path)])
     assert list(zip(pairs.noisy, pairs.clean, strict=True)) == [
-        ("teh cat", "the cat"), ("Its ok", "It's ok"),
-    ]  # fmt: skip
+        ("teh cat", "the cat"),
+        ("Its ok", "It's ok"),
+    ]
     assert pairs.damaged == [f"{path}: 3 rows bad_json"]
 
 
@@ -303,9 +387,11 @@ def test_a_side_of_the_challenge_that_is_missing_is_named(tmp_path):
 
 def test_the_challenge_in_one_file_names_languages_per_row(tmp_path):
     path = tmp_path / "tatoeba-test-v2023-09-26.eng-zho.txt.gz"
-    path.write_bytes(gzip.compress(
-        b'eng\tcmn_Hans\tSay "no\t\xe4\xb8\x8d\neng\tyue_Hant\tOne\t\xe4\xb8\x80\neng\tcmn\tx\t\n'
-    ))  # fmt: skip
+    path.write_bytes(
+        gzip.compress(
+            b'eng\tcmn_Hans\tSay "no\t\xe4\xb8\x8d\neng\tyue_Hant\tOne\t\xe4\xb8\x80\neng\tcmn\tx\t\n'
+        )
+    )
     found, dropped = pairs_of(str(path))
     assert found == [('Say "no', "不", "en", "zh"), ("One", "一", "en", "yue")]
     assert dropped == {"empty_side": 1}
@@ -327,7 +413,7 @@ def test_pairs_of_bucc_are_those_of_its_gold(tmp_path):
         "fr": b"fr-1\tUn.\nfr-2\tDeux\tmots.\nfr-3\tTrois.\n",
         "en": b"en-7\tTwo\twords.\nen-8\tOther.\n",
         "gold": b"fr-2\ten-7\nfr-1\ten-9\n",
-    }.items():  # fmt: skip
+    }.items():
         (tmp_path / f"fr-en.training.{end}").write_bytes(content)
     for source in (tmp_path, tmp_path / "fr-en.training"):
         found, dropped = pairs_of(str(source))

@@ -3,7 +3,6 @@
 import bz2
 import gzip
 import hashlib
-import io
 import json
 import os
 import pickle
@@ -20,13 +19,25 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from source_files import FORMATS, NAMED, PACK, TEXT, File, all_tasks, bgzf, clean, rows_of, writer
+from source_files import (
+    FORMATS,
+    NAMED,
+    PACK,
+    TEXT,
+    File,
+    all_tasks,
+    bgzf,
+    clean,
+    cut_finely,
+    limit_bytes,
+    on_stdin,
+    rows_of,
+    writer,
+)
 
 import noisegen
-from noisegen.data import lines as text_lines
 from noisegen.data import sources, tables
 from noisegen.data.files import metered
-from noisegen.data.formats import separated
 from noisegen.data.sources import Columns, expand, read, refuse_reserved, shard_ranges
 from noisegen.errors import MissingExtra, SourceError
 
@@ -291,7 +302,7 @@ def test_corrupt_data_ends_a_file_but_not_the_run(file: File) -> None:
 def test_stdin_is_lines_of_text(monkeypatch: pytest.MonkeyPatch) -> None:
     data = b"\xef\xbb\xbf" + b"".join(b"%d\n" % n for n in range(100))
     for limit, rows in ((None, 100), (10, 10)):
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+        on_stdin(monkeypatch, data)
         assert len(clean("-", shard=30, limit=limit)) == rows
 
 
@@ -371,9 +382,12 @@ def test_memory_does_not_grow_with_the_input(tmp_path: Path, name: str) -> None:
         with gzip.open(path, "wb", 1) if name.endswith("gz") else path.open("wb") as out:
             out.writelines(lines())
     done = subprocess.run(
-        [sys.executable, "-c", LIMITED, str(path)], capture_output=True, text=True, check=True,
+        [sys.executable, "-c", LIMITED, str(path)],
+        capture_output=True,
+        text=True,
+        check=True,
         env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
-    )  # fmt: skip
+    )
     rows, arrow, resident = map(int, done.stdout.split())
     assert rows == 2_000_000
     assert arrow < 150  # MB: rows of a streamed task (64), a block and a batch made of it
@@ -417,10 +431,7 @@ def test_json_fields_after_the_sample_are_counted_and_left_out(file: File) -> No
 def test_a_text_over_the_limit_is_dropped(
     file: File, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (separated, sources):
-        monkeypatch.setattr(module, "TEXT_MAX", 100)
-    monkeypatch.setattr(tables, "LINE_MAX", 200)
-    monkeypatch.setattr(text_lines, "LINE_MAX", 200)
+    limit_bytes(monkeypatch, text=100, line=200)
     data = FORMATS[name.split(".")[1]](["a", "b" * 101, "c" * 300, "d" * 100])
     table, dropped = rows_of(file(name, gzip.compress(data) if "gz" in name else data))
     assert table["id"].to_pylist() == [0, 3]
@@ -540,13 +551,22 @@ def in_pieces(pack: Callable[[bytes], bytes], data: bytes, size: int = 2_001) ->
 @pytest.mark.parametrize("is_damaged", [False, True])
 @pytest.mark.parametrize(
     ("kind", "ending", "pack"),
-    [("tsv", "zst", PACK[".zst"]), ("txt", "zst", PACK[".zst"]), ("jsonl", "zst", PACK[".zst"]),
-     ("txt", "bz2", bz2.compress), ("jsonl", "gz", bgzf)],
-)  # fmt: skip
+    [
+        ("tsv", "zst", PACK[".zst"]),
+        ("txt", "zst", PACK[".zst"]),
+        ("jsonl", "zst", PACK[".zst"]),
+        ("txt", "bz2", bz2.compress),
+        ("jsonl", "gz", bgzf),
+    ],
+)
 def test_a_compressed_text_is_cut_where_it_can_be_entered(
-    file: File, monkeypatch: pytest.MonkeyPatch, kind: str, ending: str,
-    pack: Callable[[bytes], bytes], is_damaged: bool,
-) -> None:  # fmt: skip
+    file: File,
+    monkeypatch: pytest.MonkeyPatch,
+    kind: str,
+    ending: str,
+    pack: Callable[[bytes], bytes],
+    is_damaged: bool,
+) -> None:
     texts = [f"text {n} " + n % 13 * "é" for n in range(3_000)] + [300 * "long "] + ["last"]
     packed = in_pieces(pack, FORMATS[kind](texts)[:-1])
     packed = packed[: len(packed) * 2 // 3] if is_damaged else packed
@@ -554,8 +574,7 @@ def test_a_compressed_text_is_cut_where_it_can_be_entered(
     small = file(f"b.{kind}", FORMATS[kind](["one more"]))
     streamed, dropped = rows_of(path, shard=70)
     assert all(task.ranges[0].table for task in all_tasks(path, shard=70))
-    monkeypatch.setattr(text_lines, "ENTERED_BYTES", 5_000)
-    monkeypatch.setattr(text_lines, "ENTRY_BYTES", 300)
+    cut_finely(monkeypatch, 5_000, 300)
     tasks = all_tasks(path, small, shard=70)
     assert len({task.ranges[0].blocks for task in tasks}) > 9
     assert is_damaged or max(len(task.ranges[0].blocks) for task in tasks) < len(tasks)
@@ -580,9 +599,8 @@ def test_damage_where_a_stream_begins_is_counted_however_the_file_is_cut(
     path = file("a.txt.bz2", bytes(packed))
     streamed, dropped = rows_of(path, shard=1_000)
     assert (len(streamed), dropped) == (4_000, {"truncated": 1})
-    monkeypatch.setattr(text_lines, "ENTERED_BYTES", len(packed) // 2)
     for size in (len(streams[0]), 500, 1_000):
-        monkeypatch.setattr(text_lines, "ENTRY_BYTES", size)
+        cut_finely(monkeypatch, len(packed) // 2, size)
         assert rows_of(path, shard=1_000) == (streamed, dropped)
 
 
@@ -593,8 +611,7 @@ def test_a_task_reads_its_share_of_a_compressed_text(
     texts = [hashlib.sha256(bytes([n % 256, n // 256])).hexdigest() for n in range(32_000)]
     data = FORMATS["txt"](texts)
     packed = bz2.compress(data, 1) if ending == "bz2" else in_pieces(bgzf, data, 65_280)
-    monkeypatch.setattr(text_lines, "ENTERED_BYTES", 100_000)
-    monkeypatch.setattr(text_lines, "ENTRY_BYTES", 100_000)
+    cut_finely(monkeypatch, 100_000, 100_000)
     tasks = all_tasks(file(f"a.txt.{ending}", packed), shard=4_000)
     assert sum(task.size for task in tasks) == len(packed)
     read_texts = []

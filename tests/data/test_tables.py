@@ -17,13 +17,13 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from source_files import Columns, File, reasons, rows, writer
+from source_files import Columns, File, limit_bytes, reasons, rows, writer
 
 from noisegen.data import lines as text_lines
 from noisegen.data import tables
 from noisegen.data.columns import read_columns
 from noisegen.data.files import Damaged
-from noisegen.data.formats import json_lines, parquet, registry, separated
+from noisegen.data.formats import json_lines, parquet, registry
 from noisegen.data.formats.json_lines import json_schema, json_table, json_types
 from noisegen.data.formats.separated import csv_tables
 from noisegen.data.lines import blocks, line_ranges
@@ -57,7 +57,7 @@ def test_blocks_are_whole_lines_and_lose_nothing(text: str, size: int) -> None:
 def test_blocks_keep_the_beginning_of_a_long_line(lines: list[str], size: int, end: bool) -> None:
     text = "\n".join(lines) + "\n" * end
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(text_lines, "LINE_MAX", 5)
+        limit_bytes(patch, text=5, line=5)
         parts = list(blocks(cut(text, size), size))
     found = b"".join(parts).decode().split("\n")
     assert len(found) == len(text.split("\n"))
@@ -133,8 +133,11 @@ def test_csv_counts_bad_rows_and_keeps_the_good() -> None:
     wrong = "wrong_columns"
     assert reasons(table) == ["", wrong, wrong, "", wrong, "not_utf8", wrong, "", ""]
     assert [row for row in rows(table) if row[0]] == [
-        ("a", "1"), ("b\nc", "2"), ('f"', "7"), ('5" pipe', "8"),
-    ]  # fmt: skip
+        ("a", "1"),
+        ("b\nc", "2"),
+        ('f"', "7"),
+        ('5" pipe', "8"),
+    ]
 
 
 STRAY = [
@@ -191,7 +194,7 @@ def test_a_csv_field_may_be_longer_than_the_csv_module_allows_by_itself() -> Non
 
 
 def test_a_csv_field_over_the_limit_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(separated, "TEXT_MAX", 10)
+    limit_bytes(monkeypatch, text=10, line=20)
     (table,) = csv_tables(iter([b"aaaaaaaaaaaa,b\nc,d\n"]), ["x", "y"])
     assert reasons(table) == ["row_too_long", ""]
 
@@ -256,8 +259,8 @@ def test_json_line_by_line_agrees_with_arrow(lines: list[object], sampled: int) 
     if "text" not in schema.names:
         return
     for part in texts:
-        fast = json_lines._in_order(part, schema)
-        slow, codes = json_lines._line_by_line(part, schema, "text")
+        fast = json_lines.block_table(part, schema)
+        slow, codes = json_lines.table_by_line(part, schema, "text")
         if fast is not None:
             assert list(codes) == [0]
             assert same(fast.to_pylist(), slow.to_pylist())
@@ -334,7 +337,7 @@ def test_nan_in_json_is_kept() -> None:
 
 
 def test_an_overlong_json_line_is_dropped_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(json_lines, "LINE_MAX", 30)
+    limit_bytes(monkeypatch, text=30, line=30)
     data = b'{"text": "a"}\n{"text": "' + b"b" * 30 + b'"}\n{"text": "c"}\n'
     table = json_table(data, pa.schema({"text": pa.string()}), "text")
     assert table["text"].to_pylist() == ["a", None, "c"]
@@ -432,11 +435,14 @@ def test_a_block_of_csv_is_not_held_as_text():
 
 
 @pytest.mark.parametrize("new", [pa.ipc.new_file, pa.ipc.new_stream])
-def test_a_range_of_arrow_checks_its_own_batches_alone(new, tmp_path, monkeypatch):
-    table, checked, check = pa.table({"text": list(map(str, range(90)))}), [], parquet._checked
-    with new(tmp_path / "a.arrow", table.schema) as file:
+def test_a_range_of_arrow_checks_its_own_batches_alone(new, tmp_path):
+    path, table = tmp_path / "a.arrow", pa.table({"text": list(map(str, range(90)))})
+    with new(path, table.schema) as file:
         file.write_table(table, 10)
-    monkeypatch.setattr(parquet, "_checked", lambda batch: checked.append(1) or check(batch))
-    read = pa.concat_tables(parquet.arrow_tables(str(tmp_path / "a.arrow"), 45, 65, 1 << 20))
+    offsets = np.arange(11, dtype=np.int32)  # of the first batch, whose texts have one digit
+    wild = offsets * 1_000
+    path.write_bytes(path.read_bytes().replace(offsets.tobytes(), wild.tobytes(), 1))
+    read = pa.concat_tables(parquet.arrow_tables(str(path), 45, 65, 1 << 20))
     assert read == tables.with_reasons(table).slice(45, 20)
-    assert len(checked) == 3
+    with pytest.raises(SourceError, match=r"cannot read .*a\.arrow: damaged"):
+        list(parquet.arrow_tables(str(path), 5, 65, 1 << 20))

@@ -81,7 +81,7 @@ CONLL_NER = [(["EU", "rejects", "#"], ["B-ORG", "O", "O"]), (["Ann"], ["B-PER"])
         ("a.tsv", WIKI, [(["Rome", "calls"], ["B-LOC", "O"]), (["#hi", "ä"], ["O", "O"])]),
         ("a.conll", b"a DT\nfox NN", [(["a", "fox"], ["DT", "NN"])]),
     ],
-)  # fmt: skip
+)
 def test_a_sentence_is_a_row_with_its_tokens_and_labels(
     file: File, name: str, data: bytes, expected: object
 ) -> None:
@@ -112,9 +112,19 @@ def test_the_other_columns_of_a_treebank_come_along(file: File) -> None:
     path = file("a.conllu", CONLLU)
     table, _ = rows_of(path, columns=meant(path))
     assert table.column_names == [
-        "id", "clean", "sent_id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel",
-        "deps", "misc",
-    ]  # fmt: skip
+        "id",
+        "clean",
+        "sent_id",
+        "form",
+        "lemma",
+        "upos",
+        "xpos",
+        "feats",
+        "head",
+        "deprel",
+        "deps",
+        "misc",
+    ]
     assert table["sent_id"].to_pylist() == ["d-1", "d-2"]
     assert table["lemma"].to_pylist() == [["do", "not", "go"], ["yes"]]
     table, _ = rows_of(path, columns=Columns(tokens="form", labels="upos", row_id="sent_id"))
@@ -128,14 +138,20 @@ def test_a_sentence_is_also_plain_text(file: File) -> None:
 
 CORRECTED = [  # form, relation and notes of each word, what was written, and what was meant
     (["teh det CorrectForm=the", "dog root _"], "teh dog", "the dog"),
-    (["be root CorrectForm=before", "for goeswith SpaceAfter=No", ", punct _"],
-     "be for,", "before,"),
+    (
+        ["be root CorrectForm=before", "for goeswith SpaceAfter=No", ", punct _"],
+        "be for,",
+        "before,",
+    ),
     (["with root _", "out goeswith _", "us obl _"], "with out us", "without us"),
     (["in case CorrectSpaceAfter=Yes|SpaceAfter=No", "time root _"], "intime", "in time"),
     (["! root CorrectSpaceAfter=No", "! punct _"], "! !", "!!"),
-    (["the det CorrectForm=_", "= root CorrectForm==)|SpaceAfter=No", ") punct CorrectForm=_"],
-     "the =)", "=)"),
-]  # fmt: skip
+    (
+        ["the det CorrectForm=_", "= root CorrectForm==)|SpaceAfter=No", ") punct CorrectForm=_"],
+        "the =)",
+        "=)",
+    ),
+]
 
 
 def treebank(*words: str) -> bytes:
@@ -211,12 +227,15 @@ def test_a_line_without_its_normal_form_costs_its_sentence(file: File) -> None:
     [
         ("a.conll", CONLL),
         ("a.tsv", b"en:EU\tB-ORG\nen:rejects\tO\nen:#\tO\n\nen:Ann\tB-PER\n"),
-        ("a.jsonl", b"".join(
-            json.dumps({"tokens": words, "tags": tags}).encode() + b"\n"
-            for words, tags in CONLL_NER
-        )),
+        (
+            "a.jsonl",
+            b"".join(
+                json.dumps({"tokens": words, "tags": tags}).encode() + b"\n"
+                for words, tags in CONLL_NER
+            ),
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_task_reads_tags_from_any_format(file: File, name: str, data: bytes) -> None:
     found = read_tags(str(file(name, data)), "en")
     assert [(list(row.tokens), list(row.tags)) for row in found.rows] == CONLL_NER
@@ -246,9 +265,7 @@ def test_augment_noises_the_tokens_of_a_renamed_file_and_not_its_tags(
         {"B-MISC": 200, "O": 200}
     )
     assert sum(row["noisy_tokens"] != row["tokens"] for row in rows) > 100
-    again = noisegen.augment(
-        path, tmp_path / "out", transforms="fing:p=1,rate=0.2", resume=True
-    )  # fmt: skip
+    again = noisegen.augment(path, tmp_path / "out", transforms="fing:p=1,rate=0.2", resume=True)
     assert json.loads(again.to_json())["shards"] == json.loads(manifest.to_json())["shards"]
 
 

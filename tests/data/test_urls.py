@@ -123,8 +123,10 @@ def test_augment_reads_a_store_as_a_disk(s3_server: None, tmp_path: Path, worker
     assert [shard["rows"] for shard in manifest.shards] == [4, 4, 1]
     assert manifest.sources == [{"path": url, "bytes": len(data)}]
     here = noisegen.augment(tmp_path / "a.txt", tmp_path / "near", **options)
-    rows = [[pq.read_table(out / shard["file"]) for shard in run.shards]
-            for out, run in ((tmp_path / "far", manifest), (tmp_path / "near", here))]  # fmt: skip
+    rows = [
+        [pq.read_table(out / shard["file"]) for shard in run.shards]
+        for out, run in ((tmp_path / "far", manifest), (tmp_path / "near", here))
+    ]
     assert rows[0] == rows[1]
 
 

@@ -12,11 +12,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from conftest import SHARED
-from source_files import bgzf
+from source_files import bgzf, cut_finely
 
 import noisegen
 from noisegen import cli
-from noisegen.data import columns, lines
+from noisegen.data import columns
 from noisegen.data.formats import hub
 from noisegen.data.pairs import PairColumns, aligned_files
 from noisegen.errors import OutputError, SourceError
@@ -476,8 +476,7 @@ def test_a_large_table_is_many_tasks_with_the_pairs_of_one(kind, write, tmp_path
     }
     path = write(kind, contents[kind]) if kind in contents else str(tmp_path / kind)
     miner = PairsMiner(language("en"), PROFILES["rcp"])
-    monkeypatch.setattr(lines, "ENTERED_BYTES", 1_000)
-    monkeypatch.setattr(lines, "ENTRY_BYTES", 100)
+    cut_finely(monkeypatch, 1_000, 100)
 
     whole = cut_at(1_000, path, miner)
     assert whole[3] == 1

@@ -1,5 +1,6 @@
 """The declaration of a file format, and helpers that the formats share."""
 
+import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
@@ -10,7 +11,7 @@ from noisegen.data.features import class_names, with_class_names
 from noisegen.data.files import SCAN, reading
 from noisegen.data.lines import blocks, read_range
 from noisegen.data.rows import Columns, FileRange
-from noisegen.data.tables import RAW, REASON, raw_lines
+from noisegen.data.tables import RAW, REASON, is_unicode, raw_lines
 from noisegen.errors import SourceError
 
 COLUMNS_MAX = 50_000  # columns of a table: time and memory grow faster than their number
@@ -128,3 +129,25 @@ def conform(tables: Iterable[pa.Table], file: FileRange) -> Tables:
             reasons, rows = table[REASON], table.select(file.schema.names)
             rows = rows if rows.schema.equals(file.schema) else rows.cast(file.schema)
             yield rows.append_column(REASON, reasons)
+
+
+# Values as text.
+
+FLAT = str.maketrans("\r\n", "  ")  # replaces line ends by spaces: a row is one line
+
+
+def as_cell(value: Any) -> str:
+    """Return a value as the text of a cell; a list or an object becomes JSON."""
+    if value is None or isinstance(value, str):
+        return value or ""
+    return _as_text(value) if isinstance(value, bytes) else as_json(value)
+
+
+def as_json(value: Any) -> str:
+    """Return a value as JSON; only text with half of a surrogate pair is escaped."""
+    text = json.dumps(value, ensure_ascii=False, default=_as_text)
+    return text if is_unicode(text) else json.dumps(value, default=_as_text)
+
+
+def _as_text(value: Any) -> str:
+    return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)

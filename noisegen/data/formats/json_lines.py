@@ -16,8 +16,15 @@ import pyarrow.compute as pc
 import pyarrow.json
 
 from noisegen.data.files import SCAN
-from noisegen.data.formats.base import Format, NoisyRow, RowWriter, Tables, text_blocks, with_raw
-from noisegen.data.formats.cells import as_json
+from noisegen.data.formats.base import (
+    Format,
+    NoisyRow,
+    RowWriter,
+    Tables,
+    as_json,
+    text_blocks,
+    with_raw,
+)
 from noisegen.data.lines import LINE_MAX
 from noisegen.data.rows import Columns, FileRange
 from noisegen.data.tables import CODE, KEPT, LISTS, RAW, REASON, Codes, is_unicode, with_reasons
@@ -164,16 +171,16 @@ def _settled(kind: pa.DataType) -> pa.DataType:
 def json_table(block: bytes, schema: pa.Schema, text: str) -> pa.Table:
     """Return JSON lines as rows; a row without text in its field `text` gets a reason."""
     block = block if block.endswith(b"\n") else block + b"\n"
-    if (table := _in_order(block, schema)) is not None:
+    if (table := block_table(block, schema)) is not None:
         codes = np.zeros(len(table), np.int8)
     else:
-        table, codes = _line_by_line(block, schema, text)
+        table, codes = table_by_line(block, schema, text)
     missing = np.isin(codes, KEPT) & pc.is_null(table[text]).to_numpy()
     codes[missing] = CODE["missing_text"]
     return with_reasons(table, codes)
 
 
-def _in_order(block: bytes, schema: pa.Schema) -> pa.Table | None:
+def block_table(block: bytes, schema: pa.Schema) -> pa.Table | None:
     """Parse a block with Arrow if every line is an object of exactly these fields; else None."""
     data = np.frombuffer(block, np.uint8)
     stops = np.flatnonzero(data == 10)
@@ -196,7 +203,7 @@ def _in_order(block: bytes, schema: pa.Schema) -> pa.Table | None:
     return table.select(schema.names) if len(table) == len(stops) else None
 
 
-def _line_by_line(block: bytes, schema: pa.Schema, text: str) -> tuple[pa.Table, Codes]:
+def table_by_line(block: bytes, schema: pa.Schema, text: str) -> tuple[pa.Table, Codes]:
     """Return the values of each line that fit into the columns, and a reason code per line."""
     kinds = {field.name: _kind_in(field.type) for field in schema}
     rows, codes = [], []

@@ -29,7 +29,7 @@ LABEL, SCORE = "label", "score"
 
 @dataclass(frozen=True)
 class FileLayout:
-    """How the lines of published files become rows; layouts.toml explains the fields."""
+    """Rules that turn the lines of published files into rows; layouts.toml explains the fields."""
 
     name: str
     files: str
@@ -98,7 +98,7 @@ class FileLayout:
             )
 
     def _table(self, block: bytes) -> pa.Table:
-        """Return the columns of a block of lines, labels by the layout's patterns."""
+        """Return the columns of a block of lines; patterns of the layout name the labels."""
         names = list(self.columns)
         table = delimited(self._prepared(block), names, tabs=len(names) > 1, ragged=True)
         if not self.labels:

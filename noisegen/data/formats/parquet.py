@@ -1,4 +1,4 @@
-"""Parquet and Arrow files, read so that few enough rows at once are in memory, decoded.
+"""Parquet and Arrow files, read with a bound on the bytes of decoded rows in memory.
 
 A text may be stored once, in the dictionary of its column, and stand in many rows.
 """
@@ -163,7 +163,7 @@ def _longest(column: pa.Array) -> int:
 
 
 def _copied_out(column: pa.Array) -> I64:
-    """Return the bytes that the texts of each row take which a column refers to, copied out."""
+    """Return per row the bytes of its texts with each text copied out of the dictionary."""
     kind = column.type
     if pa.types.is_dictionary(kind):
         texts = column.dictionary
@@ -238,7 +238,7 @@ def _arrow_batches(opened: Any) -> Iterator[Any]:
 
 
 def _checked(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return a batch with checked offsets: with wrong ones Arrow would read foreign memory."""
+    """Return a batch after checking its offsets: wrong ones make Arrow read foreign memory."""
     for column in batch.columns:  # as bytes: text that is not UTF-8 costs its row only
         column.cast(_BYTES.get(column.type, column.type)).validate(full=True)
     return batch

@@ -197,7 +197,7 @@ def range_tables(file: FileRange, columns: Columns, batch_bytes: int = SCAN) -> 
 
 
 def _completed(table: pa.Table, names: list[str], file: FileRange, columns: Columns) -> pa.Table:
-    """Return the named columns of a table, and RAW if it is wanted: null if its format is not."""
+    """Return the named columns of a table; RAW, if wanted, is null in other formats."""
     rows = table.select(names)
     if columns.raw is not None:
         has_raw = RAW in table.column_names and file.format in columns.raw

@@ -17,15 +17,16 @@ import pyarrow as pa
 
 from noisegen.data.files import SCAN, Damaged, first_line
 from noisegen.data.formats.base import (
+    FLAT,
     Format,
     NoisyRow,
     RowWriter,
     Tables,
+    as_cell,
     text_blocks,
     with_names,
     with_raw,
 )
-from noisegen.data.formats.cells import FLAT, as_cell
 from noisegen.data.lines import TEXT_MAX
 from noisegen.data.rows import Columns, FileRange
 from noisegen.data.tables import CODE, RAW, ROWS, delimited, is_unicode, with_reasons

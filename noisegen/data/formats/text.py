@@ -1,15 +1,16 @@
 """Plain text: every line is a row."""
 
 from noisegen.data.formats.base import (
+    FLAT,
     Format,
     NoisyRow,
     RowWriter,
     Tables,
+    as_cell,
     text_blocks,
     with_names,
     with_raw,
 )
-from noisegen.data.formats.cells import FLAT, as_cell
 from noisegen.data.rows import Columns, FileRange
 from noisegen.data.tables import delimited
 
