@@ -212,12 +212,8 @@ def test_an_archive_of_another_method_needs_a_program(read, data, tmp_path, monk
         read("a.7z", content)
 
 
-@pytest.mark.parametrize(
-    ("more", "why"), [(0, "the checksum differs"), (1, "it has less than its directory says")]
-)
-def test_a_7z_archive_that_its_directory_does_not_describe(
-    read, data, tmp_path, monkeypatch, more, why
-):
+@pytest.mark.parametrize("more", [0, 1])
+def test_a_7z_archive_that_its_directory_does_not_describe(read, data, tmp_path, monkeypatch, more):
     content = seven(data, tmp_path, **filters("FILTER_LZMA2"))
     real = seven_zip.read_directory
     changed = lambda path: (*real(path)[:2], [(len(data) + more, 1)])  # noqa: E731
@@ -226,7 +222,7 @@ def test_a_7z_archive_that_its_directory_does_not_describe(
     found, notes = read("a.7z", content)
 
     assert found == data
-    assert notes == [f"damaged, the rest was left out ({why})"]
+    assert notes == ["damaged, the rest was left out (the checksum differs)"]
 
 
 def test_damage_within_an_archive_keeps_what_comes_before(read, data, tmp_path):

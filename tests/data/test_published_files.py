@@ -389,7 +389,8 @@ def test_the_challenge_in_one_file_names_languages_per_row(tmp_path):
     path = tmp_path / "tatoeba-test-v2023-09-26.eng-zho.txt.gz"
     path.write_bytes(
         gzip.compress(
-            b'eng\tcmn_Hans\tSay "no\t\xe4\xb8\x8d\neng\tyue_Hant\tOne\t\xe4\xb8\x80\neng\tcmn\tx\t\n'
+            b'eng\tcmn_Hans\tSay "no\t\xe4\xb8\x8d\n'
+            b"eng\tyue_Hant\tOne\t\xe4\xb8\x80\neng\tcmn\tx\t\n"
         )
     )
     found, dropped = pairs_of(str(path))
