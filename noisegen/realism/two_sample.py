@@ -219,7 +219,7 @@ def auc(texts: NgramTexts, real: I64, other: I64) -> Auc | None:
     of_folds = []
     for fold in range(FOLDS):
         held_out = groups % FOLDS == fold
-        coefficients, intercept = _fit(texts, numbers[~held_out], is_other[~held_out])
+        coefficients, intercept = fit(texts, numbers[~held_out], is_other[~held_out])
         scores = texts.of(numbers[held_out]) @ coefficients + intercept
         of_folds.append(areas(scores, is_other[held_out], times[:, held_out]))
     means = np.mean(of_folds, axis=0)
@@ -233,7 +233,7 @@ def resampled(rng: np.random.Generator, size: int) -> F64:
     return np.concatenate([np.ones((1, size)), drawn])
 
 
-def _fit(texts: NgramTexts, numbers: I64, is_other: Bool) -> tuple[F64, float]:
+def fit(texts: NgramTexts, numbers: I64, is_other: Bool) -> tuple[F64, float]:
     """Return the coefficient of every n-gram, high where it speaks for `other`; the intercept."""
     from sklearn.linear_model import LogisticRegression
 
@@ -270,7 +270,7 @@ def _contrasts(texts: NgramTexts, real: Pairs, synthetic: Pairs) -> Iterator[Ngr
     """
     numbers = np.concatenate([texts.real, texts.synthetic])
     is_other = np.arange(len(numbers)) >= len(texts.real)
-    coefficients, _ = _fit(texts, numbers, is_other)
+    coefficients, _ = fit(texts, numbers, is_other)
     ours, theirs = texts.of(texts.real), texts.of(texts.synthetic)
     gains = coefficients * (_means(theirs) - _means(ours))
     our_rows, their_rows = _rows_with(ours), _rows_with(theirs)

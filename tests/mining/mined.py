@@ -1,7 +1,7 @@
 """What tests of mining share: a miner of small text files, and runs of it."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from noisegen.data.rows import FileRange
@@ -56,3 +56,9 @@ def run(paths, out, miner=None, *, config=None, **options):
     work = Work(tasks_of(*paths), miner or LineMiner(), config or {})
     given = {"dumps": paths, "out": out, "profile": "rcp", **options}
     return mine(work, decode(WikiOptions, given))
+
+
+def run_cut(options, cut):
+    """A run whose tasks are cut by `cut`, which gets the miner."""
+    work = options.work()
+    return mine(replace(work, tasks=cut(work.miner)), options)

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from conftest import SHARED
+from mined import run_cut
 from source_files import bgzf, cut_finely
 
 import noisegen
@@ -20,10 +21,11 @@ from noisegen.data import columns
 from noisegen.data.formats import hub
 from noisegen.data.pairs import PairColumns, aligned_files
 from noisegen.errors import OutputError, SourceError
-from noisegen.mining import parallel
 from noisegen.mining.filters import PROFILES, judge
 from noisegen.mining.miner import Account, Task
+from noisegen.mining.options import PairsOptions
 from noisegen.mining.parallel import PairsMiner, table_tasks
+from noisegen.options import decode
 from noisegen.runs.manifest import Manifest
 from noisegen.text.segmentation import language
 
@@ -488,21 +490,24 @@ def test_a_large_table_is_many_tasks_with_the_pairs_of_one(kind, write, tmp_path
         assert pieced[3] == (-(-60 // size) if is_cut else 1)
 
 
-def test_a_run_over_pieces_of_a_table_resumes_in_parts(write, tmp_path, monkeypatch):
+def test_a_run_over_pieces_of_a_table_resumes_in_parts(write, tmp_path):
     path = write("a.tsv", table(many()))
     whole = noisegen.mine_pairs(path, tmp_path / "whole")
-    monkeypatch.setattr(parallel, "ROWS", 13)
+
+    def run(rows, **given):
+        options = decode(PairsOptions, {"sources": path, "out": tmp_path / "parts", **given})
+        return run_cut(options, lambda miner: table_tasks([path], miner, rows)[0])
+
     for part in ("2/3", "1/3", "3/3"):
-        made = noisegen.mine_pairs(path, tmp_path / "parts", part=part)
+        made = run(13, part=part)
 
     assert made.missing_tasks == 0
     assert len(made.shards) == 5
     assert made.totals == whole.totals
     for name in ("pairs", "dictionary.parquet"):
         assert pq.read_table(tmp_path / "parts" / name) == pq.read_table(tmp_path / "whole" / name)
-    monkeypatch.setattr(parallel, "ROWS", 14)
     with pytest.raises(OutputError, match="other sources"):
-        noisegen.mine_pairs(path, tmp_path / "parts", resume=True)
+        run(14, resume=True)
 
 
 @pytest.mark.parametrize(

@@ -12,16 +12,18 @@ import pyarrow.parquet as pq
 import pytest
 from conftest import SHARED
 from exports import export, page, revision
+from mined import run_cut
 
 import noisegen
 from noisegen.cli import run as cli
 from noisegen.data.rows import FileRange
 from noisegen.errors import SourceError
-from noisegen.mining import dumps as dumps_module
 from noisegen.mining.dumps import tasks_of
 from noisegen.mining.filters import PROFILES
 from noisegen.mining.miner import Account, Task
+from noisegen.mining.options import WikiOptions
 from noisegen.mining.wiki import WikiMiner
+from noisegen.options import decode
 from noisegen.text.segmentation import language
 
 DUMPS = SHARED / "wiki-dumps"
@@ -440,12 +442,12 @@ def test_a_dump_that_is_rewritten_or_split_by_revisions_is_not_cut(tmp_path):
     assert cut_at(1_000, halves)[2] == 1
 
 
-def test_a_run_over_pieces_has_the_pairs_and_words_of_the_whole(tmp_path, monkeypatch):
-    (tmp_path / "dump.xml.bz2").write_bytes(blocks_of(history()))
-    monkeypatch.setattr(dumps_module, "PIECE_BYTES", 1_009)
-    made = noisegen.mine_wiki(tmp_path / "dump.xml.bz2", tmp_path / "pieces")
-    monkeypatch.setattr(dumps_module, "PIECE_BYTES", 1 << 30)
-    whole = noisegen.mine_wiki(tmp_path / "dump.xml.bz2", tmp_path / "whole")
+def test_a_run_over_pieces_has_the_pairs_and_words_of_the_whole(tmp_path):
+    path = tmp_path / "dump.xml.bz2"
+    path.write_bytes(blocks_of(history()))
+    options = decode(WikiOptions, {"dumps": path, "out": tmp_path / "pieces"})
+    made = run_cut(options, lambda _: tasks_of([str(path)], "en", 1_009)[0])
+    whole = noisegen.mine_wiki(path, tmp_path / "whole")
 
     assert len(made.shards) > 3 > len(whole.shards)
     assert made.totals == whole.totals

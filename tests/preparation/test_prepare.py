@@ -192,13 +192,21 @@ def test_what_was_found_of_the_duplicates_is_not_searched_again(raw, tmp_path, m
     assert everything(out) == everything(tmp_path / "whole")
 
 
+def interrupt_at(stage):
+    """Return a listener that interrupts a run when it reaches a stage."""
+
+    def listen(event):
+        if event.doing == stage:
+            raise KeyboardInterrupt
+
+    return listen
+
+
 @pytest.fixture
-def unwritten(raw, tmp_path, monkeypatch):
+def unwritten(raw, tmp_path):
     """A run that was interrupted when all duplicates were found."""
-    with monkeypatch.context() as patched:
-        patched.setattr(module, "_write_shard", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            prepared(raw, tmp_path / "out")
+    with pytest.raises(KeyboardInterrupt):
+        prepared(raw, tmp_path / "out", progress=interrupt_at("writing"))
     return tmp_path / "out"
 
 
@@ -271,10 +279,6 @@ def test_what_is_damaged_during_the_search_is_one_line(raw, tmp_path, name, stag
         prepared(raw, tmp_path / "out", progress=damage)
     prepared(raw, tmp_path / "out", resume=True)
     assert everything(tmp_path / "out") == everything(whole)
-
-
-def interrupted(*_):
-    raise KeyboardInterrupt
 
 
 def test_a_killed_run_resumes_to_the_same_bytes(raw, tmp_path, made):

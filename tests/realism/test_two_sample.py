@@ -107,13 +107,13 @@ def test_copies_of_few_texts_have_no_figure() -> None:
 
 def test_versions_of_a_text_are_in_the_same_fold(monkeypatch) -> None:
     trained: list[Counter[int]] = []
-    fit = tests._fit
+    fit = tests.fit
 
     def watched(texts, numbers, is_other):
         trained.append(Counter(texts.clean_numbers[numbers].tolist()))
         return fit(texts, numbers, is_other)
 
-    monkeypatch.setattr(tests, "_fit", watched)
+    monkeypatch.setattr(tests, "fit", watched)
     copies = TEXTS[:60] * 2
     tests.two_sample(noised("fing:rate=0.1", 1, copies), noised("fing:rate=0.1", 2, copies))
     for versions in trained[: tests.FOLDS]:
