@@ -1,11 +1,9 @@
 """Report of the figures of a run: tables on the terminal, a page, or a picture."""
 
-import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
-from warnings import catch_warnings, filterwarnings
 
 import numpy as np
 
@@ -15,8 +13,9 @@ from noisegen.augmentation.statistics import (
     TransformsPerRow,
     ratio,
 )
-from noisegen.errors import UsageError, naming_extras
-from noisegen.report import blocks, charts, pages
+from noisegen.errors import UsageError
+from noisegen.report import blocks, pages
+from noisegen.report.picture import picture
 from noisegen.report.terminal import percent, show
 from noisegen.runs.atomic import atomic, refuse_existing
 from noisegen.runs.manifest import counted
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
 _TRIED_MIN = 5  # rows that drew a transform alone; with fewer its effect is not worth a sentence
 _CER_SHOWN = 0.99  # share of the changed rows with a bar of their own; the last bar has the rest
 _CER_BARS = 20
-_COLORS = ("#0072b2", "#e69f00")  # from Okabe and Ito's palette for colour-blind readers
-_ABOUT = {"Software": "noisegen"}  # metadata by which a picture of ours is recognised
 
 
 def render(figures: Statistics, console: "Console") -> None:
@@ -56,7 +53,7 @@ def plot(figures: Statistics, path: Path) -> None:
     check_plot(path)
     if path.suffix.lower() == ".png":
         title = f"{counted(figures.rows, 'row')}, CER {percent(figures.cer, 2)}, "
-        content = _picture(f"{title}WER {percent(figures.wer, 2)}", _charts(figures))
+        content = picture(f"{title}WER {percent(figures.wer, 2)}", _charts(figures))
     else:
         content = _page(figures).encode()
     with atomic(path) as file:
@@ -313,33 +310,3 @@ def _cer_chart(figures: Statistics) -> blocks.Bars:
         axis="CER",
         counts={"rows": counts.tolist()},
     )
-
-
-def _picture(title: str, panels: Sequence[blocks.Bars]) -> bytes:
-    """Return four charts as a PNG picture, drawn by matplotlib."""
-    with naming_extras("matplotlib"):
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    longest = max(len(panel.labels) for panel in panels)
-    picture = Figure(figsize=(11, 8 + max(0, longest - 16) * 0.25), layout="constrained")
-    picture.suptitle(title, fontsize=13)
-    for axes, panel in zip(picture.subplots(2, 2).flat, panels, strict=True):
-        thickness = 0.8 / len(panel.series)
-        for number, (name, values) in enumerate(panel.series.items()):
-            rows = [row + number * thickness for row in range(len(values))]
-            drawn = axes.barh(rows, values, thickness, color=_COLORS[number], label=name)
-            axes.bar_label(drawn, charts.bar_labels(panel)[name], padding=2, fontsize=7)
-        axes.margins(x=0.15)
-        axes.set_yticks(range(len(panel.labels)), panel.labels, parse_math=False)
-        axes.set(title=panel.title, xlabel=panel.unit, ylabel=panel.axis)
-        axes.invert_yaxis()
-        axes.spines[["top", "right"]].set_visible(False)
-        if len(panel.series) > 1:
-            axes.legend(frameon=False)
-    content = io.BytesIO()
-    with catch_warnings():
-        filterwarnings(
-            "ignore", "Glyph .* missing"
-        )  # the font may lack letters of a plug-in's name
-        FigureCanvasAgg(picture).print_figure(content, format="png", dpi=150, metadata=_ABOUT)
-    return content.getvalue()

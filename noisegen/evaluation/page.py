@@ -36,7 +36,7 @@ from noisegen.report.blocks import (
     cut,
     differences,
 )
-from noisegen.report.charts import Curve, Dot, DotRow, Spot, chart, curves, dots, fitting, line
+from noisegen.report.charts import Curve, Dot, DotRow, Spot, curves, dots, fitting
 from noisegen.runs.atomic import write_text
 from noisegen.version import __version__
 
@@ -172,8 +172,7 @@ def _short(findings: Findings) -> list[Block]:
 def _changes(findings: Findings, datasets: Sequence[Dataset]) -> list[Block]:
     """Return a chart per metric that has one, with a panel per model."""
     key = [charts.sample(findings.style(model.name), model.name) for model in findings.models]
-    for state, words in _STATES.items():
-        key.append((chart(36, 20, state, "", line(f"link {state}", (2, 10), (34, 10))), words))
+    key += [charts.link_sample(state, words) for state, words in _STATES.items()]
     blocks: list[Block] = []
     for metric in findings.charted(datasets) if findings.students else ():
         panels = {

@@ -207,6 +207,11 @@ def sample(style: int, name: str) -> tuple[Markup, str]:
     return chart(20, 20, f"mark of {name}", "", mark(style, 10, 10, 6)), name
 
 
+def link_sample(state: str, meaning: str) -> tuple[Markup, str]:
+    """Return a line of `DotRow.state` and its meaning for the key of a figure."""
+    return chart(36, 20, state, "", line(f"link {state}", (2, 10), (34, 10))), meaning
+
+
 def short(value: float) -> str:
     """Return the text of a tick: 20k, 0.005, 1e-4."""
     if abs(value) >= 1e4:

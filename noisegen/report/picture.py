@@ -1,0 +1,45 @@
+"""Bars as a PNG picture, for papers and slides; pages draw the same `Bars` as SVG, see `charts`."""
+
+import io
+from collections.abc import Sequence
+from warnings import catch_warnings, filterwarnings
+
+from noisegen.errors import naming_extras
+from noisegen.report.blocks import Bars
+from noisegen.report.charts import bar_labels
+
+_COLORS = ("#0072b2", "#e69f00")  # from Okabe and Ito's palette for colour-blind readers
+_ABOUT = {"Software": "noisegen"}  # metadata by which a picture of ours is recognised
+_ROWS_BESIDE = 16  # labels of a chart in a picture of the usual height
+
+
+def picture(title: str, panels: Sequence[Bars]) -> bytes:
+    """Return four charts of bars as a PNG picture.
+
+    Raises MissingExtra without matplotlib.
+    """
+    with naming_extras("matplotlib"):
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    longest = max(len(panel.labels) for panel in panels)
+    height = 8 + max(0, longest - _ROWS_BESIDE) * 0.25  # inches
+    drawn = Figure(figsize=(11, height), layout="constrained")
+    drawn.suptitle(title, fontsize=13)
+    for axes, panel in zip(drawn.subplots(2, 2).flat, panels, strict=True):
+        thickness, labels = 0.8 / len(panel.series), bar_labels(panel)
+        for number, (name, values) in enumerate(panel.series.items()):
+            rows = [row + number * thickness for row in range(len(values))]
+            bars = axes.barh(rows, values, thickness, color=_COLORS[number], label=name)
+            axes.bar_label(bars, labels[name], padding=2, fontsize=7)
+        axes.margins(x=0.15)
+        axes.set_yticks(range(len(panel.labels)), panel.labels, parse_math=False)
+        axes.set(title=panel.title, xlabel=panel.unit, ylabel=panel.axis)
+        axes.invert_yaxis()
+        axes.spines[["top", "right"]].set_visible(False)
+        if len(panel.series) > 1:
+            axes.legend(frameon=False)
+    content = io.BytesIO()
+    with catch_warnings():
+        filterwarnings("ignore", "Glyph .* missing")  # the font may lack letters of a label
+        FigureCanvasAgg(drawn).print_figure(content, format="png", dpi=150, metadata=_ABOUT)
+    return content.getvalue()
